@@ -1,0 +1,335 @@
+//! The scenario as a backend takes it: every name resolved to an index, every default filled in, every quantity in one unit, every route found.
+//!
+//! Nothing here knows TOML (`file.rs` and its neighbours read that) or any backend. A value of these types has been checked: indices are in
+//! range, rates are not zero, every flow has a route there and back.
+
+use crate::units::{Nanos, Period};
+
+/// Index into [`Scenario::nodes`].
+pub type NodeId = usize;
+/// Index of one direction of a link: `2 * link + 0` as `between` is written, `2 * link + 1` the other way.
+pub type DirectionId = usize;
+
+/// One run's worth of instructions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// One line for tables and charts.
+    pub title: String,
+    /// Name of the variant of the file this is; empty where the file has none.
+    pub variant: String,
+    /// Free text.
+    pub description: String,
+    /// How long the run lasts.
+    pub duration: Nanos,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// What the summary covers.
+    pub measure: Period,
+    /// How often series are sampled.
+    pub sample: Sampling,
+    /// Names of the nodes, in order of appearance.
+    pub nodes: Vec<String>,
+    /// Links, in the file's order.
+    pub links: Vec<Link>,
+    /// Flows, in the file's order, groups (`count = n`) expanded.
+    pub flows: Vec<Flow>,
+    /// What the run is expected to show.
+    pub expectations: Vec<Expectation>,
+}
+
+/// When series are sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sampling {
+    /// No series, only the summary.
+    Off,
+    /// At fixed intervals.
+    Every(Nanos),
+    /// Once per round-trip time: at the largest base RTT of the flows, as the 2005 Linux study measured.
+    PerRtt(Nanos),
+}
+
+/// A full-duplex link; each direction has its own rate, delay, queue and losses.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Link {
+    /// Name, unique among links.
+    pub name: String,
+    /// The two ends, as `between` is written.
+    pub ends: [NodeId; 2],
+    /// `[0]` from `ends[0]` to `ends[1]`, `[1]` back.
+    pub directions: [Direction; 2],
+}
+
+/// One direction of a link.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Direction {
+    /// Bits per second; never zero.
+    pub rate_bps: u64,
+    /// Propagation delay, one way.
+    pub delay: Nanos,
+    /// The queue in front of the transmitter.
+    pub queue: Queue,
+    /// Random losses.
+    pub losses: Vec<Loss>,
+    /// Periods in which everything sent is lost (the link keeps taking packets, nothing arrives).
+    pub blackouts: Vec<Period>,
+}
+
+/// Losses by probability.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loss {
+    /// Chance for each packet, 0..=1.
+    pub probability: f64,
+    /// Where on the link.
+    pub place: LossPlace,
+    /// When.
+    pub period: Period,
+}
+
+/// Where on a link packets are lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossPlace {
+    /// Before the queue: an XCP router there never sees the packet ("pre" in the 2005 study).
+    BeforeQueue,
+    /// After transmission ("post").
+    AfterQueue,
+}
+
+/// How much a queue holds, the packet in service not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Packets.
+    Packets(u64),
+    /// Bytes. `2bdp` in the file is turned into these: rate times the largest base RTT of the flows that cross.
+    Bytes(u64),
+}
+
+/// Queue discipline.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Queue {
+    /// First in, first out; arrivals to a full queue are dropped.
+    DropTail {
+        /// Capacity.
+        limit: Limit,
+    },
+    /// Random early detection (Floyd & Jacobson 1993).
+    Red {
+        /// Capacity.
+        limit: Limit,
+        /// Lower threshold of the average queue, in packets.
+        min_packets: f64,
+        /// Upper threshold of the average queue, in packets.
+        max_packets: f64,
+        /// Drop probability at the upper threshold.
+        max_probability: f64,
+        /// Weight of the newest sample in the average; `None` derives it from the link's rate as ns-2 does.
+        weight: Option<f64>,
+        /// Whether the probability rises on to 1 between one and two times the upper threshold instead of jumping to 1.
+        gentle: bool,
+    },
+    /// A first-in-first-out queue run by an XCP router.
+    Xcp {
+        /// Capacity.
+        limit: Limit,
+        /// The router's law.
+        law: Law,
+    },
+}
+
+/// Choices that make up a router's law. A named law (`xcp`) is a preset of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Law {
+    /// Name of the preset it started from.
+    pub name: String,
+    /// Gain on spare bandwidth.
+    pub alpha: f64,
+    /// Gain on the persistent queue.
+    pub beta: f64,
+    /// Share of the traffic shuffled in every control interval.
+    pub gamma: f64,
+    /// Bytes added to each packet's size for framing the router cannot see.
+    pub overhead_bytes: u32,
+    /// Whether feedback is charged to residue pools.
+    pub pools: bool,
+    /// Capacity the router believes in, bit/s; `None` is the link's rate.
+    pub capacity_bps: Option<u64>,
+    /// What the router counts as input traffic.
+    pub input: Input,
+}
+
+/// What a router counts as input traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// Every packet that arrives at the queue (XCP 2002: one queue, everything in it is input traffic).
+    All,
+    /// Packets of XCP flows only, acknowledgements included, as ns-2's XCP queue counts.
+    Xcp,
+}
+
+/// A transfer of data, or a source of datagrams.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flow {
+    /// Name, unique; members of a group are `NAME-1`, `NAME-2`, ...
+    pub name: String,
+    /// Name as the file gives it, the group's name for members of a group.
+    pub group: String,
+    /// Source.
+    pub from: NodeId,
+    /// Destination.
+    pub to: NodeId,
+    /// Directions crossed by data, in order; never empty.
+    pub route: Vec<DirectionId>,
+    /// Directions crossed by acknowledgements, in order.
+    pub return_route: Vec<DirectionId>,
+    /// When it starts, jitter not yet added.
+    pub start: Nanos,
+    /// The start is moved later by a random time below this, drawn from the run's seed.
+    pub start_jitter: Nanos,
+    /// When its sender stops sending new data.
+    pub stop: Option<Nanos>,
+    /// Size of a full packet on the wire, bytes, headers included.
+    pub packet_bytes: u32,
+    /// What it sends.
+    pub traffic: Traffic,
+}
+
+/// Kinds of traffic.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Traffic {
+    /// A TCP connection.
+    Tcp(Tcp),
+    /// Datagrams, heedless of the network.
+    Udp(UdpPattern),
+}
+
+/// A TCP connection's settings, sender and receiver.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tcp {
+    /// What sets the window.
+    pub congestion: Congestion,
+    /// How losses are repaired.
+    pub recovery: Recovery,
+    /// What an XCP sender does to its window on three duplicate ACKs; TCP's own congestion controls have their own rule.
+    pub loss_response: LossResponse,
+    /// Whether packets are spread over the round trip at cwnd/srtt instead of sent as ACKs come in.
+    pub paced: bool,
+    /// The header format of an XCP flow.
+    pub wire: WireFormat,
+    /// Bytes to transfer; `None` is without end.
+    pub bytes: Option<u64>,
+    /// Receiver's buffer, bytes: bounds the advertised window. `None` is never a limit.
+    pub receive_buffer: Option<u64>,
+    /// Sender's buffer, bytes: bounds the data in flight. `None` is never a limit.
+    pub send_buffer: Option<u64>,
+    /// Without it the advertised window ends at 65535 bytes.
+    pub window_scaling: bool,
+    /// Whether every second segment (or a timer) is acknowledged instead of every one.
+    pub delayed_ack: bool,
+    /// Whether the connection opens with SYN and SYN-ACK.
+    pub handshake: bool,
+    /// First window, packets.
+    pub initial_window: u32,
+    /// Lower bound of the retransmission timeout.
+    pub rto_min: Nanos,
+    /// What happens to the timeout when it expires again.
+    pub rto_policy: RtoPolicy,
+    /// Whether an XCP sender tells the routers the least of cwnd and what buffers let it send, ages unused allowance and bounds its request;
+    /// `false` is the 2005 study's sender, whose window runs away when a buffer limits it.
+    pub honest_window: bool,
+}
+
+/// Congestion control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Congestion {
+    /// Explicit: the routers' feedback.
+    Xcp,
+    /// Slow start and additive increase, multiplicative decrease (RFC 5681).
+    Reno,
+    /// RFC 9438.
+    Cubic,
+}
+
+/// Loss recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovery {
+    /// RFC 5681 §3.2.
+    Reno,
+    /// RFC 6582, the retransmission timer restarted by the first partial ACK only.
+    NewRenoImpatient,
+    /// RFC 6582, the retransmission timer restarted by every partial ACK.
+    NewRenoSlowButSteady,
+    /// RFC 6675.
+    Sack,
+}
+
+/// An XCP sender's answer to three duplicate ACKs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossResponse {
+    /// Retransmit, leave the window alone.
+    None,
+    /// Retransmit and halve the window.
+    Halve,
+}
+
+/// XCP's header on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WireFormat {
+    /// The 2005 Linux study's options.
+    Classic,
+    /// Ours.
+    Extended,
+}
+
+/// Retransmission timeout after an expiry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RtoPolicy {
+    /// Doubles (RFC 6298 §5.5), up to 60 s.
+    BackOff,
+    /// Stays.
+    Fixed,
+}
+
+/// When datagrams are sent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum UdpPattern {
+    /// Evenly spaced.
+    Constant {
+        /// Bits per second on the wire.
+        rate_bps: u64,
+    },
+    /// Exponential gaps.
+    Poisson {
+        /// Mean, bits per second on the wire.
+        rate_bps: u64,
+    },
+    /// Constant while on, silent while off, starting on.
+    OnOff {
+        /// Bits per second on the wire while on.
+        rate_bps: u64,
+        /// Length of a burst.
+        on: Nanos,
+        /// Length of a silence.
+        off: Nanos,
+        /// Whether both lengths are exponentially distributed with these means instead of fixed.
+        random: bool,
+    },
+    /// Constant between given times; zero is silence.
+    Schedule {
+        /// (from, bits per second on the wire), in order of time, times from the start of the run.
+        steps: Vec<(Nanos, u64)>,
+    },
+}
+
+/// A claim about the result: a band for one number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expectation {
+    /// Which number, e.g. `links.bottleneck.utilisation`, `flows.flow-1.cwnd_mean`, `jain`.
+    pub metric: String,
+    /// Over what part of the run; the measured period if absent.
+    pub period: Option<Period>,
+    /// Least value inside the band.
+    pub min: Option<f64>,
+    /// Greatest value inside the band.
+    pub max: Option<f64>,
+    /// The claim in words, and whose it is.
+    pub claim: String,
+}

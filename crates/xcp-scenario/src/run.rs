@@ -1,0 +1,183 @@
+//! What every backend returns: a summary for tables and scripts, and series for plots. Knows neither backends nor reports.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Nanos;
+
+/// The result of one scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The scenario's title.
+    pub title: String,
+    /// The variant's name; empty where the file has none.
+    pub variant: String,
+    /// How far the run came; less than the scenario's duration if it was interrupted.
+    pub completed: Nanos,
+    /// The duration that was asked for.
+    pub duration: Nanos,
+    /// The numbers.
+    pub summary: Summary,
+    /// The curves.
+    pub series: Vec<Series>,
+}
+
+/// The numbers of a run, over the measured period. Field names are a published contract: they are kept, more may come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Seed of the run.
+    pub seed: u64,
+    /// `sim` or `linux`.
+    pub backend: String,
+    /// The scenario's title.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// The variant's name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub variant: String,
+    /// By link direction: `NAME`, and `NAME.reverse` for the other way.
+    pub links: BTreeMap<String, LinkSummary>,
+    /// In the scenario's order.
+    pub flows: Vec<FlowSummary>,
+    /// Jain's fairness index of the goodputs of the TCP flows active in the measured period; 1 when there are none.
+    pub jain: f64,
+    /// Whether the run was cut short.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+}
+
+/// One direction of a link.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LinkSummary {
+    /// Wire bytes sent over capacity, 0..=1.
+    pub utilisation: f64,
+    /// Time-weighted mean queue, packets, the one in service not counted.
+    pub queue_mean: f64,
+    /// Largest queue, packets.
+    pub queue_max: u64,
+    /// Packets dropped by the queue.
+    pub drops: u64,
+    /// Packets lost on the link (random loss, blackout), not by the queue.
+    pub lost: u64,
+    /// Packets sent.
+    pub packets: u64,
+}
+
+/// One flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowSummary {
+    /// Name.
+    pub name: String,
+    /// Payload delivered in order to the receiving application, bit/s, over the part of the measured period in which the flow was active.
+    pub goodput: f64,
+    /// Mean of the RTT samples, seconds; 0 if there were none.
+    pub rtt_mean: f64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Mean congestion window, packets, sampled at the end of every sampling interval.
+    pub cwnd_mean: f64,
+    /// When a finite transfer was completely acknowledged, seconds from the start of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<f64>,
+}
+
+/// A curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// What it describes.
+    pub subject: Subject,
+    /// Which quantity.
+    pub quantity: Quantity,
+    /// Ends of the sampling intervals; shared by the series of a run.
+    pub times: Arc<Vec<Nanos>>,
+    /// One value per time; NaN where there is none.
+    pub values: Vec<f64>,
+}
+
+/// What a series describes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// A link direction: `NAME` or `NAME.reverse`.
+    Link(String),
+    /// A flow.
+    Flow(String),
+}
+
+/// A measured quantity. Averages and counts are over the sampling interval that ends at the time; "now" is at that time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Quantity {
+    /// Link: wire bytes sent over capacity.
+    Utilisation,
+    /// Link: time-weighted mean queue, packets.
+    QueueMean,
+    /// Link: largest queue, packets.
+    QueueMax,
+    /// Link: packets dropped by the queue.
+    Drops,
+    /// Link: packets lost on the link.
+    Lost,
+    /// Flow: payload delivered in order, bit/s.
+    Goodput,
+    /// Flow: congestion window now, packets.
+    Cwnd,
+    /// Flow: smoothed RTT now, seconds.
+    Srtt,
+    /// Flow: segments sent again.
+    Retransmits,
+    /// XCP router: length of the control interval now (mean RTT), seconds.
+    ControlInterval,
+    /// XCP router: flows it estimates.
+    FlowsEstimated,
+    /// XCP router: aggregate feedback phi of the last interval, bit/s.
+    Phi,
+    /// XCP router: shuffled traffic of the last interval, bit/s.
+    Shuffled,
+    /// XCP router: persistent queue now, bytes.
+    PersistentQueue,
+    /// XCP router: input traffic of the last interval, bit/s.
+    InputTraffic,
+}
+
+impl Quantity {
+    /// Column name: `snake_case`, unit included where it is not plain.
+    #[must_use]
+    pub fn column(self) -> &'static str {
+        match self {
+            Self::Utilisation => "utilisation",
+            Self::QueueMean => "queue_mean_packets",
+            Self::QueueMax => "queue_max_packets",
+            Self::Drops => "drops",
+            Self::Lost => "lost",
+            Self::Goodput => "goodput_bps",
+            Self::Cwnd => "cwnd_packets",
+            Self::Srtt => "srtt_s",
+            Self::Retransmits => "retransmits",
+            Self::ControlInterval => "control_interval_s",
+            Self::FlowsEstimated => "flows_estimated",
+            Self::Phi => "phi_bps",
+            Self::Shuffled => "shuffled_bps",
+            Self::PersistentQueue => "persistent_queue_bytes",
+            Self::InputTraffic => "input_traffic_bps",
+        }
+    }
+}
+
+impl Run {
+    /// The series of a subject, if it was recorded.
+    #[must_use]
+    pub fn find(&self, subject: &Subject, quantity: Quantity) -> Option<&Series> {
+        self.series.iter().find(|s| s.quantity == quantity && &s.subject == subject)
+    }
+}
+
+/// Jain's fairness index, (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything. 1 for an empty or all-zero list.
+#[must_use]
+pub fn jain(rates: &[f64]) -> f64 {
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|x| x * x).sum();
+    if squares == 0.0 { 1.0 } else { sum * sum / (rates.len() as f64 * squares) }
+}

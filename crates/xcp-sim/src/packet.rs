@@ -1,0 +1,74 @@
+//! The packet: one cache line, copied from link to link, never allocated.
+
+use xcp_engine::{ForwardHeader, ReturnHeader};
+use xcp_scenario::units::Nanos;
+
+/// A packet on its way. 64 bytes, so that a link's ring of packets is walked a cache line at a time.
+#[derive(Debug, Clone, Copy)]
+pub struct Packet {
+    /// Data: the segment's number, from 0. ACK: the next segment expected, all before it have arrived.
+    pub seq: u64,
+    /// Data: when it was sent (RFC 7323's TSval, in nanoseconds). ACK: the echo (TSecr).
+    pub timestamp: Nanos,
+    /// Index of the flow.
+    pub flow: u32,
+    /// Next position on the flow's route (data) or return route (ACK).
+    pub hop: u16,
+    /// Bytes on the wire, headers included; IP's total length allows no more than 65535.
+    pub size: u16,
+    /// What it carries.
+    pub body: Body,
+}
+
+/// What a packet carries.
+#[derive(Debug, Clone, Copy)]
+pub enum Body {
+    /// Opens a TCP connection; `header` is XCP's offer, if the flow speaks XCP.
+    Syn {
+        /// XCP header; a default one where the flow does not speak XCP.
+        header: ForwardHeader,
+    },
+    /// A TCP segment with data.
+    Data {
+        /// XCP header; a default one where the flow does not speak XCP.
+        header: ForwardHeader,
+        /// Whether it was sent before.
+        retransmission: bool,
+    },
+    /// SYN-ACK or a pure acknowledgement.
+    Ack(Ack),
+    /// UDP.
+    Datagram,
+}
+
+/// A pure acknowledgement. `Packet::seq` is the cumulative acknowledgement.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ack {
+    /// Advertised window: segments that may be outstanding above `seq`.
+    pub window: u32,
+    /// XCP's feedback on its way home.
+    pub returned: ReturnHeader,
+    /// SACK blocks (RFC 2018), the newest first; see `sack_count`.
+    pub sack: [SackBlock; 3],
+    /// How many of `sack` are meant.
+    pub sack_count: u8,
+    /// Whether it answers a SYN.
+    pub syn: bool,
+}
+
+/// Segments `start..start + length`, relative to the cumulative acknowledgement.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SackBlock {
+    /// First segment, counted from `Packet::seq`.
+    pub start: u32,
+    /// Number of segments.
+    pub length: u32,
+}
+
+/// Where a sans-I/O endpoint puts the packets it wants sent now.
+pub trait Outbox {
+    /// Takes a packet; `hop` need not be set.
+    fn send(&mut self, packet: Packet);
+}
+
+const _: () = assert!(size_of::<Packet>() <= 64);

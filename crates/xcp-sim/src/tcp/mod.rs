@@ -1,0 +1,1 @@
+//! TCP as real stacks do it, packet by packet.
