@@ -1,0 +1,211 @@
+//! One direction of a link: queue, transmitter, cable.
+//!
+//! A queue before a transmitter of constant rate is first in, first out, so a packet's time of departure and of arrival at the far end are
+//! known when it comes. A hop therefore costs one event, the arrival; departures are made up for, in order and with their true times,
+//! whenever the link is looked at (`advance`). Nothing else can see the difference: a queue's state is touched only by the link itself.
+
+use xcp_scenario::model::{self, Limit, LossPlace};
+use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
+
+use crate::packet::Packet;
+use crate::queue::{Backlog, Queue, is_full};
+use crate::ring::{InTransit, Ring};
+use crate::rng::{Purpose, Stream};
+use crate::serializer::Serializer;
+
+/// One direction of a link.
+#[derive(Debug)]
+pub struct Link {
+    rate_bps: u64,
+    delay: Nanos,
+    limit: Limit,
+    queue: Queue,
+    serializer: Serializer,
+    ring: Ring,
+    backlog_bytes: u64,
+    /// When the transmitter has sent all it was given.
+    free_at: Nanos,
+    hazards: Option<Box<Hazards>>,
+    counters: Counters,
+}
+
+/// What a link has counted since the beginning of the run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counters {
+    /// Wire bytes that went into service.
+    pub sent_bytes: u64,
+    /// Packets that went into service.
+    pub sent_packets: u64,
+    /// Packets dropped by the queue.
+    pub drops: u64,
+    /// Packets lost on the link.
+    pub lost: u64,
+    /// Waiting packets integrated over time, packet nanoseconds.
+    pub queue_integral: u128,
+    /// Until when `queue_integral` goes.
+    integrated_to: Nanos,
+    /// Largest queue since `take_queue_max` was last asked.
+    queue_max: u64,
+}
+
+/// Losses and blackouts, kept apart because most links have none.
+#[derive(Debug)]
+struct Hazards {
+    losses: Vec<model::Loss>,
+    blackouts: Vec<Period>,
+    random: Stream,
+}
+
+impl Link {
+    /// Builds one direction; `index` is its number among all directions.
+    ///
+    /// # Errors
+    /// When the router's law is out of range.
+    pub fn new(direction: &model::Direction, index: usize, seed: u64) -> Result<Self, xcp_engine::ConfigError> {
+        let (model::Queue::DropTail { limit } | model::Queue::Red { limit, .. } | model::Queue::Xcp { limit, .. }) = direction.queue;
+        let hazards = (!direction.losses.is_empty() || !direction.blackouts.is_empty()).then(|| {
+            Box::new(Hazards {
+                losses: direction.losses.clone(),
+                blackouts: direction.blackouts.clone(),
+                random: Stream::new(seed, Purpose::Loss, index),
+            })
+        });
+        Ok(Self {
+            rate_bps: direction.rate_bps,
+            delay: direction.delay,
+            limit,
+            queue: Queue::new(direction, index, seed)?,
+            serializer: Serializer::new(direction.rate_bps),
+            ring: Ring::default(),
+            backlog_bytes: 0,
+            free_at: 0,
+            hazards,
+            counters: Counters::default(),
+        })
+    }
+
+    /// A packet reaches the link's near end. Returns when the link must be looked at next, if that was not known before.
+    pub fn enqueue(&mut self, now: Nanos, packet: Packet) -> Option<Nanos> {
+        self.advance(now);
+        if self.hazards.as_mut().is_some_and(|h| h.strikes(LossPlace::BeforeQueue, now)) {
+            self.counters.lost += 1;
+            return None;
+        }
+        let backlog = self.backlog();
+        let idle = now >= self.free_at;
+        // An idle transmitter takes the packet at once, whatever the limit of the queue.
+        let full = !idle && is_full(self.limit, backlog, packet.size);
+        if !self.queue.arrival(now, &packet, backlog, idle.then_some(self.free_at), full) {
+            self.counters.drops += 1;
+            return None;
+        }
+        let starts = if idle {
+            self.serializer.restart();
+            now
+        } else {
+            self.free_at
+        };
+        self.free_at = starts + self.serializer.transmit(packet.size);
+        let arrives = self.free_at + self.delay;
+        let was_empty = self.ring.held() == 0;
+        self.ring.push(InTransit { packet, starts, arrives });
+        self.backlog_bytes += u64::from(packet.size);
+        if idle {
+            self.advance(now);
+        } else {
+            self.counters.queue_max = self.counters.queue_max.max(self.ring.waiting());
+        }
+        was_empty.then_some(arrives)
+    }
+
+    /// Makes up for the departures until `now`.
+    pub fn advance(&mut self, now: Nanos) {
+        while let Some((at, size)) = self.ring.next_to_dequeue() {
+            if at > now {
+                break;
+            }
+            let size = u64::from(size);
+            self.integrate(at);
+            self.backlog_bytes -= size;
+            let behind = Backlog { packets: self.ring.waiting() - 1, bytes: self.backlog_bytes };
+            self.queue.departure(at, self.ring.dequeue(), behind);
+            self.counters.sent_bytes += size;
+            self.counters.sent_packets += 1;
+        }
+        self.integrate(now);
+    }
+
+    /// The next packet reaches the far end, now; `None` if it was lost on the way.
+    pub fn deliver(&mut self, now: Nanos) -> Option<Packet> {
+        self.advance(now);
+        let packet = self.ring.pop()?;
+        if self.hazards.as_mut().is_some_and(|h| h.strikes(LossPlace::AfterQueue, now - self.delay)) {
+            self.counters.lost += 1;
+            return None;
+        }
+        Some(packet)
+    }
+
+    /// When the next packet reaches the far end.
+    #[must_use]
+    pub fn next_arrival(&self) -> Option<Nanos> {
+        self.ring.first().map(|item| item.arrives)
+    }
+
+    /// Wire bytes sent until `now`, the packet in service with the part that has left; up to date after `advance`.
+    #[must_use]
+    pub fn served_bytes(&self, now: Nanos) -> f64 {
+        let service_ends = self.ring.next_to_dequeue().map_or(self.free_at, |(starts, _)| starts);
+        let unsent = if service_ends > now { self.capacity_bytes(service_ends - now) } else { 0.0 };
+        self.counters.sent_bytes as f64 - unsent
+    }
+
+    /// Counters; up to date after `advance`.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Largest queue since the last call, packets; the present one at least.
+    pub fn take_queue_max(&mut self) -> u64 {
+        std::mem::replace(&mut self.counters.queue_max, self.ring.waiting())
+    }
+
+    /// What could have been sent in a stretch of time, bytes.
+    #[must_use]
+    pub fn capacity_bytes(&self, length: Nanos) -> f64 {
+        self.rate_bps as f64 / 8.0 * (length as f64 / NANOS_PER_SEC as f64)
+    }
+
+    /// The queue discipline.
+    #[must_use]
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// What waits.
+    #[must_use]
+    pub fn backlog(&self) -> Backlog {
+        Backlog { packets: self.ring.waiting(), bytes: self.backlog_bytes }
+    }
+
+    fn integrate(&mut self, to: Nanos) {
+        let waiting = self.ring.waiting();
+        if waiting > 0 {
+            self.counters.queue_integral += u128::from(waiting) * u128::from(to - self.counters.integrated_to);
+        }
+        self.counters.integrated_to = to;
+    }
+}
+
+impl Hazards {
+    /// Whether the packet that passes this place at this time is lost.
+    fn strikes(&mut self, place: LossPlace, at: Nanos) -> bool {
+        if place == LossPlace::AfterQueue && self.blackouts.iter().any(|period| period.contains(at)) {
+            return true;
+        }
+        // One draw for each loss that applies, so that losses are independent.
+        let random = &mut self.random;
+        self.losses.iter().filter(|l| l.place == place && l.period.contains(at)).fold(false, |hit, l| (random.unit() < l.probability) | hit)
+    }
+}

@@ -1,0 +1,316 @@
+//! What is recorded while the simulation runs: series at every tick, and the state of all counters at both ends of the measured period.
+//! Reads the links and flows, never changes what they do.
+
+use std::sync::Arc;
+
+use xcp_scenario::model::{Sampling, Scenario, Traffic};
+use xcp_scenario::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
+use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
+
+use crate::flow::{Flow, Totals};
+use crate::link::{Counters, Link};
+use crate::queue::Queue;
+
+/// Ticks of a run whose series are switched off: means over samples still want some.
+const UNRECORDED_TICKS: u64 = 500;
+
+/// The recorder of one run.
+#[derive(Debug)]
+pub struct Recorder {
+    interval: Nanos,
+    recording: bool,
+    times: Vec<Nanos>,
+    links: Vec<LinkRecord>,
+    flows: Vec<FlowRecord>,
+    phase: Phase,
+    measured: Period,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Before,
+    Within,
+    After,
+}
+
+#[derive(Debug, Default)]
+struct LinkRecord {
+    name: String,
+    last: LinkMark,
+    from: LinkMark,
+    to: LinkMark,
+    interval_max: u64,
+    measured_max: u64,
+    columns: Vec<(Quantity, Vec<f64>)>,
+}
+
+/// A link's counters at some time.
+#[derive(Debug, Clone, Copy, Default)]
+struct LinkMark {
+    at: Nanos,
+    served_bytes: f64,
+    counters: Counters,
+}
+
+#[derive(Debug, Default)]
+struct FlowRecord {
+    last: Totals,
+    from: Totals,
+    to: Totals,
+    cwnd_sum: f64,
+    cwnd_samples: u64,
+    columns: Vec<(Quantity, Vec<f64>)>,
+}
+
+impl Recorder {
+    /// A recorder for a scenario.
+    #[must_use]
+    pub fn new(scenario: &Scenario) -> Self {
+        let (interval, recording) = match scenario.sample {
+            Sampling::Off => ((scenario.duration / UNRECORDED_TICKS).max(1), false),
+            Sampling::Every(interval) | Sampling::PerRtt(interval) => (interval.max(1), true),
+        };
+        let links = scenario.links.iter().flat_map(|link| {
+            [link.name.clone(), format!("{}.reverse", link.name)].map(|name| LinkRecord { name, ..LinkRecord::default() })
+        });
+        Self {
+            interval,
+            recording,
+            times: Vec::new(),
+            links: links.collect(),
+            flows: scenario.flows.iter().map(|_| FlowRecord::default()).collect(),
+            phase: Phase::Before,
+            measured: scenario.measure,
+        }
+    }
+
+    /// Time between ticks.
+    #[must_use]
+    pub fn interval(&self) -> Nanos {
+        self.interval
+    }
+
+    /// A sampling interval ends.
+    pub fn tick(&mut self, now: Nanos, links: &mut [Link], flows: &[Flow]) {
+        self.times.push(now);
+        for (record, link) in self.links.iter_mut().zip(links) {
+            link.advance(now);
+            record.collect_max(link, self.phase);
+            if self.recording {
+                record.sample(now, link);
+            }
+            record.interval_max = link.backlog().packets;
+        }
+        for (record, flow) in self.flows.iter_mut().zip(flows) {
+            if self.phase == Phase::Within && flow.start < now && flow.completed_at().is_none() {
+                record.cwnd_sum += flow.cwnd_packets().unwrap_or(0.0);
+                record.cwnd_samples += 1;
+            }
+            if self.recording {
+                record.sample(now, self.interval, flow);
+            }
+        }
+    }
+
+    /// The measured period begins.
+    pub fn measure_from(&mut self, now: Nanos, links: &mut [Link], flows: &[Flow]) {
+        for (record, link) in self.links.iter_mut().zip(links) {
+            link.advance(now);
+            record.collect_max(link, self.phase);
+            record.from = mark(now, link);
+            record.measured_max = link.backlog().packets;
+        }
+        for (record, flow) in self.flows.iter_mut().zip(flows) {
+            record.from = flow.totals();
+        }
+        self.measured.from = now;
+        self.phase = Phase::Within;
+    }
+
+    /// The measured period ends.
+    pub fn measure_to(&mut self, now: Nanos, links: &mut [Link], flows: &[Flow]) {
+        for (record, link) in self.links.iter_mut().zip(links) {
+            link.advance(now);
+            record.collect_max(link, self.phase);
+            record.to = mark(now, link);
+        }
+        for (record, flow) in self.flows.iter_mut().zip(flows) {
+            record.to = flow.totals();
+        }
+        self.measured.to = now;
+        self.phase = Phase::After;
+    }
+
+    /// Closes the books at `now` and makes the run of them.
+    #[must_use]
+    pub fn finish(mut self, now: Nanos, interrupted: bool, scenario: &Scenario, links: &mut [Link], flows: &[Flow]) -> Run {
+        if self.phase == Phase::Before {
+            // Interrupted before anything was to be measured: what there is, from the beginning.
+            self.measured.from = 0;
+            self.phase = Phase::Within;
+        }
+        if self.phase == Phase::Within {
+            self.measure_to(now, links, flows);
+        }
+        let summary = Summary {
+            seed: scenario.seed,
+            backend: "sim".into(),
+            title: scenario.title.clone(),
+            variant: scenario.variant.clone(),
+            links: self.links.iter().zip(&*links).map(|(record, link)| (record.name.clone(), record.summary(link))).collect(),
+            flows: scenario
+                .flows
+                .iter()
+                .zip(flows)
+                .zip(&self.flows)
+                .map(|((spec, flow), record)| record.summary(&spec.name, active(spec, flow, self.measured), completed_seconds(flow)))
+                .collect(),
+            jain: self.fairness(scenario, flows),
+            interrupted,
+        };
+        let times = Arc::new(self.times);
+        let series = |subject: Subject, columns: Vec<(Quantity, Vec<f64>)>| {
+            let times = times.clone();
+            columns.into_iter().map(move |(quantity, values)| Series { subject: subject.clone(), quantity, times: times.clone(), values })
+        };
+        let of_links = self.links.into_iter().flat_map(|r| series(Subject::Link(r.name), r.columns));
+        let of_flows = scenario.flows.iter().zip(self.flows).flat_map(|(s, r)| series(Subject::Flow(s.name.clone()), r.columns));
+        Run {
+            title: scenario.title.clone(),
+            variant: scenario.variant.clone(),
+            completed: now,
+            duration: scenario.duration,
+            summary,
+            series: of_links.chain(of_flows).collect(),
+        }
+    }
+
+    /// Jain's index over the TCP flows that were active at all.
+    fn fairness(&self, scenario: &Scenario, flows: &[Flow]) -> f64 {
+        let goodputs: Vec<f64> = scenario
+            .flows
+            .iter()
+            .zip(flows)
+            .zip(&self.flows)
+            .filter(|((spec, _), _)| matches!(spec.traffic, Traffic::Tcp(_)))
+            .filter_map(|((spec, flow), record)| {
+                let active = active(spec, flow, self.measured);
+                (active.length() > 0).then(|| record.goodput(active))
+            })
+            .collect();
+        jain(&goodputs)
+    }
+}
+
+impl LinkRecord {
+    /// Looks at the largest queue since the last look.
+    fn collect_max(&mut self, link: &mut Link, phase: Phase) {
+        let max = link.take_queue_max();
+        self.interval_max = self.interval_max.max(max);
+        if phase == Phase::Within {
+            self.measured_max = self.measured_max.max(max);
+        }
+    }
+
+    fn sample(&mut self, now: Nanos, link: &Link) {
+        let mark = mark(now, link);
+        let last = std::mem::replace(&mut self.last, mark);
+        let length = now - last.at;
+        let integral = mark.counters.queue_integral - last.counters.queue_integral;
+        let mut row = vec![
+            (Quantity::Utilisation, (mark.served_bytes - last.served_bytes) / link.capacity_bytes(length)),
+            (Quantity::QueueMean, integral as f64 / length as f64),
+            (Quantity::QueueMax, self.interval_max as f64),
+            (Quantity::Drops, (mark.counters.drops - last.counters.drops) as f64),
+            (Quantity::Lost, (mark.counters.lost - last.counters.lost) as f64),
+        ];
+        if let Queue::Xcp(xcp) = link.queue() {
+            let state = xcp.state();
+            row.extend([
+                (Quantity::ControlInterval, state.control_interval_s),
+                (Quantity::FlowsEstimated, state.flows_estimated),
+                (Quantity::Phi, state.phi_bps),
+                (Quantity::Shuffled, state.shuffled_bps),
+                (Quantity::PersistentQueue, state.persistent_queue_bytes),
+                (Quantity::InputTraffic, state.input_traffic_bps),
+            ]);
+        }
+        append(&mut self.columns, row);
+    }
+
+    fn summary(&self, link: &Link) -> LinkSummary {
+        let (from, to) = (&self.from, &self.to);
+        let length = to.at - from.at;
+        let per = |amount: f64, of: f64| if length == 0 { 0.0 } else { amount / of };
+        LinkSummary {
+            utilisation: per(to.served_bytes - from.served_bytes, link.capacity_bytes(length)),
+            queue_mean: per((to.counters.queue_integral - from.counters.queue_integral) as f64, length as f64),
+            queue_max: self.measured_max,
+            drops: to.counters.drops - from.counters.drops,
+            lost: to.counters.lost - from.counters.lost,
+            packets: to.counters.sent_packets - from.counters.sent_packets,
+        }
+    }
+}
+
+impl FlowRecord {
+    fn sample(&mut self, now: Nanos, interval: Nanos, flow: &Flow) {
+        let totals = flow.totals();
+        let last = std::mem::replace(&mut self.last, totals);
+        let running = flow.start < now;
+        let shown = |value: Option<f64>| if running { value.unwrap_or(f64::NAN) } else { f64::NAN };
+        let row = vec![
+            (Quantity::Goodput, rate_bps(totals.delivered_bytes - last.delivered_bytes, interval)),
+            (Quantity::Cwnd, shown(flow.cwnd_packets())),
+            (Quantity::Srtt, shown(flow.srtt_seconds())),
+            (Quantity::Retransmits, (totals.retransmits - last.retransmits) as f64),
+        ];
+        append(&mut self.columns, row);
+    }
+
+    fn goodput(&self, active: Period) -> f64 {
+        rate_bps(self.to.delivered_bytes - self.from.delivered_bytes, active.length())
+    }
+
+    fn summary(&self, name: &str, active: Period, completed_at: Option<f64>) -> FlowSummary {
+        let samples = self.to.rtt_samples - self.from.rtt_samples;
+        let rtt_sum = (self.to.rtt_sum - self.from.rtt_sum) as f64 / NANOS_PER_SEC as f64;
+        FlowSummary {
+            name: name.into(),
+            goodput: self.goodput(active),
+            rtt_mean: if samples == 0 { 0.0 } else { rtt_sum / samples as f64 },
+            retransmits: self.to.retransmits - self.from.retransmits,
+            timeouts: self.to.timeouts - self.from.timeouts,
+            cwnd_mean: if self.cwnd_samples == 0 { 0.0 } else { self.cwnd_sum / self.cwnd_samples as f64 },
+            completed_at,
+        }
+    }
+}
+
+/// The part of the measured period in which a flow had something to send.
+fn active(spec: &xcp_scenario::model::Flow, flow: &Flow, measured: Period) -> Period {
+    let end = [spec.stop, flow.completed_at()].into_iter().flatten().fold(measured.to, Nanos::min);
+    let from = measured.from.max(flow.start).min(measured.to);
+    Period { from, to: end.max(from) }
+}
+
+fn completed_seconds(flow: &Flow) -> Option<f64> {
+    flow.completed_at().map(|at| at as f64 / NANOS_PER_SEC as f64)
+}
+
+fn mark(now: Nanos, link: &Link) -> LinkMark {
+    LinkMark { at: now, served_bytes: link.served_bytes(now), counters: *link.counters() }
+}
+
+fn rate_bps(bytes: u64, length: Nanos) -> f64 {
+    if length == 0 { 0.0 } else { bytes as f64 * 8.0 * (NANOS_PER_SEC as f64 / length as f64) }
+}
+
+fn append(columns: &mut Vec<(Quantity, Vec<f64>)>, row: Vec<(Quantity, f64)>) {
+    if columns.is_empty() {
+        columns.extend(row.iter().map(|&(quantity, _)| (quantity, Vec::new())));
+    }
+    for ((_, column), (_, value)) in columns.iter_mut().zip(row) {
+        column.push(value);
+    }
+}

@@ -1,0 +1,83 @@
+//! Queue disciplines: who may enter, and what happens to a packet on its way in and out. When packets leave is the link's business: a
+//! first-in-first-out queue before a transmitter of constant rate knows every departure at the arrival.
+
+mod red;
+mod xcp;
+
+pub use red::{Red, RedConfig};
+pub use xcp::XcpQueue;
+
+use xcp_scenario::model::{self, Limit};
+use xcp_scenario::units::Nanos;
+
+use crate::packet::Packet;
+use crate::rng::{Purpose, Stream};
+
+/// What waits, the packet in service not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A queue discipline.
+#[derive(Debug)]
+pub enum Queue {
+    /// Drops what finds it full.
+    DropTail,
+    /// Random early detection.
+    Red(Box<Red>),
+    /// An XCP router.
+    Xcp(Box<XcpQueue>),
+}
+
+impl Queue {
+    /// Builds the discipline of a link direction; `index` is the direction's, for its random numbers.
+    ///
+    /// # Errors
+    /// When the law's numbers are out of the engine's range.
+    pub fn new(direction: &model::Direction, index: usize, seed: u64) -> Result<Self, xcp_engine::ConfigError> {
+        Ok(match &direction.queue {
+            model::Queue::DropTail { .. } => Self::DropTail,
+            &model::Queue::Red { min_packets, max_packets, max_probability, weight, gentle, .. } => {
+                let config = RedConfig { min_packets, max_packets, max_probability, weight, gentle, rate_bps: direction.rate_bps };
+                Self::Red(Box::new(Red::new(&config, Stream::new(seed, Purpose::Red, index))))
+            }
+            model::Queue::Xcp { law, .. } => {
+                let rounding = Stream::new(seed, Purpose::Router, index).bits();
+                Self::Xcp(Box::new(XcpQueue::new(law, direction.rate_bps, rounding)?))
+            }
+        })
+    }
+
+    /// A packet arrives; `false` if the discipline drops it. `full` says that it would not fit.
+    pub fn arrival(&mut self, now: Nanos, packet: &Packet, backlog: Backlog, idle_since: Option<Nanos>, full: bool) -> bool {
+        match self {
+            Self::DropTail => !full,
+            Self::Red(red) => red.arrival(now, backlog.packets, idle_since, full),
+            Self::Xcp(xcp) => {
+                // XCP 2002 §3.5: arrivals are input traffic whether or not the queue can hold them.
+                xcp.arrival(now, packet, backlog.bytes);
+                !full
+            }
+        }
+    }
+
+    /// A packet goes into service; `backlog` is what remains behind it.
+    pub fn departure(&mut self, now: Nanos, packet: &mut Packet, backlog: Backlog) {
+        if let Self::Xcp(xcp) = self {
+            xcp.departure(now, packet, backlog.bytes);
+        }
+    }
+}
+
+/// Whether a packet of this size would overfill a queue.
+#[must_use]
+pub fn is_full(limit: Limit, backlog: Backlog, size: u16) -> bool {
+    match limit {
+        Limit::Packets(packets) => backlog.packets >= packets,
+        Limit::Bytes(bytes) => backlog.bytes + u64::from(size) > bytes,
+    }
+}

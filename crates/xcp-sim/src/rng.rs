@@ -1,0 +1,88 @@
+//! Random numbers, one independent stream per purpose and index, so that a flow added here never changes the losses drawn there.
+
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use xcp_scenario::units::Nanos;
+
+/// What a stream is for. The numbers are part of what makes old results repeatable: never renumber.
+#[derive(Debug, Clone, Copy)]
+#[repr(u64)]
+pub enum Purpose {
+    /// Jitter of a flow's start; index: flow.
+    Start = 1,
+    /// Losses; index: link direction.
+    Loss = 2,
+    /// A RED queue's early drops; index: link direction.
+    Red = 3,
+    /// A router's rounding of feedback; index: link direction.
+    Router = 4,
+    /// A datagram source's gaps; index: flow.
+    Datagrams = 5,
+}
+
+/// A stream of random numbers.
+#[derive(Debug, Clone)]
+pub struct Stream(Pcg64Mcg);
+
+impl Stream {
+    /// The stream of a purpose and index under the run's seed.
+    #[must_use]
+    pub fn new(seed: u64, purpose: Purpose, index: usize) -> Self {
+        let state = mix(mix(mix(seed) ^ purpose as u64) ^ index as u64);
+        Self(Pcg64Mcg::seed_from_u64(state))
+    }
+
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Uniform in `0.0..1.0`.
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// Uniform in `0..bound`; 0 for a bound of 0. Multiply-shift: the bias is at most bound / 2^64.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// Exponentially distributed with this mean, nanoseconds.
+    pub fn exponential(&mut self, mean: Nanos) -> Nanos {
+        (-(1.0 - self.unit()).ln() * mean as f64) as Nanos
+    }
+}
+
+/// SplitMix64's finaliser: spreads small numbers over 64 bits.
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_repeat_and_differ() {
+        let draw = |seed, purpose, index| Stream::new(seed, purpose, index).bits();
+        assert_eq!(draw(1, Purpose::Loss, 0), draw(1, Purpose::Loss, 0));
+        let others = [draw(2, Purpose::Loss, 0), draw(1, Purpose::Red, 0), draw(1, Purpose::Loss, 1)];
+        assert!(others.iter().all(|&x| x != draw(1, Purpose::Loss, 0)));
+    }
+
+    #[test]
+    fn distributions_have_their_means() {
+        let mut s = Stream::new(7, Purpose::Datagrams, 3);
+        let n = 100_000;
+        let unit = (0..n).map(|_| s.unit()).sum::<f64>() / f64::from(n);
+        let exponential = (0..n).map(|_| s.exponential(1_000_000) as f64).sum::<f64>() / f64::from(n);
+        let below = (0..n).map(|_| s.below(1000) as f64).sum::<f64>() / f64::from(n);
+        // Four standard errors each.
+        assert!((unit - 0.5).abs() < 4.0 * 0.2887 / f64::from(n).sqrt(), "{unit}");
+        assert!((exponential - 1e6).abs() < 4.0 * 1e6 / f64::from(n).sqrt(), "{exponential}");
+        assert!((below - 499.5).abs() < 4.0 * 288.7 / f64::from(n).sqrt(), "{below}");
+    }
+}
