@@ -1,0 +1,188 @@
+//! The simulated network without TCP, against closed forms and conservation: queues, losses, routes, repeatability.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use xcp_scenario::model::Scenario;
+use xcp_scenario::run::{Quantity, Run, Subject};
+use xcp_scenario::{Overrides, load};
+
+fn scenario(text: &str) -> Scenario {
+    let mut variants = load(Path::new("test.toml"), text, &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(variants.len(), 1);
+    variants.remove(0)
+}
+
+fn run(text: &str) -> Run {
+    xcp_sim::simulate(&scenario(text), &mut ()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// One link of 8 Mbit/s, packets of 1000 bytes: service takes a millisecond.
+fn one_link(duration: &str, queue: &str, more_link: &str, udp: &str) -> String {
+    format!(
+        r#"
+        title = "one link"
+        duration = "{duration}"
+        [[link]]
+        name = "line"
+        between = ["A", "B"]
+        rate = "8mbit"
+        delay = "10ms"
+        queue = {queue}
+        {more_link}
+        [[flow]]
+        name = "udp"
+        from = "A"
+        to = "B"
+        packet = 1000
+        udp = {udp}
+        "#
+    )
+}
+
+/// Pollaczek-Khinchine with constant service: the mean number waiting is rho^2 / (2 (1 - rho)).
+#[test]
+fn poisson_arrivals_queue_as_m_d_1() {
+    for (rate, rho) in [("4mbit", 0.5f64), ("6400kbit", 0.8)] {
+        let run = run(&one_link("2000s", r#"{ kind = "drop-tail", limit = 100000 }"#, "", &format!(r#"{{ pattern = "poisson", rate = "{rate}" }}"#)));
+        let link = &run.summary.links["line"];
+        let expected = rho * rho / (2.0 * (1.0 - rho));
+        assert!((link.queue_mean / expected - 1.0).abs() < 0.02, "load {rho}: {} waiting, expected {expected}", link.queue_mean);
+        assert!((link.utilisation - rho).abs() < 0.005, "load {rho}: utilisation {}", link.utilisation);
+        assert_eq!((link.drops, link.lost), (0, 0));
+    }
+}
+
+/// Overload: the line is full, the queue stands at its limit, the excess is dropped.
+#[test]
+fn constant_overload_fills_the_queue() {
+    let run = run(&one_link("10s", r#"{ kind = "drop-tail", limit = 50 }"#, "", r#"{ pattern = "constant", rate = "10mbit" }"#));
+    let link = &run.summary.links["line"];
+    // 1250 packets a second come, 1000 go, 50 wait, one is in service.
+    assert_eq!(link.queue_max, 50);
+    assert!((2448..=2451).contains(&link.drops), "{}", link.drops);
+    assert!(link.utilisation > 0.9999 && link.utilisation <= 1.0, "{}", link.utilisation);
+}
+
+#[test]
+fn random_loss_takes_its_share_and_blackouts_everything() {
+    let udp = r#"{ pattern = "constant", rate = "4mbit" }"#;
+    let queue = r#"{ kind = "drop-tail", limit = 50 }"#;
+    for place in ["before-queue", "after-queue"] {
+        let loss = format!(r#"loss = [{{ probability = 0.1, place = "{place}" }}]"#);
+        let lossy = run(&one_link("100s", queue, &loss, udp));
+        let lost = lossy.summary.links["line"].lost as f64;
+        // 50,000 packets; four standard deviations.
+        assert!((lost - 5000.0).abs() < 4.0 * (50_000.0 * 0.1 * 0.9f64).sqrt(), "{place}: {lost} lost");
+    }
+    let dark = run(&one_link("10s", queue, r#"blackout = [{ from = "2s", to = "4s" }]"#, udp));
+    assert_eq!(dark.summary.links["line"].lost, 1000);
+    let goodput = dark.find(&Subject::Flow("udp".into()), Quantity::Goodput).unwrap();
+    let heard_in_the_dark = goodput.times.iter().zip(&goodput.values).any(|(&t, &v)| (2_030_000_000..4_000_000_000).contains(&t) && v > 0.0);
+    assert!(!heard_in_the_dark);
+}
+
+/// Packets of other sizes and a delay: the first bit that arrives says so.
+#[test]
+fn packets_take_transmission_and_propagation_time() {
+    let text = one_link("30ms", r#"{ kind = "drop-tail", limit = 50 }"#, "", r#"{ pattern = "constant", rate = "1mbit" }"#);
+    let goodput = |end: &str| run(&text.replace("30ms", end)).summary.flows[0].goodput;
+    // One packet, sent at 0: 1 ms on the line, 10 ms on the way.
+    assert_eq!(goodput("10999us"), 0.0);
+    assert!(goodput("11001us") > 0.0);
+}
+
+const TWO_PATHS: &str = r#"
+    title = "two paths that share nothing"
+    duration = "5s"
+    [[link]]
+    between = ["A", "B"]
+    rate = "10mbit"
+    delay = "5ms"
+    loss = 0.01
+    [[link]]
+    between = ["C", "D"]
+    rate = "20mbit"
+    delay = "3ms"
+    loss = 0.02
+    [[flow]]
+    name = "first"
+    from = "A"
+    to = "B"
+    congestion = "sack"
+    start-jitter = "100ms"
+"#;
+
+const SECOND_FLOW: &str = r#"
+    [[flow]]
+    name = "second"
+    from = "C"
+    to = "D"
+    congestion = "cubic"
+    start-jitter = "100ms"
+"#;
+
+#[test]
+fn same_seed_same_run_and_another_seed_another() {
+    let text = format!("{TWO_PATHS}{SECOND_FLOW}");
+    assert_eq!(format!("{:?}", run(&text)), format!("{:?}", run(&text)));
+    let other = text.replace("title =", "seed = 2\ntitle =");
+    assert_ne!(run(&text).summary.flows[0].goodput, run(&other).summary.flows[0].goodput);
+}
+
+/// "The same seed gives the same output whatever else runs."
+#[test]
+fn a_flow_elsewhere_changes_nothing_here() {
+    let alone = run(TWO_PATHS);
+    let beside = run(&format!("{TWO_PATHS}{SECOND_FLOW}"));
+    assert_eq!(alone.summary.flows[0], beside.summary.flows[0]);
+    assert_eq!(alone.summary.links["A-B"], beside.summary.links["A-B"]);
+    for quantity in [Quantity::Goodput, Quantity::Cwnd, Quantity::Srtt] {
+        let subject = Subject::Flow("first".into());
+        // NaN before the start compares unequal to itself: compare the text.
+        assert_eq!(format!("{:?}", alone.find(&subject, quantity)), format!("{:?}", beside.find(&subject, quantity)));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Whatever the chain of links, rates, limits and losses: of the datagrams sent, each was dropped, lost, delivered or is still under way.
+    #[test]
+    fn packets_are_conserved(
+        rates in prop::collection::vec(1u64..20, 1..5),
+        limit in 1u64..60,
+        loss in 0.0f64..0.3,
+        queue in prop::sample::select(vec!["drop-tail", "red", "xcp"]),
+        load in 1u64..30,
+        seed in 0u64..1000,
+    ) {
+        let links: String = rates.iter().enumerate().map(|(i, rate)| format!(
+            "[[link]]\nname = \"l{i}\"\nbetween = [\"n{i}\", \"n{}\"]\nrate = \"{rate}mbit\"\ndelay = \"{}ms\"\nqueue = {{ kind = \"{queue}\", limit = {limit} }}\nloss = {loss}\n",
+            i + 1, i + 1)).collect();
+        let text = format!(
+            "title = \"chain\"\nduration = \"3s\"\nseed = {seed}\n{links}[[flow]]\nname = \"udp\"\nfrom = \"n0\"\nto = \"n{}\"\npacket = 500\nudp = {{ pattern = \"poisson\", rate = \"{load}mbit\" }}\n",
+            rates.len());
+        let run = run(&text);
+        let mut arrived = None;
+        for i in 0..rates.len() {
+            let link = &run.summary.links[&format!("l{i}")];
+            prop_assert!(link.utilisation <= 1.0 + 1e-12);
+            prop_assert!(link.queue_max <= limit);
+            prop_assert!(link.queue_mean <= limit as f64);
+            if let Some(arrived) = arrived {
+                // What came from the link before is sent, dropped, lost before the queue or waiting.
+                let seen = link.packets + link.drops;
+                prop_assert!(seen <= arrived, "link {i}: {seen} of {arrived}");
+            }
+            arrived = Some(link.packets);
+        }
+        let delivered = run.summary.flows[0].goodput * 3.0 / 8.0 / 472.0;
+        let (last, lost_last) = (arrived.unwrap(), run.summary.links[&format!("l{}", rates.len() - 1)].lost);
+        prop_assert!(delivered <= last as f64 + 1e-6);
+        // All that is missing was lost on the last link or is on its cable or line: at most its delay's worth and one.
+        let last_rate = rates[rates.len() - 1] as f64 * 1e6 / 8.0 / 500.0;
+        let under_way = last_rate * 0.001 * rates.len() as f64 + 2.0;
+        prop_assert!(last as f64 - delivered - lost_last as f64 <= under_way);
+    }
+}
