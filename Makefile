@@ -1,0 +1,62 @@
+# What there is to do with this repository. `make` alone lists it. The work itself is done by cargo and by the programs in scripts/ and bench/.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test lint fmt bench check-reference clean
+
+# Where rustup puts cargo; a shell that has not been restarted since does not know it.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+XCPNET := $(TARGET)/release/xcpnet
+C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]')
+SCRIPTS := scripts/setup .ci/run
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install what building, testing and benchmarking need
+	scripts/setup all
+
+build: ## build the release binary
+	@scripts/setup build
+	$(CARGO) build --release --locked --package xcpnet
+
+demo: build ## four flows on 10 Mbit/s, 500 ms: XCP, TCP with FIFO, TCP with RED; a table and a report
+	@$(XCPNET) run experiments/zhang-henderson-2005/fig05.toml --out out/demo
+	@echo
+	@echo "The report, one file that needs no network: $(CURDIR)/out/demo/report.html"
+
+test: ## everything that must pass before a change lands
+	@scripts/setup test
+	@$(MAKE) --no-print-directory lint
+	$(CARGO) test --workspace --locked
+
+lint: ## formatting and lints, Rust, C and shell
+	$(CARGO) fmt --all --check
+	@if command -v clang-format >/dev/null; then \
+	    echo "clang-format --dry-run --Werror"; clang-format --dry-run --Werror $(C_SOURCES); \
+	else echo "lint: SKIPPED: C formatting, no clang-format"; fi
+	@if command -v shellcheck >/dev/null; then \
+	    echo "shellcheck $(SCRIPTS)"; shellcheck $(SCRIPTS); \
+	else echo "lint: SKIPPED: shell scripts, no shellcheck"; fi
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+fmt: ## format Rust and C
+	$(CARGO) fmt --all
+	clang-format -i $(C_SOURCES)
+
+bench: ## speed and memory, beside ns-2 where it is installed
+	@scripts/setup bench
+	$(CARGO) build --release --locked --package xcpnet
+	bench/run --xcpnet $(XCPNET)
+
+check-reference: ## results beside ns-2's and the closed forms
+	@scripts/setup bench
+	$(CARGO) build --release --locked --package xcpnet
+	bench/reference --xcpnet $(XCPNET)
+
+clean: ## remove what building and running made
+	$(CARGO) clean
+	rm -rf out
