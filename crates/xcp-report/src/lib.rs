@@ -1,1 +1,19 @@
-//! Placeholder.
+//! What runs look like to a person or a script: a terminal table, JSON, CSV, Parquet and one offline HTML report.
+//!
+//! Knows the [`Run`](xcp_scenario::run::Run) that every backend returns and, where given, the [`Scenario`](xcp_scenario::model::Scenario) it came
+//! from. Leaves reading scenario files to `xcp-scenario`, running them to the backends and deciding what to write where to the command line.
+//!
+//! Everything is a pure function of its arguments: no clock, no environment, so the same runs give the same bytes.
+
+pub mod csv;
+pub mod files;
+pub mod html;
+pub mod human;
+pub mod json;
+mod links;
+#[cfg(feature = "parquet")]
+pub mod parquet;
+pub mod table;
+
+pub use html::{Report, Source, html};
+pub use table::{Verdict, table, verdict_table};

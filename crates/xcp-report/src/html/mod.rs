@@ -1,0 +1,100 @@
+//! One offline HTML page for one or several runs side by side.
+//!
+//! The numbers are in the page twice: as headings and tables written here, readable without scripts, and as compact arrays ([`data`]) that
+//! `assets/report.js` draws with uPlot. The page's own content-security policy forbids every network access.
+
+mod data;
+mod sections;
+
+use xcp_scenario::model::Scenario;
+use xcp_scenario::run::Run;
+
+use crate::table::Verdict;
+
+const UPLOT_JS: &str = include_str!("../../../../third_party/uplot/uPlot.iife.min.js");
+const UPLOT_CSS: &str = include_str!("../../../../third_party/uplot/uPlot.min.css");
+const UPLOT_LICENCE: &str = include_str!("../../../../third_party/uplot/LICENSE");
+const REPORT_JS: &str = include_str!("../../assets/report.js");
+const REPORT_CSS: &str = include_str!("../../assets/report.css");
+
+/// What a report is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Report<'a> {
+    /// The runs, in the order in which they stand side by side.
+    pub runs: &'a [Run],
+    /// The scenario of each run, in the same order; empty if they are not known. Tells which links are bottlenecks and what was measured when.
+    pub scenarios: &'a [Scenario],
+    /// The files the runs came from.
+    pub sources: &'a [Source],
+    /// Expectations and what came of them.
+    pub verdicts: &'a [Verdict],
+    /// The command that makes this report again; empty if there is none.
+    pub command: &'a str,
+    /// The version of the program.
+    pub version: &'a str,
+}
+
+/// A scenario file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+impl Report<'_> {
+    fn scenario(&self, run: usize) -> Option<&Scenario> {
+        self.scenarios.get(run)
+    }
+}
+
+/// The page.
+#[must_use]
+pub fn html(report: &Report<'_>) -> String {
+    let title = report.runs.first().map_or("No runs", |run| run.title.as_str());
+    let mut page = String::with_capacity(1 << 20);
+    let mut put = |text: &str| page.push_str(text);
+    put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    put("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
+    put("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n");
+    put("<link rel=\"icon\" href=\"data:,\">\n");
+    put(&format!("<meta name=\"generator\" content=\"xcpnet {}\">\n<title>{}</title>\n", escape(report.version), escape(title)));
+    put("<style>\n");
+    put(UPLOT_CSS);
+    put("\n");
+    put(REPORT_CSS);
+    put("</style>\n</head>\n<body>\n<main>\n");
+    sections::write(report, &mut page);
+    page.push_str("</main>\n<script type=\"application/json\" id=\"xcpnet-data\">");
+    page.push_str(&script_safe(&data::json(report)));
+    page.push_str("</script>\n<script>\n/*\n");
+    page.push_str(UPLOT_LICENCE.trim_end());
+    page.push_str("\n*/\n");
+    page.push_str(UPLOT_JS);
+    page.push_str("\n</script>\n<script>\n");
+    page.push_str(REPORT_JS);
+    page.push_str("</script>\n</body>\n</html>\n");
+    page
+}
+
+/// Text for HTML elements and quoted attributes.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// JSON that cannot end the script element it stands in.
+fn script_safe(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}

@@ -1,0 +1,304 @@
+//! The page's body: headings, headline numbers, empty places for the plots, tables, the scenario, how it was made.
+
+use std::fmt::Write as _;
+
+use xcp_scenario::model::{Direction, Limit, Queue};
+use xcp_scenario::run::{FlowSummary, Run};
+
+use super::{Report, data, escape};
+use crate::table::{groups, quantile};
+use crate::{human, links};
+
+/// A row of plots: its key in report.js, heading, explanation.
+struct Row {
+    key: &'static str,
+    heading: &'static str,
+    note: &'static str,
+}
+
+/// What everybody looks at.
+const ROWS: [Row; 5] = [
+    Row { key: "utilisation", heading: "Utilisation", note: "share of the link’s capacity in use" },
+    Row { key: "queue", heading: "Queue", note: "packets waiting: mean of each interval, the largest shaded" },
+    Row { key: "drops", heading: "Drops", note: "packets dropped by the queue in each interval" },
+    Row { key: "goodput", heading: "Goodput", note: "new data that reached the receiving application" },
+    Row { key: "cwnd", heading: "Congestion window", note: "packets each sender may have on the way" },
+];
+
+/// What explains the rest.
+const MORE: [Row; 8] = [
+    Row { key: "srtt", heading: "Round-trip time", note: "smoothed, as the sender sees it" },
+    Row { key: "retransmits", heading: "Retransmissions", note: "segments sent again in each interval" },
+    Row { key: "control_interval", heading: "Control interval", note: "XCP router: the mean RTT it works with" },
+    Row { key: "flows_estimated", heading: "Flows", note: "XCP router: how many it takes to be there" },
+    Row { key: "phi", heading: "Aggregate feedback", note: "XCP router: φ of the last control interval" },
+    Row { key: "shuffled", heading: "Shuffled traffic", note: "XCP router: taken and given again for fairness" },
+    Row { key: "persistent_queue", heading: "Persistent queue", note: "XCP router: the queue that did not drain within an interval" },
+    Row { key: "input_traffic", heading: "Input traffic", note: "XCP router: rate of arrivals in the last control interval" },
+];
+
+/// Writes the body.
+pub(super) fn write(report: &Report<'_>, page: &mut String) {
+    heading(report, page);
+    headline(report, page);
+    verdicts(report, page);
+    plots(report, page);
+    link_table(report, page);
+    flow_table(report, page);
+    sources(report, page);
+    made(report, page);
+}
+
+/// Appends formatted text; writing into a string cannot fail.
+macro_rules! put {
+    ($page:expr, $($arg:tt)*) => {{ let _ = write!($page, $($arg)*); }};
+}
+
+fn heading(report: &Report<'_>, page: &mut String) {
+    let title = report.runs.first().map_or("No runs", |run| run.title.as_str());
+    put!(page, "<header>\n<h1>{}</h1>\n", escape(title));
+    if let Some(text) = report.scenarios.first().map(|s| s.description.trim()).filter(|t| !t.is_empty()) {
+        put!(page, "<p class=\"lead\">{}</p>\n", escape(text));
+    }
+    let mut facts: Vec<String> = Vec::new();
+    if let Some(run) = report.runs.first() {
+        let backend = match run.summary.backend.as_str() {
+            "sim" => "simulated",
+            "linux" => "measured on Linux",
+            other => other,
+        };
+        facts.push(format!("{} {backend}", human::nanos(run.completed)));
+        let seeds: std::collections::BTreeSet<u64> = report.runs.iter().map(|r| r.summary.seed).collect();
+        let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+        facts.push(format!("seed {}", seeds.join(", ")));
+        if let Some(s) = report.scenarios.first() {
+            facts.push(format!("figures cover {} to {}", human::nanos(s.measure.from), human::nanos(s.measure.to)));
+        }
+    }
+    put!(page, "<p class=\"facts\">{}</p>\n</header>\n", escape(&facts.join(" · ")));
+}
+
+/// The link the big numbers of a run are about: of the bottlenecks the one this run used most.
+fn main_link<'a>(report: &'a Report<'_>, run: &Run) -> Option<&'a str> {
+    let use_of = |name: &str| run.summary.links.get(name).map_or(-1.0, |l| l.utilisation);
+    links::bottlenecks(report.runs, report.scenarios).into_iter().reduce(|a, b| if use_of(b) > use_of(a) { b } else { a })
+}
+
+fn headline(report: &Report<'_>, page: &mut String) {
+    put!(page, "<section aria-labelledby=\"headline\">\n<h2 id=\"headline\" class=\"sr\">At a glance</h2>\n{}", grid(report));
+    for (i, run) in report.runs.iter().enumerate() {
+        put!(page, "<article class=\"card\">\n<h3>{}</h3>\n", escape(human::run_name(run)));
+        if let Some(name) = main_link(report, run) {
+            let described = report.scenario(i).and_then(|s| links::direction(s, name)).map(describe);
+            put!(page, "<p class=\"sub\">{}</p>\n", escape(&described.unwrap_or_else(|| name.to_owned())));
+            if let Some(link) = run.summary.links.get(name) {
+                put!(page, "<dl>\n{}", figure("Utilisation", &human::percent(link.utilisation), "big"));
+                put!(page, "{}", figure("Mean queue", &format!("{} packets", human::number(link.queue_mean)), ""));
+                put!(page, "{}", figure("Drops", &link.drops.to_string(), ""));
+                let rtts: Vec<f64> = run.summary.flows.iter().map(|f| f.rtt_mean).filter(|&r| r > 0.0).collect();
+                let rtt = if rtts.is_empty() { "–".to_owned() } else { human::seconds(rtts.iter().sum::<f64>() / rtts.len() as f64) };
+                put!(page, "{}", figure("Mean RTT", &rtt, ""));
+                put!(page, "{}</dl>\n", figure("Fairness (Jain)", &human::index(run.summary.jain), ""));
+            }
+        }
+        if run.summary.interrupted {
+            let (done, asked) = (human::nanos(run.completed), human::nanos(run.duration));
+            put!(page, "<p class=\"warn\">Interrupted at {done} of {asked}; the figures cover what was run.</p>\n");
+        }
+        page.push_str("</article>\n");
+    }
+    page.push_str("</div>\n</section>\n");
+}
+
+fn figure(name: &str, value: &str, class: &str) -> String {
+    // The unit is set smaller than the number.
+    let (number, unit) = value.split_once(' ').unwrap_or((value, ""));
+    format!("<div class=\"figure {class}\"><dt>{name}</dt><dd>{} <small>{}</small></dd></div>\n", escape(number), escape(unit))
+}
+
+/// Opens a grid with a column for each run; many runs wrap.
+fn grid(report: &Report<'_>) -> String {
+    let n = report.runs.len();
+    let class = if n > 4 { "grid many" } else { "grid" };
+    format!("<div class=\"{class}\" style=\"--cols:{}\">\n", n.clamp(1, 4))
+}
+
+/// A queue and link in a few words: `xcp queue of 313 kB, 10 Mbit/s, 249 ms`.
+fn describe(d: &Direction) -> String {
+    let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) = &d.queue;
+    let size = match *limit {
+        Limit::Packets(n) => human::plural(n, "packet"),
+        Limit::Bytes(n) if n >= 10_000 => format!("{} kB", n / 1000),
+        Limit::Bytes(n) => human::plural(n, "byte"),
+    };
+    let kind = match &d.queue {
+        Queue::Xcp { law, .. } if law.name != "xcp" => format!("{} ({})", links::kind(&d.queue), law.name),
+        queue => links::kind(queue).to_owned(),
+    };
+    format!("{kind} queue of {size}, {}, {} one way", human::rate(d.rate_bps as f64), human::nanos(d.delay))
+}
+
+fn verdicts(report: &Report<'_>, page: &mut String) {
+    if report.verdicts.is_empty() {
+        return;
+    }
+    let outside = report.verdicts.iter().filter(|v| !v.inside).count();
+    let say = if outside == 0 { "all inside".to_owned() } else { format!("{outside} of {} outside", report.verdicts.len()) };
+    put!(page, "<section aria-labelledby=\"claims\">\n<h2 id=\"claims\">Claims <span class=\"unit\">{say}</span></h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"claims\"><table class=\"claims\">\n");
+    page.push_str("<thead><tr><th scope=\"col\">Verdict</th><th scope=\"col\">Run</th><th scope=\"col\">Claim</th><th scope=\"col\" class=\"n\">Measured</th><th scope=\"col\">Band</th></tr></thead>\n<tbody>\n");
+    for v in report.verdicts {
+        let (class, mark, word) = if v.inside { ("ok", "✓", "inside") } else { ("bad", "✗", "outside") };
+        put!(
+            page,
+            "<tr><td class=\"{class}\"><span aria-hidden=\"true\">{mark}</span> {word}</td><td>{}</td><td>{}<br><code>{}</code></td><td class=\"n\">{}</td><td>{}</td></tr>\n",
+            escape(&v.variant),
+            escape(&v.claim),
+            escape(&v.metric),
+            escape(&human::metric(&v.metric, v.measured)),
+            escape(&v.band()),
+        );
+    }
+    page.push_str("</tbody></table></div>\n</section>\n");
+}
+
+fn plots(report: &Report<'_>, page: &mut String) {
+    page.push_str("<section aria-labelledby=\"curves\" id=\"plots\">\n<h2 id=\"curves\" class=\"sr\">Curves</h2>\n");
+    page.push_str("<div class=\"tools\" hidden>\n<label id=\"link-choice\">Link <select></select></label>\n<div class=\"zoom\" role=\"group\" aria-label=\"Stretch of time shown\"><button type=\"button\" data-zoom=\"all\" aria-pressed=\"true\">Whole run</button><button type=\"button\" data-zoom=\"measured\" aria-pressed=\"false\">Measured part</button></div>\n<p class=\"hint\">Point to read values in all plots; drag or pinch to zoom.</p>\n</div>\n");
+    page.push_str("<noscript><p class=\"warn\">The curves are drawn by a script that this browser does not run; the tables below hold the figures.</p></noscript>\n");
+    let mut notes = Vec::new();
+    let most = report.runs.iter().map(|r| r.summary.flows.len()).max().unwrap_or(0);
+    if most > data::LINES {
+        notes.push(format!("With more than {} flows, a group of flows is drawn as one: the line is the median flow, the darker band the middle half, the lighter band all of them.", data::LINES));
+    }
+    if report.scenarios.iter().any(|s| s.measure.from > 0 || s.measure.to < s.duration) {
+        notes.push("The grey bar under a plot marks the part of the run that the figures cover.".to_owned());
+    }
+    if !notes.is_empty() {
+        put!(page, "<p class=\"note\">{}</p>\n", escape(&notes.join(" ")));
+    }
+    for row in &ROWS {
+        plot_row(report, row, page);
+    }
+    page.push_str("<details id=\"more\">\n<summary><h2>Round-trip times and the router’s own variables</h2></summary>\n");
+    for row in &MORE {
+        plot_row(report, row, page);
+    }
+    page.push_str("</details>\n</section>\n");
+}
+
+fn plot_row(report: &Report<'_>, row: &Row, page: &mut String) {
+    let key = row.key;
+    put!(page, "<section class=\"row\" data-row=\"{key}\" aria-labelledby=\"row-{key}\">\n");
+    put!(page, "<h3 id=\"row-{key}\">{} <span class=\"unit\"></span></h3>\n<p class=\"note\">{}<span class=\"of\"></span></p>\n", row.heading, row.note);
+    page.push_str(&grid(report));
+    for (i, run) in report.runs.iter().enumerate() {
+        put!(page, "<figure data-run=\"{i}\"><figcaption><b>{}</b><span class=\"at\"></span></figcaption><div class=\"plot\"></div><ul class=\"legend\"></ul></figure>\n", escape(human::run_name(run)));
+    }
+    page.push_str("</div>\n</section>\n");
+}
+
+fn link_table(report: &Report<'_>, page: &mut String) {
+    page.push_str("<section aria-labelledby=\"links\">\n<h2 id=\"links\">Links</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"links\"><table>\n<thead><tr><th scope=\"col\">Link</th><th scope=\"col\">Run</th>");
+    for name in ["Utilisation", "Mean queue", "Largest queue", "Drops", "Lost on the link", "Packets"] {
+        put!(page, "<th scope=\"col\" class=\"n\">{name}</th>");
+    }
+    page.push_str("</tr></thead>\n<tbody>\n");
+    let ranked = links::ranked(report.runs);
+    let shown = 20;
+    for name in ranked.iter().take(shown) {
+        for (i, run) in report.runs.iter().filter(|r| r.summary.links.contains_key(*name)).enumerate() {
+            let l = &run.summary.links[*name];
+            let class = if i == 0 { " class=\"first\"" } else { "" };
+            let head = if i == 0 { escape(name) } else { format!("<span class=\"sr\">{}</span>", escape(name)) };
+            put!(page, "<tr{class}><th scope=\"row\">{head}</th><td>{}</td>", escape(human::run_name(run)));
+            for cell in [
+                human::percent(l.utilisation),
+                human::number(l.queue_mean),
+                l.queue_max.to_string(),
+                l.drops.to_string(),
+                l.lost.to_string(),
+                l.packets.to_string(),
+            ] {
+                put!(page, "<td class=\"n\">{cell}</td>");
+            }
+            page.push_str("</tr>\n");
+        }
+    }
+    page.push_str("</tbody></table></div>\n<p class=\"note\">Queues in packets, the one in service not counted.");
+    if ranked.len() > shown {
+        put!(page, " The {shown} most used of {} link directions; the rest are in the summary.", ranked.len());
+    }
+    page.push_str("</p>\n</section>\n");
+}
+
+fn flow_table(report: &Report<'_>, page: &mut String) {
+    page.push_str("<section aria-labelledby=\"flows\">\n<h2 id=\"flows\">Flows</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"flows\"><table>\n<thead><tr><th scope=\"col\">Flow</th><th scope=\"col\">Run</th>");
+    for name in ["Goodput", "Mean RTT", "Mean window", "Sent again", "Timeouts", "Done at"] {
+        put!(page, "<th scope=\"col\" class=\"n\">{name}</th>");
+    }
+    page.push_str("</tr></thead>\n<tbody>\n");
+    // Name, then run; groups by their median flow with the extremes of goodput beside it.
+    let mut names: Vec<String> = Vec::new();
+    let grouped: Vec<Vec<(String, Vec<usize>)>> = report.runs.iter().map(|r| groups(&r.summary.flows, 2 * data::LINES)).collect();
+    for (name, _) in grouped.iter().flatten() {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    for name in &names {
+        let mut first = true;
+        for (run, list) in report.runs.iter().zip(&grouped) {
+            let Some((_, members)) = list.iter().find(|(n, _)| n == name) else { continue };
+            let flows = &run.summary.flows;
+            let at = |q: f64, of: fn(&FlowSummary) -> f64| {
+                let mut values: Vec<f64> = members.iter().map(|&i| of(&flows[i])).collect();
+                values.sort_by(f64::total_cmp);
+                quantile(&values, q)
+            };
+            let range = |of: fn(&FlowSummary) -> f64, show: fn(f64) -> String| {
+                if members.len() == 1 {
+                    show(at(0.5, of))
+                } else {
+                    format!("{}<br><small>{} – {}</small>", show(at(0.5, of)), show(at(0.0, of)), show(at(1.0, of)))
+                }
+            };
+            let rtt = |x: f64| if x > 0.0 { human::seconds(x) } else { "–".to_owned() };
+            let done = match (&members[..], flows[members[0]].completed_at) {
+                ([_], Some(t)) => human::seconds(t),
+                ([_], None) => "–".to_owned(),
+                _ => format!("{} of {}", members.iter().filter(|&&i| flows[i].completed_at.is_some()).count(), members.len()),
+            };
+            let class = if first { " class=\"first\"" } else { "" };
+            let head = if first { escape(name) } else { format!("<span class=\"sr\">{}</span>", escape(name)) };
+            first = false;
+            put!(page, "<tr{class}><th scope=\"row\">{head}</th><td>{}</td>", escape(human::run_name(run)));
+            for cell in [
+                range(|f| f.goodput, human::rate),
+                range(|f| f.rtt_mean, rtt),
+                range(|f| f.cwnd_mean, human::number),
+                range(|f| f.retransmits as f64, human::number),
+                range(|f| f.timeouts as f64, human::number),
+                done,
+            ] {
+                put!(page, "<td class=\"n\">{cell}</td>");
+            }
+            page.push_str("</tr>\n");
+        }
+    }
+    page.push_str("</tbody></table></div>\n<p class=\"note\">Windows in packets. Of groups: the median flow, below it the least and the greatest value.</p>\n</section>\n");
+}
+
+fn sources(report: &Report<'_>, page: &mut String) {
+    for source in report.sources {
+        put!(page, "<details class=\"source\">\n<summary><h2>The scenario <span class=\"unit\">{}</span></h2></summary>\n", escape(&source.name));
+        put!(page, "<pre tabindex=\"0\"><code>{}</code></pre>\n</details>\n", escape(&source.text));
+    }
+}
+
+fn made(report: &Report<'_>, page: &mut String) {
+    put!(page, "<footer>\n<p>Made by xcpnet {}", escape(report.version));
+    if !report.command.is_empty() {
+        put!(page, " with <code>{}</code>", escape(report.command));
+    }
+    page.push_str(". The same scenario, seed and version give the same numbers. Plots: uPlot (MIT licence, in this file’s source).</p>\n</footer>\n");
+}

@@ -1,0 +1,114 @@
+//! Numbers as people read them: three or four significant digits and a unit. Exact values are for JSON and CSV.
+
+use xcp_scenario::run::Run;
+use xcp_scenario::units::Nanos;
+
+/// Three significant digits without trailing noise: `0.8`, `12`, `2.38`, `1234`. Nothing below a thousandth is told from zero.
+#[must_use]
+pub fn number(x: f64) -> String {
+    let a = x.abs();
+    let digits = match a {
+        _ if !x.is_finite() => return "–".to_owned(),
+        _ if a < 0.0005 => return "0".to_owned(),
+        _ if a < 0.9995 => 3,
+        _ if a < 9.995 => 2,
+        _ if a < 99.95 => 1,
+        _ => 0,
+    };
+    let text = format!("{x:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A rate given in bit/s: `2.38 Mbit/s`.
+#[must_use]
+pub fn rate(bps: f64) -> String {
+    let (scaled, unit) = match bps.abs() {
+        a if !a.is_finite() => return "–".to_owned(),
+        a if a >= 999.5e6 => (bps / 1e9, "Gbit/s"),
+        a if a >= 999.5e3 => (bps / 1e6, "Mbit/s"),
+        a if a >= 999.5 => (bps / 1e3, "kbit/s"),
+        _ => (bps, "bit/s"),
+    };
+    format!("{} {unit}", number(scaled))
+}
+
+/// A time given in seconds: `501 ms`, `1.5 s`.
+#[must_use]
+pub fn seconds(s: f64) -> String {
+    let (scaled, unit) = match s.abs() {
+        a if !a.is_finite() => return "–".to_owned(),
+        0.0 => (0.0, "s"),
+        a if a >= 0.9995 => (s, "s"),
+        a if a >= 0.9995e-3 => (s * 1e3, "ms"),
+        _ => (s * 1e6, "µs"),
+    };
+    format!("{} {unit}", number(scaled))
+}
+
+/// A point or stretch of time: `60 s`, `249 ms`.
+#[must_use]
+pub fn nanos(t: Nanos) -> String {
+    seconds(t as f64 / 1e9)
+}
+
+/// A share of one: `99.8 %`.
+#[must_use]
+pub fn percent(x: f64) -> String {
+    if x.is_finite() { format!("{:.1} %", x * 100.0) } else { "–".to_owned() }
+}
+
+/// Jain's index: four decimals, so that .9999 is told from .999.
+#[must_use]
+pub fn index(x: f64) -> String {
+    if x.is_finite() { format!("{x:.4}") } else { "–".to_owned() }
+}
+
+/// A value of a metric of an expectation, in the unit its name implies: rates ending in `goodput`, times in `rtt_mean`, and so on.
+#[must_use]
+pub fn metric(name: &str, value: f64) -> String {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    match last {
+        _ if !value.is_finite() => "not measured".to_owned(),
+        "goodput" => rate(value),
+        "rtt_mean" | "completed_at" => seconds(value),
+        "jain" => index(value),
+        "utilisation" => format!("{value:.4}"),
+        _ => number(value),
+    }
+}
+
+/// What to call a run in a table: its variant, else its title.
+#[must_use]
+pub fn run_name(run: &Run) -> &str {
+    match (run.variant.as_str(), run.title.as_str()) {
+        ("", "") => "run",
+        ("", title) => title,
+        (variant, _) => variant,
+    }
+}
+
+/// `1 packet`, `2 packets`.
+#[must_use]
+pub fn plural(n: u64, one: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_and_a_unit() {
+        for (x, text) in [(0.0, "0"), (0.7996, "0.8"), (2.384, "2.38"), (9.999, "10"), (12.0, "12"), (99.96, "100"), (1234.5, "1234"), (-3.14159, "-3.14")] {
+            assert_eq!(number(x), text);
+        }
+        assert_eq!(rate(2_384_000.0), "2.38 Mbit/s");
+        assert_eq!(rate(999_900.0), "1 Mbit/s", "rounding carries into the next unit");
+        assert_eq!(rate(0.0), "0 bit/s");
+        assert_eq!(seconds(0.5014), "501 ms");
+        assert_eq!(seconds(0.99996), "1 s");
+        assert_eq!(seconds(0.000_012), "12 µs");
+        assert_eq!(percent(0.99812), "99.8 %");
+        assert_eq!(number(f64::NAN), "–");
+    }
+}

@@ -1,0 +1,363 @@
+//! Tables for the terminal: links and flows of one run, or of several under one another so that the difference is seen.
+//!
+//! Long lists are cut down to what matters: idle links become one line, many flows become minimum, median and maximum. The full numbers are in
+//! the JSON and CSV.
+
+use std::collections::BTreeMap;
+
+use xcp_scenario::run::{FlowSummary, Run};
+
+use crate::{human, links};
+
+/// Above this many flows in a run, groups of flows are shown by minimum, median and maximum.
+const FLOWS_SHOWN: usize = 8;
+/// At most this many link directions are shown one by one.
+const LINKS_SHOWN: usize = 10;
+
+/// One expectation of a scenario and what came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// The variant it is about; empty where the file has none.
+    pub variant: String,
+    /// The claim in words, and whose it is.
+    pub claim: String,
+    /// Which number.
+    pub metric: String,
+    /// What it was; NaN if the run has no such number.
+    pub measured: f64,
+    /// Least value inside the band.
+    pub min: Option<f64>,
+    /// Greatest value inside the band.
+    pub max: Option<f64>,
+    /// Whether the measured value lies in the band, both ends included.
+    pub inside: bool,
+}
+
+impl Verdict {
+    /// The band in words: `0.998 to 1`, `at most 2`.
+    #[must_use]
+    pub fn band(&self) -> String {
+        let show = |x| human::metric(&self.metric, x);
+        match (self.min, self.max) {
+            (Some(a), Some(b)) => format!("{} to {}", show(a), show(b)),
+            (Some(a), None) => format!("at least {}", show(a)),
+            (None, Some(b)) => format!("at most {}", show(b)),
+            (None, None) => "any".to_owned(),
+        }
+    }
+}
+
+/// How a column is set.
+#[derive(Clone, Copy, PartialEq)]
+enum Align {
+    Left,
+    Right,
+}
+
+/// Rows of text, set in columns. The first row is the heading.
+struct Grid {
+    align: Vec<Align>,
+    rows: Vec<Vec<String>>,
+    /// Leaves the first column blank where it repeats the row above.
+    grouped: bool,
+}
+
+impl Grid {
+    fn new(columns: &[(&str, Align)]) -> Self {
+        Self { align: columns.iter().map(|c| c.1).collect(), rows: vec![columns.iter().map(|c| c.0.to_owned()).collect()], grouped: true }
+    }
+
+    fn push(&mut self, row: Vec<String>) {
+        self.rows.push(row);
+    }
+
+    /// Drops columns whose cells are all equal to `boring`, heading aside.
+    fn without(mut self, heading: &str, boring: &str) -> Self {
+        if let Some(i) = self.rows[0].iter().position(|h| h == heading)
+            && self.rows[1..].iter().all(|row| row[i] == boring)
+        {
+            self.align.remove(i);
+            for row in &mut self.rows {
+                row.remove(i);
+            }
+        }
+        self
+    }
+
+    /// Sets the rows; a table too wide loses columns from the right, never the first two, and says so.
+    fn render(&self, width: usize, out: &mut String) {
+        let widths: Vec<usize> =
+            (0..self.align.len()).map(|i| self.rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0)).collect();
+        let mut shown = widths.len();
+        while shown > 2 && widths[..shown].iter().sum::<usize>() + 2 * (shown - 1) > width {
+            shown -= 1;
+        }
+        let mut before: &str = "\u{0}";
+        for (n, row) in self.rows.iter().enumerate() {
+            let mut line = String::new();
+            for i in 0..shown {
+                let repeated = self.grouped && i == 0 && n > 0 && row[0] == before;
+                let cell = if repeated { "" } else { row[i].as_str() };
+                let pad = " ".repeat(widths[i] - cell.chars().count());
+                if i > 0 {
+                    line.push_str("  ");
+                }
+                match self.align[i] {
+                    Align::Left => line.extend([cell, &pad]),
+                    Align::Right => line.extend([pad.as_str(), cell]),
+                }
+            }
+            before = &row[0];
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        if shown < widths.len() {
+            let hidden = self.rows[0][shown..].join(", ");
+            out.push_str(&format!("(not shown, for want of width: {hidden})\n"));
+        }
+    }
+}
+
+/// The table of one or several runs. `width` is the terminal's width in characters; `usize::MAX` leaves nothing out.
+#[must_use]
+pub fn table(runs: &[Run], width: usize) -> String {
+    let mut out = String::new();
+    let mut title = "";
+    for run in runs {
+        if run.title != title {
+            title = &run.title;
+            out.push_str(title);
+            out.push('\n');
+        }
+    }
+    let same = |f: fn(&Run) -> String| runs.first().map(f).filter(|first| runs.iter().all(|r| &f(r) == first));
+    let facts: Vec<String> = [
+        same(|r| format!("{} simulated", human::nanos(r.completed))).filter(|_| runs.iter().all(|r| r.summary.backend == "sim")),
+        same(|r| format!("seed {}", r.summary.seed)),
+        same(|r| format!("backend {}", r.summary.backend)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    out.push_str(&facts.join(", "));
+    out.push_str("\n\n");
+    link_rows(runs, width, &mut out);
+    out.push('\n');
+    flow_rows(runs, width, &mut out);
+    for run in runs.iter().filter(|r| r.summary.interrupted) {
+        let (done, asked) = (human::nanos(run.completed), human::nanos(run.duration));
+        out.push_str(&format!("{}: interrupted at {done} of {asked}; the numbers cover what was run\n", human::run_name(run)));
+    }
+    out
+}
+
+fn link_rows(runs: &[Run], width: usize, out: &mut String) {
+    use Align::{Left, Right};
+    let ranked = links::ranked(runs);
+    let busiest = ranked.first().map_or(0.0, |name| links::best(runs, name, |l| l.utilisation));
+    let matters = |name: &&str| {
+        links::best(runs, name, |l| l.utilisation) >= 0.8 * busiest
+            || links::best(runs, name, |l| (l.drops + l.lost) as f64) > 0.0
+            || links::best(runs, name, |l| l.queue_mean) >= 1.0
+    };
+    let shown: Vec<&str> = ranked.iter().copied().filter(matches_or_few(ranked.len(), matters)).take(LINKS_SHOWN).collect();
+    let mut grid = Grid::new(&[
+        ("link", Left),
+        ("run", Left),
+        ("utilisation", Right),
+        ("mean queue", Right),
+        ("max queue", Right),
+        ("drops", Right),
+        ("lost", Right),
+        ("packets", Right),
+    ]);
+    for name in &shown {
+        for run in runs {
+            let Some(link) = run.summary.links.get(*name) else { continue };
+            grid.push(vec![
+                (*name).to_owned(),
+                human::run_name(run).to_owned(),
+                human::percent(link.utilisation),
+                human::number(link.queue_mean),
+                link.queue_max.to_string(),
+                link.drops.to_string(),
+                link.lost.to_string(),
+                link.packets.to_string(),
+            ]);
+        }
+    }
+    let grid = grid.without("lost", "0");
+    if runs.len() == 1 { drop_run_column(grid) } else { grid }.render(width, out);
+    let hidden: Vec<&str> = ranked.iter().copied().filter(|name| !shown.contains(name)).collect();
+    if !hidden.is_empty() {
+        let most = |of: fn(&xcp_scenario::run::LinkSummary) -> f64| hidden.iter().map(|n| links::best(runs, n, of)).fold(0.0, f64::max);
+        out.push_str(&format!(
+            "{} more: utilisation at most {}, mean queue at most {}, at most {} lost or dropped\n",
+            human::plural(hidden.len() as u64, "link direction"),
+            human::percent(most(|l| l.utilisation)),
+            human::number(most(|l| l.queue_mean)),
+            human::plural(most(|l| (l.drops + l.lost) as f64) as u64, "packet"),
+        ));
+    }
+}
+
+/// Shows everything when there are no more than two directions, else what the filter picks.
+fn matches_or_few<'a>(count: usize, picks: impl Fn(&&'a str) -> bool) -> impl FnMut(&&'a str) -> bool {
+    move |name| count <= 2 || picks(name)
+}
+
+fn drop_run_column(mut grid: Grid) -> Grid {
+    grid.align.remove(1);
+    for row in &mut grid.rows {
+        row.remove(1);
+    }
+    grid
+}
+
+/// The group a flow belongs to: its name without `-NUMBER` at the end.
+pub(crate) fn stem(name: &str) -> &str {
+    match name.rsplit_once('-') {
+        Some((stem, number)) if !stem.is_empty() && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => stem,
+        _ => name,
+    }
+}
+
+/// Flows in groups, in order of appearance. At most `limit` flows in all are groups of one each; if there are more groups than `limit`, all
+/// flows are one group.
+pub(crate) fn groups(flows: &[FlowSummary], limit: usize) -> Vec<(String, Vec<usize>)> {
+    if flows.len() <= limit {
+        return flows.iter().enumerate().map(|(i, f)| (f.name.clone(), vec![i])).collect();
+    }
+    let mut order: Vec<&str> = Vec::new();
+    let mut members: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (i, flow) in flows.iter().enumerate() {
+        let stem = stem(&flow.name);
+        members.entry(stem).or_insert_with(|| {
+            order.push(stem);
+            Vec::new()
+        });
+        members.get_mut(stem).expect("inserted above").push(i);
+    }
+    if order.len() > limit {
+        return vec![(format!("all {} flows", flows.len()), (0..flows.len()).collect())];
+    }
+    let named = |stem: &str, m: &Vec<usize>| if m.len() == 1 { flows[m[0]].name.clone() } else { format!("{stem} ({} flows)", m.len()) };
+    order.into_iter().map(|stem| (named(stem, &members[stem]), members[stem].clone())).collect()
+}
+
+fn flow_rows(runs: &[Run], width: usize, out: &mut String) {
+    use Align::{Left, Right};
+    let mut grid = Grid::new(&[
+        ("flow", Left),
+        ("run", Left),
+        ("", Left),
+        ("goodput", Right),
+        ("mean RTT", Right),
+        ("mean cwnd", Right),
+        ("retransmits", Right),
+        ("timeouts", Right),
+        ("done at", Right),
+    ]);
+    let row = |name: &str, run: &Run, what: &str, values: [f64; 5], done: Option<f64>| {
+        vec![
+            name.to_owned(),
+            human::run_name(run).to_owned(),
+            what.to_owned(),
+            human::rate(values[0]),
+            if values[1] > 0.0 { human::seconds(values[1]) } else { "–".to_owned() },
+            human::number(values[2]),
+            human::number(values[3]),
+            human::number(values[4]),
+            done.map_or(String::new(), human::seconds),
+        ]
+    };
+    // Flow by flow, the runs under one another; the order is that of the first run that has the flow.
+    let mut rows: Vec<(String, Vec<Vec<String>>)> = Vec::new();
+    for run in runs {
+        let flows = &run.summary.flows;
+        for (name, members) in groups(flows, FLOWS_SHOWN) {
+            let column = |of: fn(&FlowSummary) -> f64| {
+                let mut values: Vec<f64> = members.iter().map(|&i| of(&flows[i])).collect();
+                values.sort_by(f64::total_cmp);
+                values
+            };
+            let columns = [
+                column(|f| f.goodput),
+                column(|f| f.rtt_mean),
+                column(|f| f.cwnd_mean),
+                column(|f| f.retransmits as f64),
+                column(|f| f.timeouts as f64),
+            ];
+            let pick = |q: f64| [0, 1, 2, 3, 4].map(|c| quantile(&columns[c], q));
+            let set = if members.len() == 1 {
+                vec![row(&name, run, "", pick(0.0), flows[members[0]].completed_at)]
+            } else {
+                [("min", 0.0), ("median", 0.5), ("max", 1.0)].map(|(what, q)| row(&name, run, what, pick(q), None)).to_vec()
+            };
+            match rows.iter_mut().find(|(n, _)| *n == name) {
+                Some((_, list)) => list.extend(set),
+                None => rows.push((name, set)),
+            }
+        }
+    }
+    for row in rows.into_iter().flat_map(|(_, set)| set) {
+        grid.push(row);
+    }
+    let grid = grid.without("", "").without("done at", "").without("timeouts", "0");
+    if runs.len() == 1 { drop_run_column(grid) } else { grid }.render(width, out);
+    out.push('\n');
+    if let [run] = runs {
+        out.push_str(&format!("fairness (Jain's index): {}\n", human::index(run.summary.jain)));
+    } else {
+        let each: Vec<String> = runs.iter().map(|r| format!("{} {}", human::run_name(r), human::index(r.summary.jain))).collect();
+        out.push_str(&format!("fairness (Jain's index): {}\n", each.join(", ")));
+    }
+}
+
+/// The value at a share of a sorted list, interpolated between neighbours; NaN for an empty list.
+pub(crate) fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let at = q * last as f64;
+    let (low, high) = (at.floor() as usize, at.ceil() as usize);
+    sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64)
+}
+
+/// The table of expectations: inside or not, the number, measured, band, and the claim below each. Empty where there are none.
+#[must_use]
+pub fn verdict_table(verdicts: &[Verdict], width: usize) -> String {
+    use Align::{Left, Right};
+    if verdicts.is_empty() {
+        return String::new();
+    }
+    let mut grid = Grid::new(&[("claim", Left), ("measured", Right), ("band", Left), ("run", Left), ("number", Left)]);
+    grid.grouped = false;
+    for v in verdicts {
+        let verdict = if v.inside { "inside" } else { "OUTSIDE" };
+        grid.push(vec![verdict.to_owned(), human::metric(&v.metric, v.measured), v.band(), v.variant.clone(), v.metric.clone()]);
+    }
+    let mut rows = String::new();
+    grid.without("run", "").render(width, &mut rows);
+    let mut out = String::new();
+    for (i, line) in rows.lines().enumerate() {
+        out.push_str(line);
+        out.push('\n');
+        if let Some(v) = i.checked_sub(1).and_then(|i| verdicts.get(i)) {
+            for line in wrapped(&v.claim, width.saturating_sub(9)) {
+                out.push_str(&format!("         {line}\n"));
+            }
+        }
+    }
+    out
+}
+
+/// Breaks text between words into lines of at most `width` characters, longer words apart.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count().saturating_add(1 + word.chars().count()) <= width => line.extend([" ", word]),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
