@@ -1,95 +1,71 @@
-//! The event queue: a monotone priority queue of (time, target), first in, first out among equal times.
+//! The event queue: for each source of events the time of its next one, and which source comes first.
 //!
-//! A 4-ary heap of 16-byte keys. It stays small, because only the first packet of each link and one timer of each endpoint wait in it: a
-//! dumbbell with 10,000 packets in flight has about ten entries. Four children share a cache line, which halves the levels of a binary heap.
+//! Every link and every endpoint has at most one event pending: a link's packets arrive in order, and of an endpoint's timers only the earliest
+//! matters. So the queue is a tournament tree with one leaf a source. Setting a source's time replays the matches on the way to the root,
+//! log2(sources) comparisons without an unpredictable branch; a source that takes its own event and sets the next pays once, where a heap
+//! pays for a removal and an insertion; and a timer that moves leaves nothing stale behind.
+//!
+//! Events at the same time happen in the order of their sources' numbers, whatever else goes on in the run.
 
 use xcp_scenario::units::Nanos;
 
-/// What an event is for: the simulator's own numbering, below 2^24.
-pub type Target = u32;
+/// A source of events: the simulator's own numbering.
+pub type Source = u32;
 
-const TARGET_BITS: u32 = 24;
-const ARITY: usize = 4;
-
-/// Most targets a queue can tell apart.
-pub const MAX_TARGETS: usize = 1 << TARGET_BITS;
+/// The time of a source that has no event pending.
+pub const NEVER: Nanos = Nanos::MAX;
 
 /// Pending events.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Events {
-    /// time in the upper half, order of insertion (40 bits) and target (24 bits) in the lower.
-    heap: Vec<u128>,
-    inserted: u64,
+    /// Node 1 is the root, node i has the children 2i and 2i + 1, the leaves are the upper half; a node holds the least key below it.
+    tree: Vec<u128>,
 }
 
 impl Events {
-    /// Adds an event.
-    ///
-    /// # Panics
-    /// After 2^40 insertions, when first-in-first-out among equal times could no longer be kept.
-    pub fn push(&mut self, time: Nanos, target: Target) {
-        debug_assert!((target as usize) < MAX_TARGETS);
-        assert!(self.inserted < 1 << (64 - TARGET_BITS), "more than 10^12 events in one run");
-        let key = (u128::from(time) << 64) | u128::from((self.inserted << TARGET_BITS) | u64::from(target));
-        self.inserted += 1;
-        self.heap.push(key);
-        self.sift_up(self.heap.len() - 1);
-    }
-
-    /// Time of the earliest event; `Nanos::MAX` when there is none.
+    /// A queue for the sources `0..sources`, none of which has an event.
     #[must_use]
-    pub fn next_time(&self) -> Nanos {
-        self.heap.first().map_or(Nanos::MAX, |&key| (key >> 64) as Nanos)
+    pub fn new(sources: usize) -> Self {
+        let leaves = sources.next_power_of_two().max(2);
+        let mut tree = vec![u128::MAX; 2 * leaves];
+        for source in 0..sources {
+            tree[leaves + source] = key(NEVER, source as Source);
+        }
+        for node in (1..leaves).rev() {
+            tree[node] = tree[2 * node].min(tree[2 * node + 1]);
+        }
+        Self { tree }
     }
 
-    /// Takes the earliest event.
-    pub fn pop(&mut self) -> Option<(Nanos, Target)> {
-        let last = self.heap.pop()?;
-        let Some(top) = self.heap.first_mut() else { return Some(split(last)) };
-        let first = std::mem::replace(top, last);
-        self.sift_down();
-        Some(split(first))
-    }
-
-    /// How many events were ever inserted.
+    /// The earliest event, which stays until its source sets another.
     #[must_use]
-    pub fn inserted(&self) -> u64 {
-        self.inserted
+    pub fn first(&self) -> (Nanos, Source) {
+        let first = self.tree[1];
+        ((first >> 64) as Nanos, first as Source)
     }
 
-    fn sift_up(&mut self, mut at: usize) {
-        let key = self.heap[at];
-        while at > 0 {
-            let parent = (at - 1) / ARITY;
-            if self.heap[parent] <= key {
-                break;
-            }
-            self.heap[at] = self.heap[parent];
-            at = parent;
-        }
-        self.heap[at] = key;
+    /// When a source's event happens.
+    #[must_use]
+    pub fn time(&self, source: Source) -> Nanos {
+        (self.tree[self.tree.len() / 2 + source as usize] >> 64) as Nanos
     }
 
-    fn sift_down(&mut self) {
-        let heap = &mut self.heap[..];
-        let key = heap[0];
-        let mut at = 0;
-        loop {
-            let first = at * ARITY + 1;
-            let Some(children) = heap.get(first..heap.len().min(first + ARITY)) else { break };
-            let Some((offset, &least)) = children.iter().enumerate().min_by_key(|&(_, &k)| k) else { break };
-            if key <= least {
-                break;
-            }
-            heap[at] = least;
-            at = first + offset;
+    /// Sets when a source's next event happens, in place of what was set before; `NEVER` for not at all.
+    pub fn set(&mut self, source: Source, time: Nanos) {
+        let tree = &mut self.tree[..];
+        let mut node = tree.len() / 2 + source as usize;
+        let mut least = key(time, source);
+        tree[node] = least;
+        while node > 1 {
+            least = least.min(tree[node ^ 1]);
+            node /= 2;
+            tree[node] = least;
         }
-        heap[at] = key;
     }
 }
 
-fn split(key: u128) -> (Nanos, Target) {
-    ((key >> 64) as Nanos, (key as u32) & ((1 << TARGET_BITS) - 1))
+fn key(time: Nanos, source: Source) -> u128 {
+    (u128::from(time) << 64) | u128::from(source)
 }
 
 #[cfg(test)]
@@ -98,21 +74,18 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Any mixture of insertions and removals comes out as from a stable sort by time.
+        /// Against a plain list: the least (time, source) comes first after any settings.
         #[test]
-        fn behaves_as_a_stable_sorted_list(operations in prop::collection::vec(prop::option::of((0u64..50, 0u32..9)), 0..400)) {
-            let mut queue = Events::default();
-            let mut model: Vec<(Nanos, u64, Target)> = Vec::new();
-            for (serial, operation) in (0u64..).zip(operations) {
-                if let Some((time, target)) = operation {
-                    queue.push(time, target);
-                    model.push((time, serial, target));
-                } else {
-                    model.sort_unstable();
-                    let expected = (!model.is_empty()).then(|| model.remove(0));
-                    prop_assert_eq!(queue.pop(), expected.map(|(time, _, target)| (time, target)));
-                }
-                prop_assert_eq!(queue.next_time(), model.iter().map(|e| e.0).min().unwrap_or(Nanos::MAX));
+        fn the_earliest_comes_first(sources in 1usize..40, settings in prop::collection::vec((any::<u32>(), prop::option::of(0u64..50)), 0..300)) {
+            let mut events = Events::new(sources);
+            let mut model = vec![NEVER; sources];
+            for (source, time) in settings {
+                let (source, time) = (source % sources as u32, time.unwrap_or(NEVER));
+                events.set(source, time);
+                model[source as usize] = time;
+                let expected = model.iter().zip(0u32..).map(|(&t, s)| (t, s)).min().unwrap();
+                prop_assert_eq!(events.first(), expected);
+                prop_assert_eq!(events.time(source), time);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A flow at both its ends: the endpoints, and the bookkeeping that lets one event per endpoint stand for timers that move all the time.
+//! A flow at both its ends, TCP or UDP, and what is counted of it.
 
 use xcp_scenario::model::{self, Traffic};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
@@ -12,6 +12,8 @@ use crate::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
 pub struct Flow {
     /// When it really starts, jitter included.
     pub start: Nanos,
+    /// Whether it has started.
+    pub started: bool,
     /// Its endpoints.
     pub ends: Ends,
 }
@@ -25,10 +27,6 @@ pub enum Ends {
         sender: Sender,
         /// Acknowledges it.
         receiver: Receiver,
-        /// The sender's pending event.
-        sender_alarm: Alarm,
-        /// The receiver's pending event.
-        receiver_alarm: Alarm,
     },
     /// UDP.
     Udp {
@@ -39,39 +37,6 @@ pub enum Ends {
         /// Payload of one datagram, bytes.
         payload: u64,
     },
-}
-
-/// The one event in the queue that stands for an endpoint's timers. A timer that moves later costs nothing: the event goes off too early,
-/// is found out, and is set anew. Only a timer that moves earlier needs another event; the one it overtakes is stale and ignored.
-#[derive(Debug)]
-pub struct Alarm {
-    pending: Nanos,
-}
-
-impl Default for Alarm {
-    fn default() -> Self {
-        Self { pending: Nanos::MAX }
-    }
-}
-
-impl Alarm {
-    /// Told when the endpoint next wants to be woken; returns the time of a new event if one is needed.
-    pub fn set(&mut self, wanted: Nanos) -> Option<Nanos> {
-        if wanted >= self.pending {
-            return None;
-        }
-        self.pending = wanted;
-        Some(wanted)
-    }
-
-    /// An event has gone off; `false` if it is stale.
-    pub fn ring(&mut self, now: Nanos) -> bool {
-        if self.pending != now {
-            return false;
-        }
-        self.pending = Nanos::MAX;
-        true
-    }
 }
 
 /// What a flow has counted since the beginning of the run.
@@ -100,8 +65,6 @@ impl Flow {
             Traffic::Tcp(tcp) => Ends::Tcp {
                 sender: Sender::new(&SenderConfig::new(number, tcp, size)),
                 receiver: Receiver::new(&ReceiverConfig::new(number, tcp, size)),
-                sender_alarm: Alarm::default(),
-                receiver_alarm: Alarm::default(),
             },
             Traffic::Udp(pattern) => Ends::Udp {
                 source: Datagrams::new(number, size, pattern, Stream::new(seed, Purpose::Datagrams, index)),
@@ -109,7 +72,7 @@ impl Flow {
                 payload: Datagrams::payload(size),
             },
         };
-        Self { start, ends }
+        Self { start, started: false, ends }
     }
 
     /// Counters so far.
@@ -151,38 +114,6 @@ impl Flow {
         match &self.ends {
             Ends::Tcp { sender, .. } => sender.completed_at(),
             Ends::Udp { .. } => None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// However a timer moves, it goes off when it is due and only then.
-        #[test]
-        fn alarm_rings_when_due(moves in prop::collection::vec((1u64..20, 1u64..40), 1..60)) {
-            let mut alarm = Alarm::default();
-            let mut events = crate::events::Events::default();
-            let (mut now, mut due) = (0, Nanos::MAX);
-            for (pause, after) in moves {
-                // Events until the next move.
-                let until = now + pause;
-                while events.next_time() <= until {
-                    let (at, _) = events.pop().unwrap();
-                    prop_assert!(at <= due, "missed {due}");
-                    if alarm.ring(at) {
-                        if at == due { due = Nanos::MAX; }
-                        if let Some(t) = alarm.set(due) { events.push(t, 0); }
-                    }
-                }
-                prop_assert!(due > until, "due {due} went by");
-                now = until;
-                due = now + after;
-                if let Some(t) = alarm.set(due) { events.push(t, 0); }
-            }
         }
     }
 }

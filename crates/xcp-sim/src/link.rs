@@ -9,7 +9,7 @@ use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
 
 use crate::packet::Packet;
 use crate::queue::{Backlog, Queue, is_full};
-use crate::ring::{InTransit, Ring};
+use crate::ring::{Ring, Schedule};
 use crate::rng::{Purpose, Stream};
 use crate::serializer::Serializer;
 
@@ -85,7 +85,7 @@ impl Link {
     }
 
     /// A packet reaches the link's near end. Returns when the link must be looked at next, if that was not known before.
-    pub fn enqueue(&mut self, now: Nanos, packet: Packet) -> Option<Nanos> {
+    pub fn enqueue(&mut self, now: Nanos, packet: &Packet) -> Option<Nanos> {
         self.advance(now);
         if self.hazards.as_mut().is_some_and(|h| h.strikes(LossPlace::BeforeQueue, now)) {
             self.counters.lost += 1;
@@ -95,7 +95,7 @@ impl Link {
         let idle = now >= self.free_at;
         // An idle transmitter takes the packet at once, whatever the limit of the queue.
         let full = !idle && is_full(self.limit, backlog, packet.size);
-        if !self.queue.arrival(now, &packet, backlog, idle.then_some(self.free_at), full) {
+        if !self.queue.arrival(now, packet, backlog, idle.then_some(self.free_at), full) {
             self.counters.drops += 1;
             return None;
         }
@@ -108,7 +108,7 @@ impl Link {
         self.free_at = starts + self.serializer.transmit(packet.size);
         let arrives = self.free_at + self.delay;
         let was_empty = self.ring.held() == 0;
-        self.ring.push(InTransit { packet, starts, arrives });
+        self.ring.push(packet, Schedule { starts, arrives, size: packet.size });
         self.backlog_bytes += u64::from(packet.size);
         if idle {
             self.advance(now);
@@ -120,7 +120,7 @@ impl Link {
 
     /// Makes up for the departures until `now`.
     pub fn advance(&mut self, now: Nanos) {
-        while let Some((at, size)) = self.ring.next_to_dequeue() {
+        while let Some(&Schedule { starts: at, size, .. }) = self.ring.next_to_dequeue() {
             if at > now {
                 break;
             }
@@ -138,7 +138,7 @@ impl Link {
     /// The next packet reaches the far end, now; `None` if it was lost on the way.
     pub fn deliver(&mut self, now: Nanos) -> Option<Packet> {
         self.advance(now);
-        let packet = self.ring.pop()?;
+        let packet = *self.ring.pop()?;
         if self.hazards.as_mut().is_some_and(|h| h.strikes(LossPlace::AfterQueue, now - self.delay)) {
             self.counters.lost += 1;
             return None;
@@ -149,13 +149,13 @@ impl Link {
     /// When the next packet reaches the far end.
     #[must_use]
     pub fn next_arrival(&self) -> Option<Nanos> {
-        self.ring.first().map(|item| item.arrives)
+        self.ring.next_arrival()
     }
 
     /// Wire bytes sent until `now`, the packet in service with the part that has left; up to date after `advance`.
     #[must_use]
     pub fn served_bytes(&self, now: Nanos) -> f64 {
-        let service_ends = self.ring.next_to_dequeue().map_or(self.free_at, |(starts, _)| starts);
+        let service_ends = self.ring.next_to_dequeue().map_or(self.free_at, |next| next.starts);
         let unsent = if service_ends > now { self.capacity_bytes(service_ends - now) } else { 0.0 };
         self.counters.sent_bytes as f64 - unsent
     }

@@ -1,52 +1,61 @@
 //! The packets of one link, from the tail of its queue to the far end of its cable, in one ring buffer.
 //!
 //! First in, first out holds for the whole link, so one ring serves as queue and as pipe; a cursor tells how far dequeuing has come. The
-//! ring is walked in order, which the processor's prefetcher knows; it grows as needed and is never copied otherwise.
+//! ring is walked in order, which the processor's prefetcher knows. Times and packets lie apart: a departure needs only the times, unless a
+//! router writes into the packet.
 
 use xcp_scenario::units::Nanos;
 
-use crate::packet::Packet;
+use crate::packet::{Body, Packet};
 
-/// A packet on a link, with the times that were known when it came.
-#[derive(Debug, Clone, Copy)]
-pub struct InTransit {
-    /// The packet.
-    pub packet: Packet,
+/// What is known of a packet when it comes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Schedule {
     /// When it goes into service.
     pub starts: Nanos,
     /// When its last bit reaches the far end.
     pub arrives: Nanos,
+    /// Bytes on the wire.
+    pub size: u16,
 }
 
-/// The ring. Positions count packets since the beginning of the run.
-#[derive(Debug, Default)]
+/// The ring. Positions count packets since the beginning of the run; the capacity is a power of two.
+#[derive(Debug)]
 pub struct Ring {
-    slots: Vec<InTransit>,
+    packets: Box<[Packet]>,
+    schedules: Box<[Schedule]>,
     head: u64,
     dequeued: u64,
     tail: u64,
 }
 
+const EMPTY: Packet = Packet { seq: 0, timestamp: 0, flow: 0, hop: 0, size: 0, body: Body::Datagram };
+const LEAST_CAPACITY: usize = 4;
+
+impl Default for Ring {
+    fn default() -> Self {
+        let packets = vec![EMPTY; LEAST_CAPACITY].into_boxed_slice();
+        let schedules = vec![Schedule::default(); LEAST_CAPACITY].into_boxed_slice();
+        Self { packets, schedules, head: 0, dequeued: 0, tail: 0 }
+    }
+}
+
 impl Ring {
     /// Adds a packet at the tail.
-    pub fn push(&mut self, item: InTransit) {
-        let held = (self.tail - self.head) as usize;
-        if held == self.slots.len() {
-            self.grow(item);
-        } else {
-            let at = self.slot(self.tail);
-            self.slots[at] = item;
+    pub fn push(&mut self, packet: &Packet, schedule: Schedule) {
+        if self.held() as usize == self.packets.len() {
+            self.grow();
         }
+        let at = self.slot(self.tail);
+        self.packets[at] = *packet;
+        self.schedules[at] = schedule;
         self.tail += 1;
     }
 
-    /// When the next packet goes into service, and its size.
+    /// The next packet to go into service.
     #[must_use]
-    pub fn next_to_dequeue(&self) -> Option<(Nanos, u16)> {
-        (self.dequeued < self.tail).then(|| {
-            let item = &self.slots[self.slot(self.dequeued)];
-            (item.starts, item.packet.size)
-        })
+    pub fn next_to_dequeue(&self) -> Option<&Schedule> {
+        (self.dequeued < self.tail).then(|| &self.schedules[self.slot(self.dequeued)])
     }
 
     /// Moves the cursor past the packet that goes into service and returns it, to be changed where it lies.
@@ -54,23 +63,23 @@ impl Ring {
         debug_assert!(self.dequeued < self.tail);
         let at = self.slot(self.dequeued);
         self.dequeued += 1;
-        &mut self.slots[at].packet
+        &mut self.packets[at]
     }
 
-    /// The packet nearest the far end.
+    /// When the packet nearest the far end gets there.
     #[must_use]
-    pub fn first(&self) -> Option<&InTransit> {
-        (self.head < self.tail).then(|| &self.slots[self.slot(self.head)])
+    pub fn next_arrival(&self) -> Option<Nanos> {
+        (self.head < self.tail).then(|| self.schedules[self.slot(self.head)].arrives)
     }
 
-    /// Takes the packet nearest the far end; it must have been dequeued.
-    pub fn pop(&mut self) -> Option<Packet> {
+    /// Takes the packet nearest the far end, if it has been dequeued.
+    pub fn pop(&mut self) -> Option<&mut Packet> {
         if self.head == self.dequeued {
             return None;
         }
-        let packet = self.slots[self.slot(self.head)].packet;
+        let at = self.slot(self.head);
         self.head += 1;
-        Some(packet)
+        Some(&mut self.packets[at])
     }
 
     /// Packets that wait for service.
@@ -86,35 +95,28 @@ impl Ring {
     }
 
     fn slot(&self, position: u64) -> usize {
-        // The capacity is a power of two.
-        (position as usize) & (self.slots.len() - 1)
+        position as usize & (self.packets.len() - 1)
     }
 
     #[cold]
-    fn grow(&mut self, filler: InTransit) {
-        let held = (self.tail - self.head) as usize;
-        let capacity = (held * 2).max(16);
-        let mut slots = Vec::with_capacity(capacity);
-        slots.resize(capacity, filler);
+    fn grow(&mut self) {
+        let capacity = self.packets.len() * 2;
+        let mut packets = vec![EMPTY; capacity].into_boxed_slice();
+        let mut schedules = vec![Schedule::default(); capacity].into_boxed_slice();
         for position in self.head..self.tail {
-            slots[(position as usize) & (capacity - 1)] = self.slots[self.slot(position)];
+            let (from, to) = (self.slot(position), position as usize & (capacity - 1));
+            packets[to] = self.packets[from];
+            schedules[to] = self.schedules[from];
         }
-        // The slot of the newcomer, for which the caller found no room.
-        slots[(self.tail as usize) & (capacity - 1)] = filler;
-        self.slots = slots;
+        (self.packets, self.schedules) = (packets, schedules);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Body;
     use proptest::prelude::*;
     use std::collections::VecDeque;
-
-    fn item(seq: u64) -> InTransit {
-        InTransit { packet: Packet { seq, timestamp: 0, flow: 0, hop: 0, size: 0, body: Body::Datagram }, starts: seq, arrives: seq }
-    }
 
     proptest! {
         /// Against two plain queues: one before, one behind the cursor.
@@ -124,16 +126,22 @@ mod tests {
             let (mut waiting, mut under_way) = (VecDeque::new(), VecDeque::new());
             for (serial, operation) in (0u64..).zip(operations) {
                 match operation {
-                    0..=2 => { ring.push(item(serial)); waiting.push_back(serial); }
+                    0..=2 => {
+                        ring.push(&Packet { seq: serial, ..EMPTY }, Schedule { starts: serial, arrives: serial, size: 1 });
+                        waiting.push_back(serial);
+                    }
                     3 => {
-                        prop_assert_eq!(ring.next_to_dequeue().map(|i| i.0), waiting.front().copied());
-                        if let Some(s) = waiting.pop_front() { ring.dequeue(); under_way.push_back(s); }
+                        prop_assert_eq!(ring.next_to_dequeue().map(|s| s.starts), waiting.front().copied());
+                        if let Some(serial) = waiting.pop_front() {
+                            prop_assert_eq!(ring.dequeue().seq, serial);
+                            under_way.push_back(serial);
+                        }
                     }
                     _ => prop_assert_eq!(ring.pop().map(|p| p.seq), under_way.pop_front()),
                 }
                 prop_assert_eq!(ring.waiting(), waiting.len() as u64);
                 prop_assert_eq!(ring.held(), (waiting.len() + under_way.len()) as u64);
-                prop_assert_eq!(ring.first().map(|i| i.starts), under_way.front().or(waiting.front()).copied());
+                prop_assert_eq!(ring.next_arrival(), under_way.front().or(waiting.front()).copied());
             }
         }
     }

@@ -7,7 +7,7 @@ use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
 use xcp_scenario::units::Nanos;
 
-use crate::events::{Events, MAX_TARGETS, Target};
+use crate::events::{Events, NEVER, Source};
 use crate::flow::{Ends, Flow};
 use crate::link::Link;
 use crate::measure::Recorder;
@@ -37,10 +37,12 @@ pub enum SimError {
         /// What the engine says.
         reason: xcp_engine::ConfigError,
     },
-    /// More links and flows than the event queue can tell apart.
+    /// More links or flows than can be numbered.
     TooLarge {
-        /// What the scenario has: two for each link, two for each flow.
-        targets: usize,
+        /// Links.
+        links: usize,
+        /// Flows.
+        flows: usize,
     },
 }
 
@@ -48,8 +50,8 @@ impl fmt::Display for SimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Law { link, reason } => write!(f, "link \"{link}\": the router's law cannot be used: {reason}"),
-            Self::TooLarge { targets } => {
-                write!(f, "{targets} link directions and endpoints; the simulator can tell {MAX_TARGETS} apart: split the scenario")
+            Self::TooLarge { links, flows } => {
+                write!(f, "{links} links and {flows} flows; the simulator numbers up to 10^9 of both: split the scenario")
             }
         }
     }
@@ -68,36 +70,36 @@ pub fn simulate(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run,
     Ok(recorder.finish(end, end < scenario.duration, scenario, &mut links, &flows))
 }
 
-/// What an event is for. Targets number the links first, then each flow's sender and receiver, then the recorder.
+/// Numbers of the sources of events: the recorder first (at equal times it sees the state before anything happens), then links, then each
+/// flow's sender and receiver, then the flows' stops.
 #[derive(Debug, Clone, Copy)]
-struct Targets {
+struct Sources {
     links: u32,
     flows: u32,
 }
 
-impl Targets {
-    fn sender(self, flow: u32) -> Target {
-        self.links + flow
+const TICK: Source = 0;
+const MEASURE_FROM: Source = 1;
+const MEASURE_TO: Source = 2;
+const LINKS: Source = 3;
+
+impl Sources {
+    fn link(index: usize) -> Source {
+        LINKS + index as Source
     }
-    fn receiver(self, flow: u32) -> Target {
-        self.links + self.flows + flow
+    fn senders(self) -> Source {
+        LINKS + self.links
     }
-    fn start(self, flow: u32) -> Target {
-        self.links + 2 * self.flows + flow
+    fn receivers(self) -> Source {
+        self.senders() + self.flows
     }
-    fn stop(self, flow: u32) -> Target {
-        self.links + 3 * self.flows + flow
+    fn stops(self) -> Source {
+        self.receivers() + self.flows
     }
-    fn recorder(self) -> Target {
-        self.links + 4 * self.flows
+    fn count(self) -> usize {
+        (self.stops() + self.flows) as usize
     }
 }
-
-/// The recorder's events, added to its target.
-const TICK: u32 = 0;
-const MEASURE_FROM: u32 = 1;
-const MEASURE_TO: u32 = 2;
-const RECORDER_EVENTS: usize = 3;
 
 struct Simulation {
     now: Nanos,
@@ -105,7 +107,7 @@ struct Simulation {
     links: Vec<Link>,
     flows: Vec<Flow>,
     routing: Routing,
-    targets: Targets,
+    sources: Sources,
     recorder: Recorder,
 }
 
@@ -120,18 +122,17 @@ struct Port<'a> {
 impl Outbox for Port<'_> {
     fn send(&mut self, mut packet: Packet) {
         packet.hop = 1;
-        if let Some(arrives) = self.links[self.first].enqueue(self.now, packet) {
-            self.events.push(arrives, self.first as Target);
-        }
+        enqueue(self.now, self.first, &packet, self.links, self.events);
     }
 }
 
 impl Simulation {
     fn new(scenario: &Scenario) -> Result<Self, SimError> {
-        let count = 2 * scenario.links.len() + 4 * scenario.flows.len() + RECORDER_EVENTS;
-        if count > MAX_TARGETS {
-            return Err(SimError::TooLarge { targets: count });
-        }
+        let too_large = |_| SimError::TooLarge { links: scenario.links.len(), flows: scenario.flows.len() };
+        let sources = Sources {
+            links: u32::try_from(2 * scenario.links.len()).map_err(too_large)?,
+            flows: u32::try_from(3 * scenario.flows.len()).map_err(too_large)? / 3,
+        };
         let mut links = Vec::with_capacity(2 * scenario.links.len());
         for link in &scenario.links {
             for direction in &link.directions {
@@ -140,176 +141,152 @@ impl Simulation {
             }
         }
         let flows: Vec<Flow> = scenario.flows.iter().enumerate().map(|(i, spec)| Flow::new(spec, i, scenario.seed)).collect();
-        let targets = Targets { links: links.len() as u32, flows: flows.len() as u32 };
-        let mut events = Events::default();
         let recorder = Recorder::new(scenario);
-        // The recorder comes first among equal times: a tick sees the state before what happens at its time.
-        events.push(scenario.measure.from, targets.recorder() + MEASURE_FROM);
-        events.push(scenario.measure.to, targets.recorder() + MEASURE_TO);
-        events.push(recorder.interval(), targets.recorder() + TICK);
+        let mut events = Events::new(sources.count());
+        events.set(TICK, recorder.interval());
+        events.set(MEASURE_FROM, scenario.measure.from);
+        events.set(MEASURE_TO, scenario.measure.to);
         for ((number, flow), spec) in (0u32..).zip(&flows).zip(&scenario.flows) {
-            events.push(flow.start, targets.start(number));
+            events.set(sources.senders() + number, flow.start);
             if let Some(stop) = spec.stop {
-                events.push(stop.max(flow.start), targets.stop(number));
+                events.set(sources.stops() + number, stop.max(flow.start));
             }
         }
-        Ok(Self { now: 0, events, links, flows, routing: Routing::new(scenario), targets, recorder })
+        Ok(Self { now: 0, events, links, flows, routing: Routing::new(scenario), sources, recorder })
     }
 
     /// Runs until `end` or until the observer has had enough; returns how far it came.
     fn run(&mut self, end: Nanos, observer: &mut dyn Observer) -> Nanos {
-        let recorder = self.targets.recorder();
-        while self.events.next_time() <= end {
-            let Some((now, target)) = self.events.pop() else { break };
+        let (senders, receivers, stops) = (self.sources.senders(), self.sources.receivers(), self.sources.stops());
+        loop {
+            let (now, source) = self.events.first();
+            if now > end {
+                return end;
+            }
             self.now = now;
-            if target < self.targets.links {
-                self.link_event(target as usize, end);
-            } else if target >= recorder {
-                self.record(target - recorder);
-                if target == recorder + TICK && observer.progress(now).is_break() {
+            if source < LINKS {
+                self.record(source);
+                if source == TICK && observer.progress(now).is_break() {
                     return now;
                 }
+            } else if source < senders {
+                self.link_event((source - LINKS) as usize);
+            } else if source < receivers {
+                self.sender_event(source - senders);
+            } else if source < stops {
+                self.receiver_event(source - receivers);
             } else {
-                let flow = (target - self.targets.links) % self.targets.flows;
-                match (target - self.targets.links) / self.targets.flows {
-                    0 => self.sender_event(flow),
-                    1 => self.receiver_event(flow),
-                    2 => self.start(flow),
-                    _ => self.stop(flow),
-                }
+                self.stop(source - stops);
             }
-        }
-        self.now = end;
-        end
-    }
-
-    /// Packets reach a link's far end. While nothing else happens in between, the next one is taken without going through the queue.
-    fn link_event(&mut self, link: usize, end: Nanos) {
-        loop {
-            let packet = self.links[link].deliver(self.now);
-            let next = self.links[link].next_arrival();
-            if let Some(packet) = packet {
-                self.forward(packet);
-            }
-            // If the link was empty, whatever has been put onto it since has set its own event.
-            let Some(next) = next else { return };
-            if next >= self.events.next_time() || next > end {
-                self.events.push(next, link as Target);
-                return;
-            }
-            self.now = next;
         }
     }
 
-    fn forward(&mut self, mut packet: Packet) {
-        if let Some(link) = self.routing.next(&mut packet) {
-            if let Some(arrives) = self.links[link].enqueue(self.now, packet) {
-                self.events.push(arrives, link as Target);
-            }
+    /// A packet reaches a link's far end.
+    fn link_event(&mut self, link: usize) {
+        let packet = self.links[link].deliver(self.now);
+        self.events.set(Sources::link(link), self.links[link].next_arrival().unwrap_or(NEVER));
+        let Some(mut packet) = packet else { return };
+        if let Some(next) = self.routing.next(&mut packet) {
+            enqueue(self.now, next, &packet, &mut self.links, &mut self.events);
         } else {
             self.receive(&packet);
         }
     }
 
+    /// A packet has come to the end of its route.
     fn receive(&mut self, packet: &Packet) {
         let number = packet.flow;
-        match (&mut self.flows[number as usize].ends, &packet.body) {
-            (Ends::Tcp { sender, sender_alarm, .. }, Body::Ack(_)) => {
-                let mut port = port(self.now, self.routing.first(number, false), &mut self.links, &mut self.events);
+        let returning = !matches!(packet.body, Body::Ack(_));
+        let mut port = Port { now: self.now, first: self.routing.first(number, returning), links: &mut self.links, events: &mut self.events };
+        match (&mut self.flows[number as usize].ends, returning) {
+            (Ends::Tcp { sender, .. }, false) => {
                 sender.on_ack(self.now, packet, &mut port);
-                if let Some(at) = sender_alarm.set(sender.next_timer()) {
-                    self.events.push(at, self.targets.sender(number));
-                }
+                set_earlier(&mut self.events, self.sources.senders() + number, sender.next_timer());
             }
-            (Ends::Tcp { receiver, receiver_alarm, .. }, _) => {
-                let mut port = port(self.now, self.routing.first(number, true), &mut self.links, &mut self.events);
+            (Ends::Tcp { receiver, .. }, true) => {
                 receiver.on_packet(self.now, packet, &mut port);
-                if let Some(at) = receiver_alarm.set(receiver.next_timer()) {
-                    self.events.push(at, self.targets.receiver(number));
-                }
+                set_earlier(&mut self.events, self.sources.receivers() + number, receiver.next_timer());
             }
             (Ends::Udp { delivered_bytes, payload, .. }, _) => *delivered_bytes += *payload,
         }
     }
 
+    /// A sender starts, or one of its timers has run out.
     fn sender_event(&mut self, number: u32) {
         let first = self.routing.first(number, false);
-        let mut port = port(self.now, first, &mut self.links, &mut self.events);
-        match &mut self.flows[number as usize].ends {
-            Ends::Tcp { sender, sender_alarm, .. } => {
-                if !sender_alarm.ring(self.now) {
-                    return;
-                }
-                if sender.next_timer() <= self.now {
+        let mut port = Port { now: self.now, first, links: &mut self.links, events: &mut self.events };
+        let flow = &mut self.flows[number as usize];
+        let starting = !std::mem::replace(&mut flow.started, true);
+        let next = match &mut flow.ends {
+            Ends::Tcp { sender, .. } => {
+                if starting {
+                    sender.start(self.now, &mut port);
+                } else if sender.next_timer() <= self.now {
                     sender.on_timer(self.now, &mut port);
                 }
-                if let Some(at) = sender_alarm.set(sender.next_timer()) {
-                    self.events.push(at, self.targets.sender(number));
-                }
+                sender.next_timer()
             }
-            Ends::Udp { source, .. } => {
-                if let Some((packet, next)) = source.send(self.now) {
+            Ends::Udp { source, .. } if starting => source.start(self.now).unwrap_or(NEVER),
+            Ends::Udp { source, .. } => match source.send(self.now) {
+                Some((packet, next)) => {
                     port.send(packet);
-                    if let Some(at) = next {
-                        self.events.push(at, self.targets.sender(number));
-                    }
+                    next.unwrap_or(NEVER)
                 }
-            }
-        }
+                None => NEVER,
+            },
+        };
+        self.events.set(self.sources.senders() + number, next);
     }
 
     fn receiver_event(&mut self, number: u32) {
-        let Ends::Tcp { receiver, receiver_alarm, .. } = &mut self.flows[number as usize].ends else { return };
-        if !receiver_alarm.ring(self.now) {
-            return;
-        }
+        let Ends::Tcp { receiver, .. } = &mut self.flows[number as usize].ends else { return };
+        let first = self.routing.first(number, true);
+        let mut port = Port { now: self.now, first, links: &mut self.links, events: &mut self.events };
         if receiver.next_timer() <= self.now {
-            let mut port = port(self.now, self.routing.first(number, true), &mut self.links, &mut self.events);
             receiver.on_timer(self.now, &mut port);
         }
-        if let Some(at) = receiver_alarm.set(receiver.next_timer()) {
-            self.events.push(at, self.targets.receiver(number));
-        }
-    }
-
-    fn start(&mut self, number: u32) {
-        match &mut self.flows[number as usize].ends {
-            Ends::Tcp { sender, sender_alarm, .. } => {
-                let mut port = port(self.now, self.routing.first(number, false), &mut self.links, &mut self.events);
-                sender.start(self.now, &mut port);
-                if let Some(at) = sender_alarm.set(sender.next_timer()) {
-                    self.events.push(at, self.targets.sender(number));
-                }
-            }
-            Ends::Udp { source, .. } => {
-                if let Some(at) = source.start(self.now) {
-                    self.events.push(at, self.targets.sender(number));
-                }
-            }
-        }
+        self.events.set(self.sources.receivers() + number, receiver.next_timer());
     }
 
     fn stop(&mut self, number: u32) {
+        self.events.set(self.sources.stops() + number, NEVER);
         match &mut self.flows[number as usize].ends {
             Ends::Tcp { sender, .. } => sender.stop(self.now),
             Ends::Udp { source, .. } => source.stop(),
         }
     }
 
-    fn record(&mut self, what: u32) {
+    fn record(&mut self, what: Source) {
         let now = self.now;
-        match what {
+        let next = match what {
             TICK => {
                 self.recorder.tick(now, &mut self.links, &self.flows);
-                self.events.push(now + self.recorder.interval(), self.targets.recorder() + TICK);
+                now + self.recorder.interval()
             }
-            MEASURE_FROM => self.recorder.measure_from(now, &mut self.links, &self.flows),
-            _ => self.recorder.measure_to(now, &mut self.links, &self.flows),
-        }
+            MEASURE_FROM => {
+                self.recorder.measure_from(now, &mut self.links, &self.flows);
+                NEVER
+            }
+            _ => {
+                self.recorder.measure_to(now, &mut self.links, &self.flows);
+                NEVER
+            }
+        };
+        self.events.set(what, next);
     }
 }
 
-/// A free function, so that the flow and the network can be borrowed side by side.
-fn port<'a>(now: Nanos, first: usize, links: &'a mut [Link], events: &'a mut Events) -> Port<'a> {
-    Port { now, first, links, events }
+/// Puts a packet onto a link; an idle link gets an event.
+fn enqueue(now: Nanos, link: usize, packet: &Packet, links: &mut [Link], events: &mut Events) {
+    if let Some(arrives) = links[link].enqueue(now, packet) {
+        events.set(Sources::link(link), arrives);
+    }
+}
+
+/// Tells the queue of an endpoint's timer. One that has moved later is left where it is: its event comes too early, finds that out and is set
+/// anew, so that a retransmission timer restarted by every acknowledgement costs nothing.
+fn set_earlier(events: &mut Events, source: Source, timer: Nanos) {
+    if timer < events.time(source) {
+        events.set(source, timer);
+    }
 }
