@@ -1,5 +1,29 @@
 //! The scenario file and the run: what goes into a backend and what comes out of it. Leaves simulating to `xcp-sim` and showing to `xcp-report`.
+//!
+//! [`load`] reads a file into [`model::Scenario`]s; a backend returns a [`run::Run`]; [`evaluate`] holds that against the file's expectations.
+//! The file is described in `docs/scenario.md` and by [`schema`].
 
+mod error;
+mod expect;
+mod fields;
+mod file;
+mod flows;
+mod footprint;
+mod graph;
+mod links;
+mod metric;
 pub mod model;
+mod quantity;
 pub mod run;
+mod schema;
+mod set;
+mod spec;
+mod tree;
 pub mod units;
+
+pub use error::{Problem, ScenarioError};
+pub use expect::{Verdict, evaluate};
+pub use file::{Loaded, Overrides, load, load_file, load_with_origins, read_text};
+pub use footprint::{Footprint, Origins, check, footprint};
+pub use links::DEFAULT_LIMIT_PACKETS;
+pub use schema::{reference_tables, schema};

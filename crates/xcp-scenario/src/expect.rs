@@ -1,0 +1,195 @@
+//! Holds a run against what its scenario expects. What the metrics are called is `metric.rs`'s; showing verdicts is for others.
+
+use crate::metric::{self, Metric, Number, Over, Stat};
+use crate::model::{Flow, Scenario, Traffic};
+use crate::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, jain};
+use crate::units::{NANOS_PER_SEC, Nanos, Period};
+
+/// What became of one expectation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// The claim in words, and whose it is.
+    pub claim: String,
+    /// Which number.
+    pub metric: String,
+    /// The number; `None` where the run did not give it (interrupted, no samples, transfer not complete).
+    pub measured: Option<f64>,
+    /// Least value inside the band.
+    pub min: Option<f64>,
+    /// Greatest value inside the band.
+    pub max: Option<f64>,
+    /// Whether the number is inside the band; `false` where there is none.
+    pub inside: bool,
+    /// The part of the run that was looked at.
+    pub period: Period,
+}
+
+/// One verdict for each expectation, in the file's order.
+#[must_use]
+pub fn evaluate(scenario: &Scenario, run: &Run) -> Vec<Verdict> {
+    let judge = |expectation: &crate::model::Expectation| {
+        let measured = metric::parse(&expectation.metric).ok().and_then(|m| Look { scenario, run, period: expectation.period }.at(&m));
+        let measured = measured.filter(|x| x.is_finite());
+        let inside = measured.is_some_and(|x| expectation.min.is_none_or(|min| x >= min) && expectation.max.is_none_or(|max| x <= max));
+        Verdict {
+            claim: expectation.claim.clone(),
+            metric: expectation.metric.clone(),
+            measured,
+            min: expectation.min,
+            max: expectation.max,
+            inside,
+            period: expectation.period.unwrap_or(scenario.measure),
+        }
+    };
+    scenario.expectations.iter().map(judge).collect()
+}
+
+struct Look<'a> {
+    scenario: &'a Scenario,
+    run: &'a Run,
+    period: Option<Period>,
+}
+
+/// A sample and the seconds it stands for.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    end: Nanos,
+    seconds: f64,
+    value: f64,
+}
+
+impl Look<'_> {
+    fn at(&self, metric: &Metric) -> Option<f64> {
+        match metric {
+            Metric::Jain if self.period.is_none() => Some(self.run.summary.jain),
+            Metric::Jain => {
+                let active = self.scenario.flows.iter().filter(|f| matches!(f.traffic, Traffic::Tcp(_)) && self.active(f).is_some());
+                let goodputs: Option<Vec<f64>> = active.map(|f| self.flow(f, Number::Sampled(Quantity::Goodput, Stat::Mean))).collect();
+                goodputs.map(|g| jain(&g))
+            }
+            Metric::Link { direction, number } => self.link(direction, *number),
+            Metric::Flow { flows, number, over } => {
+                let values: Option<Vec<f64>> = metric::select(flows, &self.scenario.flows).map(|f| self.flow(f, *number)).collect();
+                put_together(&values?, *over)
+            }
+        }
+    }
+
+    fn link(&self, direction: &str, number: Number) -> Option<f64> {
+        let period = self.period.unwrap_or(self.scenario.measure);
+        if self.period.is_none()
+            && let Some(value) = from_link_summary(self.run.summary.links.get(direction)?, number)
+        {
+            return Some(value);
+        }
+        match number {
+            Number::IdleTime => {
+                let utilisation = self.link(direction, Number::Sampled(Quantity::Utilisation, Stat::Mean))?;
+                Some((1.0 - utilisation) * seconds(period.length()))
+            }
+            Number::Sampled(quantity, stat) => {
+                statistic(&samples(self.run.find(&Subject::Link(direction.into()), quantity)?, period), stat)
+            }
+            _ => None,
+        }
+    }
+
+    fn flow(&self, flow: &Flow, number: Number) -> Option<f64> {
+        let summary = self.run.summary.flows.iter().find(|f| f.name == flow.name);
+        if self.period.is_none()
+            && let Some(value) = summary.and_then(|s| from_flow_summary(s, number))
+        {
+            return Some(value);
+        }
+        let Number::Sampled(quantity, stat) = number else { return None };
+        statistic(&samples(self.run.find(&Subject::Flow(flow.name.clone()), quantity)?, self.active(flow)?), stat)
+    }
+
+    /// The part of the period in which a flow was active: started, not stopped, not complete.
+    fn active(&self, flow: &Flow) -> Option<Period> {
+        let period = self.period.unwrap_or(self.scenario.measure);
+        let complete = self.run.summary.flows.iter().find(|f| f.name == flow.name).and_then(|f| f.completed_at);
+        #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "a time of the run")]
+        let complete = complete.map_or(Nanos::MAX, |s| (s * NANOS_PER_SEC as f64) as Nanos);
+        let active = Period { from: period.from.max(flow.start), to: period.to.min(flow.stop.unwrap_or(Nanos::MAX)).min(complete) };
+        (active.from < active.to).then_some(active)
+    }
+}
+
+fn seconds(t: Nanos) -> f64 {
+    t as f64 / NANOS_PER_SEC as f64
+}
+
+fn from_link_summary(link: &LinkSummary, number: Number) -> Option<f64> {
+    match number {
+        Number::Sampled(Quantity::Utilisation, Stat::Mean) => Some(link.utilisation),
+        Number::Sampled(Quantity::QueueMean, Stat::Mean) => Some(link.queue_mean),
+        Number::Sampled(Quantity::QueueMax, Stat::Max) => Some(link.queue_max as f64),
+        Number::Sampled(Quantity::Drops, Stat::Sum) => Some(link.drops as f64),
+        Number::Sampled(Quantity::Lost, Stat::Sum) => Some(link.lost as f64),
+        Number::Packets => Some(link.packets as f64),
+        _ => None,
+    }
+}
+
+fn from_flow_summary(flow: &FlowSummary, number: Number) -> Option<f64> {
+    match number {
+        Number::Sampled(Quantity::Goodput, Stat::Mean) => Some(flow.goodput),
+        Number::Sampled(Quantity::Srtt, Stat::Mean) => Some(flow.rtt_mean),
+        Number::Sampled(Quantity::Cwnd, Stat::Mean) => Some(flow.cwnd_mean),
+        Number::Sampled(Quantity::Retransmits, Stat::Sum) => Some(flow.retransmits as f64),
+        Number::Timeouts => Some(flow.timeouts as f64),
+        Number::CompletedAt => flow.completed_at,
+        _ => None,
+    }
+}
+
+/// The samples whose interval ends within the period (its end included), those without a value left out.
+fn samples(series: &Series, period: Period) -> Vec<Sample> {
+    let mut start = 0;
+    let mut result = Vec::new();
+    for (&end, &value) in series.times.iter().zip(&series.values) {
+        if period.from < end && end <= period.to && !value.is_nan() {
+            result.push(Sample { end, seconds: seconds(end - start), value });
+        }
+        start = end;
+    }
+    result
+}
+
+fn statistic(samples: &[Sample], stat: Stat) -> Option<f64> {
+    let last = samples.last()?;
+    let weight: f64 = samples.iter().map(|s| s.seconds).sum();
+    let mean = |f: &dyn Fn(&Sample) -> f64| samples.iter().map(|s| s.seconds * f(s)).sum::<f64>() / weight;
+    let average = mean(&|s| s.value);
+    Some(match stat {
+        Stat::Mean => average,
+        Stat::Min => samples.iter().map(|s| s.value).fold(f64::INFINITY, f64::min),
+        Stat::Max => samples.iter().map(|s| s.value).fold(f64::NEG_INFINITY, f64::max),
+        Stat::Sum => samples.iter().map(|s| s.value).sum(),
+        Stat::Cov => mean(&|s| (s.value - average).powi(2)).sqrt() / average,
+        Stat::End => last.value,
+        Stat::Growth => {
+            let centre = mean(&|s| seconds(s.end));
+            mean(&|s| (seconds(s.end) - centre) * (s.value - average)) / mean(&|s| (seconds(s.end) - centre).powi(2))
+        }
+    })
+}
+
+fn put_together(values: &[f64], over: Over) -> Option<f64> {
+    if values.is_empty() {
+        return None;
+    }
+    let sum: f64 = values.iter().sum();
+    let mean = sum / values.len() as f64;
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    Some(match over {
+        Over::Mean => mean,
+        Over::Min => least,
+        Over::Max => greatest,
+        Over::Sum => sum,
+        Over::Jain => jain(values),
+        Over::Spread => (greatest - least) / mean,
+    })
+}

@@ -1,0 +1,349 @@
+//! Reads the keys of one table of the file, each as `spec.rs` says, and reports every fault instead of stopping at the first. What the values
+//! mean together is for the callers.
+
+use std::cell::RefCell;
+
+use crate::error::{Issue, Span, listed, suggest};
+use crate::quantity::{self, Amount, Complaint};
+use crate::spec::{Key, Kind, Spec};
+use crate::tree::{Item, Table, Value};
+use crate::units::Nanos;
+
+/// Where faults are collected.
+#[derive(Debug, Default)]
+pub(crate) struct Faults(RefCell<Vec<Issue>>);
+
+impl Faults {
+    pub fn add(&self, span: Span, what: impl Into<String>, help: impl Into<String>) {
+        let help: String = help.into();
+        let help = (!help.is_empty()).then_some(help);
+        self.0.borrow_mut().push(Issue { span: Some(span), what: what.into(), help });
+    }
+
+    pub fn add_whole(&self, what: impl Into<String>, help: impl Into<String>) {
+        self.0.borrow_mut().push(Issue { span: None, what: what.into(), help: Some(help.into()) });
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.borrow().len()
+    }
+
+    pub fn take(&self) -> Vec<Issue> {
+        self.0.take()
+    }
+}
+
+/// A table of the file while it is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fields<'a> {
+    pub faults: &'a Faults,
+    pub table: &'a Table,
+    /// Where the table stands, for faults about what is absent.
+    pub span: Span,
+    spec: &'static Spec,
+}
+
+impl<'a> Fields<'a> {
+    /// Reports unknown keys and absent required ones.
+    pub fn new(faults: &'a Faults, spec: &'static Spec, table: &'a Table, span: Span) -> Self {
+        for entry in &table.entries {
+            if spec.key(&entry.key).is_none() {
+                faults.add(
+                    entry.key_span,
+                    format!("unknown key `{}` in {}", entry.key, title(spec)),
+                    suggest(&entry.key, spec.names(), "known keys"),
+                );
+            }
+        }
+        Self { faults, table, span, spec }
+    }
+
+    /// A table given as an item; reports when it is none.
+    pub fn of(faults: &'a Faults, spec: &'static Spec, item: &'a Item) -> Option<Self> {
+        match &item.value {
+            Value::Table(table) => Some(Self::new(faults, spec, table, item.span)),
+            other => {
+                faults.add(item.span, format!("`{}` takes a table, this is {}", spec.name, other.kind()), "write { key = value, ... }");
+                None
+            }
+        }
+    }
+
+    fn key(&self, name: &str) -> &'static Key {
+        // The reader asks for keys of the spec only; a test reads every key of every table.
+        self.spec.key(name).unwrap_or_else(|| panic!("`{name}` is not a key of `{}`", self.spec.name))
+    }
+
+    /// The item of a key, if given.
+    pub fn item(&self, name: &str) -> Option<&'a Item> {
+        debug_assert!(self.spec.key(name).is_some());
+        self.table.get(name)
+    }
+
+    /// Where a key's value stands, or else the table.
+    pub fn span_of(&self, name: &str) -> Span {
+        self.table.get(name).map_or(self.span, |i| i.span)
+    }
+
+    /// Reports if a key is absent.
+    pub fn require(&self, name: &str) {
+        if self.table.get(name).is_none() {
+            let key = self.key(name);
+            let help = match key.kind {
+                Kind::Tables(_) => format!("add a section that begins with [[{name}]]"),
+                _ => format!("add {name} = {}", key.example),
+            };
+            self.faults.add(self.span, format!("{} has no `{name}`", title(self.spec)), help);
+        }
+    }
+
+    /// The value of a key, or `default` if it is absent or wrong (then a fault has been reported).
+    pub fn text(&self, name: &str) -> Option<String> {
+        let item = self.item(name)?;
+        match &item.value {
+            Value::Text(text) => Some(text.clone()),
+            _ => self.wrong(item, name, "a text"),
+        }
+    }
+
+    pub fn name(&self, name: &str) -> Option<String> {
+        let item = self.item(name)?;
+        self.name_of(item, name)
+    }
+
+    fn name_of(&self, item: &Item, key: &str) -> Option<String> {
+        let Value::Text(text) = &item.value else {
+            return self.wrong(item, key, "a name");
+        };
+        let what = if text.trim().is_empty() {
+            "a name cannot be empty".into()
+        } else if let Some(c) = text.chars().find(|c| matches!(c, '.' | '"' | '*') || c.is_control()) {
+            format!("a name cannot contain {}", if c.is_control() { "control characters".into() } else { format!("`{c}`") })
+        } else if text.chars().count() > 100 {
+            "a name cannot be longer than 100 characters".into()
+        } else {
+            return Some(text.clone());
+        };
+        self.faults.add(item.span, what, "use letters, digits, `-` and `_`; dots separate the parts of paths and metrics");
+        None
+    }
+
+    /// A list of names; a single one counts as a list where the kind allows it.
+    pub fn names(&self, name: &str) -> Option<Vec<(String, Span)>> {
+        let item = self.item(name)?;
+        match (&item.value, self.key(name).kind) {
+            (Value::Array(items), _) => items.iter().map(|i| Some((self.name_of(i, name)?, i.span))).collect(),
+            (Value::Text(_), Kind::NameOrNames) => Some(vec![(self.name_of(item, name)?, item.span)]),
+            _ => self.wrong(item, name, "a list of names"),
+        }
+    }
+
+    pub fn bool(&self, name: &str) -> Option<bool> {
+        let item = self.item(name)?;
+        match item.value {
+            Value::Bool(b) => Some(b),
+            _ => self.wrong(item, name, "true or false"),
+        }
+    }
+
+    pub fn choice(&self, name: &str) -> Option<&'static str> {
+        let item = self.item(name)?;
+        let Kind::Choice(words) = self.key(name).kind else { unreachable!("`{name}` is not a choice") };
+        match &item.value {
+            Value::Text(text) => {
+                let found = words.iter().find(|w| *w == text).copied();
+                if found.is_none() {
+                    let what = format!("unknown {name} \"{text}\"");
+                    self.faults.add(item.span, what, suggest(text, words.iter().copied(), "known ones"));
+                }
+                found
+            }
+            _ => self.wrong(item, name, &format!("one of {}", listed(words.iter().copied()))),
+        }
+    }
+
+    pub fn integer(&self, name: &str) -> Option<u64> {
+        let item = self.item(name)?;
+        let Kind::Integer { min, max } = self.key(name).kind else { unreachable!("`{name}` is not an integer") };
+        match item.value {
+            Value::Integer(n) => self.within(item, name, n, min, max),
+            _ => self.wrong(item, name, "a whole number"),
+        }
+    }
+
+    fn within(&self, item: &Item, name: &str, n: Option<i128>, min: u64, max: u64) -> Option<u64> {
+        let value = n.and_then(|n| u64::try_from(n).ok()).filter(|n| (min..=max).contains(n));
+        if value.is_none() {
+            let shown = n.map_or_else(|| "this number".into(), |n| n.to_string());
+            self.faults.add(item.span, format!("`{name}` cannot be {shown}"), format!("write a whole number from {min} to {max}"));
+        }
+        value
+    }
+
+    pub fn number(&self, name: &str) -> Option<f64> {
+        let item = self.item(name)?;
+        let Kind::Number { min, max } = self.key(name).kind else { unreachable!("`{name}` is not a number") };
+        #[expect(clippy::cast_precision_loss, reason = "the nearest double is what a number in a file means")]
+        let value = match &item.value {
+            Value::Integer(Some(n)) => *n as f64,
+            Value::Float(text) => text.parse().unwrap_or(f64::NAN),
+            _ => return self.wrong(item, name, "a number"),
+        };
+        if value >= min && value <= max {
+            return Some(value);
+        }
+        let help = if min == f64::MIN {
+            "write a finite number".to_string()
+        } else {
+            format!("write a number from {min} to {max}, like {}", self.key(name).example)
+        };
+        self.faults.add(item.span, format!("`{name}` cannot be {value}"), help);
+        None
+    }
+
+    /// A rate, not zero.
+    pub fn rate(&self, name: &str) -> Option<u64> {
+        let item = self.item(name)?;
+        self.rate_of(item, name, false)
+    }
+
+    pub fn rate_of(&self, item: &Item, name: &str, zero: bool) -> Option<u64> {
+        let rate = self.quantity(item, name, "a rate", "bit", quantity::rate)?;
+        self.unless_zero(item, name, rate, zero, "a rate of zero never sends anything: write a rate above zero, like \"10mbit\"")
+    }
+
+    /// A time; zero unless the spec says it cannot be.
+    pub fn time(&self, name: &str) -> Option<Nanos> {
+        let item = self.item(name)?;
+        self.time_of(item, name, !matches!(self.key(name).kind, Kind::Length))
+    }
+
+    pub fn time_of(&self, item: &Item, name: &str, zero: bool) -> Option<Nanos> {
+        let time = self.quantity(item, name, "a time", "s", quantity::time)?;
+        self.unless_zero(item, name, time, zero, "write a time above zero, like \"10s\"")
+    }
+
+    fn unless_zero(&self, item: &Item, name: &str, value: u64, zero: bool, help: &str) -> Option<u64> {
+        if value == 0 && !zero {
+            self.faults.add(item.span, format!("`{name}` cannot be zero"), help);
+            return None;
+        }
+        Some(value)
+    }
+
+    /// A quantity with a unit; a bare number is answered with what it might have meant.
+    fn quantity<T>(&self, item: &Item, name: &str, kind: &str, unit: &str, parse: impl Fn(&str) -> Result<T, Complaint>) -> Option<T> {
+        match &item.value {
+            Value::Text(text) => match parse(text) {
+                Ok(value) => Some(value),
+                Err(Complaint { what, help }) => {
+                    self.faults.add(item.span, what, help);
+                    None
+                }
+            },
+            other => {
+                let example = self.example(name);
+                let (what, help) = match other.number() {
+                    Some(n) if n.starts_with('-') => (format!("{kind} cannot be negative: {n}"), format!("write it like {example}")),
+                    Some(n) => (
+                        format!("`{name}` takes {kind} with a unit, this is a bare number"),
+                        format!("write \"{n}{unit}\" if that is what {n} means, or another unit as in {example}"),
+                    ),
+                    None => (format!("`{name}` takes {kind}, this is {}", other.kind()), format!("write it like {example}")),
+                };
+                self.faults.add(item.span, what, help);
+                None
+            }
+        }
+    }
+
+    fn example(&self, name: &str) -> &'static str {
+        match self.spec.key(name) {
+            Some(key) if !key.example.is_empty() => key.example,
+            _ => "\"10mbit\"",
+        }
+    }
+
+    /// A number of bytes, with or without a unit.
+    pub fn size(&self, name: &str) -> Option<u64> {
+        let item = self.item(name)?;
+        let (min, max) = match self.key(name).kind {
+            Kind::Size { min, max } => (min, max),
+            Kind::Buffer { min } => (min, quantity::MAX_BYTES),
+            _ => unreachable!("`{name}` is not a size"),
+        };
+        let bytes = match item.value {
+            Value::Integer(n) => return self.within(item, name, n, min, max),
+            _ => self.quantity(item, name, "a size", "b", quantity::size)?,
+        };
+        if (min..=max).contains(&bytes) {
+            return Some(bytes);
+        }
+        self.faults.add(item.span, format!("`{name}` cannot be {bytes} bytes"), format!("write a size from {min} to {max} bytes"));
+        None
+    }
+
+    /// `Some(None)` is explicitly unlimited.
+    pub fn buffer(&self, name: &str) -> Option<u64> {
+        match &self.item(name)?.value {
+            Value::Text(text) if text == "unlimited" => None,
+            _ => self.size(name),
+        }
+    }
+
+    /// A queue limit or threshold, not zero.
+    pub fn amount(&self, name: &str) -> Option<(Amount, Span)> {
+        let item = self.item(name)?;
+        let percent = matches!(self.key(name).kind, Kind::Threshold);
+        let amount = match item.value {
+            Value::Integer(n) => Amount::Packets(self.within(item, name, n, 1, quantity::MAX_PACKETS)?),
+            _ => self.quantity(item, name, "an amount", "p", |text| quantity::amount(text, percent))?,
+        };
+        if amount.is_zero() {
+            let help = "a queue must hold something beside the packet being sent: write packets (\"100p\" or 100), bytes (\"64kb\") or \
+                        bandwidth-delay products (\"2bdp\")";
+            self.faults.add(item.span, format!("`{name}` cannot be zero"), help);
+            return None;
+        }
+        Some((amount, item.span))
+    }
+
+    fn wrong<T>(&self, item: &Item, name: &str, wanted: &str) -> Option<T> {
+        let help = match self.spec.key(name) {
+            Some(key) if !key.example.is_empty() => format!("write it like {name} = {}", key.example),
+            _ => String::new(),
+        };
+        self.faults.add(item.span, format!("`{name}` takes {wanted}, this is {}", item.value.kind()), help);
+        None
+    }
+
+    /// A table under a key.
+    pub fn table(&self, name: &str, spec: &'static Spec) -> Option<Fields<'a>> {
+        Fields::of(self.faults, spec, self.item(name)?)
+    }
+
+    /// The tables of `[[name]]`.
+    pub fn tables(&self, name: &str, spec: &'static Spec) -> Vec<Fields<'a>> {
+        let Some(item) = self.item(name) else { return Vec::new() };
+        match &item.value {
+            Value::Array(items) => items.iter().filter_map(|i| Fields::of(self.faults, spec, i)).collect(),
+            other => {
+                self.faults.add(
+                    item.span,
+                    format!("`{name}` is {}", other.kind()),
+                    format!("a {name} begins with [[{name}]], in double brackets"),
+                );
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// A table's name in messages.
+pub(crate) fn title(spec: &Spec) -> String {
+    match spec.name {
+        "the file" => "the file".into(),
+        "link" | "flow" | "variant" | "expect" => format!("[[{}]]", spec.name),
+        name => format!("`{name}`"),
+    }
+}

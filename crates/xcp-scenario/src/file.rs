@@ -1,0 +1,348 @@
+//! From the text of a scenario file to [`Scenario`]s, one for each variant. Puts the parts together; each part is read in a module of its own.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use crate::error::{ScenarioError, Source, Span, suggest};
+use crate::fields::{Faults, Fields};
+use crate::flows::{self, crossings, measure};
+use crate::footprint::Origins;
+use crate::graph::Graph;
+use crate::links::{self, Nodes};
+use crate::metric;
+use crate::model::{Expectation, Sampling, Scenario};
+use crate::quantity::show_time;
+use crate::set::{self, Setting};
+use crate::spec::{EXPECT, FILE, FLOW, VARIANT};
+use crate::tree::{self, Item, Table, Value};
+use crate::units::{Nanos, Period};
+
+/// Settings from outside the file, over those of the file and of its variants.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Dotted path and value, e.g. `queue.limit` and `2bdp`. A value that is not TOML is taken as text, so that quotes are not needed.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Overrides {
+    /// None.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// These and one more, as from `--set PATH=VALUE`.
+    #[must_use]
+    pub fn with(mut self, path: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.push((path.into(), value.into()));
+        self
+    }
+}
+
+/// A scenario and where its parts stand in the file, for messages about it later on.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Where its parts stand.
+    pub origins: Origins,
+}
+
+/// Reads a scenario from a text; `path` is shown in messages, and the file's name is the title where the text gives none.
+///
+/// Gives one scenario for each `[[variant]]`, or one if there are none.
+///
+/// # Errors
+/// All that is wrong with the text, see [`ScenarioError`].
+pub fn load(path: &Path, text: &str, overrides: &Overrides) -> Result<Vec<Scenario>, ScenarioError> {
+    Ok(load_with_origins(path, text, overrides)?.into_iter().map(|l| l.scenario).collect())
+}
+
+/// [`load`] for the content of a file.
+///
+/// # Errors
+/// As [`load`], or that the file cannot be read.
+pub fn load_file(path: &Path, overrides: &Overrides) -> Result<Vec<Loaded>, ScenarioError> {
+    load_with_origins(path, &read_text(path)?, overrides)
+}
+
+/// The content of a scenario file.
+///
+/// # Errors
+/// That the file cannot be read, is a directory, is too large to be meant, or is not UTF-8.
+pub fn read_text(path: &Path) -> Result<String, ScenarioError> {
+    let name = path.display().to_string();
+    let whole = |what: String, help: &str| ScenarioError::whole(&name, what, Some(help.into()));
+    if path.is_dir() {
+        return Err(whole("this is a directory, not a scenario file".into(), "name a .toml file in it"));
+    }
+    let bytes = std::fs::read(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => whole("there is no such file".into(), "check the path; scenario files end in .toml"),
+        _ => whole(format!("the file cannot be read: {e}"), "check its permissions"),
+    })?;
+    String::from_utf8(bytes).map_err(|e| {
+        let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+        whole(format!("line {line} is not UTF-8 text"), "save the file as UTF-8")
+    })
+}
+
+/// [`load`], keeping where everything stands.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with_origins(path: &Path, text: &str, overrides: &Overrides) -> Result<Vec<Loaded>, ScenarioError> {
+    let mut sources = vec![Source { name: path.display().to_string(), text: text.into() }];
+    let faults = Faults::default();
+    let outside = read_overrides(overrides, &mut sources, &faults);
+    let (mut root, syntax) = tree::parse(text);
+    if !syntax.is_empty() {
+        // What follows a syntax error is not reliable: more messages would be noise.
+        return Err(ScenarioError::from_issues(syntax, &sources));
+    }
+    set::expand(&mut root, &FILE);
+    let title = path.file_stem().map_or_else(|| "scenario".into(), |s| s.to_string_lossy().into_owned());
+    let variants = variants(&root, &faults);
+    let names: Vec<String> = variants.iter().map(|v| v.name.clone()).collect();
+    let mut loaded = Vec::new();
+    for variant in &variants {
+        let mut tree = root.clone();
+        for setting in variant.settings.iter().chain(&outside) {
+            set::apply(&mut tree, setting, &faults);
+        }
+        loaded.extend(read(&tree, variant, &names, &title, &sources, &faults));
+    }
+    let issues = faults.take();
+    if issues.is_empty() { Ok(loaded) } else { Err(ScenarioError::from_issues(issues, &sources)) }
+}
+
+/// Overrides as settings; each becomes a text of its own that messages can point into.
+fn read_overrides(overrides: &Overrides, sources: &mut Vec<Source>, faults: &Faults) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    for (path, value) in &overrides.settings {
+        let source = sources.len();
+        let path_span = Span { source, start: 0, end: path.len() };
+        sources.push(Source { name: format!("--set {path}={value}"), text: format!("{path}={value}") });
+        match set::split_path(path) {
+            Some(parts) => settings.push(Setting { path: parts, path_span, item: tree::parse_value(value, source, path.len() + 1) }),
+            None => {
+                faults.add(path_span, format!("\"{path}\" is not a path"), "write keys with dots between them, like link.bottleneck.rate")
+            }
+        }
+    }
+    settings
+}
+
+/// A `[[variant]]`; a file without any has one without a name.
+#[derive(Debug, Default)]
+struct Variant {
+    name: String,
+    settings: Vec<Setting>,
+    without: Vec<(String, Span)>,
+}
+
+fn variants(root: &Table, faults: &Faults) -> Vec<Variant> {
+    // Unknown keys of the file are reported when the variants are read, not here as well.
+    let Some(Item { value: Value::Array(items), .. }) = root.get("variant") else { return vec![Variant::default()] };
+    let mut names = HashSet::new();
+    let mut result = Vec::new();
+    for item in items {
+        let Some(fields) = Fields::of(faults, &VARIANT, item) else { continue };
+        fields.require("name");
+        let name = fields.name("name").unwrap_or_default();
+        if !name.is_empty() && !names.insert(name.clone()) {
+            faults.add(fields.span_of("name"), format!("two variants are named `{name}`"), "give each variant a name of its own");
+        }
+        let settings = match fields.item("set") {
+            Some(Item { value: Value::Table(table), .. }) => set::settings(table, faults),
+            Some(other) => {
+                let what = format!("`set` takes a table of paths and values, this is {}", other.value.kind());
+                faults.add(other.span, what, "write set = { \"flow.congestion\" = \"newreno\" }");
+                Vec::new()
+            }
+            None => Vec::new(),
+        };
+        result.push(Variant { name, settings, without: fields.names("without").unwrap_or_default() });
+    }
+    if result.is_empty() { vec![Variant::default()] } else { result }
+}
+
+/// Reads one variant's tree; `None` if there were faults.
+fn read(tree: &Table, variant: &Variant, variants: &[String], title: &str, sources: &[Source], faults: &Faults) -> Option<Loaded> {
+    let before = faults.count();
+    let top = Span { source: 0, start: 0, end: 0 };
+    let file = Fields::new(faults, &FILE, tree, top);
+    for (key, what) in [
+        ("duration", "the file does not say how long the run lasts"),
+        ("link", "the file has no [[link]]"),
+        ("flow", "the file has no [[flow]]"),
+    ] {
+        if file.item(key).is_none() {
+            let help = match key {
+                "duration" => "add duration = \"60s\" at the top".into(),
+                _ => format!("add a section that begins with [[{key}]]"),
+            };
+            faults.add_whole(what, help);
+        }
+    }
+    // With a faulty duration nothing is measured against it.
+    let duration = file.time("duration").unwrap_or(crate::quantity::MAX_TIME);
+    let mut nodes = Nodes::default();
+    let links = links::read(&file, &mut nodes, duration);
+    if file.item("link").is_some() && links.is_empty() && faults.count() == before {
+        faults.add(file.span_of("link"), "the file has no [[link]]", "add a section that begins with [[link]]");
+    }
+    let edges: Vec<_> = links.iter().map(|l| (l.ends, [l.directions[0].delay, l.directions[1].delay])).collect();
+    let mut graph = Graph::new(nodes.names.len(), &edges);
+    let links_sound = faults.count() == before;
+    let flows =
+        if links_sound { flows::read(&file, &nodes, &mut graph, duration, &without(&file, variant, faults)) } else { check_flows(&file) };
+    if faults.count() == before && flows.flows.is_empty() {
+        faults.add(file.span_of("flow"), "no flow is left", "add a section that begins with [[flow]]");
+    }
+    let delays: Vec<Nanos> = edges.iter().flat_map(|(_, delays)| *delays).collect();
+    let (crossings, largest_rtt) = crossings(&flows.flows, &delays);
+    let limits: Vec<[Span; 2]> = links.iter().map(|l| [l.directions[0].queue.limit_span, l.directions[1].queue.limit_span]).collect();
+    let link_spans: Vec<Span> = links.iter().map(|l| l.span).collect();
+    let links: Vec<_> = links.into_iter().enumerate().map(|(i, l)| l.resolve([crossings[2 * i], crossings[2 * i + 1]], faults)).collect();
+    let measure = measure(&file, duration);
+    let sample = sample(&file, duration, largest_rtt);
+    let mut scenario = Scenario {
+        title: file.text("title").unwrap_or_else(|| title.into()),
+        variant: variant.name.clone(),
+        description: file.text("description").unwrap_or_default(),
+        duration,
+        seed: file.integer("seed").unwrap_or(1),
+        measure,
+        sample,
+        nodes: nodes.names,
+        links,
+        flows: flows.flows,
+        expectations: Vec::new(),
+    };
+    let sound = faults.count() == before;
+    scenario.expectations = expectations(&file, &scenario, variants, sound);
+    if faults.count() > before {
+        return None;
+    }
+    let origins = Origins::new(sources, limits, link_spans, flows.spans, file.span_of("sample"), file.span_of("duration"));
+    Some(Loaded { scenario, origins })
+}
+
+/// Where links are faulty, flows are only checked for unknown keys: whether nodes exist cannot be told.
+fn check_flows(file: &Fields<'_>) -> flows::Flows {
+    let _ = file.tables("flow", &FLOW);
+    flows::Flows::default()
+}
+
+/// Names of the flows a variant leaves out.
+fn without(file: &Fields<'_>, variant: &Variant, faults: &Faults) -> HashSet<String> {
+    let known: Vec<String> = match file.item("flow") {
+        Some(Item { value: Value::Array(items), .. }) => items
+            .iter()
+            .filter_map(|i| match &i.value {
+                Value::Table(t) => set::name_of(t, &FLOW),
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    };
+    for (name, span) in &variant.without {
+        if !known.contains(name) {
+            faults.add(*span, format!("no flow is named `{name}`"), suggest(name, known.iter().map(String::as_str), "flows"));
+        }
+    }
+    variant.without.iter().map(|(name, _)| name.clone()).collect()
+}
+
+/// At most this many samples: more is a slip of the pen, and would fill the memory of any machine.
+const MAX_SAMPLES: u64 = 10_000_000;
+
+fn sample(file: &Fields<'_>, duration: Nanos, largest_rtt: Nanos) -> Sampling {
+    let Some(item) = file.item("sample") else { return Sampling::Every(default_sample(duration)) };
+    let interval = match &item.value {
+        Value::Text(text) if text == "off" => return Sampling::Off,
+        Value::Text(text) if text == "rtt" => {
+            if largest_rtt == 0 {
+                file.faults.add(item.span, "no flow has a round-trip time to sample by", "write a time, like \"100ms\"");
+                return Sampling::Off;
+            }
+            largest_rtt
+        }
+        _ => match file.time_of(item, "sample", false) {
+            Some(interval) => interval,
+            None => return Sampling::Off,
+        },
+    };
+    if duration / interval > MAX_SAMPLES {
+        let what = format!("{} samples in {}", duration / interval, show_time(duration));
+        let help = format!("sample at most {MAX_SAMPLES} times: every {} or less often", show_time(default_sample(duration)));
+        file.faults.add(item.span, what, help);
+    }
+    if matches!(&item.value, Value::Text(text) if text == "rtt") { Sampling::PerRtt(interval) } else { Sampling::Every(interval) }
+}
+
+/// The largest of 1, 2, 5, 10, ... ms that gives at least 600 samples; at least 1 ms.
+fn default_sample(duration: Nanos) -> Nanos {
+    let mut best = 1_000_000;
+    let mut decade: Nanos = 1_000_000;
+    while decade <= duration / 600 {
+        for step in [1, 2, 5] {
+            if step * decade <= duration / 600 {
+                best = step * decade;
+            }
+        }
+        decade *= 10;
+    }
+    best
+}
+
+fn expectations(file: &Fields<'_>, scenario: &Scenario, variants: &[String], sound: bool) -> Vec<Expectation> {
+    let mut result = Vec::new();
+    for fields in file.tables("expect", &EXPECT) {
+        fields.require("metric");
+        let (min, max) = (fields.number("min"), fields.number("max"));
+        if fields.item("min").is_none() && fields.item("max").is_none() {
+            fields.faults.add(fields.span, "the expectation has no bound", "give `min`, `max` or both");
+        }
+        if let (Some(low), Some(high)) = (min, max)
+            && low > high
+        {
+            fields.faults.add(fields.span_of("max"), format!("no number lies between {low} and {high}"), "`max` must be at least `min`");
+        }
+        let metric_text = fields.text("metric");
+        let claim = match (fields.text("claim").or_else(|| metric_text.clone()).unwrap_or_default(), fields.text("source")) {
+            (claim, Some(source)) => format!("{claim} ({source})"),
+            (claim, None) => claim,
+        };
+        let period = expected_period(&fields, scenario);
+        let mut applies = true;
+        if let Some(names) = fields.names("variant") {
+            for (name, span) in &names {
+                if !variants.contains(name) {
+                    let help = suggest(name, variants.iter().map(String::as_str).filter(|v| !v.is_empty()), "variants");
+                    fields.faults.add(*span, format!("no variant is named `{name}`"), help);
+                }
+            }
+            applies = names.iter().any(|(name, _)| *name == scenario.variant);
+        }
+        let Some(metric) = metric_text.filter(|_| applies && sound) else { continue };
+        if let Err((what, help)) = metric::check(&metric, period, scenario) {
+            fields.faults.add(fields.span_of("metric"), what, help);
+        }
+        result.push(Expectation { metric, period, min, max, claim });
+    }
+    result
+}
+
+/// `from` and `to` of an expectation, within the run; `None` where neither is given.
+fn expected_period(fields: &Fields<'_>, scenario: &Scenario) -> Option<Period> {
+    if fields.item("from").is_none() && fields.item("to").is_none() {
+        return None;
+    }
+    let period = links::period(fields, scenario.measure.from, scenario.measure.to)?;
+    if period.to > scenario.duration {
+        let what = format!("the period ends at {}, after the run's {}", show_time(period.to), show_time(scenario.duration));
+        fields.faults.add(fields.span_of("to"), what, "write an earlier `to` or a longer `duration`");
+    }
+    Some(period)
+}

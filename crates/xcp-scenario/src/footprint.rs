@@ -1,0 +1,193 @@
+//! How much memory a run will need, and which line of the file is to blame for most of it, so that a run that cannot fit is refused before it
+//! starts. An estimate from above by simple bounds; how a backend really stores things is its own affair.
+
+use crate::error::{Issue, ScenarioError, Source, Span};
+use crate::model::{Direction, Flow, Limit, Queue, Sampling, Scenario, Traffic, UdpPattern};
+use crate::quantity::show_bytes;
+use crate::units::{NANOS_PER_SEC, Nanos};
+
+/// Where the parts of a scenario stand in its file.
+#[derive(Debug, Clone, Default)]
+pub struct Origins {
+    sources: Vec<Source>,
+    limits: Vec<[Span; 2]>,
+    links: Vec<Span>,
+    flows: Vec<Span>,
+    sample: Span,
+    duration: Span,
+}
+
+impl Origins {
+    pub(crate) fn new(
+        sources: &[Source],
+        limits: Vec<[Span; 2]>,
+        links: Vec<Span>,
+        flows: Vec<Span>,
+        sample: Span,
+        duration: Span,
+    ) -> Self {
+        Self { sources: sources.to_vec(), limits, links, flows, sample, duration }
+    }
+}
+
+/// A packet in a queue or on a link, with what sender and receiver remember of it.
+const BYTES_PER_PACKET: u128 = 160;
+/// A flow without its packets: sender, receiver, name, results.
+const BYTES_PER_FLOW: u128 = 4096;
+/// One value of one series.
+const BYTES_PER_SAMPLE: u128 = 8;
+/// Series of a link direction: utilisation, queue (mean, max), drops, lost; and of an XCP router six more.
+const LINK_SERIES: u128 = 5;
+const ROUTER_SERIES: u128 = 6;
+/// Series of a flow: goodput, cwnd, srtt, retransmits.
+const FLOW_SERIES: u128 = 4;
+/// Least packet, bytes on the wire.
+const LEAST_PACKET: u64 = 64;
+
+/// What takes memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Flows,
+    Samples,
+    Queue(usize),
+    Flight(usize),
+}
+
+/// Estimated memory of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Footprint {
+    /// Bytes, from above.
+    pub bytes: u128,
+    /// Packets in queues and on links at once, from above.
+    pub packets: u128,
+    /// Largest part.
+    part: Part,
+    part_bytes: u128,
+}
+
+/// Packets that a flow can send in the whole run, from above: as many as its links carry, unless it has less to send.
+fn packets_sent(flow: &Flow, scenario: &Scenario) -> u128 {
+    let seconds = scenario.duration.saturating_sub(flow.start);
+    let slowest = flow.route.iter().map(|d| scenario.links[d / 2].directions[d % 2].rate_bps).min().unwrap_or(0);
+    let offered = |rate: u64| u128::from(rate) * u128::from(seconds) / u128::from(NANOS_PER_SEC) / 8 / u128::from(flow.packet_bytes) + 1;
+    // A sender may send faster than the slowest link and fill the queue in front of it: by no more than its first link carries.
+    let first = flow.route.first().map_or(slowest, |d| scenario.links[d / 2].directions[d % 2].rate_bps);
+    match &flow.traffic {
+        Traffic::Tcp(tcp) => {
+            let payload = u128::from(flow.packet_bytes.saturating_sub(40).max(1));
+            let window = [tcp.bytes, tcp.receive_buffer, tcp.send_buffer].into_iter().flatten().min();
+            let unlimited_window = offered(first);
+            window.map_or(unlimited_window, |bytes| unlimited_window.min(u128::from(bytes) / payload + 1))
+        }
+        Traffic::Udp(pattern) => {
+            let rate = match pattern {
+                UdpPattern::Constant { rate_bps } | UdpPattern::Poisson { rate_bps } | UdpPattern::OnOff { rate_bps, .. } => *rate_bps,
+                UdpPattern::Schedule { steps } => steps.iter().map(|(_, rate)| *rate).max().unwrap_or(0),
+            };
+            offered(rate).min(offered(first))
+        }
+    }
+}
+
+/// Packets on the wire of a direction at once.
+fn in_flight(direction: &Direction, duration: Nanos, packet: u64) -> u128 {
+    let time = direction.delay.min(duration);
+    u128::from(direction.rate_bps) * u128::from(time) / u128::from(NANOS_PER_SEC) / 8 / u128::from(packet) + 1
+}
+
+fn queue_limit(queue: &Queue) -> Limit {
+    match queue {
+        Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. } => *limit,
+    }
+}
+
+/// Estimates the memory of a run.
+#[must_use]
+pub fn footprint(scenario: &Scenario) -> Footprint {
+    let directions = 2 * scenario.links.len();
+    let mut sendable = vec![0u128; directions];
+    let mut packet = vec![u64::MAX; directions];
+    for flow in &scenario.flows {
+        let sent = packets_sent(flow, scenario);
+        for &d in &flow.route {
+            sendable[d] = sendable[d].saturating_add(sent);
+            packet[d] = packet[d].min(u64::from(flow.packet_bytes).max(LEAST_PACKET));
+        }
+        if matches!(flow.traffic, Traffic::Tcp(_)) {
+            for &d in &flow.return_route {
+                sendable[d] = sendable[d].saturating_add(sent);
+                packet[d] = LEAST_PACKET;
+            }
+        }
+    }
+    let mut parts = vec![(Part::Flows, scenario.flows.len() as u128 * BYTES_PER_FLOW)];
+    let mut packets = 0u128;
+    let mut routers = 0;
+    for d in 0..directions {
+        let direction = &scenario.links[d / 2].directions[d % 2];
+        routers += u128::from(matches!(direction.queue, Queue::Xcp { .. }));
+        let size = packet[d].min(9000);
+        let queued = match queue_limit(&direction.queue) {
+            Limit::Packets(n) => u128::from(n),
+            Limit::Bytes(n) => u128::from(n / size) + 1,
+        };
+        let flight = in_flight(direction, scenario.duration, size).min(sendable[d]);
+        let queued = queued.min(sendable[d]);
+        packets += flight + queued;
+        parts.push((Part::Flight(d), flight * BYTES_PER_PACKET));
+        parts.push((Part::Queue(d), queued * BYTES_PER_PACKET));
+    }
+    let samples = match scenario.sample {
+        Sampling::Off => 0,
+        Sampling::Every(t) | Sampling::PerRtt(t) => u128::from(scenario.duration / t.max(1) + 1),
+    };
+    let series = directions as u128 * LINK_SERIES + routers * ROUTER_SERIES + scenario.flows.len() as u128 * FLOW_SERIES;
+    parts.push((Part::Samples, samples * series * BYTES_PER_SAMPLE));
+    let bytes = parts.iter().map(|(_, b)| *b).sum();
+    let (part, part_bytes) = parts.into_iter().max_by_key(|(_, b)| *b).unwrap_or((Part::Flows, 0));
+    Footprint { bytes, packets, part, part_bytes }
+}
+
+/// Refuses a scenario that needs more memory than there is, naming the line that needs most of it.
+///
+/// # Errors
+/// That the run does not fit, and what would.
+pub fn check(scenario: &Scenario, origins: &Origins, available_bytes: u64) -> Result<(), ScenarioError> {
+    let needed = footprint(scenario);
+    if needed.bytes <= u128::from(available_bytes) {
+        return Ok(());
+    }
+    let place = |d: usize| {
+        let link = &scenario.links[d / 2].name;
+        if d % 2 == 0 { format!("`{link}`") } else { format!("`{link}.reverse`") }
+    };
+    let (span, why, help) = match needed.part {
+        Part::Flows => (
+            origins.flows.last().copied().unwrap_or_default(),
+            format!("{} flows", scenario.flows.len()),
+            "write a smaller `count`".to_string(),
+        ),
+        Part::Samples => (
+            if origins.sample == Span::default() { origins.duration } else { origins.sample },
+            "the samples of its series".to_string(),
+            "sample less often, or write sample = \"off\"".to_string(),
+        ),
+        Part::Queue(d) => (
+            origins.limits.get(d / 2).map_or(Span::default(), |l| l[d % 2]),
+            format!("{} packets in the queue of {}", needed.part_bytes / BYTES_PER_PACKET, place(d)),
+            "write a smaller `limit`, a lower rate, or bound what the flows send (`bytes`, `receive-buffer`)".to_string(),
+        ),
+        Part::Flight(d) => (
+            origins.links.get(d / 2).copied().unwrap_or_default(),
+            format!("{} packets on the way over {}", needed.part_bytes / BYTES_PER_PACKET, place(d)),
+            "write a lower `rate`, a shorter `delay`, larger packets, or bound what the flows send (`bytes`, `receive-buffer`)".to_string(),
+        ),
+    };
+    let what = format!(
+        "the run needs about {} of memory, {} are free; {} of it for {why}",
+        show_bytes(needed.bytes),
+        show_bytes(u128::from(available_bytes)),
+        show_bytes(needed.part_bytes),
+    );
+    Err(ScenarioError::from_issues(vec![Issue { span: Some(span), what, help: Some(help) }], &origins.sources))
+}

@@ -1,0 +1,356 @@
+//! Reads `[[link]]`: both directions of every link, queues still with the limits as written (`2bdp` needs the flows, see [`Draft::resolve`]).
+
+use std::collections::HashMap;
+
+use crate::error::Span;
+use crate::fields::{Faults, Fields};
+use crate::model::{Direction, Input, Law, Limit, Link, Loss, LossPlace, NodeId, Queue};
+use crate::quantity::Amount;
+use crate::set::name_of;
+use crate::spec::{BLACKOUT, LAW, LINK, LOSS, QUEUE, REVERSE};
+use crate::tree::{Item, Value};
+use crate::units::{NANOS_PER_SEC, Nanos, Period};
+
+/// Packets a queue holds if nobody says: Linux's `txqueuelen`.
+pub const DEFAULT_LIMIT_PACKETS: u64 = 1000;
+/// Size of packets where no flow says.
+pub(crate) const DEFAULT_PACKET_BYTES: u32 = 1500;
+
+/// The names of nodes in order of appearance.
+#[derive(Debug, Default)]
+pub(crate) struct Nodes {
+    pub names: Vec<String>,
+    index: HashMap<String, NodeId>,
+}
+
+impl Nodes {
+    fn intern(&mut self, name: &str) -> NodeId {
+        if let Some(id) = self.index.get(name) {
+            return *id;
+        }
+        self.names.push(name.into());
+        self.index.insert(name.into(), self.names.len() - 1);
+        self.names.len() - 1
+    }
+
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        self.index.get(name).copied()
+    }
+}
+
+/// A link before its limits are known.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub name: String,
+    pub span: Span,
+    pub ends: [NodeId; 2],
+    pub directions: [DirectionDraft; 2],
+}
+
+/// One direction of it.
+#[derive(Debug, Clone)]
+pub(crate) struct DirectionDraft {
+    pub rate_bps: u64,
+    pub delay: Nanos,
+    pub queue: QueueDraft,
+    losses: Vec<Loss>,
+    blackouts: Vec<Period>,
+}
+
+/// A queue as written.
+#[derive(Debug, Clone)]
+pub(crate) struct QueueDraft {
+    pub limit: Amount,
+    /// Where the limit stands, or what stands for it.
+    pub limit_span: Span,
+    kind: KindDraft,
+}
+
+#[derive(Debug, Clone)]
+enum KindDraft {
+    DropTail,
+    Red { min: Option<(Amount, Span)>, max: Option<(Amount, Span)>, probability: f64, weight: Option<f64>, gentle: bool },
+    Xcp(Law),
+}
+
+/// What resolving a limit needs to know of the flows that cross a direction.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Crossing {
+    /// Largest base RTT of the flows whose data or acknowledgements cross; `None` if there are none.
+    pub rtt: Option<Nanos>,
+    /// Largest packet of the flows whose data cross.
+    pub packet_bytes: Option<u32>,
+}
+
+/// Reads all links of the file. `duration` bounds losses that do not end.
+pub(crate) fn read(file: &Fields<'_>, nodes: &mut Nodes, duration: Nanos) -> Vec<Draft> {
+    let mut names: HashMap<String, ()> = HashMap::new();
+    let mut pairs: HashMap<[NodeId; 2], String> = HashMap::new();
+    let mut drafts = Vec::new();
+    for fields in file.tables("link", &LINK) {
+        let Some(draft) = read_one(&fields, nodes, duration) else { continue };
+        let mut pair = draft.ends;
+        pair.sort_unstable();
+        let named = fields.item("name").is_some();
+        if let (Some(other), false) = (pairs.get(&pair), named) {
+            let [a, b] = draft.ends.map(|n| nodes.names[n].as_str());
+            let what = format!("`{a}` and `{b}` are already joined by the link `{other}`");
+            fields.faults.add(
+                fields.span_of("between"),
+                what,
+                "a link has both directions; a second one beside it needs a `name` of its own",
+            );
+        } else if names.insert(draft.name.clone(), ()).is_some() {
+            let what = format!("two links are named `{}`", draft.name);
+            fields.faults.add(fields.span_of("name"), what, "give each link a name of its own");
+        }
+        pairs.entry(pair).or_insert_with(|| draft.name.clone());
+        if LINK.key(&draft.name).is_some() {
+            reserved(&fields, &draft.name);
+        }
+        drafts.push(draft);
+    }
+    drafts
+}
+
+/// A name that is also a key would make `link.NAME` ambiguous.
+pub(crate) fn reserved(fields: &Fields<'_>, name: &str) {
+    fields.faults.add(
+        fields.span_of("name"),
+        format!("`{name}` is the name of a key and cannot name anything else"),
+        "choose another name",
+    );
+}
+
+fn read_one(fields: &Fields<'_>, nodes: &mut Nodes, duration: Nanos) -> Option<Draft> {
+    fields.require("between");
+    fields.require("rate");
+    fields.require("delay");
+    let given = fields.name("name");
+    let forward = DirectionDraft {
+        rate_bps: fields.rate("rate").unwrap_or(1),
+        delay: fields.time("delay").unwrap_or(0),
+        queue: read_queue(fields),
+        losses: Vec::new(),
+        blackouts: Vec::new(),
+    };
+    let mut directions = [forward.clone(), forward];
+    for (loss, sides) in read_losses(fields, duration, true) {
+        sides.into_iter().for_each(|side| directions[side].losses.push(loss.clone()));
+    }
+    for (period, sides) in read_blackouts(fields, true) {
+        sides.into_iter().for_each(|side| directions[side].blackouts.push(period));
+    }
+    if let Some(reverse) = fields.table("reverse", &REVERSE) {
+        override_direction(&reverse, &mut directions[1], duration);
+    }
+    directions.iter_mut().for_each(|d| d.blackouts.sort_by_key(|p| p.from));
+    let between = fields.names("between")?;
+    let [(a, _), (b, _)] = between.as_slice() else {
+        fields.faults.add(
+            fields.span_of("between"),
+            format!("`between` names {} nodes", between.len()),
+            "a link joins two, like between = [\"S\", \"R\"]",
+        );
+        return None;
+    };
+    if a == b {
+        fields.faults.add(fields.span_of("between"), format!("the link joins `{a}` with itself"), "name two different nodes");
+        return None;
+    }
+    let name = given.or_else(|| name_of(fields.table, &LINK))?;
+    Some(Draft { name, span: fields.span, ends: [nodes.intern(a), nodes.intern(b)], directions })
+}
+
+fn override_direction(reverse: &Fields<'_>, direction: &mut DirectionDraft, duration: Nanos) {
+    direction.rate_bps = reverse.rate("rate").unwrap_or(direction.rate_bps);
+    direction.delay = reverse.time("delay").unwrap_or(direction.delay);
+    if reverse.item("queue").is_some() {
+        direction.queue = read_queue(reverse);
+    }
+    if reverse.item("loss").is_some() {
+        direction.losses = read_losses(reverse, duration, false).into_iter().map(|(loss, _)| loss).collect();
+    }
+    if reverse.item("blackout").is_some() {
+        direction.blackouts = read_blackouts(reverse, false).into_iter().map(|(period, _)| period).collect();
+    }
+}
+
+fn read_queue(link: &Fields<'_>) -> QueueDraft {
+    let absent = QueueDraft { limit: Amount::Packets(DEFAULT_LIMIT_PACKETS), limit_span: link.span, kind: KindDraft::DropTail };
+    let Some(queue) = link.table("queue", &QUEUE) else { return absent };
+    let kind = queue.choice("kind").unwrap_or("drop-tail");
+    let (limit, limit_span) = queue.amount("limit").unwrap_or((absent.limit, queue.span));
+    let red = KindDraft::Red {
+        min: queue.amount("min"),
+        max: queue.amount("max"),
+        probability: queue.number("probability").unwrap_or(0.1),
+        weight: queue.number("weight"),
+        gentle: queue.bool("gentle").unwrap_or(true),
+    };
+    let law = queue.table("law", &LAW).map_or_else(xcp_law, |law| read_law(&law));
+    let kind = match kind {
+        "red" => red,
+        "xcp" => KindDraft::Xcp(law),
+        _ => KindDraft::DropTail,
+    };
+    QueueDraft { limit, limit_span, kind }
+}
+
+/// Katabi et al. 2002.
+fn xcp_law() -> Law {
+    Law { name: "xcp".into(), alpha: 0.4, beta: 0.226, gamma: 0.1, overhead_bytes: 0, pools: true, capacity_bps: None, input: Input::All }
+}
+
+fn read_law(fields: &Fields<'_>) -> Law {
+    let preset = xcp_law();
+    Law {
+        name: fields.choice("preset").unwrap_or("xcp").into(),
+        alpha: fields.number("alpha").unwrap_or(preset.alpha),
+        beta: fields.number("beta").unwrap_or(preset.beta),
+        gamma: fields.number("gamma").unwrap_or(preset.gamma),
+        overhead_bytes: fields.size("overhead").map_or(preset.overhead_bytes, |n| n as u32),
+        pools: fields.bool("pools").unwrap_or(preset.pools),
+        capacity_bps: fields.rate("capacity"),
+        input: if fields.choice("input") == Some("xcp") { Input::Xcp } else { Input::All },
+    }
+}
+
+/// The sides (0 forward, 1 reverse) something applies to.
+fn sides(fields: &Fields<'_>, allowed: bool) -> Vec<usize> {
+    if !allowed && fields.item("direction").is_some() {
+        let what = "`direction` has no place inside `reverse`";
+        fields.faults.add(fields.span_of("direction"), what, "leave it out, or move the table to the link itself");
+    }
+    match fields.choice("direction") {
+        Some("forward") => vec![0],
+        Some("reverse") => vec![1],
+        _ => vec![0, 1],
+    }
+}
+
+/// The tables of a list that short forms have been expanded in.
+fn listed_tables<'a>(fields: &Fields<'a>, name: &str, spec: &'static crate::spec::Spec) -> Vec<Fields<'a>> {
+    match fields.item(name) {
+        Some(Item { value: Value::Array(items), .. }) => items.iter().filter_map(|i| Fields::of(fields.faults, spec, i)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn read_losses(fields: &Fields<'_>, duration: Nanos, directed: bool) -> Vec<(Loss, Vec<usize>)> {
+    let read = |loss: Fields<'_>| {
+        loss.require("probability");
+        let place = if loss.choice("place") == Some("before-queue") { LossPlace::BeforeQueue } else { LossPlace::AfterQueue };
+        let period = period(&loss, 0, duration)?;
+        let sides = sides(&loss, directed);
+        Some((Loss { probability: loss.number("probability")?, place, period }, sides))
+    };
+    listed_tables(fields, "loss", &LOSS).into_iter().filter_map(read).collect()
+}
+
+fn read_blackouts(fields: &Fields<'_>, directed: bool) -> Vec<(Period, Vec<usize>)> {
+    let read = |blackout: Fields<'_>| {
+        blackout.require("from");
+        blackout.require("to");
+        let sides = sides(&blackout, directed);
+        Some((period(&blackout, 0, Nanos::MAX)?, sides))
+    };
+    listed_tables(fields, "blackout", &BLACKOUT).into_iter().filter_map(read).collect()
+}
+
+/// `from` and `to`, in this order in time.
+pub(crate) fn period(fields: &Fields<'_>, from: Nanos, to: Nanos) -> Option<Period> {
+    let period = Period { from: fields.time("from").unwrap_or(from), to: fields.time("to").unwrap_or(to) };
+    if period.from < period.to {
+        return Some(period);
+    }
+    let late = if fields.item("to").is_some() { "to" } else { "from" };
+    let what =
+        format!("the period ends at {} and begins at {}", crate::quantity::show_time(period.to), crate::quantity::show_time(period.from));
+    fields.faults.add(fields.span_of(late), what, "`to` must be later than `from`, and `from` before the end of the run");
+    None
+}
+
+impl Draft {
+    /// Turns amounts into packets and bytes now that the flows are known.
+    pub fn resolve(self, crossing: [Crossing; 2], faults: &Faults) -> Link {
+        let [there, back] = self.directions;
+        let round_trip = there.delay + back.delay;
+        let directions = [there.resolve(crossing[0], round_trip, faults), back.resolve(crossing[1], round_trip, faults)];
+        Link { name: self.name, ends: self.ends, directions }
+    }
+}
+
+impl DirectionDraft {
+    fn resolve(self, crossing: Crossing, round_trip: Nanos, faults: &Faults) -> Direction {
+        let rtt = crossing.rtt.unwrap_or(round_trip);
+        let packet = crossing.packet_bytes.unwrap_or(DEFAULT_PACKET_BYTES);
+        let span = self.queue.limit_span;
+        let limit = self.limit(rtt, packet, faults);
+        let queue = match self.queue.kind {
+            KindDraft::DropTail => Queue::DropTail { limit },
+            KindDraft::Xcp(law) => Queue::Xcp { limit, law },
+            KindDraft::Red { min, max, probability, weight, gentle } => {
+                let whole = packets(limit, packet);
+                let threshold = |amount: Option<(Amount, Span)>, default: f64| match amount {
+                    None => default,
+                    Some((Amount::Percent(p), _)) => p.to_f64() / 100.0 * whole,
+                    Some((Amount::Packets(n), _)) => packets(Limit::Packets(n), packet),
+                    Some((Amount::Bytes(n), _)) => packets(Limit::Bytes(n), packet),
+                    Some((Amount::Bdp(b), at)) => packets(Limit::Bytes(bdp(b, self.rate_bps, rtt, at, faults)), packet),
+                };
+                let (min_packets, max_packets) = (threshold(min, whole / 3.0), threshold(max, whole * 2.0 / 3.0));
+                let at = max.or(min).map_or(span, |(_, at)| at);
+                let shown = format!("from {min_packets:.1} to {max_packets:.1} packets, limit {whole:.1}");
+                if min_packets >= max_packets {
+                    faults.add(at, format!("RED's thresholds are out of order: {shown}"), "`min` must be below `max`");
+                } else if max_packets > whole {
+                    faults.add(at, format!("RED's upper threshold is beyond the queue's limit: {shown}"), "`max` can be at most `limit`");
+                }
+                Queue::Red { limit, min_packets, max_packets, max_probability: probability, weight, gentle }
+            }
+        };
+        Direction { rate_bps: self.rate_bps, delay: self.delay, queue, losses: self.losses, blackouts: self.blackouts }
+    }
+
+    fn limit(&self, rtt: Nanos, packet: u32, faults: &Faults) -> Limit {
+        let QueueDraft { limit, limit_span, .. } = self.queue;
+        match limit {
+            Amount::Packets(n) => Limit::Packets(n),
+            Amount::Bytes(n) => {
+                if n < u64::from(packet) {
+                    let help = format!("write at least \"{packet}b\", or packets like \"100p\"");
+                    faults.add(limit_span, format!("a queue of {n} bytes holds no packet of {packet} bytes"), help);
+                }
+                Limit::Bytes(n)
+            }
+            Amount::Bdp(b) => Limit::Bytes(bdp(b, self.rate_bps, rtt, limit_span, faults).max(u64::from(packet))),
+            // The reader does not let a limit be a percentage.
+            Amount::Percent(_) => Limit::Packets(DEFAULT_LIMIT_PACKETS),
+        }
+    }
+}
+
+/// Bytes of so many bandwidth-delay products, rounded down.
+fn bdp(times: crate::quantity::Decimal, rate_bps: u64, rtt: Nanos, at: Span, faults: &Faults) -> u64 {
+    let bytes = times.scaled(rate_bps, rtt, 8 * u128::from(NANOS_PER_SEC)).filter(|b| *b <= u128::from(crate::quantity::MAX_BYTES));
+    bytes.map_or_else(
+        || {
+            faults.add(
+                at,
+                "so many bandwidth-delay products are more than 10^18 bytes",
+                "write a smaller number, or packets like \"100p\"",
+            );
+            0
+        },
+        |bytes| bytes as u64,
+    )
+}
+
+#[expect(clippy::cast_precision_loss, reason = "thresholds are fractions of packets")]
+fn packets(limit: Limit, packet: u32) -> f64 {
+    match limit {
+        Limit::Packets(n) => n as f64,
+        Limit::Bytes(n) => n as f64 / f64::from(packet),
+    }
+}

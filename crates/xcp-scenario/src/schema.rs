@@ -1,0 +1,157 @@
+//! The file's JSON schema and the tables of its documentation, both made from `spec.rs`, the table the reader itself works by.
+
+use serde_json::{Value, json};
+
+use crate::quantity::{MAX_BYTES, MAX_PACKETS};
+use crate::spec::{ALL, FILE, Key, Kind, Spec};
+
+const NUMBER: &str = r"^\s*[0-9][0-9_]*(\.[0-9][0-9_]*)?\s*";
+const NAME: &str = r#"^[^."*\u0000-\u001f\u007f]+$"#;
+
+fn pattern(units: &str) -> String {
+    format!("{NUMBER}({units})\\s*$")
+}
+
+fn rate_pattern() -> String {
+    pattern("([kKmMgGtT][iI]?)?([bB][iI][tT](/[sS])?|[bB][pP][sS])")
+}
+
+fn time_pattern() -> String {
+    pattern("ns|us|µs|μs|ms|s|m|min|h")
+}
+
+const SIZE_UNITS: &str = "[bB]|[kKmMgGtT]([iI]?[bB])?";
+
+/// JSON schema (draft 2020-12) of the scenario file, for editors and other tools. It says what each key takes; what keys mean together (that a
+/// flow's nodes exist, that periods lie within the run) only [`load`](crate::load) can tell.
+#[must_use]
+pub fn schema() -> Value {
+    let mut root = object(&FILE);
+    let definitions: serde_json::Map<String, Value> = ALL[1..].iter().map(|spec| (spec.name.into(), object(spec))).collect();
+    root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    root["title"] = json!("xcpnet scenario");
+    root["$defs"] = Value::Object(definitions);
+    root
+}
+
+fn object(spec: &Spec) -> Value {
+    let properties: serde_json::Map<String, Value> = spec.keys.iter().map(|key| (key.name.into(), property(key))).collect();
+    // What a variant's settings may still add cannot be required of the file itself.
+    let required: Vec<&str> = spec.keys.iter().filter(|k| k.required() && k.name != "congestion").map(|k| k.name).collect();
+    json!({ "type": "object", "description": spec.doc, "properties": properties, "required": required, "additionalProperties": false })
+}
+
+fn property(key: &Key) -> Value {
+    let mut value = kind(key.kind);
+    let default = match key.default {
+        "required" => String::new(),
+        default => format!(" Default: {default}."),
+    };
+    value["description"] = json!(format!("{}{default}", key.doc));
+    value
+}
+
+fn reference(spec: &Spec) -> Value {
+    json!({ "$ref": format!("#/$defs/{}", spec.name) })
+}
+
+fn kind(kind: Kind) -> Value {
+    let text = |pattern: String| json!({ "type": "string", "pattern": pattern });
+    let name = || json!({ "type": "string", "pattern": NAME, "maxLength": 100 });
+    match kind {
+        Kind::Text => json!({ "type": "string" }),
+        Kind::Name => name(),
+        Kind::Bool => json!({ "type": "boolean" }),
+        Kind::Rate => text(rate_pattern()),
+        Kind::Time | Kind::Length => text(time_pattern()),
+        Kind::Size { min, max } => {
+            json!({ "anyOf": [{ "type": "integer", "minimum": min, "maximum": max }, text(pattern(SIZE_UNITS))] })
+        }
+        Kind::Buffer { min } => {
+            json!({ "anyOf": [{ "type": "integer", "minimum": min, "maximum": MAX_BYTES }, { "const": "unlimited" }, text(pattern(SIZE_UNITS))] })
+        }
+        Kind::Integer { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::Number { min, .. } if min == f64::MIN => json!({ "type": "number" }),
+        Kind::Number { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
+        Kind::Choice(words) => json!({ "enum": words }),
+        Kind::Limit | Kind::Threshold => {
+            let percent = if matches!(kind, Kind::Threshold) { "|%" } else { "" };
+            let units = format!("[pP]|[pP]ackets?|[bB][dD][pP]{percent}|{SIZE_UNITS}");
+            json!({ "anyOf": [{ "type": "integer", "minimum": 1, "maximum": MAX_PACKETS }, text(pattern(&units))] })
+        }
+        Kind::Sample => json!({ "anyOf": [{ "enum": ["rtt", "off"] }, text(time_pattern())] }),
+        Kind::Pair => json!({ "type": "array", "items": name(), "minItems": 2, "maxItems": 2 }),
+        Kind::Names => json!({ "type": "array", "items": name() }),
+        Kind::NameOrNames => json!({ "anyOf": [name(), { "type": "array", "items": name() }] }),
+        Kind::Steps => {
+            let row = json!({ "type": "array", "prefixItems": [text(time_pattern()), text(rate_pattern())], "minItems": 2, "maxItems": 2 });
+            json!({ "type": "array", "items": row, "minItems": 1 })
+        }
+        Kind::Paths => json!({ "type": "object" }),
+        Kind::Table(spec) => reference(spec),
+        Kind::Tables(spec) => json!({ "type": "array", "items": reference(spec) }),
+        Kind::Short { short, table } => json!({ "anyOf": [short_form(table, short), reference(table)] }),
+        Kind::ShortList { short, table } => {
+            let mut one = vec![reference(table)];
+            if !short.is_empty() {
+                one.push(short_form(table, short));
+            }
+            let mut any = one.clone();
+            any.push(json!({ "type": "array", "items": { "anyOf": one } }));
+            json!({ "anyOf": any })
+        }
+    }
+}
+
+fn short_form(table: &Spec, short: &str) -> Value {
+    table.key(short).map_or_else(|| json!({}), |key| kind(key.kind))
+}
+
+/// The reference tables of `docs/scenario.md`: for each table of the file its name and its keys as a Markdown table.
+#[must_use]
+pub fn reference_tables() -> Vec<(&'static str, String)> {
+    let row = |key: &Key| {
+        let default = if key.required() { "**required**" } else { key.default };
+        let example = if key.example.is_empty() { String::new() } else { format!("`{}`", key.example) };
+        format!("| `{}` | {} | {} | {} | {} |", key.name, takes(key.kind), default, example, key.doc.replace('|', "\\|"))
+    };
+    let table = |spec: &'static Spec| {
+        let rows: Vec<String> = spec.keys.iter().map(row).collect();
+        let text = format!("{}\n\n| key | takes | default | example | meaning |\n|---|---|---|---|---|\n{}\n", spec.doc, rows.join("\n"));
+        (spec.name, text)
+    };
+    ALL.iter().map(|spec| table(spec)).collect()
+}
+
+/// What a key takes, in a few words.
+fn takes(kind: Kind) -> String {
+    match kind {
+        Kind::Text => "text".into(),
+        Kind::Name => "name".into(),
+        Kind::Bool => "`true`, `false`".into(),
+        Kind::Rate => "rate above 0, at most 8tbit".into(),
+        Kind::Time => "time".into(),
+        Kind::Length => "time above 0".into(),
+        Kind::Size { min, max: MAX_BYTES } => format!("size from {min} byte"),
+        Kind::Size { min, max } => format!("size, {min} to {max} bytes"),
+        Kind::Buffer { .. } => "size or `\"unlimited\"`".into(),
+        Kind::Integer { min, max } if max == i64::MAX as u64 => format!("whole number from {min}"),
+        Kind::Integer { min, max } => format!("whole number, {min} to {max}"),
+        Kind::Number { min, .. } if min == f64::MIN => "number".into(),
+        Kind::Number { min, max } => format!("number, {min} to {max}"),
+        Kind::Choice(words) => words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", "),
+        Kind::Limit => "amount above 0".into(),
+        Kind::Threshold => "amount or percent, above 0".into(),
+        Kind::Sample => "time, `\"rtt\"`, `\"off\"`".into(),
+        Kind::Pair => "two names".into(),
+        Kind::Names => "list of names".into(),
+        Kind::NameOrNames => "name or list of names".into(),
+        Kind::Steps => "list of `[time, rate]`".into(),
+        Kind::Paths => "table of paths and values".into(),
+        Kind::Table(spec) => format!("table [`{0}`](#{0})", spec.name),
+        Kind::Tables(spec) => format!("tables [`[[{0}]]`](#{0})", spec.name),
+        Kind::Short { short, table } => format!("table [`{0}`](#{0}) or its `{short}`", table.name),
+        Kind::ShortList { short: "", table } => format!("table(s) [`{0}`](#{0})", table.name),
+        Kind::ShortList { short, table } => format!("table(s) [`{0}`](#{0}) or its `{short}`", table.name),
+    }
+}

@@ -1,0 +1,533 @@
+//! Every key of the scenario file in one table: name, what it takes, default, meaning, an example. The reader, the JSON schema and the tables of
+//! `docs/scenario.md` all follow from it, so they cannot disagree.
+
+/// What a key takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    /// Any text.
+    Text,
+    /// A name: not empty, without `.`, `"`, `*` and control characters.
+    Name,
+    /// `true` or `false`.
+    Bool,
+    /// `"10mbit"`, not zero.
+    Rate,
+    /// `"250ms"`, zero included.
+    Time,
+    /// `"250ms"`, not zero.
+    Length,
+    /// `"64kb"` or a number of bytes, within bounds.
+    Size { min: u64, max: u64 },
+    /// As `Size`, or `"unlimited"`.
+    Buffer { min: u64 },
+    /// A whole number within bounds.
+    Integer { min: u64, max: u64 },
+    /// A number within bounds.
+    Number { min: f64, max: f64 },
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// `"100p"`, 100, `"64kb"` or `"2bdp"`, not zero.
+    Limit,
+    /// As `Limit`, or `"33%"` of it.
+    Threshold,
+    /// A time, `"rtt"` or `"off"`.
+    Sample,
+    /// A pair of names.
+    Pair,
+    /// A list of names.
+    Names,
+    /// A name or a list of names.
+    NameOrNames,
+    /// A list of `[time, rate]`.
+    Steps,
+    /// A table of paths and values.
+    Paths,
+    /// A table with these keys.
+    Table(&'static Spec),
+    /// A list of such tables (`[[name]]`).
+    Tables(&'static Spec),
+    /// A table, or only the value of its key `short`.
+    Short { short: &'static str, table: &'static Spec },
+    /// A list of tables, or one of them, or only the value of its key `short`.
+    ShortList { short: &'static str, table: &'static Spec },
+}
+
+/// A table of the file.
+#[derive(Debug)]
+pub(crate) struct Spec {
+    /// As it is written.
+    pub name: &'static str,
+    /// What it describes.
+    pub doc: &'static str,
+    /// Its keys, in the order of the documentation.
+    pub keys: &'static [Key],
+}
+
+/// A key of a table.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// What holds in its absence; `required` where there is no such thing.
+    pub default: &'static str,
+    pub doc: &'static str,
+    /// As TOML.
+    pub example: &'static str,
+}
+
+impl Key {
+    pub fn required(&self) -> bool {
+        self.default == REQUIRED
+    }
+}
+
+impl Spec {
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|k| k.name == name)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.keys.iter().map(|k| k.name)
+    }
+}
+
+/// Marks keys without a default.
+pub(crate) const REQUIRED: &str = "required";
+
+const fn key(name: &'static str, kind: Kind, default: &'static str, example: &'static str, doc: &'static str) -> Key {
+    Key { name, kind, default, doc, example }
+}
+
+/// Known laws, each a preset of the choices in a law table.
+pub(crate) const LAWS: &[&str] = &["xcp"];
+/// Known queues.
+pub(crate) const QUEUES: &[&str] = &["drop-tail", "red", "xcp"];
+/// Known congestion controls.
+pub(crate) const CONGESTIONS: &[&str] = &["xcp", "reno", "newreno", "sack", "cubic"];
+/// Keys of a flow that mean nothing to datagrams.
+pub(crate) const TCP_ONLY: &[&str] = &[
+    "congestion",
+    "recovery",
+    "loss-response",
+    "paced",
+    "wire",
+    "bytes",
+    "receive-buffer",
+    "send-buffer",
+    "window-scaling",
+    "delayed-ack",
+    "handshake",
+    "initial-window",
+    "rto-min",
+    "rto",
+    "honest-window",
+];
+/// Keys of a law, which `queue.KEY` reaches through the queue.
+pub(crate) fn is_law_key(name: &str) -> bool {
+    LAW.key(name).is_some()
+}
+
+/// The file.
+pub(crate) static FILE: Spec = Spec {
+    name: "the file",
+    doc: "One scenario, or one for each variant.",
+    keys: &[
+        key("title", Kind::Text, "the file's name", "\"Four flows\"", "One line for tables and charts."),
+        key("description", Kind::Text, "none", "\"Why this is run.\"", "Free text."),
+        key("duration", Kind::Length, REQUIRED, "\"60s\"", "How long the run lasts."),
+        key(
+            "seed",
+            Kind::Integer { min: 0, max: i64::MAX as u64 },
+            "1",
+            "7",
+            "Seed of everything random; the same seed gives the same run.",
+        ),
+        key("measure", Kind::Table(&MEASURE), "the whole run", "{ from = \"20s\", to = \"60s\" }", "What the summary covers."),
+        key(
+            "sample",
+            Kind::Sample,
+            "at least 600 samples",
+            "\"100ms\"",
+            "How often the series are sampled: a time; `\"rtt\"` for the largest base RTT of the flows; `\"off\"` for a summary without series. \
+             If absent, the largest of 1, 2, 5, 10, ... ms that gives at least 600 samples (at least 1 ms).",
+        ),
+        key("link", Kind::Tables(&LINK), REQUIRED, "", "The links, at least one. Nodes exist by being named in one."),
+        key("flow", Kind::Tables(&FLOW), REQUIRED, "", "The flows, at least one."),
+        key("variant", Kind::Tables(&VARIANT), "none", "", "Runs of the same file that differ in some settings."),
+        key("expect", Kind::Tables(&EXPECT), "none", "", "What the result is expected to be."),
+    ],
+};
+
+/// `measure`.
+pub(crate) static MEASURE: Spec = Spec {
+    name: "measure",
+    doc: "The measured period, within the run.",
+    keys: &[key("from", Kind::Time, "`\"0s\"`", "\"20s\"", "Its begin."), key("to", Kind::Time, "`duration`", "\"60s\"", "Its end.")],
+};
+
+/// `[[link]]`.
+pub(crate) static LINK: Spec = Spec {
+    name: "link",
+    doc: "A full-duplex link between two nodes. What is written here holds for both directions, unless `reverse` says otherwise.",
+    keys: &[
+        key("name", Kind::Name, "`A-B` as in `between`", "\"bottleneck\"", "Its name, unique."),
+        key(
+            "between",
+            Kind::Pair,
+            REQUIRED,
+            "[\"S\", \"R\"]",
+            "Its two ends. `NAME` is the direction as written, `NAME.reverse` the other.",
+        ),
+        key("rate", Kind::Rate, REQUIRED, "\"10mbit\"", "Of each direction."),
+        key("delay", Kind::Time, REQUIRED, "\"249ms\"", "Propagation delay, one way."),
+        key(
+            "queue",
+            Kind::Short { short: "kind", table: &QUEUE },
+            "`\"drop-tail\"`",
+            "{ kind = \"xcp\", limit = \"2bdp\" }",
+            "The queue in front of each transmitter.",
+        ),
+        key(
+            "loss",
+            Kind::ShortList { short: "probability", table: &LOSS },
+            "none",
+            "0.01",
+            "Random losses: a probability, a table or a list of tables.",
+        ),
+        key(
+            "blackout",
+            Kind::ShortList { short: "", table: &BLACKOUT },
+            "none",
+            "{ from = \"20s\", to = \"21s\" }",
+            "Periods in which everything that is sent is lost: a table or a list of tables.",
+        ),
+        key("reverse", Kind::Table(&REVERSE), "as written", "{ rate = \"1mbit\" }", "What is different from the second node to the first."),
+    ],
+};
+
+/// `reverse` of a link.
+pub(crate) static REVERSE: Spec = Spec {
+    name: "reverse",
+    doc: "What differs in the direction from the second node of `between` to the first. A key given here replaces the link's whole value for that direction.",
+    keys: &[
+        key("rate", Kind::Rate, "the link's", "\"1mbit\"", "Its rate."),
+        key("delay", Kind::Time, "the link's", "\"20ms\"", "Its delay."),
+        key("queue", Kind::Short { short: "kind", table: &QUEUE }, "the link's", "\"drop-tail\"", "Its queue."),
+        key(
+            "loss",
+            Kind::ShortList { short: "probability", table: &LOSS },
+            "the link's",
+            "0",
+            "Its losses; `direction` has no place here.",
+        ),
+        key(
+            "blackout",
+            Kind::ShortList { short: "", table: &BLACKOUT },
+            "the link's",
+            "[]",
+            "Its blackouts; `direction` has no place here.",
+        ),
+    ],
+};
+
+/// `queue`.
+pub(crate) static QUEUE: Spec = Spec {
+    name: "queue",
+    doc: "A queue. `queue = \"red\"` is short for `queue = { kind = \"red\" }`.",
+    keys: &[
+        key("kind", Kind::Choice(QUEUES), "`\"drop-tail\"`", "\"xcp\"", "Its discipline."),
+        key(
+            "limit",
+            Kind::Limit,
+            "1000 packets",
+            "\"2bdp\"",
+            "How much it holds beside the packet being sent: packets (`100` or `\"100p\"`), bytes (`\"64kb\"`) or bandwidth-delay products (`\"2bdp\"`: \
+             rate x the largest base RTT of the flows that cross this direction, or twice the link's delay if none does; at least one packet). \
+             The default is Linux's `txqueuelen`.",
+        ),
+        key(
+            "min",
+            Kind::Threshold,
+            "a third of `limit`",
+            "\"33%\"",
+            "red: lower threshold of the average queue, as `limit` or in percent of it.",
+        ),
+        key("max", Kind::Threshold, "two thirds of `limit`", "\"67%\"", "red: upper threshold of the average queue."),
+        key("probability", Kind::Number { min: 0.0, max: 1.0 }, "0.1", "0.1", "red: drop probability at the upper threshold."),
+        key(
+            "weight",
+            Kind::Number { min: 0.0, max: 1.0 },
+            "from the rate, as ns-2",
+            "0.002",
+            "red: weight of the newest sample in the average.",
+        ),
+        key(
+            "gentle",
+            Kind::Bool,
+            "`true`",
+            "false",
+            "red: between one and two times `max` the probability rises on to 1 instead of jumping there.",
+        ),
+        key(
+            "law",
+            Kind::Short { short: "preset", table: &LAW },
+            "`\"xcp\"`",
+            "\"xcp\"",
+            "xcp: the router's law, a preset's name or a table.",
+        ),
+    ],
+};
+
+/// `law`.
+pub(crate) static LAW: Spec = Spec {
+    name: "law",
+    doc: "The choices that make up a router's law, starting from a preset.",
+    keys: &[
+        key("preset", Kind::Choice(LAWS), "`\"xcp\"`", "\"xcp\"", "The law to start from. `xcp`: Katabi et al. 2002."),
+        key("alpha", Kind::Number { min: 0.0, max: 10.0 }, "0.4", "0.2", "Gain on spare bandwidth. Stable below 0.555 (π/4√2)."),
+        key("beta", Kind::Number { min: 0.0, max: 10.0 }, "0.226", "0.05", "Gain on the persistent queue; α²√2 at the default."),
+        key(
+            "gamma",
+            Kind::Number { min: 0.0, max: 1.0 },
+            "0.1",
+            "0.2",
+            "Share of the traffic shuffled between the flows in every control interval.",
+        ),
+        key(
+            "overhead",
+            Kind::Size { min: 0, max: 1000 },
+            "0",
+            "38",
+            "Bytes added to each packet's size for framing that the router cannot see (Ethernet: 38).",
+        ),
+        key(
+            "pools",
+            Kind::Bool,
+            "`true`",
+            "false",
+            "Whether feedback is charged to residue pools, so that a control interval hands out no more than it has.",
+        ),
+        key("capacity", Kind::Rate, "the link's rate", "\"9.5mbit\"", "Capacity the router believes in."),
+        key(
+            "input",
+            Kind::Choice(&["all", "xcp"]),
+            "`\"all\"`",
+            "\"xcp\"",
+            "What counts as input traffic: every packet at the queue, or those of XCP flows and their acknowledgements only, as in ns-2.",
+        ),
+    ],
+};
+
+/// `loss`.
+pub(crate) static LOSS: Spec = Spec {
+    name: "loss",
+    doc: "Random losses. `loss = 0.01` is short for `loss = { probability = 0.01 }`.",
+    keys: &[
+        key("probability", Kind::Number { min: 0.0, max: 1.0 }, REQUIRED, "0.01", "Chance of each packet to be lost."),
+        key(
+            "place",
+            Kind::Choice(&["before-queue", "after-queue"]),
+            "`\"after-queue\"`",
+            "\"before-queue\"",
+            "Whether the packet is lost before the queue, so that an XCP router there never sees it, or after transmission.",
+        ),
+        key("direction", Kind::Choice(DIRECTIONS), "`\"both\"`", "\"forward\"", "`forward` is as `between` is written."),
+        key("from", Kind::Time, "`\"0s\"`", "\"10s\"", "Begin."),
+        key("to", Kind::Time, "`duration`", "\"20s\"", "End."),
+    ],
+};
+
+const DIRECTIONS: &[&str] = &["both", "forward", "reverse"];
+
+/// `blackout`.
+pub(crate) static BLACKOUT: Spec = Spec {
+    name: "blackout",
+    doc: "A period in which the link takes packets and delivers none.",
+    keys: &[
+        key("from", Kind::Time, REQUIRED, "\"20s\"", "Begin."),
+        key("to", Kind::Time, REQUIRED, "\"21s\"", "End."),
+        key("direction", Kind::Choice(DIRECTIONS), "`\"both\"`", "\"reverse\"", "`forward` is as `between` is written."),
+    ],
+};
+
+/// `[[flow]]`.
+pub(crate) static FLOW: Spec = Spec {
+    name: "flow",
+    doc: "A transfer of data, or with `udp` a source of datagrams; with `count` a group of them.",
+    keys: &[
+        key("name", Kind::Name, "`flow`", "\"web\"", "Its name, unique."),
+        key(
+            "count",
+            Kind::Integer { min: 1, max: 1_000_000 },
+            "a single flow",
+            "4",
+            "Makes a group of this many, named `NAME-1`, `NAME-2`, ...; without `count` the flow is named `NAME`.",
+        ),
+        key("from", Kind::Name, REQUIRED, "\"S\"", "Node that sends."),
+        key("to", Kind::Name, REQUIRED, "\"D\"", "Node that receives."),
+        key("via", Kind::Names, "none", "[\"R\"]", "Nodes to pass through, in this order; acknowledgements take them in reverse."),
+        key("start", Kind::Time, "`\"0s\"`", "\"2s\"", "When it starts."),
+        key("stop", Kind::Time, "never", "\"50s\"", "When it stops sending new data."),
+        key(
+            "start-jitter",
+            Kind::Time,
+            "`\"0s\"`",
+            "\"100ms\"",
+            "The start is moved later by a random time below this, drawn from the seed.",
+        ),
+        key("stagger", Kind::Time, "`\"0s\"`", "\"10s\"", "Each member of a group starts this much later than the one before it."),
+        key("packet", Kind::Size { min: 64, max: 65_535 }, "1500", "1000", "Size of a full packet on the wire, headers included."),
+        key(
+            "congestion",
+            Kind::Choice(CONGESTIONS),
+            REQUIRED,
+            "\"cubic\"",
+            "Congestion control. `reno`, `newreno` and `sack` are Reno's window with the loss recovery of that name; `cubic` and `xcp` come with SACK. \
+             Not with `udp`.",
+        ),
+        key(
+            "recovery",
+            Kind::Choice(&["reno", "newreno", "newreno-slow-but-steady", "sack"]),
+            "by `congestion`",
+            "\"newreno\"",
+            "Loss recovery: RFC 5681; RFC 6582 in its Impatient or Slow-but-Steady variant; RFC 6675.",
+        ),
+        key(
+            "loss-response",
+            Kind::Choice(&["none", "halve"]),
+            "`\"none\"`",
+            "\"halve\"",
+            "xcp: what three duplicate acknowledgements do to the window. Either way the loss is repaired.",
+        ),
+        key(
+            "paced",
+            Kind::Bool,
+            "`true` for xcp, else `false`",
+            "false",
+            "Whether packets are spread over the round trip instead of sent as acknowledgements come in.",
+        ),
+        key(
+            "wire",
+            Kind::Choice(&["extended", "classic"]),
+            "`\"extended\"`",
+            "\"classic\"",
+            "xcp: the header format, ours or the 2005 Linux study's.",
+        ),
+        key("bytes", Kind::Size { min: 1, max: super::quantity::MAX_BYTES }, "without end", "\"10mb\"", "How much to transfer."),
+        key("receive-buffer", Kind::Buffer { min: 1 }, "`\"unlimited\"`", "\"64kb\"", "Receiver's buffer; bounds the advertised window."),
+        key("send-buffer", Kind::Buffer { min: 1 }, "`\"unlimited\"`", "\"64kb\"", "Sender's buffer; bounds the data in flight."),
+        key("window-scaling", Kind::Bool, "`true`", "false", "Without it the advertised window ends at 65535 bytes."),
+        key(
+            "delayed-ack",
+            Kind::Bool,
+            "`true`",
+            "false",
+            "Whether every second segment (or a timer) is acknowledged instead of every one.",
+        ),
+        key("handshake", Kind::Bool, "`true`", "false", "Whether the connection opens with SYN and SYN-ACK."),
+        key("initial-window", Kind::Integer { min: 1, max: 1_000_000 }, "10", "2", "First window in packets; the default is RFC 6928's."),
+        key(
+            "rto-min",
+            Kind::Length,
+            "`\"200ms\"`",
+            "\"1s\"",
+            "Lower bound of the retransmission timeout; the default is Linux's, RFC 6298 recommends 1 s.",
+        ),
+        key(
+            "rto",
+            Kind::Choice(&["back-off", "fixed"]),
+            "`\"back-off\"`",
+            "\"fixed\"",
+            "Whether the timeout doubles when it expires again (RFC 6298, up to 60 s) or stays.",
+        ),
+        key(
+            "honest-window",
+            Kind::Bool,
+            "`true`",
+            "false",
+            "xcp: tell the routers the least of cwnd and what buffers let the sender send; `false` is the 2005 Linux study's sender, whose window runs away \
+             when a buffer limits it.",
+        ),
+        key(
+            "udp",
+            Kind::Table(&UDP),
+            "TCP",
+            "{ pattern = \"constant\", rate = \"2mbit\" }",
+            "Send datagrams, heedless of the network, instead of TCP.",
+        ),
+    ],
+};
+
+/// `udp`.
+pub(crate) static UDP: Spec = Spec {
+    name: "udp",
+    doc: "When datagrams are sent. Rates are on the wire.",
+    keys: &[
+        key(
+            "pattern",
+            Kind::Choice(&["constant", "poisson", "on-off", "schedule"]),
+            "`\"constant\"`",
+            "\"on-off\"",
+            "Evenly spaced; exponential gaps; bursts, starting on; a rate for each stretch of time.",
+        ),
+        key(
+            "rate",
+            Kind::Rate,
+            "required but for schedule",
+            "\"2mbit\"",
+            "constant and on-off: the rate (while on); poisson: the mean rate.",
+        ),
+        key("on", Kind::Length, "required for on-off", "\"500ms\"", "on-off: length of a burst."),
+        key("off", Kind::Length, "required for on-off", "\"500ms\"", "on-off: length of a silence."),
+        key("random", Kind::Bool, "`false`", "true", "on-off: whether both lengths are exponentially distributed with these means."),
+        key(
+            "steps",
+            Kind::Steps,
+            "required for schedule",
+            "[[\"0s\", \"1mbit\"], [\"10s\", \"0bit\"]]",
+            "schedule: `[from, rate]` in order of time, from the start of the run; rate `\"0bit\"` is silence.",
+        ),
+    ],
+};
+
+/// `[[variant]]`.
+pub(crate) static VARIANT: Spec = Spec {
+    name: "variant",
+    doc: "A run of the file with some settings replaced.",
+    keys: &[
+        key("name", Kind::Name, REQUIRED, "\"newreno\"", "Its name, unique."),
+        key("set", Kind::Paths, "none", "{ \"flow.congestion\" = \"newreno\" }", "Paths and their values, see above."),
+        key("without", Kind::NameOrNames, "none", "[\"udp\"]", "Flows (or groups) to leave out."),
+    ],
+};
+
+/// `[[expect]]`.
+pub(crate) static EXPECT: Spec = Spec {
+    name: "expect",
+    doc: "A claim about the result: a band for one number.",
+    keys: &[
+        key("metric", Kind::Text, REQUIRED, "\"links.bottleneck.utilisation\"", "Which number, see above."),
+        key(
+            "min",
+            Kind::Number { min: f64::MIN, max: f64::MAX },
+            "no bound",
+            "0.95",
+            "Least value inside the band. `min` or `max` must be given.",
+        ),
+        key("max", Kind::Number { min: f64::MIN, max: f64::MAX }, "no bound", "1", "Greatest value inside the band."),
+        key(
+            "from",
+            Kind::Time,
+            "`measure`'s",
+            "\"8s\"",
+            "Begin of the part of the run looked at; with `from` or `to` the number is taken from the series.",
+        ),
+        key("to", Kind::Time, "`measure`'s", "\"8.5s\"", "Its end."),
+        key("variant", Kind::NameOrNames, "all", "\"newreno\"", "Variants it speaks of."),
+        key("claim", Kind::Text, "the metric", "\"XCP fills the link\"", "The claim in words."),
+        key("source", Kind::Text, "none", "\"Katabi et al. 2002, Fig. 5\"", "Whose claim it is; shown in brackets after the claim."),
+    ],
+};
+
+/// All tables, in the order of the documentation.
+pub(crate) static ALL: &[&Spec] = &[&FILE, &MEASURE, &LINK, &REVERSE, &QUEUE, &LAW, &LOSS, &BLACKOUT, &FLOW, &UDP, &VARIANT, &EXPECT];
