@@ -1,0 +1,154 @@
+//! From the scenario's settings to what the two ends need: sizes on the wire and limits in segments.
+//!
+//! What the buffers count: a buffer holds whole packets, headers included (`packet_bytes` each), as a kernel's does; Linux counts still more
+//! (the true size of its buffers), so that there a buffer of a given size holds fewer packets than here. The window a receiver may advertise
+//! without window scaling, 65535 bytes, counts payload, as TCP's window field does.
+
+use xcp_scenario::model::{Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat};
+use xcp_scenario::units::Nanos;
+
+/// IPv4 and TCP headers.
+const HEADERS: u32 = 20 + 20;
+/// Timestamps (RFC 7323), padded.
+const TIMESTAMPS: u32 = 12;
+/// The options of a SYN as Linux sends them, timestamps included: MSS, window scale, SACK permitted.
+const SYN_OPTIONS: u32 = 20;
+/// TCP options take at most 40 bytes.
+const OPTION_SPACE: u32 = 40;
+
+/// Bytes of XCP's forward option, in every SYN and data packet.
+fn forward_option(wire: WireFormat) -> u32 {
+    match wire {
+        WireFormat::Classic => 8,
+        WireFormat::Extended => 12,
+    }
+}
+
+/// Bytes of XCP's return option, in every acknowledgement.
+fn return_option(wire: WireFormat) -> u32 {
+    match wire {
+        WireFormat::Classic => 4,
+        WireFormat::Extended => 8,
+    }
+}
+
+/// Payload of a full segment: what headers and options leave of a packet; at least 1.
+fn payload(packet_bytes: u16, tcp: &Tcp) -> u32 {
+    let option = if tcp.congestion == Congestion::Xcp { forward_option(tcp.wire) } else { 0 };
+    u32::from(packet_bytes).saturating_sub(HEADERS + TIMESTAMPS + option).max(1)
+}
+
+/// A sender's settings.
+#[derive(Debug, Clone)]
+pub struct SenderConfig {
+    /// Index of the flow, written into every packet.
+    pub flow: u32,
+    /// Payload of a full segment, bytes.
+    pub payload: u32,
+    /// Headers and options of a data packet, bytes.
+    pub overhead: u32,
+    /// Size of a SYN on the wire, bytes.
+    pub syn_bytes: u16,
+    /// Bytes to transfer; `u64::MAX` is without end.
+    pub bytes: u64,
+    /// Segments the send buffer holds; `u32::MAX` is never a limit.
+    pub send_buffer: u32,
+    /// What sets the window.
+    pub congestion: Congestion,
+    /// How losses are repaired.
+    pub recovery: Recovery,
+    /// An XCP sender's answer to three duplicate ACKs.
+    pub loss_response: LossResponse,
+    /// Whether packets are spread over the round trip.
+    pub paced: bool,
+    /// XCP's header format.
+    pub wire: WireFormat,
+    /// Whether the connection opens with SYN and SYN-ACK.
+    pub handshake: bool,
+    /// First window, packets.
+    pub initial_window: u32,
+    /// Lower bound of the retransmission timeout, see `rtt.rs`.
+    pub rto_min: Nanos,
+    /// What happens to the timeout when it expires again.
+    pub rto_policy: RtoPolicy,
+    /// Whether an XCP sender reports no more window than it can use.
+    pub honest: bool,
+}
+
+impl SenderConfig {
+    /// The sender of flow number `flow` whose full packets take `packet_bytes` on the wire.
+    #[must_use]
+    pub fn new(flow: u32, tcp: &Tcp, packet_bytes: u16) -> Self {
+        let option = if tcp.congestion == Congestion::Xcp { forward_option(tcp.wire) } else { 0 };
+        SenderConfig {
+            flow,
+            payload: payload(packet_bytes, tcp),
+            overhead: HEADERS + TIMESTAMPS + option,
+            syn_bytes: (HEADERS + SYN_OPTIONS + option) as u16,
+            bytes: tcp.bytes.unwrap_or(u64::MAX),
+            send_buffer: segments(tcp.send_buffer, packet_bytes),
+            congestion: tcp.congestion,
+            recovery: tcp.recovery,
+            loss_response: tcp.loss_response,
+            paced: tcp.paced,
+            wire: tcp.wire,
+            handshake: tcp.handshake,
+            initial_window: tcp.initial_window.max(1),
+            rto_min: tcp.rto_min,
+            rto_policy: tcp.rto_policy,
+            honest: tcp.honest_window,
+        }
+    }
+}
+
+/// A receiver's settings.
+#[derive(Debug, Clone)]
+pub struct ReceiverConfig {
+    /// Index of the flow, written into every packet.
+    pub flow: u32,
+    /// Payload of a full segment, bytes.
+    pub payload: u32,
+    /// Bytes to transfer; `u64::MAX` is without end.
+    pub bytes: u64,
+    /// Advertised window, segments.
+    pub window: u32,
+    /// Whether every second segment is acknowledged instead of every one.
+    pub delayed_ack: bool,
+    /// SACK blocks per acknowledgement at most; 0 where the sender does not use them.
+    pub sack_blocks: u8,
+    /// Size of an acknowledgement without SACK blocks, bytes.
+    pub ack_bytes: u16,
+    /// Size of a SYN-ACK, bytes.
+    pub syn_ack_bytes: u16,
+    /// XCP's header format, `None` for a flow that does not speak XCP.
+    pub xcp: Option<WireFormat>,
+}
+
+impl ReceiverConfig {
+    /// The receiver of flow number `flow` whose full packets take `packet_bytes` on the wire.
+    #[must_use]
+    pub fn new(flow: u32, tcp: &Tcp, packet_bytes: u16) -> Self {
+        let xcp = (tcp.congestion == Congestion::Xcp).then_some(tcp.wire);
+        let option = xcp.map_or(0, return_option);
+        let payload = payload(packet_bytes, tcp);
+        let scaled = if tcp.window_scaling { u32::MAX } else { (65535 / payload).max(1) };
+        // Blocks take 8 bytes each beside 2 bytes of kind and length, padded by 2: three beside timestamps, two beside XCP's option too.
+        let blocks = if tcp.recovery == Recovery::Sack { ((OPTION_SPACE - TIMESTAMPS - option - 4) / 8).min(3) } else { 0 };
+        ReceiverConfig {
+            flow,
+            payload,
+            bytes: tcp.bytes.unwrap_or(u64::MAX),
+            window: segments(tcp.receive_buffer, packet_bytes).min(scaled),
+            delayed_ack: tcp.delayed_ack,
+            sack_blocks: blocks as u8,
+            ack_bytes: (HEADERS + TIMESTAMPS + option) as u16,
+            syn_ack_bytes: (HEADERS + SYN_OPTIONS + option) as u16,
+            xcp,
+        }
+    }
+}
+
+/// Packets that fit into a buffer, at least one, else a connection could never move.
+fn segments(buffer: Option<u64>, packet_bytes: u16) -> u32 {
+    buffer.map_or(u32::MAX, |bytes| (bytes / u64::from(packet_bytes.max(1))).clamp(1, u64::from(u32::MAX)) as u32)
+}

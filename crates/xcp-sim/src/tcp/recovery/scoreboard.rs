@@ -1,0 +1,203 @@
+//! The scoreboard (RFC 6675 §3, §4): which outstanding segments have arrived, are lost, have been retransmitted; and pipe, in O(1).
+//!
+//! Only "has arrived" is kept per segment, one bit, and only once something has been SACKed. The rest is two edges, because both only move up:
+//! everything below `lost_edge` that has not arrived is lost (IsLost: three segments above have arrived), and everything below `retransmitted`
+//! that has not arrived is in the network a second time (HighRxt: NextSeg() goes through holes in order). Counters of arrivals on either side
+//! of the edges then give pipe without looking at a single segment:
+//!
+//! pipe = outstanding - arrived - lost + retransmitted and not arrived.
+
+use super::DUP_THRESH;
+use crate::tcp::bits::Bits;
+
+/// Segments `una..nxt` are outstanding; both are the sender's.
+#[derive(Debug, Clone, Default)]
+pub(in crate::tcp) struct Scoreboard {
+    arrived: Bits,
+    /// End of the highest segment that has arrived.
+    highest: u64,
+    /// What has not arrived below is lost.
+    lost_edge: u64,
+    /// What has not arrived below has been retransmitted (HighRxt + 1).
+    retransmitted: u64,
+    /// Arrived in all, at or above `lost_edge`, below `retransmitted`.
+    count: u64,
+    count_above_lost_edge: u64,
+    count_below_retransmitted: u64,
+    /// Rescue retransmissions are allowed once above this (RescueRxt).
+    rescue: u64,
+    /// Blocks known in full, so that a block that grows by one segment per ACK costs one bit per ACK.
+    known: [(u64, u64); 4],
+    /// Which of them is replaced next.
+    oldest: u8,
+}
+
+impl Scoreboard {
+    /// RFC 6675 §4, SetPipe().
+    #[inline]
+    pub fn pipe(&self, una: u64, nxt: u64) -> u64 {
+        let mut pipe = nxt - una;
+        if self.lost_edge > una {
+            // Arrived below the edge are neither lost nor in the network: outstanding - count - (below edge - arrived below edge).
+            pipe -= self.lost_edge - una;
+            pipe -= self.count_above_lost_edge;
+        } else {
+            pipe -= self.count;
+        }
+        if self.retransmitted > una {
+            pipe += self.retransmitted - una - self.count_below_retransmitted;
+        }
+        pipe
+    }
+
+    /// The cumulative acknowledgement moved from `old` to `una`.
+    #[inline]
+    pub fn advance(&mut self, old: u64, una: u64) {
+        if self.count > 0 {
+            self.forget(old, una);
+        }
+    }
+
+    fn forget(&mut self, old: u64, una: u64) {
+        let end = una.min(self.highest);
+        let (lost, again) = (self.lost_edge.clamp(old, end.max(old)), self.retransmitted.clamp(old, end.max(old)));
+        let (low, high) = (lost.min(again), lost.max(again));
+        let parts = [self.arrived.remove(old, low), self.arrived.remove(low, high), self.arrived.remove(high, end)];
+        let below = |edge: u64| if edge == low { parts[0] } else { parts[0] + parts[1] };
+        let gone: u64 = parts.iter().sum();
+        self.count -= gone;
+        // With low == high the middle part is empty and either reading holds.
+        self.count_above_lost_edge -= gone - below(lost);
+        self.count_below_retransmitted -= below(again);
+        self.lost_edge = self.lost_edge.max(una);
+        self.retransmitted = self.retransmitted.max(una);
+        if self.count == 0 {
+            self.arrived.shrink();
+        }
+    }
+
+    /// Update(): `from..to` have arrived. Returns how many of them were news. Out-of-range reports must have been cut by the caller.
+    pub fn update(&mut self, una: u64, from: u64, to: u64) -> u64 {
+        let start = from;
+        let mut from = from;
+        let mut slot = None;
+        for (i, known) in self.known.iter().enumerate() {
+            if known.0 <= from && from < known.1 {
+                from = known.1;
+                slot = Some(i);
+            }
+        }
+        if from >= to {
+            return 0;
+        }
+        let slot = slot.unwrap_or_else(|| {
+            self.oldest = (self.oldest + 1) % self.known.len() as u8;
+            usize::from(self.oldest)
+        });
+        self.known[slot] = (start, to);
+
+        self.lost_edge = self.lost_edge.max(una);
+        self.retransmitted = self.retransmitted.max(una);
+        self.highest = self.highest.max(to);
+        self.arrived.reserve(una, self.highest);
+        let (lost, again) = (self.lost_edge.clamp(from, to), self.retransmitted.clamp(from, to));
+        let (low, high) = (lost.min(again), lost.max(again));
+        let parts = [self.arrived.insert(from, low), self.arrived.insert(low, high), self.arrived.insert(high, to)];
+        let below = |edge: u64| if edge == low { parts[0] } else { parts[0] + parts[1] };
+        let news: u64 = parts.iter().sum();
+        self.count += news;
+        self.count_above_lost_edge += news - below(lost);
+        self.count_below_retransmitted += below(again);
+        self.raise_lost_edge();
+        news
+    }
+
+    /// IsLost(): the edge is the third-highest arrival.
+    fn raise_lost_edge(&mut self) {
+        while self.count_above_lost_edge >= u64::from(DUP_THRESH) {
+            self.lost_edge = self.arrived.next_member(self.lost_edge, self.highest);
+            if self.count_above_lost_edge == u64::from(DUP_THRESH) {
+                break;
+            }
+            self.lost_edge += 1;
+            self.count_above_lost_edge -= 1;
+        }
+    }
+
+    /// Whether the first outstanding segment is lost.
+    pub fn first_is_lost(&self, una: u64) -> bool {
+        self.lost_edge > una
+    }
+
+    /// Fast recovery begins.
+    pub fn enter(&mut self, una: u64) {
+        if self.lost_edge <= una {
+            // Three duplicate ACKs mark the first segment whatever they have reported; it has not arrived, so no counter changes.
+            self.lost_edge = una + 1;
+        }
+        self.retransmitted = una;
+        self.count_below_retransmitted = 0;
+        self.rescue = una + 1;
+    }
+
+    /// Fast recovery is over.
+    pub fn leave(&mut self, una: u64) {
+        self.retransmitted = una;
+        self.count_below_retransmitted = 0;
+    }
+
+    /// Everything outstanding that has not arrived is lost, and so are its retransmissions.
+    pub fn all_lost(&mut self, una: u64, nxt: u64) {
+        self.lost_edge = nxt;
+        self.count_above_lost_edge = 0;
+        self.retransmitted = una;
+        self.count_below_retransmitted = 0;
+    }
+
+    /// NextSeg() rule 1: the first lost segment not retransmitted yet.
+    #[inline]
+    pub fn next_lost(&self, una: u64) -> Option<u64> {
+        let from = self.retransmitted.max(una);
+        if from >= self.lost_edge {
+            return None;
+        }
+        if self.count == 0 {
+            return Some(from);
+        }
+        Some(self.arrived.next_gap(from, self.lost_edge)).filter(|s| *s < self.lost_edge)
+    }
+
+    /// NextSeg() rule 3: a hole below the highest arrival, not taken for lost.
+    pub fn next_hole(&self, una: u64) -> Option<u64> {
+        let from = self.retransmitted.max(una);
+        if self.count == 0 || from >= self.highest {
+            return None;
+        }
+        Some(self.arrived.next_gap(from, self.highest)).filter(|s| *s < self.highest)
+    }
+
+    /// NextSeg() rule 4: once per recovery the highest segment that has not arrived, if more than the first retransmission has been acknowledged.
+    pub fn rescue(&self, una: u64, nxt: u64) -> Option<u64> {
+        if una <= self.rescue || nxt == una {
+            return None;
+        }
+        if self.count == 0 || self.highest < nxt { Some(nxt - 1) } else { self.arrived.last_gap(una, nxt) }
+    }
+
+    /// The rescue retransmission was sent, in the recovery that ends at `point`.
+    pub fn rescued(&mut self, point: u64) {
+        self.rescue = point;
+    }
+
+    /// `segment`, the first hole at or above `retransmitted`, was sent again.
+    pub fn sent_again(&mut self, una: u64, segment: u64) {
+        let from = self.retransmitted.max(una);
+        debug_assert!(segment >= from);
+        if self.retransmitted < una {
+            self.count_below_retransmitted = 0;
+        }
+        // All between are arrivals.
+        self.count_below_retransmitted += segment - from;
+        self.retransmitted = segment + 1;
+    }
+}

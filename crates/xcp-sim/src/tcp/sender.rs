@@ -1,0 +1,479 @@
+//! The sending end: puts window, recovery, timer, pacing and limits together.
+//!
+//! Every ACK goes through the same steps: RTT sample and XCP feedback, the scoreboard, recovery's verdict, the window's growth, the timer, and
+//! then `transmit`, the only place that decides whether another segment may go. The retransmission timer restarts on every ACK for new data
+//! (RFC 6298 §5.3) and on a fast retransmission (Linux and ns-2 do; with RTO just above the RTT, recovery would else often end in a timeout);
+//! restarting moves a number, whoever drives the sender keeps one event and asks `next_timer` again when that comes.
+
+use super::config::SenderConfig;
+use super::congestion::Congestion;
+use super::pacing::Pacer;
+use super::recovery::{Phase, Recovery, Step};
+use super::rtt::Rtt;
+use crate::packet::{Ack, Body, Outbox, Packet};
+use xcp_engine::ForwardHeader;
+use xcp_scenario::units::Nanos;
+
+/// Whether the connection stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Connection {
+    Idle,
+    SynSent { repeated: bool },
+    Established,
+}
+
+/// What a sender has counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SenderStats {
+    /// Data segments sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Data segments sent again.
+    pub retransmits: u64,
+    /// Expiries of the retransmission timer with data outstanding.
+    pub timeouts: u64,
+    /// Times fast recovery was entered.
+    pub fast_recoveries: u64,
+    /// Repeated SYNs.
+    pub syn_retransmits: u64,
+    /// RTT samples taken from data.
+    pub rtt_samples: u64,
+    /// Their sum, nanoseconds.
+    pub rtt_sum: u128,
+}
+
+/// A TCP sender.
+#[derive(Debug, Clone)]
+pub struct Sender {
+    /// First segment not acknowledged.
+    una: u64,
+    /// First segment never sent.
+    nxt: u64,
+    /// First segment beyond the transfer.
+    end: u64,
+    /// Segments the receiver allows above `una`.
+    peer_window: u32,
+    /// Segments the send buffer allows above `una`.
+    send_buffer: u32,
+    flow: u32,
+    /// A full data packet on the wire, bytes.
+    full_size: u16,
+    /// The transfer's last packet, bytes.
+    last_size: u16,
+    syn_size: u16,
+    handshake: bool,
+    connection: Connection,
+    /// Whether it was the window (or pacing, its other face) that ended the last round of transmissions.
+    limited: bool,
+    /// When the retransmission timer expires; `u64::MAX` while it is off.
+    deadline: Nanos,
+    /// When pacing lets the next packet go; `u64::MAX` if none waits for that.
+    wake: Nanos,
+    /// First segment of the transfer that does not exist, whatever `stop` did to `end`.
+    transfer: u64,
+    /// First outstanding segment at the last timeout.
+    timed_out_at: u64,
+    rtt: Rtt,
+    pacer: Pacer,
+    recovery: Recovery,
+    congestion: Congestion,
+    stats: SenderStats,
+    completed_at: Option<Nanos>,
+}
+
+/// The next segment to send, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    New,
+    Again(u64),
+    Rescue(u64),
+}
+
+impl Sender {
+    /// A sender that has not started.
+    #[must_use]
+    pub fn new(config: &SenderConfig) -> Self {
+        let payload = u64::from(config.payload);
+        let (transfer, last) = match config.bytes {
+            u64::MAX => (u64::MAX, payload),
+            bytes => (bytes.div_ceil(payload), if bytes % payload == 0 { payload } else { bytes % payload }),
+        };
+        Sender {
+            una: 0,
+            nxt: 0,
+            end: transfer,
+            peer_window: u32::MAX,
+            send_buffer: config.send_buffer,
+            flow: config.flow,
+            full_size: (config.overhead + config.payload) as u16,
+            last_size: (u64::from(config.overhead) + last) as u16,
+            syn_size: config.syn_bytes,
+            handshake: config.handshake,
+            connection: Connection::Idle,
+            limited: true,
+            deadline: Nanos::MAX,
+            wake: Nanos::MAX,
+            transfer,
+            timed_out_at: u64::MAX,
+            rtt: Rtt::new(config.rto_min, config.rto_policy),
+            pacer: Pacer::new(config.paced),
+            recovery: Recovery::new(config.recovery),
+            congestion: Congestion::new(config),
+            stats: SenderStats::default(),
+            completed_at: None,
+        }
+    }
+
+    /// Opens the connection: a SYN, or without handshake the first window.
+    pub fn start(&mut self, now: Nanos, out: &mut impl Outbox) {
+        if self.connection != Connection::Idle {
+            return;
+        }
+        if self.handshake {
+            self.connection = Connection::SynSent { repeated: false };
+            self.send_syn(now, out);
+        } else {
+            self.connection = Connection::Established;
+            self.check_completed(now);
+            self.transmit(now, out);
+        }
+    }
+
+    /// Takes a SYN-ACK or an acknowledgement; everything else is ignored, as is an ACK for what was never sent.
+    pub fn on_ack(&mut self, now: Nanos, packet: &Packet, out: &mut impl Outbox) {
+        let Body::Ack(ack) = &packet.body else { return };
+        if ack.syn {
+            self.on_syn_ack(now, packet, ack, out);
+            return;
+        }
+        if self.connection != Connection::Established || packet.seq > self.nxt {
+            return;
+        }
+        let old = self.una;
+        let segments = packet.seq.saturating_sub(old);
+        if segments > 0 {
+            let sample = now.saturating_sub(packet.timestamp);
+            self.rtt.sample(sample);
+            self.stats.rtt_samples += 1;
+            self.stats.rtt_sum += u128::from(sample);
+        }
+        if let Congestion::Xcp(xcp) = &mut self.congestion {
+            // On every ACK, duplicates and late ones included: each carries feedback that no other does.
+            xcp.feedback(now, &ack.returned, self.rtt.srtt(), self.limited);
+        }
+        if segments > 0 {
+            self.una = packet.seq;
+            let before = self.recovery.phase;
+            let step = self.recovery.advanced(old, self.una, packet.timestamp, self.congestion.cwnd());
+            let news = ack.sack_count > 0 && self.take_sack(packet.seq, ack);
+            debug_assert!(!news || self.una < self.nxt);
+            if before != Phase::Fast {
+                self.congestion.acked(now, self.rtt.srtt(), u32::try_from(segments).unwrap_or(u32::MAX), self.limited);
+            }
+            self.peer_window = ack.window.max(1);
+            self.after_advance(now, step, out);
+        } else {
+            let news = ack.sack_count > 0 && self.take_sack(packet.seq, ack);
+            if packet.seq == old && self.nxt > old {
+                let flight = self.flight();
+                if self.recovery.duplicate(old, self.nxt, packet.timestamp, news) == Step::Enter {
+                    self.congestion.lost(flight);
+                    self.stats.fast_recoveries += 1;
+                    self.send_first_again(now, out);
+                    self.deadline = now.saturating_add(self.rtt.rto());
+                }
+            }
+        }
+        self.pacer.plan(self.rtt.srtt(), &self.congestion);
+        self.transmit(now, out);
+    }
+
+    fn after_advance(&mut self, now: Nanos, step: Step, out: &mut impl Outbox) {
+        let mut restart = true;
+        match step {
+            Step::Partial { restart_timer } => {
+                restart = restart_timer;
+                self.send_first_again(now, out);
+            }
+            Step::Leave { avoid_burst: true } => {
+                let outstanding = self.recovery.outstanding(self.una, self.nxt);
+                self.congestion.recovered_without_burst(u32::try_from(outstanding).unwrap_or(u32::MAX));
+            }
+            Step::Leave { avoid_burst: false } | Step::Go | Step::Enter => {}
+        }
+        if self.una == self.nxt {
+            // RFC 6298 §5.2.
+            self.deadline = Nanos::MAX;
+            self.check_completed(now);
+        } else if restart {
+            // RFC 6298 §5.3.
+            self.deadline = now.saturating_add(self.rtt.rto());
+        }
+    }
+
+    fn on_syn_ack(&mut self, now: Nanos, packet: &Packet, ack: &Ack, out: &mut impl Outbox) {
+        let Connection::SynSent { repeated } = self.connection else { return };
+        self.connection = Connection::Established;
+        // The echo names the SYN that was answered: a sample even if it was repeated (RFC 7323 §4.1).
+        self.rtt.sample(now.saturating_sub(packet.timestamp));
+        if repeated {
+            self.rtt.syn_was_lost();
+        }
+        self.peer_window = ack.window.max(1);
+        self.deadline = Nanos::MAX;
+        if let Congestion::Xcp(xcp) = &mut self.congestion {
+            xcp.feedback(now, &ack.returned, self.rtt.srtt(), false);
+        }
+        self.check_completed(now);
+        self.pacer.plan(self.rtt.srtt(), &self.congestion);
+        self.transmit(now, out);
+    }
+
+    /// To be called when `next_timer` has come; harmless before.
+    pub fn on_timer(&mut self, now: Nanos, out: &mut impl Outbox) {
+        if self.deadline <= now {
+            match self.connection {
+                Connection::SynSent { .. } => {
+                    self.stats.syn_retransmits += 1;
+                    self.connection = Connection::SynSent { repeated: true };
+                    self.rtt.expired();
+                    self.deadline = Nanos::MAX;
+                    self.send_syn(now, out);
+                }
+                _ => self.on_timeout(now, out),
+            }
+        } else if self.wake <= now {
+            self.transmit(now, out);
+        }
+    }
+
+    fn on_timeout(&mut self, now: Nanos, out: &mut impl Outbox) {
+        self.stats.timeouts += 1;
+        let flight = self.flight();
+        self.congestion.timed_out(flight, self.timed_out_at == self.una);
+        self.timed_out_at = self.una;
+        self.recovery.timed_out(self.una, self.nxt);
+        // RFC 6298 §5.4 to §5.6: resend the earliest, back off, restart.
+        self.rtt.expired();
+        self.deadline = now.saturating_add(self.rtt.rto());
+        self.pacer.plan(self.rtt.srtt(), &self.congestion);
+        self.send_first_again(now, out);
+        self.transmit(now, out);
+    }
+
+    /// The earliest time `on_timer` has something to do; `u64::MAX`: never.
+    #[inline]
+    #[must_use]
+    pub fn next_timer(&self) -> Nanos {
+        self.deadline.min(self.wake)
+    }
+
+    /// No new data from now on. What is outstanding is still repaired; the transfer does not count as completed unless all of it was sent.
+    pub fn stop(&mut self, _now: Nanos) {
+        self.end = self.end.min(self.nxt);
+        if self.nxt == self.una {
+            self.wake = Nanos::MAX;
+            if self.connection != Connection::Established {
+                // Not even a connection is wanted any more.
+                self.connection = Connection::Established;
+                self.deadline = Nanos::MAX;
+            }
+        }
+    }
+
+    /// The congestion window, packets.
+    #[must_use]
+    pub fn cwnd_packets(&self) -> f64 {
+        self.congestion.window()
+    }
+
+    /// Smoothed RTT; 0 before the first sample.
+    #[must_use]
+    pub fn srtt(&self) -> Nanos {
+        self.rtt.srtt()
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+
+    /// Data segments sent again.
+    #[must_use]
+    pub fn retransmits(&self) -> u64 {
+        self.stats.retransmits
+    }
+
+    /// Expiries of the retransmission timer.
+    #[must_use]
+    pub fn timeouts(&self) -> u64 {
+        self.stats.timeouts
+    }
+
+    /// Sum of the RTT samples, nanoseconds.
+    #[must_use]
+    pub fn rtt_sum(&self) -> u128 {
+        self.stats.rtt_sum
+    }
+
+    /// Number of RTT samples.
+    #[must_use]
+    pub fn rtt_samples(&self) -> u64 {
+        self.stats.rtt_samples
+    }
+
+    /// When the last byte of a finite transfer was acknowledged.
+    #[must_use]
+    pub fn completed_at(&self) -> Option<Nanos> {
+        self.completed_at
+    }
+
+    /// Whether losses are being repaired: fast recovery, or what follows a timeout.
+    #[must_use]
+    pub fn in_recovery(&self) -> bool {
+        self.recovery.phase != Phase::Open
+    }
+
+    /// Packets taken to be in the network (RFC 6675's pipe; without SACK, what is not acknowledged less the duplicate ACKs).
+    #[must_use]
+    pub fn outstanding(&self) -> u64 {
+        self.recovery.outstanding(self.una, self.nxt)
+    }
+
+    /// First segment not acknowledged, first segment never sent.
+    #[must_use]
+    pub fn sequence(&self) -> (u64, u64) {
+        (self.una, self.nxt)
+    }
+
+    /// RFC 5681's FlightSize without what limited transmit and inflation sent beyond the window.
+    fn flight(&self) -> u32 {
+        u32::try_from(self.nxt - self.una).unwrap_or(u32::MAX).min(self.congestion.cwnd())
+    }
+
+    fn check_completed(&mut self, now: Nanos) {
+        if self.una >= self.transfer && self.completed_at.is_none() {
+            self.completed_at = Some(now);
+        }
+    }
+
+    /// Enters SACK blocks into the scoreboard; returns whether any says something new.
+    fn take_sack(&mut self, base: u64, ack: &Ack) -> bool {
+        if !self.recovery.sack() {
+            return false;
+        }
+        let mut news = 0;
+        for block in ack.sack.iter().take(usize::from(ack.sack_count)) {
+            let Some(from) = base.checked_add(u64::from(block.start)) else { continue };
+            let Some(to) = from.checked_add(u64::from(block.length)) else { continue };
+            // The first outstanding segment is known to be missing, whatever a late ACK said before.
+            let from = from.max(self.una + 1);
+            if from < to && to <= self.nxt {
+                news += self.recovery.board.update(self.una, from, to);
+            }
+        }
+        news > 0
+    }
+
+    /// Sends what window, pacing, buffers and the application allow.
+    fn transmit(&mut self, now: Nanos, out: &mut impl Outbox) {
+        if self.connection != Connection::Established {
+            return;
+        }
+        self.wake = Nanos::MAX;
+        let cwnd = u64::from(self.congestion.cwnd());
+        let limit = self.end.min(self.una.saturating_add(u64::from(self.peer_window.min(self.send_buffer))));
+        loop {
+            self.limited = true;
+            if self.recovery.outstanding(self.una, self.nxt) >= cwnd {
+                return;
+            }
+            let Some(next) = self.next_segment(limit) else {
+                self.limited = false;
+                return;
+            };
+            if self.pacer.enabled() && now < self.pacer.next() {
+                self.wake = self.pacer.next();
+                return;
+            }
+            match next {
+                Next::New => {
+                    let segment = self.nxt;
+                    self.nxt += 1;
+                    self.send(now, segment, false, out);
+                }
+                Next::Again(segment) => {
+                    self.recovery.board.sent_again(self.una, segment);
+                    self.send(now, segment, true, out);
+                }
+                Next::Rescue(segment) => {
+                    self.recovery.board.rescued(self.recovery.point);
+                    self.send(now, segment, true, out);
+                }
+            }
+        }
+    }
+
+    /// RFC 6675 §4, NextSeg(); without SACK rules 1 (after a timeout) and 2 are all there is.
+    #[inline]
+    fn next_segment(&self, limit: u64) -> Option<Next> {
+        if self.recovery.phase == Phase::Open {
+            return (self.nxt < limit).then_some(Next::New);
+        }
+        let board = &self.recovery.board;
+        if let Some(segment) = board.next_lost(self.una) {
+            return Some(Next::Again(segment));
+        }
+        if self.nxt < limit {
+            return Some(Next::New);
+        }
+        if self.recovery.phase != Phase::Fast || !self.recovery.sack() {
+            return None;
+        }
+        if let Some(segment) = board.next_hole(self.una) {
+            return Some(Next::Again(segment));
+        }
+        board.rescue(self.una, self.nxt).map(Next::Rescue)
+    }
+
+    /// Sends the first outstanding segment again, regardless of window and pacing.
+    fn send_first_again(&mut self, now: Nanos, out: &mut impl Outbox) {
+        // Without SACK fast recovery keeps its own account of what is in the network, see `Recovery::credit`.
+        if self.recovery.sack() || self.recovery.phase == Phase::Loss {
+            self.recovery.board.sent_again(self.una, self.una);
+        }
+        self.send(now, self.una, true, out);
+    }
+
+    fn send(&mut self, now: Nanos, segment: u64, retransmission: bool, out: &mut impl Outbox) {
+        let header = self.header(now);
+        let size = if segment + 1 == self.transfer { self.last_size } else { self.full_size };
+        self.stats.segments_sent += 1;
+        self.stats.retransmits += u64::from(retransmission);
+        self.pacer.sent(now);
+        if self.deadline == Nanos::MAX {
+            // RFC 6298 §5.1.
+            self.deadline = now.saturating_add(self.rtt.rto());
+        }
+        out.send(Packet { seq: segment, timestamp: now, flow: self.flow, hop: 0, size, body: Body::Data { header, retransmission } });
+    }
+
+    fn send_syn(&mut self, now: Nanos, out: &mut impl Outbox) {
+        self.deadline = now.saturating_add(self.rtt.rto());
+        let header = self.header(now);
+        out.send(Packet { seq: 0, timestamp: now, flow: self.flow, hop: 0, size: self.syn_size, body: Body::Syn { header } });
+    }
+
+    /// XCP's header. The window it reports is what can really be sent: no more than buffers and the application's data allow, and during
+    /// recovery, when the window does not slide, what is in the network.
+    #[inline]
+    fn header(&mut self, now: Nanos) -> ForwardHeader {
+        let Congestion::Xcp(xcp) = &mut self.congestion else { return ForwardHeader::default() };
+        let buffers = u64::from(self.peer_window.min(self.send_buffer));
+        let mut sendable = buffers.min(self.end - self.una);
+        if self.recovery.phase != Phase::Open {
+            sendable = sendable.min(self.recovery.outstanding(self.una, self.nxt) + 1);
+        }
+        xcp.header(now, self.rtt.srtt(), u32::try_from(sendable).unwrap_or(u32::MAX))
+    }
+}

@@ -1,0 +1,192 @@
+//! A connection over a pipe with rate, delay and a script of what happens to each packet; checks what must always hold after every event.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use xcp_scenario::model::{Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat};
+use xcp_scenario::units::Nanos;
+use xcp_sim::packet::{Body, Outbox, Packet};
+use xcp_sim::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
+
+pub const MS: Nanos = 1_000_000;
+pub const SEC: Nanos = 1000 * MS;
+
+/// What the network does to a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Pass,
+    Lose,
+    /// Delivered twice, the copy later by this much.
+    Twice(Nanos),
+    /// Delivered later by this much.
+    Late(Nanos),
+}
+
+/// Decides; told whether it is the data direction, the packet, and how many went that way before.
+pub type Script<'a> = Box<dyn FnMut(bool, &Packet, u64, Nanos) -> Fate + 'a>;
+
+struct Queued(Vec<Packet>);
+
+impl Outbox for Queued {
+    fn send(&mut self, packet: Packet) {
+        self.0.push(packet);
+    }
+}
+
+enum Event {
+    Arrives(Packet),
+    SenderTimer,
+    ReceiverTimer,
+}
+
+/// The connection and its network.
+pub struct Pipe<'a> {
+    pub now: Nanos,
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub delay: Nanos,
+    /// Time a data packet takes on the wire; 0: as many at once as one likes.
+    pub spacing: Nanos,
+    /// (sent, size, data?) of every packet.
+    pub log: Option<Vec<(Nanos, Packet)>>,
+    script: Script<'a>,
+    free_at: Nanos,
+    sent: [u64; 2],
+    events: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
+    store: Vec<Option<Event>>,
+    order: u64,
+    out: Queued,
+}
+
+pub fn settings(congestion: Congestion, recovery: Recovery) -> Tcp {
+    Tcp {
+        congestion,
+        recovery,
+        loss_response: LossResponse::None,
+        paced: false,
+        wire: WireFormat::Extended,
+        bytes: None,
+        receive_buffer: None,
+        send_buffer: None,
+        window_scaling: true,
+        delayed_ack: false,
+        handshake: false,
+        initial_window: 2,
+        rto_min: 200 * MS,
+        rto_policy: RtoPolicy::BackOff,
+        honest_window: true,
+    }
+}
+
+/// Bytes on the wire of the packets here.
+pub const PACKET: u16 = 1500;
+
+/// Bytes of `segments` full TCP segments.
+pub fn bytes(tcp: &Tcp, segments: u64) -> u64 {
+    segments * u64::from(SenderConfig::new(0, tcp, PACKET).payload)
+}
+
+impl<'a> Pipe<'a> {
+    pub fn new(tcp: &Tcp, delay: Nanos, spacing: Nanos, script: Script<'a>) -> Self {
+        Pipe {
+            now: 0,
+            sender: Sender::new(&SenderConfig::new(0, tcp, PACKET)),
+            receiver: Receiver::new(&ReceiverConfig::new(0, tcp, PACKET)),
+            delay,
+            spacing,
+            log: None,
+            script,
+            free_at: 0,
+            sent: [0; 2],
+            events: BinaryHeap::new(),
+            store: Vec::new(),
+            order: 0,
+            out: Queued(Vec::new()),
+        }
+    }
+
+    pub fn start(&mut self) {
+        self.sender.start(self.now, &mut self.out);
+        self.after();
+    }
+
+    fn push(&mut self, at: Nanos, event: Event) {
+        self.store.push(Some(event));
+        self.events.push(Reverse((at, self.order, self.store.len() - 1)));
+        self.order += 1;
+    }
+
+    /// Moves what the endpoints sent into the network, sets their timers, checks invariants.
+    fn after(&mut self) {
+        for packet in std::mem::take(&mut self.out.0) {
+            let data = !matches!(packet.body, Body::Ack(_));
+            let number = self.sent[usize::from(!data)];
+            self.sent[usize::from(!data)] += 1;
+            if let Some(log) = &mut self.log {
+                log.push((self.now, packet));
+            }
+            let mut at = self.now + self.delay;
+            if data && self.spacing > 0 {
+                self.free_at = self.free_at.max(self.now) + self.spacing;
+                at = self.free_at + self.delay;
+            }
+            match (self.script)(data, &packet, number, self.now) {
+                Fate::Pass => self.push(at, Event::Arrives(packet)),
+                Fate::Lose => {}
+                Fate::Late(by) => self.push(at + by, Event::Arrives(packet)),
+                Fate::Twice(by) => {
+                    self.push(at, Event::Arrives(packet));
+                    self.push(at + by, Event::Arrives(packet));
+                }
+            }
+        }
+        // One event per timer and change; those overtaken find nothing to do.
+        let (sender, receiver) = (self.sender.next_timer(), self.receiver.next_timer());
+        if sender < Nanos::MAX {
+            self.push(sender, Event::SenderTimer);
+        }
+        if receiver < Nanos::MAX {
+            self.push(receiver, Event::ReceiverTimer);
+        }
+        let (una, nxt) = self.sender.sequence();
+        assert!(una <= nxt);
+        assert!(self.sender.cwnd_packets() >= 1.0);
+        assert!(self.sender.outstanding() <= nxt - una + nxt - una, "pipe counts a segment at most twice");
+        if nxt > una {
+            assert!(sender < Nanos::MAX, "data outstanding and no timer at {}", self.now);
+        }
+    }
+
+    /// Runs until `until` or until nothing is left to happen. Returns whether something is.
+    pub fn run(&mut self, until: Nanos) -> bool {
+        while let Some(Reverse((at, _, index))) = self.events.peek().copied() {
+            if at > until {
+                self.now = until;
+                return true;
+            }
+            self.events.pop();
+            assert!(at >= self.now);
+            self.now = at;
+            match self.store[index].take().expect("every event happens once") {
+                Event::Arrives(packet) => match packet.body {
+                    Body::Ack(_) => self.sender.on_ack(at, &packet, &mut self.out),
+                    _ => self.receiver.on_packet(at, &packet, &mut self.out),
+                },
+                Event::SenderTimer if self.sender.next_timer() <= at => self.sender.on_timer(at, &mut self.out),
+                Event::ReceiverTimer if self.receiver.next_timer() <= at => self.receiver.on_timer(at, &mut self.out),
+                Event::SenderTimer | Event::ReceiverTimer => continue,
+            }
+            self.after();
+        }
+        false
+    }
+}
+
+/// Loses the first transmission of these segments.
+pub fn lose_first(segments: &[u64]) -> Script<'static> {
+    let segments = segments.to_vec();
+    Box::new(move |data, packet, _, _| {
+        let again = matches!(packet.body, Body::Data { retransmission: true, .. });
+        if data && !again && segments.contains(&packet.seq) { Fate::Lose } else { Fate::Pass }
+    })
+}
