@@ -1,35 +1,40 @@
-//! `engine/` for Rust.
+//! `engine/` for Rust: XCP's router law, sender, receiver and wire formats, the very C headers that also run in the kernel.
+//!
+//! This crate gives them types, units and checked settings and adds no behaviour: a change to the law is made in `engine/`. It knows nothing of
+//! queues, links or TCP; time (nanoseconds) and packets are arguments. Every call is one static foreign call, without allocation.
+//!
+//! ```
+//! use xcp_engine::{Receiver, Router, RouterConfig, Sendable, Sender, SenderConfig, WireFormat};
+//!
+//! let mut sender = Sender::new(&SenderConfig::new(WireFormat::Extended, 1500));
+//! let mut router = Router::new(&RouterConfig::xcp(1_250_000), 0, 1)?;
+//! let mut receiver = Receiver::new(WireFormat::Extended);
+//!
+//! let mut header = sender.header(0, 100_000_000, &Sendable::UNLIMITED);
+//! router.arrival(1_000_000, 1500, &header, 0);
+//! router.departure(2_000_000, 1500, &mut header, 0);
+//! receiver.data(&header);
+//! sender.feedback(100_000_000, &receiver.returned(), 100_000_000, true);
+//! assert!(sender.marked());
+//! # Ok::<(), xcp_engine::ConfigError>(())
+//! ```
 
-/// XCP's forward header as it stands on the wire, fields in host order and still encoded.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ForwardHeader {
-    /// Sender's RTT, encoded.
-    pub rtt: u16,
-    /// Sender's window, encoded.
-    pub window: u16,
-    /// Request, then grant, encoded.
-    pub feedback: u16,
-    /// Flags.
-    pub flags: u8,
-    /// Routers that processed the packet.
-    pub hops: u8,
-    /// The link that limits the flow (iXCP).
-    pub bottleneck_id: u32,
-    /// The link that will (iXCP).
-    pub next_bottleneck_id: u32,
-}
+mod ffi;
+mod header;
+mod options;
+mod receiver;
+mod router;
+mod sender;
 
-/// XCP's return header as it stands on the wire, fields in host order and still encoded.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ReturnHeader {
-    /// Feedback summed since the last ACK, encoded.
-    pub feedback: u16,
-    /// Flags.
-    pub flags: u8,
-    /// Routers that processed the newest packet.
-    pub hops: u8,
-    /// iXCP.
-    pub next_bottleneck_id: u32,
-}
+pub use header::{ForwardHeader, HOPS_MAX, ReturnHeader, Rounding, WireFormat, flags};
+pub use options::{
+    EXTENDED_EXID, EXTENDED_KIND, EXTENDED_LENGTH_MAX, ExtendedOption, FoundOptions, find_options, read_classic_forward,
+    read_classic_return, read_extended, write_classic_forward, write_classic_return, write_extended,
+};
+pub use receiver::Receiver;
+pub use router::{CapacityForXcp, ConfigError, Gain, Interval, Router, RouterConfig, RouterState, Shuffle, Spare};
+pub use sender::{Sendable, Sender, SenderConfig};
+
+/// The C functions below the public interface, for this crate's own tests of arithmetic.
+#[doc(hidden)]
+pub mod exact;

@@ -1,0 +1,163 @@
+//! What shim.c exports, as it is declared there; everything here is private to the crate.
+#![allow(missing_docs, reason = "mirrors of C structs, private to the crate and its tests")]
+
+use crate::header::{ForwardHeader, ReturnHeader};
+
+pub const ROUTER_WORDS: usize = 33;
+pub const SENDER_WORDS: usize = 8;
+pub const RECEIVER_WORDS: usize = 2;
+
+/// `struct xcp_law`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Law {
+    pub capacity: u64,
+    pub min_interval_ns: u64,
+    pub max_interval_ns: u64,
+    pub queue_target: u64,
+    pub alpha: u32,
+    pub beta: u32,
+    pub gamma: u32,
+    pub overhead: u32,
+    pub interval: u8,
+    pub capacity_for_xcp: u8,
+    pub shuffle: u8,
+    pub spare: u8,
+    pub gain: u8,
+    pub input: u8,
+    pub pools: u8,
+    pub reserved: u8,
+}
+
+/// `struct xcp_num`: `m * 2^e`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Num {
+    pub m: u32,
+    pub e: i32,
+}
+
+/// `struct xcp_acc`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Acc {
+    pub hi: u64,
+    pub lo: u64,
+}
+
+/// `struct xcp_path`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Path {
+    pub known: u32,
+    pub rtt: u32,
+    pub re: i32,
+    pub x: u32,
+    pub xe: i32,
+}
+
+/// `struct xcp_shim_view`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct View {
+    pub start_ns: u64,
+    pub interval_ns: u64,
+    pub elapsed_ns: u64,
+    pub input: u64,
+    pub sum_x_hi: u64,
+    pub sum_x_lo: u64,
+    pub sum_xr_hi: u64,
+    pub sum_xr_lo: u64,
+    pub queue: u64,
+    pub queue_period_ns: u64,
+    pub min_queue: u64,
+    pub pool_pos: u64,
+    pub pool_neg: u64,
+    pub y: u64,
+    pub shuffled: u64,
+    pub intervals: u64,
+    pub rtt_known: u64,
+    pub capacity: u64,
+    pub f: i64,
+    pub cp_m: u64,
+    pub cn_m: u64,
+    pub d_m: u64,
+    pub x_m: u64,
+    pub cp_e: i64,
+    pub cn_e: i64,
+    pub d_e: i64,
+    pub x_e: i64,
+}
+
+/// `struct xcp_options`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    pub extended: u8,
+    pub classic_forward: u8,
+    pub classic_return: u8,
+    pub malformed: u8,
+}
+
+/// `struct xcp_extended`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Extended {
+    pub forward: ForwardHeader,
+    pub returned: ReturnHeader,
+    pub ids: u8,
+}
+
+unsafe extern "C" {
+    pub fn xcp_shim_law_xcp(law: *mut Law, capacity: u64);
+    pub fn xcp_shim_router_init(r: *mut [u64; ROUTER_WORDS], law: *const Law, now: u64, seed: u64) -> i32;
+    pub fn xcp_shim_router_set_capacity(r: *mut [u64; ROUTER_WORDS], capacity: u64);
+    pub fn xcp_shim_router_arrival(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *const ForwardHeader, backlog: u64);
+    pub fn xcp_shim_router_other_arrival(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, is_xcp: u32, backlog: u64);
+    pub fn xcp_shim_router_departure(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *mut ForwardHeader, backlog: u64);
+    pub fn xcp_shim_router_other_departure(r: *mut [u64; ROUTER_WORDS], now: u64, backlog: u64);
+    pub fn xcp_shim_router_view(r: *const [u64; ROUTER_WORDS], view: *mut View);
+    pub fn xcp_shim_sender_init(
+        s: *mut [u64; SENDER_WORDS],
+        classic: u32,
+        packet_bytes: u32,
+        initial: u64,
+        min_window: u64,
+        max_window: u64,
+        honest: u32,
+    );
+    pub fn xcp_shim_sender_cwnd(s: *const [u64; SENDER_WORDS]) -> u32;
+    pub fn xcp_shim_sender_window(s: *const [u64; SENDER_WORDS]) -> u64;
+    pub fn xcp_shim_sender_marked(s: *const [u64; SENDER_WORDS]) -> u32;
+    pub fn xcp_shim_sender_header(s: *mut [u64; SENDER_WORDS], now: u64, srtt_ns: u64, limit: u32, h: *mut ForwardHeader);
+    pub fn xcp_shim_sender_feedback(s: *mut [u64; SENDER_WORDS], now: u64, h: *const ReturnHeader, srtt_ns: u64, cwnd_limited: u32);
+    pub fn xcp_shim_sender_timeout(s: *mut [u64; SENDER_WORDS]);
+    pub fn xcp_shim_sender_halve(s: *mut [u64; SENDER_WORDS]);
+    pub fn xcp_shim_receiver_init(r: *mut [u64; RECEIVER_WORDS], classic: u32);
+    pub fn xcp_shim_receiver_data(r: *mut [u64; RECEIVER_WORDS], h: *const ForwardHeader, segments: u32);
+    pub fn xcp_shim_receiver_return(r: *mut [u64; RECEIVER_WORDS], h: *mut ReturnHeader);
+    pub safe fn xcp_shim_extended_rtt_encode(ns: u64) -> u16;
+    pub safe fn xcp_shim_extended_rtt_decode(code: u16) -> u64;
+    pub safe fn xcp_shim_extended_window_encode(m: u64, e: i32) -> u16;
+    pub fn xcp_shim_extended_window_decode(code: u16, e: *mut i32) -> u32;
+    pub safe fn xcp_shim_extended_feedback_encode(m: u64, e: i32, negative: u32, dither: u64) -> u16;
+    pub safe fn xcp_shim_extended_feedback_decode(code: u16) -> i64;
+    pub safe fn xcp_shim_classic_rtt_encode(ns: u64) -> u16;
+    pub safe fn xcp_shim_classic_window_encode(q32: u64) -> u16;
+    pub safe fn xcp_shim_classic_feedback_encode(m: u64, e: i32, negative: u32, dither: u64) -> u16;
+    pub safe fn xcp_shim_classic_feedback_decode(code: u16) -> i64;
+    pub fn xcp_shim_path(h: *const ForwardHeader, p: *mut Path);
+    pub fn xcp_shim_recip16(v: u32, n: *mut Num);
+    pub fn xcp_shim_num(op: u32, a: *const Num, b: *const Num, out: *mut Num);
+    pub fn xcp_shim_num_scaled(m: u64, e: i32, out: *mut Num);
+    pub safe fn xcp_shim_scale(m: u64, e: i32, max: u64) -> u64;
+    pub safe fn xcp_shim_mul_fraction(v: u64, f: u32) -> u64;
+    pub fn xcp_shim_acc_add(acc: *mut Acc, m: u64, e: i32);
+    pub fn xcp_shim_options_find(block: *const u8, length: u32, found: *mut Options);
+    pub fn xcp_shim_extended_read(option: *const u8, out: *mut Extended);
+    pub fn xcp_shim_extended_write(option: *mut u8, f: *const ForwardHeader, r: *const ReturnHeader, ids: u32) -> u32;
+    pub fn xcp_shim_classic_read_forward(option: *const u8, out: *mut ForwardHeader);
+    pub fn xcp_shim_classic_write_forward(option: *mut u8, f: *const ForwardHeader);
+    pub fn xcp_shim_classic_read_return(option: *const u8, out: *mut ReturnHeader);
+    pub fn xcp_shim_classic_write_return(option: *mut u8, r: *const ReturnHeader);
+}

@@ -1,0 +1,40 @@
+//! An XCP receiver's sum of feedback (engine/receiver.h). When to acknowledge is the transport's business.
+
+use crate::ffi;
+use crate::header::{ForwardHeader, ReturnHeader, WireFormat};
+
+/// One connection's sum.
+#[derive(Debug, Clone)]
+pub struct Receiver([u64; ffi::RECEIVER_WORDS]);
+
+impl Receiver {
+    /// A receiver of a connection with this format.
+    pub fn new(format: WireFormat) -> Receiver {
+        let mut state = [0; ffi::RECEIVER_WORDS];
+        // SAFETY: shim.c asserts that struct xcp_receiver has RECEIVER_WORDS words.
+        unsafe { ffi::xcp_shim_receiver_init(&mut state, u32::from(format == WireFormat::Classic)) };
+        Receiver(state)
+    }
+
+    /// A packet with a header came. Headers that are absent or of the other format are ignored.
+    #[inline]
+    pub fn data(&mut self, header: &ForwardHeader) {
+        self.data_segments(header, 1);
+    }
+
+    /// As [`Receiver::data`], for `segments` packets that the network card joined into one that kept one header.
+    #[inline]
+    pub fn data_segments(&mut self, header: &ForwardHeader, segments: u32) {
+        // SAFETY: `self.0` was initialised by `new`; `header` is valid for the call.
+        unsafe { ffi::xcp_shim_receiver_data(&mut self.0, header, segments) }
+    }
+
+    /// The header of an acknowledgement that leaves now: the sum so far; what the word cannot express is kept for the next one.
+    #[inline]
+    pub fn returned(&mut self) -> ReturnHeader {
+        let mut h = ReturnHeader::default();
+        // SAFETY: as in `data_segments`.
+        unsafe { ffi::xcp_shim_receiver_return(&mut self.0, &mut h) };
+        h
+    }
+}

@@ -1,0 +1,111 @@
+//! An XCP sender's window (engine/sender.h). When to send, and what a loss is, is the transport's business.
+
+use crate::ffi;
+use crate::header::{ForwardHeader, ReturnHeader, WireFormat};
+
+/// Settings of a sender.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SenderConfig {
+    /// Encoding of its headers.
+    pub format: WireFormat,
+    /// Size of a full packet on the wire, bytes, headers included: what one packet of window is worth.
+    pub packet_bytes: u32,
+    /// First window, packets.
+    pub initial_window: u32,
+    /// The window never goes below this, packets; at least 2^-10.
+    pub min_window: f64,
+    /// The window never goes above this, packets; `u32::MAX` is no limit (and then nothing bounds the request either).
+    pub max_window: u32,
+    /// Whether it tells the routers what it will really send, ages unused allowance and bounds its request. `false` is the sender of the 2005
+    /// Linux study, whose window runs away when a buffer limits it.
+    pub honest: bool,
+}
+
+impl SenderConfig {
+    /// An honest sender with a first window of 2 packets, at least 1 packet, no upper limit.
+    pub fn new(format: WireFormat, packet_bytes: u32) -> Self {
+        SenderConfig { format, packet_bytes, initial_window: 2, min_window: 1.0, max_window: u32::MAX, honest: true }
+    }
+}
+
+/// What lets the sender send, besides the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sendable {
+    /// Packets in flight that the receiver's window, the send buffer and the application's data allow; `u32::MAX` is no limit.
+    pub window_limit: u32,
+}
+
+impl Sendable {
+    /// Nothing but the window limits the sender.
+    pub const UNLIMITED: Sendable = Sendable { window_limit: u32::MAX };
+}
+
+/// One connection's window.
+#[derive(Debug, Clone)]
+pub struct Sender([u64; ffi::SENDER_WORDS]);
+
+const ONE: f64 = 4_294_967_296.0; // a packet, in the window's unit
+
+impl Sender {
+    /// A sender with its initial window. Settings out of range are brought into it.
+    pub fn new(config: &SenderConfig) -> Sender {
+        let mut state = [0; ffi::SENDER_WORDS];
+        let classic = u32::from(config.format == WireFormat::Classic);
+        let initial = u64::from(config.initial_window) << 32;
+        let least = (config.min_window.max(0.0) * ONE) as u64;
+        let most = u64::from(config.max_window) << 32;
+        // SAFETY: shim.c asserts that struct xcp_sender has SENDER_WORDS words.
+        unsafe { ffi::xcp_shim_sender_init(&mut state, classic, config.packet_bytes, initial, least, most, u32::from(config.honest)) };
+        Sender(state)
+    }
+
+    /// The window in packets, fraction included.
+    #[inline]
+    pub fn window(&self) -> f64 {
+        // SAFETY: `self.0` was initialised by `new`.
+        unsafe { ffi::xcp_shim_sender_window(&self.0) as f64 / ONE }
+    }
+
+    /// Whole packets that may be in flight, at least 1.
+    #[inline]
+    pub fn cwnd(&self) -> u32 {
+        // SAFETY: as in `window`.
+        unsafe { ffi::xcp_shim_sender_cwnd(&self.0) }
+    }
+
+    /// Whether a router on the path has been heard of; until then requests are those of slow start.
+    #[inline]
+    pub fn marked(&self) -> bool {
+        // SAFETY: as in `window`.
+        unsafe { ffi::xcp_shim_sender_marked(&self.0) != 0 }
+    }
+
+    /// The header of a packet that is sent now. `srtt_ns`: smoothed RTT, 0 while unknown.
+    #[inline]
+    pub fn header(&mut self, now_ns: u64, srtt_ns: u64, sendable: &Sendable) -> ForwardHeader {
+        let mut h = ForwardHeader::default();
+        // SAFETY: as in `window`; `h` is valid for the call.
+        unsafe { ffi::xcp_shim_sender_header(&mut self.0, now_ns, srtt_ns, sendable.window_limit, &mut h) };
+        h
+    }
+
+    /// An acknowledgement brought feedback. `cwnd_limited`: whether the window, and not buffers or the application, holds the sender back; if not, an
+    /// honest sender ignores increases. Headers that are absent or of the other format are ignored.
+    #[inline]
+    pub fn feedback(&mut self, now_ns: u64, header: &ReturnHeader, srtt_ns: u64, cwnd_limited: bool) {
+        // SAFETY: as in `header`.
+        unsafe { ffi::xcp_shim_sender_feedback(&mut self.0, now_ns, header, srtt_ns, u32::from(cwnd_limited)) }
+    }
+
+    /// A retransmission timeout: the window becomes one packet.
+    pub fn on_timeout(&mut self) {
+        // SAFETY: as in `window`.
+        unsafe { ffi::xcp_shim_sender_timeout(&mut self.0) }
+    }
+
+    /// Halves the window, for connections that answer losses so.
+    pub fn halve(&mut self) {
+        // SAFETY: as in `window`.
+        unsafe { ffi::xcp_shim_sender_halve(&mut self.0) }
+    }
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* engine/ as functions that Rust can call. ffi.rs declares them; nothing here decides anything. */
+
+#include "xcp.h"
+
+/* Sizes that ffi.rs reserves, in 64-bit words. */
+_Static_assert(sizeof(struct xcp_router) == 33 * 8, "ffi.rs: ROUTER_WORDS");
+_Static_assert(sizeof(struct xcp_law) == 56, "ffi.rs: Law");
+_Static_assert(sizeof(struct xcp_sender) == 8 * 8, "ffi.rs: SENDER_WORDS");
+_Static_assert(sizeof(struct xcp_receiver) == 2 * 8, "ffi.rs: RECEIVER_WORDS");
+_Static_assert(sizeof(struct xcp_forward) == 16, "header.rs: ForwardHeader");
+_Static_assert(sizeof(struct xcp_return) == 8, "header.rs: ReturnHeader");
+
+/* A router's state for display and tests: every number as mantissa and exponent or as an integer. */
+struct xcp_shim_view {
+    xcp_u64 start_ns, interval_ns, elapsed_ns, input, sum_x_hi, sum_x_lo, sum_xr_hi, sum_xr_lo;
+    xcp_u64 queue, queue_period_ns, min_queue, pool_pos, pool_neg, y, shuffled, intervals, rtt_known, capacity;
+    xcp_s64 f;
+    xcp_u64 cp_m, cn_m, d_m, x_m;
+    xcp_s64 cp_e, cn_e, d_e, x_e;
+};
+
+void xcp_shim_law_xcp(struct xcp_law *law, xcp_u64 capacity) {
+    xcp_law_xcp(law, capacity);
+}
+
+int xcp_shim_router_init(struct xcp_router *r, const struct xcp_law *law, xcp_u64 now, xcp_u64 seed) {
+    return xcp_router_init(r, law, now, seed);
+}
+
+void xcp_shim_router_set_capacity(struct xcp_router *r, xcp_u64 capacity) {
+    xcp_router_set_capacity(r, capacity);
+}
+
+void xcp_shim_router_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 size, const struct xcp_forward *h, xcp_u64 backlog) {
+    xcp_router_arrival(r, now, size, h, backlog);
+}
+
+void xcp_shim_router_other_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp, xcp_u64 backlog) {
+    xcp_router_other_arrival(r, now, size, is_xcp, backlog);
+}
+
+void xcp_shim_router_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u64 backlog) {
+    xcp_router_departure(r, now, size, h, backlog);
+}
+
+void xcp_shim_router_other_departure(struct xcp_router *r, xcp_u64 now, xcp_u64 backlog) {
+    xcp_router_other_departure(r, now, backlog);
+}
+
+void xcp_shim_router_view(const struct xcp_router *r, struct xcp_shim_view *v) {
+    struct xcp_shim_view view = {
+        r->start_ns,
+        r->interval_ns,
+        r->elapsed_ns,
+        r->input,
+        r->sum_x.hi,
+        r->sum_x.lo,
+        r->sum_xr.hi,
+        r->sum_xr.lo,
+        r->queue,
+        r->queue_period_ns,
+        r->min_queue,
+        r->pool_pos,
+        r->pool_neg,
+        r->y,
+        r->shuffled,
+        r->intervals,
+        r->rtt_known,
+        r->law.capacity,
+        r->f,
+        r->cp.m,
+        r->cn.m,
+        r->d.m,
+        r->closed_sum_x.m,
+        r->cp.e,
+        r->cn.e,
+        r->d.e,
+        r->closed_sum_x.e,
+    };
+    *v = view;
+}
+
+void xcp_shim_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 packet_bytes, xcp_u64 initial, xcp_u64 min_window,
+                          xcp_u64 max_window, xcp_u32 honest) {
+    xcp_sender_init(s, classic, packet_bytes, initial, min_window, max_window, honest);
+}
+
+xcp_u32 xcp_shim_sender_cwnd(const struct xcp_sender *s) {
+    return xcp_sender_cwnd(s);
+}
+
+xcp_u64 xcp_shim_sender_window(const struct xcp_sender *s) {
+    return s->cwnd;
+}
+
+xcp_u32 xcp_shim_sender_marked(const struct xcp_sender *s) {
+    return s->marked;
+}
+
+void xcp_shim_sender_header(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h) {
+    xcp_sender_header(s, now, srtt_ns, limit, h);
+}
+
+void xcp_shim_sender_feedback(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited) {
+    xcp_sender_feedback(s, now, h, srtt_ns, cwnd_limited);
+}
+
+void xcp_shim_sender_timeout(struct xcp_sender *s) {
+    xcp_sender_timeout(s);
+}
+
+void xcp_shim_sender_halve(struct xcp_sender *s) {
+    xcp_sender_halve(s);
+}
+
+void xcp_shim_receiver_init(struct xcp_receiver *r, xcp_u32 classic) {
+    xcp_receiver_init(r, classic);
+}
+
+void xcp_shim_receiver_data(struct xcp_receiver *r, const struct xcp_forward *h, xcp_u32 segments) {
+    xcp_receiver_data(r, h, segments);
+}
+
+void xcp_shim_receiver_return(struct xcp_receiver *r, struct xcp_return *h) {
+    xcp_receiver_return(r, h);
+}
+
+xcp_u16 xcp_shim_extended_rtt_encode(xcp_u64 ns) {
+    return xcp_extended_rtt_encode(ns);
+}
+
+xcp_u64 xcp_shim_extended_rtt_decode(xcp_u16 code) {
+    xcp_s32 e;
+    xcp_u32 m = xcp_extended_rtt_decode(code, &e);
+    return (xcp_u64)m << e;
+}
+
+xcp_u16 xcp_shim_extended_window_encode(xcp_u64 m, xcp_s32 e) {
+    return xcp_extended_window_encode(m, e);
+}
+
+xcp_u32 xcp_shim_extended_window_decode(xcp_u16 code, xcp_s32 *e) {
+    return xcp_extended_window_decode(code, e);
+}
+
+xcp_u16 xcp_shim_extended_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 negative, xcp_u64 dither) {
+    return xcp_extended_feedback_encode(m, e, negative, dither);
+}
+
+xcp_s64 xcp_shim_extended_feedback_decode(xcp_u16 code) {
+    return xcp_extended_feedback_decode(code);
+}
+
+xcp_u16 xcp_shim_classic_rtt_encode(xcp_u64 ns) {
+    return xcp_classic_rtt_encode(ns);
+}
+
+xcp_u16 xcp_shim_classic_window_encode(xcp_u64 q32) {
+    return xcp_classic_window_encode(q32);
+}
+
+xcp_u16 xcp_shim_classic_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 negative, xcp_u64 dither) {
+    return xcp_classic_feedback_encode(m, e, negative, dither);
+}
+
+xcp_s64 xcp_shim_classic_feedback_decode(xcp_u16 code) {
+    return xcp_classic_feedback_decode(code);
+}
+
+void xcp_shim_path(const struct xcp_forward *h, struct xcp_path *p) {
+    xcp_path_read(h, p);
+}
+
+void xcp_shim_recip16(xcp_u32 v, struct xcp_num *n) {
+    *n = xcp_recip16(v);
+}
+
+void xcp_shim_num(xcp_u32 op, const struct xcp_num *a, const struct xcp_num *b, struct xcp_num *out) {
+    *out = op == 0 ? xcp_num_mul(*a, *b) : xcp_num_div(*a, *b);
+}
+
+void xcp_shim_num_scaled(xcp_u64 m, xcp_s32 e, struct xcp_num *out) {
+    *out = xcp_num_scaled(m, e);
+}
+
+xcp_u64 xcp_shim_scale(xcp_u64 m, xcp_s32 e, xcp_u64 max) {
+    return xcp_scale(m, e, max);
+}
+
+xcp_u64 xcp_shim_mul_fraction(xcp_u64 v, xcp_u32 f) {
+    return xcp_mul_fraction(v, f);
+}
+
+void xcp_shim_acc_add(struct xcp_acc *acc, xcp_u64 m, xcp_s32 e) {
+    xcp_acc_add(acc, m, e);
+}
+
+void xcp_shim_options_find(const xcp_u8 *block, xcp_u32 length, struct xcp_options *found) {
+    xcp_options_find(block, length, found);
+}
+
+void xcp_shim_extended_read(const xcp_u8 *option, struct xcp_extended *out) {
+    xcp_extended_read(option, out);
+}
+
+xcp_u32 xcp_shim_extended_write(xcp_u8 *option, const struct xcp_forward *f, const struct xcp_return *r, xcp_u32 ids) {
+    return xcp_extended_write(option, f, r, ids != 0);
+}
+
+void xcp_shim_classic_read_forward(const xcp_u8 *option, struct xcp_forward *out) {
+    xcp_classic_read_forward(option, out);
+}
+
+void xcp_shim_classic_write_forward(xcp_u8 *option, const struct xcp_forward *f) {
+    xcp_classic_write_forward(option, f);
+}
+
+void xcp_shim_classic_read_return(const xcp_u8 *option, struct xcp_return *out) {
+    xcp_classic_read_return(option, out);
+}
+
+void xcp_shim_classic_write_return(xcp_u8 *option, const struct xcp_return *r) {
+    xcp_classic_write_return(option, r);
+}

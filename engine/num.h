@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Wide arithmetic: numbers of any size with 32 significant bits, exact sums in 128 bits, fixed-point rates.
+ *
+ * The law multiplies quantities from 10^-13 s (a 10 us round trip over 10^8 packets) to 10^28 ns^2 (a million flows of 65 s), which no
+ * 64-bit fixed point holds. Zhang & Henderson (2005) used {32-bit integer, scale, shift} and measured errors of 1e-5. Here:
+ *
+ *   struct xcp_num   m * 2^e, m normalised to bit 31 or 0. Every operation rounds to nearest: relative error at most 2^-32 (division
+ * 2^-31). struct xcp_acc   a sum as two 64-bit words. What is added is truncated to the sum's last bit, nothing else is lost. q20 rates as
+ * xcp_u64 or xcp_s64 in 2^-20 bytes/s, saturating at XCP_Q20_MAX (4.4 TB/s).
+ */
+#ifndef XCP_NUM_H
+#define XCP_NUM_H
+
+#include "types.h"
+
+#define XCP_Q20_MAX ((1ULL << 62) - 1) /* two of them add up without overflow, signed too */
+
+/* m * 2^e; m has bit 31 set, or is 0 and then e means nothing. */
+struct xcp_num {
+    xcp_u32 m;
+    xcp_s32 e;
+};
+
+/* hi * 2^64 + lo, in units its user states. */
+struct xcp_acc {
+    xcp_u64 hi;
+    xcp_u64 lo;
+};
+
+/* Leading zeros; v must not be 0. */
+XCP_INLINE xcp_s32 xcp_clz(xcp_u64 v) {
+    return (xcp_s32)__builtin_clzll(v);
+}
+
+/* m * 2^e rounded to nearest. */
+XCP_INLINE struct xcp_num xcp_num_scaled(xcp_u64 m, xcp_s32 e) {
+    struct xcp_num n = {0, 0};
+    xcp_s32 k;
+    if (m == 0)
+        return n;
+    k = 32 - xcp_clz(m); /* bits beyond 32 */
+    if (k > 0) {
+        m = (m >> k) + ((m >> (k - 1)) & 1);
+        if (m >> 32) {
+            m >>= 1;
+            k++;
+        }
+    } else {
+        m <<= -k;
+    }
+    n.m = (xcp_u32)m;
+    n.e = e + k;
+    return n;
+}
+
+XCP_INLINE struct xcp_num xcp_num_of(xcp_u64 v) {
+    return xcp_num_scaled(v, 0);
+}
+
+XCP_INLINE struct xcp_num xcp_num_mul(struct xcp_num a, struct xcp_num b) {
+    return xcp_num_scaled((xcp_u64)a.m * b.m, a.e + b.e);
+}
+
+/* a / b; 0 where b is 0, which callers test for where it can happen. */
+XCP_INLINE struct xcp_num xcp_num_div(struct xcp_num a, struct xcp_num b) {
+    struct xcp_num zero = {0, 0};
+    if (b.m == 0)
+        return zero;
+    return xcp_num_scaled((((xcp_u64)a.m << 32) + (b.m >> 1)) / b.m, a.e - b.e - 32);
+}
+
+XCP_INLINE int xcp_num_less(struct xcp_num a, struct xcp_num b) {
+    if (a.m == 0 || b.m == 0)
+        return b.m != 0;
+    return a.e != b.e ? a.e < b.e : a.m < b.m;
+}
+
+/* m * 2^e as an integer, rounded to nearest, at most max (itself at most 2^63). */
+XCP_INLINE xcp_u64 xcp_scale(xcp_u64 m, xcp_s32 e, xcp_u64 max) {
+    if (e >= 0) {
+        if (m == 0)
+            return 0;
+        if (e >= 63 || m > (max >> e))
+            return max;
+        return m << e;
+    }
+    if (e < -64)
+        return 0;
+    m = (e == -64 ? 0 : m >> -e) + ((m >> (-e - 1)) & 1);
+    return m > max ? max : m;
+}
+
+XCP_INLINE xcp_u64 xcp_num_u64(struct xcp_num n, xcp_u64 max) {
+    return xcp_scale(n.m, n.e, max);
+}
+
+/* A rate in bytes/s as q20. */
+XCP_INLINE xcp_u64 xcp_num_q20(struct xcp_num n) {
+    return xcp_scale(n.m, n.e + 20, XCP_Q20_MAX);
+}
+
+/* v * f / 2^32, rounded down: v times a fraction. */
+XCP_INLINE xcp_u64 xcp_mul_fraction(xcp_u64 v, xcp_u32 f) {
+    return (v >> 32) * f + (((v & 0xffffffffULL) * f) >> 32);
+}
+
+/* acc += m * 2^e in the sum's own units, saturating. */
+XCP_INLINE void xcp_acc_add(struct xcp_acc *acc, xcp_u64 m, xcp_s32 e) {
+    xcp_u64 hi, lo, carry;
+    if (XCP_LIKELY(e > 0 && e < 64)) {
+        hi = m >> (64 - e);
+        lo = m << e;
+    } else if (e <= 0) {
+        hi = 0;
+        lo = e <= -64 ? 0 : m >> -e;
+    } else {
+        lo = 0;
+        hi = m == 0 ? 0 : (e >= 128 || m > (~0ULL >> (e - 64))) ? ~0ULL : m << (e - 64);
+    }
+    lo += acc->lo;
+    carry = lo < acc->lo;
+    if (XCP_UNLIKELY(hi > ~0ULL - acc->hi || (carry && hi + acc->hi == ~0ULL))) {
+        acc->hi = ~0ULL;
+        acc->lo = ~0ULL;
+        return;
+    }
+    acc->lo = lo;
+    acc->hi += hi + carry;
+}
+
+/* The sum as a number; e is the exponent of the sum's last bit. */
+XCP_INLINE struct xcp_num xcp_acc_num(const struct xcp_acc *acc, xcp_s32 e) {
+    xcp_s32 k;
+    if (acc->hi == 0)
+        return xcp_num_scaled(acc->lo, e);
+    k = xcp_clz(acc->hi);
+    return xcp_num_scaled(k ? (acc->hi << k) | (acc->lo >> (64 - k)) : acc->hi, e + 64 - k);
+}
+
+/* Whether length has passed since start; a clock that steps back has not. */
+XCP_INLINE int xcp_passed(xcp_u64 now, xcp_u64 start, xcp_u64 length) {
+    xcp_u64 elapsed = now - start;
+    return elapsed >= length && !(elapsed >> 63);
+}
+
+#endif

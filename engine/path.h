@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a forward header says of its flow, out of either format: RTT and X = RTT / window, the time between two packets of the flow.
+ */
+#ifndef XCP_PATH_H
+#define XCP_PATH_H
+
+#include "recip.h"
+#include "wire_classic.h"
+#include "wire_extended.h"
+
+/* X * 2^xe ns and rtt * 2^re ns; known is 0 where the header does not say, and then the rest is 0 too. */
+struct xcp_path {
+    xcp_u32 known;
+    xcp_u32 rtt; /* at most 30 bits */
+    xcp_s32 re;
+    xcp_u32 x; /* 31 or 32 bits (fewer for RTTs below 2 us) */
+    xcp_s32 xe;
+};
+
+/* X above 2^36 ns (69 s) is taken as that: a flow that slow counts as one packet per 69 s. Keeps sums and products in their words. */
+#define XCP_X_CAP_E 4
+
+XCP_INLINE void xcp_path_read(const struct xcp_forward *h, struct xcp_path *p) {
+    struct xcp_path none = {0, 0, 0, 0, 0};
+    *p = none;
+    if (XCP_LIKELY(!(h->flags & XCP_CLASSIC))) {
+        xcp_s32 we;
+        xcp_u32 w = xcp_extended_window_decode(h->window, &we);
+        xcp_u32 rtt = xcp_extended_rtt_decode(h->rtt, &p->re);
+        if (rtt == 0 || w == 0)
+            return;
+        p->rtt = rtt;
+        /* rtt * 2^re / (w * 2^we), 1 / w = recip * 2^-42; 12 of the product's 44 bits are rounded away */
+        p->x = (xcp_u32)(((xcp_u64)rtt * xcp_recip[w & 1023] + 2048) >> 12);
+        p->xe = p->re - we - 30;
+    } else {
+        struct xcp_num r, x;
+        if (h->rtt == 0 || h->window == 0)
+            return;
+        p->rtt = (xcp_u32)h->rtt * 15625; /* 1 ms = 15625 * 2^6 ns */
+        p->re = 6;
+        r = xcp_recip16(h->window);
+        x = xcp_num_scaled((xcp_u64)p->rtt * r.m, p->re + r.e);
+        p->x = x.m;
+        p->xe = x.e;
+    }
+    if (XCP_UNLIKELY(p->xe > XCP_X_CAP_E)) {
+        p->x = 1U << 31;
+        p->xe = XCP_X_CAP_E + 1;
+    }
+    p->known = 1;
+}
+
+#endif

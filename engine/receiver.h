@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The receiver's part: feedback summed over the packets that one acknowledgement answers, and sent back.
+ *
+ * The sum is exact. What the return word cannot express stays in the sum for the next acknowledgement, so that nothing drifts however many
+ * there are.
+ */
+#ifndef XCP_RECEIVER_H
+#define XCP_RECEIVER_H
+
+#include "wire_classic.h"
+#include "wire_extended.h"
+
+/* Sums saturate here: 4.4 TB/s, or 10^15 packets. */
+#define XCP_SUM_MAX ((xcp_s64)XCP_Q20_MAX)
+
+/* One connection's state. */
+struct xcp_receiver {
+    xcp_s64 sum; /* extended: 2^-20 bytes/s; classic: 2^-12 packets */
+    xcp_u32 next_bottleneck_id;
+    xcp_u8 classic;
+    xcp_u8 flags; /* mark and ids of the newest packet */
+    xcp_u8 hops;
+    xcp_u8 reserved;
+};
+
+XCP_INLINE void xcp_receiver_init(struct xcp_receiver *r, xcp_u32 classic) {
+    __builtin_memset(r, 0, sizeof(*r));
+    r->classic = classic != 0;
+}
+
+/* Adds count times value, saturating. count: segments that came with one header (receive coalescing), at most 65535. */
+XCP_INLINE void xcp_receiver_add(struct xcp_receiver *r, xcp_s64 value, xcp_u32 count) {
+    xcp_u64 magnitude = value < 0 ? -(xcp_u64)value : (xcp_u64)value;
+    xcp_s64 sum;
+    if (count > 65535)
+        count = 65535;
+    /* 2^62 / 65535 is more than 2^46 */
+    if (magnitude > (1ULL << 46) && count > 1)
+        magnitude = magnitude > XCP_Q20_MAX / count ? XCP_Q20_MAX : magnitude * count;
+    else
+        magnitude *= count;
+    if (magnitude > XCP_Q20_MAX)
+        magnitude = XCP_Q20_MAX;
+    /* both below 2^62: no overflow */
+    sum = r->sum + (value < 0 ? -(xcp_s64)magnitude : (xcp_s64)magnitude);
+    r->sum = sum > XCP_SUM_MAX ? XCP_SUM_MAX : sum < -XCP_SUM_MAX ? -XCP_SUM_MAX : sum;
+}
+
+/* Data came; segments: how many packets this header stands for. A header of the other format is ignored. */
+XCP_INLINE void xcp_receiver_data(struct xcp_receiver *r, const struct xcp_forward *h, xcp_u32 segments) {
+    if (!(h->flags & XCP_PRESENT) || !(h->flags & XCP_CLASSIC) != !r->classic)
+        return;
+    xcp_receiver_add(r, r->classic ? xcp_classic_feedback_decode(h->feedback) : xcp_extended_feedback_decode(h->feedback), segments);
+    r->flags = h->flags & (XCP_MARK | XCP_IDS);
+    r->hops = h->hops;
+    r->next_bottleneck_id = h->next_bottleneck_id;
+}
+
+/* The header of an acknowledgement that leaves now. */
+XCP_INLINE void xcp_receiver_return(struct xcp_receiver *r, struct xcp_return *h) {
+    struct xcp_return zero = {0, 0, 0, 0};
+    xcp_u32 negative = r->sum < 0;
+    xcp_u64 magnitude = negative ? -(xcp_u64)r->sum : (xcp_u64)r->sum;
+    *h = zero;
+    if (r->classic)
+        h->feedback = xcp_classic_feedback_encode(magnitude, -12, negative, XCP_DOWN);
+    else
+        h->feedback = xcp_extended_feedback_encode(magnitude, -20, negative, XCP_DOWN);
+    r->sum -= r->classic ? xcp_classic_feedback_decode(h->feedback) : xcp_extended_feedback_decode(h->feedback);
+    h->flags = (xcp_u8)(XCP_PRESENT | (r->classic ? XCP_CLASSIC : 0) | r->flags);
+    h->hops = r->hops;
+    h->next_bottleneck_id = r->next_bottleneck_id;
+}
+
+#endif

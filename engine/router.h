@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The router's law: what an XCP router does when a packet arrives, when one departs, and at the end of each control interval.
+ *
+ * Katabi, Handley & Rohrs (2002) in the rate form of draft-falk-xcp-spec-03, whose line numbers are given. Where it differs, and why:
+ *
+ *   1. No timers. A control interval, or a queue estimation period, that has run out is closed by the next packet to arrive or depart, and
+ * input traffic (line 8) is divided by the time that has really passed.
+ *   2. Before any RTT is known d is 50 ms (as in ns-2). An interval in which no packet tells its RTT leaves d as it was and grants nothing
+ *      (Cp = 0): nobody is known to share it among.
+ *   3. Line 13 divides by the sum of X or by the next interval's length, whichever is larger: there is at least one flow. After silence,
+ * when the sum covers a few packets only, the first packets would otherwise be granted the whole spare capacity each.
+ *   4. Lines 20 and 21: pos and neg are bounded by what is left in their pools before their difference is taken (as in ns-2), so that what
+ * is handed out in an interval never exceeds the pools. Lines 30 and 31 follow from it: an empty pool gives nothing.
+ *   5. Line 27: pos cannot become negative, which in the draft would refill the pool when upstream's decrease exceeds the negative pool.
+ *   6. Packets with unknown RTT or window get no positive feedback and are not summed, but count as input traffic, and neg is taken from
+ * them. In the classic format, which counts feedback in packets of window, that cannot be said without an RTT: such a request is lowered to
+ * 0.
+ *   7. ALLOWED_QUEUE (line 35) is 2 ms or d, whichever is shorter. With an RTT of 10 us, 2 ms would be 200 round trips on one stale queue.
+ *   8. The persistent queue is the minimum of the backlog right after packets leave (and before packets arrive), as line 32 means it. ns-2
+ * looks before the packet leaves and never sees less than one packet.
+ *   9. X is at most 69 s (path.h).
+ *  10. A queue target is taken off the persistent queue before beta weighs it (0 in XCP itself); d may be the longest RTT instead of the
+ * mean; both terms of the feedback may be scaled by min(1, d / RTT) (law.h).
+ *
+ * Feedback is rounded stochastically when written (dither.h). A header value is only ever lowered.
+ *
+ * Precision: every product, quotient and sum below is within 2^-30 of the exact result from the decoded header (num.h), rates within 2^-20
+ * bytes/s besides. pos and neg are within 3e-9; their difference therefore within 3e-9 of the larger of the two.
+ */
+#ifndef XCP_ROUTER_H
+#define XCP_ROUTER_H
+
+#include "dither.h"
+#include "law.h"
+#include "path.h"
+
+#define XCP_FIRST_INTERVAL_NS 50000000ULL
+#define XCP_ALLOWED_QUEUE_NS 2000000ULL
+
+/* Packets are taken for at most this long: no link carries longer ones, and products stay in 64 bits. */
+#define XCP_SIZE_MAX (1U << 24)
+
+/* One link's state; 8-byte aligned, no pointers, no padding that matters: it can live in a BPF map. */
+struct xcp_router {
+    /* this interval */
+    xcp_u64 start_ns;
+    xcp_u64 interval_ns;
+    xcp_u64 input;         /* bytes */
+    struct xcp_acc sum_x;  /* 2^-64 ns */
+    struct xcp_acc sum_xr; /* X * RTT, 2^-32 ns^2 */
+    xcp_u64 longest_rtt;   /* ns */
+    /* the persistent queue */
+    xcp_u64 queue_start_ns;
+    xcp_u64 queue_period_ns;
+    xcp_u64 min_queue;
+    xcp_u64 queue;
+    /* what the last interval's end decided */
+    struct xcp_num cp; /* bytes/s per ns of X */
+    struct xcp_num cn; /* bytes/s per byte */
+    xcp_u64 pool_pos;  /* q20 */
+    xcp_u64 pool_neg;
+    struct xcp_num d; /* ns */
+    xcp_u64 random;
+    /* reciprocal of the size seen last, for the classic format: 1 / (size * 1 s in ns) */
+    xcp_u32 last_size;
+    xcp_u32 rtt_known; /* d comes from packets */
+    struct xcp_num last_size_recip;
+    struct xcp_law law;
+    /* for those who look at it */
+    xcp_u64 intervals;
+    xcp_u64 elapsed_ns; /* of the interval closed last */
+    struct xcp_num closed_sum_x;
+    xcp_u64 y;        /* q20: input traffic */
+    xcp_s64 f;        /* q20: aggregate feedback */
+    xcp_u64 shuffled; /* q20 */
+};
+
+/* Returns XCP_LAW_OK, or what is wrong with the law; then the router must not be used. */
+XCP_INLINE int xcp_router_init(struct xcp_router *r, const struct xcp_law *law, xcp_u64 now_ns, xcp_u64 seed) {
+    int wrong = xcp_law_check(law);
+    __builtin_memset(r, 0, sizeof(*r));
+    if (wrong)
+        return wrong;
+    r->law = *law;
+    r->start_ns = now_ns;
+    r->interval_ns = XCP_FIRST_INTERVAL_NS;
+    r->queue_start_ns = now_ns;
+    r->queue_period_ns = XCP_ALLOWED_QUEUE_NS;
+    r->d = xcp_num_of(XCP_FIRST_INTERVAL_NS);
+    r->random = seed ^ 0x9e3779b97f4a7c15ULL;
+    xcp_dither_next(&r->random);
+    return XCP_LAW_OK;
+}
+
+/* Takes effect at the end of the interval. What is out of range becomes the nearest possible. */
+XCP_INLINE void xcp_router_set_capacity(struct xcp_router *r, xcp_u64 capacity) {
+    r->law.capacity = capacity == 0 ? 1 : capacity > XCP_CAPACITY_MAX ? XCP_CAPACITY_MAX : capacity;
+}
+
+/* Lines 33-36. */
+XCP_COLD void xcp_router_close_queue_period(struct xcp_router *r, xcp_u64 now, xcp_u64 backlog) {
+    xcp_u64 d = xcp_num_u64(r->d, XCP_INTERVAL_LIMIT);
+    xcp_u64 drain = 0, allowed = d < XCP_ALLOWED_QUEUE_NS ? d : XCP_ALLOWED_QUEUE_NS;
+    if (backlog) {
+        struct xcp_num bits = xcp_num_mul(xcp_num_of(backlog), xcp_num_of(XCP_NS_PER_S));
+        drain = xcp_num_u64(xcp_num_div(bits, xcp_num_of(r->law.capacity)), XCP_INTERVAL_LIMIT);
+    }
+    r->queue = r->min_queue;
+    r->min_queue = backlog;
+    r->queue_start_ns = now;
+    r->queue_period_ns = d > drain ? (d - drain) >> 1 : 0;
+    if (r->queue_period_ns < allowed)
+        r->queue_period_ns = allowed;
+    if (r->queue_period_ns == 0)
+        r->queue_period_ns = 1;
+}
+
+/* min(a + b, XCP_Q20_MAX) for q20 values. */
+XCP_INLINE xcp_u64 xcp_q20_add(xcp_u64 a, xcp_u64 b) {
+    xcp_u64 sum = a + b;
+    return sum > XCP_Q20_MAX ? XCP_Q20_MAX : sum;
+}
+
+/* Line 9 as its magnitude and sign: F = alpha (C - y) - beta (Q - Q_target) / d. */
+XCP_INLINE xcp_u64 xcp_router_spare(const struct xcp_router *r, xcp_u64 y, xcp_u32 *negative) {
+    xcp_u64 plus = xcp_mul_fraction(r->law.capacity << 20, r->law.alpha);
+    xcp_u64 minus = xcp_mul_fraction(y, r->law.alpha);
+    xcp_u64 gap = r->queue > r->law.queue_target ? r->queue - r->law.queue_target : r->law.queue_target - r->queue;
+    if (gap) {
+        struct xcp_num per_d = xcp_num_div(xcp_num_mul(xcp_num_of(gap), xcp_num_of(XCP_NS_PER_S)), r->d);
+        xcp_u64 term = xcp_mul_fraction(xcp_num_q20(per_d), r->law.beta);
+        if (r->queue > r->law.queue_target)
+            minus = xcp_q20_add(minus, term);
+        else
+            plus = xcp_q20_add(plus, term);
+    }
+    *negative = minus > plus;
+    return *negative ? minus - plus : plus - minus;
+}
+
+/* Lines 7-19. */
+XCP_COLD void xcp_router_close_interval(struct xcp_router *r, xcp_u64 now) {
+    struct xcp_num none = {0, 0}, sum_x = xcp_acc_num(&r->sum_x, -64), at_least;
+    xcp_u64 elapsed = now - r->start_ns, y, f, shuffle, turnover;
+    xcp_u32 negative;
+
+    if (sum_x.m) { /* line 7 */
+        r->d = r->law.interval == XCP_INTERVAL_MAX ? xcp_num_of(r->longest_rtt) : xcp_num_div(xcp_acc_num(&r->sum_xr, -32), sum_x);
+        if (r->d.m == 0)
+            r->d = xcp_num_of(1);
+        if (xcp_num_u64(r->d, XCP_INTERVAL_LIMIT) > r->law.max_interval_ns)
+            r->d = xcp_num_of(r->law.max_interval_ns);
+        r->rtt_known = 1;
+    }
+    /* line 8 */
+    y = xcp_num_q20(xcp_num_div(xcp_num_mul(xcp_num_of(r->input), xcp_num_of(XCP_NS_PER_S)), xcp_num_of(elapsed ? elapsed : 1)));
+    f = xcp_router_spare(r, y, &negative);        /* line 9 */
+    turnover = xcp_mul_fraction(y, r->law.gamma); /* line 10 */
+    shuffle = turnover > f ? turnover - f : 0;
+    r->pool_pos = negative ? shuffle : xcp_q20_add(shuffle, f); /* line 11 */
+    r->pool_neg = negative ? xcp_q20_add(shuffle, f) : shuffle; /* line 12 */
+
+    /* lines 18 and 19 */
+    r->interval_ns = xcp_num_u64(r->d, r->law.max_interval_ns);
+    if (r->interval_ns < r->law.min_interval_ns)
+        r->interval_ns = r->law.min_interval_ns;
+    r->start_ns = now;
+
+    /* line 13 */
+    at_least = xcp_num_of(r->interval_ns);
+    r->cp = sum_x.m ? xcp_num_div(xcp_num_scaled(r->pool_pos, -20), xcp_num_less(sum_x, at_least) ? at_least : sum_x) : none;
+    /* line 14 */
+    r->cn = xcp_num_div(xcp_num_scaled(r->pool_neg, -20), xcp_num_of(r->input));
+
+    r->intervals++;
+    r->elapsed_ns = elapsed;
+    r->closed_sum_x = sum_x;
+    r->y = y;
+    r->f = negative ? -(xcp_s64)f : (xcp_s64)f;
+    r->shuffled = shuffle;
+
+    /* lines 15-17 */
+    r->input = 0;
+    r->sum_x.hi = r->sum_x.lo = 0;
+    r->sum_xr.hi = r->sum_xr.lo = 0;
+    r->longest_rtt = 0;
+}
+
+/* Closes what has run out. backlog: bytes waiting, without the packet in transmission, and without the one that arrives or departs. */
+XCP_INLINE void xcp_router_tick(struct xcp_router *r, xcp_u64 now, xcp_u64 backlog) {
+    if (backlog < r->min_queue) /* line 32 */
+        r->min_queue = backlog;
+    if (XCP_UNLIKELY(xcp_passed(now, r->queue_start_ns, r->queue_period_ns)))
+        xcp_router_close_queue_period(r, now, backlog);
+    if (XCP_UNLIKELY(xcp_passed(now, r->start_ns, r->interval_ns)))
+        xcp_router_close_interval(r, now);
+}
+
+/* The packet's size on this link. */
+XCP_INLINE xcp_u32 xcp_router_size(const struct xcp_router *r, xcp_u32 size) {
+    return (size < XCP_SIZE_MAX ? size : XCP_SIZE_MAX) + r->law.overhead;
+}
+
+/*
+ * A packet arrives, whether or not the queue then takes it. size: bytes on the wire; h: its forward header; backlog: bytes waiting before
+ * it, without the packet in transmission. Lines 1-6.
+ */
+XCP_INLINE void xcp_router_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 size, const struct xcp_forward *h, xcp_u64 backlog) {
+    struct xcp_path p;
+    xcp_u64 rtt_ns;
+    xcp_router_tick(r, now, backlog);
+    r->input += xcp_router_size(r, size);
+    xcp_path_read(h, &p);
+    if (!p.known)
+        return;
+    xcp_acc_add(&r->sum_x, p.x, p.xe + 64);
+    rtt_ns = (xcp_u64)p.rtt << p.re;
+    if (XCP_LIKELY(rtt_ns <= r->law.max_interval_ns)) {
+        xcp_acc_add(&r->sum_xr, (xcp_u64)p.x * p.rtt, p.xe + p.re + 32);
+    } else {
+        struct xcp_num most = xcp_num_of(r->law.max_interval_ns);
+        rtt_ns = r->law.max_interval_ns;
+        xcp_acc_add(&r->sum_xr, (xcp_u64)p.x * most.m, p.xe + most.e + 32);
+    }
+    if (rtt_ns > r->longest_rtt)
+        r->longest_rtt = rtt_ns;
+}
+
+/* A packet without forward header arrives: other traffic, or XCP's own acknowledgements. */
+XCP_INLINE void xcp_router_other_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp, xcp_u64 backlog) {
+    xcp_router_tick(r, now, backlog);
+    if (r->law.input == XCP_INPUT_ALL || is_xcp)
+        r->input += xcp_router_size(r, size);
+}
+
+/* A packet without forward header departs. */
+XCP_INLINE void xcp_router_other_departure(struct xcp_router *r, xcp_u64 now, xcp_u64 backlog) {
+    xcp_router_tick(r, now, backlog);
+}
+
+/* min(1, d / rtt) of both terms. */
+XCP_INLINE void xcp_router_own_gain(const struct xcp_router *r, const struct xcp_path *p, struct xcp_num *gain) {
+    struct xcp_num rtt = xcp_num_scaled(p->rtt, p->re);
+    gain->m = 1U << 31;
+    gain->e = -31;
+    if (p->known && xcp_num_less(r->d, rtt))
+        *gain = xcp_num_div(r->d, rtt);
+}
+
+/* Feedback of the classic format, 2^-12 packets, as q20 bytes/s. Saturates. */
+XCP_INLINE xcp_s64 xcp_router_from_packets(xcp_s64 packets, struct xcp_num per_packet) {
+    xcp_u32 negative = packets < 0;
+    struct xcp_num n = xcp_num_scaled(negative ? -(xcp_u64)packets : (xcp_u64)packets, -12);
+    xcp_u64 q20 = n.m ? xcp_num_q20(xcp_num_mul(n, per_packet)) : 0;
+    return negative ? -(xcp_s64)q20 : (xcp_s64)q20;
+}
+
+/*
+ * A packet departs: its header's feedback is lowered to what this link has for it. Size as for the arrival; backlog: bytes waiting when it
+ * has left the queue, itself excluded. Lines 20-32.
+ */
+XCP_INLINE void xcp_router_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u64 backlog) {
+    struct xcp_path p;
+    xcp_u64 dither = xcp_dither_next(&r->random);
+    xcp_u64 pos, neg, pos_q = 0, neg_q = 0, fb;
+    xcp_s32 pe, ne, e;
+    xcp_u32 s, below;
+    xcp_u16 code;
+    xcp_s64 upstream = 0;
+    int lowered;
+
+    xcp_router_tick(r, now, backlog);
+    if (!(h->flags & XCP_PRESENT))
+        return;
+    s = xcp_router_size(r, size);
+    xcp_path_read(h, &p);
+
+    /* lines 20 and 21; cp and cn have 32 bits, X at most 32, s at most 25 */
+    pos = (xcp_u64)r->cp.m * p.x;
+    pe = r->cp.e + p.xe;
+    neg = (xcp_u64)r->cn.m * s;
+    ne = r->cn.e;
+    if (r->law.gain == XCP_GAIN_OWN_RTT) {
+        struct xcp_num gain, n;
+        xcp_router_own_gain(r, &p, &gain);
+        n = xcp_num_mul(xcp_num_scaled(pos, pe), gain);
+        pos = n.m;
+        pe = n.e;
+        n = xcp_num_mul(xcp_num_scaled(neg, ne), gain);
+        neg = n.m;
+        ne = n.e;
+    }
+    if (r->law.pools) {
+        pos_q = xcp_scale(pos, pe + 20, XCP_Q20_MAX);
+        neg_q = xcp_scale(neg, ne + 20, XCP_Q20_MAX);
+        if (XCP_UNLIKELY(pos_q > r->pool_pos)) {
+            pos_q = pos = r->pool_pos;
+            pe = -20;
+        }
+        if (XCP_UNLIKELY(neg_q > r->pool_neg)) {
+            neg_q = neg = r->pool_neg;
+            ne = -20;
+        }
+    }
+
+    /* line 22: both to one exponent, and below 2^62, so that nothing is lost but what is 2^-60 of the larger one */
+    if (pos == 0) {
+        pe = ne;
+    } else {
+        e = xcp_clz(pos) - 2;
+        pos = e >= 0 ? pos << e : pos >> -e;
+        pe -= e;
+    }
+    if (neg == 0) {
+        ne = pe;
+    } else {
+        e = xcp_clz(neg) - 2;
+        neg = e >= 0 ? neg << e : neg >> -e;
+        ne -= e;
+    }
+    if (pe >= ne) {
+        e = pe;
+        neg = pe - ne > 63 ? 0 : neg >> (pe - ne);
+    } else {
+        e = ne;
+        pos = ne - pe > 63 ? 0 : pos >> (ne - pe);
+    }
+    below = pos < neg;
+    fb = below ? neg - pos : pos - neg;
+
+    /* lines 23 and 24 */
+    if (XCP_LIKELY(!(h->flags & XCP_CLASSIC))) {
+        code = xcp_extended_feedback_encode(fb, e, below, dither);
+        lowered = xcp_extended_feedback_order(h->feedback) > xcp_extended_feedback_order(code);
+        if (!lowered)
+            upstream = xcp_extended_feedback_decode(h->feedback);
+        if (h->hops < XCP_HOPS_MAX)
+            h->hops++;
+        h->flags |= XCP_MARK;
+    } else if (p.known) {
+        struct xcp_num n = xcp_num_scaled(fb, e), rtt = xcp_num_scaled(p.rtt, p.re);
+        xcp_s64 theirs = xcp_classic_feedback_decode(h->feedback);
+        if (XCP_UNLIKELY(s != r->last_size)) {
+            r->last_size = s;
+            r->last_size_recip = xcp_num_div(xcp_num_div(xcp_num_of(1), xcp_num_of(s)), xcp_num_of(XCP_NS_PER_S));
+        }
+        n = n.m ? xcp_num_mul(n, xcp_num_mul(rtt, r->last_size_recip)) : n; /* packets = bytes/s * rtt / (s * 10^9) */
+        code = xcp_classic_feedback_encode(n.m, n.e, below, dither);
+        lowered = theirs > xcp_classic_feedback_decode(code);
+        if (!lowered)
+            upstream = xcp_router_from_packets(theirs, xcp_num_div(xcp_num_mul(xcp_num_of(s), xcp_num_of(XCP_NS_PER_S)), rtt));
+    } else {
+        code = 0;
+        lowered = xcp_classic_feedback_decode(h->feedback) > 0;
+    }
+    if (lowered)
+        h->feedback = code;
+
+    if (r->law.pools) {
+        if (!lowered) { /* lines 26 and 27; pos + fb's difference to upstream, never negative because upstream is at most fb but for
+                           rounding */
+            xcp_s64 more = (xcp_s64)pos_q - upstream;
+            neg_q = more <= 0 ? 0 : (xcp_u64)more < r->pool_neg ? (xcp_u64)more : r->pool_neg;
+            more = upstream + (xcp_s64)neg_q;
+            pos_q = more <= 0 ? 0 : (xcp_u64)more;
+        }
+        /* lines 28 and 29 */
+        r->pool_pos -= pos_q < r->pool_pos ? pos_q : r->pool_pos;
+        r->pool_neg -= neg_q < r->pool_neg ? neg_q : r->pool_neg;
+    }
+}
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The sender's part: what it tells the routers, what it asks of them, and what it makes of their answer.
+ *
+ * draft-falk-xcp-spec-03 §3.2 and §3.4 with the remedies Zhang & Henderson (2005) call for. Where it differs, and why:
+ *
+ *   1. The window in the header is the least of cwnd and what buffers and the application let the sender use: what will really be sent.
+ *   2. A request is what brings the window to its limit within one round trip, divided over the packets of a window; where nothing limits
+ * it, the most the format can say. Until a router's mark has come back it is one packet per packet, so that a path without XCP routers,
+ * where nobody lowers it, sees slow start and not a flood.
+ *   3. The classic format has no mark. There a router is known by feedback smaller than any request.
+ *   4. Positive feedback is ignored while the window is not what limits the sender, and a window unused for a round trip moves half-way to
+ * what was used (the draft's p = 0.5), once per round trip.
+ *   5. With honest = 0 none of this: the 2005 study's sender, which advertises cwnd and asks for all there is, whatever limits it. For
+ * comparison only.
+ */
+#ifndef XCP_SENDER_H
+#define XCP_SENDER_H
+
+#include "num.h"
+#include "wire_classic.h"
+#include "wire_extended.h"
+
+#define XCP_NO_LIMIT 0xffffffffU
+
+/* One connection's state. Windows in 2^-32 packets. */
+struct xcp_sender {
+    xcp_u64 cwnd;
+    xcp_u64 min_window;
+    xcp_u64 max_window;
+    xcp_u64 used;          /* most that could be used since epoch_ns; all ones where the window was the limit at least once */
+    xcp_u64 epoch_ns;      /* when ageing was last weighed */
+    struct xcp_num packet; /* bytes per packet * 10^9 */
+    struct xcp_num recip;  /* 1 / packet */
+    xcp_u16 asked;         /* smallest request so far, encoded (classic: how a router is recognised) */
+    xcp_u8 classic;
+    xcp_u8 honest;
+    xcp_u8 marked;
+    xcp_u8 reserved[3];
+};
+
+/* Window w * 2^-32 packets, bounded. */
+XCP_INLINE xcp_u64 xcp_sender_bounded(const struct xcp_sender *s, xcp_u64 w) {
+    return w < s->min_window ? s->min_window : w > s->max_window ? s->max_window : w;
+}
+
+/* All windows in 2^-32 packets; min_window is raised to 2^22 (2^-10 packets, the least the format can say) and max_window to min_window. */
+XCP_INLINE void xcp_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 packet_bytes, xcp_u64 initial, xcp_u64 min_window,
+                                xcp_u64 max_window, xcp_u32 honest) {
+    struct xcp_num one = {1U << 31, -31};
+    __builtin_memset(s, 0, sizeof(*s));
+    s->min_window = min_window < (1 << 22) ? 1 << 22 : min_window;
+    s->max_window = max_window < s->min_window ? s->min_window : max_window;
+    s->cwnd = xcp_sender_bounded(s, initial);
+    s->packet = xcp_num_mul(xcp_num_of(packet_bytes ? packet_bytes : 1), xcp_num_of(XCP_NS_PER_S));
+    s->recip = xcp_num_div(one, s->packet);
+    s->classic = classic != 0;
+    s->honest = honest != 0;
+    s->asked = classic ? XCP_CLASSIC_FEEDBACK_MAX : XCP_EXTENDED_FEEDBACK_MAX;
+}
+
+/* Whole packets that may be in flight: at least 1. */
+XCP_INLINE xcp_u32 xcp_sender_cwnd(const struct xcp_sender *s) {
+    xcp_u32 whole = (xcp_u32)(s->cwnd >> 32);
+    return whole ? whole : 1;
+}
+
+/* The request, encoded; used: the window that goes into the header; limit: the most that could be used, XCP_NO_LIMIT for no limit. */
+XCP_INLINE xcp_u16 xcp_sender_request(const struct xcp_sender *s, xcp_u64 srtt_ns, xcp_u32 limit) {
+    struct xcp_num n = {1U << 31, -31}; /* packets of window per packet: one */
+    xcp_u64 most = limit == XCP_NO_LIMIT ? ~0ULL : (xcp_u64)limit << 32;
+    xcp_u16 all = s->classic ? XCP_CLASSIC_FEEDBACK_MAX : XCP_EXTENDED_FEEDBACK_MAX;
+    if (!s->honest)
+        return all;
+    if (srtt_ns == 0)
+        return 0; /* no router gives anything to a packet without RTT */
+    if (most > s->max_window && s->max_window < ((xcp_u64)XCP_NO_LIMIT << 32))
+        most = s->max_window;
+    if (most <= s->cwnd)
+        return 0;
+    if (most != ~0ULL) {
+        struct xcp_num room = xcp_num_div(xcp_num_of(most - s->cwnd), xcp_num_of(s->cwnd));
+        if (s->marked || xcp_num_less(room, n))
+            n = room;
+    } else if (s->marked) {
+        return all;
+    }
+    if (s->classic)
+        return xcp_classic_feedback_encode(n.m, n.e, 0, XCP_DOWN);
+    n = xcp_num_div(xcp_num_mul(n, s->packet), xcp_num_of(srtt_ns)); /* bytes/s per packet */
+    return xcp_extended_feedback_encode(n.m, n.e, 0, XCP_DOWN);
+}
+
+/* The header of a packet sent now. srtt_ns: 0 while unknown. limit: packets that buffers and application allow in flight, or XCP_NO_LIMIT.
+ */
+XCP_INLINE void xcp_sender_header(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h) {
+    struct xcp_forward zero = {0, 0, 0, 0, 0, 0, 0};
+    xcp_u64 window = s->cwnd;
+    if (s->honest) {
+        /* a packet is being sent, so one fits */
+        xcp_u64 most = (xcp_u64)(limit ? limit : 1) << 32;
+        if (most < window)
+            window = most;
+        else
+            most = ~0ULL;
+        if (most > s->used)
+            s->used = most;
+        if (s->epoch_ns == 0)
+            s->epoch_ns = now;
+    }
+    *h = zero;
+    h->flags = XCP_PRESENT | (s->classic ? XCP_CLASSIC : 0);
+    h->feedback = xcp_sender_request(s, srtt_ns, limit);
+    if (s->classic) {
+        h->rtt = xcp_classic_rtt_encode(srtt_ns);
+        h->window = xcp_classic_window_encode(window);
+        if (xcp_classic_feedback_decode(h->feedback) < xcp_classic_feedback_decode(s->asked))
+            s->asked = h->feedback;
+    } else {
+        h->rtt = xcp_extended_rtt_encode(srtt_ns);
+        h->window = xcp_extended_window_encode(window, -32);
+    }
+}
+
+/* Changes the window by m * 2^e packets. */
+XCP_INLINE void xcp_sender_move(struct xcp_sender *s, struct xcp_num by, xcp_u32 negative) {
+    xcp_u64 q32 = xcp_scale(by.m, by.e + 32, 1ULL << 63);
+    xcp_u64 w = s->cwnd;
+    if (negative)
+        w = q32 < w ? w - q32 : 0;
+    else
+        w = q32 < ~0ULL - w ? w + q32 : ~0ULL;
+    s->cwnd = xcp_sender_bounded(s, w);
+}
+
+/* A return header came back. srtt_ns as above. cwnd_limited: whether the window, not buffers or the application, is what holds the sender
+ * back. */
+XCP_INLINE void xcp_sender_feedback(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited) {
+    xcp_s64 value;
+    xcp_u64 magnitude;
+    struct xcp_num by;
+    if (!(h->flags & XCP_PRESENT) || !(h->flags & XCP_CLASSIC) != !s->classic)
+        return;
+    value = s->classic ? xcp_classic_feedback_decode(h->feedback) : xcp_extended_feedback_decode(h->feedback);
+    if (s->classic ? value < xcp_classic_feedback_decode(s->asked) : h->flags & XCP_MARK)
+        s->marked = 1;
+    magnitude = value < 0 ? -(xcp_u64)value : (xcp_u64)value;
+    if (value > 0 && s->honest && !cwnd_limited)
+        magnitude = 0;
+    if (magnitude) {
+        by = xcp_num_scaled(magnitude, s->classic ? -12 : -20);
+        if (!s->classic) /* bytes/s * ns / (bytes per packet * 10^9) */
+            by = srtt_ns ? xcp_num_mul(xcp_num_mul(by, xcp_num_of(srtt_ns)), s->recip) : xcp_num_scaled(0, 0);
+        xcp_sender_move(s, by, value < 0);
+    }
+    if (s->honest && srtt_ns && xcp_passed(now, s->epoch_ns, srtt_ns)) {
+        if (s->used && s->used < s->cwnd)
+            s->cwnd = xcp_sender_bounded(s, s->used + ((s->cwnd - s->used) >> 1));
+        s->used = 0;
+        s->epoch_ns = now;
+    }
+}
+
+/* A retransmission timeout: back to one packet. */
+XCP_INLINE void xcp_sender_timeout(struct xcp_sender *s) {
+    s->cwnd = xcp_sender_bounded(s, 1ULL << 32);
+}
+
+/* A loss, where the sender answers losses by halving. */
+XCP_INLINE void xcp_sender_halve(struct xcp_sender *s) {
+    s->cwnd = xcp_sender_bounded(s, s->cwnd >> 1);
+}
+
+#endif

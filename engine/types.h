@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Integer types and the two headers, as every other file of engine/ knows them.
+ *
+ * engine/ is compiled twice: as C11 for the host (simulator, tests) and with `clang -target bpf` for the kernel. It therefore uses nothing
+ * but unsigned 64-bit arithmetic and bounded loops: no libc, no floating point, no signed division, no 128-bit types, no global state. Time
+ * and packets are arguments.
+ */
+#ifndef XCP_TYPES_H
+#define XCP_TYPES_H
+
+typedef __UINT8_TYPE__ xcp_u8;
+typedef __UINT16_TYPE__ xcp_u16;
+typedef __UINT32_TYPE__ xcp_u32;
+typedef __UINT64_TYPE__ xcp_u64;
+typedef __INT32_TYPE__ xcp_s32;
+typedef __INT64_TYPE__ xcp_s64;
+
+#define XCP_INLINE static inline __attribute__((always_inline, unused))
+
+/* Once per interval, not per packet: kept out of the hot path on the host. In BPF everything is inlined, because a lock may be held. */
+#ifdef __bpf__
+#define XCP_COLD XCP_INLINE
+#else
+#define XCP_COLD static __attribute__((noinline, unused))
+#endif
+
+#define XCP_LIKELY(x) __builtin_expect(!!(x), 1)
+#define XCP_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+#define XCP_NS_PER_S 1000000000ULL
+
+/* Flags of a header in memory. They are not the wire's: wire_extended.h and wire_classic.h translate. */
+#define XCP_PRESENT 0x01 /* there is a header; all-zero means none */
+#define XCP_CLASSIC 0x02 /* the 16-bit words are encoded as wire_classic.h says, else as wire_extended.h says */
+#define XCP_MARK 0x04    /* at least one router processed the packet */
+#define XCP_IDS 0x08     /* the bottleneck ids mean something */
+
+/* Forward header: travels with data, words in host order and still encoded. */
+struct xcp_forward {
+    xcp_u16 rtt;      /* the sender's round-trip time; 0 is unknown */
+    xcp_u16 window;   /* packets the sender will really send per round trip */
+    xcp_u16 feedback; /* the sender's request, lowered by routers */
+    xcp_u8 flags;     /* XCP_PRESENT ... */
+    xcp_u8 hops;      /* routers that processed the packet, saturating at XCP_HOPS_MAX */
+    xcp_u32 bottleneck_id;
+    xcp_u32 next_bottleneck_id;
+};
+
+/* Return header: travels with acknowledgements. */
+struct xcp_return {
+    xcp_u16 feedback; /* sum over the packets acknowledged */
+    xcp_u8 flags;
+    xcp_u8 hops;
+    xcp_u32 next_bottleneck_id;
+};
+
+#define XCP_HOPS_MAX 15
+
+#endif

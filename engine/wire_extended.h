@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The extended wire format, the default: 16-bit floating-point words and the layout of the TCP option. docs/wire-format.md specifies it.
+ *
+ *   rtt       5-bit exponent, 11-bit mantissa, 1 ns:              e = 0: m ns;           else (2048 + m) * 2^(e-1) ns
+ *   window    6-bit exponent, 10-bit mantissa, packets:           e = 0: unknown;        else (1024 + m) * 2^(e-21)
+ *   feedback  sign, 6-bit exponent, 9-bit mantissa, bytes/s:      e = 0: m * 2^-20;      else (512 + m) * 2^(e-21)
+ */
+#ifndef XCP_WIRE_EXTENDED_H
+#define XCP_WIRE_EXTENDED_H
+
+#include "dither.h"
+
+#define XCP_EXTENDED_FEEDBACK_MAX 0x7fff
+
+/* Round-trip time in ns to its code, nearest; 0 stays 0, what is longer than the format holds (4396 s) is the longest. */
+XCP_INLINE xcp_u16 xcp_extended_rtt_encode(xcp_u64 ns) {
+    xcp_s32 k;
+    xcp_u64 code;
+    if (ns < 4096)
+        return (xcp_u16)ns; /* exact: codes below 4096 are the nanoseconds themselves */
+    k = 52 - xcp_clz(ns);
+    code = ((xcp_u64)(k + 1) << 11) + (ns >> k) - 2048 + ((ns >> (k - 1)) & 1);
+    return code > 0xffff ? 0xffff : (xcp_u16)code;
+}
+
+/* The code's mantissa m and exponent e: m * 2^e ns. */
+XCP_INLINE xcp_u32 xcp_extended_rtt_decode(xcp_u16 code, xcp_s32 *e) {
+    xcp_u32 field = (xcp_u32)code >> 11;
+    *e = field ? (xcp_s32)field - 1 : 0;
+    return ((xcp_u32)code & 2047) + (field ? 2048 : 0);
+}
+
+/* Window of m * 2^e packets to its code, nearest; never 0 (unknown): what is smaller than 2^-10 packets becomes that. */
+XCP_INLINE xcp_u16 xcp_extended_window_encode(xcp_u64 m, xcp_s32 e) {
+    xcp_s32 k, field;
+    xcp_u64 code;
+    if (m == 0)
+        return 1 << 10;
+    k = 53 - xcp_clz(m); /* bits beyond 11 */
+    field = k + e + 21;
+    if (field < 1)
+        return 1 << 10;
+    if (field > 63)
+        return 0xffff;
+    code = ((xcp_u64)field << 10) - 1024 + (k > 0 ? (m >> k) + ((m >> (k - 1)) & 1) : m << -k);
+    return code > 0xffff ? 0xffff : (xcp_u16)code;
+}
+
+/* Mantissa of the window (1024..2047), or 0 where it is unknown; value = mantissa * 2^e packets. */
+XCP_INLINE xcp_u32 xcp_extended_window_decode(xcp_u16 code, xcp_s32 *e) {
+    xcp_u32 field = (xcp_u32)code >> 10;
+    *e = (xcp_s32)field - 21;
+    return field ? 1024 + ((xcp_u32)code & 1023) : 0;
+}
+
+/* Magnitude m * 2^e bytes/s (m below 2^63) and sign to a code, rounded by the dither (dither.h); too much becomes the most there is. */
+XCP_INLINE xcp_u16 xcp_extended_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 negative, xcp_u64 dither) {
+    xcp_s32 k, field;
+    xcp_u64 code;
+    if (m == 0)
+        return 0;
+    k = 54 - xcp_clz(m); /* bits beyond 10 */
+    field = k + e + 20;  /* 512..1023 << field, in 2^-20 bytes/s */
+    if (XCP_UNLIKELY(field < 0)) {
+        k -= field;
+        field = 0;
+    }
+    if (XCP_UNLIKELY(field > 62))
+        code = XCP_EXTENDED_FEEDBACK_MAX;
+    else /* a mantissa rounded up to 1024 carries into the exponent as it should */
+        code = ((xcp_u64)field << 9) + (k > 0 ? xcp_dither_shift(m, k, dither) : m << -k);
+    if (XCP_UNLIKELY(code > XCP_EXTENDED_FEEDBACK_MAX))
+        code = XCP_EXTENDED_FEEDBACK_MAX;
+    return code == 0 ? 0 : (xcp_u16)(code | (negative ? 0x8000 : 0));
+}
+
+/* Feedback in q20 bytes/s, saturating at XCP_Q20_MAX either way. */
+XCP_INLINE xcp_s64 xcp_extended_feedback_decode(xcp_u16 code) {
+    xcp_u32 field = ((xcp_u32)code >> 9) & 63;
+    xcp_u64 m = ((xcp_u32)code & 511) + (field ? 512 : 0);
+    if (field > 1)
+        m = field > 53 ? XCP_Q20_MAX : m << (field - 1);
+    return code & 0x8000 ? -(xcp_s64)m : (xcp_s64)m;
+}
+
+/* Codes in the order of their values, minus zero equal to zero. */
+XCP_INLINE xcp_s32 xcp_extended_feedback_order(xcp_u16 code) {
+    xcp_s32 v = code & 0x7fff;
+    return code & 0x8000 ? -v : v;
+}
+
+/* Layout, bytes from the start of the option; 16-bit fields lie on even offsets so that checksums can be mended word by word. */
+#define XCP_EXTENDED_KIND 254    /* RFC 4727, RFC 6994 */
+#define XCP_EXTENDED_EXID 0x5843 /* "XC"; not registered with IANA */
+#define XCP_EXTENDED_AT_EXID 2
+#define XCP_EXTENDED_AT_FLAGS 4 /* flags, then hops */
+#define XCP_EXTENDED_AT_HOPS 5  /* forward hops in the upper half, returned hops in the lower */
+#define XCP_EXTENDED_AT_RTT 6
+#define XCP_EXTENDED_AT_WINDOW 8
+#define XCP_EXTENDED_AT_FEEDBACK 10
+#define XCP_EXTENDED_OFFER_LENGTH 6
+#define XCP_EXTENDED_LENGTH_MAX 26
+
+/* The flags byte. */
+#define XCP_WIRE_VERSION_MASK 0xc0
+#define XCP_WIRE_VERSION 0x40       /* version 1 */
+#define XCP_WIRE_FORWARD 0x20       /* rtt, window and feedback follow */
+#define XCP_WIRE_RETURN 0x10        /* returned feedback follows */
+#define XCP_WIRE_IDS 0x08           /* ids follow; in an offer: ids are understood */
+#define XCP_WIRE_MARK 0x04          /* a router processed this packet */
+#define XCP_WIRE_MARK_RETURNED 0x02 /* a router processed the newest packet this acknowledges */
+#define XCP_WIRE_RESERVED 0x01      /* sent as 0, ignored */
+
+/* Length that the flags imply. */
+XCP_INLINE xcp_u32 xcp_extended_length(xcp_u8 flags) {
+    xcp_u32 n = XCP_EXTENDED_OFFER_LENGTH;
+    if (flags & XCP_WIRE_FORWARD)
+        n += flags & XCP_WIRE_IDS ? 14 : 6;
+    if (flags & XCP_WIRE_RETURN)
+        n += flags & XCP_WIRE_IDS ? 6 : 2;
+    return n;
+}
+
+XCP_INLINE xcp_u16 xcp_get16(const xcp_u8 *p) {
+    return (xcp_u16)((xcp_u32)p[0] << 8 | p[1]);
+}
+
+XCP_INLINE xcp_u32 xcp_get32(const xcp_u8 *p) {
+    return (xcp_u32)xcp_get16(p) << 16 | xcp_get16(p + 2);
+}
+
+XCP_INLINE void xcp_put16(xcp_u8 *p, xcp_u16 v) {
+    p[0] = (xcp_u8)(v >> 8);
+    p[1] = (xcp_u8)v;
+}
+
+XCP_INLINE void xcp_put32(xcp_u8 *p, xcp_u32 v) {
+    xcp_put16(p, (xcp_u16)(v >> 16));
+    xcp_put16(p + 2, (xcp_u16)v);
+}
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* All of engine/. */
+#ifndef XCP_H
+#define XCP_H
+
+#include "options.h"
+#include "receiver.h"
+#include "router.h"
+#include "sender.h"
+
+#endif
