@@ -10,6 +10,7 @@
 
 use super::bits::Bits;
 use super::config::ReceiverConfig;
+use super::congestion::engine_format;
 use crate::packet::{Ack, Body, Outbox, Packet, SackBlock};
 use xcp_engine::{ForwardHeader, ReturnHeader};
 use xcp_scenario::units::Nanos;
@@ -47,6 +48,8 @@ pub struct Receiver {
     /// Blocks of them, the most recently changed first; empty ones at the end.
     blocks: [(u64, u64); BLOCKS],
     duplicates: u64,
+    /// Sums XCP's feedback until the next ACK.
+    xcp: Option<xcp_engine::Receiver>,
 }
 
 impl Receiver {
@@ -71,6 +74,7 @@ impl Receiver {
             highest: 0,
             blocks: [(0, 0); BLOCKS],
             duplicates: 0,
+            xcp: config.xcp.map(|wire| xcp_engine::Receiver::new(engine_format(wire))),
         }
     }
 
@@ -79,7 +83,7 @@ impl Receiver {
         match &packet.body {
             Body::Syn { header } => {
                 self.take_header(header);
-                self.send_ack(now, packet.timestamp, true, out);
+                self.send_ack(packet.timestamp, true, out);
             }
             Body::Data { header, .. } => {
                 self.take_header(header);
@@ -112,7 +116,7 @@ impl Receiver {
             }
         }
         if at_once || self.pending >= 2 {
-            self.send_ack(now, self.echo, false, out);
+            self.send_ack(self.echo, false, out);
         } else if self.deadline == Nanos::MAX {
             self.deadline = now + DELAY;
         }
@@ -178,7 +182,7 @@ impl Receiver {
         self.blocks[kept..].fill((0, 0));
     }
 
-    fn send_ack(&mut self, _now: Nanos, echo: Nanos, syn: bool, out: &mut impl Outbox) {
+    fn send_ack(&mut self, echo: Nanos, syn: bool, out: &mut impl Outbox) {
         let mut ack = Ack { window: self.window, returned: self.returned(), syn, ..Ack::default() };
         let mut size = if syn { self.syn_ack_bytes } else { self.ack_bytes };
         if self.early_count > 0 && !syn {
@@ -201,7 +205,7 @@ impl Receiver {
     /// To be called when `next_timer` has come; harmless before.
     pub fn on_timer(&mut self, now: Nanos, out: &mut impl Outbox) {
         if self.deadline <= now {
-            self.send_ack(now, self.echo, false, out);
+            self.send_ack(self.echo, false, out);
         }
     }
 
@@ -224,9 +228,15 @@ impl Receiver {
         self.duplicates
     }
 
-    fn take_header(&mut self, _header: &ForwardHeader) {}
+    #[inline]
+    fn take_header(&mut self, header: &ForwardHeader) {
+        if let Some(xcp) = &mut self.xcp {
+            xcp.data(header);
+        }
+    }
 
+    #[inline]
     fn returned(&mut self) -> ReturnHeader {
-        ReturnHeader::default()
+        self.xcp.as_mut().map_or_else(ReturnHeader::default, xcp_engine::Receiver::returned)
     }
 }

@@ -195,7 +195,7 @@ impl Sender {
                 self.send_first_again(now, out);
             }
             Step::Leave { avoid_burst: true } => {
-                let outstanding = self.recovery.outstanding(self.una, self.nxt);
+                let outstanding = self.recovery.in_network(self.una, self.nxt);
                 self.congestion.recovered_without_burst(u32::try_from(outstanding).unwrap_or(u32::MAX));
             }
             Step::Leave { avoid_burst: false } | Step::Go | Step::Enter => {}
@@ -337,7 +337,7 @@ impl Sender {
     /// Packets taken to be in the network (RFC 6675's pipe; without SACK, what is not acknowledged less the duplicate ACKs).
     #[must_use]
     pub fn outstanding(&self) -> u64 {
-        self.recovery.outstanding(self.una, self.nxt)
+        self.recovery.in_network(self.una, self.nxt)
     }
 
     /// First segment not acknowledged, first segment never sent.
@@ -472,7 +472,7 @@ impl Sender {
         let buffers = u64::from(self.peer_window.min(self.send_buffer));
         let mut sendable = buffers.min(self.end - self.una);
         if self.recovery.phase != Phase::Open {
-            sendable = sendable.min(self.recovery.outstanding(self.una, self.nxt) + 1);
+            sendable = sendable.min(self.recovery.in_network(self.una, self.nxt) + 1);
         }
         xcp.header(now, self.rtt.srtt(), u32::try_from(sendable).unwrap_or(u32::MAX))
     }

@@ -6,7 +6,8 @@ mod xcp;
 
 use cubic::Cubic;
 use reno::Reno;
-pub(super) use xcp::XcpWindow;
+use xcp::XcpWindow;
+pub(super) use xcp::engine_format;
 
 use crate::tcp::SenderConfig;
 use xcp_scenario::model;

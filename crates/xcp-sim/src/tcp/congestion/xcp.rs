@@ -1,41 +1,72 @@
-//! XCP's window: interim, constant until the engine's sender is there.
+//! XCP's window: the engine's sender, and what the scenario says about losses. No arithmetic of the protocol here.
+//!
+//! 1. Three duplicate ACKs: retransmit, and leave the window alone or halve it, as the scenario chooses. The draft's answer, TCP for the rest of
+//!    the connection, is not offered.
+//! 2. The window moves with every ACK's feedback, in recovery too; neither slow start nor additive increase exists.
+//! 3. A retransmission timeout: one packet, as all XCP senders have it.
 
 use crate::tcp::SenderConfig;
-use xcp_engine::{ForwardHeader, ReturnHeader};
+use xcp_engine::{ForwardHeader, ReturnHeader, Sendable};
+use xcp_scenario::model::{LossResponse, WireFormat};
 use xcp_scenario::units::Nanos;
 
-/// The engine's sender and what the scenario says about losses.
+/// The engine's name for a format of the scenario's.
+pub(in crate::tcp) fn engine_format(wire: WireFormat) -> xcp_engine::WireFormat {
+    match wire {
+        WireFormat::Classic => xcp_engine::WireFormat::Classic,
+        WireFormat::Extended => xcp_engine::WireFormat::Extended,
+    }
+}
+
+/// The engine's sender.
 #[derive(Debug, Clone)]
 pub(in crate::tcp) struct XcpWindow {
-    cwnd: u32,
+    engine: xcp_engine::Sender,
+    response: LossResponse,
 }
 
 impl XcpWindow {
     pub fn new(config: &SenderConfig) -> Self {
-        XcpWindow { cwnd: config.initial_window }
+        let engine = xcp_engine::Sender::new(&xcp_engine::SenderConfig {
+            initial_window: config.initial_window,
+            honest: config.honest,
+            ..xcp_engine::SenderConfig::new(engine_format(config.wire), config.overhead + config.payload)
+        });
+        XcpWindow { engine, response: config.loss_response }
     }
 
+    #[inline]
     pub fn cwnd(&self) -> u32 {
-        self.cwnd
+        self.engine.cwnd()
     }
 
+    #[inline]
     pub fn window(&self) -> f64 {
-        f64::from(self.cwnd)
+        self.engine.window()
     }
 
-    /// The header of a packet sent now, of which at most `sendable` will be sent per round trip.
-    pub fn header(&mut self, _now: Nanos, _srtt: Nanos, _sendable: u32) -> ForwardHeader {
-        ForwardHeader::default()
+    /// The header of a packet sent now; buffers, data and recovery let at most `sendable` packets be outstanding.
+    #[inline]
+    pub fn header(&mut self, now: Nanos, srtt: Nanos, sendable: u32) -> ForwardHeader {
+        self.engine.header(now, srtt, &Sendable { window_limit: sendable })
     }
 
-    /// Feedback came back.
-    pub fn feedback(&mut self, _now: Nanos, _returned: &ReturnHeader, _srtt: Nanos, _limited: bool) {}
+    /// Feedback came back; `limited`: the window is what holds the sender back.
+    #[inline]
+    pub fn feedback(&mut self, now: Nanos, returned: &ReturnHeader, srtt: Nanos, limited: bool) {
+        self.engine.feedback(now, returned, srtt, limited);
+    }
 
     /// Three duplicate ACKs.
-    pub fn lost(&mut self) {}
+    pub fn lost(&mut self) {
+        match self.response {
+            LossResponse::None => {}
+            LossResponse::Halve => self.engine.halve(),
+        }
+    }
 
     /// The retransmission timer expired.
     pub fn timed_out(&mut self) {
-        self.cwnd = 1;
+        self.engine.on_timeout();
     }
 }

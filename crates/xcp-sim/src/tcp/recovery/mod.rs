@@ -83,7 +83,12 @@ impl Recovery {
         self.kind == model::Recovery::Sack
     }
 
-    /// Packets taken to be in the network.
+    /// Packets taken to be in the network, NewReno's deflation left out.
+    pub fn in_network(&self, una: u64, nxt: u64) -> u64 {
+        (self.board.pipe(una, nxt) as i64 - self.credit.max(0)).max(0) as u64
+    }
+
+    /// What is compared with the window before sending: packets taken to be in the network, and NewReno's deflation of the window.
     #[inline]
     pub fn outstanding(&self, una: u64, nxt: u64) -> u64 {
         let pipe = self.board.pipe(una, nxt);
