@@ -6,9 +6,16 @@
 
 pub mod datagrams;
 pub mod events;
+pub mod flow;
+pub mod link;
+pub mod measure;
 pub mod packet;
+pub mod queue;
 pub mod ring;
 pub mod rng;
 pub mod routing;
 pub mod serializer;
+pub mod simulate;
 pub mod tcp;
+
+pub use simulate::{Observer, SimError, simulate};

@@ -7,9 +7,9 @@
 use xcp_scenario::model::{self, Limit, LossPlace};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
 
-use crate::packet::Packet;
+use crate::packet::{PacketId, Packets};
 use crate::queue::{Backlog, Queue, is_full};
-use crate::ring::{Ring, Schedule};
+use crate::ring::{Ring, Transit};
 use crate::rng::{Purpose, Stream};
 use crate::serializer::Serializer;
 
@@ -85,18 +85,22 @@ impl Link {
     }
 
     /// A packet reaches the link's near end. Returns when the link must be looked at next, if that was not known before.
-    pub fn enqueue(&mut self, now: Nanos, packet: &Packet) -> Option<Nanos> {
-        self.advance(now);
+    pub fn enqueue(&mut self, now: Nanos, id: PacketId, packets: &mut Packets) -> Option<Nanos> {
+        self.advance(now, packets);
+        let packet = &packets[id];
+        let size = packet.size;
         if self.hazards.as_mut().is_some_and(|h| h.strikes(LossPlace::BeforeQueue, now)) {
             self.counters.lost += 1;
+            packets.remove(id);
             return None;
         }
         let backlog = self.backlog();
         let idle = now >= self.free_at;
         // An idle transmitter takes the packet at once, whatever the limit of the queue.
-        let full = !idle && is_full(self.limit, backlog, packet.size);
+        let full = !idle && is_full(self.limit, backlog, size);
         if !self.queue.arrival(now, packet, backlog, idle.then_some(self.free_at), full) {
             self.counters.drops += 1;
+            packets.remove(id);
             return None;
         }
         let starts = if idle {
@@ -105,13 +109,13 @@ impl Link {
         } else {
             self.free_at
         };
-        self.free_at = starts + self.serializer.transmit(packet.size);
+        self.free_at = starts + self.serializer.transmit(size);
         let arrives = self.free_at + self.delay;
         let was_empty = self.ring.held() == 0;
-        self.ring.push(packet, Schedule { starts, arrives, size: packet.size });
-        self.backlog_bytes += u64::from(packet.size);
+        self.ring.push(Transit { starts, arrives, packet: id, size });
+        self.backlog_bytes += u64::from(size);
         if idle {
-            self.advance(now);
+            self.advance(now, packets);
         } else {
             self.counters.queue_max = self.counters.queue_max.max(self.ring.waiting());
         }
@@ -119,8 +123,8 @@ impl Link {
     }
 
     /// Makes up for the departures until `now`.
-    pub fn advance(&mut self, now: Nanos) {
-        while let Some(&Schedule { starts: at, size, .. }) = self.ring.next_to_dequeue() {
+    pub fn advance(&mut self, now: Nanos, packets: &mut Packets) {
+        while let Some(&Transit { starts: at, size, packet, .. }) = self.ring.next_to_dequeue() {
             if at > now {
                 break;
             }
@@ -128,7 +132,8 @@ impl Link {
             self.integrate(at);
             self.backlog_bytes -= size;
             let behind = Backlog { packets: self.ring.waiting() - 1, bytes: self.backlog_bytes };
-            self.queue.departure(at, self.ring.dequeue(), behind);
+            self.ring.dequeue();
+            self.queue.departure(at, packet, packets, behind);
             self.counters.sent_bytes += size;
             self.counters.sent_packets += 1;
         }
@@ -136,11 +141,12 @@ impl Link {
     }
 
     /// The next packet reaches the far end, now; `None` if it was lost on the way.
-    pub fn deliver(&mut self, now: Nanos) -> Option<Packet> {
-        self.advance(now);
-        let packet = *self.ring.pop()?;
+    pub fn deliver(&mut self, now: Nanos, packets: &mut Packets) -> Option<PacketId> {
+        self.advance(now, packets);
+        let packet = self.ring.pop()?;
         if self.hazards.as_mut().is_some_and(|h| h.strikes(LossPlace::AfterQueue, now - self.delay)) {
             self.counters.lost += 1;
+            packets.remove(packet);
             return None;
         }
         Some(packet)

@@ -9,6 +9,7 @@ use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
 
 use crate::flow::{Flow, Totals};
 use crate::link::{Counters, Link};
+use crate::packet::Packets;
 use crate::queue::Queue;
 
 /// Ticks of a run whose series are switched off: means over samples still want some.
@@ -91,10 +92,10 @@ impl Recorder {
     }
 
     /// A sampling interval ends.
-    pub fn tick(&mut self, now: Nanos, links: &mut [Link], flows: &[Flow]) {
+    pub fn tick(&mut self, now: Nanos, links: &mut [Link], packets: &mut Packets, flows: &[Flow]) {
         self.times.push(now);
         for (record, link) in self.links.iter_mut().zip(links) {
-            link.advance(now);
+            link.advance(now, packets);
             record.collect_max(link, self.phase);
             if self.recording {
                 record.sample(now, link);
@@ -113,9 +114,9 @@ impl Recorder {
     }
 
     /// The measured period begins.
-    pub fn measure_from(&mut self, now: Nanos, links: &mut [Link], flows: &[Flow]) {
+    pub fn measure_from(&mut self, now: Nanos, links: &mut [Link], packets: &mut Packets, flows: &[Flow]) {
         for (record, link) in self.links.iter_mut().zip(links) {
-            link.advance(now);
+            link.advance(now, packets);
             record.collect_max(link, self.phase);
             record.from = mark(now, link);
             record.measured_max = link.backlog().packets;
@@ -128,9 +129,9 @@ impl Recorder {
     }
 
     /// The measured period ends.
-    pub fn measure_to(&mut self, now: Nanos, links: &mut [Link], flows: &[Flow]) {
+    pub fn measure_to(&mut self, now: Nanos, links: &mut [Link], packets: &mut Packets, flows: &[Flow]) {
         for (record, link) in self.links.iter_mut().zip(links) {
-            link.advance(now);
+            link.advance(now, packets);
             record.collect_max(link, self.phase);
             record.to = mark(now, link);
         }
@@ -143,14 +144,22 @@ impl Recorder {
 
     /// Closes the books at `now` and makes the run of them.
     #[must_use]
-    pub fn finish(mut self, now: Nanos, interrupted: bool, scenario: &Scenario, links: &mut [Link], flows: &[Flow]) -> Run {
+    pub fn finish(
+        mut self,
+        now: Nanos,
+        interrupted: bool,
+        scenario: &Scenario,
+        links: &mut [Link],
+        packets: &mut Packets,
+        flows: &[Flow],
+    ) -> Run {
         if self.phase == Phase::Before {
             // Interrupted before anything was to be measured: what there is, from the beginning.
             self.measured.from = 0;
             self.phase = Phase::Within;
         }
         if self.phase == Phase::Within {
-            self.measure_to(now, links, flows);
+            self.measure_to(now, links, packets, flows);
         }
         let summary = Summary {
             seed: scenario.seed,

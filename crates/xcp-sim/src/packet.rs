@@ -1,10 +1,11 @@
-//! The packet: one cache line, copied from link to link, never allocated.
+//! The packet: one cache line, in one place from its sender to its end.
 
 use xcp_engine::{ForwardHeader, ReturnHeader};
 use xcp_scenario::units::Nanos;
 
-/// A packet on its way. 64 bytes, so that a link's ring of packets is walked a cache line at a time.
+/// A packet on its way. 64 bytes, so that looking at it costs one miss.
 #[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
 pub struct Packet {
     /// Data: the segment's number, from 0. ACK: the next segment expected, all before it have arrived.
     pub seq: u64,
@@ -71,4 +72,48 @@ pub trait Outbox {
     fn send(&mut self, packet: Packet);
 }
 
-const _: () = assert!(size_of::<Packet>() <= 64);
+const _: () = assert!(size_of::<Packet>() == 64);
+
+/// The packets that are under way. Slots are used again, the one freed last first, so that they stay in the cache.
+#[derive(Debug, Default)]
+pub struct Packets {
+    slots: Vec<Packet>,
+    free: Vec<PacketId>,
+}
+
+/// A packet under way.
+pub type PacketId = u32;
+
+impl Packets {
+    /// Takes a packet in.
+    ///
+    /// # Panics
+    /// With more than 2^32 packets under way at once, 275 GB of them.
+    pub fn insert(&mut self, packet: Packet) -> PacketId {
+        if let Some(id) = self.free.pop() {
+            self.slots[id as usize] = packet;
+            return id;
+        }
+        let id = PacketId::try_from(self.slots.len()).expect("fewer than 2^32 packets under way");
+        self.slots.push(packet);
+        id
+    }
+
+    /// A packet has come to its end.
+    pub fn remove(&mut self, id: PacketId) {
+        self.free.push(id);
+    }
+}
+
+impl std::ops::Index<PacketId> for Packets {
+    type Output = Packet;
+    fn index(&self, id: PacketId) -> &Packet {
+        &self.slots[id as usize]
+    }
+}
+
+impl std::ops::IndexMut<PacketId> for Packets {
+    fn index_mut(&mut self, id: PacketId) -> &mut Packet {
+        &mut self.slots[id as usize]
+    }
+}

@@ -1,20 +1,21 @@
 //! The packets of one link, from the tail of its queue to the far end of its cable, in one ring buffer.
 //!
 //! First in, first out holds for the whole link, so one ring serves as queue and as pipe; a cursor tells how far dequeuing has come. The
-//! ring is walked in order, which the processor's prefetcher knows. Times and packets lie apart: a departure needs only the times, unless a
-//! router writes into the packet.
+//! ring is walked in order, which the processor's prefetcher knows.
 
 use xcp_scenario::units::Nanos;
 
-use crate::packet::{Body, Packet};
+use crate::packet::PacketId;
 
-/// What is known of a packet when it comes.
+/// A packet on a link and what is known of it when it comes.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Schedule {
+pub struct Transit {
     /// When it goes into service.
     pub starts: Nanos,
     /// When its last bit reaches the far end.
     pub arrives: Nanos,
+    /// The packet.
+    pub packet: PacketId,
     /// Bytes on the wire.
     pub size: u16,
 }
@@ -22,64 +23,57 @@ pub struct Schedule {
 /// The ring. Positions count packets since the beginning of the run; the capacity is a power of two.
 #[derive(Debug)]
 pub struct Ring {
-    packets: Box<[Packet]>,
-    schedules: Box<[Schedule]>,
+    slots: Box<[Transit]>,
     head: u64,
     dequeued: u64,
     tail: u64,
 }
 
-const EMPTY: Packet = Packet { seq: 0, timestamp: 0, flow: 0, hop: 0, size: 0, body: Body::Datagram };
 const LEAST_CAPACITY: usize = 4;
 
 impl Default for Ring {
     fn default() -> Self {
-        let packets = vec![EMPTY; LEAST_CAPACITY].into_boxed_slice();
-        let schedules = vec![Schedule::default(); LEAST_CAPACITY].into_boxed_slice();
-        Self { packets, schedules, head: 0, dequeued: 0, tail: 0 }
+        Self { slots: vec![Transit::default(); LEAST_CAPACITY].into_boxed_slice(), head: 0, dequeued: 0, tail: 0 }
     }
 }
 
 impl Ring {
     /// Adds a packet at the tail.
-    pub fn push(&mut self, packet: &Packet, schedule: Schedule) {
-        if self.held() as usize == self.packets.len() {
+    pub fn push(&mut self, transit: Transit) {
+        if self.held() as usize == self.slots.len() {
             self.grow();
         }
         let at = self.slot(self.tail);
-        self.packets[at] = *packet;
-        self.schedules[at] = schedule;
+        self.slots[at] = transit;
         self.tail += 1;
     }
 
     /// The next packet to go into service.
     #[must_use]
-    pub fn next_to_dequeue(&self) -> Option<&Schedule> {
-        (self.dequeued < self.tail).then(|| &self.schedules[self.slot(self.dequeued)])
+    pub fn next_to_dequeue(&self) -> Option<&Transit> {
+        (self.dequeued < self.tail).then(|| &self.slots[self.slot(self.dequeued)])
     }
 
-    /// Moves the cursor past the packet that goes into service and returns it, to be changed where it lies.
-    pub fn dequeue(&mut self) -> &mut Packet {
+    /// Moves the cursor past the packet that goes into service.
+    pub fn dequeue(&mut self) {
         debug_assert!(self.dequeued < self.tail);
-        let at = self.slot(self.dequeued);
         self.dequeued += 1;
-        &mut self.packets[at]
     }
 
     /// When the packet nearest the far end gets there.
     #[must_use]
     pub fn next_arrival(&self) -> Option<Nanos> {
-        (self.head < self.tail).then(|| self.schedules[self.slot(self.head)].arrives)
+        (self.head < self.tail).then(|| self.slots[self.slot(self.head)].arrives)
     }
 
     /// Takes the packet nearest the far end, if it has been dequeued.
-    pub fn pop(&mut self) -> Option<&mut Packet> {
+    pub fn pop(&mut self) -> Option<PacketId> {
         if self.head == self.dequeued {
             return None;
         }
         let at = self.slot(self.head);
         self.head += 1;
-        Some(&mut self.packets[at])
+        Some(self.slots[at].packet)
     }
 
     /// Packets that wait for service.
@@ -95,20 +89,17 @@ impl Ring {
     }
 
     fn slot(&self, position: u64) -> usize {
-        position as usize & (self.packets.len() - 1)
+        position as usize & (self.slots.len() - 1)
     }
 
     #[cold]
     fn grow(&mut self) {
-        let capacity = self.packets.len() * 2;
-        let mut packets = vec![EMPTY; capacity].into_boxed_slice();
-        let mut schedules = vec![Schedule::default(); capacity].into_boxed_slice();
+        let capacity = self.slots.len() * 2;
+        let mut slots = vec![Transit::default(); capacity].into_boxed_slice();
         for position in self.head..self.tail {
-            let (from, to) = (self.slot(position), position as usize & (capacity - 1));
-            packets[to] = self.packets[from];
-            schedules[to] = self.schedules[from];
+            slots[position as usize & (capacity - 1)] = self.slots[self.slot(position)];
         }
-        (self.packets, self.schedules) = (packets, schedules);
+        self.slots = slots;
     }
 }
 
@@ -127,17 +118,17 @@ mod tests {
             for (serial, operation) in (0u64..).zip(operations) {
                 match operation {
                     0..=2 => {
-                        ring.push(&Packet { seq: serial, ..EMPTY }, Schedule { starts: serial, arrives: serial, size: 1 });
+                        ring.push(Transit { starts: serial, arrives: serial, packet: serial as PacketId, size: 1 });
                         waiting.push_back(serial);
                     }
                     3 => {
                         prop_assert_eq!(ring.next_to_dequeue().map(|s| s.starts), waiting.front().copied());
                         if let Some(serial) = waiting.pop_front() {
-                            prop_assert_eq!(ring.dequeue().seq, serial);
+                            ring.dequeue();
                             under_way.push_back(serial);
                         }
                     }
-                    _ => prop_assert_eq!(ring.pop().map(|p| p.seq), under_way.pop_front()),
+                    _ => prop_assert_eq!(ring.pop().map(u64::from), under_way.pop_front()),
                 }
                 prop_assert_eq!(ring.waiting(), waiting.len() as u64);
                 prop_assert_eq!(ring.held(), (waiting.len() + under_way.len()) as u64);

@@ -11,7 +11,7 @@ use crate::events::{Events, NEVER, Source};
 use crate::flow::{Ends, Flow};
 use crate::link::Link;
 use crate::measure::Recorder;
-use crate::packet::{Body, Outbox, Packet};
+use crate::packet::{Body, Outbox, Packet, PacketId, Packets};
 use crate::routing::Routing;
 
 /// Watches a run and may end it.
@@ -66,8 +66,8 @@ impl std::error::Error for SimError {}
 pub fn simulate(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run, SimError> {
     let mut simulation = Simulation::new(scenario)?;
     let end = simulation.run(scenario.duration, observer);
-    let Simulation { mut links, flows, recorder, .. } = simulation;
-    Ok(recorder.finish(end, end < scenario.duration, scenario, &mut links, &flows))
+    let Simulation { mut links, mut packets, flows, recorder, .. } = simulation;
+    Ok(recorder.finish(end, end < scenario.duration, scenario, &mut links, &mut packets, &flows))
 }
 
 /// Numbers of the sources of events: the recorder first (at equal times it sees the state before anything happens), then links, then each
@@ -96,14 +96,12 @@ impl Sources {
     fn stops(self) -> Source {
         self.receivers() + self.flows
     }
-    fn count(self) -> usize {
-        (self.stops() + self.flows) as usize
-    }
 }
 
 struct Simulation {
     now: Nanos,
     events: Events,
+    packets: Packets,
     links: Vec<Link>,
     flows: Vec<Flow>,
     routing: Routing,
@@ -115,15 +113,38 @@ struct Simulation {
 struct Port<'a> {
     now: Nanos,
     first: usize,
+    network: Network<'a>,
+}
+
+/// What a packet needs to get onto a link.
+struct Network<'a> {
+    packets: &'a mut Packets,
     links: &'a mut [Link],
     events: &'a mut Events,
+}
+
+impl Network<'_> {
+    /// Puts a packet onto a link; an idle link gets an event.
+    fn enqueue(&mut self, now: Nanos, link: usize, packet: PacketId) {
+        if let Some(arrives) = self.links[link].enqueue(now, packet, self.packets) {
+            self.events.set(Sources::link(link), arrives);
+        }
+    }
 }
 
 impl Outbox for Port<'_> {
     fn send(&mut self, mut packet: Packet) {
         packet.hop = 1;
-        enqueue(self.now, self.first, &packet, self.links, self.events);
+        let id = self.network.packets.insert(packet);
+        self.network.enqueue(self.now, self.first, id);
     }
+}
+
+/// Borrows what packets need of a simulation, and leaves its flows to be borrowed beside.
+macro_rules! network {
+    ($simulation:ident) => {
+        Network { packets: &mut $simulation.packets, links: &mut $simulation.links, events: &mut $simulation.events }
+    };
 }
 
 impl Simulation {
@@ -142,7 +163,7 @@ impl Simulation {
         }
         let flows: Vec<Flow> = scenario.flows.iter().enumerate().map(|(i, spec)| Flow::new(spec, i, scenario.seed)).collect();
         let recorder = Recorder::new(scenario);
-        let mut events = Events::new(sources.count());
+        let mut events = Events::new(sources.senders(), 3 * sources.flows);
         events.set(TICK, recorder.interval());
         events.set(MEASURE_FROM, scenario.measure.from);
         events.set(MEASURE_TO, scenario.measure.to);
@@ -152,7 +173,7 @@ impl Simulation {
                 events.set(sources.stops() + number, stop.max(flow.start));
             }
         }
-        Ok(Self { now: 0, events, links, flows, routing: Routing::new(scenario), sources, recorder })
+        Ok(Self { now: 0, events, packets: Packets::default(), links, flows, routing: Routing::new(scenario), sources, recorder })
     }
 
     /// Runs until `end` or until the observer has had enough; returns how far it came.
@@ -183,12 +204,14 @@ impl Simulation {
 
     /// A packet reaches a link's far end.
     fn link_event(&mut self, link: usize) {
-        let packet = self.links[link].deliver(self.now);
+        let packet = self.links[link].deliver(self.now, &mut self.packets);
         self.events.set(Sources::link(link), self.links[link].next_arrival().unwrap_or(NEVER));
-        let Some(mut packet) = packet else { return };
-        if let Some(next) = self.routing.next(&mut packet) {
-            enqueue(self.now, next, &packet, &mut self.links, &mut self.events);
+        let Some(id) = packet else { return };
+        if let Some(next) = self.routing.next(&mut self.packets[id]) {
+            network!(self).enqueue(self.now, next, id);
         } else {
+            let packet = self.packets[id];
+            self.packets.remove(id);
             self.receive(&packet);
         }
     }
@@ -197,7 +220,7 @@ impl Simulation {
     fn receive(&mut self, packet: &Packet) {
         let number = packet.flow;
         let returning = !matches!(packet.body, Body::Ack(_));
-        let mut port = Port { now: self.now, first: self.routing.first(number, returning), links: &mut self.links, events: &mut self.events };
+        let mut port = Port { now: self.now, first: self.routing.first(number, returning), network: network!(self) };
         match (&mut self.flows[number as usize].ends, returning) {
             (Ends::Tcp { sender, .. }, false) => {
                 sender.on_ack(self.now, packet, &mut port);
@@ -214,7 +237,7 @@ impl Simulation {
     /// A sender starts, or one of its timers has run out.
     fn sender_event(&mut self, number: u32) {
         let first = self.routing.first(number, false);
-        let mut port = Port { now: self.now, first, links: &mut self.links, events: &mut self.events };
+        let mut port = Port { now: self.now, first, network: network!(self) };
         let flow = &mut self.flows[number as usize];
         let starting = !std::mem::replace(&mut flow.started, true);
         let next = match &mut flow.ends {
@@ -241,7 +264,7 @@ impl Simulation {
     fn receiver_event(&mut self, number: u32) {
         let Ends::Tcp { receiver, .. } = &mut self.flows[number as usize].ends else { return };
         let first = self.routing.first(number, true);
-        let mut port = Port { now: self.now, first, links: &mut self.links, events: &mut self.events };
+        let mut port = Port { now: self.now, first, network: network!(self) };
         if receiver.next_timer() <= self.now {
             receiver.on_timer(self.now, &mut port);
         }
@@ -260,26 +283,19 @@ impl Simulation {
         let now = self.now;
         let next = match what {
             TICK => {
-                self.recorder.tick(now, &mut self.links, &self.flows);
+                self.recorder.tick(now, &mut self.links, &mut self.packets, &self.flows);
                 now + self.recorder.interval()
             }
             MEASURE_FROM => {
-                self.recorder.measure_from(now, &mut self.links, &self.flows);
+                self.recorder.measure_from(now, &mut self.links, &mut self.packets, &self.flows);
                 NEVER
             }
             _ => {
-                self.recorder.measure_to(now, &mut self.links, &self.flows);
+                self.recorder.measure_to(now, &mut self.links, &mut self.packets, &self.flows);
                 NEVER
             }
         };
         self.events.set(what, next);
-    }
-}
-
-/// Puts a packet onto a link; an idle link gets an event.
-fn enqueue(now: Nanos, link: usize, packet: &Packet, links: &mut [Link], events: &mut Events) {
-    if let Some(arrives) = links[link].enqueue(now, packet) {
-        events.set(Sources::link(link), arrives);
     }
 }
 

@@ -10,7 +10,7 @@ pub use xcp::XcpQueue;
 use xcp_scenario::model::{self, Limit};
 use xcp_scenario::units::Nanos;
 
-use crate::packet::Packet;
+use crate::packet::{Packet, PacketId, Packets};
 use crate::rng::{Purpose, Stream};
 
 /// What waits, the packet in service not counted.
@@ -66,9 +66,9 @@ impl Queue {
     }
 
     /// A packet goes into service; `backlog` is what remains behind it.
-    pub fn departure(&mut self, now: Nanos, packet: &mut Packet, backlog: Backlog) {
+    pub fn departure(&mut self, now: Nanos, packet: PacketId, packets: &mut Packets, backlog: Backlog) {
         if let Self::Xcp(xcp) = self {
-            xcp.departure(now, packet, backlog.bytes);
+            xcp.departure(now, &mut packets[packet], backlog.bytes);
         }
     }
 }

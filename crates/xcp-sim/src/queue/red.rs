@@ -72,7 +72,7 @@ impl Red {
             return !full;
         };
         let count = self.count.map_or(0, |c| c + 1);
-        // Floyd & Jacobson 1993 §7: p_a = p_b / (1 - count p_b) spaces the drops uniformly.
+        // Floyd & Jacobson 1993 fig. 2: p_a = p_b / (1 - count p_b) spaces the drops uniformly.
         let room = 1.0 - count as f64 * p_b;
         let p_a = if p_b >= 1.0 || room <= p_b { 1.0 } else { p_b / room };
         let dropped = full || self.random.unit() < p_a;
@@ -101,7 +101,8 @@ mod tests {
     use crate::rng::Purpose;
 
     fn red(weight: f64, gentle: bool) -> Red {
-        let config = RedConfig { min_packets: 10.0, max_packets: 30.0, max_probability: 0.1, weight: Some(weight), gentle, rate_bps: 8_000_000 };
+        let config =
+            RedConfig { min_packets: 10.0, max_packets: 30.0, max_probability: 0.1, weight: Some(weight), gentle, rate_bps: 8_000_000 };
         Red::new(&config, Stream::new(1, Purpose::Red, 0))
     }
 
@@ -119,12 +120,12 @@ mod tests {
         assert_eq!(drop_share(&mut red(1.0, true), 60), 1.0);
     }
 
-    /// Uniform spacing between 1 and 1/p_b arrivals makes the mean gap (1/p_b + 1)/2: the paper's method 2 drops twice as often as p_b says.
+    /// The paper's algorithm counts the arrival after a drop as the first, so gaps are uniform on 1..=1/p_b - 1, with mean 1/(2 p_b).
     #[test]
     fn drops_at_the_rate_of_the_uniform_method() {
         for (packets, p_b) in [(15, 0.025), (20, 0.05), (25, 0.075)] {
             let share = drop_share(&mut red(1.0, false), packets);
-            let expected = 2.0 / (1.0 / p_b + 1.0);
+            let expected = 2.0 * p_b;
             assert!((share / expected - 1.0).abs() < 0.03, "{packets} packets: {share}, expected {expected}");
         }
     }

@@ -46,7 +46,7 @@ impl XcpQueue {
             Body::Data { header, .. } | Body::Syn { header } if header.is_present() => {
                 self.router.departure(now, size, header, queue_bytes);
             }
-            body => self.router.other_departure(now, size, is_xcp_ack(body), queue_bytes),
+            _ => self.router.other_departure(now, queue_bytes),
         }
     }
 
