@@ -80,7 +80,7 @@
       const link = run.links[name];
       const one = names.length === 1;
       const rest = row.summary && link.summary ? link.summary[row.summary] : undefined;
-      const list = [{ name: one ? row.label || '' : name, colour: i, values: link[row.column], rest, style: row.bars && one ? 'bars' : 'line' }];
+      const list = [{ name: one ? '' : name, colour: i, values: link[row.column], rest, style: row.bars && one ? 'bars' : 'line' }];
       if (one && row.peak && link[row.peak]) list.unshift({ name: 'largest', colour: i, values: link[row.peak], rest: link.summary && link.summary.queue_max, style: 'area' });
       if (one && row.peak) list[list.length - 1].name = 'mean';
       if (one && row.also && link[row.also] && runs.some((r) => r.links[name] && (r.links[name][row.also] || []).some((v) => v > 0))) {
@@ -166,7 +166,7 @@
       }
       if (entity.style === 'area') first = add(entity.values, { stroke: faded(colour, 0.45), width: k, fill: faded(colour, 0.14) });
       else if (entity.style === 'bars') first = add(entity.values, { stroke: colour, fill: colour, width: 0, paths: uPlot.paths.bars({ size: [1, Infinity, 1.5 * k] }) });
-      else first = add(entity.values, { stroke: colour, width: (list.length > 5 ? 1.25 : 1.75) * k });
+      else first = add(entity.values, { stroke: colour, width: (k > 1 || list.length > 5 ? 1.25 : 1.75) * k });
       legend.push({ entity, colour, from: first, to: first, value: first });
     }
     const axis = { stroke: colours.soft, font, ticks: { show: false }, gap: 5 * k };
@@ -174,7 +174,7 @@
     const uplot = new uPlot({
       width: box.clientWidth * k,
       height: box.clientHeight * k,
-      padding: [8 * k, 8 * k, 0, 0],
+      padding: [8 * k, 16 * k, 0, 0],
       pxAlign: k === 1 ? 1 : 0,
       legend: { show: false },
       scales: { x: { time: false }, y: { range } },
@@ -235,7 +235,7 @@
     const li = document.createElement('li');
     const button = document.createElement(item.entity.hideable ? 'button' : 'span');
     const swatch = document.createElement('i');
-    swatch.style.borderTopColor = item.colour;
+    swatch.style.borderTopColor = item.entity.style === 'area' ? faded(item.colour, 0.4) : item.colour;
     const value = document.createElement('span');
     value.className = 'v';
     button.append(swatch, `${item.entity.name} `, value);

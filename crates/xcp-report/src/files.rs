@@ -50,8 +50,40 @@ pub fn reason(error: &io::Error) -> String {
 #[derive(Debug)]
 pub struct Staged {
     target: PathBuf,
+    // Deleted before the parents that were made for it: fields are dropped in this order.
     temporary: TempDir,
+    parents: MadeDirectories,
     names: Vec<PathBuf>,
+}
+
+/// Directories made on the way, outermost first; removed again when dropped, unless something is in them.
+#[derive(Debug)]
+struct MadeDirectories(Vec<PathBuf>);
+
+impl MadeDirectories {
+    fn make(path: &Path) -> io::Result<Self> {
+        let mut missing: Vec<PathBuf> =
+            path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).map(Path::to_owned).collect();
+        missing.reverse();
+        let mut made = Self(Vec::new());
+        for dir in missing {
+            match fs::create_dir(&dir) {
+                Ok(()) => made.0.push(dir),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(made)
+    }
+}
+
+impl Drop for MadeDirectories {
+    fn drop(&mut self) {
+        for dir in self.0.iter().rev() {
+            // Only empty directories can be removed this way, which is what is wanted.
+            let _ = fs::remove_dir(dir);
+        }
+    }
 }
 
 impl Staged {
@@ -66,13 +98,19 @@ impl Staged {
         }
         // Within an existing directory, since its parent may belong to another file system or to somebody else; else beside the new one.
         let place = if target.is_dir() { target.to_owned() } else { parent(target) };
-        fs::create_dir_all(&place).map_err(fail)?;
+        let parents = MadeDirectories::make(&place).map_err(fail)?;
         let mut builder = Builder::new();
         builder.prefix(".xcpnet-");
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
         let temporary = builder.tempdir_in(&place).map_err(fail)?;
-        Ok(Self { target: target.to_owned(), temporary, names: Vec::new() })
+        Ok(Self { target: target.to_owned(), temporary, parents, names: Vec::new() })
+    }
+
+    /// Where things are until they are committed, for a program that must end at once and wants to leave nothing.
+    #[must_use]
+    pub fn temporary(&self) -> &Path {
+        self.temporary.path()
     }
 
     /// Writes one file; `name` may have directories in it.
@@ -106,11 +144,12 @@ impl Staged {
     ///
     /// # Errors
     /// As the system reports; of several files replaced one by one, the first that failed.
-    pub fn commit(self) -> Result<(), WriteError> {
+    pub fn commit(mut self) -> Result<(), WriteError> {
         if !self.target.exists() {
             fs::rename(self.temporary.path(), &self.target).map_err(|source| WriteError { path: self.target.clone(), source })?;
             // Renamed away: there is nothing left to delete.
-            let _ = self.temporary.keep();
+            self.temporary.disable_cleanup(true);
+            self.parents.0.clear();
             return Ok(());
         }
         for name in &self.names {
@@ -135,8 +174,7 @@ mod tests {
     use super::*;
 
     fn listing(dir: &Path) -> Vec<String> {
-        let mut names: Vec<String> =
-            fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<String> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
     }
@@ -145,6 +183,8 @@ mod tests {
     fn nothing_is_seen_until_commit_and_everything_after() {
         let home = tempfile::tempdir().unwrap();
         let out = home.path().join("a/out");
+        drop(Staged::new(&out).unwrap());
+        assert!(listing(home.path()).is_empty(), "given up, it takes the parents it made away, too");
         let mut staged = Staged::new(&out).unwrap();
         staged.write("one.txt", b"1").unwrap();
         staged.write("sub/two.txt", b"2").unwrap();
@@ -176,9 +216,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let out = home.path().join("out");
         let mut staged = Staged::new(&out).unwrap();
-        let error = staged
-            .write_with("report.html", |_| fs::OpenOptions::new().write(true).open("/dev/full")?.write_all(b"x"))
-            .unwrap_err();
+        let error =
+            staged.write_with("report.html", |_| fs::OpenOptions::new().write(true).open("/dev/full")?.write_all(b"x")).unwrap_err();
         assert_eq!(error.to_string(), format!("cannot write {}: the disk is full", out.join("report.html").display()));
         drop(staged);
         assert!(listing(home.path()).is_empty());

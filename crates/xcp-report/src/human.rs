@@ -63,17 +63,29 @@ pub fn index(x: f64) -> String {
     if x.is_finite() { format!("{x:.4}") } else { "–".to_owned() }
 }
 
-/// A value of a metric of an expectation, in the unit its name implies: rates ending in `goodput`, times in `rtt_mean`, and so on.
+/// A value of an expectation's metric, in the unit its name implies: `links.NAME.idle_time` in seconds, `flows.NAME.goodput_mean` as a rate. Shares
+/// and indices keep four decimals, since claims are made about them.
 #[must_use]
 pub fn metric(name: &str, value: f64) -> String {
-    let last = name.rsplit('.').next().unwrap_or(name);
-    match last {
-        _ if !value.is_finite() => "not measured".to_owned(),
-        "goodput" => rate(value),
-        "rtt_mean" | "completed_at" => seconds(value),
-        "jain" => index(value),
-        "utilisation" => format!("{value:.4}"),
-        _ => number(value),
+    let mut words: Vec<&str> = name.split('.').collect();
+    if !value.is_finite() {
+        return "not measured".to_owned();
+    }
+    // `flows.NAME.goodput.max` is a goodput; `flows.NAME.goodput.jain` is not.
+    if words.len() > 3 && matches!(words.last(), Some(&("mean" | "min" | "max" | "sum"))) {
+        words.pop();
+    }
+    let last = words.last().copied().unwrap_or(name);
+    let is = |kinds: &[&str]| kinds.iter().any(|k| last.starts_with(k)) && !last.ends_with("_cov") && !last.ends_with("_growth");
+    if is(&["goodput", "phi", "shuffled", "input_traffic"]) {
+        rate(value)
+    } else if is(&["rtt", "control_interval", "completed_at", "idle_time"]) {
+        seconds(value)
+    } else if is(&["utilisation", "jain", "spread"]) {
+        let text = format!("{value:.4}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        number(value)
     }
 }
 
@@ -99,7 +111,16 @@ mod tests {
 
     #[test]
     fn three_digits_and_a_unit() {
-        for (x, text) in [(0.0, "0"), (0.7996, "0.8"), (2.384, "2.38"), (9.999, "10"), (12.0, "12"), (99.96, "100"), (1234.5, "1234"), (-3.14159, "-3.14")] {
+        for (x, text) in [
+            (0.0, "0"),
+            (0.7996, "0.8"),
+            (2.384, "2.38"),
+            (9.999, "10"),
+            (12.0, "12"),
+            (99.96, "100"),
+            (1234.5, "1234"),
+            (-3.14159, "-3.14"),
+        ] {
             assert_eq!(number(x), text);
         }
         assert_eq!(rate(2_384_000.0), "2.38 Mbit/s");
@@ -110,5 +131,21 @@ mod tests {
         assert_eq!(seconds(0.000_012), "12 µs");
         assert_eq!(percent(0.99812), "99.8 %");
         assert_eq!(number(f64::NAN), "–");
+    }
+
+    #[test]
+    fn metrics_have_the_unit_of_their_name() {
+        for (name, value, text) in [
+            ("links.b.utilisation", 0.998, "0.998"),
+            ("links.b.idle_time", 0.29, "290 ms"),
+            ("links.b.queue_mean", 0.8, "0.8"),
+            ("flows.f.goodput", 2.4e6, "2.4 Mbit/s"),
+            ("flows.f.goodput.max", 2.4e6, "2.4 Mbit/s"),
+            ("flows.f.goodput.jain", 0.99991, "0.9999"),
+            ("flows.f.goodput_cov", 1.2, "1.2"),
+            ("jain", f64::NAN, "not measured"),
+        ] {
+            assert_eq!(metric(name, value), text, "{name}");
+        }
     }
 }

@@ -16,4 +16,4 @@ pub mod parquet;
 pub mod table;
 
 pub use html::{Report, Source, html};
-pub use table::{Verdict, table, verdict_table};
+pub use table::{table, verdict_table};

@@ -32,7 +32,8 @@ pub fn write(run: &Run, kind: Kind, out: impl io::Write + Send) -> io::Result<()
             let at = |i| series.and_then(|s| s.values.get(i)).copied().filter(|v| v.is_finite());
             Arc::new((0..rows).map(at).collect::<Float64Array>()) as ArrayRef
         });
-        let batch = RecordBatch::try_new(Arc::clone(&schema), [times, names].into_iter().chain(values).collect()).map_err(io::Error::other)?;
+        let batch =
+            RecordBatch::try_new(Arc::clone(&schema), [times, names].into_iter().chain(values).collect()).map_err(io::Error::other)?;
         writer.write(&batch).map_err(io::Error::other)?;
     }
     writer.close().map_err(io::Error::other)?;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use xcp_scenario::Verdict;
 use xcp_scenario::run::{FlowSummary, Run};
 
 use crate::{human, links};
@@ -14,37 +15,22 @@ const FLOWS_SHOWN: usize = 8;
 /// At most this many link directions are shown one by one.
 const LINKS_SHOWN: usize = 10;
 
-/// One expectation of a scenario and what came of it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
-    /// The variant it is about; empty where the file has none.
-    pub variant: String,
-    /// The claim in words, and whose it is.
-    pub claim: String,
-    /// Which number.
-    pub metric: String,
-    /// What it was; NaN if the run has no such number.
-    pub measured: f64,
-    /// Least value inside the band.
-    pub min: Option<f64>,
-    /// Greatest value inside the band.
-    pub max: Option<f64>,
-    /// Whether the measured value lies in the band, both ends included.
-    pub inside: bool,
+/// The band of a verdict in words: `0.998 to 1`, `at most 2`.
+#[must_use]
+pub fn band(v: &Verdict) -> String {
+    let show = |x| human::metric(&v.metric, x);
+    match (v.min, v.max) {
+        (Some(a), Some(b)) => format!("{} to {}", show(a), show(b)),
+        (Some(a), None) => format!("at least {}", show(a)),
+        (None, Some(b)) => format!("at most {}", show(b)),
+        (None, None) => "any".to_owned(),
+    }
 }
 
-impl Verdict {
-    /// The band in words: `0.998 to 1`, `at most 2`.
-    #[must_use]
-    pub fn band(&self) -> String {
-        let show = |x| human::metric(&self.metric, x);
-        match (self.min, self.max) {
-            (Some(a), Some(b)) => format!("{} to {}", show(a), show(b)),
-            (Some(a), None) => format!("at least {}", show(a)),
-            (None, Some(b)) => format!("at most {}", show(b)),
-            (None, None) => "any".to_owned(),
-        }
-    }
+/// The measured value of a verdict in words.
+#[must_use]
+pub fn measured(v: &Verdict) -> String {
+    human::metric(&v.metric, v.measured.unwrap_or(f64::NAN))
 }
 
 /// How a column is set.
@@ -86,8 +72,7 @@ impl Grid {
 
     /// Sets the rows; a table too wide loses columns from the right, never the first two, and says so.
     fn render(&self, width: usize, out: &mut String) {
-        let widths: Vec<usize> =
-            (0..self.align.len()).map(|i| self.rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0)).collect();
+        let widths: Vec<usize> = (0..self.align.len()).map(|i| self.rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0)).collect();
         let mut shown = widths.len();
         while shown > 2 && widths[..shown].iter().sum::<usize>() + 2 * (shown - 1) > width {
             shown -= 1;
@@ -322,18 +307,20 @@ pub(crate) fn quantile(sorted: &[f64], q: f64) -> f64 {
     sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64)
 }
 
-/// The table of expectations: inside or not, the number, measured, band, and the claim below each. Empty where there are none.
+/// The table of expectations: inside or not, measured, band, number, and the claim below each. `verdicts` has a list for each run, in the order
+/// of `runs`. Empty where nothing is expected.
 #[must_use]
-pub fn verdict_table(verdicts: &[Verdict], width: usize) -> String {
+pub fn verdict_table(runs: &[Run], verdicts: &[Vec<Verdict>], width: usize) -> String {
     use Align::{Left, Right};
-    if verdicts.is_empty() {
+    let all: Vec<(&Run, &Verdict)> = runs.iter().zip(verdicts).flat_map(|(run, list)| list.iter().map(move |v| (run, v))).collect();
+    if all.is_empty() {
         return String::new();
     }
     let mut grid = Grid::new(&[("claim", Left), ("measured", Right), ("band", Left), ("run", Left), ("number", Left)]);
     grid.grouped = false;
-    for v in verdicts {
+    for (run, v) in &all {
         let verdict = if v.inside { "inside" } else { "OUTSIDE" };
-        grid.push(vec![verdict.to_owned(), human::metric(&v.metric, v.measured), v.band(), v.variant.clone(), v.metric.clone()]);
+        grid.push(vec![verdict.to_owned(), measured(v), band(v), run.variant.clone(), v.metric.clone()]);
     }
     let mut rows = String::new();
     grid.without("run", "").render(width, &mut rows);
@@ -341,7 +328,7 @@ pub fn verdict_table(verdicts: &[Verdict], width: usize) -> String {
     for (i, line) in rows.lines().enumerate() {
         out.push_str(line);
         out.push('\n');
-        if let Some(v) = i.checked_sub(1).and_then(|i| verdicts.get(i)) {
+        if let Some((_, v)) = i.checked_sub(1).and_then(|i| all.get(i)) {
             for line in wrapped(&v.claim, width.saturating_sub(9)) {
                 out.push_str(&format!("         {line}\n"));
             }

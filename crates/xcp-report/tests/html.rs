@@ -6,8 +6,10 @@ use std::path::PathBuf;
 
 use common::browser::{self, Browser};
 use common::{Manner, run, scenario};
-use xcp_report::{Report, Source, Verdict, html};
+use xcp_report::{Report, Source, html};
+use xcp_scenario::Verdict;
 use xcp_scenario::run::{Quantity, Run, Subject};
+use xcp_scenario::units::{NANOS_PER_SEC, Period};
 
 const MANNERS: [Manner; 3] = [Manner::Xcp, Manner::DropTail, Manner::Red];
 
@@ -15,25 +17,19 @@ fn page(flows: usize) -> (Vec<Run>, String) {
     let runs: Vec<Run> = MANNERS.map(|m| run(m, flows)).into();
     let scenarios = MANNERS.map(scenario);
     let sources = [Source { name: "four-flows.toml".into(), text: "title = \"Four <flows>\"\nduration = \"60s\"\n".repeat(12) }];
+    let verdict = |claim: &str, measured, min, max, inside| Verdict {
+        claim: claim.into(),
+        metric: "links.bottleneck.utilisation".into(),
+        measured: Some(measured),
+        min,
+        max,
+        inside,
+        period: Period { from: 0, to: 60 * NANOS_PER_SEC },
+    };
     let verdicts = [
-        Verdict {
-            variant: "XCP".into(),
-            claim: "XCP keeps the link full & the queue empty (Katabi et al. 2002)".into(),
-            metric: "links.bottleneck.utilisation".into(),
-            measured: 0.9987,
-            min: Some(0.99),
-            max: None,
-            inside: true,
-        },
-        Verdict {
-            variant: "TCP, RED".into(),
-            claim: "RED leaves more than a tenth of the link idle".into(),
-            metric: "links.bottleneck.utilisation".into(),
-            measured: 0.87,
-            min: None,
-            max: Some(0.85),
-            inside: false,
-        },
+        vec![verdict("XCP keeps the link full & the queue empty (Katabi et al. 2002)", 0.9987, Some(0.99), None, true)],
+        vec![],
+        vec![verdict("RED leaves more than a tenth of the link idle", 0.87, None, Some(0.85), false)],
     ];
     let report = Report {
         runs: &runs,

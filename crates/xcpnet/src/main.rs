@@ -1,2 +1,39 @@
-//! The command line.
-fn main() {}
+//! The command line: arguments in, exit status out. What the commands do is in the modules; what runs, files and reports are is in the other
+//! crates.
+
+mod batch;
+mod cli;
+mod experiments;
+mod failure;
+mod interrupt;
+mod memory;
+mod output;
+mod progress;
+mod reproduce;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::{Cli, Command};
+use crate::output::Printer;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut printer = Printer::new();
+    let result = match cli.command {
+        Command::Run(arguments) => run::run(&arguments, &mut printer),
+        Command::Reproduce(arguments) => reproduce::reproduce(&arguments, &mut printer),
+        Command::Schema => serde_json::to_string_pretty(&xcp_scenario::schema())
+            .map_err(|e| failure::Failure::new(e.to_string()))
+            .and_then(|text| printer.line(&text)),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.tell();
+            ExitCode::from(failure.status)
+        }
+    }
+}

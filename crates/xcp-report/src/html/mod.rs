@@ -6,10 +6,9 @@
 mod data;
 mod sections;
 
+use xcp_scenario::Verdict;
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
-
-use crate::table::Verdict;
 
 const UPLOT_JS: &str = include_str!("../../../../third_party/uplot/uPlot.iife.min.js");
 const UPLOT_CSS: &str = include_str!("../../../../third_party/uplot/uPlot.min.css");
@@ -26,8 +25,8 @@ pub struct Report<'a> {
     pub scenarios: &'a [Scenario],
     /// The files the runs came from.
     pub sources: &'a [Source],
-    /// Expectations and what came of them.
-    pub verdicts: &'a [Verdict],
+    /// Expectations and what came of them: a list for each run, in the same order; empty if nothing was judged.
+    pub verdicts: &'a [Vec<Verdict>],
     /// The command that makes this report again; empty if there is none.
     pub command: &'a str,
     /// The version of the program.
@@ -57,7 +56,9 @@ pub fn html(report: &Report<'_>) -> String {
     let mut put = |text: &str| page.push_str(text);
     put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     put("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
-    put("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n");
+    put(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n",
+    );
     put("<link rel=\"icon\" href=\"data:,\">\n");
     put(&format!("<meta name=\"generator\" content=\"xcpnet {}\">\n<title>{}</title>\n", escape(report.version), escape(title)));
     put("<style>\n");

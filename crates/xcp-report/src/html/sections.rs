@@ -6,7 +6,7 @@ use xcp_scenario::model::{Direction, Limit, Queue};
 use xcp_scenario::run::{FlowSummary, Run};
 
 use super::{Report, data, escape};
-use crate::table::{groups, quantile};
+use crate::table::{band, groups, measured, quantile};
 use crate::{human, links};
 
 /// A row of plots: its key in report.js, heading, explanation.
@@ -75,7 +75,8 @@ fn heading(report: &Report<'_>, page: &mut String) {
             facts.push(format!("figures cover {} to {}", human::nanos(s.measure.from), human::nanos(s.measure.to)));
         }
     }
-    put!(page, "<p class=\"facts\">{}</p>\n</header>\n", escape(&facts.join(" · ")));
+    let facts: Vec<String> = facts.iter().map(|f| format!("<span class=\"nb\">{}</span>", escape(f))).collect();
+    put!(page, "<p class=\"facts\">{}</p>\n</header>\n", facts.join(" · "));
 }
 
 /// The link the big numbers of a run are about: of the bottlenecks the one this run used most.
@@ -90,11 +91,13 @@ fn headline(report: &Report<'_>, page: &mut String) {
         put!(page, "<article class=\"card\">\n<h3>{}</h3>\n", escape(human::run_name(run)));
         if let Some(name) = main_link(report, run) {
             let described = report.scenario(i).and_then(|s| links::direction(s, name)).map(describe);
-            put!(page, "<p class=\"sub\">{}</p>\n", escape(&described.unwrap_or_else(|| name.to_owned())));
+            let described = described.unwrap_or_else(|| vec![name.to_owned()]);
+            let described: Vec<String> = described.iter().map(|d| format!("<span class=\"nb\">{}</span>", escape(d))).collect();
+            put!(page, "<p class=\"sub\">{}</p>\n", described.join(", "));
             if let Some(link) = run.summary.links.get(name) {
                 put!(page, "<dl>\n{}", figure("Utilisation", &human::percent(link.utilisation), "big"));
-                put!(page, "{}", figure("Mean queue", &format!("{} packets", human::number(link.queue_mean)), ""));
-                put!(page, "{}", figure("Drops", &link.drops.to_string(), ""));
+                put!(page, "{}", figure("Mean queue", &format!("{} packets", human::number(link.queue_mean)), "big"));
+                put!(page, "{}", figure("Drops", &link.drops.to_string(), "big"));
                 let rtts: Vec<f64> = run.summary.flows.iter().map(|f| f.rtt_mean).filter(|&r| r > 0.0).collect();
                 let rtt = if rtts.is_empty() { "–".to_owned() } else { human::seconds(rtts.iter().sum::<f64>() / rtts.len() as f64) };
                 put!(page, "{}", figure("Mean RTT", &rtt, ""));
@@ -113,7 +116,8 @@ fn headline(report: &Report<'_>, page: &mut String) {
 fn figure(name: &str, value: &str, class: &str) -> String {
     // The unit is set smaller than the number.
     let (number, unit) = value.split_once(' ').unwrap_or((value, ""));
-    format!("<div class=\"figure {class}\"><dt>{name}</dt><dd>{} <small>{}</small></dd></div>\n", escape(number), escape(unit))
+    let unit = if unit.is_empty() { String::new() } else { format!(" <small>{}</small>", escape(unit)) };
+    format!("<div class=\"figure {class}\"><dt>{name}</dt><dd>{}{unit}</dd></div>\n", escape(number))
 }
 
 /// Opens a grid with a column for each run; many runs wrap.
@@ -123,8 +127,8 @@ fn grid(report: &Report<'_>) -> String {
     format!("<div class=\"{class}\" style=\"--cols:{}\">\n", n.clamp(1, 4))
 }
 
-/// A queue and link in a few words: `xcp queue of 313 kB, 10 Mbit/s, 249 ms`.
-fn describe(d: &Direction) -> String {
+/// A queue and link in a few words: `xcp queue of 313 kB`, `10 Mbit/s`, `249 ms one way`.
+fn describe(d: &Direction) -> Vec<String> {
     let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) = &d.queue;
     let size = match *limit {
         Limit::Packets(n) => human::plural(n, "packet"),
@@ -135,27 +139,31 @@ fn describe(d: &Direction) -> String {
         Queue::Xcp { law, .. } if law.name != "xcp" => format!("{} ({})", links::kind(&d.queue), law.name),
         queue => links::kind(queue).to_owned(),
     };
-    format!("{kind} queue of {size}, {}, {} one way", human::rate(d.rate_bps as f64), human::nanos(d.delay))
+    vec![format!("{kind} queue of {size}"), human::rate(d.rate_bps as f64), format!("{} one way", human::nanos(d.delay))]
 }
 
 fn verdicts(report: &Report<'_>, page: &mut String) {
-    if report.verdicts.is_empty() {
+    let all: Vec<_> = report.runs.iter().zip(report.verdicts).flat_map(|(run, list)| list.iter().map(move |v| (run, v))).collect();
+    if all.is_empty() {
         return;
     }
-    let outside = report.verdicts.iter().filter(|v| !v.inside).count();
-    let say = if outside == 0 { "all inside".to_owned() } else { format!("{outside} of {} outside", report.verdicts.len()) };
-    put!(page, "<section aria-labelledby=\"claims\">\n<h2 id=\"claims\">Claims <span class=\"unit\">{say}</span></h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"claims\"><table class=\"claims\">\n");
+    let outside = all.iter().filter(|(_, v)| !v.inside).count();
+    let say = if outside == 0 { "all inside".to_owned() } else { format!("{outside} of {} outside", all.len()) };
+    put!(
+        page,
+        "<section aria-labelledby=\"claims\">\n<h2 id=\"claims\">Claims <span class=\"unit\">{say}</span></h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"claims\"><table class=\"claims\">\n"
+    );
     page.push_str("<thead><tr><th scope=\"col\">Verdict</th><th scope=\"col\">Run</th><th scope=\"col\">Claim</th><th scope=\"col\" class=\"n\">Measured</th><th scope=\"col\">Band</th></tr></thead>\n<tbody>\n");
-    for v in report.verdicts {
+    for (run, v) in all {
         let (class, mark, word) = if v.inside { ("ok", "✓", "inside") } else { ("bad", "✗", "outside") };
         put!(
             page,
             "<tr><td class=\"{class}\"><span aria-hidden=\"true\">{mark}</span> {word}</td><td>{}</td><td>{}<br><code>{}</code></td><td class=\"n\">{}</td><td>{}</td></tr>\n",
-            escape(&v.variant),
+            escape(human::run_name(run)),
             escape(&v.claim),
             escape(&v.metric),
-            escape(&human::metric(&v.metric, v.measured)),
-            escape(&v.band()),
+            escape(&measured(v)),
+            escape(&band(v)),
         );
     }
     page.push_str("</tbody></table></div>\n</section>\n");
@@ -189,10 +197,19 @@ fn plots(report: &Report<'_>, page: &mut String) {
 fn plot_row(report: &Report<'_>, row: &Row, page: &mut String) {
     let key = row.key;
     put!(page, "<section class=\"row\" data-row=\"{key}\" aria-labelledby=\"row-{key}\">\n");
-    put!(page, "<h3 id=\"row-{key}\">{} <span class=\"unit\"></span></h3>\n<p class=\"note\">{}<span class=\"of\"></span></p>\n", row.heading, row.note);
+    put!(
+        page,
+        "<h3 id=\"row-{key}\">{} <span class=\"unit\"></span></h3>\n<p class=\"note\">{}<span class=\"of\"></span></p>\n",
+        row.heading,
+        row.note
+    );
     page.push_str(&grid(report));
     for (i, run) in report.runs.iter().enumerate() {
-        put!(page, "<figure data-run=\"{i}\"><figcaption><b>{}</b><span class=\"at\"></span></figcaption><div class=\"plot\"></div><ul class=\"legend\"></ul></figure>\n", escape(human::run_name(run)));
+        put!(
+            page,
+            "<figure data-run=\"{i}\"><figcaption><b>{}</b><span class=\"at\"></span></figcaption><div class=\"plot\"></div><ul class=\"legend\"></ul></figure>\n",
+            escape(human::run_name(run))
+        );
     }
     page.push_str("</div>\n</section>\n");
 }
@@ -290,7 +307,11 @@ fn flow_table(report: &Report<'_>, page: &mut String) {
 
 fn sources(report: &Report<'_>, page: &mut String) {
     for source in report.sources {
-        put!(page, "<details class=\"source\">\n<summary><h2>The scenario <span class=\"unit\">{}</span></h2></summary>\n", escape(&source.name));
+        put!(
+            page,
+            "<details class=\"source\">\n<summary><h2>The scenario <span class=\"unit\">{}</span></h2></summary>\n",
+            escape(&source.name)
+        );
         put!(page, "<pre tabindex=\"0\"><code>{}</code></pre>\n</details>\n", escape(&source.text));
     }
 }
@@ -300,5 +321,7 @@ fn made(report: &Report<'_>, page: &mut String) {
     if !report.command.is_empty() {
         put!(page, " with <code>{}</code>", escape(report.command));
     }
-    page.push_str(". The same scenario, seed and version give the same numbers. Plots: uPlot (MIT licence, in this file’s source).</p>\n</footer>\n");
+    page.push_str(
+        ". The same scenario, seed and version give the same numbers. Plots: uPlot (MIT licence, in this file’s source).</p>\n</footer>\n",
+    );
 }

@@ -25,7 +25,9 @@ pub fn find() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
     let found = std::env::split_paths(&path).flat_map(|dir| names.map(|name| dir.join(name))).find(|p| p.is_file());
     if found.is_none() {
-        eprintln!("SKIPPED: no Chromium found on PATH, so the report is not looked at in a browser; install it with `apt-get install chromium`");
+        eprintln!(
+            "SKIPPED: no Chromium found on PATH, so the report is not looked at in a browser; install it with `apt-get install chromium`"
+        );
     }
     found
 }

@@ -33,7 +33,9 @@ fn curve(manner: Manner, quantity: Quantity, who: usize, t: f64, n: usize, i: us
         (Manner::Xcp, Quantity::Utilisation) => (ramp * (0.998 + 0.002 * jitter)).min(1.0),
         (Manner::Xcp, Quantity::QueueMean) => 0.8 * jitter + 6.0 * (-(t - 3.0).powi(2)).exp(),
         (Manner::Xcp, Quantity::QueueMax) => 3.0 + 3.0 * jitter + 9.0 * (-(t - 3.0).powi(2)).exp(),
-        (Manner::Xcp, Quantity::Goodput) => 9.6e6 / n as f64 * ramp * (1.0 + 0.3 * (0.5 - who as f64 / n as f64) * (-t / 6.0).exp() + 0.004 * jitter),
+        (Manner::Xcp, Quantity::Goodput) => {
+            9.6e6 / n as f64 * ramp * (1.0 + 0.3 * (0.5 - who as f64 / n as f64) * (-t / 6.0).exp() + 0.004 * jitter)
+        }
         (Manner::Xcp, Quantity::Cwnd) => bdp / n as f64 * ramp * (1.0 + 0.3 * (0.5 - who as f64 / n as f64) * (-t / 6.0).exp()),
         (Manner::Xcp, Quantity::Srtt) => 0.501 + 0.001 * jitter,
         (Manner::Xcp, _) => 0.0,
@@ -42,7 +44,13 @@ fn curve(manner: Manner, quantity: Quantity, who: usize, t: f64, n: usize, i: us
         (Manner::DropTail, Quantity::QueueMax) => ramp * (405.0 + 430.0 * saw),
         (Manner::Red, Quantity::QueueMean) => ramp * (60.0 + 120.0 * saw * jitter),
         (Manner::Red, Quantity::QueueMax) => ramp * (90.0 + 180.0 * saw),
-        (_, Quantity::Drops) => if saw > 0.97 { (12.0 * jitter).floor() } else { 0.0 },
+        (_, Quantity::Drops) => {
+            if saw > 0.97 {
+                (12.0 * jitter).floor()
+            } else {
+                0.0
+            }
+        }
         (_, Quantity::Goodput) => 2.2e6 * 4.0 / n as f64 * ramp * (0.55 + 0.9 * saw) * (1.0 + 0.1 * jitter),
         (_, Quantity::Cwnd) => (bdp * 2.0 / n as f64) * ramp * (0.5 + 0.5 * saw),
         (Manner::DropTail, Quantity::Srtt) => 0.501 + ramp * (0.47 + 0.5 * saw),

@@ -1,0 +1,28 @@
+//! Collects `experiments/PAPER/FIGURE.toml` into the program, so that `xcpnet reproduce` works wherever it is installed.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    println!("cargo::rerun-if-changed={}", dir.display());
+    let mut paths: Vec<PathBuf> = fs::read_dir(dir).into_iter().flatten().filter_map(|e| e.ok().map(|e| e.path())).collect();
+    paths.sort();
+    paths
+}
+
+fn main() {
+    let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
+    let mut list = String::from("&[\n");
+    for paper in entries(&manifest.join("../../experiments")).into_iter().filter(|p| p.is_dir()) {
+        for file in entries(&paper).into_iter().filter(|f| f.extension().is_some_and(|e| e == "toml")) {
+            let name = |p: &Path| p.file_stem().expect("an entry has a name").to_string_lossy().into_owned();
+            let path = file.canonicalize().expect("the file was just listed");
+            writeln!(list, "    ({:?}, {:?}, include_str!({:?})),", name(&paper), name(&file), path).expect("writing to a string");
+        }
+    }
+    list.push_str("]\n");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
+    fs::write(out.join("experiments.rs"), list).expect("the build directory is writable");
+}

@@ -1,0 +1,103 @@
+//! Runs scenarios on several threads and hands the results over in order, whatever finishes first.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use xcp_scenario::model::Scenario;
+use xcp_scenario::run::Run;
+use xcp_scenario::units::Nanos;
+use xcp_scenario::{Loaded, check, footprint};
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::{interrupt, memory};
+
+/// Tells the progress bar and listens for Ctrl-C.
+struct Watch<'a> {
+    progress: &'a Progress,
+    index: usize,
+}
+
+impl xcp_sim::Observer for Watch<'_> {
+    fn progress(&mut self, now: Nanos) -> ControlFlow<()> {
+        self.progress.update(self.index, now);
+        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Refuses scenarios that do not fit into memory. Returns how many may run at a time so that they fit together.
+pub fn fitting<'a>(loaded: impl Iterator<Item = &'a Loaded>, jobs: usize) -> Result<usize, Failure> {
+    let Some(available) = memory::available() else { return Ok(jobs) };
+    let mut needs: Vec<u128> = Vec::new();
+    for one in loaded {
+        check(&one.scenario, &one.origins, available)?;
+        needs.push(footprint(&one.scenario).bytes);
+    }
+    needs.sort_unstable_by(|a, b| b.cmp(a));
+    let mut together = 0;
+    let fit = needs.iter().take_while(|&&bytes| {
+        together += bytes;
+        together <= u128::from(available)
+    });
+    Ok(fit.count().clamp(1, jobs.max(1)))
+}
+
+/// How many runs at a time: what was asked for, or one per processor.
+pub fn jobs(asked: Option<std::num::NonZeroUsize>) -> usize {
+    asked.or_else(|| thread::available_parallelism().ok()).map_or(1, usize::from)
+}
+
+/// Runs everything, at most `jobs` at a time. `ready` gets each run in the order of `scenarios`, as soon as it and all before it are done. After
+/// Ctrl-C the runs under way end early (`summary.interrupted`) and no more are begun.
+///
+/// # Errors
+/// The first error of a backend in the order of `scenarios`, or of `ready`; runs still under way are ended.
+pub fn run(
+    scenarios: &[&Scenario],
+    jobs: usize,
+    mut ready: impl FnMut(usize, Run, &Progress) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let progress = Progress::new(scenarios);
+    let next = AtomicUsize::new(0);
+    let (sender, results) = mpsc::channel();
+    let outcome = thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, scenarios.len().max(1)) {
+            let sender = sender.clone();
+            let (next, progress) = (&next, &progress);
+            scope.spawn(move || {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= scenarios.len() || interrupt::asked() {
+                        return;
+                    }
+                    let result = xcp_sim::simulate(scenarios[index], &mut Watch { progress, index });
+                    progress.update(index, scenarios[index].duration);
+                    // Nobody listens any more after an error.
+                    if sender.send((index, result)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut early = BTreeMap::new();
+        let mut expected = 0;
+        for (index, result) in &results {
+            early.insert(index, result);
+            while let Some(result) = early.remove(&expected) {
+                let handled = result.map_err(Failure::new).and_then(|run| ready(expected, run, &progress));
+                if let Err(failure) = handled {
+                    next.store(scenarios.len(), Ordering::Relaxed);
+                    return Err(failure);
+                }
+                expected += 1;
+            }
+        }
+        Ok(())
+    });
+    progress.clear();
+    outcome
+}

@@ -1,0 +1,166 @@
+//! Standard output, and the files of `--out`.
+
+use std::io::{self, Write as _};
+
+use xcp_report::csv::{self, Kind};
+use xcp_report::files::{Staged, WriteError, reason};
+use xcp_report::{Report, Source, html, json};
+use xcp_scenario::Verdict;
+use xcp_scenario::model::Scenario;
+use xcp_scenario::run::Run;
+
+use crate::failure::Failure;
+
+/// Standard output that bears being closed by its reader (`| head`): what comes after is dropped, the program goes on.
+pub struct Printer {
+    closed: bool,
+}
+
+impl Printer {
+    /// An open one.
+    pub fn new() -> Self {
+        Self { closed: false }
+    }
+
+    /// Prints text as it is.
+    pub fn text(&mut self, text: &str) -> Result<(), Failure> {
+        if self.closed {
+            return Ok(());
+        }
+        let mut out = io::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(())
+            }
+            Err(e) => Err(Failure::new(format!("cannot write to standard output: {}", reason(&e)))),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Prints a line.
+    pub fn line(&mut self, text: &str) -> Result<(), Failure> {
+        self.text(&format!("{text}\n"))
+    }
+}
+
+/// Characters to a line: the terminal's, or without bound in a pipe or file.
+pub fn width() -> usize {
+    let terminal = console::Term::stdout();
+    if terminal.is_term() { terminal.size_checked().map_or(80, |(_, columns)| usize::from(columns)) } else { usize::MAX }
+}
+
+/// The command as it was typed, quoted for a shell.
+pub fn command() -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    let quote = |word: String| {
+        if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    let words = std::env::args_os().skip(1).map(|word| quote(word.to_string_lossy().into_owned()));
+    std::iter::once("xcpnet".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// What goes into one directory.
+pub struct Content<'a> {
+    /// The runs.
+    pub runs: &'a [Run],
+    /// Their scenarios.
+    pub scenarios: &'a [Scenario],
+    /// Their files.
+    pub sources: &'a [Source],
+    /// For each run, the file it came from.
+    pub origins: &'a [usize],
+    /// For each run, what came of its expectations.
+    pub verdicts: &'a [Vec<Verdict>],
+    /// Whether the series are written as Parquet, too.
+    #[cfg(feature = "parquet")]
+    pub parquet: bool,
+}
+
+impl Content<'_> {
+    /// Writes report.html, summary.json, the series and the scenarios under `prefix` (empty, or ending in a slash).
+    pub fn stage(&self, staged: &mut Staged, prefix: &str) -> Result<(), WriteError> {
+        let command = command();
+        let report = Report {
+            runs: self.runs,
+            scenarios: self.scenarios,
+            sources: self.sources,
+            verdicts: self.verdicts,
+            command: &command,
+            version: env!("CARGO_PKG_VERSION"),
+        };
+        staged.write(format!("{prefix}report.html"), html(&report).as_bytes())?;
+        staged.write(format!("{prefix}summary.json"), json::lines(self.runs).as_bytes())?;
+        for (run, name) in self.runs.iter().zip(self.names()) {
+            for kind in [Kind::Links, Kind::Flows] {
+                let table = kind.name();
+                staged.write_with(format!("{prefix}{name}.{table}.csv"), |file| csv::write(run, kind, file))?;
+                #[cfg(feature = "parquet")]
+                if self.parquet {
+                    staged.write_with(format!("{prefix}{name}.{table}.parquet"), |file| xcp_report::parquet::write(run, kind, file))?;
+                }
+            }
+        }
+        let mut taken: Vec<&str> = Vec::new();
+        for (i, source) in self.sources.iter().enumerate() {
+            // Files of the same name from different directories are told apart by their number.
+            let file = source.name.rsplit('/').next().unwrap_or(&source.name);
+            let file = if taken.contains(&file) { format!("{}-{file}", i + 1) } else { file.to_owned() };
+            staged.write(format!("{prefix}{file}"), source.text.as_bytes())?;
+            taken.push(source.name.rsplit('/').next().unwrap_or(&source.name));
+        }
+        Ok(())
+    }
+
+    /// File names of the runs: the variant, else the scenario file; with the file before it where several files have the variant.
+    fn names(&self) -> Vec<String> {
+        let stem = |run: usize| {
+            let name = &self.sources[self.origins[run]].name;
+            let file = name.rsplit('/').next().unwrap_or(name);
+            slug(file.strip_suffix(".toml").unwrap_or(file))
+        };
+        let short: Vec<String> =
+            self.runs.iter().enumerate().map(|(i, r)| if r.variant.is_empty() { stem(i) } else { slug(&r.variant) }).collect();
+        let mut names: Vec<String> = Vec::new();
+        for (i, name) in short.iter().enumerate() {
+            let unique = short.iter().filter(|n| *n == name).count() == 1;
+            let base = if unique { name.clone() } else { format!("{}-{name}", stem(i)) };
+            let mut chosen = base.clone();
+            let mut n = 2;
+            while names.contains(&chosen) {
+                chosen = format!("{base}-{n}");
+                n += 1;
+            }
+            names.push(chosen);
+        }
+        names
+    }
+}
+
+/// A name fit for files everywhere: letters, digits, `-` and `_`; never empty, never with a dot in front.
+fn slug(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_alphanumeric() || c == '_' || c == '.' && !out.is_empty() {
+            out.push(c);
+        } else if !out.ends_with('-') && !out.is_empty() {
+            out.push('-');
+        }
+    }
+    let out = out.trim_end_matches(['-', '.']);
+    if out.is_empty() { "run".to_owned() } else { out.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_are_fit_for_files() {
+        for (name, expected) in
+            [("TCP, drop-tail", "TCP-drop-tail"), ("../etc", "etc"), ("  ", "run"), ("n=4", "n-4"), ("1.5 s", "1.5-s"), ("é/ü", "é-ü")]
+        {
+            assert_eq!(slug(name), expected);
+        }
+    }
+}

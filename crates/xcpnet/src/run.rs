@@ -1,0 +1,141 @@
+//! `xcpnet run`.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use xcp_report::files::Staged;
+use xcp_report::{Source, human, json, table, verdict_table};
+use xcp_scenario::model::Scenario;
+use xcp_scenario::run::Run;
+use xcp_scenario::{Loaded, Overrides, Verdict, evaluate, load_with_origins, read_text};
+
+use crate::batch;
+use crate::cli::{Backend, RunArguments};
+use crate::failure::{Failure, INTERRUPTED};
+use crate::interrupt;
+use crate::output::{Content, Printer, width};
+
+/// Refuses backends that this version does not have.
+pub fn need_backend(backend: Backend) -> Result<(), Failure> {
+    match backend {
+        Backend::Sim => Ok(()),
+        Backend::Linux => Err(Failure::new(
+            "this version cannot run scenarios on Linux's own TCP (--on linux) yet; without --on, the scenario is simulated",
+        )),
+    }
+}
+
+/// A file's scenarios as chosen by the arguments.
+fn load(path: &Path, text: &str, arguments: &RunArguments) -> Result<Vec<Loaded>, Failure> {
+    let mut overrides = Overrides::none();
+    for (path, value) in &arguments.settings {
+        overrides = overrides.with(path, value);
+    }
+    if let Some(seed) = arguments.seed {
+        overrides = overrides.with("seed", seed.to_string());
+    }
+    let all = load_with_origins(path, text, &overrides)?;
+    if arguments.variants.is_empty() {
+        return Ok(all);
+    }
+    let names: Vec<&str> = all.iter().map(|l| l.scenario.variant.as_str()).collect();
+    for wanted in &arguments.variants {
+        if !names.contains(&wanted.as_str()) {
+            let there =
+                if names == [""] { "it has none; leave out --variant".to_owned() } else { format!("it has \"{}\"", names.join("\", \"")) };
+            return Err(Failure::new(format!("{} has no variant \"{wanted}\": {there}", path.display())));
+        }
+    }
+    Ok(all.into_iter().filter(|l| arguments.variants.contains(&l.scenario.variant)).collect())
+}
+
+/// Runs what was asked for.
+pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failure> {
+    need_backend(arguments.on)?;
+    let mut sources = Vec::new();
+    let mut loaded = Vec::new();
+    let mut origins = Vec::new();
+    for (i, file) in arguments.files.iter().enumerate() {
+        let text = read_text(file)?;
+        let more = load(file, &text, arguments)?;
+        origins.extend(std::iter::repeat_n(i, more.len()));
+        loaded.extend(more);
+        sources.push(Source { name: file.display().to_string(), text });
+    }
+    // Whether there is room for the result is asked before the work, not after it.
+    if let Some(dir) = &arguments.out {
+        drop(Staged::new(dir)?);
+    }
+    let jobs = batch::fitting(loaded.iter(), batch::jobs(arguments.jobs))?;
+    interrupt::listen()?;
+    let scenarios: Vec<Scenario> = loaded.into_iter().map(|l| l.scenario).collect();
+    let mut runs: Vec<Run> = Vec::new();
+    batch::run(&scenarios.iter().collect::<Vec<_>>(), jobs, |_, run, _| {
+        runs.push(run);
+        Ok(())
+    })?;
+    let interrupted = runs.len() < scenarios.len() || runs.iter().any(|r| r.summary.interrupted);
+    let verdicts: Vec<Vec<Verdict>> =
+        if interrupted { Vec::new() } else { scenarios.iter().zip(&runs).map(|(scenario, run)| evaluate(scenario, run)).collect() };
+    if arguments.json {
+        printer.text(&json::lines(&runs))?;
+    } else if !runs.is_empty() {
+        printer.text(&tables(&runs, &origins, &verdicts))?;
+    }
+    if interrupted {
+        return Err(told(&scenarios, &runs, arguments.out.as_deref()));
+    }
+    if let Some(dir) = &arguments.out {
+        let mut staged = Staged::new(dir)?;
+        interrupt::forget_on_exit(staged.temporary());
+        let content = Content {
+            runs: &runs,
+            scenarios: &scenarios,
+            sources: &sources,
+            origins: &origins,
+            verdicts: &verdicts,
+            #[cfg(feature = "parquet")]
+            parquet: arguments.parquet,
+        };
+        content.stage(&mut staged, "")?;
+        staged.commit()?;
+        let _ = writeln!(std::io::stderr(), "wrote {}", dir.join("report.html").display());
+    }
+    Ok(())
+}
+
+/// A table for each file, verdicts below it.
+fn tables(runs: &[Run], origins: &[usize], verdicts: &[Vec<Verdict>]) -> String {
+    let mut out = String::new();
+    let mut from = 0;
+    for file in origins[..runs.len()].chunk_by(|a, b| a == b) {
+        let to = from + file.len();
+        if from > 0 {
+            out.push('\n');
+        }
+        out.push_str(&table(&runs[from..to], width()));
+        let judged = verdict_table(&runs[from..to], verdicts.get(from..to).unwrap_or_default(), width());
+        if !judged.is_empty() {
+            out.push('\n');
+            out.push_str(&judged);
+        }
+        from = to;
+    }
+    out
+}
+
+/// What was completed when Ctrl-C came.
+fn told(scenarios: &[Scenario], runs: &[Run], out: Option<&Path>) -> Failure {
+    let mut parts = Vec::new();
+    for (i, scenario) in scenarios.iter().enumerate() {
+        let name = if scenario.variant.is_empty() { &scenario.title } else { &scenario.variant };
+        let asked = human::nanos(scenario.duration);
+        parts.push(match runs.get(i) {
+            Some(run) if !run.summary.interrupted => format!("{name}: complete ({asked})"),
+            Some(run) => format!("{name}: {} of {asked}", human::nanos(run.completed)),
+            None => format!("{name}: not begun"),
+        });
+    }
+    let nothing = out.map(|dir| format!("; nothing was written to {}", dir.display())).unwrap_or_default();
+    Failure::with_status(format!("interrupted; simulated so far: {}{nothing}", parts.join(", ")), INTERRUPTED)
+}
