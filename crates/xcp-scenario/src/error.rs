@@ -179,7 +179,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     known
         .into_iter()
         .map(|k| (distance(&word, &k.to_lowercase().chars().collect::<Vec<_>>()), k))
-        .filter(|(d, k)| *d <= 1 + k.chars().count() / 4)
+        .filter(|(d, k)| *d <= 1 + k.chars().count() / 4 && *d < k.chars().count().min(word.len()))
         .min_by_key(|(d, _)| *d)
         .map(|(_, k)| k)
 }
@@ -218,9 +218,48 @@ pub(crate) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
+/// Words of other programs for what is called differently here.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("bandwidth", "rate"),
+    ("bandwith", "rate"),
+    ("capacity", "rate"),
+    ("speed", "rate"),
+    ("latency", "delay"),
+    ("propagation", "delay"),
+    ("nodes", "between"),
+    ("ends", "between"),
+    ("buffer", "queue"),
+    ("qdisc", "queue"),
+    ("discipline", "kind"),
+    ("size", "limit"),
+    ("outage", "blackout"),
+    ("src", "from"),
+    ("source", "from"),
+    ("dst", "to"),
+    ("destination", "to"),
+    ("protocol", "congestion"),
+    ("cc", "congestion"),
+    ("tcp", "congestion"),
+    ("algorithm", "congestion"),
+    ("pacing", "paced"),
+    ("mss", "packet"),
+    ("mtu", "packet"),
+    ("iw", "initial-window"),
+    ("end", "stop"),
+    ("time", "duration"),
+    ("name", "title"),
+    ("fifo", "drop-tail"),
+    ("droptail", "drop-tail"),
+    ("pfifo", "drop-tail"),
+    ("throughput", "goodput"),
+];
+
 /// A remedy: the word that was probably meant, or all there are.
 pub(crate) fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str> + Clone, plural: &str) -> String {
-    match nearest(word, known.clone()) {
+    let synonym = SYNONYMS.iter().find(|(w, _)| w.eq_ignore_ascii_case(word)).map(|(_, k)| *k);
+    match synonym.filter(|s| known.clone().into_iter().any(|k| k == *s)).or_else(|| nearest(word, known.clone())) {
+        Some(only) if known.clone().into_iter().count() == 1 => format!("did you mean `{only}`? There is no other"),
+        None if known.clone().into_iter().count() == 1 => format!("there is only {}", listed(known)),
         Some(k) => format!("did you mean `{k}`? The {plural} are {}", listed(known)),
         None => format!("the {plural} are {}", listed(known)),
     }

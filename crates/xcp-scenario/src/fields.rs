@@ -153,7 +153,7 @@ impl<'a> Fields<'a> {
             Value::Text(text) => {
                 let found = words.iter().find(|w| *w == text).copied();
                 if found.is_none() {
-                    let what = format!("unknown {name} \"{text}\"");
+                    let what = format!("unknown {} \"{text}\"", if name == "preset" { "law" } else { name });
                     self.faults.add(item.span, what, suggest(text, words.iter().copied(), "known ones"));
                 }
                 found
@@ -208,7 +208,8 @@ impl<'a> Fields<'a> {
     }
 
     pub fn rate_of(&self, item: &Item, name: &str, zero: bool) -> Option<u64> {
-        let rate = self.quantity(item, name, "a rate", "bit", quantity::rate)?;
+        let bare = |n: &str| format!("write \"{n}bit\" if {n} is in bit/s, \"{n}mbit\" if it is in Mbit/s");
+        let rate = self.quantity(item, name, "a rate", bare, quantity::rate)?;
         self.unless_zero(item, name, rate, zero, "a rate of zero never sends anything: write a rate above zero, like \"10mbit\"")
     }
 
@@ -219,7 +220,8 @@ impl<'a> Fields<'a> {
     }
 
     pub fn time_of(&self, item: &Item, name: &str, zero: bool) -> Option<Nanos> {
-        let time = self.quantity(item, name, "a time", "s", quantity::time)?;
+        let bare = |n: &str| format!("write \"{n}s\" for seconds or \"{n}ms\" for milliseconds");
+        let time = self.quantity(item, name, "a time", bare, quantity::time)?;
         self.unless_zero(item, name, time, zero, "write a time above zero, like \"10s\"")
     }
 
@@ -232,7 +234,14 @@ impl<'a> Fields<'a> {
     }
 
     /// A quantity with a unit; a bare number is answered with what it might have meant.
-    fn quantity<T>(&self, item: &Item, name: &str, kind: &str, unit: &str, parse: impl Fn(&str) -> Result<T, Complaint>) -> Option<T> {
+    fn quantity<T>(
+        &self,
+        item: &Item,
+        name: &str,
+        kind: &str,
+        bare: impl Fn(&str) -> String,
+        parse: impl Fn(&str) -> Result<T, Complaint>,
+    ) -> Option<T> {
         match &item.value {
             Value::Text(text) => match parse(text) {
                 Ok(value) => Some(value),
@@ -245,10 +254,7 @@ impl<'a> Fields<'a> {
                 let example = self.example(name);
                 let (what, help) = match other.number() {
                     Some(n) if n.starts_with('-') => (format!("{kind} cannot be negative: {n}"), format!("write it like {example}")),
-                    Some(n) => (
-                        format!("`{name}` takes {kind} with a unit, this is a bare number"),
-                        format!("write \"{n}{unit}\" if that is what {n} means, or another unit as in {example}"),
-                    ),
+                    Some(n) => (format!("`{name}` takes {kind} with a unit, this is a bare number"), bare(&n)),
                     None => (format!("`{name}` takes {kind}, this is {}", other.kind()), format!("write it like {example}")),
                 };
                 self.faults.add(item.span, what, help);
@@ -274,7 +280,7 @@ impl<'a> Fields<'a> {
         };
         let bytes = match item.value {
             Value::Integer(n) => return self.within(item, name, n, min, max),
-            _ => self.quantity(item, name, "a size", "b", quantity::size)?,
+            _ => self.quantity(item, name, "a size", |n| format!("write a whole number of bytes, not {n}"), quantity::size)?,
         };
         if (min..=max).contains(&bytes) {
             return Some(bytes);
@@ -296,8 +302,11 @@ impl<'a> Fields<'a> {
         let item = self.item(name)?;
         let percent = matches!(self.key(name).kind, Kind::Threshold);
         let amount = match item.value {
-            Value::Integer(n) => Amount::Packets(self.within(item, name, n, 1, quantity::MAX_PACKETS)?),
-            _ => self.quantity(item, name, "an amount", "p", |text| quantity::amount(text, percent))?,
+            Value::Integer(n) => Amount::Packets(self.within(item, name, n, 0, quantity::MAX_PACKETS)?),
+            _ => {
+                let bare = |n: &str| format!("write whole packets (100), or \"{n}bdp\" for {n} bandwidth-delay products");
+                self.quantity(item, name, "an amount", bare, |text| quantity::amount(text, percent))?
+            }
         };
         if amount.is_zero() {
             let help = "a queue must hold something beside the packet being sent: write packets (\"100p\" or 100), bytes (\"64kb\") or \

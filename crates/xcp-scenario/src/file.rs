@@ -193,11 +193,12 @@ fn read(tree: &Table, variant: &Variant, variants: &[String], title: &str, sourc
     }
     let edges: Vec<_> = links.iter().map(|l| (l.ends, [l.directions[0].delay, l.directions[1].delay])).collect();
     let mut graph = Graph::new(nodes.names.len(), &edges);
-    let links_sound = faults.count() == before;
-    let flows =
-        if links_sound { flows::read(&file, &nodes, &mut graph, duration, &without(&file, variant, faults)) } else { check_flows(&file) };
+    // Where a link is missing because it is faulty, which nodes exist and what reaches what cannot be told.
+    nodes.complete = links.len() == list_length(file.item("link"));
+    let flows = flows::read(&file, &nodes, &mut graph, duration, &without(&file, variant, faults));
     if faults.count() == before && flows.flows.is_empty() {
-        faults.add(file.span_of("flow"), "no flow is left", "add a section that begins with [[flow]]");
+        let span = variant.without.first().map_or(file.span_of("flow"), |(_, span)| *span);
+        faults.add(span, "no flow is left", "a run has at least one [[flow]]");
     }
     let delays: Vec<Nanos> = edges.iter().flat_map(|(_, delays)| *delays).collect();
     let (crossings, largest_rtt) = crossings(&flows.flows, &delays);
@@ -228,10 +229,11 @@ fn read(tree: &Table, variant: &Variant, variants: &[String], title: &str, sourc
     Some(Loaded { scenario, origins })
 }
 
-/// Where links are faulty, flows are only checked for unknown keys: whether nodes exist cannot be told.
-fn check_flows(file: &Fields<'_>) -> flows::Flows {
-    let _ = file.tables("flow", &FLOW);
-    flows::Flows::default()
+fn list_length(item: Option<&Item>) -> usize {
+    match item {
+        Some(Item { value: Value::Array(items), .. }) => items.len(),
+        _ => usize::MAX,
+    }
 }
 
 /// Names of the flows a variant leaves out.
@@ -274,8 +276,8 @@ fn sample(file: &Fields<'_>, duration: Nanos, largest_rtt: Nanos) -> Sampling {
         },
     };
     if duration / interval > MAX_SAMPLES {
-        let what = format!("{} samples in {}", duration / interval, show_time(duration));
-        let help = format!("sample at most {MAX_SAMPLES} times: every {} or less often", show_time(default_sample(duration)));
+        let what = format!("{} samples in {} are too many", duration / interval, show_time(duration));
+        let help = format!("at most {MAX_SAMPLES} can be taken; \"{}\" is usual for a run of this length", show_time(default_sample(duration)));
         file.faults.add(item.span, what, help);
     }
     if matches!(&item.value, Value::Text(text) if text == "rtt") { Sampling::PerRtt(interval) } else { Sampling::Every(interval) }

@@ -122,8 +122,8 @@ fn node(fields: &Fields<'_>, key: &str, nodes: &Nodes) -> Option<NodeId> {
 }
 
 fn known(fields: &Fields<'_>, name: &str, span: Span, nodes: &Nodes) -> Option<NodeId> {
-    let found = nodes.find(name);
-    if found.is_none() {
+    let found = nodes.find(name).filter(|_| nodes.complete);
+    if found.is_none() && nodes.complete {
         let help = suggest(name, nodes.names.iter().map(String::as_str), "nodes");
         fields.faults.add(span, format!("no link leads to a node `{name}`"), help);
     }

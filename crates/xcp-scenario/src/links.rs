@@ -21,6 +21,8 @@ pub(crate) const DEFAULT_PACKET_BYTES: u32 = 1500;
 pub(crate) struct Nodes {
     pub names: Vec<String>,
     index: HashMap<String, NodeId>,
+    /// Whether all links could be read.
+    pub complete: bool,
 }
 
 impl Nodes {

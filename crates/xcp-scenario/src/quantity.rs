@@ -61,6 +61,7 @@ fn split<'a>(text: &'a str, kind: &str, example: &str) -> Result<(Decimal, &'a s
     let (number, unit) = trimmed.split_at(end);
     match decimal(number) {
         Some(number) => Ok((number, unit.trim())),
+        None if number.len() > 24 => complain(format!("\"{trimmed}\" has too many digits"), format!("write it like \"{example}\"")),
         None => complain(format!("\"{trimmed}\" is not {kind}"), format!("write a number and a unit, like \"{example}\"")),
     }
 }
@@ -217,7 +218,7 @@ pub(crate) fn amount(text: &str, percent: bool) -> Result<Amount, Complaint> {
         "p" | "packet" | "packets" => packets_of(number, text),
         "bdp" => Ok(Amount::Bdp(number)),
         "%" if percent => Ok(Amount::Percent(number)),
-        "" => complain(format!("\"{text}\" has no unit"), format!("write \"{text}p\" for packets; or {}", &AMOUNT_HELP[6..])),
+        "" => complain(format!("\"{text}\" has no unit"), format!("write \"{text}p\" for packets, \"{text}b\" for bytes or \"{text}bdp\"")),
         lower => match size_unit(lower) {
             Some(factor) => Ok(Amount::Bytes(bytes_of(number, factor, text)?)),
             None => complain(format!("\"{unit}\" is not a unit of queue length"), AMOUNT_HELP),

@@ -130,6 +130,8 @@ fn remedy(message: &str) -> Option<String> {
         Some("a key may be given once in a table; several links or flows each begin with [[link]] or [[flow]]".into())
     } else if message.contains("quoted") || message.contains("unit") || message.contains("number") {
         Some("texts and quantities with units stand in quotes: rate = \"10mbit\"".into())
+    } else if message.contains("string") {
+        Some("a text begins and ends with a quote on one line".into())
     } else {
         None
     }

@@ -40,3 +40,214 @@ fn the_first_example() {
     assert_eq!((tcp.congestion, tcp.recovery, tcp.paced, tcp.wire), (Congestion::Xcp, Recovery::Sack, true, WireFormat::Extended));
     assert_eq!((tcp.initial_window, tcp.rto_min, tcp.receive_buffer), (10, 200_000_000, None));
 }
+
+const LINK: &str = "[[link]]\nbetween = [\"S\", \"D\"]\nrate = \"10mbit\"\ndelay = \"10ms\"\n";
+const FLOW: &str = "[[flow]]\nfrom = \"S\"\nto = \"D\"\ncongestion = \"reno\"\n";
+
+/// A smallest file with lines added to its link, its flow and its end.
+fn small(link: &str, flow: &str, end: &str) -> String {
+    format!("duration = \"60s\"\n{LINK}{link}\n{FLOW}{flow}\n{end}\n")
+}
+
+fn tcp(text: &str) -> xcp_scenario::model::Tcp {
+    match one(text).flows.remove(0).traffic {
+        Traffic::Tcp(tcp) => tcp,
+        Traffic::Udp(_) => panic!("not TCP"),
+    }
+}
+
+fn udp(pattern: &str) -> UdpPattern {
+    let text = small("", "", "").replace("congestion = \"reno\"", &format!("udp = {pattern}"));
+    match one(&text).flows.remove(0).traffic {
+        Traffic::Udp(pattern) => pattern,
+        Traffic::Tcp(_) => panic!("not UDP"),
+    }
+}
+
+#[test]
+fn congestion_brings_its_recovery() {
+    for (name, congestion, recovery, paced) in [
+        ("xcp", Congestion::Xcp, Recovery::Sack, true),
+        ("reno", Congestion::Reno, Recovery::Reno, false),
+        ("newreno", Congestion::Reno, Recovery::NewRenoImpatient, false),
+        ("sack", Congestion::Reno, Recovery::Sack, false),
+        ("cubic", Congestion::Cubic, Recovery::Sack, false),
+    ] {
+        let text = small("", "", "").replace("reno", name);
+        let tcp = tcp(&text);
+        assert_eq!((tcp.congestion, tcp.recovery, tcp.paced), (congestion, recovery, paced), "{name}");
+        assert_eq!(self::tcp(&format!("{text}recovery = \"newreno-slow-but-steady\"")).recovery, Recovery::NewRenoSlowButSteady);
+        assert_eq!(self::tcp(&format!("{text}paced = {}", !paced)).paced, !paced);
+    }
+}
+
+#[test]
+fn every_setting_of_tcp() {
+    use xcp_scenario::model::{LossResponse, RtoPolicy};
+    let lines = "loss-response = \"halve\"\nwire = \"classic\"\nbytes = \"10mb\"\nreceive-buffer = \"64kb\"\nsend-buffer = 1000\nwindow-scaling = false\n\
+                 delayed-ack = false\nhandshake = false\ninitial-window = 2\nrto-min = \"1s\"\nrto = \"fixed\"\nhonest-window = false";
+    let tcp = tcp(&small("", lines, ""));
+    assert_eq!((tcp.loss_response, tcp.wire, tcp.bytes), (LossResponse::Halve, WireFormat::Classic, Some(10 << 20)));
+    assert_eq!((tcp.receive_buffer, tcp.send_buffer), (Some(65_536), Some(1000)));
+    assert_eq!((tcp.window_scaling, tcp.delayed_ack, tcp.handshake, tcp.honest_window), (false, false, false, false));
+    assert_eq!((tcp.initial_window, tcp.rto_min, tcp.rto_policy), (2, 1_000_000_000, RtoPolicy::Fixed));
+    assert_eq!(self::tcp(&small("", "receive-buffer = \"unlimited\"", "")).receive_buffer, None);
+}
+
+#[test]
+fn patterns_of_datagrams() {
+    assert_eq!(udp("{ rate = \"2mbit\" }"), UdpPattern::Constant { rate_bps: 2_000_000 });
+    assert_eq!(udp("{ pattern = \"poisson\", rate = \"2mbit\" }"), UdpPattern::Poisson { rate_bps: 2_000_000 });
+    assert_eq!(
+        udp("{ pattern = \"on-off\", rate = \"2mbit\", on = \"1s\", off = \"500ms\", random = true }"),
+        UdpPattern::OnOff { rate_bps: 2_000_000, on: 1_000_000_000, off: 500_000_000, random: true }
+    );
+    assert_eq!(
+        udp("{ pattern = \"schedule\", steps = [[\"0s\", \"1mbit\"], [\"10s\", \"0bit\"]] }"),
+        UdpPattern::Schedule { steps: vec![(0, 1_000_000), (10_000_000_000, 0)] }
+    );
+}
+
+#[test]
+fn both_directions_unless_reverse() {
+    let s = one(&small(
+        "queue = { kind = \"xcp\", limit = \"1bdp\" }\nloss = 0.01\nblackout = { from = \"1s\", to = \"2s\" }\nreverse = { rate = \"1mbit\", delay = \"30ms\", loss = 0 }",
+        "",
+        "",
+    ));
+    let [there, back] = &s.links[0].directions;
+    assert_eq!((there.rate_bps, there.delay, back.rate_bps, back.delay), (10_000_000, 10_000_000, 1_000_000, 30_000_000));
+    // 40 ms there and back, at each direction's own rate.
+    assert!(matches!(there.queue, Queue::Xcp { limit: Limit::Bytes(50_000), .. }));
+    assert!(matches!(back.queue, Queue::Xcp { limit: Limit::Bytes(5_000), .. }));
+    assert_eq!((there.losses.len(), there.losses[0].probability, there.losses[0].place), (1, 0.01, LossPlace::AfterQueue));
+    assert_eq!(back.losses[0].probability, 0.0);
+    assert_eq!((there.blackouts.len(), back.blackouts.len()), (1, 1));
+    assert!(matches!(one(&small("reverse = { queue = \"drop-tail\" }\nqueue = \"xcp\"", "", "")).links[0].directions[1].queue, Queue::DropTail { .. }));
+    let s = one(&small("loss = [{ probability = 0.1, direction = \"reverse\", place = \"before-queue\", to = \"5s\" }, { probability = 0.2, direction = \"forward\" }]", "", ""));
+    let [there, back] = &s.links[0].directions;
+    assert_eq!((there.losses[0].probability, there.losses[0].period.to), (0.2, s.duration));
+    assert_eq!((back.losses[0].place, back.losses[0].period.to), (LossPlace::BeforeQueue, 5_000_000_000));
+}
+
+#[test]
+fn limits_in_every_unit() {
+    let limit = |text: &str| match one(&small(&format!("queue = {{ limit = {text} }}"), "", "")).links[0].directions[0].queue {
+        Queue::DropTail { limit } => limit,
+        _ => panic!(),
+    };
+    assert_eq!(limit("100"), Limit::Packets(100));
+    assert_eq!(limit("\"100p\""), Limit::Packets(100));
+    assert_eq!(limit("\"64kb\""), Limit::Bytes(65_536));
+    assert_eq!(limit("\"2.5bdp\""), Limit::Bytes(62_500));
+    assert_eq!(limit("\"0.001bdp\""), Limit::Bytes(1500), "at least a packet");
+    // No flow crosses `spare`: twice its own delay.
+    let spare = "[[link]]\nname = \"spare\"\nbetween = [\"X\", \"S\"]\nrate = \"8mbit\"\ndelay = \"100ms\"\nqueue = { limit = \"1bdp\" }";
+    assert!(matches!(one(&small("", "", spare)).links[1].directions[1].queue, Queue::DropTail { limit: Limit::Bytes(200_000) }));
+}
+
+#[test]
+fn red_thresholds() {
+    let red = |text: &str| match one(&small(&format!("queue = {{ kind = \"red\", {text} }}"), "packet = 1000", "")).links[0].directions[0].queue {
+        Queue::Red { min_packets, max_packets, max_probability, weight, gentle, .. } => (min_packets, max_packets, max_probability, weight, gentle),
+        _ => panic!(),
+    };
+    assert_eq!(red("limit = 300"), (100.0, 200.0, 0.1, None, true));
+    assert_eq!(red("limit = 300, min = 5, max = \"15p\", probability = 0.02, weight = 0.002, gentle = false"), (5.0, 15.0, 0.02, Some(0.002), false));
+    assert_eq!(red("limit = \"100000b\", min = \"25%\", max = \"50kb\""), (25.0, 51.2, 0.1, None, true));
+    // 10 Mbit/s x 20 ms are 25 packets of 1000 bytes.
+    assert_eq!(red("limit = \"4bdp\", min = \"1bdp\", max = \"3bdp\""), (25.0, 75.0, 0.1, None, true));
+}
+
+#[test]
+fn groups() {
+    let s = one(&small("", "name = \"g\"\ncount = 3\nstart = \"1s\"\nstagger = \"500ms\"\nstart-jitter = \"10ms\"\nstop = \"9s\"", ""));
+    let got: Vec<_> = s.flows.iter().map(|f| (f.name.as_str(), f.group.as_str(), f.start, f.start_jitter, f.stop)).collect();
+    let stop = Some(9_000_000_000);
+    let jitter = 10_000_000;
+    assert_eq!(got, [("g-1", "g", 1_000_000_000, jitter, stop), ("g-2", "g", 1_500_000_000, jitter, stop), ("g-3", "g", 2_000_000_000, jitter, stop)]);
+    assert_eq!(one(&small("", "", "")).flows[0].name, "flow");
+    assert_eq!(one(&small("", "count = 1", "")).flows[0].name, "flow-1");
+}
+
+#[test]
+fn via_forces_a_way() {
+    let detour = "[[link]]\nbetween = [\"S\", \"R\"]\nrate = \"1mbit\"\ndelay = \"1s\"\n[[link]]\nbetween = [\"R\", \"D\"]\nrate = \"1mbit\"\ndelay = \"1s\"";
+    let s = one(&small("", "", detour));
+    assert_eq!((s.flows[0].route.as_slice(), s.flows[0].return_route.as_slice()), (&[0][..], &[1][..]));
+    let s = one(&small("", "via = [\"R\"]", detour));
+    assert_eq!((s.flows[0].route.as_slice(), s.flows[0].return_route.as_slice()), (&[2, 4][..], &[5, 3][..]));
+}
+
+#[test]
+fn sampling() {
+    let sample = |top: &str| one(&format!("{top}\n{}", small("", "", "").replacen("duration = \"60s\"", "", 1))).sample;
+    assert_eq!(sample("duration = \"60s\""), Sampling::Every(100_000_000));
+    assert_eq!(sample("duration = \"61s\""), Sampling::Every(100_000_000));
+    assert_eq!(sample("duration = \"59s\""), Sampling::Every(50_000_000));
+    assert_eq!(sample("duration = \"1us\""), Sampling::Every(1_000_000));
+    assert_eq!(sample("duration = \"1s\"\nsample = \"5ms\""), Sampling::Every(5_000_000));
+    assert_eq!(sample("duration = \"1s\"\nsample = \"rtt\""), Sampling::PerRtt(20_000_000));
+    assert_eq!(sample("duration = \"1s\"\nsample = \"off\""), Sampling::Off);
+}
+
+#[test]
+fn variants_and_overrides() {
+    let variants = "[[flow]]\nname = \"noise\"\nfrom = \"S\"\nto = \"D\"\nudp = { rate = \"1mbit\" }\n\
+        [[variant]]\nname = \"plain\"\n\
+        [[variant]]\nname = \"xcp\"\nset = { \"flow.congestion\" = \"xcp\", \"link.S-D.queue.kind\" = \"xcp\", \"queue.limit\" = \"2bdp\", \"queue.alpha\" = 0.2, \
+        \"flow.udp.rate\" = \"2mbit\", seed = 9, \"measure.from\" = \"10s\" }\n\
+        [[variant]]\nname = \"whole\"\nwithout = \"noise\"\nset = { \"link.S-D.queue\" = \"red\", \"flow.flow.bytes\" = 5000, flow = { flow = { count = 2 } }, \
+        \"link.loss.probability\" = 0.5 }";
+    let text = small("queue = { limit = 50 }", "", variants);
+    let all = read(&text);
+    assert_eq!(all.iter().map(|s| s.variant.as_str()).collect::<Vec<_>>(), ["plain", "xcp", "whole"]);
+    assert!(matches!(all[0].links[0].directions[0].queue, Queue::DropTail { limit: Limit::Packets(50) }));
+    let Queue::Xcp { limit, law } = &all[1].links[0].directions[0].queue else { panic!() };
+    assert_eq!((*limit, law.alpha, law.beta, all[1].seed, all[1].measure.from), (Limit::Bytes(50_000), 0.2, 0.226, 9, 10_000_000_000));
+    assert!(matches!(&all[1].flows[0].traffic, Traffic::Tcp(t) if t.congestion == Congestion::Xcp));
+    assert_eq!(all[1].flows[1].traffic, Traffic::Udp(UdpPattern::Constant { rate_bps: 2_000_000 }));
+    assert!(matches!(all[2].links[0].directions[0].queue, Queue::Red { limit: Limit::Packets(1000), .. }), "a table is replaced whole");
+    assert_eq!(all[2].flows.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["flow-1", "flow-2"]);
+    assert_eq!(all[2].links[0].directions[1].losses[0].probability, 0.5);
+
+    let overrides = Overrides::none().with("seed", "3").with("link.S-D.rate", "1mbit").with("flow.flow.paced", "true").with("queue.limit", "7");
+    for s in load(Path::new("x.toml"), &text, &overrides).unwrap_or_else(|e| panic!("{e}")) {
+        assert_eq!((s.seed, s.links[0].directions[0].rate_bps, s.links[0].directions[1].rate_bps), (3, 1_000_000, 1_000_000));
+        assert!(matches!(&s.flows[0].traffic, Traffic::Tcp(t) if t.paced));
+        if s.variant == "plain" {
+            assert!(matches!(s.links[0].directions[0].queue, Queue::DropTail { limit: Limit::Packets(7) }));
+        }
+    }
+}
+
+#[test]
+fn expectations_go_to_their_variants() {
+    let text = small(
+        "",
+        "",
+        "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n\
+         [[expect]]\nmetric = \"jain\"\nmin = 0.9\n\
+         [[expect]]\nmetric = \"links.S-D.reverse.drops\"\nmax = 0\nvariant = [\"b\"]\nclaim = \"none dropped\"\nsource = \"a paper\"\nfrom = \"30s\"",
+    );
+    let all = read(&text);
+    assert_eq!((all[0].expectations.len(), all[1].expectations.len()), (1, 2));
+    assert_eq!(all[0].expectations[0].claim, "jain");
+    let e = &all[1].expectations[1];
+    assert_eq!((e.claim.as_str(), e.min, e.max), ("none dropped (a paper)", None, Some(0.0)));
+    assert_eq!(e.period, Some(Period { from: 30_000_000_000, to: 60_000_000_000 }));
+}
+
+/// A thousand links in a row and a hundred thousand flows: reading takes no more than a moment (a quadratic step would take minutes).
+#[test]
+fn large_files() {
+    let mut text = "duration = \"1s\"\nsample = \"off\"\n".to_string();
+    for i in 0..1000 {
+        text += &format!("[[link]]\nbetween = [\"n{i}\", \"n{}\"]\nrate = \"1gbit\"\ndelay = \"1ms\"\nqueue = {{ limit = \"1bdp\" }}\n", i + 1);
+    }
+    for i in 0..1000 {
+        text += &format!("[[flow]]\nname = \"f{i}\"\ncount = 100\nfrom = \"n{i}\"\nto = \"n{}\"\ncongestion = \"xcp\"\n", (i + 7) % 1001);
+    }
+    let s = one(&text);
+    assert_eq!((s.links.len(), s.flows.len()), (1000, 100_000));
+}

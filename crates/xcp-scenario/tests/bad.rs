@@ -1,0 +1,200 @@
+//! What files that are wrong are told: one snapshot for a person to read through.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use xcp_scenario::{Overrides, load, load_file};
+
+const LINK: &str = "[[link]]\nbetween = [\"S\", \"D\"]\nrate = \"10mbit\"\ndelay = \"10ms\"\n";
+const FLOW: &str = "[[flow]]\nfrom = \"S\"\nto = \"D\"\ncongestion = \"reno\"\n";
+
+/// A file that is right but for what is added to its top, its link, its flow, its end.
+fn file(top: &str, link: &str, flow: &str, end: &str) -> String {
+    let duration = if top.contains("duration") { "" } else { "duration = \"60s\"\n" };
+    format!("{duration}{top}\n{LINK}{link}\n{FLOW}{flow}\n{end}\n")
+}
+
+fn top(line: &str) -> String {
+    file(line, "", "", "")
+}
+
+fn link(line: &str) -> String {
+    file("", line, "", "")
+}
+
+fn flow(line: &str) -> String {
+    file("", "", line, "")
+}
+
+fn end(lines: &str) -> String {
+    file("", "", "", lines)
+}
+
+/// The file with one line replaced.
+fn with(old: &str, new: &str) -> String {
+    let text = file("", "", "", "");
+    assert!(text.contains(old), "{old}");
+    text.replacen(old, new, 1)
+}
+
+fn told(text: &str, overrides: &Overrides) -> String {
+    match load(Path::new("my.toml"), text, overrides) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(e) => e.to_string(),
+    }
+}
+
+#[test]
+fn the_file_these_are_made_from_is_right() {
+    load(Path::new("my.toml"), &file("", "", "", ""), &Overrides::none()).unwrap();
+}
+
+#[test]
+fn bad_files() {
+    let cases = [
+        ("empty file", String::new()),
+        ("syntax: missing quote", with("\"10mbit\"", "\"10mbit")),
+        ("syntax: bare quantity", with("\"10mbit\"", "10mbit")),
+        ("syntax: twice the same key", link("rate = \"1mbit\"")),
+        ("unknown key of the file", top("durration = \"60s\"")),
+        ("unknown key of a link", link("bandwith = \"10mbit\"")),
+        ("unknown key of a flow", flow("congestoin = \"xcp\"")),
+        ("unknown key of a queue", link("queue = { kind = \"red\", maximum = 5 }")),
+        ("unknown table", end("[[flows]]\nfrom = \"S\"")),
+        ("single brackets", with("[[link]]", "[link]")),
+        ("no duration", with("duration = \"60s\"\n", "")),
+        ("duration zero", top("duration = \"0s\"")),
+        ("duration too long", top("duration = \"4000000000s\"")),
+        ("duration a number", top("duration = 60")),
+        ("duration negative", top("duration = \"-60s\"")),
+        ("seed negative", top("seed = -1")),
+        ("seed beyond 64 bits", top("seed = 99999999999999999999999999")),
+        ("seed a text", top("seed = \"one\"")),
+        ("measure outside the run", top("measure = { from = \"20s\", to = \"90s\" }")),
+        ("measure backwards", top("measure = { from = \"20s\", to = \"10s\" }")),
+        ("measure begins after the run", top("measure = { from = \"70s\" }")),
+        ("measure a list", top("measure = [\"20s\", \"60s\"]")),
+        ("sample nonsense", top("sample = \"sometimes\"")),
+        ("sample zero", top("sample = \"0s\"")),
+        ("sample too fine", top("sample = \"1us\"")),
+        ("rate zero", with("\"10mbit\"", "\"0mbit\"")),
+        ("rate negative", with("\"10mbit\"", "\"-10mbit\"")),
+        ("rate negative number", with("\"10mbit\"", "-10")),
+        ("rate without unit", with("\"10mbit\"", "\"10\"")),
+        ("rate a number", with("\"10mbit\"", "10_000_000")),
+        ("rate unknown unit", with("\"10mbit\"", "\"10Mb\"")),
+        ("rate above 1 TB/s", with("\"10mbit\"", "\"9tbit\"")),
+        ("rate absent", with("rate = \"10mbit\"\n", "")),
+        ("rate a float that is no number", with("\"10mbit\"", "nan")),
+        ("delay negative", with("\"10ms\"", "\"-10ms\"")),
+        ("delay in a unit of rate", with("\"10ms\"", "\"10mbit\"")),
+        ("between one node", with("[\"S\", \"D\"]", "[\"S\"]")),
+        ("between itself", with("[\"S\", \"D\"]", "[\"S\", \"S\"]")),
+        ("between a text", with("[\"S\", \"D\"]", "\"S-D\"")),
+        ("name with a dot", link("name = \"a.b\"")),
+        ("name empty", link("name = \"\"")),
+        ("name of a key", link("name = \"queue\"")),
+        ("two links without names", end("[[link]]\nbetween = [\"D\", \"S\"]\nrate = \"1mbit\"\ndelay = \"0s\"")),
+        ("two links of one name", end("[[link]]\nname = \"S-D\"\nbetween = [\"D\", \"S\"]\nrate = \"1mbit\"\ndelay = \"0s\"")),
+        ("limit zero", link("queue = { limit = 0 }")),
+        ("limit zero packets", link("queue = { limit = \"0p\" }")),
+        ("limit zero bdp", link("queue = { limit = \"0.0bdp\" }")),
+        ("limit holds no packet", link("queue = { limit = \"1000b\" }")),
+        ("limit unknown unit", link("queue = { limit = \"2bpd\" }")),
+        ("limit a fraction of a packet", link("queue = { limit = 1.5 }")),
+        ("limit beyond all", link("queue = { limit = \"99999999999999999bdp\" }")),
+        ("queue of unknown kind", link("queue = \"droptail\"")),
+        ("queue a number", link("queue = 100")),
+        ("law unknown", link("queue = { kind = \"xcp\", law = \"xpc\" }")),
+        ("law far from any", link("queue = { kind = \"xcp\", law = \"bbr\" }")),
+        ("law out of range", link("queue = { kind = \"xcp\", law = { alpha = -0.4, gamma = 1.5 } }")),
+        ("red thresholds out of order", link("queue = { kind = \"red\", limit = 100, min = 60, max = 30 }")),
+        ("red threshold beyond the limit", link("queue = { kind = \"red\", limit = 100, max = \"120%\" }")),
+        ("probability above 1", link("loss = 1.5")),
+        ("probability in percent", link("loss = \"1%\"")),
+        ("probability no number", link("loss = { probability = nan }")),
+        ("loss place unknown", link("loss = { probability = 0.1, place = \"before\" }")),
+        ("blackout backwards", link("blackout = { from = \"20s\", to = \"10s\" }")),
+        ("blackout without end", link("blackout = { from = \"20s\" }")),
+        ("direction within reverse", link("reverse = { loss = { probability = 0.1, direction = \"reverse\" } }")),
+        ("flow from nowhere", with("from = \"S\"", "from = \"X\"")),
+        ("flow to a slip of the pen", with("[\"S\", \"D\"]", "[\"S\", \"Dst\"]").replacen("to = \"D\"", "to = \"Dest\"", 1)),
+        (
+            "unreachable",
+            end("[[link]]\nbetween = [\"X\", \"Y\"]\nrate = \"1mbit\"\ndelay = \"0s\"\n[[flow]]\nname = \"lost\"\nfrom = \"S\"\nto = \"Y\"\ncongestion = \"xcp\""),
+        ),
+        ("via nowhere", flow("via = [\"R\"]")),
+        ("from equals to", with("to = \"D\"", "to = \"S\"")),
+        ("two flows without names", end(FLOW)),
+        ("flow named like a member", flow("count = 2").replace("congestion", "name = \"f\"\ncongestion") + &FLOW.replace("from", "name = \"f-2\"\nfrom")),
+        ("no flow", format!("duration = \"1s\"\n{LINK}")),
+        ("count zero", flow("count = 0")),
+        ("count beyond all", flow("count = 10_000_000")),
+        ("stop before start", flow("start = \"10s\"\nstop = \"5s\"")),
+        ("start after the run", flow("start = \"60s\"")),
+        ("stagger beyond stop", flow("count = 10\nstagger = \"10s\"\nstop = \"35s\"")),
+        ("packet too small", flow("packet = 40")),
+        ("packet too large", flow("packet = \"64kb\"")),
+        ("congestion unknown", with("\"reno\"", "\"newrene\"")),
+        ("congestion absent", with("congestion = \"reno\"\n", "")),
+        ("recovery unknown", flow("recovery = \"impatient\"")),
+        ("paced a text", flow("paced = \"yes\"")),
+        ("bytes zero", flow("bytes = 0")),
+        ("buffer nonsense", flow("receive-buffer = \"lots\"")),
+        ("udp and tcp at once", flow("udp = { rate = \"1mbit\" }")),
+        ("udp without a rate", with("congestion = \"reno\"", "udp = { pattern = \"poisson\" }")),
+        ("udp keys of another pattern", with("congestion = \"reno\"", "udp = { rate = \"1mbit\", on = \"1s\" }")),
+        ("udp steps out of order", with("congestion = \"reno\"", "udp = { pattern = \"schedule\", steps = [[\"5s\", \"1mbit\"], [\"1s\", \"0bit\"], \"x\"] }")),
+        ("variant without name", end("[[variant]]\nset = { seed = 2 }")),
+        ("variants of one name", end("[[variant]]\nname = \"a\"\n[[variant]]\nname = \"a\"")),
+        ("variant sets what is not there", end("[[variant]]\nname = \"a\"\nset = { \"link.S-X.rate\" = \"1mbit\", \"flow.congetsion\" = \"xcp\", \"sede\" = 3 }")),
+        ("variant sets a wrong value", end("[[variant]]\nname = \"a\"\nset = { \"flow.congestion\" = \"cubik\", \"link.S-D.queue.limit\" = \"0p\" }")),
+        ("variant sets a member of a group", flow("count = 2") + "[[variant]]\nname = \"a\"\nset = { \"flow.flow-1.start\" = \"1s\" }"),
+        ("variant sets no path", end("[[variant]]\nname = \"a\"\nset = { \"flow..start\" = \"1s\", \"seed.x\" = 1, \"flow.start.x\" = 1, \"queue.limit\" = 5 }")),
+        ("variant without an unknown flow", end("[[variant]]\nname = \"a\"\nwithout = \"web\"")),
+        ("variant without any flow", end("[[variant]]\nname = \"a\"\nwithout = \"flow\"")),
+        ("expectation of an unknown link", end("[[expect]]\nmetric = \"links.bottleneck.utilisation\"\nmin = 1")),
+        ("expectation of an unknown flow", end("[[expect]]\nmetric = \"flows.web.goodput\"\nmin = 1")),
+        ("expectation of an unknown number", end("[[expect]]\nmetric = \"links.S-D.utilization\"\nmin = 1")),
+        ("expectation of an unknown statistic", end("[[expect]]\nmetric = \"flows.flow.cwnd_average\"\nmin = 1")),
+        ("expectation of an unknown sort", end("[[expect]]\nmetric = \"throughput\"\nmin = 1")),
+        ("expectation put together in an unknown way", end("[[expect]]\nmetric = \"flows.*.goodput.median\"\nmin = 1")),
+        ("expectation without a bound", end("[[expect]]\nmetric = \"jain\"")),
+        ("expectation of nothing", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nmax = 0.5")),
+        ("expectation after the run", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nfrom = \"10s\"\nto = \"70s\"")),
+        ("expectation of a part of what has no series", end("[[expect]]\nmetric = \"flows.flow.timeouts\"\nmax = 0\nfrom = \"10s\"\nto = \"20s\"")),
+        ("expectation without samples", file("sample = \"off\"", "", "", "[[expect]]\nmetric = \"flows.flow.cwnd_max\"\nmin = 1")),
+        ("expectation between samples", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nfrom = \"10s\"\nto = \"10.01s\"")),
+        ("expectation for an unknown variant", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"b\"\n[[variant]]\nname = \"a\"")),
+        ("several faults at once", link("queu = 1").replace("10mbit", "0bit").replace("\"60s\"", "\"60\"").replace("reno", "rena")),
+        ("a tab, a wide character and a control character before the fault", top("title = \"é\t€\"\nseed = { \"\\u0007\" = 1, \t\"é\" = \"x\" }")),
+    ];
+    let mut table = String::new();
+    for (name, text) in cases {
+        writeln!(table, "──── {name}\n{}", told(&text, &Overrides::none())).unwrap();
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn bad_overrides() {
+    let cases = [("seed", "x"), ("flow.congestion", "cubik"), ("queue.alpha", "0.3"), ("link.S-D.rate", "10"), ("nothing", "1"), ("a..b", "1"), ("flow", "1"), ("expect.min", "1")];
+    let text = link("queue = \"drop-tail\"");
+    let mut table = String::new();
+    for (path, value) in cases {
+        writeln!(table, "──── {path} = {value}\n{}", told(&text, &Overrides::none().with(path, value))).unwrap();
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("latin.toml"), b"duration = \"60s\"\ntitle = \"Z\xfcrich\"\n").unwrap();
+    let mut table = String::new();
+    for name in ["", "absent.toml", "latin.toml"] {
+        let error = load_file(&dir.path().join(name), &Overrides::none()).unwrap_err().to_string();
+        writeln!(table, "──── {name:?}\n{}", error.replace(dir.path().to_str().unwrap(), "DIR")).unwrap();
+    }
+    insta::assert_snapshot!(table);
+}
