@@ -50,7 +50,7 @@
     utilisation: { of: 'link', column: 'utilisation', unit: 'share', summary: 'utilisation', top: 1.05 },
     queue: { of: 'link', column: 'queue_mean_packets', peak: 'queue_max_packets', unit: 'packets', summary: 'queue_mean' },
     drops: { of: 'link', column: 'drops', also: 'lost', bars: true, unit: 'packets', summary: 'drops', none: 'no drops' },
-    goodput: { of: 'flow', column: 'goodput_bps', unit: 'bps' },
+    goodput: { of: 'flow', column: 'goodput_bps', unit: 'bps', cut: true },
     cwnd: { of: 'flow', column: 'cwnd_packets', unit: 'packets' },
     srtt: { of: 'flow', column: 'srtt_s', unit: 'seconds' },
     retransmits: { of: 'flow', column: 'retransmits', unit: 'segments' },
@@ -119,7 +119,12 @@
     }
     if (row.top) return [0, Math.max(row.top, high)];
     const pad = (high - low) * 0.06 || 1;
-    return [low < 0 ? low - pad : 0, high + pad];
+    const whole = [low < 0 ? low - pad : 0, high + pad];
+    if (!row.cut) return whole;
+    // What waited behind a lost packet is delivered at once: peaks of many times the link's rate that would flatten all the rest.
+    const sorted = lists.flat().flatMap((entity) => (isBand(entity) ? entity.values[3] : entity.values)).filter((v) => v !== null).sort((a, b) => a - b);
+    const usual = sorted[Math.floor(0.99 * (sorted.length - 1))] || 0;
+    return usual > 0 && high > 1.8 * usual ? [0, 1.2 * usual, high] : whole;
   };
 
   const describe = (row, heading, run, list, unit) => {
@@ -177,7 +182,7 @@
       padding: [8 * k, 16 * k, 0, 0],
       pxAlign: k === 1 ? 1 : 0,
       legend: { show: false },
-      scales: { x: { time: false }, y: { range } },
+      scales: { x: { time: false }, y: { range: [range[0], range[1]] } },
       series,
       bands,
       axes: [
@@ -325,7 +330,7 @@
     const unit = unitFor(row.unit, Math.max(range[1], -range[0]));
     const heading = section.querySelector('h3').firstChild.textContent.trim();
     section.querySelector('.unit').textContent = unit[1];
-    section.querySelector('.of').textContent = row.of === 'link' ? ` · ${chosenLinks().join(', ')}` : '';
+    section.querySelector('.of').textContent = row.of === 'link' ? ` · ${chosenLinks().join(', ')}` : range.length > 2 ? ` · peaks up to ${number(range[2] / unit[0])} cut off` : '';
     section.querySelectorAll('figure').forEach((place) => {
       const run = runs[place.dataset.run];
       const list = lists[place.dataset.run];

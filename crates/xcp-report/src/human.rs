@@ -19,30 +19,63 @@ pub fn number(x: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// Three significant digits, zeros and all, for columns: `0.800`, `2.30`, `12.0`, `1234`.
+fn fixed(x: f64) -> String {
+    let digits = match x.abs() {
+        a if !a.is_finite() => return "–".to_owned(),
+        a if a < 9.995 => 2,
+        a if a < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{x:.digits$}")
+}
+
+/// [`rate`] for columns: `2.30 Mbit/s`.
+#[must_use]
+pub fn rate_cell(bps: f64) -> String {
+    cell(bps, bit_units(bps))
+}
+
+/// [`seconds`] for columns: `1.00 s`.
+#[must_use]
+pub fn seconds_cell(s: f64) -> String {
+    cell(s, time_units(s))
+}
+
+fn cell(x: f64, (divisor, unit): (f64, &str)) -> String {
+    if x.is_finite() { format!("{} {unit}", fixed(x / divisor)) } else { "–".to_owned() }
+}
+
+fn bit_units(bps: f64) -> (f64, &'static str) {
+    match bps.abs() {
+        a if a >= 999.5e6 => (1e9, "Gbit/s"),
+        a if a >= 999.5e3 => (1e6, "Mbit/s"),
+        a if a >= 999.5 => (1e3, "kbit/s"),
+        _ => (1.0, "bit/s"),
+    }
+}
+
+fn time_units(s: f64) -> (f64, &'static str) {
+    match s.abs() {
+        0.0 => (1.0, "s"),
+        a if a >= 0.9995 => (1.0, "s"),
+        a if a >= 0.9995e-3 => (1e-3, "ms"),
+        _ => (1e-6, "µs"),
+    }
+}
+
 /// A rate given in bit/s: `2.38 Mbit/s`.
 #[must_use]
 pub fn rate(bps: f64) -> String {
-    let (scaled, unit) = match bps.abs() {
-        a if !a.is_finite() => return "–".to_owned(),
-        a if a >= 999.5e6 => (bps / 1e9, "Gbit/s"),
-        a if a >= 999.5e3 => (bps / 1e6, "Mbit/s"),
-        a if a >= 999.5 => (bps / 1e3, "kbit/s"),
-        _ => (bps, "bit/s"),
-    };
-    format!("{} {unit}", number(scaled))
+    let (divisor, unit) = bit_units(bps);
+    if bps.is_finite() { format!("{} {unit}", number(bps / divisor)) } else { "–".to_owned() }
 }
 
 /// A time given in seconds: `501 ms`, `1.5 s`.
 #[must_use]
 pub fn seconds(s: f64) -> String {
-    let (scaled, unit) = match s.abs() {
-        a if !a.is_finite() => return "–".to_owned(),
-        0.0 => (0.0, "s"),
-        a if a >= 0.9995 => (s, "s"),
-        a if a >= 0.9995e-3 => (s * 1e3, "ms"),
-        _ => (s * 1e6, "µs"),
-    };
-    format!("{} {unit}", number(scaled))
+    let (divisor, unit) = time_units(s);
+    if s.is_finite() { format!("{} {unit}", number(s / divisor)) } else { "–".to_owned() }
 }
 
 /// A point or stretch of time: `60 s`, `249 ms`.

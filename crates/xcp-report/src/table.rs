@@ -176,13 +176,22 @@ fn link_rows(runs: &[Run], width: usize, out: &mut String) {
     let hidden: Vec<&str> = ranked.iter().copied().filter(|name| !shown.contains(name)).collect();
     if !hidden.is_empty() {
         let most = |of: fn(&xcp_scenario::run::LinkSummary) -> f64| hidden.iter().map(|n| links::best(runs, n, of)).fold(0.0, f64::max);
-        out.push_str(&format!(
-            "{} more: utilisation at most {}, mean queue at most {}, at most {} lost or dropped\n",
-            human::plural(hidden.len() as u64, "link direction"),
+        let gone = most(|l| (l.drops + l.lost) as f64) as u64;
+        let note = format!(
+            "and {}: utilisation at most {}, mean queue at most {}, {}",
+            human::plural(hidden.len() as u64, "more link direction"),
             human::percent(most(|l| l.utilisation)),
             human::number(most(|l| l.queue_mean)),
-            human::plural(most(|l| (l.drops + l.lost) as f64) as u64, "packet"),
-        ));
+            if gone == 0 {
+                "nothing dropped or lost".to_owned()
+            } else {
+                format!("at most {} dropped or lost", human::plural(gone, "packet"))
+            },
+        );
+        for line in wrapped(&note, width) {
+            out.push_str(&line);
+            out.push('\n');
+        }
     }
 }
 
@@ -248,12 +257,12 @@ fn flow_rows(runs: &[Run], width: usize, out: &mut String) {
             name.to_owned(),
             human::run_name(run).to_owned(),
             what.to_owned(),
-            human::rate(values[0]),
-            if values[1] > 0.0 { human::seconds(values[1]) } else { "–".to_owned() },
+            human::rate_cell(values[0]),
+            if values[1] > 0.0 { human::seconds_cell(values[1]) } else { "–".to_owned() },
             human::number(values[2]),
             human::number(values[3]),
             human::number(values[4]),
-            done.map_or(String::new(), human::seconds),
+            done.map_or(String::new(), human::seconds_cell),
         ]
     };
     // Flow by flow, the runs under one another; the order is that of the first run that has the flow.
@@ -295,7 +304,7 @@ fn flow_rows(runs: &[Run], width: usize, out: &mut String) {
         out.push_str(&format!("fairness (Jain's index): {}\n", human::index(run.summary.jain)));
     } else {
         let each: Vec<String> = runs.iter().map(|r| format!("{} {}", human::run_name(r), human::index(r.summary.jain))).collect();
-        out.push_str(&format!("fairness (Jain's index): {}\n", each.join(", ")));
+        out.push_str(&format!("fairness (Jain's index): {}\n", each.join(" · ")));
     }
 }
 

@@ -49,13 +49,209 @@ fn written(name: &str, text: &str) -> PathBuf {
     path
 }
 
+/// The browser works through these one after the other: starting it takes longer than any of them.
 #[test]
 fn in_a_browser() {
     let Some(program) = browser::find() else { return };
     let mut browser = Browser::start(&program);
     let (runs, text) = page(4);
     let path = written("report.html", &text);
+
     browser.open(&path, 1400, 900);
+    assert_eq!(browser.complaints(), Vec::<String>::new(), "the console is quiet and nothing is fetched");
+    plots_hold_the_numbers(&mut browser, &runs);
+    the_drop_down_changes_the_link(&mut browser, &runs);
+    cursor_and_zoom_are_shared(&mut browser);
+    it_prints_light_and_narrow(&mut browser);
     assert_eq!(browser.complaints(), Vec::<String>::new());
-    let _ = (&runs, Quantity::Cwnd, Subject::Link(String::new()));
+
+    browser.open(&path, 375, 800);
+    it_fits(&mut browser, 375);
+    browser.open(&path, 320, 800);
+    it_fits(&mut browser, 320);
+
+    let (runs, text) = page(120);
+    browser.open(&written("many-flows.html", &text), 1400, 900);
+    bands_hold_the_quantiles(&mut browser, &runs);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+
+    let (_, text) = hostile();
+    browser.open(&written("hostile.html", &text), 375, 800);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.eval("typeof window.stolen"), "undefined", "names are text, never markup");
+    it_fits(&mut browser, 375);
+}
+
+/// Numbers that uPlot draws, per curve; gaps are NaN.
+fn drawn(browser: &mut Browser, row: &str, run: usize) -> Vec<Vec<f64>> {
+    let found = format!("xcpnet.plots.find((p) => p.key === {row:?} && p.run === xcpnet.runs[{run}]).uplot");
+    let data = browser.eval(&format!("Array.from({found}.data, (c) => Array.from(c))"));
+    let curve = |c: &serde_json::Value| c.as_array().unwrap().iter().map(|v| v.as_f64().unwrap_or(f64::NAN)).collect();
+    data.as_array().unwrap().iter().map(curve).collect()
+}
+
+/// The page carries 32-bit floats.
+fn assert_same(drawn: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(drawn.len(), expected.len(), "{what}");
+    for (i, (&a, &b)) in drawn.iter().zip(expected).enumerate() {
+        assert!(a as f32 == b as f32 || a.is_nan() && b.is_nan(), "{what}, sample {i}: {a} drawn for {b}");
+    }
+}
+
+fn values(run: &Run, subject: Subject, quantity: Quantity) -> &[f64] {
+    &run.find(&subject, quantity).unwrap().values
+}
+
+fn plots_hold_the_numbers(browser: &mut Browser, runs: &[Run]) {
+    assert_eq!(browser.eval("xcpnet.plots.length"), 15, "five rows for three runs, the rest is folded away");
+    let link = || Subject::Link("bottleneck".into());
+    for (i, run) in runs.iter().enumerate() {
+        let times: Vec<f64> = run.series[0].times.iter().map(|&t| t as f64 / 1e9).collect();
+        for (row, quantities) in [
+            ("utilisation", &[Quantity::Utilisation][..]),
+            ("queue", &[Quantity::QueueMax, Quantity::QueueMean]),
+            ("drops", &[Quantity::Drops]),
+        ] {
+            let drawn = drawn(browser, row, i);
+            assert_eq!(drawn[0], times, "{row}");
+            assert_eq!(drawn.len(), 1 + quantities.len(), "{row}");
+            for (curve, &quantity) in drawn[1..].iter().zip(quantities) {
+                assert_same(curve, values(run, link(), quantity), row);
+            }
+        }
+        for (row, quantity) in [("goodput", Quantity::Goodput), ("cwnd", Quantity::Cwnd)] {
+            let drawn = drawn(browser, row, i);
+            assert_eq!(drawn.len(), 5, "{row}: times and four flows");
+            for (k, curve) in drawn[1..].iter().enumerate() {
+                assert_same(curve, values(run, Subject::Flow(format!("flow-{}", k + 1)), quantity), row);
+            }
+        }
+    }
+    // The folded rows are drawn when they are opened.
+    browser.eval("new Promise((done) => { const d = document.getElementById('more'); d.addEventListener('toggle', () => setTimeout(() => done(0))); d.open = true; })");
+    assert_same(&drawn(browser, "srtt", 1)[2], values(&runs[1], Subject::Flow("flow-2".into()), Quantity::Srtt), "srtt");
+    assert_same(&drawn(browser, "phi", 0)[1], values(&runs[0], link(), Quantity::Phi), "phi");
+    let shared = browser.eval("new Set(xcpnet.plots.filter((p) => p.key === 'queue').map((p) => p.uplot.scales.y.max)).size");
+    assert_eq!(shared, 1, "a row of plots shares its axis");
+    let visible = browser.eval("[...document.querySelectorAll('.row:not(.empty) canvas')].every((c) => c.width > 100 && c.height > 50)");
+    assert_eq!(visible, true);
+    let painted = "xcpnet.plots.every((p) => { const c = p.uplot.ctx.canvas; return p.uplot.ctx.getImageData(0, 0, c.width, c.height).data.some((v) => v > 0); })";
+    assert_eq!(browser.eval(painted), true, "something is on every canvas");
+    let labelled = "[...document.querySelectorAll('.row:not(.empty) .plot')].every((p) => p.getAttribute('aria-label').length > 10)";
+    assert_eq!(browser.eval(labelled), true, "every plot says in words what it shows");
+}
+
+fn the_drop_down_changes_the_link(browser: &mut Browser, runs: &[Run]) {
+    browser.eval("xcpnet.choose('bottleneck.reverse')");
+    let reverse = Subject::Link("bottleneck.reverse".into());
+    assert_same(&drawn(browser, "queue", 1)[1], values(&runs[1], reverse, Quantity::QueueMean), "the other direction");
+    browser.eval("xcpnet.choose('bottleneck')");
+}
+
+fn cursor_and_zoom_are_shared(browser: &mut Browser) {
+    browser.eval("document.querySelector('[data-zoom=measured]').click(), new Promise((done) => setTimeout(done))");
+    let views = browser.eval("[...new Set(xcpnet.plots.map((p) => p.uplot.scales.x.min + ' ' + p.uplot.scales.x.max))]");
+    assert_eq!(views, serde_json::json!(["20 60"]));
+    browser.eval("document.querySelector('[data-zoom=all]').click(), new Promise((done) => setTimeout(done))");
+    assert_eq!(browser.eval("xcpnet.plots[3].uplot.scales.x.max"), 60);
+    browser.eval("xcpnet.plots[0].uplot.setCursor({ left: 100, top: 10 }, true, true)");
+    let indices = browser.eval("[...new Set(xcpnet.plots.map((p) => p.uplot.cursor.idx))].length");
+    assert_eq!(indices, 1, "the cursor stands at the same time in every plot");
+    let told = browser.eval("[...document.querySelectorAll('.row[data-row=queue] .at')].every((e) => e.textContent.endsWith(' s'))");
+    assert_eq!(told, true);
+}
+
+fn it_prints_light_and_narrow(browser: &mut Browser) {
+    let dark = serde_json::json!({ "features": [{ "name": "prefers-color-scheme", "value": "dark" }] });
+    browser.call("Emulation.setEmulatedMedia", dark);
+    browser.eval("dispatchEvent(new Event('beforeprint'))");
+    assert_eq!(
+        browser.eval("getComputedStyle(document.body).backgroundColor"),
+        "rgb(255, 255, 255)",
+        "light even where the screen is dark"
+    );
+    assert_eq!(
+        browser.eval(
+            "Math.max(...[...document.querySelectorAll('.row:not(.empty) .plot')].map((p) => p.getBoundingClientRect().right)) <= 680"
+        ),
+        true
+    );
+    assert_eq!(browser.eval("document.querySelector('details.source').open"), true, "the scenario is unfolded");
+    browser.eval("dispatchEvent(new Event('afterprint'))");
+    assert_ne!(browser.eval("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
+    let pdf = browser.call("Page.printToPDF", serde_json::json!({}));
+    assert!(pdf["data"].as_str().unwrap().starts_with("JVBERi"), "base64 of %PDF");
+    browser.call("Emulation.setEmulatedMedia", serde_json::json!({ "features": [] }));
+}
+
+fn it_fits(browser: &mut Browser, width: u32) {
+    let scroll = browser.eval("document.scrollingElement.scrollWidth").as_u64().unwrap();
+    assert!(scroll <= u64::from(width), "the page is {scroll} wide on a screen of {width}");
+    let columns = browser
+        .eval("new Set([...document.querySelectorAll('.row[data-row=queue] figure')].map((f) => f.getBoundingClientRect().left)).size");
+    assert_eq!(columns, 1, "one column");
+    let wide =
+        browser.eval("[...document.querySelectorAll('.plot .u-wrap')].every((p) => p.clientWidth <= p.closest('.plot').clientWidth)");
+    assert_eq!(wide, true);
+}
+
+fn bands_hold_the_quantiles(browser: &mut Browser, runs: &[Run]) {
+    let drawn = drawn(browser, "cwnd", 1);
+    assert_eq!(drawn.len(), 6, "times, minimum, quartiles, maximum");
+    let flows: Vec<&[f64]> = (1..=120).map(|i| values(&runs[1], Subject::Flow(format!("flow-{i}")), Quantity::Cwnd)).collect();
+    for t in [0, 100, 599] {
+        let mut at: Vec<f64> = flows.iter().map(|f| f[t]).collect();
+        at.sort_by(f64::total_cmp);
+        assert_eq!(drawn[1][t] as f32, at[0] as f32);
+        assert_eq!(drawn[3][t] as f32, ((at[59] + at[60]) / 2.0) as f32, "the median of an even number");
+        assert_eq!(drawn[5][t] as f32, at[119] as f32);
+    }
+    let said = browser.eval("document.body.innerText.includes('a group of flows is drawn as one')");
+    assert_eq!(said, true, "the page says what it left out");
+}
+
+/// A run whose names try to be markup, whose numbers are missing, cut short.
+fn hostile() -> (Vec<Run>, String) {
+    let mut run = run(Manner::Xcp, 2);
+    let evil = "</script><script>window.stolen = 1</script><img src=x onerror=\"window.stolen = 1\">";
+    run.title = format!("{evil}{}", "unbroken".repeat(40));
+    run.variant = evil.repeat(3);
+    run.summary.flows[0].name = evil.into();
+    run.summary.interrupted = true;
+    run.completed /= 2;
+    for series in &mut run.series {
+        if series.subject == Subject::Flow("flow-1".into()) {
+            series.subject = Subject::Flow(evil.into());
+        }
+        series.values.iter_mut().step_by(3).for_each(|v| *v = f64::NAN);
+    }
+    let summary = run.summary.links["bottleneck"].clone();
+    run.summary.links.insert(evil.into(), summary);
+    let runs = vec![run];
+    let sources = [Source { name: evil.into(), text: evil.into() }];
+    let report = Report { runs: &runs, scenarios: &[], sources: &sources, verdicts: &[], command: evil, version: evil };
+    let text = html(&report);
+    (runs, text)
+}
+
+#[test]
+fn the_page_is_the_same_every_time_and_names_no_host() {
+    let (_, once) = page(4);
+    let (_, again) = page(4);
+    assert!(once == again);
+    let own: String = once.split("/*! https://github.com/leeoniya/uPlot").collect();
+    assert!(!own.contains("https://") && !own.contains("http://"), "nothing in the page points outside it but uPlot's note of its origin");
+}
+
+#[test]
+fn without_runs_there_is_still_a_page() {
+    let report = Report { runs: &[], scenarios: &[], sources: &[], verdicts: &[], command: "", version: "" };
+    assert!(html(&report).contains("No runs"));
+}
+
+#[test]
+fn size_is_reasonable() {
+    // Three runs of a hundred flows and 600 samples: groups, not every flow's curve.
+    let (_, text) = page(120);
+    assert!(text.len() < 400_000, "{} bytes", text.len());
 }

@@ -41,8 +41,8 @@ const MORE: [Row; 8] = [
 pub(super) fn write(report: &Report<'_>, page: &mut String) {
     heading(report, page);
     headline(report, page);
-    verdicts(report, page);
     plots(report, page);
+    verdicts(report, page);
     link_table(report, page);
     flow_table(report, page);
     sources(report, page);
@@ -57,7 +57,8 @@ macro_rules! put {
 fn heading(report: &Report<'_>, page: &mut String) {
     let title = report.runs.first().map_or("No runs", |run| run.title.as_str());
     put!(page, "<header>\n<h1>{}</h1>\n", escape(title));
-    if let Some(text) = report.scenarios.first().map(|s| s.description.trim()).filter(|t| !t.is_empty()) {
+    // The first paragraph leads; the rest is with the scenario's text, which holds it.
+    if let Some(text) = report.scenarios.first().and_then(|s| s.description.trim().split("\n\n").next()).filter(|t| !t.is_empty()) {
         put!(page, "<p class=\"lead\">{}</p>\n", escape(text));
     }
     let mut facts: Vec<String> = Vec::new();
@@ -71,12 +72,18 @@ fn heading(report: &Report<'_>, page: &mut String) {
         let seeds: std::collections::BTreeSet<u64> = report.runs.iter().map(|r| r.summary.seed).collect();
         let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
         facts.push(format!("seed {}", seeds.join(", ")));
-        if let Some(s) = report.scenarios.first() {
+        if let Some(s) = report.scenarios.first().filter(|s| s.measure.from > 0 || s.measure.to < s.duration) {
             facts.push(format!("figures cover {} to {}", human::nanos(s.measure.from), human::nanos(s.measure.to)));
         }
     }
     let facts: Vec<String> = facts.iter().map(|f| format!("<span class=\"nb\">{}</span>", escape(f))).collect();
-    put!(page, "<p class=\"facts\">{}</p>\n</header>\n", facts.join(" · "));
+    let claims = report.verdicts.iter().flatten().count();
+    let inside = report.verdicts.iter().flatten().filter(|v| v.inside).count();
+    let judged = match claims {
+        0 => String::new(),
+        n => format!(" · <a class=\"nb\" href=\"#claims\">{inside} of {n} claims inside their bands</a>"),
+    };
+    put!(page, "<p class=\"facts\">{}{judged}</p>\n</header>\n", facts.join(" · "));
 }
 
 /// The link the big numbers of a run are about: of the bottlenecks the one this run used most.
@@ -279,7 +286,7 @@ fn flow_table(report: &Report<'_>, page: &mut String) {
                     format!("{}<br><small>{} – {}</small>", show(at(0.5, of)), show(at(0.0, of)), show(at(1.0, of)))
                 }
             };
-            let rtt = |x: f64| if x > 0.0 { human::seconds(x) } else { "–".to_owned() };
+            let rtt = |x: f64| if x > 0.0 { human::seconds_cell(x) } else { "–".to_owned() };
             let done = match (&members[..], flows[members[0]].completed_at) {
                 ([_], Some(t)) => human::seconds(t),
                 ([_], None) => "–".to_owned(),
@@ -290,7 +297,7 @@ fn flow_table(report: &Report<'_>, page: &mut String) {
             first = false;
             put!(page, "<tr{class}><th scope=\"row\">{head}</th><td>{}</td>", escape(human::run_name(run)));
             for cell in [
-                range(|f| f.goodput, human::rate),
+                range(|f| f.goodput, human::rate_cell),
                 range(|f| f.rtt_mean, rtt),
                 range(|f| f.cwnd_mean, human::number),
                 range(|f| f.retransmits as f64, human::number),

@@ -1,0 +1,87 @@
+//! Tables, JSON and CSV of made-up runs.
+
+mod common;
+
+use common::{Manner, run};
+use xcp_report::csv::{self, Kind};
+use xcp_report::{json, table, verdict_table};
+use xcp_scenario::Verdict;
+use xcp_scenario::run::{Quantity, Run, Subject, Summary};
+use xcp_scenario::units::Period;
+
+fn three(flows: usize) -> Vec<Run> {
+    [Manner::Xcp, Manner::DropTail, Manner::Red].map(|m| run(m, flows)).into()
+}
+
+#[test]
+fn one_run() {
+    insta::assert_snapshot!(table(&three(4)[..1], 100));
+}
+
+#[test]
+fn several_runs_under_one_another() {
+    insta::assert_snapshot!(table(&three(4), 100));
+}
+
+#[test]
+fn many_flows_are_told_by_their_extremes() {
+    insta::assert_snapshot!(table(&three(300), 100));
+}
+
+#[test]
+fn a_narrow_terminal_loses_columns_and_is_told_so() {
+    let text = table(&three(4), 60);
+    assert!(text.contains("for want of width: "));
+    let longest = text.lines().filter(|l| !l.contains("width: ") && !l.contains("Jain")).map(|l| l.chars().count()).max();
+    assert!(longest <= Some(60), "{text}");
+}
+
+#[test]
+fn verdicts() {
+    let verdict = |measured, min, max, inside| Verdict {
+        claim: "XCP keeps the queue short and the link full, whatever happens (Katabi, Handley & Rohrs 2002, Fig. 5)".into(),
+        metric: "links.bottleneck.queue_mean".into(),
+        measured,
+        min,
+        max,
+        inside,
+        period: Period { from: 0, to: 1 },
+    };
+    let lists = [vec![verdict(Some(0.8), None, Some(2.0), true)], vec![], vec![verdict(None, Some(1.0), Some(2.0), false)]];
+    insta::assert_snapshot!(verdict_table(&three(4), &lists, 80));
+    assert_eq!(verdict_table(&three(4), &[vec![], vec![], vec![]], 80), "");
+}
+
+#[test]
+fn json_has_a_line_for_each_run_and_reads_back() {
+    let runs = three(2);
+    let text = json::lines(&runs);
+    let back: Vec<Summary> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(back, runs.iter().map(|r| r.summary.clone()).collect::<Vec<_>>());
+}
+
+#[test]
+fn csv_holds_every_value_exactly() {
+    let mut run = run(Manner::Xcp, 2);
+    run.series[0].values[7] = f64::NAN;
+    let mut text = Vec::new();
+    csv::write(&run, Kind::Links, &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let mut lines = text.lines();
+    let heading: Vec<&str> = lines.next().unwrap().split(',').collect();
+    assert_eq!(heading[..3], ["time_s", "link", "utilisation"]);
+    let rows: Vec<Vec<&str>> = lines.map(|l| l.split(',').collect()).collect();
+    assert_eq!(rows.len(), 2 * 600, "both directions");
+    assert_eq!(rows[7][2], "", "a missing value is an empty field");
+    let series = run.find(&Subject::Link("bottleneck".into()), Quantity::Phi).unwrap();
+    let column = heading.iter().position(|h| *h == "phi_bps").unwrap();
+    for (row, (time, value)) in rows.iter().zip(series.times.iter().zip(&series.values)) {
+        assert_eq!(row[0].parse::<f64>().unwrap(), *time as f64 / 1e9);
+        assert_eq!(row[1], "bottleneck");
+        assert_eq!(row[column].parse::<f64>().unwrap(), *value);
+    }
+    let mut flows = Vec::new();
+    csv::write(&run, Kind::Flows, &mut flows).unwrap();
+    let flows = String::from_utf8(flows).unwrap();
+    assert!(flows.starts_with("time_s,flow,goodput_bps,cwnd_packets,srtt_s\n0.1,flow-1,"));
+}
