@@ -8,8 +8,6 @@
 //!
 //! Events at the same time happen in the order of their sources' numbers, whatever else goes on in the run.
 
-use std::hint::select_unpredictable;
-
 use xcp_scenario::units::Nanos;
 
 /// A source of events: the simulator's own numbering.
@@ -87,13 +85,12 @@ impl Tournament {
     fn set(&mut self, leaf: u32, key: u128) {
         let tree = &mut self.tree[..];
         let mut node = tree.len() / 2 + leaf as usize;
-        let mut least = key;
-        tree[node] = least;
+        tree[node] = key;
         while node > 1 {
-            let rival = tree[node ^ 1];
-            least = select_unpredictable(rival < least, rival, least);
+            // Who wins cannot be predicted: the winner is found by its index, not by a branch (which compilers also make of a minimum here).
+            let winner = node ^ usize::from(tree[node ^ 1] < tree[node]);
             node /= 2;
-            tree[node] = least;
+            tree[node] = tree[winner];
         }
     }
 }

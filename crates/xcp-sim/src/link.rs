@@ -25,6 +25,8 @@ pub struct Link {
     backlog_bytes: u64,
     /// When the transmitter has sent all it was given.
     free_at: Nanos,
+    /// When the first waiting packet goes into service; never if none waits.
+    next_service: Nanos,
     hazards: Option<Box<Hazards>>,
     counters: Counters,
 }
@@ -79,6 +81,7 @@ impl Link {
             ring: Ring::default(),
             backlog_bytes: 0,
             free_at: 0,
+            next_service: Nanos::MAX,
             hazards,
             counters: Counters::default(),
         })
@@ -103,41 +106,47 @@ impl Link {
             packets.remove(id);
             return None;
         }
-        let starts = if idle {
+        let starts = if idle { now } else { self.free_at };
+        if idle {
             self.serializer.restart();
-            now
-        } else {
-            self.free_at
-        };
+        }
         self.free_at = starts + self.serializer.transmit(size);
         let arrives = self.free_at + self.delay;
         let was_empty = self.ring.held() == 0;
+        self.integrate(now);
         self.ring.push(Transit { starts, arrives, packet: id, size });
         self.backlog_bytes += u64::from(size);
         if idle {
-            self.advance(now, packets);
+            self.serve(now, id, size, packets);
         } else {
-            self.counters.queue_max = self.counters.queue_max.max(self.ring.waiting());
+            let waiting = self.ring.waiting();
+            if waiting == 1 {
+                self.next_service = starts;
+            }
+            self.counters.queue_max = self.counters.queue_max.max(waiting);
         }
         was_empty.then_some(arrives)
     }
 
     /// Makes up for the departures until `now`.
+    #[inline]
     pub fn advance(&mut self, now: Nanos, packets: &mut Packets) {
-        while let Some(&Transit { starts: at, size, packet, .. }) = self.ring.next_to_dequeue() {
-            if at > now {
-                break;
-            }
-            let size = u64::from(size);
-            self.integrate(at);
-            self.backlog_bytes -= size;
-            let behind = Backlog { packets: self.ring.waiting() - 1, bytes: self.backlog_bytes };
-            self.ring.dequeue();
-            self.queue.departure(at, packet, packets, behind);
-            self.counters.sent_bytes += size;
-            self.counters.sent_packets += 1;
+        while self.next_service <= now {
+            let Some(&Transit { starts, size, packet, .. }) = self.ring.next_to_dequeue() else { break };
+            self.integrate(starts);
+            self.serve(starts, packet, size, packets);
         }
-        self.integrate(now);
+    }
+
+    /// The first waiting packet goes into service; the queue has been integrated until then.
+    fn serve(&mut self, at: Nanos, packet: PacketId, size: u16, packets: &mut Packets) {
+        self.ring.dequeue();
+        self.backlog_bytes -= u64::from(size);
+        self.counters.sent_bytes += u64::from(size);
+        self.counters.sent_packets += 1;
+        self.next_service = self.ring.next_to_dequeue().map_or(Nanos::MAX, |next| next.starts);
+        let behind = self.backlog();
+        self.queue.departure(at, packet, packets, behind);
     }
 
     /// The next packet reaches the far end, now; `None` if it was lost on the way.
@@ -161,14 +170,14 @@ impl Link {
     /// Wire bytes sent until `now`, the packet in service with the part that has left; up to date after `advance`.
     #[must_use]
     pub fn served_bytes(&self, now: Nanos) -> f64 {
-        let service_ends = self.ring.next_to_dequeue().map_or(self.free_at, |next| next.starts);
+        let service_ends = self.next_service.min(self.free_at);
         let unsent = if service_ends > now { self.capacity_bytes(service_ends - now) } else { 0.0 };
         self.counters.sent_bytes as f64 - unsent
     }
 
-    /// Counters; up to date after `advance`.
-    #[must_use]
-    pub fn counters(&self) -> &Counters {
+    /// Counters until `now`, to which the link has been advanced.
+    pub fn counters(&mut self, now: Nanos) -> &Counters {
+        self.integrate(now);
         &self.counters
     }
 

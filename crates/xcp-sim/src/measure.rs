@@ -221,7 +221,7 @@ impl LinkRecord {
         }
     }
 
-    fn sample(&mut self, now: Nanos, link: &Link) {
+    fn sample(&mut self, now: Nanos, link: &mut Link) {
         let mark = mark(now, link);
         let last = std::mem::replace(&mut self.last, mark);
         let length = now - last.at;
@@ -307,8 +307,8 @@ fn completed_seconds(flow: &Flow) -> Option<f64> {
     flow.completed_at().map(|at| at as f64 / NANOS_PER_SEC as f64)
 }
 
-fn mark(now: Nanos, link: &Link) -> LinkMark {
-    LinkMark { at: now, served_bytes: link.served_bytes(now), counters: *link.counters() }
+fn mark(now: Nanos, link: &mut Link) -> LinkMark {
+    LinkMark { at: now, served_bytes: link.served_bytes(now), counters: *link.counters(now) }
 }
 
 fn rate_bps(bytes: u64, length: Nanos) -> f64 {
