@@ -53,6 +53,8 @@ pub struct SenderConfig {
     pub bytes: u64,
     /// Segments the send buffer holds; `u32::MAX` is never a limit.
     pub send_buffer: u32,
+    /// Window the receiver will advertise, segments: what a connection without handshake knows beforehand.
+    pub peer_window: u32,
     /// What sets the window.
     pub congestion: Congestion,
     /// How losses are repaired.
@@ -87,6 +89,7 @@ impl SenderConfig {
             syn_bytes: (HEADERS + SYN_OPTIONS + option) as u16,
             bytes: tcp.bytes.unwrap_or(u64::MAX),
             send_buffer: segments(tcp.send_buffer, packet_bytes),
+            peer_window: receive_window(tcp, packet_bytes),
             congestion: tcp.congestion,
             recovery: tcp.recovery,
             loss_response: tcp.loss_response,
@@ -131,14 +134,13 @@ impl ReceiverConfig {
         let xcp = (tcp.congestion == Congestion::Xcp).then_some(tcp.wire);
         let option = xcp.map_or(0, return_option);
         let payload = payload(packet_bytes, tcp);
-        let scaled = if tcp.window_scaling { u32::MAX } else { (65535 / payload).max(1) };
         // Blocks take 8 bytes each beside 2 bytes of kind and length, padded by 2: three beside timestamps, two beside XCP's option too.
         let blocks = if tcp.recovery == Recovery::Sack { ((OPTION_SPACE - TIMESTAMPS - option - 4) / 8).min(3) } else { 0 };
         ReceiverConfig {
             flow,
             payload,
             bytes: tcp.bytes.unwrap_or(u64::MAX),
-            window: segments(tcp.receive_buffer, packet_bytes).min(scaled),
+            window: receive_window(tcp, packet_bytes),
             delayed_ack: tcp.delayed_ack,
             sack_blocks: blocks as u8,
             ack_bytes: (HEADERS + TIMESTAMPS + option) as u16,
@@ -146,6 +148,12 @@ impl ReceiverConfig {
             xcp,
         }
     }
+}
+
+/// Segments a receiver advertises.
+fn receive_window(tcp: &Tcp, packet_bytes: u16) -> u32 {
+    let scaled = if tcp.window_scaling { u32::MAX } else { (65535 / payload(packet_bytes, tcp)).max(1) };
+    segments(tcp.receive_buffer, packet_bytes).min(scaled)
 }
 
 /// Packets that fit into a buffer, at least one, else a connection could never move.

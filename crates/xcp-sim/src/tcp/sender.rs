@@ -101,7 +101,7 @@ impl Sender {
             una: 0,
             nxt: 0,
             end: transfer,
-            peer_window: u32::MAX,
+            peer_window: config.peer_window,
             send_buffer: config.send_buffer,
             flow: config.flow,
             full_size: (config.overhead + config.payload) as u16,

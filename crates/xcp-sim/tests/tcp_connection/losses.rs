@@ -1,1 +1,135 @@
+//! Loss patterns against recoveries, as a table to be held against the RFCs.
 
+use crate::pipe::*;
+use std::fmt::Write;
+use xcp_scenario::model::{Congestion, Recovery, Tcp};
+use xcp_sim::packet::{Body, Packet};
+
+const RTT_MS: u64 = 100;
+
+const RECOVERIES: [(Recovery, &str); 4] = [
+    (Recovery::Reno, "Reno"),
+    (Recovery::NewRenoImpatient, "NewReno impatient"),
+    (Recovery::NewRenoSlowButSteady, "NewReno steady"),
+    (Recovery::Sack, "SACK"),
+];
+
+/// A transfer of 300 segments with a first window of 20, over 100 ms and half a millisecond per packet.
+fn row(recovery: Recovery, script: Script) -> String {
+    let tcp = settings(Congestion::Reno, recovery);
+    let tcp = Tcp { bytes: Some(bytes(&tcp, 300)), initial_window: 20, handshake: true, ..tcp };
+    let mut pipe = Pipe::new(&tcp, RTT_MS / 2 * MS, MS / 2, script);
+    pipe.start();
+    let mut recovering = 0;
+    while pipe.run(pipe.now + MS) {
+        recovering += u64::from(pipe.sender.in_recovery());
+    }
+    let stats = pipe.sender.stats();
+    format!(
+        "{:>5} {:>8} {:>8} {:>10.1} {:>8.1}",
+        stats.retransmits,
+        stats.timeouts,
+        stats.fast_recoveries,
+        recovering as f64 / RTT_MS as f64,
+        pipe.sender.completed_at().unwrap() as f64 / (RTT_MS * MS) as f64,
+    )
+}
+
+/// Loses segment 0 as often as this.
+fn lose_zero(times: u32) -> Script<'static> {
+    let mut left = times;
+    Box::new(move |_, packet, _, _| {
+        if matches!(packet.body, Body::Data { .. }) && packet.seq == 0 && left > 0 {
+            left -= 1;
+            return Fate::Lose;
+        }
+        Fate::Pass
+    })
+}
+
+#[test]
+fn patterns_by_recovery() {
+    let mut table = String::from("recovering and completed in round trips\n");
+    let all: Vec<u64> = (0..20).collect();
+    let half: Vec<u64> = (0..20).step_by(2).collect();
+    let patterns: [(&str, &[u64]); 9] = [
+        ("none", &[]),
+        ("first", &[0]),
+        ("first 2", &[0, 1]),
+        ("first 3", &[0, 1, 2]),
+        ("3 spread", &[0, 6, 12]),
+        ("every other", &half),
+        ("whole window", &all),
+        ("last of the transfer", &[299]),
+        ("3 before the last", &[296, 297, 298]),
+    ];
+    let mut add = |name: &str, make: &dyn Fn() -> Script<'static>| {
+        for (recovery, label) in RECOVERIES {
+            writeln!(table, "{name:<21} {label:<18} {}", row(recovery, make())).unwrap();
+        }
+    };
+    for (name, segments) in patterns {
+        add(name, &|| lose_first(segments));
+    }
+    add("first, twice", &|| lose_zero(2));
+    add("first, four times", &|| lose_zero(4));
+    table.insert_str(0, &format!("{:<40} {:>5} {:>8} {:>8} {:>10} {:>8}\n", "", "again", "timeouts", "recover", "recovering", "done"));
+    insta::assert_snapshot!(table);
+}
+
+/// With a window much larger than the number of duplicate ACKs needed, SACK repairs any losses of one window within two round trips and
+/// NewReno steady needs one per loss.
+#[test]
+fn sack_repairs_a_window_in_two_round_trips() {
+    for losses in [1u64, 3, 10, 30] {
+        let segments: Vec<u64> = (0..losses).map(|i| i * 6).collect();
+        for (recovery, least, most) in [(Recovery::Sack, 1.0, 2.1), (Recovery::NewRenoSlowButSteady, losses as f64, losses as f64 + 1.1)] {
+            let tcp = Tcp { initial_window: 400, ..settings(Congestion::Reno, recovery) };
+            let mut pipe = Pipe::new(&tcp, RTT_MS / 2 * MS, 0, lose_first(&segments));
+            pipe.start();
+            pipe.run(RTT_MS * MS);
+            assert!(pipe.sender.in_recovery());
+            while pipe.sender.in_recovery() {
+                pipe.run(pipe.now + MS);
+            }
+            let round_trips = (pipe.now / MS - RTT_MS) as f64 / RTT_MS as f64;
+            assert!((least..=most).contains(&round_trips), "{recovery:?}, {losses} losses: {round_trips}");
+            assert_eq!((pipe.sender.stats().retransmits, pipe.sender.timeouts()), (losses, 0));
+        }
+    }
+}
+
+/// An ACK for what was never sent changes nothing, and neither does one with absurd SACK blocks.
+#[test]
+fn nonsense_is_ignored() {
+    let tcp = Tcp { initial_window: 10, ..settings(Congestion::Reno, Recovery::Sack) };
+    let mut pipe = Pipe::new(&tcp, 50 * MS, 0, lose_first(&[3]));
+    pipe.start();
+    let ack = pipe_ack(11);
+    pipe.sender.on_ack(MS, &ack, &mut Nothing);
+    assert_eq!((pipe.sender.sequence(), pipe.sender.srtt()), ((0, 10), 0));
+    let mut ack = pipe_ack(0);
+    let Body::Ack(body) = &mut ack.body else { unreachable!() };
+    body.sack_count = 3;
+    for (i, (start, length)) in [(u32::MAX, u32::MAX), (5, 100), (0, 0)].into_iter().enumerate() {
+        body.sack[i].start = start;
+        body.sack[i].length = length;
+    }
+    pipe.sender.on_ack(MS, &ack, &mut Nothing);
+    assert_eq!((pipe.sender.sequence(), pipe.sender.outstanding()), ((0, 10), 10));
+    pipe.run(10 * RTT_MS * MS);
+    assert_eq!(pipe.sender.retransmits(), 1);
+}
+
+struct Nothing;
+
+impl xcp_sim::packet::Outbox for Nothing {
+    fn send(&mut self, packet: Packet) {
+        panic!("nothing to send: {packet:?}");
+    }
+}
+
+fn pipe_ack(seq: u64) -> Packet {
+    let ack = xcp_sim::packet::Ack { window: u32::MAX, ..Default::default() };
+    Packet { seq, timestamp: 0, flow: 0, hop: 0, size: 52, body: Body::Ack(ack) }
+}

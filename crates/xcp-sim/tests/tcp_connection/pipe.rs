@@ -1,6 +1,6 @@
 //! A connection over a pipe with rate, delay and a script of what happens to each packet; checks what must always hold after every event.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use xcp_scenario::model::{Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat};
@@ -39,6 +39,45 @@ enum Event {
     ReceiverTimer,
 }
 
+/// An event at its time; those of one instant in the order they were made.
+struct Due(Nanos, u64, Event);
+
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.0, other.1).cmp(&(self.0, self.1))
+    }
+}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Due {}
+
+/// A packet as it was sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent {
+    pub at: Nanos,
+    pub packet: Packet,
+    /// The sender's window and SRTT right after.
+    pub cwnd: f64,
+    pub srtt: Nanos,
+}
+
+impl Sent {
+    pub fn is_data(&self) -> bool {
+        matches!(self.packet.body, Body::Data { .. })
+    }
+}
+
 /// The connection and its network.
 pub struct Pipe<'a> {
     pub now: Nanos,
@@ -47,14 +86,19 @@ pub struct Pipe<'a> {
     pub delay: Nanos,
     /// Time a data packet takes on the wire; 0: as many at once as one likes.
     pub spacing: Nanos,
-    /// (sent, size, data?) of every packet.
-    pub log: Option<Vec<(Nanos, Packet)>>,
+    /// Every packet sent, if wanted.
+    pub log: Option<Vec<Sent>>,
+    /// Segments that receive and send buffer allow to be outstanding.
+    limit: u64,
     script: Script<'a>,
     free_at: Nanos,
     sent: [u64; 2],
-    events: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
-    store: Vec<Option<Event>>,
+    events: BinaryHeap<Due>,
     order: u64,
+    /// The timers' pending events.
+    alarms: [Nanos; 2],
+    /// The sender's first unsent segment after the last event.
+    nxt: u64,
     out: Queued,
 }
 
@@ -95,12 +139,14 @@ impl<'a> Pipe<'a> {
             delay,
             spacing,
             log: None,
+            limit: u64::from(ReceiverConfig::new(0, tcp, PACKET).window.min(SenderConfig::new(0, tcp, PACKET).send_buffer)),
             script,
             free_at: 0,
             sent: [0; 2],
             events: BinaryHeap::new(),
-            store: Vec::new(),
             order: 0,
+            alarms: [Nanos::MAX; 2],
+            nxt: 0,
             out: Queued(Vec::new()),
         }
     }
@@ -111,8 +157,7 @@ impl<'a> Pipe<'a> {
     }
 
     fn push(&mut self, at: Nanos, event: Event) {
-        self.store.push(Some(event));
-        self.events.push(Reverse((at, self.order, self.store.len() - 1)));
+        self.events.push(Due(at, self.order, event));
         self.order += 1;
     }
 
@@ -123,7 +168,7 @@ impl<'a> Pipe<'a> {
             let number = self.sent[usize::from(!data)];
             self.sent[usize::from(!data)] += 1;
             if let Some(log) = &mut self.log {
-                log.push((self.now, packet));
+                log.push(Sent { at: self.now, packet, cwnd: self.sender.cwnd_packets(), srtt: self.sender.srtt() });
             }
             let mut at = self.now + self.delay;
             if data && self.spacing > 0 {
@@ -140,18 +185,26 @@ impl<'a> Pipe<'a> {
                 }
             }
         }
-        // One event per timer and change; those overtaken find nothing to do.
+        // A timer that moves later leaves its event to go off early and be set anew.
         let (sender, receiver) = (self.sender.next_timer(), self.receiver.next_timer());
-        if sender < Nanos::MAX {
+        if sender < self.alarms[0] {
+            self.alarms[0] = sender;
             self.push(sender, Event::SenderTimer);
         }
-        if receiver < Nanos::MAX {
+        if receiver < self.alarms[1] {
+            self.alarms[1] = receiver;
             self.push(receiver, Event::ReceiverTimer);
         }
         let (una, nxt) = self.sender.sequence();
         assert!(una <= nxt);
         assert!(self.sender.cwnd_packets() >= 1.0);
-        assert!(self.sender.outstanding() <= nxt - una + nxt - una, "pipe counts a segment at most twice");
+        assert!(nxt - una <= self.limit, "buffers allow {}, outstanding {}", self.limit, nxt - una);
+        assert!(self.sender.outstanding() <= 2 * (nxt - una), "pipe counts a segment at most twice");
+        if nxt > self.nxt {
+            let (pipe, cwnd) = (self.sender.outstanding(), self.sender.cwnd_packets());
+            assert!(pipe as f64 <= cwnd, "{pipe} in the network, window {cwnd}");
+        }
+        self.nxt = nxt;
         if nxt > una {
             assert!(sender < Nanos::MAX, "data outstanding and no timer at {}", self.now);
         }
@@ -159,22 +212,31 @@ impl<'a> Pipe<'a> {
 
     /// Runs until `until` or until nothing is left to happen. Returns whether something is.
     pub fn run(&mut self, until: Nanos) -> bool {
-        while let Some(Reverse((at, _, index))) = self.events.peek().copied() {
-            if at > until {
+        while let Some(next) = self.events.peek() {
+            if next.0 > until {
                 self.now = until;
                 return true;
             }
-            self.events.pop();
+            let Due(at, _, event) = self.events.pop().expect("peeked");
             assert!(at >= self.now);
             self.now = at;
-            match self.store[index].take().expect("every event happens once") {
+            match event {
                 Event::Arrives(packet) => match packet.body {
                     Body::Ack(_) => self.sender.on_ack(at, &packet, &mut self.out),
                     _ => self.receiver.on_packet(at, &packet, &mut self.out),
                 },
-                Event::SenderTimer if self.sender.next_timer() <= at => self.sender.on_timer(at, &mut self.out),
-                Event::ReceiverTimer if self.receiver.next_timer() <= at => self.receiver.on_timer(at, &mut self.out),
-                Event::SenderTimer | Event::ReceiverTimer => continue,
+                Event::SenderTimer => {
+                    if self.alarms[0] == at {
+                        self.alarms[0] = Nanos::MAX;
+                    }
+                    self.sender.on_timer(at, &mut self.out);
+                }
+                Event::ReceiverTimer => {
+                    if self.alarms[1] == at {
+                        self.alarms[1] = Nanos::MAX;
+                    }
+                    self.receiver.on_timer(at, &mut self.out);
+                }
             }
             self.after();
         }
@@ -185,8 +247,8 @@ impl<'a> Pipe<'a> {
 /// Loses the first transmission of these segments.
 pub fn lose_first(segments: &[u64]) -> Script<'static> {
     let segments = segments.to_vec();
-    Box::new(move |data, packet, _, _| {
-        let again = matches!(packet.body, Body::Data { retransmission: true, .. });
-        if data && !again && segments.contains(&packet.seq) { Fate::Lose } else { Fate::Pass }
+    Box::new(move |_, packet, _, _| {
+        let first = matches!(packet.body, Body::Data { retransmission: false, .. });
+        if first && segments.contains(&packet.seq) { Fate::Lose } else { Fate::Pass }
     })
 }

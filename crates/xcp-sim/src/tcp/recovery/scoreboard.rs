@@ -201,3 +201,97 @@ impl Scoreboard {
         self.retransmitted = segment + 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// RFC 6675 §4 word for word, segment by segment.
+    #[derive(Default)]
+    struct Model {
+        una: u64,
+        nxt: u64,
+        arrived: BTreeSet<u64>,
+        /// Lost because the timer or three duplicate ACKs said so.
+        declared: BTreeSet<u64>,
+        /// Segments below have been retransmitted unless they had arrived.
+        again: u64,
+    }
+
+    impl Model {
+        fn is_lost(&self, s: u64) -> bool {
+            !self.arrived.contains(&s) && (self.declared.contains(&s) || self.arrived.range(s + 1..).count() >= 3)
+        }
+
+        fn pipe(&self) -> u64 {
+            let missing = (self.una..self.nxt).filter(|s| !self.arrived.contains(s));
+            missing.map(|s| u64::from(!self.is_lost(s)) + u64::from(s < self.again)).sum()
+        }
+
+        fn next_lost(&self) -> Option<u64> {
+            (self.una.max(self.again)..self.nxt).find(|s| self.is_lost(*s))
+        }
+
+        fn next_hole(&self) -> Option<u64> {
+            let top = *self.arrived.last()?;
+            (self.una.max(self.again)..top).find(|s| !self.arrived.contains(s))
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+        /// Edges and counters give what looking at every segment gives.
+        #[test]
+        fn agrees_with_the_rfc_segment_by_segment(operations in prop::collection::vec((0u8..12, 0u64..200, 1u64..20), 1..120)) {
+            let mut board = Scoreboard::default();
+            let mut model = Model { nxt: 150, ..Model::default() };
+            for (kind, at, length) in operations {
+                let outstanding = model.nxt - model.una;
+                match kind {
+                    0..=5 if outstanding > 1 => {
+                        let from = model.una + 1 + at % (outstanding - 1);
+                        let to = (from + length).min(model.nxt);
+                        let news = (from..to).filter(|s| model.arrived.insert(*s)).count() as u64;
+                        prop_assert_eq!(board.update(model.una, from, to), news);
+                    }
+                    6 => model.nxt += length,
+                    7 => {
+                        let old = model.una;
+                        let mut una = (old + at / 4).min(model.nxt);
+                        // A cumulative acknowledgement covers everything that has arrived next to it.
+                        while model.arrived.contains(&una) {
+                            una += 1;
+                        }
+                        board.advance(old, una);
+                        model.una = una;
+                        model.arrived.retain(|s| *s >= una);
+                    }
+                    8 | 9 => {
+                        let next = if kind == 8 { board.next_lost(model.una) } else { board.next_hole(model.una) };
+                        if let Some(s) = next {
+                            board.sent_again(model.una, s);
+                            model.again = s + 1;
+                        }
+                    }
+                    10 if outstanding > 0 => {
+                        board.enter(model.una);
+                        model.declared.insert(model.una);
+                        model.again = model.una;
+                    }
+                    11 => {
+                        board.all_lost(model.una, model.nxt);
+                        model.declared.extend(model.una..model.nxt);
+                        model.again = model.una;
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(board.pipe(model.una, model.nxt), model.pipe());
+                prop_assert_eq!(board.next_lost(model.una), model.next_lost());
+                prop_assert_eq!(board.next_hole(model.una), model.next_hole());
+            }
+        }
+    }
+}
