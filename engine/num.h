@@ -16,6 +16,8 @@
 
 #define XCP_Q20_MAX ((1ULL << 62) - 1) /* two of them add up without overflow, signed too */
 
+#define XCP_LEAST_E (-4096)
+
 /* m * 2^e; m has bit 31 set, or is 0 and then e means nothing. */
 struct xcp_num {
     xcp_u32 m;
@@ -58,11 +60,12 @@ XCP_INLINE struct xcp_num xcp_num_of(xcp_u64 v) {
     return xcp_num_scaled(v, 0);
 }
 
+/* a * b; a and b need not be normalised. */
 XCP_INLINE struct xcp_num xcp_num_mul(struct xcp_num a, struct xcp_num b) {
     return xcp_num_scaled((xcp_u64)a.m * b.m, a.e + b.e);
 }
 
-/* a / b; 0 where b is 0, which callers test for where it can happen. */
+/* a / b, not necessarily normalised either; 0 where b is 0, which callers test for where it can happen. */
 XCP_INLINE struct xcp_num xcp_num_div(struct xcp_num a, struct xcp_num b) {
     struct xcp_num zero = {0, 0};
     if (b.m == 0)
@@ -85,10 +88,18 @@ XCP_INLINE xcp_u64 xcp_scale(xcp_u64 m, xcp_s32 e, xcp_u64 max) {
             return max;
         return m << e;
     }
-    if (e < -64)
+    if (XCP_UNLIKELY(e < -64))
         return 0;
-    m = (e == -64 ? 0 : m >> -e) + ((m >> (-e - 1)) & 1);
+    m >>= -e - 1;
+    m = (m >> 1) + (m & 1);
     return m > max ? max : m;
+}
+
+/* Zero as the smallest of numbers: of two to be brought to one exponent, the other one's is chosen. */
+XCP_INLINE struct xcp_num xcp_num_or_least(struct xcp_num n) {
+    if (n.m == 0)
+        n.e = XCP_LEAST_E;
+    return n;
 }
 
 XCP_INLINE xcp_u64 xcp_num_u64(struct xcp_num n, xcp_u64 max) {
@@ -105,9 +116,9 @@ XCP_INLINE xcp_u64 xcp_mul_fraction(xcp_u64 v, xcp_u32 f) {
     return (v >> 32) * f + (((v & 0xffffffffULL) * f) >> 32);
 }
 
-/* acc += m * 2^e in the sum's own units, saturating. */
+/* acc += m * 2^e in the sum's own units, saturating at 2^127. (Whether the low words carry is a coin toss: no branch may depend on it.) */
 XCP_INLINE void xcp_acc_add(struct xcp_acc *acc, xcp_u64 m, xcp_s32 e) {
-    xcp_u64 hi, lo, carry;
+    xcp_u64 hi, lo;
     if (XCP_LIKELY(e > 0 && e < 64)) {
         hi = m >> (64 - e);
         lo = m << e;
@@ -116,17 +127,16 @@ XCP_INLINE void xcp_acc_add(struct xcp_acc *acc, xcp_u64 m, xcp_s32 e) {
         lo = e <= -64 ? 0 : m >> -e;
     } else {
         lo = 0;
-        hi = m == 0 ? 0 : (e >= 128 || m > (~0ULL >> (e - 64))) ? ~0ULL : m << (e - 64);
+        hi = m == 0 ? 0 : (e >= 127 || m > (~0ULL >> (e - 63))) ? ~0ULL >> 1 : m << (e - 64);
     }
     lo += acc->lo;
-    carry = lo < acc->lo;
-    if (XCP_UNLIKELY(hi > ~0ULL - acc->hi || (carry && hi + acc->hi == ~0ULL))) {
-        acc->hi = ~0ULL;
-        acc->lo = ~0ULL;
-        return;
+    hi += acc->hi + (lo < acc->lo); /* each of the two is below 2^63 */
+    if (XCP_UNLIKELY(hi >> 63)) {
+        hi = ~0ULL >> 1;
+        lo = ~0ULL;
     }
+    acc->hi = hi;
     acc->lo = lo;
-    acc->hi += hi + carry;
 }
 
 /* The sum as a number; e is the exponent of the sum's last bit. */

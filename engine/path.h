@@ -9,7 +9,7 @@
 #include "wire_classic.h"
 #include "wire_extended.h"
 
-/* X * 2^xe ns and rtt * 2^re ns; known is 0 where the header does not say, and then the rest is 0 too. */
+/* X * 2^xe ns and rtt * 2^re ns; known is 0 where the header does not say, and then so are X and rtt. */
 struct xcp_path {
     xcp_u32 known;
     xcp_u32 rtt; /* at most 30 bits */
@@ -19,10 +19,10 @@ struct xcp_path {
 };
 
 /* X above 2^36 ns (69 s) is taken as that: a flow that slow counts as one packet per 69 s. Keeps sums and products in their words. */
-#define XCP_X_CAP_E 4
+#define XCP_X_CAP 36
 
 XCP_INLINE void xcp_path_read(const struct xcp_forward *h, struct xcp_path *p) {
-    struct xcp_path none = {0, 0, 0, 0, 0};
+    struct xcp_path none = {0, 0, 0, 0, XCP_LEAST_E};
     *p = none;
     if (XCP_LIKELY(!(h->flags & XCP_CLASSIC))) {
         xcp_s32 we;
@@ -35,19 +35,21 @@ XCP_INLINE void xcp_path_read(const struct xcp_forward *h, struct xcp_path *p) {
         p->x = (xcp_u32)(((xcp_u64)rtt * xcp_recip[w & 1023] + 2048) >> 12);
         p->xe = p->re - we - 30;
     } else {
-        struct xcp_num r, x;
+        struct xcp_num x;
+        xcp_u64 r;
+        xcp_s32 e;
         if (h->rtt == 0 || h->window == 0)
             return;
         p->rtt = (xcp_u32)h->rtt * 15625; /* 1 ms = 15625 * 2^6 ns */
         p->re = 6;
-        r = xcp_recip16(h->window);
-        x = xcp_num_scaled((xcp_u64)p->rtt * r.m, p->re + r.e);
+        r = xcp_recip16(h->window, &e);
+        x = xcp_num_scaled((xcp_u64)p->rtt * r, p->re + e);
         p->x = x.m;
         p->xe = x.e;
     }
-    if (XCP_UNLIKELY(p->xe > XCP_X_CAP_E)) {
+    if (XCP_UNLIKELY(p->xe > 4) && (p->xe > XCP_X_CAP || p->x >> (XCP_X_CAP - p->xe))) {
         p->x = 1U << 31;
-        p->xe = XCP_X_CAP_E + 1;
+        p->xe = XCP_X_CAP - 31;
     }
     p->known = 1;
 }

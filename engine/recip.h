@@ -17,9 +17,11 @@
 
 static const xcp_u32 xcp_recip[1024] __attribute__((unused)) = {XCP_R256(0) XCP_R256(256) XCP_R256(512) XCP_R256(768)};
 
-/* 1 / v for v of at most 16 bits and not 0: the table's 11 bits, doubled twice by Newton's iteration. Relative error below 2^-30. */
-XCP_INLINE struct xcp_num xcp_recip16(xcp_u32 v) {
-    struct xcp_num n;
+/*
+ * 1 / v for v of at most 16 bits and not 0, as m * 2^e with m from 2^31 - 2 to 2^32: the table's 11 bits, doubled twice by Newton's
+ * iteration. Relative error below 2^-29.
+ */
+XCP_INLINE xcp_u64 xcp_recip16(xcp_u32 v, xcp_s32 *e) {
     xcp_s32 shift = xcp_clz(v) - 32; /* v << shift has bit 31 set */
     xcp_u32 d = v << shift;
     xcp_u64 r = xcp_recip[(d >> 21) & 1023]; /* d * r is about 2^63: r is 2^63 / d to 10 bits */
@@ -27,8 +29,8 @@ XCP_INLINE struct xcp_num xcp_recip16(xcp_u32 v) {
     r = (r * ((1ULL << 33) - p)) >> 32;
     p = (d * r) >> 31;
     r = (r * ((1ULL << 33) - p)) >> 32;
-    n = xcp_num_scaled(r, -63 + shift);
-    return n;
+    *e = shift - 63;
+    return r;
 }
 
 #endif

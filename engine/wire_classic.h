@@ -41,7 +41,8 @@ XCP_INLINE xcp_u16 xcp_classic_window_encode(xcp_u64 q32) {
     return packets == 0 ? 1 : packets > 0xffff ? 0xffff : (xcp_u16)packets;
 }
 
-/* Magnitude m * 2^e packets (m below 2^63) and sign to a code: the smallest exponent whose mantissa fits, rounded by the dither. */
+/* Magnitude m * 2^e packets (m below 2^63) and sign (0 or 1) to a code: the smallest exponent whose mantissa fits, rounded by the dither.
+ */
 XCP_INLINE xcp_u16 xcp_classic_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 negative, xcp_u64 dither) {
     xcp_s32 bits, x = 0;
     xcp_u64 v;
@@ -62,12 +63,13 @@ XCP_INLINE xcp_u16 xcp_classic_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 neg
             x++;
         }
     }
-    return v == 0 ? 0 : (xcp_u16)((negative ? 0x10000 - (v << 3) : v << 3) | (xcp_u32)x);
+    v = (v ^ (0 - (xcp_u64)negative)) + negative; /* v or -v: which of the two is random, so no branch */
+    return v == 0 ? 0 : (xcp_u16)((v << 3) | (xcp_u32)x);
 }
 
 /* Feedback in 2^-12 packets. */
 XCP_INLINE xcp_s64 xcp_classic_feedback_decode(xcp_u16 code) {
-    xcp_s64 m = (xcp_s64)(code >> 3) - (code & 0x8000 ? 8192 : 0);
+    xcp_s64 m = (xcp_s64)((code >> 3) ^ 4096) - 4096; /* extends the sign of 13 bits */
     return m * (xcp_s64)(1ULL << (4 * (code & 7)));
 }
 

@@ -54,7 +54,8 @@ XCP_INLINE xcp_u32 xcp_extended_window_decode(xcp_u16 code, xcp_s32 *e) {
     return field ? 1024 + ((xcp_u32)code & 1023) : 0;
 }
 
-/* Magnitude m * 2^e bytes/s (m below 2^63) and sign to a code, rounded by the dither (dither.h); too much becomes the most there is. */
+/* Magnitude m * 2^e bytes/s (m below 2^63) and sign (0 or 1) to a code, rounded by the dither (dither.h); too much becomes the most there
+ * is. */
 XCP_INLINE xcp_u16 xcp_extended_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 negative, xcp_u64 dither) {
     xcp_s32 k, field;
     xcp_u64 code;
@@ -72,7 +73,7 @@ XCP_INLINE xcp_u16 xcp_extended_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 ne
         code = ((xcp_u64)field << 9) + (k > 0 ? xcp_dither_shift(m, k, dither) : m << -k);
     if (XCP_UNLIKELY(code > XCP_EXTENDED_FEEDBACK_MAX))
         code = XCP_EXTENDED_FEEDBACK_MAX;
-    return code == 0 ? 0 : (xcp_u16)(code | (negative ? 0x8000 : 0));
+    return code == 0 ? 0 : (xcp_u16)(code | negative << 15);
 }
 
 /* Feedback in q20 bytes/s, saturating at XCP_Q20_MAX either way. */
@@ -86,8 +87,8 @@ XCP_INLINE xcp_s64 xcp_extended_feedback_decode(xcp_u16 code) {
 
 /* Codes in the order of their values, minus zero equal to zero. */
 XCP_INLINE xcp_s32 xcp_extended_feedback_order(xcp_u16 code) {
-    xcp_s32 v = code & 0x7fff;
-    return code & 0x8000 ? -v : v;
+    xcp_s32 negative = code >> 15;
+    return ((code & 0x7fff) ^ -negative) + negative; /* the sign is random: no branch */
 }
 
 /* Layout, bytes from the start of the option; 16-bit fields lie on even offsets so that checksums can be mended word by word. */

@@ -1,7 +1,7 @@
 //! Safe wrappers around single pieces of engine/num.h, path.h and router.h, so that tests can hold them against exact arithmetic.
 #![allow(missing_docs, reason = "private to this crate's tests; the C headers say what each is")]
 
-pub use crate::ffi::{Acc, Num, Path, View};
+pub use crate::ffi::{Acc, Grant, Num, Path, View};
 use crate::{ForwardHeader, Router, ffi};
 
 pub fn num_scaled(m: u64, e: i32) -> Num {
@@ -55,4 +55,12 @@ pub fn path(h: &ForwardHeader) -> Path {
 
 pub fn view(router: &Router) -> View {
     router.view()
+}
+
+/// What the router would grant a packet now, unrounded.
+pub fn grant(router: &Router, size: u32, h: &ForwardHeader) -> Grant {
+    let mut g = Grant::default();
+    // SAFETY: reads an initialised router and a header, writes one Grant.
+    unsafe { ffi::xcp_shim_router_grant(router.words(), size, h, &mut g) };
+    g
 }

@@ -56,6 +56,17 @@ pub struct Path {
     pub xe: i32,
 }
 
+/// `struct xcp_grant`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Grant {
+    pub fb: u64,
+    pub e: i32,
+    pub below: u32,
+    pub pos_q: u64,
+    pub neg_q: u64,
+}
+
 /// `struct xcp_shim_view`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -147,6 +158,7 @@ unsafe extern "C" {
     pub safe fn xcp_shim_classic_feedback_encode(m: u64, e: i32, negative: u32, dither: u64) -> u16;
     pub safe fn xcp_shim_classic_feedback_decode(code: u16) -> i64;
     pub fn xcp_shim_path(h: *const ForwardHeader, p: *mut Path);
+    pub fn xcp_shim_router_grant(r: *const [u64; ROUTER_WORDS], size: u32, h: *const ForwardHeader, g: *mut Grant);
     pub fn xcp_shim_recip16(v: u32, n: *mut Num);
     pub fn xcp_shim_num(op: u32, a: *const Num, b: *const Num, out: *mut Num);
     pub fn xcp_shim_num_scaled(m: u64, e: i32, out: *mut Num);

@@ -311,6 +311,10 @@ impl Router {
         }
     }
 
+    pub(crate) fn words(&self) -> &[u64; ffi::ROUTER_WORDS] {
+        &self.0
+    }
+
     pub(crate) fn view(&self) -> ffi::View {
         let mut v = ffi::View::default();
         // SAFETY: reads one initialised router, writes one View; ffi.rs mirrors the C struct.

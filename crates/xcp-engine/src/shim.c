@@ -172,8 +172,17 @@ void xcp_shim_path(const struct xcp_forward *h, struct xcp_path *p) {
     xcp_path_read(h, p);
 }
 
+/* What the router would grant now: fb, e, below, pos_q, neg_q. */
+void xcp_shim_router_grant(const struct xcp_router *r, xcp_u32 size, const struct xcp_forward *h, struct xcp_grant *g) {
+    struct xcp_path p;
+    xcp_path_read(h, &p);
+    xcp_router_grant(r, &p, xcp_router_size(r, size), g);
+}
+
 void xcp_shim_recip16(xcp_u32 v, struct xcp_num *n) {
-    *n = xcp_recip16(v);
+    xcp_s32 e;
+    xcp_u64 m = xcp_recip16(v, &e);
+    *n = xcp_num_scaled(m, e);
 }
 
 void xcp_shim_num(xcp_u32 op, const struct xcp_num *a, const struct xcp_num *b, struct xcp_num *out) {
