@@ -60,6 +60,8 @@ pub struct ScenarioError {
 
 /// More than these are counted, not shown.
 const SHOWN: usize = 20;
+/// How the name of an override begins; it is a line of its own and needs no line number.
+pub(crate) const OVERRIDE: &str = "--set ";
 /// Lines are cut to this many characters around the fault.
 const LINE_WIDTH: usize = 160;
 
@@ -135,7 +137,11 @@ impl fmt::Display for Problem {
             let gutter = " ".repeat(number.len());
             let (snippet, column) = excerpt(&self.snippet, self.column);
             let width = self.width.min(LINE_WIDTH.saturating_sub(column - 1)).max(1);
-            writeln!(f, "{gutter}--> {}:{}:{}", self.source, self.line, self.column)?;
+            if self.source.starts_with(OVERRIDE) {
+                writeln!(f, "{gutter}--> {}", self.source)?;
+            } else {
+                writeln!(f, "{gutter}--> {}:{}:{}", self.source, self.line, self.column)?;
+            }
             writeln!(f, "{gutter} |")?;
             writeln!(f, "{number} | {snippet}")?;
             writeln!(f, "{gutter} | {}{}", " ".repeat(column - 1), "^".repeat(width))?;

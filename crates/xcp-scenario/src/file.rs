@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::error::{ScenarioError, Source, Span, suggest};
+use crate::error::{OVERRIDE, ScenarioError, Source, Span, suggest};
 use crate::fields::{Faults, Fields};
 use crate::flows::{self, crossings, measure};
 use crate::footprint::Origins;
@@ -121,7 +121,7 @@ fn read_overrides(overrides: &Overrides, sources: &mut Vec<Source>, faults: &Fau
     for (path, value) in &overrides.settings {
         let source = sources.len();
         let path_span = Span { source, start: 0, end: path.len() };
-        sources.push(Source { name: format!("--set {path}={value}"), text: format!("{path}={value}") });
+        sources.push(Source { name: format!("{OVERRIDE}{path}={value}"), text: format!("{path}={value}") });
         match set::split_path(path) {
             Some(parts) => settings.push(Setting { path: parts, path_span, item: tree::parse_value(value, source, path.len() + 1) }),
             None => {
@@ -277,7 +277,8 @@ fn sample(file: &Fields<'_>, duration: Nanos, largest_rtt: Nanos) -> Sampling {
     };
     if duration / interval > MAX_SAMPLES {
         let what = format!("{} samples in {} are too many", duration / interval, show_time(duration));
-        let help = format!("at most {MAX_SAMPLES} can be taken; \"{}\" is usual for a run of this length", show_time(default_sample(duration)));
+        let help =
+            format!("at most {MAX_SAMPLES} can be taken; \"{}\" is usual for a run of this length", show_time(default_sample(duration)));
         file.faults.add(item.span, what, help);
     }
     if matches!(&item.value, Value::Text(text) if text == "rtt") { Sampling::PerRtt(interval) } else { Sampling::Every(interval) }

@@ -2,7 +2,7 @@
 //! starts. An estimate from above by simple bounds; how a backend really stores things is its own affair.
 
 use crate::error::{Issue, ScenarioError, Source, Span};
-use crate::model::{Direction, Flow, Limit, Queue, Sampling, Scenario, Traffic, UdpPattern};
+use crate::model::{Congestion, Flow, Limit, Queue, Sampling, Scenario, Traffic, UdpPattern};
 use crate::quantity::show_bytes;
 use crate::units::{NANOS_PER_SEC, Nanos};
 
@@ -65,34 +65,78 @@ pub struct Footprint {
     part_bytes: u128,
 }
 
-/// Packets that a flow can send in the whole run, from above: as many as its links carry, unless it has less to send.
-fn packets_sent(flow: &Flow, scenario: &Scenario) -> u128 {
-    let seconds = scenario.duration.saturating_sub(flow.start);
-    let slowest = flow.route.iter().map(|d| scenario.links[d / 2].directions[d % 2].rate_bps).min().unwrap_or(0);
-    let offered = |rate: u64| u128::from(rate) * u128::from(seconds) / u128::from(NANOS_PER_SEC) / 8 / u128::from(flow.packet_bytes) + 1;
-    // A sender may send faster than the slowest link and fill the queue in front of it: by no more than its first link carries.
-    let first = flow.route.first().map_or(slowest, |d| scenario.links[d / 2].directions[d % 2].rate_bps);
+/// Packets of a size that a rate carries in a time, from above.
+fn packets(rate_bps: u64, time: Nanos, packet_bytes: u64) -> u128 {
+    u128::from(rate_bps) * u128::from(time) / u128::from(NANOS_PER_SEC) / 8 / u128::from(packet_bytes.max(1)) + 1
+}
+
+/// Packets that a flow can send in the whole run or have on the way at once, from above.
+///
+/// 1. Datagrams: as many as their rate gives.
+/// 2. Without XCP a TCP sends at most two packets for each that arrived (slow start), and no more arrive than the slowest link carries.
+/// 3. An XCP sender may be told any window by the routers: at most what its first link carries.
+fn sendable(flow: &Flow, active: Nanos, first: u64, slowest: u64) -> u128 {
+    let size = u64::from(flow.packet_bytes);
     match &flow.traffic {
         Traffic::Tcp(tcp) => {
-            let payload = u128::from(flow.packet_bytes.saturating_sub(40).max(1));
+            let payload = u128::from(size.saturating_sub(40).max(1));
             let window = [tcp.bytes, tcp.receive_buffer, tcp.send_buffer].into_iter().flatten().min();
-            let unlimited_window = offered(first);
-            window.map_or(unlimited_window, |bytes| unlimited_window.min(u128::from(bytes) / payload + 1))
+            let free = match tcp.congestion {
+                Congestion::Xcp => packets(first, active, size),
+                Congestion::Reno | Congestion::Cubic => 2 * packets(slowest, active, size) + u128::from(tcp.initial_window),
+            };
+            window.map_or(free, |bytes| free.min(u128::from(bytes) / payload + 1))
         }
         Traffic::Udp(pattern) => {
             let rate = match pattern {
                 UdpPattern::Constant { rate_bps } | UdpPattern::Poisson { rate_bps } | UdpPattern::OnOff { rate_bps, .. } => *rate_bps,
                 UdpPattern::Schedule { steps } => steps.iter().map(|(_, rate)| *rate).max().unwrap_or(0),
             };
-            offered(rate).min(offered(first))
+            packets(rate, active, size)
         }
     }
 }
 
-/// Packets on the wire of a direction at once.
-fn in_flight(direction: &Direction, duration: Nanos, packet: u64) -> u128 {
-    let time = direction.delay.min(duration);
-    u128::from(direction.rate_bps) * u128::from(time) / u128::from(NANOS_PER_SEC) / 8 / u128::from(packet) + 1
+/// What the flows can bring to one direction.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    /// Packets that can arrive at its queue in the whole run.
+    arrivals: u128,
+    /// Packets that can be on the link at once.
+    flight: u128,
+    /// Least size of a packet.
+    packet: u64,
+}
+
+fn loads(scenario: &Scenario) -> Vec<Load> {
+    let direction = |d: usize| &scenario.links[d / 2].directions[d % 2];
+    let mut loads = vec![Load { arrivals: 0, flight: 0, packet: u64::MAX }; 2 * scenario.links.len()];
+    for flow in &scenario.flows {
+        let active = scenario.duration.saturating_sub(flow.start);
+        let size = u64::from(flow.packet_bytes);
+        let Some(first) = flow.route.first().map(|d| direction(*d).rate_bps) else { continue };
+        let slowest = flow.route.iter().map(|d| direction(*d).rate_bps).min().unwrap_or(first);
+        let total = sendable(flow, active, first, slowest);
+        let mut upstream = None;
+        for &d in &flow.route {
+            let load = &mut loads[d];
+            let rate = upstream.map_or(direction(d).rate_bps, |u: u64| u.min(direction(d).rate_bps));
+            load.arrivals += upstream.map_or(total, |u| total.min(packets(u, active, size)));
+            load.flight += total.min(packets(rate, direction(d).delay.min(active), size));
+            load.packet = load.packet.min(size);
+            upstream = Some(rate);
+        }
+        if matches!(flow.traffic, Traffic::Tcp(_)) {
+            // At most one acknowledgement for each packet that arrived.
+            for &d in &flow.return_route {
+                let load = &mut loads[d];
+                load.arrivals += total.min(packets(slowest, active, size));
+                load.flight += total.min(packets(slowest, direction(d).delay.min(active), size));
+                load.packet = LEAST_PACKET;
+            }
+        }
+    }
+    loads
 }
 
 fn queue_limit(queue: &Queue) -> Limit {
@@ -105,35 +149,19 @@ fn queue_limit(queue: &Queue) -> Limit {
 #[must_use]
 pub fn footprint(scenario: &Scenario) -> Footprint {
     let directions = 2 * scenario.links.len();
-    let mut sendable = vec![0u128; directions];
-    let mut packet = vec![u64::MAX; directions];
-    for flow in &scenario.flows {
-        let sent = packets_sent(flow, scenario);
-        for &d in &flow.route {
-            sendable[d] = sendable[d].saturating_add(sent);
-            packet[d] = packet[d].min(u64::from(flow.packet_bytes).max(LEAST_PACKET));
-        }
-        if matches!(flow.traffic, Traffic::Tcp(_)) {
-            for &d in &flow.return_route {
-                sendable[d] = sendable[d].saturating_add(sent);
-                packet[d] = LEAST_PACKET;
-            }
-        }
-    }
     let mut parts = vec![(Part::Flows, scenario.flows.len() as u128 * BYTES_PER_FLOW)];
-    let mut packets = 0u128;
+    let mut packets_in_all = 0u128;
     let mut routers = 0;
-    for d in 0..directions {
+    for (d, load) in loads(scenario).into_iter().enumerate() {
         let direction = &scenario.links[d / 2].directions[d % 2];
         routers += u128::from(matches!(direction.queue, Queue::Xcp { .. }));
-        let size = packet[d].min(9000);
-        let queued = match queue_limit(&direction.queue) {
+        let room = match queue_limit(&direction.queue) {
             Limit::Packets(n) => u128::from(n),
-            Limit::Bytes(n) => u128::from(n / size) + 1,
+            Limit::Bytes(n) => u128::from(n / load.packet) + 1,
         };
-        let flight = in_flight(direction, scenario.duration, size).min(sendable[d]);
-        let queued = queued.min(sendable[d]);
-        packets += flight + queued;
+        let flight = load.flight.min(packets(direction.rate_bps, direction.delay.min(scenario.duration), load.packet));
+        let queued = load.arrivals.min(room);
+        packets_in_all += flight + queued;
         parts.push((Part::Flight(d), flight * BYTES_PER_PACKET));
         parts.push((Part::Queue(d), queued * BYTES_PER_PACKET));
     }
@@ -144,8 +172,8 @@ pub fn footprint(scenario: &Scenario) -> Footprint {
     let series = directions as u128 * LINK_SERIES + routers * ROUTER_SERIES + scenario.flows.len() as u128 * FLOW_SERIES;
     parts.push((Part::Samples, samples * series * BYTES_PER_SAMPLE));
     let bytes = parts.iter().map(|(_, b)| *b).sum();
-    let (part, part_bytes) = parts.into_iter().max_by_key(|(_, b)| *b).unwrap_or((Part::Flows, 0));
-    Footprint { bytes, packets, part, part_bytes }
+    let (part, part_bytes) = parts.into_iter().rev().max_by_key(|(_, b)| *b).unwrap_or((Part::Flows, 0));
+    Footprint { bytes, packets: packets_in_all, part, part_bytes }
 }
 
 /// Refuses a scenario that needs more memory than there is, naming the line that needs most of it.
@@ -159,7 +187,7 @@ pub fn check(scenario: &Scenario, origins: &Origins, available_bytes: u64) -> Re
     }
     let place = |d: usize| {
         let link = &scenario.links[d / 2].name;
-        if d % 2 == 0 { format!("`{link}`") } else { format!("`{link}.reverse`") }
+        if d.is_multiple_of(2) { format!("`{link}`") } else { format!("`{link}.reverse`") }
     };
     let (span, why, help) = match needed.part {
         Part::Flows => (

@@ -14,9 +14,11 @@ pub(crate) struct Graph {
     /// By direction.
     delays: Vec<Nanos>,
     /// Paths from nodes asked for so far: by node, the direction it is best reached by.
-    trees: HashMap<NodeId, Vec<Option<(DirectionId, NodeId)>>>,
+    trees: HashMap<NodeId, Vec<Option<Hop>>>,
 }
 
+/// A direction and the node it comes from.
+type Hop = (DirectionId, NodeId);
 /// Total delay, then links. Delays are at most 10^17 ns each: 128 bits hold any sum.
 type Cost = (u128, usize);
 
@@ -57,8 +59,8 @@ impl Graph {
     }
 
     /// Dijkstra's algorithm. Among equally good ways into a node the direction that appears first in the file wins.
-    fn tree(&self, from: NodeId) -> Vec<Option<(DirectionId, NodeId)>> {
-        let mut best: Vec<Option<(Cost, Option<(DirectionId, NodeId)>)>> = vec![None; self.out.len()];
+    fn tree(&self, from: NodeId) -> Vec<Option<Hop>> {
+        let mut best: Vec<Option<(Cost, Option<Hop>)>> = vec![None; self.out.len()];
         best[from] = Some(((0, 0), None));
         let mut heap = BinaryHeap::from([Reverse(((0u128, 0usize), from))]);
         while let Some(Reverse((cost, node))) = heap.pop() {

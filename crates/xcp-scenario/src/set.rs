@@ -128,7 +128,7 @@ impl Place<'_> {
         let Some(first) = path.first() else {
             // `flow = { congestion = "reno" }`: a path cut short; go on with what stands inside.
             return match &item.value {
-                Value::Table(inner) => inner.entries.iter().for_each(|e| self.members(root, spec, &[e.key.clone()], &e.item)),
+                Value::Table(inner) => inner.entries.iter().for_each(|e| self.members(root, spec, std::slice::from_ref(&e.key), &e.item)),
                 _ => self.fault(
                     format!("`{0}` is not a setting, its keys are", spec.name),
                     format!("write \"{0}.KEY\" or \"{0}.NAME.KEY\"", spec.name),
@@ -148,7 +148,9 @@ impl Place<'_> {
             if name.as_deref() == Some(first) {
                 found = true;
                 match (&path[1..], &item.value) {
-                    ([], Value::Table(inner)) => inner.entries.iter().for_each(|e| self.put(table, spec, &[e.key.clone()], &e.item)),
+                    ([], Value::Table(inner)) => {
+                        inner.entries.iter().for_each(|e| self.put(table, spec, std::slice::from_ref(&e.key), &e.item))
+                    }
                     ([], _) => self
                         .fault(format!("`{first}` is a {} and not a setting", spec.name), format!("write \"{}.{first}.KEY\"", spec.name)),
                     (rest, _) => self.put(table, spec, rest, item),

@@ -121,12 +121,17 @@ fn bad_files() {
         ("flow to a slip of the pen", with("[\"S\", \"D\"]", "[\"S\", \"Dst\"]").replacen("to = \"D\"", "to = \"Dest\"", 1)),
         (
             "unreachable",
-            end("[[link]]\nbetween = [\"X\", \"Y\"]\nrate = \"1mbit\"\ndelay = \"0s\"\n[[flow]]\nname = \"lost\"\nfrom = \"S\"\nto = \"Y\"\ncongestion = \"xcp\""),
+            end(
+                "[[link]]\nbetween = [\"X\", \"Y\"]\nrate = \"1mbit\"\ndelay = \"0s\"\n[[flow]]\nname = \"lost\"\nfrom = \"S\"\nto = \"Y\"\ncongestion = \"xcp\"",
+            ),
         ),
         ("via nowhere", flow("via = [\"R\"]")),
         ("from equals to", with("to = \"D\"", "to = \"S\"")),
         ("two flows without names", end(FLOW)),
-        ("flow named like a member", flow("count = 2").replace("congestion", "name = \"f\"\ncongestion") + &FLOW.replace("from", "name = \"f-2\"\nfrom")),
+        (
+            "flow named like a member",
+            flow("count = 2").replace("congestion", "name = \"f\"\ncongestion") + &FLOW.replace("from", "name = \"f-2\"\nfrom"),
+        ),
         ("no flow", format!("duration = \"1s\"\n{LINK}")),
         ("count zero", flow("count = 0")),
         ("count beyond all", flow("count = 10_000_000")),
@@ -144,13 +149,25 @@ fn bad_files() {
         ("udp and tcp at once", flow("udp = { rate = \"1mbit\" }")),
         ("udp without a rate", with("congestion = \"reno\"", "udp = { pattern = \"poisson\" }")),
         ("udp keys of another pattern", with("congestion = \"reno\"", "udp = { rate = \"1mbit\", on = \"1s\" }")),
-        ("udp steps out of order", with("congestion = \"reno\"", "udp = { pattern = \"schedule\", steps = [[\"5s\", \"1mbit\"], [\"1s\", \"0bit\"], \"x\"] }")),
+        (
+            "udp steps out of order",
+            with("congestion = \"reno\"", "udp = { pattern = \"schedule\", steps = [[\"5s\", \"1mbit\"], [\"1s\", \"0bit\"], \"x\"] }"),
+        ),
         ("variant without name", end("[[variant]]\nset = { seed = 2 }")),
         ("variants of one name", end("[[variant]]\nname = \"a\"\n[[variant]]\nname = \"a\"")),
-        ("variant sets what is not there", end("[[variant]]\nname = \"a\"\nset = { \"link.S-X.rate\" = \"1mbit\", \"flow.congetsion\" = \"xcp\", \"sede\" = 3 }")),
-        ("variant sets a wrong value", end("[[variant]]\nname = \"a\"\nset = { \"flow.congestion\" = \"cubik\", \"link.S-D.queue.limit\" = \"0p\" }")),
+        (
+            "variant sets what is not there",
+            end("[[variant]]\nname = \"a\"\nset = { \"link.S-X.rate\" = \"1mbit\", \"flow.congetsion\" = \"xcp\", \"sede\" = 3 }"),
+        ),
+        (
+            "variant sets a wrong value",
+            end("[[variant]]\nname = \"a\"\nset = { \"flow.congestion\" = \"cubik\", \"link.S-D.queue.limit\" = \"0p\" }"),
+        ),
         ("variant sets a member of a group", flow("count = 2") + "[[variant]]\nname = \"a\"\nset = { \"flow.flow-1.start\" = \"1s\" }"),
-        ("variant sets no path", end("[[variant]]\nname = \"a\"\nset = { \"flow..start\" = \"1s\", \"seed.x\" = 1, \"flow.start.x\" = 1, \"queue.limit\" = 5 }")),
+        (
+            "variant sets no path",
+            end("[[variant]]\nname = \"a\"\nset = { \"flow..start\" = \"1s\", \"seed.x\" = 1, \"flow.start.x\" = 1, \"queue.limit\" = 5 }"),
+        ),
         ("variant without an unknown flow", end("[[variant]]\nname = \"a\"\nwithout = \"web\"")),
         ("variant without any flow", end("[[variant]]\nname = \"a\"\nwithout = \"flow\"")),
         ("expectation of an unknown link", end("[[expect]]\nmetric = \"links.bottleneck.utilisation\"\nmin = 1")),
@@ -162,12 +179,18 @@ fn bad_files() {
         ("expectation without a bound", end("[[expect]]\nmetric = \"jain\"")),
         ("expectation of nothing", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nmax = 0.5")),
         ("expectation after the run", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nfrom = \"10s\"\nto = \"70s\"")),
-        ("expectation of a part of what has no series", end("[[expect]]\nmetric = \"flows.flow.timeouts\"\nmax = 0\nfrom = \"10s\"\nto = \"20s\"")),
+        (
+            "expectation of a part of what has no series",
+            end("[[expect]]\nmetric = \"flows.flow.timeouts\"\nmax = 0\nfrom = \"10s\"\nto = \"20s\""),
+        ),
         ("expectation without samples", file("sample = \"off\"", "", "", "[[expect]]\nmetric = \"flows.flow.cwnd_max\"\nmin = 1")),
         ("expectation between samples", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nfrom = \"10s\"\nto = \"10.01s\"")),
         ("expectation for an unknown variant", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"b\"\n[[variant]]\nname = \"a\"")),
         ("several faults at once", link("queu = 1").replace("10mbit", "0bit").replace("\"60s\"", "\"60\"").replace("reno", "rena")),
-        ("a tab, a wide character and a control character before the fault", top("title = \"é\t€\"\nseed = { \"\\u0007\" = 1, \t\"é\" = \"x\" }")),
+        (
+            "a tab, a wide character and a control character before the fault",
+            top("title = \"é\t€\"\nseed = { \"\\u0007\" = 1, \t\"é\" = \"x\" }"),
+        ),
     ];
     let mut table = String::new();
     for (name, text) in cases {
@@ -178,7 +201,16 @@ fn bad_files() {
 
 #[test]
 fn bad_overrides() {
-    let cases = [("seed", "x"), ("flow.congestion", "cubik"), ("queue.alpha", "0.3"), ("link.S-D.rate", "10"), ("nothing", "1"), ("a..b", "1"), ("flow", "1"), ("expect.min", "1")];
+    let cases = [
+        ("seed", "x"),
+        ("flow.congestion", "cubik"),
+        ("queue.alpha", "0.3"),
+        ("link.S-D.rate", "10"),
+        ("nothing", "1"),
+        ("a..b", "1"),
+        ("flow", "1"),
+        ("expect.min", "1"),
+    ];
     let text = link("queue = \"drop-tail\"");
     let mut table = String::new();
     for (path, value) in cases {

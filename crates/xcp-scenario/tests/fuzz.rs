@@ -5,20 +5,57 @@ use std::path::Path;
 use proptest::prelude::*;
 use xcp_scenario::{Overrides, load, load_with_origins};
 
-const SEEDS: [&str; 3] = [include_str!("files/good/four-flows.toml"), include_str!("files/good/everything.toml"), include_str!("files/good/variants.toml")];
+const SEEDS: [&str; 3] =
+    [include_str!("files/good/four-flows.toml"), include_str!("files/good/everything.toml"), include_str!("files/good/variants.toml")];
 
 /// What is put in the place of something else: the edges of every kind of value.
 const WORDS: &[&str] = &[
-    "0", "-1", "1e308", "nan", "-inf", "\"\"", "\"0s\"", "\"1s\"", "\"100000000s\"", "\"0.000000001s\"", "\"8tbit\"", "\"1bit\"", "\"999999999999999p\"", "\"1p\"", "\"99999999bdp\"", "\"64b\"", "true",
-    "[]", "{}", "[[]]", "[{}]", "\"xcp\"", "\"red\"", "\"rtt\"", "\"S\"", "\"é\"", "\"\\u0000\"", "1979-05-27", "99999999999999999999", "\"unlimited\"", "\n", "=", "[[flow]]\n", "[[link]]\n", "\"flow.*.x\"",
-    "count = 3\n", "queue", "65535", "3",
+    "0",
+    "-1",
+    "1e308",
+    "nan",
+    "-inf",
+    "\"\"",
+    "\"0s\"",
+    "\"1s\"",
+    "\"100000000s\"",
+    "\"0.000000001s\"",
+    "\"8tbit\"",
+    "\"1bit\"",
+    "\"999999999999999p\"",
+    "\"1p\"",
+    "\"99999999bdp\"",
+    "\"64b\"",
+    "true",
+    "[]",
+    "{}",
+    "[[]]",
+    "[{}]",
+    "\"xcp\"",
+    "\"red\"",
+    "\"rtt\"",
+    "\"S\"",
+    "\"é\"",
+    "\"\\u0000\"",
+    "1979-05-27",
+    "99999999999999999999",
+    "\"unlimited\"",
+    "\n",
+    "=",
+    "[[flow]]\n",
+    "[[link]]\n",
+    "\"flow.*.x\"",
+    "count = 3\n",
+    "queue",
+    "65535",
+    "3",
 ];
 
 fn try_it(text: &str) {
     match load_with_origins(Path::new("fuzz.toml"), text, &Overrides::none()) {
         Ok(all) => {
             for l in all {
-                xcp_scenario::footprint(&l.scenario);
+                assert!(xcp_scenario::footprint(&l.scenario).bytes > 0);
                 let _ = xcp_scenario::check(&l.scenario, &l.origins, 1000).map_err(|e| e.to_string());
             }
         }

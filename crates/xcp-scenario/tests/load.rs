@@ -123,8 +123,15 @@ fn both_directions_unless_reverse() {
     assert_eq!((there.losses.len(), there.losses[0].probability, there.losses[0].place), (1, 0.01, LossPlace::AfterQueue));
     assert_eq!(back.losses[0].probability, 0.0);
     assert_eq!((there.blackouts.len(), back.blackouts.len()), (1, 1));
-    assert!(matches!(one(&small("reverse = { queue = \"drop-tail\" }\nqueue = \"xcp\"", "", "")).links[0].directions[1].queue, Queue::DropTail { .. }));
-    let s = one(&small("loss = [{ probability = 0.1, direction = \"reverse\", place = \"before-queue\", to = \"5s\" }, { probability = 0.2, direction = \"forward\" }]", "", ""));
+    assert!(matches!(
+        one(&small("reverse = { queue = \"drop-tail\" }\nqueue = \"xcp\"", "", "")).links[0].directions[1].queue,
+        Queue::DropTail { .. }
+    ));
+    let s = one(&small(
+        "loss = [{ probability = 0.1, direction = \"reverse\", place = \"before-queue\", to = \"5s\" }, { probability = 0.2, direction = \"forward\" }]",
+        "",
+        "",
+    ));
     let [there, back] = &s.links[0].directions;
     assert_eq!((there.losses[0].probability, there.losses[0].period.to), (0.2, s.duration));
     assert_eq!((back.losses[0].place, back.losses[0].period.to), (LossPlace::BeforeQueue, 5_000_000_000));
@@ -148,12 +155,19 @@ fn limits_in_every_unit() {
 
 #[test]
 fn red_thresholds() {
-    let red = |text: &str| match one(&small(&format!("queue = {{ kind = \"red\", {text} }}"), "packet = 1000", "")).links[0].directions[0].queue {
-        Queue::Red { min_packets, max_packets, max_probability, weight, gentle, .. } => (min_packets, max_packets, max_probability, weight, gentle),
+    let red = |text: &str| match one(&small(&format!("queue = {{ kind = \"red\", {text} }}"), "packet = 1000", "")).links[0].directions[0]
+        .queue
+    {
+        Queue::Red { min_packets, max_packets, max_probability, weight, gentle, .. } => {
+            (min_packets, max_packets, max_probability, weight, gentle)
+        }
         _ => panic!(),
     };
     assert_eq!(red("limit = 300"), (100.0, 200.0, 0.1, None, true));
-    assert_eq!(red("limit = 300, min = 5, max = \"15p\", probability = 0.02, weight = 0.002, gentle = false"), (5.0, 15.0, 0.02, Some(0.002), false));
+    assert_eq!(
+        red("limit = 300, min = 5, max = \"15p\", probability = 0.02, weight = 0.002, gentle = false"),
+        (5.0, 15.0, 0.02, Some(0.002), false)
+    );
     assert_eq!(red("limit = \"100000b\", min = \"25%\", max = \"50kb\""), (25.0, 51.2, 0.1, None, true));
     // 10 Mbit/s x 20 ms are 25 packets of 1000 bytes.
     assert_eq!(red("limit = \"4bdp\", min = \"1bdp\", max = \"3bdp\""), (25.0, 75.0, 0.1, None, true));
@@ -165,7 +179,10 @@ fn groups() {
     let got: Vec<_> = s.flows.iter().map(|f| (f.name.as_str(), f.group.as_str(), f.start, f.start_jitter, f.stop)).collect();
     let stop = Some(9_000_000_000);
     let jitter = 10_000_000;
-    assert_eq!(got, [("g-1", "g", 1_000_000_000, jitter, stop), ("g-2", "g", 1_500_000_000, jitter, stop), ("g-3", "g", 2_000_000_000, jitter, stop)]);
+    assert_eq!(
+        got,
+        [("g-1", "g", 1_000_000_000, jitter, stop), ("g-2", "g", 1_500_000_000, jitter, stop), ("g-3", "g", 2_000_000_000, jitter, stop)]
+    );
     assert_eq!(one(&small("", "", "")).flows[0].name, "flow");
     assert_eq!(one(&small("", "count = 1", "")).flows[0].name, "flow-1");
 }
@@ -211,7 +228,8 @@ fn variants_and_overrides() {
     assert_eq!(all[2].flows.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["flow-1", "flow-2"]);
     assert_eq!(all[2].links[0].directions[1].losses[0].probability, 0.5);
 
-    let overrides = Overrides::none().with("seed", "3").with("link.S-D.rate", "1mbit").with("flow.flow.paced", "true").with("queue.limit", "7");
+    let overrides =
+        Overrides::none().with("seed", "3").with("link.S-D.rate", "1mbit").with("flow.flow.paced", "true").with("queue.limit", "7");
     for s in load(Path::new("x.toml"), &text, &overrides).unwrap_or_else(|e| panic!("{e}")) {
         assert_eq!((s.seed, s.links[0].directions[0].rate_bps, s.links[0].directions[1].rate_bps), (3, 1_000_000, 1_000_000));
         assert!(matches!(&s.flows[0].traffic, Traffic::Tcp(t) if t.paced));
@@ -243,7 +261,8 @@ fn expectations_go_to_their_variants() {
 fn large_files() {
     let mut text = "duration = \"1s\"\nsample = \"off\"\n".to_string();
     for i in 0..1000 {
-        text += &format!("[[link]]\nbetween = [\"n{i}\", \"n{}\"]\nrate = \"1gbit\"\ndelay = \"1ms\"\nqueue = {{ limit = \"1bdp\" }}\n", i + 1);
+        text +=
+            &format!("[[link]]\nbetween = [\"n{i}\", \"n{}\"]\nrate = \"1gbit\"\ndelay = \"1ms\"\nqueue = {{ limit = \"1bdp\" }}\n", i + 1);
     }
     for i in 0..1000 {
         text += &format!("[[flow]]\nname = \"f{i}\"\ncount = 100\nfrom = \"n{i}\"\nto = \"n{}\"\ncongestion = \"xcp\"\n", (i + 7) % 1001);

@@ -1,0 +1,208 @@
+//! The run: its summary's published names, and what expectations read from it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::json;
+use xcp_scenario::model::Scenario;
+use xcp_scenario::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
+use xcp_scenario::{Overrides, Verdict, evaluate, load};
+
+#[test]
+fn published_names_of_the_summary() {
+    let published = json!({
+        "seed": 1, "backend": "sim",
+        "links": {"bottleneck": {"utilisation": 0.998, "queue_mean": 0.8, "queue_max": 12, "drops": 0, "lost": 0, "packets": 10}},
+        "flows": [{"name": "flow-1", "goodput": 2384000.0, "rtt_mean": 0.501, "retransmits": 0, "timeouts": 0, "cwnd_mean": 99.5}],
+        "jain": 0.9999
+    });
+    let summary: Summary = serde_json::from_value(published.clone()).unwrap();
+    assert_eq!(summary.links["bottleneck"].queue_max, 12);
+    assert_eq!(summary.flows[0].goodput, 2_384_000.0);
+    assert_eq!(serde_json::to_value(&summary).unwrap(), published);
+}
+
+fn link_summary() -> impl Strategy<Value = LinkSummary> {
+    (0.0..=1.0, 0.0..1e9, any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>()).prop_map(
+        |(utilisation, queue_mean, queue_max, drops, lost, packets)| LinkSummary {
+            utilisation,
+            queue_mean,
+            queue_max,
+            drops,
+            lost,
+            packets,
+        },
+    )
+}
+
+fn flow_summary() -> impl Strategy<Value = FlowSummary> {
+    (".*", 0.0..1e13, 0.0..1e3, any::<u64>(), any::<u64>(), 0.0..1e9, prop::option::of(0.0..1e8)).prop_map(
+        |(name, goodput, rtt_mean, retransmits, timeouts, cwnd_mean, completed_at)| FlowSummary {
+            name,
+            goodput,
+            rtt_mean,
+            retransmits,
+            timeouts,
+            cwnd_mean,
+            completed_at,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn summaries_survive_json(seed: u64, title in ".*", links in prop::collection::btree_map(".*", link_summary(), 0..3), flows in prop::collection::vec(flow_summary(), 0..3), interrupted: bool) {
+        let summary = Summary { seed, backend: "sim".into(), title, variant: String::new(), links, flows, jain: 0.5, interrupted };
+        let text = serde_json::to_string(&summary).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary);
+    }
+
+    /// Jain's index lies between 1/n and 1 and does not care for the unit.
+    #[test]
+    fn jain_is_between_one_nth_and_one(rates in prop::collection::vec(0.0..1e9f64, 1..20), unit in 1e-3..1e3f64) {
+        let index = jain(&rates);
+        prop_assert!(index <= 1.0 + 1e-12 && index >= 1.0 / rates.len() as f64 - 1e-12);
+        let scaled: Vec<f64> = rates.iter().map(|r| r * unit).collect();
+        prop_assert!((jain(&scaled) - index).abs() < 1e-9);
+    }
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Ten seconds, two flows and a source of datagrams; the first flow stops at 8 s, the second starts at 5 s.
+fn scenario(expectations: &str) -> Scenario {
+    let text = format!(
+        "duration = \"10s\"\nsample = \"1s\"\nmeasure = {{ from = \"5s\" }}\n\
+         [[link]]\nname = \"l\"\nbetween = [\"S\", \"D\"]\nrate = \"10mbit\"\ndelay = \"10ms\"\n\
+         [[flow]]\nname = \"a\"\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\nstop = \"8s\"\n\
+         [[flow]]\nname = \"b\"\ncount = 1\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\nstart = \"5s\"\n\
+         [[flow]]\nname = \"u\"\nfrom = \"S\"\nto = \"D\"\nudp = {{ rate = \"1mbit\" }}\n{expectations}"
+    );
+    load(Path::new("x.toml"), &text, &Overrides::none()).unwrap_or_else(|e| panic!("{e}")).remove(0)
+}
+
+fn run() -> Run {
+    let times = Arc::new((1..=10).map(|s| s * SECOND).collect::<Vec<_>>());
+    let series = |subject: Subject, quantity, f: &dyn Fn(f64) -> f64| {
+        let values = (1..=10).map(|s| f(f64::from(s))).collect();
+        Series { subject, quantity, times: times.clone(), values }
+    };
+    let link = || Subject::Link("l".into());
+    let flow = |name: &str| Subject::Flow(name.into());
+    let flows = ["a", "b-1", "u"].map(|name| FlowSummary {
+        name: name.into(),
+        goodput: 4e6,
+        rtt_mean: 0.02,
+        retransmits: 3,
+        timeouts: 1,
+        cwnd_mean: 20.0,
+        completed_at: None,
+    });
+    let direction = LinkSummary { utilisation: 0.9, queue_mean: 2.0, queue_max: 9, drops: 4, lost: 5, packets: 1000 };
+    Run {
+        title: String::new(),
+        variant: String::new(),
+        completed: 10 * SECOND,
+        duration: 10 * SECOND,
+        summary: Summary {
+            seed: 1,
+            backend: "sim".into(),
+            title: String::new(),
+            variant: String::new(),
+            links: BTreeMap::from([("l".into(), direction.clone()), ("l.reverse".into(), LinkSummary { utilisation: 0.1, ..direction })]),
+            flows: flows.to_vec(),
+            jain: 0.75,
+            interrupted: false,
+        },
+        series: vec![
+            series(link(), Quantity::Utilisation, &|s| if s <= 5.0 { 0.5 } else { 1.0 }),
+            series(link(), Quantity::QueueMean, &|s| s),
+            series(link(), Quantity::QueueMax, &|s| 2.0 * s),
+            series(link(), Quantity::Drops, &|s| if s == 4.0 { 7.0 } else { 0.0 }),
+            series(flow("a"), Quantity::Goodput, &|s| if s <= 8.0 { 3e6 } else { 0.0 }),
+            series(flow("b-1"), Quantity::Goodput, &|s| if s <= 5.0 { 0.0 } else { 1e6 }),
+            series(flow("a"), Quantity::Cwnd, &|s| 100.0 + 5.0 * s),
+            series(flow("b-1"), Quantity::Cwnd, &|s| if s <= 5.0 { f64::NAN } else { 50.0 }),
+        ],
+    }
+}
+
+fn measured(metric: &str, more: &str) -> Option<f64> {
+    let scenario = scenario(&format!("[[expect]]\nmetric = \"{metric}\"\nmin = 0\n{more}"));
+    evaluate(&scenario, &run()).remove(0).measured
+}
+
+#[test]
+fn numbers_of_the_measured_period_are_the_summarys() {
+    for (metric, expected) in [
+        ("jain", 0.75),
+        ("links.l.utilisation", 0.9),
+        ("links.l.utilisation_mean", 0.9),
+        ("links.l.reverse.utilisation", 0.1),
+        ("links.l.queue_mean", 2.0),
+        ("links.l.queue_max", 9.0),
+        ("links.l.drops", 4.0),
+        ("links.l.lost", 5.0),
+        ("links.l.packets", 1000.0),
+        ("flows.a.goodput", 4e6),
+        ("flows.a.rtt_mean", 0.02),
+        ("flows.a.cwnd_mean", 20.0),
+        ("flows.b.retransmits", 3.0),
+        ("flows.b-1.timeouts", 1.0),
+        ("flows.*.retransmits.sum", 6.0),
+    ] {
+        assert_eq!(measured(metric, ""), Some(expected), "{metric}");
+    }
+    assert_eq!(measured("flows.a.completed_at", ""), None, "never completed");
+}
+
+#[test]
+fn numbers_of_other_periods_come_from_the_series() {
+    for (metric, period, expected) in [
+        ("links.l.utilisation", "from = \"0s\"\nto = \"10s\"", 0.75),
+        ("links.l.utilisation", "from = \"6s\"", 1.0),
+        ("links.l.utilisation_min", "from = \"4s\"", 0.5),
+        ("links.l.idle_time", "from = \"0s\"\nto = \"10s\"", 2.5),
+        ("links.l.queue_mean", "from = \"0s\"\nto = \"4s\"", 2.5),
+        ("links.l.queue_max", "from = \"0s\"\nto = \"4s\"", 8.0),
+        ("links.l.drops", "from = \"3s\"\nto = \"4s\"", 7.0),
+        ("links.l.drops", "from = \"4s\"\nto = \"9s\"", 0.0),
+        // `a` is looked at until it stops.
+        ("flows.a.goodput", "from = \"2s\"\nto = \"10s\"", 3e6),
+        ("flows.*.goodput", "from = \"6s\"\nto = \"10s\"", 2e6),
+        ("flows.*.goodput.sum", "from = \"6s\"\nto = \"10s\"", 4e6),
+        ("flows.*.goodput.min", "from = \"6s\"\nto = \"10s\"", 1e6),
+        ("flows.*.goodput.spread", "from = \"6s\"\nto = \"10s\"", 1.0),
+        ("jain", "from = \"6s\"\nto = \"8s\"", 16.0 / 20.0),
+        ("jain", "from = \"8s\"\nto = \"10s\"", 1.0),
+        // Only in the series, hence over the measured period: samples at 6, 7 and 8 s.
+        ("flows.a.cwnd_max", "", 140.0),
+        ("flows.a.cwnd_min", "", 130.0),
+        ("flows.a.cwnd_end", "", 140.0),
+        ("flows.a.cwnd_growth", "", 5.0),
+        ("flows.b.cwnd_cov", "", 0.0),
+        ("flows.b.goodput_cov", "", 0.0),
+    ] {
+        let got = measured(metric, period).unwrap_or(f64::NAN);
+        assert!((got - expected).abs() <= 1e-9 * expected.abs(), "{metric} {period}: {got}, not {expected}");
+    }
+    assert_eq!(measured("links.l.phi_mean", ""), None, "not recorded");
+}
+
+#[test]
+fn verdicts() {
+    let band = |bounds: &str| -> Verdict {
+        let scenario = scenario(&format!("[[expect]]\nclaim = \"c\"\nsource = \"s\"\nmetric = \"links.l.drops\"\n{bounds}"));
+        evaluate(&scenario, &run()).remove(0)
+    };
+    // There are 4.
+    for (bounds, inside) in [("min = 4", true), ("max = 4", true), ("min = 3\nmax = 5", true), ("min = 5", false), ("max = 3.9", false)] {
+        assert_eq!(band(bounds).inside, inside, "{bounds}");
+    }
+    let verdict = band("min = 1");
+    assert_eq!((verdict.claim.as_str(), verdict.metric.as_str(), verdict.period.from), ("c (s)", "links.l.drops", 5 * SECOND));
+    let missing = scenario("[[expect]]\nmetric = \"flows.a.completed_at\"\nmax = 100");
+    assert!(!evaluate(&missing, &run())[0].inside, "a number that is missing is not inside");
+}
