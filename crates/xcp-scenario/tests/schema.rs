@@ -86,18 +86,24 @@ fn json_of(text: &str) -> Value {
     toml::from_str(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
+/// The scenario files below a directory.
+fn files_below(dir: &Path, files: &mut Vec<(String, String)>) {
+    for path in std::fs::read_dir(dir).into_iter().flatten().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            files_below(&path, files);
+        } else if path.extension().is_some_and(|e| e == "toml") {
+            files.push((path.display().to_string(), std::fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
+
 fn good_files() -> Vec<(String, String)> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files: Vec<(String, String)> = [here.join("tests/files/good"), here.join("../../experiments")]
-        .iter()
-        .filter_map(|dir| std::fs::read_dir(dir).ok())
-        .flatten()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|e| e == "toml"))
-        .map(|path| (path.display().to_string(), std::fs::read_to_string(&path).unwrap()))
-        .collect();
-    files.sort();
+    let mut files = Vec::new();
+    files_below(&here.join("tests/files/good"), &mut files);
     assert!(files.len() >= 3);
+    files_below(&here.join("../../experiments"), &mut files);
+    files.sort();
     files
 }
 
