@@ -16,7 +16,7 @@ use crate::routing::Routing;
 
 /// Watches a run and may end it.
 pub trait Observer {
-    /// Called a few hundred times in a run with the simulated time; `Break` ends the run there.
+    /// Called a few hundred times in a run, and more often in a long one, with the simulated time; `Break` ends the run there.
     fn progress(&mut self, now: Nanos) -> ControlFlow<()>;
 }
 
@@ -69,6 +69,9 @@ pub fn simulate(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run,
     let Simulation { mut links, mut packets, flows, recorder, .. } = simulation;
     Ok(recorder.finish(end, end < scenario.duration, scenario, &mut links, &mut packets, &flows))
 }
+
+/// The observer is called at least this often, in events: every few hundredths of a second. A power of two, so that the test for it is a mask.
+const OBSERVED_STEPS: u32 = 1 << 18;
 
 /// Numbers of the sources of events: the recorder first (at equal times it sees the state before anything happens), then links, then each
 /// flow's sender and receiver, then the flows' stops.
@@ -179,12 +182,18 @@ impl Simulation {
     /// Runs until `end` or until the observer has had enough; returns how far it came.
     fn run(&mut self, end: Nanos, observer: &mut dyn Observer) -> Nanos {
         let (senders, receivers, stops) = (self.sources.senders(), self.sources.receivers(), self.sources.stops());
+        let mut steps = 0_u32;
         loop {
             let (now, source) = self.events.first();
             if now > end {
                 return end;
             }
             self.now = now;
+            // Ticks can be hours of work apart; somebody who wants to stop should not have to wait for one.
+            steps = steps.wrapping_add(1);
+            if steps.is_multiple_of(OBSERVED_STEPS) && observer.progress(now).is_break() {
+                return now;
+            }
             if source < LINKS {
                 self.record(source);
                 if source == TICK && observer.progress(now).is_break() {

@@ -1,0 +1,304 @@
+//! The command line as scripts meet it: exit statuses, messages, what is left on disk.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const SMALL: &str = r#"
+title    = "Two flows"
+duration = "8s"
+measure  = { from = "4s", to = "8s" }
+
+[[link]]
+name    = "bottleneck"
+between = ["S", "D"]
+rate    = "10mbit"
+delay   = "20ms"
+queue   = { kind = "xcp", limit = "2bdp" }
+
+[[flow]]
+count      = 2
+from       = "S"
+to         = "D"
+congestion = "xcp"
+start-jitter = "1s"
+
+[[variant]]
+name = "XCP"
+
+[[variant]]
+name = "TCP"
+set  = { "link.bottleneck.queue.kind" = "drop-tail", "flow.flow.congestion" = "reno" }
+"#;
+
+fn xcpnet() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xcpnet"));
+    command.stdin(Stdio::null());
+    command
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// Runs and checks the exit status.
+fn run(status: i32, arguments: &[&str], dir: &Path) -> Output {
+    let output = xcpnet().args(arguments).current_dir(dir).output().unwrap();
+    let told = format!("{arguments:?}\n{}\n{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(status), "{told}");
+    output
+}
+
+fn home(scenario: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("s.toml"), scenario).unwrap();
+    dir
+}
+
+fn listing(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_table_on_stdout_and_nothing_on_stderr() {
+    let home = home(SMALL);
+    let output = run(0, &["run", "s.toml"], home.path());
+    let table = text(&output.stdout);
+    for word in ["Two flows", "bottleneck", "XCP", "TCP", "flow-2", "Jain"] {
+        assert!(table.contains(word), "{word} in\n{table}");
+    }
+    assert_eq!(text(&output.stderr), "", "no progress bar in a pipe");
+    assert_eq!(listing(home.path()), ["s.toml"]);
+}
+
+#[test]
+fn json_is_one_object_per_variant() {
+    let home = home(SMALL);
+    let output = run(0, &["run", "s.toml", "--json", "--seed", "7"], home.path());
+    let runs: Vec<Value> = text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(runs.len(), 2);
+    for (run, variant) in runs.iter().zip(["XCP", "TCP"]) {
+        assert_eq!((&run["seed"], &run["backend"], &run["variant"]), (&7.into(), &"sim".into(), &variant.into()));
+        assert!(run["links"]["bottleneck"]["utilisation"].as_f64().unwrap() > 0.1);
+        assert!(run["links"]["bottleneck.reverse"]["queue_mean"].is_number());
+        assert_eq!(run["flows"][1]["name"], "flow-2");
+        assert!(run["jain"].as_f64().unwrap() <= 1.0);
+    }
+    let one = run(0, &["run", "s.toml", "--json", "--variant", "TCP", "--set", "link.bottleneck.rate=20mbit"], home.path());
+    assert_eq!(text(&one.stdout).lines().count(), 1);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_however_many_run_at_once() {
+    let home = home(SMALL);
+    run(0, &["run", "s.toml", "--seed", "3", "--jobs", "1", "--out", "a"], home.path());
+    run(0, &["run", "s.toml", "--seed", "3", "--jobs", "4", "--out", "b"], home.path());
+    run(0, &["run", "s.toml", "--seed", "4", "--out", "c"], home.path());
+    let read = |dir: &str, name: &str| fs::read(home.path().join(dir).join(name)).unwrap();
+    let names = listing(&home.path().join("a"));
+    assert_eq!(names, ["TCP.flows.csv", "TCP.links.csv", "XCP.flows.csv", "XCP.links.csv", "report.html", "s.toml", "summary.json"]);
+    for name in names.iter().filter(|n| *n != "report.html") {
+        assert!(read("a", name) == read("b", name), "{name}");
+    }
+    assert_ne!(read("a", "XCP.flows.csv"), read("c", "XCP.flows.csv"), "another seed, another start");
+    assert_eq!(text(&read("a", "s.toml")), SMALL);
+    assert!(text(&read("a", "report.html")).starts_with("<!doctype html>"));
+}
+
+#[test]
+fn bad_input_is_refused_before_anything_runs() {
+    let home = home(SMALL);
+    let typo = SMALL.replace("delay ", "dealy ");
+    fs::write(home.path().join("typo.toml"), typo).unwrap();
+    for (arguments, words) in [
+        (&["run", "missing.toml"][..], &["missing.toml"][..]),
+        (&["run", "typo.toml", "--out", "out"], &["typo.toml", "dealy", "delay", "9"]),
+        (&["run", "s.toml", "typo.toml"], &["dealy"]),
+        (&["run", "s.toml", "--variant", "RED"], &["no variant \"RED\"", "\"XCP\", \"TCP\""]),
+        (&["run", "s.toml", "--set", "link.bottleneck.rate=0mbit"], &["rate"]),
+        (&["run", "s.toml", "--set", "nonsense"], &["PATH=VALUE"]),
+        (&["run", "s.toml", "--on", "linux"], &["--on linux", "simulated"]),
+        (&["run"], &["FILE"]),
+        (&["run", "s.toml", "--seed=-1"], &["--seed"]),
+        (&["reproduce", "fig99"], &["fig99"]),
+        (&["reproduce", "--experiments", "nowhere"], &["nowhere"]),
+    ] {
+        let output = run(2, arguments, home.path());
+        let told = text(&output.stderr);
+        assert!(words.iter().all(|w| told.contains(w)), "{arguments:?} should speak of {words:?}:\n{told}");
+        assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    }
+    assert_eq!(listing(home.path()), ["s.toml", "typo.toml"]);
+}
+
+#[test]
+fn an_unwritable_place_is_named_before_the_run() {
+    let home = home(SMALL);
+    for out in ["s.toml", "s.toml/below"] {
+        let output = run(2, &["run", "s.toml", "--out", out], home.path());
+        assert!(text(&output.stderr).contains(&format!("cannot write {out}")), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), "");
+    }
+}
+
+#[test]
+fn a_full_disk_on_stdout_is_told() {
+    let home = home(SMALL);
+    for arguments in [&["run", "s.toml"][..], &["run", "s.toml", "--json"], &["schema"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = xcpnet().args(arguments).current_dir(home.path()).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains("standard output: the disk is full"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_full_disk_under_out_is_told_and_leaves_nothing() {
+    let home = home(SMALL);
+    fs::create_dir(home.path().join("small")).unwrap();
+    let script = "mount -t tmpfs -o size=64k none small || exit 99; \"$0\" run s.toml --out small/out; echo status $?; ls -A small";
+    let output = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_xcpnet")])
+        .current_dir(home.path())
+        .stdin(Stdio::null())
+        .output();
+    match output {
+        Ok(output) if output.status.code() != Some(99) && text(&output.stdout).contains("status") => {
+            assert!(text(&output.stdout).ends_with("status 2\n"), "nothing is left: {}", text(&output.stdout));
+            assert!(text(&output.stderr).contains("cannot write small/out/report.html: the disk is full"), "{}", text(&output.stderr));
+        }
+        _ => eprintln!("SKIPPED: no small file system can be mounted here (needs unshare and user namespaces); run as root or allow them"),
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let home = home(SMALL);
+    let mut child = xcpnet()
+        .args(["run", "s.toml", "--out", "out"])
+        .current_dir(home.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "wrote out/report.html\n");
+    assert!(home.path().join("out/report.html").exists());
+}
+
+/// Whether a process handles SIGINT itself by now.
+fn listens(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(|m| u64::from_str_radix(m.trim(), 16).unwrap());
+    mask.is_some_and(|mask| mask & 1 << (2 - 1) != 0)
+}
+
+/// Starts something long, interrupts it, and gives what came of it.
+fn interrupted(arguments: &[&str], dir: &Path) -> Output {
+    let mut child = xcpnet().args(arguments).current_dir(dir).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !listens(child.id()) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn interrupted_it_says_what_was_done_and_leaves_no_file() {
+    let home = home(&SMALL.replace("\"8s\"", "\"10000h\"").replace("title", "sample = \"off\"\ntitle"));
+    let output = interrupted(&["run", "s.toml", "--out", "a/out", "--jobs", "1"], home.path());
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    for word in ["interrupted", "XCP: ", "of 36000000 s", "TCP: not begun", "nothing was written to a/out"] {
+        assert!(told.contains(word), "{word} in {told}");
+    }
+    assert_eq!(listing(home.path()), ["s.toml"]);
+
+    fs::create_dir_all(home.path().join("paper")).unwrap();
+    fs::rename(home.path().join("s.toml"), home.path().join("paper/fig.toml")).unwrap();
+    let output = interrupted(&["reproduce", "--experiments", ".", "--out", "out"], home.path());
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert_eq!(listing(home.path()), ["paper"]);
+}
+
+fn experiment(band: &str) -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let paper = dir.path().join("experiments/somebody-2026");
+    fs::create_dir_all(&paper).unwrap();
+    let claim =
+        format!("{SMALL}\n[[expect]]\nmetric = \"links.bottleneck.utilisation\"\n{band}\nclaim = \"The link is used (somebody 2026)\"\n");
+    fs::write(paper.join("fig1.toml"), claim).unwrap();
+    let experiments = dir.path().join("experiments");
+    (dir, experiments)
+}
+
+#[test]
+fn reproduce_tells_by_its_status_whether_the_claims_hold() {
+    for (band, status, word) in [("min = 0.1", 0, "inside"), ("min = 0.1\nmax = 0.2", 1, "OUTSIDE")] {
+        let (home, _) = experiment(band);
+        let output = run(status, &["reproduce", "fig1", "--experiments", "experiments", "--out", "out"], home.path());
+        assert!(text(&output.stdout).contains(word), "{}", text(&output.stdout));
+        assert!(text(&output.stdout).contains("The link is used (somebody 2026)"));
+        assert!(home.path().join("out/somebody-2026/fig1/report.html").exists());
+        let output = run(status, &["reproduce", "--experiments", "experiments", "--json"], home.path());
+        for line in text(&output.stdout).lines() {
+            let verdict: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(verdict["paper"], "somebody-2026");
+            assert_eq!(verdict["inside"], status == 0);
+            assert!(verdict["measured"].is_number());
+        }
+        assert_eq!(text(&output.stdout).lines().count(), 2, "a claim without a variant is about each");
+        // With `run` a failed claim is told, but is no failure.
+        let output = run(0, &["run", "experiments/somebody-2026/fig1.toml"], home.path());
+        assert!(text(&output.stdout).contains(word));
+    }
+}
+
+#[test]
+fn the_built_in_experiments_are_listed() {
+    let output = run(0, &["reproduce", "--list"], Path::new("/"));
+    assert!(text(&output.stdout).contains("zhang-henderson-2005/fig05"));
+}
+
+#[test]
+fn the_schema_is_json() {
+    let output = run(0, &["schema"], Path::new("/"));
+    let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(schema["$schema"].as_str().unwrap().contains("json-schema.org"));
+}
+
+#[test]
+fn help_and_version() {
+    let output = run(0, &["--help"], Path::new("/"));
+    assert!(text(&output.stdout).contains("Exit status"));
+    let output = run(0, &["run", "--help"], Path::new("/"));
+    assert!(text(&output.stdout).contains("Examples:"));
+    let output = run(0, &["--version"], Path::new("/"));
+    assert_eq!(text(&output.stdout), format!("xcpnet {}\n", env!("CARGO_PKG_VERSION")));
+    run(2, &["frobnicate"], Path::new("/"));
+}
+
+#[test]
+fn a_terminal_sees_progress() {
+    let home = home(SMALL);
+    let line = format!("{} run s.toml", env!("CARGO_BIN_EXE_xcpnet"));
+    let output = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .current_dir(home.path())
+        .stdin(Stdio::null())
+        .env("TERM", "xterm")
+        .output();
+    match output {
+        Ok(output) if output.status.success() => {
+            assert!(text(&output.stdout).contains("simulated"), "{}", text(&output.stdout));
+        }
+        _ => eprintln!("SKIPPED: no pseudo-terminal; install script(1), package bsdutils or util-linux"),
+    }
+}
