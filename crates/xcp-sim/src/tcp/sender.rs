@@ -445,6 +445,7 @@ impl Sender {
         self.send(now, self.una, true, out);
     }
 
+    #[inline]
     fn send(&mut self, now: Nanos, segment: u64, retransmission: bool, out: &mut impl Outbox) {
         let header = self.header(now);
         let size = if segment + 1 == self.transfer { self.last_size } else { self.full_size };

@@ -154,6 +154,11 @@ impl Scoreboard {
         self.count_below_retransmitted = 0;
     }
 
+    /// Arrivals in `una..retransmitted`.
+    fn below_retransmitted(&self, una: u64) -> u64 {
+        if self.retransmitted > una { self.count_below_retransmitted } else { 0 }
+    }
+
     /// NextSeg() rule 1: the first lost segment not retransmitted yet.
     #[inline]
     pub fn next_lost(&self, una: u64) -> Option<u64> {
@@ -161,19 +166,21 @@ impl Scoreboard {
         if from >= self.lost_edge {
             return None;
         }
-        if self.count == 0 {
-            return Some(from);
+        // Counting first spares looking through a window without holes.
+        let arrived_between = self.count - self.count_above_lost_edge - self.below_retransmitted(una);
+        if self.lost_edge - from == arrived_between {
+            return None;
         }
-        Some(self.arrived.next_gap(from, self.lost_edge)).filter(|s| *s < self.lost_edge)
+        Some(self.arrived.next_gap(from, self.lost_edge))
     }
 
     /// NextSeg() rule 3: a hole below the highest arrival, not taken for lost.
     pub fn next_hole(&self, una: u64) -> Option<u64> {
         let from = self.retransmitted.max(una);
-        if self.count == 0 || from >= self.highest {
+        if self.count == 0 || from >= self.highest || self.highest - from == self.count - self.below_retransmitted(una) {
             return None;
         }
-        Some(self.arrived.next_gap(from, self.highest)).filter(|s| *s < self.highest)
+        Some(self.arrived.next_gap(from, self.highest))
     }
 
     /// NextSeg() rule 4: once per recovery the highest segment that has not arrived, if more than the first retransmission has been acknowledged.
