@@ -243,6 +243,24 @@ fn the_page_is_the_same_every_time_and_names_no_host() {
     assert!(!own.contains("https://") && !own.contains("http://"), "nothing in the page points outside it but uPlot's note of its origin");
 }
 
+/// Long runs and large networks: drawn in groups, and the page says so.
+#[test]
+fn what_is_left_out_is_told() {
+    let mut long = run(Manner::Xcp, 1);
+    let times = std::sync::Arc::new((1..=9000).collect::<Vec<u64>>());
+    for series in &mut long.series {
+        series.times = std::sync::Arc::clone(&times);
+        series.values = vec![1.0; 9000];
+    }
+    let some = long.summary.links["S-R"].clone();
+    long.summary.links.extend((0..50).map(|i| (format!("access-{i}"), some.clone())));
+    let report = Report { runs: &[long], scenarios: &[], sources: &[], verdicts: &[], command: "", version: "" };
+    let text = html(&report);
+    assert!(text.contains("\"bucket\":3"), "9000 samples in groups of three");
+    assert!(text.contains("drawn in equal groups"));
+    assert!(text.contains("Of 53 link directions the page has 40"));
+}
+
 #[test]
 fn without_runs_there_is_still_a_page() {
     let report = Report { runs: &[], scenarios: &[], sources: &[], verdicts: &[], command: "", version: "" };

@@ -85,3 +85,11 @@ fn csv_holds_every_value_exactly() {
     let flows = String::from_utf8(flows).unwrap();
     assert!(flows.starts_with("time_s,flow,goodput_bps,cwnd_packets,srtt_s\n0.1,flow-1,"));
 }
+
+#[test]
+fn tables_fit_any_terminal_without_panic() {
+    for width in [0, 1, 20, 79] {
+        assert!(table(&three(20), width).contains("link"));
+        assert!(!table(&[], width).contains("NaN"));
+    }
+}

@@ -14,11 +14,11 @@ use crate::table::{groups, quantile};
 use crate::{human, links};
 
 /// Most samples per curve. A 4K screen has 3840 columns.
-const POINTS: usize = 4000;
+pub(super) const POINTS: usize = 4000;
 /// Most flows drawn one by one.
 pub(super) const LINES: usize = 8;
 /// Most link directions in the page.
-const LINKS: usize = 40;
+pub(super) const LINKS: usize = 40;
 
 /// The whole of it.
 pub(super) fn json(report: &Report<'_>) -> String {

@@ -95,7 +95,7 @@ fn main_link<'a>(report: &'a Report<'_>, run: &Run) -> Option<&'a str> {
 fn headline(report: &Report<'_>, page: &mut String) {
     put!(page, "<section aria-labelledby=\"headline\">\n<h2 id=\"headline\" class=\"sr\">At a glance</h2>\n{}", grid(report));
     for (i, run) in report.runs.iter().enumerate() {
-        put!(page, "<article class=\"card\">\n<h3>{}</h3>\n", escape(human::run_name(run)));
+        put!(page, "<article class=\"card\">\n<h3{}>{}</h3>\n", quiet(report), escape(human::run_name(run)));
         if let Some(name) = main_link(report, run) {
             let described = report.scenario(i).and_then(|s| links::direction(s, name)).map(describe);
             let described = described.unwrap_or_else(|| vec![name.to_owned()]);
@@ -127,10 +127,19 @@ fn figure(name: &str, value: &str, class: &str) -> String {
     format!("<div class=\"figure {class}\"><dt>{name}</dt><dd>{}{unit}</dd></div>\n", escape(number))
 }
 
+/// A single run needs no name of its own beside the title; readers by ear get it all the same.
+fn quiet(report: &Report<'_>) -> &'static str {
+    if report.runs.len() == 1 { " class=\"sr\"" } else { "" }
+}
+
 /// Opens a grid with a column for each run; many runs wrap.
 fn grid(report: &Report<'_>) -> String {
     let n = report.runs.len();
-    let class = if n > 4 { "grid many" } else { "grid" };
+    let class = match n {
+        0 | 1 => "grid one",
+        2..=4 => "grid",
+        _ => "grid many",
+    };
     format!("<div class=\"{class}\" style=\"--cols:{}\">\n", n.clamp(1, 4))
 }
 
@@ -188,6 +197,16 @@ fn plots(report: &Report<'_>, page: &mut String) {
     if report.scenarios.iter().any(|s| s.measure.from > 0 || s.measure.to < s.duration) {
         notes.push("The grey bar under a plot marks the part of the run that the figures cover.".to_owned());
     }
+    if report.runs.iter().flat_map(|r| &r.series).any(|s| s.times.len() > data::POINTS) {
+        notes.push(
+            "More samples than can be seen are drawn in equal groups: their mean, of counts the sum, of the largest queue the largest."
+                .to_owned(),
+        );
+    }
+    let directions = links::all(report.runs).len();
+    if directions > data::LINKS {
+        notes.push(format!("Of {directions} link directions the page has {}: the bottlenecks and the most used.", data::LINKS));
+    }
     if !notes.is_empty() {
         put!(page, "<p class=\"note\">{}</p>\n", escape(&notes.join(" ")));
     }
@@ -214,7 +233,8 @@ fn plot_row(report: &Report<'_>, row: &Row, page: &mut String) {
     for (i, run) in report.runs.iter().enumerate() {
         put!(
             page,
-            "<figure data-run=\"{i}\"><figcaption><b>{}</b><span class=\"at\"></span></figcaption><div class=\"plot\"></div><ul class=\"legend\"></ul></figure>\n",
+            "<figure data-run=\"{i}\"><figcaption><b{}>{}</b><span class=\"at\"></span></figcaption><div class=\"plot\"></div><ul class=\"legend\"></ul></figure>\n",
+            quiet(report),
             escape(human::run_name(run))
         );
     }

@@ -44,13 +44,7 @@ fn curve(manner: Manner, quantity: Quantity, who: usize, t: f64, n: usize, i: us
         (Manner::DropTail, Quantity::QueueMax) => ramp * (405.0 + 430.0 * saw),
         (Manner::Red, Quantity::QueueMean) => ramp * (60.0 + 120.0 * saw * jitter),
         (Manner::Red, Quantity::QueueMax) => ramp * (90.0 + 180.0 * saw),
-        (_, Quantity::Drops) => {
-            if saw > 0.97 {
-                (12.0 * jitter).floor()
-            } else {
-                0.0
-            }
-        }
+        (_, Quantity::Drops) if saw > 0.97 => (12.0 * jitter).floor(),
         (_, Quantity::Goodput) => 2.2e6 * 4.0 / n as f64 * ramp * (0.55 + 0.9 * saw) * (1.0 + 0.1 * jitter),
         (_, Quantity::Cwnd) => (bdp * 2.0 / n as f64) * ramp * (0.5 + 0.5 * saw),
         (Manner::DropTail, Quantity::Srtt) => 0.501 + ramp * (0.47 + 0.5 * saw),
