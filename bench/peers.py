@@ -71,11 +71,9 @@ class Ours:
             out = Path(directory) / "out"
             summaries, _ = self.summaries(scenario, seed, out, more)
             tables = {}
-            for path in sorted(out.rglob("*.csv")):
-                for kind in ("links", "flows"):
-                    if path.stem == kind or path.stem.endswith("-" + kind):
-                        variant = path.stem.removesuffix(kind).removesuffix("-") or (path.parent.name if path.parent != out else "")
-                        tables[variant, kind] = read_series(path)
+            for path in sorted(out.glob("*.csv")):
+                name, kind = path.stem.rsplit(".", 1)  # VARIANT.links.csv, or the scenario's name where there are no variants
+                tables[name if name in summaries else "", kind] = read_series(path)
             return summaries, tables
 
 

@@ -1,12 +1,20 @@
 # TCP at the bottleneck of scenario A: 10 Mbit/s, round trip 500 ms, four flows, buffer 2 BDP (1190 packets), under FIFO or RED.
 # RED as the 2005 Linux study set it: thresholds at 1/3 and 2/3 of the buffer, drop probability .1 at the upper one.
+#
+# Timers are RFC 6298's, with timestamps and a clock of 1 ms. By default ns-2 times one segment a round trip with a clock of 10 ms and waits at least .2 s:
+# here, where the round trip triples while slow start fills the buffer, its timer fires on packets that are only queued, and slow start ends by that.
+# Starts are spread over 5 s: windows that double in step make all runs one and the same.
 source [file join [file dirname [info script]] lib.tcl]
 
-array set opt {seed 1 queue DropTail agent Agent/TCP/Newreno duration 100 from 20 limit 1190 flows 4 gentle true}
+array set opt {seed 1 queue DropTail agent Agent/TCP/Newreno duration 100 from 20 limit 1190 flows 4 gentle true spread 5.0}
 parse_args
 tune_headers
 set ns [new Simulator]
 seed_random $opt(seed)
+Agent/TCP set timestamps_ true
+Agent/TCP set tcpTick_ 0.001
+Agent/TCP set minrto_ 1.0
+Agent/TCPSink set ts_echo_rfc1323_ true
 Queue/RED set thresh_ [expr {$opt(limit) / 3.0}]
 Queue/RED set maxthresh_ [expr {$opt(limit) * 2.0 / 3.0}]
 Queue/RED set linterm_ 10
@@ -20,7 +28,7 @@ make_link $r $d 10e6 248ms $opt(queue) $opt(limit)
 set flows {}
 set spread [new RandomVariable/Uniform]
 $spread set min_ 0.0
-$spread set max_ 0.1
+$spread set max_ $opt(spread)
 for {set i 0} {$i < $opt(flows)} {incr i} {
     set s [$ns node]
     set t [$ns node]
