@@ -30,29 +30,41 @@ struct xcp_acc {
     xcp_u64 lo;
 };
 
-/* Leading zeros; v must not be 0. */
-XCP_INLINE xcp_s32 xcp_clz(xcp_u64 v) {
-    return (xcp_s32)__builtin_clzll(v);
+/* Leading zeros of v (not 0) by halving, in arithmetic only: BPF's verifier would follow each of a branch's two ways through all that comes
+ * after. */
+XCP_INLINE xcp_s32 xcp_clz_halving(xcp_u64 v) {
+    xcp_u64 k, n;
+    n = k = ((v >> 32) + 0xffffffffULL) >> 32 << 5; /* the sum carries unless v >> 32 is 0 */
+    v >>= k;
+    n += k = ((v >> 16) + 0xffff) >> 16 << 4;
+    v >>= k;
+    n += k = ((v >> 8) + 0xff) >> 8 << 3;
+    v >>= k;
+    n += k = ((v >> 4) + 0xf) >> 4 << 2;
+    v >>= k;
+    n += k = ((v >> 2) + 3) >> 2 << 1;
+    v >>= k;
+    return (xcp_s32)(63 - n - (v >> 1));
 }
 
-/* m * 2^e rounded to nearest. */
+/* Leading zeros; v must not be 0. (BPF has no instruction for it, and clang 14's back end crashes on the builtin.) */
+XCP_INLINE xcp_s32 xcp_clz(xcp_u64 v) {
+#ifdef __bpf__
+    return xcp_clz_halving(v);
+#else
+    return (xcp_s32)__builtin_clzll(v);
+#endif
+}
+
+/* m * 2^e rounded to nearest; no branch, for the verifier's sake and the host's. */
 XCP_INLINE struct xcp_num xcp_num_scaled(xcp_u64 m, xcp_s32 e) {
-    struct xcp_num n = {0, 0};
-    xcp_s32 k;
-    if (m == 0)
-        return n;
-    k = 32 - xcp_clz(m); /* bits beyond 32 */
-    if (k > 0) {
-        m = (m >> k) + ((m >> (k - 1)) & 1);
-        if (m >> 32) {
-            m >>= 1;
-            k++;
-        }
-    } else {
-        m <<= -k;
-    }
-    n.m = (xcp_u32)m;
-    n.e = e + k;
+    struct xcp_num n;
+    xcp_s32 k = xcp_clz(m | 1), carry;
+    m <<= k;
+    m = (m >> 32) + ((m >> 31) & 1);
+    carry = (xcp_s32)(m >> 32); /* 2^32 - 1/2 and above round up to 2^32 */
+    n.m = (xcp_u32)(m >> carry);
+    n.e = e + 32 - k + carry;
     return n;
 }
 

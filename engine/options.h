@@ -28,51 +28,64 @@ struct xcp_options {
     xcp_u8 malformed; /* the search met rule 1 */
 };
 
+/* 1 << at where different is 0, else 0: a comparison without a branch. */
+XCP_INLINE xcp_u64 xcp_options_same(xcp_u64 different, xcp_u32 at) {
+    XCP_OPAQUE(different);
+    return ((different - 1) >> 63) << at;
+}
+
+/* Where the lowest bit of a set is, or XCP_NOT_FOUND; no branch either. */
+XCP_INLINE xcp_u8 xcp_options_first(xcp_u64 set) {
+    xcp_u64 none = xcp_options_same(set, 0);
+    return (xcp_u8)((63 - (xcp_u32)xcp_clz((set & (0 - set)) | none)) | XCP_NOT_FOUND * (xcp_u32)none);
+}
+
 /*
  * Looks through length bytes (at most XCP_OPTIONS_MAX are looked at). In BPF the block must be a buffer of XCP_OPTIONS_MAX bytes, whatever
  * length says: the verifier wants every index bounded by a constant.
+ *
+ * Every byte is visited, and sets say at which of them an option starts and of what sort it is. Stepping from option to option and noting
+ * the first of each sort would be the obvious way, but the verifier keeps book of every position that can be stepped to or noted, and gives
+ * up.
  */
 XCP_INLINE void xcp_options_find(const xcp_u8 *block, xcp_u32 length, struct xcp_options *found) {
-    xcp_u32 at = 0, step;
-    found->extended = XCP_NOT_FOUND;
-    found->classic_forward = XCP_NOT_FOUND;
-    found->classic_return = XCP_NOT_FOUND;
-    found->malformed = 0;
+    xcp_u64 starts = 1, extended = 0, forward = 0, returned = 0;
+    xcp_u8 malformed = 0;
+    xcp_u32 at;
     if (length > XCP_OPTIONS_MAX)
         length = XCP_OPTIONS_MAX;
-    for (step = 0; step < XCP_OPTIONS_MAX; step++) {
-        xcp_u32 kind, size;
-        if (at >= length || at >= XCP_OPTIONS_MAX)
-            return;
+    for (at = 0; at < XCP_OPTIONS_MAX; at++) {
+        xcp_u32 kind, size, single, next;
+        if (at >= length)
+            break;
+        if (!((starts >> at) & 1))
+            continue;
         kind = block[at];
         if (kind == 0)
-            return;
-        if (kind == 1) {
-            at++;
-            continue;
+            break;
+        size = at + 1 < length && at + 1 < XCP_OPTIONS_MAX ? block[at + 1] : 0; /* 0 is malformed */
+        single = (xcp_u32)xcp_options_same(kind ^ 1, 0);
+        next = at + single + (1 - single) * size;
+        XCP_OPAQUE(next); /* and not after the branch that knows what single is */
+        if (!single && (size < 2 || size > length - at)) {
+            malformed = 1;
+            break;
         }
-        if (at + 1 >= length || at + 1 >= XCP_OPTIONS_MAX) {
-            found->malformed = 1;
-            return;
+        starts |= 1ULL << (next & 63);
+        forward |= xcp_options_same((kind ^ XCP_CLASSIC_FORWARD_KIND) | (size ^ XCP_CLASSIC_FORWARD_LENGTH), at);
+        returned |= xcp_options_same((kind ^ XCP_CLASSIC_RETURN_KIND) | (size ^ XCP_CLASSIC_RETURN_LENGTH), at);
+        if (kind == XCP_EXTENDED_KIND && size >= XCP_EXTENDED_OFFER_LENGTH && at + XCP_EXTENDED_AT_FLAGS < XCP_OPTIONS_MAX) {
+            xcp_u32 flags = block[at + XCP_EXTENDED_AT_FLAGS];
+            xcp_u32 exid = (xcp_u32)block[at + XCP_EXTENDED_AT_EXID] << 8 | block[at + XCP_EXTENDED_AT_EXID + 1];
+            extended |= xcp_options_same((exid ^ XCP_EXTENDED_EXID) | ((flags & XCP_WIRE_VERSION_MASK) ^ XCP_WIRE_VERSION) |
+                                             (size ^ xcp_extended_length((xcp_u8)flags)),
+                                         at);
         }
-        size = block[at + 1];
-        if (size < 2 || size > length - at) {
-            found->malformed = 1;
-            return;
-        }
-        if (kind == XCP_EXTENDED_KIND && size >= XCP_EXTENDED_OFFER_LENGTH && at + 4 < XCP_OPTIONS_MAX &&
-            found->extended == XCP_NOT_FOUND) {
-            xcp_u8 flags = block[at + XCP_EXTENDED_AT_FLAGS];
-            if (block[at + 2] == XCP_EXTENDED_EXID >> 8 && block[at + 3] == (XCP_EXTENDED_EXID & 0xff) &&
-                (flags & XCP_WIRE_VERSION_MASK) == XCP_WIRE_VERSION && size == xcp_extended_length(flags))
-                found->extended = (xcp_u8)at;
-        } else if (kind == XCP_CLASSIC_FORWARD_KIND && size == XCP_CLASSIC_FORWARD_LENGTH && found->classic_forward == XCP_NOT_FOUND) {
-            found->classic_forward = (xcp_u8)at;
-        } else if (kind == XCP_CLASSIC_RETURN_KIND && size == XCP_CLASSIC_RETURN_LENGTH && found->classic_return == XCP_NOT_FOUND) {
-            found->classic_return = (xcp_u8)at;
-        }
-        at += size;
     }
+    found->extended = xcp_options_first(extended);
+    found->classic_forward = xcp_options_first(forward);
+    found->classic_return = xcp_options_first(returned);
+    found->malformed = malformed;
 }
 
 /* What an extended option says; parts it does not have stay without XCP_PRESENT. An offer (SYN) has neither part. */

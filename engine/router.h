@@ -6,10 +6,11 @@
  *
  *   1. No timers. A control interval, or a queue estimation period, that has run out is closed by the next packet to arrive or depart, and
  * input traffic (line 8) is divided by the time that has really passed.
- *   2. Before any RTT is known d is 50 ms (as in ns-2). An interval in which no packet tells its RTT leaves d as it was and grants nothing
- *      (Cp = 0): nobody is known to share it among.
- *   3. Line 13 divides by the sum of X or by the next interval's length, whichever is larger: there is at least one flow. After silence,
- * when the sum covers a few packets only, the first packets would otherwise be granted the whole spare capacity each.
+ *   2. Before any RTT is known d is 50 ms (as in ns-2), or as much shorter as the first RTT heard of is. An interval in which no packet
+ * tells its RTT leaves d as it was and grants nothing (Cp = 0): nobody is known to share it among.
+ *   3. After silence (an interval closed later than twice its length) line 13 divides by the sum of X or by the next interval's length,
+ * whichever is larger: there is at least one flow. The sum covers the few packets before the silence only, and each of the first ones after
+ * it would otherwise be granted a large part of the whole spare capacity.
  *   4. Lines 20 and 21: pos and neg are bounded by what is left in their pools before their difference is taken (as in ns-2), so that what
  * is handed out in an interval never exceeds the pools. Lines 30 and 31 follow from it: an empty pool gives nothing.
  *   5. Line 27: pos cannot become negative, which in the draft would refill the pool when upstream's decrease exceeds the negative pool.
@@ -25,10 +26,11 @@
  *
  * Feedback is rounded stochastically when written (dither.h). A header value is only ever lowered.
  *
- * Precision, against the law in exact arithmetic on the decoded header, for RTTs of 10 us to 65 s, 1 kB/s to 1 TB/s, packets of 64 to 65535 bytes and
- * up to a million flows (crates/xcp-engine/tests/law_precision.rs): d and the sums within 1e-9; rates within 2^-20 bytes/s, and F within 2^-30 of the
- * largest term it is the difference of; a packet's feedback within 2^-29 of the larger of pos and neg, and what the error of F adds. So feedback is
- * good to 1e-6 unless its terms, or those of F, cancel to less than a thousandth. Rates saturate at 4.4 TB/s, Q / d included.
+ * Precision, against the law in exact arithmetic on the decoded header, for RTTs of 10 us to 65 s, 1 kB/s to 1 TB/s, packets of 64 to 65535
+ * bytes and up to a million flows (crates/xcp-engine/tests/law_precision.rs): d and the sums within 1e-9; rates within 2^-20 bytes/s, and F
+ * within 2^-30 of the largest term it is the difference of; a packet's feedback within 2^-29 of the larger of pos and neg, and what the
+ * error of F adds. So feedback is good to 1e-6 unless its terms, or those of F, cancel to less than a thousandth. Rates saturate at 4.4
+ * TB/s, Q / d included.
  */
 #ifndef XCP_ROUTER_H
 #define XCP_ROUTER_H
@@ -146,7 +148,7 @@ XCP_INLINE xcp_u64 xcp_router_spare(const struct xcp_router *r, xcp_u64 y, xcp_u
 XCP_COLD void xcp_router_close_interval(struct xcp_router *r, xcp_u64 now) {
     struct xcp_num cp = {0, 0}, sum_x = xcp_acc_num(&r->sum_x, -64), at_least;
     xcp_u64 elapsed = now - r->start_ns, y, f, shuffle, turnover;
-    xcp_u32 negative;
+    xcp_u32 negative, silence = elapsed >> 1 > r->interval_ns;
 
     if (sum_x.m) { /* line 7 */
         r->d = r->law.interval == XCP_INTERVAL_MAX ? xcp_num_of(r->longest_rtt) : xcp_num_div(xcp_acc_num(&r->sum_xr, -32), sum_x);
@@ -173,7 +175,7 @@ XCP_COLD void xcp_router_close_interval(struct xcp_router *r, xcp_u64 now) {
     /* line 13 */
     at_least = r->interval_ns > r->law.min_interval_ns ? r->d : xcp_num_of(r->law.min_interval_ns);
     if (sum_x.m)
-        cp = xcp_num_div(xcp_num_scaled(r->pool_pos, -20), xcp_num_less(sum_x, at_least) ? at_least : sum_x);
+        cp = xcp_num_div(xcp_num_scaled(r->pool_pos, -20), silence && xcp_num_less(sum_x, at_least) ? at_least : sum_x);
     r->cp = xcp_num_or_least(cp);
     /* line 14 */
     r->cn = xcp_num_or_least(xcp_num_div(xcp_num_scaled(r->pool_neg, -20), xcp_num_of(r->input)));
@@ -207,6 +209,14 @@ XCP_INLINE xcp_u32 xcp_router_size(const struct xcp_router *r, xcp_u32 size) {
     return (size < XCP_SIZE_MAX ? size : XCP_SIZE_MAX) + r->law.overhead;
 }
 
+/* No interval with an RTT has ended yet: the running one ends one round trip from now, if that is sooner. */
+XCP_COLD void xcp_router_first_rtt(struct xcp_router *r, xcp_u64 now, xcp_u64 rtt_ns) {
+    xcp_u64 elapsed = now - r->start_ns;
+    xcp_u64 end = elapsed + (rtt_ns > r->law.min_interval_ns ? rtt_ns : r->law.min_interval_ns);
+    if (elapsed < r->interval_ns && end < r->interval_ns) /* not where the clock stepped back */
+        r->interval_ns = end;
+}
+
 /*
  * A packet arrives, whether or not the queue then takes it. size: bytes on the wire; h: its forward header; backlog: bytes waiting before
  * it, without the packet in transmission. Lines 1-6.
@@ -230,6 +240,8 @@ XCP_INLINE void xcp_router_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 si
     }
     if (rtt_ns > r->longest_rtt)
         r->longest_rtt = rtt_ns;
+    if (XCP_UNLIKELY(!r->rtt_known))
+        xcp_router_first_rtt(r, now, rtt_ns);
 }
 
 /* A packet without forward header arrives: other traffic, or XCP's own acknowledgements. */

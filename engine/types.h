@@ -28,6 +28,9 @@ typedef __INT64_TYPE__ xcp_s64;
 #define XCP_LIKELY(x) __builtin_expect(!!(x), 1)
 #define XCP_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* The compiler must not reason about x: for arithmetic that it would turn back into the branches it replaces. */
+#define XCP_OPAQUE(x) __asm__ volatile("" : "+r"(x))
+
 #define XCP_NS_PER_S 1000000000ULL
 
 /* Flags of a header in memory. They are not the wire's: wire_extended.h and wire_classic.h translate. */

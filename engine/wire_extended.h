@@ -115,12 +115,8 @@ XCP_INLINE xcp_s32 xcp_extended_feedback_order(xcp_u16 code) {
 
 /* Length that the flags imply. */
 XCP_INLINE xcp_u32 xcp_extended_length(xcp_u8 flags) {
-    xcp_u32 n = XCP_EXTENDED_OFFER_LENGTH;
-    if (flags & XCP_WIRE_FORWARD)
-        n += flags & XCP_WIRE_IDS ? 14 : 6;
-    if (flags & XCP_WIRE_RETURN)
-        n += flags & XCP_WIRE_IDS ? 6 : 2;
-    return n;
+    xcp_u32 forward = (xcp_u32)flags >> 5 & 1, returned = (xcp_u32)flags >> 4 & 1, ids = (xcp_u32)flags >> 3 & 1;
+    return XCP_EXTENDED_OFFER_LENGTH + 6 * forward + 2 * returned + ids * (8 * forward + 4 * returned);
 }
 
 XCP_INLINE xcp_u16 xcp_get16(const xcp_u8 *p) {

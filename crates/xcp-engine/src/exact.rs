@@ -25,6 +25,12 @@ pub fn num_div(a: Num, b: Num) -> Num {
     out
 }
 
+/// Leading zeros of `v` (not 0): the host's way and BPF's.
+pub fn clz(v: u64) -> (i32, i32) {
+    assert_ne!(v, 0);
+    (ffi::xcp_shim_clz(v, 0), ffi::xcp_shim_clz(v, 1))
+}
+
 pub fn scale(m: u64, e: i32, max: u64) -> u64 {
     ffi::xcp_shim_scale(m, e, max)
 }

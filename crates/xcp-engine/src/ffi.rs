@@ -162,6 +162,7 @@ unsafe extern "C" {
     pub fn xcp_shim_recip16(v: u32, n: *mut Num);
     pub fn xcp_shim_num(op: u32, a: *const Num, b: *const Num, out: *mut Num);
     pub fn xcp_shim_num_scaled(m: u64, e: i32, out: *mut Num);
+    pub safe fn xcp_shim_clz(v: u64, halving: u32) -> i32;
     pub safe fn xcp_shim_scale(m: u64, e: i32, max: u64) -> u64;
     pub safe fn xcp_shim_mul_fraction(v: u64, f: u32) -> u64;
     pub fn xcp_shim_acc_add(acc: *mut Acc, m: u64, e: i32);

@@ -193,6 +193,10 @@ void xcp_shim_num_scaled(xcp_u64 m, xcp_s32 e, struct xcp_num *out) {
     *out = xcp_num_scaled(m, e);
 }
 
+xcp_s32 xcp_shim_clz(xcp_u64 v, xcp_u32 halving) {
+    return halving ? xcp_clz_halving(v) : xcp_clz(v);
+}
+
 xcp_u64 xcp_shim_scale(xcp_u64 m, xcp_s32 e, xcp_u64 max) {
     return xcp_scale(m, e, max);
 }

@@ -4,7 +4,7 @@ use num_bigint::BigUint;
 use num_rational::Ratio;
 use num_traits::{ToPrimitive, Zero};
 use proptest::prelude::*;
-use xcp_engine::exact::{Acc, Num, acc_add, mul_fraction, num_div, num_mul, num_scaled, recip16, scale};
+use xcp_engine::exact::{Acc, Num, acc_add, clz, mul_fraction, num_div, num_mul, num_scaled, recip16, scale};
 use xcp_engine::{Rounding, WireFormat};
 
 type Q = Ratio<BigUint>;
@@ -38,6 +38,14 @@ fn num() -> impl Strategy<Value = Num> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// BPF's leading zeros are the host's: the one place where the two compile different code.
+    #[test]
+    fn leading_zeros(v in word()) {
+        prop_assume!(v != 0);
+        let want = v.leading_zeros() as i32;
+        prop_assert_eq!(clz(v), (want, want));
+    }
 
     #[test]
     fn scaled_rounds_to_nearest(m in word(), e in -500..500i32) {

@@ -1,0 +1,176 @@
+//! Sender and receiver by themselves: units, bounds, fractions, requests, ageing.
+
+use proptest::prelude::*;
+use xcp_engine::{ForwardHeader, Receiver, ReturnHeader, Rounding, Sendable, Sender, SenderConfig, WireFormat, flags};
+
+const MS: u64 = 1_000_000;
+
+fn sender(f: impl Fn(&mut SenderConfig)) -> Sender {
+    let mut config = SenderConfig::new(WireFormat::Extended, 1500);
+    f(&mut config);
+    Sender::new(&config)
+}
+
+fn limit(window_limit: u32) -> Sendable {
+    Sendable { window_limit }
+}
+
+#[test]
+fn feedback_is_a_rate_times_the_rtt() {
+    let mut s = sender(|c| c.initial_window = 100);
+    // 3000 bytes/s at 100 ms are 300 bytes, a fifth of a packet
+    s.feedback(0, &ReturnHeader::encode(WireFormat::Extended, 3000.0, true), 100 * MS, true);
+    assert!((s.window() - 100.2).abs() < 1e-8);
+    s.feedback(0, &ReturnHeader::encode(WireFormat::Extended, -3000.0, true), 100 * MS, true);
+    assert!((s.window() - 100.0).abs() < 1e-8);
+    assert_eq!(s.cwnd(), if s.window() < 100.0 { 99 } else { 100 });
+    // RTT unknown, header absent or of the other format: nothing happens
+    let before = s.window();
+    s.feedback(0, &ReturnHeader::encode(WireFormat::Extended, 1e6, true), 0, true);
+    s.feedback(0, &ReturnHeader::default(), 100 * MS, true);
+    s.feedback(0, &ReturnHeader::encode(WireFormat::Classic, 5.0, true), 100 * MS, true);
+    assert_eq!(s.window(), before);
+    let mut c = sender(|c| c.format = WireFormat::Classic);
+    c.feedback(0, &ReturnHeader::encode(WireFormat::Classic, 0.25, false), 0, true);
+    assert_eq!(c.window(), 2.25);
+}
+
+#[test]
+fn bounds() {
+    let mut s = sender(|c| (c.min_window, c.max_window) = (0.5, 50));
+    s.feedback(0, &ReturnHeader::encode(WireFormat::Extended, f64::INFINITY, true), 65_000 * MS, true);
+    assert_eq!(s.window(), 50.0);
+    s.halve();
+    assert_eq!(s.window(), 25.0);
+    s.on_timeout();
+    assert_eq!(s.window(), 1.0);
+    s.feedback(0, &ReturnHeader::encode(WireFormat::Extended, f64::NEG_INFINITY, true), 65_000 * MS, true);
+    assert_eq!((s.window(), s.cwnd()), (0.5, 1));
+}
+
+#[test]
+fn requests() {
+    let rtt = 100 * MS;
+    let packet_per_packet = 1500.0 / 0.1;
+    let ask = |s: &mut Sender, l| s.header(1, rtt, &l).feedback_value();
+    let near = |a: f64, b: f64| assert!((a - b).abs() <= b.abs() / 256.0, "{a} {b}");
+    let mut s = sender(|c| c.initial_window = 10);
+    // no router heard of: slow start
+    near(ask(&mut s, Sendable::UNLIMITED), packet_per_packet);
+    near(ask(&mut s, limit(1000)), packet_per_packet);
+    near(ask(&mut s, limit(15)), 0.5 * packet_per_packet);
+    assert_eq!(ask(&mut s, limit(10)), 0.0);
+    assert_eq!(ask(&mut s, limit(0)), 0.0);
+    // a mark: the rest of what can be used within a round trip, or all there is
+    s.feedback(1, &ReturnHeader::encode(WireFormat::Extended, 0.0, true), rtt, true);
+    assert!(s.marked());
+    assert_eq!(s.header(1, rtt, &Sendable::UNLIMITED).feedback, 0x7fff);
+    near(ask(&mut s, limit(1000)), 99.0 * packet_per_packet);
+    // RTT unknown: nothing can be asked for
+    assert_eq!(s.header(1, 0, &Sendable::UNLIMITED).feedback, 0);
+    // the 2005 study's sender
+    let mut s = sender(|c| c.honest = false);
+    assert_eq!(s.header(1, rtt, &limit(1)).feedback, 0x7fff);
+    // classic: packets; and less than the smallest request is a router's work
+    let mut s = sender(|c| c.format = WireFormat::Classic);
+    assert_eq!(s.header(1, rtt, &Sendable::UNLIMITED).feedback_value(), 1.0);
+    s.feedback(1, &ReturnHeader::encode(WireFormat::Classic, 1.0, false), rtt, true);
+    assert!(!s.marked());
+    s.feedback(1, &ReturnHeader::encode(WireFormat::Classic, 0.75, false), rtt, true);
+    assert!(s.marked());
+    assert_eq!(s.header(1, rtt, &Sendable::UNLIMITED).feedback, 0x7fff);
+}
+
+#[test]
+fn headers_say_what_will_be_sent() {
+    let window = |s: &mut Sender, l| s.header(1, 100 * MS, &l).window_packets().expect("known");
+    let mut s = sender(|c| c.initial_window = 100);
+    assert_eq!(window(&mut s, Sendable::UNLIMITED), 100.0);
+    assert_eq!(window(&mut s, limit(40)), 40.0);
+    assert_eq!(window(&mut s, limit(0)), 1.0);
+    let mut naive = sender(|c| (c.initial_window, c.honest) = (100, false));
+    assert_eq!(window(&mut naive, limit(40)), 100.0);
+}
+
+#[test]
+fn unused_allowance_ages_once_per_round_trip() {
+    let rtt = 100 * MS;
+    let none = ReturnHeader::encode(WireFormat::Extended, 0.0, true);
+    let mut s = sender(|c| c.initial_window = 100);
+    let mut now = MS;
+    for want in [70.0, 55.0, 47.5] {
+        for _ in 0..10 {
+            s.header(now, rtt, &limit(40));
+            now += rtt / 10;
+            s.feedback(now, &none, rtt, false);
+        }
+        assert_eq!(s.window(), want);
+    }
+    // limited only part of the time: the whole window was used, nothing ages
+    for i in 0..20 {
+        s.header(now, rtt, &limit(if i % 10 == 3 { 100 } else { 40 }));
+        now += rtt / 10;
+        s.feedback(now, &none, rtt, true);
+    }
+    assert_eq!(s.window(), 47.5);
+    // increases do not count while something else is the limit, decreases do
+    s.feedback(now, &ReturnHeader::encode(WireFormat::Extended, 15_000.0, true), rtt, false);
+    assert_eq!(s.window(), 47.5);
+    s.feedback(now, &ReturnHeader::encode(WireFormat::Extended, -15_000.0, true), rtt, false);
+    assert!((s.window() - 46.5).abs() < 1e-2);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// However many packets an acknowledgement answers: what came back is what went out, but for less than one step still in the sum.
+    #[test]
+    fn receivers_lose_nothing(values in prop::collection::vec(-1e4..1e4f64, 1..300), per_ack in 1..5usize, classic in any::<bool>()) {
+        let format = if classic { WireFormat::Classic } else { WireFormat::Extended };
+        let mut r = Receiver::new(format);
+        let (mut sent, mut back, mut last) = (0.0, 0.0, 0.0f64);
+        for chunk in values.chunks(per_ack) {
+            for v in chunk {
+                let h = ForwardHeader { hops: 3, ..ForwardHeader::encode(format, 1, 1.0, *v) };
+                sent += h.feedback_value();
+                r.data(&h);
+            }
+            let h = r.returned();
+            prop_assert_eq!((h.format(), h.hops), (format, 3));
+            last = h.feedback_value();
+            back += last;
+        }
+        let step = if classic { last.abs() / 256.0 } else { last.abs() / 512.0 };
+        prop_assert!((sent - back).abs() <= step + 1e-6, "{sent} {back}");
+        // with nothing new, the rest follows
+        for _ in 0..6 {
+            back += r.returned().feedback_value();
+        }
+        prop_assert!((sent - back).abs() <= 1e-6, "{sent} {back}");
+    }
+
+    #[test]
+    fn segments_count(v in -1e9..1e9f64, n in 1..100u32) {
+        let h = ForwardHeader::encode(WireFormat::Extended, 1, 1.0, v);
+        let (mut a, mut b) = (Receiver::new(WireFormat::Extended), Receiver::new(WireFormat::Extended));
+        a.data_segments(&h, n);
+        (0..n).for_each(|_| b.data(&h));
+        prop_assert_eq!(a.returned(), b.returned());
+    }
+}
+
+#[test]
+fn mark_and_id_are_the_newest_packets() {
+    let mut r = Receiver::new(WireFormat::Extended);
+    let h = ForwardHeader::encode(WireFormat::Extended, 1, 1.0, 0.0);
+    r.data(&ForwardHeader { flags: h.flags | flags::MARK | flags::IDS, next_bottleneck_id: 7, ..h });
+    let back = r.returned();
+    assert!(back.marked() && back.next_bottleneck_id == 7 && back.flags & flags::IDS != 0);
+    r.data(&h);
+    assert!(!r.returned().marked());
+    // other formats, and no header at all, are ignored
+    r.data(&ForwardHeader::encode(WireFormat::Classic, 1, 1.0, 100.0));
+    r.data(&ForwardHeader::default());
+    assert_eq!(r.returned().feedback_value(), 0.0);
+    assert_eq!(WireFormat::Extended.encode_feedback(0.0, Rounding::Nearest), 0);
+}
