@@ -8,7 +8,7 @@ use ::parquet::basic::Compression;
 use ::parquet::file::properties::WriterProperties;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
-use xcp_scenario::run::Run;
+use xcp_scenario::run::{Run, Series};
 
 use crate::csv::{Frame, Kind};
 
@@ -29,7 +29,7 @@ pub fn write(run: &Run, kind: Kind, out: impl io::Write + Send) -> io::Result<()
         let times: ArrayRef = Arc::new(longest.times.iter().map(|&t| t as f64 / 1e9).collect::<Float64Array>());
         let names: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|_| *name)));
         let values = columns.iter().map(|series| {
-            let at = |i| series.and_then(|s| s.values.get(i)).copied().filter(|v| v.is_finite());
+            let at = |i: usize| series.and_then(|s: &Series| s.values.get(i)).copied().filter(|v| v.is_finite());
             Arc::new((0..rows).map(at).collect::<Float64Array>()) as ArrayRef
         });
         let batch =
