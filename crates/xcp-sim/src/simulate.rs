@@ -37,7 +37,7 @@ pub enum SimError {
         /// What the engine says.
         reason: xcp_engine::ConfigError,
     },
-    /// More links or flows than can be numbered.
+    /// More links and flows than can be numbered in a run of this length.
     TooLarge {
         /// Links.
         links: usize,
@@ -51,7 +51,7 @@ impl fmt::Display for SimError {
         match self {
             Self::Law { link, reason } => write!(f, "link \"{link}\": the router's law cannot be used: {reason}"),
             Self::TooLarge { links, flows } => {
-                write!(f, "{links} links and {flows} flows; the simulator numbers up to 10^9 of both: split the scenario")
+                write!(f, "{links} links and {flows} flows are too many for a run of this length: shorten the run or split the scenario")
             }
         }
     }
@@ -98,6 +98,9 @@ impl Sources {
     }
     fn stops(self) -> Source {
         self.receivers() + self.flows
+    }
+    fn count(self) -> Source {
+        self.stops() + self.flows
     }
 }
 
@@ -166,7 +169,8 @@ impl Simulation {
         }
         let flows: Vec<Flow> = scenario.flows.iter().enumerate().map(|(i, spec)| Flow::new(spec, i, scenario.seed)).collect();
         let recorder = Recorder::new(scenario);
-        let mut events = Events::new(sources.senders(), 3 * sources.flows);
+        let mut events = Events::new(scenario.duration, sources.count(), LINKS..sources.senders())
+            .ok_or(SimError::TooLarge { links: scenario.links.len(), flows: scenario.flows.len() })?;
         events.set(TICK, recorder.interval());
         events.set(MEASURE_FROM, scenario.measure.from);
         events.set(MEASURE_TO, scenario.measure.to);
@@ -183,11 +187,7 @@ impl Simulation {
     fn run(&mut self, end: Nanos, observer: &mut dyn Observer) -> Nanos {
         let (senders, receivers, stops) = (self.sources.senders(), self.sources.receivers(), self.sources.stops());
         let mut steps = 0_u32;
-        loop {
-            let (now, source) = self.events.first();
-            if now > end {
-                return end;
-            }
+        while let Some((now, source)) = self.events.first() {
             self.now = now;
             // Ticks can be hours of work apart; somebody who wants to stop should not have to wait for one.
             steps = steps.wrapping_add(1);
@@ -209,6 +209,7 @@ impl Simulation {
                 self.stop(source - stops);
             }
         }
+        end
     }
 
     /// A packet reaches a link's far end.
