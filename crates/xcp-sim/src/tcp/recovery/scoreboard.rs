@@ -162,16 +162,23 @@ impl Scoreboard {
     /// NextSeg() rule 1: the first lost segment not retransmitted yet.
     #[inline]
     pub fn next_lost(&self, una: u64) -> Option<u64> {
+        // Counting first spares looking through a window without holes.
+        (self.lost_unrepaired(una) > 0).then(|| {
+            let from = self.retransmitted.max(una);
+            // After a timeout the edge lies above all that has arrived, and above what `arrived` has room for: nothing is to be found there.
+            self.arrived.next_gap(from, self.lost_edge.min(self.highest)).max(from)
+        })
+    }
+
+    /// Lost segments not retransmitted yet: those that rule 1 will give one after the other.
+    #[inline]
+    pub fn lost_unrepaired(&self, una: u64) -> u64 {
         let from = self.retransmitted.max(una);
         if from >= self.lost_edge {
-            return None;
+            return 0;
         }
-        // Counting first spares looking through a window without holes.
         let arrived_between = self.count - self.count_above_lost_edge - self.below_retransmitted(una);
-        if self.lost_edge - from == arrived_between {
-            return None;
-        }
-        Some(self.arrived.next_gap(from, self.lost_edge))
+        self.lost_edge - from - arrived_between
     }
 
     /// NextSeg() rule 3: a hole below the highest arrival, not taken for lost.
@@ -247,6 +254,23 @@ mod tests {
         }
     }
 
+    /// A window much larger than what has been reported of it: after a timeout every segment that has not arrived is repaired, each once.
+    #[test]
+    fn a_timeout_repairs_what_lies_beyond_all_reports() {
+        for arrived in [5..8, 60..70, 1..500] {
+            let mut board = Scoreboard::default();
+            board.update(0, arrived.start, arrived.end);
+            board.all_lost(0, 3000);
+            let mut repaired = Vec::new();
+            while let Some(segment) = board.next_lost(0) {
+                board.sent_again(0, segment);
+                repaired.push(segment);
+            }
+            assert_eq!(repaired, (0..3000).filter(|s| !arrived.contains(s)).collect::<Vec<u64>>());
+            assert_eq!(board.pipe(0, 3000), repaired.len() as u64);
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
@@ -297,6 +321,8 @@ mod tests {
                 }
                 prop_assert_eq!(board.pipe(model.una, model.nxt), model.pipe());
                 prop_assert_eq!(board.next_lost(model.una), model.next_lost());
+                let unrepaired = (model.una.max(model.again)..model.nxt).filter(|s| model.is_lost(*s)).count() as u64;
+                prop_assert_eq!(board.lost_unrepaired(model.una), unrepaired);
                 prop_assert_eq!(board.next_hole(model.una), model.next_hole());
             }
         }
