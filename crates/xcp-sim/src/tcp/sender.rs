@@ -171,20 +171,28 @@ impl Sender {
             }
             self.peer_window = ack.window.max(1);
             self.after_advance(now, step, out);
+            if news && self.recovery.phase == Phase::Open {
+                // RFC 6675 §5: news by SACK make a duplicate ACK "regardless of its status as a cumulative acknowledgment".
+                self.on_duplicate(now, packet.timestamp, news, out);
+            }
         } else {
             let news = ack.sack_count > 0 && self.take_sack(packet.seq, ack);
             if packet.seq == old && self.nxt > old {
-                let flight = self.flight();
-                if self.recovery.duplicate(old, self.nxt, packet.timestamp, news) == Step::Enter {
-                    self.congestion.lost(flight);
-                    self.stats.fast_recoveries += 1;
-                    self.send_first_again(now, out);
-                    self.deadline = now.saturating_add(self.rtt.rto());
-                }
+                self.on_duplicate(now, packet.timestamp, news, out);
             }
         }
         self.pacer.plan(self.rtt.srtt(), &self.congestion);
         self.transmit(now, out);
+    }
+
+    fn on_duplicate(&mut self, now: Nanos, echo: Nanos, news: bool, out: &mut impl Outbox) {
+        let flight = self.flight();
+        if self.recovery.duplicate(self.una, self.nxt, echo, news) == Step::Enter {
+            self.congestion.lost(flight);
+            self.stats.fast_recoveries += 1;
+            self.send_first_again(now, out);
+            self.deadline = now.saturating_add(self.rtt.rto());
+        }
     }
 
     fn after_advance(&mut self, now: Nanos, step: Step, out: &mut impl Outbox) {
@@ -456,24 +464,29 @@ impl Sender {
             // RFC 6298 §5.1.
             self.deadline = now.saturating_add(self.rtt.rto());
         }
-        out.send(Packet { seq: segment, timestamp: now, flow: self.flow, hop: 0, size, body: Body::Data { header, retransmission } });
+        out.send(Packet { seq: segment, timestamp: now, flow: self.flow, size, body: Body::Data { header, retransmission } });
     }
 
     fn send_syn(&mut self, now: Nanos, out: &mut impl Outbox) {
         self.deadline = now.saturating_add(self.rtt.rto());
         let header = self.header(now);
-        out.send(Packet { seq: 0, timestamp: now, flow: self.flow, hop: 0, size: self.syn_size, body: Body::Syn { header } });
+        out.send(Packet { seq: 0, timestamp: now, flow: self.flow, size: self.syn_size, body: Body::Syn { header } });
     }
 
-    /// XCP's header. The window it reports is what can really be sent: no more than buffers and the application's data allow, and during
-    /// recovery, when the window does not slide, what is in the network.
+    /// XCP's header, with the most that buffers and the application's data let be in the network. During recovery, when the window does not
+    /// slide, that is what is there, what is lost and yet to be repaired, and the new data that still fits. (Lost segments count: after a
+    /// timeout they are all there is to send, and who did not ask for the window to send them would repair a blackout a few a round trip.)
     #[inline]
     fn header(&mut self, now: Nanos) -> ForwardHeader {
         let Congestion::Xcp(xcp) = &mut self.congestion else { return ForwardHeader::default() };
         let buffers = u64::from(self.peer_window.min(self.send_buffer));
-        let mut sendable = buffers.min(self.end - self.una);
+        let data = self.end - self.una;
+        // A buffer without bound does not fill up with what recovery leaves behind.
+        let mut sendable = if buffers == u64::from(u32::MAX) { data } else { buffers.min(data) };
         if self.recovery.phase != Phase::Open {
-            sendable = sendable.min(self.recovery.in_network(self.una, self.nxt) + 1);
+            let fresh = sendable.saturating_sub(self.nxt - self.una);
+            let present = self.recovery.in_network(self.una, self.nxt) + self.recovery.board.lost_unrepaired(self.una);
+            sendable = fresh.saturating_add(present);
         }
         xcp.header(now, self.rtt.srtt(), u32::try_from(sendable).unwrap_or(u32::MAX))
     }

@@ -99,6 +99,44 @@ fn sack_repairs_a_window_in_two_round_trips() {
     }
 }
 
+/// RFC 6675 §5: an ACK that brings news by SACK counts as a duplicate one "regardless of its status as a cumulative acknowledgment". Here it is
+/// the only one that survives: it acknowledges segment 2 and reports six above the hole.
+#[test]
+fn an_ack_that_advances_can_tell_of_a_loss_too() {
+    let tcp = Tcp { initial_window: 10, ..settings(Congestion::Reno, Recovery::Sack) };
+    let tcp = Tcp { bytes: Some(bytes(&tcp, 10)), ..tcp };
+    let script: Script = Box::new(|data, packet, number, _| {
+        let lost = if data { packet.seq == 3 && number < 10 } else { (2..8).contains(&number) };
+        if lost { Fate::Lose } else { Fate::Pass }
+    });
+    let mut pipe = Pipe::new(&tcp, RTT_MS / 2 * MS, MS, script);
+    pipe.start();
+    assert!(!pipe.run(10 * SEC));
+    assert_eq!((pipe.sender.retransmits(), pipe.sender.timeouts()), (1, 0));
+    // Segment 9 leaves the line 10 ms after the start; the repair takes another millisecond and round trip.
+    assert_eq!(pipe.sender.completed_at(), Some(2 * RTT_MS * MS + 11 * MS));
+}
+
+/// A whole window is lost. Where no router says otherwise an XCP window grows as in slow start, so that its repair takes log2(window) round
+/// trips; who asks for no more than is in the network takes sqrt(window) of them, and after a blackout many times as long as the blackout.
+#[test]
+fn xcp_asks_for_the_window_to_repair_a_lost_one() {
+    for (recovery, label) in RECOVERIES {
+        let tcp = Tcp { initial_window: 400, ..settings(Congestion::Xcp, recovery) };
+        let all: Vec<u64> = (0..400).collect();
+        let mut pipe = Pipe::new(&tcp, RTT_MS / 2 * MS, 0, lose_first(&all));
+        pipe.start();
+        while pipe.sender.sequence().0 < 400 {
+            pipe.run(pipe.now + MS);
+        }
+        // The initial timeout is a second; 1 + 2 + 4 + ... + 256 segments is more than 400. Requests are rounded down, so that the window is a
+        // little short of doubling each time.
+        let round_trips = (pipe.now - SEC) / (RTT_MS * MS);
+        assert!((9..=12).contains(&round_trips), "{label}: {round_trips}");
+        assert_eq!(pipe.sender.timeouts(), 1);
+    }
+}
+
 /// An ACK for what was never sent changes nothing, and neither does one with absurd SACK blocks.
 #[test]
 fn nonsense_is_ignored() {
@@ -131,5 +169,5 @@ impl xcp_sim::packet::Outbox for Nothing {
 
 fn pipe_ack(seq: u64) -> Packet {
     let ack = xcp_sim::packet::Ack { window: u32::MAX, ..Default::default() };
-    Packet { seq, timestamp: 0, flow: 0, hop: 0, size: 52, body: Body::Ack(ack) }
+    Packet { seq, timestamp: 0, flow: 0, size: 52, body: Body::Ack(ack) }
 }
