@@ -49,7 +49,12 @@ impl Stream {
 
     /// Exponentially distributed with this mean, nanoseconds.
     pub fn exponential(&mut self, mean: Nanos) -> Nanos {
-        (-(1.0 - self.unit()).ln() * mean as f64) as Nanos
+        (self.unit_exponential() * mean as f64) as Nanos
+    }
+
+    /// Exponentially distributed with mean 1.
+    pub fn unit_exponential(&mut self) -> f64 {
+        -(1.0 - self.unit()).ln()
     }
 }
 
