@@ -55,6 +55,8 @@ struct LinkMark {
 
 #[derive(Debug, Default)]
 struct FlowRecord {
+    /// When it is told to stop.
+    stop: Option<Nanos>,
     last: Totals,
     from: Totals,
     to: Totals,
@@ -79,7 +81,7 @@ impl Recorder {
             recording,
             times: Vec::new(),
             links: links.collect(),
-            flows: scenario.flows.iter().map(|_| FlowRecord::default()).collect(),
+            flows: scenario.flows.iter().map(|flow| FlowRecord { stop: flow.stop, ..FlowRecord::default() }).collect(),
             phase: Phase::Before,
             measured: scenario.measure,
         }
@@ -103,9 +105,8 @@ impl Recorder {
             record.interval_max = link.backlog().packets;
         }
         for (record, flow) in self.flows.iter_mut().zip(flows) {
-            if self.phase == Phase::Within && flow.start < now && flow.completed_at().is_none() {
-                record.cwnd_sum += flow.cwnd_packets().unwrap_or(0.0);
-                record.cwnd_samples += 1;
+            if self.phase == Phase::Within && flow.start < now && record.ends(flow).is_none_or(|end| now <= end) {
+                record.sample_cwnd(flow);
             }
             if self.recording {
                 record.sample(now, self.interval, flow);
@@ -137,6 +138,10 @@ impl Recorder {
         }
         for (record, flow) in self.flows.iter_mut().zip(flows) {
             record.to = flow.totals();
+            // A flow, or a measured period, between two ticks: what the window is now has to do.
+            if record.cwnd_samples == 0 && flow.start < now && record.ends(flow).is_none_or(|end| end > self.measured.from) {
+                record.sample_cwnd(flow);
+            }
         }
         self.measured.to = now;
         self.phase = Phase::After;
@@ -263,10 +268,21 @@ impl LinkRecord {
 }
 
 impl FlowRecord {
+    /// When the flow has nothing more to send, if that is known.
+    fn ends(&self, flow: &Flow) -> Option<Nanos> {
+        [self.stop, flow.completed_at()].into_iter().flatten().min()
+    }
+
+    fn sample_cwnd(&mut self, flow: &Flow) {
+        self.cwnd_sum += flow.cwnd_packets().unwrap_or(0.0);
+        self.cwnd_samples += 1;
+    }
+
     fn sample(&mut self, now: Nanos, interval: Nanos, flow: &Flow) {
         let totals = flow.totals();
         let last = std::mem::replace(&mut self.last, totals);
-        let running = flow.start < now;
+        // A flow that was over when the interval began has no window and no round trips any more.
+        let running = flow.start < now && self.ends(flow).is_none_or(|end| end + interval > now);
         let shown = |value: Option<f64>| if running { value.unwrap_or(f64::NAN) } else { f64::NAN };
         let row = vec![
             (Quantity::Goodput, rate_bps(totals.delivered_bytes - last.delivered_bytes, interval)),

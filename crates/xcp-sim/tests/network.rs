@@ -98,6 +98,57 @@ fn packets_take_transmission_and_propagation_time() {
     assert!(goodput("11001us") > 0.0);
 }
 
+/// A connection over 10 Mbit/s and 100 ms whose window of 20 packets stays, because a buffer of 10 is what limits it.
+fn one_connection(top: &str, flow: &str) -> Run {
+    run(&format!(
+        r#"
+        title = "one connection"
+        {top}
+        [[link]]
+        between = ["A", "B"]
+        rate = "10mbit"
+        delay = "50ms"
+        [[flow]]
+        name = "f"
+        from = "A"
+        to = "B"
+        congestion = "sack"
+        {flow}
+        "#
+    ))
+}
+
+/// The mean window is known however short the measured period or the transfer is, ticks or not.
+#[test]
+fn the_window_is_known_between_ticks() {
+    let steady = "initial-window = 20\nreceive-buffer = 15000\nhandshake = false";
+    for top in [
+        "duration = \"20s\"\nsample = \"1s\"\nmeasure = { from = \"10010ms\", to = \"10020ms\" }",
+        "duration = \"20s\"\nsample = \"off\"\nmeasure = { from = \"10010ms\", to = \"10020ms\" }",
+        "duration = \"500us\"",
+    ] {
+        assert_eq!(one_connection(top, steady).summary.flows[0].cwnd_mean, 20.0, "{top}");
+    }
+    let short = one_connection("duration = \"20s\"\nsample = \"1s\"", &format!("{steady}\nbytes = 1"));
+    assert_eq!(short.summary.flows[0].cwnd_mean, 20.0);
+    let over = one_connection("duration = \"20s\"\nmeasure = { from = \"10s\" }", &format!("{steady}\nbytes = 1"));
+    assert_eq!(over.summary.flows[0].cwnd_mean, 0.0, "complete before anything was measured");
+}
+
+/// A flow that was told to stop has no window afterwards: the mean is that of the samples until then, and no curve goes on.
+#[test]
+fn a_window_ends_with_its_flow() {
+    let run = one_connection("duration = \"20s\"\nsample = \"100ms\"", "stop = \"2050ms\"");
+    let cwnd = run.find(&Subject::Flow("f".into()), Quantity::Cwnd).unwrap();
+    let values = |from: u64, to: u64| cwnd.times.iter().zip(&cwnd.values).filter(move |(t, _)| (from..to).contains(*t)).map(|(_, v)| *v);
+    let sent: Vec<f64> = values(0, 2_050_000_000).collect();
+    assert_eq!(sent.len(), 20);
+    assert!(sent[19] > 2.0 * sent[5], "it grows meanwhile");
+    assert!((run.summary.flows[0].cwnd_mean - sent.iter().sum::<f64>() / 20.0).abs() < 1e-9);
+    assert!(values(2_050_000_000, 2_100_000_001).all(|v| v.is_finite()), "the interval in which it stopped");
+    assert!(values(2_100_000_001, u64::MAX).all(f64::is_nan));
+}
+
 const TWO_PATHS: &str = r#"
     title = "two paths that share nothing"
     duration = "5s"
