@@ -65,7 +65,12 @@ fn in_a_browser() {
     it_prints_light_and_narrow(&mut browser);
     assert_eq!(browser.complaints(), Vec::<String>::new());
 
+    for width in [1400, 1000, 800] {
+        browser.open(&path, width, 900);
+        headline_does_not_overlap(&mut browser);
+    }
     browser.open(&path, 375, 800);
+    headline_does_not_overlap(&mut browser);
     it_fits(&mut browser, 375);
     browser.open(&path, 320, 800);
     it_fits(&mut browser, 320);
@@ -193,6 +198,15 @@ fn it_fits(browser: &mut Browser, width: u32) {
     let wide =
         browser.eval("[...document.querySelectorAll('.plot .u-wrap')].every((p) => p.clientWidth <= p.closest('.plot').clientWidth)");
     assert_eq!(wide, true);
+}
+
+fn headline_does_not_overlap(browser: &mut Browser) {
+    // A figure's text is as wide as its last inline box; it must end before the next figure of its line begins.
+    let overlaps = "[...document.querySelectorAll('.card')].flatMap((card) => {
+        const boxes = [...card.querySelectorAll('.figure dd')].map((dd) => { const r = document.createRange(); r.selectNodeContents(dd); return r.getBoundingClientRect(); });
+        return boxes.filter((a, i) => a.right > card.getBoundingClientRect().right + 1 || boxes.some((b, k) => k > i && b.left < a.right && b.right > a.left && b.top < a.bottom && b.bottom > a.top));
+    }).length";
+    assert_eq!(browser.eval(overlaps), 0);
 }
 
 fn bands_hold_the_quantiles(browser: &mut Browser, runs: &[Run]) {

@@ -56,9 +56,13 @@ macro_rules! put {
 
 fn heading(report: &Report<'_>, page: &mut String) {
     let title = report.runs.first().map_or("No runs", |run| run.title.as_str());
-    put!(page, "<header>\n<h1>{}</h1>\n", escape(title));
+    let others = titles(report).len().saturating_sub(1) as u64;
+    let more = if others == 0 { String::new() } else { format!(" and {}", human::plural(others, "other scenario")) };
+    put!(page, "<header>\n<h1>{}{more}</h1>\n", escape(title));
     // The first paragraph leads; the rest is with the scenario's text, which holds it.
-    if let Some(text) = report.scenarios.first().and_then(|s| s.description.trim().split("\n\n").next()).filter(|t| !t.is_empty()) {
+    if let Some(text) =
+        report.scenarios.first().filter(|_| others == 0).and_then(|s| s.description.trim().split("\n\n").next()).filter(|t| !t.is_empty())
+    {
         put!(page, "<p class=\"lead\">{}</p>\n", escape(text));
     }
     let mut facts: Vec<String> = Vec::new();
@@ -68,11 +72,19 @@ fn heading(report: &Report<'_>, page: &mut String) {
             "linux" => "measured on Linux",
             other => other,
         };
-        facts.push(format!("{} {backend}", human::nanos(run.completed)));
+        let lengths = report.runs.iter().map(|r| r.completed);
+        let (shortest, longest) = (lengths.clone().min().unwrap_or(0), lengths.max().unwrap_or(0));
+        let range = if shortest == longest { String::new() } else { format!("{} to ", human::nanos(shortest)) };
+        facts.push(format!("{range}{} {backend}", human::nanos(longest)));
         let seeds: std::collections::BTreeSet<u64> = report.runs.iter().map(|r| r.summary.seed).collect();
         let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
         facts.push(format!("seed {}", seeds.join(", ")));
-        if let Some(s) = report.scenarios.first().filter(|s| s.measure.from > 0 || s.measure.to < s.duration) {
+        if let Some(s) = report
+            .scenarios
+            .first()
+            .filter(|s| report.scenarios.iter().all(|t| t.measure == s.measure))
+            .filter(|s| s.measure.from > 0 || s.measure.to < s.duration)
+        {
             facts.push(format!("figures cover {} to {}", human::nanos(s.measure.from), human::nanos(s.measure.to)));
         }
     }
@@ -86,6 +98,17 @@ fn heading(report: &Report<'_>, page: &mut String) {
     put!(page, "<p class=\"facts\">{}{judged}</p>\n</header>\n", facts.join(" · "));
 }
 
+/// The scenarios' titles, each once, in order.
+fn titles<'a>(report: &Report<'a>) -> Vec<&'a str> {
+    let mut titles: Vec<&str> = Vec::new();
+    for run in report.runs {
+        if !titles.contains(&run.title.as_str()) {
+            titles.push(&run.title);
+        }
+    }
+    titles
+}
+
 /// The link the big numbers of a run are about: of the bottlenecks the one this run used most.
 fn main_link<'a>(report: &'a Report<'_>, run: &Run) -> Option<&'a str> {
     let use_of = |name: &str| run.summary.links.get(name).map_or(-1.0, |l| l.utilisation);
@@ -96,6 +119,9 @@ fn headline(report: &Report<'_>, page: &mut String) {
     put!(page, "<section aria-labelledby=\"headline\">\n<h2 id=\"headline\" class=\"sr\">At a glance</h2>\n{}", grid(report));
     for (i, run) in report.runs.iter().enumerate() {
         put!(page, "<article class=\"card\">\n<h3{}>{}</h3>\n", quiet(report), escape(human::run_name(run)));
+        if titles(report).len() > 1 && !run.variant.is_empty() {
+            put!(page, "<p class=\"sub\">{}</p>\n", escape(&run.title));
+        }
         if let Some(name) = main_link(report, run) {
             let described = report.scenario(i).and_then(|s| links::direction(s, name)).map(describe);
             let described = described.unwrap_or_else(|| vec![name.to_owned()]);
