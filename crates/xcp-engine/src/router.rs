@@ -271,6 +271,13 @@ impl Router {
         unsafe { ffi::xcp_shim_router_departure(&mut self.0, now_ns, size_bytes, header, queue_bytes) }
     }
 
+    /// A packet finds an empty queue and a free transmitter: [`Router::arrival`] and [`Router::departure`] at once, in one call.
+    #[inline]
+    pub fn pass(&mut self, now_ns: u64, size_bytes: u32, header: &mut ForwardHeader) {
+        // SAFETY: as in `arrival`.
+        unsafe { ffi::xcp_shim_router_pass(&mut self.0, now_ns, size_bytes, header) }
+    }
+
     /// A packet without forward header arrives; `is_xcp`: it belongs to an XCP flow (an acknowledgement). Counted as input if it is one or if
     /// [`RouterConfig::count_other`] is set. `queue_bytes` as in [`Router::arrival`].
     #[inline]

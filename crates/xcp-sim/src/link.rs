@@ -7,7 +7,7 @@
 use xcp_scenario::model::{self, Limit, LossPlace};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
 
-use crate::packet::{PacketId, Packets};
+use crate::packet::{Packets, Token};
 use crate::queue::{Backlog, Queue, is_full};
 use crate::ring::{Ring, Transit};
 use crate::rng::{Purpose, Stream};
@@ -88,77 +88,88 @@ impl Link {
     }
 
     /// A packet reaches the link's near end. Returns when the link must be looked at next, if that was not known before.
-    pub fn enqueue(&mut self, now: Nanos, id: PacketId, packets: &mut Packets) -> Option<Nanos> {
+    pub fn enqueue(&mut self, now: Nanos, token: Token, packets: &mut Packets) -> Option<Nanos> {
         self.advance(now, packets);
-        let packet = &packets[id];
-        let size = packet.size;
         if self.hazards.as_mut().is_some_and(|h| h.strikes(LossPlace::BeforeQueue, now)) {
             self.counters.lost += 1;
-            packets.remove(id);
+            packets.remove(token.packet);
             return None;
         }
-        let backlog = self.backlog();
-        let idle = now >= self.free_at;
-        // An idle transmitter takes the packet at once, whatever the limit of the queue.
-        let full = !idle && is_full(self.limit, backlog, size);
-        if !self.queue.arrival(now, packet, backlog, idle.then_some(self.free_at), full) {
-            self.counters.drops += 1;
-            packets.remove(id);
-            return None;
-        }
-        let starts = if idle { now } else { self.free_at };
-        if idle {
-            self.serializer.restart();
-        }
-        self.free_at = starts + self.serializer.transmit(size);
-        let arrives = self.free_at + self.delay;
         let was_empty = self.ring.held() == 0;
-        self.integrate(now);
-        self.ring.push(Transit { starts, arrives, packet: id, size });
-        self.backlog_bytes += u64::from(size);
-        if idle {
-            self.serve(now, id, size, packets);
-        } else {
-            let waiting = self.ring.waiting();
-            if waiting == 1 {
-                self.next_service = starts;
-            }
-            self.counters.queue_max = self.counters.queue_max.max(waiting);
+        let arrives = if now >= self.free_at { self.send_at_once(now, token, packets) } else { self.wait(now, token, packets) };
+        if arrives.is_none() {
+            self.counters.drops += 1;
+            packets.remove(token.packet);
         }
-        was_empty.then_some(arrives)
+        arrives.filter(|_| was_empty)
+    }
+
+    /// The transmitter is idle and takes the packet, whatever the limit of the queue. Returns when it reaches the far end; `None` if dropped.
+    fn send_at_once(&mut self, now: Nanos, token: Token, packets: &mut Packets) -> Option<Nanos> {
+        if !self.queue.pass(now, token, packets, self.free_at) {
+            return None;
+        }
+        self.serializer.restart();
+        self.free_at = now + self.serializer.transmit(token.size);
+        let arrives = self.free_at + self.delay;
+        self.ring.push_served(Transit { starts: now, arrives, token });
+        self.counters.sent_bytes += u64::from(token.size);
+        self.counters.sent_packets += 1;
+        Some(arrives)
+    }
+
+    /// The transmitter is busy; the packet waits if it may.
+    fn wait(&mut self, now: Nanos, token: Token, packets: &mut Packets) -> Option<Nanos> {
+        let backlog = self.backlog();
+        let full = is_full(self.limit, backlog, token.size);
+        if !self.queue.arrival(now, token, packets, backlog, full) {
+            return None;
+        }
+        let starts = self.free_at;
+        self.free_at = starts + self.serializer.transmit(token.size);
+        let arrives = self.free_at + self.delay;
+        self.integrate(now);
+        self.ring.push(Transit { starts, arrives, token });
+        self.backlog_bytes += u64::from(token.size);
+        let waiting = self.ring.waiting();
+        if waiting == 1 {
+            self.next_service = starts;
+        }
+        self.counters.queue_max = self.counters.queue_max.max(waiting);
+        Some(arrives)
     }
 
     /// Makes up for the departures until `now`.
     #[inline]
     pub fn advance(&mut self, now: Nanos, packets: &mut Packets) {
         while self.next_service <= now {
-            let Some(&Transit { starts, size, packet, .. }) = self.ring.next_to_dequeue() else { break };
-            self.integrate(starts);
-            self.serve(starts, packet, size, packets);
+            self.serve(packets);
         }
     }
 
-    /// The first waiting packet goes into service; the queue has been integrated until then.
-    fn serve(&mut self, at: Nanos, packet: PacketId, size: u16, packets: &mut Packets) {
+    /// The packet that has waited longest goes into service.
+    fn serve(&mut self, packets: &mut Packets) {
+        let Some(&Transit { starts, token, .. }) = self.ring.next_to_dequeue() else { return };
+        self.integrate(starts);
         self.ring.dequeue();
-        self.backlog_bytes -= u64::from(size);
-        self.counters.sent_bytes += u64::from(size);
-        self.counters.sent_packets += 1;
         self.next_service = self.ring.next_to_dequeue().map_or(Nanos::MAX, |next| next.starts);
+        self.backlog_bytes -= u64::from(token.size);
+        self.counters.sent_bytes += u64::from(token.size);
+        self.counters.sent_packets += 1;
         let behind = self.backlog();
-        self.queue.departure(at, packet, packets, behind);
+        self.queue.departure(starts, token, packets, behind);
     }
 
     /// The next packet reaches the far end, now; `None` if it was lost on the way.
-    pub fn deliver(&mut self, now: Nanos, packets: &mut Packets) -> Option<PacketId> {
+    pub fn deliver(&mut self, now: Nanos, packets: &mut Packets) -> Option<Token> {
         self.advance(now, packets);
-        let packet = self.ring.pop()?;
+        let token = self.ring.pop()?;
         if self.hazards.as_mut().is_some_and(|h| h.strikes(LossPlace::AfterQueue, now - self.delay)) {
             self.counters.lost += 1;
-            packets.remove(packet);
+            packets.remove(token.packet);
             return None;
         }
-        Some(packet)
+        Some(token)
     }
 
     /// When the next packet reaches the far end.

@@ -3,6 +3,8 @@
 use xcp_engine::{ForwardHeader, ReturnHeader};
 use xcp_scenario::units::Nanos;
 
+use crate::routing::Position;
+
 /// A packet on its way. 64 bytes, so that looking at it costs one miss.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
@@ -13,8 +15,6 @@ pub struct Packet {
     pub timestamp: Nanos,
     /// Index of the flow.
     pub flow: u32,
-    /// Next position on the flow's route (data) or return route (ACK).
-    pub hop: u16,
     /// Bytes on the wire, headers included; IP's total length allows no more than 65535.
     pub size: u16,
     /// What it carries.
@@ -68,7 +68,7 @@ pub struct SackBlock {
 
 /// Where a sans-I/O endpoint puts the packets it wants sent now.
 pub trait Outbox {
-    /// Takes a packet; `hop` need not be set.
+    /// Takes a packet.
     fn send(&mut self, packet: Packet);
 }
 
@@ -81,8 +81,53 @@ pub struct Packets {
     free: Vec<PacketId>,
 }
 
-/// A packet under way.
+/// Names a packet under way.
 pub type PacketId = u32;
+
+/// What a router needs to know of a packet before it looks into it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Class {
+    /// Carries XCP's forward header.
+    XcpData,
+    /// An acknowledgement with XCP's return header.
+    XcpAck,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
+impl Packet {
+    /// Its class.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match &self.body {
+            Body::Data { header, .. } | Body::Syn { header } if header.is_present() => Class::XcpData,
+            Body::Ack(ack) if ack.returned.is_present() => Class::XcpAck,
+            _ => Class::Other,
+        }
+    }
+
+    /// XCP's forward header, or the place for it; `None` where a packet of this kind has none.
+    pub fn header_mut(&mut self) -> Option<&mut ForwardHeader> {
+        match &mut self.body {
+            Body::Data { header, .. } | Body::Syn { header } => Some(header),
+            Body::Ack(_) | Body::Datagram => None,
+        }
+    }
+}
+
+/// What links pass on in a packet's stead: all they need to know of it, so that a hop need not wait for the packet itself to come from memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Token {
+    /// The packet.
+    pub packet: PacketId,
+    /// Where its route goes on, see [`crate::routing`].
+    pub position: Position,
+    /// Bytes on the wire.
+    pub size: u16,
+    /// What routers make of it.
+    pub class: Class,
+}
 
 impl Packets {
     /// Takes a packet in.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use xcp_scenario::model::{DirectionId, Scenario};
 
-use crate::packet::{Body, Packet};
+/// A place in the table of routes: the link that a packet takes next, or the end of its route.
+pub type Position = u32;
 
 /// Ends a route.
 const END: u32 = u32::MAX;
@@ -36,18 +37,16 @@ impl Routing {
         Self { hops, routes }
     }
 
-    /// The first link of a flow's route (`returning` false) or return route.
+    /// Where a flow's route (`returning` false) or return route begins.
     #[must_use]
-    pub fn first(&self, flow: u32, returning: bool) -> usize {
-        self.hops[self.routes[flow as usize][usize::from(returning)] as usize] as usize
+    pub fn begin(&self, flow: u32, returning: bool) -> Position {
+        self.routes[flow as usize][usize::from(returning)]
     }
 
-    /// The link a packet takes next, `None` if it has arrived; moves the packet's position on.
-    pub fn next(&self, packet: &mut Packet) -> Option<usize> {
-        let returning = matches!(packet.body, Body::Ack(_));
-        let begin = self.routes[packet.flow as usize][usize::from(returning)];
-        let link = self.hops[begin as usize + usize::from(packet.hop)];
-        packet.hop += 1;
+    /// The link at a position, `None` at the end of a route. The position after it is the next higher.
+    #[must_use]
+    pub fn link(&self, position: Position) -> Option<usize> {
+        let link = self.hops[position as usize];
         (link != END).then_some(link as usize)
     }
 }

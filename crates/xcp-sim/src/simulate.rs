@@ -11,8 +11,8 @@ use crate::events::{Events, NEVER, Source};
 use crate::flow::{Ends, Flow};
 use crate::link::Link;
 use crate::measure::Recorder;
-use crate::packet::{Body, Outbox, Packet, PacketId, Packets};
-use crate::routing::Routing;
+use crate::packet::{Body, Outbox, Packet, Packets, Token};
+use crate::routing::{Position, Routing};
 
 /// Watches a run and may end it.
 pub trait Observer {
@@ -115,15 +115,16 @@ struct Simulation {
     recorder: Recorder,
 }
 
-/// Where an endpoint's packets go: onto the first link of its route.
+/// Where an endpoint's packets go: onto the first link of its route, which has one at least.
 struct Port<'a> {
     now: Nanos,
-    first: usize,
+    route: Position,
     network: Network<'a>,
 }
 
 /// What a packet needs to get onto a link.
 struct Network<'a> {
+    routing: &'a Routing,
     packets: &'a mut Packets,
     links: &'a mut [Link],
     events: &'a mut Events,
@@ -131,25 +132,32 @@ struct Network<'a> {
 
 impl Network<'_> {
     /// Puts a packet onto a link; an idle link gets an event.
-    fn enqueue(&mut self, now: Nanos, link: usize, packet: PacketId) {
-        if let Some(arrives) = self.links[link].enqueue(now, packet, self.packets) {
+    fn enqueue(&mut self, now: Nanos, link: usize, token: Token) {
+        if let Some(arrives) = self.links[link].enqueue(now, token, self.packets) {
             self.events.set(Sources::link(link), arrives);
         }
     }
 }
 
 impl Outbox for Port<'_> {
-    fn send(&mut self, mut packet: Packet) {
-        packet.hop = 1;
-        let id = self.network.packets.insert(packet);
-        self.network.enqueue(self.now, self.first, id);
+    fn send(&mut self, packet: Packet) {
+        let Network { routing, packets, .. } = &mut self.network;
+        if let Some(link) = routing.link(self.route) {
+            let token = Token { packet: packets.insert(packet), position: self.route + 1, size: packet.size, class: packet.class() };
+            self.network.enqueue(self.now, link, token);
+        }
     }
 }
 
 /// Borrows what packets need of a simulation, and leaves its flows to be borrowed beside.
 macro_rules! network {
     ($simulation:ident) => {
-        Network { packets: &mut $simulation.packets, links: &mut $simulation.links, events: &mut $simulation.events }
+        Network {
+            routing: &$simulation.routing,
+            packets: &mut $simulation.packets,
+            links: &mut $simulation.links,
+            events: &mut $simulation.events,
+        }
     };
 }
 
@@ -214,14 +222,14 @@ impl Simulation {
 
     /// A packet reaches a link's far end.
     fn link_event(&mut self, link: usize) {
-        let packet = self.links[link].deliver(self.now, &mut self.packets);
+        let delivered = self.links[link].deliver(self.now, &mut self.packets);
         self.events.set(Sources::link(link), self.links[link].next_arrival().unwrap_or(NEVER));
-        let Some(id) = packet else { return };
-        if let Some(next) = self.routing.next(&mut self.packets[id]) {
-            network!(self).enqueue(self.now, next, id);
+        let Some(token) = delivered else { return };
+        if let Some(next) = self.routing.link(token.position) {
+            network!(self).enqueue(self.now, next, Token { position: token.position + 1, ..token });
         } else {
-            let packet = self.packets[id];
-            self.packets.remove(id);
+            let packet = self.packets[token.packet];
+            self.packets.remove(token.packet);
             self.receive(&packet);
         }
     }
@@ -230,7 +238,7 @@ impl Simulation {
     fn receive(&mut self, packet: &Packet) {
         let number = packet.flow;
         let returning = !matches!(packet.body, Body::Ack(_));
-        let mut port = Port { now: self.now, first: self.routing.first(number, returning), network: network!(self) };
+        let mut port = Port { now: self.now, route: self.routing.begin(number, returning), network: network!(self) };
         match (&mut self.flows[number as usize].ends, returning) {
             (Ends::Tcp { sender, .. }, false) => {
                 sender.on_ack(self.now, packet, &mut port);
@@ -246,8 +254,8 @@ impl Simulation {
 
     /// A sender starts, or one of its timers has run out.
     fn sender_event(&mut self, number: u32) {
-        let first = self.routing.first(number, false);
-        let mut port = Port { now: self.now, first, network: network!(self) };
+        let route = self.routing.begin(number, false);
+        let mut port = Port { now: self.now, route, network: network!(self) };
         let flow = &mut self.flows[number as usize];
         let starting = !std::mem::replace(&mut flow.started, true);
         let next = match &mut flow.ends {
@@ -273,8 +281,8 @@ impl Simulation {
 
     fn receiver_event(&mut self, number: u32) {
         let Ends::Tcp { receiver, .. } = &mut self.flows[number as usize].ends else { return };
-        let first = self.routing.first(number, true);
-        let mut port = Port { now: self.now, first, network: network!(self) };
+        let route = self.routing.begin(number, true);
+        let mut port = Port { now: self.now, route, network: network!(self) };
         if receiver.next_timer() <= self.now {
             receiver.on_timer(self.now, &mut port);
         }

@@ -10,7 +10,7 @@ pub use xcp::XcpQueue;
 use xcp_scenario::model::{self, Limit};
 use xcp_scenario::units::Nanos;
 
-use crate::packet::{Packet, PacketId, Packets};
+use crate::packet::{Packets, Token};
 use crate::rng::{Purpose, Stream};
 
 /// What waits, the packet in service not counted.
@@ -52,23 +52,35 @@ impl Queue {
         })
     }
 
-    /// A packet arrives; `false` if the discipline drops it. `full` says that it would not fit.
-    pub fn arrival(&mut self, now: Nanos, packet: &Packet, backlog: Backlog, idle_since: Option<Nanos>, full: bool) -> bool {
+    /// A packet arrives while the transmitter is busy; `false` if the discipline drops it. `full` says that it would not fit.
+    pub fn arrival(&mut self, now: Nanos, token: Token, packets: &mut Packets, backlog: Backlog, full: bool) -> bool {
         match self {
             Self::DropTail => !full,
-            Self::Red(red) => red.arrival(now, backlog.packets, idle_since, full),
+            Self::Red(red) => red.arrival(now, backlog.packets, None, full),
             Self::Xcp(xcp) => {
-                // XCP 2002 §3.5: arrivals are input traffic whether or not the queue can hold them.
-                xcp.arrival(now, packet, backlog.bytes);
+                // Katabi et al. 2002 §3.5: arrivals are input traffic whether or not the queue can hold them.
+                xcp.arrival(now, token, packets, backlog.bytes);
                 !full
             }
         }
     }
 
-    /// A packet goes into service; `backlog` is what remains behind it.
-    pub fn departure(&mut self, now: Nanos, packet: PacketId, packets: &mut Packets, backlog: Backlog) {
+    /// A packet that waited goes into service; `backlog` is what remains behind it.
+    pub fn departure(&mut self, now: Nanos, token: Token, packets: &mut Packets, backlog: Backlog) {
         if let Self::Xcp(xcp) = self {
-            xcp.departure(now, &mut packets[packet], backlog.bytes);
+            xcp.departure(now, token, packets, backlog.bytes);
+        }
+    }
+
+    /// A packet arrives while the transmitter is idle, since `idle_since`, and goes into service at once; `false` if the discipline drops it.
+    pub fn pass(&mut self, now: Nanos, token: Token, packets: &mut Packets, idle_since: Nanos) -> bool {
+        match self {
+            Self::DropTail => true,
+            Self::Red(red) => red.arrival(now, 0, Some(idle_since), false),
+            Self::Xcp(xcp) => {
+                xcp.pass(now, token, packets);
+                true
+            }
         }
     }
 }

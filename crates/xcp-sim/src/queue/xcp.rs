@@ -1,10 +1,10 @@
 //! A first-in-first-out queue run by an XCP router: hands each packet's header to `engine/` as it comes and goes. No arithmetic of its own.
 
-use xcp_engine::{ConfigError, Router, RouterConfig, RouterState};
+use xcp_engine::{ConfigError, ForwardHeader, Router, RouterConfig, RouterState};
 use xcp_scenario::model::{Input, Law};
 use xcp_scenario::units::Nanos;
 
-use crate::packet::{Body, Packet};
+use crate::packet::{Class, Packets, Token};
 
 /// The router of one link direction.
 #[derive(Debug)]
@@ -31,22 +31,29 @@ impl XcpQueue {
     }
 
     /// A packet arrives; `queue_bytes` wait before it.
-    pub fn arrival(&mut self, now: Nanos, packet: &Packet, queue_bytes: u64) {
-        let size = u32::from(packet.size);
-        match &packet.body {
-            Body::Data { header, .. } | Body::Syn { header } if header.is_present() => self.router.arrival(now, size, header, queue_bytes),
-            body => self.router.other_arrival(now, size, is_xcp_ack(body), queue_bytes),
+    pub fn arrival(&mut self, now: Nanos, token: Token, packets: &mut Packets, queue_bytes: u64) {
+        match header(token, packets) {
+            Some(header) => self.router.arrival(now, token.size.into(), header, queue_bytes),
+            None => self.router.other_arrival(now, token.size.into(), token.class == Class::XcpAck, queue_bytes),
         }
     }
 
     /// A packet goes into service; `queue_bytes` remain behind it.
-    pub fn departure(&mut self, now: Nanos, packet: &mut Packet, queue_bytes: u64) {
-        let size = u32::from(packet.size);
-        match &mut packet.body {
-            Body::Data { header, .. } | Body::Syn { header } if header.is_present() => {
-                self.router.departure(now, size, header, queue_bytes);
+    pub fn departure(&mut self, now: Nanos, token: Token, packets: &mut Packets, queue_bytes: u64) {
+        match header(token, packets) {
+            Some(header) => self.router.departure(now, token.size.into(), header, queue_bytes),
+            None => self.router.other_departure(now, queue_bytes),
+        }
+    }
+
+    /// A packet arrives and goes into service at once; nothing waits.
+    pub fn pass(&mut self, now: Nanos, token: Token, packets: &mut Packets) {
+        match header(token, packets) {
+            Some(header) => self.router.pass(now, token.size.into(), header),
+            None => {
+                self.router.other_arrival(now, token.size.into(), token.class == Class::XcpAck, 0);
+                self.router.other_departure(now, 0);
             }
-            _ => self.router.other_departure(now, queue_bytes),
         }
     }
 
@@ -57,6 +64,7 @@ impl XcpQueue {
     }
 }
 
-fn is_xcp_ack(body: &Body) -> bool {
-    matches!(body, Body::Ack(ack) if ack.returned.is_present())
+/// The forward header, if the packet has one; else the packet itself need not be touched.
+fn header(token: Token, packets: &mut Packets) -> Option<&mut ForwardHeader> {
+    if token.class == Class::XcpData { packets[token.packet].header_mut() } else { None }
 }

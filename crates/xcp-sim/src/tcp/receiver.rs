@@ -199,7 +199,7 @@ impl Receiver {
         }
         self.pending = 0;
         self.deadline = Nanos::MAX;
-        out.send(Packet { seq: self.nxt, timestamp: echo, flow: self.flow, hop: 0, size, body: Body::Ack(ack) });
+        out.send(Packet { seq: self.nxt, timestamp: echo, flow: self.flow, size, body: Body::Ack(ack) });
     }
 
     /// To be called when `next_timer` has come; harmless before.
