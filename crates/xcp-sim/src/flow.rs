@@ -14,6 +14,8 @@ pub struct Flow {
     pub start: Nanos,
     /// Whether it has started.
     pub started: bool,
+    /// Payload that had been delivered when it was told to stop, bytes.
+    pub delivered_when_stopped: Option<u64>,
     /// Its endpoints.
     pub ends: Ends,
 }
@@ -45,6 +47,8 @@ pub enum Ends {
 pub struct Totals {
     /// Payload delivered in order, bytes.
     pub delivered_bytes: u64,
+    /// The same without what came after the flow had been told to stop.
+    pub delivered_while_active: u64,
     /// Segments sent again.
     pub retransmits: u64,
     /// Retransmission timeouts.
@@ -73,22 +77,24 @@ impl Flow {
                 payload: Datagrams::payload(size),
             },
         };
-        Self { start, started: false, ends }
+        Self { start, started: false, delivered_when_stopped: None, ends }
     }
 
     /// Counters so far.
     #[must_use]
     pub fn totals(&self) -> Totals {
-        match &self.ends {
+        let totals = match &self.ends {
             Ends::Tcp { sender, receiver, .. } => Totals {
                 delivered_bytes: receiver.delivered_bytes(),
+                delivered_while_active: 0,
                 retransmits: sender.retransmits(),
                 timeouts: sender.timeouts(),
                 rtt_sum: sender.rtt_sum(),
                 rtt_samples: sender.rtt_samples(),
             },
             Ends::Udp { delivered_bytes, .. } => Totals { delivered_bytes: *delivered_bytes, ..Totals::default() },
-        }
+        };
+        Totals { delivered_while_active: self.delivered_when_stopped.unwrap_or(totals.delivered_bytes), ..totals }
     }
 
     /// Congestion window now, packets; `None` for a flow without one.

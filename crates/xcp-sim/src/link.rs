@@ -109,7 +109,10 @@ impl Link {
         if !self.queue.pass(now, token, packets, self.free_at) {
             return None;
         }
-        self.serializer.restart();
+        // Not if the line has only just fallen idle: packets shorter than a nanosecond would take no time at all, for ever.
+        if now > self.free_at {
+            self.serializer.restart();
+        }
         self.free_at = now + self.serializer.transmit(token.size);
         let arrives = self.free_at + self.delay;
         self.ring.push_served(Transit { starts: now, arrives, token });
@@ -126,8 +129,9 @@ impl Link {
             return None;
         }
         let starts = self.free_at;
-        self.free_at = starts + self.serializer.transmit(token.size);
-        let arrives = self.free_at + self.delay;
+        // Centuries of backlog on a very slow line: what would leave after the end of time never leaves.
+        self.free_at = starts.saturating_add(self.serializer.transmit(token.size));
+        let arrives = self.free_at.saturating_add(self.delay);
         self.integrate(now);
         self.ring.push(Transit { starts, arrives, token });
         self.backlog_bytes += u64::from(token.size);
@@ -161,10 +165,13 @@ impl Link {
     }
 
     /// The next packet reaches the far end, now; `None` if it was lost on the way.
+    #[inline]
     pub fn deliver(&mut self, now: Nanos, packets: &mut Packets) -> Option<Token> {
         self.advance(now, packets);
         let token = self.ring.pop()?;
-        if self.hazards.as_mut().is_some_and(|h| h.strikes(LossPlace::AfterQueue, now - self.delay)) {
+        if let Some(hazards) = &mut self.hazards
+            && hazards.strikes(LossPlace::AfterQueue, now - self.delay)
+        {
             self.counters.lost += 1;
             packets.remove(token.packet);
             return None;
@@ -172,10 +179,11 @@ impl Link {
         Some(token)
     }
 
-    /// When the next packet reaches the far end.
+    /// When the next packet reaches the far end; never if there is none.
+    #[inline]
     #[must_use]
-    pub fn next_arrival(&self) -> Option<Nanos> {
-        self.ring.next_arrival()
+    pub fn next_arrival(&self) -> Nanos {
+        self.ring.next_arrival().unwrap_or(Nanos::MAX)
     }
 
     /// Wire bytes sent until `now`, the packet in service with the part that has left; up to date after `advance`.

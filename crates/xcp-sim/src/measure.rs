@@ -294,7 +294,7 @@ impl FlowRecord {
     }
 
     fn goodput(&self, active: Period) -> f64 {
-        rate_bps(self.to.delivered_bytes - self.from.delivered_bytes, active.length())
+        rate_bps(self.to.delivered_while_active - self.from.delivered_while_active, active.length())
     }
 
     fn summary(&self, name: &str, active: Period, completed_at: Option<f64>) -> FlowSummary {

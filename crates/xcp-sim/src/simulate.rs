@@ -87,9 +87,6 @@ const MEASURE_TO: Source = 2;
 const LINKS: Source = 3;
 
 impl Sources {
-    fn link(index: usize) -> Source {
-        LINKS + index as Source
-    }
     fn senders(self) -> Source {
         LINKS + self.links
     }
@@ -134,7 +131,7 @@ impl Network<'_> {
     /// Puts a packet onto a link; an idle link gets an event.
     fn enqueue(&mut self, now: Nanos, link: usize, token: Token) {
         if let Some(arrives) = self.links[link].enqueue(now, token, self.packets) {
-            self.events.set(Sources::link(link), arrives);
+            self.events.set_busy(link as u32, arrives);
         }
     }
 }
@@ -183,9 +180,10 @@ impl Simulation {
         events.set(MEASURE_FROM, scenario.measure.from);
         events.set(MEASURE_TO, scenario.measure.to);
         for ((number, flow), spec) in (0u32..).zip(&flows).zip(&scenario.flows) {
-            events.set(sources.senders() + number, flow.start);
-            if let Some(stop) = spec.stop {
-                events.set(sources.stops() + number, stop.max(flow.start));
+            // Jitter may have moved a start beyond the flow's stop: then there is nothing to send.
+            if spec.stop.is_none_or(|stop| flow.start < stop) {
+                events.set(sources.senders() + number, flow.start);
+                events.set(sources.stops() + number, spec.stop.unwrap_or(NEVER));
             }
         }
         Ok(Self { now: 0, events, packets: Packets::default(), links, flows, routing: Routing::new(scenario), sources, recorder })
@@ -194,21 +192,29 @@ impl Simulation {
     /// Runs until `end` or until the observer has had enough; returns how far it came.
     fn run(&mut self, end: Nanos, observer: &mut dyn Observer) -> Nanos {
         let (senders, receivers, stops) = (self.sources.senders(), self.sources.receivers(), self.sources.stops());
-        let mut steps = 0_u32;
-        while let Some((now, source)) = self.events.first() {
+        let mut unobserved = OBSERVED_STEPS;
+        loop {
+            let (now, source) = self.events.first();
+            if now > end {
+                return end;
+            }
             self.now = now;
             // Ticks can be hours of work apart; somebody who wants to stop should not have to wait for one.
-            steps = steps.wrapping_add(1);
-            if steps.is_multiple_of(OBSERVED_STEPS) && observer.progress(now).is_break() {
-                return now;
+            unobserved -= 1;
+            if unobserved == 0 {
+                unobserved = OBSERVED_STEPS;
+                if observer.progress(now).is_break() {
+                    return now;
+                }
             }
-            if source < LINKS {
+            let link = source.wrapping_sub(LINKS);
+            if link < self.sources.links {
+                self.link_event(link as usize);
+            } else if source < LINKS {
                 self.record(source);
                 if source == TICK && observer.progress(now).is_break() {
                     return now;
                 }
-            } else if source < senders {
-                self.link_event((source - LINKS) as usize);
             } else if source < receivers {
                 self.sender_event(source - senders);
             } else if source < stops {
@@ -217,13 +223,12 @@ impl Simulation {
                 self.stop(source - stops);
             }
         }
-        end
     }
 
     /// A packet reaches a link's far end.
     fn link_event(&mut self, link: usize) {
         let delivered = self.links[link].deliver(self.now, &mut self.packets);
-        self.events.set(Sources::link(link), self.links[link].next_arrival().unwrap_or(NEVER));
+        self.events.set_busy(link as u32, self.links[link].next_arrival());
         let Some(token) = delivered else { return };
         if let Some(next) = self.routing.link(token.position) {
             network!(self).enqueue(self.now, next, Token { position: token.position + 1, ..token });
@@ -291,7 +296,9 @@ impl Simulation {
 
     fn stop(&mut self, number: u32) {
         self.events.set(self.sources.stops() + number, NEVER);
-        match &mut self.flows[number as usize].ends {
+        let flow = &mut self.flows[number as usize];
+        flow.delivered_when_stopped = Some(flow.totals().delivered_bytes);
+        match &mut flow.ends {
             Ends::Tcp { sender, .. } => sender.stop(self.now),
             Ends::Udp { source, .. } => source.stop(),
         }

@@ -149,6 +149,58 @@ fn a_window_ends_with_its_flow() {
     assert!(values(2_100_000_001, u64::MAX).all(f64::is_nan));
 }
 
+/// A line so fast that a packet takes less than a nanosecond, and no delay: time must pass all the same.
+#[test]
+fn packets_shorter_than_a_nanosecond_take_time_on_average() {
+    let run = run(r#"
+        duration = "2us"
+        [[link]]
+        name = "line"
+        between = ["A", "B"]
+        rate = "8tbit"
+        delay = "0s"
+        queue = { kind = "drop-tail", limit = 100000 }
+        [[flow]]
+        name = "flow"
+        from = "A"
+        to = "B"
+        congestion = "sack"
+        packet = 100
+    "#);
+    let line = &run.summary.links["line"];
+    // Ten a nanosecond, two microseconds; of the last nanosecond all may have begun.
+    assert!(line.packets > 1000 && line.packets <= 20_000 + 11, "{}", line.packets);
+}
+
+/// What arrives after a flow was stopped does not count as its rate while it was active; a flow that would start after its stop never does.
+#[test]
+fn stopped_flows_count_while_they_ran() {
+    let text = |start: &str, measure: &str| {
+        format!(
+            r#"
+            duration = "3s"
+            measure = {{ from = "{measure}", to = "3s" }}
+            [[link]]
+            between = ["A", "B"]
+            rate = "10mbit"
+            delay = "250ms"
+            [[flow]]
+            name = "flow"
+            from = "A"
+            to = "B"
+            start = "{start}"
+            start-jitter = "2s"
+            stop = "2s"
+            udp = {{ pattern = "constant", rate = "8mbit" }}
+            "#
+        )
+    };
+    let goodput = run(&text("0s", "1900ms")).summary.flows[0].goodput;
+    assert!((7.8e6..8e6).contains(&goodput), "{goodput}");
+    let late: u64 = (0..8).map(|seed| run(&format!("seed = {seed}\n{}", text("1999999999ns", "0s"))).summary.links["A-B"].packets).sum();
+    assert_eq!(late, 0);
+}
+
 const TWO_PATHS: &str = r#"
     title = "two paths that share nothing"
     duration = "5s"
