@@ -6,12 +6,18 @@
  *
  *   1. The window in the header is the least of cwnd and what buffers and the application let the sender use: what will really be sent.
  *   2. A request is what brings the window to its limit within one round trip, divided over the packets of a window; where nothing limits
- * it, the most the format can say. Until a router's mark has come back it is one packet per packet, so that a path without XCP routers,
- * where nobody lowers it, sees slow start and not a flood.
- *   3. The classic format has no mark. There a router is known by feedback smaller than any request.
- *   4. Positive feedback is ignored while the window is not what limits the sender, and a window unused for a round trip moves half-way to
+ * it, the most the format can say.
+ *   3. Until a router's mark has come back nobody may be lowering requests, and the sender is an ordinary TCP (RFC 5681 §3.1, §3.2): it
+ * asks for no more than one packet per packet below a slow-start threshold and one packet per window from there on; a loss halves the
+ * window whatever the connection's answer to losses is; loss and timeout set the threshold. Answers come a round trip late, when the
+ * threshold may have been passed or a loss answered, and extended ones are worth more where the RTT has grown meanwhile; so no
+ * acknowledgement raises the window by more than two packets would ask for now. RFC 5681 allows one packet's worth; two are what a delayed
+ * acknowledgement answers. The threshold comes from cwnd, not from FlightSize, every timeout sets it, and the window grows in recovery too.
+ * The first mark ends all this for good.
+ *   4. The classic format has no mark. There a router is known by feedback smaller than any request.
+ *   5. Positive feedback is ignored while the window is not what limits the sender, and a window unused for a round trip moves half-way to
  * what was used (the draft's p = 0.5), once per round trip.
- *   5. With honest = 0 none of this: the 2005 study's sender, which advertises cwnd and asks for all there is, whatever limits it. For
+ *   6. With honest = 0 none of this: the 2005 study's sender, which advertises cwnd and asks for all there is, whatever limits it. For
  * comparison only.
  */
 #ifndef XCP_SENDER_H
@@ -28,6 +34,7 @@ struct xcp_sender {
     xcp_u64 cwnd;
     xcp_u64 min_window;
     xcp_u64 max_window;
+    xcp_u64 threshold;     /* slow start's, until marked; all ones before the first loss */
     xcp_u64 used;          /* most that could be used since epoch_ns; all ones where the window was the limit at least once */
     xcp_u64 epoch_ns;      /* when ageing was last weighed */
     struct xcp_num packet; /* bytes per packet * 10^9 */
@@ -52,6 +59,7 @@ XCP_INLINE void xcp_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 p
     s->min_window = min_window < (1 << 22) ? 1 << 22 : min_window;
     s->max_window = max_window < s->min_window ? s->min_window : max_window;
     s->cwnd = xcp_sender_bounded(s, initial);
+    s->threshold = ~0ULL;
     s->packet = xcp_num_mul(xcp_num_of(packet_bytes ? packet_bytes : 1), xcp_num_of(XCP_NS_PER_S));
     s->recip = xcp_num_div(one, s->packet);
     s->classic = classic != 0;
@@ -65,9 +73,16 @@ XCP_INLINE xcp_u32 xcp_sender_cwnd(const struct xcp_sender *s) {
     return whole ? whole : 1;
 }
 
+/* What an ordinary TCP's window grows by for each packet: one packet in slow start, then one packet per window. */
+XCP_INLINE struct xcp_num xcp_sender_growth(const struct xcp_sender *s) {
+    struct xcp_num one = {1U << 31, -31};
+    struct xcp_num one_q32 = {1U << 31, 1};
+    return s->cwnd < s->threshold ? one : xcp_num_div(one_q32, xcp_num_of(s->cwnd));
+}
+
 /* The request, encoded; used: the window that goes into the header; limit: the most that could be used, XCP_NO_LIMIT for no limit. */
 XCP_INLINE xcp_u16 xcp_sender_request(const struct xcp_sender *s, xcp_u64 srtt_ns, xcp_u32 limit) {
-    struct xcp_num n = {1U << 31, -31}; /* packets of window per packet: one */
+    struct xcp_num n = xcp_sender_growth(s); /* packets of window per packet */
     xcp_u64 most = limit == XCP_NO_LIMIT ? ~0ULL : (xcp_u64)limit << 32;
     xcp_u16 all = s->classic ? XCP_CLASSIC_FEEDBACK_MAX : XCP_EXTENDED_FEEDBACK_MAX;
     if (!s->honest)
@@ -151,6 +166,12 @@ XCP_INLINE void xcp_sender_feedback(struct xcp_sender *s, xcp_u64 now, const str
         by = xcp_num_scaled(magnitude, s->classic ? -12 : -20);
         if (!s->classic) /* bytes/s * ns / (bytes per packet * 10^9) */
             by = srtt_ns ? xcp_num_mul(xcp_num_mul(by, xcp_num_of(srtt_ns)), s->recip) : xcp_num_scaled(0, 0);
+        if (value > 0 && s->honest && !s->marked) {
+            struct xcp_num most = xcp_sender_growth(s);
+            most.e += 1; /* two packets */
+            if (xcp_num_less(most, by))
+                by = most;
+        }
         xcp_sender_move(s, by, value < 0);
     }
     if (s->honest && srtt_ns && xcp_passed(now, s->epoch_ns, srtt_ns)) {
@@ -161,14 +182,33 @@ XCP_INLINE void xcp_sender_feedback(struct xcp_sender *s, xcp_u64 now, const str
     }
 }
 
+/* Until marked: slow start's threshold becomes half the window, at least two packets (RFC 5681 §3.1 (4)). */
+XCP_INLINE void xcp_sender_lower_threshold(struct xcp_sender *s) {
+    xcp_u64 half = s->cwnd >> 1;
+    s->threshold = half < 2ULL << 32 ? 2ULL << 32 : half;
+}
+
 /* A retransmission timeout: back to one packet. */
 XCP_INLINE void xcp_sender_timeout(struct xcp_sender *s) {
+    xcp_sender_lower_threshold(s);
     s->cwnd = xcp_sender_bounded(s, 1ULL << 32);
 }
 
-/* A loss, where the sender answers losses by halving. */
+/* Halves the window; until marked to no less than two packets, from where slow start does not go on. */
 XCP_INLINE void xcp_sender_halve(struct xcp_sender *s) {
-    s->cwnd = xcp_sender_bounded(s, s->cwnd >> 1);
+    xcp_u64 half = s->cwnd >> 1;
+    if (s->honest && !s->marked) {
+        xcp_sender_lower_threshold(s);
+        half = s->threshold;
+    }
+    s->cwnd = xcp_sender_bounded(s, half);
+}
+
+/* A loss (three duplicate ACKs). halve_when_marked: whether the connection halves its window then although routers govern it; where none
+ * has been heard of, an honest sender does in any case. */
+XCP_INLINE void xcp_sender_loss(struct xcp_sender *s, xcp_u32 halve_when_marked) {
+    if (halve_when_marked || (s->honest && !s->marked))
+        xcp_sender_halve(s);
 }
 
 #endif

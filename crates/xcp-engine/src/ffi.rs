@@ -4,7 +4,7 @@
 use crate::header::{ForwardHeader, ReturnHeader};
 
 pub const ROUTER_WORDS: usize = 33;
-pub const SENDER_WORDS: usize = 8;
+pub const SENDER_WORDS: usize = 9;
 pub const RECEIVER_WORDS: usize = 2;
 
 /// `struct xcp_law`.
@@ -144,7 +144,7 @@ unsafe extern "C" {
     pub fn xcp_shim_sender_header(s: *mut [u64; SENDER_WORDS], now: u64, srtt_ns: u64, limit: u32, h: *mut ForwardHeader);
     pub fn xcp_shim_sender_feedback(s: *mut [u64; SENDER_WORDS], now: u64, h: *const ReturnHeader, srtt_ns: u64, cwnd_limited: u32);
     pub fn xcp_shim_sender_timeout(s: *mut [u64; SENDER_WORDS]);
-    pub fn xcp_shim_sender_halve(s: *mut [u64; SENDER_WORDS]);
+    pub fn xcp_shim_sender_loss(s: *mut [u64; SENDER_WORDS], halve_when_marked: u32);
     pub fn xcp_shim_receiver_init(r: *mut [u64; RECEIVER_WORDS], classic: u32);
     pub fn xcp_shim_receiver_data(r: *mut [u64; RECEIVER_WORDS], h: *const ForwardHeader, segments: u32);
     pub fn xcp_shim_receiver_return(r: *mut [u64; RECEIVER_WORDS], h: *mut ReturnHeader);

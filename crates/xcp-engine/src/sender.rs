@@ -73,7 +73,7 @@ impl Sender {
         unsafe { ffi::xcp_shim_sender_cwnd(&self.0) }
     }
 
-    /// Whether a router on the path has been heard of; until then requests are those of slow start.
+    /// Whether a router on the path has been heard of; until then an honest sender grows and answers losses as TCP does.
     #[inline]
     pub fn marked(&self) -> bool {
         // SAFETY: as in `window`.
@@ -97,15 +97,16 @@ impl Sender {
         unsafe { ffi::xcp_shim_sender_feedback(&mut self.0, now_ns, header, srtt_ns, u32::from(cwnd_limited)) }
     }
 
-    /// A retransmission timeout: the window becomes one packet.
+    /// A retransmission timeout: the window becomes one packet. Where no router has been heard of, slow start then ends at half of what it was.
     pub fn on_timeout(&mut self) {
         // SAFETY: as in `window`.
         unsafe { ffi::xcp_shim_sender_timeout(&mut self.0) }
     }
 
-    /// Halves the window, for connections that answer losses so.
-    pub fn halve(&mut self) {
+    /// A loss (three duplicate ACKs). `halve`: whether the connection halves its window then. An honest sender that has heard of no router
+    /// halves in any case, to no less than two packets, and from then on grows by one packet per round trip.
+    pub fn on_loss(&mut self, halve: bool) {
         // SAFETY: as in `window`.
-        unsafe { ffi::xcp_shim_sender_halve(&mut self.0) }
+        unsafe { ffi::xcp_shim_sender_loss(&mut self.0, u32::from(halve)) }
     }
 }

@@ -6,7 +6,7 @@
 /* Sizes that ffi.rs reserves, in 64-bit words. */
 _Static_assert(sizeof(struct xcp_router) == 33 * 8, "ffi.rs: ROUTER_WORDS");
 _Static_assert(sizeof(struct xcp_law) == 56, "ffi.rs: Law");
-_Static_assert(sizeof(struct xcp_sender) == 8 * 8, "ffi.rs: SENDER_WORDS");
+_Static_assert(sizeof(struct xcp_sender) == 9 * 8, "ffi.rs: SENDER_WORDS");
 _Static_assert(sizeof(struct xcp_receiver) == 2 * 8, "ffi.rs: RECEIVER_WORDS");
 _Static_assert(sizeof(struct xcp_forward) == 16, "header.rs: ForwardHeader");
 _Static_assert(sizeof(struct xcp_return) == 8, "header.rs: ReturnHeader");
@@ -115,8 +115,8 @@ void xcp_shim_sender_timeout(struct xcp_sender *s) {
     xcp_sender_timeout(s);
 }
 
-void xcp_shim_sender_halve(struct xcp_sender *s) {
-    xcp_sender_halve(s);
+void xcp_shim_sender_loss(struct xcp_sender *s, xcp_u32 halve_when_marked) {
+    xcp_sender_loss(s, halve_when_marked);
 }
 
 void xcp_shim_receiver_init(struct xcp_receiver *r, xcp_u32 classic) {

@@ -40,7 +40,7 @@ fn bounds() {
     let mut s = sender(|c| (c.min_window, c.max_window) = (0.5, 50));
     s.feedback(0, &ReturnHeader::encode(WireFormat::Extended, f64::INFINITY, true), 65_000 * MS, true);
     assert_eq!(s.window(), 50.0);
-    s.halve();
+    s.on_loss(true);
     assert_eq!(s.window(), 25.0);
     s.on_timeout();
     assert_eq!(s.window(), 1.0);
@@ -79,6 +79,134 @@ fn requests() {
     s.feedback(1, &ReturnHeader::encode(WireFormat::Classic, 0.75, false), rtt, true);
     assert!(s.marked());
     assert_eq!(s.header(1, rtt, &Sendable::UNLIMITED).feedback, 0x7fff);
+}
+
+/// A round trip over a path without routers: as many packets as the window holds, and what each asked for comes back. `per_ack` packets to an ACK.
+fn round_trip(s: &mut Sender, now: &mut u64, format: WireFormat, per_ack: usize) {
+    let rtt = 100 * MS;
+    let mut receiver = Receiver::new(format);
+    let sent: Vec<_> = (0..s.cwnd()).map(|_| s.header(*now, rtt, &Sendable::UNLIMITED)).collect();
+    *now += rtt;
+    for headers in sent.chunks(per_ack) {
+        headers.iter().for_each(|h| receiver.data(h));
+        s.feedback(*now, &receiver.returned(), rtt, true);
+    }
+}
+
+#[test]
+fn without_routers_it_is_tcp() {
+    for format in [WireFormat::Extended, WireFormat::Classic] {
+        let mut s = sender(|c| c.format = format);
+        let mut now = MS;
+        let near = |s: &Sender, want: f64| assert!((s.window() / want - 1.0).abs() < 0.02, "{format:?}: {} not {want}", s.window());
+        // slow start: what was sent is added
+        for _ in 0..5 {
+            let want = s.window() + f64::from(s.cwnd());
+            round_trip(&mut s, &mut now, format, 1);
+            near(&s, want);
+        }
+        assert!(s.window() > 45.0);
+        // a loss halves, whatever the answer to losses; then one packet per round trip
+        for answer in [false, true] {
+            let half = s.window() / 2.0;
+            s.on_loss(answer);
+            near(&s, half);
+            for more in [1.0, 2.0, 3.0, 4.0] {
+                round_trip(&mut s, &mut now, format, 1);
+                near(&s, half + more);
+            }
+        }
+        // and so with delayed acknowledgements
+        let before = s.window();
+        (0..4).for_each(|_| round_trip(&mut s, &mut now, format, 2));
+        near(&s, before + 4.0);
+        // a timeout: slow start to half the window, where slow start's last answers do not carry it on
+        let half = s.window() / 2.0;
+        s.on_timeout();
+        assert_eq!(s.window(), 1.0);
+        let mut rounds = 0;
+        while s.window() < half {
+            let want = (s.window() + f64::from(s.cwnd())).min(half + 2.0);
+            round_trip(&mut s, &mut now, format, 1);
+            assert!(s.window() <= want && s.window() > 0.98 * want - 2.0, "{format:?}: {} not {want}", s.window());
+            rounds += 1;
+        }
+        assert!((4..=6).contains(&rounds) && !s.marked(), "{rounds}");
+        // never less than two packets
+        (0..10).for_each(|_| s.on_loss(false));
+        assert_eq!(s.window(), 2.0);
+    }
+}
+
+/// The queue fills while slow start goes on: a request is a rate, and the RTT by which it is taken has grown. With delayed acknowledgements the
+/// window does not more than double all the same.
+#[test]
+fn growing_round_trips_do_not_hasten_slow_start() {
+    let mut s = sender(|c| c.initial_window = 32);
+    let mut receiver = Receiver::new(WireFormat::Extended);
+    let asked: Vec<_> = (0..32).map(|_| s.header(MS, 40 * MS, &Sendable::UNLIMITED)).collect();
+    for two in asked.chunks(2) {
+        two.iter().for_each(|h| receiver.data(h));
+        s.feedback(2 * MS, &receiver.returned(), 120 * MS, true);
+    }
+    assert_eq!(s.window(), 64.0);
+}
+
+/// What was asked for before the loss comes back after it, and does not undo the halving.
+#[test]
+fn late_answers_do_not_undo_a_loss() {
+    let rtt = 100 * MS;
+    let mut s = sender(|c| c.initial_window = 100);
+    let asked: Vec<_> = (0..100).map(|_| s.header(MS, rtt, &Sendable::UNLIMITED).feedback_value()).collect();
+    s.on_loss(false);
+    for value in asked {
+        s.feedback(2 * MS, &ReturnHeader::encode(WireFormat::Extended, value, false), rtt, true);
+    }
+    assert!((50.0..=54.0).contains(&s.window()), "{}", s.window());
+    // a router's answer is taken whole
+    let before = s.window();
+    s.feedback(3 * MS, &ReturnHeader::encode(WireFormat::Extended, 15_000.0 * 10.0, true), rtt, true);
+    assert!((s.window() - before - 10.0).abs() < 0.1, "{}", s.window());
+}
+
+/// The first mark makes the threshold forgotten for good; losses are answered as the connection is set to.
+#[test]
+fn marked_senders_know_no_threshold() {
+    let rtt = 100 * MS;
+    let mark = ReturnHeader::encode(WireFormat::Extended, 0.0, true);
+    let rise = |marked| ReturnHeader::encode(WireFormat::Extended, 15_000.0, marked);
+    let mut lossy = sender(|c| c.initial_window = 64);
+    lossy.on_loss(false);
+    lossy.feedback(MS, &mark, rtt, true);
+    let mut clean = sender(|c| c.initial_window = 32);
+    clean.feedback(MS, &mark, rtt, true);
+    for s in [&mut lossy, &mut clean] {
+        assert_eq!(s.header(MS, rtt, &Sendable::UNLIMITED).feedback, 0x7fff);
+        s.on_loss(false);
+        assert_eq!(s.window(), 32.0);
+        s.feedback(2 * MS, &rise(false), rtt, true);
+        s.feedback(2 * MS, &rise(true), rtt, true);
+        assert!((s.window() - 34.0).abs() < 0.01, "{}", s.window());
+        s.on_loss(true);
+        assert!((s.window() - 17.0).abs() < 0.01, "{}", s.window());
+        s.on_timeout();
+        assert_eq!(s.window(), 1.0);
+        (0..40).for_each(|_| s.feedback(3 * MS, &rise(true), rtt, true));
+        assert!((s.window() - 41.0).abs() < 0.2, "{}", s.window());
+        (0..6).for_each(|_| s.on_loss(true));
+        assert_eq!(s.window(), 1.0);
+        assert!(s.marked());
+    }
+    // the 2005 study's sender never knew one
+    let mut naive = sender(|c| (c.initial_window, c.honest) = (64, false));
+    naive.on_loss(false);
+    assert_eq!(naive.window(), 64.0);
+    naive.on_loss(true);
+    assert_eq!(naive.window(), 32.0);
+    assert_eq!(naive.header(1, rtt, &Sendable::UNLIMITED).feedback, 0x7fff);
+    naive.on_timeout();
+    (0..40).for_each(|_| naive.feedback(3 * MS, &rise(false), rtt, true));
+    assert!((naive.window() - 41.0).abs() < 0.2, "{}", naive.window());
 }
 
 #[test]

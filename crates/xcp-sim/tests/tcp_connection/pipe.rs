@@ -86,6 +86,8 @@ pub struct Pipe<'a> {
     pub delay: Nanos,
     /// Time a data packet takes on the wire; 0: as many at once as one likes.
     pub spacing: Nanos,
+    /// Whether an XCP router is on the way, which marks every header and grants nothing.
+    pub router: bool,
     /// Every packet sent, if wanted.
     pub log: Option<Vec<Sent>>,
     /// Segments that receive and send buffer allow to be outstanding.
@@ -138,6 +140,7 @@ impl<'a> Pipe<'a> {
             receiver: Receiver::new(&ReceiverConfig::new(0, tcp, PACKET)),
             delay,
             spacing,
+            router: false,
             log: None,
             limit: u64::from(ReceiverConfig::new(0, tcp, PACKET).window.min(SenderConfig::new(0, tcp, PACKET).send_buffer)),
             script,
@@ -163,7 +166,7 @@ impl<'a> Pipe<'a> {
 
     /// Moves what the endpoints sent into the network, sets their timers, checks invariants.
     fn after(&mut self) {
-        for packet in std::mem::take(&mut self.out.0) {
+        for mut packet in std::mem::take(&mut self.out.0) {
             let data = !matches!(packet.body, Body::Ack(_));
             let number = self.sent[usize::from(!data)];
             self.sent[usize::from(!data)] += 1;
@@ -174,6 +177,10 @@ impl<'a> Pipe<'a> {
             if data && self.spacing > 0 {
                 self.free_at = self.free_at.max(self.now) + self.spacing;
                 at = self.free_at + self.delay;
+            }
+            if let (true, Body::Data { header, .. }) = (self.router, &mut packet.body) {
+                header.flags |= xcp_engine::flags::MARK;
+                header.feedback = 0;
             }
             match (self.script)(data, &packet, number, self.now) {
                 Fate::Pass => self.push(at, Event::Arrives(packet)),

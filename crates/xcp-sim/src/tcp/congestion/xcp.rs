@@ -1,8 +1,9 @@
 //! XCP's window: the engine's sender, and what the scenario says about losses. No arithmetic of the protocol here.
 //!
-//! 1. Three duplicate ACKs: retransmit, and leave the window alone or halve it, as the scenario chooses. The draft's answer, TCP for the rest of
-//!    the connection, is not offered.
-//! 2. The window moves with every ACK's feedback, in recovery too; neither slow start nor additive increase exists.
+//! 1. Three duplicate ACKs: retransmit, and leave the window alone or halve it, as the scenario chooses; while no router has been heard of, the
+//!    engine halves it in any case. The draft's answer, TCP for the rest of the connection, is not offered.
+//! 2. The window moves with every ACK's feedback, in recovery too; slow start and additive increase exist only as the engine's requests while no
+//!    router has been heard of.
 //! 3. A retransmission timeout: one packet, as all XCP senders have it.
 
 use crate::tcp::SenderConfig;
@@ -59,10 +60,10 @@ impl XcpWindow {
 
     /// Three duplicate ACKs.
     pub fn lost(&mut self) {
-        match self.response {
-            LossResponse::None => {}
-            LossResponse::Halve => self.engine.halve(),
-        }
+        self.engine.on_loss(match self.response {
+            LossResponse::None => false,
+            LossResponse::Halve => true,
+        });
     }
 
     /// The retransmission timer expired.
