@@ -87,26 +87,35 @@ impl Link {
         })
     }
 
-    /// A packet reaches the link's near end. Returns when the link must be looked at next, if that was not known before.
-    pub fn enqueue(&mut self, now: Nanos, token: Token, packets: &mut Packets) -> Option<Nanos> {
-        self.advance(now, packets);
-        if self.hazards.as_mut().is_some_and(|h| h.strikes(LossPlace::BeforeQueue, now)) {
-            self.counters.lost += 1;
-            packets.remove(token.packet);
-            return None;
-        }
-        let was_empty = self.ring.held() == 0;
-        let arrives = if now >= self.free_at { self.send_at_once(now, token, packets) } else { self.wait(now, token, packets) };
-        if arrives.is_none() {
-            self.counters.drops += 1;
-            packets.remove(token.packet);
-        }
-        arrives.filter(|_| was_empty)
+    /// Whether nothing is on the link and the transmitter is idle.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_clear(&self, now: Nanos) -> bool {
+        now >= self.free_at && self.ring.held() == 0
     }
 
-    /// The transmitter is idle and takes the packet, whatever the limit of the queue. Returns when it reaches the far end; `None` if dropped.
-    fn send_at_once(&mut self, now: Nanos, token: Token, packets: &mut Packets) -> Option<Nanos> {
+    /// A packet reaches the link's near end. Returns whether it is now the only one on the link.
+    #[inline(always)]
+    pub fn enqueue(&mut self, now: Nanos, token: Token, packets: &mut Packets) -> bool {
+        self.advance(now, packets);
+        if now >= self.free_at {
+            let Some(arrives) = self.pass(now, token, packets) else { return false };
+            self.hold(now, arrives, token);
+        } else if self.is_lost(LossPlace::BeforeQueue, now, token, packets) || !self.wait(now, token, packets) {
+            return false;
+        }
+        self.ring.held() == 1
+    }
+
+    /// A packet reaches the near end while the transmitter is idle, which takes it whatever the limit of the queue. Returns when it reaches the
+    /// far end, `None` if never. It is for the caller to `hold` it until then, or to take it on.
+    #[inline(always)]
+    pub fn pass(&mut self, now: Nanos, token: Token, packets: &mut Packets) -> Option<Nanos> {
+        if self.is_lost(LossPlace::BeforeQueue, now, token, packets) {
+            return None;
+        }
         if !self.queue.pass(now, token, packets, self.free_at) {
+            self.drop_packet(token, packets);
             return None;
         }
         // Not if the line has only just fallen idle: packets shorter than a nanosecond would take no time at all, for ever.
@@ -114,19 +123,45 @@ impl Link {
             self.serializer.restart();
         }
         self.free_at = now + self.serializer.transmit(token.size);
-        let arrives = self.free_at + self.delay;
-        self.ring.push_served(Transit { starts: now, arrives, token });
         self.counters.sent_bytes += u64::from(token.size);
         self.counters.sent_packets += 1;
-        Some(arrives)
+        Some(self.free_at + self.delay)
     }
 
-    /// The transmitter is busy; the packet waits if it may.
-    fn wait(&mut self, now: Nanos, token: Token, packets: &mut Packets) -> Option<Nanos> {
+    /// Keeps a packet that has passed the transmitter until it reaches the far end.
+    #[inline(always)]
+    pub fn hold(&mut self, starts: Nanos, arrives: Nanos, token: Token) {
+        self.ring.push_served(Transit { starts, arrives, token });
+    }
+
+    /// Whether the packet that passes a place on the link at this time is lost; if so, it is gone.
+    #[inline(always)]
+    pub fn is_lost(&mut self, place: LossPlace, at: Nanos, token: Token, packets: &mut Packets) -> bool {
+        match &mut self.hazards {
+            None => false,
+            Some(hazards) => {
+                let lost = hazards.strikes(place, at, self.delay);
+                if lost {
+                    self.counters.lost += 1;
+                    packets.remove(token.packet);
+                }
+                lost
+            }
+        }
+    }
+
+    fn drop_packet(&mut self, token: Token, packets: &mut Packets) {
+        self.counters.drops += 1;
+        packets.remove(token.packet);
+    }
+
+    /// The transmitter is busy; the packet waits if it may. Returns `false` if it is dropped.
+    fn wait(&mut self, now: Nanos, token: Token, packets: &mut Packets) -> bool {
         let backlog = self.backlog();
         let full = is_full(self.limit, backlog, token.size);
         if !self.queue.arrival(now, token, packets, backlog, full) {
-            return None;
+            self.drop_packet(token, packets);
+            return false;
         }
         let starts = self.free_at;
         // Centuries of backlog on a very slow line: what would leave after the end of time never leaves.
@@ -140,11 +175,11 @@ impl Link {
             self.next_service = starts;
         }
         self.counters.queue_max = self.counters.queue_max.max(waiting);
-        Some(arrives)
+        true
     }
 
     /// Makes up for the departures until `now`.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, now: Nanos, packets: &mut Packets) {
         while self.next_service <= now {
             self.serve(packets);
@@ -164,23 +199,23 @@ impl Link {
         self.queue.departure(starts, token, packets, behind);
     }
 
-    /// The next packet reaches the far end, now; `None` if it was lost on the way.
-    #[inline]
-    pub fn deliver(&mut self, now: Nanos, packets: &mut Packets) -> Option<Token> {
-        self.advance(now, packets);
+    /// The next packet reaches the far end, at `at`, when [`Link::next_arrival`] said so; `None` if it was lost on the way. It must have gone into
+    /// service.
+    #[inline(always)]
+    pub fn deliver(&mut self, at: Nanos, packets: &mut Packets) -> Option<Token> {
         let token = self.ring.pop()?;
-        if let Some(hazards) = &mut self.hazards
-            && hazards.strikes(LossPlace::AfterQueue, now - self.delay)
-        {
-            self.counters.lost += 1;
-            packets.remove(token.packet);
-            return None;
-        }
-        Some(token)
+        (!self.is_lost(LossPlace::AfterQueue, at, token, packets)).then_some(token)
+    }
+
+    /// The packet that reaches the far end next and when, if it has gone into service.
+    #[inline(always)]
+    #[must_use]
+    pub fn next_on_the_way(&self) -> Option<(Nanos, Token)> {
+        self.ring.first_dequeued().map(|transit| (transit.arrives, transit.token))
     }
 
     /// When the next packet reaches the far end; never if there is none.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn next_arrival(&self) -> Nanos {
         self.ring.next_arrival().unwrap_or(Nanos::MAX)
@@ -226,20 +261,25 @@ impl Link {
     fn integrate(&mut self, to: Nanos) {
         let waiting = self.ring.waiting();
         if waiting > 0 {
-            self.counters.queue_integral += u128::from(waiting) * u128::from(to - self.counters.integrated_to);
+            // A run that is broken off may have links that are a little ahead of it.
+            self.counters.queue_integral += u128::from(waiting) * u128::from(to.saturating_sub(self.counters.integrated_to));
         }
         self.counters.integrated_to = to;
     }
 }
 
 impl Hazards {
-    /// Whether the packet that passes this place at this time is lost.
-    fn strikes(&mut self, place: LossPlace, at: Nanos) -> bool {
-        if place == LossPlace::AfterQueue && self.blackouts.iter().any(|period| period.contains(at)) {
+    /// Whether the packet that passes this place at this time is lost: the near end, or the far end of a link of this `delay`.
+    fn strikes(&mut self, place: LossPlace, at: Nanos, delay: Nanos) -> bool {
+        let sent_at = at - if place == LossPlace::AfterQueue { delay } else { 0 };
+        if place == LossPlace::AfterQueue && self.blackouts.iter().any(|period| period.contains(sent_at)) {
             return true;
         }
         // One draw for each loss that applies, so that losses are independent.
         let random = &mut self.random;
-        self.losses.iter().filter(|l| l.place == place && l.period.contains(at)).fold(false, |hit, l| (random.unit() < l.probability) | hit)
+        self.losses
+            .iter()
+            .filter(|l| l.place == place && l.period.contains(sent_at))
+            .fold(false, |hit, l| (random.unit() < l.probability) | hit)
     }
 }

@@ -13,7 +13,7 @@ use crate::packet::Packets;
 use crate::queue::Queue;
 
 /// Ticks of a run whose series are switched off: means over samples still want some.
-const UNRECORDED_TICKS: u64 = 500;
+const UNRECORDED_TICKS: u64 = 100;
 
 /// The recorder of one run.
 #[derive(Debug)]

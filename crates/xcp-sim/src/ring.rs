@@ -71,6 +71,12 @@ impl Ring {
         (self.head < self.tail).then(|| self.slots[self.slot(self.head)].arrives)
     }
 
+    /// The packet nearest the far end, if it has been dequeued.
+    #[must_use]
+    pub fn first_dequeued(&self) -> Option<&Transit> {
+        (self.head < self.dequeued).then(|| &self.slots[self.slot(self.head)])
+    }
+
     /// Takes the packet nearest the far end, if it has been dequeued.
     pub fn pop(&mut self) -> Option<Token> {
         if self.head == self.dequeued {

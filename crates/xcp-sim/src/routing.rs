@@ -17,7 +17,12 @@ pub struct Routing {
     hops: Vec<u32>,
     /// For each flow, where its route and its return route begin in `hops`.
     routes: Vec<[u32; 2]>,
+    /// For each link, the one link that all its packets come from, `SEVERAL` if there is no such link.
+    feeders: Vec<u32>,
 }
+
+/// In `Routing::feeders`: packets come from several links, or from an endpoint.
+const SEVERAL: u32 = END;
 
 impl Routing {
     /// Takes the routes of a scenario.
@@ -34,7 +39,23 @@ impl Routing {
             })
         };
         let routes = scenario.flows.iter().map(|f| [place(f.route.as_slice()), place(f.return_route.as_slice())]).collect();
-        Self { hops, routes }
+        let mut feeders = vec![None; 2 * scenario.links.len()];
+        for route in hops.split(|&hop| hop == END) {
+            let mut from = SEVERAL;
+            for &link in route {
+                let feeder = &mut feeders[link as usize];
+                *feeder = if feeder.is_none_or(|known| known == from) { Some(from) } else { Some(SEVERAL) };
+                from = link;
+            }
+        }
+        let feeders = feeders.into_iter().map(|feeder| feeder.unwrap_or(SEVERAL)).collect();
+        Self { hops, routes, feeders }
+    }
+
+    /// Whether every packet of `link` comes from `feeder`.
+    #[must_use]
+    pub fn only_feeds(&self, feeder: usize, link: usize) -> bool {
+        self.feeders[link] == feeder as u32
     }
 
     /// Where a flow's route (`returning` false) or return route begins.

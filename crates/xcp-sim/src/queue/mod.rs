@@ -73,6 +73,7 @@ impl Queue {
     }
 
     /// A packet arrives while the transmitter is idle, since `idle_since`, and goes into service at once; `false` if the discipline drops it.
+    #[inline(always)]
     pub fn pass(&mut self, now: Nanos, token: Token, packets: &mut Packets, idle_since: Nanos) -> bool {
         match self {
             Self::DropTail => true,

@@ -47,6 +47,7 @@ impl XcpQueue {
     }
 
     /// A packet arrives and goes into service at once; nothing waits.
+    #[inline(always)]
     pub fn pass(&mut self, now: Nanos, token: Token, packets: &mut Packets) {
         match header(token, packets) {
             Some(header) => self.router.pass(now, token.size.into(), header),
