@@ -134,6 +134,7 @@ impl Packets {
     ///
     /// # Panics
     /// With more than 2^32 packets under way at once, 275 GB of them.
+    #[inline(always)]
     pub fn insert(&mut self, packet: Packet) -> PacketId {
         if let Some(id) = self.free.pop() {
             self.slots[id as usize] = packet;

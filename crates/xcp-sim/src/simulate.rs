@@ -178,6 +178,7 @@ impl Network<'_> {
 }
 
 impl Outbox for Port<'_> {
+    #[inline(always)]
     fn send(&mut self, packet: Packet) {
         let Network { routing, packets, .. } = &mut self.network;
         if let Some(link) = routing.link(self.route) {

@@ -53,6 +53,7 @@ impl Queue {
     }
 
     /// A packet arrives while the transmitter is busy; `false` if the discipline drops it. `full` says that it would not fit.
+    #[inline(always)]
     pub fn arrival(&mut self, now: Nanos, token: Token, packets: &mut Packets, backlog: Backlog, full: bool) -> bool {
         match self {
             Self::DropTail => !full,
@@ -66,6 +67,7 @@ impl Queue {
     }
 
     /// A packet that waited goes into service; `backlog` is what remains behind it.
+    #[inline(always)]
     pub fn departure(&mut self, now: Nanos, token: Token, packets: &mut Packets, backlog: Backlog) {
         if let Self::Xcp(xcp) = self {
             xcp.departure(now, token, packets, backlog.bytes);
