@@ -127,6 +127,7 @@ unsafe extern "C" {
     pub fn xcp_shim_router_other_arrival(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, is_xcp: u32, backlog: u64);
     pub fn xcp_shim_router_departure(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *mut ForwardHeader, backlog: u64);
     pub fn xcp_shim_router_pass(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *mut ForwardHeader);
+    pub fn xcp_shim_router_other_pass(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, is_xcp: u32);
     pub fn xcp_shim_router_other_departure(r: *mut [u64; ROUTER_WORDS], now: u64, backlog: u64);
     pub fn xcp_shim_router_view(r: *const [u64; ROUTER_WORDS], view: *mut View);
     pub fn xcp_shim_sender_init(
@@ -147,7 +148,7 @@ unsafe extern "C" {
     pub fn xcp_shim_sender_loss(s: *mut [u64; SENDER_WORDS], halve_when_marked: u32);
     pub fn xcp_shim_receiver_init(r: *mut [u64; RECEIVER_WORDS], classic: u32);
     pub fn xcp_shim_receiver_data(r: *mut [u64; RECEIVER_WORDS], h: *const ForwardHeader, segments: u32);
-    pub fn xcp_shim_receiver_return(r: *mut [u64; RECEIVER_WORDS], h: *mut ReturnHeader);
+    pub fn xcp_shim_receiver_return(r: *mut [u64; RECEIVER_WORDS]) -> ReturnHeader;
     pub safe fn xcp_shim_extended_rtt_encode(ns: u64) -> u16;
     pub safe fn xcp_shim_extended_rtt_decode(code: u16) -> u64;
     pub safe fn xcp_shim_extended_window_encode(m: u64, e: i32) -> u16;

@@ -32,9 +32,7 @@ impl Receiver {
     /// The header of an acknowledgement that leaves now: the sum so far; what the word cannot express is kept for the next one.
     #[inline]
     pub fn returned(&mut self) -> ReturnHeader {
-        let mut h = ReturnHeader::default();
         // SAFETY: as in `data_segments`.
-        unsafe { ffi::xcp_shim_receiver_return(&mut self.0, &mut h) };
-        h
+        unsafe { ffi::xcp_shim_receiver_return(&mut self.0) }
     }
 }

@@ -286,6 +286,14 @@ impl Router {
         unsafe { ffi::xcp_shim_router_other_arrival(&mut self.0, now_ns, size_bytes, u32::from(is_xcp), queue_bytes) }
     }
 
+    /// A packet without forward header finds an empty queue and a free transmitter: [`Router::other_arrival`] and [`Router::other_departure`] at
+    /// once, in one call.
+    #[inline]
+    pub fn other_pass(&mut self, now_ns: u64, size_bytes: u32, is_xcp: bool) {
+        // SAFETY: as in `arrival`.
+        unsafe { ffi::xcp_shim_router_other_pass(&mut self.0, now_ns, size_bytes, u32::from(is_xcp)) }
+    }
+
     /// A packet without forward header departs. `queue_bytes` as in [`Router::departure`]; it matters: the persistent queue is sampled here too.
     #[inline]
     pub fn other_departure(&mut self, now_ns: u64, queue_bytes: u64) {

@@ -84,9 +84,15 @@ impl Sender {
     #[inline]
     pub fn header(&mut self, now_ns: u64, srtt_ns: u64, sendable: &Sendable) -> ForwardHeader {
         let mut h = ForwardHeader::default();
-        // SAFETY: as in `window`; `h` is valid for the call.
-        unsafe { ffi::xcp_shim_sender_header(&mut self.0, now_ns, srtt_ns, sendable.window_limit, &mut h) };
+        self.write_header(now_ns, srtt_ns, sendable, &mut h);
         h
+    }
+
+    /// As [`Sender::header`], into a header that is there already.
+    #[inline]
+    pub fn write_header(&mut self, now_ns: u64, srtt_ns: u64, sendable: &Sendable, header: &mut ForwardHeader) {
+        // SAFETY: as in `window`; `header` is valid for the call.
+        unsafe { ffi::xcp_shim_sender_header(&mut self.0, now_ns, srtt_ns, sendable.window_limit, header) };
     }
 
     /// An acknowledgement brought feedback. `cwnd_limited`: whether the window, and not buffers or the application, holds the sender back; if not, an

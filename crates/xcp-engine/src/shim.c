@@ -53,6 +53,11 @@ void xcp_shim_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struc
     xcp_router_departure(r, now, size, h, 0);
 }
 
+void xcp_shim_router_other_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp) {
+    xcp_router_other_arrival(r, now, size, is_xcp, 0);
+    xcp_router_other_departure(r, now, 0);
+}
+
 void xcp_shim_router_view(const struct xcp_router *r, struct xcp_shim_view *v) {
     struct xcp_shim_view view = {
         r->start_ns,
@@ -127,8 +132,10 @@ void xcp_shim_receiver_data(struct xcp_receiver *r, const struct xcp_forward *h,
     xcp_receiver_data(r, h, segments);
 }
 
-void xcp_shim_receiver_return(struct xcp_receiver *r, struct xcp_return *h) {
-    xcp_receiver_return(r, h);
+struct xcp_return xcp_shim_receiver_return(struct xcp_receiver *r) {
+    struct xcp_return h;
+    xcp_receiver_return(r, &h);
+    return h;
 }
 
 xcp_u16 xcp_shim_extended_rtt_encode(xcp_u64 ns) {

@@ -1,17 +1,17 @@
 //! Backend 1: a packet-level discrete-event simulator. Takes a resolved scenario, returns a run. Knows nothing of files, reports or Linux.
 //!
-//! Where things are: [`simulate`] holds the loop and the events; a [`link`] is queue, transmitter and cable in one, its packets in a [`ring`];
+//! Where things are: [`simulate`] holds the loop and the events; a [`link`] is queue, transmitter and cable in one, its packets in a [`fifo`];
 //! [`queue`] has the disciplines, [`tcp`] the endpoints, [`datagrams`] the UDP sources; [`measure`] records. The control law is in
 //! `xcp-engine`, and nowhere here.
 
 pub mod datagrams;
 pub mod events;
+pub mod fifo;
 pub mod flow;
 pub mod link;
 pub mod measure;
 pub mod packet;
 pub mod queue;
-pub mod ring;
 pub mod rng;
 pub mod routing;
 pub mod serializer;

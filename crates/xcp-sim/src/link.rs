@@ -7,10 +7,11 @@
 use xcp_scenario::model::{self, Limit, LossPlace};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
 
-use crate::packet::{Packets, Token};
+use crate::fifo::{Fifo, Packets, Transit};
+use crate::packet::Packet;
 use crate::queue::{Backlog, Queue, is_full};
-use crate::ring::{Ring, Transit};
 use crate::rng::{Purpose, Stream};
+use crate::routing::Position;
 use crate::serializer::Serializer;
 
 /// One direction of a link.
@@ -21,7 +22,7 @@ pub struct Link {
     limit: Limit,
     queue: Queue,
     serializer: Serializer,
-    ring: Ring,
+    fifo: Fifo,
     backlog_bytes: u64,
     /// When the transmitter has sent all it was given.
     free_at: Nanos,
@@ -78,7 +79,7 @@ impl Link {
             limit,
             queue: Queue::new(direction, index, seed)?,
             serializer: Serializer::new(direction.rate_bps),
-            ring: Ring::default(),
+            fifo: Fifo::default(),
             backlog_bytes: 0,
             free_at: 0,
             next_service: Nanos::MAX,
@@ -87,95 +88,91 @@ impl Link {
         })
     }
 
-    /// Whether nothing is on the link and the transmitter is idle.
+    /// Whether a packet that comes now goes into service at once.
     #[inline(always)]
     #[must_use]
-    pub fn is_clear(&self, now: Nanos) -> bool {
-        now >= self.free_at && self.ring.held() == 0
+    pub fn is_idle(&self, now: Nanos) -> bool {
+        now >= self.free_at
     }
 
-    /// A packet reaches the link's near end. Returns whether it is now the only one on the link.
+    /// Whether nothing is on the link.
     #[inline(always)]
-    pub fn enqueue(&mut self, now: Nanos, token: Token, packets: &mut Packets) -> bool {
-        self.advance(now, packets);
-        if now >= self.free_at {
-            let Some(arrives) = self.pass(now, token, packets) else { return false };
-            self.hold(now, arrives, token);
-        } else if self.is_lost(LossPlace::BeforeQueue, now, token, packets) || !self.wait(now, token, packets) {
-            return false;
-        }
-        self.ring.held() == 1
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fifo.is_empty()
     }
 
     /// A packet reaches the near end while the transmitter is idle, which takes it whatever the limit of the queue. Returns when it reaches the
     /// far end, `None` if never. It is for the caller to `hold` it until then, or to take it on.
     #[inline(always)]
-    pub fn pass(&mut self, now: Nanos, token: Token, packets: &mut Packets) -> Option<Nanos> {
-        if self.is_lost(LossPlace::BeforeQueue, now, token, packets) {
+    pub fn pass(&mut self, now: Nanos, packet: &mut Packet, packets: &mut Packets) -> Option<Nanos> {
+        if self.is_lost(LossPlace::BeforeQueue, now, packet, packets) {
             return None;
         }
-        if !self.queue.pass(now, token, packets, self.free_at) {
-            self.drop_packet(token, packets);
+        if !self.queue.pass(now, packet, self.free_at) {
+            self.drop_packet(packet, packets);
             return None;
         }
         // Not if the line has only just fallen idle: packets shorter than a nanosecond would take no time at all, for ever.
         if now > self.free_at {
             self.serializer.restart();
         }
-        self.free_at = now + self.serializer.transmit(token.size);
-        self.counters.sent_bytes += u64::from(token.size);
+        self.free_at = now + self.serializer.transmit(packet.size);
+        self.counters.sent_bytes += u64::from(packet.size);
         self.counters.sent_packets += 1;
         Some(self.free_at + self.delay)
     }
 
     /// Keeps a packet that has passed the transmitter until it reaches the far end.
     #[inline(always)]
-    pub fn hold(&mut self, starts: Nanos, arrives: Nanos, token: Token) {
-        self.ring.push_served(Transit { starts, arrives, token });
+    pub fn hold(&mut self, arrives: Nanos, packet: &Packet, position: Position, packets: &mut Packets) {
+        self.fifo.push_served(packets, arrives, packet, position);
     }
 
     /// Whether the packet that passes a place on the link at this time is lost; if so, it is gone.
     #[inline(always)]
-    pub fn is_lost(&mut self, place: LossPlace, at: Nanos, token: Token, packets: &mut Packets) -> bool {
+    pub fn is_lost(&mut self, place: LossPlace, at: Nanos, packet: &Packet, packets: &mut Packets) -> bool {
         match &mut self.hazards {
             None => false,
             Some(hazards) => {
                 let lost = hazards.strikes(place, at, self.delay);
                 if lost {
                     self.counters.lost += 1;
-                    packets.remove(token.packet);
+                    packets.sacks.discard(packet);
                 }
                 lost
             }
         }
     }
 
-    fn drop_packet(&mut self, token: Token, packets: &mut Packets) {
+    fn drop_packet(&mut self, packet: &Packet, packets: &mut Packets) {
         self.counters.drops += 1;
-        packets.remove(token.packet);
+        packets.sacks.discard(packet);
     }
 
-    /// The transmitter is busy; the packet waits if it may. Returns `false` if it is dropped.
-    fn wait(&mut self, now: Nanos, token: Token, packets: &mut Packets) -> bool {
+    /// A packet reaches the near end while the transmitter is busy, and waits if it may. The link must have been advanced to now. Returns when it
+    /// reaches the far end, `None` if never.
+    pub fn wait(&mut self, now: Nanos, packet: &mut Packet, position: Position, packets: &mut Packets) -> Option<Nanos> {
+        if self.is_lost(LossPlace::BeforeQueue, now, packet, packets) {
+            return None;
+        }
         let backlog = self.backlog();
-        let full = is_full(self.limit, backlog, token.size);
-        if !self.queue.arrival(now, token, packets, backlog, full) {
-            self.drop_packet(token, packets);
-            return false;
+        let full = is_full(self.limit, backlog, packet.size);
+        if !self.queue.arrival(now, packet, backlog, full) {
+            self.drop_packet(packet, packets);
+            return None;
         }
-        let starts = self.free_at;
+        if backlog.packets == 0 {
+            self.next_service = self.free_at;
+        }
         // Centuries of backlog on a very slow line: what would leave after the end of time never leaves.
-        self.free_at = starts.saturating_add(self.serializer.transmit(token.size));
+        self.free_at = self.free_at.saturating_add(self.serializer.transmit(packet.size));
         let arrives = self.free_at.saturating_add(self.delay);
-        self.integrate(now);
-        self.ring.push(Transit { starts, arrives, token });
-        self.backlog_bytes += u64::from(token.size);
-        let waiting = self.ring.waiting();
-        if waiting == 1 {
-            self.next_service = starts;
-        }
-        self.counters.queue_max = self.counters.queue_max.max(waiting);
-        true
+        self.integrate(now, backlog.packets);
+        self.fifo.push(packets, arrives, packet, position);
+        self.backlog_bytes += u64::from(packet.size);
+        self.counters.queue_max = self.counters.queue_max.max(backlog.packets + 1);
+        Some(arrives)
     }
 
     /// Makes up for the departures until `now`.
@@ -188,37 +185,38 @@ impl Link {
 
     /// The packet that has waited longest goes into service.
     fn serve(&mut self, packets: &mut Packets) {
-        let Some(&Transit { starts, token, .. }) = self.ring.next_to_dequeue() else { return };
-        self.integrate(starts);
-        self.ring.dequeue();
-        self.next_service = self.ring.next_to_dequeue().map_or(Nanos::MAX, |next| next.starts);
-        self.backlog_bytes -= u64::from(token.size);
-        self.counters.sent_bytes += u64::from(token.size);
+        let starts = self.next_service;
+        let waiting = self.fifo.waiting();
+        self.integrate(starts, waiting);
+        let transit = self.fifo.dequeue(packets);
+        // The line is busy from one waiting packet to the next.
+        self.next_service = if waiting > 1 { transit.arrives - self.delay } else { Nanos::MAX };
+        let size = u64::from(transit.packet.size);
+        self.backlog_bytes -= size;
+        self.counters.sent_bytes += size;
         self.counters.sent_packets += 1;
-        let behind = self.backlog();
-        self.queue.departure(starts, token, packets, behind);
+        self.queue.departure(starts, &mut transit.packet, self.backlog_bytes);
     }
 
-    /// The next packet reaches the far end, at `at`, when [`Link::next_arrival`] said so; `None` if it was lost on the way. It must have gone into
-    /// service.
-    #[inline(always)]
-    pub fn deliver(&mut self, at: Nanos, packets: &mut Packets) -> Option<Token> {
-        let token = self.ring.pop()?;
-        (!self.is_lost(LossPlace::AfterQueue, at, token, packets)).then_some(token)
-    }
-
-    /// The packet that reaches the far end next and when, if it has gone into service.
+    /// The packet that reaches the far end next, if it has gone into service.
     #[inline(always)]
     #[must_use]
-    pub fn next_on_the_way(&self) -> Option<(Nanos, Token)> {
-        self.ring.first_dequeued().map(|transit| (transit.arrives, transit.token))
+    pub fn next_on_the_way<'a>(&self, packets: &'a Packets) -> Option<&'a Transit> {
+        self.fifo.first_dequeued(packets)
+    }
+
+    /// The packet that [`Link::next_on_the_way`] shows has reached the far end; returns whether it got there, or was lost.
+    #[inline(always)]
+    pub fn deliver(&mut self, transit: &Transit, packets: &mut Packets) -> bool {
+        self.fifo.remove(packets);
+        !self.is_lost(LossPlace::AfterQueue, transit.arrives, &transit.packet, packets)
     }
 
     /// When the next packet reaches the far end; never if there is none.
     #[inline(always)]
     #[must_use]
-    pub fn next_arrival(&self) -> Nanos {
-        self.ring.next_arrival().unwrap_or(Nanos::MAX)
+    pub fn next_arrival(&self, packets: &Packets) -> Nanos {
+        self.fifo.first(packets).map_or(Nanos::MAX, |transit| transit.arrives)
     }
 
     /// Wire bytes sent until `now`, the packet in service with the part that has left; up to date after `advance`.
@@ -231,13 +229,13 @@ impl Link {
 
     /// Counters until `now`, to which the link has been advanced.
     pub fn counters(&mut self, now: Nanos) -> &Counters {
-        self.integrate(now);
+        self.integrate(now, self.fifo.waiting());
         &self.counters
     }
 
     /// Largest queue since the last call, packets; the present one at least.
     pub fn take_queue_max(&mut self) -> u64 {
-        std::mem::replace(&mut self.counters.queue_max, self.ring.waiting())
+        std::mem::replace(&mut self.counters.queue_max, self.fifo.waiting())
     }
 
     /// What could have been sent in a stretch of time, bytes.
@@ -255,15 +253,15 @@ impl Link {
     /// What waits.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
-        Backlog { packets: self.ring.waiting(), bytes: self.backlog_bytes }
+        Backlog { packets: self.fifo.waiting(), bytes: self.backlog_bytes }
     }
 
-    fn integrate(&mut self, to: Nanos) {
-        let waiting = self.ring.waiting();
-        if waiting > 0 {
-            // A run that is broken off may have links that are a little ahead of it.
-            self.counters.queue_integral += u128::from(waiting) * u128::from(to.saturating_sub(self.counters.integrated_to));
-        }
+    /// Until `to` so many packets have been `waiting`.
+    #[inline(always)]
+    fn integrate(&mut self, to: Nanos, waiting: u64) {
+        // A run that is broken off may have links that are a little ahead of it.
+        let length = to.saturating_sub(self.counters.integrated_to);
+        self.counters.queue_integral += u128::from(waiting) * u128::from(length);
         self.counters.integrated_to = to;
     }
 }

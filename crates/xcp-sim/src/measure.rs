@@ -7,9 +7,9 @@ use xcp_scenario::model::{Sampling, Scenario, Traffic};
 use xcp_scenario::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
 
+use crate::fifo::Packets;
 use crate::flow::{Flow, Totals};
 use crate::link::{Counters, Link};
-use crate::packet::Packets;
 use crate::queue::Queue;
 
 /// Ticks of a run whose series are switched off: means over samples still want some.

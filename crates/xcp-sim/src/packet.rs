@@ -1,13 +1,10 @@
-//! The packet: one cache line, in one place from its sender to its end.
+//! The packet as endpoints send and receive it, and what acknowledgements say besides.
 
 use xcp_engine::{ForwardHeader, ReturnHeader};
 use xcp_scenario::units::Nanos;
 
-use crate::routing::Position;
-
-/// A packet on its way. 64 bytes, so that looking at it costs one miss.
-#[derive(Debug, Clone, Copy)]
-#[repr(align(64))]
+/// A packet. 48 bytes, so that with what a link knows of it (`fifo.rs`) it fills a cache line.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Packet {
     /// Data: the segment's number, from 0. ACK: the next segment expected, all before it have arrived.
     pub seq: u64,
@@ -22,7 +19,7 @@ pub struct Packet {
 }
 
 /// What a packet carries.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub enum Body {
     /// Opens a TCP connection; `header` is XCP's offer, if the flow speaks XCP.
     Syn {
@@ -39,6 +36,7 @@ pub enum Body {
     /// SYN-ACK or a pure acknowledgement.
     Ack(Ack),
     /// UDP.
+    #[default]
     Datagram,
 }
 
@@ -49,13 +47,13 @@ pub struct Ack {
     pub window: u32,
     /// XCP's feedback on its way home.
     pub returned: ReturnHeader,
-    /// SACK blocks (RFC 2018), the newest first; see `sack_count`.
-    pub sack: [SackBlock; 3],
-    /// How many of `sack` are meant.
-    pub sack_count: u8,
+    /// SACK blocks, if there are any.
+    pub sack: SackId,
     /// Whether it answers a SYN.
     pub syn: bool,
 }
+
+const _: () = assert!(size_of::<Packet>() == 48);
 
 /// Segments `start..start + length`, relative to the cumulative acknowledgement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,100 +64,92 @@ pub struct SackBlock {
     pub length: u32,
 }
 
+/// SACK blocks (RFC 2018) of one acknowledgement, the newest first, empty ones at the end.
+pub type SackBlocks = [SackBlock; 3];
+
+/// Names the SACK blocks of an acknowledgement under way. Few have any, so they are kept apart and do not make every packet larger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SackId(u32);
+
+impl SackId {
+    /// No blocks.
+    pub const NONE: SackId = SackId(u32::MAX);
+}
+
+impl Default for SackId {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// SACK blocks of the acknowledgements under way.
+#[derive(Debug, Default)]
+pub struct Sacks {
+    kept: Vec<SackBlocks>,
+    free: Vec<u32>,
+}
+
+impl Sacks {
+    /// Keeps the blocks of an acknowledgement that is sent.
+    ///
+    /// # Panics
+    /// With more than 2^32 of them at once.
+    pub fn keep(&mut self, blocks: SackBlocks) -> SackId {
+        if let Some(id) = self.free.pop() {
+            self.kept[id as usize] = blocks;
+            return SackId(id);
+        }
+        self.kept.push(blocks);
+        SackId(u32::try_from(self.kept.len() - 1).expect("fewer than 2^32 acknowledgements under way"))
+    }
+
+    /// Takes the blocks of an acknowledgement that has arrived.
+    #[inline]
+    pub fn take(&mut self, id: SackId) -> SackBlocks {
+        if id == SackId::NONE { SackBlocks::default() } else { self.take_kept(id) }
+    }
+
+    #[cold]
+    fn take_kept(&mut self, id: SackId) -> SackBlocks {
+        self.free.push(id.0);
+        self.kept[id.0 as usize]
+    }
+
+    /// A packet is gone.
+    pub fn discard(&mut self, packet: &Packet) {
+        if let Body::Ack(ack) = &packet.body {
+            self.take(ack.sack);
+        }
+    }
+}
+
 /// Where a sans-I/O endpoint puts the packets it wants sent now.
 pub trait Outbox {
-    /// Takes a packet.
-    fn send(&mut self, packet: Packet);
+    /// Takes a packet; what it leaves there means nothing.
+    fn send(&mut self, packet: &mut Packet);
+    /// Takes the SACK blocks of an acknowledgement; what it returns goes into the packet.
+    fn sack(&mut self, blocks: SackBlocks) -> SackId;
 }
 
-const _: () = assert!(size_of::<Packet>() == 64);
-
-/// The packets that are under way. Slots are used again, the one freed last first, so that they stay in the cache.
-#[derive(Debug, Default)]
-pub struct Packets {
-    slots: Vec<Packet>,
-    free: Vec<PacketId>,
-}
-
-/// Names a packet under way.
-pub type PacketId = u32;
-
-/// What a router needs to know of a packet before it looks into it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Class {
+/// What a router makes of a packet.
+#[derive(Debug)]
+pub enum Class<'a> {
     /// Carries XCP's forward header.
-    XcpData,
+    XcpData(&'a mut ForwardHeader),
     /// An acknowledgement with XCP's return header.
     XcpAck,
     /// Anything else.
-    #[default]
     Other,
 }
 
 impl Packet {
     /// Its class.
-    #[must_use]
-    pub fn class(&self) -> Class {
-        match &self.body {
-            Body::Data { header, .. } | Body::Syn { header } if header.is_present() => Class::XcpData,
+    #[inline(always)]
+    pub fn class(&mut self) -> Class<'_> {
+        match &mut self.body {
+            Body::Data { header, .. } | Body::Syn { header } if header.is_present() => Class::XcpData(header),
             Body::Ack(ack) if ack.returned.is_present() => Class::XcpAck,
             _ => Class::Other,
         }
-    }
-
-    /// XCP's forward header, or the place for it; `None` where a packet of this kind has none.
-    pub fn header_mut(&mut self) -> Option<&mut ForwardHeader> {
-        match &mut self.body {
-            Body::Data { header, .. } | Body::Syn { header } => Some(header),
-            Body::Ack(_) | Body::Datagram => None,
-        }
-    }
-}
-
-/// What links pass on in a packet's stead: all they need to know of it, so that a hop need not wait for the packet itself to come from memory.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Token {
-    /// The packet.
-    pub packet: PacketId,
-    /// Where its route goes on, see [`crate::routing`].
-    pub position: Position,
-    /// Bytes on the wire.
-    pub size: u16,
-    /// What routers make of it.
-    pub class: Class,
-}
-
-impl Packets {
-    /// Takes a packet in.
-    ///
-    /// # Panics
-    /// With more than 2^32 packets under way at once, 275 GB of them.
-    #[inline(always)]
-    pub fn insert(&mut self, packet: Packet) -> PacketId {
-        if let Some(id) = self.free.pop() {
-            self.slots[id as usize] = packet;
-            return id;
-        }
-        let id = PacketId::try_from(self.slots.len()).expect("fewer than 2^32 packets under way");
-        self.slots.push(packet);
-        id
-    }
-
-    /// A packet has come to its end.
-    pub fn remove(&mut self, id: PacketId) {
-        self.free.push(id);
-    }
-}
-
-impl std::ops::Index<PacketId> for Packets {
-    type Output = Packet;
-    fn index(&self, id: PacketId) -> &Packet {
-        &self.slots[id as usize]
-    }
-}
-
-impl std::ops::IndexMut<PacketId> for Packets {
-    fn index_mut(&mut self, id: PacketId) -> &mut Packet {
-        &mut self.slots[id as usize]
     }
 }

@@ -4,70 +4,97 @@ use std::collections::BTreeMap;
 
 use xcp_scenario::model::{DirectionId, Scenario};
 
-/// A place in the table of routes: the link that a packet takes next, or the end of its route.
+/// A place in the table of routes.
 pub type Position = u32;
 
-/// Ends a route.
-const END: u32 = u32::MAX;
+/// What is at a position: the link that a packet takes next, or the end of its route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hop(u32);
+
+impl Hop {
+    const END: Hop = Hop(u32::MAX);
+
+    fn new(link: u32, is_fed: bool) -> Self {
+        Hop(link << 1 | u32::from(is_fed))
+    }
+
+    /// The link; `None` at the end of a route.
+    #[inline(always)]
+    #[must_use]
+    pub fn link(self) -> Option<usize> {
+        (self != Self::END).then_some((self.0 >> 1) as usize)
+    }
+
+    /// The link, if all packets that it ever gets come from the one at the position before.
+    #[inline(always)]
+    #[must_use]
+    pub fn fed_link(self) -> Option<usize> {
+        (self.0 & 1 == 1 && self != Self::END).then_some((self.0 >> 1) as usize)
+    }
+}
 
 /// All routes of a scenario.
 #[derive(Debug)]
 pub struct Routing {
     /// Routes one after another, each closed by `END`.
-    hops: Vec<u32>,
+    hops: Vec<Hop>,
     /// For each flow, where its route and its return route begin in `hops`.
-    routes: Vec<[u32; 2]>,
-    /// For each link, the one link that all its packets come from, `SEVERAL` if there is no such link.
-    feeders: Vec<u32>,
+    routes: Vec<[Position; 2]>,
 }
 
-/// In `Routing::feeders`: packets come from several links, or from an endpoint.
-const SEVERAL: u32 = END;
+/// Which link all packets of a link come from, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Feeder {
+    Nobody,
+    One(usize),
+    /// From several links, or from an endpoint.
+    Several,
+}
 
 impl Routing {
     /// Takes the routes of a scenario.
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
-        let mut hops = Vec::new();
-        let mut known: BTreeMap<&[DirectionId], u32> = BTreeMap::new();
+        let mut known: BTreeMap<&[DirectionId], Position> = BTreeMap::new();
+        let mut distinct: Vec<&[DirectionId]> = Vec::new();
+        let mut length = 0;
         let mut place = |route| {
             *known.entry(route).or_insert_with(|| {
-                let begin = hops.len() as u32;
-                hops.extend(route.iter().map(|&direction| direction as u32));
-                hops.push(END);
+                let begin = length;
+                length += route.len() as Position + 1;
+                distinct.push(route);
                 begin
             })
         };
         let routes = scenario.flows.iter().map(|f| [place(f.route.as_slice()), place(f.return_route.as_slice())]).collect();
-        let mut feeders = vec![None; 2 * scenario.links.len()];
-        for route in hops.split(|&hop| hop == END) {
-            let mut from = SEVERAL;
-            for &link in route {
-                let feeder = &mut feeders[link as usize];
-                *feeder = if feeder.is_none_or(|known| known == from) { Some(from) } else { Some(SEVERAL) };
-                from = link;
+
+        let mut feeders = vec![Feeder::Nobody; 2 * scenario.links.len()];
+        for route in &distinct {
+            let mut from = Feeder::Several;
+            for &link in *route {
+                feeders[link] = if feeders[link] == Feeder::Nobody || feeders[link] == from { from } else { Feeder::Several };
+                from = Feeder::One(link);
             }
         }
-        let feeders = feeders.into_iter().map(|feeder| feeder.unwrap_or(SEVERAL)).collect();
-        Self { hops, routes, feeders }
-    }
-
-    /// Whether every packet of `link` comes from `feeder`.
-    #[must_use]
-    pub fn only_feeds(&self, feeder: usize, link: usize) -> bool {
-        self.feeders[link] == feeder as u32
+        let mut hops = Vec::with_capacity(length as usize);
+        for route in distinct {
+            hops.extend(route.iter().map(|&link| Hop::new(link as u32, matches!(feeders[link], Feeder::One(_)))));
+            hops.push(Hop::END);
+        }
+        Self { hops, routes }
     }
 
     /// Where a flow's route (`returning` false) or return route begins.
+    #[inline(always)]
     #[must_use]
     pub fn begin(&self, flow: u32, returning: bool) -> Position {
         self.routes[flow as usize][usize::from(returning)]
     }
 
-    /// The link at a position, `None` at the end of a route. The position after it is the next higher.
+    /// What is at a position. The one after it on the same route is the next higher.
+    #[inline(always)]
     #[must_use]
-    pub fn link(&self, position: Position) -> Option<usize> {
-        let link = self.hops[position as usize];
-        (link != END).then_some(link as usize)
+    pub fn hop(&self, position: Position) -> Hop {
+        self.hops[position as usize]
     }
 }

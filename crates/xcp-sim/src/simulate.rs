@@ -8,10 +8,11 @@ use xcp_scenario::run::Run;
 use xcp_scenario::units::Nanos;
 
 use crate::events::{Events, NEVER, Source};
+use crate::fifo::Packets;
 use crate::flow::{Ends, Flow};
 use crate::link::Link;
 use crate::measure::Recorder;
-use crate::packet::{Body, Outbox, Packet, Packets, Token};
+use crate::packet::{Body, Outbox, Packet, SackBlocks, SackId};
 use crate::routing::{Position, Routing};
 
 /// Watches a run and may end it.
@@ -132,59 +133,68 @@ struct Network<'a> {
 }
 
 impl Network<'_> {
-    /// Puts a packet onto a link, and at once onto those after it as far as it may go ahead. The link where it stays gets an event, if it was empty.
-    fn enqueue(&mut self, mut now: Nanos, mut link: usize, mut token: Token) {
-        while self.links[link].is_clear(now) {
-            let Some(arrives) = self.links[link].pass(now, token, self.packets) else { return };
-            let Some(next) = self.may_go_ahead(link, arrives, token) else {
-                self.links[link].hold(now, arrives, token);
-                self.events.set_busy(link as u32, arrives);
-                return;
+    /// Puts a packet onto the link at `position` of its route, and at once onto those after it as far as it may go ahead. The link where it stays
+    /// gets an event, if it was empty.
+    #[inline(never)]
+    fn forward(&mut self, mut now: Nanos, mut number: usize, mut position: Position, packet: &mut Packet) {
+        loop {
+            let link = &mut self.links[number];
+            link.advance(now, self.packets);
+            let was_empty = link.is_empty();
+            position += 1;
+            let arrives = if link.is_idle(now) {
+                let Some(arrives) = link.pass(now, packet, self.packets) else { return };
+                if was_empty && arrives < self.horizon && let Some(next) = self.routing.hop(position).fed_link() {
+                    if link.is_lost(LossPlace::AfterQueue, arrives, packet, self.packets) {
+                        return;
+                    }
+                    (now, number) = (arrives, next);
+                    continue;
+                }
+                link.hold(arrives, packet, position, self.packets);
+                arrives
+            } else {
+                let Some(arrives) = link.wait(now, packet, position, self.packets) else { return };
+                arrives
             };
-            if self.links[link].is_lost(LossPlace::AfterQueue, arrives, token, self.packets) {
-                return;
+            if was_empty {
+                self.events.set_busy(number as u32, arrives);
             }
-            (now, link, token) = (arrives, next, Token { position: token.position + 1, ..token });
-        }
-        if self.links[link].enqueue(now, token, self.packets) {
-            let next = self.go_ahead(link);
-            if next != NEVER {
-                self.events.set_busy(link as u32, next);
-            }
+            return;
         }
     }
 
-    /// The link that a packet can be put onto before it reaches it.
-    #[inline(always)]
-    fn may_go_ahead(&self, link: usize, arrives: Nanos, token: Token) -> Option<usize> {
-        let next = self.routing.link(token.position)?;
-        (arrives < self.horizon && self.routing.only_feeds(link, next)).then_some(next)
-    }
-
-    /// Lets a link's packets go on to the next link before their time, as far as nobody can tell; returns when the first that could not arrives.
+    /// Lets a link's packets go on to the next link before their time, as far as nobody can tell; then sets the link's event, for the first that
+    /// could not.
     ///
     /// A link that gets all its packets from one other gets them in that one's order: nothing comes between two of them, and what they do to
     /// it can be worked out as soon as they are under way. They keep the times they would have had. Only the recorder looks at links from
     /// outside, so none goes ahead of its next look. A chain of links then costs one event a packet, not one a link.
-    fn go_ahead(&mut self, link: usize) -> Nanos {
-        while let Some((arrives, token)) = self.links[link].next_on_the_way() {
-            let Some(next) = self.may_go_ahead(link, arrives, token) else { break };
-            if let Some(token) = self.links[link].deliver(arrives, self.packets) {
-                self.enqueue(arrives, next, Token { position: token.position + 1, ..token });
+    #[inline]
+    fn go_ahead(&mut self, number: usize) {
+        while let Some(transit) = self.links[number].next_on_the_way(self.packets)
+            && transit.arrives < self.horizon
+            && let Some(next) = self.routing.hop(transit.position).fed_link()
+        {
+            let mut transit = *transit;
+            if self.links[number].deliver(&transit, self.packets) {
+                self.forward(transit.arrives, next, transit.position, &mut transit.packet);
             }
         }
-        self.links[link].next_arrival()
+        self.events.set_busy(number as u32, self.links[number].next_arrival(self.packets));
     }
 }
 
 impl Outbox for Port<'_> {
     #[inline(always)]
-    fn send(&mut self, packet: Packet) {
-        let Network { routing, packets, .. } = &mut self.network;
-        if let Some(link) = routing.link(self.route) {
-            let token = Token { packet: packets.insert(packet), position: self.route + 1, size: packet.size, class: packet.class() };
-            self.network.enqueue(self.now, link, token);
+    fn send(&mut self, packet: &mut Packet) {
+        if let Some(link) = self.network.routing.hop(self.route).link() {
+            self.network.forward(self.now, link, self.route, packet);
         }
+    }
+
+    fn sack(&mut self, blocks: SackBlocks) -> SackId {
+        self.network.packets.sacks.keep(blocks)
     }
 }
 
@@ -281,32 +291,34 @@ impl Simulation {
     }
 
     /// A packet reaches a link's far end.
+    #[inline]
     fn link_event(&mut self, link: usize) {
         self.links[link].advance(self.now, &mut self.packets);
-        if let Some(token) = self.links[link].deliver(self.now, &mut self.packets) {
-            if let Some(next) = self.routing.link(token.position) {
-                network!(self).enqueue(self.now, next, Token { position: token.position + 1, ..token });
-            } else {
-                let packet = self.packets[token.packet];
-                self.packets.remove(token.packet);
-                self.receive(&packet);
+        if let Some(transit) = self.links[link].next_on_the_way(&self.packets) {
+            let mut transit = *transit;
+            if self.links[link].deliver(&transit, &mut self.packets) {
+                match self.routing.hop(transit.position).link() {
+                    Some(next) => network!(self).forward(self.now, next, transit.position, &mut transit.packet),
+                    None => self.receive(&transit.packet),
+                }
             }
         }
-        let next = network!(self).go_ahead(link);
-        self.events.set_busy(link as u32, next);
+        network!(self).go_ahead(link);
     }
 
     /// A packet has come to the end of its route.
+    #[inline(never)]
     fn receive(&mut self, packet: &Packet) {
         let number = packet.flow;
-        let returning = !matches!(packet.body, Body::Ack(_));
-        let mut port = Port { now: self.now, route: self.routing.begin(number, returning), network: network!(self) };
-        match (&mut self.flows[number as usize].ends, returning) {
-            (Ends::Tcp { sender, .. }, false) => {
-                sender.on_ack(self.now, packet, &mut port);
+        match (&mut self.flows[number as usize].ends, &packet.body) {
+            (Ends::Tcp { sender, .. }, Body::Ack(ack)) => {
+                let blocks = self.packets.sacks.take(ack.sack);
+                let mut port = Port { now: self.now, route: self.routing.begin(number, false), network: network!(self) };
+                sender.on_ack(self.now, packet, ack, &blocks, &mut port);
                 set_earlier(&mut self.events, self.sources.senders() + number, sender.next_timer());
             }
-            (Ends::Tcp { receiver, .. }, true) => {
+            (Ends::Tcp { receiver, .. }, _) => {
+                let mut port = Port { now: self.now, route: self.routing.begin(number, true), network: network!(self) };
                 receiver.on_packet(self.now, packet, &mut port);
                 set_earlier(&mut self.events, self.sources.receivers() + number, receiver.next_timer());
             }
@@ -331,8 +343,8 @@ impl Simulation {
             }
             Ends::Udp { source, .. } if starting => source.start(self.now).unwrap_or(NEVER),
             Ends::Udp { source, .. } => match source.send(self.now) {
-                Some((packet, next)) => {
-                    port.send(packet);
+                Some((mut packet, next)) => {
+                    port.send(&mut packet);
                     next.unwrap_or(NEVER)
                 }
                 None => NEVER,

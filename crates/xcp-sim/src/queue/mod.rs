@@ -10,7 +10,7 @@ pub use xcp::XcpQueue;
 use xcp_scenario::model::{self, Limit};
 use xcp_scenario::units::Nanos;
 
-use crate::packet::{Packets, Token};
+use crate::packet::Packet;
 use crate::rng::{Purpose, Stream};
 
 /// What waits, the packet in service not counted.
@@ -24,13 +24,14 @@ pub struct Backlog {
 
 /// A queue discipline.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a router beside its link's other state spares a miss a packet, and links are few")]
 pub enum Queue {
     /// Drops what finds it full.
     DropTail,
     /// Random early detection.
     Red(Box<Red>),
     /// An XCP router.
-    Xcp(Box<XcpQueue>),
+    Xcp(XcpQueue),
 }
 
 impl Queue {
@@ -47,41 +48,41 @@ impl Queue {
             }
             model::Queue::Xcp { law, .. } => {
                 let rounding = Stream::new(seed, Purpose::Router, index).bits();
-                Self::Xcp(Box::new(XcpQueue::new(law, direction.rate_bps, rounding)?))
+                Self::Xcp(XcpQueue::new(law, direction.rate_bps, rounding)?)
             }
         })
     }
 
     /// A packet arrives while the transmitter is busy; `false` if the discipline drops it. `full` says that it would not fit.
     #[inline(always)]
-    pub fn arrival(&mut self, now: Nanos, token: Token, packets: &mut Packets, backlog: Backlog, full: bool) -> bool {
+    pub fn arrival(&mut self, now: Nanos, packet: &mut Packet, backlog: Backlog, full: bool) -> bool {
         match self {
             Self::DropTail => !full,
             Self::Red(red) => red.arrival(now, backlog.packets, None, full),
             Self::Xcp(xcp) => {
                 // Katabi et al. 2002 §3.5: arrivals are input traffic whether or not the queue can hold them.
-                xcp.arrival(now, token, packets, backlog.bytes);
+                xcp.arrival(now, packet, backlog.bytes);
                 !full
             }
         }
     }
 
-    /// A packet that waited goes into service; `backlog` is what remains behind it.
+    /// A packet that waited goes into service; `backlog_bytes` remain behind it.
     #[inline(always)]
-    pub fn departure(&mut self, now: Nanos, token: Token, packets: &mut Packets, backlog: Backlog) {
+    pub fn departure(&mut self, now: Nanos, packet: &mut Packet, backlog_bytes: u64) {
         if let Self::Xcp(xcp) = self {
-            xcp.departure(now, token, packets, backlog.bytes);
+            xcp.departure(now, packet, backlog_bytes);
         }
     }
 
     /// A packet arrives while the transmitter is idle, since `idle_since`, and goes into service at once; `false` if the discipline drops it.
     #[inline(always)]
-    pub fn pass(&mut self, now: Nanos, token: Token, packets: &mut Packets, idle_since: Nanos) -> bool {
+    pub fn pass(&mut self, now: Nanos, packet: &mut Packet, idle_since: Nanos) -> bool {
         match self {
             Self::DropTail => true,
             Self::Red(red) => red.arrival(now, 0, Some(idle_since), false),
             Self::Xcp(xcp) => {
-                xcp.pass(now, token, packets);
+                xcp.pass(now, packet);
                 true
             }
         }

@@ -1,10 +1,10 @@
 //! A first-in-first-out queue run by an XCP router: hands each packet's header to `engine/` as it comes and goes. No arithmetic of its own.
 
-use xcp_engine::{ConfigError, ForwardHeader, Router, RouterConfig, RouterState};
+use xcp_engine::{ConfigError, Router, RouterConfig, RouterState};
 use xcp_scenario::model::{Input, Law};
 use xcp_scenario::units::Nanos;
 
-use crate::packet::{Class, Packets, Token};
+use crate::packet::{Class, Packet};
 
 /// The router of one link direction.
 #[derive(Debug)]
@@ -31,30 +31,34 @@ impl XcpQueue {
     }
 
     /// A packet arrives; `queue_bytes` wait before it.
-    pub fn arrival(&mut self, now: Nanos, token: Token, packets: &mut Packets, queue_bytes: u64) {
-        match header(token, packets) {
-            Some(header) => self.router.arrival(now, token.size.into(), header, queue_bytes),
-            None => self.router.other_arrival(now, token.size.into(), token.class == Class::XcpAck, queue_bytes),
+    #[inline(always)]
+    pub fn arrival(&mut self, now: Nanos, packet: &mut Packet, queue_bytes: u64) {
+        let size = packet.size.into();
+        match packet.class() {
+            Class::XcpData(header) => self.router.arrival(now, size, header, queue_bytes),
+            Class::XcpAck => self.router.other_arrival(now, size, true, queue_bytes),
+            Class::Other => self.router.other_arrival(now, size, false, queue_bytes),
         }
     }
 
     /// A packet goes into service; `queue_bytes` remain behind it.
-    pub fn departure(&mut self, now: Nanos, token: Token, packets: &mut Packets, queue_bytes: u64) {
-        match header(token, packets) {
-            Some(header) => self.router.departure(now, token.size.into(), header, queue_bytes),
-            None => self.router.other_departure(now, queue_bytes),
+    #[inline(always)]
+    pub fn departure(&mut self, now: Nanos, packet: &mut Packet, queue_bytes: u64) {
+        let size = packet.size.into();
+        match packet.class() {
+            Class::XcpData(header) => self.router.departure(now, size, header, queue_bytes),
+            Class::XcpAck | Class::Other => self.router.other_departure(now, queue_bytes),
         }
     }
 
     /// A packet arrives and goes into service at once; nothing waits.
     #[inline(always)]
-    pub fn pass(&mut self, now: Nanos, token: Token, packets: &mut Packets) {
-        match header(token, packets) {
-            Some(header) => self.router.pass(now, token.size.into(), header),
-            None => {
-                self.router.other_arrival(now, token.size.into(), token.class == Class::XcpAck, 0);
-                self.router.other_departure(now, 0);
-            }
+    pub fn pass(&mut self, now: Nanos, packet: &mut Packet) {
+        let size = packet.size.into();
+        match packet.class() {
+            Class::XcpData(header) => self.router.pass(now, size, header),
+            Class::XcpAck => self.router.other_pass(now, size, true),
+            Class::Other => self.router.other_pass(now, size, false),
         }
     }
 
@@ -63,9 +67,4 @@ impl XcpQueue {
     pub fn state(&self) -> RouterState {
         self.router.state()
     }
-}
-
-/// The forward header, if the packet has one; else the packet itself need not be touched.
-fn header(token: Token, packets: &mut Packets) -> Option<&mut ForwardHeader> {
-    if token.class == Class::XcpData { packets[token.packet].header_mut() } else { None }
 }

@@ -11,7 +11,7 @@
 use super::bits::Bits;
 use super::config::ReceiverConfig;
 use super::congestion::engine_format;
-use crate::packet::{Ack, Body, Outbox, Packet, SackBlock};
+use crate::packet::{Ack, Body, Outbox, Packet, SackBlock, SackBlocks, SackId};
 use xcp_engine::{ForwardHeader, ReturnHeader};
 use xcp_scenario::units::Nanos;
 
@@ -182,24 +182,33 @@ impl Receiver {
         self.blocks[kept..].fill((0, 0));
     }
 
+    /// The SACK blocks of an acknowledgement and how many there are.
+    fn report(&self) -> (SackBlocks, u16) {
+        let mut blocks = SackBlocks::default();
+        let mut count = 0;
+        for (block, into) in self.blocks.iter().zip(&mut blocks).take(usize::from(self.sack_blocks)) {
+            if block.0 < block.1 {
+                *into = SackBlock { start: (block.0 - self.nxt) as u32, length: (block.1 - block.0) as u32 };
+                count += 1;
+            }
+        }
+        (blocks, count)
+    }
+
     fn send_ack(&mut self, echo: Nanos, syn: bool, out: &mut impl Outbox) {
-        let mut ack = Ack { window: self.window, returned: self.returned(), syn, ..Ack::default() };
+        let mut ack = Ack { window: self.window, returned: self.returned(), sack: SackId::NONE, syn };
         let mut size = if syn { self.syn_ack_bytes } else { self.ack_bytes };
         if self.early_count > 0 && !syn {
-            for (block, into) in self.blocks.iter().zip(&mut ack.sack).take(usize::from(self.sack_blocks)) {
-                if block.0 < block.1 {
-                    *into = SackBlock { start: (block.0 - self.nxt) as u32, length: (block.1 - block.0) as u32 };
-                    ack.sack_count += 1;
-                }
-            }
-            if ack.sack_count > 0 {
+            let (blocks, count) = self.report();
+            if count > 0 {
+                ack.sack = out.sack(blocks);
                 // Kind, length and blocks, padded to a multiple of four.
-                size += 4 + 8 * u16::from(ack.sack_count);
+                size += 4 + 8 * count;
             }
         }
         self.pending = 0;
         self.deadline = Nanos::MAX;
-        out.send(Packet { seq: self.nxt, timestamp: echo, flow: self.flow, size, body: Body::Ack(ack) });
+        out.send(&mut Packet { seq: self.nxt, timestamp: echo, flow: self.flow, size, body: Body::Ack(ack) });
     }
 
     /// To be called when `next_timer` has come; harmless before.

@@ -10,7 +10,7 @@ use super::congestion::Congestion;
 use super::pacing::Pacer;
 use super::recovery::{Phase, Recovery, Step};
 use super::rtt::Rtt;
-use crate::packet::{Ack, Body, Outbox, Packet};
+use crate::packet::{Ack, Body, Outbox, Packet, SackBlocks, SackId};
 use xcp_engine::ForwardHeader;
 use xcp_scenario::units::Nanos;
 
@@ -138,9 +138,8 @@ impl Sender {
         }
     }
 
-    /// Takes a SYN-ACK or an acknowledgement; everything else is ignored, as is an ACK for what was never sent.
-    pub fn on_ack(&mut self, now: Nanos, packet: &Packet, out: &mut impl Outbox) {
-        let Body::Ack(ack) = &packet.body else { return };
+    /// Takes a SYN-ACK or an acknowledgement, `ack` of this packet with its SACK blocks; an ACK for what was never sent is ignored.
+    pub fn on_ack(&mut self, now: Nanos, packet: &Packet, ack: &Ack, sack: &SackBlocks, out: &mut impl Outbox) {
         if ack.syn {
             self.on_syn_ack(now, packet, ack, out);
             return;
@@ -164,7 +163,7 @@ impl Sender {
             self.una = packet.seq;
             let before = self.recovery.phase;
             let step = self.recovery.advanced(old, self.una, packet.timestamp, self.congestion.cwnd());
-            let news = ack.sack_count > 0 && self.take_sack(packet.seq, ack);
+            let news = ack.sack != SackId::NONE && self.take_sack(packet.seq, sack);
             debug_assert!(!news || self.una < self.nxt);
             if before != Phase::Fast {
                 self.congestion.acked(now, self.rtt.srtt(), u32::try_from(segments).unwrap_or(u32::MAX), self.limited);
@@ -176,7 +175,7 @@ impl Sender {
                 self.on_duplicate(now, packet.timestamp, news, out);
             }
         } else {
-            let news = ack.sack_count > 0 && self.take_sack(packet.seq, ack);
+            let news = ack.sack != SackId::NONE && self.take_sack(packet.seq, sack);
             if packet.seq == old && self.nxt > old {
                 self.on_duplicate(now, packet.timestamp, news, out);
             }
@@ -366,12 +365,12 @@ impl Sender {
     }
 
     /// Enters SACK blocks into the scoreboard; returns whether any says something new.
-    fn take_sack(&mut self, base: u64, ack: &Ack) -> bool {
+    fn take_sack(&mut self, base: u64, blocks: &SackBlocks) -> bool {
         if !self.recovery.sack() {
             return false;
         }
         let mut news = 0;
-        for block in ack.sack.iter().take(usize::from(ack.sack_count)) {
+        for block in blocks {
             let Some(from) = base.checked_add(u64::from(block.start)) else { continue };
             let Some(to) = from.checked_add(u64::from(block.length)) else { continue };
             // The first outstanding segment is known to be missing, whatever a late ACK said before.
@@ -455,8 +454,17 @@ impl Sender {
 
     #[inline]
     fn send(&mut self, now: Nanos, segment: u64, retransmission: bool, out: &mut impl Outbox) {
-        let header = self.header(now);
-        let size = if segment + 1 == self.transfer { self.last_size } else { self.full_size };
+        // The header is written where it stays: copying what has just been written in halves would have to wait for it.
+        let mut packet = Packet {
+            seq: segment,
+            timestamp: now,
+            flow: self.flow,
+            size: if segment + 1 == self.transfer { self.last_size } else { self.full_size },
+            body: Body::Data { header: ForwardHeader::default(), retransmission },
+        };
+        if let Body::Data { header, .. } = &mut packet.body {
+            self.header(now, header);
+        }
         self.stats.segments_sent += 1;
         self.stats.retransmits += u64::from(retransmission);
         self.pacer.sent(now);
@@ -464,21 +472,22 @@ impl Sender {
             // RFC 6298 §5.1.
             self.deadline = now.saturating_add(self.rtt.rto());
         }
-        out.send(Packet { seq: segment, timestamp: now, flow: self.flow, size, body: Body::Data { header, retransmission } });
+        out.send(&mut packet);
     }
 
     fn send_syn(&mut self, now: Nanos, out: &mut impl Outbox) {
         self.deadline = now.saturating_add(self.rtt.rto());
-        let header = self.header(now);
-        out.send(Packet { seq: 0, timestamp: now, flow: self.flow, size: self.syn_size, body: Body::Syn { header } });
+        let mut header = ForwardHeader::default();
+        self.header(now, &mut header);
+        out.send(&mut Packet { seq: 0, timestamp: now, flow: self.flow, size: self.syn_size, body: Body::Syn { header } });
     }
 
     /// XCP's header, with the most that buffers and the application's data let be in the network. During recovery, when the window does not
     /// slide, that is what is there, what is lost and yet to be repaired, and the new data that still fits. (Lost segments count: after a
     /// timeout they are all there is to send, and who did not ask for the window to send them would repair a blackout a few a round trip.)
     #[inline]
-    fn header(&mut self, now: Nanos) -> ForwardHeader {
-        let Congestion::Xcp(xcp) = &mut self.congestion else { return ForwardHeader::default() };
+    fn header(&mut self, now: Nanos, header: &mut ForwardHeader) {
+        let Congestion::Xcp(xcp) = &mut self.congestion else { return };
         let buffers = u64::from(self.peer_window.min(self.send_buffer));
         let data = self.end - self.una;
         // A buffer without bound does not fill up with what recovery leaves behind.
@@ -488,6 +497,6 @@ impl Sender {
             let present = self.recovery.in_network(self.una, self.nxt) + self.recovery.board.lost_unrepaired(self.una);
             sendable = fresh.saturating_add(present);
         }
-        xcp.header(now, self.rtt.srtt(), u32::try_from(sendable).unwrap_or(u32::MAX))
+        xcp.header(now, self.rtt.srtt(), u32::try_from(sendable).unwrap_or(u32::MAX), header);
     }
 }

@@ -46,10 +46,10 @@ impl XcpWindow {
         self.engine.window()
     }
 
-    /// The header of a packet sent now; buffers, data and recovery let at most `sendable` packets be outstanding.
+    /// Writes the header of a packet sent now; buffers, data and recovery let at most `sendable` packets be outstanding.
     #[inline]
-    pub fn header(&mut self, now: Nanos, srtt: Nanos, sendable: u32) -> ForwardHeader {
-        self.engine.header(now, srtt, &Sendable { window_limit: sendable })
+    pub fn header(&mut self, now: Nanos, srtt: Nanos, sendable: u32, header: &mut ForwardHeader) {
+        self.engine.write_header(now, srtt, &Sendable { window_limit: sendable }, header);
     }
 
     /// Feedback came back; `limited`: the window is what holds the sender back.
