@@ -217,31 +217,36 @@ XCP_COLD void xcp_router_first_rtt(struct xcp_router *r, xcp_u64 now, xcp_u64 rt
         r->interval_ns = end;
 }
 
+/* Lines 1-6: a packet of s bytes on this link, whose header says p, is input. */
+XCP_INLINE void xcp_router_count(struct xcp_router *r, xcp_u64 now, xcp_u32 s, const struct xcp_path *p) {
+    xcp_u64 rtt_ns;
+    r->input += s;
+    if (!p->known)
+        return;
+    xcp_acc_add(&r->sum_x, p->x, p->xe + 64);
+    rtt_ns = (xcp_u64)p->rtt << p->re;
+    if (XCP_LIKELY(rtt_ns <= r->law.max_interval_ns)) {
+        xcp_acc_add(&r->sum_xr, (xcp_u64)p->x * p->rtt, p->xe + p->re + 32);
+    } else {
+        struct xcp_num most = xcp_num_of(r->law.max_interval_ns);
+        rtt_ns = r->law.max_interval_ns;
+        xcp_acc_add(&r->sum_xr, (xcp_u64)p->x * most.m, p->xe + most.e + 32);
+    }
+    if (rtt_ns > r->longest_rtt)
+        r->longest_rtt = rtt_ns;
+    if (XCP_UNLIKELY(!r->rtt_known))
+        xcp_router_first_rtt(r, now, rtt_ns);
+}
+
 /*
  * A packet arrives, whether or not the queue then takes it. size: bytes on the wire; h: its forward header; backlog: bytes waiting before
  * it, without the packet in transmission. Lines 1-6.
  */
 XCP_INLINE void xcp_router_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 size, const struct xcp_forward *h, xcp_u64 backlog) {
     struct xcp_path p;
-    xcp_u64 rtt_ns;
-    xcp_router_tick(r, now, backlog);
-    r->input += xcp_router_size(r, size);
     xcp_path_read(h, &p);
-    if (!p.known)
-        return;
-    xcp_acc_add(&r->sum_x, p.x, p.xe + 64);
-    rtt_ns = (xcp_u64)p.rtt << p.re;
-    if (XCP_LIKELY(rtt_ns <= r->law.max_interval_ns)) {
-        xcp_acc_add(&r->sum_xr, (xcp_u64)p.x * p.rtt, p.xe + p.re + 32);
-    } else {
-        struct xcp_num most = xcp_num_of(r->law.max_interval_ns);
-        rtt_ns = r->law.max_interval_ns;
-        xcp_acc_add(&r->sum_xr, (xcp_u64)p.x * most.m, p.xe + most.e + 32);
-    }
-    if (rtt_ns > r->longest_rtt)
-        r->longest_rtt = rtt_ns;
-    if (XCP_UNLIKELY(!r->rtt_known))
-        xcp_router_first_rtt(r, now, rtt_ns);
+    xcp_router_tick(r, now, backlog);
+    xcp_router_count(r, now, xcp_router_size(r, size), &p);
 }
 
 /* A packet without forward header arrives: other traffic, or XCP's own acknowledgements. */
@@ -324,66 +329,101 @@ XCP_INLINE void xcp_router_grant(const struct xcp_router *r, const struct xcp_pa
     g->fb = (fb ^ (0 - (xcp_u64)g->below)) + g->below;
 }
 
-/*
- * A packet departs: its header's feedback is lowered to what this link has for it. Size as for the arrival; backlog: bytes waiting when it
- * has left the queue, itself excluded. Lines 20-32.
- */
-XCP_INLINE void xcp_router_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u64 backlog) {
-    struct xcp_path p;
-    struct xcp_grant g;
-    xcp_u64 dither = xcp_dither_next(&r->random);
-    xcp_s64 upstream = 0;
-    xcp_u32 s;
-    xcp_u16 code;
-    int lowered;
+/* What became of a grant. */
+struct xcp_settlement {
+    xcp_u16 code;     /* the grant, encoded */
+    xcp_u32 lowered;  /* whether the header asked for more */
+    xcp_s64 upstream; /* if not: what it asks for, q20 */
+};
 
-    xcp_router_tick(r, now, backlog);
-    if (!(h->flags & XCP_PRESENT))
-        return;
-    s = xcp_router_size(r, size);
-    xcp_path_read(h, &p);
-    xcp_router_grant(r, &p, s, &g);
-
-    /* lines 23 and 24 */
-    if (XCP_LIKELY(!(h->flags & XCP_CLASSIC))) {
-        code = xcp_extended_feedback_encode(g.fb, g.e, g.below, dither);
-        lowered = xcp_extended_feedback_order(h->feedback) > xcp_extended_feedback_order(code);
-        if (!lowered)
-            upstream = xcp_extended_feedback_decode(h->feedback);
-        if (h->hops < XCP_HOPS_MAX)
-            h->hops++;
-        h->flags |= XCP_MARK;
-    } else if (p.known) {
-        struct xcp_num n = xcp_num_scaled(g.fb, g.e), rtt = {p.rtt, p.re}; /* products normalise */
-        xcp_s64 theirs = xcp_classic_feedback_decode(h->feedback);
+/* Lines 23 and 24 in the classic format. */
+XCP_COLD void xcp_router_settle_classic(struct xcp_router *r, const struct xcp_path *p, xcp_u32 s, const struct xcp_forward *h,
+                                        struct xcp_grant *g, xcp_u64 dither, struct xcp_settlement *to) {
+    xcp_s64 theirs = xcp_classic_feedback_decode(h->feedback);
+    if (p->known) {
+        struct xcp_num n = xcp_num_scaled(g->fb, g->e), rtt = {p->rtt, p->re}; /* products normalise */
         if (XCP_UNLIKELY(s != r->last_size)) {
             r->last_size = s;
             r->last_size_recip = xcp_num_div(xcp_num_div(xcp_num_of(1), xcp_num_of(s)), xcp_num_of(XCP_NS_PER_S));
         }
         n = xcp_num_mul(n, xcp_num_mul(rtt, r->last_size_recip)); /* packets = bytes/s * rtt / (s * 10^9) */
-        code = xcp_classic_feedback_encode(n.m, n.e, g.below, dither);
-        lowered = theirs > xcp_classic_feedback_decode(code);
-        if (!lowered)
-            upstream = xcp_router_from_packets(theirs, xcp_num_div(xcp_num_mul(xcp_num_of(s), xcp_num_of(XCP_NS_PER_S)), rtt));
+        to->code = xcp_classic_feedback_encode(n.m, n.e, g->below, dither);
+        to->lowered = theirs > xcp_classic_feedback_decode(to->code);
+        if (!to->lowered)
+            to->upstream = xcp_router_from_packets(theirs, xcp_num_div(xcp_num_mul(xcp_num_of(s), xcp_num_of(XCP_NS_PER_S)), rtt));
     } else {
-        code = 0;
-        lowered = xcp_classic_feedback_decode(h->feedback) > 0;
-        g.neg_q = 0; /* nothing given, nothing taken */
+        to->code = 0;
+        to->lowered = theirs > 0;
+        g->neg_q = 0; /* nothing given, nothing taken */
     }
-    if (lowered)
-        h->feedback = code;
+}
+
+/* Lines 20-29: the header of a packet of s bytes on this link, which says p, is lowered to what the link has for it. */
+XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, const struct xcp_path *p, struct xcp_forward *h, xcp_u64 dither) {
+    struct xcp_grant g;
+    struct xcp_settlement to = {0, 0, 0};
+    xcp_router_grant(r, p, s, &g);
+
+    /* lines 23 and 24 */
+    if (XCP_LIKELY(!(h->flags & XCP_CLASSIC))) {
+        to.code = xcp_extended_feedback_encode(g.fb, g.e, g.below, dither);
+        to.lowered = xcp_extended_feedback_order(h->feedback) > xcp_extended_feedback_order(to.code);
+        if (!to.lowered)
+            to.upstream = xcp_extended_feedback_decode(h->feedback);
+        if (h->hops < XCP_HOPS_MAX)
+            h->hops++;
+        h->flags |= XCP_MARK;
+    } else {
+        xcp_router_settle_classic(r, p, s, h, &g, dither, &to);
+    }
+    if (to.lowered)
+        h->feedback = to.code;
 
     if (r->law.pools) {
-        if (!lowered) { /* lines 26 and 27: what the link would have given beyond upstream's value is booked as taken */
-            xcp_s64 more = (xcp_s64)g.pos_q - upstream;
+        if (!to.lowered) { /* lines 26 and 27: what the link would have given beyond upstream's value is booked as taken */
+            xcp_s64 more = (xcp_s64)g.pos_q - to.upstream;
             g.neg_q = more <= 0 ? 0 : (xcp_u64)more < r->pool_neg ? (xcp_u64)more : r->pool_neg;
-            more = upstream + (xcp_s64)g.neg_q;
+            more = to.upstream + (xcp_s64)g.neg_q;
             g.pos_q = more <= 0 ? 0 : (xcp_u64)more;
         }
         /* lines 28 and 29 */
         r->pool_pos -= g.pos_q < r->pool_pos ? g.pos_q : r->pool_pos;
         r->pool_neg -= g.neg_q < r->pool_neg ? g.neg_q : r->pool_neg;
     }
+}
+
+/*
+ * A packet departs: its header's feedback is lowered to what this link has for it. Size as for the arrival; backlog: bytes waiting when it
+ * has left the queue, itself excluded. Lines 20-32.
+ */
+XCP_INLINE void xcp_router_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u64 backlog) {
+    struct xcp_path p;
+    xcp_u64 dither = xcp_dither_next(&r->random);
+    xcp_router_tick(r, now, backlog);
+    if (!(h->flags & XCP_PRESENT))
+        return;
+    xcp_path_read(h, &p);
+    xcp_router_settle(r, xcp_router_size(r, size), &p, h, dither);
+}
+
+/*
+ * A packet arrives and departs at once: nothing waits and nothing is in transmission. The same as the two calls, whose second tick could not
+ * find anything to close after the first.
+ */
+XCP_INLINE void xcp_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h) {
+    struct xcp_path p;
+    xcp_u64 dither = xcp_dither_next(&r->random);
+    xcp_u32 s = xcp_router_size(r, size);
+    xcp_path_read(h, &p);
+    xcp_router_tick(r, now, 0);
+    xcp_router_count(r, now, s, &p);
+    if (h->flags & XCP_PRESENT)
+        xcp_router_settle(r, s, &p, h, dither);
+}
+
+/* As xcp_router_pass, for a packet without forward header. */
+XCP_INLINE void xcp_router_other_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp) {
+    xcp_router_other_arrival(r, now, size, is_xcp, 0);
 }
 
 #endif

@@ -49,13 +49,11 @@ void xcp_shim_router_other_departure(struct xcp_router *r, xcp_u64 now, xcp_u64 
 }
 
 void xcp_shim_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h) {
-    xcp_router_arrival(r, now, size, h, 0);
-    xcp_router_departure(r, now, size, h, 0);
+    xcp_router_pass(r, now, size, h);
 }
 
 void xcp_shim_router_other_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp) {
-    xcp_router_other_arrival(r, now, size, is_xcp, 0);
-    xcp_router_other_departure(r, now, 0);
+    xcp_router_other_pass(r, now, size, is_xcp);
 }
 
 void xcp_shim_router_view(const struct xcp_router *r, struct xcp_shim_view *v) {
