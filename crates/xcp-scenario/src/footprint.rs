@@ -12,21 +12,14 @@ pub struct Origins {
     sources: Vec<Source>,
     limits: Vec<[Span; 2]>,
     links: Vec<Span>,
-    flows: Vec<Span>,
+    last_flow: Span,
     sample: Span,
     duration: Span,
 }
 
 impl Origins {
-    pub(crate) fn new(
-        sources: &[Source],
-        limits: Vec<[Span; 2]>,
-        links: Vec<Span>,
-        flows: Vec<Span>,
-        sample: Span,
-        duration: Span,
-    ) -> Self {
-        Self { sources: sources.to_vec(), limits, links, flows, sample, duration }
+    pub(crate) fn new(sources: &[Source], limits: Vec<[Span; 2]>, links: Vec<Span>, last_flow: Span, sample: Span, duration: Span) -> Self {
+        Self { sources: sources.to_vec(), limits, links, last_flow, sample, duration }
     }
 }
 
@@ -76,11 +69,11 @@ fn packets(rate_bps: u64, time: Nanos, packet_bytes: u64) -> u128 {
 /// 2. Without XCP a TCP sends at most two packets for each that arrived (slow start), and no more arrive than the slowest link carries.
 /// 3. An XCP sender may be told any window by the routers: at most what its first link carries.
 fn sendable(flow: &Flow, active: Nanos, first: u64, slowest: u64) -> u128 {
-    let size = u64::from(flow.packet_bytes);
-    match &flow.traffic {
+    let size = u64::from(flow.group.packet_bytes);
+    match &flow.group.traffic {
         Traffic::Tcp(tcp) => {
             let payload = u128::from(size.saturating_sub(40).max(1));
-            let window = [tcp.bytes, tcp.receive_buffer, tcp.send_buffer].into_iter().flatten().min();
+            let window = [flow.bytes(), tcp.receive_buffer, tcp.send_buffer].into_iter().flatten().min();
             let free = match tcp.congestion {
                 Congestion::Xcp => packets(first, active, size),
                 Congestion::Reno | Congestion::Cubic => 2 * packets(slowest, active, size) + u128::from(tcp.initial_window),
@@ -113,12 +106,13 @@ fn loads(scenario: &Scenario) -> Vec<Load> {
     let mut loads = vec![Load { arrivals: 0, flight: 0, packet: u64::MAX }; 2 * scenario.links.len()];
     for flow in &scenario.flows {
         let active = scenario.duration.saturating_sub(flow.start);
-        let size = u64::from(flow.packet_bytes);
-        let Some(first) = flow.route.first().map(|d| direction(*d).rate_bps) else { continue };
-        let slowest = flow.route.iter().map(|d| direction(*d).rate_bps).min().unwrap_or(first);
+        let group = &flow.group;
+        let size = u64::from(group.packet_bytes);
+        let Some(first) = group.route.first().map(|d| direction(*d).rate_bps) else { continue };
+        let slowest = group.route.iter().map(|d| direction(*d).rate_bps).min().unwrap_or(first);
         let total = sendable(flow, active, first, slowest);
         let mut upstream = None;
-        for &d in &flow.route {
+        for &d in &group.route {
             let load = &mut loads[d];
             let rate = upstream.map_or(direction(d).rate_bps, |u: u64| u.min(direction(d).rate_bps));
             load.arrivals += upstream.map_or(total, |u| total.min(packets(u, active, size)));
@@ -126,9 +120,9 @@ fn loads(scenario: &Scenario) -> Vec<Load> {
             load.packet = load.packet.min(size);
             upstream = Some(rate);
         }
-        if matches!(flow.traffic, Traffic::Tcp(_)) {
+        if flow.is_tcp() {
             // At most one acknowledgement for each packet that arrived.
-            for &d in &flow.return_route {
+            for &d in &group.return_route {
                 let load = &mut loads[d];
                 load.arrivals += total.min(packets(slowest, active, size));
                 load.flight += total.min(packets(slowest, direction(d).delay.min(active), size));
@@ -190,11 +184,7 @@ pub fn check(scenario: &Scenario, origins: &Origins, available_bytes: u64) -> Re
         if d.is_multiple_of(2) { format!("`{link}`") } else { format!("`{link}.reverse`") }
     };
     let (span, why, help) = match needed.part {
-        Part::Flows => (
-            origins.flows.last().copied().unwrap_or_default(),
-            format!("{} flows", scenario.flows.len()),
-            "write a smaller `count`".to_string(),
-        ),
+        Part::Flows => (origins.last_flow, format!("{} flows", scenario.flows.len()), "write a smaller `count`".to_string()),
         Part::Samples => (
             if origins.sample == Span::default() { origins.duration } else { origins.sample },
             "the samples of its series".to_string(),
