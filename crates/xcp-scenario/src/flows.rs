@@ -59,12 +59,8 @@ pub(crate) fn read(file: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, run: Who
         }
         // How many arrive is known when they have been drawn.
         total += if arrivals.is_some() { 0 } else { count.unwrap_or(1) };
-        let too_many = |total: u64| {
-            let key = if count.is_some() { "count" } else { "arrivals" };
-            fields.faults.add(fields.span_of(key), format!("{total} flows are too many"), format!("at most {MAX_FLOWS} in all"));
-        };
         if total > MAX_FLOWS {
-            too_many(total);
+            fields.faults.add(fields.span_of("count"), format!("{total} flows are too many"), format!("at most {MAX_FLOWS} in all"));
             break;
         }
         if fields.faults.count() > before {
@@ -97,16 +93,20 @@ pub(crate) fn read(file: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, run: Who
         let members = result.flows.len() - first;
         if arrivals.is_some() {
             total += members as u64;
+            let at = fields.span_of("arrivals");
             if total > MAX_FLOWS {
-                too_many(total);
+                fields.faults.add(
+                    at,
+                    "too many flows arrive",
+                    format!("at most {MAX_FLOWS} in all: write a larger `arrivals`, or `count`"),
+                );
                 break;
             }
             if members == 0 {
-                let what = format!(
-                    "with this seed no member of `{name}` arrives before {}",
-                    if stop.is_some_and(|s| s < run.duration) { "`stop`" } else { "the run ends" }
-                );
-                fields.faults.add(fields.span_of("arrivals"), what, "write a smaller `arrivals` or a longer `duration`");
+                let (end, later) =
+                    if stop.is_some_and(|s| s < run.duration) { ("`stop`", "`stop`") } else { ("the run ends", "end of the run") };
+                let what = format!("with this seed no member of `{name}` arrives before {end}");
+                fields.faults.add(at, what, format!("write a smaller `arrivals` or a later {later}"));
             }
         } else if fields.faults.count() == before && (members as u64) < most {
             let what = "the last members of the group never start";

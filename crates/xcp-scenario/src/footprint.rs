@@ -25,10 +25,12 @@ impl Origins {
 
 /// A packet in a queue or on a link, with what sender and receiver remember of it.
 const BYTES_PER_PACKET: u128 = 160;
-/// A flow without its packets: sender, receiver, name, results.
-const BYTES_PER_FLOW: u128 = 4096;
+/// A flow without its packets: sender, receiver, timers, results.
+const BYTES_PER_FLOW: u128 = 1280;
 /// One value of one series.
 const BYTES_PER_SAMPLE: u128 = 8;
+/// A series without its values: where it is recorded, whose it is.
+const BYTES_PER_SERIES: u128 = 256;
 /// Series of a link direction: utilisation, queue (mean, max), drops, lost; and of an XCP router six more.
 const LINK_SERIES: u128 = 5;
 const ROUTER_SERIES: u128 = 6;
@@ -159,25 +161,25 @@ pub fn footprint(scenario: &Scenario) -> Footprint {
         parts.push((Part::Flight(d), flight * BYTES_PER_PACKET));
         parts.push((Part::Queue(d), queued * BYTES_PER_PACKET));
     }
-    let samples = match scenario.sample {
+    let bytes_per_series = match scenario.sample {
         Sampling::Off => 0,
-        Sampling::Every(t) | Sampling::PerRtt(t) => u128::from(scenario.duration / t.max(1) + 1),
+        Sampling::Every(t) | Sampling::PerRtt(t) => u128::from(scenario.duration / t.max(1) + 1) * BYTES_PER_SAMPLE + BYTES_PER_SERIES,
     };
     let series = directions as u128 * LINK_SERIES + routers * ROUTER_SERIES + scenario.flows.len() as u128 * FLOW_SERIES;
-    parts.push((Part::Samples, samples * series * BYTES_PER_SAMPLE));
+    parts.push((Part::Samples, series * bytes_per_series));
     let bytes = parts.iter().map(|(_, b)| *b).sum();
     let (part, part_bytes) = parts.into_iter().rev().max_by_key(|(_, b)| *b).unwrap_or((Part::Flows, 0));
     Footprint { bytes, packets: packets_in_all, part, part_bytes }
 }
 
-/// Refuses a scenario that needs more memory than there is, naming the line that needs most of it.
+/// Estimates the memory of a run, and refuses a scenario that needs more than there is, naming the line that needs most of it.
 ///
 /// # Errors
 /// That the run does not fit, and what would.
-pub fn check(scenario: &Scenario, origins: &Origins, available_bytes: u64) -> Result<(), ScenarioError> {
+pub fn check(scenario: &Scenario, origins: &Origins, available_bytes: u64) -> Result<Footprint, ScenarioError> {
     let needed = footprint(scenario);
     if needed.bytes <= u128::from(available_bytes) {
-        return Ok(());
+        return Ok(needed);
     }
     let place = |d: usize| {
         let link = &scenario.links[d / 2].name;

@@ -113,11 +113,12 @@ impl<'s> Recorder<'s> {
     /// A sampling interval ends.
     pub fn tick(&mut self, now: Nanos, links: &mut [Link], packets: &mut Packets, flows: &[Flow]) {
         self.times.push(now);
+        let samples = (self.scenario.duration / self.interval) as usize;
         for (record, link) in self.links.iter_mut().zip(links) {
             link.advance(now, packets);
             record.collect_max(link, self.phase);
             if self.recording {
-                record.sample(now, link);
+                record.sample(now, samples, link);
             }
             record.interval_max = link.backlog().packets;
         }
@@ -130,7 +131,7 @@ impl<'s> Recorder<'s> {
             }
         }
         for ((series, flow), spec) in self.series.iter_mut().zip(flows).zip(specs) {
-            series.sample(now, self.interval, flow, end(spec, flow));
+            series.sample(now, self.interval, samples, flow, end(spec, flow));
         }
     }
 
@@ -231,30 +232,30 @@ impl LinkRecord {
         }
     }
 
-    fn sample(&mut self, now: Nanos, link: &mut Link) {
+    fn sample(&mut self, now: Nanos, samples: usize, link: &mut Link) {
         let mark = mark(now, link);
         let last = std::mem::replace(&mut self.last, mark);
         let length = now - last.at;
         let integral = mark.counters.queue_integral - last.counters.queue_integral;
-        let mut row = vec![
+        let row = [
             (Quantity::Utilisation, (mark.served_bytes - last.served_bytes) / link.capacity_bytes(length)),
             (Quantity::QueueMean, integral as f64 / length as f64),
             (Quantity::QueueMax, self.interval_max as f64),
             (Quantity::Drops, (mark.counters.drops - last.counters.drops) as f64),
             (Quantity::Lost, (mark.counters.lost - last.counters.lost) as f64),
         ];
-        if let Queue::Xcp(xcp) = link.queue() {
-            let state = xcp.state();
-            row.extend([
+        let router = if let Queue::Xcp(xcp) = link.queue() { Some(xcp.state()) } else { None };
+        let router = router.map(|state| {
+            [
                 (Quantity::ControlInterval, state.control_interval_s),
                 (Quantity::FlowsEstimated, state.flows_estimated),
                 (Quantity::Phi, state.phi_bps),
                 (Quantity::Shuffled, state.shuffled_bps),
                 (Quantity::PersistentQueue, state.persistent_queue_bytes),
                 (Quantity::InputTraffic, state.input_traffic_bps),
-            ]);
-        }
-        append(&mut self.columns, row);
+            ]
+        });
+        append(&mut self.columns, samples, row.into_iter().chain(router.into_iter().flatten()));
     }
 
     fn summary(&self, link: &Link) -> LinkSummary {
@@ -296,20 +297,20 @@ impl FlowRecord {
 }
 
 impl FlowSeries {
-    /// A sampling interval ends at `now`; the flow has nothing more to send from `end` on.
-    fn sample(&mut self, now: Nanos, interval: Nanos, flow: &Flow, end: Nanos) {
+    /// A sampling interval ends at `now`, of `samples` in the whole run; the flow has nothing more to send from `end` on.
+    fn sample(&mut self, now: Nanos, interval: Nanos, samples: usize, flow: &Flow, end: Nanos) {
         let totals = flow.totals();
         let last = std::mem::replace(&mut self.last, totals);
         // A flow that was over when the interval began has no window and no round trips any more.
         let running = flow.start < now && end.saturating_add(interval) > now;
         let shown = |value: Option<f64>| if running { value.unwrap_or(f64::NAN) } else { f64::NAN };
-        let row = vec![
+        let row = [
             (Quantity::Goodput, rate_bps(totals.delivered_bytes - last.delivered_bytes, interval)),
             (Quantity::Cwnd, shown(flow.cwnd_packets())),
             (Quantity::Srtt, shown(flow.srtt_seconds())),
             (Quantity::Retransmits, (totals.retransmits - last.retransmits) as f64),
         ];
-        append(&mut self.columns, row);
+        append(&mut self.columns, samples, row);
     }
 }
 
@@ -336,9 +337,16 @@ fn rate_bps(bytes: u64, length: Nanos) -> f64 {
     if length == 0 { 0.0 } else { bytes as f64 * 8.0 * (NANOS_PER_SEC as f64 / length as f64) }
 }
 
-fn append(columns: &mut Vec<(Quantity, Vec<f64>)>, row: Vec<(Quantity, f64)>) {
+/// Adds a value to each column; when they are new, makes them of the length they will have.
+fn append(columns: &mut Vec<(Quantity, Vec<f64>)>, samples: usize, row: impl IntoIterator<Item = (Quantity, f64)>) {
     if columns.is_empty() {
-        columns.extend(row.iter().map(|&(quantity, _)| (quantity, Vec::new())));
+        columns.extend(row.into_iter().map(|(quantity, value)| {
+            let mut column = Vec::with_capacity(samples);
+            column.push(value);
+            (quantity, column)
+        }));
+        columns.shrink_to_fit();
+        return;
     }
     for ((_, column), (_, value)) in columns.iter_mut().zip(row) {
         column.push(value);
