@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use xcp_scenario::Verdict;
+use xcp_scenario::name::FlowName;
 use xcp_scenario::run::{FlowSummary, Run};
 
 use crate::{human, links};
@@ -209,10 +210,16 @@ fn drop_run_column(mut grid: Grid) -> Grid {
 }
 
 /// The group a flow belongs to: its name without `-NUMBER` at the end.
-pub(crate) fn stem(name: &str) -> &str {
-    match name.rsplit_once('-') {
-        Some((stem, number)) if !stem.is_empty() && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => stem,
-        _ => name,
+fn stem(name: &FlowName) -> &str {
+    let text = name.stem();
+    match text.rsplit_once('-') {
+        // Numbers that no group gives (`flow-01`).
+        Some((stem, number))
+            if name.number().is_none() && !stem.is_empty() && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            stem
+        }
+        _ => text,
     }
 }
 
@@ -220,22 +227,23 @@ pub(crate) fn stem(name: &str) -> &str {
 /// flows are one group.
 pub(crate) fn groups(flows: &[FlowSummary], limit: usize) -> Vec<(String, Vec<usize>)> {
     if flows.len() <= limit {
-        return flows.iter().enumerate().map(|(i, f)| (f.name.clone(), vec![i])).collect();
+        return flows.iter().enumerate().map(|(i, f)| (f.name.to_string(), vec![i])).collect();
     }
     let mut order: Vec<&str> = Vec::new();
     let mut members: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (i, flow) in flows.iter().enumerate() {
         let stem = stem(&flow.name);
-        members.entry(stem).or_insert_with(|| {
+        let of_stem = members.entry(stem).or_insert_with(|| {
             order.push(stem);
             Vec::new()
         });
-        members.get_mut(stem).expect("inserted above").push(i);
+        of_stem.push(i);
     }
     if order.len() > limit {
         return vec![(format!("all {} flows", flows.len()), (0..flows.len()).collect())];
     }
-    let named = |stem: &str, m: &Vec<usize>| if m.len() == 1 { flows[m[0]].name.clone() } else { format!("{stem} ({} flows)", m.len()) };
+    let named =
+        |stem: &str, m: &Vec<usize>| if m.len() == 1 { flows[m[0]].name.to_string() } else { format!("{stem} ({} flows)", m.len()) };
     order.into_iter().map(|stem| (named(stem, &members[stem]), members[stem].clone())).collect()
 }
 
@@ -288,10 +296,7 @@ fn flow_rows(runs: &[Run], width: usize, out: &mut String) {
             } else {
                 [("min", 0.0), ("median", 0.5), ("max", 1.0)].map(|(what, q)| row(&name, run, what, pick(q), None)).to_vec()
             };
-            match rows.iter_mut().find(|(n, _)| *n == name) {
-                Some((_, list)) => list.extend(set),
-                None => rows.push((name, set)),
-            }
+            push_to(&mut rows, name, set);
         }
     }
     for row in rows.into_iter().flat_map(|(_, set)| set) {
@@ -300,11 +305,57 @@ fn flow_rows(runs: &[Run], width: usize, out: &mut String) {
     let grid = grid.without("", "").without("done at", "").without("timeouts", "0");
     if runs.len() == 1 { drop_run_column(grid) } else { grid }.render(width, out);
     out.push('\n');
+    completion_rows(runs, width, out);
     if let [run] = runs {
         out.push_str(&format!("fairness (Jain's index): {}\n", human::index(run.summary.jain)));
     } else {
         let each: Vec<String> = runs.iter().map(|r| format!("{} {}", human::run_name(r), human::index(r.summary.jain))).collect();
         out.push_str(&format!("fairness (Jain's index): {}\n", each.join(" · ")));
+    }
+}
+
+/// How long the transfers of groups took, where any was completed.
+fn completion_rows(runs: &[Run], width: usize, out: &mut String) {
+    use Align::{Left, Right};
+    let mut grid = Grid::new(&[
+        ("completed", Left),
+        ("run", Left),
+        ("transfers", Right),
+        ("mean time", Right),
+        ("median", Right),
+        ("90 %", Right),
+        ("99 %", Right),
+        ("longest", Right),
+    ]);
+    let mut rows: Vec<(String, Vec<Vec<String>>)> = Vec::new();
+    for run in runs {
+        let flows = &run.summary.flows;
+        for (name, members) in groups(flows, FLOWS_SHOWN).into_iter().filter(|(_, members)| members.len() > 1) {
+            let mut times: Vec<f64> = members.iter().filter_map(|&i| flows[i].completion_time).collect();
+            if times.is_empty() {
+                continue;
+            }
+            times.sort_by(f64::total_cmp);
+            let mean = times.iter().sum::<f64>() / times.len() as f64;
+            let quantiles = [0.5, 0.9, 0.99, 1.0].map(|q| quantile(&times, q));
+            let mut row = vec![name.clone(), human::run_name(run).to_owned(), times.len().to_string()];
+            row.extend(std::iter::once(mean).chain(quantiles).map(human::seconds_cell));
+            push_to(&mut rows, name, [row]);
+        }
+    }
+    if rows.is_empty() {
+        return;
+    }
+    rows.into_iter().flat_map(|(_, set)| set).for_each(|row| grid.push(row));
+    if runs.len() == 1 { drop_run_column(grid) } else { grid }.render(width, out);
+    out.push('\n');
+}
+
+/// Adds rows to those of a name; names stay in the order in which they came first.
+fn push_to(rows: &mut Vec<(String, Vec<Vec<String>>)>, name: String, set: impl IntoIterator<Item = Vec<String>>) {
+    match rows.iter_mut().find(|(n, _)| *n == name) {
+        Some((_, list)) => list.extend(set),
+        None => rows.push((name, set.into_iter().collect())),
     }
 }
 

@@ -29,6 +29,18 @@ fn many_flows_are_told_by_their_extremes() {
 }
 
 #[test]
+fn completed_transfers_are_told_by_how_long_they_took() {
+    let mut runs = three(300);
+    for run in &mut runs[..2] {
+        for (i, flow) in (0..).zip(&mut run.summary.flows).filter(|(i, _)| i % 3 > 0) {
+            flow.completed_at = Some(10.0 + f64::from(i));
+            flow.completion_time = Some(0.1 + 0.01 * f64::from(i));
+        }
+    }
+    insta::assert_snapshot!(table(&runs, 100));
+}
+
+#[test]
 fn a_narrow_terminal_loses_columns_and_is_told_so() {
     let text = table(&three(4), 60);
     assert!(text.contains("for want of width: "));
@@ -55,7 +67,9 @@ fn verdicts() {
 #[test]
 fn json_has_a_line_for_each_run_and_reads_back() {
     let runs = three(2);
-    let text = json::lines(&runs);
+    let mut text = Vec::new();
+    json::write(&runs, &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
     let back: Vec<Summary> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(back, runs.iter().map(|r| r.summary.clone()).collect::<Vec<_>>());
 }

@@ -1,7 +1,7 @@
 //! Holds a run against what its scenario expects. What the metrics are called is `metric.rs`'s; showing verdicts is for others.
 
 use crate::metric::{self, Metric, Number, Over, Stat};
-use crate::model::{Flow, Scenario, Traffic};
+use crate::model::{Flow, Scenario};
 use crate::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, jain};
 use crate::units::{NANOS_PER_SEC, Nanos, Period};
 
@@ -63,13 +63,17 @@ impl Look<'_> {
         match metric {
             Metric::Jain if self.period.is_none() => Some(self.run.summary.jain),
             Metric::Jain => {
-                let active = self.scenario.flows.iter().filter(|f| matches!(f.traffic, Traffic::Tcp(_)) && self.active(f).is_some());
-                let goodputs: Option<Vec<f64>> = active.map(|f| self.flow(f, Number::Sampled(Quantity::Goodput, Stat::Mean))).collect();
+                let active = self.scenario.flows.iter().enumerate().filter(|(i, f)| f.is_tcp() && self.active(*i, f).is_some());
+                let goodputs: Option<Vec<f64>> =
+                    active.map(|(i, f)| self.flow(i, f, Number::Sampled(Quantity::Goodput, Stat::Mean))).collect();
                 goodputs.map(|g| jain(&g))
             }
             Metric::Link { direction, number } => self.link(direction, *number),
             Metric::Flow { flows, number, over } => {
-                let values: Option<Vec<f64>> = metric::select(flows, &self.scenario.flows).map(|f| self.flow(f, *number)).collect();
+                let values = metric::select(flows, &self.scenario.flows).map(|(i, f)| self.flow(i, f, *number));
+                // Of flows that keep arriving some are still under way when the run ends.
+                let values: Option<Vec<f64>> =
+                    if *number == Number::CompletionTime { Some(values.flatten().collect()) } else { values.collect() };
                 put_together(&values?, *over)
             }
         }
@@ -94,24 +98,24 @@ impl Look<'_> {
         }
     }
 
-    fn flow(&self, flow: &Flow, number: Number) -> Option<f64> {
-        let summary = self.run.summary.flows.iter().find(|f| f.name == flow.name);
+    /// A number of the scenario's flow number `index`.
+    fn flow(&self, index: usize, flow: &Flow, number: Number) -> Option<f64> {
         if self.period.is_none()
-            && let Some(value) = summary.and_then(|s| from_flow_summary(s, number))
+            && let Some(value) = self.run.summary.flows.get(index).and_then(|s| from_flow_summary(s, number))
         {
             return Some(value);
         }
         let Number::Sampled(quantity, stat) = number else { return None };
-        statistic(&samples(self.run.find(&Subject::Flow(flow.name.clone()), quantity)?, self.active(flow)?), stat)
+        statistic(&samples(self.run.find(&Subject::Flow(flow.name().to_string()), quantity)?, self.active(index, flow)?), stat)
     }
 
     /// The part of the period in which a flow was active: started, not stopped, not complete.
-    fn active(&self, flow: &Flow) -> Option<Period> {
+    fn active(&self, index: usize, flow: &Flow) -> Option<Period> {
         let period = self.period.unwrap_or(self.scenario.measure);
-        let complete = self.run.summary.flows.iter().find(|f| f.name == flow.name).and_then(|f| f.completed_at);
+        let complete = self.run.summary.flows.get(index).and_then(|f| f.completed_at);
         #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "a time of the run")]
         let complete = complete.map_or(Nanos::MAX, |s| (s * NANOS_PER_SEC as f64) as Nanos);
-        let active = Period { from: period.from.max(flow.start), to: period.to.min(flow.stop.unwrap_or(Nanos::MAX)).min(complete) };
+        let active = Period { from: period.from.max(flow.start), to: period.to.min(flow.group.stop.unwrap_or(Nanos::MAX)).min(complete) };
         (active.from < active.to).then_some(active)
     }
 }
@@ -140,6 +144,7 @@ fn from_flow_summary(flow: &FlowSummary, number: Number) -> Option<f64> {
         Number::Sampled(Quantity::Retransmits, Stat::Sum) => Some(flow.retransmits as f64),
         Number::Timeouts => Some(flow.timeouts as f64),
         Number::CompletedAt => flow.completed_at,
+        Number::CompletionTime => flow.completion_time,
         _ => None,
     }
 }

@@ -97,6 +97,14 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Reports keys that mean nothing to a choice made in the table; `belongs` are those that do.
+    pub fn only(&self, belongs: &[&str], choice: &str) {
+        for entry in self.table.entries.iter().filter(|e| self.spec.key(&e.key).is_some() && !belongs.contains(&e.key.as_str())) {
+            let what = format!("`{}` means nothing to {choice}", entry.key);
+            self.faults.add(entry.key_span, what, format!("its keys are {}", listed(belongs.iter().copied())));
+        }
+    }
+
     /// The value of a key, or `default` if it is absent or wrong (then a fault has been reported).
     pub fn text(&self, name: &str) -> Option<String> {
         let item = self.item(name)?;

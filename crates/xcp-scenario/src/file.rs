@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::error::{OVERRIDE, ScenarioError, Source, Span, suggest};
 use crate::fields::{Faults, Fields};
-use crate::flows::{self, crossings, measure};
+use crate::flows::{self, Whole, crossings, measure};
 use crate::footprint::Origins;
 use crate::graph::Graph;
 use crate::links::{self, Nodes};
@@ -195,7 +195,8 @@ fn read(tree: &Table, variant: &Variant, variants: &[String], title: &str, sourc
     let mut graph = Graph::new(nodes.names.len(), &edges);
     // Where a link is missing because it is faulty, which nodes exist and what reaches what cannot be told.
     nodes.complete = links.len() == list_length(file.item("link"));
-    let flows = flows::read(&file, &nodes, &mut graph, duration, &without(&file, variant, faults));
+    let seed = file.integer("seed").unwrap_or(1);
+    let flows = flows::read(&file, &nodes, &mut graph, Whole { duration, seed }, &without(&file, variant, faults));
     if faults.count() == before && flows.flows.is_empty() {
         let span = variant.without.first().map_or(file.span_of("flow"), |(_, span)| *span);
         faults.add(span, "no flow is left", "a run has at least one [[flow]]");
@@ -212,7 +213,7 @@ fn read(tree: &Table, variant: &Variant, variants: &[String], title: &str, sourc
         variant: variant.name.clone(),
         description: file.text("description").unwrap_or_default(),
         duration,
-        seed: file.integer("seed").unwrap_or(1),
+        seed,
         measure,
         sample,
         nodes: nodes.names,
@@ -225,7 +226,7 @@ fn read(tree: &Table, variant: &Variant, variants: &[String], title: &str, sourc
     if faults.count() > before {
         return None;
     }
-    let origins = Origins::new(sources, limits, link_spans, flows.spans, file.span_of("sample"), file.span_of("duration"));
+    let origins = Origins::new(sources, limits, link_spans, flows.last, file.span_of("sample"), file.span_of("duration"));
     Some(Loaded { scenario, origins })
 }
 

@@ -1,47 +1,64 @@
 //! Reads `[[flow]]`: groups expanded, names resolved, routes found. Where packets go is `graph.rs`'s, what a queue holds `links.rs`'s.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use crate::error::{Span, suggest};
 use crate::fields::Fields;
 use crate::graph::Graph;
 use crate::links::{DEFAULT_PACKET_BYTES, Nodes, period, reserved};
-use crate::model::{Congestion, DirectionId, Flow, LossResponse, NodeId, Recovery, RtoPolicy, Tcp, Traffic, UdpPattern, WireFormat};
+use crate::model::{Congestion, DirectionId, Flow, Group, LossResponse, NodeId, Recovery, RtoPolicy, Tcp, Traffic, UdpPattern, WireFormat};
+use crate::name::FlowName;
 use crate::quantity::{MAX_TIME, show_time};
 use crate::spec::{FLOW, TCP_ONLY, UDP};
 use crate::tree::{Item, Value};
 use crate::units::Nanos;
+use crate::workload::{Amounts, Sizes, Starts, amounts};
 
 /// More flows than this in all are refused: the engine is proven up to a million.
 const MAX_FLOWS: u64 = 1_000_000;
 
-/// Flows, and where each was written.
+/// Flows, and where the last of them was written.
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     pub flows: Vec<Flow>,
-    pub spans: Vec<Span>,
+    pub last: Span,
+}
+
+/// A `[[flow]]` as written, its members not yet made.
+struct Written {
+    group: Group,
+    start: Nanos,
+    sizes: Option<Sizes>,
 }
 
 /// Reads all flows of the file, except groups in `without`.
-pub(crate) fn read(file: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, duration: Nanos, without: &HashSet<String>) -> Flows {
+pub(crate) fn read(file: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, run: Whole, without: &HashSet<String>) -> Flows {
     let mut result = Flows::default();
     let mut groups = HashSet::new();
-    let mut names: HashSet<String> = HashSet::new();
+    let mut names = Names::default();
     let mut total = 0;
     for fields in file.tables("flow", &FLOW) {
         let before = fields.faults.count();
-        let (flow, group) = read_one(&fields, nodes, graph, duration);
-        if !groups.insert(group.clone()) {
-            let what = format!("two flows are named `{group}`");
+        let (written, name) = read_one(&fields, nodes, graph, run.duration);
+        if !groups.insert(name.clone()) {
+            let what = format!("two flows are named `{name}`");
             fields.faults.add(fields.span_of("name"), what, "give each [[flow]] a name of its own");
-        } else if FLOW.key(&group).is_some() {
-            reserved(&fields, &group);
+        } else if FLOW.key(&name).is_some() {
+            reserved(&fields, &name);
         }
-        if without.contains(&group) {
+        if without.contains(&name) {
             continue;
         }
         let count = fields.integer("count");
-        total += count.unwrap_or(1);
+        let arrivals = fields.time("arrivals");
+        if arrivals.is_some() && fields.item("stagger").is_some() {
+            let what = "`stagger` and `arrivals` both say when the members start";
+            fields.faults.add(fields.span_of("stagger"), what, "leave out one of the two");
+        }
+        // How many arrive is known when they have been drawn.
+        total += if arrivals.is_some() { 0 } else { count.unwrap_or(1) };
         if total > MAX_FLOWS {
             fields.faults.add(fields.span_of("count"), format!("{total} flows are too many"), format!("at most {MAX_FLOWS} in all"));
             break;
@@ -49,41 +66,103 @@ pub(crate) fn read(file: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, duration
         if fields.faults.count() > before {
             continue;
         }
-        let Some(flow) = flow else { continue };
-        let stagger = fields.time("stagger").unwrap_or(0);
-        for member in 0..count.unwrap_or(1) {
-            let name = if count.is_some() { format!("{group}-{}", member + 1) } else { group.clone() };
-            if !names.insert(name.clone()) {
-                let what = format!("two flows are named `{name}`, one of them as a member of a group");
-                fields.faults.add(fields.span_of("name"), what, "give each [[flow]] a name of its own");
-                break;
-            }
-            let start = stagger.checked_mul(member).and_then(|s| s.checked_add(flow.start)).filter(|s| *s <= MAX_TIME);
-            let Some(start) = start else {
-                fields.faults.add(
-                    fields.span_of("stagger"),
-                    "the last members of the group never start",
-                    "write a smaller `stagger` or `count`",
-                );
-                break;
-            };
-            if flow.stop.is_some_and(|stop| stop <= start) && member > 0 {
-                let what = format!("`{name}` starts at {}, when the group has stopped", show_time(start));
+        let Some(Written { group, start, sizes }) = written else { continue };
+        let grouped = count.is_some() || arrivals.is_some();
+        let stop = group.stop;
+        let starts = match arrivals {
+            Some(mean) => Starts::poisson(run.seed, &name, start, mean, stop.map_or(run.duration, |stop| stop.min(run.duration))),
+            None => Starts::Staggered { next: start, stagger: fields.time("stagger").unwrap_or(0) },
+        };
+        let most = if arrivals.is_some() { count.unwrap_or(u64::MAX).min(MAX_FLOWS - total + 1) } else { count.unwrap_or(1) };
+        let mut sizes = sizes.map(|sizes| sizes.draw(run.seed, &name));
+        let group = Arc::new(group);
+        let first = result.flows.len();
+        if arrivals.is_none() {
+            result.flows.reserve_exact(most as usize);
+        }
+        for (start, member) in starts.zip(1..).take(most as usize) {
+            if member > 1 && stop.is_some_and(|stop| stop <= start) {
+                let what = format!("`{name}-{member}` starts at {}, when the group has stopped", show_time(start));
                 fields.faults.add(fields.span_of("stop"), what, "write a later `stop`, or a smaller `stagger` or `count`");
                 break;
             }
-            result.flows.push(Flow { name, start, ..flow.clone() });
-            result.spans.push(fields.span);
+            let number = NonZeroU32::new(member).filter(|_| grouped);
+            let own_bytes = sizes.as_mut().and_then(Iterator::next);
+            result.flows.push(Flow { group: group.clone(), number, start, own_bytes });
         }
+        let members = result.flows.len() - first;
+        if arrivals.is_some() {
+            total += members as u64;
+            let at = fields.span_of("arrivals");
+            if total > MAX_FLOWS {
+                fields.faults.add(
+                    at,
+                    "too many flows arrive",
+                    format!("at most {MAX_FLOWS} in all: write a larger `arrivals`, or `count`"),
+                );
+                break;
+            }
+            if members == 0 {
+                let (end, later) =
+                    if stop.is_some_and(|s| s < run.duration) { ("`stop`", "`stop`") } else { ("the run ends", "end of the run") };
+                let what = format!("with this seed no member of `{name}` arrives before {end}");
+                fields.faults.add(at, what, format!("write a smaller `arrivals` or a later {later}"));
+            }
+        } else if fields.faults.count() == before && (members as u64) < most {
+            let what = "the last members of the group never start";
+            fields.faults.add(fields.span_of("stagger"), what, "write a smaller `stagger` or `count`");
+        }
+        if let Some(twice) = names.add(&name, grouped.then_some(members as u32)) {
+            let what = format!("two flows are named `{twice}`, one of them as a member of a group");
+            fields.faults.add(fields.span_of("name"), what, "give each [[flow]] a name of its own");
+        }
+        result.last = fields.span;
     }
+    result.flows.shrink_to_fit();
     result
 }
 
-/// The first member of a group, and the group's name.
-fn read_one(fields: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, duration: Nanos) -> (Option<Flow>, String) {
+/// What of the whole run the flows depend on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Whole {
+    pub duration: Nanos,
+    pub seed: u64,
+}
+
+/// Names taken so far. Groups' names differ from one another, but a single flow may be named like another group's member.
+#[derive(Debug, Default)]
+struct Names {
+    /// Single flows named `STEM-NUMBER`: by stem, the numbers.
+    singles: HashMap<String, BTreeSet<NonZeroU32>>,
+    /// Members of groups.
+    groups: HashMap<String, u32>,
+}
+
+impl Names {
+    /// Adds a group of `members`, or a single flow; returns a name that is taken already.
+    fn add(&mut self, name: &str, members: Option<u32>) -> Option<FlowName> {
+        let (stem, number) = match members {
+            Some(members) => {
+                self.groups.insert(name.into(), members);
+                let first = self.singles.get(name).and_then(BTreeSet::first).copied();
+                (name, first.filter(|first| first.get() <= members)?)
+            }
+            None => {
+                let single = FlowName::from(name);
+                let number = single.number()?;
+                self.singles.entry(single.stem().into()).or_default().insert(number);
+                return self.groups.get(single.stem()).filter(|members| number.get() <= **members).map(|_| single);
+            }
+        };
+        Some(FlowName::member(&stem.into(), Some(number)))
+    }
+}
+
+/// A group, and its name even where the rest is wrong.
+fn read_one(fields: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, duration: Nanos) -> (Option<Written>, String) {
     fields.require("from");
     fields.require("to");
-    let group = fields.name("name").unwrap_or_else(|| "flow".into());
+    let name = fields.name("name").unwrap_or_else(|| "flow".into());
     let from = node(fields, "from", nodes);
     let to = node(fields, "to", nodes);
     let via = via(fields, nodes);
@@ -100,20 +179,19 @@ fn read_one(fields: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, duration: Nan
     let start_jitter = fields.time("start-jitter").unwrap_or(0);
     let packet_bytes = fields.size("packet").map_or(DEFAULT_PACKET_BYTES, |n| n as u32);
     let traffic = traffic(fields);
-    let (Some(from), Some(to), Some(via), Some(traffic)) = (from, to, via, traffic) else { return (None, group) };
+    let (Some(from), Some(to), Some(via), Some((traffic, sizes))) = (from, to, via, traffic) else { return (None, name) };
     if from == to {
         let what = format!("the flow goes from `{0}` to `{0}`", nodes.names[from]);
         fields.faults.add(fields.span_of("to"), what, "name another node as its destination");
-        return (None, group);
+        return (None, name);
     }
     let mut back = via.clone();
     back.reverse();
     let route = route(fields, nodes, graph, from, &via, to);
     let return_route = route.as_ref().and_then(|_| self::route(fields, nodes, graph, to, &back, from));
-    let (Some(route), Some(return_route)) = (route, return_route) else { return (None, group) };
-    let flow =
-        Flow { name: String::new(), group: group.clone(), from, to, route, return_route, start, start_jitter, stop, packet_bytes, traffic };
-    (Some(flow), group)
+    let (Some(route), Some(return_route)) = (route, return_route) else { return (None, name) };
+    let group = Group { name: name.as_str().into(), from, to, route, return_route, start_jitter, stop, packet_bytes, traffic };
+    (Some(Written { group, start, sizes }), name)
 }
 
 fn node(fields: &Fields<'_>, key: &str, nodes: &Nodes) -> Option<NodeId> {
@@ -156,20 +234,26 @@ fn route(fields: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, from: NodeId, vi
     Some(route)
 }
 
-fn traffic(fields: &Fields<'_>) -> Option<Traffic> {
+/// What the members send, and how to draw their sizes where those differ.
+fn traffic(fields: &Fields<'_>) -> Option<(Traffic, Option<Sizes>)> {
     if let Some(item) = fields.item("udp") {
         for entry in fields.table.entries.iter().filter(|e| TCP_ONLY.contains(&e.key.as_str())) {
             let what = format!("`{}` is a setting of TCP, and `udp` makes the flow datagrams", entry.key);
             fields.faults.add(entry.key_span, what, "leave out one of the two");
         }
         let udp = Fields::of(fields.faults, &UDP, item)?;
-        return udp_pattern(&udp).map(Traffic::Udp);
+        return udp_pattern(&udp).map(|pattern| (Traffic::Udp(pattern), None));
     }
     fields.require("congestion");
-    tcp(fields).map(Traffic::Tcp)
+    let (bytes, sizes) = match amounts(fields) {
+        Some(Amounts::Fixed(bytes)) => (Some(bytes), None),
+        Some(Amounts::Drawn(sizes)) => (None, Some(sizes)),
+        Some(Amounts::Endless) | None => (None, None),
+    };
+    tcp(fields, bytes).map(|tcp| (Traffic::Tcp(tcp), sizes))
 }
 
-fn tcp(fields: &Fields<'_>) -> Option<Tcp> {
+fn tcp(fields: &Fields<'_>, bytes: Option<u64>) -> Option<Tcp> {
     let name = fields.choice("congestion");
     let (congestion, recovery) = match name {
         Some("xcp") => (Congestion::Xcp, Recovery::Sack),
@@ -191,7 +275,7 @@ fn tcp(fields: &Fields<'_>) -> Option<Tcp> {
         loss_response: if fields.choice("loss-response") == Some("halve") { LossResponse::Halve } else { LossResponse::None },
         paced: fields.bool("paced").unwrap_or(congestion == Congestion::Xcp),
         wire: if fields.choice("wire") == Some("classic") { WireFormat::Classic } else { WireFormat::Extended },
-        bytes: fields.size("bytes"),
+        bytes,
         receive_buffer: fields.buffer("receive-buffer"),
         send_buffer: fields.buffer("send-buffer"),
         window_scaling: fields.bool("window-scaling").unwrap_or(true),
@@ -212,10 +296,7 @@ fn udp_pattern(udp: &Fields<'_>) -> Option<UdpPattern> {
         "schedule" => &["pattern", "steps"],
         _ => &["pattern", "rate"],
     };
-    for entry in udp.table.entries.iter().filter(|e| UDP.key(&e.key).is_some() && !belongs.contains(&e.key.as_str())) {
-        let what = format!("`{}` means nothing to the pattern \"{pattern}\"", entry.key);
-        udp.faults.add(entry.key_span, what, format!("its keys are {}", crate::error::listed(belongs.iter().copied())));
-    }
+    udp.only(belongs, &format!("the pattern \"{pattern}\""));
     if pattern == "schedule" {
         udp.require("steps");
         return Some(UdpPattern::Schedule { steps: steps(udp)? });
@@ -265,30 +346,29 @@ fn steps(udp: &Fields<'_>) -> Option<Vec<(Nanos, u64)>> {
     Some(steps)
 }
 
-/// Base RTT of a flow: the delays of its route there and back, without queues and transmission. Saturates at [`MAX_TIME`].
-pub(crate) fn base_rtt(flow: &Flow, delays: &[Nanos]) -> Nanos {
-    let sum: u128 = flow.route.iter().chain(&flow.return_route).map(|d| u128::from(delays[*d])).sum();
+/// Base RTT of a group's flows: the delays of their route there and back, without queues and transmission. Saturates at [`MAX_TIME`].
+fn base_rtt(group: &Group, delays: &[Nanos]) -> Nanos {
+    let sum: u128 = group.route.iter().chain(&group.return_route).map(|d| u128::from(delays[*d])).sum();
     sum.min(u128::from(MAX_TIME)) as Nanos
 }
 
-/// Largest base RTT over the flows; flows of the same two routes are looked at once.
+/// What crosses each link direction, and the largest base RTT.
 pub(crate) fn crossings(flows: &[Flow], delays: &[Nanos]) -> (Vec<crate::links::Crossing>, Nanos) {
     let mut crossings = vec![crate::links::Crossing::default(); delays.len()];
-    let mut seen: HashMap<(&[DirectionId], &[DirectionId], u32), ()> = HashMap::new();
+    let mut seen = HashSet::new();
     let mut largest = 0;
-    let mut last: Option<&Flow> = None;
-    for flow in flows {
-        // Members of a group follow one another and share everything looked at here.
-        if last.is_some_and(|l| l.group == flow.group) || seen.insert((&flow.route, &flow.return_route, flow.packet_bytes), ()).is_some() {
+    for members in flows.chunk_by(|a, b| Arc::ptr_eq(&a.group, &b.group)) {
+        let group = &members[0].group;
+        // Groups of the same two routes and packets need not be looked at twice.
+        if !seen.insert((&group.route, &group.return_route, group.packet_bytes)) {
             continue;
         }
-        last = Some(flow);
-        let rtt = base_rtt(flow, delays);
+        let rtt = base_rtt(group, delays);
         largest = largest.max(rtt);
-        for &d in &flow.route {
-            crossings[d].packet_bytes = crossings[d].packet_bytes.max(Some(flow.packet_bytes));
+        for &d in &group.route {
+            crossings[d].packet_bytes = crossings[d].packet_bytes.max(Some(group.packet_bytes));
         }
-        for &d in flow.route.iter().chain(&flow.return_route) {
+        for &d in group.route.iter().chain(&group.return_route) {
             crossings[d].rtt = crossings[d].rtt.max(Some(rtt));
         }
     }

@@ -12,30 +12,25 @@ pub struct Origins {
     sources: Vec<Source>,
     limits: Vec<[Span; 2]>,
     links: Vec<Span>,
-    flows: Vec<Span>,
+    last_flow: Span,
     sample: Span,
     duration: Span,
 }
 
 impl Origins {
-    pub(crate) fn new(
-        sources: &[Source],
-        limits: Vec<[Span; 2]>,
-        links: Vec<Span>,
-        flows: Vec<Span>,
-        sample: Span,
-        duration: Span,
-    ) -> Self {
-        Self { sources: sources.to_vec(), limits, links, flows, sample, duration }
+    pub(crate) fn new(sources: &[Source], limits: Vec<[Span; 2]>, links: Vec<Span>, last_flow: Span, sample: Span, duration: Span) -> Self {
+        Self { sources: sources.to_vec(), limits, links, last_flow, sample, duration }
     }
 }
 
 /// A packet in a queue or on a link, with what sender and receiver remember of it.
 const BYTES_PER_PACKET: u128 = 160;
-/// A flow without its packets: sender, receiver, name, results.
-const BYTES_PER_FLOW: u128 = 4096;
+/// A flow without its packets: sender, receiver, timers, results.
+const BYTES_PER_FLOW: u128 = 1280;
 /// One value of one series.
 const BYTES_PER_SAMPLE: u128 = 8;
+/// A series without its values: where it is recorded, whose it is.
+const BYTES_PER_SERIES: u128 = 256;
 /// Series of a link direction: utilisation, queue (mean, max), drops, lost; and of an XCP router six more.
 const LINK_SERIES: u128 = 5;
 const ROUTER_SERIES: u128 = 6;
@@ -76,11 +71,11 @@ fn packets(rate_bps: u64, time: Nanos, packet_bytes: u64) -> u128 {
 /// 2. Without XCP a TCP sends at most two packets for each that arrived (slow start), and no more arrive than the slowest link carries.
 /// 3. An XCP sender may be told any window by the routers: at most what its first link carries.
 fn sendable(flow: &Flow, active: Nanos, first: u64, slowest: u64) -> u128 {
-    let size = u64::from(flow.packet_bytes);
-    match &flow.traffic {
+    let size = u64::from(flow.group.packet_bytes);
+    match &flow.group.traffic {
         Traffic::Tcp(tcp) => {
             let payload = u128::from(size.saturating_sub(40).max(1));
-            let window = [tcp.bytes, tcp.receive_buffer, tcp.send_buffer].into_iter().flatten().min();
+            let window = [flow.bytes(), tcp.receive_buffer, tcp.send_buffer].into_iter().flatten().min();
             let free = match tcp.congestion {
                 Congestion::Xcp => packets(first, active, size),
                 Congestion::Reno | Congestion::Cubic => 2 * packets(slowest, active, size) + u128::from(tcp.initial_window),
@@ -113,12 +108,13 @@ fn loads(scenario: &Scenario) -> Vec<Load> {
     let mut loads = vec![Load { arrivals: 0, flight: 0, packet: u64::MAX }; 2 * scenario.links.len()];
     for flow in &scenario.flows {
         let active = scenario.duration.saturating_sub(flow.start);
-        let size = u64::from(flow.packet_bytes);
-        let Some(first) = flow.route.first().map(|d| direction(*d).rate_bps) else { continue };
-        let slowest = flow.route.iter().map(|d| direction(*d).rate_bps).min().unwrap_or(first);
+        let group = &flow.group;
+        let size = u64::from(group.packet_bytes);
+        let Some(first) = group.route.first().map(|d| direction(*d).rate_bps) else { continue };
+        let slowest = group.route.iter().map(|d| direction(*d).rate_bps).min().unwrap_or(first);
         let total = sendable(flow, active, first, slowest);
         let mut upstream = None;
-        for &d in &flow.route {
+        for &d in &group.route {
             let load = &mut loads[d];
             let rate = upstream.map_or(direction(d).rate_bps, |u: u64| u.min(direction(d).rate_bps));
             load.arrivals += upstream.map_or(total, |u| total.min(packets(u, active, size)));
@@ -126,9 +122,9 @@ fn loads(scenario: &Scenario) -> Vec<Load> {
             load.packet = load.packet.min(size);
             upstream = Some(rate);
         }
-        if matches!(flow.traffic, Traffic::Tcp(_)) {
+        if flow.is_tcp() {
             // At most one acknowledgement for each packet that arrived.
-            for &d in &flow.return_route {
+            for &d in &group.return_route {
                 let load = &mut loads[d];
                 load.arrivals += total.min(packets(slowest, active, size));
                 load.flight += total.min(packets(slowest, direction(d).delay.min(active), size));
@@ -165,36 +161,32 @@ pub fn footprint(scenario: &Scenario) -> Footprint {
         parts.push((Part::Flight(d), flight * BYTES_PER_PACKET));
         parts.push((Part::Queue(d), queued * BYTES_PER_PACKET));
     }
-    let samples = match scenario.sample {
+    let bytes_per_series = match scenario.sample {
         Sampling::Off => 0,
-        Sampling::Every(t) | Sampling::PerRtt(t) => u128::from(scenario.duration / t.max(1) + 1),
+        Sampling::Every(t) | Sampling::PerRtt(t) => u128::from(scenario.duration / t.max(1) + 1) * BYTES_PER_SAMPLE + BYTES_PER_SERIES,
     };
     let series = directions as u128 * LINK_SERIES + routers * ROUTER_SERIES + scenario.flows.len() as u128 * FLOW_SERIES;
-    parts.push((Part::Samples, samples * series * BYTES_PER_SAMPLE));
+    parts.push((Part::Samples, series * bytes_per_series));
     let bytes = parts.iter().map(|(_, b)| *b).sum();
     let (part, part_bytes) = parts.into_iter().rev().max_by_key(|(_, b)| *b).unwrap_or((Part::Flows, 0));
     Footprint { bytes, packets: packets_in_all, part, part_bytes }
 }
 
-/// Refuses a scenario that needs more memory than there is, naming the line that needs most of it.
+/// Estimates the memory of a run, and refuses a scenario that needs more than there is, naming the line that needs most of it.
 ///
 /// # Errors
 /// That the run does not fit, and what would.
-pub fn check(scenario: &Scenario, origins: &Origins, available_bytes: u64) -> Result<(), ScenarioError> {
+pub fn check(scenario: &Scenario, origins: &Origins, available_bytes: u64) -> Result<Footprint, ScenarioError> {
     let needed = footprint(scenario);
     if needed.bytes <= u128::from(available_bytes) {
-        return Ok(());
+        return Ok(needed);
     }
     let place = |d: usize| {
         let link = &scenario.links[d / 2].name;
         if d.is_multiple_of(2) { format!("`{link}`") } else { format!("`{link}.reverse`") }
     };
     let (span, why, help) = match needed.part {
-        Part::Flows => (
-            origins.flows.last().copied().unwrap_or_default(),
-            format!("{} flows", scenario.flows.len()),
-            "write a smaller `count`".to_string(),
-        ),
+        Part::Flows => (origins.last_flow, format!("{} flows", scenario.flows.len()), "write a smaller `count`".to_string()),
         Part::Samples => (
             if origins.sample == Span::default() { origins.duration } else { origins.sample },
             "the samples of its series".to_string(),

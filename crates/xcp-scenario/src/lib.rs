@@ -13,13 +13,16 @@ mod graph;
 mod links;
 mod metric;
 pub mod model;
+pub mod name;
 mod quantity;
+pub mod rng;
 pub mod run;
 mod schema;
 mod set;
 mod spec;
 mod tree;
 pub mod units;
+mod workload;
 
 pub use error::{Problem, ScenarioError};
 pub use expect::{Verdict, evaluate};

@@ -2,7 +2,8 @@
 //! [`Run`](crate::run::Run) is `expect.rs`'s.
 
 use crate::error::{listed, suggest};
-use crate::model::{Flow, Sampling, Scenario, Traffic};
+use crate::model::{Flow, Sampling, Scenario};
+use crate::name::FlowName;
 use crate::run::Quantity;
 use crate::units::Period;
 
@@ -39,6 +40,8 @@ pub(crate) enum Number {
     Timeouts,
     /// Flow: when the transfer was complete, seconds. Summary only.
     CompletedAt,
+    /// Flow: how long the transfer took, seconds. Summary only.
+    CompletionTime,
 }
 
 /// A statistic over the samples of a period.
@@ -102,7 +105,8 @@ const FLOW_QUANTITIES: &[Sampled] = &[
     ("retransmits", Quantity::Retransmits, Some(Stat::Sum)),
 ];
 const LINK_EXTRA: &[(&str, Number)] = &[("idle_time", Number::IdleTime), ("packets", Number::Packets)];
-const FLOW_EXTRA: &[(&str, Number)] = &[("timeouts", Number::Timeouts), ("completed_at", Number::CompletedAt)];
+const FLOW_EXTRA: &[(&str, Number)] =
+    &[("timeouts", Number::Timeouts), ("completed_at", Number::CompletedAt), ("completion_time", Number::CompletionTime)];
 
 /// What is wrong with a name, and what would be right.
 pub(crate) type Wrong = (String, String);
@@ -175,7 +179,7 @@ impl Metric {
     /// Whether the summary has this number of the measured period.
     pub fn in_summary(&self) -> bool {
         match self.number() {
-            None | Some(Number::IdleTime | Number::Packets | Number::Timeouts | Number::CompletedAt) => true,
+            None | Some(Number::IdleTime | Number::Packets | Number::Timeouts | Number::CompletedAt | Number::CompletionTime) => true,
             Some(Number::Sampled(quantity, stat)) => matches!(
                 (quantity, stat),
                 (Quantity::Utilisation | Quantity::QueueMean | Quantity::Goodput | Quantity::Srtt | Quantity::Cwnd, Stat::Mean)
@@ -187,7 +191,7 @@ impl Metric {
 
     /// Whether only the summary has it.
     pub fn only_in_summary(&self) -> bool {
-        matches!(self.number(), Some(Number::Packets | Number::Timeouts | Number::CompletedAt))
+        matches!(self.number(), Some(Number::Packets | Number::Timeouts | Number::CompletedAt | Number::CompletionTime))
     }
 }
 
@@ -208,7 +212,7 @@ pub(crate) fn check(text: &str, period: Option<Period>, scenario: &Scenario) -> 
                 return Err(match flows {
                     Selection::All => ("`*` means all TCP flows, and there are none".into(), "name a flow".into()),
                     Selection::Named(name) => {
-                        let mut known: Vec<&str> = scenario.flows.iter().map(|f| f.group.as_str()).collect();
+                        let mut known: Vec<&str> = scenario.flows.iter().map(|f| &*f.group.name).collect();
                         known.dedup();
                         (format!("no flow is named `{name}`"), suggest(name, known.iter().copied(), "flows (or `*`)"))
                     }
@@ -237,10 +241,14 @@ pub(crate) fn check(text: &str, period: Option<Period>, scenario: &Scenario) -> 
     Ok(())
 }
 
-/// The flows meant.
-pub(crate) fn select<'a>(selection: &'a Selection, flows: &'a [Flow]) -> impl Iterator<Item = &'a Flow> {
-    flows.iter().filter(move |flow| match selection {
-        Selection::All => matches!(flow.traffic, Traffic::Tcp(_)),
-        Selection::Named(name) => flow.name == *name || flow.group == *name,
+/// The flows meant, and their places in the list.
+pub(crate) fn select<'a>(selection: &'a Selection, flows: &'a [Flow]) -> impl Iterator<Item = (usize, &'a Flow)> {
+    let named = match selection {
+        Selection::All => None,
+        Selection::Named(name) => Some((name.as_str(), FlowName::from(name.as_str()))),
+    };
+    flows.iter().enumerate().filter(move |(_, flow)| match &named {
+        None => flow.is_tcp(),
+        Some((group, name)) => *flow.group.name == **group || (flow.number == name.number() && *flow.group.name == *name.stem()),
     })
 }

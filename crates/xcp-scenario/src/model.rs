@@ -3,6 +3,10 @@
 //! Nothing here knows TOML (`file.rs` and its neighbours read that) or any backend. A value of these types has been checked: indices are in
 //! range, rates are not zero, every flow has a route there and back.
 
+use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
+
+use crate::name::FlowName;
 use crate::units::{Nanos, Period};
 
 /// Index into [`Scenario::nodes`].
@@ -165,13 +169,24 @@ pub enum Input {
     Xcp,
 }
 
-/// A transfer of data, or a source of datagrams.
+/// A transfer of data, or a source of datagrams. There may be a million: what a `[[flow]]`'s members have in common they share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
-    /// Name, unique; members of a group are `NAME-1`, `NAME-2`, ...
-    pub name: String,
-    /// Name as the file gives it, the group's name for members of a group.
-    pub group: String,
+    /// What it shares with the other members of its group.
+    pub group: Arc<Group>,
+    /// Its number in the group, from 1; `None` where the file asks for a single flow, which bears the group's name.
+    pub number: Option<NonZeroU32>,
+    /// When it starts, jitter not yet added.
+    pub start: Nanos,
+    /// Bytes it transfers, where the members' sizes differ; else the group's settings say.
+    pub own_bytes: Option<NonZeroU64>,
+}
+
+/// A `[[flow]]` of the file: what its members have in common.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// Name as the file gives it, unique.
+    pub name: Arc<str>,
     /// Source.
     pub from: NodeId,
     /// Destination.
@@ -180,16 +195,46 @@ pub struct Flow {
     pub route: Vec<DirectionId>,
     /// Directions crossed by acknowledgements, in order.
     pub return_route: Vec<DirectionId>,
-    /// When it starts, jitter not yet added.
-    pub start: Nanos,
     /// The start is moved later by a random time below this, drawn from the run's seed.
     pub start_jitter: Nanos,
-    /// When its sender stops sending new data.
+    /// When the senders stop sending new data.
     pub stop: Option<Nanos>,
     /// Size of a full packet on the wire, bytes, headers included.
     pub packet_bytes: u32,
-    /// What it sends.
+    /// What they send. Where members have sizes of their own, [`Flow::traffic`] tells one member's.
     pub traffic: Traffic,
+}
+
+impl Flow {
+    /// Its name, unique: `NAME-1`, `NAME-2`, ... for the members of a group.
+    #[must_use]
+    pub fn name(&self) -> FlowName {
+        FlowName::member(&self.group.name, self.number)
+    }
+
+    /// What it sends.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        match &self.group.traffic {
+            Traffic::Tcp(tcp) => Traffic::Tcp(Tcp { bytes: self.bytes(), ..tcp.clone() }),
+            udp @ Traffic::Udp(_) => udp.clone(),
+        }
+    }
+
+    /// Bytes it transfers; `None` is without end.
+    #[must_use]
+    pub fn bytes(&self) -> Option<u64> {
+        match &self.group.traffic {
+            Traffic::Tcp(tcp) => self.own_bytes.map(NonZeroU64::get).or(tcp.bytes),
+            Traffic::Udp(_) => None,
+        }
+    }
+
+    /// Whether it is a TCP connection.
+    #[must_use]
+    pub fn is_tcp(&self) -> bool {
+        matches!(self.group.traffic, Traffic::Tcp(_))
+    }
 }
 
 /// Kinds of traffic.

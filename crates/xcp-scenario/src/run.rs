@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::name::FlowName;
 use crate::units::Nanos;
 
 /// The result of one scenario.
@@ -69,7 +70,7 @@ pub struct LinkSummary {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowSummary {
     /// Name.
-    pub name: String,
+    pub name: FlowName,
     /// Payload delivered in order to the receiving application, bit/s, over the part of the measured period in which the flow was active.
     pub goodput: f64,
     /// Mean of the RTT samples, seconds; 0 if there were none.
@@ -83,6 +84,9 @@ pub struct FlowSummary {
     /// When a finite transfer was completely acknowledged, seconds from the start of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<f64>,
+    /// How long that took from the flow's start, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_time: Option<f64>,
 }
 
 /// A curve.

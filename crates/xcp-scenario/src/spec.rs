@@ -359,9 +359,9 @@ pub(crate) static FLOW: Spec = Spec {
         key(
             "count",
             Kind::Integer { min: 1, max: 1_000_000 },
-            "a single flow",
+            "a single flow; with `arrivals` as many as arrive",
             "4",
-            "Makes a group of this many, named `NAME-1`, `NAME-2`, ...; without `count` the flow is named `NAME`.",
+            "Makes a group of this many, named `NAME-1`, `NAME-2`, ...; without `count` the flow is named `NAME`. With `arrivals` at most this many.",
         ),
         key("from", Kind::Name, REQUIRED, "\"S\"", "Node that sends."),
         key("to", Kind::Name, REQUIRED, "\"D\"", "Node that receives."),
@@ -376,6 +376,14 @@ pub(crate) static FLOW: Spec = Spec {
             "The start is moved later by a random time below this, drawn from the seed.",
         ),
         key("stagger", Kind::Time, "`\"0s\"`", "\"10s\"", "Each member of a group starts this much later than the one before it."),
+        key(
+            "arrivals",
+            Kind::Length,
+            "together",
+            "\"15ms\"",
+            "Members of a group arrive as a Poisson process, with gaps of this mean: the first starts one gap after `start`, each later one a gap after the \
+             one before it. None arrives at or after `stop` or the end of the run. Not with `stagger`.",
+        ),
         key("packet", Kind::Size { min: 64, max: 65_535 }, "1500", "1000", "Size of a full packet on the wire, headers included."),
         key(
             "congestion",
@@ -413,7 +421,13 @@ pub(crate) static FLOW: Spec = Spec {
             "\"classic\"",
             "xcp: the header format, ours or the 2005 Linux study's.",
         ),
-        key("bytes", Kind::Size { min: 1, max: super::quantity::MAX_BYTES }, "without end", "\"10mb\"", "How much to transfer."),
+        key(
+            "bytes",
+            Kind::Short { short: "mean", table: &BYTES },
+            "without end",
+            "\"10mb\"",
+            "How much to transfer: a size, or a distribution that each member's size is drawn from.",
+        ),
         key("receive-buffer", Kind::Buffer { min: 1 }, "`\"unlimited\"`", "\"64kb\"", "Receiver's buffer; bounds the advertised window."),
         key("send-buffer", Kind::Buffer { min: 1 }, "`\"unlimited\"`", "\"64kb\"", "Sender's buffer; bounds the data in flight."),
         key("window-scaling", Kind::Bool, "`true`", "false", "Without it the advertised window ends at 65535 bytes."),
@@ -457,6 +471,39 @@ pub(crate) static FLOW: Spec = Spec {
         ),
     ],
 };
+
+/// `bytes` of a flow.
+pub(crate) static BYTES: Spec = Spec {
+    name: "bytes",
+    doc: "Sizes of transfers. `bytes = \"10mb\"` is short for `bytes = { mean = \"10mb\" }`: all of one size.",
+    keys: &[
+        key("mean", Kind::Size { min: 1, max: super::quantity::MAX_BYTES }, REQUIRED, "\"30kb\"", "The size, or the mean of the sizes."),
+        key(
+            "distribution",
+            Kind::Choice(DISTRIBUTIONS),
+            "`\"fixed\"`",
+            "\"pareto\"",
+            "All of one size; exponentially distributed; Pareto distributed: few large ones have most of the bytes.",
+        ),
+        key(
+            "shape",
+            Kind::Number { min: 1.01, max: 100.0 },
+            "required for pareto",
+            "1.2",
+            "pareto: a size exceeds x with probability (x0/x)^shape. The least size x0 is mean x (shape - 1) / shape. Below 2 the variance is infinite.",
+        ),
+        key(
+            "max",
+            Kind::Size { min: 1, max: super::quantity::MAX_BYTES },
+            "no bound",
+            "\"10mb\"",
+            "exponential and pareto: greater sizes become this one, which makes the mean smaller than `mean`.",
+        ),
+    ],
+};
+
+/// Known distributions of sizes.
+pub(crate) const DISTRIBUTIONS: &[&str] = &["fixed", "exponential", "pareto"];
 
 /// `udp`.
 pub(crate) static UDP: Spec = Spec {
@@ -530,4 +577,5 @@ pub(crate) static EXPECT: Spec = Spec {
 };
 
 /// All tables, in the order of the documentation.
-pub(crate) static ALL: &[&Spec] = &[&FILE, &MEASURE, &LINK, &REVERSE, &QUEUE, &LAW, &LOSS, &BLACKOUT, &FLOW, &UDP, &VARIANT, &EXPECT];
+pub(crate) static ALL: &[&Spec] =
+    &[&FILE, &MEASURE, &LINK, &REVERSE, &QUEUE, &LAW, &LOSS, &BLACKOUT, &FLOW, &BYTES, &UDP, &VARIANT, &EXPECT];

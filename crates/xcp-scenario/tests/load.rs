@@ -33,10 +33,10 @@ fn the_first_example() {
     assert_eq!((law.alpha, law.beta, law.gamma, law.pools), (0.4, 0.226, 0.1, true));
     assert!(matches!(s.links[1].directions[1].queue, Queue::Xcp { limit: Limit::Bytes(1_250_000), .. }), "both directions");
     assert!(matches!(s.links[0].directions[0].queue, Queue::DropTail { limit: Limit::Packets(1000) }));
-    let names: Vec<&str> = s.flows.iter().map(|f| f.name.as_str()).collect();
+    let names: Vec<String> = s.flows.iter().map(|f| f.name().to_string()).collect();
     assert_eq!(names, ["flow-1", "flow-2", "flow-3", "flow-4"]);
-    assert_eq!((s.flows[0].route.as_slice(), s.flows[0].return_route.as_slice()), (&[0, 2][..], &[3, 1][..]));
-    let Traffic::Tcp(tcp) = &s.flows[3].traffic else { panic!("not TCP") };
+    assert_eq!((s.flows[0].group.route.as_slice(), s.flows[0].group.return_route.as_slice()), (&[0, 2][..], &[3, 1][..]));
+    let Traffic::Tcp(tcp) = &s.flows[3].traffic() else { panic!("not TCP") };
     assert_eq!((tcp.congestion, tcp.recovery, tcp.paced, tcp.wire), (Congestion::Xcp, Recovery::Sack, true, WireFormat::Extended));
     assert_eq!((tcp.initial_window, tcp.rto_min, tcp.receive_buffer), (10, 200_000_000, None));
 }
@@ -50,7 +50,7 @@ fn small(link: &str, flow: &str, end: &str) -> String {
 }
 
 fn tcp(text: &str) -> xcp_scenario::model::Tcp {
-    match one(text).flows.remove(0).traffic {
+    match one(text).flows.remove(0).traffic() {
         Traffic::Tcp(tcp) => tcp,
         Traffic::Udp(_) => panic!("not TCP"),
     }
@@ -58,7 +58,7 @@ fn tcp(text: &str) -> xcp_scenario::model::Tcp {
 
 fn udp(pattern: &str) -> UdpPattern {
     let text = small("", "", "").replace("congestion = \"reno\"", &format!("udp = {pattern}"));
-    match one(&text).flows.remove(0).traffic {
+    match one(&text).flows.remove(0).traffic() {
         Traffic::Udp(pattern) => pattern,
         Traffic::Tcp(_) => panic!("not UDP"),
     }
@@ -176,24 +176,78 @@ fn red_thresholds() {
 #[test]
 fn groups() {
     let s = one(&small("", "name = \"g\"\ncount = 3\nstart = \"1s\"\nstagger = \"500ms\"\nstart-jitter = \"10ms\"\nstop = \"9s\"", ""));
-    let got: Vec<_> = s.flows.iter().map(|f| (f.name.as_str(), f.group.as_str(), f.start, f.start_jitter, f.stop)).collect();
+    let got: Vec<_> = s.flows.iter().map(|f| (f.name().to_string(), &*f.group.name, f.start, f.group.start_jitter, f.group.stop)).collect();
     let stop = Some(9_000_000_000);
     let jitter = 10_000_000;
     assert_eq!(
         got,
-        [("g-1", "g", 1_000_000_000, jitter, stop), ("g-2", "g", 1_500_000_000, jitter, stop), ("g-3", "g", 2_000_000_000, jitter, stop)]
+        [("g-1", 1_000_000_000), ("g-2", 1_500_000_000), ("g-3", 2_000_000_000)].map(|(name, start)| (
+            name.to_owned(),
+            "g",
+            start,
+            jitter,
+            stop
+        ))
     );
-    assert_eq!(one(&small("", "", "")).flows[0].name, "flow");
-    assert_eq!(one(&small("", "count = 1", "")).flows[0].name, "flow-1");
+    assert_eq!(one(&small("", "", "")).flows[0].name(), "flow".into());
+    assert_eq!(one(&small("", "count = 1", "")).flows[0].name(), "flow-1".into());
+}
+
+/// Start and size of each member of a group.
+fn members(s: &Scenario, group: &str) -> Vec<(u64, Option<u64>)> {
+    s.flows.iter().filter(|f| &*f.group.name == group).map(|f| (f.start, f.bytes())).collect()
+}
+
+const WEB: &str =
+    "name = \"web\"\nstart = \"1s\"\narrivals = \"15ms\"\nbytes = { mean = \"30kb\", distribution = \"pareto\", shape = 1.2 }";
+
+#[test]
+fn arrivals_last_until_the_end_or_the_count() {
+    let s = one(&small("", WEB, ""));
+    let all = members(&s, "web");
+    // 59 s hold 3933 of them; four standard deviations are 251.
+    assert!((3680..4190).contains(&all.len()), "{}", all.len());
+    assert!(all.is_sorted_by_key(|m| m.0) && all[0].0 > 1_000_000_000 && all.last().unwrap().0 < 60_000_000_000);
+    assert_eq!((s.flows[0].name(), s.flows[9].name()), ("web-1".into(), "web-10".into()));
+    // Fewer of them, or a shorter time, are the first of the same flows.
+    assert_eq!(members(&one(&small("", &format!("count = 100\n{WEB}"), "")), "web"), all[..100]);
+    assert_eq!(members(&one(&small("", &format!("count = 100000\n{WEB}"), "")), "web"), all);
+    let stopped = members(&one(&small("", &format!("stop = \"5s\"\n{WEB}"), "")), "web");
+    assert_eq!(stopped, all.iter().copied().filter(|m| m.0 < 5_000_000_000).collect::<Vec<_>>());
+    // Without count and arrivals a size is drawn too.
+    let sole = one(&small("", "bytes = { mean = \"30kb\", distribution = \"exponential\" }", ""));
+    assert!(sole.flows[0].bytes().is_some() && sole.flows[0].name() == "flow".into());
+    assert_eq!(members(&one(&small("", "count = 2\nbytes = { mean = \"30kb\" }", "")), "flow"), [(0, Some(30 << 10)); 2]);
+}
+
+#[test]
+fn draws_depend_on_seed_and_name_alone() {
+    let read = |seed: u64, web: &str, end: &str| members(&one(&format!("seed = {seed}\n{}", small("", web, end))), "web");
+    let drawn = read(5, WEB, "");
+    assert_eq!(read(5, WEB, ""), drawn);
+    let others = "[[flow]]\nname = \"other\"\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\narrivals = \"1ms\"\nbytes = { mean = 9000, distribution = \"exponential\" }";
+    assert_eq!(read(5, WEB, others), drawn, "another group changes nothing");
+    let other_seed = read(6, WEB, "");
+    assert!(drawn.iter().zip(&other_seed).all(|(a, b)| a.0 != b.0) && drawn[..50] != other_seed[..50]);
+    let sizes = |list: &[(u64, Option<u64>)]| list[..1000].iter().map(|m| m.1).collect::<Vec<_>>();
+    let slower = read(5, &WEB.replace("15ms", "30ms"), "");
+    assert_eq!(sizes(&slower), sizes(&drawn), "arrivals do not change sizes");
+    let text = small(
+        "",
+        WEB,
+        "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\nset = { \"flow.congestion\" = \"cubic\", \"flow.web.bytes.max\" = \"1gb\" }",
+    );
+    let variants = load(Path::new("x.toml"), &text, &Overrides::none()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(members(&variants[0], "web"), members(&variants[1], "web"), "variants meet the same flows");
 }
 
 #[test]
 fn via_forces_a_way() {
     let detour = "[[link]]\nbetween = [\"S\", \"R\"]\nrate = \"1mbit\"\ndelay = \"1s\"\n[[link]]\nbetween = [\"R\", \"D\"]\nrate = \"1mbit\"\ndelay = \"1s\"";
     let s = one(&small("", "", detour));
-    assert_eq!((s.flows[0].route.as_slice(), s.flows[0].return_route.as_slice()), (&[0][..], &[1][..]));
+    assert_eq!((s.flows[0].group.route.as_slice(), s.flows[0].group.return_route.as_slice()), (&[0][..], &[1][..]));
     let s = one(&small("", "via = [\"R\"]", detour));
-    assert_eq!((s.flows[0].route.as_slice(), s.flows[0].return_route.as_slice()), (&[2, 4][..], &[5, 3][..]));
+    assert_eq!((s.flows[0].group.route.as_slice(), s.flows[0].group.return_route.as_slice()), (&[2, 4][..], &[5, 3][..]));
 }
 
 #[test]
@@ -222,17 +276,17 @@ fn variants_and_overrides() {
     assert!(matches!(all[0].links[0].directions[0].queue, Queue::DropTail { limit: Limit::Packets(50) }));
     let Queue::Xcp { limit, law } = &all[1].links[0].directions[0].queue else { panic!() };
     assert_eq!((*limit, law.alpha, law.beta, all[1].seed, all[1].measure.from), (Limit::Bytes(50_000), 0.2, 0.226, 9, 10_000_000_000));
-    assert!(matches!(&all[1].flows[0].traffic, Traffic::Tcp(t) if t.congestion == Congestion::Xcp));
-    assert_eq!(all[1].flows[1].traffic, Traffic::Udp(UdpPattern::Constant { rate_bps: 2_000_000 }));
+    assert!(matches!(&all[1].flows[0].traffic(), Traffic::Tcp(t) if t.congestion == Congestion::Xcp));
+    assert_eq!(all[1].flows[1].traffic(), Traffic::Udp(UdpPattern::Constant { rate_bps: 2_000_000 }));
     assert!(matches!(all[2].links[0].directions[0].queue, Queue::Red { limit: Limit::Packets(1000), .. }), "a table is replaced whole");
-    assert_eq!(all[2].flows.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["flow-1", "flow-2"]);
+    assert_eq!(all[2].flows.iter().map(|f| f.name().to_string()).collect::<Vec<_>>(), ["flow-1", "flow-2"]);
     assert_eq!(all[2].links[0].directions[1].losses[0].probability, 0.5);
 
     let overrides =
         Overrides::none().with("seed", "3").with("link.S-D.rate", "1mbit").with("flow.flow.paced", "true").with("queue.limit", "7");
     for s in load(Path::new("x.toml"), &text, &overrides).unwrap_or_else(|e| panic!("{e}")) {
         assert_eq!((s.seed, s.links[0].directions[0].rate_bps, s.links[0].directions[1].rate_bps), (3, 1_000_000, 1_000_000));
-        assert!(matches!(&s.flows[0].traffic, Traffic::Tcp(t) if t.paced));
+        assert!(matches!(&s.flows[0].traffic(), Traffic::Tcp(t) if t.paced));
         if s.variant == "plain" {
             assert!(matches!(s.links[0].directions[0].queue, Queue::DropTail { limit: Limit::Packets(7) }));
         }

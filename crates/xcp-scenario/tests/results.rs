@@ -38,15 +38,16 @@ fn link_summary() -> impl Strategy<Value = LinkSummary> {
 }
 
 fn flow_summary() -> impl Strategy<Value = FlowSummary> {
-    (".*", 0.0..1e13, 0.0..1e3, any::<u64>(), any::<u64>(), 0.0..1e9, prop::option::of(0.0..1e8)).prop_map(
-        |(name, goodput, rtt_mean, retransmits, timeouts, cwnd_mean, completed_at)| FlowSummary {
-            name,
+    ("(.*|[a-z]*-[0-9]*)", 0.0..1e13, 0.0..1e3, any::<u64>(), any::<u64>(), 0.0..1e9, prop::option::of((0.0..1e8, 0.0..1e8))).prop_map(
+        |(name, goodput, rtt_mean, retransmits, timeouts, cwnd_mean, completed)| FlowSummary {
+            name: name.into(),
             goodput,
             rtt_mean,
             retransmits,
             timeouts,
             cwnd_mean,
-            completed_at,
+            completed_at: completed.map(|(at, _)| at),
+            completion_time: completed.map(|(_, time)| time),
         },
     )
 }
@@ -98,7 +99,8 @@ fn run() -> Run {
         retransmits: 3,
         timeouts: 1,
         cwnd_mean: 20.0,
-        completed_at: None,
+        completed_at: (name == "b-1").then_some(9.5),
+        completion_time: (name == "b-1").then_some(4.5),
     });
     let direction = LinkSummary { utilisation: 0.9, queue_mean: 2.0, queue_max: 9, drops: 4, lost: 5, packets: 1000 };
     Run {
@@ -152,10 +154,15 @@ fn numbers_of_the_measured_period_are_the_summarys() {
         ("flows.b.retransmits", 3.0),
         ("flows.b-1.timeouts", 1.0),
         ("flows.*.retransmits.sum", 6.0),
+        ("flows.b.completed_at", 9.5),
+        ("flows.b.completion_time", 4.5),
+        ("flows.*.completion_time", 4.5),
     ] {
         assert_eq!(measured(metric, ""), Some(expected), "{metric}");
     }
     assert_eq!(measured("flows.a.completed_at", ""), None, "never completed");
+    assert_eq!(measured("flows.a.completion_time", ""), None, "never completed");
+    assert_eq!(measured("flows.*.completed_at", ""), None, "not all completed");
 }
 
 #[test]

@@ -64,9 +64,9 @@ impl Flow {
     #[must_use]
     pub fn new(spec: &model::Flow, index: usize, seed: u64) -> Self {
         let number = index as u32;
-        let size = spec.packet_bytes as u16;
-        let start = spec.start + Stream::new(seed, Purpose::Start, index).below(spec.start_jitter);
-        let ends = match &spec.traffic {
+        let size = spec.group.packet_bytes as u16;
+        let start = spec.start + Stream::new(seed, Purpose::Start, index).below(spec.group.start_jitter);
+        let ends = match &spec.traffic() {
             Traffic::Tcp(tcp) => Ends::Tcp {
                 sender: Sender::new(&SenderConfig::new(number, tcp, size)),
                 receiver: Receiver::new(&ReceiverConfig::new(number, tcp, size)),

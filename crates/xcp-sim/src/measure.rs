@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use xcp_scenario::model::{Sampling, Scenario, Traffic};
+use xcp_scenario::model::{self, Sampling, Scenario};
 use xcp_scenario::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
 
+use crate::events::NEVER;
 use crate::fifo::Packets;
 use crate::flow::{Flow, Totals};
 use crate::link::{Counters, Link};
@@ -17,12 +18,21 @@ const UNRECORDED_TICKS: u64 = 100;
 
 /// The recorder of one run.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct Recorder<'s> {
+    scenario: &'s Scenario,
     interval: Nanos,
     recording: bool,
     times: Vec<Nanos>,
     links: Vec<LinkRecord>,
     flows: Vec<FlowRecord>,
+    /// Of each flow, if series are recorded.
+    series: Vec<FlowSeries>,
+    /// Each flow's counters when the measured period began; empty if that was before anything was counted.
+    from: Vec<Totals>,
+    /// Each flow's numbers, made when the measured period ends.
+    summaries: Vec<FlowSummary>,
+    /// Jain's index of that period.
+    jain: f64,
     phase: Phase,
     measured: Period,
 }
@@ -53,22 +63,24 @@ struct LinkMark {
     counters: Counters,
 }
 
-#[derive(Debug, Default)]
+/// What every flow needs. There may be a million of them: what only some runs want is kept apart.
+#[derive(Debug, Clone, Copy, Default)]
 struct FlowRecord {
-    /// When it is told to stop.
-    stop: Option<Nanos>,
-    last: Totals,
-    from: Totals,
-    to: Totals,
     cwnd_sum: f64,
     cwnd_samples: u64,
+}
+
+/// A flow's series.
+#[derive(Debug, Default)]
+struct FlowSeries {
+    last: Totals,
     columns: Vec<(Quantity, Vec<f64>)>,
 }
 
-impl Recorder {
+impl<'s> Recorder<'s> {
     /// A recorder for a scenario.
     #[must_use]
-    pub fn new(scenario: &Scenario) -> Self {
+    pub fn new(scenario: &'s Scenario) -> Self {
         let (interval, recording) = match scenario.sample {
             Sampling::Off => ((scenario.duration / UNRECORDED_TICKS).max(1), false),
             Sampling::Every(interval) | Sampling::PerRtt(interval) => (interval.max(1), true),
@@ -77,11 +89,16 @@ impl Recorder {
             [link.name.clone(), format!("{}.reverse", link.name)].map(|name| LinkRecord { name, ..LinkRecord::default() })
         });
         Self {
+            scenario,
             interval,
             recording,
             times: Vec::new(),
             links: links.collect(),
-            flows: scenario.flows.iter().map(|flow| FlowRecord { stop: flow.stop, ..FlowRecord::default() }).collect(),
+            flows: vec![FlowRecord::default(); scenario.flows.len()],
+            series: if recording { scenario.flows.iter().map(|_| FlowSeries::default()).collect() } else { Vec::new() },
+            from: Vec::new(),
+            summaries: Vec::new(),
+            jain: 1.0,
             phase: Phase::Before,
             measured: scenario.measure,
         }
@@ -96,21 +113,25 @@ impl Recorder {
     /// A sampling interval ends.
     pub fn tick(&mut self, now: Nanos, links: &mut [Link], packets: &mut Packets, flows: &[Flow]) {
         self.times.push(now);
+        let samples = (self.scenario.duration / self.interval) as usize;
         for (record, link) in self.links.iter_mut().zip(links) {
             link.advance(now, packets);
             record.collect_max(link, self.phase);
             if self.recording {
-                record.sample(now, link);
+                record.sample(now, samples, link);
             }
             record.interval_max = link.backlog().packets;
         }
-        for (record, flow) in self.flows.iter_mut().zip(flows) {
-            if self.phase == Phase::Within && flow.start < now && record.ends(flow).is_none_or(|end| now <= end) {
-                record.sample_cwnd(flow);
+        let specs = &self.scenario.flows;
+        if self.phase == Phase::Within {
+            for ((record, flow), spec) in self.flows.iter_mut().zip(flows).zip(specs) {
+                if flow.start < now && now <= end(spec, flow) {
+                    record.sample_cwnd(flow);
+                }
             }
-            if self.recording {
-                record.sample(now, self.interval, flow);
-            }
+        }
+        for ((series, flow), spec) in self.series.iter_mut().zip(flows).zip(specs) {
+            series.sample(now, self.interval, samples, flow, end(spec, flow));
         }
     }
 
@@ -122,8 +143,8 @@ impl Recorder {
             record.from = mark(now, link);
             record.measured_max = link.backlog().packets;
         }
-        for (record, flow) in self.flows.iter_mut().zip(flows) {
-            record.from = flow.totals();
+        if now > 0 {
+            self.from = flows.iter().map(Flow::totals).collect();
         }
         self.measured.from = now;
         self.phase = Phase::Within;
@@ -136,28 +157,30 @@ impl Recorder {
             record.collect_max(link, self.phase);
             record.to = mark(now, link);
         }
-        for (record, flow) in self.flows.iter_mut().zip(flows) {
-            record.to = flow.totals();
+        self.measured.to = now;
+        self.summaries.reserve_exact(flows.len());
+        let mut goodputs = Vec::new();
+        let begun = self.from.iter().copied().chain(std::iter::repeat(Totals::default()));
+        for (((record, flow), spec), from) in self.flows.iter_mut().zip(flows).zip(&self.scenario.flows).zip(begun) {
             // A flow, or a measured period, between two ticks: what the window is now has to do.
-            if record.cwnd_samples == 0 && flow.start < now && record.ends(flow).is_none_or(|end| end > self.measured.from) {
+            if record.cwnd_samples == 0 && flow.start < now && end(spec, flow) > self.measured.from {
                 record.sample_cwnd(flow);
             }
+            let active = active(spec, flow, self.measured);
+            let summary = record.summary(spec, active, &from, &flow.totals());
+            if spec.is_tcp() && active.length() > 0 {
+                goodputs.push(summary.goodput);
+            }
+            self.summaries.push(summary);
         }
-        self.measured.to = now;
+        self.jain = jain(&goodputs);
+        self.from = Vec::new();
         self.phase = Phase::After;
     }
 
     /// Closes the books at `now` and makes the run of them.
     #[must_use]
-    pub fn finish(
-        mut self,
-        now: Nanos,
-        interrupted: bool,
-        scenario: &Scenario,
-        links: &mut [Link],
-        packets: &mut Packets,
-        flows: &[Flow],
-    ) -> Run {
+    pub fn finish(mut self, now: Nanos, interrupted: bool, links: &mut [Link], packets: &mut Packets, flows: &[Flow]) -> Run {
         if self.phase == Phase::Before {
             // Interrupted before anything was to be measured: what there is, from the beginning.
             self.measured.from = 0;
@@ -166,20 +189,19 @@ impl Recorder {
         if self.phase == Phase::Within {
             self.measure_to(now, links, packets, flows);
         }
+        for (summary, flow) in self.summaries.iter_mut().zip(flows) {
+            summary.completed_at = flow.completed_at().map(seconds);
+            summary.completion_time = flow.completed_at().map(|at| seconds(at - flow.start));
+        }
+        let scenario = self.scenario;
         let summary = Summary {
             seed: scenario.seed,
             backend: "sim".into(),
             title: scenario.title.clone(),
             variant: scenario.variant.clone(),
             links: self.links.iter().zip(&*links).map(|(record, link)| (record.name.clone(), record.summary(link))).collect(),
-            flows: scenario
-                .flows
-                .iter()
-                .zip(flows)
-                .zip(&self.flows)
-                .map(|((spec, flow), record)| record.summary(&spec.name, active(spec, flow, self.measured), completed_seconds(flow)))
-                .collect(),
-            jain: self.fairness(scenario, flows),
+            flows: self.summaries,
+            jain: self.jain,
             interrupted,
         };
         let times = Arc::new(self.times);
@@ -188,7 +210,7 @@ impl Recorder {
             columns.into_iter().map(move |(quantity, values)| Series { subject: subject.clone(), quantity, times: times.clone(), values })
         };
         let of_links = self.links.into_iter().flat_map(|r| series(Subject::Link(r.name), r.columns));
-        let of_flows = scenario.flows.iter().zip(self.flows).flat_map(|(s, r)| series(Subject::Flow(s.name.clone()), r.columns));
+        let of_flows = scenario.flows.iter().zip(self.series).flat_map(|(f, s)| series(Subject::Flow(f.name().to_string()), s.columns));
         Run {
             title: scenario.title.clone(),
             variant: scenario.variant.clone(),
@@ -197,22 +219,6 @@ impl Recorder {
             summary,
             series: of_links.chain(of_flows).collect(),
         }
-    }
-
-    /// Jain's index over the TCP flows that were active at all.
-    fn fairness(&self, scenario: &Scenario, flows: &[Flow]) -> f64 {
-        let goodputs: Vec<f64> = scenario
-            .flows
-            .iter()
-            .zip(flows)
-            .zip(&self.flows)
-            .filter(|((spec, _), _)| matches!(spec.traffic, Traffic::Tcp(_)))
-            .filter_map(|((spec, flow), record)| {
-                let active = active(spec, flow, self.measured);
-                (active.length() > 0).then(|| record.goodput(active))
-            })
-            .collect();
-        jain(&goodputs)
     }
 }
 
@@ -226,30 +232,30 @@ impl LinkRecord {
         }
     }
 
-    fn sample(&mut self, now: Nanos, link: &mut Link) {
+    fn sample(&mut self, now: Nanos, samples: usize, link: &mut Link) {
         let mark = mark(now, link);
         let last = std::mem::replace(&mut self.last, mark);
         let length = now - last.at;
         let integral = mark.counters.queue_integral - last.counters.queue_integral;
-        let mut row = vec![
+        let row = [
             (Quantity::Utilisation, (mark.served_bytes - last.served_bytes) / link.capacity_bytes(length)),
             (Quantity::QueueMean, integral as f64 / length as f64),
             (Quantity::QueueMax, self.interval_max as f64),
             (Quantity::Drops, (mark.counters.drops - last.counters.drops) as f64),
             (Quantity::Lost, (mark.counters.lost - last.counters.lost) as f64),
         ];
-        if let Queue::Xcp(xcp) = link.queue() {
-            let state = xcp.state();
-            row.extend([
+        let router = if let Queue::Xcp(xcp) = link.queue() { Some(xcp.state()) } else { None };
+        let router = router.map(|state| {
+            [
                 (Quantity::ControlInterval, state.control_interval_s),
                 (Quantity::FlowsEstimated, state.flows_estimated),
                 (Quantity::Phi, state.phi_bps),
                 (Quantity::Shuffled, state.shuffled_bps),
                 (Quantity::PersistentQueue, state.persistent_queue_bytes),
                 (Quantity::InputTraffic, state.input_traffic_bps),
-            ]);
-        }
-        append(&mut self.columns, row);
+            ]
+        });
+        append(&mut self.columns, samples, row.into_iter().chain(router.into_iter().flatten()));
     }
 
     fn summary(&self, link: &Link) -> LinkSummary {
@@ -268,59 +274,59 @@ impl LinkRecord {
 }
 
 impl FlowRecord {
-    /// When the flow has nothing more to send, if that is known.
-    fn ends(&self, flow: &Flow) -> Option<Nanos> {
-        [self.stop, flow.completed_at()].into_iter().flatten().min()
-    }
-
     fn sample_cwnd(&mut self, flow: &Flow) {
         self.cwnd_sum += flow.cwnd_packets().unwrap_or(0.0);
         self.cwnd_samples += 1;
     }
 
-    fn sample(&mut self, now: Nanos, interval: Nanos, flow: &Flow) {
+    /// The numbers of the measured period; when the transfer is complete, if it ever is, is known in the end.
+    fn summary(&self, spec: &model::Flow, active: Period, from: &Totals, to: &Totals) -> FlowSummary {
+        let samples = to.rtt_samples - from.rtt_samples;
+        let rtt_sum = (to.rtt_sum - from.rtt_sum) as f64 / NANOS_PER_SEC as f64;
+        FlowSummary {
+            name: spec.name(),
+            goodput: rate_bps(to.delivered_while_active - from.delivered_while_active, active.length()),
+            rtt_mean: if samples == 0 { 0.0 } else { rtt_sum / samples as f64 },
+            retransmits: to.retransmits - from.retransmits,
+            timeouts: to.timeouts - from.timeouts,
+            cwnd_mean: if self.cwnd_samples == 0 { 0.0 } else { self.cwnd_sum / self.cwnd_samples as f64 },
+            completed_at: None,
+            completion_time: None,
+        }
+    }
+}
+
+impl FlowSeries {
+    /// A sampling interval ends at `now`, of `samples` in the whole run; the flow has nothing more to send from `end` on.
+    fn sample(&mut self, now: Nanos, interval: Nanos, samples: usize, flow: &Flow, end: Nanos) {
         let totals = flow.totals();
         let last = std::mem::replace(&mut self.last, totals);
         // A flow that was over when the interval began has no window and no round trips any more.
-        let running = flow.start < now && self.ends(flow).is_none_or(|end| end + interval > now);
+        let running = flow.start < now && end.saturating_add(interval) > now;
         let shown = |value: Option<f64>| if running { value.unwrap_or(f64::NAN) } else { f64::NAN };
-        let row = vec![
+        let row = [
             (Quantity::Goodput, rate_bps(totals.delivered_bytes - last.delivered_bytes, interval)),
             (Quantity::Cwnd, shown(flow.cwnd_packets())),
             (Quantity::Srtt, shown(flow.srtt_seconds())),
             (Quantity::Retransmits, (totals.retransmits - last.retransmits) as f64),
         ];
-        append(&mut self.columns, row);
+        append(&mut self.columns, samples, row);
     }
+}
 
-    fn goodput(&self, active: Period) -> f64 {
-        rate_bps(self.to.delivered_while_active - self.from.delivered_while_active, active.length())
-    }
-
-    fn summary(&self, name: &str, active: Period, completed_at: Option<f64>) -> FlowSummary {
-        let samples = self.to.rtt_samples - self.from.rtt_samples;
-        let rtt_sum = (self.to.rtt_sum - self.from.rtt_sum) as f64 / NANOS_PER_SEC as f64;
-        FlowSummary {
-            name: name.into(),
-            goodput: self.goodput(active),
-            rtt_mean: if samples == 0 { 0.0 } else { rtt_sum / samples as f64 },
-            retransmits: self.to.retransmits - self.from.retransmits,
-            timeouts: self.to.timeouts - self.from.timeouts,
-            cwnd_mean: if self.cwnd_samples == 0 { 0.0 } else { self.cwnd_sum / self.cwnd_samples as f64 },
-            completed_at,
-        }
-    }
+/// When a flow has nothing more to send, as far as that is known; else `NEVER`.
+fn end(spec: &model::Flow, flow: &Flow) -> Nanos {
+    spec.group.stop.unwrap_or(NEVER).min(flow.completed_at().unwrap_or(NEVER))
 }
 
 /// The part of the measured period in which a flow had something to send.
-fn active(spec: &xcp_scenario::model::Flow, flow: &Flow, measured: Period) -> Period {
-    let end = [spec.stop, flow.completed_at()].into_iter().flatten().fold(measured.to, Nanos::min);
+fn active(spec: &model::Flow, flow: &Flow, measured: Period) -> Period {
     let from = measured.from.max(flow.start).min(measured.to);
-    Period { from, to: end.max(from) }
+    Period { from, to: end(spec, flow).min(measured.to).max(from) }
 }
 
-fn completed_seconds(flow: &Flow) -> Option<f64> {
-    flow.completed_at().map(|at| at as f64 / NANOS_PER_SEC as f64)
+fn seconds(time: Nanos) -> f64 {
+    time as f64 / NANOS_PER_SEC as f64
 }
 
 fn mark(now: Nanos, link: &mut Link) -> LinkMark {
@@ -331,9 +337,16 @@ fn rate_bps(bytes: u64, length: Nanos) -> f64 {
     if length == 0 { 0.0 } else { bytes as f64 * 8.0 * (NANOS_PER_SEC as f64 / length as f64) }
 }
 
-fn append(columns: &mut Vec<(Quantity, Vec<f64>)>, row: Vec<(Quantity, f64)>) {
+/// Adds a value to each column; when they are new, makes them of the length they will have.
+fn append(columns: &mut Vec<(Quantity, Vec<f64>)>, samples: usize, row: impl IntoIterator<Item = (Quantity, f64)>) {
     if columns.is_empty() {
-        columns.extend(row.iter().map(|&(quantity, _)| (quantity, Vec::new())));
+        columns.extend(row.into_iter().map(|(quantity, value)| {
+            let mut column = Vec::with_capacity(samples);
+            column.push(value);
+            (quantity, column)
+        }));
+        columns.shrink_to_fit();
+        return;
     }
     for ((_, column), (_, value)) in columns.iter_mut().zip(row) {
         column.push(value);

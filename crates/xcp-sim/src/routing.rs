@@ -1,6 +1,7 @@
 //! Where a packet goes next: every flow's routes, laid out flat and shared by the flows that have them in common.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use xcp_scenario::model::{DirectionId, Scenario};
 
@@ -66,7 +67,12 @@ impl Routing {
                 begin
             })
         };
-        let routes = scenario.flows.iter().map(|f| [place(f.route.as_slice()), place(f.return_route.as_slice())]).collect();
+        let mut routes = Vec::with_capacity(scenario.flows.len());
+        for members in scenario.flows.chunk_by(|a, b| Arc::ptr_eq(&a.group, &b.group)) {
+            let group = &members[0].group;
+            let places = [place(group.route.as_slice()), place(group.return_route.as_slice())];
+            routes.extend(members.iter().map(|_| places));
+        }
 
         let mut feeders = vec![Feeder::Nobody; 2 * scenario.links.len()];
         for route in &distinct {

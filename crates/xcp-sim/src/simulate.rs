@@ -68,7 +68,7 @@ pub fn simulate(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run,
     let mut simulation = Simulation::new(scenario)?;
     let end = simulation.run(observer);
     let Simulation { mut links, mut packets, flows, recorder, .. } = simulation;
-    Ok(recorder.finish(end, end < scenario.duration, scenario, &mut links, &mut packets, &flows))
+    Ok(recorder.finish(end, end < scenario.duration, &mut links, &mut packets, &flows))
 }
 
 /// The observer is called at least this often, in events: every few hundredths of a second. A power of two, so that the test for it is a mask.
@@ -102,7 +102,7 @@ impl Sources {
     }
 }
 
-struct Simulation {
+struct Simulation<'s> {
     now: Nanos,
     end: Nanos,
     /// When the recorder next looks at the links, or the run ends: before that, nobody can tell whether they are ahead.
@@ -113,7 +113,7 @@ struct Simulation {
     flows: Vec<Flow>,
     routing: Routing,
     sources: Sources,
-    recorder: Recorder,
+    recorder: Recorder<'s>,
 }
 
 /// Where an endpoint's packets go: onto the first link of its route, which has one at least.
@@ -211,8 +211,8 @@ macro_rules! network {
     };
 }
 
-impl Simulation {
-    fn new(scenario: &Scenario) -> Result<Self, SimError> {
+impl<'s> Simulation<'s> {
+    fn new(scenario: &'s Scenario) -> Result<Self, SimError> {
         let too_large = |_| SimError::TooLarge { links: scenario.links.len(), flows: scenario.flows.len() };
         let sources = Sources {
             links: u32::try_from(2 * scenario.links.len()).map_err(too_large)?,
@@ -234,9 +234,9 @@ impl Simulation {
         events.set(MEASURE_TO, scenario.measure.to);
         for ((number, flow), spec) in (0u32..).zip(&flows).zip(&scenario.flows) {
             // Jitter may have moved a start beyond the flow's stop: then there is nothing to send.
-            if spec.stop.is_none_or(|stop| flow.start < stop) {
+            if spec.group.stop.is_none_or(|stop| flow.start < stop) {
                 events.set(sources.senders() + number, flow.start);
-                events.set(sources.stops() + number, spec.stop.unwrap_or(NEVER));
+                events.set(sources.stops() + number, spec.group.stop.unwrap_or(NEVER));
             }
         }
         let horizon = horizon(&events, scenario.duration);

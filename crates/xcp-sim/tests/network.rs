@@ -296,3 +296,34 @@ proptest! {
         prop_assert!(last as f64 - delivered - lost_last as f64 <= under_way);
     }
 }
+
+/// A transfer's completion time counts from its own start, jitter included.
+#[test]
+fn completion_times_count_from_the_start() {
+    let text = r#"
+        duration = "10s"
+        [[link]]
+        between = ["A", "B"]
+        rate = "10mbit"
+        delay = "20ms"
+        [[flow]]
+        count = 50
+        from = "A"
+        to = "B"
+        congestion = "xcp"
+        handshake = false
+        delayed-ack = false
+        start = "1s"
+        start-jitter = "1s"
+        arrivals = "100ms"
+        bytes = 100
+    "#;
+    let run = run(text);
+    // One small packet there and an acknowledgement back: a round trip and the transmission of both, at most behind a few others.
+    assert_eq!(run.summary.flows.len(), 50);
+    for flow in &run.summary.flows {
+        let time = flow.completion_time.unwrap();
+        assert!((0.040..0.046).contains(&time), "{time}");
+        assert!(flow.completed_at.unwrap() - time > 1.0);
+    }
+}

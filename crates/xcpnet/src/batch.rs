@@ -9,7 +9,7 @@ use std::thread;
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
 use xcp_scenario::units::Nanos;
-use xcp_scenario::{Loaded, check, footprint};
+use xcp_scenario::{Loaded, check};
 
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -33,8 +33,7 @@ pub fn fitting<'a>(loaded: impl Iterator<Item = &'a Loaded>, jobs: usize) -> Res
     let Some(available) = memory::available() else { return Ok(jobs) };
     let mut needs: Vec<u128> = Vec::new();
     for one in loaded {
-        check(&one.scenario, &one.origins, available)?;
-        needs.push(footprint(&one.scenario).bytes);
+        needs.push(check(&one.scenario, &one.origins, available)?.bytes);
     }
     needs.sort_unstable_by(|a, b| b.cmp(a));
     let mut together = 0;

@@ -24,11 +24,16 @@ impl Printer {
 
     /// Prints text as it is.
     pub fn text(&mut self, text: &str) -> Result<(), Failure> {
+        self.with(|out| out.write_all(text.as_bytes()))
+    }
+
+    /// Prints what a function writes, for what is too long to be held as a whole.
+    pub fn with(&mut self, write: impl FnOnce(&mut io::StdoutLock<'static>) -> io::Result<()>) -> Result<(), Failure> {
         if self.closed {
             return Ok(());
         }
         let mut out = io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        match write(&mut out).and_then(|()| out.flush()) {
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
                 self.closed = true;
                 Ok(())
@@ -90,7 +95,7 @@ impl Content<'_> {
             version: env!("CARGO_PKG_VERSION"),
         };
         staged.write(format!("{prefix}report.html"), html(&report).as_bytes())?;
-        staged.write(format!("{prefix}summary.json"), json::lines(self.runs).as_bytes())?;
+        staged.write_with(format!("{prefix}summary.json"), |file| json::write(self.runs, file))?;
         for (run, name) in self.runs.iter().zip(self.names()) {
             for kind in [Kind::Links, Kind::Flows] {
                 let table = kind.name();

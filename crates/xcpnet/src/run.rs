@@ -78,7 +78,7 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
     let verdicts: Vec<Vec<Verdict>> =
         if interrupted { Vec::new() } else { scenarios.iter().zip(&runs).map(|(scenario, run)| evaluate(scenario, run)).collect() };
     if arguments.json {
-        printer.text(&json::lines(&runs))?;
+        printer.with(|out| json::write(&runs, out))?;
     } else if !runs.is_empty() {
         printer.text(&tables(&runs, &origins, &verdicts))?;
     }

@@ -69,7 +69,7 @@ fn flows(run: &Run, bucket: usize) -> Value {
         }
     }
     let curve = |flow: usize, quantity: Quantity| {
-        let list = by_flow.get(run.summary.flows[flow].name.as_str())?;
+        let list = by_flow.get(run.summary.flows[flow].name.to_string().as_str())?;
         list.iter().find(|s| s.quantity == quantity).map(|s| shrunk(s, bucket))
     };
     let entities = groups(&run.summary.flows, LINES).into_iter().map(|(name, members)| {

@@ -336,7 +336,18 @@ fn flow_table(report: &Report<'_>, page: &mut String) {
             let done = match (&members[..], flows[members[0]].completed_at) {
                 ([_], Some(t)) => human::seconds(t),
                 ([_], None) => "–".to_owned(),
-                _ => format!("{} of {}", members.iter().filter(|&&i| flows[i].completed_at.is_some()).count(), members.len()),
+                _ => {
+                    let mut times: Vec<f64> = members.iter().filter_map(|&i| flows[i].completion_time).collect();
+                    times.sort_by(f64::total_cmp);
+                    let took = match times.last() {
+                        Some(&longest) => {
+                            let [median, longest] = [quantile(&times, 0.5), longest].map(human::seconds_cell);
+                            format!("<br><small>took {median}, at most {longest}</small>")
+                        }
+                        None => String::new(),
+                    };
+                    format!("{} of {}{took}", times.len(), members.len())
+                }
             };
             let class = if first { " class=\"first\"" } else { "" };
             let head = if first { escape(name) } else { format!("<span class=\"sr\">{}</span>", escape(name)) };

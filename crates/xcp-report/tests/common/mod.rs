@@ -106,13 +106,14 @@ pub fn run(manner: Manner, flows: usize) -> Run {
     ]);
     let flow_summaries: Vec<FlowSummary> = (0..flows)
         .map(|i| FlowSummary {
-            name: name(i),
+            name: name(i).into(),
             goodput: of(Subject::Flow(name(i)), Quantity::Goodput),
             rtt_mean: of(Subject::Flow(name(i)), Quantity::Srtt),
             retransmits: (drops / flows as f64) as u64,
             timeouts: 0,
             cwnd_mean: of(Subject::Flow(name(i)), Quantity::Cwnd),
             completed_at: None,
+            completion_time: None,
         })
         .collect();
     let title = "Four flows on a 10 Mbit/s, 500 ms path".to_owned();
