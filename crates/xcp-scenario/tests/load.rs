@@ -324,3 +324,10 @@ fn large_files() {
     let s = one(&text);
     assert_eq!((s.links.len(), s.flows.len()), (1000, 100_000));
 }
+
+/// What each of a million flows takes beside its group.
+#[test]
+fn flows_are_small() {
+    assert!(size_of::<xcp_scenario::model::Flow>() <= 32);
+    assert!(size_of::<xcp_scenario::run::FlowSummary>() <= 96);
+}
