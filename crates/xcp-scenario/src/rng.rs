@@ -11,7 +11,7 @@ use crate::units::Nanos;
 pub enum Purpose {
     /// Jitter of a flow's start; index: flow.
     Start = 1,
-    /// Losses; index: link direction.
+    /// Losses; index: link direction. Where there are some before the queue and some on the way, those before the queue.
     Loss = 2,
     /// A RED queue's early drops; index: link direction.
     Red = 3,
@@ -23,6 +23,8 @@ pub enum Purpose {
     Arrivals = 6,
     /// Sizes of the transfers of a group's members; by the group's name.
     Sizes = 7,
+    /// Losses on the way where there are others before the queue; index: link direction.
+    LossOnTheWay = 8,
 }
 
 /// A stream of random numbers.

@@ -11,8 +11,6 @@
 //! A key is one word, the time in its upper bits and the source in as many lower ones as are needed: comparing and moving two words a match
 //! doubled the time spent here. The price is that times and sources share 64 bits (`Events::new` says when they do not fit).
 
-use std::ops::Range;
-
 use xcp_scenario::units::Nanos;
 
 /// A source of events: the simulator's own numbering.
@@ -24,10 +22,10 @@ pub const NEVER: Nanos = Nanos::MAX;
 /// Pending events.
 #[derive(Debug)]
 pub struct Events {
-    busy: Tournament,
-    others: Tournament,
-    /// Sources that are busy; those before and after share the other tree.
-    busy_sources: Range<Source>,
+    links: Tournament,
+    timers: Tournament,
+    /// How many links there are: sources below are links, the others timers.
+    link_count: Source,
     /// Bits of a key that hold the source.
     source_bits: u32,
     /// The greatest time that a key can hold; stands for `NEVER`.
@@ -35,71 +33,68 @@ pub struct Events {
 }
 
 impl Events {
-    /// A queue without events, for times up to `end` and the sources `0..sources`, of which `busy_sources` have most of the events. `None` if
-    /// a time and a source do not fit into 64 bits together: nine hours with 300,000 sources, 25 days with 4,000.
+    /// A queue without events, for times up to `end`, with so many links, which have most of the events, and timers. `None` if a time and a source
+    /// do not fit into 64 bits together: nine hours with 300,000 sources, 25 days with 4,000.
     #[must_use]
-    pub fn new(end: Nanos, sources: Source, busy_sources: Range<Source>) -> Option<Self> {
-        let source_bits = sources.next_power_of_two().trailing_zeros();
+    pub fn new(end: Nanos, links: Source, timers: Source) -> Option<Self> {
+        let sources = links.checked_add(timers)?;
+        let source_bits = u64::from(sources).next_power_of_two().trailing_zeros();
         let greatest = Nanos::MAX >> source_bits;
         if end >= greatest {
             return None;
         }
         let never = |source: Source| (greatest << source_bits) | u64::from(source);
-        let others = (0..busy_sources.start).chain(busy_sources.end..sources);
         Some(Self {
-            busy: Tournament::new(busy_sources.clone().map(never)),
-            others: Tournament::new(others.map(never)),
-            busy_sources,
+            links: Tournament::new((0..links).map(never)),
+            timers: Tournament::new((links..sources).map(never)),
+            link_count: links,
             source_bits,
             greatest,
         })
     }
 
-    /// The earliest event, which stays until its source sets another. Without any, some source's `NEVER`, or a time after the end.
+    /// The earliest event, which stays until its source sets another. Without any, some source's, at a time after the end.
+    #[inline(always)]
     #[must_use]
     pub fn first(&self) -> (Nanos, Source) {
-        let first = self.busy.first().min(self.others.first());
-        (self.time_of(first), first as Source & !(Source::MAX << self.source_bits))
+        let first = self.links.first().min(self.timers.first());
+        (first >> self.source_bits, first as Source & !(Source::MAX << self.source_bits))
     }
 
-    /// When a source's event happens.
+    /// The source of a timer.
+    #[inline(always)]
     #[must_use]
-    pub fn time(&self, source: Source) -> Nanos {
-        self.time_of(match self.busy_leaf(source) {
-            Some(leaf) => self.busy.get(leaf),
-            None => self.others.get(self.other_leaf(source)),
-        })
+    pub fn timer(&self, source: Source) -> Option<u32> {
+        source.checked_sub(self.link_count)
     }
 
-    /// Sets when a source's next event happens, in place of what was set before; `NEVER` for not at all.
+    /// Sets when a link's next event happens, in place of what was set before; `NEVER` for not at all.
+    #[inline(always)]
+    pub fn set_link(&mut self, link: u32, time: Nanos) {
+        let key = self.key(link, time);
+        self.links.set(link, key);
+    }
+
+    /// Sets when a timer goes off, in place of what was set before; `NEVER` for not at all.
     #[inline]
-    pub fn set(&mut self, source: Source, time: Nanos) {
-        let key = (time.min(self.greatest) << self.source_bits) | u64::from(source);
-        match self.busy_leaf(source) {
-            Some(leaf) => self.busy.set(leaf, key),
-            None => self.others.set(self.other_leaf(source), key),
+    pub fn set_timer(&mut self, timer: u32, time: Nanos) {
+        let key = self.key(self.link_count + timer, time);
+        self.timers.set(timer, key);
+    }
+
+    /// Sets a timer unless it goes off before. One that has moved later is left where it is: it goes off too early, finds that out and is set anew,
+    /// so that a retransmission timer restarted by every acknowledgement costs nothing.
+    #[inline(always)]
+    pub fn set_timer_earlier(&mut self, timer: u32, time: Nanos) {
+        let key = self.key(self.link_count + timer, time);
+        if key < self.timers.get(timer) {
+            self.timers.set(timer, key);
         }
     }
 
-    /// `set` for a busy source, by its place among them: most of all events, so there is a short way for them.
-    #[inline]
-    pub fn set_busy(&mut self, place: u32, time: Nanos) {
-        let source = self.busy_sources.start + place;
-        self.busy.set(place, (time.min(self.greatest) << self.source_bits) | u64::from(source));
-    }
-
-    fn time_of(&self, key: u64) -> Nanos {
-        let time = key >> self.source_bits;
-        if time == self.greatest { NEVER } else { time }
-    }
-
-    fn busy_leaf(&self, source: Source) -> Option<u32> {
-        let leaf = source.wrapping_sub(self.busy_sources.start);
-        (leaf < self.busy_sources.end - self.busy_sources.start).then_some(leaf)
-    }
-
-    fn other_leaf(&self, source: Source) -> u32 {
-        if source < self.busy_sources.start { source } else { source - (self.busy_sources.end - self.busy_sources.start) }
+    #[inline(always)]
+    fn key(&self, source: Source, time: Nanos) -> u64 {
+        (time.min(self.greatest) << self.source_bits) | u64::from(source)
     }
 }
 
@@ -147,15 +142,17 @@ impl Tournament {
         }
     }
 
+    #[inline(always)]
     fn first(&self) -> u64 {
         self.first
     }
 
+    #[inline(always)]
     fn get(&self, leaf: u32) -> u64 {
         self.matches[leaf as usize / MATCH].0[leaf as usize % MATCH]
     }
 
-    #[inline]
+    #[inline(always)]
     fn set(&mut self, leaf: u32, key: u64) {
         let (mut place, mut key) = (leaf as usize, key);
         for &round in &self.rounds {
@@ -176,31 +173,36 @@ mod tests {
     proptest! {
         /// Against a plain list: the least (time, source) comes first after any settings.
         #[test]
-        fn the_earliest_comes_first(before in 0u32..5, busy in 1u32..20, after in 1u32..100, settings in prop::collection::vec((any::<u32>(), prop::option::of(0u64..50)), 0..300)) {
-            let sources = before + busy + after;
-            let mut events = Events::new(49, sources, before..before + busy).unwrap();
-            let mut model = vec![NEVER; sources as usize];
-            for (source, time) in settings {
-                let (source, time) = (source % sources, time.unwrap_or(NEVER));
-                match source.checked_sub(before) {
-                    Some(place) if place < busy => events.set_busy(place, time),
-                    _ => events.set(source, time),
+        fn the_earliest_comes_first(links in 0u32..20, timers in 0u32..100, settings in prop::collection::vec((any::<u32>(), prop::option::of(0u64..50), any::<bool>()), 0..300)) {
+            prop_assume!(links + timers > 0);
+            let mut events = Events::new(49, links, timers).unwrap();
+            let mut model = vec![NEVER; (links + timers) as usize];
+            for (source, time, earlier) in settings {
+                let (source, time) = (source % (links + timers), time.unwrap_or(NEVER));
+                let old = &mut model[source as usize];
+                match source.checked_sub(links) {
+                    None => events.set_link(source, time),
+                    Some(timer) if earlier => events.set_timer_earlier(timer, time),
+                    Some(timer) => events.set_timer(timer, time),
                 }
-                model[source as usize] = time;
+                *old = if earlier && source >= links { time.min(*old) } else { time };
                 let expected = model.iter().zip(0u32..).map(|(&t, s)| (t, s)).min().unwrap();
-                prop_assert_eq!(events.first(), expected);
-                prop_assert_eq!(events.time(source), time);
+                if expected.0 == NEVER {
+                    prop_assert!(events.first().0 > 49);
+                } else {
+                    prop_assert_eq!(events.first(), expected);
+                }
             }
         }
     }
 
     #[test]
     fn says_when_times_and_sources_do_not_fit() {
-        assert!(Events::new(NEVER / 8, 8, 0..1).is_none());
-        let mut events = Events::new(NEVER / 8 - 1, 8, 0..1).unwrap();
-        events.set(7, NEVER / 8 - 1);
+        assert!(Events::new(NEVER / 8, 1, 7).is_none());
+        let mut events = Events::new(NEVER / 8 - 1, 1, 7).unwrap();
+        events.set_timer(6, NEVER / 8 - 1);
         assert_eq!(events.first(), (NEVER / 8 - 1, 7));
-        events.set(7, NEVER / 8);
-        assert_eq!((events.first(), events.time(7)), ((NEVER, 0), NEVER), "what cannot be told from never is never");
+        events.set_timer(6, NEVER / 8);
+        assert_eq!(events.first(), (NEVER / 8, 0), "what cannot be told from never is never");
     }
 }

@@ -8,7 +8,7 @@
 use xcp_scenario::units::Nanos;
 
 use crate::packet::{Packet, Sacks};
-use crate::routing::Position;
+use crate::routing::{Hop, Position};
 
 /// A packet on a link: one cache line.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,6 +20,8 @@ pub struct Transit {
     pub packet: Packet,
     /// Where its route goes on from there, see [`crate::routing`].
     pub position: Position,
+    /// What is there.
+    pub next: Hop,
 }
 
 const _: () = assert!(size_of::<Transit>() == 64);
@@ -111,19 +113,19 @@ impl Default for Fifo {
 impl Fifo {
     /// Adds a packet at the tail.
     #[inline(always)]
-    pub fn push(&mut self, packets: &mut Packets, arrives: Nanos, packet: &Packet, position: Position) {
+    pub fn push(&mut self, packets: &mut Packets, arrives: Nanos, packet: &Packet, position: Position, next: Hop) {
         if self.tail.starts_block() {
             self.extend(packets);
         }
-        *packets.slot_mut(self.tail.block, self.tail.position) = Transit { arrives, packet: *packet, position };
+        *packets.slot_mut(self.tail.block, self.tail.position) = Transit { arrives, packet: *packet, position, next };
         self.tail.position += 1;
     }
 
     /// Adds a packet that is in service already; none must be waiting.
     #[inline(always)]
-    pub fn push_served(&mut self, packets: &mut Packets, arrives: Nanos, packet: &Packet, position: Position) {
+    pub fn push_served(&mut self, packets: &mut Packets, arrives: Nanos, packet: &Packet, position: Position, next: Hop) {
         debug_assert!(self.waiting() == 0);
-        self.push(packets, arrives, packet, position);
+        self.push(packets, arrives, packet, position, next);
         self.dequeued = self.tail;
     }
 
@@ -216,7 +218,7 @@ mod tests {
                     let (fifo, waiting, under_way) = &mut lines[line];
                     match operation {
                         0..=1 => {
-                            fifo.push(&mut packets, serial, &packet(serial), 0);
+                            fifo.push(&mut packets, serial, &packet(serial), 0, Hop::END);
                             waiting.push_back(serial);
                             serial += 1;
                         }
@@ -227,7 +229,7 @@ mod tests {
                             }
                         }
                         4 if waiting.is_empty() => {
-                            fifo.push_served(&mut packets, serial, &packet(serial), 0);
+                            fifo.push_served(&mut packets, serial, &packet(serial), 0, Hop::END);
                             under_way.push_back(serial);
                             serial += 1;
                         }

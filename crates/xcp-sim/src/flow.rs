@@ -1,45 +1,112 @@
-//! A flow at both its ends, TCP or UDP, and what is counted of it.
+//! The two ends of a flow, TCP or UDP, and what is counted of it. The ends know nothing of each other; in a run divided among processors they may
+//! be far apart.
 
 use xcp_scenario::model::{self, Traffic};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 
 use crate::datagrams::Datagrams;
 use crate::rng::{Purpose, Stream};
+use crate::routing::Position;
 use crate::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
 
-/// A flow.
+/// The end that sends.
 #[derive(Debug)]
-pub struct Flow {
+pub struct Sending {
     /// When it really starts, jitter included.
     pub start: Nanos,
+    /// Where its packets' route begins.
+    pub route: Position,
     /// Whether it has started.
     pub started: bool,
-    /// Payload that had been delivered when it was told to stop, bytes.
-    pub delivered_when_stopped: Option<u64>,
-    /// Its endpoints.
-    pub ends: Ends,
+    /// What it is.
+    pub source: Source,
 }
 
-/// The two endpoints.
+/// What sends.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all flows are TCP, and a box would cost a cache miss a packet")]
-pub enum Ends {
-    /// A TCP connection.
-    Tcp {
-        /// Sends data.
-        sender: Sender,
-        /// Acknowledges it.
-        receiver: Receiver,
-    },
+pub enum Source {
+    /// TCP.
+    Tcp(Sender),
+    /// UDP.
+    Udp(Box<Datagrams>),
+}
+
+/// The end that receives.
+#[derive(Debug)]
+pub struct Receiving {
+    /// Where its acknowledgements' route begins.
+    pub route: Position,
+    /// Payload that had been delivered when the flow was told to stop, bytes.
+    pub delivered_when_stopped: Option<u64>,
+    /// What it is.
+    pub sink: Sink,
+}
+
+/// What receives.
+#[derive(Debug)]
+pub enum Sink {
+    /// TCP.
+    Tcp(Receiver),
     /// UDP.
     Udp {
-        /// Sends datagrams.
-        source: Datagrams,
         /// Payload that came through, bytes.
         delivered_bytes: u64,
         /// Payload of one datagram, bytes.
         payload: u64,
     },
+}
+
+impl Sending {
+    /// When flow number `index` of a scenario starts, jitter included.
+    #[must_use]
+    pub fn start(spec: &model::Flow, index: usize, seed: u64) -> Nanos {
+        spec.start + Stream::new(seed, Purpose::Start, index).below(spec.group.start_jitter)
+    }
+
+    /// Builds the sending end of flow number `index`; its packets say that they are for the receiving end with the number `peer`.
+    #[must_use]
+    pub fn new(spec: &model::Flow, index: usize, seed: u64, peer: u32, route: Position) -> Self {
+        let size = spec.group.packet_bytes as u16;
+        let source = match &spec.traffic() {
+            Traffic::Tcp(tcp) => Source::Tcp(Sender::new(&SenderConfig::new(peer, tcp, size))),
+            Traffic::Udp(pattern) => {
+                Source::Udp(Box::new(Datagrams::new(peer, size, pattern, Stream::new(seed, Purpose::Datagrams, index))))
+            }
+        };
+        Self { start: Self::start(spec, index, seed), route, started: false, source }
+    }
+}
+
+impl Receiving {
+    /// Builds the receiving end of a flow; its acknowledgements say that they are for the sending end with the number `peer`.
+    #[must_use]
+    pub fn new(spec: &model::Flow, peer: u32, route: Position) -> Self {
+        let size = spec.group.packet_bytes as u16;
+        let sink = match &spec.traffic() {
+            Traffic::Tcp(tcp) => Sink::Tcp(Receiver::new(&ReceiverConfig::new(peer, tcp, size))),
+            Traffic::Udp(_) => Sink::Udp { delivered_bytes: 0, payload: Datagrams::payload(size) },
+        };
+        Self { route, delivered_when_stopped: None, sink }
+    }
+
+    /// Payload delivered in order, bytes.
+    #[must_use]
+    pub fn delivered_bytes(&self) -> u64 {
+        match &self.sink {
+            Sink::Tcp(receiver) => receiver.delivered_bytes(),
+            Sink::Udp { delivered_bytes, .. } => *delivered_bytes,
+        }
+    }
+}
+
+/// A flow, to look at.
+#[derive(Debug, Clone, Copy)]
+pub struct Flow<'a> {
+    /// The end that sends.
+    pub sending: &'a Sending,
+    /// The end that receives.
+    pub receiving: &'a Receiving,
 }
 
 /// What a flow has counted since the beginning of the run.
@@ -59,68 +126,53 @@ pub struct Totals {
     pub rtt_samples: u64,
 }
 
-impl Flow {
-    /// Builds flow number `index` of a scenario.
+impl Flow<'_> {
+    /// When it really starts, jitter included.
     #[must_use]
-    pub fn new(spec: &model::Flow, index: usize, seed: u64) -> Self {
-        let number = index as u32;
-        let size = spec.group.packet_bytes as u16;
-        let start = spec.start + Stream::new(seed, Purpose::Start, index).below(spec.group.start_jitter);
-        let ends = match &spec.traffic() {
-            Traffic::Tcp(tcp) => Ends::Tcp {
-                sender: Sender::new(&SenderConfig::new(number, tcp, size)),
-                receiver: Receiver::new(&ReceiverConfig::new(number, tcp, size)),
-            },
-            Traffic::Udp(pattern) => Ends::Udp {
-                source: Datagrams::new(number, size, pattern, Stream::new(seed, Purpose::Datagrams, index)),
-                delivered_bytes: 0,
-                payload: Datagrams::payload(size),
-            },
-        };
-        Self { start, started: false, delivered_when_stopped: None, ends }
+    pub fn start(&self) -> Nanos {
+        self.sending.start
+    }
+
+    fn sender(&self) -> Option<&Sender> {
+        match &self.sending.source {
+            Source::Tcp(sender) => Some(sender),
+            Source::Udp(_) => None,
+        }
     }
 
     /// Counters so far.
     #[must_use]
     pub fn totals(&self) -> Totals {
-        let totals = match &self.ends {
-            Ends::Tcp { sender, receiver, .. } => Totals {
-                delivered_bytes: receiver.delivered_bytes(),
-                delivered_while_active: 0,
-                retransmits: sender.retransmits(),
-                timeouts: sender.timeouts(),
-                rtt_sum: sender.rtt_sum(),
-                rtt_samples: sender.rtt_samples(),
-            },
-            Ends::Udp { delivered_bytes, .. } => Totals { delivered_bytes: *delivered_bytes, ..Totals::default() },
+        let delivered_bytes = self.receiving.delivered_bytes();
+        let delivered = Totals {
+            delivered_bytes,
+            delivered_while_active: self.receiving.delivered_when_stopped.unwrap_or(delivered_bytes),
+            ..Totals::default()
         };
-        Totals { delivered_while_active: self.delivered_when_stopped.unwrap_or(totals.delivered_bytes), ..totals }
+        self.sender().map_or(delivered, |sender| Totals {
+            retransmits: sender.retransmits(),
+            timeouts: sender.timeouts(),
+            rtt_sum: sender.rtt_sum(),
+            rtt_samples: sender.rtt_samples(),
+            ..delivered
+        })
     }
 
     /// Congestion window now, packets; `None` for a flow without one.
     #[must_use]
     pub fn cwnd_packets(&self) -> Option<f64> {
-        match &self.ends {
-            Ends::Tcp { sender, .. } => Some(sender.cwnd_packets()),
-            Ends::Udp { .. } => None,
-        }
+        self.sender().map(Sender::cwnd_packets)
     }
 
     /// Smoothed RTT now, seconds; `None` before the first sample.
     #[must_use]
     pub fn srtt_seconds(&self) -> Option<f64> {
-        match &self.ends {
-            Ends::Tcp { sender, .. } if sender.srtt() > 0 => Some(sender.srtt() as f64 / NANOS_PER_SEC as f64),
-            _ => None,
-        }
+        self.sender().map(Sender::srtt).filter(|&srtt| srtt > 0).map(|srtt| srtt as f64 / NANOS_PER_SEC as f64)
     }
 
     /// When a finite transfer was completely acknowledged.
     #[must_use]
     pub fn completed_at(&self) -> Option<Nanos> {
-        match &self.ends {
-            Ends::Tcp { sender, .. } => sender.completed_at(),
-            Ends::Udp { .. } => None,
-        }
+        self.sender().and_then(Sender::completed_at)
     }
 }

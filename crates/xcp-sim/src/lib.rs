@@ -4,18 +4,23 @@
 //! [`queue`] has the disciplines, [`tcp`] the endpoints, [`datagrams`] the UDP sources; [`measure`] records. The control law is in
 //! `xcp-engine`, and nowhere here.
 
+pub mod crew;
 pub mod datagrams;
 pub mod events;
 pub mod fifo;
 pub mod flow;
 pub mod link;
 pub mod measure;
+pub mod network;
 pub mod packet;
+pub mod partition;
 pub mod queue;
+pub mod region;
 pub mod rng;
 pub mod routing;
 pub mod serializer;
 pub mod simulate;
 pub mod tcp;
+pub mod view;
 
-pub use simulate::{Observer, SimError, simulate};
+pub use simulate::{Observer, SimError, simulate, simulate_on};

@@ -3,6 +3,9 @@
 //! A queue before a transmitter of constant rate is first in, first out, so a packet's time of departure and of arrival at the far end are
 //! known when it comes. A hop therefore costs one event, the arrival; departures are made up for, in order and with their true times,
 //! whenever the link is looked at (`advance`). Nothing else can see the difference: a queue's state is touched only by the link itself.
+//!
+//! Where a run is divided among processors (`partition.rs`) and a link leads from one part to another, it is two of these: the one at the near
+//! end has the queue and the transmitter and no cable, the one at the far end only the cable and what strikes there.
 
 use xcp_scenario::model::{self, Limit, LossPlace};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
@@ -11,7 +14,7 @@ use crate::fifo::{Fifo, Packets, Transit};
 use crate::packet::Packet;
 use crate::queue::{Backlog, Queue, is_full};
 use crate::rng::{Purpose, Stream};
-use crate::routing::Position;
+use crate::routing::{Hop, Position};
 use crate::serializer::Serializer;
 
 /// One direction of a link.
@@ -28,8 +31,15 @@ pub struct Link {
     free_at: Nanos,
     /// When the first waiting packet goes into service; never if none waits.
     next_service: Nanos,
-    hazards: Option<Box<Hazards>>,
+    /// Losses before the queue.
+    before: Option<Box<Hazard>>,
+    /// Losses and blackouts on the way.
+    after: Option<Box<Hazard>>,
     counters: Counters,
+    /// Whether some link of the same region gets all its packets from this one.
+    pub feeds: bool,
+    /// Whether this is the near end of a divided link: its packets leave the region.
+    pub leads_away: bool,
 }
 
 /// What a link has counted since the beginning of the run.
@@ -51,9 +61,9 @@ pub struct Counters {
     queue_max: u64,
 }
 
-/// Losses and blackouts, kept apart because most links have none.
+/// What makes packets disappear at one place of a link, kept apart because most links have nothing of the kind.
 #[derive(Debug)]
-struct Hazards {
+struct Hazard {
     losses: Vec<model::Loss>,
     blackouts: Vec<Period>,
     random: Stream,
@@ -66,13 +76,6 @@ impl Link {
     /// When the router's law is out of range.
     pub fn new(direction: &model::Direction, index: usize, seed: u64) -> Result<Self, xcp_engine::ConfigError> {
         let (model::Queue::DropTail { limit } | model::Queue::Red { limit, .. } | model::Queue::Xcp { limit, .. }) = direction.queue;
-        let hazards = (!direction.losses.is_empty() || !direction.blackouts.is_empty()).then(|| {
-            Box::new(Hazards {
-                losses: direction.losses.clone(),
-                blackouts: direction.blackouts.clone(),
-                random: Stream::new(seed, Purpose::Loss, index),
-            })
-        });
         Ok(Self {
             rate_bps: direction.rate_bps,
             delay: direction.delay,
@@ -83,9 +86,36 @@ impl Link {
             backlog_bytes: 0,
             free_at: 0,
             next_service: Nanos::MAX,
-            hazards,
+            before: Hazard::new(direction, LossPlace::BeforeQueue, index, seed),
+            after: Hazard::new(direction, LossPlace::AfterQueue, index, seed),
             counters: Counters::default(),
+            feeds: false,
+            leads_away: false,
         })
+    }
+
+    /// Divides a link into near end and far end; it must not have been used.
+    #[must_use]
+    pub fn divide(mut self) -> (Self, Self) {
+        let far = Self {
+            rate_bps: self.rate_bps,
+            delay: self.delay,
+            limit: self.limit,
+            queue: Queue::DropTail,
+            serializer: self.serializer.clone(),
+            fifo: Fifo::default(),
+            backlog_bytes: 0,
+            free_at: 0,
+            next_service: Nanos::MAX,
+            before: None,
+            after: self.after.take(),
+            counters: Counters::default(),
+            feeds: self.feeds,
+            leads_away: false,
+        };
+        self.feeds = false;
+        self.leads_away = true;
+        (self, far)
     }
 
     /// Whether a packet that comes now goes into service at once.
@@ -125,17 +155,23 @@ impl Link {
 
     /// Keeps a packet that has passed the transmitter until it reaches the far end.
     #[inline(always)]
-    pub fn hold(&mut self, arrives: Nanos, packet: &Packet, position: Position, packets: &mut Packets) {
-        self.fifo.push_served(packets, arrives, packet, position);
+    pub fn hold(&mut self, arrives: Nanos, packet: &Packet, position: Position, next: Hop, packets: &mut Packets) {
+        self.fifo.push_served(packets, arrives, packet, position, next);
     }
 
     /// Whether the packet that passes a place on the link at this time is lost; if so, it is gone.
     #[inline(always)]
     pub fn is_lost(&mut self, place: LossPlace, at: Nanos, packet: &Packet, packets: &mut Packets) -> bool {
-        match &mut self.hazards {
+        let hazard = match place {
+            LossPlace::BeforeQueue => &mut self.before,
+            LossPlace::AfterQueue => &mut self.after,
+        };
+        match hazard {
             None => false,
-            Some(hazards) => {
-                let lost = hazards.strikes(place, at, self.delay);
+            Some(hazard) => {
+                // What strikes on the way strikes those that left the transmitter at the wrong time.
+                let at = if place == LossPlace::AfterQueue { at - self.delay } else { at };
+                let lost = hazard.strikes(at);
                 if lost {
                     self.counters.lost += 1;
                     packets.sacks.discard(packet);
@@ -152,7 +188,7 @@ impl Link {
 
     /// A packet reaches the near end while the transmitter is busy, and waits if it may. The link must have been advanced to now. Returns when it
     /// reaches the far end, `None` if never.
-    pub fn wait(&mut self, now: Nanos, packet: &mut Packet, position: Position, packets: &mut Packets) -> Option<Nanos> {
+    pub fn wait(&mut self, now: Nanos, packet: &mut Packet, position: Position, next: Hop, packets: &mut Packets) -> Option<Nanos> {
         if self.is_lost(LossPlace::BeforeQueue, now, packet, packets) {
             return None;
         }
@@ -169,7 +205,7 @@ impl Link {
         self.free_at = self.free_at.saturating_add(self.serializer.transmit(packet.size));
         let arrives = self.free_at.saturating_add(self.delay);
         self.integrate(now, backlog.packets);
-        self.fifo.push(packets, arrives, packet, position);
+        self.fifo.push(packets, arrives, packet, position, next);
         self.backlog_bytes += u64::from(packet.size);
         self.counters.queue_max = self.counters.queue_max.max(backlog.packets + 1);
         Some(arrives)
@@ -210,6 +246,12 @@ impl Link {
     pub fn deliver(&mut self, transit: &Transit, packets: &mut Packets) -> bool {
         self.fifo.remove(packets);
         !self.is_lost(LossPlace::AfterQueue, transit.arrives, &transit.packet, packets)
+    }
+
+    /// When the packet that has waited longest goes into service; never if none waits.
+    #[must_use]
+    pub fn next_service(&self) -> Nanos {
+        self.next_service
     }
 
     /// When the next packet reaches the far end; never if there is none.
@@ -266,18 +308,27 @@ impl Link {
     }
 }
 
-impl Hazards {
-    /// Whether the packet that passes this place at this time is lost: the near end, or the far end of a link of this `delay`.
-    fn strikes(&mut self, place: LossPlace, at: Nanos, delay: Nanos) -> bool {
-        let sent_at = at - if place == LossPlace::AfterQueue { delay } else { 0 };
-        if place == LossPlace::AfterQueue && self.blackouts.iter().any(|period| period.contains(sent_at)) {
+impl Hazard {
+    /// What is to be feared at a place of a link direction.
+    fn new(direction: &model::Direction, place: LossPlace, index: usize, seed: u64) -> Option<Box<Self>> {
+        let (here, elsewhere): (Vec<model::Loss>, Vec<model::Loss>) = direction.losses.iter().cloned().partition(|loss| loss.place == place);
+        let blackouts = if place == LossPlace::AfterQueue { direction.blackouts.clone() } else { Vec::new() };
+        if here.is_empty() && blackouts.is_empty() {
+            return None;
+        }
+        // Each place has its own numbers: which of two comes first depends on when a link is looked at.
+        let second = place == LossPlace::AfterQueue && !elsewhere.is_empty();
+        let random = Stream::new(seed, if second { Purpose::LossOnTheWay } else { Purpose::Loss }, index);
+        Some(Box::new(Self { losses: here, blackouts, random }))
+    }
+
+    /// Whether the packet that passes at this time is lost.
+    fn strikes(&mut self, at: Nanos) -> bool {
+        if self.blackouts.iter().any(|period| period.contains(at)) {
             return true;
         }
         // One draw for each loss that applies, so that losses are independent.
         let random = &mut self.random;
-        self.losses
-            .iter()
-            .filter(|l| l.place == place && l.period.contains(sent_at))
-            .fold(false, |hit, l| (random.unit() < l.probability) | hit)
+        self.losses.iter().filter(|loss| loss.period.contains(at)).fold(false, |hit, loss| (random.unit() < loss.probability) | hit)
     }
 }

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use xcp_scenario::model::{self, Sampling, Scenario};
+use xcp_scenario::model::{self, DirectionId, Sampling, Scenario};
 use xcp_scenario::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
 
 use crate::events::NEVER;
-use crate::fifo::Packets;
 use crate::flow::{Flow, Totals};
 use crate::link::{Counters, Link};
 use crate::queue::Queue;
+use crate::view::View;
 
 /// Ticks of a run whose series are switched off: means over samples still want some.
 const UNRECORDED_TICKS: u64 = 100;
@@ -111,59 +111,59 @@ impl<'s> Recorder<'s> {
     }
 
     /// A sampling interval ends.
-    pub fn tick(&mut self, now: Nanos, links: &mut [Link], packets: &mut Packets, flows: &[Flow]) {
+    pub fn tick(&mut self, now: Nanos, view: &mut View<'_, '_>) {
         self.times.push(now);
         let samples = (self.scenario.duration / self.interval) as usize;
-        for (record, link) in self.links.iter_mut().zip(links) {
-            link.advance(now, packets);
-            record.collect_max(link, self.phase);
+        for (number, record) in self.links.iter_mut().enumerate() {
+            record.collect_max(view.link(number, now), self.phase);
             if self.recording {
-                record.sample(now, samples, link);
+                record.sample(number, now, samples, view);
             }
-            record.interval_max = link.backlog().packets;
+            record.interval_max = view.link(number, now).backlog().packets;
         }
         let specs = &self.scenario.flows;
         if self.phase == Phase::Within {
-            for ((record, flow), spec) in self.flows.iter_mut().zip(flows).zip(specs) {
-                if flow.start < now && now <= end(spec, flow) {
+            for (number, (record, spec)) in self.flows.iter_mut().zip(specs).enumerate() {
+                let flow = &view.flow(number);
+                if flow.start() < now && now <= end(spec, flow) {
                     record.sample_cwnd(flow);
                 }
             }
         }
-        for ((series, flow), spec) in self.series.iter_mut().zip(flows).zip(specs) {
+        for (number, (series, spec)) in self.series.iter_mut().zip(specs).enumerate() {
+            let flow = &view.flow(number);
             series.sample(now, self.interval, samples, flow, end(spec, flow));
         }
     }
 
     /// The measured period begins.
-    pub fn measure_from(&mut self, now: Nanos, links: &mut [Link], packets: &mut Packets, flows: &[Flow]) {
-        for (record, link) in self.links.iter_mut().zip(links) {
-            link.advance(now, packets);
-            record.collect_max(link, self.phase);
-            record.from = mark(now, link);
-            record.measured_max = link.backlog().packets;
+    pub fn measure_from(&mut self, now: Nanos, view: &mut View<'_, '_>) {
+        for (number, record) in self.links.iter_mut().enumerate() {
+            record.collect_max(view.link(number, now), self.phase);
+            record.from = mark(number, now, view);
+            record.measured_max = view.link(number, now).backlog().packets;
         }
         if now > 0 {
-            self.from = flows.iter().map(Flow::totals).collect();
+            self.from = (0..self.flows.len()).map(|number| view.flow(number).totals()).collect();
         }
         self.measured.from = now;
         self.phase = Phase::Within;
     }
 
     /// The measured period ends.
-    pub fn measure_to(&mut self, now: Nanos, links: &mut [Link], packets: &mut Packets, flows: &[Flow]) {
-        for (record, link) in self.links.iter_mut().zip(links) {
-            link.advance(now, packets);
-            record.collect_max(link, self.phase);
-            record.to = mark(now, link);
+    pub fn measure_to(&mut self, now: Nanos, view: &mut View<'_, '_>) {
+        for (number, record) in self.links.iter_mut().enumerate() {
+            record.collect_max(view.link(number, now), self.phase);
+            record.to = mark(number, now, view);
         }
         self.measured.to = now;
-        self.summaries.reserve_exact(flows.len());
+        self.summaries.reserve_exact(self.flows.len());
         let mut goodputs = Vec::new();
         let begun = self.from.iter().copied().chain(std::iter::repeat(Totals::default()));
-        for (((record, flow), spec), from) in self.flows.iter_mut().zip(flows).zip(&self.scenario.flows).zip(begun) {
+        for (number, ((record, spec), from)) in self.flows.iter_mut().zip(&self.scenario.flows).zip(begun).enumerate() {
+            let flow = &view.flow(number);
             // A flow, or a measured period, between two ticks: what the window is now has to do.
-            if record.cwnd_samples == 0 && flow.start < now && end(spec, flow) > self.measured.from {
+            if record.cwnd_samples == 0 && flow.start() < now && end(spec, flow) > self.measured.from {
                 record.sample_cwnd(flow);
             }
             let active = active(spec, flow, self.measured);
@@ -180,18 +180,19 @@ impl<'s> Recorder<'s> {
 
     /// Closes the books at `now` and makes the run of them.
     #[must_use]
-    pub fn finish(mut self, now: Nanos, interrupted: bool, links: &mut [Link], packets: &mut Packets, flows: &[Flow]) -> Run {
+    pub fn finish(mut self, now: Nanos, interrupted: bool, view: &mut View<'_, '_>) -> Run {
         if self.phase == Phase::Before {
             // Interrupted before anything was to be measured: what there is, from the beginning.
             self.measured.from = 0;
             self.phase = Phase::Within;
         }
         if self.phase == Phase::Within {
-            self.measure_to(now, links, packets, flows);
+            self.measure_to(now, view);
         }
-        for (summary, flow) in self.summaries.iter_mut().zip(flows) {
+        for (number, summary) in self.summaries.iter_mut().enumerate() {
+            let flow = view.flow(number);
             summary.completed_at = flow.completed_at().map(seconds);
-            summary.completion_time = flow.completed_at().map(|at| seconds(at - flow.start));
+            summary.completion_time = flow.completed_at().map(|at| seconds(at - flow.start()));
         }
         let scenario = self.scenario;
         let summary = Summary {
@@ -199,7 +200,7 @@ impl<'s> Recorder<'s> {
             backend: "sim".into(),
             title: scenario.title.clone(),
             variant: scenario.variant.clone(),
-            links: self.links.iter().zip(&*links).map(|(record, link)| (record.name.clone(), record.summary(link))).collect(),
+            links: self.links.iter().enumerate().map(|(number, record)| (record.name.clone(), record.summary(view.link(number, now)))).collect(),
             flows: self.summaries,
             jain: self.jain,
             interrupted,
@@ -232,8 +233,9 @@ impl LinkRecord {
         }
     }
 
-    fn sample(&mut self, now: Nanos, samples: usize, link: &mut Link) {
-        let mark = mark(now, link);
+    fn sample(&mut self, number: DirectionId, now: Nanos, samples: usize, view: &mut View<'_, '_>) {
+        let mark = mark(number, now, view);
+        let link = view.link(number, now);
         let last = std::mem::replace(&mut self.last, mark);
         let length = now - last.at;
         let integral = mark.counters.queue_integral - last.counters.queue_integral;
@@ -274,7 +276,7 @@ impl LinkRecord {
 }
 
 impl FlowRecord {
-    fn sample_cwnd(&mut self, flow: &Flow) {
+    fn sample_cwnd(&mut self, flow: &Flow<'_>) {
         self.cwnd_sum += flow.cwnd_packets().unwrap_or(0.0);
         self.cwnd_samples += 1;
     }
@@ -298,11 +300,11 @@ impl FlowRecord {
 
 impl FlowSeries {
     /// A sampling interval ends at `now`, of `samples` in the whole run; the flow has nothing more to send from `end` on.
-    fn sample(&mut self, now: Nanos, interval: Nanos, samples: usize, flow: &Flow, end: Nanos) {
+    fn sample(&mut self, now: Nanos, interval: Nanos, samples: usize, flow: &Flow<'_>, end: Nanos) {
         let totals = flow.totals();
         let last = std::mem::replace(&mut self.last, totals);
         // A flow that was over when the interval began has no window and no round trips any more.
-        let running = flow.start < now && end.saturating_add(interval) > now;
+        let running = flow.start() < now && end.saturating_add(interval) > now;
         let shown = |value: Option<f64>| if running { value.unwrap_or(f64::NAN) } else { f64::NAN };
         let row = [
             (Quantity::Goodput, rate_bps(totals.delivered_bytes - last.delivered_bytes, interval)),
@@ -315,13 +317,13 @@ impl FlowSeries {
 }
 
 /// When a flow has nothing more to send, as far as that is known; else `NEVER`.
-fn end(spec: &model::Flow, flow: &Flow) -> Nanos {
+fn end(spec: &model::Flow, flow: &Flow<'_>) -> Nanos {
     spec.group.stop.unwrap_or(NEVER).min(flow.completed_at().unwrap_or(NEVER))
 }
 
 /// The part of the measured period in which a flow had something to send.
-fn active(spec: &model::Flow, flow: &Flow, measured: Period) -> Period {
-    let from = measured.from.max(flow.start).min(measured.to);
+fn active(spec: &model::Flow, flow: &Flow<'_>, measured: Period) -> Period {
+    let from = measured.from.max(flow.start()).min(measured.to);
     Period { from, to: end(spec, flow).min(measured.to).max(from) }
 }
 
@@ -329,8 +331,8 @@ fn seconds(time: Nanos) -> f64 {
     time as f64 / NANOS_PER_SEC as f64
 }
 
-fn mark(now: Nanos, link: &mut Link) -> LinkMark {
-    LinkMark { at: now, served_bytes: link.served_bytes(now), counters: *link.counters(now) }
+fn mark(number: DirectionId, now: Nanos, view: &mut View<'_, '_>) -> LinkMark {
+    LinkMark { at: now, served_bytes: view.link(number, now).served_bytes(now), counters: view.counters(number, now) }
 }
 
 fn rate_bps(bytes: u64, length: Nanos) -> f64 {

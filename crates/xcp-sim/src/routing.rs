@@ -5,15 +5,24 @@ use std::sync::Arc;
 
 use xcp_scenario::model::{DirectionId, Scenario};
 
+use crate::partition::Partition;
+
 /// A place in the table of routes.
 pub type Position = u32;
 
-/// What is at a position: the link that a packet takes next, or the end of its route.
+/// What is at a position: the link that a packet takes next, by its number in the region, or the end of its route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop(u32);
 
+impl Default for Hop {
+    fn default() -> Self {
+        Self::END
+    }
+}
+
 impl Hop {
-    const END: Hop = Hop(u32::MAX);
+    /// The end of a route.
+    pub const END: Hop = Hop(u32::MAX);
 
     fn new(link: u32, is_fed: bool) -> Self {
         Hop(link << 1 | u32::from(is_fed))
@@ -41,6 +50,8 @@ pub struct Routing {
     hops: Vec<Hop>,
     /// For each flow, where its route and its return route begin in `hops`.
     routes: Vec<[Position; 2]>,
+    /// For each link direction, whether some link gets all its packets from it.
+    feeding: Vec<bool>,
 }
 
 /// Which link all packets of a link come from, as far as it is known.
@@ -53,9 +64,9 @@ enum Feeder {
 }
 
 impl Routing {
-    /// Takes the routes of a scenario.
+    /// Takes the routes of a scenario that is divided like this.
     #[must_use]
-    pub fn new(scenario: &Scenario) -> Self {
+    pub fn new(scenario: &Scenario, partition: &Partition) -> Self {
         let mut known: BTreeMap<&[DirectionId], Position> = BTreeMap::new();
         let mut distinct: Vec<&[DirectionId]> = Vec::new();
         let mut length = 0;
@@ -83,11 +94,17 @@ impl Routing {
             }
         }
         let mut hops = Vec::with_capacity(length as usize);
+        let mut feeding = vec![false; 2 * scenario.links.len()];
         for route in distinct {
-            hops.extend(route.iter().map(|&link| Hop::new(link as u32, matches!(feeders[link], Feeder::One(_)))));
+            for &link in route {
+                if let Feeder::One(feeder) = feeders[link] {
+                    feeding[feeder] = true;
+                }
+                hops.push(Hop::new(partition.near_end(link).index, matches!(feeders[link], Feeder::One(_))));
+            }
             hops.push(Hop::END);
         }
-        Self { hops, routes }
+        Self { hops, routes, feeding }
     }
 
     /// Where a flow's route (`returning` false) or return route begins.
@@ -95,6 +112,12 @@ impl Routing {
     #[must_use]
     pub fn begin(&self, flow: u32, returning: bool) -> Position {
         self.routes[flow as usize][usize::from(returning)]
+    }
+
+    /// Whether some link gets all its packets from this one.
+    #[must_use]
+    pub fn feeds(&self, link: DirectionId) -> bool {
+        self.feeding[link]
     }
 
     /// What is at a position. The one after it on the same route is the next higher.

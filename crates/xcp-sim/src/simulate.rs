@@ -1,19 +1,27 @@
-//! The simulation itself: links, flows and the loop that takes the earliest event and lets it happen.
+//! A run: builds the regions of a scenario, lets them go forward in step, and has the recorder look whenever it wants to.
+//!
+//! The regions go from one meeting to the next. Nothing that leaves a region after a meeting comes into another before the next one, because
+//! that is no further away than the lookahead; so between meetings each may have a processor of its own.
 
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, MutexGuard};
 
-use xcp_scenario::model::{LossPlace, Scenario};
+use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
 use xcp_scenario::units::Nanos;
 
-use crate::events::{Events, NEVER, Source};
+use crate::crew::Crew;
+use crate::events::{Events, NEVER};
 use crate::fifo::Packets;
-use crate::flow::{Ends, Flow};
+use crate::flow::{Receiving, Sending};
 use crate::link::Link;
 use crate::measure::Recorder;
-use crate::packet::{Body, Outbox, Packet, SackBlocks, SackId};
-use crate::routing::{Position, Routing};
+use crate::network::Network;
+use crate::partition::{Partition, Place};
+use crate::region::{Crossing, Region};
+use crate::routing::Routing;
+use crate::view::View;
 
 /// Watches a run and may end it.
 pub trait Observer {
@@ -65,344 +73,271 @@ impl std::error::Error for SimError {}
 /// # Errors
 /// When the scenario cannot be simulated; nothing has been run then.
 pub fn simulate(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run, SimError> {
-    let mut simulation = Simulation::new(scenario)?;
-    let end = simulation.run(observer);
-    let Simulation { mut links, mut packets, flows, recorder, .. } = simulation;
-    Ok(recorder.finish(end, end < scenario.duration, &mut links, &mut packets, &flows))
+    simulate_partition(scenario, &Partition::whole(scenario), observer)
 }
 
-/// The observer is called at least this often, in events: every few hundredths of a second. A power of two, so that the test for it is a mask.
+/// Simulates a scenario on at most so many processors, on fewer where more would not be faster. The run is the same, to the bit.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_on(scenario: &Scenario, processors: usize, observer: &mut dyn Observer) -> Result<Run, SimError> {
+    simulate_partition(scenario, &Partition::for_processors(scenario, processors), observer)
+}
+
+fn simulate_partition(scenario: &Scenario, partition: &Partition, observer: &mut dyn Observer) -> Result<Run, SimError> {
+    let routing = Routing::new(scenario, partition);
+    let mut simulation = Simulation::new(scenario, partition, &routing)?;
+    let end = simulation.run(observer);
+    let interrupted = end < scenario.duration;
+    let Simulation { mut regions, recorder, ends, .. } = simulation;
+    let regions = regions.iter_mut().map(|region| region.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)).collect();
+    Ok(recorder.finish(end, interrupted, &mut View::new(regions, partition, &ends)))
+}
+
+/// Regions let the observer know at least this often, in events: every few hundredths of a second.
 const OBSERVED_STEPS: u32 = 1 << 18;
 
-/// Numbers of the sources of events: the recorder first (at equal times it sees the state before anything happens), then links, then each
-/// flow's sender and receiver, then the flows' stops.
-#[derive(Debug, Clone, Copy)]
-struct Sources {
-    links: u32,
-    flows: u32,
-}
-
-const TICK: Source = 0;
-const MEASURE_FROM: Source = 1;
-const MEASURE_TO: Source = 2;
-const LINKS: Source = 3;
-
-impl Sources {
-    fn senders(self) -> Source {
-        LINKS + self.links
-    }
-    fn receivers(self) -> Source {
-        self.senders() + self.flows
-    }
-    fn stops(self) -> Source {
-        self.receivers() + self.flows
-    }
-    fn count(self) -> Source {
-        self.stops() + self.flows
-    }
+/// Where the ends of the flows are; empty where there is only one region, and they are in it in the flows' order.
+#[derive(Debug, Default)]
+pub struct Ends {
+    /// Those that send.
+    pub sending: Vec<Place>,
+    /// Those that receive.
+    pub receiving: Vec<Place>,
 }
 
 struct Simulation<'s> {
-    now: Nanos,
     end: Nanos,
-    /// When the recorder next looks at the links, or the run ends: before that, nobody can tell whether they are ahead.
-    horizon: Nanos,
-    events: Events,
-    packets: Packets,
-    links: Vec<Link>,
-    flows: Vec<Flow>,
-    routing: Routing,
-    sources: Sources,
+    partition: &'s Partition,
+    regions: Vec<Mutex<Region<'s>>>,
+    /// Link directions between regions: what is crossing, from which region and exit there, to which region and entry there.
+    crossings: Vec<(Mutex<Crossing>, Place, Place)>,
+    ends: Ends,
     recorder: Recorder<'s>,
+    looks: Looks,
 }
 
-/// Where an endpoint's packets go: onto the first link of its route, which has one at least.
-struct Port<'a> {
-    now: Nanos,
-    route: Position,
-    network: Network<'a>,
+/// When the recorder looks next, by what for. At equal times in this order, before anything else happens.
+struct Looks {
+    tick: Nanos,
+    measure_from: Nanos,
+    measure_to: Nanos,
 }
 
-/// What a packet needs to get onto a link.
-struct Network<'a> {
-    routing: &'a Routing,
-    packets: &'a mut Packets,
-    links: &'a mut [Link],
-    events: &'a mut Events,
-    horizon: Nanos,
-}
-
-impl Network<'_> {
-    /// Puts a packet onto the link at `position` of its route, and at once onto those after it as far as it may go ahead. The link where it stays
-    /// gets an event, if it was empty.
-    #[inline(never)]
-    fn forward(&mut self, mut now: Nanos, mut number: usize, mut position: Position, packet: &mut Packet) {
-        loop {
-            let link = &mut self.links[number];
-            link.advance(now, self.packets);
-            let was_empty = link.is_empty();
-            position += 1;
-            let arrives = if link.is_idle(now) {
-                let Some(arrives) = link.pass(now, packet, self.packets) else { return };
-                if was_empty && arrives < self.horizon && let Some(next) = self.routing.hop(position).fed_link() {
-                    if link.is_lost(LossPlace::AfterQueue, arrives, packet, self.packets) {
-                        return;
-                    }
-                    (now, number) = (arrives, next);
-                    continue;
-                }
-                link.hold(arrives, packet, position, self.packets);
-                arrives
-            } else {
-                let Some(arrives) = link.wait(now, packet, position, self.packets) else { return };
-                arrives
-            };
-            if was_empty {
-                self.events.set_busy(number as u32, arrives);
-            }
-            return;
-        }
-    }
-
-    /// Lets a link's packets go on to the next link before their time, as far as nobody can tell; then sets the link's event, for the first that
-    /// could not.
-    ///
-    /// A link that gets all its packets from one other gets them in that one's order: nothing comes between two of them, and what they do to
-    /// it can be worked out as soon as they are under way. They keep the times they would have had. Only the recorder looks at links from
-    /// outside, so none goes ahead of its next look. A chain of links then costs one event a packet, not one a link.
-    #[inline]
-    fn go_ahead(&mut self, number: usize) {
-        while let Some(transit) = self.links[number].next_on_the_way(self.packets)
-            && transit.arrives < self.horizon
-            && let Some(next) = self.routing.hop(transit.position).fed_link()
-        {
-            let mut transit = *transit;
-            if self.links[number].deliver(&transit, self.packets) {
-                self.forward(transit.arrives, next, transit.position, &mut transit.packet);
-            }
-        }
-        self.events.set_busy(number as u32, self.links[number].next_arrival(self.packets));
+impl Looks {
+    fn next(&self) -> Nanos {
+        self.tick.min(self.measure_from).min(self.measure_to)
     }
 }
 
-impl Outbox for Port<'_> {
-    #[inline(always)]
-    fn send(&mut self, packet: &mut Packet) {
-        if let Some(link) = self.network.routing.hop(self.route).link() {
-            self.network.forward(self.now, link, self.route, packet);
-        }
-    }
-
-    fn sack(&mut self, blocks: SackBlocks) -> SackId {
-        self.network.packets.sacks.keep(blocks)
-    }
-}
-
-/// Borrows what packets need of a simulation, and leaves its flows to be borrowed beside.
-macro_rules! network {
-    ($simulation:ident) => {
-        Network {
-            routing: &$simulation.routing,
-            packets: &mut $simulation.packets,
-            links: &mut $simulation.links,
-            events: &mut $simulation.events,
-            horizon: $simulation.horizon,
-        }
-    };
+/// Held by one thread at a time by construction; what a thread that failed leaves behind is never looked at.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 impl<'s> Simulation<'s> {
-    fn new(scenario: &'s Scenario) -> Result<Self, SimError> {
-        let too_large = |_| SimError::TooLarge { links: scenario.links.len(), flows: scenario.flows.len() };
-        let sources = Sources {
-            links: u32::try_from(2 * scenario.links.len()).map_err(too_large)?,
-            flows: u32::try_from(3 * scenario.flows.len()).map_err(too_large)? / 3,
-        };
-        let mut links = Vec::with_capacity(2 * scenario.links.len());
-        for link in &scenario.links {
-            for direction in &link.directions {
-                let built = Link::new(direction, links.len(), scenario.seed);
-                links.push(built.map_err(|reason| SimError::Law { link: link.name.clone(), reason })?);
+    fn new(scenario: &'s Scenario, partition: &'s Partition, routing: &'s Routing) -> Result<Self, SimError> {
+        let mut regions = Self::empty_regions(scenario, partition, routing)?;
+        let mut crossings = Vec::new();
+        for (number, direction) in scenario.links.iter().flat_map(|link| link.directions.iter().map(move |d| (link, d))).enumerate() {
+            let (link, direction) = direction;
+            let built = Link::new(direction, number, scenario.seed);
+            let mut built = built.map_err(|reason| SimError::Law { link: link.name.clone(), reason })?;
+            built.feeds = routing.feeds(number);
+            let near = partition.near_end(number).region as usize;
+            match partition.far_end(number) {
+                None => regions[near].network.links.push(built),
+                Some(Place { region, index }) => {
+                    let (near_end, far_end) = built.divide();
+                    let (from, to) = (&mut regions[near].exits, region as usize);
+                    let exit = Place { region: near as u32, index: from.len() as u32 };
+                    from.push(partition.near_end(number).index as usize);
+                    regions[near].network.links.push(near_end);
+                    let entry = Place { region, index: regions[to].entries.len() as u32 };
+                    regions[to].entries.push(index as usize);
+                    regions[to].network.links.push(far_end);
+                    crossings.push((Mutex::default(), exit, entry));
+                }
             }
         }
-        let flows: Vec<Flow> = scenario.flows.iter().enumerate().map(|(i, spec)| Flow::new(spec, i, scenario.seed)).collect();
-        let recorder = Recorder::new(scenario);
-        let mut events = Events::new(scenario.duration, sources.count(), LINKS..sources.senders())
-            .ok_or(SimError::TooLarge { links: scenario.links.len(), flows: scenario.flows.len() })?;
-        events.set(TICK, recorder.interval());
-        events.set(MEASURE_FROM, scenario.measure.from);
-        events.set(MEASURE_TO, scenario.measure.to);
-        for ((number, flow), spec) in (0u32..).zip(&flows).zip(&scenario.flows) {
+        let ends = Self::place_ends(scenario, partition);
+        for (i, flow) in scenario.flows.iter().enumerate() {
+            let (from, to) = (ends.sending(i), ends.receiving(i));
+            let sending = Sending::new(flow, i, scenario.seed, to.index, routing.begin(i as u32, false));
             // Jitter may have moved a start beyond the flow's stop: then there is nothing to send.
-            if spec.group.stop.is_none_or(|stop| flow.start < stop) {
-                events.set(sources.senders() + number, flow.start);
-                events.set(sources.stops() + number, spec.group.stop.unwrap_or(NEVER));
+            let stop = flow.group.stop;
+            let starts = stop.is_none_or(|stop| sending.start < stop);
+            let region = &mut regions[from.region as usize];
+            region.senders.push(sending);
+            regions[to.region as usize].receivers.push(Receiving::new(flow, from.index, routing.begin(i as u32, true)));
+            if starts {
+                regions[from.region as usize].start(from.index as usize);
+                if let Some(stop) = stop {
+                    regions[from.region as usize].stop_sending(from.index as usize, stop);
+                    regions[to.region as usize].stop_receiving(to.index as usize, stop);
+                }
             }
         }
-        let horizon = horizon(&events, scenario.duration);
+        let recorder = Recorder::new(scenario);
+        let looks = Looks { tick: recorder.interval(), measure_from: scenario.measure.from, measure_to: scenario.measure.to };
         Ok(Self {
-            now: 0,
             end: scenario.duration,
-            horizon,
-            events,
-            packets: Packets::default(),
-            links,
-            flows,
-            routing: Routing::new(scenario),
-            sources,
+            partition,
+            regions: regions.into_iter().map(Mutex::new).collect(),
+            crossings,
+            ends,
             recorder,
+            looks,
         })
+    }
+
+    /// Regions without links and endpoints, but with room in their event queues for those to come.
+    fn empty_regions(scenario: &Scenario, partition: &Partition, routing: &'s Routing) -> Result<Vec<Region<'s>>, SimError> {
+        let mut ends = vec![[0usize; 2]; partition.regions];
+        for flow in &scenario.flows {
+            ends[partition.region(flow.group.from) as usize][0] += 1;
+            ends[partition.region(flow.group.to) as usize][1] += 1;
+        }
+        let stops = scenario.flows.iter().any(|flow| flow.group.stop.is_some());
+        let too_large = || SimError::TooLarge { links: scenario.links.len(), flows: scenario.flows.len() };
+        let regions = ends.into_iter().enumerate().map(|(number, [senders, receivers])| {
+            let timers = u32::try_from(Region::timers(senders, receivers, stops)).map_err(|_| too_large())?;
+            let events = Events::new(scenario.duration, partition.links(number), timers).ok_or_else(too_large)?;
+            Ok(Region {
+                now: 0,
+                network: Network { routing, packets: Packets::default(), links: Vec::new(), events, horizon: 0 },
+                senders: Vec::with_capacity(senders),
+                receivers: Vec::with_capacity(receivers),
+                places: [senders, receivers],
+                exits: Vec::new(),
+                entries: Vec::new(),
+            })
+        });
+        regions.collect()
+    }
+
+    fn place_ends(scenario: &Scenario, partition: &Partition) -> Ends {
+        if partition.regions == 1 {
+            return Ends::default();
+        }
+        let mut taken = vec![[0u32; 2]; partition.regions];
+        let mut place = |node: usize, end: usize| {
+            let region = partition.region(node);
+            let index = &mut taken[region as usize][end];
+            *index += 1;
+            Place { region, index: *index - 1 }
+        };
+        let places = scenario.flows.iter().map(|flow| (place(flow.group.from, 0), place(flow.group.to, 1)));
+        let (sending, receiving) = places.unzip();
+        Ends { sending, receiving }
     }
 
     /// Runs to the end or until the observer has had enough; returns how far it came.
     fn run(&mut self, observer: &mut dyn Observer) -> Nanos {
-        let (senders, receivers, stops) = (self.sources.senders(), self.sources.receivers(), self.sources.stops());
-        let mut unobserved = OBSERVED_STEPS;
-        loop {
-            let (now, source) = self.events.first();
-            if now > self.end {
-                return self.end;
+        let crew = Crew::new(self.regions.len());
+        let (regions, crossings) = (&self.regions, &self.crossings);
+        let work = |number: usize, until: Nanos, observe: &mut dyn FnMut(Nanos) -> ControlFlow<()>| {
+            let mut region = lock(&regions[number]);
+            for (crossing, _, to) in crossings.iter().filter(|(_, _, to)| to.region as usize == number) {
+                region.enter(to.index as usize, &mut lock(crossing));
             }
-            self.now = now;
-            // Ticks can be hours of work apart; somebody who wants to stop should not have to wait for one.
-            unobserved -= 1;
-            if unobserved == 0 {
-                unobserved = OBSERVED_STEPS;
-                if observer.progress(now).is_break() {
+            while !region.run(until, OBSERVED_STEPS) {
+                if observe(region.now).is_break() {
+                    return;
+                }
+            }
+            for (crossing, from, _) in crossings.iter().filter(|(_, from, _)| from.region as usize == number) {
+                region.leave(from.index as usize, until, &mut lock(crossing));
+            }
+        };
+        let (recorder, looks) = (&mut self.recorder, &mut self.looks);
+        let (end, partition, ends) = (self.end, self.partition, &self.ends);
+        std::thread::scope(|scope| {
+            let _leave = crew.dismissal();
+            for number in 1..regions.len() {
+                let (crew, work) = (&crew, &work);
+                scope.spawn(move || {
+                    crew.serve(|until| {
+                        work(number, until, &mut |_| if crew.is_dismissed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) });
+                    });
+                });
+            }
+            let mut now = 0;
+            loop {
+                let horizon = looks.next().min(end + 1);
+                let mut all: Vec<_> = regions.iter().map(lock).collect();
+                let mut first = NEVER;
+                for region in &mut all {
+                    region.network.horizon = horizon;
+                    first = first.min(region.next());
+                }
+                drop(all);
+                first = crossings.iter().fold(first, |first, (crossing, ..)| first.min(lock(crossing).first_arrival()));
+                let until = horizon.min(first.max(now).saturating_add(partition.lookahead));
+                crew.start(until);
+                let mut broken = None;
+                work(0, until, &mut |at| {
+                    let answer = observer.progress(at);
+                    if answer.is_break() {
+                        broken = Some(at);
+                    }
+                    answer
+                });
+                if let Some(at) = broken {
+                    crew.dismiss();
+                    return at;
+                }
+                crew.wait();
+                now = until;
+                if now < horizon {
+                    continue;
+                }
+                if now > end {
+                    return end;
+                }
+                let mut all: Vec<_> = regions.iter().map(lock).collect();
+                let ticks = looks.tick == now;
+                looks.look(now, recorder, &mut View::new(all.iter_mut().map(|region| &mut **region).collect(), partition, ends));
+                // What the recorder's look has sent on its way.
+                for (crossing, from, _) in crossings {
+                    all[from.region as usize].leave(from.index as usize, now + 1, &mut lock(crossing));
+                }
+                drop(all);
+                if ticks && observer.progress(now).is_break() {
                     return now;
                 }
             }
-            let link = source.wrapping_sub(LINKS);
-            if link < self.sources.links {
-                self.link_event(link as usize);
-            } else if source < LINKS {
-                self.record(source);
-                if source == TICK && observer.progress(now).is_break() {
-                    return now;
-                }
-            } else if source < receivers {
-                self.sender_event(source - senders);
-            } else if source < stops {
-                self.receiver_event(source - receivers);
-            } else {
-                self.stop(source - stops);
-            }
-        }
-    }
-
-    /// A packet reaches a link's far end.
-    #[inline]
-    fn link_event(&mut self, link: usize) {
-        self.links[link].advance(self.now, &mut self.packets);
-        if let Some(transit) = self.links[link].next_on_the_way(&self.packets) {
-            let mut transit = *transit;
-            if self.links[link].deliver(&transit, &mut self.packets) {
-                match self.routing.hop(transit.position).link() {
-                    Some(next) => network!(self).forward(self.now, next, transit.position, &mut transit.packet),
-                    None => self.receive(&transit.packet),
-                }
-            }
-        }
-        network!(self).go_ahead(link);
-    }
-
-    /// A packet has come to the end of its route.
-    #[inline(never)]
-    fn receive(&mut self, packet: &Packet) {
-        let number = packet.flow;
-        match (&mut self.flows[number as usize].ends, &packet.body) {
-            (Ends::Tcp { sender, .. }, Body::Ack(ack)) => {
-                let blocks = self.packets.sacks.take(ack.sack);
-                let mut port = Port { now: self.now, route: self.routing.begin(number, false), network: network!(self) };
-                sender.on_ack(self.now, packet, ack, &blocks, &mut port);
-                set_earlier(&mut self.events, self.sources.senders() + number, sender.next_timer());
-            }
-            (Ends::Tcp { receiver, .. }, _) => {
-                let mut port = Port { now: self.now, route: self.routing.begin(number, true), network: network!(self) };
-                receiver.on_packet(self.now, packet, &mut port);
-                set_earlier(&mut self.events, self.sources.receivers() + number, receiver.next_timer());
-            }
-            (Ends::Udp { delivered_bytes, payload, .. }, _) => *delivered_bytes += *payload,
-        }
-    }
-
-    /// A sender starts, or one of its timers has run out.
-    fn sender_event(&mut self, number: u32) {
-        let route = self.routing.begin(number, false);
-        let mut port = Port { now: self.now, route, network: network!(self) };
-        let flow = &mut self.flows[number as usize];
-        let starting = !std::mem::replace(&mut flow.started, true);
-        let next = match &mut flow.ends {
-            Ends::Tcp { sender, .. } => {
-                if starting {
-                    sender.start(self.now, &mut port);
-                } else if sender.next_timer() <= self.now {
-                    sender.on_timer(self.now, &mut port);
-                }
-                sender.next_timer()
-            }
-            Ends::Udp { source, .. } if starting => source.start(self.now).unwrap_or(NEVER),
-            Ends::Udp { source, .. } => match source.send(self.now) {
-                Some((mut packet, next)) => {
-                    port.send(&mut packet);
-                    next.unwrap_or(NEVER)
-                }
-                None => NEVER,
-            },
-        };
-        self.events.set(self.sources.senders() + number, next);
-    }
-
-    fn receiver_event(&mut self, number: u32) {
-        let Ends::Tcp { receiver, .. } = &mut self.flows[number as usize].ends else { return };
-        let route = self.routing.begin(number, true);
-        let mut port = Port { now: self.now, route, network: network!(self) };
-        if receiver.next_timer() <= self.now {
-            receiver.on_timer(self.now, &mut port);
-        }
-        self.events.set(self.sources.receivers() + number, receiver.next_timer());
-    }
-
-    fn stop(&mut self, number: u32) {
-        self.events.set(self.sources.stops() + number, NEVER);
-        let flow = &mut self.flows[number as usize];
-        flow.delivered_when_stopped = Some(flow.totals().delivered_bytes);
-        match &mut flow.ends {
-            Ends::Tcp { sender, .. } => sender.stop(self.now),
-            Ends::Udp { source, .. } => source.stop(),
-        }
-    }
-
-    fn record(&mut self, what: Source) {
-        let now = self.now;
-        let next = match what {
-            TICK => {
-                self.recorder.tick(now, &mut self.links, &mut self.packets, &self.flows);
-                now + self.recorder.interval()
-            }
-            MEASURE_FROM => {
-                self.recorder.measure_from(now, &mut self.links, &mut self.packets, &self.flows);
-                NEVER
-            }
-            _ => {
-                self.recorder.measure_to(now, &mut self.links, &mut self.packets, &self.flows);
-                NEVER
-            }
-        };
-        self.events.set(what, next);
-        self.horizon = horizon(&self.events, self.end);
+        })
     }
 }
 
-/// When the recorder next looks, or the first instant after the end.
-fn horizon(events: &Events, end: Nanos) -> Nanos {
-    [TICK, MEASURE_FROM, MEASURE_TO].map(|source| events.time(source)).into_iter().fold(end + 1, Nanos::min)
+impl Looks {
+    fn look(&mut self, now: Nanos, recorder: &mut Recorder<'_>, view: &mut View<'_, '_>) {
+        if self.tick == now {
+            recorder.tick(now, view);
+            self.tick = now + recorder.interval();
+        }
+        if self.measure_from == now {
+            recorder.measure_from(now, view);
+            self.measure_from = NEVER;
+        }
+        if self.measure_to == now {
+            recorder.measure_to(now, view);
+            self.measure_to = NEVER;
+        }
+    }
 }
 
-/// Tells the queue of an endpoint's timer. One that has moved later is left where it is: its event comes too early, finds that out and is set
-/// anew, so that a retransmission timer restarted by every acknowledgement costs nothing.
-fn set_earlier(events: &mut Events, source: Source, timer: Nanos) {
-    if timer < events.time(source) {
-        events.set(source, timer);
+impl Ends {
+    /// Where a flow sends from.
+    #[must_use]
+    pub fn sending(&self, flow: usize) -> Place {
+        self.sending.get(flow).copied().unwrap_or(Place { region: 0, index: flow as u32 })
+    }
+
+    /// Where it receives.
+    #[must_use]
+    pub fn receiving(&self, flow: usize) -> Place {
+        self.receiving.get(flow).copied().unwrap_or(Place { region: 0, index: flow as u32 })
     }
 }

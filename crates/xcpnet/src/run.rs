@@ -66,11 +66,12 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
     if let Some(dir) = &arguments.out {
         drop(Staged::new(dir)?);
     }
-    let jobs = batch::fitting(loaded.iter(), batch::jobs(arguments.jobs))?;
+    let processors = batch::jobs(arguments.jobs);
+    let jobs = batch::fitting(loaded.iter(), processors)?;
     interrupt::listen()?;
     let scenarios: Vec<Scenario> = loaded.into_iter().map(|l| l.scenario).collect();
     let mut runs: Vec<Run> = Vec::new();
-    batch::run(&scenarios.iter().collect::<Vec<_>>(), jobs, |_, run, _| {
+    batch::run(&scenarios.iter().collect::<Vec<_>>(), jobs, processors, |_, run, _| {
         runs.push(run);
         Ok(())
     })?;

@@ -1,0 +1,100 @@
+//! Links and the packets on them: what happens to a packet from the endpoint that sends it to the one that receives it.
+
+use xcp_scenario::model::LossPlace;
+use xcp_scenario::units::Nanos;
+
+use crate::events::Events;
+use crate::fifo::Packets;
+use crate::link::Link;
+use crate::packet::{Outbox, Packet, SackBlocks, SackId};
+use crate::routing::{Position, Routing};
+
+/// Links with their packets, and the events to come on them and at their endpoints.
+#[derive(Debug)]
+pub struct Network<'r> {
+    /// All routes.
+    pub routing: &'r Routing,
+    /// The packets.
+    pub packets: Packets,
+    /// The links.
+    pub links: Vec<Link>,
+    /// What happens when.
+    pub events: Events,
+    /// When the recorder next looks at the links, or the run ends: before that, nobody can tell whether they are ahead.
+    pub horizon: Nanos,
+}
+
+impl Network<'_> {
+    /// Puts a packet onto the link at `position` of its route, and at once onto those after it as far as it may go ahead. The link where it stays
+    /// gets an event, if it was empty.
+    #[inline(never)]
+    pub fn forward(&mut self, mut now: Nanos, mut number: usize, mut position: Position, packet: &mut Packet) {
+        loop {
+            let link = &mut self.links[number];
+            link.advance(now, &mut self.packets);
+            let was_empty = link.is_empty();
+            position += 1;
+            let next = self.routing.hop(position);
+            let arrives = if link.is_idle(now) {
+                let Some(arrives) = link.pass(now, packet, &mut self.packets) else { return };
+                if was_empty && link.feeds && arrives < self.horizon && let Some(next) = next.fed_link() {
+                    if link.is_lost(LossPlace::AfterQueue, arrives, packet, &mut self.packets) {
+                        return;
+                    }
+                    (now, number) = (arrives, next);
+                    continue;
+                }
+                link.hold(arrives, packet, position, next, &mut self.packets);
+                arrives
+            } else {
+                let Some(arrives) = link.wait(now, packet, position, next, &mut self.packets) else { return };
+                arrives
+            };
+            if was_empty && !link.leads_away {
+                self.events.set_link(number as u32, arrives);
+            }
+            return;
+        }
+    }
+
+    /// Lets a link's packets go on to the next link before their time, as far as nobody can tell.
+    ///
+    /// A link that gets all its packets from one other gets them in that one's order: nothing comes between two of them, and what they do to
+    /// it can be worked out as soon as they are under way. They keep the times they would have had. Only the recorder looks at links from
+    /// outside, so none goes ahead of its next look. A chain of links then costs one event a packet, not one a link.
+    pub fn go_ahead(&mut self, number: usize) {
+        while let Some(transit) = self.links[number].next_on_the_way(&self.packets)
+            && transit.arrives < self.horizon
+            && let Some(next) = transit.next.fed_link()
+        {
+            let mut transit = *transit;
+            if self.links[number].deliver(&transit, &mut self.packets) {
+                self.forward(transit.arrives, next, transit.position, &mut transit.packet);
+            }
+        }
+    }
+}
+
+/// Where an endpoint's packets go: onto the first link of its route, which has one at least.
+#[derive(Debug)]
+pub struct Port<'a, 'r> {
+    /// The time.
+    pub now: Nanos,
+    /// Where the route begins.
+    pub route: Position,
+    /// The links.
+    pub network: &'a mut Network<'r>,
+}
+
+impl Outbox for Port<'_, '_> {
+    #[inline(always)]
+    fn send(&mut self, packet: &mut Packet) {
+        if let Some(link) = self.network.routing.hop(self.route).link() {
+            self.network.forward(self.now, link, self.route, packet);
+        }
+    }
+
+    fn sack(&mut self, blocks: SackBlocks) -> SackId {
+        self.network.packets.sacks.keep(blocks)
+    }
+}

@@ -1,0 +1,53 @@
+//! The whole of a run, however it is divided, as the recorder sees it: link directions and flows by their numbers in the scenario.
+
+use xcp_scenario::model::DirectionId;
+use xcp_scenario::units::Nanos;
+
+use crate::flow::Flow;
+use crate::link::{Counters, Link};
+use crate::partition::Partition;
+use crate::region::Region;
+use crate::simulate::Ends;
+
+/// All regions of a run.
+pub struct View<'a, 'r> {
+    regions: Vec<&'a mut Region<'r>>,
+    partition: &'a Partition,
+    ends: &'a Ends,
+}
+
+impl<'a, 'r> View<'a, 'r> {
+    /// Looks at these regions.
+    #[must_use]
+    pub fn new(regions: Vec<&'a mut Region<'r>>, partition: &'a Partition, ends: &'a Ends) -> Self {
+        Self { regions, partition, ends }
+    }
+
+    /// A link direction at its near end, where queue and transmitter are, with all departures until `now` made up for.
+    pub fn link(&mut self, number: DirectionId, now: Nanos) -> &mut Link {
+        let place = self.partition.near_end(number);
+        let network = &mut self.regions[place.region as usize].network;
+        let link = &mut network.links[place.index as usize];
+        link.advance(now, &mut network.packets);
+        link
+    }
+
+    /// A link direction's counters.
+    pub fn counters(&mut self, number: DirectionId, now: Nanos) -> Counters {
+        let mut counters = *self.link(number, now).counters(now);
+        if let Some(place) = self.partition.far_end(number) {
+            counters.lost += self.regions[place.region as usize].network.links[place.index as usize].counters(now).lost;
+        }
+        counters
+    }
+
+    /// A flow.
+    #[must_use]
+    pub fn flow(&self, number: usize) -> Flow<'_> {
+        let (from, to) = (self.ends.sending(number), self.ends.receiving(number));
+        Flow {
+            sending: &self.regions[from.region as usize].senders[from.index as usize],
+            receiving: &self.regions[to.region as usize].receivers[to.index as usize],
+        }
+    }
+}
