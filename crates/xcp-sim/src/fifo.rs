@@ -52,7 +52,6 @@ impl Default for Packets {
 }
 
 impl Packets {
-    #[cold]
     fn take_block(&mut self) -> BlockId {
         if self.free != NO_BLOCK {
             let block = self.free;
@@ -65,6 +64,8 @@ impl Packets {
         block
     }
 
+    #[cold]
+    #[inline(never)]
     fn give_back(&mut self, block: BlockId) -> BlockId {
         std::mem::replace(&mut self.next[block as usize], std::mem::replace(&mut self.free, block))
     }
@@ -129,6 +130,8 @@ impl Fifo {
         self.dequeued = self.tail;
     }
 
+    #[cold]
+    #[inline(never)]
     fn extend(&mut self, packets: &mut Packets) {
         let block = packets.take_block();
         if self.head.position == self.tail.position {

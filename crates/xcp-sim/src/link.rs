@@ -47,10 +47,10 @@ pub struct Link {
 pub struct Counters {
     /// Wire bytes that went into service.
     pub sent_bytes: u64,
-    /// Packets that went into service.
-    pub sent_packets: u64,
     /// Packets dropped by the queue.
     pub drops: u64,
+    /// Packets that went into service.
+    pub sent_packets: u64,
     /// Packets lost on the link.
     pub lost: u64,
     /// Waiting packets integrated over time, packet nanoseconds.
@@ -144,10 +144,8 @@ impl Link {
             return None;
         }
         // Not if the line has only just fallen idle: packets shorter than a nanosecond would take no time at all, for ever.
-        if now > self.free_at {
-            self.serializer.restart();
-        }
-        self.free_at = now + self.serializer.transmit(packet.size);
+        let time = if now > self.free_at { self.serializer.transmit_first(packet.size) } else { self.serializer.transmit(packet.size) };
+        self.free_at = now + time;
         self.counters.sent_bytes += u64::from(packet.size);
         self.counters.sent_packets += 1;
         Some(self.free_at + self.delay)
@@ -220,6 +218,7 @@ impl Link {
     }
 
     /// The packet that has waited longest goes into service.
+    #[inline(never)]
     fn serve(&mut self, packets: &mut Packets) {
         let starts = self.next_service;
         let waiting = self.fifo.waiting();

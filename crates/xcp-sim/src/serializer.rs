@@ -34,25 +34,33 @@ impl Serializer {
     /// Time on the line, fractions carried from the packet before.
     #[inline(always)]
     pub fn transmit(&mut self, size: u16) -> Nanos {
-        // Sizes in use (a full segment, ACKs with and without SACK blocks) differ by multiples of four.
-        let slot = usize::from(size >> 2) % REMEMBERED;
-        if self.remembered[slot].size != size {
-            self.divide(size, slot);
-        }
-        let Quotient { whole, remainder, .. } = self.remembered[slot];
+        let Quotient { whole, remainder, .. } = *self.quotient(size);
         let carry = self.carry + remainder;
         let over = carry >= self.rate_bps;
         self.carry = if over { carry - self.rate_bps } else { carry };
         whole + u64::from(over)
     }
 
-    /// Forgets the carried fraction: the line fell idle and the next packet starts on a whole nanosecond.
+    /// Time on a line that fell idle: the packet starts on a whole nanosecond, and nothing is carried from the one before.
     #[inline(always)]
-    pub fn restart(&mut self) {
-        self.carry = 0;
+    pub fn transmit_first(&mut self, size: u16) -> Nanos {
+        let Quotient { whole, remainder, .. } = *self.quotient(size);
+        self.carry = remainder;
+        whole
+    }
+
+    #[inline(always)]
+    fn quotient(&mut self, size: u16) -> &Quotient {
+        // Sizes in use (a full segment, ACKs with and without SACK blocks) differ by multiples of four.
+        let slot = usize::from(size >> 2) % REMEMBERED;
+        if self.remembered[slot].size != size {
+            self.divide(size, slot);
+        }
+        &self.remembered[slot]
     }
 
     #[cold]
+    #[inline(never)]
     fn divide(&mut self, size: u16, slot: usize) {
         let bit_nanos = 8 * u64::from(size) * NANOS_PER_SEC;
         self.remembered[slot] = Quotient { size, whole: bit_nanos / self.rate_bps, remainder: bit_nanos % self.rate_bps };
