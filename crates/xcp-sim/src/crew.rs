@@ -1,42 +1,85 @@
-//! Threads that work in step: all start at a word, and whoever gave it waits until all are done. Steps are short, a few hundred microseconds, so
-//! waiting begins with looking again and again, and goes on with giving up the processor.
+//! Threads that work in step: all start at a word, and whoever gave it waits until all are done.
+//!
+//! Steps are short, some hundred microseconds, and to be woken from sleep takes as long, on a virtual machine at least. So whoever waits looks for
+//! what it waits for much longer than a step takes, and only then sleeps. Where there are fewer free processors than threads that would take them
+//! from those who work: who had to sleep looks for a shorter time next time, and for a longer one again as soon as that was enough.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread::{self, Thread};
 
 use xcp_scenario::units::Nanos;
 
 /// The threads' agreement.
 #[derive(Debug)]
 pub struct Crew {
-    /// Threads beside the one that gives the word.
-    workers: usize,
+    /// The thread that gives the word.
+    leader: Thread,
+    /// The others.
+    workers: Vec<OnceLock<Thread>>,
     step: AtomicU64,
     until: AtomicU64,
     working: AtomicUsize,
     dismissed: AtomicBool,
 }
 
-/// Looks before giving up the processor.
-const LOOKS: u32 = 20_000;
+/// How often a thread looks before it sleeps.
+#[derive(Debug)]
+struct Patience(u32);
 
-fn wait_until(mut done: impl FnMut() -> bool) {
-    let mut looks = 0;
-    while !done() {
-        if looks < LOOKS {
-            looks += 1;
+impl Patience {
+    /// Some ten microseconds, half a millisecond.
+    const LEAST: u32 = 500;
+    const MOST: u32 = 50_000;
+
+    fn wait_until(&mut self, mut done: impl FnMut() -> bool) {
+        for _ in 0..self.0 {
+            if done() {
+                self.0 = (2 * self.0).min(Self::MOST);
+                return;
+            }
             std::hint::spin_loop();
-        } else {
-            std::thread::yield_now();
+        }
+        self.0 = (self.0 / 4).max(Self::LEAST);
+        while !done() {
+            thread::park();
         }
     }
 }
 
-/// Dismisses the crew when dropped, and so also when the thread that gives the word fails.
-pub struct Dismissal<'a>(&'a Crew);
+impl Default for Patience {
+    fn default() -> Self {
+        Self(Self::MOST)
+    }
+}
 
-impl Drop for Dismissal<'_> {
+/// The one that gives the word. The others are sent home when it is dropped, and so also when its thread fails.
+#[derive(Debug)]
+pub struct Leader<'a> {
+    crew: &'a Crew,
+    patience: Patience,
+}
+
+impl Leader<'_> {
+    /// Has everybody work until then: the others what they are serving with, this thread `own`. Returns when all are done.
+    ///
+    /// # Panics
+    /// If one of the others has failed; its own message came before.
+    pub fn step(&mut self, until: Nanos, own: impl FnOnce()) {
+        let crew = self.crew;
+        crew.until.store(until, Ordering::Relaxed);
+        crew.working.store(crew.workers.len(), Ordering::Relaxed);
+        crew.step.fetch_add(1, Ordering::SeqCst);
+        crew.wake();
+        own();
+        self.patience.wait_until(|| crew.working.load(Ordering::Acquire) == 0);
+        assert!(!crew.is_dismissed(), "a region's thread has failed");
+    }
+}
+
+impl Drop for Leader<'_> {
     fn drop(&mut self) {
-        self.0.dismiss();
+        self.crew.dismiss();
     }
 }
 
@@ -45,19 +88,22 @@ struct Working<'a>(&'a Crew);
 
 impl Drop for Working<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if thread::panicking() {
             self.0.dismiss();
         }
-        self.0.working.fetch_sub(1, Ordering::Release);
+        if self.0.working.fetch_sub(1, Ordering::Release) == 1 {
+            self.0.leader.unpark();
+        }
     }
 }
 
 impl Crew {
-    /// A crew of so many threads, the one that gives the word included.
+    /// A crew of so many threads, the one that calls, and that will give the word, included.
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self {
-            workers: threads - 1,
+            leader: thread::current(),
+            workers: (1..threads).map(|_| OnceLock::new()).collect(),
             step: AtomicU64::new(0),
             until: AtomicU64::new(0),
             working: AtomicUsize::new(0),
@@ -65,50 +111,87 @@ impl Crew {
         }
     }
 
-    /// Sends the others home when what it returns is dropped.
+    /// Leads it, from the thread that made it.
     #[must_use]
-    pub fn dismissal(&self) -> Dismissal<'_> {
-        Dismissal(self)
+    pub fn leader(&self) -> Leader<'_> {
+        Leader { crew: self, patience: Patience::default() }
     }
 
-    /// Sends the others home.
-    pub fn dismiss(&self) {
-        self.dismissed.store(true, Ordering::Release);
+    fn dismiss(&self) {
+        self.dismissed.store(true, Ordering::SeqCst);
+        self.wake();
     }
 
-    /// Whether they have been sent home, or one of them has failed.
-    #[must_use]
-    pub fn is_dismissed(&self) -> bool {
-        self.dismissed.load(Ordering::Acquire)
+    fn wake(&self) {
+        self.workers.iter().filter_map(OnceLock::get).for_each(Thread::unpark);
     }
 
-    /// Gives the word for a step that goes until then.
-    pub fn start(&self, until: Nanos) {
-        self.until.store(until, Ordering::Relaxed);
-        self.working.store(self.workers, Ordering::Relaxed);
-        self.step.fetch_add(1, Ordering::Release);
+    fn is_dismissed(&self) -> bool {
+        self.dismissed.load(Ordering::SeqCst)
     }
 
-    /// Waits until all others are done.
-    ///
-    /// # Panics
-    /// If one of them has failed; its own message came before.
-    pub fn wait(&self) {
-        wait_until(|| self.working.load(Ordering::Acquire) == 0);
-        assert!(!self.is_dismissed(), "a region's thread has failed");
-    }
-
-    /// What one of the others does: a step at every word, until they are sent home.
-    pub fn serve(&self, mut step: impl FnMut(Nanos)) {
-        let mut seen = 0;
+    /// What one of the others does, by its number from 0: a step at every word, until they are sent home.
+    pub fn serve(&self, number: usize, mut step: impl FnMut(Nanos)) {
+        // Known before it looks for a word: whoever gives one later wakes it.
+        self.workers[number].get_or_init(thread::current);
+        let (mut seen, mut patience) = (0, Patience::default());
         loop {
-            wait_until(|| self.step.load(Ordering::Acquire) != seen || self.is_dismissed());
+            patience.wait_until(|| self.step.load(Ordering::SeqCst) != seen || self.is_dismissed());
             if self.is_dismissed() {
                 return;
             }
-            seen = self.step.load(Ordering::Acquire);
+            seen = self.step.load(Ordering::SeqCst);
             let _working = Working(self);
             step(self.until.load(Ordering::Relaxed));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    #[test]
+    fn every_step_is_done_by_all_before_the_next() {
+        for threads in 1..4 {
+            let crew = Crew::new(threads);
+            let done = Mutex::new(Vec::new());
+            thread::scope(|scope| {
+                let mut leader = crew.leader();
+                for number in 1..threads {
+                    let (crew, done) = (&crew, &done);
+                    scope.spawn(move || crew.serve(number - 1, |until| done.lock().unwrap().push((until, number))));
+                }
+                for until in 0..200 {
+                    leader.step(until, || done.lock().unwrap().push((until, 0)));
+                }
+            });
+            let mut done = done.into_inner().unwrap();
+            assert!(done.is_sorted_by_key(|&(until, _)| until));
+            done.sort_unstable();
+            let expected: Vec<_> = (0..200).flat_map(|until| (0..threads).map(move |number| (until, number))).collect();
+            assert_eq!(done, expected);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a region's thread has failed")]
+    fn a_failure_does_not_leave_the_others_waiting() {
+        let crew = Crew::new(2);
+        let leading = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            thread::scope(|scope| {
+                let mut leader = crew.leader();
+                let worker = scope.spawn(|| crew.serve(0, |until| assert!(until < 3, "as it should")));
+                let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (0..10).for_each(|until| leader.step(until, || ()))));
+                assert!(worker.join().is_err());
+                if let Err(message) = result {
+                    std::panic::resume_unwind(message);
+                }
+            });
+        }));
+        if let Err(message) = leading {
+            std::panic::resume_unwind(message);
         }
     }
 }

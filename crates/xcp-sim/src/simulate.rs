@@ -253,12 +253,12 @@ impl<'s> Simulation<'s> {
         let (recorder, looks) = (&mut self.recorder, &mut self.looks);
         let (end, partition, ends) = (self.end, self.partition, &self.ends);
         std::thread::scope(|scope| {
-            let _leave = crew.dismissal();
+            let mut leader = crew.leader();
             for number in 1..regions.len() {
                 let (crew, work) = (&crew, &work);
                 scope.spawn(move || {
-                    crew.serve(|until| {
-                        work(number, until, &mut |_| if crew.is_dismissed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) });
+                    crew.serve(number - 1, |until| {
+                        work(number, until, &mut |_| ControlFlow::Continue(()));
                     });
                 });
             }
@@ -274,20 +274,19 @@ impl<'s> Simulation<'s> {
                 drop(all);
                 first = crossings.iter().fold(first, |first, (crossing, ..)| first.min(lock(crossing).first_arrival()));
                 let until = horizon.min(first.max(now).saturating_add(partition.lookahead));
-                crew.start(until);
                 let mut broken = None;
-                work(0, until, &mut |at| {
-                    let answer = observer.progress(at);
-                    if answer.is_break() {
-                        broken = Some(at);
-                    }
-                    answer
+                leader.step(until, || {
+                    work(0, until, &mut |at| {
+                        let answer = observer.progress(at);
+                        if answer.is_break() {
+                            broken = Some(at);
+                        }
+                        answer
+                    });
                 });
                 if let Some(at) = broken {
-                    crew.dismiss();
                     return at;
                 }
-                crew.wait();
                 now = until;
                 if now < horizon {
                     continue;

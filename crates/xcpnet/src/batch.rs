@@ -49,7 +49,7 @@ pub fn jobs(asked: Option<std::num::NonZeroUsize>) -> usize {
     asked.or_else(|| thread::available_parallelism().ok()).map_or(1, usize::from)
 }
 
-/// Runs everything, at most `jobs` at a time, on so many processors in all. `ready` gets each run in the order of `scenarios`, as soon as it and all before it are done. After
+/// Runs everything, at most `jobs` at a time, each on at most `threads` processors. `ready` gets each run in the order of `scenarios`, as soon as it and all before it are done. After
 /// Ctrl-C the runs under way end early (`summary.interrupted`) and no more are begun.
 ///
 /// # Errors
@@ -57,14 +57,12 @@ pub fn jobs(asked: Option<std::num::NonZeroUsize>) -> usize {
 pub fn run(
     scenarios: &[&Scenario],
     jobs: usize,
-    processors: usize,
+    threads: usize,
     mut ready: impl FnMut(usize, Run, &Progress) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let progress = Progress::new(scenarios);
     let next = AtomicUsize::new(0);
     let (sender, results) = mpsc::channel();
-    // Processors that are left over help with the runs there are.
-    let processors = (processors / scenarios.len().max(1)).max(1);
     let outcome = thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, scenarios.len().max(1)) {
             let sender = sender.clone();
@@ -75,7 +73,7 @@ pub fn run(
                     if index >= scenarios.len() || interrupt::asked() {
                         return;
                     }
-                    let result = xcp_sim::simulate_on(scenarios[index], processors, &mut Watch { progress, index });
+                    let result = xcp_sim::simulate_on(scenarios[index], threads, &mut Watch { progress, index });
                     progress.update(index, scenarios[index].duration);
                     // Nobody listens any more after an error.
                     if sender.send((index, result)).is_err() {

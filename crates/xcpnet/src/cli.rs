@@ -86,6 +86,9 @@ pub struct RunArguments {
     /// Run at most this many variants at a time [default: one per processor]
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<std::num::NonZeroUsize>,
+    /// Divide each run among at most this many processors, which should be free; the result is the same to the byte
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub threads: std::num::NonZeroUsize,
     /// With --out: the series as Parquet, too
     #[cfg(feature = "parquet")]
     #[arg(long, requires = "out")]

@@ -55,8 +55,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     if let Some(staged) = &staged {
         interrupt::forget_on_exit(staged.temporary());
     }
-    let processors = batch::jobs(arguments.jobs);
-    let jobs = batch::fitting(loaded.iter().flat_map(|(_, list)| list), processors)?;
+    let jobs = batch::fitting(loaded.iter().flat_map(|(_, list)| list), batch::jobs(arguments.jobs))?;
     interrupt::listen()?;
     let figures: Vec<Figure> = loaded
         .into_iter()
@@ -68,7 +67,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     let mut waiting: Vec<Run> = Vec::new();
     let mut current = 0;
     let mut complete = 0;
-    batch::run(&scenarios, jobs, processors, |_, run, progress| {
+    batch::run(&scenarios, jobs, 1, |_, run, progress| {
         if run.summary.interrupted {
             return Ok(());
         }

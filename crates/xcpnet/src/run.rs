@@ -66,12 +66,11 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
     if let Some(dir) = &arguments.out {
         drop(Staged::new(dir)?);
     }
-    let processors = batch::jobs(arguments.jobs);
-    let jobs = batch::fitting(loaded.iter(), processors)?;
+    let jobs = batch::fitting(loaded.iter(), batch::jobs(arguments.jobs))?;
     interrupt::listen()?;
     let scenarios: Vec<Scenario> = loaded.into_iter().map(|l| l.scenario).collect();
     let mut runs: Vec<Run> = Vec::new();
-    batch::run(&scenarios.iter().collect::<Vec<_>>(), jobs, processors, |_, run, _| {
+    batch::run(&scenarios.iter().collect::<Vec<_>>(), jobs, usize::from(arguments.threads), |_, run, _| {
         runs.push(run);
         Ok(())
     })?;
