@@ -8,11 +8,12 @@ const REMEMBERED: usize = 4;
 
 /// Converts sizes to times at a constant rate.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub struct Serializer {
-    rate_bps: u64,
     /// Carried fraction, in units of 1 / rate nanoseconds.
     carry: u64,
     remembered: [Quotient; REMEMBERED],
+    rate_bps: u64,
 }
 
 /// 8 * size * 10^9 / rate.
