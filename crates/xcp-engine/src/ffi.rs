@@ -5,6 +5,8 @@ use crate::header::{ForwardHeader, ReturnHeader};
 
 pub const ROUTER_WORDS: usize = 33;
 pub const SENDER_WORDS: usize = 9;
+/// The word with the window, in 2^-32 packets.
+pub const SENDER_CWND: usize = 0;
 pub const RECEIVER_WORDS: usize = 2;
 
 /// `struct xcp_law`.
@@ -139,8 +141,6 @@ unsafe extern "C" {
         max_window: u64,
         honest: u32,
     );
-    pub fn xcp_shim_sender_cwnd(s: *const [u64; SENDER_WORDS]) -> u32;
-    pub fn xcp_shim_sender_window(s: *const [u64; SENDER_WORDS]) -> u64;
     pub fn xcp_shim_sender_marked(s: *const [u64; SENDER_WORDS]) -> u32;
     pub fn xcp_shim_sender_header(s: *mut [u64; SENDER_WORDS], now: u64, srtt_ns: u64, limit: u32, h: *mut ForwardHeader);
     pub fn xcp_shim_sender_feedback(s: *mut [u64; SENDER_WORDS], now: u64, h: *const ReturnHeader, srtt_ns: u64, cwnd_limited: u32);

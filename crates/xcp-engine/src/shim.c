@@ -7,6 +7,7 @@
 _Static_assert(sizeof(struct xcp_router) == 33 * 8, "ffi.rs: ROUTER_WORDS");
 _Static_assert(sizeof(struct xcp_law) == 56, "ffi.rs: Law");
 _Static_assert(sizeof(struct xcp_sender) == 9 * 8, "ffi.rs: SENDER_WORDS");
+_Static_assert(__builtin_offsetof(struct xcp_sender, cwnd) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_receiver) == 2 * 8, "ffi.rs: RECEIVER_WORDS");
 _Static_assert(sizeof(struct xcp_forward) == 16, "header.rs: ForwardHeader");
 _Static_assert(sizeof(struct xcp_return) == 8, "header.rs: ReturnHeader");
@@ -92,14 +93,6 @@ void xcp_shim_router_view(const struct xcp_router *r, struct xcp_shim_view *v) {
 void xcp_shim_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 packet_bytes, xcp_u64 initial, xcp_u64 min_window,
                           xcp_u64 max_window, xcp_u32 honest) {
     xcp_sender_init(s, classic, packet_bytes, initial, min_window, max_window, honest);
-}
-
-xcp_u32 xcp_shim_sender_cwnd(const struct xcp_sender *s) {
-    return xcp_sender_cwnd(s);
-}
-
-xcp_u64 xcp_shim_sender_window(const struct xcp_sender *s) {
-    return s->cwnd;
 }
 
 xcp_u32 xcp_shim_sender_marked(const struct xcp_sender *s) {

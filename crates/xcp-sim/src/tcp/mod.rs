@@ -11,6 +11,7 @@
 mod bits;
 mod config;
 mod congestion;
+mod counts;
 mod pacing;
 mod receiver;
 mod recovery;
@@ -18,5 +19,6 @@ mod rtt;
 mod sender;
 
 pub use config::{ReceiverConfig, SenderConfig};
+pub use counts::SenderStats;
 pub use receiver::Receiver;
-pub use sender::{Sender, SenderStats};
+pub use sender::Sender;
