@@ -148,6 +148,7 @@ unsafe extern "C" {
     pub fn xcp_shim_sender_loss(s: *mut [u64; SENDER_WORDS], halve_when_marked: u32);
     pub fn xcp_shim_receiver_init(r: *mut [u64; RECEIVER_WORDS], classic: u32);
     pub fn xcp_shim_receiver_data(r: *mut [u64; RECEIVER_WORDS], h: *const ForwardHeader, segments: u32);
+    pub fn xcp_shim_receiver_answer(r: *mut [u64; RECEIVER_WORDS], h: *const ForwardHeader) -> ReturnHeader;
     pub fn xcp_shim_receiver_return(r: *mut [u64; RECEIVER_WORDS]) -> ReturnHeader;
     pub safe fn xcp_shim_extended_rtt_encode(ns: u64) -> u16;
     pub safe fn xcp_shim_extended_rtt_decode(code: u16) -> u64;

@@ -123,6 +123,13 @@ void xcp_shim_receiver_data(struct xcp_receiver *r, const struct xcp_forward *h,
     xcp_receiver_data(r, h, segments);
 }
 
+struct xcp_return xcp_shim_receiver_answer(struct xcp_receiver *r, const struct xcp_forward *forward) {
+    struct xcp_return h;
+    xcp_receiver_data(r, forward, 1);
+    xcp_receiver_return(r, &h);
+    return h;
+}
+
 struct xcp_return xcp_shim_receiver_return(struct xcp_receiver *r) {
     struct xcp_return h;
     xcp_receiver_return(r, &h);

@@ -22,3 +22,16 @@ pub use config::{ReceiverConfig, SenderConfig};
 pub use counts::SenderStats;
 pub use receiver::Receiver;
 pub use sender::Sender;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 100,000 flows of 400 bytes are 40 MB: what a machine that runs one simulation per
+    /// core has for each, and no more than ns-2 takes. Nothing else is allocated before something has been lost.
+    #[test]
+    fn a_connection_is_small() {
+        let (sender, receiver) = (size_of::<Sender>(), size_of::<Receiver>());
+        assert!(sender + receiver <= 400, "{sender} + {receiver} bytes");
+    }
+}
