@@ -93,7 +93,7 @@ XCP_INLINE int xcp_num_less(struct xcp_num a, struct xcp_num b) {
 
 /* m * 2^e as an integer, rounded to nearest, at most max (itself at most 2^63). */
 XCP_INLINE xcp_u64 xcp_scale(xcp_u64 m, xcp_s32 e, xcp_u64 max) {
-    if (e >= 0) {
+    if (XCP_UNLIKELY(e >= 0)) {
         if (m == 0)
             return 0;
         if (e >= 63 || m > (max >> e))
@@ -103,7 +103,7 @@ XCP_INLINE xcp_u64 xcp_scale(xcp_u64 m, xcp_s32 e, xcp_u64 max) {
     if (XCP_UNLIKELY(e < -64))
         return 0;
     m >>= -e - 1;
-    m = (m >> 1) + (m & 1);
+    m -= m >> 1; /* half of it, a half rounded up */
     return m > max ? max : m;
 }
 

@@ -25,15 +25,16 @@ XCP_INLINE void xcp_path_read(const struct xcp_forward *h, struct xcp_path *p) {
     struct xcp_path none = {0, 0, 0, 0, XCP_LEAST_E};
     *p = none;
     if (XCP_LIKELY(!(h->flags & XCP_CLASSIC))) {
-        xcp_s32 we;
+        xcp_s32 we, re;
         xcp_u32 w = xcp_extended_window_decode(h->window, &we);
-        xcp_u32 rtt = xcp_extended_rtt_decode(h->rtt, &p->re);
-        if (rtt == 0 || w == 0)
+        xcp_u32 rtt = xcp_extended_rtt_decode(h->rtt, &re);
+        if (XCP_UNLIKELY(rtt == 0 || w == 0))
             return;
         p->rtt = rtt;
+        p->re = re;
         /* rtt * 2^re / (w * 2^we), 1 / w = recip * 2^-42; 12 of the product's 44 bits are rounded away */
         p->x = (xcp_u32)(((xcp_u64)rtt * xcp_recip[w & 1023] + 2048) >> 12);
-        p->xe = p->re - we - 30;
+        p->xe = re - we - 30;
     } else {
         struct xcp_num x;
         xcp_u64 r;

@@ -54,34 +54,37 @@ XCP_INLINE xcp_u32 xcp_extended_window_decode(xcp_u16 code, xcp_s32 *e) {
     return field ? 1024 + ((xcp_u32)code & 1023) : 0;
 }
 
-/* Magnitude m * 2^e bytes/s (m below 2^63) and sign (0 or 1) to a code, rounded by the dither (dither.h); too much becomes the most there
- * is. */
-XCP_INLINE xcp_u16 xcp_extended_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 negative, xcp_u64 dither) {
+/* Magnitude m * 2^e bytes/s (m below 2^63) to a code without sign, rounded by the dither (dither.h); too much becomes the most there is. */
+XCP_INLINE xcp_u32 xcp_extended_feedback_magnitude(xcp_u64 m, xcp_s32 e, xcp_u64 dither) {
     xcp_s32 k, field;
     xcp_u64 code;
-    if (m == 0)
+    if (XCP_UNLIKELY(m == 0))
         return 0;
     k = 54 - xcp_clz(m); /* bits beyond 10 */
     field = k + e + 20;  /* 512..1023 << field, in 2^-20 bytes/s */
-    if (XCP_UNLIKELY(field < 0)) {
+    if (XCP_UNLIKELY((xcp_u32)field > 62)) {
+        if (field > 62)
+            return XCP_EXTENDED_FEEDBACK_MAX;
         k -= field;
-        field = 0;
+        return (xcp_u32)(k > 0 ? xcp_dither_shift(m, k, dither) : m << -k);
     }
-    if (XCP_UNLIKELY(field > 62))
-        code = XCP_EXTENDED_FEEDBACK_MAX;
-    else /* a mantissa rounded up to 1024 carries into the exponent as it should */
-        code = ((xcp_u64)field << 9) + (k > 0 ? xcp_dither_shift(m, k, dither) : m << -k);
-    if (XCP_UNLIKELY(code > XCP_EXTENDED_FEEDBACK_MAX))
-        code = XCP_EXTENDED_FEEDBACK_MAX;
+    /* a mantissa rounded up to 1024 carries into the exponent as it should */
+    code = ((xcp_u64)field << 9) + (XCP_LIKELY(k > 0) ? (m + (dither >> (64 - k))) >> k : m << -k);
+    return code > XCP_EXTENDED_FEEDBACK_MAX ? XCP_EXTENDED_FEEDBACK_MAX : (xcp_u32)code;
+}
+
+/* The same with the sign (0 or 1); there is no negative zero. */
+XCP_INLINE xcp_u16 xcp_extended_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 negative, xcp_u64 dither) {
+    xcp_u32 code = xcp_extended_feedback_magnitude(m, e, dither);
     return code == 0 ? 0 : (xcp_u16)(code | negative << 15);
 }
 
 /* Feedback in q20 bytes/s, saturating at XCP_Q20_MAX either way. */
 XCP_INLINE xcp_s64 xcp_extended_feedback_decode(xcp_u16 code) {
     xcp_u32 field = ((xcp_u32)code >> 9) & 63;
-    xcp_u64 m = ((xcp_u32)code & 511) + (field ? 512 : 0);
-    if (field > 1)
-        m = field > 53 ? XCP_Q20_MAX : m << (field - 1);
+    xcp_u64 m = (xcp_u32)code & 511;
+    if (XCP_LIKELY(field))
+        m = XCP_UNLIKELY(field > 53) ? XCP_Q20_MAX : (m | 512) << (field - 1);
     return code & 0x8000 ? -(xcp_s64)m : (xcp_s64)m;
 }
 

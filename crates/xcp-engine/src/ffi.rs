@@ -3,7 +3,7 @@
 
 use crate::header::{ForwardHeader, ReturnHeader};
 
-pub const ROUTER_WORDS: usize = 33;
+pub const ROUTER_WORDS: usize = 35;
 pub const SENDER_WORDS: usize = 9;
 /// The word with the window, in 2^-32 packets.
 pub const SENDER_CWND: usize = 0;

@@ -4,7 +4,7 @@
 #include "xcp.h"
 
 /* Sizes that ffi.rs reserves, in 64-bit words. */
-_Static_assert(sizeof(struct xcp_router) == 33 * 8, "ffi.rs: ROUTER_WORDS");
+_Static_assert(sizeof(struct xcp_router) == 35 * 8, "ffi.rs: ROUTER_WORDS");
 _Static_assert(sizeof(struct xcp_law) == 56, "ffi.rs: Law");
 _Static_assert(sizeof(struct xcp_sender) == 9 * 8, "ffi.rs: SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_sender, cwnd) == 0, "ffi.rs: SENDER_CWND");
@@ -186,7 +186,7 @@ void xcp_shim_path(const struct xcp_forward *h, struct xcp_path *p) {
 void xcp_shim_router_grant(const struct xcp_router *r, xcp_u32 size, const struct xcp_forward *h, struct xcp_grant *g) {
     struct xcp_path p;
     xcp_path_read(h, &p);
-    xcp_router_grant(r, &p, xcp_router_size(r, size), g);
+    xcp_router_grant(r, &p, xcp_router_size(r, size), g, 0);
 }
 
 void xcp_shim_recip16(xcp_u32 v, struct xcp_num *n) {

@@ -27,8 +27,7 @@ pub use sender::Sender;
 mod tests {
     use super::*;
 
-    /// 100,000 flows of 400 bytes are 40 MB: what a machine that runs one simulation per
-    /// core has for each, and no more than ns-2 takes. Nothing else is allocated before something has been lost.
+    /// 100,000 flows are to fit into 40 MB, for machines that run a simulation on every core. Nothing is allocated before something is missing.
     #[test]
     fn a_connection_is_small() {
         let (sender, receiver) = (size_of::<Sender>(), size_of::<Receiver>());
