@@ -91,7 +91,7 @@ XCP_INLINE int xcp_num_less(struct xcp_num a, struct xcp_num b) {
     return a.e != b.e ? a.e < b.e : a.m < b.m;
 }
 
-/* m * 2^e as an integer, rounded to nearest, at most max (itself at most 2^63). */
+/* m * 2^e as an integer, rounded to nearest, at most max (itself at most 2^63, or all ones: more than anything). */
 XCP_INLINE xcp_u64 xcp_scale(xcp_u64 m, xcp_s32 e, xcp_u64 max) {
     if (XCP_UNLIKELY(e >= 0)) {
         if (m == 0)

@@ -233,8 +233,16 @@ XCP_INLINE void xcp_router_tick(struct xcp_router *r, xcp_u64 now, xcp_u64 backl
  * both are compiled from the same lines, in which `usual` is 1 where all this is known.
  */
 XCP_INLINE int xcp_router_is_usual(const struct xcp_router *r, xcp_u64 now, const struct xcp_forward *h) {
-    return (h->flags & (XCP_PRESENT | XCP_CLASSIC)) == XCP_PRESENT && h->rtt >> 11 && h->window >> 10 && r->usual &&
+    return (h->flags & (XCP_PRESENT | XCP_CLASSIC)) == XCP_PRESENT && h->rtt >= 1 << 11 && h->window >= 1 << 10 && r->usual &&
            !xcp_router_is_due(r, now);
+}
+
+/* What the header says. */
+XCP_INLINE void xcp_router_read(const struct xcp_forward *h, struct xcp_path *p, xcp_u32 usual) {
+    if (usual)
+        xcp_path_read_extended(h, p);
+    else
+        xcp_path_read(h, p);
 }
 
 /* The packet's size on this link. */
@@ -256,7 +264,7 @@ XCP_COLD void xcp_router_first_rtt(struct xcp_router *r, xcp_u64 now, xcp_u64 rt
 XCP_INLINE void xcp_router_count(struct xcp_router *r, xcp_u64 now, xcp_u32 s, const struct xcp_path *p, xcp_u32 usual) {
     xcp_u64 rtt_ns;
     r->input += s;
-    if (!p->known)
+    if (!usual && !p->known)
         return;
     xcp_acc_add(&r->sum_x, p->x, p->xe + 64);
     rtt_ns = (xcp_u64)p->rtt << p->re;
@@ -277,7 +285,7 @@ XCP_INLINE void xcp_router_arrive(struct xcp_router *r, xcp_u64 now, xcp_u32 siz
                                   xcp_u32 usual) {
     struct xcp_path p;
     xcp_router_tick(r, now, backlog);
-    xcp_path_read(h, &p);
+    xcp_router_read(h, &p, usual);
     xcp_router_count(r, now, xcp_router_size(r, size), &p, usual);
 }
 
@@ -353,7 +361,7 @@ XCP_INLINE void xcp_router_grant(const struct xcp_router *r, const struct xcp_pa
     if (!usual && r->law.gain == XCP_GAIN_OWN_RTT)
         xcp_router_own_gain(r, p, &pos, &pe, &neg, &ne);
     if (usual || r->law.pools) {
-        xcp_u64 pos_q = xcp_scale(pos, pe + 20, XCP_Q20_MAX);
+        xcp_u64 pos_q = xcp_scale(pos, pe + 20, ~0ULL); /* the pool is the bound */
         if (XCP_UNLIKELY(pos_q > r->pool_pos)) {
             pos_q = pos = r->pool_pos;
             pe = -20;
@@ -367,7 +375,7 @@ XCP_INLINE void xcp_router_grant(const struct xcp_router *r, const struct xcp_pa
         return;
     }
     if (usual || r->law.pools) {
-        xcp_u64 neg_q = xcp_scale(neg, ne + 20, XCP_Q20_MAX);
+        xcp_u64 neg_q = xcp_scale(neg, ne + 20, ~0ULL);
         if (XCP_UNLIKELY(neg_q > r->pool_neg)) {
             neg_q = neg = r->pool_neg;
             ne = -20;
@@ -463,9 +471,9 @@ XCP_INLINE void xcp_router_depart(struct xcp_router *r, xcp_u64 now, xcp_u32 siz
     struct xcp_path p;
     xcp_u64 dither = xcp_dither_next(&r->random);
     xcp_router_tick(r, now, backlog);
-    if (!(h->flags & XCP_PRESENT))
+    if (!usual && !(h->flags & XCP_PRESENT))
         return;
-    xcp_path_read(h, &p);
+    xcp_router_read(h, &p, usual);
     xcp_router_settle(r, xcp_router_size(r, size), &p, h, dither, usual);
 }
 
@@ -489,10 +497,10 @@ XCP_INLINE void xcp_router_arrive_and_depart(struct xcp_router *r, xcp_u64 now, 
     xcp_u32 s = xcp_router_size(r, size);
     xcp_u64 dither;
     xcp_router_tick(r, now, 0);
-    xcp_path_read(h, &p);
+    xcp_router_read(h, &p, usual);
     xcp_router_count(r, now, s, &p, usual);
     dither = xcp_dither_next(&r->random);
-    if (h->flags & XCP_PRESENT)
+    if (usual || (h->flags & XCP_PRESENT))
         xcp_router_settle(r, s, &p, h, dither, usual);
 }
 
