@@ -80,9 +80,27 @@ XCP_INLINE struct xcp_num xcp_sender_growth(const struct xcp_sender *s) {
     return s->cwnd < s->threshold ? one : xcp_num_div(one_q32, xcp_num_of(s->cwnd));
 }
 
-/* The request, encoded; used: the window that goes into the header; limit: the most that could be used, XCP_NO_LIMIT for no limit. */
+/* A request that something bounds: by what brings the window to `most`, above it, in one round trip, or by an ordinary TCP's growth. */
+XCP_COLD xcp_u16 xcp_sender_bounded_request(const struct xcp_sender *s, xcp_u64 srtt_ns, xcp_u64 most) {
+    struct xcp_num n; /* packets of window per packet */
+    if (most != ~0ULL) {
+        n = xcp_num_div(xcp_num_of(most - s->cwnd), xcp_num_of(s->cwnd));
+        if (!s->marked) {
+            struct xcp_num growth = xcp_sender_growth(s);
+            if (!xcp_num_less(n, growth))
+                n = growth;
+        }
+    } else {
+        n = xcp_sender_growth(s);
+    }
+    if (s->classic)
+        return xcp_classic_feedback_encode(n.m, n.e, 0, XCP_DOWN);
+    n = xcp_num_div(xcp_num_mul(n, s->packet), xcp_num_of(srtt_ns)); /* bytes/s per packet */
+    return xcp_extended_feedback_encode(n.m, n.e, 0, XCP_DOWN);
+}
+
+/* The request, encoded; limit: the most that could be used, XCP_NO_LIMIT for no limit. */
 XCP_INLINE xcp_u16 xcp_sender_request(const struct xcp_sender *s, xcp_u64 srtt_ns, xcp_u32 limit) {
-    struct xcp_num n = xcp_sender_growth(s); /* packets of window per packet */
     xcp_u64 most = limit == XCP_NO_LIMIT ? ~0ULL : (xcp_u64)limit << 32;
     xcp_u16 all = s->classic ? XCP_CLASSIC_FEEDBACK_MAX : XCP_EXTENDED_FEEDBACK_MAX;
     if (!s->honest)
@@ -93,17 +111,9 @@ XCP_INLINE xcp_u16 xcp_sender_request(const struct xcp_sender *s, xcp_u64 srtt_n
         most = s->max_window;
     if (most <= s->cwnd)
         return 0;
-    if (most != ~0ULL) {
-        struct xcp_num room = xcp_num_div(xcp_num_of(most - s->cwnd), xcp_num_of(s->cwnd));
-        if (s->marked || xcp_num_less(room, n))
-            n = room;
-    } else if (s->marked) {
+    if (most == ~0ULL && s->marked)
         return all;
-    }
-    if (s->classic)
-        return xcp_classic_feedback_encode(n.m, n.e, 0, XCP_DOWN);
-    n = xcp_num_div(xcp_num_mul(n, s->packet), xcp_num_of(srtt_ns)); /* bytes/s per packet */
-    return xcp_extended_feedback_encode(n.m, n.e, 0, XCP_DOWN);
+    return xcp_sender_bounded_request(s, srtt_ns, most);
 }
 
 /* The header of a packet sent now. srtt_ns: 0 while unknown. limit: packets that buffers and application allow in flight, or XCP_NO_LIMIT.
@@ -137,42 +147,63 @@ XCP_INLINE void xcp_sender_header(struct xcp_sender *s, xcp_u64 now, xcp_u64 srt
     }
 }
 
-/* Changes the window by m * 2^e packets. */
+/* Changes the window by m * 2^e packets. The sign is random: no branch. */
 XCP_INLINE void xcp_sender_move(struct xcp_sender *s, struct xcp_num by, xcp_u32 negative) {
     xcp_u64 q32 = xcp_scale(by.m, by.e + 32, 1ULL << 63);
-    xcp_u64 w = s->cwnd;
-    if (negative)
-        w = q32 < w ? w - q32 : 0;
-    else
-        w = q32 < ~0ULL - w ? w + q32 : ~0ULL;
-    s->cwnd = xcp_sender_bounded(s, w);
+    xcp_u64 up = s->cwnd + q32, down = s->cwnd - q32;
+    up = up < q32 ? ~0ULL : up;
+    down = q32 < s->cwnd ? down : 0;
+    s->cwnd = xcp_sender_bounded(s, negative ? down : up);
+}
+
+/* What classic feedback changes the window by, packets; none of it names a router, unless it is less than was asked for. */
+XCP_COLD struct xcp_num xcp_sender_change_classic(struct xcp_sender *s, xcp_u16 feedback, xcp_u32 *negative) {
+    xcp_s64 value = xcp_classic_feedback_decode(feedback);
+    if (value < xcp_classic_feedback_decode(s->asked))
+        s->marked = 1;
+    *negative = value < 0;
+    return xcp_num_scaled(value < 0 ? -(xcp_u64)value : (xcp_u64)value, -12);
+}
+
+/* What extended feedback changes the window by, packets: bytes/s * ns / (bytes per packet * 10^9). */
+XCP_INLINE struct xcp_num xcp_sender_change(struct xcp_sender *s, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 *negative) {
+    struct xcp_num srtt = {(xcp_u32)srtt_ns, 0};
+    xcp_s32 e;
+    xcp_u32 m = xcp_extended_feedback_parts(h->feedback, &e);
+    if (h->flags & XCP_MARK)
+        s->marked = 1;
+    if (XCP_UNLIKELY(srtt_ns >> 32))
+        srtt = xcp_num_of(srtt_ns);
+    *negative = h->feedback >> 15;
+    return xcp_num_mul(xcp_num_scaled((xcp_u64)m * srtt.m, e + srtt.e), s->recip);
+}
+
+/* An increase until marked: at most two packets' growth. */
+XCP_COLD struct xcp_num xcp_sender_bounded_increase(const struct xcp_sender *s, struct xcp_num by) {
+    struct xcp_num most = xcp_sender_growth(s);
+    most.e += 1;
+    return xcp_num_less(most, by) ? most : by;
 }
 
 /* A return header came back. srtt_ns as above. cwnd_limited: whether the window, not buffers or the application, is what holds the sender
  * back. */
 XCP_INLINE void xcp_sender_feedback(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited) {
-    xcp_s64 value;
-    xcp_u64 magnitude;
     struct xcp_num by;
-    if (!(h->flags & XCP_PRESENT) || !(h->flags & XCP_CLASSIC) != !s->classic)
+    xcp_u32 negative;
+    if ((h->flags & (XCP_PRESENT | XCP_CLASSIC)) != (s->classic ? XCP_PRESENT | XCP_CLASSIC : XCP_PRESENT))
         return;
-    value = s->classic ? xcp_classic_feedback_decode(h->feedback) : xcp_extended_feedback_decode(h->feedback);
-    if (s->classic ? value < xcp_classic_feedback_decode(s->asked) : h->flags & XCP_MARK)
-        s->marked = 1;
-    magnitude = value < 0 ? -(xcp_u64)value : (xcp_u64)value;
-    if (value > 0 && s->honest && !cwnd_limited)
-        magnitude = 0;
-    if (magnitude) {
-        by = xcp_num_scaled(magnitude, s->classic ? -12 : -20);
-        if (!s->classic) /* bytes/s * ns / (bytes per packet * 10^9) */
-            by = srtt_ns ? xcp_num_mul(xcp_num_mul(by, xcp_num_of(srtt_ns)), s->recip) : xcp_num_scaled(0, 0);
-        if (value > 0 && s->honest && !s->marked) {
-            struct xcp_num most = xcp_sender_growth(s);
-            most.e += 1; /* two packets */
-            if (xcp_num_less(most, by))
-                by = most;
+    if (XCP_UNLIKELY(s->classic))
+        by = xcp_sender_change_classic(s, h->feedback, &negative);
+    else
+        by = xcp_sender_change(s, h, srtt_ns, &negative);
+    if (by.m) {
+        if (!negative && s->honest) {
+            if (XCP_UNLIKELY(!s->marked))
+                by = xcp_sender_bounded_increase(s, by);
+            if (!cwnd_limited)
+                by.m = 0;
         }
-        xcp_sender_move(s, by, value < 0);
+        xcp_sender_move(s, by, negative);
     }
     if (s->honest && srtt_ns && xcp_passed(now, s->epoch_ns, srtt_ns)) {
         if (s->used && s->used < s->cwnd)

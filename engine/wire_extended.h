@@ -88,6 +88,18 @@ XCP_INLINE xcp_s64 xcp_extended_feedback_decode(xcp_u16 code) {
     return code & 0x8000 ? -(xcp_s64)m : (xcp_s64)m;
 }
 
+/* Feedback without its sign as m * 2^e bytes/s, m at most 10 bits: what decoding and rounding to a number (num.h) give, saturated too. */
+XCP_INLINE xcp_u32 xcp_extended_feedback_parts(xcp_u16 code, xcp_s32 *e) {
+    xcp_u32 field = ((xcp_u32)code >> 9) & 63;
+    xcp_u32 m = (xcp_u32)code & 511;
+    *e = -20;
+    if (XCP_LIKELY(field)) {
+        *e = field > 53 ? 33 : (xcp_s32)field - 21;
+        m = field > 53 ? 512 : m + 512;
+    }
+    return m;
+}
+
 /* Codes in the order of their values, minus zero equal to zero. */
 XCP_INLINE xcp_s32 xcp_extended_feedback_order(xcp_u16 code) {
     xcp_s32 negative = code >> 15;
