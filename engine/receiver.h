@@ -18,15 +18,15 @@
 struct xcp_receiver {
     xcp_s64 sum; /* extended: 2^-20 bytes/s; classic: 2^-12 packets; where lone: a code of the extended format */
     xcp_u32 next_bottleneck_id;
-    xcp_u8 classic;
-    xcp_u8 flags; /* mark and ids of the newest packet */
+    xcp_u8 format; /* as a header's flags have it: XCP_PRESENT, and XCP_CLASSIC in that format */
+    xcp_u8 flags;  /* mark and ids of the newest packet */
     xcp_u8 hops;
     xcp_u8 lone; /* the sum is one packet's feedback, which goes home as it came unless more is added to it */
 };
 
 XCP_INLINE void xcp_receiver_init(struct xcp_receiver *r, xcp_u32 classic) {
     __builtin_memset(r, 0, sizeof(*r));
-    r->classic = classic != 0;
+    r->format = classic ? XCP_PRESENT | XCP_CLASSIC : XCP_PRESENT;
 }
 
 /* Adds count times value, saturating. count: segments that came with one header (receive coalescing), at most 65535. */
@@ -53,15 +53,15 @@ XCP_COLD void xcp_receiver_sum(struct xcp_receiver *r, xcp_u16 feedback, xcp_u32
         r->sum = xcp_extended_feedback_decode((xcp_u16)r->sum);
         r->lone = 0;
     }
-    xcp_receiver_add(r, r->classic ? xcp_classic_feedback_decode(feedback) : xcp_extended_feedback_decode(feedback), segments);
+    xcp_receiver_add(r, r->format & XCP_CLASSIC ? xcp_classic_feedback_decode(feedback) : xcp_extended_feedback_decode(feedback), segments);
 }
 
 /* Data came; segments: how many packets this header stands for. A header of the other format is ignored. */
 XCP_INLINE void xcp_receiver_data(struct xcp_receiver *r, const struct xcp_forward *h, xcp_u32 segments) {
-    if ((h->flags & (XCP_PRESENT | XCP_CLASSIC)) != (r->classic ? XCP_PRESENT | XCP_CLASSIC : XCP_PRESENT))
+    if ((h->flags & (XCP_PRESENT | XCP_CLASSIC)) != r->format)
         return;
     /* field 53 is the last before rates saturate: what is below comes out of decoding and encoding as it went in, but for a negative zero */
-    if (XCP_LIKELY(r->sum == 0 && !r->lone && segments == 1 && !r->classic && (h->feedback & 0x7fff) < 54 << 9)) {
+    if (XCP_LIKELY(r->sum == 0 && segments == 1 && r->format == XCP_PRESENT && (h->feedback & 0x7fff) < 54 << 9)) {
         r->lone = (h->feedback & 0x7fff) != 0;
         r->sum = r->lone ? h->feedback : 0;
     } else {
@@ -76,9 +76,9 @@ XCP_INLINE void xcp_receiver_data(struct xcp_receiver *r, const struct xcp_forwa
 XCP_COLD xcp_u16 xcp_receiver_take(struct xcp_receiver *r) {
     xcp_u32 negative = r->sum < 0;
     xcp_u64 magnitude = negative ? -(xcp_u64)r->sum : (xcp_u64)r->sum;
-    xcp_u16 code = r->classic ? xcp_classic_feedback_encode(magnitude, -12, negative, XCP_DOWN)
-                              : xcp_extended_feedback_encode(magnitude, -20, negative, XCP_DOWN);
-    r->sum -= r->classic ? xcp_classic_feedback_decode(code) : xcp_extended_feedback_decode(code);
+    xcp_u16 code = r->format & XCP_CLASSIC ? xcp_classic_feedback_encode(magnitude, -12, negative, XCP_DOWN)
+                                           : xcp_extended_feedback_encode(magnitude, -20, negative, XCP_DOWN);
+    r->sum -= r->format & XCP_CLASSIC ? xcp_classic_feedback_decode(code) : xcp_extended_feedback_decode(code);
     return code;
 }
 
@@ -91,7 +91,7 @@ XCP_INLINE void xcp_receiver_return(struct xcp_receiver *r, struct xcp_return *h
     } else {
         h->feedback = xcp_receiver_take(r);
     }
-    h->flags = (xcp_u8)(XCP_PRESENT | (r->classic ? XCP_CLASSIC : 0) | r->flags);
+    h->flags = r->format | r->flags;
     h->hops = r->hops;
     h->next_bottleneck_id = r->next_bottleneck_id;
 }

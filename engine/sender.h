@@ -43,8 +43,20 @@ struct xcp_sender {
     xcp_u8 classic;
     xcp_u8 honest;
     xcp_u8 marked;
-    xcp_u8 reserved[3];
+    xcp_u8 unbounded; /* no max_window */
+    xcp_u8 usual;     /* extended, honest, marked and unbounded: the common case, see xcp_sender_is_usual */
+    xcp_u8 reserved;
 };
+
+/* Brings `usual` up to date with what it is made of. */
+XCP_INLINE void xcp_sender_prepare(struct xcp_sender *s) {
+    s->usual = !s->classic && s->honest && s->marked && s->unbounded;
+}
+
+/* Whether the host takes the code for the common case, in one piece and without calls, as for a router (router.h). */
+XCP_INLINE int xcp_sender_is_usual(const struct xcp_sender *s, xcp_u64 srtt_ns) {
+    return s->usual && srtt_ns >= 4096 && srtt_ns >> 32 == 0;
+}
 
 /* Window w * 2^-32 packets, bounded. */
 XCP_INLINE xcp_u64 xcp_sender_bounded(const struct xcp_sender *s, xcp_u64 w) {
@@ -58,6 +70,7 @@ XCP_INLINE void xcp_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 p
     __builtin_memset(s, 0, sizeof(*s));
     s->min_window = min_window < (1 << 22) ? 1 << 22 : min_window;
     s->max_window = max_window < s->min_window ? s->min_window : max_window;
+    s->unbounded = s->max_window >= (xcp_u64)XCP_NO_LIMIT << 32;
     s->cwnd = xcp_sender_bounded(s, initial);
     s->threshold = ~0ULL;
     s->packet = xcp_num_mul(xcp_num_of(packet_bytes ? packet_bytes : 1), xcp_num_of(XCP_NS_PER_S));
@@ -107,7 +120,7 @@ XCP_INLINE xcp_u16 xcp_sender_request(const struct xcp_sender *s, xcp_u64 srtt_n
         return all;
     if (srtt_ns == 0)
         return 0; /* no router gives anything to a packet without RTT */
-    if (most > s->max_window && s->max_window < ((xcp_u64)XCP_NO_LIMIT << 32))
+    if (most > s->max_window && !s->unbounded)
         most = s->max_window;
     if (most <= s->cwnd)
         return 0;
@@ -116,35 +129,48 @@ XCP_INLINE xcp_u16 xcp_sender_request(const struct xcp_sender *s, xcp_u64 srtt_n
     return xcp_sender_bounded_request(s, srtt_ns, most);
 }
 
-/* The header of a packet sent now. srtt_ns: 0 while unknown. limit: packets that buffers and application allow in flight, or XCP_NO_LIMIT.
- */
-XCP_INLINE void xcp_sender_header(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h) {
+XCP_INLINE void xcp_sender_write(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h, xcp_u32 usual) {
     struct xcp_forward zero = {0, 0, 0, 0, 0, 0, 0};
     xcp_u64 window = s->cwnd;
-    if (s->honest) {
+    if (usual || s->honest) {
         /* a packet is being sent, so one fits */
         xcp_u64 most = (xcp_u64)(limit ? limit : 1) << 32;
-        if (most < window)
+        if (!usual && most < window)
             window = most;
         else
             most = ~0ULL;
         if (most > s->used)
             s->used = most;
-        if (s->epoch_ns == 0)
+        if (XCP_UNLIKELY(s->epoch_ns == 0))
             s->epoch_ns = now;
     }
     *h = zero;
-    h->flags = XCP_PRESENT | (s->classic ? XCP_CLASSIC : 0);
-    h->feedback = xcp_sender_request(s, srtt_ns, limit);
-    if (s->classic) {
+    if (!usual && s->classic) {
+        h->flags = XCP_PRESENT | XCP_CLASSIC;
+        h->feedback = xcp_sender_request(s, srtt_ns, limit);
         h->rtt = xcp_classic_rtt_encode(srtt_ns);
         h->window = xcp_classic_window_encode(window);
         if (xcp_classic_feedback_decode(h->feedback) < xcp_classic_feedback_decode(s->asked))
             s->asked = h->feedback;
     } else {
+        h->flags = XCP_PRESENT;
+        h->feedback = usual ? XCP_EXTENDED_FEEDBACK_MAX : xcp_sender_request(s, srtt_ns, limit);
         h->rtt = xcp_extended_rtt_encode(srtt_ns);
         h->window = xcp_extended_window_encode(window, -32);
     }
+}
+
+XCP_COLD void xcp_sender_write_any(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h) {
+    xcp_sender_write(s, now, srtt_ns, limit, h, 0);
+}
+
+/* The header of a packet sent now. srtt_ns: 0 while unknown. limit: packets that buffers and application allow in flight, or XCP_NO_LIMIT.
+ */
+XCP_INLINE void xcp_sender_header(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h) {
+    if (XCP_SPLIT && XCP_LIKELY(xcp_sender_is_usual(s, srtt_ns) && limit == XCP_NO_LIMIT))
+        xcp_sender_write(s, now, srtt_ns, XCP_NO_LIMIT, h, 1);
+    else
+        xcp_sender_write_any(s, now, srtt_ns, limit, h);
 }
 
 /* Changes the window by m * 2^e packets. The sign is random: no branch. */
@@ -156,61 +182,67 @@ XCP_INLINE void xcp_sender_move(struct xcp_sender *s, struct xcp_num by, xcp_u32
     s->cwnd = xcp_sender_bounded(s, negative ? down : up);
 }
 
-/* What classic feedback changes the window by, packets; none of it names a router, unless it is less than was asked for. */
-XCP_COLD struct xcp_num xcp_sender_change_classic(struct xcp_sender *s, xcp_u16 feedback, xcp_u32 *negative) {
+/* What classic feedback changes the window by, packets. Feedback that is less than what was asked for names a router. */
+XCP_COLD struct xcp_num xcp_sender_change_classic(struct xcp_sender *s, xcp_u16 feedback) {
     xcp_s64 value = xcp_classic_feedback_decode(feedback);
     if (value < xcp_classic_feedback_decode(s->asked))
         s->marked = 1;
-    *negative = value < 0;
     return xcp_num_scaled(value < 0 ? -(xcp_u64)value : (xcp_u64)value, -12);
 }
 
 /* What extended feedback changes the window by, packets: bytes/s * ns / (bytes per packet * 10^9). */
-XCP_INLINE struct xcp_num xcp_sender_change(struct xcp_sender *s, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 *negative) {
+XCP_INLINE struct xcp_num xcp_sender_change(const struct xcp_sender *s, xcp_u16 feedback, xcp_u64 srtt_ns) {
     struct xcp_num srtt = {(xcp_u32)srtt_ns, 0};
     xcp_s32 e;
-    xcp_u32 m = xcp_extended_feedback_parts(h->feedback, &e);
-    if (h->flags & XCP_MARK)
-        s->marked = 1;
+    xcp_u32 m = xcp_extended_feedback_parts(feedback, &e);
     if (XCP_UNLIKELY(srtt_ns >> 32))
         srtt = xcp_num_of(srtt_ns);
-    *negative = h->feedback >> 15;
     return xcp_num_mul(xcp_num_scaled((xcp_u64)m * srtt.m, e + srtt.e), s->recip);
 }
 
-/* An increase until marked: at most two packets' growth. */
-XCP_COLD struct xcp_num xcp_sender_bounded_increase(const struct xcp_sender *s, struct xcp_num by) {
-    struct xcp_num most = xcp_sender_growth(s);
-    most.e += 1;
-    return xcp_num_less(most, by) ? most : by;
-}
-
-/* A return header came back. srtt_ns as above. cwnd_limited: whether the window, not buffers or the application, is what holds the sender
- * back. */
-XCP_INLINE void xcp_sender_feedback(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited) {
+XCP_INLINE void xcp_sender_take(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited,
+                                xcp_u32 usual) {
     struct xcp_num by;
-    xcp_u32 negative;
-    if ((h->flags & (XCP_PRESENT | XCP_CLASSIC)) != (s->classic ? XCP_PRESENT | XCP_CLASSIC : XCP_PRESENT))
-        return;
-    if (XCP_UNLIKELY(s->classic))
-        by = xcp_sender_change_classic(s, h->feedback, &negative);
-    else
-        by = xcp_sender_change(s, h, srtt_ns, &negative);
-    if (by.m) {
-        if (!negative && s->honest) {
-            if (XCP_UNLIKELY(!s->marked))
-                by = xcp_sender_bounded_increase(s, by);
-            if (!cwnd_limited)
-                by.m = 0;
-        }
-        xcp_sender_move(s, by, negative);
+    xcp_u32 negative = h->feedback >> 15; /* in both formats */
+    if (!usual && s->classic) {
+        by = xcp_sender_change_classic(s, h->feedback);
+    } else {
+        by = xcp_sender_change(s, h->feedback, srtt_ns);
+        if (!usual && h->flags & XCP_MARK)
+            s->marked = 1;
     }
-    if (s->honest && srtt_ns && xcp_passed(now, s->epoch_ns, srtt_ns)) {
+    if (!usual && s->honest && !s->marked && !negative) {
+        struct xcp_num most = xcp_sender_growth(s);
+        most.e += 1; /* two packets */
+        if (xcp_num_less(most, by))
+            by = most;
+    }
+    if (XCP_UNLIKELY(!cwnd_limited) && !negative && (usual || s->honest))
+        by.m = 0;
+    if (by.m)
+        xcp_sender_move(s, by, negative);
+    if ((usual || (s->honest && srtt_ns)) && xcp_passed(now, s->epoch_ns, srtt_ns)) {
         if (s->used && s->used < s->cwnd)
             s->cwnd = xcp_sender_bounded(s, s->used + ((s->cwnd - s->used) >> 1));
         s->used = 0;
         s->epoch_ns = now;
     }
+}
+
+XCP_COLD void xcp_sender_take_any(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited) {
+    if (!(h->flags & XCP_PRESENT) || !(h->flags & XCP_CLASSIC) != !s->classic)
+        return;
+    xcp_sender_take(s, now, h, srtt_ns, cwnd_limited, 0);
+    xcp_sender_prepare(s);
+}
+
+/* A return header came back. srtt_ns as above. cwnd_limited: whether the window, not buffers or the application, is what holds the sender
+ * back. */
+XCP_INLINE void xcp_sender_feedback(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited) {
+    if (XCP_SPLIT && XCP_LIKELY((h->flags & (XCP_PRESENT | XCP_CLASSIC)) == XCP_PRESENT && xcp_sender_is_usual(s, srtt_ns)))
+        xcp_sender_take(s, now, h, srtt_ns, cwnd_limited, 1);
+    else
+        xcp_sender_take_any(s, now, h, srtt_ns, cwnd_limited);
 }
 
 /* Until marked: slow start's threshold becomes half the window, at least two packets (RFC 5681 §3.1 (4)). */

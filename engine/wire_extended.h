@@ -17,10 +17,10 @@
 XCP_INLINE xcp_u16 xcp_extended_rtt_encode(xcp_u64 ns) {
     xcp_s32 k;
     xcp_u64 code;
-    if (ns < 4096)
+    if (XCP_UNLIKELY(ns < 4096))
         return (xcp_u16)ns; /* exact: codes below 4096 are the nanoseconds themselves */
-    k = 52 - xcp_clz(ns);
-    code = ((xcp_u64)(k + 1) << 11) + (ns >> k) - 2048 + ((ns >> (k - 1)) & 1);
+    k = 63 - xcp_clz(ns) - 11;
+    code = ((xcp_u64)k << 11) + (((ns >> (k - 1)) + 1) >> 1); /* the mantissa's leading 1 adds the exponent's 1 */
     return code > 0xffff ? 0xffff : (xcp_u16)code;
 }
 
@@ -37,13 +37,11 @@ XCP_INLINE xcp_u16 xcp_extended_window_encode(xcp_u64 m, xcp_s32 e) {
     xcp_u64 code;
     if (m == 0)
         return 1 << 10;
-    k = 53 - xcp_clz(m); /* bits beyond 11 */
+    k = 63 - xcp_clz(m) - 10; /* bits beyond 11 */
     field = k + e + 21;
-    if (field < 1)
-        return 1 << 10;
-    if (field > 63)
-        return 0xffff;
-    code = ((xcp_u64)field << 10) - 1024 + (k > 0 ? (m >> k) + ((m >> (k - 1)) & 1) : m << -k);
+    if (XCP_UNLIKELY((xcp_u32)(field - 1) > 62))
+        return field < 1 ? 1 << 10 : 0xffff;
+    code = ((xcp_u64)(field - 1) << 10) + (XCP_LIKELY(k > 0) ? ((m >> (k - 1)) + 1) >> 1 : m << -k);
     return code > 0xffff ? 0xffff : (xcp_u16)code;
 }
 
@@ -60,8 +58,8 @@ XCP_INLINE xcp_u32 xcp_extended_feedback_magnitude(xcp_u64 m, xcp_s32 e, xcp_u64
     xcp_u64 code;
     if (XCP_UNLIKELY(m == 0))
         return 0;
-    k = 54 - xcp_clz(m); /* bits beyond 10 */
-    field = k + e + 20;  /* 512..1023 << field, in 2^-20 bytes/s */
+    k = 63 - xcp_clz(m) - 9; /* bits beyond 10 */
+    field = k + e + 20;      /* 512..1023 << field, in 2^-20 bytes/s */
     if (XCP_UNLIKELY((xcp_u32)field > 62)) {
         if (field > 62)
             return XCP_EXTENDED_FEEDBACK_MAX;
@@ -69,7 +67,7 @@ XCP_INLINE xcp_u32 xcp_extended_feedback_magnitude(xcp_u64 m, xcp_s32 e, xcp_u64
         return (xcp_u32)(k > 0 ? xcp_dither_shift(m, k, dither) : m << -k);
     }
     /* a mantissa rounded up to 1024 carries into the exponent as it should */
-    code = ((xcp_u64)field << 9) + (XCP_LIKELY(k > 0) ? (m + (dither >> (64 - k))) >> k : m << -k);
+    code = ((xcp_u64)field << 9) + (XCP_LIKELY(k > 0) ? (m + (dither >> (-k & 63))) >> k : m << -k);
     return code > XCP_EXTENDED_FEEDBACK_MAX ? XCP_EXTENDED_FEEDBACK_MAX : (xcp_u32)code;
 }
 
