@@ -56,20 +56,36 @@ XCP_COLD void xcp_receiver_sum(struct xcp_receiver *r, xcp_u16 feedback, xcp_u32
     xcp_receiver_add(r, r->format & XCP_CLASSIC ? xcp_classic_feedback_decode(feedback) : xcp_extended_feedback_decode(feedback), segments);
 }
 
+/* Whether nothing has been added to the sum, and this header's feedback can be returned as it is: an extended code up to field 53, the last one
+ * before rates saturate, comes out of decoding and encoding as it went in (negative zero as zero). */
+XCP_INLINE int xcp_receiver_is_lone(const struct xcp_receiver *r, const struct xcp_forward *h) {
+    return r->sum == 0 && r->format == XCP_PRESENT && (h->flags & (XCP_PRESENT | XCP_CLASSIC)) == XCP_PRESENT &&
+           (h->feedback & 0x7fff) < 54 << 9;
+}
+
+/* The feedback that is returned as it is. */
+XCP_INLINE xcp_u16 xcp_receiver_lone(const struct xcp_forward *h) {
+    return h->feedback & 0x7fff ? h->feedback : 0;
+}
+
+/* What an acknowledgement says besides feedback is the newest header's. */
+XCP_INLINE void xcp_receiver_newest(struct xcp_receiver *r, const struct xcp_forward *h) {
+    r->flags = h->flags & (XCP_MARK | XCP_IDS);
+    r->hops = h->hops;
+    r->next_bottleneck_id = h->next_bottleneck_id;
+}
+
 /* Data came; segments: how many packets this header stands for. A header of the other format is ignored. */
 XCP_INLINE void xcp_receiver_data(struct xcp_receiver *r, const struct xcp_forward *h, xcp_u32 segments) {
     if ((h->flags & (XCP_PRESENT | XCP_CLASSIC)) != r->format)
         return;
-    /* field 53 is the last before rates saturate: what is below comes out of decoding and encoding as it went in, but for a negative zero */
-    if (XCP_LIKELY(r->sum == 0 && segments == 1 && r->format == XCP_PRESENT && (h->feedback & 0x7fff) < 54 << 9)) {
-        r->lone = (h->feedback & 0x7fff) != 0;
-        r->sum = r->lone ? h->feedback : 0;
+    if (xcp_receiver_is_lone(r, h) && segments == 1) {
+        r->sum = xcp_receiver_lone(h);
+        r->lone = r->sum != 0;
     } else {
         xcp_receiver_sum(r, h->feedback, segments);
     }
-    r->flags = h->flags & (XCP_MARK | XCP_IDS);
-    r->hops = h->hops;
-    r->next_bottleneck_id = h->next_bottleneck_id;
+    xcp_receiver_newest(r, h);
 }
 
 /* What of the sum can be returned, encoded; the rest stays. */
@@ -82,18 +98,40 @@ XCP_COLD xcp_u16 xcp_receiver_take(struct xcp_receiver *r) {
     return code;
 }
 
+/* The header of an acknowledgement with this feedback. */
+XCP_INLINE struct xcp_return xcp_receiver_write(const struct xcp_receiver *r, xcp_u16 feedback) {
+    struct xcp_return h;
+    h.feedback = feedback;
+    h.flags = r->format | r->flags;
+    h.hops = r->hops;
+    h.next_bottleneck_id = r->next_bottleneck_id;
+    return h;
+}
+
 /* The header of an acknowledgement that leaves now. */
-XCP_INLINE void xcp_receiver_return(struct xcp_receiver *r, struct xcp_return *h) {
-    if (XCP_LIKELY(r->lone || r->sum == 0)) {
-        h->feedback = (xcp_u16)r->sum;
+XCP_INLINE struct xcp_return xcp_receiver_return(struct xcp_receiver *r) {
+    xcp_u16 feedback;
+    if (r->lone) {
+        feedback = (xcp_u16)r->sum;
         r->sum = 0;
         r->lone = 0;
     } else {
-        h->feedback = xcp_receiver_take(r);
+        feedback = xcp_receiver_take(r);
     }
-    h->flags = r->format | r->flags;
-    h->hops = r->hops;
-    h->next_bottleneck_id = r->next_bottleneck_id;
+    return xcp_receiver_write(r, feedback);
+}
+
+XCP_COLD struct xcp_return xcp_receiver_answer_any(struct xcp_receiver *r, const struct xcp_forward *h) {
+    xcp_receiver_data(r, h, 1);
+    return xcp_receiver_return(r);
+}
+
+/* Data came and is acknowledged at once: both of the above. */
+XCP_INLINE struct xcp_return xcp_receiver_answer(struct xcp_receiver *r, const struct xcp_forward *h) {
+    if (!XCP_SPLIT || XCP_UNLIKELY(!xcp_receiver_is_lone(r, h)))
+        return xcp_receiver_answer_any(r, h);
+    xcp_receiver_newest(r, h);
+    return xcp_receiver_write(r, xcp_receiver_lone(h));
 }
 
 #endif

@@ -130,7 +130,6 @@ XCP_INLINE xcp_u16 xcp_sender_request(const struct xcp_sender *s, xcp_u64 srtt_n
 }
 
 XCP_INLINE void xcp_sender_write(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h, xcp_u32 usual) {
-    struct xcp_forward zero = {0, 0, 0, 0, 0, 0, 0};
     xcp_u64 window = s->cwnd;
     if (usual || s->honest) {
         /* a packet is being sent, so one fits */
@@ -144,7 +143,6 @@ XCP_INLINE void xcp_sender_write(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt
         if (XCP_UNLIKELY(s->epoch_ns == 0))
             s->epoch_ns = now;
     }
-    *h = zero;
     if (!usual && s->classic) {
         h->flags = XCP_PRESENT | XCP_CLASSIC;
         h->feedback = xcp_sender_request(s, srtt_ns, limit);
@@ -158,6 +156,9 @@ XCP_INLINE void xcp_sender_write(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt
         h->rtt = xcp_extended_rtt_encode(srtt_ns);
         h->window = xcp_extended_window_encode(window, -32);
     }
+    h->hops = 0;
+    h->bottleneck_id = 0;
+    h->next_bottleneck_id = 0;
 }
 
 XCP_COLD void xcp_sender_write_any(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h) {

@@ -123,17 +123,12 @@ void xcp_shim_receiver_data(struct xcp_receiver *r, const struct xcp_forward *h,
     xcp_receiver_data(r, h, segments);
 }
 
-struct xcp_return xcp_shim_receiver_answer(struct xcp_receiver *r, const struct xcp_forward *forward) {
-    struct xcp_return h;
-    xcp_receiver_data(r, forward, 1);
-    xcp_receiver_return(r, &h);
-    return h;
+struct xcp_return xcp_shim_receiver_answer(struct xcp_receiver *r, const struct xcp_forward *h) {
+    return xcp_receiver_answer(r, h);
 }
 
 struct xcp_return xcp_shim_receiver_return(struct xcp_receiver *r) {
-    struct xcp_return h;
-    xcp_receiver_return(r, &h);
-    return h;
+    return xcp_receiver_return(r);
 }
 
 xcp_u16 xcp_shim_extended_rtt_encode(xcp_u64 ns) {

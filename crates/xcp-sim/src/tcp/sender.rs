@@ -405,13 +405,8 @@ impl Sender {
         news > 0
     }
 
-    /// First segment beyond what buffers and the application let be sent.
-    #[inline(always)]
-    fn sendable_end(&self) -> u64 {
-        self.end.min(self.una.saturating_add(u64::from(self.buffers)))
-    }
-
     /// Sends what window, pacing, buffers and the application allow.
+    #[inline(never)]
     fn transmit(&mut self, now: Nanos, out: &mut impl Outbox) {
         if self.connection != Connection::Established {
             return;
@@ -424,19 +419,22 @@ impl Sender {
     }
 
     /// The same for a connection that stands and misses nothing: there is only new data to send.
-    #[inline]
+    #[inline(always)]
     fn transmit_new(&mut self, now: Nanos, out: &mut impl Outbox) {
         self.wake = Nanos::MAX;
         let window_end = self.una + u64::from(self.congestion.cwnd());
-        let end = self.sendable_end().min(window_end);
-        while self.nxt < end {
+        let end = self.end.min(self.una + u64::from(self.buffers)).min(window_end);
+        let sendable = self.sendable();
+        let mut segment = self.nxt;
+        while segment < end {
             if self.must_wait(now) {
                 return;
             }
-            self.nxt += 1;
-            self.send(now, self.nxt - 1, false, out);
+            self.nxt = segment + 1;
+            self.send(now, segment, false, sendable, out);
+            segment += 1;
         }
-        self.limited = self.nxt >= window_end;
+        self.limited = segment >= window_end;
     }
 
     /// The same for one that may have to repair something.
@@ -444,7 +442,7 @@ impl Sender {
     fn transmit_any(&mut self, now: Nanos, out: &mut impl Outbox) {
         self.wake = Nanos::MAX;
         let cwnd = u64::from(self.congestion.cwnd());
-        let end = self.sendable_end();
+        let end = self.end.min(self.una + u64::from(self.buffers));
         loop {
             self.limited = true;
             if self.recovery.outstanding(self.una, self.nxt) >= cwnd {
@@ -461,9 +459,9 @@ impl Sender {
             match next {
                 Next::New => {
                     self.nxt += 1;
-                    self.send(now, self.nxt - 1, false, out);
+                    self.send_any(now, self.nxt - 1, false, out);
                 }
-                Next::Again(segment) | Next::Rescue(segment) => self.send_again(now, segment, out),
+                Next::Again(segment) | Next::Rescue(segment) => self.send_any(now, segment, true, out),
             }
         }
     }
@@ -482,16 +480,19 @@ impl Sender {
     /// Sends the first outstanding segment again, regardless of window and pacing.
     fn send_first_again(&mut self, now: Nanos, out: &mut impl Outbox) {
         self.recovery.first_sent_again(self.una);
-        self.send_again(now, self.una, out);
+        self.send_any(now, self.una, true, out);
     }
 
-    fn send_again(&mut self, now: Nanos, segment: u64, out: &mut impl Outbox) {
-        self.counts.retransmits += 1;
-        self.send(now, segment, true, out);
+    #[inline(never)]
+    fn send_any(&mut self, now: Nanos, segment: u64, retransmission: bool, out: &mut impl Outbox) {
+        self.counts.retransmits += u64::from(retransmission);
+        let sendable = self.sendable_while_repairing();
+        self.send(now, segment, retransmission, sendable, out);
     }
 
-    #[inline]
-    fn send(&mut self, now: Nanos, segment: u64, retransmission: bool, out: &mut impl Outbox) {
+    /// `sendable`: what goes into XCP's header.
+    #[inline(always)]
+    fn send(&mut self, now: Nanos, segment: u64, retransmission: bool, sendable: u32, out: &mut impl Outbox) {
         // The header is written where it stays: copying what has just been written in halves would have to wait for it.
         let mut packet = Packet {
             seq: segment,
@@ -500,8 +501,8 @@ impl Sender {
             size: if segment + 1 == self.transfer { self.last_size } else { self.full_size },
             body: Body::Data { header: ForwardHeader::default(), retransmission },
         };
-        if let Body::Data { header, .. } = &mut packet.body {
-            self.header(now, header);
+        if let (Body::Data { header, .. }, Congestion::Xcp(xcp)) = (&mut packet.body, &mut self.congestion) {
+            xcp.write_header(now, self.rtt.srtt(), sendable, header);
         }
         self.pacer.sent(now);
         if self.deadline == Nanos::MAX {
@@ -514,29 +515,32 @@ impl Sender {
     fn send_syn(&mut self, now: Nanos, out: &mut impl Outbox) {
         self.deadline = now.saturating_add(self.rtt.rto());
         let mut header = ForwardHeader::default();
-        self.header(now, &mut header);
+        let sendable = self.sendable();
+        if let Congestion::Xcp(xcp) = &mut self.congestion {
+            xcp.write_header(now, self.rtt.srtt(), sendable, &mut header);
+        }
         out.send(&mut Packet { seq: 0, timestamp: now, flow: self.flow, size: self.syn_size, body: Body::Syn { header } });
     }
 
-    /// XCP's header, with the most that buffers and the application's data let be in the network.
-    #[inline]
-    fn header(&mut self, now: Nanos, header: &mut ForwardHeader) {
-        let Congestion::Xcp(xcp) = &mut self.congestion else { return };
+    /// The most that buffers and the application's data let be in the network, packets; `u32::MAX`: any number.
+    #[inline(always)]
+    fn sendable(&self) -> u32 {
         let data = self.end - self.una;
-        // A buffer without bound does not fill up with what recovery leaves behind.
-        let mut sendable = if self.buffers == u32::MAX { data } else { data.min(u64::from(self.buffers)) };
-        if self.recovery.repairing() {
-            sendable = sendable_while_repairing(sendable, &self.recovery, self.una, self.nxt);
-        }
-        xcp.header(now, self.rtt.srtt(), sendable.min(u64::from(u32::MAX)) as u32, header);
+        // A buffer without bound has all ones, too.
+        data.min(u64::from(self.buffers)) as u32
     }
-}
 
-/// What of `sendable` can be in the network while the window does not slide: what is there, what is lost and yet to be repaired, and the new
-/// data that still fits. (Lost segments count: after a timeout they are all there is to send, and who did not ask for the window to send them
-/// would repair a blackout a few a round trip.)
-#[cold]
-fn sendable_while_repairing(sendable: u64, recovery: &Recovery, una: u64, nxt: u64) -> u64 {
-    let fresh = sendable.saturating_sub(nxt - una);
-    fresh.saturating_add(recovery.in_network(una, nxt) + recovery.lost_unrepaired(una))
+    /// The same while losses may be under repair. The window does not slide then, so it is what is in the network, what is lost and yet to be
+    /// repaired, and the new data that still fits. (Lost segments count: after a timeout they are all there is to send, and who did not ask for
+    /// the window to send them would repair a blackout a few a round trip.)
+    fn sendable_while_repairing(&self) -> u32 {
+        if !self.recovery.repairing() {
+            return self.sendable();
+        }
+        // A buffer without bound does not fill up with what recovery leaves behind.
+        let most = if self.buffers == u32::MAX { u64::MAX } else { u64::from(self.buffers) };
+        let fresh = most.min(self.end - self.una).saturating_sub(self.nxt - self.una);
+        let present = self.recovery.in_network(self.una, self.nxt) + self.recovery.lost_unrepaired(self.una);
+        fresh.saturating_add(present).min(u64::from(u32::MAX)) as u32
+    }
 }
