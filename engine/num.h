@@ -56,6 +56,11 @@ XCP_INLINE xcp_s32 xcp_clz(xcp_u64 v) {
 #endif
 }
 
+/* The number of v's highest bit; v must not be 0. */
+XCP_INLINE xcp_s32 xcp_top_bit(xcp_u64 v) {
+    return xcp_clz(v) ^ 63;
+}
+
 /* m * 2^e rounded to nearest; no branch, for the verifier's sake and the host's. */
 XCP_INLINE struct xcp_num xcp_num_scaled(xcp_u64 m, xcp_s32 e) {
     struct xcp_num n;
