@@ -162,6 +162,9 @@ unsafe extern "C" {
     pub safe fn xcp_shim_classic_feedback_decode(code: u16) -> i64;
     pub fn xcp_shim_path(h: *const ForwardHeader, p: *mut Path);
     pub fn xcp_shim_router_grant(r: *const [u64; ROUTER_WORDS], size: u32, h: *const ForwardHeader, g: *mut Grant);
+    pub fn xcp_shim_router_any(r: *mut [u64; ROUTER_WORDS], what: u32, now: u64, size: u32, h: *mut ForwardHeader, backlog: u64);
+    pub fn xcp_shim_sender_header_any(s: *mut [u64; SENDER_WORDS], now: u64, srtt_ns: u64, limit: u32, h: *mut ForwardHeader);
+    pub fn xcp_shim_sender_feedback_any(s: *mut [u64; SENDER_WORDS], now: u64, h: *const ReturnHeader, srtt_ns: u64, cwnd_limited: u32);
     pub fn xcp_shim_recip16(v: u32, n: *mut Num);
     pub fn xcp_shim_num(op: u32, a: *const Num, b: *const Num, out: *mut Num);
     pub fn xcp_shim_num_scaled(m: u64, e: i32, out: *mut Num);

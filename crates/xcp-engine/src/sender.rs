@@ -113,4 +113,12 @@ impl Sender {
         // SAFETY: as in `marked`.
         unsafe { ffi::xcp_shim_sender_loss(&mut self.0, u32::from(halve)) }
     }
+
+    pub(crate) fn words(&self) -> &[u64; ffi::SENDER_WORDS] {
+        &self.0
+    }
+
+    pub(crate) fn words_mut(&mut self) -> &mut [u64; ffi::SENDER_WORDS] {
+        &mut self.0
+    }
 }

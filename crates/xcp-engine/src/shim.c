@@ -184,6 +184,24 @@ void xcp_shim_router_grant(const struct xcp_router *r, xcp_u32 size, const struc
     xcp_router_grant(r, &p, xcp_router_size(r, size), g, 0);
 }
 
+/* The ways for all packets, where the functions above take a shorter one for the usual ones: 0 arrival, 1 departure, 2 both. */
+void xcp_shim_router_any(struct xcp_router *r, xcp_u32 what, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u64 backlog) {
+    if (what == 0)
+        xcp_router_arrive_any(r, now, size, h, backlog);
+    else if (what == 1)
+        xcp_router_depart_any(r, now, size, h, backlog);
+    else
+        xcp_router_pass_any(r, now, size, h);
+}
+
+void xcp_shim_sender_header_any(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h) {
+    xcp_sender_write_any(s, now, srtt_ns, limit, h);
+}
+
+void xcp_shim_sender_feedback_any(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited) {
+    xcp_sender_take_any(s, now, h, srtt_ns, cwnd_limited);
+}
+
 void xcp_shim_recip16(xcp_u32 v, struct xcp_num *n) {
     xcp_s32 e;
     xcp_u64 m = xcp_recip16(v, &e);

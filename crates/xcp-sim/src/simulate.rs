@@ -144,7 +144,10 @@ impl Network<'_> {
             position += 1;
             let arrives = if link.is_idle(now) {
                 let Some(arrives) = link.pass(now, packet, self.packets) else { return };
-                if was_empty && arrives < self.horizon && let Some(next) = self.routing.hop(position).fed_link() {
+                if was_empty
+                    && arrives < self.horizon
+                    && let Some(next) = self.routing.hop(position).fed_link()
+                {
                     if link.is_lost(LossPlace::AfterQueue, arrives, packet, self.packets) {
                         return;
                     }

@@ -7,8 +7,8 @@
 
 use super::config::SenderConfig;
 use super::congestion::Congestion;
-use super::pacing::Pacer;
 use super::counts::{Counts, SenderStats};
+use super::pacing::Pacer;
 use super::recovery::{Next, Recovery, Step};
 use super::rtt::Rtt;
 use crate::packet::{Ack, Body, Outbox, Packet, SackBlocks, SackId};
