@@ -56,6 +56,11 @@ XCP_INLINE xcp_s32 xcp_clz(xcp_u64 v) {
 #endif
 }
 
+/* The number of v's highest bit; v must not be 0. */
+XCP_INLINE xcp_s32 xcp_top_bit(xcp_u64 v) {
+    return xcp_clz(v) ^ 63;
+}
+
 /* m * 2^e rounded to nearest; no branch, for the verifier's sake and the host's. */
 XCP_INLINE struct xcp_num xcp_num_scaled(xcp_u64 m, xcp_s32 e) {
     struct xcp_num n;
@@ -91,9 +96,9 @@ XCP_INLINE int xcp_num_less(struct xcp_num a, struct xcp_num b) {
     return a.e != b.e ? a.e < b.e : a.m < b.m;
 }
 
-/* m * 2^e as an integer, rounded to nearest, at most max (itself at most 2^63). */
+/* m * 2^e as an integer, rounded to nearest, at most max (itself at most 2^63, or all ones: more than anything). */
 XCP_INLINE xcp_u64 xcp_scale(xcp_u64 m, xcp_s32 e, xcp_u64 max) {
-    if (e >= 0) {
+    if (XCP_UNLIKELY(e >= 0)) {
         if (m == 0)
             return 0;
         if (e >= 63 || m > (max >> e))
@@ -103,7 +108,7 @@ XCP_INLINE xcp_u64 xcp_scale(xcp_u64 m, xcp_s32 e, xcp_u64 max) {
     if (XCP_UNLIKELY(e < -64))
         return 0;
     m >>= -e - 1;
-    m = (m >> 1) + (m & 1);
+    m -= m >> 1; /* half of it, a half rounded up */
     return m > max ? max : m;
 }
 

@@ -16,17 +16,17 @@
 
 /* One connection's state. */
 struct xcp_receiver {
-    xcp_s64 sum; /* extended: 2^-20 bytes/s; classic: 2^-12 packets */
+    xcp_s64 sum; /* extended: 2^-20 bytes/s; classic: 2^-12 packets; where lone: a code of the extended format */
     xcp_u32 next_bottleneck_id;
-    xcp_u8 classic;
-    xcp_u8 flags; /* mark and ids of the newest packet */
+    xcp_u8 format; /* as a header's flags have it: XCP_PRESENT, and XCP_CLASSIC in that format */
+    xcp_u8 flags;  /* mark and ids of the newest packet */
     xcp_u8 hops;
-    xcp_u8 reserved;
+    xcp_u8 lone; /* the sum is one packet's feedback, which goes home as it came unless more is added to it */
 };
 
 XCP_INLINE void xcp_receiver_init(struct xcp_receiver *r, xcp_u32 classic) {
     __builtin_memset(r, 0, sizeof(*r));
-    r->classic = classic != 0;
+    r->format = classic ? XCP_PRESENT | XCP_CLASSIC : XCP_PRESENT;
 }
 
 /* Adds count times value, saturating. count: segments that came with one header (receive coalescing), at most 65535. */
@@ -47,30 +47,91 @@ XCP_INLINE void xcp_receiver_add(struct xcp_receiver *r, xcp_s64 value, xcp_u32 
     r->sum = sum > XCP_SUM_MAX ? XCP_SUM_MAX : sum < -XCP_SUM_MAX ? -XCP_SUM_MAX : sum;
 }
 
-/* Data came; segments: how many packets this header stands for. A header of the other format is ignored. */
-XCP_INLINE void xcp_receiver_data(struct xcp_receiver *r, const struct xcp_forward *h, xcp_u32 segments) {
-    if (!(h->flags & XCP_PRESENT) || !(h->flags & XCP_CLASSIC) != !r->classic)
-        return;
-    xcp_receiver_add(r, r->classic ? xcp_classic_feedback_decode(h->feedback) : xcp_extended_feedback_decode(h->feedback), segments);
+/* Adds what a header says that is not alone, or cannot be returned as it is. */
+XCP_COLD void xcp_receiver_sum(struct xcp_receiver *r, xcp_u16 feedback, xcp_u32 segments) {
+    if (r->lone) {
+        r->sum = xcp_extended_feedback_decode((xcp_u16)r->sum);
+        r->lone = 0;
+    }
+    xcp_receiver_add(r, r->format & XCP_CLASSIC ? xcp_classic_feedback_decode(feedback) : xcp_extended_feedback_decode(feedback), segments);
+}
+
+/* Whether nothing has been added to the sum, and this header's feedback can be returned as it is: an extended code up to field 53, the last one
+ * before rates saturate, comes out of decoding and encoding as it went in (negative zero as zero). */
+XCP_INLINE int xcp_receiver_is_lone(const struct xcp_receiver *r, const struct xcp_forward *h) {
+    return r->sum == 0 && r->format == XCP_PRESENT && (h->flags & (XCP_PRESENT | XCP_CLASSIC)) == XCP_PRESENT &&
+           (h->feedback & 0x7fff) < 54 << 9;
+}
+
+/* The feedback that is returned as it is. */
+XCP_INLINE xcp_u16 xcp_receiver_lone(const struct xcp_forward *h) {
+    return h->feedback & 0x7fff ? h->feedback : 0;
+}
+
+/* What an acknowledgement says besides feedback is the newest header's. */
+XCP_INLINE void xcp_receiver_newest(struct xcp_receiver *r, const struct xcp_forward *h) {
     r->flags = h->flags & (XCP_MARK | XCP_IDS);
     r->hops = h->hops;
     r->next_bottleneck_id = h->next_bottleneck_id;
 }
 
-/* The header of an acknowledgement that leaves now. */
-XCP_INLINE void xcp_receiver_return(struct xcp_receiver *r, struct xcp_return *h) {
-    struct xcp_return zero = {0, 0, 0, 0};
+/* Data came; segments: how many packets this header stands for. A header of the other format is ignored. */
+XCP_INLINE void xcp_receiver_data(struct xcp_receiver *r, const struct xcp_forward *h, xcp_u32 segments) {
+    if ((h->flags & (XCP_PRESENT | XCP_CLASSIC)) != r->format)
+        return;
+    if (xcp_receiver_is_lone(r, h) && segments == 1) {
+        r->sum = xcp_receiver_lone(h);
+        r->lone = r->sum != 0;
+    } else {
+        xcp_receiver_sum(r, h->feedback, segments);
+    }
+    xcp_receiver_newest(r, h);
+}
+
+/* What of the sum can be returned, encoded; the rest stays. */
+XCP_COLD xcp_u16 xcp_receiver_take(struct xcp_receiver *r) {
     xcp_u32 negative = r->sum < 0;
     xcp_u64 magnitude = negative ? -(xcp_u64)r->sum : (xcp_u64)r->sum;
-    *h = zero;
-    if (r->classic)
-        h->feedback = xcp_classic_feedback_encode(magnitude, -12, negative, XCP_DOWN);
-    else
-        h->feedback = xcp_extended_feedback_encode(magnitude, -20, negative, XCP_DOWN);
-    r->sum -= r->classic ? xcp_classic_feedback_decode(h->feedback) : xcp_extended_feedback_decode(h->feedback);
-    h->flags = (xcp_u8)(XCP_PRESENT | (r->classic ? XCP_CLASSIC : 0) | r->flags);
-    h->hops = r->hops;
-    h->next_bottleneck_id = r->next_bottleneck_id;
+    xcp_u16 code = r->format & XCP_CLASSIC ? xcp_classic_feedback_encode(magnitude, -12, negative, XCP_DOWN)
+                                           : xcp_extended_feedback_encode(magnitude, -20, negative, XCP_DOWN);
+    r->sum -= r->format & XCP_CLASSIC ? xcp_classic_feedback_decode(code) : xcp_extended_feedback_decode(code);
+    return code;
+}
+
+/* The header of an acknowledgement with this feedback. */
+XCP_INLINE struct xcp_return xcp_receiver_write(const struct xcp_receiver *r, xcp_u16 feedback) {
+    struct xcp_return h;
+    h.feedback = feedback;
+    h.flags = r->format | r->flags;
+    h.hops = r->hops;
+    h.next_bottleneck_id = r->next_bottleneck_id;
+    return h;
+}
+
+/* The header of an acknowledgement that leaves now. */
+XCP_INLINE struct xcp_return xcp_receiver_return(struct xcp_receiver *r) {
+    xcp_u16 feedback;
+    if (r->lone) {
+        feedback = (xcp_u16)r->sum;
+        r->sum = 0;
+        r->lone = 0;
+    } else {
+        feedback = xcp_receiver_take(r);
+    }
+    return xcp_receiver_write(r, feedback);
+}
+
+XCP_COLD struct xcp_return xcp_receiver_answer_any(struct xcp_receiver *r, const struct xcp_forward *h) {
+    xcp_receiver_data(r, h, 1);
+    return xcp_receiver_return(r);
+}
+
+/* Data came and is acknowledged at once: both of the above. */
+XCP_INLINE struct xcp_return xcp_receiver_answer(struct xcp_receiver *r, const struct xcp_forward *h) {
+    if (!XCP_SPLIT || XCP_UNLIKELY(!xcp_receiver_is_lone(r, h)))
+        return xcp_receiver_answer_any(r, h);
+    xcp_receiver_newest(r, h);
+    return xcp_receiver_write(r, xcp_receiver_lone(h));
 }
 
 #endif

@@ -45,32 +45,35 @@
 /* Packets are taken for at most this long: no link carries longer ones, and products stay in 64 bits. */
 #define XCP_SIZE_MAX (1U << 24)
 
-/* One link's state; 8-byte aligned, no pointers, no padding that matters: it can live in a BPF map. */
+/* One link's state; 8-byte aligned, no pointers, no padding that matters: it can live in a BPF map. What every packet touches comes first. */
 struct xcp_router {
+    xcp_u64 next_ns; /* before this nothing has to be closed */
+    xcp_u32 usual;   /* rtt_known, and the law's choices are XCP's own: the common case, see xcp_router_is_usual */
+    xcp_u32 rtt_known; /* d comes from packets */
     /* this interval */
-    xcp_u64 start_ns;
-    xcp_u64 interval_ns;
     xcp_u64 input;         /* bytes */
     struct xcp_acc sum_x;  /* 2^-64 ns */
     struct xcp_acc sum_xr; /* X * RTT, 2^-32 ns^2 */
     xcp_u64 longest_rtt;   /* ns */
-    /* the persistent queue */
-    xcp_u64 queue_start_ns;
-    xcp_u64 queue_period_ns;
-    xcp_u64 min_queue;
-    xcp_u64 queue;
+    xcp_u64 min_queue;     /* since queue_start_ns */
+    xcp_u64 random;
     /* what the last interval's end decided */
     struct xcp_num cp; /* bytes/s per ns of X */
     struct xcp_num cn; /* bytes/s per byte */
     xcp_u64 pool_pos;  /* q20 */
     xcp_u64 pool_neg;
-    struct xcp_num d; /* ns */
-    xcp_u64 random;
-    /* reciprocal of the size seen last, for the classic format: 1 / (size * 1 s in ns) */
-    xcp_u32 last_size;
-    xcp_u32 rtt_known; /* d comes from packets */
-    struct xcp_num last_size_recip;
     struct xcp_law law;
+    struct xcp_num d; /* ns */
+    xcp_u64 start_ns;
+    xcp_u64 interval_ns;
+    /* the persistent queue */
+    xcp_u64 queue_start_ns;
+    xcp_u64 queue_period_ns;
+    xcp_u64 queue;
+    /* reciprocal of the size seen last, for the classic format: 1 / (size * 1 s in ns) */
+    struct xcp_num last_size_recip;
+    xcp_u32 last_size;
+    xcp_u32 reserved;
     /* for those who look at it */
     xcp_u64 intervals;
     xcp_u64 elapsed_ns; /* of the interval closed last */
@@ -79,6 +82,13 @@ struct xcp_router {
     xcp_s64 f;        /* q20: aggregate feedback */
     xcp_u64 shuffled; /* q20 */
 };
+
+/* Brings next_ns and usual up to date with what they are made of. */
+XCP_INLINE void xcp_router_prepare(struct xcp_router *r) {
+    xcp_u64 end = r->start_ns + r->interval_ns, queue_end = r->queue_start_ns + r->queue_period_ns;
+    r->next_ns = (queue_end - end) >> 63 ? queue_end : end; /* the earlier one */
+    r->usual = r->rtt_known && r->law.pools && r->law.gain == XCP_GAIN_UNIFORM;
+}
 
 /* Returns XCP_LAW_OK, or what is wrong with the law; then the router must not be used. */
 XCP_INLINE int xcp_router_init(struct xcp_router *r, const struct xcp_law *law, xcp_u64 now_ns, xcp_u64 seed) {
@@ -95,6 +105,7 @@ XCP_INLINE int xcp_router_init(struct xcp_router *r, const struct xcp_law *law, 
     r->cp = r->cn = xcp_num_or_least(r->cp);
     r->random = seed ^ 0x9e3779b97f4a7c15ULL;
     xcp_dither_next(&r->random);
+    xcp_router_prepare(r);
     return XCP_LAW_OK;
 }
 
@@ -194,14 +205,44 @@ XCP_COLD void xcp_router_close_interval(struct xcp_router *r, xcp_u64 now) {
     r->longest_rtt = 0;
 }
 
-/* Closes what has run out. backlog: bytes waiting, without the packet in transmission, and without the one that arrives or departs. */
+/* Closes what has run out. */
+XCP_COLD void xcp_router_close(struct xcp_router *r, xcp_u64 now, xcp_u64 backlog) {
+    if (xcp_passed(now, r->queue_start_ns, r->queue_period_ns))
+        xcp_router_close_queue_period(r, now, backlog);
+    if (xcp_passed(now, r->start_ns, r->interval_ns))
+        xcp_router_close_interval(r, now);
+    xcp_router_prepare(r);
+}
+
+/* Whether anything may have run out: not before next_ns. A clock that has stepped back is before it too. */
+XCP_INLINE int xcp_router_is_due(const struct xcp_router *r, xcp_u64 now) {
+    return !((now - r->next_ns) >> 63);
+}
+
+/* backlog: bytes waiting, without the packet in transmission, and without the one that arrives or departs. */
 XCP_INLINE void xcp_router_tick(struct xcp_router *r, xcp_u64 now, xcp_u64 backlog) {
     if (backlog < r->min_queue) /* line 32 */
         r->min_queue = backlog;
-    if (XCP_UNLIKELY(xcp_passed(now, r->queue_start_ns, r->queue_period_ns)))
-        xcp_router_close_queue_period(r, now, backlog);
-    if (XCP_UNLIKELY(xcp_passed(now, r->start_ns, r->interval_ns)))
-        xcp_router_close_interval(r, now);
+    if (XCP_UNLIKELY(xcp_router_is_due(r, now)))
+        xcp_router_close(r, now, backlog);
+}
+
+/*
+ * Whether a packet is of the usual kind: nothing has run out, its header is an extended one that says everything, and it is XCP itself that is
+ * carried out. The host has the code for such packets in one piece without calls, and everything else in functions of its own (XCP_SPLIT);
+ * both are compiled from the same lines, in which `usual` is 1 where all this is known.
+ */
+XCP_INLINE int xcp_router_is_usual(const struct xcp_router *r, xcp_u64 now, const struct xcp_forward *h) {
+    return (h->flags & (XCP_PRESENT | XCP_CLASSIC)) == XCP_PRESENT && h->rtt >= 1 << 11 && h->window >= 1 << 10 && r->usual &&
+           !xcp_router_is_due(r, now);
+}
+
+/* What the header says. */
+XCP_INLINE void xcp_router_read(const struct xcp_forward *h, struct xcp_path *p, xcp_u32 usual) {
+    if (usual)
+        xcp_path_read_extended(h, p);
+    else
+        xcp_path_read(h, p);
 }
 
 /* The packet's size on this link. */
@@ -213,15 +254,17 @@ XCP_INLINE xcp_u32 xcp_router_size(const struct xcp_router *r, xcp_u32 size) {
 XCP_COLD void xcp_router_first_rtt(struct xcp_router *r, xcp_u64 now, xcp_u64 rtt_ns) {
     xcp_u64 elapsed = now - r->start_ns;
     xcp_u64 end = elapsed + (rtt_ns > r->law.min_interval_ns ? rtt_ns : r->law.min_interval_ns);
-    if (elapsed < r->interval_ns && end < r->interval_ns) /* not where the clock stepped back */
+    if (elapsed < r->interval_ns && end < r->interval_ns) { /* not where the clock stepped back */
         r->interval_ns = end;
+        xcp_router_prepare(r);
+    }
 }
 
 /* Lines 1-6: a packet of s bytes on this link, whose header says p, is input. */
-XCP_INLINE void xcp_router_count(struct xcp_router *r, xcp_u64 now, xcp_u32 s, const struct xcp_path *p) {
+XCP_INLINE void xcp_router_count(struct xcp_router *r, xcp_u64 now, xcp_u32 s, const struct xcp_path *p, xcp_u32 usual) {
     xcp_u64 rtt_ns;
     r->input += s;
-    if (!p->known)
+    if (!usual && !p->known)
         return;
     xcp_acc_add(&r->sum_x, p->x, p->xe + 64);
     rtt_ns = (xcp_u64)p->rtt << p->re;
@@ -234,8 +277,20 @@ XCP_INLINE void xcp_router_count(struct xcp_router *r, xcp_u64 now, xcp_u32 s, c
     }
     if (rtt_ns > r->longest_rtt)
         r->longest_rtt = rtt_ns;
-    if (XCP_UNLIKELY(!r->rtt_known))
+    if (!usual && !r->rtt_known)
         xcp_router_first_rtt(r, now, rtt_ns);
+}
+
+XCP_INLINE void xcp_router_arrive(struct xcp_router *r, xcp_u64 now, xcp_u32 size, const struct xcp_forward *h, xcp_u64 backlog,
+                                  xcp_u32 usual) {
+    struct xcp_path p;
+    xcp_router_tick(r, now, backlog);
+    xcp_router_read(h, &p, usual);
+    xcp_router_count(r, now, xcp_router_size(r, size), &p, usual);
+}
+
+XCP_COLD void xcp_router_arrive_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size, const struct xcp_forward *h, xcp_u64 backlog) {
+    xcp_router_arrive(r, now, size, h, backlog, 0);
 }
 
 /*
@@ -243,10 +298,10 @@ XCP_INLINE void xcp_router_count(struct xcp_router *r, xcp_u64 now, xcp_u32 s, c
  * it, without the packet in transmission. Lines 1-6.
  */
 XCP_INLINE void xcp_router_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 size, const struct xcp_forward *h, xcp_u64 backlog) {
-    struct xcp_path p;
-    xcp_path_read(h, &p);
-    xcp_router_tick(r, now, backlog);
-    xcp_router_count(r, now, xcp_router_size(r, size), &p);
+    if (XCP_SPLIT && XCP_LIKELY(xcp_router_is_usual(r, now, h)))
+        xcp_router_arrive(r, now, size, h, backlog, 1);
+    else
+        xcp_router_arrive_any(r, now, size, h, backlog);
 }
 
 /* A packet without forward header arrives: other traffic, or XCP's own acknowledgements. */
@@ -294,7 +349,7 @@ struct xcp_grant {
 };
 
 /* Lines 20-22. s: the packet's size on this link. */
-XCP_INLINE void xcp_router_grant(const struct xcp_router *r, const struct xcp_path *p, xcp_u32 s, struct xcp_grant *g) {
+XCP_INLINE void xcp_router_grant(const struct xcp_router *r, const struct xcp_path *p, xcp_u32 s, struct xcp_grant *g, xcp_u32 usual) {
     /* cp and cn have 32 bits, X at most 32, s at most 25: both terms stay below 2^62 */
     xcp_u64 pos = ((xcp_u64)r->cp.m * p->x) >> 2;
     xcp_s32 pe = r->cp.e + p->xe + 2;
@@ -303,20 +358,28 @@ XCP_INLINE void xcp_router_grant(const struct xcp_router *r, const struct xcp_pa
     xcp_s32 shift;
     xcp_u64 fb;
     g->pos_q = g->neg_q = 0;
-    if (r->law.gain == XCP_GAIN_OWN_RTT)
+    if (!usual && r->law.gain == XCP_GAIN_OWN_RTT)
         xcp_router_own_gain(r, p, &pos, &pe, &neg, &ne);
-    if (r->law.pools) {
-        xcp_u64 pos_q = xcp_scale(pos, pe + 20, XCP_Q20_MAX);
-        xcp_u64 neg_q = xcp_scale(neg, ne + 20, XCP_Q20_MAX);
+    if (usual || r->law.pools) {
+        xcp_u64 pos_q = xcp_scale(pos, pe + 20, ~0ULL); /* the pool is the bound */
         if (XCP_UNLIKELY(pos_q > r->pool_pos)) {
             pos_q = pos = r->pool_pos;
             pe = -20;
         }
+        g->pos_q = pos_q;
+    }
+    if (neg == 0) { /* a link with room for everybody: what is below would come to the same */
+        g->fb = pos;
+        g->e = pe;
+        g->below = 0;
+        return;
+    }
+    if (usual || r->law.pools) {
+        xcp_u64 neg_q = xcp_scale(neg, ne + 20, ~0ULL);
         if (XCP_UNLIKELY(neg_q > r->pool_neg)) {
             neg_q = neg = r->pool_neg;
             ne = -20;
         }
-        g->pos_q = pos_q;
         g->neg_q = neg_q;
     }
     /* both to the larger exponent, so that nothing is lost but 2^-40 of the larger term; written without branches, for signs are random */
@@ -359,37 +422,63 @@ XCP_COLD void xcp_router_settle_classic(struct xcp_router *r, const struct xcp_p
 }
 
 /* Lines 20-29: the header of a packet of s bytes on this link, which says p, is lowered to what the link has for it. */
-XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, const struct xcp_path *p, struct xcp_forward *h, xcp_u64 dither) {
+XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, const struct xcp_path *p, struct xcp_forward *h, xcp_u64 dither,
+                                  xcp_u32 usual) {
     struct xcp_grant g;
-    struct xcp_settlement to = {0, 0, 0};
-    xcp_router_grant(r, p, s, &g);
+    xcp_u32 lowered;
+    xcp_s64 upstream = 0;
+    xcp_router_grant(r, p, s, &g, usual);
 
     /* lines 23 and 24 */
-    if (XCP_LIKELY(!(h->flags & XCP_CLASSIC))) {
-        to.code = xcp_extended_feedback_encode(g.fb, g.e, g.below, dither);
-        to.lowered = xcp_extended_feedback_order(h->feedback) > xcp_extended_feedback_order(to.code);
-        if (!to.lowered)
-            to.upstream = xcp_extended_feedback_decode(h->feedback);
+    if (usual || !(h->flags & XCP_CLASSIC)) {
+        xcp_s32 granted = (xcp_s32)xcp_extended_feedback_magnitude(g.fb, g.e, dither);
+        granted = (granted ^ -(xcp_s32)g.below) + (xcp_s32)g.below; /* with its sign, as xcp_extended_feedback_order has it */
+        lowered = xcp_extended_feedback_order(h->feedback) > granted;
+        if (lowered)
+            h->feedback = granted < 0 ? (xcp_u16)(0x8000 - granted) : (xcp_u16)granted;
+        else
+            upstream = xcp_extended_feedback_decode(h->feedback);
         if (h->hops < XCP_HOPS_MAX)
             h->hops++;
         h->flags |= XCP_MARK;
     } else {
-        xcp_router_settle_classic(r, p, s, h, &g, dither, &to);
+        struct xcp_grant grant = g; /* copies, whose addresses may be known without harm to the code above */
+        struct xcp_path path = *p;
+        struct xcp_settlement to = {0, 0, 0};
+        xcp_router_settle_classic(r, &path, s, h, &grant, dither, &to);
+        if (to.lowered)
+            h->feedback = to.code;
+        lowered = to.lowered;
+        upstream = to.upstream;
+        g.neg_q = grant.neg_q;
     }
-    if (to.lowered)
-        h->feedback = to.code;
+    if (!usual && !r->law.pools)
+        return;
+    if (lowered) { /* lines 28 and 29; both are within their pools */
+        r->pool_pos -= g.pos_q;
+        r->pool_neg -= g.neg_q;
+    } else { /* lines 26 and 27: what the link would have given beyond upstream's value is booked as taken */
+        xcp_s64 more = (xcp_s64)g.pos_q - upstream;
+        xcp_u64 neg = more <= 0 ? 0 : (xcp_u64)more < r->pool_neg ? (xcp_u64)more : r->pool_neg, pos;
+        more = upstream + (xcp_s64)neg;
+        pos = more <= 0 ? 0 : (xcp_u64)more;
+        r->pool_pos -= pos < r->pool_pos ? pos : r->pool_pos;
+        r->pool_neg -= neg;
+    }
+}
 
-    if (r->law.pools) {
-        if (!to.lowered) { /* lines 26 and 27: what the link would have given beyond upstream's value is booked as taken */
-            xcp_s64 more = (xcp_s64)g.pos_q - to.upstream;
-            g.neg_q = more <= 0 ? 0 : (xcp_u64)more < r->pool_neg ? (xcp_u64)more : r->pool_neg;
-            more = to.upstream + (xcp_s64)g.neg_q;
-            g.pos_q = more <= 0 ? 0 : (xcp_u64)more;
-        }
-        /* lines 28 and 29 */
-        r->pool_pos -= g.pos_q < r->pool_pos ? g.pos_q : r->pool_pos;
-        r->pool_neg -= g.neg_q < r->pool_neg ? g.neg_q : r->pool_neg;
-    }
+XCP_INLINE void xcp_router_depart(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u64 backlog, xcp_u32 usual) {
+    struct xcp_path p;
+    xcp_u64 dither = xcp_dither_next(&r->random);
+    xcp_router_tick(r, now, backlog);
+    if (!usual && !(h->flags & XCP_PRESENT))
+        return;
+    xcp_router_read(h, &p, usual);
+    xcp_router_settle(r, xcp_router_size(r, size), &p, h, dither, usual);
+}
+
+XCP_COLD void xcp_router_depart_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u64 backlog) {
+    xcp_router_depart(r, now, size, h, backlog, 0);
 }
 
 /*
@@ -397,13 +486,26 @@ XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, const struct 
  * has left the queue, itself excluded. Lines 20-32.
  */
 XCP_INLINE void xcp_router_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u64 backlog) {
+    if (XCP_SPLIT && XCP_LIKELY(xcp_router_is_usual(r, now, h)))
+        xcp_router_depart(r, now, size, h, backlog, 1);
+    else
+        xcp_router_depart_any(r, now, size, h, backlog);
+}
+
+XCP_INLINE void xcp_router_arrive_and_depart(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u32 usual) {
     struct xcp_path p;
-    xcp_u64 dither = xcp_dither_next(&r->random);
-    xcp_router_tick(r, now, backlog);
-    if (!(h->flags & XCP_PRESENT))
-        return;
-    xcp_path_read(h, &p);
-    xcp_router_settle(r, xcp_router_size(r, size), &p, h, dither);
+    xcp_u32 s = xcp_router_size(r, size);
+    xcp_u64 dither;
+    xcp_router_tick(r, now, 0);
+    xcp_router_read(h, &p, usual);
+    xcp_router_count(r, now, s, &p, usual);
+    dither = xcp_dither_next(&r->random);
+    if (usual || (h->flags & XCP_PRESENT))
+        xcp_router_settle(r, s, &p, h, dither, usual);
+}
+
+XCP_COLD void xcp_router_pass_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h) {
+    xcp_router_arrive_and_depart(r, now, size, h, 0);
 }
 
 /*
@@ -411,14 +513,10 @@ XCP_INLINE void xcp_router_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 
  * find anything to close after the first.
  */
 XCP_INLINE void xcp_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h) {
-    struct xcp_path p;
-    xcp_u64 dither = xcp_dither_next(&r->random);
-    xcp_u32 s = xcp_router_size(r, size);
-    xcp_path_read(h, &p);
-    xcp_router_tick(r, now, 0);
-    xcp_router_count(r, now, s, &p);
-    if (h->flags & XCP_PRESENT)
-        xcp_router_settle(r, s, &p, h, dither);
+    if (XCP_SPLIT && XCP_LIKELY(xcp_router_is_usual(r, now, h)))
+        xcp_router_arrive_and_depart(r, now, size, h, 1);
+    else
+        xcp_router_pass_any(r, now, size, h);
 }
 
 /* As xcp_router_pass, for a packet without forward header. */

@@ -43,8 +43,20 @@ struct xcp_sender {
     xcp_u8 classic;
     xcp_u8 honest;
     xcp_u8 marked;
-    xcp_u8 reserved[3];
+    xcp_u8 unbounded; /* no max_window */
+    xcp_u8 usual;     /* extended, honest, marked and unbounded: the common case, see xcp_sender_is_usual */
+    xcp_u8 reserved;
 };
+
+/* Brings `usual` up to date with what it is made of. */
+XCP_INLINE void xcp_sender_prepare(struct xcp_sender *s) {
+    s->usual = !s->classic && s->honest && s->marked && s->unbounded;
+}
+
+/* Whether the host takes the code for the common case, in one piece and without calls, as for a router (router.h). */
+XCP_INLINE int xcp_sender_is_usual(const struct xcp_sender *s, xcp_u64 srtt_ns) {
+    return s->usual && srtt_ns >= 4096 && srtt_ns >> 32 == 0;
+}
 
 /* Window w * 2^-32 packets, bounded. */
 XCP_INLINE xcp_u64 xcp_sender_bounded(const struct xcp_sender *s, xcp_u64 w) {
@@ -58,6 +70,7 @@ XCP_INLINE void xcp_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 p
     __builtin_memset(s, 0, sizeof(*s));
     s->min_window = min_window < (1 << 22) ? 1 << 22 : min_window;
     s->max_window = max_window < s->min_window ? s->min_window : max_window;
+    s->unbounded = s->max_window >= (xcp_u64)XCP_NO_LIMIT << 32;
     s->cwnd = xcp_sender_bounded(s, initial);
     s->threshold = ~0ULL;
     s->packet = xcp_num_mul(xcp_num_of(packet_bytes ? packet_bytes : 1), xcp_num_of(XCP_NS_PER_S));
@@ -80,25 +93,18 @@ XCP_INLINE struct xcp_num xcp_sender_growth(const struct xcp_sender *s) {
     return s->cwnd < s->threshold ? one : xcp_num_div(one_q32, xcp_num_of(s->cwnd));
 }
 
-/* The request, encoded; used: the window that goes into the header; limit: the most that could be used, XCP_NO_LIMIT for no limit. */
-XCP_INLINE xcp_u16 xcp_sender_request(const struct xcp_sender *s, xcp_u64 srtt_ns, xcp_u32 limit) {
-    struct xcp_num n = xcp_sender_growth(s); /* packets of window per packet */
-    xcp_u64 most = limit == XCP_NO_LIMIT ? ~0ULL : (xcp_u64)limit << 32;
-    xcp_u16 all = s->classic ? XCP_CLASSIC_FEEDBACK_MAX : XCP_EXTENDED_FEEDBACK_MAX;
-    if (!s->honest)
-        return all;
-    if (srtt_ns == 0)
-        return 0; /* no router gives anything to a packet without RTT */
-    if (most > s->max_window && s->max_window < ((xcp_u64)XCP_NO_LIMIT << 32))
-        most = s->max_window;
-    if (most <= s->cwnd)
-        return 0;
+/* A request that something bounds: by what brings the window to `most`, above it, in one round trip, or by an ordinary TCP's growth. */
+XCP_COLD xcp_u16 xcp_sender_bounded_request(const struct xcp_sender *s, xcp_u64 srtt_ns, xcp_u64 most) {
+    struct xcp_num n; /* packets of window per packet */
     if (most != ~0ULL) {
-        struct xcp_num room = xcp_num_div(xcp_num_of(most - s->cwnd), xcp_num_of(s->cwnd));
-        if (s->marked || xcp_num_less(room, n))
-            n = room;
-    } else if (s->marked) {
-        return all;
+        n = xcp_num_div(xcp_num_of(most - s->cwnd), xcp_num_of(s->cwnd));
+        if (!s->marked) {
+            struct xcp_num growth = xcp_sender_growth(s);
+            if (!xcp_num_less(n, growth))
+                n = growth;
+        }
+    } else {
+        n = xcp_sender_growth(s);
     }
     if (s->classic)
         return xcp_classic_feedback_encode(n.m, n.e, 0, XCP_DOWN);
@@ -106,80 +112,138 @@ XCP_INLINE xcp_u16 xcp_sender_request(const struct xcp_sender *s, xcp_u64 srtt_n
     return xcp_extended_feedback_encode(n.m, n.e, 0, XCP_DOWN);
 }
 
-/* The header of a packet sent now. srtt_ns: 0 while unknown. limit: packets that buffers and application allow in flight, or XCP_NO_LIMIT.
- */
-XCP_INLINE void xcp_sender_header(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h) {
-    struct xcp_forward zero = {0, 0, 0, 0, 0, 0, 0};
+/* The request, encoded; limit: the most that could be used, XCP_NO_LIMIT for no limit. */
+XCP_INLINE xcp_u16 xcp_sender_request(const struct xcp_sender *s, xcp_u64 srtt_ns, xcp_u32 limit) {
+    xcp_u64 most = limit == XCP_NO_LIMIT ? ~0ULL : (xcp_u64)limit << 32;
+    xcp_u16 all = s->classic ? XCP_CLASSIC_FEEDBACK_MAX : XCP_EXTENDED_FEEDBACK_MAX;
+    if (!s->honest)
+        return all;
+    if (srtt_ns == 0)
+        return 0; /* no router gives anything to a packet without RTT */
+    if (most > s->max_window && !s->unbounded)
+        most = s->max_window;
+    if (most <= s->cwnd)
+        return 0;
+    if (most == ~0ULL && s->marked)
+        return all;
+    return xcp_sender_bounded_request(s, srtt_ns, most);
+}
+
+XCP_INLINE void xcp_sender_write(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h, xcp_u32 usual) {
     xcp_u64 window = s->cwnd;
-    if (s->honest) {
+    if (usual || s->honest) {
         /* a packet is being sent, so one fits */
         xcp_u64 most = (xcp_u64)(limit ? limit : 1) << 32;
-        if (most < window)
+        if (!usual && most < window)
             window = most;
         else
             most = ~0ULL;
         if (most > s->used)
             s->used = most;
-        if (s->epoch_ns == 0)
+        if (XCP_UNLIKELY(s->epoch_ns == 0))
             s->epoch_ns = now;
     }
-    *h = zero;
-    h->flags = XCP_PRESENT | (s->classic ? XCP_CLASSIC : 0);
-    h->feedback = xcp_sender_request(s, srtt_ns, limit);
-    if (s->classic) {
+    if (!usual && s->classic) {
+        h->flags = XCP_PRESENT | XCP_CLASSIC;
+        h->feedback = xcp_sender_request(s, srtt_ns, limit);
         h->rtt = xcp_classic_rtt_encode(srtt_ns);
         h->window = xcp_classic_window_encode(window);
         if (xcp_classic_feedback_decode(h->feedback) < xcp_classic_feedback_decode(s->asked))
             s->asked = h->feedback;
     } else {
+        h->flags = XCP_PRESENT;
+        h->feedback = usual ? XCP_EXTENDED_FEEDBACK_MAX : xcp_sender_request(s, srtt_ns, limit);
         h->rtt = xcp_extended_rtt_encode(srtt_ns);
         h->window = xcp_extended_window_encode(window, -32);
     }
+    h->hops = 0;
+    h->bottleneck_id = 0;
+    h->next_bottleneck_id = 0;
 }
 
-/* Changes the window by m * 2^e packets. */
+XCP_COLD void xcp_sender_write_any(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h) {
+    xcp_sender_write(s, now, srtt_ns, limit, h, 0);
+}
+
+/* The header of a packet sent now. srtt_ns: 0 while unknown. limit: packets that buffers and application allow in flight, or XCP_NO_LIMIT.
+ */
+XCP_INLINE void xcp_sender_header(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h) {
+    if (XCP_SPLIT && XCP_LIKELY(xcp_sender_is_usual(s, srtt_ns) && limit == XCP_NO_LIMIT))
+        xcp_sender_write(s, now, srtt_ns, XCP_NO_LIMIT, h, 1);
+    else
+        xcp_sender_write_any(s, now, srtt_ns, limit, h);
+}
+
+/* Changes the window by m * 2^e packets. The sign is random: no branch. */
 XCP_INLINE void xcp_sender_move(struct xcp_sender *s, struct xcp_num by, xcp_u32 negative) {
     xcp_u64 q32 = xcp_scale(by.m, by.e + 32, 1ULL << 63);
-    xcp_u64 w = s->cwnd;
-    if (negative)
-        w = q32 < w ? w - q32 : 0;
-    else
-        w = q32 < ~0ULL - w ? w + q32 : ~0ULL;
-    s->cwnd = xcp_sender_bounded(s, w);
+    xcp_u64 up = s->cwnd + q32, down = s->cwnd - q32;
+    up = up < q32 ? ~0ULL : up;
+    down = q32 < s->cwnd ? down : 0;
+    s->cwnd = xcp_sender_bounded(s, negative ? down : up);
 }
 
-/* A return header came back. srtt_ns as above. cwnd_limited: whether the window, not buffers or the application, is what holds the sender
- * back. */
-XCP_INLINE void xcp_sender_feedback(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited) {
-    xcp_s64 value;
-    xcp_u64 magnitude;
-    struct xcp_num by;
-    if (!(h->flags & XCP_PRESENT) || !(h->flags & XCP_CLASSIC) != !s->classic)
-        return;
-    value = s->classic ? xcp_classic_feedback_decode(h->feedback) : xcp_extended_feedback_decode(h->feedback);
-    if (s->classic ? value < xcp_classic_feedback_decode(s->asked) : h->flags & XCP_MARK)
+/* What classic feedback changes the window by, packets. Feedback that is less than what was asked for names a router. */
+XCP_COLD struct xcp_num xcp_sender_change_classic(struct xcp_sender *s, xcp_u16 feedback) {
+    xcp_s64 value = xcp_classic_feedback_decode(feedback);
+    if (value < xcp_classic_feedback_decode(s->asked))
         s->marked = 1;
-    magnitude = value < 0 ? -(xcp_u64)value : (xcp_u64)value;
-    if (value > 0 && s->honest && !cwnd_limited)
-        magnitude = 0;
-    if (magnitude) {
-        by = xcp_num_scaled(magnitude, s->classic ? -12 : -20);
-        if (!s->classic) /* bytes/s * ns / (bytes per packet * 10^9) */
-            by = srtt_ns ? xcp_num_mul(xcp_num_mul(by, xcp_num_of(srtt_ns)), s->recip) : xcp_num_scaled(0, 0);
-        if (value > 0 && s->honest && !s->marked) {
-            struct xcp_num most = xcp_sender_growth(s);
-            most.e += 1; /* two packets */
-            if (xcp_num_less(most, by))
-                by = most;
-        }
-        xcp_sender_move(s, by, value < 0);
+    return xcp_num_scaled(value < 0 ? -(xcp_u64)value : (xcp_u64)value, -12);
+}
+
+/* What extended feedback changes the window by, packets: bytes/s * ns / (bytes per packet * 10^9). */
+XCP_INLINE struct xcp_num xcp_sender_change(const struct xcp_sender *s, xcp_u16 feedback, xcp_u64 srtt_ns) {
+    struct xcp_num srtt = {(xcp_u32)srtt_ns, 0};
+    xcp_s32 e;
+    xcp_u32 m = xcp_extended_feedback_parts(feedback, &e);
+    if (XCP_UNLIKELY(srtt_ns >> 32))
+        srtt = xcp_num_of(srtt_ns);
+    return xcp_num_mul(xcp_num_scaled((xcp_u64)m * srtt.m, e + srtt.e), s->recip);
+}
+
+XCP_INLINE void xcp_sender_take(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited,
+                                xcp_u32 usual) {
+    struct xcp_num by;
+    xcp_u32 negative = h->feedback >> 15; /* in both formats */
+    if (!usual && s->classic) {
+        by = xcp_sender_change_classic(s, h->feedback);
+    } else {
+        by = xcp_sender_change(s, h->feedback, srtt_ns);
+        if (!usual && h->flags & XCP_MARK)
+            s->marked = 1;
     }
-    if (s->honest && srtt_ns && xcp_passed(now, s->epoch_ns, srtt_ns)) {
+    if (!usual && s->honest && !s->marked && !negative) {
+        struct xcp_num most = xcp_sender_growth(s);
+        most.e += 1; /* two packets */
+        if (xcp_num_less(most, by))
+            by = most;
+    }
+    if (XCP_UNLIKELY(!cwnd_limited) && !negative && (usual || s->honest))
+        by.m = 0;
+    if (by.m)
+        xcp_sender_move(s, by, negative);
+    if ((usual || (s->honest && srtt_ns)) && xcp_passed(now, s->epoch_ns, srtt_ns)) {
         if (s->used && s->used < s->cwnd)
             s->cwnd = xcp_sender_bounded(s, s->used + ((s->cwnd - s->used) >> 1));
         s->used = 0;
         s->epoch_ns = now;
     }
+}
+
+XCP_COLD void xcp_sender_take_any(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited) {
+    if (!(h->flags & XCP_PRESENT) || !(h->flags & XCP_CLASSIC) != !s->classic)
+        return;
+    xcp_sender_take(s, now, h, srtt_ns, cwnd_limited, 0);
+    xcp_sender_prepare(s);
+}
+
+/* A return header came back. srtt_ns as above. cwnd_limited: whether the window, not buffers or the application, is what holds the sender
+ * back. */
+XCP_INLINE void xcp_sender_feedback(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited) {
+    if (XCP_SPLIT && XCP_LIKELY((h->flags & (XCP_PRESENT | XCP_CLASSIC)) == XCP_PRESENT && xcp_sender_is_usual(s, srtt_ns)))
+        xcp_sender_take(s, now, h, srtt_ns, cwnd_limited, 1);
+    else
+        xcp_sender_take_any(s, now, h, srtt_ns, cwnd_limited);
 }
 
 /* Until marked: slow start's threshold becomes half the window, at least two packets (RFC 5681 §3.1 (4)). */

@@ -17,18 +17,18 @@
 XCP_INLINE xcp_u16 xcp_extended_rtt_encode(xcp_u64 ns) {
     xcp_s32 k;
     xcp_u64 code;
-    if (ns < 4096)
+    if (XCP_UNLIKELY(ns < 4096))
         return (xcp_u16)ns; /* exact: codes below 4096 are the nanoseconds themselves */
-    k = 52 - xcp_clz(ns);
-    code = ((xcp_u64)(k + 1) << 11) + (ns >> k) - 2048 + ((ns >> (k - 1)) & 1);
+    k = xcp_top_bit(ns) - 11;
+    code = ((xcp_u64)(xcp_u32)k << 11) + (((ns >> (k - 1)) + 1) >> 1); /* the mantissa's leading 1 adds the exponent's 1 */
     return code > 0xffff ? 0xffff : (xcp_u16)code;
 }
 
 /* The code's mantissa m and exponent e: m * 2^e ns. */
-XCP_INLINE xcp_u32 xcp_extended_rtt_decode(xcp_u16 code, xcp_s32 *e) {
-    xcp_u32 field = (xcp_u32)code >> 11;
+XCP_INLINE xcp_u32 xcp_extended_rtt_decode(xcp_u32 code, xcp_s32 *e) {
+    xcp_u32 field = code >> 11;
     *e = field ? (xcp_s32)field - 1 : 0;
-    return ((xcp_u32)code & 2047) + (field ? 2048 : 0);
+    return (code & 2047) + (field ? 2048 : 0);
 }
 
 /* Window of m * 2^e packets to its code, nearest; never 0 (unknown): what is smaller than 2^-10 packets becomes that. */
@@ -37,58 +37,71 @@ XCP_INLINE xcp_u16 xcp_extended_window_encode(xcp_u64 m, xcp_s32 e) {
     xcp_u64 code;
     if (m == 0)
         return 1 << 10;
-    k = 53 - xcp_clz(m); /* bits beyond 11 */
+    k = xcp_top_bit(m) - 10; /* bits beyond 11 */
     field = k + e + 21;
-    if (field < 1)
-        return 1 << 10;
-    if (field > 63)
-        return 0xffff;
-    code = ((xcp_u64)field << 10) - 1024 + (k > 0 ? (m >> k) + ((m >> (k - 1)) & 1) : m << -k);
+    if (XCP_UNLIKELY((xcp_u32)(field - 1) > 62))
+        return field < 1 ? 1 << 10 : 0xffff;
+    code = ((xcp_u64)(xcp_u32)(field - 1) << 10) + (XCP_LIKELY(k > 0) ? ((m >> (k - 1)) + 1) >> 1 : m << -k);
     return code > 0xffff ? 0xffff : (xcp_u16)code;
 }
 
 /* Mantissa of the window (1024..2047), or 0 where it is unknown; value = mantissa * 2^e packets. */
-XCP_INLINE xcp_u32 xcp_extended_window_decode(xcp_u16 code, xcp_s32 *e) {
-    xcp_u32 field = (xcp_u32)code >> 10;
+XCP_INLINE xcp_u32 xcp_extended_window_decode(xcp_u32 code, xcp_s32 *e) {
+    xcp_u32 field = code >> 10;
     *e = (xcp_s32)field - 21;
-    return field ? 1024 + ((xcp_u32)code & 1023) : 0;
+    return field ? 1024 + (code & 1023) : 0;
 }
 
-/* Magnitude m * 2^e bytes/s (m below 2^63) and sign (0 or 1) to a code, rounded by the dither (dither.h); too much becomes the most there
- * is. */
-XCP_INLINE xcp_u16 xcp_extended_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 negative, xcp_u64 dither) {
+/* Magnitude m * 2^e bytes/s (m below 2^63) to a code without sign, rounded by the dither (dither.h); too much becomes the most there is. */
+XCP_INLINE xcp_u32 xcp_extended_feedback_magnitude(xcp_u64 m, xcp_s32 e, xcp_u64 dither) {
     xcp_s32 k, field;
     xcp_u64 code;
-    if (m == 0)
+    if (XCP_UNLIKELY(m == 0))
         return 0;
-    k = 54 - xcp_clz(m); /* bits beyond 10 */
-    field = k + e + 20;  /* 512..1023 << field, in 2^-20 bytes/s */
-    if (XCP_UNLIKELY(field < 0)) {
+    k = xcp_top_bit(m) - 9; /* bits beyond 10 */
+    field = k + e + 20;      /* 512..1023 << field, in 2^-20 bytes/s */
+    if (XCP_UNLIKELY((xcp_u32)field > 62)) {
+        if (field > 62)
+            return XCP_EXTENDED_FEEDBACK_MAX;
         k -= field;
-        field = 0;
+        return (xcp_u32)(k > 0 ? xcp_dither_shift(m, k, dither) : m << -k);
     }
-    if (XCP_UNLIKELY(field > 62))
-        code = XCP_EXTENDED_FEEDBACK_MAX;
-    else /* a mantissa rounded up to 1024 carries into the exponent as it should */
-        code = ((xcp_u64)field << 9) + (k > 0 ? xcp_dither_shift(m, k, dither) : m << -k);
-    if (XCP_UNLIKELY(code > XCP_EXTENDED_FEEDBACK_MAX))
-        code = XCP_EXTENDED_FEEDBACK_MAX;
+    /* a mantissa rounded up to 1024 carries into the exponent as it should */
+    code = ((xcp_u64)(xcp_u32)field << 9) + (XCP_LIKELY(k > 0) ? (m + (dither >> (-k & 63))) >> k : m << -k);
+    return code > XCP_EXTENDED_FEEDBACK_MAX ? XCP_EXTENDED_FEEDBACK_MAX : (xcp_u32)code;
+}
+
+/* The same with the sign (0 or 1); there is no negative zero. */
+XCP_INLINE xcp_u16 xcp_extended_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 negative, xcp_u64 dither) {
+    xcp_u32 code = xcp_extended_feedback_magnitude(m, e, dither);
     return code == 0 ? 0 : (xcp_u16)(code | negative << 15);
 }
 
 /* Feedback in q20 bytes/s, saturating at XCP_Q20_MAX either way. */
-XCP_INLINE xcp_s64 xcp_extended_feedback_decode(xcp_u16 code) {
-    xcp_u32 field = ((xcp_u32)code >> 9) & 63;
-    xcp_u64 m = ((xcp_u32)code & 511) + (field ? 512 : 0);
-    if (field > 1)
-        m = field > 53 ? XCP_Q20_MAX : m << (field - 1);
+XCP_INLINE xcp_s64 xcp_extended_feedback_decode(xcp_u32 code) {
+    xcp_u32 field = (code >> 9) & 63;
+    xcp_u64 m = code & 511;
+    if (XCP_LIKELY(field))
+        m = XCP_UNLIKELY(field > 53) ? XCP_Q20_MAX : (m | 512) << (field - 1);
     return code & 0x8000 ? -(xcp_s64)m : (xcp_s64)m;
 }
 
+/* Feedback without its sign as m * 2^e bytes/s, m at most 10 bits: what decoding and rounding to a number (num.h) give, saturated too. */
+XCP_INLINE xcp_u32 xcp_extended_feedback_parts(xcp_u32 code, xcp_s32 *e) {
+    xcp_u32 field = (code >> 9) & 63;
+    xcp_u32 m = code & 511;
+    *e = -20;
+    if (XCP_LIKELY(field)) {
+        *e = field > 53 ? 33 : (xcp_s32)field - 21;
+        m = field > 53 ? 512 : m + 512;
+    }
+    return m;
+}
+
 /* Codes in the order of their values, minus zero equal to zero. */
-XCP_INLINE xcp_s32 xcp_extended_feedback_order(xcp_u16 code) {
-    xcp_s32 negative = code >> 15;
-    return ((code & 0x7fff) ^ -negative) + negative; /* the sign is random: no branch */
+XCP_INLINE xcp_s32 xcp_extended_feedback_order(xcp_u32 code) {
+    xcp_s32 negative = (xcp_s32)(code >> 15);
+    return ((xcp_s32)(code & 0x7fff) ^ -negative) + negative; /* the sign is random: no branch */
 }
 
 /* Layout, bytes from the start of the option; 16-bit fields lie on even offsets so that checksums can be mended word by word. */

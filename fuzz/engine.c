@@ -195,7 +195,7 @@ static void fuzz_ends(struct input *in) {
             xcp_receiver_data(&r, &h, (uint32_t)word(in));
             break;
         case 4:
-            xcp_receiver_return(&r, &back);
+            back = xcp_receiver_return(&r);
             xcp_sender_feedback(&s, now, &back, srtt, 1);
             break;
         default:

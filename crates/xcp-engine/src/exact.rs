@@ -2,7 +2,7 @@
 #![allow(missing_docs, reason = "private to this crate's tests; the C headers say what each is")]
 
 pub use crate::ffi::{Acc, Grant, Num, Path, View};
-use crate::{ForwardHeader, Router, ffi};
+use crate::{ForwardHeader, ReturnHeader, Router, Sender, ffi};
 
 pub fn num_scaled(m: u64, e: i32) -> Num {
     let mut out = Num::default();
@@ -69,4 +69,42 @@ pub fn grant(router: &Router, size: u32, h: &ForwardHeader) -> Grant {
     // SAFETY: reads an initialised router and a header, writes one Grant.
     unsafe { ffi::xcp_shim_router_grant(router.words(), size, h, &mut g) };
     g
+}
+
+/// The whole state, to be compared.
+pub fn router_words(router: &Router) -> &[u64] {
+    router.words()
+}
+
+/// The whole state, to be compared.
+pub fn sender_words(sender: &Sender) -> &[u64] {
+    sender.words()
+}
+
+/// What of a router's work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    Arrival = 0,
+    Departure = 1,
+    Both = 2,
+}
+
+/// A packet at a router, by the way for all packets.
+pub fn router_any(router: &mut Router, what: Work, now_ns: u64, size: u32, h: &mut ForwardHeader, backlog: u64) {
+    // SAFETY: an initialised router and a header, both exclusive.
+    unsafe { ffi::xcp_shim_router_any(router.words_mut(), what as u32, now_ns, size, h, backlog) };
+}
+
+/// [`Sender::header`] by the way for all senders.
+pub fn sender_header_any(sender: &mut Sender, now_ns: u64, srtt_ns: u64, limit: u32) -> ForwardHeader {
+    let mut h = ForwardHeader::default();
+    // SAFETY: an initialised sender; writes one header.
+    unsafe { ffi::xcp_shim_sender_header_any(sender.words_mut(), now_ns, srtt_ns, limit, &mut h) };
+    h
+}
+
+/// [`Sender::feedback`] by the way for all senders.
+pub fn sender_feedback_any(sender: &mut Sender, now_ns: u64, h: &ReturnHeader, srtt_ns: u64, cwnd_limited: bool) {
+    // SAFETY: an initialised sender; reads one header.
+    unsafe { ffi::xcp_shim_sender_feedback_any(sender.words_mut(), now_ns, h, srtt_ns, u32::from(cwnd_limited)) };
 }

@@ -3,8 +3,10 @@
 
 use crate::header::{ForwardHeader, ReturnHeader};
 
-pub const ROUTER_WORDS: usize = 33;
+pub const ROUTER_WORDS: usize = 35;
 pub const SENDER_WORDS: usize = 9;
+/// The word with the window, in 2^-32 packets.
+pub const SENDER_CWND: usize = 0;
 pub const RECEIVER_WORDS: usize = 2;
 
 /// `struct xcp_law`.
@@ -139,8 +141,6 @@ unsafe extern "C" {
         max_window: u64,
         honest: u32,
     );
-    pub fn xcp_shim_sender_cwnd(s: *const [u64; SENDER_WORDS]) -> u32;
-    pub fn xcp_shim_sender_window(s: *const [u64; SENDER_WORDS]) -> u64;
     pub fn xcp_shim_sender_marked(s: *const [u64; SENDER_WORDS]) -> u32;
     pub fn xcp_shim_sender_header(s: *mut [u64; SENDER_WORDS], now: u64, srtt_ns: u64, limit: u32, h: *mut ForwardHeader);
     pub fn xcp_shim_sender_feedback(s: *mut [u64; SENDER_WORDS], now: u64, h: *const ReturnHeader, srtt_ns: u64, cwnd_limited: u32);
@@ -148,6 +148,7 @@ unsafe extern "C" {
     pub fn xcp_shim_sender_loss(s: *mut [u64; SENDER_WORDS], halve_when_marked: u32);
     pub fn xcp_shim_receiver_init(r: *mut [u64; RECEIVER_WORDS], classic: u32);
     pub fn xcp_shim_receiver_data(r: *mut [u64; RECEIVER_WORDS], h: *const ForwardHeader, segments: u32);
+    pub fn xcp_shim_receiver_answer(r: *mut [u64; RECEIVER_WORDS], h: *const ForwardHeader) -> ReturnHeader;
     pub fn xcp_shim_receiver_return(r: *mut [u64; RECEIVER_WORDS]) -> ReturnHeader;
     pub safe fn xcp_shim_extended_rtt_encode(ns: u64) -> u16;
     pub safe fn xcp_shim_extended_rtt_decode(code: u16) -> u64;
@@ -161,6 +162,9 @@ unsafe extern "C" {
     pub safe fn xcp_shim_classic_feedback_decode(code: u16) -> i64;
     pub fn xcp_shim_path(h: *const ForwardHeader, p: *mut Path);
     pub fn xcp_shim_router_grant(r: *const [u64; ROUTER_WORDS], size: u32, h: *const ForwardHeader, g: *mut Grant);
+    pub fn xcp_shim_router_any(r: *mut [u64; ROUTER_WORDS], what: u32, now: u64, size: u32, h: *mut ForwardHeader, backlog: u64);
+    pub fn xcp_shim_sender_header_any(s: *mut [u64; SENDER_WORDS], now: u64, srtt_ns: u64, limit: u32, h: *mut ForwardHeader);
+    pub fn xcp_shim_sender_feedback_any(s: *mut [u64; SENDER_WORDS], now: u64, h: *const ReturnHeader, srtt_ns: u64, cwnd_limited: u32);
     pub fn xcp_shim_recip16(v: u32, n: *mut Num);
     pub fn xcp_shim_num(op: u32, a: *const Num, b: *const Num, out: *mut Num);
     pub fn xcp_shim_num_scaled(m: u64, e: i32, out: *mut Num);

@@ -29,6 +29,13 @@ impl Receiver {
         unsafe { ffi::xcp_shim_receiver_data(&mut self.0, header, segments) }
     }
 
+    /// [`Receiver::data`] and [`Receiver::returned`] in one call, for who acknowledges every packet.
+    #[inline]
+    pub fn answer(&mut self, header: &ForwardHeader) -> ReturnHeader {
+        // SAFETY: as in `data_segments`.
+        unsafe { ffi::xcp_shim_receiver_answer(&mut self.0, header) }
+    }
+
     /// The header of an acknowledgement that leaves now: the sum so far; what the word cannot express is kept for the next one.
     #[inline]
     pub fn returned(&mut self) -> ReturnHeader {

@@ -330,6 +330,10 @@ impl Router {
         &self.0
     }
 
+    pub(crate) fn words_mut(&mut self) -> &mut [u64; ffi::ROUTER_WORDS] {
+        &mut self.0
+    }
+
     pub(crate) fn view(&self) -> ffi::View {
         let mut v = ffi::View::default();
         // SAFETY: reads one initialised router, writes one View; ffi.rs mirrors the C struct.

@@ -62,21 +62,19 @@ impl Sender {
     /// The window in packets, fraction included.
     #[inline]
     pub fn window(&self) -> f64 {
-        // SAFETY: `self.0` was initialised by `new`.
-        unsafe { ffi::xcp_shim_sender_window(&self.0) as f64 / ONE }
+        self.0[ffi::SENDER_CWND] as f64 / ONE
     }
 
     /// Whole packets that may be in flight, at least 1.
     #[inline]
     pub fn cwnd(&self) -> u32 {
-        // SAFETY: as in `window`.
-        unsafe { ffi::xcp_shim_sender_cwnd(&self.0) }
+        ((self.0[ffi::SENDER_CWND] >> 32) as u32).max(1)
     }
 
     /// Whether a router on the path has been heard of; until then an honest sender grows and answers losses as TCP does.
     #[inline]
     pub fn marked(&self) -> bool {
-        // SAFETY: as in `window`.
+        // SAFETY: `self.0` was initialised by `new`.
         unsafe { ffi::xcp_shim_sender_marked(&self.0) != 0 }
     }
 
@@ -91,7 +89,7 @@ impl Sender {
     /// As [`Sender::header`], into a header that is there already.
     #[inline]
     pub fn write_header(&mut self, now_ns: u64, srtt_ns: u64, sendable: &Sendable, header: &mut ForwardHeader) {
-        // SAFETY: as in `window`; `header` is valid for the call.
+        // SAFETY: as in `marked`; `header` is valid for the call.
         unsafe { ffi::xcp_shim_sender_header(&mut self.0, now_ns, srtt_ns, sendable.window_limit, header) };
     }
 
@@ -105,14 +103,22 @@ impl Sender {
 
     /// A retransmission timeout: the window becomes one packet. Where no router has been heard of, slow start then ends at half of what it was.
     pub fn on_timeout(&mut self) {
-        // SAFETY: as in `window`.
+        // SAFETY: as in `marked`.
         unsafe { ffi::xcp_shim_sender_timeout(&mut self.0) }
     }
 
     /// A loss (three duplicate ACKs). `halve`: whether the connection halves its window then. An honest sender that has heard of no router
     /// halves in any case, to no less than two packets, and from then on grows by one packet per round trip.
     pub fn on_loss(&mut self, halve: bool) {
-        // SAFETY: as in `window`.
+        // SAFETY: as in `marked`.
         unsafe { ffi::xcp_shim_sender_loss(&mut self.0, u32::from(halve)) }
+    }
+
+    pub(crate) fn words(&self) -> &[u64; ffi::SENDER_WORDS] {
+        &self.0
+    }
+
+    pub(crate) fn words_mut(&mut self) -> &mut [u64; ffi::SENDER_WORDS] {
+        &mut self.0
     }
 }

@@ -4,9 +4,10 @@
 #include "xcp.h"
 
 /* Sizes that ffi.rs reserves, in 64-bit words. */
-_Static_assert(sizeof(struct xcp_router) == 33 * 8, "ffi.rs: ROUTER_WORDS");
+_Static_assert(sizeof(struct xcp_router) == 35 * 8, "ffi.rs: ROUTER_WORDS");
 _Static_assert(sizeof(struct xcp_law) == 56, "ffi.rs: Law");
 _Static_assert(sizeof(struct xcp_sender) == 9 * 8, "ffi.rs: SENDER_WORDS");
+_Static_assert(__builtin_offsetof(struct xcp_sender, cwnd) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_receiver) == 2 * 8, "ffi.rs: RECEIVER_WORDS");
 _Static_assert(sizeof(struct xcp_forward) == 16, "header.rs: ForwardHeader");
 _Static_assert(sizeof(struct xcp_return) == 8, "header.rs: ReturnHeader");
@@ -94,14 +95,6 @@ void xcp_shim_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 packet_
     xcp_sender_init(s, classic, packet_bytes, initial, min_window, max_window, honest);
 }
 
-xcp_u32 xcp_shim_sender_cwnd(const struct xcp_sender *s) {
-    return xcp_sender_cwnd(s);
-}
-
-xcp_u64 xcp_shim_sender_window(const struct xcp_sender *s) {
-    return s->cwnd;
-}
-
 xcp_u32 xcp_shim_sender_marked(const struct xcp_sender *s) {
     return s->marked;
 }
@@ -130,10 +123,12 @@ void xcp_shim_receiver_data(struct xcp_receiver *r, const struct xcp_forward *h,
     xcp_receiver_data(r, h, segments);
 }
 
+struct xcp_return xcp_shim_receiver_answer(struct xcp_receiver *r, const struct xcp_forward *h) {
+    return xcp_receiver_answer(r, h);
+}
+
 struct xcp_return xcp_shim_receiver_return(struct xcp_receiver *r) {
-    struct xcp_return h;
-    xcp_receiver_return(r, &h);
-    return h;
+    return xcp_receiver_return(r);
 }
 
 xcp_u16 xcp_shim_extended_rtt_encode(xcp_u64 ns) {
@@ -186,7 +181,25 @@ void xcp_shim_path(const struct xcp_forward *h, struct xcp_path *p) {
 void xcp_shim_router_grant(const struct xcp_router *r, xcp_u32 size, const struct xcp_forward *h, struct xcp_grant *g) {
     struct xcp_path p;
     xcp_path_read(h, &p);
-    xcp_router_grant(r, &p, xcp_router_size(r, size), g);
+    xcp_router_grant(r, &p, xcp_router_size(r, size), g, 0);
+}
+
+/* The ways for all packets, where the functions above take a shorter one for the usual ones: 0 arrival, 1 departure, 2 both. */
+void xcp_shim_router_any(struct xcp_router *r, xcp_u32 what, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u64 backlog) {
+    if (what == 0)
+        xcp_router_arrive_any(r, now, size, h, backlog);
+    else if (what == 1)
+        xcp_router_depart_any(r, now, size, h, backlog);
+    else
+        xcp_router_pass_any(r, now, size, h);
+}
+
+void xcp_shim_sender_header_any(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h) {
+    xcp_sender_write_any(s, now, srtt_ns, limit, h);
+}
+
+void xcp_shim_sender_feedback_any(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited) {
+    xcp_sender_take_any(s, now, h, srtt_ns, cwnd_limited);
 }
 
 void xcp_shim_recip16(xcp_u32 v, struct xcp_num *n) {

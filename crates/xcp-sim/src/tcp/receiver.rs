@@ -23,33 +23,45 @@ const BLOCKS: usize = 3;
 const HORIZON: u64 = 1 << 31;
 
 /// A TCP receiver.
+///
+/// As in the sender, what every packet touches comes first, and what a connection without losses does not need takes no room.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub struct Receiver {
     /// Next segment expected.
     nxt: u64,
-    /// Timestamp to echo.
-    echo: Nanos,
+    /// Sums XCP's feedback until the next ACK, where the flow speaks XCP.
+    feedback: xcp_engine::Receiver,
+    /// Segments out of order, while there are any.
+    early: Option<Box<Early>>,
     /// When the delayed ACK must go; `u64::MAX` if none waits.
     deadline: Nanos,
-    payload: u64,
-    bytes: u64,
     flow: u32,
     window: u32,
     ack_bytes: u16,
-    syn_ack_bytes: u16,
     delayed: bool,
-    sack_blocks: u8,
+    xcp: bool,
     /// Segments in order not yet acknowledged.
     pending: u32,
-    /// Segments out of order, how many, and the end of the highest.
-    early: Bits,
-    early_count: u64,
+    /// Timestamp to echo.
+    echo: Nanos,
+    bytes: u64,
+    duplicates: u64,
+    payload: u32,
+    syn_ack_bytes: u16,
+    sack_blocks: u8,
+}
+
+/// Segments out of order.
+#[derive(Debug, Clone, Default)]
+struct Early {
+    segments: Bits,
+    /// How many; at least one.
+    count: u64,
+    /// End of the highest.
     highest: u64,
     /// Blocks of them, the most recently changed first; empty ones at the end.
     blocks: [(u64, u64); BLOCKS],
-    duplicates: u64,
-    /// Sums XCP's feedback until the next ACK.
-    xcp: Option<xcp_engine::Receiver>,
 }
 
 impl Receiver {
@@ -58,28 +70,43 @@ impl Receiver {
     pub fn new(config: &ReceiverConfig) -> Self {
         Receiver {
             nxt: 0,
-            echo: 0,
+            feedback: xcp_engine::Receiver::new(config.xcp.map_or(xcp_engine::WireFormat::Extended, engine_format)),
+            early: None,
             deadline: Nanos::MAX,
-            payload: u64::from(config.payload),
-            bytes: config.bytes,
             flow: config.flow,
             window: config.window,
             ack_bytes: config.ack_bytes,
-            syn_ack_bytes: config.syn_ack_bytes,
             delayed: config.delayed_ack,
-            sack_blocks: config.sack_blocks.min(BLOCKS as u8),
+            xcp: config.xcp.is_some(),
             pending: 0,
-            early: Bits::default(),
-            early_count: 0,
-            highest: 0,
-            blocks: [(0, 0); BLOCKS],
+            echo: 0,
+            bytes: config.bytes,
             duplicates: 0,
-            xcp: config.xcp.map(|wire| xcp_engine::Receiver::new(engine_format(wire))),
+            payload: config.payload,
+            syn_ack_bytes: config.syn_ack_bytes,
+            sack_blocks: config.sack_blocks.min(BLOCKS as u8),
         }
     }
 
     /// Takes a SYN or a data packet; everything else is ignored.
+    #[inline]
     pub fn on_packet(&mut self, now: Nanos, packet: &Packet, out: &mut impl Outbox) {
+        match &packet.body {
+            Body::Data { header, .. } if packet.seq == self.nxt && self.early.is_none() && !self.delayed => {
+                // In order and acknowledged at once: nearly all packets of most connections.
+                self.nxt += 1;
+                self.echo = packet.timestamp;
+                let returned = if self.xcp { self.feedback.answer(header) } else { ReturnHeader::default() };
+                let ack = Ack { window: self.window, returned, sack: SackId::NONE, syn: false };
+                let (seq, timestamp) = (self.nxt, packet.timestamp);
+                out.send(&mut Packet { seq, timestamp, flow: self.flow, size: self.ack_bytes, body: Body::Ack(ack) });
+            }
+            _ => self.on_other_packet(now, packet, out),
+        }
+    }
+
+    #[inline(never)]
+    fn on_other_packet(&mut self, now: Nanos, packet: &Packet, out: &mut impl Outbox) {
         match &packet.body {
             Body::Syn { header } => {
                 self.take_header(header);
@@ -103,8 +130,13 @@ impl Receiver {
         if seq == self.nxt {
             self.nxt += 1;
             self.pending += 1;
-            if self.early_count > 0 {
-                self.close_gap();
+            if let Some(early) = &mut self.early {
+                let end = early.close_gap(self.nxt);
+                self.pending += u32::try_from(end - self.nxt).unwrap_or(u32::MAX);
+                self.nxt = end;
+                if early.count == 0 {
+                    self.early = None;
+                }
                 at_once = true;
             }
         } else {
@@ -112,7 +144,8 @@ impl Receiver {
             if seq < self.nxt {
                 self.duplicates += 1;
             } else if seq - self.nxt < HORIZON {
-                self.keep(seq);
+                let new = self.early.get_or_insert_default().keep(self.nxt, seq, self.sack_blocks > 0);
+                self.duplicates += u64::from(!new);
             }
         }
         if at_once || self.pending >= 2 {
@@ -122,84 +155,11 @@ impl Receiver {
         }
     }
 
-    /// The segment below the out-of-order ones arrived: what follows it in one piece is in order now.
-    fn close_gap(&mut self) {
-        let end = self.early.next_gap(self.nxt, self.highest);
-        self.early_count -= self.early.remove(self.nxt - 1, end.max(self.nxt));
-        self.pending += u32::try_from(end.max(self.nxt) - self.nxt).unwrap_or(u32::MAX);
-        self.nxt = self.nxt.max(end);
-        if self.early_count == 0 {
-            self.early.shrink();
-        }
-        let nxt = self.nxt;
-        self.retain_blocks(|block| block.0 >= nxt);
-    }
-
-    /// Keeps an out-of-order segment.
-    fn keep(&mut self, seq: u64) {
-        self.highest = self.highest.max(seq + 1);
-        self.early.reserve(self.nxt, self.highest);
-        if self.early.insert(seq, seq + 1) == 0 {
-            self.duplicates += 1;
-        } else {
-            self.early_count += 1;
-        }
-        if self.sack_blocks > 0 {
-            let block = self.block_around(seq);
-            self.retain_blocks(|other| other.1 < block.0 || block.1 < other.0);
-            self.blocks.rotate_right(1);
-            self.blocks[0] = block;
-        }
-    }
-
-    /// The whole block that `seq`, just kept, is part of. A block known from before spares looking through it: one that grows by a segment
-    /// per packet costs the same however long it is.
-    fn block_around(&self, seq: u64) -> (u64, u64) {
-        let mut start = seq;
-        let mut end = seq + 1;
-        for known in &self.blocks {
-            if known.0 < known.1 {
-                if known.0 < start && start <= known.1 {
-                    start = known.0;
-                }
-                if known.0 <= end && end < known.1 {
-                    end = known.1;
-                }
-            }
-        }
-        (self.early.run_start(self.nxt, start), self.early.next_gap(end, self.highest))
-    }
-
-    fn retain_blocks(&mut self, mut keep: impl FnMut(&(u64, u64)) -> bool) {
-        let mut kept = 0;
-        for i in 0..BLOCKS {
-            let block = self.blocks[i];
-            if block.0 < block.1 && keep(&block) {
-                self.blocks[kept] = block;
-                kept += 1;
-            }
-        }
-        self.blocks[kept..].fill((0, 0));
-    }
-
-    /// The SACK blocks of an acknowledgement and how many there are.
-    fn report(&self) -> (SackBlocks, u16) {
-        let mut blocks = SackBlocks::default();
-        let mut count = 0;
-        for (block, into) in self.blocks.iter().zip(&mut blocks).take(usize::from(self.sack_blocks)) {
-            if block.0 < block.1 {
-                *into = SackBlock { start: (block.0 - self.nxt) as u32, length: (block.1 - block.0) as u32 };
-                count += 1;
-            }
-        }
-        (blocks, count)
-    }
-
     fn send_ack(&mut self, echo: Nanos, syn: bool, out: &mut impl Outbox) {
         let mut ack = Ack { window: self.window, returned: self.returned(), sack: SackId::NONE, syn };
         let mut size = if syn { self.syn_ack_bytes } else { self.ack_bytes };
-        if self.early_count > 0 && !syn {
-            let (blocks, count) = self.report();
+        if let (Some(early), false) = (&self.early, syn) {
+            let (blocks, count) = early.report(self.nxt, self.sack_blocks);
             if count > 0 {
                 ack.sack = out.sack(blocks);
                 // Kind, length and blocks, padded to a multiple of four.
@@ -228,7 +188,7 @@ impl Receiver {
     /// Payload delivered in order, bytes.
     #[must_use]
     pub fn delivered_bytes(&self) -> u64 {
-        self.nxt.saturating_mul(self.payload).min(self.bytes)
+        self.nxt.saturating_mul(u64::from(self.payload)).min(self.bytes)
     }
 
     /// Segments that arrived more than once.
@@ -237,15 +197,81 @@ impl Receiver {
         self.duplicates
     }
 
-    #[inline]
     fn take_header(&mut self, header: &ForwardHeader) {
-        if let Some(xcp) = &mut self.xcp {
-            xcp.data(header);
+        if self.xcp {
+            self.feedback.data(header);
         }
     }
 
-    #[inline]
     fn returned(&mut self) -> ReturnHeader {
-        self.xcp.as_mut().map_or_else(ReturnHeader::default, xcp_engine::Receiver::returned)
+        if self.xcp { self.feedback.returned() } else { ReturnHeader::default() }
+    }
+}
+
+impl Early {
+    /// What lies below `nxt` is in order now: returns up to where it is in one piece, and forgets that.
+    fn close_gap(&mut self, nxt: u64) -> u64 {
+        let end = self.segments.next_gap(nxt, self.highest).max(nxt);
+        self.count -= self.segments.remove(nxt - 1, end);
+        self.retain_blocks(|block| block.0 >= end);
+        end
+    }
+
+    /// Keeps an out-of-order segment above `nxt`; returns whether it is new.
+    fn keep(&mut self, nxt: u64, seq: u64, sack: bool) -> bool {
+        self.highest = self.highest.max(seq + 1);
+        self.segments.reserve(nxt, self.highest);
+        let new = self.segments.insert(seq, seq + 1);
+        self.count += new;
+        if sack {
+            let block = self.block_around(nxt, seq);
+            self.retain_blocks(|other| other.1 < block.0 || block.1 < other.0);
+            self.blocks.rotate_right(1);
+            self.blocks[0] = block;
+        }
+        new > 0
+    }
+
+    /// The whole block that `seq`, just kept, is part of. A block known from before spares looking through it: one that grows by a segment
+    /// per packet costs the same however long it is.
+    fn block_around(&self, nxt: u64, seq: u64) -> (u64, u64) {
+        let mut start = seq;
+        let mut end = seq + 1;
+        for known in &self.blocks {
+            if known.0 < known.1 {
+                if known.0 < start && start <= known.1 {
+                    start = known.0;
+                }
+                if known.0 <= end && end < known.1 {
+                    end = known.1;
+                }
+            }
+        }
+        (self.segments.run_start(nxt, start), self.segments.next_gap(end, self.highest))
+    }
+
+    fn retain_blocks(&mut self, mut keep: impl FnMut(&(u64, u64)) -> bool) {
+        let mut kept = 0;
+        for i in 0..BLOCKS {
+            let block = self.blocks[i];
+            if block.0 < block.1 && keep(&block) {
+                self.blocks[kept] = block;
+                kept += 1;
+            }
+        }
+        self.blocks[kept..].fill((0, 0));
+    }
+
+    /// The SACK blocks of an acknowledgement, at most so many, and how many there are.
+    fn report(&self, nxt: u64, most: u8) -> (SackBlocks, u16) {
+        let mut blocks = SackBlocks::default();
+        let mut count = 0;
+        for (block, into) in self.blocks.iter().zip(&mut blocks).take(usize::from(most)) {
+            if block.0 < block.1 {
+                *into = SackBlock { start: (block.0 - nxt) as u32, length: (block.1 - block.0) as u32 };
+                count += 1;
+            }
+        }
+        (blocks, count)
     }
 }

@@ -3,7 +3,7 @@
 use crate::pipe::*;
 use std::fmt::Write;
 use xcp_scenario::model::{Congestion, Recovery, Tcp};
-use xcp_sim::packet::{Body, Packet};
+use xcp_sim::packet::{Ack, Body, Outbox, Packet, SackBlock, SackBlocks, SackId, Sacks};
 
 const RTT_MS: u64 = 100;
 
@@ -143,31 +143,27 @@ fn nonsense_is_ignored() {
     let tcp = Tcp { initial_window: 10, ..settings(Congestion::Reno, Recovery::Sack) };
     let mut pipe = Pipe::new(&tcp, 50 * MS, 0, lose_first(&[3]));
     pipe.start();
-    let ack = pipe_ack(11);
-    pipe.sender.on_ack(MS, &ack, &mut Nothing);
-    assert_eq!((pipe.sender.sequence(), pipe.sender.srtt()), ((0, 10), 0));
-    let mut ack = pipe_ack(0);
-    let Body::Ack(body) = &mut ack.body else { unreachable!() };
-    body.sack_count = 3;
-    for (i, (start, length)) in [(u32::MAX, u32::MAX), (5, 100), (0, 0)].into_iter().enumerate() {
-        body.sack[i].start = start;
-        body.sack[i].length = length;
-    }
-    pipe.sender.on_ack(MS, &ack, &mut Nothing);
-    assert_eq!((pipe.sender.sequence(), pipe.sender.outstanding()), ((0, 10), 10));
+    let mut acked = |seq, blocks: SackBlocks| {
+        let sack = if blocks == SackBlocks::default() { SackId::NONE } else { Sacks::default().keep(blocks) };
+        let ack = Ack { window: u32::MAX, sack, ..Default::default() };
+        let packet = Packet { seq, timestamp: 0, flow: 0, size: 52, body: Body::Ack(ack) };
+        pipe.sender.on_ack(MS, &packet, &ack, &blocks, &mut Nothing);
+        (pipe.sender.sequence(), pipe.sender.outstanding(), pipe.sender.srtt())
+    };
+    assert_eq!(acked(11, SackBlocks::default()), ((0, 10), 10, 0));
+    let absurd = [(u32::MAX, u32::MAX), (5, 100), (0, 0)].map(|(start, length)| SackBlock { start, length });
+    assert_eq!(acked(0, absurd), ((0, 10), 10, 0));
     pipe.run(10 * RTT_MS * MS);
     assert_eq!(pipe.sender.retransmits(), 1);
 }
 
 struct Nothing;
 
-impl xcp_sim::packet::Outbox for Nothing {
-    fn send(&mut self, packet: Packet) {
+impl Outbox for Nothing {
+    fn send(&mut self, packet: &mut Packet) {
         panic!("nothing to send: {packet:?}");
     }
-}
-
-fn pipe_ack(seq: u64) -> Packet {
-    let ack = xcp_sim::packet::Ack { window: u32::MAX, ..Default::default() };
-    Packet { seq, timestamp: 0, flow: 0, size: 52, body: Body::Ack(ack) }
+    fn sack(&mut self, blocks: SackBlocks) -> SackId {
+        panic!("nothing to report: {blocks:?}");
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use xcp_scenario::model::{Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat};
 use xcp_scenario::units::Nanos;
-use xcp_sim::packet::{Body, Outbox, Packet};
+use xcp_sim::packet::{Body, Outbox, Packet, SackBlocks, SackId, Sacks};
 use xcp_sim::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
 
 pub const MS: Nanos = 1_000_000;
@@ -25,16 +25,24 @@ pub enum Fate {
 /// Decides; told whether it is the data direction, the packet, and how many went that way before.
 pub type Script<'a> = Box<dyn FnMut(bool, &Packet, u64, Nanos) -> Fate + 'a>;
 
-struct Queued(Vec<Packet>);
+#[derive(Default)]
+struct Queued {
+    packets: Vec<Packet>,
+    sacks: Sacks,
+}
 
 impl Outbox for Queued {
-    fn send(&mut self, packet: Packet) {
-        self.0.push(packet);
+    fn send(&mut self, packet: &mut Packet) {
+        self.packets.push(*packet);
+    }
+    fn sack(&mut self, blocks: SackBlocks) -> SackId {
+        self.sacks.keep(blocks)
     }
 }
 
 enum Event {
-    Arrives(Packet),
+    /// With its SACK blocks, if it is an acknowledgement: the packet only names them, and one that is doubled needs them twice.
+    Arrives(Packet, SackBlocks),
     SenderTimer,
     ReceiverTimer,
 }
@@ -150,7 +158,7 @@ impl<'a> Pipe<'a> {
             order: 0,
             alarms: [Nanos::MAX; 2],
             nxt: 0,
-            out: Queued(Vec::new()),
+            out: Queued::default(),
         }
     }
 
@@ -166,7 +174,7 @@ impl<'a> Pipe<'a> {
 
     /// Moves what the endpoints sent into the network, sets their timers, checks invariants.
     fn after(&mut self) {
-        for mut packet in std::mem::take(&mut self.out.0) {
+        for mut packet in std::mem::take(&mut self.out.packets) {
             let data = !matches!(packet.body, Body::Ack(_));
             let number = self.sent[usize::from(!data)];
             self.sent[usize::from(!data)] += 1;
@@ -182,13 +190,14 @@ impl<'a> Pipe<'a> {
                 header.flags |= xcp_engine::flags::MARK;
                 header.feedback = 0;
             }
+            let blocks = if let Body::Ack(ack) = &packet.body { self.out.sacks.take(ack.sack) } else { SackBlocks::default() };
             match (self.script)(data, &packet, number, self.now) {
-                Fate::Pass => self.push(at, Event::Arrives(packet)),
+                Fate::Pass => self.push(at, Event::Arrives(packet, blocks)),
                 Fate::Lose => {}
-                Fate::Late(by) => self.push(at + by, Event::Arrives(packet)),
+                Fate::Late(by) => self.push(at + by, Event::Arrives(packet, blocks)),
                 Fate::Twice(by) => {
-                    self.push(at, Event::Arrives(packet));
-                    self.push(at + by, Event::Arrives(packet));
+                    self.push(at, Event::Arrives(packet, blocks));
+                    self.push(at + by, Event::Arrives(packet, blocks));
                 }
             }
         }
@@ -228,8 +237,8 @@ impl<'a> Pipe<'a> {
             assert!(at >= self.now);
             self.now = at;
             match event {
-                Event::Arrives(packet) => match packet.body {
-                    Body::Ack(_) => self.sender.on_ack(at, &packet, &mut self.out),
+                Event::Arrives(packet, blocks) => match &packet.body {
+                    Body::Ack(ack) => self.sender.on_ack(at, &packet, ack, &blocks, &mut self.out),
                     _ => self.receiver.on_packet(at, &packet, &mut self.out),
                 },
                 Event::SenderTimer => {

@@ -48,7 +48,7 @@ impl XcpWindow {
 
     /// Writes the header of a packet sent now; buffers, data and recovery let at most `sendable` packets be outstanding.
     #[inline]
-    pub fn header(&mut self, now: Nanos, srtt: Nanos, sendable: u32, header: &mut ForwardHeader) {
+    pub fn write_header(&mut self, now: Nanos, srtt: Nanos, sendable: u32, header: &mut ForwardHeader) {
         self.engine.write_header(now, srtt, &Sendable { window_limit: sendable }, header);
     }
 

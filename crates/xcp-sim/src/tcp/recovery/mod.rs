@@ -1,4 +1,5 @@
-//! Finding and repairing losses. Each rule has its own file; they share the phase of the connection and the scoreboard.
+//! Finding and repairing losses. Each rule has its own file; they share the phase of the connection and the scoreboard,
+//! which exists only while something seems to be missing.
 //!
 //! What all of them do:
 //! 1. A retransmission timeout takes everything outstanding for lost and repairs it from the front as the window opens (go-back-N); what SACK
@@ -13,7 +14,7 @@ mod reno;
 mod sack;
 mod scoreboard;
 
-pub(super) use scoreboard::Scoreboard;
+use scoreboard::Scoreboard;
 
 use xcp_scenario::model;
 use xcp_scenario::units::Nanos;
@@ -24,11 +25,13 @@ const DUP_THRESH: u32 = 3;
 /// What the connection is doing about losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nothing.
+    /// Nothing: no sign that anything outstanding is missing.
     Open,
-    /// Fast recovery, until `Recovery::point` is acknowledged.
+    /// Nothing yet: duplicate ACKs or SACK blocks have been seen (Linux's name for it).
+    Disorder,
+    /// Fast recovery, until `Repair::point` is acknowledged.
     Fast,
-    /// After a timeout, until `Recovery::point` is acknowledged.
+    /// After a timeout, until `Repair::point` is acknowledged.
     Loss,
 }
 
@@ -51,77 +54,130 @@ pub(super) enum Step {
     },
 }
 
+/// The next segment to send, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    New,
+    Again(u64),
+    Rescue(u64),
+}
+
 /// State of loss recovery.
 #[derive(Debug, Clone)]
 pub(super) struct Recovery {
-    pub kind: model::Recovery,
-    pub phase: Phase,
-    /// Duplicate ACKs in a row.
-    pub duplicates: u32,
-    /// Without SACK: packets known or taken to have left the network though not acknowledged. Limited transmit's two in `Open`, Reno's
-    /// inflation of the window in `Fast`, negative where NewReno's deflation says so.
-    pub credit: i64,
-    /// End of what was outstanding when the phase began.
-    pub point: u64,
+    /// Echoed timestamp of the last ACK that advanced.
+    last_echo: Nanos,
+    /// What is known of what is missing; `None` exactly while the phase is `Open`, which is all of the life of most connections.
+    repair: Option<Box<Repair>>,
     /// End of what was outstanding at the last timeout (Reno) or the last timeout or recovery (NewReno: `recover`): below it duplicate ACKs
     /// prove nothing.
-    pub guard: u64,
+    guard: u64,
+    phase: Phase,
+    kind: model::Recovery,
+}
+
+/// What is known of what is missing.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Repair {
+    /// Without SACK: packets known or taken to have left the network though not acknowledged. Limited transmit's two in `Disorder`, Reno's
+    /// inflation of the window in `Fast`, negative where NewReno's deflation says so.
+    credit: i64,
+    /// End of what was outstanding when the phase began.
+    point: u64,
+    /// Duplicate ACKs in a row.
+    duplicates: u32,
     /// Partial ACKs of this recovery.
-    pub partials: u32,
-    /// Echoed timestamp of the last ACK that advanced.
-    pub last_echo: Nanos,
-    pub board: Scoreboard,
+    partials: u32,
+    board: Scoreboard,
 }
 
 impl Recovery {
     pub fn new(kind: model::Recovery) -> Self {
-        let board = Scoreboard::default();
-        Recovery { kind, phase: Phase::Open, duplicates: 0, credit: 0, point: 0, guard: 0, partials: 0, last_echo: 0, board }
+        Recovery { last_echo: 0, repair: None, guard: 0, phase: Phase::Open, kind }
+    }
+
+    /// Whether nothing outstanding seems to be missing.
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        self.phase == Phase::Open
+    }
+
+    /// Whether losses are being repaired.
+    pub fn repairing(&self) -> bool {
+        matches!(self.phase, Phase::Fast | Phase::Loss)
+    }
+
+    /// Whether that is fast recovery's business.
+    pub fn fast(&self) -> bool {
+        self.phase == Phase::Fast
     }
 
     pub fn sack(&self) -> bool {
         self.kind == model::Recovery::Sack
     }
 
+    /// State of repairs, to be changed: something is amiss.
+    fn repair(&mut self) -> &mut Repair {
+        if self.phase == Phase::Open {
+            self.phase = Phase::Disorder;
+        }
+        self.repair.get_or_insert_default()
+    }
+
     /// Packets taken to be in the network, NewReno's deflation left out.
     pub fn in_network(&self, una: u64, nxt: u64) -> u64 {
-        (self.board.pipe(una, nxt) as i64 - self.credit.max(0)).max(0) as u64
+        self.repair.as_ref().map_or(nxt - una, |r| (r.board.pipe(una, nxt) as i64 - r.credit.max(0)).max(0) as u64)
     }
 
     /// What is compared with the window before sending: packets taken to be in the network, and NewReno's deflation of the window.
-    #[inline]
     pub fn outstanding(&self, una: u64, nxt: u64) -> u64 {
-        let pipe = self.board.pipe(una, nxt);
-        if self.credit == 0 { pipe } else { (pipe as i64 - self.credit).max(0) as u64 }
+        self.repair.as_ref().map_or(nxt - una, |r| (r.board.pipe(una, nxt) as i64 - r.credit).max(0) as u64)
+    }
+
+    /// Lost segments not retransmitted yet.
+    pub fn lost_unrepaired(&self, una: u64) -> u64 {
+        self.repair.as_ref().map_or(0, |r| r.board.lost_unrepaired(una))
+    }
+
+    /// The cumulative acknowledgement moved while `Open`: all there is to do about that.
+    #[inline(always)]
+    pub fn advanced_open(&mut self, echo: Nanos) {
+        debug_assert!(self.phase == Phase::Open && self.repair.is_none());
+        self.last_echo = echo;
     }
 
     /// The cumulative acknowledgement moved from `old` to `una`.
-    #[inline]
     pub fn advanced(&mut self, old: u64, una: u64, echo: Nanos, cwnd: u32) -> Step {
-        self.board.advance(old, una);
         self.last_echo = echo;
-        self.duplicates = 0;
-        let step = match self.phase {
-            Phase::Open => {
-                self.credit = 0;
-                return Step::Go;
-            }
+        let Some(repair) = &mut self.repair else { return Step::Go };
+        repair.board.advance(old, una);
+        repair.duplicates = 0;
+        let mut step = Step::Go;
+        match self.phase {
+            Phase::Open | Phase::Disorder => repair.credit = 0,
             Phase::Loss => {
-                if una >= self.point {
-                    self.phase = Phase::Open;
+                if una >= repair.point {
+                    self.phase = Phase::Disorder;
                 }
-                return Step::Go;
             }
-            Phase::Fast => match self.kind {
-                model::Recovery::Reno => Step::Leave { avoid_burst: false },
-                model::Recovery::NewRenoImpatient | model::Recovery::NewRenoSlowButSteady => self.newreno_advanced(una - old, una, cwnd),
-                model::Recovery::Sack => self.sack_advanced(una),
-            },
-        };
-        if let Step::Leave { .. } = step {
+            Phase::Fast => {
+                step = match self.kind {
+                    model::Recovery::Reno => Step::Leave { avoid_burst: false },
+                    model::Recovery::NewRenoImpatient => repair.newreno_advanced(una - old, una, cwnd, false),
+                    model::Recovery::NewRenoSlowButSteady => repair.newreno_advanced(una - old, una, cwnd, true),
+                    model::Recovery::Sack => repair.sack_advanced(una),
+                };
+                if let Step::Leave { .. } = step {
+                    self.phase = Phase::Disorder;
+                    repair.credit = 0;
+                    repair.partials = 0;
+                }
+            }
+        }
+        if self.phase == Phase::Disorder && repair.board.is_empty() {
+            debug_assert_eq!(repair.board.pipe(una, una + 9), 9, "nothing that matters is forgotten");
             self.phase = Phase::Open;
-            self.credit = 0;
-            self.partials = 0;
+            self.repair = None;
         }
         step
     }
@@ -133,30 +189,74 @@ impl Recovery {
             model::Recovery::NewRenoImpatient | model::Recovery::NewRenoSlowButSteady => self.newreno_duplicate(una, echo),
             model::Recovery::Sack => self.sack_duplicate(una, news),
         };
+        let repair = self.repair();
         // No more packets can have left the network than are in it.
-        self.credit = self.credit.min((nxt - una) as i64);
+        repair.credit = repair.credit.min((nxt - una) as i64);
         if !lost {
             return Step::Go;
         }
+        repair.point = nxt;
+        repair.partials = 0;
         self.phase = Phase::Fast;
-        self.point = nxt;
-        self.partials = 0;
         match self.kind {
             model::Recovery::Reno => self.reno_enter(),
-            model::Recovery::NewRenoImpatient | model::Recovery::NewRenoSlowButSteady => self.newreno_enter(),
+            model::Recovery::NewRenoImpatient | model::Recovery::NewRenoSlowButSteady => self.newreno_enter(nxt),
             model::Recovery::Sack => self.sack_enter(una),
         }
         Step::Enter
     }
 
+    /// SACK says that `from..to`, above `una`, have arrived. Returns how many of them were news.
+    pub fn sacked(&mut self, una: u64, from: u64, to: u64) -> u64 {
+        self.repair().board.update(una, from, to)
+    }
+
     /// The retransmission timer expired.
     pub fn timed_out(&mut self, una: u64, nxt: u64) {
-        self.phase = Phase::Loss;
-        self.point = nxt;
         self.guard = nxt;
-        self.duplicates = 0;
-        self.credit = 0;
-        self.board.all_lost(una, nxt);
+        let repair = self.repair();
+        repair.point = nxt;
+        repair.duplicates = 0;
+        repair.credit = 0;
+        repair.board.all_lost(una, nxt);
+        self.phase = Phase::Loss;
+    }
+
+    /// The first outstanding segment is sent again.
+    pub fn first_sent_again(&mut self, una: u64) {
+        // Without SACK fast recovery keeps its own account of what is in the network, see `Repair::credit`.
+        if self.sack() || self.phase == Phase::Loss {
+            self.repair().board.sent_again(una, una);
+        }
+    }
+
+    /// The next segment to send: RFC 6675 §4, NextSeg(); without SACK rules 1 (after a timeout) and 2 are all there is. `fresh`: whether there is new data to send.
+    pub fn next_segment(&mut self, una: u64, nxt: u64, fresh: bool) -> Option<Next> {
+        let new = fresh.then_some(Next::New);
+        let Some(repair) = &self.repair else { return new };
+        let board = &repair.board;
+        if !self.repairing() {
+            return new;
+        }
+        if let Some(segment) = board.next_lost(una) {
+            return Some(Next::Again(segment));
+        }
+        if fresh || self.phase != Phase::Fast || !self.sack() {
+            return new;
+        }
+        if let Some(segment) = board.next_hole(una) {
+            return Some(Next::Again(segment));
+        }
+        board.rescue(una, nxt).map(Next::Rescue)
+    }
+
+    /// What `next_segment` said is done.
+    pub fn sent(&mut self, una: u64, next: Next) {
+        match (&mut self.repair, next) {
+            (Some(repair), Next::Again(segment)) => repair.board.sent_again(una, segment),
+            (Some(repair), Next::Rescue(_)) => repair.board.rescued(repair.point),
+            _ => {}
+        }
     }
 
     /// Whether duplicate ACKs for `una` prove a loss in spite of an earlier retransmission of everything up to `guard`. Segments that arrive

@@ -6,8 +6,7 @@
 //! 3. When the cumulative acknowledgement stands exactly at `recover` duplicate ACKs are judged by the timestamp heuristic of §4.2.
 //! 4. Inflation and deflation are kept apart from the window, as in `reno.rs`.
 
-use super::{Phase, Recovery, Step};
-use xcp_scenario::model;
+use super::{Recovery, Repair, Step};
 use xcp_scenario::units::Nanos;
 
 impl Recovery {
@@ -17,20 +16,21 @@ impl Recovery {
     }
 
     /// §3.2 step 2.
-    pub(super) fn newreno_enter(&mut self) {
-        self.guard = self.point;
+    pub(super) fn newreno_enter(&mut self, recover: u64) {
+        self.guard = recover;
         self.reno_enter();
     }
+}
 
+impl Repair {
     /// §3.2 step 3: `segments` were acknowledged during fast recovery.
-    pub(super) fn newreno_advanced(&mut self, segments: u64, una: u64, cwnd: u32) -> Step {
+    pub(super) fn newreno_advanced(&mut self, segments: u64, una: u64, cwnd: u32, steady: bool) -> Step {
         if una >= self.point {
             return Step::Leave { avoid_burst: true };
         }
         // Deflate by what was acknowledged, add back one; the whole window stays at least one packet.
         self.credit = (self.credit - segments as i64 + 1).max(1 - i64::from(cwnd));
         self.partials += 1;
-        debug_assert_eq!(self.phase, Phase::Fast);
-        Step::Partial { restart_timer: self.partials == 1 || self.kind == model::Recovery::NewRenoSlowButSteady }
+        Step::Partial { restart_timer: self.partials == 1 || steady }
     }
 }

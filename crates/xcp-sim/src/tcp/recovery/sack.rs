@@ -7,27 +7,29 @@
 //! 4. The rescue retransmission (NextSeg rule 4) is not counted in pipe, as after the RFC's next SetPipe().
 //! 5. After a timeout: see `mod.rs`. NextSeg() rule 1 then repairs from the front, as §5.1 suggests.
 
-use super::{DUP_THRESH, Phase, Recovery, Step};
+use super::{DUP_THRESH, Phase, Recovery, Repair, Step};
 
 impl Recovery {
     /// §5 on a duplicate ACK, the scoreboard already updated; returns whether recovery starts.
     pub(super) fn sack_duplicate(&mut self, una: u64, news: bool) -> bool {
-        if news {
-            // §2: for SACK a duplicate ACK is one that says something new.
-            self.duplicates += 1;
-        }
-        match self.phase {
+        let (phase, guard) = (self.phase, self.guard);
+        let repair = self.repair();
+        // §2: for SACK a duplicate ACK is one that says something new.
+        repair.duplicates += u32::from(news);
+        match phase {
             Phase::Fast | Phase::Loss => false,
             // Steps 1 and 2. Limited transmit (step 3) comes of pipe falling with every SACKed segment.
-            Phase::Open => (self.duplicates >= DUP_THRESH || self.board.first_is_lost(una)) && una >= self.guard,
+            Phase::Open | Phase::Disorder => (repair.duplicates >= DUP_THRESH || repair.board.first_is_lost(una)) && una >= guard,
         }
     }
 
     /// §5 steps 4.1 and 4.3.
     pub(super) fn sack_enter(&mut self, una: u64) {
-        self.board.enter(una);
+        self.repair().board.enter(una);
     }
+}
 
+impl Repair {
     /// §5 step A.
     pub(super) fn sack_advanced(&mut self, una: u64) -> Step {
         if una < self.point {

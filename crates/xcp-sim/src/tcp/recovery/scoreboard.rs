@@ -12,7 +12,7 @@ use crate::tcp::bits::Bits;
 
 /// Segments `una..nxt` are outstanding; both are the sender's.
 #[derive(Debug, Clone, Default)]
-pub(in crate::tcp) struct Scoreboard {
+pub(super) struct Scoreboard {
     arrived: Bits,
     /// End of the highest segment that has arrived.
     highest: u64,
@@ -34,7 +34,6 @@ pub(in crate::tcp) struct Scoreboard {
 
 impl Scoreboard {
     /// RFC 6675 §4, SetPipe().
-    #[inline]
     pub fn pipe(&self, una: u64, nxt: u64) -> u64 {
         let mut pipe = nxt - una;
         if self.lost_edge > una {
@@ -50,8 +49,12 @@ impl Scoreboard {
         pipe
     }
 
+    /// Whether nothing outstanding has been SACKed.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// The cumulative acknowledgement moved from `old` to `una`.
-    #[inline]
     pub fn advance(&mut self, old: u64, una: u64) {
         if self.count > 0 {
             self.forget(old, una);
@@ -160,7 +163,6 @@ impl Scoreboard {
     }
 
     /// NextSeg() rule 1: the first lost segment not retransmitted yet.
-    #[inline]
     pub fn next_lost(&self, una: u64) -> Option<u64> {
         // Counting first spares looking through a window without holes.
         (self.lost_unrepaired(una) > 0).then(|| {
@@ -171,7 +173,6 @@ impl Scoreboard {
     }
 
     /// Lost segments not retransmitted yet: those that rule 1 will give one after the other.
-    #[inline]
     pub fn lost_unrepaired(&self, una: u64) -> u64 {
         let from = self.retransmitted.max(una);
         if from >= self.lost_edge {

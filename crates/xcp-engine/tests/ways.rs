@@ -1,0 +1,200 @@
+//! Several ways through the engine lead to the same place, to the bit: a packet that passes and one that arrives and departs, the short way of the
+//! usual packet and the one for all, an answer and its two halves.
+
+use proptest::prelude::*;
+use xcp_engine::exact::{Work, router_any, router_words, sender_feedback_any, sender_header_any, sender_words};
+use xcp_engine::{
+    ForwardHeader, Gain, Interval, Receiver, ReturnHeader, Rounding, Router, RouterConfig, Sendable, Sender, SenderConfig, WireFormat,
+    flags,
+};
+
+const MS: u64 = 1_000_000;
+
+/// What comes to a router.
+#[derive(Debug, Clone, Copy)]
+struct Packet {
+    /// Time since the one before, nanoseconds; clocks may step back.
+    after: i64,
+    size: u32,
+    /// Bytes waiting.
+    backlog: u64,
+    /// `None`: other traffic, which is XCP's own or not.
+    header: Result<ForwardHeader, bool>,
+}
+
+fn header() -> impl Strategy<Value = ForwardHeader> {
+    let sensible = (1_000..200 * MS, 0.01..500f64, prop_oneof![Just(f64::INFINITY), -1e7..1e7f64, Just(0.0)], 0..15u8, any::<bool>());
+    let sensible = sensible.prop_map(|(rtt, window, feedback, hops, mark)| {
+        let h = ForwardHeader::encode(WireFormat::Extended, rtt, window, feedback);
+        ForwardHeader { hops, flags: h.flags | if mark { flags::MARK } else { 0 }, ..h }
+    });
+    let any_words = any::<(u16, u16, u16, u8)>().prop_map(|(rtt, window, feedback, flags)| ForwardHeader {
+        rtt,
+        window,
+        feedback,
+        flags: flags & 15,
+        ..Default::default()
+    });
+    prop_oneof![12 => sensible, 1 => any_words]
+}
+
+fn packets() -> impl Strategy<Value = Vec<Packet>> {
+    let after = prop_oneof![20 => 0..300_000i64, 2 => 0..400 * MS as i64, 1 => -50 * MS as i64..0];
+    let size = prop_oneof![5 => 40..1500u32, 1 => any::<u32>()];
+    let kind = prop_oneof![6 => header().prop_map(Ok), 1 => any::<bool>().prop_map(Err)];
+    let packet = (after, size, prop_oneof![Just(0), 0..100_000u64], kind).prop_map(|(after, size, backlog, header)| Packet {
+        after,
+        size,
+        backlog,
+        header,
+    });
+    prop::collection::vec(packet, 1..600)
+}
+
+/// Mostly XCP as published, which has the short way.
+fn router() -> impl Strategy<Value = Router> {
+    let law = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let law = prop_oneof![4 => Just((true, false, false, true)), 1 => law];
+    (10_000..20_000_000u64, law, 0..100u32, any::<u64>()).prop_map(|(capacity, (pools, own, longest, other), overhead_bytes, seed)| {
+        let config = RouterConfig {
+            pools,
+            gain: if own { Gain::OwnRtt } else { Gain::Uniform },
+            interval: if longest { Interval::Max } else { Interval::Mean },
+            count_other: other,
+            overhead_bytes,
+            ..RouterConfig::xcp(capacity)
+        };
+        Router::new(&config, 1000 * MS, seed).expect("valid")
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A packet that passes at once leaves state and header as one that arrives and departs.
+    #[test]
+    fn passing_is_arriving_and_departing(router in router(), packets in packets()) {
+        let (mut whole, mut halves) = (router.clone(), router);
+        let mut now = 1000 * MS;
+        for (i, p) in packets.into_iter().enumerate() {
+            now = now.wrapping_add_signed(p.after);
+            match p.header {
+                Ok(header) => {
+                    let (mut a, mut b) = (header, header);
+                    whole.pass(now, p.size, &mut a);
+                    halves.arrival(now, p.size, &b, 0);
+                    // A departure does not ask whether there is a header before it throws its dice.
+                    halves.departure(now, p.size, &mut b, 0);
+                    prop_assert_eq!(a, b, "packet {}", i);
+                }
+                Err(is_xcp) => {
+                    whole.other_pass(now, p.size, is_xcp);
+                    halves.other_arrival(now, p.size, is_xcp, 0);
+                    halves.other_departure(now, 0);
+                }
+            }
+            prop_assert_eq!(router_words(&whole), router_words(&halves), "packet {}", i);
+        }
+    }
+
+    /// The usual packet's short way through a router does what the one for all does.
+    #[test]
+    fn routers_know_one_law(router in router(), packets in packets(), backlogs in any::<bool>()) {
+        let (mut short, mut any) = (router.clone(), router);
+        let mut now = 1000 * MS;
+        for (i, p) in packets.into_iter().enumerate() {
+            now = now.wrapping_add_signed(p.after);
+            match p.header {
+                Ok(header) => {
+                    let (mut a, mut b) = (header, header);
+                    if backlogs {
+                        short.arrival(now, p.size, &a, p.backlog);
+                        short.departure(now, p.size, &mut a, p.backlog / 2);
+                        router_any(&mut any, Work::Arrival, now, p.size, &mut b, p.backlog);
+                        router_any(&mut any, Work::Departure, now, p.size, &mut b, p.backlog / 2);
+                    } else {
+                        short.pass(now, p.size, &mut a);
+                        router_any(&mut any, Work::Both, now, p.size, &mut b, 0);
+                    }
+                    prop_assert_eq!(a, b, "packet {}", i);
+                }
+                Err(is_xcp) => {
+                    short.other_arrival(now, p.size, is_xcp, p.backlog);
+                    any.other_arrival(now, p.size, is_xcp, p.backlog);
+                }
+            }
+            prop_assert_eq!(router_words(&short), router_words(&any), "packet {}", i);
+        }
+    }
+
+    /// So does a sender's.
+    #[test]
+    fn senders_know_one_rule(
+        steps in prop::collection::vec(
+            (0..20 * MS, prop_oneof![4 => 1_000..200 * MS, 1 => any::<u64>(), 1 => Just(0)], prop_oneof![3 => Just(u32::MAX), 1 => any::<u32>()],
+             any::<u16>(), 0..16u8, prop_oneof![5 => Just(true), 1 => Just(false)]),
+            1..200),
+        honest in prop_oneof![5 => Just(true), 1 => Just(false)],
+        max_window in prop_oneof![3 => Just(u32::MAX), 1 => 1..1000u32],
+        classic in prop_oneof![5 => Just(false), 1 => Just(true)],
+    ) {
+        let format = if classic { WireFormat::Classic } else { WireFormat::Extended };
+        let mut short = Sender::new(&SenderConfig { honest, max_window, ..SenderConfig::new(format, 1500) });
+        let mut any = short.clone();
+        let mut now = 0;
+        for (i, (after, srtt, window_limit, feedback, flags, limited)) in steps.into_iter().enumerate() {
+            now += after;
+            let a = short.header(now, srtt, &Sendable { window_limit });
+            prop_assert_eq!(a, sender_header_any(&mut any, now, srtt, window_limit), "step {}", i);
+            // Rates of up to a few packets per millisecond, most of them, and marked: else the window would always be at a bound.
+            let feedback = if i % 8 == 7 { feedback } else { feedback & 0x81ff | 32 << 9 };
+            let h = ReturnHeader { feedback, flags: if i % 8 == 7 { flags } else { a.flags | flags::MARK }, ..Default::default() };
+            short.feedback(now, &h, srtt, limited);
+            sender_feedback_any(&mut any, now, &h, srtt, limited);
+            if i % 50 == 49 {
+                short.on_loss(true);
+                any.on_loss(true);
+            }
+            prop_assert_eq!(sender_words(&short), sender_words(&any), "step {}", i);
+        }
+    }
+
+    /// An answer is what data and an acknowledgement right after it give, whatever is still in the sum.
+    #[test]
+    fn answers_are_data_and_return(headers in prop::collection::vec((header(), any::<bool>()), 1..100), classic in any::<bool>()) {
+        let mut one = Receiver::new(if classic { WireFormat::Classic } else { WireFormat::Extended });
+        let mut two = one.clone();
+        for (h, more) in headers {
+            if more {
+                one.data(&h);
+                two.data(&h);
+            }
+            two.data(&h);
+            prop_assert_eq!(one.answer(&h), two.returned());
+        }
+    }
+}
+
+/// A lone packet's feedback goes home as it came, which is what decoding and encoding it would make of it; of what they cannot express nothing is
+/// lost.
+#[test]
+fn a_lone_code_is_its_own_sum() {
+    let format = WireFormat::Extended;
+    for code in 0..=u16::MAX {
+        let h = ForwardHeader { feedback: code, ..ForwardHeader::encode(format, 1, 1.0, 0.0) };
+        let mut r = Receiver::new(format);
+        let back = r.answer(&h).feedback;
+        let rest = r.returned().feedback;
+        if code & 0x7fff < 54 << 9 {
+            assert_eq!((back, rest), (format.encode_feedback(format.decode_feedback(code), Rounding::TowardsZero), 0), "{code:#06x}");
+        } else {
+            let sum = format.decode_feedback(back) + format.decode_feedback(rest);
+            assert!((sum / format.decode_feedback(code) - 1.0).abs() < 1e-5, "{code:#06x}: {sum}");
+        }
+        // Beside a packet that takes its share back it is summed up.
+        let mut r = Receiver::new(format);
+        r.data(&h);
+        r.data(&ForwardHeader { feedback: code ^ 0x8000, ..h });
+        assert_eq!(r.returned().feedback, 0, "{code:#06x}");
+    }
+}
