@@ -102,15 +102,12 @@ pub struct Fifo {
     head: Cursor,
     dequeued: Cursor,
     tail: Cursor,
-    /// When the two packets nearest the far end arrive, if there are so many. Whoever wants to know when the next one comes need not wait for the
-    /// packet itself to come from memory.
-    arrivals: [Nanos; 2],
 }
 
 impl Default for Fifo {
     fn default() -> Self {
         let start = Cursor { position: 0, block: NO_BLOCK };
-        Self { head: start, dequeued: start, tail: start, arrivals: [0; 2] }
+        Self { head: start, dequeued: start, tail: start }
     }
 }
 
@@ -120,9 +117,6 @@ impl Fifo {
     pub fn push(&mut self, packets: &mut Packets, arrives: Nanos, packet: &Packet, position: Position, next: Hop) {
         if self.tail.starts_block() {
             self.extend(packets);
-        }
-        if let Some(arrival) = self.arrivals.get_mut((self.tail.position - self.head.position) as usize) {
-            *arrival = arrives;
         }
         *packets.slot_mut(self.tail.block, self.tail.position) = Transit { arrives, packet: *packet, position, next };
         self.tail.position += 1;
@@ -164,11 +158,11 @@ impl Fifo {
         packets.slot_mut(block, position)
     }
 
-    /// When the packet nearest the far end gets there.
+    /// The packet nearest the far end.
     #[inline(always)]
     #[must_use]
-    pub fn next_arrival(&self) -> Option<Nanos> {
-        (self.head.position < self.tail.position).then_some(self.arrivals[0])
+    pub fn first<'a>(&self, packets: &'a Packets) -> Option<&'a Transit> {
+        (self.head.position < self.tail.position).then(|| packets.slot(self.head.block, self.head.position))
     }
 
     /// The packet nearest the far end, if it has been dequeued.
@@ -185,13 +179,6 @@ impl Fifo {
         self.head.position += 1;
         if self.head.starts_block() {
             self.head.block = packets.give_back(self.head.block);
-        }
-        self.arrivals[0] = self.arrivals[1];
-        let second = self.head.position + 1;
-        if second < self.tail.position {
-            let next_block = second.is_multiple_of(BLOCK as u64);
-            let block = if next_block { packets.next[self.head.block as usize] } else { self.head.block };
-            self.arrivals[1] = packets.slot(block, second).arrives;
         }
     }
 
@@ -258,7 +245,7 @@ mod tests {
                     }
                     prop_assert_eq!(fifo.waiting(), waiting.len() as u64);
                     prop_assert_eq!(fifo.is_empty(), waiting.is_empty() && under_way.is_empty());
-                    prop_assert_eq!(fifo.next_arrival(), under_way.front().or(waiting.front()).copied());
+                    prop_assert_eq!(fifo.first(&packets).map(|t| t.arrives), under_way.front().or(waiting.front()).copied());
                     let needed: usize = lines.iter().map(|(_, a, b)| (a.len() + b.len()) / BLOCK + 2).sum();
                     most = most.max(needed);
                 }

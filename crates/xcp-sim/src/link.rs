@@ -260,8 +260,8 @@ impl Link {
     /// When the next packet reaches the far end; never if there is none.
     #[inline(always)]
     #[must_use]
-    pub fn next_arrival(&self) -> Nanos {
-        self.fifo.next_arrival().unwrap_or(Nanos::MAX)
+    pub fn next_arrival(&self, packets: &Packets) -> Nanos {
+        self.fifo.first(packets).map_or(Nanos::MAX, |transit| transit.arrives)
     }
 
     /// Wire bytes sent until `now`, the packet in service with the part that has left; up to date after `advance`.

@@ -184,8 +184,8 @@ impl Region<'_> {
         if self.network.links[number].feeds {
             self.network.go_ahead(number);
         }
-        let Network { links, events, .. } = &mut self.network;
-        events.set_link(number as u32, links[number].next_arrival());
+        let Network { links, packets, events, .. } = &mut self.network;
+        events.set_link(number as u32, links[number].next_arrival(packets));
     }
 
     /// A packet has come to the end of its route.
