@@ -122,6 +122,13 @@ impl Link {
         (self, far)
     }
 
+    /// Whether a packet that comes now goes into service at once, and nothing has to be made up for before.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_clear(&self, now: Nanos) -> bool {
+        now >= self.free_at && now < self.next_service
+    }
+
     /// Whether a packet that comes now goes into service at once.
     #[inline(always)]
     #[must_use]

@@ -25,35 +25,51 @@ pub struct Network<'r> {
 }
 
 impl Network<'_> {
-    /// Puts a packet onto the link at `position` of its route, and at once onto those after it as far as it may go ahead. The link where it stays
-    /// gets an event, if it was empty.
+    /// Puts a packet onto link `number`, the one at `position` of its route, and at once onto those after it as far as it may go ahead. The link
+    /// where it stays gets an event, if it was empty.
     #[inline(never)]
     pub fn forward(&mut self, mut now: Nanos, mut number: usize, mut position: Position, packet: &mut Packet) {
         loop {
             let link = &mut self.links[number];
-            link.advance(now, &mut self.packets);
+            if !link.is_clear(now) {
+                return self.queue(now, number, position, packet);
+            }
             let was_empty = link.is_empty();
+            let Some(arrives) = link.pass(now, packet, &mut self.packets) else { return };
             position += 1;
             let next = self.routing.hop(position);
-            let arrives = if link.is_idle(now) {
-                let Some(arrives) = link.pass(now, packet, &mut self.packets) else { return };
-                if was_empty && link.feeds && arrives < self.horizon && let Some(next) = next.fed_link() {
-                    if link.is_lost(LossPlace::AfterQueue, arrives, packet, &mut self.packets) {
-                        return;
-                    }
-                    (now, number) = (arrives, next);
-                    continue;
+            if was_empty && link.feeds && arrives < self.horizon && let Some(next) = next.fed_link() {
+                if link.is_lost(LossPlace::AfterQueue, arrives, packet, &mut self.packets) {
+                    return;
                 }
-                link.hold(arrives, packet, position, next, &mut self.packets);
-                arrives
-            } else {
-                let Some(arrives) = link.wait(now, packet, position, next, &mut self.packets) else { return };
-                arrives
-            };
+                (now, number) = (arrives, next);
+                continue;
+            }
+            link.hold(arrives, packet, position, next, &mut self.packets);
             if was_empty && !link.leads_away {
                 self.events.set_link(number as u32, arrives);
             }
             return;
+        }
+    }
+
+    /// Puts a packet onto a link where it has to wait, or where departures have to be made up for first.
+    #[inline(never)]
+    fn queue(&mut self, now: Nanos, number: usize, position: Position, packet: &mut Packet) {
+        let link = &mut self.links[number];
+        link.advance(now, &mut self.packets);
+        let was_empty = link.is_empty();
+        let next = self.routing.hop(position + 1);
+        let arrives = if link.is_idle(now) {
+            let Some(arrives) = link.pass(now, packet, &mut self.packets) else { return };
+            link.hold(arrives, packet, position + 1, next, &mut self.packets);
+            arrives
+        } else {
+            let Some(arrives) = link.wait(now, packet, position + 1, next, &mut self.packets) else { return };
+            arrives
+        };
+        if was_empty && !link.leads_away {
+            self.events.set_link(number as u32, arrives);
         }
     }
 
