@@ -56,8 +56,8 @@ XCP_COLD void xcp_receiver_sum(struct xcp_receiver *r, xcp_u16 feedback, xcp_u32
     xcp_receiver_add(r, r->format & XCP_CLASSIC ? xcp_classic_feedback_decode(feedback) : xcp_extended_feedback_decode(feedback), segments);
 }
 
-/* Whether nothing has been added to the sum, and this header's feedback can be returned as it is: an extended code up to field 53, the last one
- * before rates saturate, comes out of decoding and encoding as it went in (negative zero as zero). */
+/* Whether nothing has been added to the sum, and this header's feedback can be returned as it is: an extended code up to field 53, the last
+ * one before rates saturate, comes out of decoding and encoding as it went in (negative zero as zero). */
 XCP_INLINE int xcp_receiver_is_lone(const struct xcp_receiver *r, const struct xcp_forward *h) {
     return r->sum == 0 && r->format == XCP_PRESENT && (h->flags & (XCP_PRESENT | XCP_CLASSIC)) == XCP_PRESENT &&
            (h->feedback & 0x7fff) < 54 << 9;

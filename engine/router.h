@@ -45,10 +45,11 @@
 /* Packets are taken for at most this long: no link carries longer ones, and products stay in 64 bits. */
 #define XCP_SIZE_MAX (1U << 24)
 
-/* One link's state; 8-byte aligned, no pointers, no padding that matters: it can live in a BPF map. What every packet touches comes first. */
+/* One link's state; 8-byte aligned, no pointers, no padding that matters: it can live in a BPF map. What every packet touches comes first.
+ */
 struct xcp_router {
-    xcp_u64 next_ns; /* before this nothing has to be closed */
-    xcp_u32 usual;   /* rtt_known, and the law's choices are XCP's own: the common case, see xcp_router_is_usual */
+    xcp_u64 next_ns;   /* before this nothing has to be closed */
+    xcp_u32 usual;     /* rtt_known, and the law's choices are XCP's own: the common case, see xcp_router_is_usual */
     xcp_u32 rtt_known; /* d comes from packets */
     /* this interval */
     xcp_u64 input;         /* bytes */
@@ -228,9 +229,9 @@ XCP_INLINE void xcp_router_tick(struct xcp_router *r, xcp_u64 now, xcp_u64 backl
 }
 
 /*
- * Whether a packet is of the usual kind: nothing has run out, its header is an extended one that says everything, and it is XCP itself that is
- * carried out. The host has the code for such packets in one piece without calls, and everything else in functions of its own (XCP_SPLIT);
- * both are compiled from the same lines, in which `usual` is 1 where all this is known.
+ * Whether a packet is of the usual kind: nothing has run out, its header is an extended one that says everything, and it is XCP itself that
+ * is carried out. The host has the code for such packets in one piece without calls, and everything else in functions of its own
+ * (XCP_SPLIT); both are compiled from the same lines, in which `usual` is 1 where all this is known.
  */
 XCP_INLINE int xcp_router_is_usual(const struct xcp_router *r, xcp_u64 now, const struct xcp_forward *h) {
     return (h->flags & (XCP_PRESENT | XCP_CLASSIC)) == XCP_PRESENT && h->rtt >= 1 << 11 && h->window >= 1 << 10 && r->usual &&
@@ -509,8 +510,8 @@ XCP_COLD void xcp_router_pass_any(struct xcp_router *r, xcp_u64 now, xcp_u32 siz
 }
 
 /*
- * A packet arrives and departs at once: nothing waits and nothing is in transmission. The same as the two calls, whose second tick could not
- * find anything to close after the first.
+ * A packet arrives and departs at once: nothing waits and nothing is in transmission. The same as the two calls, whose second tick could
+ * not find anything to close after the first.
  */
 XCP_INLINE void xcp_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h) {
     if (XCP_SPLIT && XCP_LIKELY(xcp_router_is_usual(r, now, h)))

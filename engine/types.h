@@ -25,7 +25,8 @@ typedef __INT64_TYPE__ xcp_s64;
 #define XCP_COLD static __attribute__((noinline, unused))
 #endif
 
-/* Whether what is common is compiled by itself, and what is rare as a function of its own that calls nothing back. In BPF there is one of each.
+/* Whether what is common is compiled by itself, and what is rare as a function of its own that calls nothing back. In BPF there is one of
+ * each.
  */
 #ifdef __bpf__
 #define XCP_SPLIT 0

@@ -59,7 +59,7 @@ XCP_INLINE xcp_u32 xcp_extended_feedback_magnitude(xcp_u64 m, xcp_s32 e, xcp_u64
     if (XCP_UNLIKELY(m == 0))
         return 0;
     k = xcp_top_bit(m) - 9; /* bits beyond 10 */
-    field = k + e + 20;      /* 512..1023 << field, in 2^-20 bytes/s */
+    field = k + e + 20;     /* 512..1023 << field, in 2^-20 bytes/s */
     if (XCP_UNLIKELY((xcp_u32)field > 62)) {
         if (field > 62)
             return XCP_EXTENDED_FEEDBACK_MAX;
