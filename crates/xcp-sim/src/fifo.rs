@@ -182,6 +182,35 @@ impl Fifo {
         }
     }
 
+    /// Moves all packets that have been dequeued to the end of a list.
+    pub fn move_dequeued(&mut self, packets: &mut Packets, list: &mut Vec<Transit>) {
+        while self.head.position < self.dequeued.position {
+            let first = self.head.position as usize % BLOCK;
+            let length = ((self.dequeued.position - self.head.position) as usize).min(BLOCK - first);
+            list.extend_from_slice(&packets.blocks[self.head.block as usize][first..first + length]);
+            self.head.position += length as u64;
+            if self.head.starts_block() {
+                self.head.block = packets.give_back(self.head.block);
+            }
+        }
+    }
+
+    /// Adds packets that have been dequeued elsewhere; none must be waiting.
+    pub fn append_dequeued(&mut self, packets: &mut Packets, mut list: &[Transit]) {
+        debug_assert!(self.waiting() == 0);
+        while !list.is_empty() {
+            if self.tail.starts_block() {
+                self.extend(packets);
+            }
+            let first = self.tail.position as usize % BLOCK;
+            let (now, later) = list.split_at(list.len().min(BLOCK - first));
+            packets.blocks[self.tail.block as usize][first..first + now.len()].copy_from_slice(now);
+            self.tail.position += now.len() as u64;
+            list = later;
+        }
+        self.dequeued = self.tail;
+    }
+
     /// Packets that wait for service.
     #[inline(always)]
     #[must_use]
@@ -211,7 +240,7 @@ mod tests {
         /// Several lines that share a store, each against two plain queues: one before, one behind the cursor. The store keeps no more blocks
         /// than the lines ever needed at once.
         #[test]
-        fn lines_behave_as_two_queues(operations in prop::collection::vec((0usize..3, 0u8..6, 1usize..50), 0..300)) {
+        fn lines_behave_as_two_queues(operations in prop::collection::vec((0usize..3, 0u8..8, 1usize..50), 0..300)) {
             let mut packets = Packets::default();
             let mut lines: [(Fifo, VecDeque<u64>, VecDeque<u64>); 3] = Default::default();
             let mut serial = 0;
@@ -235,6 +264,18 @@ mod tests {
                             fifo.push_served(&mut packets, serial, &packet(serial), 0, Hop::END);
                             under_way.push_back(serial);
                             serial += 1;
+                        }
+                        6 => {
+                            let mut moved = Vec::new();
+                            fifo.move_dequeued(&mut packets, &mut moved);
+                            prop_assert_eq!(moved.iter().map(|t| t.packet.seq).collect::<Vec<_>>(), under_way.drain(..).collect::<Vec<_>>());
+                        }
+                        7 if waiting.is_empty() => {
+                            let more: Vec<Transit> =
+                                (serial..serial + 45).map(|s| Transit { arrives: s, packet: packet(s), ..Transit::default() }).collect();
+                            fifo.append_dequeued(&mut packets, &more);
+                            under_way.extend(serial..serial + 45);
+                            serial += 45;
                         }
                         _ => {
                             prop_assert_eq!(fifo.first_dequeued(&packets).map(|t| t.packet.seq), under_way.front().copied());

@@ -24,7 +24,6 @@ pub struct Sending {
 
 /// What sends.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all flows are TCP, and a box would cost a cache miss a packet")]
 pub enum Source {
     /// TCP.
     Tcp(Sender),

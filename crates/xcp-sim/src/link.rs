@@ -258,6 +258,16 @@ impl Link {
         !self.is_lost(LossPlace::AfterQueue, transit.arrives, &transit.packet, packets)
     }
 
+    /// Moves all packets that are on the way to the end of a list.
+    pub fn move_on(&mut self, packets: &mut Packets, list: &mut Vec<Transit>) {
+        self.fifo.move_dequeued(packets, list);
+    }
+
+    /// Keeps packets that have passed a transmitter elsewhere until they reach the far end.
+    pub fn hold_all(&mut self, packets: &mut Packets, list: &[Transit]) {
+        self.fifo.append_dequeued(packets, list);
+    }
+
     /// When the packet that has waited longest goes into service; never if none waits.
     #[must_use]
     pub fn next_service(&self) -> Nanos {

@@ -115,6 +115,12 @@ impl Sacks {
         self.kept[id.0 as usize]
     }
 
+    /// Whether no acknowledgement under way has any.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.kept.len() == self.free.len()
+    }
+
     /// A packet is gone.
     pub fn discard(&mut self, packet: &Packet) {
         if let Body::Ack(ack) = &packet.body {

@@ -10,7 +10,7 @@ use crate::events::NEVER;
 use crate::fifo::Transit;
 use crate::flow::{Receiving, Sending, Sink, Source};
 use crate::network::{Network, Port};
-use crate::packet::{Body, Packet, SackBlocks, SackId};
+use crate::packet::{Ack, Body, Packet, SackBlocks, SackId};
 
 /// A region.
 #[derive(Debug)]
@@ -54,6 +54,14 @@ enum Timer {
     /// The flow is told to stop: at its sending end, at its receiving end.
     StopSending(usize),
     StopReceiving(usize),
+}
+
+/// The acknowledgement that a packet is, if it has SACK blocks.
+fn acknowledgement_with_sack(transit: &mut Transit) -> Option<&mut Ack> {
+    match &mut transit.packet.body {
+        Body::Ack(ack) if ack.sack != SackId::NONE => Some(ack),
+        _ => None,
+    }
 }
 
 impl Region<'_> {
@@ -139,15 +147,14 @@ impl Region<'_> {
         if links[link].is_empty() {
             events.set_link(link as u32, crossing.first_arrival());
         }
-        let mut sacks = crossing.sacks.drain(..);
-        for mut transit in crossing.packets.drain(..) {
-            if let Body::Ack(ack) = &mut transit.packet.body
-                && ack.sack != SackId::NONE
-            {
+        if !crossing.sacks.is_empty() {
+            let mut sacks = crossing.sacks.drain(..);
+            for ack in crossing.packets.iter_mut().filter_map(acknowledgement_with_sack) {
                 ack.sack = sacks.next().map_or(SackId::NONE, |blocks| packets.sacks.keep(blocks));
             }
-            links[link].hold(transit.arrives, &transit.packet, transit.position, transit.next, packets);
         }
+        links[link].hold_all(packets, &crossing.packets);
+        crossing.packets.clear();
     }
 
     /// Hands over what has left for another region before `until`.
@@ -155,14 +162,12 @@ impl Region<'_> {
         let Network { links, packets, .. } = &mut self.network;
         let link = &mut links[self.exits[exit]];
         link.advance(until.saturating_sub(1), packets);
-        while let Some(&transit) = link.next_on_the_way(packets) {
-            link.deliver(&transit, packets);
-            if let Body::Ack(ack) = &transit.packet.body
-                && ack.sack != SackId::NONE
-            {
+        let before = crossing.packets.len();
+        link.move_on(packets, &mut crossing.packets);
+        if !packets.sacks.is_empty() {
+            for ack in crossing.packets[before..].iter_mut().filter_map(acknowledgement_with_sack) {
                 crossing.sacks.push(packets.sacks.take(ack.sack));
             }
-            crossing.packets.push(transit);
         }
     }
 
