@@ -63,21 +63,23 @@ def total(profile):
 
 
 def by_source(profile):
-    """Instructions by (source file, function). Code inlined from another file counts for the file it was written in.
+    """Instructions by (source file, function, the function's own source file). Code inlined from another file counts for the file it was written in.
 
     The format: https://valgrind.org/docs/manual/cl-format.html. `fl=` opens a function's file, `fi=` and `fe=` another one inside of it, `fn=` names the
     function; names come once with a number, later the number alone. A line of cost is a position and a count; the one after `calls=` is what
     was called, and counted there.
     """
     names, costs = {}, defaultdict(int)
-    file = function = ""
+    file = function = home = ""
     called = False
     for line in profile.splitlines():
         key, mark, value = line.partition("=")
-        if mark and key in ("fl", "fi", "fe", "fn", "cfl", "cfi", "cfn", "ob", "cob"):
-            name = resolve(names, {"fi": "fl", "fe": "fl", "cfl": "fl", "cfi": "fl", "cfn": "fn", "cob": "ob"}.get(key, key), value)
+        if mark and key in NAMES:
+            name = resolve(names, NAMES[key], value)
             if key in ("fl", "fi", "fe"):
                 file = name
+            if key == "fl":
+                home = name
             elif key == "fn":
                 function = name
         elif mark and key == "calls":
@@ -86,8 +88,12 @@ def by_source(profile):
             if called:
                 called = False
                 continue
-            costs[file, function] += int(line.split()[1])
+            costs[file, function, home] += int(line.split()[1])
     return costs
+
+
+# Lines that name something, and the space of names they share.
+NAMES = {"fl": "file", "fi": "file", "fe": "file", "cfl": "file", "cfi": "file", "fn": "function", "cfn": "function", "ob": "object", "cob": "object"}
 
 
 def resolve(names, kind, value):
