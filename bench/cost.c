@@ -10,42 +10,35 @@
 #include <time.h>
 #include <unistd.h>
 
-static long long now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000LL + t.tv_nsec;
+static long long now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-int main(int argc, char **argv)
-{
-	struct rusage usage;
-	long long begin;
-	FILE *out;
-	int status;
-	pid_t child;
-
-	if (argc < 3) {
-		fprintf(stderr, "usage: cost FILE COMMAND...\n");
-		return 2;
-	}
-	out = fopen(argv[1], "we");
-	if (!out) {
-		perror(argv[1]);
-		return 2;
-	}
-	begin = now_ns();
-	child = fork();
-	if (child == 0) {
-		execvp(argv[2], argv + 2);
-		perror(argv[2]);
-		_exit(127);
-	}
-	if (child < 0 || wait4(child, &status, 0, &usage) != child) {
-		perror("cost");
-		return 2;
-	}
-	fprintf(out, "%lld %lld %ld %d\n", now_ns() - begin, usage.ru_utime.tv_sec * 1000000LL + usage.ru_utime.tv_usec, usage.ru_maxrss, status);
-	return fclose(out) ? 2 : 0;
+int main(int argc, char **argv) {
+    if (argc < 3) {
+        fprintf(stderr, "usage: cost FILE COMMAND...\n");
+        return 2;
+    }
+    FILE *out = fopen(argv[1], "we");
+    if (!out) {
+        perror(argv[1]);
+        return 2;
+    }
+    const long long begin = now_ns();
+    const pid_t child = fork();
+    if (child == 0) {
+        execvp(argv[2], argv + 2);
+        perror(argv[2]);
+        _exit(127);
+    }
+    struct rusage usage;
+    int status;
+    if (child < 0 || wait4(child, &status, 0, &usage) != child) {
+        perror("cost");
+        return 2;
+    }
+    fprintf(out, "%lld %lld %ld %d\n", now_ns() - begin, usage.ru_utime.tv_sec * 1000000LL + usage.ru_utime.tv_usec, usage.ru_maxrss, status);
+    return fclose(out) ? 2 : 0;
 }

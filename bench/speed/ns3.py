@@ -14,7 +14,7 @@ FLOWS = [10, 100, 1000]
 CONGESTION = {"newreno": "TcpNewReno", "cubic": "TcpCubic"}
 SCHEDULERS = ["Map", "Heap", "Calendar", "PriorityQueue"]  # List is an ordered list, slower by far with many events
 NEEDED_RATIO = 200.0
-SIMULATED_S = 2
+SIMULATED_S = 1.5
 
 
 def measure(ours, settings, report):
