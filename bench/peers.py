@@ -32,12 +32,30 @@ class Finished:
 
 # CPU time over wall time of the processes that took a tenth of a second or more: what a busy machine left them.
 SHARES = []
+# A process that had less of a core than this was held up by others. Where time is measured (bench/run) it is run again, up to so many times in all, and the
+# least held up counts.
+FAIR_SHARE = 0.9
+attempts = 1
 
 
 def run(command):
     """Runs a command to its end. Fails loudly."""
+    best, best_share = None, 0.0
+    for _ in range(attempts):
+        finished = run_once([str(part) for part in command])
+        if finished.wall_s < 0.1:
+            return finished
+        share = finished.cpu_s / finished.wall_s
+        if share >= best_share:
+            best, best_share = finished, share
+        if share >= FAIR_SHARE:
+            break
+    SHARES.append(best_share)
+    return best
+
+
+def run_once(command):
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, tempfile.NamedTemporaryFile("r") as cost:
-        command = [str(part) for part in command]
         started = subprocess.run([cost_program(), cost.name, *command], stdin=subprocess.DEVNULL, stdout=out, stderr=err, check=False)
         out.seek(0)
         err.seek(0)
@@ -46,8 +64,6 @@ def run(command):
         if status != 0:
             sys.exit(f"{' '.join(command)}\nended with status {status}:\n{err.read().strip()}")
         wall_ns, cpu_us, peak_kb = map(int, measured[:3])
-        if wall_ns > 1e8:
-            SHARES.append(cpu_us * 1000 / wall_ns)
         return Finished(out.read(), wall_ns / 1e9, cpu_us / 1e6, peak_kb * 1024)
 
 

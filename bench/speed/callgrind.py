@@ -50,7 +50,7 @@ def count(binary, arguments):
     """Runs `xcpnet run` under callgrind. Returns what it printed and the profile's text."""
     with tempfile.TemporaryDirectory(prefix="xcpnet-callgrind-") as directory:
         out = Path(directory) / "callgrind.out"
-        finished = peers.run([*VALGRIND, f"--callgrind-out-file={out}", binary, "run", *arguments])
+        finished = peers.run_once([*VALGRIND, f"--callgrind-out-file={out}", str(binary), "run", *map(str, arguments)])
         return finished.stdout, out.read_text()
 
 
