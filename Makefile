@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint fmt bench check-reference clean
+.PHONY: help setup build demo test lint fmt bench bench-instructions check-reference clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -14,7 +14,7 @@ C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]')
 SCRIPTS := scripts/setup .ci/run
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what building, testing and benchmarking need
 	scripts/setup all
@@ -47,13 +47,16 @@ fmt: ## format Rust and C
 	$(CARGO) fmt --all
 	clang-format -i $(C_SOURCES)
 
-bench: ## speed and memory, beside ns-2 where it is installed
+bench: ## speed, memory and how they grow, beside ns-2 and ns-3 where they are installed (a quarter of an hour)
 	@scripts/setup bench
 	$(CARGO) build --release --locked --package xcpnet
 	bench/run --xcpnet $(XCPNET)
 
+bench-instructions: ## instructions per packet, beside the baseline in bench/instructions.txt
+	bench/instructions
+
 check-reference: ## results beside ns-2's and the closed forms
-	@scripts/setup bench
+	@scripts/setup reference
 	$(CARGO) build --release --locked --package xcpnet
 	bench/reference --xcpnet $(XCPNET)
 

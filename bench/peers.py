@@ -1,13 +1,13 @@
-"""Runs xcpnet and ns-2 for bench/reference and bench/run: processes, their cost, their output. Python's standard library only."""
+"""Runs xcpnet, ns-2 and ns-3 for bench/reference and bench/run: processes, their cost, their output. Python's standard library only."""
 
 import csv
+import functools
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SCENARIOS = HERE / "scenarios"
 NS2 = HERE / "ns2"
+NS3 = HERE / "ns3"
+CACHE = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")) / "bench"  # what is built only to be measured
+NS3_MODULES = ["ns3-core", "ns3-network", "ns3-internet", "ns3-point-to-point", "ns3-applications"]
 
 
 @dataclass
@@ -23,23 +26,55 @@ class Finished:
 
     stdout: str
     wall_s: float
-    user_s: float
+    cpu_s: float
     peak_bytes: int
 
 
+# CPU time over wall time of the processes that took a tenth of a second or more: what a busy machine left them.
+SHARES = []
+# A process that had less of a core than this was held up by others. Where time is measured (bench/run) it is run again, up to so many times in all, and the
+# least held up counts.
+FAIR_SHARE = 0.9
+attempts = 1
+
+
 def run(command):
-    """Runs a command to its end. Its own children's memory is not counted, and neither program here has any. Fails loudly."""
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        begin = time.perf_counter()
-        process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - begin
-        process.returncode = os.waitstatus_to_exitcode(status)
+    """Runs a command to its end. Fails loudly."""
+    best, best_share = None, 0.0
+    for _ in range(attempts):
+        finished = run_once([str(part) for part in command])
+        if finished.wall_s < 0.1:
+            return finished
+        share = finished.cpu_s / finished.wall_s
+        if share >= best_share:
+            best, best_share = finished, share
+        if share >= FAIR_SHARE:
+            break
+    SHARES.append(best_share)
+    return best
+
+
+def run_once(command):
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, tempfile.NamedTemporaryFile("r") as cost:
+        started = subprocess.run([cost_program(), cost.name, *command], stdin=subprocess.DEVNULL, stdout=out, stderr=err, check=False)
         out.seek(0)
         err.seek(0)
-        if process.returncode != 0:
-            sys.exit(f"{' '.join(map(str, command))}\nended with status {process.returncode}:\n{err.read().strip()}")
-        return Finished(out.read(), wall, usage.ru_utime, usage.ru_maxrss * 1024)
+        measured = cost.read().split()
+        status = os.waitstatus_to_exitcode(int(measured[3])) if measured else started.returncode
+        if status != 0:
+            sys.exit(f"{' '.join(command)}\nended with status {status}:\n{err.read().strip()}")
+        wall_ns, cpu_us, peak_kb = map(int, measured[:3])
+        return Finished(out.read(), wall_ns / 1e9, cpu_us / 1e6, peak_kb * 1024)
+
+
+@functools.cache
+def cost_program():
+    """Builds bench/cost.c, which starts and measures everything, if it is not built yet."""
+    source, program = HERE / "cost.c", CACHE / "cost"
+    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+        CACHE.mkdir(parents=True, exist_ok=True)
+        subprocess.run([os.environ.get("CC", "cc"), "-O2", "-o", str(program), str(source)], check=True)
+    return program
 
 
 def together(jobs):
@@ -104,4 +139,38 @@ def ns2(script, **options):
     for name, value in options.items():
         command += [name, value]
     finished = run(command)
+    return json.loads(finished.stdout.splitlines()[-1]), finished
+
+
+def ns3_program():
+    """Builds bench/ns3/dumbbell.cc against the ns-3 that pkg-config finds, if it is not built yet. Returns the program, or None and what is missing.
+
+    PKG_CONFIG_PATH chooses another ns-3 than the distribution's.
+    """
+    source, program = NS3 / "dumbbell.cc", CACHE / "ns3-dumbbell"
+    for tool in ("pkg-config", "g++"):
+        if shutil.which(tool) is None:
+            return None, f"no {tool}"
+    # Only directories and names: the rest of Debian's `--libs` names files of libgsl-dev, which nothing here needs and the package does not pull in.
+    asked = subprocess.run(
+        ["pkg-config", "--cflags", "--libs-only-L", "--libs-only-l", *NS3_MODULES], capture_output=True, text=True, check=False
+    )
+    if asked.returncode != 0:
+        return None, "not installed (Debian package libns3-dev)"
+    where = subprocess.run(["pkg-config", "--variable=libdir", "ns3-core"], capture_output=True, text=True, check=True).stdout.strip()
+    command = ["g++", "-std=c++17", "-O3", "-march=native", str(source), "-o", str(program), f"-Wl,-rpath,{where}", *asked.stdout.split()]
+    recipe = CACHE / "ns3-dumbbell.command"
+    if program.exists() and program.stat().st_mtime > source.stat().st_mtime and recipe.exists() and recipe.read_text() == " ".join(command):
+        return program, ""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    if built.returncode != 0:
+        return None, f"bench/ns3/dumbbell.cc does not compile with {NS3_MODULES[0]}:\n{built.stderr.strip()}"
+    recipe.write_text(" ".join(command))
+    return program, ""
+
+
+def ns3(program, **options):
+    """What bench/ns3/dumbbell.cc prints, and the process's cost."""
+    finished = run([program, *(f"--{name}={value}" for name, value in options.items())])
     return json.loads(finished.stdout.splitlines()[-1]), finished
