@@ -28,7 +28,7 @@ pub enum Source {
     /// TCP.
     Tcp(Sender),
     /// UDP.
-    Udp(Box<Datagrams>),
+    Udp(Datagrams),
 }
 
 /// The end that receives.
@@ -69,9 +69,7 @@ impl Sending {
         let size = spec.group.packet_bytes as u16;
         let source = match &spec.traffic() {
             Traffic::Tcp(tcp) => Source::Tcp(Sender::new(&SenderConfig::new(peer, tcp, size))),
-            Traffic::Udp(pattern) => {
-                Source::Udp(Box::new(Datagrams::new(peer, size, pattern, Stream::new(seed, Purpose::Datagrams, index))))
-            }
+            Traffic::Udp(pattern) => Source::Udp(Datagrams::new(peer, size, pattern, Stream::new(seed, Purpose::Datagrams, index))),
         };
         Self { start: Self::start(spec, index, seed), route, started: false, source }
     }

@@ -331,7 +331,8 @@ impl Link {
 impl Hazard {
     /// What is to be feared at a place of a link direction.
     fn new(direction: &model::Direction, place: LossPlace, index: usize, seed: u64) -> Option<Box<Self>> {
-        let (here, elsewhere): (Vec<model::Loss>, Vec<model::Loss>) = direction.losses.iter().cloned().partition(|loss| loss.place == place);
+        let (here, elsewhere): (Vec<model::Loss>, Vec<model::Loss>) =
+            direction.losses.iter().cloned().partition(|loss| loss.place == place);
         let blackouts = if place == LossPlace::AfterQueue { direction.blackouts.clone() } else { Vec::new() };
         if here.is_empty() && blackouts.is_empty() {
             return None;

@@ -200,7 +200,12 @@ impl<'s> Recorder<'s> {
             backend: "sim".into(),
             title: scenario.title.clone(),
             variant: scenario.variant.clone(),
-            links: self.links.iter().enumerate().map(|(number, record)| (record.name.clone(), record.summary(view.link(number, now)))).collect(),
+            links: self
+                .links
+                .iter()
+                .enumerate()
+                .map(|(number, record)| (record.name.clone(), record.summary(view.link(number, now))))
+                .collect(),
             flows: self.summaries,
             jain: self.jain,
             interrupted,

@@ -38,7 +38,11 @@ impl Network<'_> {
             let Some(arrives) = link.pass(now, packet, &mut self.packets) else { return };
             position += 1;
             let next = self.routing.hop(position);
-            if was_empty && link.feeds && arrives < self.horizon && let Some(next) = next.fed_link() {
+            if was_empty
+                && link.feeds
+                && arrives < self.horizon
+                && let Some(next) = next.fed_link()
+            {
                 if link.is_lost(LossPlace::AfterQueue, arrives, packet, &mut self.packets) {
                     return;
                 }
