@@ -176,7 +176,10 @@ impl Region<'_> {
     fn arrival(&mut self, number: usize) {
         let Network { links, packets, .. } = &mut self.network;
         let link = &mut links[number];
-        link.advance(self.now, packets);
+        // Departures can be made up for when they matter: for this packet's own sake, and for those that could go ahead.
+        if link.feeds || link.next_on_the_way(packets).is_none() {
+            link.advance(self.now, packets);
+        }
         if let Some(transit) = link.next_on_the_way(packets) {
             let mut transit = *transit;
             if link.deliver(&transit, packets) {
