@@ -23,4 +23,4 @@ pub mod simulate;
 pub mod tcp;
 pub mod view;
 
-pub use simulate::{Observer, SimError, simulate, simulate_on};
+pub use simulate::{Observer, SimError, simulate, simulate_on, simulate_partition};

@@ -84,6 +84,14 @@ impl Partition {
         }
     }
 
+    /// So many regions with nothing shorter between them than links of this length, whether or not that is of any use; `None` if the scenario
+    /// cannot be divided so.
+    #[must_use]
+    pub fn at(scenario: &Scenario, long: Nanos, regions: usize) -> Option<Self> {
+        let nodes = divide(scenario, &Load::new(scenario), long.max(1), regions)?;
+        Some(Self::new(scenario, nodes, regions))
+    }
+
     fn new(scenario: &Scenario, nodes: Vec<u32>, regions: usize) -> Self {
         let mut links = vec![0u32; regions];
         let mut place = |node: usize| {

@@ -84,7 +84,11 @@ pub fn simulate_on(scenario: &Scenario, processors: usize, observer: &mut dyn Ob
     simulate_partition(scenario, &Partition::for_processors(scenario, processors), observer)
 }
 
-fn simulate_partition(scenario: &Scenario, partition: &Partition, observer: &mut dyn Observer) -> Result<Run, SimError> {
+/// Simulates a scenario divided like this, each region on a processor of its own. The run is the same, to the bit.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_partition(scenario: &Scenario, partition: &Partition, observer: &mut dyn Observer) -> Result<Run, SimError> {
     let routing = Routing::new(scenario, partition);
     let mut simulation = Simulation::new(scenario, partition, &routing)?;
     let end = simulation.run(observer);

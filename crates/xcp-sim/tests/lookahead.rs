@@ -18,7 +18,8 @@ fn chain(seed: u64, rates: &[u64], queues: &[&str], loss: f64, congestion: &str)
     let mut text = format!("title = \"chain\"\nduration = \"2s\"\nseed = {seed}\nmeasure = {{ from = \"300ms\", to = \"1900ms\" }}\n");
     for (i, (rate, queue)) in rates.iter().zip(queues).enumerate() {
         text += &format!(
-            "[[link]]\nname = \"l{i}\"\nbetween = [\"n{i}\", \"n{}\"]\nrate = \"{rate}mbit\"\ndelay = \"{}ms\"\nloss = {loss}\n\
+            "[[link]]\nname = \"l{i}\"\nbetween = [\"n{i}\", \"n{}\"]\nrate = \"{rate}mbit\"\ndelay = \"{}ms\"\n\
+             loss = [{{ probability = {loss} }}, {{ probability = {loss}, place = \"after-queue\" }}]\n\
              queue = {{ kind = \"{queue}\", limit = 40 }}\nblackout = [{{ from = \"1s\", to = \"1050ms\" }}]\n",
             i + 1,
             1 + i
