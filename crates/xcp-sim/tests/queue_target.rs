@@ -31,12 +31,13 @@ fn the_queue_settles_at_the_target() {
         let scenario = load(Path::new("target.toml"), FILE, &overrides).unwrap_or_else(|e| panic!("{e}")).remove(0);
         let run = xcp_sim::simulate(&scenario, &mut ()).unwrap();
         let link = &run.summary.links["bottleneck"];
-        // The router counts what waits; two packets' worth for the spacing of arrivals.
-        assert!((link.queue_mean * 1500.0 - bytes).abs() <= 3000.0, "target {written}: {} packets stand", link.queue_mean);
+        // Two packets for the spacing of arrivals, or what an interval's fluctuation takes.
+        let near = |x: f64| (x - bytes).abs() <= 3000.0f64.max(0.1 * bytes);
+        assert!(near(link.queue_mean * 1500.0), "target {written}: {} packets stand", link.queue_mean);
         assert!(link.utilisation > 0.99, "target {written}: utilisation {}", link.utilisation);
         assert_eq!(link.drops, 0, "target {written}");
         let series = run.find(&Subject::Link("bottleneck".into()), Quantity::PersistentQueue).unwrap();
         let persistent = series.values.last().unwrap();
-        assert!((persistent - bytes).abs() <= 3000.0, "target {written}: the router sees {persistent} bytes");
+        assert!(near(*persistent), "target {written}: the router sees {persistent} bytes");
     }
 }

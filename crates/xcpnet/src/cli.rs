@@ -87,7 +87,6 @@ pub struct RunArguments {
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<std::num::NonZeroUsize>,
     /// With --out: the series as Parquet, too
-    #[cfg(feature = "parquet")]
     #[arg(long, requires = "out")]
     pub parquet: bool,
 }

@@ -94,7 +94,6 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
             sources: &sources,
             origins: &origins,
             verdicts: &verdicts,
-            #[cfg(feature = "parquet")]
             parquet: arguments.parquet,
         };
         content.stage(&mut staged, "")?;
