@@ -75,10 +75,11 @@ pub fn load_file(path: &Path, overrides: &Overrides) -> Result<Vec<Loaded>, Scen
     load_with_origins(path, &read_text(path)?, overrides)
 }
 
-/// The names of a text's variants, in its order; one empty name if it has none. What is wrong with them is for [`load`] to say.
+/// The names of a text's variants, in its order; one empty name if it has none. None at all if the text is not TOML, which [`load`] will tell.
 #[must_use]
 pub fn variant_names(text: &str) -> Vec<String> {
-    variants(&tree::parse(text).0, &Faults::default()).into_iter().map(|v| v.name).collect()
+    let (root, syntax) = tree::parse(text);
+    if syntax.is_empty() { variants(&root, &Faults::default()).into_iter().map(|v| v.name).collect() } else { Vec::new() }
 }
 
 /// The content of a scenario file.
