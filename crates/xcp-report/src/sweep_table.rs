@@ -119,14 +119,16 @@ impl SweepTable {
                 row.extend(["–", "–", "–"].map(str::to_owned));
             } else {
                 row.push(link.utilisation.show(" %", |x| format!("{:.1}", x * 100.0)));
-                row.push(link.queue.show("", human::number));
+                row.push(link.queue.show("", human::fixed));
                 row.push(link.drops.show("", human::number));
             }
             row.push(point.jain.show("", human::index));
             row.push(point.goodput.show(&format!(" {unit}"), |x| human::fixed(x / divisor)));
             grid.push(row);
         }
-        let mut out = format!("{bottleneck}: utilisation, queue (packets) and drops; means over the seeds (least–greatest)\n\n");
+        let several = self.points.iter().any(|p| p.jain.count > 1);
+        let means = if several { "; means over the seeds (least–greatest)" } else { "" };
+        let mut out = format!("utilisation, queue (packets) and drops of {bottleneck}{means}\n\n");
         grid.render(width, &mut out);
         out
     }

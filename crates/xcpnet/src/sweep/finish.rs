@@ -112,10 +112,7 @@ pub fn write(grid: &Grid, journal: &Journal, dir: &Path) -> Result<SweepTable, F
 /// Standard output's.
 pub fn print_table(grid: &Grid, title: &str, table: &SweepTable, dir: &Path, printer: &mut Printer) -> Result<(), Failure> {
     let many = |n: u64, one: &str| xcp_report::human::plural(n, one);
-    let mut out = format!("{title}\n{}", many(grid.runs(), "run"));
-    if grid.seeds() > 1 || grid.points() > 1 {
-        out.push_str(&format!(": {} of the grid, {} each", many(grid.points(), "point"), many(grid.seeds(), "seed")));
-    }
+    let mut out = format!("{title}\n{}: {} x {}", many(grid.runs(), "run"), many(grid.points(), "point"), many(grid.seeds(), "seed"));
     for axis in grid.axes.iter().filter(|a| a.written.len() == 1) {
         out.push_str(&format!(", {}={}", axis.path, axis.written[0]));
     }

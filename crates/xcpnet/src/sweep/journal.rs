@@ -175,6 +175,10 @@ impl Journal {
         let mut second = Vec::new();
         reader.read_until(b'\n', &mut second).map_err(fail)?;
         let known = start.starts_with(RUNNING) || start.starts_with(COMPLETE);
+        if start.starts_with(RUNNING) && checked(&second).is_some() && reader.fill_buf().map_err(fail)?.is_empty() {
+            // Another sweep that has done nothing: there is nothing to lose.
+            return Ok(State::Torn);
+        }
         let other: Option<Description> = checked(&second).filter(|_| known).and_then(|text| serde_json::from_str(text).ok());
         Err(Failure::new(match other {
             Some(other) => {
@@ -289,7 +293,7 @@ impl Journal {
 
 /// What a file's head says.
 enum State {
-    /// Ended before the head did.
+    /// Nothing was done yet; perhaps not even the head was written.
     Torn,
     /// Of this sweep, which goes on.
     Running,
@@ -384,7 +388,8 @@ mod tests {
     #[test]
     fn two_cannot_have_it_and_other_sweeps_are_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let journal = Journal::open(dir.path(), &description(), false).unwrap();
+        let mut journal = Journal::open(dir.path(), &description(), false).unwrap();
+        fill(&mut journal, &[2]);
         let told = |description: &Description| Journal::open(dir.path(), description, false).unwrap_err().to_string();
         assert!(told(&description()).contains("another sweep is writing"));
         drop(journal);
@@ -402,6 +407,18 @@ mod tests {
         assert!(told(&description()).contains("is not the journal"));
         assert_eq!(fs::read(dir.path().join(NAME)).unwrap(), b"a diary", "what is refused is left alone");
         assert_eq!(Journal::open(dir.path(), &description(), true).unwrap().done(), 0);
+    }
+
+    #[test]
+    fn a_sweep_that_did_nothing_gives_way() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Journal::open(dir.path(), &description(), false).unwrap());
+        let other = Description { seeds: Some("1..4".into()), ..description() };
+        let mut journal = Journal::open(dir.path(), &other, false).unwrap();
+        fill(&mut journal, &[0]);
+        drop(journal);
+        assert!(Journal::open(dir.path(), &description(), false).is_err());
+        assert_eq!(Journal::open(dir.path(), &other, false).unwrap().done(), 1);
     }
 
     #[test]

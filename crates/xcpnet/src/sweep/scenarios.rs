@@ -8,6 +8,7 @@ use std::thread;
 
 use xcp_scenario::model::Scenario;
 use xcp_scenario::{Loaded, Overrides, check, footprint, load_with_origins};
+use xcp_sim::SimError;
 
 use crate::failure::Failure;
 use crate::memory;
@@ -75,6 +76,12 @@ impl<'a> Scenarios<'a> {
         let loaded = self.loaded(settings).map_err(told)?;
         if let Some(available) = self.available {
             loaded.iter().try_for_each(|one| check(&one.scenario, &one.origins, available)).map_err(told)?;
+        }
+        for link in loaded.iter().flat_map(|one| &one.scenario.links) {
+            for direction in &link.directions {
+                let built = xcp_sim::queue::Queue::new(direction, 0, 0);
+                built.map_err(|reason| self.blame(number, &format!("error: {}", SimError::Law { link: link.name.clone(), reason })))?;
+            }
         }
         Ok(loaded.into_iter().map(|l| Ready { bytes: footprint(&l.scenario).bytes, scenario: l.scenario }).collect())
     }
