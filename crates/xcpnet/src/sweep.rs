@@ -14,7 +14,7 @@ mod work;
 
 use std::fs::{self, File};
 use std::hash::Hasher as _;
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
 use xcp_report::files::WriteError;
@@ -104,6 +104,9 @@ fn open(arguments: &SweepArguments, grid: &Grid, text: &str) -> Result<Journal, 
         scenario: text.to_owned(),
     };
     let fail = |source| WriteError { path: dir.to_owned(), source };
+    if dir.exists() && !dir.is_dir() {
+        return Err(fail(io::Error::from(io::ErrorKind::NotADirectory)).into());
+    }
     fs::create_dir_all(dir).map_err(fail)?;
     if !arguments.restart && !dir.join(journal::NAME).exists() {
         // Results of something else would be written over.
