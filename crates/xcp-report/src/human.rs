@@ -20,7 +20,7 @@ pub fn number(x: f64) -> String {
 }
 
 /// Three significant digits, zeros and all, for columns: `0.800`, `2.30`, `12.0`, `1234`.
-fn fixed(x: f64) -> String {
+pub(crate) fn fixed(x: f64) -> String {
     let digits = match x.abs() {
         a if !a.is_finite() => return "–".to_owned(),
         a if a < 9.995 => 2,
@@ -46,7 +46,7 @@ fn cell(x: f64, (divisor, unit): (f64, &str)) -> String {
     if x.is_finite() { format!("{} {unit}", fixed(x / divisor)) } else { "–".to_owned() }
 }
 
-fn bit_units(bps: f64) -> (f64, &'static str) {
+pub(crate) fn bit_units(bps: f64) -> (f64, &'static str) {
     match bps.abs() {
         a if a >= 999.5e6 => (1e9, "Gbit/s"),
         a if a >= 999.5e3 => (1e6, "Mbit/s"),

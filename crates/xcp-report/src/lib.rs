@@ -7,13 +7,16 @@
 
 pub mod csv;
 pub mod files;
+mod grid;
 pub mod html;
 pub mod human;
 pub mod json;
 mod links;
-#[cfg(feature = "parquet")]
 pub mod parquet;
+pub mod sweep;
+mod sweep_table;
 pub mod table;
 
 pub use html::{Report, Source, html};
+pub use sweep_table::SweepTable;
 pub use table::{table, verdict_table};

@@ -1,41 +1,204 @@
-//! Series as Parquet: the tables of [`crate::csv`], column for column, numbers as 64-bit floats, compressed with zstd.
+//! Parquet files: a writer for tables that are made row by row, and the tables of [`crate::csv`], column for column.
+//!
+//! Flat tables of integers, numbers and texts are all that is needed, so this uses the `parquet` crate's column writers without Arrow, which would
+//! take longer to compile than everything else together. Pages are compressed with Snappy, which every reader has. What is written depends on
+//! the rows alone: row groups end after so many rows, no clock is asked.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use ::parquet::arrow::ArrowWriter;
-use ::parquet::basic::Compression;
+use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::WriterProperties;
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema};
+use ::parquet::file::writer::SerializedFileWriter;
+use ::parquet::schema::types::Type;
 use xcp_scenario::run::{Run, Series};
 
 use crate::csv::{Frame, Kind};
 
-/// Writes one table of a run.
+/// Rows in memory before they are written as a row group.
+const ROW_GROUP: usize = 1 << 16;
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// Whole numbers of 64 bits.
+    Integer,
+    /// Doubles; values may be missing.
+    Number,
+    /// UTF-8.
+    Text,
+}
+
+/// A value of a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell<'a> {
+    /// For a column of integers.
+    Integer(i64),
+    /// For a column of numbers; what is not finite is missing.
+    Number(f64),
+    /// For a column of numbers.
+    Missing,
+    /// For a column of texts.
+    Text(&'a str),
+}
+
+impl From<u64> for Cell<'_> {
+    /// Counts; none comes near 2^63.
+    fn from(count: u64) -> Self {
+        Self::Integer(i64::try_from(count).unwrap_or(i64::MAX))
+    }
+}
+
+/// A column's values of the row group in the making.
+enum Buffer {
+    Integers(Vec<i64>),
+    /// The values there are, and for each row whether there is one.
+    Numbers(Vec<f64>, Vec<i16>),
+    /// Equal texts share their bytes.
+    Texts(Vec<ByteArray>, HashMap<String, ByteArray>),
+}
+
+impl Buffer {
+    fn push(&mut self, cell: Cell<'_>) {
+        match (self, cell) {
+            (Self::Integers(values), Cell::Integer(n)) => values.push(n),
+            (Self::Numbers(values, levels), Cell::Number(x)) if x.is_finite() => {
+                values.push(x);
+                levels.push(1);
+            }
+            (Self::Numbers(_, levels), Cell::Number(_) | Cell::Missing) => levels.push(0),
+            (Self::Texts(values, known), Cell::Text(text)) => {
+                if !known.contains_key(text) {
+                    known.insert(text.to_owned(), ByteArray::from(text));
+                }
+                values.push(known[text].clone());
+            }
+            (_, cell) => panic!("{cell:?} in a column of another kind"),
+        }
+    }
+}
+
+/// A table that is written as its rows come. Holds one row group in memory. Not complete until [`Table::finish`].
+pub struct Table<W: io::Write + Send> {
+    writer: SerializedFileWriter<W>,
+    columns: Vec<Buffer>,
+    rows: usize,
+}
+
+impl<W: io::Write + Send> Table<W> {
+    /// An empty table with these columns.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn new(out: W, columns: &[(&str, ColumnKind)]) -> io::Result<Self> {
+        let field = |&(name, kind): &(&str, ColumnKind)| {
+            let (physical, repetition, logical) = match kind {
+                ColumnKind::Integer => (Physical::INT64, Repetition::REQUIRED, None),
+                ColumnKind::Number => (Physical::DOUBLE, Repetition::OPTIONAL, None),
+                ColumnKind::Text => (Physical::BYTE_ARRAY, Repetition::REQUIRED, Some(LogicalType::String)),
+            };
+            Type::primitive_type_builder(name, physical).with_repetition(repetition).with_logical_type(logical).build().map(Arc::new)
+        };
+        let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>().map_err(error)?;
+        let schema = Type::group_type_builder("schema").with_fields(fields).build().map_err(error)?;
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties)).map_err(error)?;
+        let buffer = |&(_, kind): &(&str, ColumnKind)| match kind {
+            ColumnKind::Integer => Buffer::Integers(Vec::new()),
+            ColumnKind::Number => Buffer::Numbers(Vec::new(), Vec::new()),
+            ColumnKind::Text => Buffer::Texts(Vec::new(), HashMap::new()),
+        };
+        Ok(Self { writer, columns: columns.iter().map(buffer).collect(), rows: 0 })
+    }
+
+    /// Adds a row: a cell for each column, of the column's kind.
+    ///
+    /// # Errors
+    /// The writer's.
+    ///
+    /// # Panics
+    /// When the cells do not suit the columns.
+    pub fn row<'c>(&mut self, cells: impl IntoIterator<Item = Cell<'c>>) -> io::Result<()> {
+        let mut count = 0;
+        for cell in cells {
+            self.columns[count].push(cell);
+            count += 1;
+        }
+        assert_eq!(count, self.columns.len(), "a row has a cell for each column");
+        self.rows += 1;
+        if self.rows == ROW_GROUP { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let mut group = self.writer.next_row_group().map_err(error)?;
+        for buffer in &mut self.columns {
+            let mut column = group.next_column().map_err(error)?.expect("the group has the table's columns");
+            match buffer {
+                Buffer::Integers(values) => {
+                    column.typed::<Int64Type>().write_batch(values, None, None).map_err(error)?;
+                    values.clear();
+                }
+                Buffer::Numbers(values, levels) => {
+                    column.typed::<DoubleType>().write_batch(values, Some(levels), None).map_err(error)?;
+                    values.clear();
+                    levels.clear();
+                }
+                Buffer::Texts(values, known) => {
+                    column.typed::<ByteArrayType>().write_batch(values, None, None).map_err(error)?;
+                    values.clear();
+                    known.clear();
+                }
+            }
+            column.close().map_err(error)?;
+        }
+        group.close().map_err(error)?;
+        self.rows = 0;
+        Ok(())
+    }
+
+    /// Writes what is left and the file's end.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn finish(mut self) -> io::Result<()> {
+        if self.rows > 0 {
+            self.flush()?;
+        }
+        self.writer.finish().map(drop).map_err(error)
+    }
+}
+
+/// The system's own error if that is what it was: a full disk should be told as one.
+fn error(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(inner) => *inner,
+            Err(inner) => io::Error::other(inner),
+        },
+        other => io::Error::other(other),
+    }
+}
+
+/// Writes one table of a run's series: `time_s`, `link` or `flow`, and the quantities as numbers.
 ///
 /// # Errors
 /// The writer's.
 pub fn write(run: &Run, kind: Kind, out: impl io::Write + Send) -> io::Result<()> {
     let frame = Frame::new(run, kind);
-    let mut fields = vec![Field::new("time_s", DataType::Float64, false), Field::new(kind.column(), DataType::Utf8, false)];
-    fields.extend(frame.quantities.iter().map(|q| Field::new(q.column(), DataType::Float64, true)));
-    let schema = Arc::new(Schema::new(fields));
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(Default::default())).build();
-    let mut writer = ArrowWriter::try_new(out, Arc::clone(&schema), Some(properties)).map_err(io::Error::other)?;
+    let mut columns = vec![("time_s", ColumnKind::Number), (kind.column(), ColumnKind::Text)];
+    columns.extend(frame.quantities.iter().map(|q| (q.column(), ColumnKind::Number)));
+    let mut table = Table::new(out, &columns)?;
     for (name, columns) in &frame.subjects {
         let Some(longest) = columns.iter().flatten().max_by_key(|s| s.times.len()) else { continue };
-        let rows = longest.times.len();
-        let times: ArrayRef = Arc::new(longest.times.iter().map(|&t| t as f64 / 1e9).collect::<Float64Array>());
-        let names: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|_| *name)));
-        let values = columns.iter().map(|series| {
-            let at = |i: usize| series.and_then(|s: &Series| s.values.get(i)).copied().filter(|v| v.is_finite());
-            Arc::new((0..rows).map(at).collect::<Float64Array>()) as ArrayRef
-        });
-        let batch =
-            RecordBatch::try_new(Arc::clone(&schema), [times, names].into_iter().chain(values).collect()).map_err(io::Error::other)?;
-        writer.write(&batch).map_err(io::Error::other)?;
+        for (i, &time) in longest.times.iter().enumerate() {
+            let value = |series: &Option<&Series>| {
+                series.and_then(|s: &Series| s.values.get(i)).map_or(Cell::Missing, |&value| Cell::Number(value))
+            };
+            table.row([Cell::Number(time as f64 / 1e9), Cell::Text(name)].into_iter().chain(columns.iter().map(value)))?;
+        }
     }
-    writer.close().map_err(io::Error::other)?;
-    Ok(())
+    table.finish()
 }

@@ -9,6 +9,7 @@ use xcp_scenario::Verdict;
 use xcp_scenario::name::FlowName;
 use xcp_scenario::run::{FlowSummary, Run};
 
+use crate::grid::{Align, Grid};
 use crate::{human, links};
 
 /// Above this many flows in a run, groups of flows are shown by minimum, median and maximum.
@@ -32,76 +33,6 @@ pub fn band(v: &Verdict) -> String {
 #[must_use]
 pub fn measured(v: &Verdict) -> String {
     human::metric(&v.metric, v.measured.unwrap_or(f64::NAN))
-}
-
-/// How a column is set.
-#[derive(Clone, Copy, PartialEq)]
-enum Align {
-    Left,
-    Right,
-}
-
-/// Rows of text, set in columns. The first row is the heading.
-struct Grid {
-    align: Vec<Align>,
-    rows: Vec<Vec<String>>,
-    /// Leaves the first column blank where it repeats the row above.
-    grouped: bool,
-}
-
-impl Grid {
-    fn new(columns: &[(&str, Align)]) -> Self {
-        Self { align: columns.iter().map(|c| c.1).collect(), rows: vec![columns.iter().map(|c| c.0.to_owned()).collect()], grouped: true }
-    }
-
-    fn push(&mut self, row: Vec<String>) {
-        self.rows.push(row);
-    }
-
-    /// Drops columns whose cells are all equal to `boring`, heading aside.
-    fn without(mut self, heading: &str, boring: &str) -> Self {
-        if let Some(i) = self.rows[0].iter().position(|h| h == heading)
-            && self.rows[1..].iter().all(|row| row[i] == boring)
-        {
-            self.align.remove(i);
-            for row in &mut self.rows {
-                row.remove(i);
-            }
-        }
-        self
-    }
-
-    /// Sets the rows; a table too wide loses columns from the right, never the first two, and says so.
-    fn render(&self, width: usize, out: &mut String) {
-        let widths: Vec<usize> = (0..self.align.len()).map(|i| self.rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0)).collect();
-        let mut shown = widths.len();
-        while shown > 2 && widths[..shown].iter().sum::<usize>() + 2 * (shown - 1) > width {
-            shown -= 1;
-        }
-        let mut before: &str = "\u{0}";
-        for (n, row) in self.rows.iter().enumerate() {
-            let mut line = String::new();
-            for i in 0..shown {
-                let repeated = self.grouped && i == 0 && n > 0 && row[0] == before;
-                let cell = if repeated { "" } else { row[i].as_str() };
-                let pad = " ".repeat(widths[i] - cell.chars().count());
-                if i > 0 {
-                    line.push_str("  ");
-                }
-                match self.align[i] {
-                    Align::Left => line.extend([cell, &pad]),
-                    Align::Right => line.extend([pad.as_str(), cell]),
-                }
-            }
-            before = &row[0];
-            out.push_str(line.trim_end());
-            out.push('\n');
-        }
-        if shown < widths.len() {
-            let hidden = self.rows[0][shown..].join(", ");
-            out.push_str(&format!("(not shown, for want of width: {hidden})\n"));
-        }
-    }
 }
 
 /// The table of one or several runs. `width` is the terminal's width in characters; `usize::MAX` leaves nothing out.
@@ -173,7 +104,7 @@ fn link_rows(runs: &[Run], width: usize, out: &mut String) {
         }
     }
     let grid = grid.without("lost", "0");
-    if runs.len() == 1 { drop_run_column(grid) } else { grid }.render(width, out);
+    if runs.len() == 1 { grid.without_column(1) } else { grid }.render(width, out);
     let hidden: Vec<&str> = ranked.iter().copied().filter(|name| !shown.contains(name)).collect();
     if !hidden.is_empty() {
         let most = |of: fn(&xcp_scenario::run::LinkSummary) -> f64| hidden.iter().map(|n| links::best(runs, n, of)).fold(0.0, f64::max);
@@ -199,14 +130,6 @@ fn link_rows(runs: &[Run], width: usize, out: &mut String) {
 /// Shows everything when there are no more than two directions, else what the filter picks.
 fn matches_or_few<'a>(count: usize, picks: impl Fn(&&'a str) -> bool) -> impl FnMut(&&'a str) -> bool {
     move |name| count <= 2 || picks(name)
-}
-
-fn drop_run_column(mut grid: Grid) -> Grid {
-    grid.align.remove(1);
-    for row in &mut grid.rows {
-        row.remove(1);
-    }
-    grid
 }
 
 /// The group a flow belongs to: its name without `-NUMBER` at the end.
@@ -303,7 +226,7 @@ fn flow_rows(runs: &[Run], width: usize, out: &mut String) {
         grid.push(row);
     }
     let grid = grid.without("", "").without("done at", "").without("timeouts", "0");
-    if runs.len() == 1 { drop_run_column(grid) } else { grid }.render(width, out);
+    if runs.len() == 1 { grid.without_column(1) } else { grid }.render(width, out);
     out.push('\n');
     completion_rows(runs, width, out);
     if let [run] = runs {

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use crate::error::{Issue, Span, listed, suggest};
-use crate::quantity::{self, Amount, Complaint};
+use crate::quantity::{self, Amount, Complaint, Standing};
 use crate::spec::{Key, Kind, Spec};
 use crate::tree::{Item, Table, Value};
 use crate::units::Nanos;
@@ -323,6 +323,19 @@ impl<'a> Fields<'a> {
             return None;
         }
         Some((amount, item.span))
+    }
+
+    /// A queue that may stand, zero included.
+    pub fn standing(&self, name: &str) -> Option<(Standing, Span)> {
+        let item = self.item(name)?;
+        let standing = match item.value {
+            Value::Integer(n) => Standing::Amount(Amount::Packets(self.within(item, name, n, 0, quantity::MAX_PACKETS)?)),
+            _ => {
+                let bare = |n: &str| format!("write whole packets (100), or \"{n}ms\" for what the link sends in {n} milliseconds");
+                self.quantity(item, name, "an amount or a time", bare, quantity::standing)?
+            }
+        };
+        Some((standing, item.span))
     }
 
     fn wrong<T>(&self, item: &Item, name: &str, wanted: &str) -> Option<T> {

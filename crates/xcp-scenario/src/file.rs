@@ -22,6 +22,8 @@ use crate::units::{Nanos, Period};
 pub struct Overrides {
     /// Dotted path and value, e.g. `queue.limit` and `2bdp`. A value that is not TOML is taken as text, so that quotes are not needed.
     pub settings: Vec<(String, String)>,
+    /// Read only the variants of these names; all if empty. Names that the file lacks are passed over.
+    pub variants: Vec<String>,
 }
 
 impl Overrides {
@@ -35,6 +37,13 @@ impl Overrides {
     #[must_use]
     pub fn with(mut self, path: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((path.into(), value.into()));
+        self
+    }
+
+    /// These, and of the file only the variants of these names, all if there are none.
+    #[must_use]
+    pub fn only(mut self, variants: &[String]) -> Self {
+        self.variants = variants.to_vec();
         self
     }
 }
@@ -64,6 +73,13 @@ pub fn load(path: &Path, text: &str, overrides: &Overrides) -> Result<Vec<Scenar
 /// As [`load`], or that the file cannot be read.
 pub fn load_file(path: &Path, overrides: &Overrides) -> Result<Vec<Loaded>, ScenarioError> {
     load_with_origins(path, &read_text(path)?, overrides)
+}
+
+/// The names of a text's variants, in its order; one empty name if it has none. None at all if the text is not TOML, which [`load`] will tell.
+#[must_use]
+pub fn variant_names(text: &str) -> Vec<String> {
+    let (root, syntax) = tree::parse(text);
+    if syntax.is_empty() { variants(&root, &Faults::default()).into_iter().map(|v| v.name).collect() } else { Vec::new() }
 }
 
 /// The content of a scenario file.
@@ -104,12 +120,22 @@ pub fn load_with_origins(path: &Path, text: &str, overrides: &Overrides) -> Resu
     let variants = variants(&root, &faults);
     let names: Vec<String> = variants.iter().map(|v| v.name.clone()).collect();
     let mut loaded = Vec::new();
-    for variant in &variants {
+    // A setting from outside is for all variants, some of which may have another kind of queue; it must concern one of them.
+    let mut concerns_none = vec![true; outside.len()];
+    for variant in variants.iter().filter(|v| overrides.variants.is_empty() || overrides.variants.contains(&v.name)) {
         let mut tree = root.clone();
-        for setting in variant.settings.iter().chain(&outside) {
-            set::apply(&mut tree, setting, &faults);
+        for setting in &variant.settings {
+            if !set::apply(&mut tree, setting, &faults) {
+                set::no_law(setting, &faults);
+            }
+        }
+        for (setting, none) in outside.iter().zip(&mut concerns_none) {
+            *none &= !set::apply(&mut tree, setting, &faults);
         }
         loaded.extend(read(&tree, variant, &names, &title, &sources, &faults));
+    }
+    for (setting, _) in outside.iter().zip(concerns_none).filter(|(_, none)| *none) {
+        set::no_law(setting, &faults);
     }
     let issues = faults.take();
     if issues.is_empty() { Ok(loaded) } else { Err(ScenarioError::from_issues(issues, &sources)) }

@@ -26,7 +26,7 @@ mod workload;
 
 pub use error::{Problem, ScenarioError};
 pub use expect::{Verdict, evaluate};
-pub use file::{Loaded, Overrides, load, load_file, load_with_origins, read_text};
+pub use file::{Loaded, Overrides, load, load_file, load_with_origins, read_text, variant_names};
 pub use footprint::{Footprint, Origins, check, footprint};
 pub use links::DEFAULT_LIMIT_PACKETS;
 pub use schema::{reference_tables, schema};

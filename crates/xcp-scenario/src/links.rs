@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::error::Span;
 use crate::fields::{Faults, Fields};
 use crate::model::{Direction, Input, Law, Limit, Link, Loss, LossPlace, NodeId, Queue};
-use crate::quantity::Amount;
+use crate::quantity::{Amount, Standing};
 use crate::set::name_of;
 use crate::spec::{BLACKOUT, LAW, LINK, LOSS, QUEUE, REVERSE};
 use crate::tree::{Item, Value};
@@ -72,7 +72,7 @@ pub(crate) struct QueueDraft {
 enum KindDraft {
     DropTail,
     Red { min: Option<(Amount, Span)>, max: Option<(Amount, Span)>, probability: f64, weight: Option<f64>, gentle: bool },
-    Xcp(Law),
+    Xcp { law: Law, target: Option<(Standing, Span)> },
 }
 
 /// What resolving a limit needs to know of the flows that cross a direction.
@@ -190,10 +190,12 @@ fn read_queue(link: &Fields<'_>) -> QueueDraft {
         weight: queue.number("weight"),
         gentle: queue.bool("gentle").unwrap_or(true),
     };
-    let law = queue.table("law", &LAW).map_or_else(xcp_law, |law| read_law(&law));
+    let law = queue.table("law", &LAW);
+    let target = law.as_ref().and_then(|law| law.standing("target"));
+    let law = law.map_or_else(xcp_law, |law| read_law(&law));
     let kind = match kind {
         "red" => red,
-        "xcp" => KindDraft::Xcp(law),
+        "xcp" => KindDraft::Xcp { law, target },
         _ => KindDraft::DropTail,
     };
     QueueDraft { limit, limit_span, kind }
@@ -201,7 +203,17 @@ fn read_queue(link: &Fields<'_>) -> QueueDraft {
 
 /// Katabi et al. 2002.
 fn xcp_law() -> Law {
-    Law { name: "xcp".into(), alpha: 0.4, beta: 0.226, gamma: 0.1, overhead_bytes: 0, pools: true, capacity_bps: None, input: Input::All }
+    Law {
+        name: "xcp".into(),
+        alpha: 0.4,
+        beta: 0.226,
+        gamma: 0.1,
+        overhead_bytes: 0,
+        pools: true,
+        capacity_bps: None,
+        target_bytes: 0,
+        input: Input::All,
+    }
 }
 
 fn read_law(fields: &Fields<'_>) -> Law {
@@ -214,6 +226,8 @@ fn read_law(fields: &Fields<'_>) -> Law {
         overhead_bytes: fields.size("overhead").map_or(preset.overhead_bytes, |n| n as u32),
         pools: fields.bool("pools").unwrap_or(preset.pools),
         capacity_bps: fields.rate("capacity"),
+        // Known once the flows are.
+        target_bytes: preset.target_bytes,
         input: if fields.choice("input") == Some("xcp") { Input::Xcp } else { Input::All },
     }
 }
@@ -291,7 +305,18 @@ impl DirectionDraft {
         let limit = self.limit(rtt, packet, faults);
         let queue = match self.queue.kind {
             KindDraft::DropTail => Queue::DropTail { limit },
-            KindDraft::Xcp(law) => Queue::Xcp { limit, law },
+            KindDraft::Xcp { law, target } => {
+                let target_bytes = target.map_or(0, |(target, at)| {
+                    let bytes = target_bytes(target, self.rate_bps, rtt, packet, at, faults);
+                    let whole = limit_bytes(limit, packet);
+                    if bytes > whole {
+                        let what = format!("the queue's target is beyond its limit: {bytes} of {whole} bytes");
+                        faults.add(at, what, "`target` can be at most `limit`");
+                    }
+                    bytes
+                });
+                Queue::Xcp { limit, law: Law { target_bytes, ..law } }
+            }
             KindDraft::Red { min, max, probability, weight, gentle } => {
                 let whole = packets(limit, packet);
                 let threshold = |amount: Option<(Amount, Span)>, default: f64| match amount {
@@ -347,6 +372,28 @@ fn bdp(times: crate::quantity::Decimal, rate_bps: u64, rtt: Nanos, at: Span, fau
         },
         |bytes| bytes as u64,
     )
+}
+
+/// Bytes of a standing queue; a packet counts as the largest of the flows whose data cross.
+fn target_bytes(target: Standing, rate_bps: u64, rtt: Nanos, packet: u32, at: Span, faults: &Faults) -> u64 {
+    match target {
+        Standing::Amount(Amount::Packets(n)) => n.saturating_mul(packet.into()),
+        Standing::Amount(Amount::Bytes(n)) => n,
+        Standing::Amount(Amount::Bdp(b)) => bdp(b, rate_bps, rtt, at, faults),
+        // The reader does not let a target be a percentage.
+        Standing::Amount(Amount::Percent(_)) => 0,
+        // At most 2^43 bit/s for 2^57 ns: far below 2^128.
+        Standing::Time(time) => {
+            u64::try_from(u128::from(rate_bps) * u128::from(time) / (8 * u128::from(NANOS_PER_SEC))).unwrap_or(u64::MAX)
+        }
+    }
+}
+
+fn limit_bytes(limit: Limit, packet: u32) -> u64 {
+    match limit {
+        Limit::Packets(n) => n.saturating_mul(packet.into()),
+        Limit::Bytes(n) => n,
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "thresholds are fractions of packets")]

@@ -156,6 +156,8 @@ pub struct Law {
     pub pools: bool,
     /// Capacity the router believes in, bit/s; `None` is the link's rate.
     pub capacity_bps: Option<u64>,
+    /// Q_T, the queue that may stand, bytes.
+    pub target_bytes: u64,
     /// What the router counts as input traffic.
     pub input: Input,
 }

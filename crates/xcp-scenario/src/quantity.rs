@@ -226,6 +226,26 @@ pub(crate) fn amount(text: &str, percent: bool) -> Result<Amount, Complaint> {
     }
 }
 
+/// A queue that may stand, before rates and delays are known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Standing {
+    Amount(Amount),
+    /// What the link sends in this time.
+    Time(Nanos),
+}
+
+/// A standing queue, zero included. `m` is a size, as for every amount, and not minutes.
+pub(crate) fn standing(text: &str) -> Result<Standing, Complaint> {
+    let (_, unit) = split(text, "a queue length", "5ms")?;
+    if matches!(unit, "ns" | "us" | "µs" | "μs" | "ms" | "s") {
+        return Ok(Standing::Time(time(text)?));
+    }
+    match amount(text, false) {
+        Ok(amount) => Ok(Standing::Amount(amount)),
+        Err(Complaint { what, help }) => complain(what, format!("{help}, or the time it takes to send (\"5ms\")")),
+    }
+}
+
 fn packets_of(number: Decimal, text: &str) -> Result<Amount, Complaint> {
     match number.times(1) {
         Ok(None) => complain(format!("\"{text}\" is not a whole number of packets"), AMOUNT_HELP),
@@ -307,6 +327,11 @@ mod tests {
         assert_eq!(amount("100p", false), Ok(Amount::Packets(100)));
         assert_eq!(amount("64kb", false), Ok(Amount::Bytes(65_536)));
         assert_eq!(amount("0.5bdp", false), Ok(Amount::Bdp(Decimal { digits: 5, scale: 1 })));
+        assert_eq!(standing("5ms"), Ok(Standing::Time(5_000_000)));
+        assert_eq!(standing("0.5bdp"), Ok(Standing::Amount(Amount::Bdp(Decimal { digits: 5, scale: 1 }))));
+        assert_eq!(standing("0p"), Ok(Standing::Amount(Amount::Packets(0))));
+        assert_eq!(standing("2m"), Ok(Standing::Amount(Amount::Bytes(2 << 20))), "a size, not minutes");
+        assert!(standing("33%").is_err());
         assert_eq!(amount("33.3%", true), Ok(Amount::Percent(Decimal { digits: 333, scale: 1 })));
     }
 

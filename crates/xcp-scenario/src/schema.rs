@@ -79,6 +79,10 @@ fn kind(kind: Kind) -> Value {
             let units = format!("[pP]|[pP]ackets?|[bB][dD][pP]{percent}|{SIZE_UNITS}");
             json!({ "anyOf": [{ "type": "integer", "minimum": 1, "maximum": MAX_PACKETS }, text(pattern(&units))] })
         }
+        Kind::Standing => {
+            let units = format!("[pP]|[pP]ackets?|[bB][dD][pP]|{SIZE_UNITS}|ns|us|µs|μs|ms|s");
+            json!({ "anyOf": [{ "type": "integer", "minimum": 0, "maximum": MAX_PACKETS }, text(pattern(&units))] })
+        }
         Kind::Sample => json!({ "anyOf": [{ "enum": ["rtt", "off"] }, text(time_pattern())] }),
         Kind::Pair => json!({ "type": "array", "items": name(), "minItems": 2, "maxItems": 2 }),
         Kind::Names => json!({ "type": "array", "items": name() }),
@@ -142,6 +146,7 @@ fn takes(kind: Kind) -> String {
         Kind::Choice(words) => words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", "),
         Kind::Limit => "amount above 0".into(),
         Kind::Threshold => "amount or percent, above 0".into(),
+        Kind::Standing => "amount, or time".into(),
         Kind::Sample => "time, `\"rtt\"`, `\"off\"`".into(),
         Kind::Pair => "two names".into(),
         Kind::Names => "list of names".into(),

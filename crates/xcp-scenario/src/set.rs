@@ -97,20 +97,29 @@ pub(crate) fn settings(table: &Table, faults: &Faults) -> Vec<Setting> {
     table.entries.iter().filter_map(read).collect()
 }
 
-/// Changes the tree of a file as a setting says.
-pub(crate) fn apply(root: &mut Table, setting: &Setting, faults: &Faults) {
+/// Changes the tree of a file as a setting says. `false` if it says something of queues' laws and no queue of the tree has one: what to make of
+/// that is for the caller, see [`no_law`].
+pub(crate) fn apply(root: &mut Table, setting: &Setting, faults: &Faults) -> bool {
     let at = Place { faults, setting };
     match setting.path[0].as_str() {
         "flow" => at.members(root, &FLOW, &setting.path[1..], &setting.item),
         "link" => at.members(root, &LINK, &setting.path[1..], &setting.item),
-        "queue" => at.queues(root),
+        "queue" => return at.queues(root),
         name @ ("variant" | "expect") => {
             let what = format!("`{name}` cannot be set");
             faults.add(setting.path_span, what, "set the settings of flows, links and the file itself");
         }
         _ => at.put(root, &FILE, &setting.path, &setting.item),
     }
+    true
 }
+
+/// Reports that a setting's law is nowhere.
+pub(crate) fn no_law(setting: &Setting, faults: &Faults) {
+    faults.add(setting.path_span, "the file writes no xcp queue", NAME_THE_LINK);
+}
+
+const NAME_THE_LINK: &str = "name the link: \"link.NAME.queue\" = { ... }";
 
 struct Place<'a> {
     faults: &'a Faults,
@@ -170,16 +179,16 @@ impl Place<'_> {
         }
     }
 
-    /// `queue.KEY`: in every queue that the file writes; the law's keys reach through to its law.
-    fn queues(&self, root: &mut Table) {
+    /// `queue.KEY`: in every queue that the file writes; the law's keys reach through to its law. `false` if there is no law.
+    fn queues(&self, root: &mut Table) -> bool {
         let path = &self.setting.path[1..];
         let Some(first) = path.first() else {
-            return self
-                .fault("`queue` is not a setting, its keys are".into(), "write \"queue.limit\", or \"link.queue\" for all links".into());
+            self.fault("`queue` is not a setting, its keys are".into(), "write \"queue.limit\", or \"link.queue\" for all links".into());
+            return true;
         };
         let law = spec::is_law_key(first);
         let full: Vec<String> = law.then(|| "law".to_string()).into_iter().chain(path.iter().cloned()).collect();
-        let Some(Item { value: Value::Array(links), .. }) = root.get_mut("link") else { return };
+        let Some(Item { value: Value::Array(links), .. }) = root.get_mut("link") else { return true };
         let mut found = false;
         for link in links.iter_mut().filter_map(as_table) {
             let mut each = |queue: Option<&mut Item>| {
@@ -193,10 +202,10 @@ impl Place<'_> {
             each(link.get_mut("queue"));
             each(link.get_mut("reverse").and_then(as_table).and_then(|r| r.get_mut("queue")));
         }
-        if !found {
-            let kind = if law { "xcp queue" } else { "queue" };
-            self.fault(format!("the file writes no {kind}"), "name the link: \"link.NAME.queue\" = { ... }".into());
+        if !found && !law {
+            self.fault("the file writes no queue".into(), NAME_THE_LINK.into());
         }
+        found || !law
     }
 
     /// Sets a path below a table, making tables on the way as needed.

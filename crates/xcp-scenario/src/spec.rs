@@ -30,6 +30,8 @@ pub(crate) enum Kind {
     Limit,
     /// As `Limit`, or `"33%"` of it.
     Threshold,
+    /// As `Limit`, or a time the queue takes to drain; zero included.
+    Standing,
     /// A time, `"rtt"` or `"off"`.
     Sample,
     /// A pair of names.
@@ -308,6 +310,14 @@ pub(crate) static LAW: Spec = Spec {
             "Whether feedback is charged to residue pools, so that a control interval hands out no more than it has.",
         ),
         key("capacity", Kind::Rate, "the link's rate", "\"9.5mbit\"", "Capacity the router believes in."),
+        key(
+            "target",
+            Kind::Standing,
+            "0",
+            "\"5ms\"",
+            "Queue that may stand (XCP-IR's Q_T): the router weighs with `beta` only what the persistent queue has above it, and asks for more where \
+             it has less.",
+        ),
         key(
             "input",
             Kind::Choice(&["all", "xcp"]),

@@ -263,6 +263,42 @@ fn sampling() {
 }
 
 #[test]
+fn a_target_is_bytes_by_the_flows_that_cross() {
+    let target = |written: &str, packets: &str| {
+        let link = format!("queue = {{ kind = \"xcp\", limit = \"8mb\", law = {{ target = {written} }} }}");
+        let s = one(&small(&link, packets, ""));
+        s.links[0].directions.each_ref().map(|d| match &d.queue {
+            Queue::Xcp { law, .. } => law.target_bytes,
+            _ => panic!("not an xcp queue"),
+        })
+    };
+    // Only the forward direction carries data; the other counts packets of 1500 bytes.
+    assert_eq!(target("10", "packet = 500"), [5000, 15_000]);
+    assert_eq!(target("\"10p\"", ""), [15_000, 15_000]);
+    assert_eq!(target("\"3kb\"", "packet = 500"), [3072, 3072]);
+    // 10 Mbit/s: 1250 bytes a millisecond, 20 ms of round trip.
+    assert_eq!(target("\"4ms\"", ""), [5000, 5000]);
+    assert_eq!(target("\"0.5bdp\"", ""), [12_500, 12_500]);
+    assert_eq!(target("0", ""), [0, 0]);
+    assert_eq!(target("\"0s\"", ""), [0, 0]);
+}
+
+/// From outside, a law's key is for the variants that have such a queue; at least one must.
+#[test]
+fn a_laws_setting_passes_over_variants_without_a_law() {
+    let variants = "[[variant]]\nname = \"xcp\"\n[[variant]]\nname = \"tcp\"\nset = { \"queue.kind\" = \"drop-tail\" }";
+    let text = small("queue = \"xcp\"", "", variants);
+    let target = Overrides::none().with("queue.target", "5");
+    let all = load(Path::new("x.toml"), &text, &target).unwrap_or_else(|e| panic!("{e}"));
+    assert!(matches!(&all[0].links[0].directions[0].queue, Queue::Xcp { law, .. } if law.target_bytes == 7500));
+    assert!(matches!(all[1].links[0].directions[0].queue, Queue::DropTail { .. }));
+    let only = |name: &str| load(Path::new("x.toml"), &text, &target.clone().only(&[name.to_owned()]));
+    assert_eq!(only("xcp").unwrap(), all[..1]);
+    assert!(only("tcp").unwrap_err().to_string().contains("no xcp queue"));
+    assert_eq!(xcp_scenario::variant_names(&text), ["xcp", "tcp"]);
+}
+
+#[test]
 fn variants_and_overrides() {
     let variants = "[[flow]]\nname = \"noise\"\nfrom = \"S\"\nto = \"D\"\nudp = { rate = \"1mbit\" }\n\
         [[variant]]\nname = \"plain\"\n\

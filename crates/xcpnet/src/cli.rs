@@ -16,6 +16,7 @@ Examples:
   xcpnet run four-flows.toml                    run a scenario, print a table
   xcpnet run four-flows.toml --out out          and write out/report.html, CSV, JSON
   xcpnet run x.toml --set link.bottleneck.rate=50mbit --seed 7
+  xcpnet sweep x.toml --set queue.target=0,150 --seeds 1..20 --out dir
   xcpnet reproduce                              every figure of the papers against its band
   xcpnet reproduce fig05 --out out              one of them, with its report
 
@@ -31,6 +32,8 @@ pub struct Cli {
 pub enum Command {
     /// Run scenarios; print a table, and with --out write the series and a report
     Run(RunArguments),
+    /// Run a scenario over a grid of settings and seeds, on every processor, into Parquet files
+    Sweep(SweepArguments),
     /// Run the papers' figures and hold them against the bands the papers claim
     Reproduce(ReproduceArguments),
     /// Print the JSON schema of the scenario file
@@ -90,9 +93,49 @@ pub struct RunArguments {
     #[arg(long, value_name = "N", default_value = "1")]
     pub threads: std::num::NonZeroUsize,
     /// With --out: the series as Parquet, too
-    #[cfg(feature = "parquet")]
     #[arg(long, requires = "out")]
     pub parquet: bool,
+}
+
+/// Arguments of `sweep`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  xcpnet sweep x.toml --set queue.target=0,150,300 --seeds 1..20 --out target
+  xcpnet sweep x.toml --set link.bottleneck.rate=10mbit,100mbit --set flow.count=1..8 --out grid
+  xcpnet sweep x.toml --set 'link.b.queue={ kind = \"red\", limit = \"1bdp\" },drop-tail' --out queues
+
+Every combination of the values of each --set, of every variant and of every seed is run. DIR gets
+runs.parquet, links.parquet and flows.parquet, each row with its run, variant, seed and settings:
+  duckdb -c \"select * from 'target/links.parquet' where link = 'bottleneck'\"
+  python3 -c \"import pandas; print(pandas.read_parquet('target/flows.parquet'))\"
+
+Interrupted or killed, the same command goes on where it stopped; the files come out the same.")]
+pub struct SweepArguments {
+    /// Scenario file (docs/scenario.md)
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Values of a setting, e.g. queue.target=0,150,300 or flow.count=1..8; may be repeated
+    #[arg(long = "set", value_name = "PATH=V1,V2,...", value_parser = setting)]
+    pub settings: Vec<(String, String)>,
+    /// Seeds: 7, 1..20 (both ends included) or 1,5,9 [default: the file's]
+    #[arg(long, value_name = "SEEDS")]
+    pub seeds: Option<String>,
+    /// Run only this variant of the file; may be repeated
+    #[arg(long = "variant", value_name = "NAME")]
+    pub variants: Vec<String>,
+    /// Directory for the results, and for what is done until they are complete
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Run at most this many simulations at a time [default: one per processor]
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<std::num::NonZeroUsize>,
+    /// Print the summaries as JSON, one line per run, instead of the table
+    #[arg(long)]
+    pub json: bool,
+    /// Forget what DIR holds of this or another sweep and begin anew
+    #[arg(long)]
+    pub restart: bool,
 }
 
 /// Arguments of `reproduce`.

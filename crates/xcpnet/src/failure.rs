@@ -36,6 +36,12 @@ impl Failure {
     }
 }
 
+impl Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 impl From<xcp_scenario::ScenarioError> for Failure {
     fn from(error: xcp_scenario::ScenarioError) -> Self {
         Self::new(error)

@@ -11,6 +11,7 @@ mod output;
 mod progress;
 mod reproduce;
 mod run;
+mod sweep;
 
 use std::process::ExitCode;
 
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let mut printer = Printer::new();
     let result = match cli.command {
         Command::Run(arguments) => run::run(&arguments, &mut printer),
+        Command::Sweep(arguments) => sweep::sweep(&arguments, &mut printer),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, &mut printer),
         Command::Schema => serde_json::to_string_pretty(&xcp_scenario::schema())
             .map_err(|e| failure::Failure::new(e.to_string()))

@@ -78,7 +78,6 @@ pub struct Content<'a> {
     /// For each run, what came of its expectations.
     pub verdicts: &'a [Vec<Verdict>],
     /// Whether the series are written as Parquet, too.
-    #[cfg(feature = "parquet")]
     pub parquet: bool,
 }
 
@@ -100,7 +99,6 @@ impl Content<'_> {
             for kind in [Kind::Links, Kind::Flows] {
                 let table = kind.name();
                 staged.write_with(format!("{prefix}{name}.{table}.csv"), |file| csv::write(run, kind, file))?;
-                #[cfg(feature = "parquet")]
                 if self.parquet {
                     staged.write_with(format!("{prefix}{name}.{table}.parquet"), |file| xcp_report::parquet::write(run, kind, file))?;
                 }

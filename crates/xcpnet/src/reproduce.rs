@@ -115,15 +115,8 @@ fn tell(figure: &Figure, runs: &[Run], as_json: bool, tally: &mut Tally, staged:
     if let Some(staged) = staged {
         let sources = [Source { name: e.path.clone(), text: e.text.clone() }];
         let origins = vec![0; runs.len()];
-        let content = Content {
-            runs,
-            scenarios: &figure.scenarios,
-            sources: &sources,
-            origins: &origins,
-            verdicts: &verdicts,
-            #[cfg(feature = "parquet")]
-            parquet: false,
-        };
+        let content =
+            Content { runs, scenarios: &figure.scenarios, sources: &sources, origins: &origins, verdicts: &verdicts, parquet: false };
         content.stage(staged, &format!("{}/{}/", e.paper, e.figure))?;
     }
     if as_json {

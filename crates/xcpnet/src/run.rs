@@ -7,7 +7,7 @@ use xcp_report::files::Staged;
 use xcp_report::{Source, human, json, table, verdict_table};
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
-use xcp_scenario::{Loaded, Overrides, Verdict, evaluate, load_with_origins, read_text};
+use xcp_scenario::{Loaded, Overrides, Verdict, evaluate, load_with_origins, read_text, variant_names};
 
 use crate::batch;
 use crate::cli::{Backend, RunArguments};
@@ -34,19 +34,19 @@ fn load(path: &Path, text: &str, arguments: &RunArguments) -> Result<Vec<Loaded>
     if let Some(seed) = arguments.seed {
         overrides = overrides.with("seed", seed.to_string());
     }
-    let all = load_with_origins(path, text, &overrides)?;
-    if arguments.variants.is_empty() {
-        return Ok(all);
+    chosen_variants(path, text, &arguments.variants)?;
+    Ok(load_with_origins(path, text, &overrides.only(&arguments.variants))?)
+}
+
+/// Those of a file's variants that were asked for, all if none were, in the file's order. Refuses names that the file lacks.
+pub fn chosen_variants(path: &Path, text: &str, wanted: &[String]) -> Result<Vec<String>, Failure> {
+    let names = variant_names(text);
+    if let Some(absent) = wanted.iter().find(|w| !names.is_empty() && !names.contains(w)) {
+        let there =
+            if names == [""] { "it has none; leave out --variant".to_owned() } else { format!("it has \"{}\"", names.join("\", \"")) };
+        return Err(Failure::new(format!("{} has no variant \"{absent}\": {there}", path.display())));
     }
-    let names: Vec<&str> = all.iter().map(|l| l.scenario.variant.as_str()).collect();
-    for wanted in &arguments.variants {
-        if !names.contains(&wanted.as_str()) {
-            let there =
-                if names == [""] { "it has none; leave out --variant".to_owned() } else { format!("it has \"{}\"", names.join("\", \"")) };
-            return Err(Failure::new(format!("{} has no variant \"{wanted}\": {there}", path.display())));
-        }
-    }
-    Ok(all.into_iter().filter(|l| arguments.variants.contains(&l.scenario.variant)).collect())
+    Ok(names.into_iter().filter(|name| wanted.is_empty() || wanted.contains(name)).collect())
 }
 
 /// Runs what was asked for.
@@ -94,7 +94,6 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
             sources: &sources,
             origins: &origins,
             verdicts: &verdicts,
-            #[cfg(feature = "parquet")]
             parquet: arguments.parquet,
         };
         content.stage(&mut staged, "")?;

@@ -110,6 +110,17 @@ fn the_same_seed_gives_the_same_bytes_however_many_run_at_once() {
 }
 
 #[test]
+fn parquet_beside_the_csv() {
+    let home = home(SMALL);
+    run(0, &["run", "s.toml", "--variant", "XCP", "--out", "out", "--parquet"], home.path());
+    assert_eq!(
+        listing(&home.path().join("out")),
+        ["XCP.flows.csv", "XCP.flows.parquet", "XCP.links.csv", "XCP.links.parquet", "report.html", "s.toml", "summary.json"]
+    );
+    run(2, &["run", "s.toml", "--parquet"], home.path());
+}
+
+#[test]
 fn bad_input_is_refused_before_anything_runs() {
     let home = home(SMALL);
     let typo = SMALL.replace("delay ", "dealy ");

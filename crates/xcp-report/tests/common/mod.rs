@@ -141,6 +141,7 @@ pub fn scenario(manner: Manner) -> Scenario {
         overhead_bytes: 0,
         pools: true,
         capacity_bps: None,
+        target_bytes: 0,
         input: xcp_scenario::model::Input::All,
     };
     let queue = match manner {

@@ -24,6 +24,7 @@ impl XcpQueue {
             gamma: law.gamma,
             overhead_bytes: law.overhead_bytes,
             pools: law.pools,
+            queue_target_bytes: law.target_bytes,
             count_other: law.input == Input::All,
             ..RouterConfig::xcp(law.capacity_bps.unwrap_or(rate_bps) / 8)
         };

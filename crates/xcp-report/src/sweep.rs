@@ -1,0 +1,184 @@
+//! The results of a sweep as tidy tables in Parquet: runs, links and flows. Every row of each carries its run's number, variant, seed and settings,
+//! so that no join is needed.
+//!
+//! Written run by run, in whatever order they are given; what is in memory does not depend on how many there are.
+
+use std::io;
+
+use serde_json::Number;
+use xcp_scenario::run::Summary;
+use xcp_scenario::units::Nanos;
+
+use crate::parquet::{Cell, ColumnKind, Table};
+
+/// A setting's value, as a column has it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A whole number.
+    Integer(i64),
+    /// Another number.
+    Number(f64),
+    /// Anything else.
+    Text(String),
+}
+
+impl Value {
+    fn cell(&self) -> Cell<'_> {
+        match self {
+            &Self::Integer(n) => Cell::Integer(n),
+            &Self::Number(x) => Cell::Number(x),
+            Self::Text(text) => Cell::Text(text),
+        }
+    }
+
+    /// As JSON.
+    #[must_use]
+    pub fn json(&self) -> serde_json::Value {
+        match self {
+            &Self::Integer(n) => n.into(),
+            &Self::Number(x) => Number::from_f64(x).map_or(serde_json::Value::Null, Into::into),
+            Self::Text(text) => text.as_str().into(),
+        }
+    }
+}
+
+/// The values of one setting: numbers if all of them are, else text.
+#[must_use]
+pub fn values(written: &[String]) -> (ColumnKind, Vec<Value>) {
+    let integers: Option<Vec<i64>> = written.iter().map(|v| v.parse().ok()).collect();
+    if let Some(integers) = integers {
+        return (ColumnKind::Integer, integers.into_iter().map(Value::Integer).collect());
+    }
+    let number = |v: &String| v.parse().ok().filter(|x: &f64| x.is_finite() && v.contains(|c: char| c.is_ascii_digit()));
+    if let Some(numbers) = written.iter().map(number).collect::<Option<Vec<f64>>>() {
+        return (ColumnKind::Number, numbers.into_iter().map(Value::Number).collect());
+    }
+    (ColumnKind::Text, written.iter().cloned().map(Value::Text).collect())
+}
+
+/// One run of a sweep.
+#[derive(Debug, Clone)]
+pub struct Entry<'a> {
+    /// Its number, from 0, in the order of the grid.
+    pub run: u64,
+    /// The values of the settings, in the order of the columns.
+    pub settings: Vec<&'a Value>,
+    /// How far it came.
+    pub completed: Nanos,
+    /// What came of it.
+    pub summary: &'a Summary,
+}
+
+/// The three tables.
+pub struct Tables<W: io::Write + Send> {
+    runs: Table<W>,
+    links: Table<W>,
+    flows: Table<W>,
+}
+
+/// Names of the three tables; their files are called after them.
+pub const TABLES: [&str; 3] = ["runs", "links", "flows"];
+
+impl<W: io::Write + Send> Tables<W> {
+    /// Tables whose settings have these names and kinds, written to these places, in the order of [`TABLES`].
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn new(settings: &[(&str, ColumnKind)], [runs, links, flows]: [W; 3]) -> io::Result<Self> {
+        use ColumnKind::{Integer, Number, Text};
+        let with = |own: &[(&'static str, ColumnKind)]| {
+            let mut columns = vec![("run", Integer), ("variant", Text), ("seed", Integer)];
+            columns.extend_from_slice(settings);
+            columns.extend_from_slice(own);
+            columns
+        };
+        Ok(Self {
+            runs: Table::new(runs, &with(&[("jain", Number), ("completed_s", Number)]))?,
+            links: Table::new(
+                links,
+                &with(&[
+                    ("link", Text),
+                    ("utilisation", Number),
+                    ("queue_mean_packets", Number),
+                    ("queue_max_packets", Integer),
+                    ("drops", Integer),
+                    ("lost", Integer),
+                    ("packets", Integer),
+                ]),
+            )?,
+            flows: Table::new(
+                flows,
+                &with(&[
+                    ("flow", Text),
+                    ("goodput_bps", Number),
+                    ("rtt_mean_s", Number),
+                    ("retransmits", Integer),
+                    ("timeouts", Integer),
+                    ("cwnd_mean_packets", Number),
+                    ("completed_at_s", Number),
+                ]),
+            )?,
+        })
+    }
+
+    /// Adds a run: a row to the runs, one for each link direction, one for each flow.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn add(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+        let summary = entry.summary;
+        let mut shared = vec![Cell::from(entry.run), Cell::Text(&summary.variant), Cell::from(summary.seed)];
+        shared.extend(entry.settings.iter().map(|v| v.cell()));
+        let shared = || shared.iter().copied();
+        self.runs.row(shared().chain([Cell::Number(summary.jain), Cell::Number(entry.completed as f64 / 1e9)]))?;
+        for (name, link) in &summary.links {
+            self.links.row(shared().chain([
+                Cell::Text(name),
+                Cell::Number(link.utilisation),
+                Cell::Number(link.queue_mean),
+                link.queue_max.into(),
+                link.drops.into(),
+                link.lost.into(),
+                link.packets.into(),
+            ]))?;
+        }
+        for flow in &summary.flows {
+            self.flows.row(shared().chain([
+                Cell::Text(&flow.name),
+                Cell::Number(flow.goodput),
+                // No sample is no mean, not a mean of zero.
+                if flow.rtt_mean > 0.0 { Cell::Number(flow.rtt_mean) } else { Cell::Missing },
+                flow.retransmits.into(),
+                flow.timeouts.into(),
+                Cell::Number(flow.cwnd_mean),
+                flow.completed_at.map_or(Cell::Missing, Cell::Number),
+            ]))?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn finish(self) -> io::Result<()> {
+        self.runs.finish()?;
+        self.links.finish()?;
+        self.flows.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_of_numbers_if_all_of_it_is() {
+        let of = |written: &[&str]| values(&written.iter().map(|v| (*v).to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&["0", "-150"]), (ColumnKind::Integer, vec![Value::Integer(0), Value::Integer(-150)]));
+        assert_eq!(of(&["0", "0.5", "1e3"]), (ColumnKind::Number, vec![Value::Number(0.0), Value::Number(0.5), Value::Number(1000.0)]));
+        for texts in [&["0", "2bdp"][..], &["nan"], &["inf", "1"], &["true"], &["infinity"]] {
+            assert_eq!(of(texts), (ColumnKind::Text, texts.iter().map(|t| Value::Text((*t).to_owned())).collect()));
+        }
+    }
+}

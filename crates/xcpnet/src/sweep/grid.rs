@@ -1,0 +1,231 @@
+//! The grid of a sweep: every combination of the settings' values, every variant, every seed, numbered in a fixed order. Knows nothing of
+//! scenarios; no more than the lists themselves are in memory.
+//!
+//! The seed changes fastest, then the variant, then the last setting; the first setting changes slowest.
+
+use xcp_report::parquet::ColumnKind;
+use xcp_report::sweep::{self, Value};
+
+use crate::sweep::lists::{self, Seeds};
+
+/// At most this many runs: each takes eight bytes of memory, and more than this is a slip of the pen.
+const MAX_RUNS: u128 = 100_000_000;
+
+/// A setting and its values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// Its path.
+    pub path: String,
+    /// The values as written.
+    pub written: Vec<String>,
+    /// The values as columns have them.
+    pub values: Vec<Value>,
+    /// Of what kind they are.
+    pub kind: ColumnKind,
+}
+
+/// The grid.
+#[derive(Debug, Clone)]
+pub struct Grid {
+    /// The settings, in the order in which they were given.
+    pub axes: Vec<Axis>,
+    /// The variants' names; one empty name where the file has none.
+    pub variants: Vec<String>,
+    /// The seeds; the file's own if absent.
+    pub seeds: Option<Seeds>,
+    combinations: u64,
+    runs: u64,
+}
+
+/// Where in the grid a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Which combination of the settings' values.
+    pub combination: u64,
+    /// Which variant.
+    pub variant: usize,
+    /// Its seed, if it does not come from the file.
+    pub seed: Option<u64>,
+    /// Which point: combination and variant.
+    pub point: u64,
+}
+
+/// Reads the settings of the command line.
+pub fn axes(settings: &[(String, String)]) -> Result<Vec<Axis>, String> {
+    let mut axes: Vec<Axis> = Vec::new();
+    for (path, text) in settings {
+        let fault = |what: String| format!("--set {path}={text}: {what}");
+        let written = lists::values(text).map_err(fault)?;
+        let path = canonical(path);
+        if path == "seed" {
+            return Err(fault(format!("seeds are not swept like this; write --seeds {text}")));
+        }
+        // They would also share their names with columns of the tables.
+        if path == "link" || path == "flow" {
+            return Err(fault(format!("`{path}` is not a setting, its keys are; write --set {path}.KEY=...")));
+        }
+        for before in &axes {
+            if before.path == path {
+                return Err(fault(format!("{path} is already set; write all its values into one --set")));
+            }
+            if before.path.strip_prefix(&path).is_some_and(|rest| rest.starts_with('.')) {
+                return Err(fault(format!("it would replace what --set {} says; write the shorter path first", before.path)));
+            }
+        }
+        let (kind, values) = sweep::values(&written);
+        axes.push(Axis { path, written, values, kind });
+    }
+    Ok(axes)
+}
+
+/// A path without needless quotes and spaces, so that the same path is the same text.
+fn canonical(path: &str) -> String {
+    let path = path.trim();
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    for c in path.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            '.' if !quoted => parts.push(String::new()),
+            c => parts.last_mut().expect("there is always one").push(c),
+        }
+    }
+    let quote = |part: &String| if part.contains('.') { format!("\"{part}\"") } else { part.clone() };
+    if quoted { path.to_owned() } else { parts.iter().map(quote).collect::<Vec<_>>().join(".") }
+}
+
+impl Grid {
+    /// A grid of these.
+    pub fn new(axes: Vec<Axis>, variants: Vec<String>, seeds: Option<Seeds>) -> Result<Self, String> {
+        let product = |so_far: u128, axis: &Axis| so_far.saturating_mul(axis.written.len() as u128);
+        let combinations = axes.iter().fold(1, product);
+        let runs = combinations.saturating_mul(variants.len() as u128).saturating_mul(seeds.as_ref().map_or(1, Seeds::count));
+        if runs > MAX_RUNS {
+            return Err(format!("the grid has {runs} runs, more than the {MAX_RUNS} that one sweep can have; divide it into several"));
+        }
+        Ok(Self { axes, variants, seeds, combinations: combinations as u64, runs: runs as u64 })
+    }
+
+    /// Runs in all.
+    pub fn runs(&self) -> u64 {
+        self.runs
+    }
+
+    /// Combinations of the settings' values.
+    pub fn combinations(&self) -> u64 {
+        self.combinations
+    }
+
+    /// Points: combinations and variants.
+    pub fn points(&self) -> u64 {
+        self.combinations * self.variants.len() as u64
+    }
+
+    /// Seeds of each point.
+    pub fn seeds(&self) -> u64 {
+        self.runs / self.points().max(1)
+    }
+
+    /// Where a run is.
+    pub fn place(&self, run: u64) -> Place {
+        let (point, seed) = (run / self.seeds(), run % self.seeds());
+        let variants = self.variants.len() as u64;
+        let seed = self.seeds.as_ref().map(|seeds| seeds.at(seed));
+        Place { combination: point / variants, variant: (point % variants) as usize, seed, point }
+    }
+
+    /// For each setting, which of its values a combination has.
+    pub fn choice(&self, combination: u64) -> Vec<usize> {
+        let mut rest = combination;
+        let mut choice: Vec<usize> = Vec::with_capacity(self.axes.len());
+        for axis in self.axes.iter().rev() {
+            choice.push((rest % axis.written.len() as u64) as usize);
+            rest /= axis.written.len() as u64;
+        }
+        choice.reverse();
+        choice
+    }
+
+    /// The combination of a choice.
+    pub fn combination(&self, choice: &[usize]) -> u64 {
+        self.axes.iter().zip(choice).fold(0, |so_far, (axis, &value)| so_far * axis.written.len() as u64 + value as u64)
+    }
+
+    /// The settings of a combination as they were written.
+    pub fn settings(&self, combination: u64) -> impl Iterator<Item = (&str, &str)> {
+        let choice = self.choice(combination);
+        self.axes.iter().zip(choice).map(|(axis, value)| (axis.path.as_str(), axis.written[value].as_str()))
+    }
+
+    /// The values of a combination.
+    pub fn values(&self, combination: u64) -> Vec<&Value> {
+        self.axes.iter().zip(self.choice(combination)).map(|(axis, value)| &axis.values[value]).collect()
+    }
+
+    /// A combination as one would type it.
+    pub fn typed(&self, combination: u64) -> String {
+        self.settings(combination).map(|(path, value)| format!("--set {path}={value}")).collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn set(path: &str, values: &str) -> (String, String) {
+        (path.to_owned(), values.to_owned())
+    }
+
+    proptest! {
+        /// Every combination of values, variant and seed occurs once, in the order of nested loops.
+        #[test]
+        fn every_combination_once_in_order(lengths in prop::collection::vec(1usize..5, 0..4), variants in 1usize..4, seeds in 1u64..5) {
+            let settings: Vec<_> = lengths.iter().enumerate()
+                .map(|(i, n)| set(&format!("a{i}"), &(0..*n).map(|v| format!("v{v}")).collect::<Vec<_>>().join(",")))
+                .collect();
+            let names: Vec<String> = (0..variants).map(|v| format!("n{v}")).collect();
+            let seed_list = Seeds::parse(&format!("3..{}", 2 + seeds)).unwrap();
+            let grid = Grid::new(axes(&settings).unwrap(), names, Some(seed_list)).unwrap();
+            let all: Vec<(Vec<usize>, usize, u64)> = (0..grid.runs())
+                .map(|run| {
+                    let place = grid.place(run);
+                    let choice = grid.choice(place.combination);
+                    assert_eq!(grid.combination(&choice), place.combination);
+                    assert_eq!(place.point, place.combination * variants as u64 + place.variant as u64);
+                    (choice, place.variant, place.seed.unwrap())
+                })
+                .collect();
+            prop_assert_eq!(all.len() as u64, lengths.iter().product::<usize>() as u64 * variants as u64 * seeds);
+            prop_assert!(all.is_sorted(), "the first setting changes slowest");
+            prop_assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+            for (choice, variant, seed) in &all {
+                prop_assert!(choice.iter().zip(&lengths).all(|(c, n)| c < n) && *variant < variants && (3..3 + seeds).contains(seed));
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_is_set_once() {
+        let fault = |settings: &[(String, String)]| axes(settings).unwrap_err();
+        assert!(fault(&[set("queue.limit", "1"), set("queue.limit", "2")]).contains("already set"));
+        assert!(fault(&[set("queue.limit", "1"), set(" queue.\"limit\"", "2")]).contains("already set"));
+        assert!(fault(&[set("link.b.queue.limit", "1"), set("link.b.queue", "red")]).contains("shorter path first"));
+        assert!(fault(&[set("flow", "{ packet = 500 }")]).contains("flow.KEY"));
+        assert!(fault(&[set("seed", "1,2")]).contains("--seeds 1,2"));
+        assert_eq!(axes(&[set("link.b.queue", "red"), set("link.b.queue.limit", "1")]).unwrap().len(), 2);
+        assert_eq!(axes(&[set("link.b", "{}"), set("link.bb", "{}")]).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_grid_too_large_is_refused_whatever_its_size() {
+        let many = |n: u64| Seeds::parse(&format!("1..{n}")).unwrap();
+        let grid = |seeds| Grid::new(axes(&[set("a", "1..1000"), set("b", "1..100")]).unwrap(), vec![String::new()], Some(seeds));
+        assert_eq!(grid(many(1000)).unwrap().runs(), 100_000_000);
+        assert!(grid(many(1001)).unwrap_err().contains("100100000 runs"));
+        assert!(grid(many(i64::MAX as u64)).is_err());
+    }
+}

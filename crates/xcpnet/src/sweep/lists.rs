@@ -1,0 +1,247 @@
+//! Lists as they are typed: the values of `--set PATH=V1,V2,...` and the seeds of `--seeds 1..20`.
+
+use std::ops::RangeInclusive;
+
+/// At most this many values of one setting.
+const MAX_VALUES: i128 = 1_000_000;
+
+/// Splits at the commas that stand outside of brackets, braces and quotes.
+pub fn split(text: &str) -> Result<Vec<&str>, String> {
+    let mut parts = Vec::new();
+    let mut open: Vec<char> = Vec::new();
+    let mut quote = None;
+    let mut escaped = false;
+    let mut begin = 0;
+    for (at, c) in text.char_indices() {
+        if let Some(q) = quote {
+            // Only double quotes know escapes, as in TOML.
+            if escaped {
+                escaped = false;
+            } else if c == '\\' && q == '"' {
+                escaped = true;
+            } else if c == q {
+                quote = None;
+            }
+            continue;
+        }
+        match c {
+            // An apostrophe within a word is no quote.
+            '"' | '\'' if !open.is_empty() || text[begin..at].trim().is_empty() => quote = Some(c),
+            '[' => open.push(']'),
+            '{' => open.push('}'),
+            ']' | '}' if open.pop() != Some(c) => return Err(format!("`{c}` closes nothing")),
+            ',' if open.is_empty() => {
+                parts.push(text[begin..at].trim());
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    match (quote, open.last()) {
+        (Some(q), _) => return Err(format!("a quote is not closed; it lacks `{q}`")),
+        (_, Some(c)) => return Err(format!("a bracket is not closed; it lacks `{c}`")),
+        _ => parts.push(text[begin..].trim()),
+    }
+    Ok(parts)
+}
+
+/// The values of a setting, ranges of numbers (`0..300:50`) written out.
+pub fn values(text: &str) -> Result<Vec<String>, String> {
+    let mut values = Vec::new();
+    for part in split(text)? {
+        if part.is_empty() {
+            return Err(if text.trim().is_empty() {
+                "it has no value".to_owned()
+            } else {
+                "a value between two commas is missing".to_owned()
+            });
+        }
+        match range(part)? {
+            Some(range) => values.extend(range),
+            None => values.push(part.to_owned()),
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    match values.iter().find(|v| !seen.insert(v.as_str())) {
+        Some(twice) => Err(format!("it has {twice} twice")),
+        None => Ok(values),
+    }
+}
+
+/// Numbers from `A..B` or `A..B:STEP`, both ends included, by exact decimal arithmetic; `None` if it is something else.
+fn range(text: &str) -> Result<Option<Vec<String>>, String> {
+    let Some((from, rest)) = text.split_once("..") else { return Ok(None) };
+    let (to, step) = rest.split_once(':').unwrap_or((rest, "1"));
+    let (Some(from), Some(to), Some(step)) = (decimal(from), decimal(to), decimal(step)) else { return Ok(None) };
+    let scale = from.1.max(to.1).max(step.1);
+    let scaled = |(digits, own): (i128, u32)| digits * 10i128.pow(scale - own);
+    let (from, to, step) = (scaled(from), scaled(to), scaled(step));
+    if step <= 0 || from > to {
+        return Err(format!("the range {text} goes nowhere; write FROM..TO:STEP with a step above zero and the greater end last"));
+    }
+    if (to - from) / step >= MAX_VALUES {
+        return Err(format!("the range {text} has more than {MAX_VALUES} values"));
+    }
+    let show = |n: i128| {
+        let sign = if n < 0 { "-" } else { "" };
+        let unit = 10u128.pow(scale);
+        let (whole, part) = (n.unsigned_abs() / unit, n.unsigned_abs() % unit);
+        let digits = format!("{part:0width$}", width = scale as usize);
+        let digits = digits.trim_end_matches('0');
+        if digits.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{digits}") }
+    };
+    Ok(Some((0..=(to - from) / step).map(|i| show(from + i * step)).collect()))
+}
+
+/// A decimal number as digits and how many of them stand behind the point.
+fn decimal(text: &str) -> Option<(i128, u32)> {
+    let text = text.trim();
+    let (sign, number) = text.strip_prefix('-').map_or((1, text), |n| (-1, n));
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let plain = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !plain(whole) || !plain(part) || number.ends_with('.') || whole.len() + part.len() > 15 {
+        return None;
+    }
+    Some((sign * format!("{whole}{part}").parse::<i128>().ok()?, part.len() as u32))
+}
+
+/// Seeds, ascending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seeds(Vec<RangeInclusive<u64>>);
+
+/// The greatest seed a scenario takes.
+const MAX_SEED: u64 = i64::MAX as u64;
+
+impl Seeds {
+    /// Reads `7`, `1..20` (both ends included), `1,5,9` or several of these.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
+        for part in text.split(',').map(str::trim) {
+            let (from, to) = part.split_once("..").unwrap_or((part, part));
+            let number = |s: &str| s.trim().parse::<u64>().ok().filter(|&n| n <= MAX_SEED);
+            let (Some(from), Some(to)) = (number(from), number(to)) else {
+                let what = if text.trim().is_empty() { "there are no seeds".to_owned() } else { format!("\"{part}\" is not a seed") };
+                return Err(format!("{what}; write 7, 1..20 (both ends included) or 1,5,9"));
+            };
+            if from > to {
+                return Err(format!("the seeds {part} descend; write {to}..{from}"));
+            }
+            match ranges.last() {
+                Some(before) if *before.end() >= from => return Err(format!("seeds ascend, each is given once; {part} comes too late")),
+                _ => ranges.push(from..=to),
+            }
+        }
+        Ok(Self(ranges))
+    }
+
+    /// How many.
+    pub fn count(&self) -> u128 {
+        self.0.iter().map(|r| u128::from(r.end() - r.start()) + 1).sum()
+    }
+
+    /// The `i`-th; there must be so many.
+    pub fn at(&self, mut i: u64) -> u64 {
+        for range in &self.0 {
+            let length = range.end() - range.start() + 1;
+            if i < length {
+                return range.start() + i;
+            }
+            i -= length;
+        }
+        unreachable!("asked for a seed beyond the last")
+    }
+}
+
+impl std::fmt::Display for Seeds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let one =
+            |r: &RangeInclusive<u64>| if r.start() == r.end() { r.start().to_string() } else { format!("{}..{}", r.start(), r.end()) };
+        f.write_str(&self.0.iter().map(one).collect::<Vec<_>>().join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn values_are_split_at_the_outermost_commas() {
+        for (text, expected) in [
+            ("0,150,300", &["0", "150", "300"][..]),
+            ("5", &["5"]),
+            (" a , b ", &["a", "b"]),
+            (r#"{ kind = "red", limit = "1bdp" },drop-tail"#, &[r#"{ kind = "red", limit = "1bdp" }"#, "drop-tail"]),
+            (r#"["a","b"],["c"]"#, &[r#"["a","b"]"#, r#"["c"]"#]),
+            (r#""a,b",'c,d'"#, &[r#""a,b""#, "'c,d'"]),
+            (r#""a\",b",c"#, &[r#""a\",b""#, "c"]),
+            ("it's,that's", &["it's", "that's"]),
+            ("0..6:2", &["0", "2", "4", "6"]),
+            ("1..3,9", &["1", "2", "3", "9"]),
+            ("0.1..0.5:0.1", &["0.1", "0.2", "0.3", "0.4", "0.5"]),
+            ("-1..0.5:0.75", &["-1", "-0.25", "0.5"]),
+            ("a..b", &["a..b"]),
+        ] {
+            assert_eq!(values(text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn wrong_lists_say_why() {
+        for (text, word) in [
+            ("", "no value"),
+            ("1,,2", "missing"),
+            ("1,", "missing"),
+            ("1,2,1", "1 twice"),
+            ("[1,2", "lacks `]`"),
+            ("1]", "closes nothing"),
+            ("\"a", "lacks `\"`"),
+            ("3..1", "goes nowhere"),
+            ("0..1:0", "goes nowhere"),
+            ("0..10000000", "more than"),
+        ] {
+            let error = values(text).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+        for (text, word) in [
+            ("", "no seeds"),
+            ("x", "not a seed"),
+            ("-1", "not a seed"),
+            ("1..", "not a seed"),
+            ("20..1", "write 1..20"),
+            ("5,3", "ascend"),
+            ("1..5,5", "ascend"),
+            ("9223372036854775808", "not a seed"),
+        ] {
+            let error = Seeds::parse(text).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        /// Joined with commas, values without commas come back, and brackets keep theirs.
+        #[test]
+        fn what_is_joined_is_split(parts in prop::collection::vec("[a-z0-9]{1,5}|\\[[a-z],[a-z]\\]|\"[a-z,]{0,4}\"", 1..6)) {
+            let text = parts.join(",");
+            prop_assert_eq!(split(&text).unwrap(), parts);
+        }
+
+        #[test]
+        fn no_text_breaks_it(text in ".{0,40}") {
+            let _ = values(&text);
+            let _ = Seeds::parse(&text);
+        }
+
+        #[test]
+        fn seeds_are_those_written(mut list in prop::collection::btree_set(0u64..60, 1..20)) {
+            let text = list.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+            let seeds = Seeds::parse(&text).unwrap();
+            prop_assert_eq!(seeds.count(), list.len() as u128);
+            for i in 0..list.len() {
+                prop_assert_eq!(Some(seeds.at(i as u64)), list.pop_first());
+            }
+            prop_assert_eq!(seeds.to_string(), text);
+        }
+    }
+}
