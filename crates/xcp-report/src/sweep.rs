@@ -143,8 +143,9 @@ impl<W: io::Write + Send> Tables<W> {
             ]))?;
         }
         for flow in &summary.flows {
+            let name = flow.name.to_string();
             self.flows.row(shared().chain([
-                Cell::Text(&flow.name),
+                Cell::Text(&name),
                 Cell::Number(flow.goodput),
                 // No sample is no mean, not a mean of zero.
                 if flow.rtt_mean > 0.0 { Cell::Number(flow.rtt_mean) } else { Cell::Missing },

@@ -270,7 +270,7 @@ fn completion_rows(runs: &[Run], width: usize, out: &mut String) {
         return;
     }
     rows.into_iter().flat_map(|(_, set)| set).for_each(|row| grid.push(row));
-    if runs.len() == 1 { drop_run_column(grid) } else { grid }.render(width, out);
+    if runs.len() == 1 { grid.without_column(1) } else { grid }.render(width, out);
     out.push('\n');
 }
 

@@ -75,7 +75,7 @@ impl<'a> Scenarios<'a> {
         let settings = self.grid.settings(number).map(|(path, value)| (path.to_owned(), value.to_owned())).collect();
         let loaded = self.loaded(settings).map_err(told)?;
         if let Some(available) = self.available {
-            loaded.iter().try_for_each(|one| check(&one.scenario, &one.origins, available)).map_err(told)?;
+            loaded.iter().try_for_each(|one| check(&one.scenario, &one.origins, available).map(drop)).map_err(told)?;
         }
         for link in loaded.iter().flat_map(|one| &one.scenario.links) {
             for direction in &link.directions {
