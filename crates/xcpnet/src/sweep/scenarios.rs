@@ -67,7 +67,7 @@ impl<'a> Scenarios<'a> {
     /// What is wrong with them, and which combination it is.
     pub fn read<'c>(&self, number: u64, combination: &'c Shared) -> Result<&'c [Ready], Failure> {
         let read = combination.get_or_init(|| self.load(number));
-        read.as_deref().map_err(|message| Failure::new(message))
+        read.as_deref().map_err(Failure::new)
     }
 
     fn load(&self, number: u64) -> Combination {
