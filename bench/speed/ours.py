@@ -21,9 +21,9 @@ class Run:
         return sum(link["packets"] for link in self.summary["links"].values())
 
 
-def once(ours, scenario, **settings):
+def once(ours, scenario, threads=1, **settings):
     """One run. Settings are paths, `flow__start_jitter` for `flow.start-jitter`; `variant` chooses one."""
-    more = []
+    more = ["--threads", threads]
     for name, value in settings.items():
         path = name.replace("__", ".").replace("_", "-")
         more += ["--variant", value] if name == "variant" else ["--set", f"{path}={value}"]

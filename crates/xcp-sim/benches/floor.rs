@@ -60,7 +60,7 @@ fn main() {
 /// Nanoseconds per data packet, with or without its events.
 fn cost(flows: u32, with_events: bool) -> f64 {
     let links = DELAYS_US.len() as u32;
-    let mut events = Events::new(1 << 50, flows * 2 + links, 0..links).expect("a fortnight fits");
+    let mut events = Events::new(1 << 50, links, flows * 2).expect("a fortnight fits");
     let mut rings = DELAYS_US.map(|us| Ring::holding((us * 1000 / GAP) as usize));
     let mut now = 0;
     let rounds = 200;
@@ -81,7 +81,7 @@ fn cost(flows: u32, with_events: bool) -> f64 {
                     }
                     if with_events && WITH_EVENT.contains(&link) {
                         black_box(events.first());
-                        events.set_busy(link as u32, line.0[1]);
+                        events.set_link(link as u32, line.0[1]);
                     }
                 }
                 black_box(&mut line);
