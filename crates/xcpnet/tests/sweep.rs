@@ -245,21 +245,28 @@ fn killed_again_and_again_it_gives_the_same_bytes() {
     let grid = "sweep s.toml --set duration=2s --set flow.count=1..4 --seeds 1..15 --out";
     run(0, &format!("{grid} whole"), dir);
     let mut kills = 0;
-    for _ in 0..6 {
+    // One that was too fast to be caught is forgotten; not all of so many are.
+    for _ in 0..100 {
+        if kills == 5 {
+            break;
+        }
         let before = done(&dir.join("killed"));
         let mut child = xcpnet(&format!("{grid} killed --jobs 2"), dir).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         while done(&dir.join("killed")) < before + 7 && child.try_wait().unwrap().is_none() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        // It may be faster than this test.
-        kills += usize::from(child.try_wait().unwrap().is_none());
         child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(done(&dir.join("killed")) >= before || dir.join("killed/runs.parquet").exists(), "nothing done is lost");
+        if child.wait().unwrap().success() {
+            fs::remove_dir_all(dir.join("killed")).unwrap();
+            kills = 0;
+            continue;
+        }
+        kills += 1;
+        assert!(done(&dir.join("killed")) >= before, "nothing done is lost");
     }
-    assert!(kills > 0, "it was never caught at work");
+    assert_eq!(kills, 5, "it was never caught at work five times in a row");
     let output = run(0, &format!("{grid} killed"), dir);
-    assert!(text(&output.stderr).contains("going on: ") || text(&output.stderr).contains("is complete"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).starts_with("going on: "), "{}", text(&output.stderr));
     assert!(results(&dir.join("killed")) == results(&dir.join("whole")));
     assert_eq!(listing(&dir.join("killed")), listing(&dir.join("whole")), "nothing else is left");
 }
