@@ -28,9 +28,9 @@
  *
  * Precision, against the law in exact arithmetic on the decoded header, for RTTs of 10 us to 65 s, 1 kB/s to 1 TB/s, packets of 64 to 65535
  * bytes and up to a million flows (crates/xcp-engine/tests/law_precision.rs): d and the sums within 1.5e-9; rates within 2^-20 bytes/s, and
- * F within 1.25 * 2^-30 of the largest term it is the difference of; a packet's feedback within 2^-29 of the larger of pos and neg, and
- * what the error of F adds. So feedback is good to 1e-6 unless its terms, or those of F, cancel to less than a 300th. Rates saturate at 4.4
- * TB/s, Q / d included.
+ * F within 2^-28 of the largest term it is the difference of; a packet's feedback within 2^-29 of the larger of pos and neg, and
+ * what the error of F adds. So feedback is good to 1e-6 unless its terms and those of F, one times the other, cancel to less than a
+ * fiftieth. Rates saturate at 4.4 TB/s, Q / d included.
  */
 #ifndef XCP_ROUTER_H
 #define XCP_ROUTER_H
