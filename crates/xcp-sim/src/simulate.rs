@@ -1,7 +1,8 @@
 //! A run: builds the regions of a scenario, lets them go forward in step, and has the recorder look whenever it wants to.
 //!
 //! The regions go from one meeting to the next. Nothing that leaves a region after a meeting comes into another before the next one, because
-//! that is no further away than the lookahead; so between meetings each may have a processor of its own.
+//! that is no further away than the lookahead; so between meetings each may have a processor of its own. An undivided run is one region that
+//! meets nobody but the recorder.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -93,13 +94,16 @@ pub fn simulate_partition(scenario: &Scenario, partition: &Partition, observer: 
     let mut simulation = Simulation::new(scenario, partition, &routing)?;
     let end = simulation.run(observer);
     let interrupted = end < scenario.duration;
-    let Simulation { mut regions, recorder, ends, .. } = simulation;
-    let regions = regions.iter_mut().map(|region| region.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)).collect();
+    let Simulation { mut parts, recorder, ends, .. } = simulation;
+    let regions = parts.regions.iter_mut().map(|region| region.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)).collect();
     Ok(recorder.finish(end, interrupted, &mut View::new(regions, partition, &ends)))
 }
 
 /// Regions let the observer know at least this often, in events: every few hundredths of a second.
 const OBSERVED_STEPS: u32 = 1 << 18;
+
+/// The observer is called after so many meetings of the regions, too.
+const OBSERVED_MEETINGS: u32 = 256;
 
 /// Where the ends of the flows are; empty where there is only one region, and they are in it in the flows' order.
 #[derive(Debug, Default)]
@@ -113,12 +117,56 @@ pub struct Ends {
 struct Simulation<'s> {
     end: Nanos,
     partition: &'s Partition,
-    regions: Vec<Mutex<Region<'s>>>,
-    /// Link directions between regions: what is crossing, from which region and exit there, to which region and entry there.
-    crossings: Vec<(Mutex<Crossing>, Place, Place)>,
+    parts: Parts<'s>,
     ends: Ends,
     recorder: Recorder<'s>,
     looks: Looks,
+}
+
+/// The regions and what is on its way between them.
+struct Parts<'s> {
+    regions: Vec<Mutex<Region<'s>>>,
+    /// Link directions between regions: what is crossing, from which region and exit there, to which region and entry there.
+    crossings: Vec<(Mutex<Crossing>, Place, Place)>,
+}
+
+impl Parts<'_> {
+    /// Nothing happens in any region before this.
+    fn first(&self) -> Nanos {
+        let regions = self.regions.iter().map(|region| lock(region).next());
+        regions.chain(self.crossings.iter().map(|(crossing, ..)| lock(crossing).first_arrival())).fold(NEVER, Nanos::min)
+    }
+
+    /// The recorder will not look before this.
+    fn set_horizon(&self, horizon: Nanos) {
+        self.regions.iter().for_each(|region| lock(region).network.horizon = horizon);
+    }
+
+    /// Lets a region do what is to be done there before `until`, and now and then says how far it has come.
+    fn advance(&self, number: usize, until: Nanos, observe: &mut dyn FnMut(Nanos) -> ControlFlow<()>) {
+        let mut region = lock(&self.regions[number]);
+        for (crossing, _, to) in self.crossings.iter().filter(|(_, _, to)| to.region as usize == number) {
+            region.enter(to.index as usize, &mut lock(crossing));
+        }
+        while !region.run(until, OBSERVED_STEPS) {
+            if observe(region.now).is_break() {
+                return;
+            }
+        }
+        for (crossing, from, _) in self.crossings.iter().filter(|(_, from, _)| from.region as usize == number) {
+            region.leave(from.index as usize, until, &mut lock(crossing));
+        }
+    }
+
+    /// Shows somebody all of it at this time.
+    fn show(&self, now: Nanos, partition: &Partition, ends: &Ends, to: impl FnOnce(&mut View<'_, '_>)) {
+        let mut all: Vec<_> = self.regions.iter().map(lock).collect();
+        to(&mut View::new(all.iter_mut().map(|region| &mut **region).collect(), partition, ends));
+        // Looking makes up for departures, which may have sent packets on their way to other regions.
+        for (crossing, from, _) in &self.crossings {
+            all[from.region as usize].leave(from.index as usize, now + 1, &mut lock(crossing));
+        }
+    }
 }
 
 /// When the recorder looks next, by what for. At equal times in this order, before anything else happens.
@@ -187,8 +235,7 @@ impl<'s> Simulation<'s> {
         Ok(Self {
             end: scenario.duration,
             partition,
-            regions: regions.into_iter().map(Mutex::new).collect(),
-            crossings,
+            parts: Parts { regions: regions.into_iter().map(Mutex::new).collect(), crossings },
             ends,
             recorder,
             looks,
@@ -238,74 +285,42 @@ impl<'s> Simulation<'s> {
 
     /// Runs to the end or until the observer has had enough; returns how far it came.
     fn run(&mut self, observer: &mut dyn Observer) -> Nanos {
-        let crew = Crew::new(self.regions.len());
-        let (regions, crossings) = (&self.regions, &self.crossings);
-        let work = |number: usize, until: Nanos, observe: &mut dyn FnMut(Nanos) -> ControlFlow<()>| {
-            let mut region = lock(&regions[number]);
-            for (crossing, _, to) in crossings.iter().filter(|(_, _, to)| to.region as usize == number) {
-                region.enter(to.index as usize, &mut lock(crossing));
-            }
-            while !region.run(until, OBSERVED_STEPS) {
-                if observe(region.now).is_break() {
-                    return;
-                }
-            }
-            for (crossing, from, _) in crossings.iter().filter(|(_, from, _)| from.region as usize == number) {
-                region.leave(from.index as usize, until, &mut lock(crossing));
-            }
-        };
-        let (recorder, looks) = (&mut self.recorder, &mut self.looks);
-        let (end, partition, ends) = (self.end, self.partition, &self.ends);
+        let Self { end, partition, parts, ends, recorder, looks } = self;
+        let (end, parts) = (*end, &*parts);
+        let crew = Crew::new(parts.regions.len());
         std::thread::scope(|scope| {
             let mut leader = crew.leader();
-            for number in 1..regions.len() {
-                let (crew, work) = (&crew, &work);
-                scope.spawn(move || {
-                    crew.serve(number - 1, |until| {
-                        work(number, until, &mut |_| ControlFlow::Continue(()));
-                    });
-                });
+            for number in 1..parts.regions.len() {
+                let crew = &crew;
+                scope.spawn(move || crew.serve(number - 1, |until| parts.advance(number, until, &mut |_| ControlFlow::Continue(()))));
             }
-            let mut now = 0;
+            let (mut now, mut meetings) = (0, 0u32);
             loop {
                 let horizon = looks.next().min(end + 1);
-                let mut all: Vec<_> = regions.iter().map(lock).collect();
-                let mut first = NEVER;
-                for region in &mut all {
-                    region.network.horizon = horizon;
-                    first = first.min(region.next());
-                }
-                drop(all);
-                first = crossings.iter().fold(first, |first, (crossing, ..)| first.min(lock(crossing).first_arrival()));
-                let until = horizon.min(first.max(now).saturating_add(partition.lookahead));
-                let mut broken = None;
-                leader.step(until, || {
-                    work(0, until, &mut |at| {
-                        let answer = observer.progress(at);
-                        if answer.is_break() {
-                            broken = Some(at);
-                        }
-                        answer
+                parts.set_horizon(horizon);
+                while now < horizon {
+                    now = horizon.min(parts.first().max(now).saturating_add(partition.lookahead));
+                    let mut broken = None;
+                    leader.step(now, || {
+                        parts.advance(0, now, &mut |at| {
+                            let answer = observer.progress(at);
+                            broken = answer.is_break().then_some(at);
+                            answer
+                        });
                     });
-                });
-                if let Some(at) = broken {
-                    return at;
-                }
-                now = until;
-                if now < horizon {
-                    continue;
+                    meetings += 1;
+                    if broken.is_none() && meetings.is_multiple_of(OBSERVED_MEETINGS) && observer.progress(now).is_break() {
+                        broken = Some(now.min(end));
+                    }
+                    if let Some(at) = broken {
+                        return at;
+                    }
                 }
                 if now > end {
                     return end;
                 }
-                let mut all: Vec<_> = regions.iter().map(lock).collect();
                 let ticks = looks.tick == now;
-                looks.look(now, recorder, &mut View::new(all.iter_mut().map(|region| &mut **region).collect(), partition, ends));
-                // What the recorder's look has sent on its way.
-                for (crossing, from, _) in crossings {
-                    all[from.region as usize].leave(from.index as usize, now + 1, &mut lock(crossing));
-                }
-                drop(all);
+                parts.show(now, partition, ends, |view| looks.look(now, recorder, view));
                 if ticks && observer.progress(now).is_break() {
                     return now;
                 }
