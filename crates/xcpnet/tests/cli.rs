@@ -109,6 +109,32 @@ fn the_same_seed_gives_the_same_bytes_however_many_run_at_once() {
     assert!(text(&read("a", "report.html")).starts_with("<!doctype html>"));
 }
 
+/// A long link that carries enough to be worth dividing at; the short ones at its ends are not.
+const DIVISIBLE: &str = r#"
+title    = "Divisible"
+duration = "1s"
+link = [
+    { between = ["A", "B"], rate = "10gbit", delay = "10us" },
+    { name = "long", between = ["B", "C"], rate = "400mbit", delay = "25ms", queue = "xcp" },
+    { between = ["C", "D"], rate = "10gbit", delay = "10us" },
+]
+flow = [{ count = 5, from = "A", to = "D", congestion = "xcp", start-jitter = "100ms" }]
+"#;
+
+#[test]
+fn threads_give_the_same_bytes() {
+    let home = home(DIVISIBLE);
+    let mut told = Vec::new();
+    for threads in ["1", "2", "3"] {
+        let output = run(0, &["run", "s.toml", "--json", "--out", threads, "--threads", threads], home.path());
+        let series = ["s.links.csv", "s.flows.csv"].map(|file| fs::read(home.path().join(threads).join(file)).unwrap());
+        told.push((output.stdout, series));
+    }
+    assert!(told.iter().all(|other| *other == told[0]));
+    let output = run(2, &["run", "s.toml", "--threads", "0"], home.path());
+    assert!(text(&output.stderr).contains("--threads"), "{}", text(&output.stderr));
+}
+
 #[test]
 fn parquet_beside_the_csv() {
     let home = home(SMALL);
