@@ -140,6 +140,44 @@ impl Partition {
     }
 }
 
+/// Where the ends of the flows are; empty where there is only one region, and they are in it in the flows' order.
+#[derive(Debug, Default)]
+pub struct Ends {
+    sending: Vec<Place>,
+    receiving: Vec<Place>,
+}
+
+impl Ends {
+    /// Gives every end of every flow its place.
+    #[must_use]
+    pub fn new(scenario: &Scenario, partition: &Partition) -> Self {
+        if partition.regions == 1 {
+            return Self::default();
+        }
+        let mut taken = vec![[0u32; 2]; partition.regions];
+        let mut place = |node: usize, end: usize| {
+            let region = partition.region(node);
+            let index = &mut taken[region as usize][end];
+            *index += 1;
+            Place { region, index: *index - 1 }
+        };
+        let (sending, receiving) = scenario.flows.iter().map(|flow| (place(flow.group.from, 0), place(flow.group.to, 1))).unzip();
+        Self { sending, receiving }
+    }
+
+    /// Where a flow sends from.
+    #[must_use]
+    pub fn sending(&self, flow: usize) -> Place {
+        self.sending.get(flow).copied().unwrap_or(Place { region: 0, index: flow as u32 })
+    }
+
+    /// Where it receives.
+    #[must_use]
+    pub fn receiving(&self, flow: usize) -> Place {
+        self.receiving.get(flow).copied().unwrap_or(Place { region: 0, index: flow as u32 })
+    }
+}
+
 /// The shorter of a link's two delays.
 fn length(scenario: &Scenario, link: usize) -> Nanos {
     let [there, back] = &scenario.links[link].directions;

@@ -19,7 +19,7 @@ use crate::flow::{Receiving, Sending};
 use crate::link::Link;
 use crate::measure::Recorder;
 use crate::network::Network;
-use crate::partition::{Partition, Place};
+use crate::partition::{Ends, Partition, Place};
 use crate::region::{Crossing, Region};
 use crate::routing::Routing;
 use crate::view::View;
@@ -104,15 +104,6 @@ const OBSERVED_STEPS: u32 = 1 << 18;
 
 /// The observer is called after so many meetings of the regions, too.
 const OBSERVED_MEETINGS: u32 = 256;
-
-/// Where the ends of the flows are; empty where there is only one region, and they are in it in the flows' order.
-#[derive(Debug, Default)]
-pub struct Ends {
-    /// Those that send.
-    pub sending: Vec<Place>,
-    /// Those that receive.
-    pub receiving: Vec<Place>,
-}
 
 struct Simulation<'s> {
     end: Nanos,
@@ -212,7 +203,7 @@ impl<'s> Simulation<'s> {
                 }
             }
         }
-        let ends = Self::place_ends(scenario, partition);
+        let ends = Ends::new(scenario, partition);
         for (i, flow) in scenario.flows.iter().enumerate() {
             let (from, to) = (ends.sending(i), ends.receiving(i));
             let sending = Sending::new(flow, i, scenario.seed, to.index, routing.begin(i as u32, false));
@@ -265,22 +256,6 @@ impl<'s> Simulation<'s> {
             })
         });
         regions.collect()
-    }
-
-    fn place_ends(scenario: &Scenario, partition: &Partition) -> Ends {
-        if partition.regions == 1 {
-            return Ends::default();
-        }
-        let mut taken = vec![[0u32; 2]; partition.regions];
-        let mut place = |node: usize, end: usize| {
-            let region = partition.region(node);
-            let index = &mut taken[region as usize][end];
-            *index += 1;
-            Place { region, index: *index - 1 }
-        };
-        let places = scenario.flows.iter().map(|flow| (place(flow.group.from, 0), place(flow.group.to, 1)));
-        let (sending, receiving) = places.unzip();
-        Ends { sending, receiving }
     }
 
     /// Runs to the end or until the observer has had enough; returns how far it came.
@@ -343,19 +318,5 @@ impl Looks {
             recorder.measure_to(now, view);
             self.measure_to = NEVER;
         }
-    }
-}
-
-impl Ends {
-    /// Where a flow sends from.
-    #[must_use]
-    pub fn sending(&self, flow: usize) -> Place {
-        self.sending.get(flow).copied().unwrap_or(Place { region: 0, index: flow as u32 })
-    }
-
-    /// Where it receives.
-    #[must_use]
-    pub fn receiving(&self, flow: usize) -> Place {
-        self.receiving.get(flow).copied().unwrap_or(Place { region: 0, index: flow as u32 })
     }
 }

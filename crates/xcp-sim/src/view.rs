@@ -5,9 +5,8 @@ use xcp_scenario::units::Nanos;
 
 use crate::flow::Flow;
 use crate::link::{Counters, Link};
-use crate::partition::Partition;
+use crate::partition::{Ends, Partition};
 use crate::region::Region;
-use crate::simulate::Ends;
 
 /// All regions of a run.
 pub struct View<'a, 'r> {
