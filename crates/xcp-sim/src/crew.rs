@@ -5,7 +5,7 @@
 //! from those who work: who had to sleep looks for a shorter time next time, and for a longer one again as soon as that was enough.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::thread::{self, Thread};
 
 use xcp_scenario::units::Nanos;
@@ -72,7 +72,8 @@ impl Leader<'_> {
         crew.step.fetch_add(1, Ordering::SeqCst);
         crew.wake();
         own();
-        self.patience.wait_until(|| crew.working.load(Ordering::Acquire) == 0);
+        // Who has been sent home before it saw the step does not count it as done.
+        self.patience.wait_until(|| crew.working.load(Ordering::Acquire) == 0 || crew.is_dismissed());
         assert!(!crew.is_dismissed(), "a region's thread has failed");
     }
 }
@@ -90,6 +91,7 @@ impl Drop for Working<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.dismiss();
+            self.0.leader.unpark();
         }
         if self.0.working.fetch_sub(1, Ordering::Release) == 1 {
             self.0.leader.unpark();
@@ -123,6 +125,8 @@ impl Crew {
     }
 
     fn wake(&self) {
+        // Between the step and the look at who is there; see `serve`.
+        fence(Ordering::SeqCst);
         self.workers.iter().filter_map(OnceLock::get).for_each(Thread::unpark);
     }
 
@@ -134,6 +138,7 @@ impl Crew {
     pub fn serve(&self, number: usize, mut step: impl FnMut(Nanos)) {
         // Known before it looks for a word: whoever gives one later wakes it.
         self.workers[number].get_or_init(thread::current);
+        fence(Ordering::SeqCst);
         let (mut seen, mut patience) = (0, Patience::default());
         loop {
             patience.wait_until(|| self.step.load(Ordering::SeqCst) != seen || self.is_dismissed());
@@ -193,5 +198,25 @@ mod tests {
         if let Err(message) = leading {
             std::panic::resume_unwind(message);
         }
+    }
+
+    /// One that fails before another has looked: the other goes home without having seen the step.
+    #[test]
+    fn a_failure_before_another_has_looked_is_told() {
+        let crew = Crew::new(3);
+        let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            thread::scope(|scope| {
+                let mut leader = crew.leader();
+                let failing = scope.spawn(|| crew.serve(0, |_| panic!("as it should")));
+                scope.spawn(|| {
+                    thread::sleep(std::time::Duration::from_millis(100));
+                    crew.serve(1, |_| ());
+                });
+                let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| leader.step(1, || ())));
+                assert!(failing.join().is_err());
+                assert!(result.is_err(), "the leader must not go on");
+            });
+        }));
+        assert!(told.is_ok());
     }
 }

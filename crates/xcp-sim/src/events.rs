@@ -37,12 +37,8 @@ impl Events {
     /// do not fit into 64 bits together: nine hours with 300,000 sources, 25 days with 4,000.
     #[must_use]
     pub fn new(end: Nanos, links: Source, timers: Source) -> Option<Self> {
-        let sources = links.checked_add(timers)?;
-        let source_bits = u64::from(sources).next_power_of_two().trailing_zeros();
-        let greatest = Nanos::MAX >> source_bits;
-        if end >= greatest {
-            return None;
-        }
+        let (source_bits, greatest) = Self::layout(end, links, timers)?;
+        let sources = links + timers;
         let never = |source: Source| (greatest << source_bits) | u64::from(source);
         Some(Self {
             links: Tournament::new((0..links).map(never)),
@@ -51,6 +47,20 @@ impl Events {
             source_bits,
             greatest,
         })
+    }
+
+    /// Whether so many links and timers can have events up to `end`.
+    #[must_use]
+    pub fn fit(end: Nanos, links: Source, timers: Source) -> bool {
+        Self::layout(end, links, timers).is_some()
+    }
+
+    /// Bits of a key that hold the source, and the greatest time that the others can hold.
+    fn layout(end: Nanos, links: Source, timers: Source) -> Option<(u32, Nanos)> {
+        let sources = links.checked_add(timers)?;
+        let source_bits = u64::from(sources).next_power_of_two().trailing_zeros();
+        let greatest = Nanos::MAX >> source_bits;
+        (end < greatest).then_some((source_bits, greatest))
     }
 
     /// The earliest event, which stays until its source sets another. Without any, some source's, at a time after the end.

@@ -81,7 +81,8 @@ impl Network<'_> {
     ///
     /// A link that gets all its packets from one other gets them in that one's order: nothing comes between two of them, and what they do to
     /// it can be worked out as soon as they are under way. They keep the times they would have had. Only the recorder looks at links from
-    /// outside, so none goes ahead of its next look. A chain of links then costs one event a packet, not one a link.
+    /// outside, so none goes ahead of its next look. A chain of links then costs one event a packet, not one a link. (Every transmission takes a
+    /// nanosecond at least, a scenario's rates see to that: a packet never reaches two links' ends in the same instant.)
     pub fn go_ahead(&mut self, number: usize) {
         while let Some(transit) = self.links[number].next_on_the_way(&self.packets)
             && transit.arrives < self.horizon

@@ -62,7 +62,7 @@ impl Partition {
     /// One region.
     #[must_use]
     pub fn whole(scenario: &Scenario) -> Self {
-        Self::new(scenario, vec![0; scenario.nodes.len()], 1)
+        Self::new(scenario, vec![0; scenario.nodes.len()])
     }
 
     /// At most so many regions, fewer where more would not be faster.
@@ -76,23 +76,24 @@ impl Partition {
         let tried = lengths.iter().rev().step_by(step);
         let divisions = tried.flat_map(|&length| (2..=processors).map(move |regions| (length, regions))).filter_map(|(length, regions)| {
             let nodes = divide(scenario, &load, length, regions)?;
-            Some((load.time(scenario, &nodes, regions), regions, nodes))
+            Some((load.time(scenario, &nodes, regions), nodes))
         });
         match divisions.min_by(|a, b| a.0.total_cmp(&b.0)) {
-            Some((time, regions, nodes)) if time < WORTH_WHILE => Self::new(scenario, nodes, regions),
+            Some((time, nodes)) if time < WORTH_WHILE => Self::new(scenario, nodes),
             _ => Self::whole(scenario),
         }
     }
 
-    /// So many regions with nothing shorter between them than links of this length, whether or not that is of any use; `None` if the scenario
+    /// At most so many regions with nothing shorter between them than links of this length, whether or not that is of any use; `None` if the scenario
     /// cannot be divided so.
     #[must_use]
     pub fn at(scenario: &Scenario, long: Nanos, regions: usize) -> Option<Self> {
         let nodes = divide(scenario, &Load::new(scenario), long.max(1), regions)?;
-        Some(Self::new(scenario, nodes, regions))
+        Some(Self::new(scenario, nodes))
     }
 
-    fn new(scenario: &Scenario, nodes: Vec<u32>, regions: usize) -> Self {
+    fn new(scenario: &Scenario, nodes: Vec<u32>) -> Self {
+        let regions = nodes.iter().max().map_or(1, |&last| last as usize + 1);
         let mut links = vec![0u32; regions];
         let mut place = |node: usize| {
             let region = nodes[node];
@@ -259,6 +260,8 @@ fn divide(scenario: &Scenario, load: &Load, long: Nanos, regions: usize) -> Opti
         return None;
     }
     parts.sort_by(|&a, &b| work[b].total_cmp(&work[a]));
+    // No region without work: it would only be waited for.
+    let regions = regions.min(parts.len());
     let mut sums = vec![0.0f64; regions];
     let mut region_of = vec![0u32; part.len()];
     for part in parts {

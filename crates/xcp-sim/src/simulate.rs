@@ -92,8 +92,7 @@ pub fn simulate_on(scenario: &Scenario, processors: usize, observer: &mut dyn Ob
 pub fn simulate_partition(scenario: &Scenario, partition: &Partition, observer: &mut dyn Observer) -> Result<Run, SimError> {
     let routing = Routing::new(scenario, partition);
     let mut simulation = Simulation::new(scenario, partition, &routing)?;
-    let end = simulation.run(observer);
-    let interrupted = end < scenario.duration;
+    let (end, interrupted) = simulation.run(observer);
     let Simulation { mut parts, recorder, ends, .. } = simulation;
     let regions = parts.regions.iter_mut().map(|region| region.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)).collect();
     Ok(recorder.finish(end, interrupted, &mut View::new(regions, partition, &ends)))
@@ -242,6 +241,10 @@ impl<'s> Simulation<'s> {
         }
         let stops = scenario.flows.iter().any(|flow| flow.group.stop.is_some());
         let too_large = || SimError::TooLarge { links: scenario.links.len(), flows: scenario.flows.len() };
+        // What an undivided run could not number, a divided one refuses, too.
+        let all = u32::try_from(Region::timers(scenario.flows.len(), scenario.flows.len(), stops)).ok();
+        let links = u32::try_from(2 * scenario.links.len()).ok();
+        all.zip(links).filter(|&(timers, links)| Events::fit(scenario.duration, links, timers)).ok_or_else(too_large)?;
         let regions = ends.into_iter().enumerate().map(|(number, [senders, receivers])| {
             let timers = u32::try_from(Region::timers(senders, receivers, stops)).map_err(|_| too_large())?;
             let events = Events::new(scenario.duration, partition.links(number), timers).ok_or_else(too_large)?;
@@ -258,8 +261,8 @@ impl<'s> Simulation<'s> {
         regions.collect()
     }
 
-    /// Runs to the end or until the observer has had enough; returns how far it came.
-    fn run(&mut self, observer: &mut dyn Observer) -> Nanos {
+    /// Runs to the end or until the observer has had enough; returns how far it came and whether it was broken off.
+    fn run(&mut self, observer: &mut dyn Observer) -> (Nanos, bool) {
         let Self { end, partition, parts, ends, recorder, looks } = self;
         let (end, parts) = (*end, &*parts);
         let crew = Crew::new(parts.regions.len());
@@ -284,20 +287,20 @@ impl<'s> Simulation<'s> {
                         });
                     });
                     meetings += 1;
-                    if broken.is_none() && meetings.is_multiple_of(OBSERVED_MEETINGS) && observer.progress(now).is_break() {
-                        broken = Some(now.min(end));
+                    if broken.is_none() && now <= end && meetings.is_multiple_of(OBSERVED_MEETINGS) && observer.progress(now).is_break() {
+                        broken = Some(now);
                     }
                     if let Some(at) = broken {
-                        return at;
+                        return (at, true);
                     }
                 }
                 if now > end {
-                    return end;
+                    return (end, false);
                 }
                 let ticks = looks.tick == now;
                 parts.show(now, partition, ends, |view| looks.look(now, recorder, view));
                 if ticks && observer.progress(now).is_break() {
-                    return now;
+                    return (now, true);
                 }
             }
         })
