@@ -1,0 +1,1 @@
+//! Backend 2: a scenario in network namespaces, with real kernel TCP and xcpnet's kernel programs.
