@@ -3,4 +3,5 @@
 
 pub mod namespace;
 pub mod netlink;
+pub mod qdisc;
 pub mod sysctl;
