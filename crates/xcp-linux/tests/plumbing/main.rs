@@ -1,5 +1,6 @@
 //! What sets up the network around the kernel programs, tried in network namespaces that are thrown away. Needs root; says so where it is not there.
 
+mod cgroups;
 mod measure;
 mod namespaces;
 mod netlink;
