@@ -278,6 +278,21 @@ impl Router {
         unsafe { ffi::xcp_shim_router_pass(&mut self.0, now_ns, size_bytes, header) }
     }
 
+    /// Packets of one flow (1 to 65535) pass together under one header, of which each will carry a copy, as segmentation offload hands them to a
+    /// kernel's queue; what the header gets is for each of them. `bytes`: all of them on the wire; `queue_bytes`: what waits before them.
+    pub fn burst(&mut self, now_ns: u64, bytes: u64, segments: u16, header: &mut ForwardHeader, queue_bytes: u64) {
+        // SAFETY: as in `arrival`.
+        unsafe { ffi::xcp_shim_router_burst(&mut self.0, now_ns, bytes, u32::from(segments.max(1)), header, queue_bytes) }
+    }
+
+    /// The same for packets without forward header; `is_xcp` as in [`Router::other_arrival`].
+    pub fn other_burst(&mut self, now_ns: u64, bytes: u64, segments: u16, is_xcp: bool, queue_bytes: u64) {
+        // SAFETY: as in `arrival`.
+        unsafe {
+            ffi::xcp_shim_router_other_burst(&mut self.0, now_ns, bytes, u32::from(segments.max(1)), u32::from(is_xcp), queue_bytes);
+        }
+    }
+
     /// A packet without forward header arrives; `is_xcp`: it belongs to an XCP flow (an acknowledgement). Counted as input if it is one or if
     /// [`RouterConfig::count_other`] is set. `queue_bytes` as in [`Router::arrival`].
     #[inline]
