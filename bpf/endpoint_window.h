@@ -22,10 +22,9 @@
 #define XCP_SILENT_ROUND_TRIPS 4
 #define XCP_SILENT_NS 1000000000ULL
 
-/* Bytes of a full packet on the wire, Ethernet's header included: what a router counts. */
+/* Bytes of a full packet on the wire, Ethernet's header included: what a router counts. (An IPv6 socket may speak IPv4.) */
 static __always_inline __u32 wire_bytes(const struct tcp_sock *tp) {
-    __u32 ip = tp->inet_conn.icsk_inet.sk.__sk_common.skc_family == AF_INET6 ? 40 : 20;
-    return tp->mss_cache + tp->tcp_header_len + ip + ETHERNET_HEADER;
+    return tp->mss_cache + tp->tcp_header_len + tp->inet_conn.icsk_af_ops->net_header_len + ETHERNET_HEADER;
 }
 
 static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connection *c) {

@@ -252,8 +252,10 @@ int xcp_router(struct __sk_buff *skb) {
     seen.bytes = skb->wire_len;
     seen.segments = skb->gso_segs ? skb->gso_segs : 1;
     if (rehearsal) {
+        __u32 backlog = skb->mark;
+        XCP_OPAQUE(backlog); /* one load for both branches would need address arithmetic on the context */
         seen.now = skb->tstamp;
-        seen.backlog = skb->mark;
+        seen.backlog = backlog;
     } else {
         seen.now = bpf_ktime_get_ns();
         seen.backlog = kernel->dev->_tx->qdisc->qstats.backlog;

@@ -248,8 +248,13 @@ struct inet_sock {
 
 struct tcp_congestion_ops;
 
+struct inet_connection_sock_af_ops {
+    __u16 net_header_len;
+};
+
 struct inet_connection_sock {
     struct inet_sock icsk_inet;
+    const struct inet_connection_sock_af_ops *icsk_af_ops;
     const struct tcp_congestion_ops *icsk_ca_ops;
     __u8 icsk_ca_state : 5, icsk_ca_initialized : 1, icsk_ca_setsockopt : 1;
 };

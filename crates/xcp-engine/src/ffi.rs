@@ -3,10 +3,13 @@
 
 use crate::header::{ForwardHeader, ReturnHeader};
 
+/// 64-bit words of a router's state.
 pub const ROUTER_WORDS: usize = 35;
+/// 64-bit words of a sender's state.
 pub const SENDER_WORDS: usize = 9;
 /// The word with the window, in 2^-32 packets.
 pub const SENDER_CWND: usize = 0;
+/// 64-bit words of a receiver's state.
 pub const RECEIVER_WORDS: usize = 2;
 
 /// `struct xcp_law`.

@@ -1,4 +1,12 @@
 //! XCP in the unmodified Linux kernel: the kernel programs of `bpf/` loaded, attached and read, and what of the network around them has to be set
 //! up. Scenarios are `xcp-lab`'s business.
 
+pub mod endpoint;
+pub mod error;
+mod link;
+mod object;
 mod programs;
+pub mod rehearsal;
+pub mod router;
+
+pub use error::{Error, Result};

@@ -11,3 +11,9 @@ pub(crate) mod router {
 pub(crate) mod endpoint {
     include!(concat!(env!("OUT_DIR"), "/endpoint.skel.rs"));
 }
+
+/// `bpf/nothing.bpf.c`.
+#[allow(missing_docs, unused, clippy::all, clippy::undocumented_unsafe_blocks, reason = "generated")]
+pub(crate) mod nothing {
+    include!(concat!(env!("OUT_DIR"), "/nothing.skel.rs"));
+}
