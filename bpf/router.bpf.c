@@ -5,7 +5,8 @@
  *
  *   1. A packet is seen once, before it enters the queue: arrival and departure are settled together then, with the backlog of before the
  *      packet (engine: xcp_router_burst). The engine's other user, the simulator, settles the departure when the packet leaves.
- *   2. Anything that is not XCP, or cannot be read, passes untouched and counts as input traffic.
+ *   2. Anything that is not XCP, or cannot be read, passes untouched and counts as input traffic: by a counter, of which the law hears with
+ * the next packet of XCP's. It closes no interval; where no XCP passes there is nothing to close.
  *   3. Nothing is dropped, ever.
  */
 #include "headers.h"
@@ -83,11 +84,18 @@ static __always_inline void look_into(struct __sk_buff *skb, const struct xcp_se
     struct xcp_options found = {XCP_NOT_FOUND, XCP_NOT_FOUND, XCP_NOT_FOUND, 0};
     if (length == 0)
         return;
-    /* Linux's own segments need no search: NOP NOP timestamps, and then nothing, or ours */
+    /* Linux's own segments need no search: [NOP NOP timestamps] [NOP NOP SACK], and then nothing, or ours */
     if (length >= 12 && (void *)block + 12 <= end && *(__u32 *)block == bpf_htonl(0x0101080a)) {
         if (length == 12)
             return;
         at = 12;
+    }
+    if (length - at >= 12 && (void *)block + at + 4 <= end && block[at] == 1 && block[at + 1] == 1 && block[at + 2] == 5) {
+        __u32 next = at + 2 + block[at + 3];
+        if (next == length)
+            return;
+        if (next < length)
+            at = next;
     }
     option = block + at;
     /* what engine/options.h calls an option of ours, when it comes first */
@@ -142,16 +150,64 @@ __noinline int xcp_look(struct __sk_buff *skb, struct xcp_seen *seen) {
     return 0;
 }
 
+static __always_inline struct xcp_port *the_port(void) {
+    __u32 zero = 0;
+    return bpf_map_lookup_elem(&port, &zero);
+}
+
+/* A packet that has nothing to say to the law. */
+static __always_inline void count_other(const struct xcp_seen *seen, __u64 backlog) {
+    struct xcp_port *p = the_port();
+    struct xcp_port_others *o;
+    __u32 segments = seen->segments;
+    if (!p)
+        return;
+    o = &p->others;
+    __sync_fetch_and_add(&o->packets, segments);
+    __sync_fetch_and_add(&o->bytes, seen->bytes);
+    if (backlog < o->least_backlog)
+        o->least_backlog = backlog; /* of two at once one may be lost: neither is far from the other */
+    if (seen->is_return && !seen->is_forward) {
+        __sync_fetch_and_add(&o->returned, segments);
+        __sync_fetch_and_add(&o->returned_bytes, seen->bytes);
+    }
+    if (seen->found == XCP_FOUND_FRAGMENT)
+        __sync_fetch_and_add(&o->fragments, segments);
+    else if (seen->found == XCP_FOUND_BEYOND)
+        __sync_fetch_and_add(&o->unreadable, segments);
+    if (seen->malformed || seen->found == XCP_FOUND_BROKEN)
+        __sync_fetch_and_add(&o->malformed, segments);
+    if (seen->is_forward)
+        __sync_fetch_and_add(&o->contended, segments);
+}
+
+#define XCP_TRIES 1024
+
+/* Takes the guard; returns what to give back with, or 0. */
+static __always_inline __u64 take(struct xcp_port *p) {
+    __u32 i;
+    for (i = 0; i < XCP_TRIES; i++) {
+        __u64 free = *(volatile __u64 *)&p->sequence;
+        if (!(free & 1) && __sync_val_compare_and_swap(&p->sequence, free, free + 1) == free)
+            return free + 1;
+    }
+    return 0;
+}
+
+/* An exchange, for its barrier: what was written must be seen before the guard is seen free. */
+static __always_inline void give(struct xcp_port *p, __u64 taken) {
+    __sync_lock_test_and_set(&p->sequence, taken + 1);
+}
+
 /* The router's law, and the books. */
 __noinline int xcp_settle(struct xcp_seen *seen) {
-    struct xcp_port *p;
+    struct xcp_port *p = the_port();
     struct xcp_control *c;
     struct xcp_forward forward;
-    __u64 now, backlog, capacity;
-    __u32 zero = 0, segments, bytes, found, malformed, is_forward, is_return;
+    __u64 now, backlog, capacity, packets, bytes, least, taken;
+    __u32 zero = 0, segments, size;
     if (!seen)
         return -1;
-    p = bpf_map_lookup_elem(&port, &zero);
     c = bpf_map_lookup_elem(&control, &zero);
     if (!p || !c)
         return -1;
@@ -159,37 +215,40 @@ __noinline int xcp_settle(struct xcp_seen *seen) {
     now = seen->now;
     backlog = seen->backlog;
     segments = seen->segments;
-    bytes = seen->bytes;
-    found = seen->found;
-    malformed = seen->malformed || found == XCP_FOUND_BROKEN;
-    is_forward = seen->is_forward;
-    is_return = seen->is_return;
+    size = seen->bytes;
     capacity = c->capacity;
+    if (seen->malformed)
+        __sync_fetch_and_add(&p->others.malformed, segments);
 
-    bpf_spin_lock(&p->lock);
+    taken = take(p);
+    if (!taken)
+        return -1;
     if (capacity != p->router.law.capacity)
         xcp_router_set_capacity(&p->router, capacity);
-    if (is_forward) {
-        xcp_router_burst(&p->router, now, bytes, segments, &forward, backlog);
-        p->counts.processed += segments;
-        p->counts.lowered += forward.feedback != seen->forward.feedback ? segments : 0;
-    } else {
-        xcp_router_other_burst(&p->router, now, bytes, segments, is_return, backlog);
-        if (is_return) {
-            p->counts.returned += segments;
-        } else {
-            p->counts.other += segments;
-            p->counts.other_bytes += bytes;
+    packets = p->others.packets;
+    if (packets != p->told.packets) {
+        bytes = p->others.bytes;
+        least = p->others.least_backlog;
+        p->others.least_backlog = ~0ULL;
+        if (p->router.law.input == XCP_INPUT_ALL) {
+            xcp_router_others(&p->router, bytes - p->told.bytes, packets - p->told.packets, least);
+        } else { /* ns-2's: XCP's acknowledgements only */
+            __u64 returned = p->others.returned, returned_bytes = p->others.returned_bytes;
+            xcp_router_others(&p->router, returned_bytes - p->told.returned_bytes, returned - p->told.returned, least);
+            p->told.returned = returned;
+            p->told.returned_bytes = returned_bytes;
         }
-        p->counts.fragments += found == XCP_FOUND_FRAGMENT ? segments : 0;
-        p->counts.unreadable += found == XCP_FOUND_BEYOND ? segments : 0;
+        p->told.packets = packets;
+        p->told.bytes = bytes;
     }
-    p->counts.malformed += malformed ? segments : 0;
-    p->counts.bytes += bytes;
+    xcp_router_burst(&p->router, now, size, segments, &forward, backlog);
+    p->counts.processed += segments;
+    p->counts.processed_bytes += size;
+    p->counts.lowered += forward.feedback != seen->forward.feedback ? segments : 0;
     p->counts.backlog = backlog;
     if (backlog > p->counts.backlog_max)
         p->counts.backlog_max = backlog;
-    bpf_spin_unlock(&p->lock);
+    give(p, taken);
     seen->forward = forward;
     return 0;
 }
@@ -244,24 +303,52 @@ static __always_inline void write_back(struct __sk_buff *skb, const struct xcp_s
     }
 }
 
+/* Bytes that wait at the device. */
+static __always_inline __u64 waiting(struct __sk_buff *skb, const struct sk_buff *kernel) {
+    if (rehearsal) {
+        __u32 mark = skb->mark;
+        XCP_OPAQUE(mark); /* one load for both branches would need address arithmetic on the context */
+        return mark;
+    }
+    return kernel->dev->_tx->qdisc->qstats.backlog;
+}
+
+/* More than the coarse clock lags behind: two ticks of the slowest kernels. */
+#define XCP_COARSE_NS 20000000ULL
+
+/*
+ * The time. The law wants it only to see whether an interval has run out; while that is far off, the coarse clock, which is one load, shows
+ * it as well as the exact one, which asks the processor's counter (29 of 163 ns here).
+ */
+static __always_inline __u64 time(struct __sk_buff *skb) {
+    struct xcp_port *p = the_port();
+    __u64 coarse;
+    if (rehearsal)
+        return skb->tstamp;
+    coarse = bpf_ktime_get_coarse_ns();
+    if (p && p->router.rtt_known && coarse + XCP_COARSE_NS < p->router.next_ns)
+        return coarse;
+    return bpf_ktime_get_ns();
+}
+
 SEC("tcx/egress")
 int xcp_router(struct __sk_buff *skb) {
     struct sk_buff *kernel = bpf_cast_to_kern_ctx(skb);
     struct xcp_seen seen = {};
+    __u64 backlog = waiting(skb, kernel);
     xcp_look(skb, &seen);
     seen.bytes = skb->wire_len;
     seen.segments = skb->gso_segs ? skb->gso_segs : 1;
-    if (rehearsal) {
-        __u32 backlog = skb->mark;
-        XCP_OPAQUE(backlog); /* one load for both branches would need address arithmetic on the context */
-        seen.now = skb->tstamp;
-        seen.backlog = backlog;
-    } else {
-        seen.now = bpf_ktime_get_ns();
-        seen.backlog = kernel->dev->_tx->qdisc->qstats.backlog;
+    if (!seen.is_forward) {
+        count_other(&seen, backlog);
+        return XCP_NEXT;
     }
-    xcp_settle(&seen);
-    if (seen.is_forward)
-        write_back(skb, &seen, kernel->ip_summed == CHECKSUM_PARTIAL && !rehearsal);
+    seen.backlog = backlog;
+    seen.now = time(skb);
+    if (xcp_settle(&seen)) {
+        count_other(&seen, backlog);
+        return XCP_NEXT;
+    }
+    write_back(skb, &seen, kernel->ip_summed == CHECKSUM_PARTIAL && !rehearsal);
     return XCP_NEXT;
 }

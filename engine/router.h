@@ -560,17 +560,13 @@ XCP_COLD void xcp_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes,
     xcp_router_arrive_and_depart(r, now, (xcp_u32)each, all, segments, h, backlog, 0);
 }
 
-/* The same for packets without forward header. */
-XCP_INLINE void xcp_router_other_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments, xcp_u32 is_xcp,
-                                       xcp_u64 backlog) {
-    xcp_router_tick(r, now, backlog);
-    if (r->law.input == XCP_INPUT_ALL || is_xcp)
-        r->input += bytes + (xcp_u64)r->law.overhead * segments;
-}
-
-/* As xcp_router_pass, for a packet without forward header. */
-XCP_INLINE void xcp_router_other_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp) {
-    xcp_router_other_arrival(r, now, size, is_xcp, 0);
+/* Packets without forward header passed since the last call, whose headers nobody but a counter saw: `bytes` of them on the wire, in
+ * `packets`; least_backlog: the least that waited before one of them. They are input, but close no interval: the next packet with a header
+ * does. */
+XCP_INLINE void xcp_router_others(struct xcp_router *r, xcp_u64 bytes, xcp_u64 packets, xcp_u64 least_backlog) {
+    r->input += bytes + r->law.overhead * packets;
+    if (least_backlog < r->min_queue)
+        r->min_queue = least_backlog;
 }
 
 #endif

@@ -133,7 +133,7 @@ unsafe extern "C" {
     pub fn xcp_shim_router_departure(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *mut ForwardHeader, backlog: u64);
     pub fn xcp_shim_router_pass(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *mut ForwardHeader);
     pub fn xcp_shim_router_burst(r: *mut [u64; ROUTER_WORDS], now: u64, bytes: u64, segments: u32, h: *mut ForwardHeader, backlog: u64);
-    pub fn xcp_shim_router_other_burst(r: *mut [u64; ROUTER_WORDS], now: u64, bytes: u64, segments: u32, is_xcp: u32, backlog: u64);
+    pub fn xcp_shim_router_others(r: *mut [u64; ROUTER_WORDS], bytes: u64, packets: u64, least_backlog: u64);
     pub fn xcp_shim_router_other_pass(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, is_xcp: u32);
     pub fn xcp_shim_router_other_departure(r: *mut [u64; ROUTER_WORDS], now: u64, backlog: u64);
     pub fn xcp_shim_router_view(r: *const [u64; ROUTER_WORDS], view: *mut View);

@@ -285,12 +285,11 @@ impl Router {
         unsafe { ffi::xcp_shim_router_burst(&mut self.0, now_ns, bytes, u32::from(segments.max(1)), header, queue_bytes) }
     }
 
-    /// The same for packets without forward header; `is_xcp` as in [`Router::other_arrival`].
-    pub fn other_burst(&mut self, now_ns: u64, bytes: u64, segments: u16, is_xcp: bool, queue_bytes: u64) {
+    /// Packets without forward header that passed since the last packet with one, and were only counted; `least_backlog`: the least that waited
+    /// before one of them, bytes. They are input, and close no interval.
+    pub fn others(&mut self, bytes: u64, packets: u64, least_backlog: u64) {
         // SAFETY: as in `arrival`.
-        unsafe {
-            ffi::xcp_shim_router_other_burst(&mut self.0, now_ns, bytes, u32::from(segments.max(1)), u32::from(is_xcp), queue_bytes);
-        }
+        unsafe { ffi::xcp_shim_router_others(&mut self.0, bytes, packets, least_backlog) }
     }
 
     /// A packet without forward header arrives; `is_xcp`: it belongs to an XCP flow (an acknowledgement). Counted as input if it is one or if

@@ -57,8 +57,8 @@ void xcp_shim_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp
     xcp_router_burst(r, now, bytes, segments, h, backlog);
 }
 
-void xcp_shim_router_other_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments, xcp_u32 is_xcp, xcp_u64 backlog) {
-    xcp_router_other_burst(r, now, bytes, segments, is_xcp, backlog);
+void xcp_shim_router_others(struct xcp_router *r, xcp_u64 bytes, xcp_u64 packets, xcp_u64 least_backlog) {
+    xcp_router_others(r, bytes, packets, least_backlog);
 }
 
 void xcp_shim_router_other_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp) {

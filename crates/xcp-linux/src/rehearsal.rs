@@ -8,10 +8,10 @@ use libbpf_rs::{MapFlags, MapHandle};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use crate::error::{Error, Result};
-use crate::object::{handle, hush, read_only_entry, write_only_entry};
+use crate::object::{handle, hush, write_only_entry};
 use crate::programs::nothing::NothingSkelBuilder;
 use crate::programs::router::RouterSkelBuilder;
-use crate::router::{Control, Port, RouterCounts};
+use crate::router::{Control, Port, RouterCounts, read};
 
 /// What of `struct __sk_buff` a test run takes in (include/uapi/linux/bpf.h), by offset.
 const MARK_AT: usize = 8;
@@ -104,8 +104,7 @@ impl Rehearsal {
     /// # Errors
     /// The map cannot be read.
     pub fn read(&self) -> Result<(xcp_engine::Router, RouterCounts)> {
-        let port: Port = read_only_entry(&self.port, MapFlags::LOCK, "the router's state")?;
-        Ok(port.parts())
+        read(&self.port)
     }
 }
 

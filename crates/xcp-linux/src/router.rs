@@ -43,43 +43,73 @@ pub enum Hook {
 
 /// What passed a router, in packets (a super-packet counts as its segments) since it was attached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-#[repr(C)]
 pub struct RouterCounts {
     /// XCP data packets: counted and given feedback.
     pub processed: u64,
+    /// Their bytes.
+    pub processed_bytes: u64,
     /// Of these, whose feedback was lowered here.
     pub lowered: u64,
     /// XCP's acknowledgements, without a forward header.
     pub returned: u64,
+    /// Their bytes.
+    pub returned_bytes: u64,
     /// Everything else.
     pub other: u64,
     /// Bytes of everything else.
     pub other_bytes: u64,
-    /// Bytes of everything.
-    pub bytes: u64,
     /// Of the others: fragments, whose TCP options cannot be trusted to be there.
     pub fragments: u64,
     /// Of all: TCP headers or options whose lengths contradict each other.
     pub malformed: u64,
     /// Of the others: headers that could not be read.
     pub unreadable: u64,
-    /// Bytes that waited when the newest packet came.
+    /// Of the others: XCP data packets that did not get at the law's state in time.
+    pub contended: u64,
+    /// Bytes that waited when the newest XCP packet came.
     pub backlog: u64,
-    /// Most bytes that waited.
+    /// Most bytes that waited when one came.
     pub backlog_max: u64,
+}
+
+/// `struct xcp_port_counts` of bpf/router.h.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct PortCounts {
+    processed: u64,
+    processed_bytes: u64,
+    lowered: u64,
+    backlog: u64,
+    backlog_max: u64,
+}
+
+/// `struct xcp_port_others` of bpf/router.h.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct PortOthers {
+    packets: u64,
+    bytes: u64,
+    returned: u64,
+    returned_bytes: u64,
+    fragments: u64,
+    malformed: u64,
+    unreadable: u64,
+    contended: u64,
+    least_backlog: u64,
 }
 
 /// `struct xcp_port` of bpf/router.h.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Port {
-    lock: u32,
-    reserved: u32,
+    sequence: u64,
     router: [u64; ROUTER_WORDS],
-    counts: RouterCounts,
+    counts: PortCounts,
+    told: PortOthers,
+    others: PortOthers,
 }
 
-// SAFETY: repr(C), 8-byte words after two 4-byte ones: no padding; every pattern is valid.
+// SAFETY: repr(C), 8-byte words: no padding; every pattern is valid.
 unsafe impl Plain for Port {}
 
 /// `struct xcp_control` of bpf/router.h.
@@ -95,11 +125,29 @@ unsafe impl Plain for Control {}
 
 impl Port {
     pub fn new(router: &xcp_engine::Router) -> Self {
-        Self { lock: 0, reserved: 0, router: *router.words(), counts: RouterCounts::default() }
+        let none = PortOthers { least_backlog: u64::MAX, ..PortOthers::default() };
+        Self { sequence: 0, router: *router.words(), counts: PortCounts::default(), told: none, others: none }
     }
 
     pub fn parts(&self) -> (xcp_engine::Router, RouterCounts) {
-        (xcp_engine::Router::from_words(self.router), self.counts)
+        let (counts, others) = (&self.counts, &self.others);
+        let counts = RouterCounts {
+            processed: counts.processed,
+            processed_bytes: counts.processed_bytes,
+            lowered: counts.lowered,
+            returned: others.returned,
+            returned_bytes: others.returned_bytes,
+            // Two counters that are read while packets pass: one may be ahead of the other.
+            other: others.packets.saturating_sub(others.returned),
+            other_bytes: others.bytes.saturating_sub(others.returned_bytes),
+            fragments: others.fragments,
+            malformed: others.malformed,
+            unreadable: others.unreadable,
+            contended: others.contended,
+            backlog: counts.backlog,
+            backlog_max: counts.backlog_max,
+        };
+        (xcp_engine::Router::from_words(self.router), counts)
     }
 }
 
@@ -181,8 +229,7 @@ impl Router {
     /// # Errors
     /// The maps cannot be read.
     pub fn status(&self) -> Result<RouterStatus> {
-        let port: Port = read_only_entry(&self.port, MapFlags::LOCK, "the router's state")?;
-        let (router, counts) = port.parts();
+        let (router, counts) = read(&self.port)?;
         Ok(RouterStatus { state: router.state(), counts })
     }
 
@@ -242,6 +289,25 @@ impl Router {
             Attached::Clsact(filter) => filter.kept = false,
         }
     }
+}
+
+/// How often a reader tries to find the state between two packets.
+const READ_TRIES: u32 = 10_000;
+
+/// The state and the counters, of one moment: what lies between two reads of the same even sequence number. A router so busy that there is never
+/// such a moment is read as it comes.
+pub(crate) fn read(map: &MapHandle) -> Result<(xcp_engine::Router, RouterCounts)> {
+    let read = || read_only_entry::<Port>(map, MapFlags::ANY, "the router's state");
+    let mut before = read()?;
+    for _ in 0..READ_TRIES {
+        let port = read()?;
+        let after = read()?;
+        if before.sequence == after.sequence && before.sequence % 2 == 0 {
+            return Ok(port.parts());
+        }
+        before = after;
+    }
+    Ok(before.parts())
 }
 
 fn clsact(program: std::os::fd::BorrowedFd<'_>, ifindex: u32) -> TcHook {

@@ -110,42 +110,93 @@ fn find_tcp(frame: &[u8]) -> Found {
     if frame.len() < tcp + length { Found::Beyond } else { Found::Tcp(tcp, length) }
 }
 
-/// What the host makes of a packet: the frame as it leaves, state and counters brought up to date.
-fn expected(packet: &Packet, now: u64, router: &mut Router, counts: &mut RouterCounts) -> Vec<u8> {
-    let mut frame = packet.frame.clone();
-    let bytes = frame.len() as u64 + u64::from(packet.extra_wire);
-    let segments = u64::from(packet.segments.max(1));
-    let burst = segments as u16;
-    let backlog = u64::from(packet.backlog);
-    let found = find_tcp(&frame);
-    let mut forward = None;
-    let mut returned = false;
-    let mut malformed = found == Found::Broken;
-    if let Found::Tcp(tcp, length) = found {
-        let from = tcp + 20;
-        let block = frame[from..tcp + length].to_vec();
-        let options = find_options(&block);
-        // Where ours comes first, or right after Linux's timestamps, the program looks no further.
-        let first = if block.len() > 12 && block.starts_with(&[1, 1, 8, 10]) { 12 } else { 0 };
-        malformed |= options.malformed && options.extended != Some(first);
-        if let (Some(at), Some(option)) = (options.extended, read_extended(&block)) {
-            returned = option.returned.is_present();
-            if option.forward.is_present() {
-                forward = Some((from + at, option.forward, WireFormat::Extended, tcp));
+/// The host's side: the router, its counters, and what has passed that it has not heard of.
+struct Host {
+    router: Router,
+    counts_all: bool,
+    counts: RouterCounts,
+    unheard: Unheard,
+}
+
+#[derive(Default)]
+struct Unheard {
+    packets: u64,
+    bytes: u64,
+    returned: u64,
+    returned_bytes: u64,
+    least_backlog: Option<u64>,
+}
+
+impl Host {
+    /// The frame as it leaves; state and counters are brought up to date.
+    fn pass(&mut self, packet: &Packet, now: u64) -> Vec<u8> {
+        let mut frame = packet.frame.clone();
+        let bytes = frame.len() as u64 + u64::from(packet.extra_wire);
+        let segments = u64::from(packet.segments.max(1));
+        let backlog = u64::from(packet.backlog);
+        let found = find_tcp(&frame);
+        let mut forward = None;
+        let mut returned = false;
+        let mut malformed = found == Found::Broken;
+        if let Found::Tcp(tcp, length) = found {
+            let from = tcp + 20;
+            let block = frame[from..tcp + length].to_vec();
+            let options = find_options(&block);
+            // Where ours is what comes first, or right after what Linux puts before it, the program looks no further.
+            let mut first = if block.len() > 12 && block.starts_with(&[1, 1, 8, 10]) { 12 } else { 0 };
+            if block.len() >= first + 12 && block[first..].starts_with(&[1, 1, 5]) {
+                first += 2 + usize::from(block[first + 3]);
             }
-        } else if let Some(at) = options.classic_forward {
-            let option: &[u8; 8] = block[at..at + 8].try_into().unwrap();
-            forward = Some((from + at, read_classic_forward(option), WireFormat::Classic, tcp));
-        } else {
-            returned = options.classic_return.is_some();
+            let unseen = first == block.len() || options.extended == Some(first) || block.is_empty();
+            malformed |= options.malformed && !unseen;
+            if let (Some(at), Some(option)) = (options.extended, read_extended(&block)) {
+                returned = option.returned.is_present();
+                if option.forward.is_present() {
+                    forward = Some((from + at, option.forward, WireFormat::Extended, tcp));
+                }
+            } else if let Some(at) = options.classic_forward {
+                let option: &[u8; 8] = block[at..at + 8].try_into().unwrap();
+                forward = Some((from + at, read_classic_forward(option), WireFormat::Classic, tcp));
+            } else {
+                returned = options.classic_return.is_some();
+            }
         }
-    }
-    if let Some((at, mut header, format, tcp)) = forward {
+        let counts = &mut self.counts;
+        counts.malformed += if malformed { segments } else { 0 };
+        let Some((at, mut header, format, tcp)) = forward else {
+            let unheard = &mut self.unheard;
+            unheard.packets += segments;
+            unheard.bytes += bytes;
+            unheard.least_backlog = Some(unheard.least_backlog.unwrap_or(u64::MAX).min(backlog));
+            if returned {
+                counts.returned += segments;
+                counts.returned_bytes += bytes;
+                unheard.returned += segments;
+                unheard.returned_bytes += bytes;
+            } else {
+                counts.other += segments;
+                counts.other_bytes += bytes;
+            }
+            counts.fragments += if found == Found::Fragment { segments } else { 0 };
+            counts.unreadable += if found == Found::Beyond { segments } else { 0 };
+            return frame;
+        };
         let before = frame.clone();
         let asked = header.feedback;
-        router.burst(now, bytes, burst, &mut header, backlog);
+        let unheard = std::mem::take(&mut self.unheard);
+        if let Some(least) = unheard.least_backlog {
+            if self.counts_all {
+                self.router.others(unheard.bytes, unheard.packets, least);
+            } else {
+                self.router.others(unheard.returned_bytes, unheard.returned, least);
+            }
+        }
+        self.router.burst(now, bytes, segments as u16, &mut header, backlog);
         counts.processed += segments;
+        counts.processed_bytes += bytes;
         counts.lowered += if header.feedback == asked { 0 } else { segments };
+        counts.backlog = backlog;
+        counts.backlog_max = counts.backlog_max.max(backlog);
         if format == WireFormat::Extended {
             frame[at + 4] |= 0x04;
             frame[at + 5] = header.hops << 4 | frame[at + 5] & 15;
@@ -159,22 +210,8 @@ fn expected(packet: &Packet, now: u64, router: &mut Router, counts: &mut RouterC
         let checksum = u16::from_be_bytes([frame[tcp + 16], frame[tcp + 17]]);
         let mended = (u32::from(checksum) + difference) % 0xffff;
         frame[tcp + 16..tcp + 18].copy_from_slice(&(mended as u16).to_be_bytes());
-    } else {
-        router.other_burst(now, bytes, burst, returned, backlog);
-        if returned {
-            counts.returned += segments;
-        } else {
-            counts.other += segments;
-            counts.other_bytes += bytes;
-        }
-        counts.fragments += if found == Found::Fragment { segments } else { 0 };
-        counts.unreadable += if found == Found::Beyond { segments } else { 0 };
+        frame
     }
-    counts.malformed += if malformed { segments } else { 0 };
-    counts.bytes += bytes;
-    counts.backlog = backlog;
-    counts.backlog_max = counts.backlog_max.max(backlog);
-    frame
 }
 
 /// Checksums are equal modulo 0xffff: 0 and 0xffff are the same number.
@@ -325,21 +362,21 @@ fn the_same_bits_in_the_kernel_and_on_the_host() {
         law.overhead_bytes = overhead;
         law.pools = pools;
         law.count_other = other;
-        let mut router = Router::new(&law, 0, seed).unwrap();
+        let router = Router::new(&law, 0, seed).unwrap();
         kernel.begin(capacity, &router).unwrap();
-        let mut counts = RouterCounts::default();
+        let mut host = Host { router, counts_all: other, counts: RouterCounts::default(), unheard: Unheard::default() };
         let mut now = 1_000;
         for packet in &packets {
             now += packet.after_ns;
             let wire_bytes = packet.frame.len() as u32 + packet.extra_wire;
             let sight = Sight { frame: &packet.frame, now_ns: now, backlog: packet.backlog, wire_bytes, segments: packet.segments };
             let left = kernel.show(&sight).map_err(|e| TestCaseError::fail(e.to_string()))?;
-            let should = expected(packet, now, &mut router, &mut counts);
+            let should = host.pass(packet, now);
             let tcp = if let Found::Tcp(tcp, _) = find_tcp(&packet.frame) { Some(tcp) } else { None };
             prop_assert!(same(&left, &should, tcp), "frame {:02x?}\nleft  {:02x?}\nshould {:02x?}", packet.frame, left, should);
             let (state, counted) = kernel.read().map_err(|e| TestCaseError::fail(e.to_string()))?;
-            prop_assert_eq!(counted, counts);
-            prop_assert_eq!(state.words(), router.words());
+            prop_assert_eq!(counted, host.counts);
+            prop_assert_eq!(state.words(), host.router.words());
         }
         Ok(())
     });
