@@ -569,4 +569,9 @@ XCP_INLINE void xcp_router_others(struct xcp_router *r, xcp_u64 bytes, xcp_u64 p
         r->min_queue = least_backlog;
 }
 
+/* As xcp_router_pass, for a packet without forward header. */
+XCP_INLINE void xcp_router_other_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp) {
+    xcp_router_other_arrival(r, now, size, is_xcp, 0);
+}
+
 #endif
