@@ -4,9 +4,12 @@
 pub mod endpoint;
 pub mod error;
 mod link;
+pub mod namespace;
+pub mod netlink;
 mod object;
 mod programs;
 pub mod rehearsal;
 pub mod router;
+pub mod sysctl;
 
 pub use error::{Error, Result};
