@@ -37,6 +37,13 @@ struct {
     __type(value, struct xcp_endpoint_counts);
 } counts SEC(".maps");
 
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct xcp_about);
+} about SEC(".maps");
+
 /* Ports, ours or the peer's, whose connections are given XCP. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);

@@ -77,6 +77,13 @@ struct xcp_settings {
     __u32 receive_window; /* packets, first advertised window; 0: the kernel's */
 };
 
+/* What user space notes down for those who come later; no program reads it. */
+struct xcp_about {
+    char name[XCP_CA_NAME];
+    char fallback[XCP_CA_NAME];
+    char cgroup[224]; /* path */
+};
+
 struct xcp_endpoint_counts {
     __u64 agreed;
     __u64 fallen_peer;

@@ -45,6 +45,8 @@ struct xcp_port {
 /* Written by user space while the program runs. */
 struct xcp_control {
     __u64 capacity; /* bytes/s */
+    /* noted down for those who come later; the program does not read it */
+    __u64 made_clsact; /* whether the hook was not there before */
 };
 
 #endif

@@ -1,18 +1,17 @@
 //! The endpoint programs (`bpf/endpoint.bpf.c`): XCP in the kernel's own TCP for the sockets of a cgroup. Load, attach, ask for one socket, read.
 //! Which cgroup and devices, and where it is kept while no process runs, is the caller's and `pins.rs`'s.
 
-use std::io::Read as _;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
-use libbpf_rs::{Iter, MapCore as _, MapFlags, MapHandle, MapMut};
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapMut};
 use xcp_engine::{RECEIVER_WORDS, SENDER_WORDS};
 
 use crate::error::{Error, Result};
-use crate::link::{Link, Target};
-use crate::object::{Plain, bytes_of, from_bytes, handle, hush, read_only_entry};
+use crate::link::{self, Link, Target};
+use crate::object::{Plain, bytes_of, from_bytes, handle, hush, read_only_entry, write_only_entry};
 use crate::programs::endpoint::EndpointSkelBuilder;
 
 /// TCP_CA_NAME_MAX, the terminating zero included.
@@ -163,6 +162,18 @@ struct RawPrefix {
 // SAFETY: a word and bytes.
 unsafe impl Plain for RawPrefix {}
 
+/// `struct xcp_about` of bpf/endpoint.h.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct RawAbout {
+    name: [u8; NAME],
+    fallback: [u8; NAME],
+    cgroup: [u8; 224],
+}
+
+// SAFETY: bytes.
+unsafe impl Plain for RawAbout {}
+
 /// What became of the endpoint's connections since it was loaded: `struct xcp_endpoint_counts` of bpf/endpoint.h.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[repr(C)]
@@ -296,14 +307,16 @@ impl From<&RawConnection> for Connection {
 #[derive(Debug)]
 pub struct Endpoint {
     name: String,
+    fallback: String,
     /// The congestion control's registration.
-    congestion: libbpf_rs::Link,
+    congestion: Link,
     /// The iterator that shows connections.
-    show: libbpf_rs::Link,
+    show: Link,
     cgroups: Vec<Link>,
     devices: Vec<Link>,
     connections: MapHandle,
     counts: MapHandle,
+    about: MapHandle,
     programs: Programs,
 }
 
@@ -313,6 +326,17 @@ struct Programs {
     endpoint: OwnedFd,
     room_ethernet: OwnedFd,
     room_bare: OwnedFd,
+}
+
+/// What is known of an endpoint that was kept.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct About {
+    /// The congestion control's name.
+    pub name: String,
+    /// The one that takes over.
+    pub fallback: String,
+    /// The cgroup whose sockets are served.
+    pub cgroup: String,
 }
 
 impl Endpoint {
@@ -355,15 +379,18 @@ impl Endpoint {
         })?;
         let connections = handle(&skel.maps.connections)?;
         let show = skel.progs.xcp_show.attach_iter(connections.as_fd()).map_err(|e| Error::because("cannot attach the iterator", &e))?;
+        let (congestion, show) = (Link::adopt(&congestion)?, Link::adopt(&show)?);
         let held = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", &e));
         Ok(Self {
             name: config.name.clone(),
+            fallback: config.fallback.clone(),
             congestion,
             show,
             cgroups: Vec::new(),
             devices: Vec::new(),
             connections,
             counts: handle(&skel.maps.counts)?,
+            about: handle(&skel.maps.about)?,
             programs: Programs {
                 endpoint: held(skel.progs.xcp_endpoint.as_fd())?,
                 room_ethernet: held(skel.progs.xcp_room_ethernet.as_fd())?,
@@ -439,16 +466,101 @@ impl Endpoint {
     /// # Errors
     /// The iterator cannot be read.
     pub fn connections(&self) -> Result<Vec<Shown>> {
-        shown(&self.show)
+        let bytes = self.show.read_iterator().map_err(|e| Error::because("cannot list the connections", &e))?;
+        let records = bytes.chunks_exact(std::mem::size_of::<RawShown>()).filter_map(from_bytes::<RawShown>);
+        let ours = records.filter(|raw| raw.connection.state != 0 || raw.connection.ask.flags & ASK_OWN != 0);
+        Ok(ours.map(|raw| Shown::from(&raw)).collect())
+    }
+
+    /// Keeps everything in a directory of a BPF file system, so that it outlives this process. `cgroup`: what was attached to, for
+    /// [`Endpoint::about`].
+    ///
+    /// # Errors
+    /// The directory is not on a BPF file system, or not empty.
+    pub fn pin(&self, directory: &Path, cgroup: &Path) -> Result<()> {
+        let mut about = RawAbout { name: [0; NAME], fallback: [0; NAME], cgroup: [0; 224] };
+        for (to, from) in [(&mut about.name[..], self.name.as_bytes()), (&mut about.fallback[..], self.fallback.as_bytes())] {
+            to[..from.len()].copy_from_slice(from);
+        }
+        for (to, from) in about.cgroup.iter_mut().zip(cgroup.as_os_str().as_encoded_bytes()) {
+            *to = *from;
+        }
+        write_only_entry(&self.about, MapFlags::ANY, &about, "the endpoint's notes")?;
+        for (name, object) in [
+            ("connections", self.connections.as_fd()),
+            ("counts", self.counts.as_fd()),
+            ("about", self.about.as_fd()),
+            ("endpoint", self.programs.endpoint.as_fd()),
+            ("room_ethernet", self.programs.room_ethernet.as_fd()),
+            ("room_bare", self.programs.room_bare.as_fd()),
+        ] {
+            link::pin(object, &directory.join(name))?;
+        }
+        self.show.pin(&directory.join("show"))?;
+        for (number, link) in self.cgroups.iter().enumerate() {
+            link.pin(&directory.join(format!("cgroup_{number}")))?;
+        }
+        for (number, link) in self.devices.iter().enumerate() {
+            link.pin(&directory.join(format!("device_{number}")))?;
+        }
+        self.congestion.pin(&directory.join("congestion"))
+    }
+
+    /// The endpoint that was kept in a directory. Dropping the value leaves everything where it is.
+    ///
+    /// # Errors
+    /// Nothing, or only a part of it, is kept there.
+    pub fn open(directory: &Path) -> Result<Self> {
+        hush();
+        let map = |name: &str| {
+            let path = directory.join(name);
+            MapHandle::from_pinned_path(&path).map_err(|e| Error::because(format_args!("cannot open {}", path.display()), &e))
+        };
+        let several = |prefix: &str| -> Result<Vec<Link>> {
+            (0..).map(|n| directory.join(format!("{prefix}_{n}"))).take_while(|p| p.exists()).map(|p| Link::open(&p)).collect()
+        };
+        let about_map = map("about")?;
+        let about: About = (&read_only_entry::<RawAbout>(&about_map, MapFlags::ANY, "the endpoint's notes")?).into();
+        Ok(Self {
+            name: about.name,
+            fallback: about.fallback,
+            congestion: Link::open(&directory.join("congestion"))?,
+            show: Link::open(&directory.join("show"))?,
+            cgroups: several("cgroup")?,
+            devices: several("device")?,
+            connections: map("connections")?,
+            counts: map("counts")?,
+            about: about_map,
+            programs: Programs {
+                endpoint: link::open(&directory.join("endpoint"))?,
+                room_ethernet: link::open(&directory.join("room_ethernet"))?,
+                room_bare: link::open(&directory.join("room_bare"))?,
+            },
+        })
+    }
+
+    /// What was noted when it was kept.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn about(&self) -> Result<About> {
+        Ok((&read_only_entry::<RawAbout>(&self.about, MapFlags::ANY, "the endpoint's notes")?).into())
+    }
+
+    /// Takes everything off for good, pinned or not; the directory's files are the caller's to remove. Connections that use it go on as the fallback.
+    pub fn detach(self) {
+        for link in self.cgroups.iter().chain(&self.devices) {
+            link.detach();
+        }
+        self.congestion.detach();
     }
 }
 
-fn shown(link: &libbpf_rs::Link) -> Result<Vec<Shown>> {
-    let told = |e: &(dyn std::error::Error + 'static)| Error::because("cannot list the connections", e);
-    let mut bytes = Vec::new();
-    Iter::new(link).map_err(|e| told(&e))?.read_to_end(&mut bytes).map_err(|e| told(&e))?;
-    let records = bytes.chunks_exact(std::mem::size_of::<RawShown>()).filter_map(from_bytes::<RawShown>);
-    Ok(records.filter(|raw| raw.connection.state != 0 || raw.connection.ask.flags & ASK_OWN != 0).map(|raw| Shown::from(&raw)).collect())
+impl From<&RawAbout> for About {
+    fn from(raw: &RawAbout) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes.split(|b| *b == 0).next().unwrap_or_default()).into_owned();
+        Self { name: text(&raw.name), fallback: text(&raw.fallback), cgroup: text(&raw.cgroup) }
+    }
 }
 
 impl From<&RawShown> for Shown {

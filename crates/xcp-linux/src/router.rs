@@ -6,7 +6,7 @@ use std::os::fd::AsFd as _;
 use std::path::Path;
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
-use libbpf_rs::{MapFlags, MapHandle, TC_EGRESS, TcHook, TcHookBuilder};
+use libbpf_rs::{MapFlags, MapHandle, TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
 use xcp_engine::{ROUTER_WORDS, RouterState};
 
 use crate::error::{Error, Result};
@@ -118,9 +118,11 @@ unsafe impl Plain for Port {}
 pub(crate) struct Control {
     /// Bytes/s.
     capacity: u64,
+    /// Whether the clsact hook was not there before: then it goes with the router.
+    made_clsact: u64,
 }
 
-// SAFETY: one word.
+// SAFETY: words.
 unsafe impl Plain for Control {}
 
 impl Port {
@@ -153,7 +155,7 @@ impl Port {
 
 impl Control {
     pub fn new(bytes_per_sec: u64) -> Self {
-        Self { capacity: bytes_per_sec.max(1) }
+        Self { capacity: bytes_per_sec.max(1), made_clsact: 0 }
     }
 }
 
@@ -185,13 +187,19 @@ enum Attached {
 #[derive(Debug)]
 struct Filter {
     hook: TcHook,
+    /// Whether the hook was not there before us: then it goes, too.
+    made: bool,
     kept: bool,
 }
 
 impl Drop for Filter {
     fn drop(&mut self) {
-        if !self.kept {
-            let _ = self.hook.detach();
+        if self.kept {
+            return;
+        }
+        let _ = self.hook.detach();
+        if self.made {
+            let _ = self.hook.attach_point(TC_INGRESS | TC_EGRESS).destroy();
         }
     }
 }
@@ -221,6 +229,10 @@ impl Router {
         write_only_entry(&control, MapFlags::ANY, &Control::new(config.law.capacity_bytes_per_sec), "the router's settings")?;
         write_only_entry(&port, MapFlags::ANY, &Port::new(&law), "the router's state")?;
         let attached = hang(&skel, ifindex, config.hook)?;
+        if let Attached::Clsact(Filter { made: true, .. }) = attached {
+            let settings = Control { made_clsact: 1, ..Control::new(config.law.capacity_bytes_per_sec) };
+            write_only_entry(&control, MapFlags::ANY, &settings, "the router's settings")?;
+        }
         Ok(Self { port, control, attached })
     }
 
@@ -238,7 +250,9 @@ impl Router {
     /// # Errors
     /// The maps cannot be written.
     pub fn set_capacity(&self, bytes_per_sec: u64) -> Result<()> {
-        write_only_entry(&self.control, MapFlags::ANY, &Control::new(bytes_per_sec), "the router's settings")
+        let control: Control = read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
+        let control = Control { capacity: bytes_per_sec.max(1), ..control };
+        write_only_entry(&self.control, MapFlags::ANY, &control, "the router's settings")
     }
 
     /// Keeps the program and its maps in a directory of a BPF file system, so that they outlive this process.
@@ -268,9 +282,19 @@ impl Router {
         let attached = if directory.join("link").exists() {
             Attached::Tcx(Link::open(&directory.join("link"))?)
         } else {
-            Attached::Clsact(Filter { hook: clsact(port.as_fd(), ifindex), kept: true })
+            let settings: Control = read_only_entry(&control, MapFlags::ANY, "the router's settings")?;
+            Attached::Clsact(Filter { hook: clsact(port.as_fd(), ifindex), made: settings.made_clsact != 0, kept: true })
         };
         Ok(Self { port, control, attached })
+    }
+
+    /// Whether the device it was attached to is gone.
+    #[must_use]
+    pub fn is_orphan(&self) -> bool {
+        match &self.attached {
+            Attached::Tcx(link) => link.is_orphan(),
+            Attached::Clsact(_) => false,
+        }
     }
 
     /// How it hangs on the device: `tcx` or `clsact`.
@@ -326,7 +350,12 @@ fn hang(skel: &RouterSkel<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
     }
     let mut filter = clsact(program.as_fd(), ifindex);
     let told = |e: libbpf_rs::Error| Error::because("cannot attach the router program to the device (clsact egress)", &e);
-    filter.create().map_err(told)?;
-    filter.attach().map_err(told)?;
-    Ok(Attached::Clsact(Filter { hook: filter, kept: false }))
+    let made = match filter.create() {
+        Ok(_) => true,
+        Err(e) if e.kind() == libbpf_rs::ErrorKind::AlreadyExists => false,
+        Err(e) => return Err(told(e)),
+    };
+    let mut filter = Filter { hook: filter, made, kept: false };
+    filter.hook.attach().map_err(told)?;
+    Ok(Attached::Clsact(filter))
 }

@@ -1,0 +1,68 @@
+//! The BPF file system: found, mounted where it is missing, and our directories in it.
+
+use std::ffi::CStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustix::mount::{MountFlags, mount};
+
+use crate::error::{Error, Result};
+
+const MOUNT: &str = "/sys/fs/bpf";
+const OURS: &str = "xcpnet";
+
+/// BPF_FS_MAGIC.
+const MAGIC: i64 = 0xcafe_4a11;
+
+fn is_mounted() -> bool {
+    #[expect(clippy::unnecessary_cast, reason = "the type differs between architectures")]
+    rustix::fs::statfs(MOUNT).is_ok_and(|s| s.f_type as i64 == MAGIC)
+}
+
+/// Our directory; `None` where nothing was ever kept.
+pub(super) fn existing() -> Option<PathBuf> {
+    let ours = Path::new(MOUNT).join(OURS);
+    (is_mounted() && ours.is_dir()).then_some(ours)
+}
+
+/// Our directory, made if need be.
+pub(super) fn ours() -> Result<PathBuf> {
+    if !is_mounted() {
+        // A mount made in here would go with the command that made it.
+        let (own, first) = (fs::read_link("/proc/self/ns/mnt"), fs::read_link("/proc/1/ns/mnt"));
+        if own.is_ok() && first.is_ok() && own.ok() != first.ok() {
+            return Err(Error::new(format!("{MOUNT} is not mounted in this mount namespace, in which nothing can be kept (`ip netns exec` makes one)"))
+                .remedy("run xcpnet outside and name the network namespace: --netns NAME"));
+        }
+        mount("bpf", MOUNT, "bpf", MountFlags::empty(), None::<&CStr>)
+            .map_err(|e| Error::because(format_args!("cannot mount a BPF file system at {MOUNT}"), &std::io::Error::from(e)))?;
+    }
+    let ours = Path::new(MOUNT).join(OURS);
+    make(&ours)?;
+    Ok(ours)
+}
+
+/// Makes a directory unless it is there.
+pub(super) fn make(directory: &Path) -> Result<()> {
+    match fs::create_dir(directory) {
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => Err(Error::because(format_args!("cannot make {}", directory.display()), &e)),
+        _ => Ok(()),
+    }
+}
+
+/// Removes a directory with what is kept in it, and those above it that it leaves empty, ours included.
+pub(super) fn clear(directory: &Path) -> Result<()> {
+    let told = |e: std::io::Error| Error::because(format_args!("cannot remove {}", directory.display()), &e);
+    if directory.is_dir() {
+        for entry in fs::read_dir(directory).map_err(told)? {
+            fs::remove_file(entry.map_err(told)?.path()).map_err(told)?;
+        }
+        fs::remove_dir(directory).map_err(told)?;
+    }
+    for above in directory.ancestors().skip(1).take_while(|a| *a != Path::new(MOUNT)) {
+        if fs::remove_dir(above).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
