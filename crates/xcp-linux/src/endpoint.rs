@@ -4,6 +4,7 @@
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapMut};
@@ -517,7 +518,7 @@ impl Endpoint {
             MapHandle::from_pinned_path(&path).map_err(|e| Error::because(format_args!("cannot open {}", path.display()), &e))
         };
         let several = |prefix: &str| -> Result<Vec<Link>> {
-            (0..).map(|n| directory.join(format!("{prefix}_{n}"))).take_while(|p| p.exists()).map(|p| Link::open(&p)).collect()
+            (0..).map(|n| directory.join(format!("{prefix}_{n}"))).take_while(|p: &PathBuf| p.exists()).map(|p| Link::open(&p)).collect()
         };
         let about_map = map("about")?;
         let about: About = (&read_only_entry::<RawAbout>(&about_map, MapFlags::ANY, "the endpoint's notes")?).into();

@@ -69,3 +69,10 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// It tells its own remedy.
+impl From<crate::netlink::Error> for Error {
+    fn from(error: crate::netlink::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}

@@ -2,7 +2,7 @@
 //! no process runs, `pins.rs`'s.
 
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
@@ -186,10 +186,19 @@ enum Attached {
 /// A clsact filter, taken off when dropped unless `kept`.
 #[derive(Debug)]
 struct Filter {
-    hook: TcHook,
+    /// Of a program or map of the router's; to attach it has to be the program.
+    fd: OwnedFd,
+    ifindex: u32,
     /// Whether the hook was not there before us: then it goes, too.
     made: bool,
     kept: bool,
+}
+
+impl Filter {
+    fn hook(&self) -> TcHook {
+        let index = i32::try_from(self.ifindex).unwrap_or(0);
+        TcHookBuilder::new(self.fd.as_fd()).ifindex(index).handle(CLSACT_HANDLE).priority(1).replace(false).hook(TC_EGRESS)
+    }
 }
 
 impl Drop for Filter {
@@ -197,9 +206,9 @@ impl Drop for Filter {
         if self.kept {
             return;
         }
-        let _ = self.hook.detach();
+        let _ = self.hook().detach();
         if self.made {
-            let _ = self.hook.attach_point(TC_INGRESS | TC_EGRESS).destroy();
+            let _ = self.hook().attach_point(TC_INGRESS | TC_EGRESS).destroy();
         }
     }
 }
@@ -283,7 +292,8 @@ impl Router {
             Attached::Tcx(Link::open(&directory.join("link"))?)
         } else {
             let settings: Control = read_only_entry(&control, MapFlags::ANY, "the router's settings")?;
-            Attached::Clsact(Filter { hook: clsact(port.as_fd(), ifindex), made: settings.made_clsact != 0, kept: true })
+            let fd = port.as_fd().try_clone_to_owned().map_err(|e| Error::because("cannot hold a map", &e))?;
+            Attached::Clsact(Filter { fd, ifindex, made: settings.made_clsact != 0, kept: true })
         };
         Ok(Self { port, control, attached })
     }
@@ -334,10 +344,6 @@ pub(crate) fn read(map: &MapHandle) -> Result<(xcp_engine::Router, RouterCounts)
     Ok(before.parts())
 }
 
-fn clsact(program: std::os::fd::BorrowedFd<'_>, ifindex: u32) -> TcHook {
-    TcHookBuilder::new(program).ifindex(i32::try_from(ifindex).unwrap_or(0)).handle(CLSACT_HANDLE).priority(1).replace(false).hook(TC_EGRESS)
-}
-
 fn hang(skel: &RouterSkel<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
     let program = &skel.progs.xcp_router;
     if hook != Hook::Clsact {
@@ -348,14 +354,15 @@ fn hang(skel: &RouterSkel<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
             Err(e) => return Err(Error::because("cannot attach the router program to the device (TCX egress)", &e)),
         }
     }
-    let mut filter = clsact(program.as_fd(), ifindex);
+    let fd = program.as_fd().try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", &e))?;
+    let mut filter = Filter { fd, ifindex, made: false, kept: true };
     let told = |e: libbpf_rs::Error| Error::because("cannot attach the router program to the device (clsact egress)", &e);
-    let made = match filter.create() {
-        Ok(_) => true,
-        Err(e) if e.kind() == libbpf_rs::ErrorKind::AlreadyExists => false,
+    match filter.hook().create() {
+        Ok(_) => filter.made = true,
+        Err(e) if e.kind() == libbpf_rs::ErrorKind::AlreadyExists => {}
         Err(e) => return Err(told(e)),
-    };
-    let mut filter = Filter { hook: filter, made, kept: false };
-    filter.hook.attach().map_err(told)?;
+    }
+    filter.hook().attach().map_err(told)?;
+    filter.kept = false;
     Ok(Attached::Clsact(filter))
 }

@@ -21,8 +21,8 @@ pub struct EndpointPlan {
     pub devices: Vec<String>,
 }
 
-fn directory() -> Option<PathBuf> {
-    existing().map(|ours| ours.join("endpoint")).filter(|d| d.is_dir())
+fn directory() -> Result<Option<PathBuf>> {
+    Ok(existing()?.map(|ours| ours.join("endpoint")).filter(|d| d.is_dir()))
 }
 
 /// The endpoint that is enabled, if one is.
@@ -30,7 +30,7 @@ fn directory() -> Option<PathBuf> {
 /// # Errors
 /// It was left half-removed.
 pub fn endpoint() -> Result<Option<Endpoint>> {
-    let Some(directory) = directory() else { return Ok(None) };
+    let Some(directory) = directory()? else { return Ok(None) };
     Endpoint::open(&directory).map(Some).map_err(|e| {
         Error::new(format!("the endpoint is only half there: {e}")).remedy("`xcpnet endpoint disable` clears it away")
     })
@@ -51,7 +51,7 @@ pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<(PathBuf, Ve
     }
     let chosen = |d: &Device| if plan.devices.is_empty() { d.up && !d.loopback } else { plan.devices.contains(&d.name) };
     let devices: Vec<Device> = there.into_iter().filter(chosen).collect();
-    if let Some(there) = directory() {
+    if let Some(there) = directory()? {
         return Err(match Endpoint::open(&there).and_then(|e| e.about()) {
             Ok(about) => Error::new(format!("the endpoint is enabled already, for {}", about.cgroup)).remedy("`xcpnet endpoint disable` first"),
             Err(_) => Error::new("an endpoint is there that was left half-removed").remedy("`xcpnet endpoint disable` clears it away"),
@@ -59,7 +59,7 @@ pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<(PathBuf, Ve
     }
     let mut endpoint = Endpoint::load(&plan.config)?;
     let room = namespace
-        .run(|| devices.iter().try_for_each(|d| endpoint.make_room(d.index, d.ethernet).map_err(|e| Error::new(format!("{}: {e}", d.name)))))
+        .run(|| devices.iter().try_for_each(|d| endpoint.make_room(d.index, d.mac.is_some()).map_err(|e| Error::new(format!("{}: {e}", d.name)))))
         .map_err(|e| Error::because("cannot enter the network namespace", &e))?;
     room?;
     endpoint.attach(held.as_fd())?;
@@ -77,7 +77,7 @@ pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<(PathBuf, Ve
 /// # Errors
 /// Files cannot be removed.
 pub fn disable() -> Result<bool> {
-    let Some(directory) = directory() else { return Ok(false) };
+    let Some(directory) = directory()? else { return Ok(false) };
     if let Ok(endpoint) = Endpoint::open(&directory) {
         endpoint.detach();
     }

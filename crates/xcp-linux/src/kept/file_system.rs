@@ -15,25 +15,30 @@ const OURS: &str = "xcpnet";
 const MAGIC: i64 = 0xcafe_4a11;
 
 fn is_mounted() -> bool {
-    #[expect(clippy::unnecessary_cast, reason = "the type differs between architectures")]
-    rustix::fs::statfs(MOUNT).is_ok_and(|s| s.f_type as i64 == MAGIC)
+    rustix::fs::statfs(MOUNT).is_ok_and(|s| i128::from(s.f_type) == i128::from(MAGIC))
+}
+
+/// Refuses a mount namespace in which nothing can be kept: a mount made there would go with the command that made it.
+fn check_mount_namespace() -> Result<()> {
+    let (own, first) = (fs::read_link("/proc/self/ns/mnt"), fs::read_link("/proc/1/ns/mnt"));
+    if is_mounted() || own.is_err() || first.is_err() || own.ok() == first.ok() {
+        return Ok(());
+    }
+    Err(Error::new(format!("{MOUNT} is not mounted in this mount namespace, so nothing is kept in it (`ip netns exec` makes one)"))
+        .remedy("run xcpnet outside and name the network namespace: --netns NAME"))
 }
 
 /// Our directory; `None` where nothing was ever kept.
-pub(super) fn existing() -> Option<PathBuf> {
+pub(super) fn existing() -> Result<Option<PathBuf>> {
+    check_mount_namespace()?;
     let ours = Path::new(MOUNT).join(OURS);
-    (is_mounted() && ours.is_dir()).then_some(ours)
+    Ok((is_mounted() && ours.is_dir()).then_some(ours))
 }
 
 /// Our directory, made if need be.
 pub(super) fn ours() -> Result<PathBuf> {
+    check_mount_namespace()?;
     if !is_mounted() {
-        // A mount made in here would go with the command that made it.
-        let (own, first) = (fs::read_link("/proc/self/ns/mnt"), fs::read_link("/proc/1/ns/mnt"));
-        if own.is_ok() && first.is_ok() && own.ok() != first.ok() {
-            return Err(Error::new(format!("{MOUNT} is not mounted in this mount namespace, in which nothing can be kept (`ip netns exec` makes one)"))
-                .remedy("run xcpnet outside and name the network namespace: --netns NAME"));
-        }
         mount("bpf", MOUNT, "bpf", MountFlags::empty(), None::<&CStr>)
             .map_err(|e| Error::because(format_args!("cannot mount a BPF file system at {MOUNT}"), &std::io::Error::from(e)))?;
     }

@@ -7,7 +7,7 @@ use super::file_system::{clear, existing, make, ours};
 use crate::error::{Error, Result};
 use crate::namespace::Namespace;
 use crate::netlink::{Device, Netlink};
-use crate::qdisc::{self, Limit, QdiscInfo, Shaper};
+use crate::qdisc::{self, Limit, QdiscInfo, QdiscStats, Shaper};
 use crate::router::{Hook, Router, RouterConfig};
 
 /// What sets the device's rate.
@@ -43,6 +43,8 @@ pub struct KeptRouter {
     pub router: Router,
     /// The device's root qdisc.
     pub qdisc: QdiscInfo,
+    /// What that counts.
+    pub qdisc_stats: QdiscStats,
 }
 
 fn directory_name(namespace: &Namespace, index: u32) -> String {
@@ -59,7 +61,7 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     clear_orphans();
     let device = find(&mut netlink, &plan.device)?;
     let name = directory_name(namespace, device.index);
-    if existing().is_some_and(|ours| ours.join("router").join(&name).exists()) {
+    if existing()?.is_some_and(|ours| ours.join("router").join(&name).exists()) {
         return Err(Error::new(format!("{} has a router already", device.name))
             .remedy(format!("change it with `xcpnet router change dev {0} ...` or remove it with `xcpnet router del dev {0}`", device.name)));
     }
@@ -76,7 +78,7 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
         if let Shaping::Ours(shaper, limit) = plan.shaping {
             qdisc::install(&mut netlink, device.index, shaper, capacity_bps, limit)?;
         }
-        let link_bytes = if device.ethernet { 14 } else { 0 };
+        let link_bytes = if device.mac.is_some() { 14 } else { 0 };
         let config = RouterConfig { law: plan.law.clone(), seed: plan.seed, link_bytes, hook: plan.hook };
         let attached = namespace.run(|| Router::attach(device.index, &config)).map_err(|e| Error::because("cannot enter the namespace", &e))?;
         let mut router = attached.map_err(|e| Error::new(format!("{}: {e}", device.name)))?;
@@ -85,7 +87,7 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
         Ok(router)
     })();
     match made {
-        Ok(router) => Ok(KeptRouter { qdisc: qdisc::root(&mut netlink, device.index)?, device, router }),
+        Ok(router) => kept(&mut netlink, device, router),
         Err(e) => {
             let _ = clear(&directory);
             if let Shaping::Ours(..) = plan.shaping {
@@ -94,6 +96,11 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
             Err(e)
         }
     }
+}
+
+fn kept(netlink: &mut Netlink, device: Device, router: Router) -> Result<KeptRouter> {
+    let (qdisc, qdisc_stats) = (qdisc::root(netlink, device.index)?, qdisc::stats(netlink, device.index)?);
+    Ok(KeptRouter { device, router, qdisc, qdisc_stats })
 }
 
 /// A shaper of somebody else's is not thrown away unasked: it may hold a whole configuration.
@@ -137,7 +144,7 @@ fn find(netlink: &mut Netlink, name: &str) -> Result<Device> {
 pub fn list(namespace: &Namespace) -> Result<Vec<KeptRouter>> {
     clear_orphans();
     let mut netlink = Netlink::open_in(namespace)?;
-    let Some(ours) = existing() else { return Ok(Vec::new()) };
+    let Some(ours) = existing()? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for device in netlink.links()? {
         let directory = ours.join("router").join(directory_name(namespace, device.index));
@@ -146,7 +153,7 @@ pub fn list(namespace: &Namespace) -> Result<Vec<KeptRouter>> {
                 Error::new(format!("the router of {0} is only half there: {e}", device.name))
                     .remedy(format!("`xcpnet router del dev {}` clears it away", device.name))
             })?;
-            found.push(KeptRouter { qdisc: qdisc::root(&mut netlink, device.index)?, device, router });
+            found.push(kept(&mut netlink, device, router)?);
         }
     }
     Ok(found)
@@ -195,7 +202,7 @@ pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
     clear_orphans();
     let mut netlink = Netlink::open_in(namespace)?;
     let device = find(&mut netlink, device)?;
-    let directory = existing().map(|ours| ours.join("router").join(directory_name(namespace, device.index)));
+    let directory = existing()?.map(|ours| ours.join("router").join(directory_name(namespace, device.index)));
     let Some(directory) = directory.filter(|d| d.is_dir()) else {
         return Err(Error::new(format!("{} has no router", device.name)).remedy("`xcpnet router show` lists those there are"));
     };
@@ -209,7 +216,7 @@ pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
 
 /// Clears away routers whose devices, or whole namespaces, are gone.
 fn clear_orphans() {
-    let Some(all) = existing().map(|ours| ours.join("router")) else { return };
+    let Ok(Some(all)) = existing().map(|ours| ours.map(|ours| ours.join("router"))) else { return };
     let entries: Vec<PathBuf> = fs::read_dir(&all).into_iter().flatten().flatten().map(|e| e.path()).collect();
     for directory in entries {
         if Router::open(&directory, 0).is_ok_and(|router| router.is_orphan()) {
