@@ -18,13 +18,23 @@ fn is_mounted() -> bool {
     rustix::fs::statfs(MOUNT).is_ok_and(|s| i128::from(s.f_type) == i128::from(MAGIC))
 }
 
-/// Refuses a mount namespace in which nothing can be kept: a mount made there would go with the command that made it.
+/// Whether this process is in a mount namespace of `ip netns exec`, which mounts a /sys of its own and names it after the network namespace. A
+/// mount made there would go with the command that made it.
+fn is_netns_exec() -> bool {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    // proc_pid_mountinfo(5): the mount point is the fifth field; type and source come after " - ".
+    let sys = mounts.lines().filter_map(|line| line.split_once(" - ")).filter(|(before, _)| before.split(' ').nth(4) == Some("/sys"));
+    sys.last().and_then(|(_, after)| after.strip_prefix("sysfs ")).is_some_and(|rest| {
+        let source = rest.split(' ').next().unwrap_or_default();
+        !["sysfs", "none", "sys"].contains(&source)
+    })
+}
+
 fn check_mount_namespace() -> Result<()> {
-    let (own, first) = (fs::read_link("/proc/self/ns/mnt"), fs::read_link("/proc/1/ns/mnt"));
-    if is_mounted() || own.is_err() || first.is_err() || own.ok() == first.ok() {
+    if is_mounted() || !is_netns_exec() {
         return Ok(());
     }
-    Err(Error::new(format!("{MOUNT} is not mounted in this mount namespace, so nothing is kept in it (`ip netns exec` makes one)"))
+    Err(Error::new(format!("under `ip netns exec` there is no {MOUNT}, in which xcpnet keeps what it sets up"))
         .remedy("run xcpnet outside and name the network namespace: --netns NAME"))
 }
 
