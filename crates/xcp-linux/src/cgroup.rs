@@ -5,21 +5,23 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-/// `CGROUP2_SUPER_MAGIC` and `CGROUP_SUPER_MAGIC` (linux/magic.h): what kind of file system a directory is on.
-const VERSION_2: u64 = 0x6367_7270;
-const VERSION_1: u64 = 0x0027_e0eb;
+use crate::error::{Error, Result};
 
-/// Where version 2 is mounted: `/sys/fs/cgroup`, or `/sys/fs/cgroup/unified` beside version 1. An error of kind `NotFound` if nowhere.
-pub fn mount() -> io::Result<PathBuf> {
-    let mounts = fs::read("/proc/self/mountinfo").map_err(|e| told("cannot read /proc/self/mountinfo", &e))?;
-    mount_in(&mounts).ok_or_else(|| {
-        let text = "no cgroup v2 is mounted; mount it with:  mount -t cgroup2 none /sys/fs/cgroup/unified  (make the directory first)";
-        io::Error::new(io::ErrorKind::NotFound, text)
-    })
+/// `CGROUP2_SUPER_MAGIC` and `CGROUP_SUPER_MAGIC` (linux/magic.h): what kind of file system a directory is on.
+const VERSION_2: i128 = 0x6367_7270;
+const VERSION_1: i128 = 0x0027_e0eb;
+
+/// Where version 2 is mounted: `/sys/fs/cgroup`, or beside version 1 somewhere else.
+///
+/// # Errors
+/// It is not.
+pub fn mount_point() -> Result<PathBuf> {
+    let mounts = fs::read("/proc/self/mountinfo").map_err(|e| Error::because("cannot read /proc/self/mountinfo", &e))?;
+    let remedy = "mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none /sys/fs/cgroup/unified";
+    mount_in(&mounts).ok_or_else(|| Error::new("cgroup v2 is not mounted").remedy(remedy))
 }
 
 /// Finds it in what proc_pid_mountinfo(5) describes: number, parent, device, root, mount point, options, some tags, a hyphen, type, source, options.
@@ -63,123 +65,96 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A control group of version 2.
-#[derive(Debug)]
-pub struct Cgroup {
-    path: PathBuf,
-    directory: OwnedFd,
-}
-
-impl Cgroup {
-    /// The one at the top, which has every process in it or below it.
-    pub fn root() -> io::Result<Self> {
-        Self::open(mount()?)
-    }
-
-    /// The one that the calling process is in.
-    pub fn current() -> io::Result<Self> {
-        let text = fs::read_to_string("/proc/self/cgroup").map_err(|e| told("cannot read /proc/self/cgroup", &e))?;
-        // Version 2 is hierarchy 0 and has no controllers: "0::/user.slice".
-        let own = text.lines().find_map(|line| line.strip_prefix("0::/"));
-        let own = own.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this process is in no cgroup v2; see `xcpnet doctor`"))?;
-        Self::open(mount()?.join(own))
-    }
-
-    /// An existing one: a directory, or what follows the mount point (`system.slice/web.service`).
-    pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
-        let path = resolved(path.as_ref())?;
-        let doing = format!("cannot open the cgroup {}", path.display());
-        let directory = File::open(&path).map_err(|e| {
-            let remedy = match (e.kind(), mount()) {
-                (io::ErrorKind::NotFound, Ok(mount)) => {
-                    format!("; cgroup v2 is mounted on {}, and groups are directories below", mount.display())
-                }
-                _ => String::new(),
-            };
-            io::Error::new(e.kind(), format!("{doing}: {e}{remedy}"))
-        })?;
-        let kind = rustix::fs::fstatfs(&directory).map_err(|e| told(&doing, &e.into()))?.f_type as u64;
-        let is_directory = directory.metadata().is_ok_and(|m| m.is_dir());
-        if kind == VERSION_2 && is_directory {
-            return Ok(Self { path, directory: directory.into() });
+/// Opens a cgroup's directory.
+///
+/// # Errors
+/// It is not there, or not one of version 2.
+pub fn open(directory: &Path) -> Result<File> {
+    let doing = format!("cannot open the cgroup {}", directory.display());
+    let file = File::open(directory).map_err(|e| {
+        let error = Error::because(&doing, &e);
+        // As /proc/PID/cgroup and systemd write it: from the mount point on.
+        let below = mount_point().map(|at| at.join(directory.strip_prefix("/").unwrap_or(directory)));
+        match (e.kind(), below) {
+            (io::ErrorKind::NotFound, Ok(below)) if below.is_dir() => error.remedy(format!("say {}", below.display())),
+            (io::ErrorKind::NotFound, _) => error.remedy(place()),
+            _ => error,
         }
-        let why = match kind {
-            VERSION_2 => "it is a file in a cgroup; give the directory",
-            VERSION_1 => "it is a cgroup of version 1, to which these programs cannot be attached",
-            _ => "it is not a cgroup",
-        };
-        let remedy = mount().map_or_else(|e| e.to_string(), |mount| format!("cgroup v2 is mounted on {}", mount.display()));
-        Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{doing}: {why}; {remedy}")))
-    }
-
-    /// A new one, below one that exists. An error of kind `AlreadyExists` if it does.
-    pub fn make(path: impl AsRef<Path>) -> io::Result<Self> {
-        let path = resolved(path.as_ref())?;
-        // Elsewhere, this would make an ordinary directory.
-        Self::open(path.parent().unwrap_or(Path::new("/")))?;
-        fs::create_dir(&path).map_err(|e| {
-            let remedy = if e.kind() == io::ErrorKind::PermissionDenied { "; this needs root" } else { "" };
-            io::Error::new(e.kind(), format!("cannot make the cgroup {}: {e}{remedy}", path.display()))
-        })?;
-        Self::open(path)
-    }
-
-    /// Its directory.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Moves the calling process into it, with all its threads; sockets that it has stay where they were made.
-    pub fn enter(&self) -> io::Result<()> {
-        self.add(0)
-    }
-
-    /// Moves a process into it.
-    pub fn add(&self, process: u32) -> io::Result<()> {
-        fs::write(self.path.join("cgroup.procs"), process.to_string()).map_err(|e| {
-            let remedy = match e.raw_os_error() {
-                Some(libc::EACCES | libc::EPERM) => "; this needs root, or a group that was handed over to the user",
-                Some(libc::EBUSY) => "; it hands controllers on (cgroup.subtree_control): processes go into a group below it",
-                Some(libc::ESRCH) => "; there is no such process",
-                _ => "",
-            };
-            io::Error::new(e.kind(), format!("cannot move a process into the cgroup {}: {e}{remedy}", self.path.display()))
-        })
-    }
-
-    /// The processes in it, those in groups below it not counted.
-    pub fn processes(&self) -> io::Result<Vec<u32>> {
-        let path = self.path.join("cgroup.procs");
-        let text = fs::read_to_string(&path).map_err(|e| told(&format!("cannot read {}", path.display()), &e))?;
-        Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
-    }
-
-    /// Removes it. It must have no process and no group in it.
-    pub fn remove(self) -> io::Result<()> {
-        fs::remove_dir(&self.path).map_err(|e| {
-            let remedy = match e.raw_os_error() {
-                Some(libc::EBUSY | libc::ENOTEMPTY) => "; processes (cgroup.procs) or groups are still in it",
-                Some(libc::EACCES | libc::EPERM) => "; this needs root",
-                _ => "",
-            };
-            io::Error::new(e.kind(), format!("cannot remove the cgroup {}: {e}{remedy}", self.path.display()))
-        })
-    }
+    })?;
+    let system = rustix::fs::fstatfs(&file).map_err(|e| Error::because(&doing, &io::Error::from(e)))?;
+    let why = match i128::from(system.f_type) {
+        VERSION_2 if file.metadata().is_ok_and(|m| m.is_dir()) => return Ok(file),
+        VERSION_2 => "it is a file in a cgroup, not the cgroup's directory",
+        VERSION_1 => "it is a cgroup of version 1, to which programs for sockets cannot be attached",
+        _ => "it is not a cgroup",
+    };
+    Err(Error::new(format!("{doing}: {why}")).remedy(place()))
 }
 
-impl AsFd for Cgroup {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.directory.as_fd()
-    }
+fn place() -> String {
+    mount_point()
+        .map_or_else(|e| e.to_string(), |at| format!("version 2 is mounted at {}, and its groups are directories below", at.display()))
 }
 
-/// A path that does not begin at the root begins at the mount point.
-fn resolved(path: &Path) -> io::Result<PathBuf> {
-    if path.is_absolute() { Ok(path.to_owned()) } else { Ok(mount()?.join(path)) }
+/// Makes a cgroup, below one that exists.
+///
+/// # Errors
+/// It is there already; not permitted; not below a cgroup of version 2.
+pub fn make(directory: &Path) -> Result<()> {
+    // Elsewhere, this would make an ordinary directory.
+    open(directory.parent().unwrap_or(Path::new("/")))?;
+    fs::create_dir(directory).map_err(|e| Error::because(format_args!("cannot make the cgroup {}", directory.display()), &e))
 }
 
-fn told(what: &str, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{what}: {error}"))
+/// Removes one that is empty.
+///
+/// # Errors
+/// Processes, or groups, are left in it.
+pub fn remove(directory: &Path) -> Result<()> {
+    fs::remove_dir(directory).map_err(|e| {
+        let error = Error::because(format_args!("cannot remove the cgroup {}", directory.display()), &e);
+        match e.raw_os_error() {
+            Some(libc::EBUSY | libc::ENOTEMPTY) => {
+                error.remedy("end the processes in it (its cgroup.procs names them), remove the groups below it")
+            }
+            _ => error,
+        }
+    })
+}
+
+/// Moves this process, all its threads, into a cgroup. Sockets that it has stay where they were made.
+///
+/// # Errors
+/// Not permitted; the group hands controllers on to groups below it.
+pub fn enter(directory: &Path) -> Result<()> {
+    add(directory, std::process::id())
+}
+
+/// Moves a process into a cgroup.
+///
+/// # Errors
+/// Not permitted; there is no such process; the group hands controllers on to groups below it.
+pub fn add(directory: &Path, process: u32) -> Result<()> {
+    fs::write(directory.join("cgroup.procs"), process.to_string()).map_err(|e| {
+        let error = Error::because(format_args!("cannot move process {process} into the cgroup {}", directory.display()), &e);
+        match e.raw_os_error() {
+            // "No internal processes" (Documentation/admin-guide/cgroup-v2.rst).
+            Some(libc::EBUSY) => error.remedy("it hands controllers on (cgroup.subtree_control): take a group below it"),
+            Some(libc::ESRCH) => error.remedy("there is no such process"),
+            _ => error,
+        }
+    })
+}
+
+/// The cgroup this process is in.
+///
+/// # Errors
+/// Version 2 is not mounted.
+pub fn current() -> Result<PathBuf> {
+    let text = fs::read_to_string("/proc/self/cgroup").map_err(|e| Error::because("cannot read /proc/self/cgroup", &e))?;
+    // Version 2 is the hierarchy number 0 and has no controllers (cgroups(7)).
+    let inside = text.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
+    Ok(mount_point()?.join(inside.trim_start_matches('/')))
 }
 
 #[cfg(test)]

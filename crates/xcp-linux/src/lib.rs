@@ -2,8 +2,18 @@
 //! up. Scenarios are `xcp-lab`'s business.
 
 pub mod cgroup;
+pub mod endpoint;
+pub mod error;
+pub mod kept;
+mod link;
 pub mod namespace;
 pub mod netlink;
+mod object;
 pub mod offload;
+mod programs;
 pub mod qdisc;
+pub mod rehearsal;
+pub mod router;
 pub mod sysctl;
+
+pub use error::{Error, Result};

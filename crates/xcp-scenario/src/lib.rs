@@ -21,6 +21,7 @@ mod schema;
 mod set;
 mod spec;
 mod tree;
+pub mod typed;
 pub mod units;
 mod workload;
 

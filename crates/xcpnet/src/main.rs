@@ -6,6 +6,8 @@ mod cli;
 mod experiments;
 mod failure;
 mod interrupt;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod memory;
 mod output;
 mod progress;
@@ -27,6 +29,10 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments, &mut printer),
         Command::Sweep(arguments) => sweep::sweep(&arguments, &mut printer),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, &mut printer),
+        #[cfg(target_os = "linux")]
+        Command::Router(arguments) => kernel::router::router(&arguments, &mut printer),
+        #[cfg(target_os = "linux")]
+        Command::Endpoint(arguments) => kernel::endpoint::endpoint(&arguments, &mut printer),
         Command::Schema => serde_json::to_string_pretty(&xcp_scenario::schema())
             .map_err(|e| failure::Failure::new(e.to_string()))
             .and_then(|text| printer.line(&text)),
