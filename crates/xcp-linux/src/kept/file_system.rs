@@ -23,8 +23,8 @@ fn is_mounted() -> bool {
 fn is_netns_exec() -> bool {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     // proc_pid_mountinfo(5): the mount point is the fifth field; type and source come after " - ".
-    let sys = mounts.lines().filter_map(|line| line.split_once(" - ")).filter(|(before, _)| before.split(' ').nth(4) == Some("/sys"));
-    sys.last().and_then(|(_, after)| after.strip_prefix("sysfs ")).is_some_and(|rest| {
+    let mut sys = mounts.lines().filter_map(|line| line.split_once(" - ")).filter(|(before, _)| before.split(' ').nth(4) == Some("/sys"));
+    sys.next_back().and_then(|(_, after)| after.strip_prefix("sysfs ")).is_some_and(|rest| {
         let source = rest.split(' ').next().unwrap_or_default();
         !["sysfs", "none", "sys"].contains(&source)
     })
