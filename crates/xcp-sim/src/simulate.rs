@@ -9,7 +9,8 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard};
 
 use xcp_scenario::model::Scenario;
-use xcp_scenario::run::Run;
+use xcp_scenario::record::Recorder;
+use xcp_scenario::run::{Observer, Run};
 use xcp_scenario::units::Nanos;
 
 use crate::crew::Crew;
@@ -17,25 +18,11 @@ use crate::events::{Events, NEVER};
 use crate::fifo::Packets;
 use crate::flow::{Receiving, Sending};
 use crate::link::Link;
-use crate::measure::Recorder;
 use crate::network::Network;
 use crate::partition::{Ends, Partition, Place};
 use crate::region::{Crossing, Region};
 use crate::routing::Routing;
 use crate::view::View;
-
-/// Watches a run and may end it.
-pub trait Observer {
-    /// Called a few hundred times in a run, and more often in a long one, with the simulated time; `Break` ends the run there.
-    fn progress(&mut self, now: Nanos) -> ControlFlow<()>;
-}
-
-/// Observes nothing.
-impl Observer for () {
-    fn progress(&mut self, _: Nanos) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-}
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug)]
@@ -220,7 +207,7 @@ impl<'s> Simulation<'s> {
                 }
             }
         }
-        let recorder = Recorder::new(scenario);
+        let recorder = Recorder::new(scenario, "sim");
         let looks = Looks { tick: recorder.interval(), measure_from: scenario.measure.from, measure_to: scenario.measure.to };
         Ok(Self {
             end: scenario.duration,

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use xcp_scenario::model::Scenario;
-use xcp_scenario::run::Run;
+use xcp_scenario::run::{Observer, Run};
 use xcp_scenario::units::Nanos;
 use xcp_scenario::{Loaded, check};
 
@@ -21,7 +21,7 @@ struct Watch<'a> {
     index: usize,
 }
 
-impl xcp_sim::Observer for Watch<'_> {
+impl Observer for Watch<'_> {
     fn progress(&mut self, now: Nanos) -> ControlFlow<()> {
         self.progress.update(self.index, now);
         if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
