@@ -6,9 +6,9 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use xcp_scenario::model::Scenario;
+use xcp_scenario::model::{Congestion, Scenario, Tcp, Traffic};
 use xcp_scenario::record::Recorder;
 use xcp_scenario::run::{Observer, Run};
 use xcp_scenario::units::Nanos;
@@ -34,6 +34,13 @@ pub enum SimError {
         /// What the engine says.
         reason: xcp_engine::ConfigError,
     },
+    /// A congestion control that only the kernel has.
+    Congestion {
+        /// The flow.
+        flow: String,
+        /// The congestion control.
+        name: String,
+    },
     /// More links and flows than can be numbered in a run of this length.
     TooLarge {
         /// Links.
@@ -47,6 +54,9 @@ impl fmt::Display for SimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Law { link, reason } => write!(f, "link \"{link}\": the router's law cannot be used: {reason}"),
+            Self::Congestion { flow, name } => {
+                write!(f, "flow \"{flow}\": the simulator has no congestion control \"{name}\": run the scenario on Linux's own TCP")
+            }
             Self::TooLarge { links, flows } => {
                 write!(f, "{links} links and {flows} flows are too many for a run of this length: shorten the run or split the scenario")
             }
@@ -77,6 +87,11 @@ pub fn simulate_on(scenario: &Scenario, processors: usize, observer: &mut dyn Ob
 /// # Errors
 /// As [`simulate`].
 pub fn simulate_partition(scenario: &Scenario, partition: &Partition, observer: &mut dyn Observer) -> Result<Run, SimError> {
+    for group in scenario.flows.chunk_by(|a, b| Arc::ptr_eq(&a.group, &b.group)).map(|members| &members[0].group) {
+        if let Traffic::Tcp(Tcp { congestion: Congestion::Kernel(name), .. }) = &group.traffic {
+            return Err(SimError::Congestion { flow: group.name.to_string(), name: name.to_string() });
+        }
+    }
     let routing = Routing::new(scenario, partition);
     let mut simulation = Simulation::new(scenario, partition, &routing)?;
     let (end, interrupted) = simulation.run(observer);
