@@ -1,6 +1,7 @@
 //! The command line: arguments in, exit status out. What the commands do is in the modules; what runs, files and reports are is in the other
 //! crates.
 
+mod backend;
 mod batch;
 mod cli;
 mod experiments;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, LabCommand};
 use crate::output::Printer;
 
 fn main() -> ExitCode {
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments, &mut printer),
         Command::Sweep(arguments) => sweep::sweep(&arguments, &mut printer),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, &mut printer),
+        Command::Lab { command: LabCommand::Clean } => backend::clean(&mut printer),
         Command::Schema => serde_json::to_string_pretty(&xcp_scenario::schema())
             .map_err(|e| failure::Failure::new(e.to_string()))
             .and_then(|text| printer.line(&text)),
