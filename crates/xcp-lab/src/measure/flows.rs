@@ -61,14 +61,16 @@ impl Flows {
             self.look(number, false);
         }
         let meter = *self.meters[number].lock().unwrap_or_else(PoisonError::into_inner);
-        FlowView { start: plan.start.unwrap_or(Nanos::MAX), tcp: matches!(plan.kind, Kind::Tcp(_)), state, meter }
+        let congestion = if let Kind::Tcp(tcp) = &plan.kind { Some(tcp.congestion.is_none()) } else { None };
+        FlowView { start: plan.start.unwrap_or(Nanos::MAX), xcp: congestion, state, meter }
     }
 }
 
 /// A flow, to look at.
 pub(crate) struct FlowView<'a> {
     start: Nanos,
-    tcp: bool,
+    /// Whether it speaks XCP; `None` for datagrams.
+    xcp: Option<bool>,
     state: &'a FlowState,
     meter: Meter,
 }
@@ -80,9 +82,11 @@ impl FlowGauge for FlowView<'_> {
 
     fn totals(&self) -> Totals {
         let info = self.meter.info.unwrap_or_default();
-        let (rtt_sum, rtt_samples) = match self.meter.xcp {
-            Some(xcp) => (xcp.rtt_sum, xcp.rtt_samples),
-            None => (self.meter.rtt_sum, self.meter.rtt_samples),
+        // Of an XCP flow always the endpoint's, which never go back, even if it has nothing to say yet.
+        let (rtt_sum, rtt_samples) = if self.xcp == Some(true) {
+            self.meter.xcp.map_or((0, 0), |xcp| (xcp.rtt_sum, xcp.rtt_samples))
+        } else {
+            (self.meter.rtt_sum, self.meter.rtt_samples)
         };
         Totals {
             delivered_bytes: self.state.delivered(),
@@ -95,8 +99,7 @@ impl FlowGauge for FlowView<'_> {
     }
 
     fn cwnd_packets(&self) -> Option<f64> {
-        // As in the simulator a connection has a window from its start on; one that has not begun yet has none to show here.
-        let info = self.meter.info.filter(|_| self.tcp)?;
+        let info = self.meter.info?;
         Some(self.meter.xcp.map_or(f64::from(info.cwnd), |xcp| xcp.cwnd_packets))
     }
 

@@ -1,0 +1,128 @@
+//! Whether a run can be believed: the one place that says how late a line may be, how far sampling may fall behind, how busy the machine.
+
+use std::fs;
+
+use xcp_scenario::units::Nanos;
+
+/// Lines later than this more often than once in a hundred frames make other delays than the scenario's.
+const LINE_P99: Nanos = 1_000_000;
+/// A single frame later than this is a stall that TCP notices.
+const LINE_MAX: Nanos = 10_000_000;
+/// Looks at the queues later than this on the whole miss what happens in them.
+const SAMPLING_LATE_SHARE: f64 = 0.05;
+/// What counts as late, for a look that is due every millisecond.
+pub(crate) const SAMPLING_LATE: Nanos = 5_000_000;
+/// A machine whose processors are idle for less than this share of the time may have kept something waiting.
+const IDLE_SHARE: f64 = 0.02;
+
+/// How a line did.
+#[derive(Debug, Clone)]
+pub(crate) struct LineReport {
+    /// The link direction.
+    pub name: String,
+    pub late_p99: Nanos,
+    pub late_max: Nanos,
+    /// Frames it lost that it was not told to lose.
+    pub overrun: u64,
+}
+
+/// How the sampling did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sampling {
+    pub looks: u64,
+    pub late: u64,
+    pub latest: Nanos,
+}
+
+/// Processor time since the machine started, in the kernel's ticks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Processors {
+    idle: u64,
+    all: u64,
+}
+
+impl Processors {
+    /// Now; `None` where the kernel does not tell.
+    pub fn now() -> Option<Self> {
+        Self::parse(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
+    fn parse(stat: &str) -> Option<Self> {
+        let ticks: Vec<u64> = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().take(8).map_while(|n| n.parse().ok()).collect();
+        Some(Self { idle: ticks.get(3)? + ticks.get(4)?, all: ticks.iter().sum() })
+    }
+
+    /// Share of the time since then in which processors were idle.
+    fn idle_since(self, before: Self) -> Option<f64> {
+        let all = self.all.checked_sub(before.all).filter(|&ticks| ticks > 0)?;
+        Some(self.idle.saturating_sub(before.idle) as f64 / all as f64)
+    }
+}
+
+/// What speaks against a run.
+pub(crate) fn doubts(lines: &[LineReport], sampling: Sampling, processors: Option<(Processors, Processors)>) -> Vec<String> {
+    let ms = |ns: Nanos| format!("{} ms", (ns as f64 / 1e5).round() / 10.0);
+    let mut doubts = Vec::new();
+    for LineReport { name, late_p99, late_max, overrun } in lines {
+        if *late_p99 > LINE_P99 || *late_max > LINE_MAX {
+            doubts.push(format!(
+                "delay line \"{name}\" was up to {} late (p99 {}): this run is not to be trusted",
+                ms(*late_max),
+                ms(*late_p99)
+            ));
+        }
+        if *overrun > 0 {
+            doubts.push(format!("delay line \"{name}\" was overrun and lost {overrun} frames of its own: this run is not to be trusted"));
+        }
+    }
+    if sampling.late as f64 > SAMPLING_LATE_SHARE * sampling.looks as f64 {
+        doubts.push(format!(
+            "{} % of the looks at the queues were late, by up to {}: their means and maxima are not to be trusted",
+            (sampling.late as f64 * 100.0 / sampling.looks as f64).round(),
+            ms(sampling.latest)
+        ));
+    }
+    if let Some(idle) = processors.and_then(|(before, after)| after.idle_since(before)).filter(|&idle| idle < IDLE_SHARE) {
+        doubts.push(format!(
+            "the machine's processors were busy {} % of the time: what the network or TCP could not do may be the machine's doing",
+            ((1.0 - idle) * 100.0).floor()
+        ));
+    }
+    doubts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Nanos = 1_000_000;
+
+    fn line(late_p99: Nanos, late_max: Nanos, overrun: u64) -> LineReport {
+        LineReport { name: "bottleneck".into(), late_p99, late_max, overrun }
+    }
+
+    #[test]
+    fn a_good_run_has_no_doubts() {
+        let processors = Processors { idle: 100, all: 200 };
+        let after = Processors { idle: 110, all: 300 };
+        let sampling = Sampling { looks: 1000, late: 10, latest: 30 * MS };
+        assert_eq!(doubts(&[line(MS / 2, 2 * MS, 0)], sampling, Some((processors, after))), Vec::<String>::new());
+        assert_eq!(doubts(&[], Sampling::default(), None), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_bad_run_is_known_for_one() {
+        let sampling = Sampling { looks: 1000, late: 200, latest: 30 * MS };
+        let processors = [Processors { idle: 100, all: 200 }, Processors { idle: 101, all: 1200 }];
+        insta::assert_snapshot!(doubts(&[line(3 * MS, 12 * MS, 0), line(0, 0, 7)], sampling, Some((processors[0], processors[1]))).join("\n"), @"");
+    }
+
+    #[test]
+    fn processor_time_is_read() {
+        let parsed = Processors::parse("cpu  10 1 5 100 4 1 2 3 9 9\ncpu0 1\n").unwrap();
+        assert_eq!((parsed.idle, parsed.all), (104, 126));
+        assert!(Processors::parse("intr 5").is_none());
+        assert!(Processors::now().is_some());
+    }
+}
