@@ -1,0 +1,216 @@
+//! Network devices: what there is, pairs of virtual Ethernet devices, up, MTU, removal.
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use super::message::{Request, attributes, number, short, text};
+use super::{Error, Netlink, Result};
+use crate::namespace::Namespace;
+
+/// `VETH_INFO_PEER` (linux/veth.h).
+const PEER: u16 = 1;
+/// `RTEXT_FILTER_SKIP_STATS` (linux/rtnetlink.h): the counters of a device are not wanted.
+const NO_COUNTERS: u32 = 1 << 3;
+/// Bytes of a name, less the zero that ends it.
+const LONGEST_NAME: usize = libc::IFNAMSIZ - 1;
+
+/// A network device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Its number, which is not given to another one as long as the namespace exists.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Bytes of the largest IP packet.
+    pub mtu: u32,
+    /// Whether it is switched on.
+    pub up: bool,
+    /// Whether the other end of the wire is there, too.
+    pub running: bool,
+    /// `veth`, `vlan`, `bridge`, ...; `None` for hardware.
+    pub kind: Option<String>,
+    /// Whether it is the loopback device.
+    pub loopback: bool,
+    /// Its Ethernet address, if it has one.
+    pub mac: Option<[u8; 6]>,
+    /// Packets that a queueing discipline without a limit of its own holds.
+    pub tx_queue_len: u32,
+    /// Queues it sends from.
+    pub tx_queues: u32,
+}
+
+/// How a pair of virtual Ethernet devices is to be; the same for both but for the addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VethOptions {
+    /// Bytes of the largest IP packet.
+    pub mtu: u32,
+    /// Packets that a queueing discipline without a limit of its own holds.
+    pub tx_queue_len: u32,
+    /// Queues in each direction. With one, the packets of a direction stay in order.
+    pub queues: u32,
+    /// Ethernet address of this end; random if absent.
+    pub mac: Option<[u8; 6]>,
+    /// Ethernet address of the other end; random if absent.
+    pub peer_mac: Option<[u8; 6]>,
+}
+
+impl Default for VethOptions {
+    fn default() -> Self {
+        Self { mtu: 1500, tx_queue_len: 1000, queues: 1, mac: None, peer_mac: None }
+    }
+}
+
+impl Netlink {
+    /// The devices of the namespace.
+    pub fn links(&mut self) -> Result<Vec<Device>> {
+        let request = || {
+            let mut request = Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP as u16, &header(0, 0, 0));
+            request.number(libc::IFLA_EXT_MASK, NO_COUNTERS);
+            request
+        };
+        self.dump(|| "list the network devices".to_owned(), request, device)
+    }
+
+    /// The device of this number.
+    pub fn link(&mut self, index: u32) -> Result<Device> {
+        let mut request = Request::new(libc::RTM_GETLINK, 0, &header(index, 0, 0));
+        request.number(libc::IFLA_EXT_MASK, NO_COUNTERS);
+        let doing = || format!("find the network device number {index}");
+        let found = self.get(doing, request, device)?;
+        found.ok_or_else(|| Error::refused(doing(), "the kernel does not answer"))
+    }
+
+    /// The number of the device of this name, if there is one.
+    pub fn index_of(&mut self, name: &str) -> Result<Option<u32>> {
+        let doing = || format!("find the network device \"{name}\"");
+        check_name(name, doing)?;
+        let mut request = Request::new(libc::RTM_GETLINK, 0, &header(0, 0, 0));
+        request.text(libc::IFLA_IFNAME, name).number(libc::IFLA_EXT_MASK, NO_COUNTERS);
+        match self.get(doing, request, device) {
+            Ok(found) => Ok(found.map(|device| device.index)),
+            Err(e) if e.errno() == Some(libc::ENODEV) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Makes a pair of virtual Ethernet devices: one end here, the other in the namespace given. Both are down.
+    pub fn add_veth(&mut self, name: &str, peer_name: &str, peer_namespace: &Namespace) -> Result<()> {
+        self.add_veth_with(name, peer_name, peer_namespace, &VethOptions::default())
+    }
+
+    /// The same with a say in how they are.
+    pub fn add_veth_with(&mut self, name: &str, peer_name: &str, peer_namespace: &Namespace, options: &VethOptions) -> Result<()> {
+        let doing = || format!("add the pair of devices \"{name}\" and \"{peer_name}\"");
+        check_name(name, doing)?;
+        check_name(peer_name, doing)?;
+        let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+        let mut request = Request::new(libc::RTM_NEWLINK, flags as u16, &header(0, 0, 0));
+        describe(&mut request, name, options.mac, options);
+        request.nested(libc::IFLA_LINKINFO, |info| {
+            info.text(libc::IFLA_INFO_KIND, "veth");
+            info.nested(libc::IFLA_INFO_DATA, |data| {
+                data.nested(PEER, |peer| {
+                    peer.plain(&header(0, 0, 0));
+                    describe(peer, peer_name, options.peer_mac, options);
+                    peer.number(libc::IFLA_NET_NS_FD, peer_namespace.as_fd().as_raw_fd() as u32);
+                });
+            });
+        });
+        self.change(doing, request).map_err(|e| match e.errno() {
+            Some(libc::EOPNOTSUPP) => e.or("this kernel has no veth devices (CONFIG_VETH; modprobe veth)"),
+            _ => e,
+        })
+    }
+
+    /// Switches a device on.
+    pub fn set_up(&mut self, index: u32) -> Result<()> {
+        let up = libc::IFF_UP as u32;
+        let request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK as u16, &header(index, up, up));
+        self.change(|| format!("switch on the network device number {index}"), request)
+    }
+
+    /// Switches a device off.
+    pub fn set_down(&mut self, index: u32) -> Result<()> {
+        let request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK as u16, &header(index, 0, libc::IFF_UP as u32));
+        self.change(|| format!("switch off the network device number {index}"), request)
+    }
+
+    /// Sets the bytes of the largest IP packet.
+    pub fn set_mtu(&mut self, index: u32, mtu: u32) -> Result<()> {
+        let mut request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK as u16, &header(index, 0, 0));
+        request.number(libc::IFLA_MTU, mtu);
+        self.change(|| format!("set the MTU of the network device number {index} to {mtu}"), request)
+    }
+
+    /// Removes a device; of a pair, both ends.
+    pub fn delete_link(&mut self, index: u32) -> Result<()> {
+        let request = Request::new(libc::RTM_DELLINK, libc::NLM_F_ACK as u16, &header(index, 0, 0));
+        self.change(|| format!("remove the network device number {index}"), request)
+    }
+}
+
+/// `struct ifinfomsg`.
+fn header(index: u32, flags: u32, change: u32) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[4..8].copy_from_slice(&index.to_ne_bytes());
+    bytes[8..12].copy_from_slice(&flags.to_ne_bytes());
+    bytes[12..16].copy_from_slice(&change.to_ne_bytes());
+    bytes
+}
+
+/// What both ends of a pair are told alike.
+fn describe(request: &mut Request, name: &str, mac: Option<[u8; 6]>, options: &VethOptions) {
+    request.text(libc::IFLA_IFNAME, name);
+    request.number(libc::IFLA_MTU, options.mtu);
+    request.number(libc::IFLA_TXQLEN, options.tx_queue_len);
+    request.number(libc::IFLA_NUM_TX_QUEUES, options.queues);
+    request.number(libc::IFLA_NUM_RX_QUEUES, options.queues);
+    if let Some(mac) = mac {
+        request.attribute(libc::IFLA_ADDRESS, &mac);
+    }
+}
+
+/// The kernel's rules for names (dev_valid_name), with the reason where it would only say "invalid argument".
+fn check_name(name: &str, doing: impl Fn() -> String) -> Result<()> {
+    let why = if name.is_empty() {
+        "a device's name is not empty"
+    } else if name.len() > LONGEST_NAME {
+        "a device's name has at most 15 characters"
+    } else if name == "." || name == ".." || name.bytes().any(|b| b == b'/' || b == b':' || b == 0 || b.is_ascii_whitespace()) {
+        "a device's name has no slash, colon or white space"
+    } else {
+        return Ok(());
+    };
+    Err(Error::refused(doing(), why))
+}
+
+fn device(payload: &[u8]) -> Option<Device> {
+    let link_type = short(payload, 2)?;
+    let index = number(payload, 4)?;
+    let flags = number(payload, 8)? as i32;
+    let mut device = Device {
+        index,
+        name: String::new(),
+        mtu: 0,
+        up: flags & libc::IFF_UP != 0,
+        running: flags & libc::IFF_RUNNING != 0,
+        kind: None,
+        loopback: flags & libc::IFF_LOOPBACK != 0,
+        mac: None,
+        tx_queue_len: 0,
+        tx_queues: 1,
+    };
+    for (kind, value) in attributes(payload.get(16..)?) {
+        match kind {
+            libc::IFLA_IFNAME => device.name = text(value),
+            libc::IFLA_MTU => device.mtu = number(value, 0)?,
+            libc::IFLA_TXQLEN => device.tx_queue_len = number(value, 0)?,
+            libc::IFLA_NUM_TX_QUEUES => device.tx_queues = number(value, 0)?,
+            libc::IFLA_ADDRESS if link_type == libc::ARPHRD_ETHER => device.mac = value.try_into().ok(),
+            libc::IFLA_LINKINFO => {
+                device.kind = attributes(value).find(|(kind, _)| *kind == libc::IFLA_INFO_KIND).map(|(_, name)| text(name));
+            }
+            _ => {}
+        }
+    }
+    Some(device)
+}

@@ -1,0 +1,13 @@
+//! rtnetlink: devices, addresses, routes, neighbours and queueing disciplines, asked of the kernel directly.
+//!
+//! Messages are written and read here rather than by a library because the shapers' options are in none, and because of a device's description only
+//! the few attributes that are wanted may be looked at: a reader of everything fails on the first thing that a newer kernel says differently.
+
+mod addresses;
+mod links;
+pub(crate) mod message;
+mod routes;
+mod socket;
+
+pub use links::{Device, VethOptions};
+pub use socket::{Error, Netlink, Result};

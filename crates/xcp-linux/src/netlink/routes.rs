@@ -1,0 +1,37 @@
+//! Routes, and the Ethernet addresses of neighbours.
+
+use std::net::IpAddr;
+
+use super::addresses::{family, octets};
+use super::message::Request;
+use super::{Netlink, Result};
+
+impl Netlink {
+    /// Adds a route to the main table: to a prefix, by way of a neighbour (`via`) or straight onto the wire, through a device.
+    pub fn add_route(&mut self, to: IpAddr, prefix_len: u8, via: Option<IpAddr>, index: u32) -> Result<()> {
+        let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+        let scope = if via.is_none() && to.is_ipv4() { libc::RT_SCOPE_LINK } else { libc::RT_SCOPE_UNIVERSE };
+        // struct rtmsg: family, lengths of the destination and the source, TOS, table, who made it, scope, type, flags
+        let fixed = [family(to), prefix_len, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, scope, libc::RTN_UNICAST, 0, 0, 0, 0];
+        let mut request = Request::new(libc::RTM_NEWROUTE, flags as u16, &fixed);
+        request.attribute(libc::RTA_DST, &octets(to)).number(libc::RTA_OIF, index);
+        if let Some(via) = via {
+            request.attribute(libc::RTA_GATEWAY, &octets(via));
+        }
+        let way = via.map(|via| format!(" via {via}")).unwrap_or_default();
+        self.change(|| format!("add a route to {to}/{prefix_len}{way} through the network device number {index}"), request)
+    }
+
+    /// Makes a neighbour's Ethernet address known for good, so that it is never asked for (ARP, neighbour discovery).
+    pub fn add_neighbour(&mut self, index: u32, address: IpAddr, mac: [u8; 6]) -> Result<()> {
+        let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
+        // struct ndmsg: family, padding, device, state, flags, type
+        let mut fixed = [0; 12];
+        fixed[0] = family(address);
+        fixed[4..8].copy_from_slice(&index.to_ne_bytes());
+        fixed[8..10].copy_from_slice(&libc::NUD_PERMANENT.to_ne_bytes());
+        let mut request = Request::new(libc::RTM_NEWNEIGH, flags as u16, &fixed);
+        request.attribute(libc::NDA_DST, &octets(address)).attribute(libc::NDA_LLADDR, &mac);
+        self.change(|| format!("make the neighbour {address} known to the network device number {index}"), request)
+    }
+}
