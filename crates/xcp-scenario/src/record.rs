@@ -107,6 +107,15 @@ pub struct Recorder<'s> {
     jain: f64,
     phase: Phase,
     measured: Period,
+    looks: Looks,
+}
+
+/// When to look next, by what for; [`NEVER`] when that has been done.
+#[derive(Debug)]
+struct Looks {
+    tick: Nanos,
+    measure_from: Nanos,
+    measure_to: Nanos,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,17 +185,36 @@ impl<'s> Recorder<'s> {
             jain: 1.0,
             phase: Phase::Before,
             measured: scenario.measure,
+            looks: Looks { tick: interval, measure_from: scenario.measure.from, measure_to: scenario.measure.to },
         }
     }
 
-    /// Time between ticks.
+    /// When it wants to look next. At that time, before anything else happens, [`Recorder::look`] is to be called.
     #[must_use]
-    pub fn interval(&self) -> Nanos {
-        self.interval
+    pub fn next_look(&self) -> Nanos {
+        self.looks.tick.min(self.looks.measure_from).min(self.looks.measure_to)
+    }
+
+    /// Looks. Returns whether a sampling interval ended.
+    pub fn look(&mut self, now: Nanos, gauges: &mut impl Gauges) -> bool {
+        let ticks = self.looks.tick == now;
+        if ticks {
+            self.tick(now, gauges);
+            self.looks.tick = now + self.interval;
+        }
+        if self.looks.measure_from == now {
+            self.measure_from(now, gauges);
+            self.looks.measure_from = NEVER;
+        }
+        if self.looks.measure_to == now {
+            self.measure_to(now, gauges);
+            self.looks.measure_to = NEVER;
+        }
+        ticks
     }
 
     /// A sampling interval ends.
-    pub fn tick(&mut self, now: Nanos, gauges: &mut impl Gauges) {
+    fn tick(&mut self, now: Nanos, gauges: &mut impl Gauges) {
         self.times.push(now);
         let samples = (self.scenario.duration / self.interval) as usize;
         for (number, record) in self.links.iter_mut().enumerate() {
@@ -212,7 +240,7 @@ impl<'s> Recorder<'s> {
     }
 
     /// The measured period begins.
-    pub fn measure_from(&mut self, now: Nanos, gauges: &mut impl Gauges) {
+    fn measure_from(&mut self, now: Nanos, gauges: &mut impl Gauges) {
         for (number, record) in self.links.iter_mut().enumerate() {
             record.collect_max(gauges.take_queue_max(number, now), self.phase);
             record.from = LinkMark { at: now, counts: gauges.link(number, now) };
@@ -226,7 +254,7 @@ impl<'s> Recorder<'s> {
     }
 
     /// The measured period ends.
-    pub fn measure_to(&mut self, now: Nanos, gauges: &mut impl Gauges) {
+    fn measure_to(&mut self, now: Nanos, gauges: &mut impl Gauges) {
         for (number, record) in self.links.iter_mut().enumerate() {
             record.collect_max(gauges.take_queue_max(number, now), self.phase);
             record.to = LinkMark { at: now, counts: gauges.link(number, now) };

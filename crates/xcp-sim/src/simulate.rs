@@ -112,7 +112,6 @@ struct Simulation<'s> {
     parts: Parts<'s>,
     ends: Ends,
     recorder: Recorder<'s>,
-    looks: Looks,
 }
 
 /// The regions and what is on its way between them.
@@ -151,26 +150,14 @@ impl Parts<'_> {
     }
 
     /// Shows somebody all of it at this time.
-    fn show(&self, now: Nanos, partition: &Partition, ends: &Ends, to: impl FnOnce(&mut View<'_, '_>)) {
+    fn show<T>(&self, now: Nanos, partition: &Partition, ends: &Ends, to: impl FnOnce(&mut View<'_, '_>) -> T) -> T {
         let mut all: Vec<_> = self.regions.iter().map(lock).collect();
-        to(&mut View::new(all.iter_mut().map(|region| &mut **region).collect(), partition, ends));
+        let seen = to(&mut View::new(all.iter_mut().map(|region| &mut **region).collect(), partition, ends));
         // Looking makes up for departures, which may have sent packets on their way to other regions.
         for (crossing, from, _) in &self.crossings {
             all[from.region as usize].leave(from.index as usize, now + 1, &mut lock(crossing));
         }
-    }
-}
-
-/// When the recorder looks next, by what for. At equal times in this order, before anything else happens.
-struct Looks {
-    tick: Nanos,
-    measure_from: Nanos,
-    measure_to: Nanos,
-}
-
-impl Looks {
-    fn next(&self) -> Nanos {
-        self.tick.min(self.measure_from).min(self.measure_to)
+        seen
     }
 }
 
@@ -223,14 +210,12 @@ impl<'s> Simulation<'s> {
             }
         }
         let recorder = Recorder::new(scenario, "sim");
-        let looks = Looks { tick: recorder.interval(), measure_from: scenario.measure.from, measure_to: scenario.measure.to };
         Ok(Self {
             end: scenario.duration,
             partition,
             parts: Parts { regions: regions.into_iter().map(Mutex::new).collect(), crossings },
             ends,
             recorder,
-            looks,
         })
     }
 
@@ -265,7 +250,7 @@ impl<'s> Simulation<'s> {
 
     /// Runs to the end or until the observer has had enough; returns how far it came and whether it was broken off.
     fn run(&mut self, observer: &mut dyn Observer) -> (Nanos, bool) {
-        let Self { end, partition, parts, ends, recorder, looks } = self;
+        let Self { end, partition, parts, ends, recorder } = self;
         let (end, parts) = (*end, &*parts);
         let crew = Crew::new(parts.regions.len());
         std::thread::scope(|scope| {
@@ -276,7 +261,7 @@ impl<'s> Simulation<'s> {
             }
             let (mut now, mut meetings) = (0, 0u32);
             loop {
-                let horizon = looks.next().min(end + 1);
+                let horizon = recorder.next_look().min(end + 1);
                 parts.set_horizon(horizon);
                 while now < horizon {
                     now = horizon.min(parts.first().max(now).saturating_add(partition.lookahead));
@@ -299,29 +284,11 @@ impl<'s> Simulation<'s> {
                 if now > end {
                     return (end, false);
                 }
-                let ticks = looks.tick == now;
-                parts.show(now, partition, ends, |view| looks.look(now, recorder, view));
-                if ticks && observer.progress(now).is_break() {
+                let ticked = parts.show(now, partition, ends, |view| recorder.look(now, view));
+                if ticked && observer.progress(now).is_break() {
                     return (now, true);
                 }
             }
         })
-    }
-}
-
-impl Looks {
-    fn look(&mut self, now: Nanos, recorder: &mut Recorder<'_>, view: &mut View<'_, '_>) {
-        if self.tick == now {
-            recorder.tick(now, view);
-            self.tick = now + recorder.interval();
-        }
-        if self.measure_from == now {
-            recorder.measure_from(now, view);
-            self.measure_from = NEVER;
-        }
-        if self.measure_to == now {
-            recorder.measure_to(now, view);
-            self.measure_to = NEVER;
-        }
     }
 }

@@ -52,7 +52,7 @@ impl Traffic {
     ///
     /// # Errors
     /// Whatever cannot be opened.
-    pub fn prepare(plan: &mut Plan, seed: u64, xcp: Option<Endpoint>, spaces: &[Namespace]) -> Result<Self, LabError> {
+    pub fn prepare(plan: &mut Plan, seed: u64, xcp: Option<Endpoint>, spaces: &[Arc<Namespace>]) -> Result<Self, LabError> {
         let flows = std::mem::take(&mut plan.flows);
         let ways = std::mem::take(&mut plan.ways);
         let states = flows.iter().map(|_| FlowState::default()).collect();
@@ -67,17 +67,15 @@ impl Traffic {
             if !shared.flows.iter().any(ends_here) {
                 continue;
             }
-            let namespace = spaces[space].try_clone().map_err(|why| LabError::failed("open a namespace again", why))?;
             let sources = datagrams::Sources::of(shared, space);
             let (worker_shared, worker_stop) = (shared.clone(), traffic.stop.clone());
-            traffic.spawn(name, ready.clone(), namespace, move || {
+            traffic.spawn(name, ready.clone(), spaces[space].clone(), move || {
                 let worker = worker::Worker::new(worker_shared, space, worker_stop.event.as_fd())?;
                 Ok(move |clock| worker.run(clock))
             })?;
             if let Some(sources) = sources {
-                let namespace = spaces[space].try_clone().map_err(|why| LabError::failed("open a namespace again", why))?;
                 let stop = traffic.stop.clone();
-                traffic.spawn(name, ready.clone(), namespace, move || {
+                traffic.spawn(name, ready.clone(), spaces[space].clone(), move || {
                     let sources = sources.open()?;
                     Ok(move |clock| {
                         sources.run(clock, &stop.asked);
@@ -99,7 +97,7 @@ impl Traffic {
         &mut self,
         name: &str,
         ready: Sender<Result<(), LabError>>,
-        namespace: Namespace,
+        namespace: Arc<Namespace>,
         open: impl FnOnce() -> Result<Run, LabError> + Send + 'static,
     ) -> Result<(), LabError>
     where

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, ipproto, listen, socket_with, sockopt};
 
+use xcp_linux::sysctl;
 use xcp_scenario::units::Nanos;
 
 use super::socket::set;
@@ -69,7 +70,7 @@ pub(super) fn listener(address: SocketAddr, plan: &TcpPlan, xcp: Option<&Endpoin
 
 /// Sets the least retransmission timeout of connections made from now on in this namespace.
 fn set_rto_min(rto_min: Nanos) -> io::Result<()> {
-    std::fs::write("/proc/sys/net/ipv4/tcp_rto_min_us", (rto_min / 1000).clamp(1, 2_000_000_000).to_string())
+    sysctl::write("net.ipv4.tcp_rto_min_us", &(rto_min / 1000).clamp(1, 2_000_000_000).to_string())
 }
 
 /// The sending end of a connection, on its way to the other.

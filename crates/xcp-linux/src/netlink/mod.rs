@@ -10,4 +10,5 @@ mod routes;
 mod socket;
 
 pub use links::{Device, VethOptions};
+pub use routes::RouteOptions;
 pub use socket::{Error, Netlink, Result};

@@ -1,0 +1,4 @@
+//! What the recorder sees of a lab: queues, lines, flows.
+
+mod flows;
+mod queues;
