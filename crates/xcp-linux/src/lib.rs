@@ -3,4 +3,6 @@
 
 pub mod namespace;
 pub mod netlink;
+pub mod offload;
+pub mod qdisc;
 pub mod sysctl;

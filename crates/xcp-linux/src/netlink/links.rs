@@ -36,6 +36,8 @@ pub struct Device {
     pub tx_queue_len: u32,
     /// Queues it sends from.
     pub tx_queues: u32,
+    /// The queueing discipline in front of it.
+    pub qdisc: String,
 }
 
 /// How a pair of virtual Ethernet devices is to be; the same for both but for the addresses.
@@ -198,6 +200,7 @@ fn device(payload: &[u8]) -> Option<Device> {
         mac: None,
         tx_queue_len: 0,
         tx_queues: 1,
+        qdisc: String::new(),
     };
     for (kind, value) in attributes(payload.get(16..)?) {
         match kind {
@@ -205,6 +208,7 @@ fn device(payload: &[u8]) -> Option<Device> {
             libc::IFLA_MTU => device.mtu = number(value, 0)?,
             libc::IFLA_TXQLEN => device.tx_queue_len = number(value, 0)?,
             libc::IFLA_NUM_TX_QUEUES => device.tx_queues = number(value, 0)?,
+            libc::IFLA_QDISC => device.qdisc = text(value),
             libc::IFLA_ADDRESS if link_type == libc::ARPHRD_ETHER => device.mac = value.try_into().ok(),
             libc::IFLA_LINKINFO => {
                 device.kind = attributes(value).find(|(kind, _)| *kind == libc::IFLA_INFO_KIND).map(|(_, name)| text(name));

@@ -6,6 +6,7 @@
 mod addresses;
 mod links;
 pub(crate) mod message;
+pub(crate) mod qdiscs;
 mod routes;
 mod socket;
 

@@ -112,7 +112,7 @@ impl Netlink {
     }
 
     /// Asks for one thing; hands the answer's payload on. `None` if the kernel has nothing to say, which is no error: so it answers for a queueing
-    /// discipline that is built in (noqueue).
+    /// discipline that is built in.
     pub(crate) fn get<T>(
         &mut self,
         doing: impl FnOnce() -> String,

@@ -2,6 +2,8 @@
 
 mod namespaces;
 mod netlink;
+mod offloads;
+mod qdisc;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,0 +1,119 @@
+//! What a device's queueing discipline is and what it has counted.
+
+use super::{HANDLE, Limit, Shaper, options, queue_of};
+use crate::netlink::message::{attribute, number};
+use crate::netlink::qdiscs::{Described, ROOT};
+use crate::netlink::{Error, Netlink, Result};
+
+/// Number of the attribute with bytes and packets, in the counters (`TCA_STATS_BASIC`).
+const BASIC: u16 = 1;
+/// The one with the queue (`TCA_STATS_QUEUE`).
+const QUEUE: u16 = 3;
+/// The one with packets where 32 bits do not hold them (`TCA_STATS_PKT64`).
+const PACKETS: u16 = 8;
+
+/// What is at the root of a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QdiscInfo {
+    /// `htb`, `tbf`, `fq_codel`, `mq`, `noqueue`, ...
+    pub kind: String,
+    /// Its number; the major part is in the upper half. 0 for one that the kernel gave by itself.
+    pub handle: u32,
+    /// What of ours it is or could be.
+    pub shaper: Option<Shaper>,
+    /// To what it limits the device: the rate of a tbf, the ceiling of an htb that has one class at the top.
+    pub rate_bps: Option<u64>,
+    /// What the queue below the shaper holds at the most, if it is a pfifo or bfifo.
+    pub limit: Option<Limit>,
+    /// Whether it was made by [`super::install`].
+    pub ours: bool,
+    /// Whether the device's packets are spread over several queues, each with its own discipline. There is then no one queue to look at.
+    pub multi_queue: bool,
+}
+
+/// What a queueing discipline has counted since it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QdiscStats {
+    /// Sent, Ethernet headers counted.
+    pub bytes: u64,
+    /// Sent; a packet that the device will cut up counts as its parts.
+    pub packets: u64,
+    /// Not taken into the queue, or thrown out of it. One that the device would have cut up counts once. Starts again at 0 after 2^32 - 1, as the rest does.
+    pub drops: u32,
+    /// How often there was something to send and no leave to.
+    pub overlimits: u32,
+    /// In the queue, Ethernet headers counted.
+    pub backlog_bytes: u32,
+    /// Packets in the queue; one that the device will cut up counts once.
+    pub qlen: u32,
+}
+
+/// Looks at the root of a device.
+pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
+    let found = nl.get_qdisc(index, ROOT, |qdisc| {
+        let kind = qdisc.kind()?;
+        let shaper = Shaper::of(&kind);
+        let rate_bps = if shaper == Some(Shaper::Tbf) { qdisc.options().and_then(options::tbf_rate_bps) } else { None };
+        Some(QdiscInfo {
+            handle: qdisc.handle,
+            shaper,
+            rate_bps,
+            limit: None,
+            ours: shaper.is_some() && qdisc.handle == HANDLE,
+            multi_queue: matches!(kind.as_str(), "mq" | "mqprio" | "taprio"),
+            kind,
+        })
+    })?;
+    let Some(mut info) = found else {
+        // A device that is down has one that is built in (noop), which is not shown; the device names it.
+        let kind = nl.link(index)?.qdisc;
+        return Ok(QdiscInfo { kind, handle: 0, shaper: None, rate_bps: None, limit: None, ours: false, multi_queue: false });
+    };
+    if info.shaper == Some(Shaper::Htb) {
+        let top = |class: &Described<'_>| (class.parent == ROOT).then(|| options::htb_class_rate_bps(class.options()?)).flatten();
+        if let [rate_bps] = nl.classes(index, top)?[..] {
+            info.rate_bps = Some(rate_bps);
+        }
+    }
+    if info.ours || info.shaper == Some(Shaper::Tbf) {
+        info.limit = nl
+            .get_qdisc(index, queue_of(info.handle), |queue| {
+                let limit = number(queue.options()?, 0)?;
+                match queue.kind()?.as_str() {
+                    "pfifo" => Some(Limit::Packets(limit)),
+                    "bfifo" => Some(Limit::Bytes(limit)),
+                    _ => None,
+                }
+            })
+            .or_else(|e| if e.errno() == Some(libc::ENOENT) { Ok(None) } else { Err(e) })?;
+    }
+    Ok(info)
+}
+
+/// Reads the counters at the root of a device: one question and one answer, so that it can be asked often.
+///
+/// A shaper counts what its queue drops as its own (htb_enqueue, tbf_enqueue: `qdisc_qstats_drop` where the queue did not take a packet), so the
+/// root's number is all of them.
+pub fn stats(nl: &mut Netlink, index: u32) -> Result<QdiscStats> {
+    let read = nl.get_qdisc(index, ROOT, |qdisc| {
+        let counters = qdisc.statistics().filter(|_| !qdisc.is("noqueue"))?;
+        let (basic, queue) = (attribute(counters, BASIC)?, attribute(counters, QUEUE)?);
+        let many = attribute(counters, PACKETS).and_then(wide);
+        Some(QdiscStats {
+            bytes: wide(basic)?,
+            packets: many.or_else(|| number(basic, 8).map(u64::from))?,
+            qlen: number(queue, 0)?,
+            backlog_bytes: number(queue, 4)?,
+            drops: number(queue, 8)?,
+            overlimits: number(queue, 16)?,
+        })
+    })?;
+    read.ok_or_else(|| {
+        let doing = format!("read the counters of the network device number {index}");
+        Error::refused(doing, "it has no queueing discipline that counts (noqueue, or it is down)")
+    })
+}
+
+fn wide(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?))
+}
