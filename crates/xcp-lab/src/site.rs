@@ -6,13 +6,17 @@ use std::sync::Arc;
 
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::{Netlink, RouteOptions, VethOptions};
-use xcp_linux::sysctl;
+use xcp_linux::offload::{self, Offload};
+use xcp_linux::{qdisc, sysctl};
+use xcp_scenario::model::Limit;
 
 use crate::LabError;
-use crate::plan::{DeviceId, Family, Plan, Role, SpaceId};
+use crate::plan::{DeviceId, Family, Plan, Role, Space, SpaceId};
 
 /// Buffers that no connection of a lab fills.
-const BUFFER: u32 = 64 << 20;
+const BUFFER: u64 = 64 << 20;
+/// The kernel's own first receive buffer.
+const FIRST_BUFFER: u64 = 128 << 10;
 
 /// The built network.
 #[derive(Debug)]
@@ -48,11 +52,14 @@ impl Site {
         for space in &plan.spaces {
             let built = |why: &dyn std::fmt::Display| LabError::failed(format_args!("make a namespace for {}", space.name), why);
             let namespace = Namespace::new().map_err(|why| built(&why))?;
-            namespace.run(|| settings(plan, space.role, space.sack)).and_then(|set| set).map_err(|why| built(&why))?;
+            namespace.run(|| settings(plan, space)).and_then(|set| set).map_err(|why| built(&why))?;
             site.netlinks.push(Netlink::open_in(&namespace).map_err(|why| built(&why))?);
             site.spaces.push(Arc::new(namespace));
         }
-        site.cables(plan).and_then(|()| site.routes(plan)).map_err(|why| LabError::failed("build its network", why))?;
+        let whole = |why: xcp_linux::netlink::Error| LabError::failed("build its network", why);
+        site.cables(plan).map_err(whole)?;
+        site.frames(plan)?;
+        site.routes(plan).and_then(|()| site.queues(plan)).map_err(whole)?;
         Ok(site)
     }
 
@@ -67,6 +74,38 @@ impl Site {
                 netlink.set_up(index)?;
                 self.indices[id] = index;
             }
+        }
+        Ok(())
+    }
+
+    /// Lets devices carry frames and nothing larger: what a wire carries and a queue counts.
+    fn frames(&mut self, plan: &Plan) -> Result<(), LabError> {
+        if plan.large_packets {
+            return Ok(());
+        }
+        for (space, namespace) in self.spaces.iter().enumerate() {
+            let devices: Vec<(&str, u32)> =
+                plan.devices.iter().zip(&self.indices).filter(|(d, _)| d.space == space).map(|(d, i)| (d.name.as_str(), *i)).collect();
+            let off = || devices.iter().try_for_each(|(name, _)| Offload::ALL.into_iter().try_for_each(|o| offload::set(name, o, false)));
+            namespace.run(off).and_then(|done| done).map_err(|why| LabError::failed("build its network", why))?;
+            for (_, index) in &devices {
+                let netlink = &mut self.netlinks[space];
+                netlink.set_gso_max_segments(*index, 1).map_err(|why| LabError::failed("build its network", why))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn queues(&mut self, plan: &Plan) -> xcp_linux::netlink::Result<()> {
+        for shaper in &plan.shapers {
+            let (space, index) = self.device(plan, shaper.device);
+            // The kernel's limits have 32 bits: a queue of that many is never full.
+            let most = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+            let limit = match shaper.limit {
+                Limit::Packets(n) => qdisc::Limit::Packets(most(n)),
+                Limit::Bytes(n) => qdisc::Limit::Bytes(most(n)),
+            };
+            qdisc::install(&mut self.netlinks[space], index, qdisc::Shaper::Htb, shaper.rate_bps, limit)?;
         }
         Ok(())
     }
@@ -97,7 +136,7 @@ impl Site {
 }
 
 /// The settings of a namespace, from within it.
-fn settings(plan: &Plan, role: Role, sack: Option<bool>) -> std::io::Result<()> {
+fn settings(plan: &Plan, space: &Space) -> std::io::Result<()> {
     let set = |name: &str, value: &str| sysctl::write(name, value);
     match plan.family {
         Family::V4 => {
@@ -117,7 +156,7 @@ fn settings(plan: &Plan, role: Role, sack: Option<bool>) -> std::io::Result<()> 
             }
         }
     }
-    if role == Role::Wire {
+    if space.role == Role::Wire {
         // Frames pass through it, packets do not.
         return Ok(());
     }
@@ -136,7 +175,7 @@ fn settings(plan: &Plan, role: Role, sack: Option<bool>) -> std::io::Result<()> 
         set("net.ipv6.conf.default.hop_limit", "255")?;
         set("net.ipv6.conf.all.hop_limit", "255")?;
     }
-    let Some(sack) = sack else { return Ok(()) };
+    let Some(sack) = space.sack else { return Ok(()) };
     set("net.ipv4.tcp_sack", if sack { "1" } else { "0" })?;
     set("net.ipv4.tcp_timestamps", "1")?;
     set("net.ipv4.tcp_window_scaling", "1")?;
@@ -144,7 +183,10 @@ fn settings(plan: &Plan, role: Role, sack: Option<bool>) -> std::io::Result<()> 
     // No flow learns from the one before it.
     set("net.ipv4.tcp_no_metrics_save", "1")?;
     set("net.ipv4.tcp_slow_start_after_idle", "0")?;
-    // From the first packet on: what bounds a window is in the scenario, or it is cwnd.
-    set("net.ipv4.tcp_rmem", &format!("4096 {BUFFER} {BUFFER}"))?;
+    // What bounds a window is in the scenario, or it is cwnd. The window offered is about half of the buffer, and twice what can be on the way
+    // leaves room for what waits for a retransmission. Not more from the beginning: as long as the window still grows towards the buffer's
+    // half, every segment is acknowledged at once (tcp_grow_window).
+    let first = space.in_flight.saturating_mul(4).clamp(FIRST_BUFFER, BUFFER);
+    set("net.ipv4.tcp_rmem", &format!("4096 {first} {BUFFER}"))?;
     set("net.ipv4.tcp_wmem", &format!("4096 {} {BUFFER}", BUFFER / 16))
 }

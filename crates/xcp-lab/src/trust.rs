@@ -1,30 +1,18 @@
-//! Whether a run can be believed: the one place that says how late a line may be, how far sampling may fall behind, how busy the machine.
+//! Whether a run can be believed: the one place that says how far sampling may fall behind, how busy the machine. How late a line may be, a line knows
+//! itself.
 
 use std::fs;
 
 use xcp_scenario::units::Nanos;
 
-/// Lines later than this more often than once in a hundred frames make other delays than the scenario's.
-const LINE_P99: Nanos = 1_000_000;
-/// A single frame later than this is a stall that TCP notices.
-const LINE_MAX: Nanos = 10_000_000;
+use crate::line::Report;
+
 /// Looks at the queues later than this on the whole miss what happens in them.
 const SAMPLING_LATE_SHARE: f64 = 0.05;
 /// What counts as late, for a look that is due every millisecond.
 pub(crate) const SAMPLING_LATE: Nanos = 5_000_000;
 /// A machine whose processors are idle for less than this share of the time may have kept something waiting.
 const IDLE_SHARE: f64 = 0.02;
-
-/// How a line did.
-#[derive(Debug, Clone)]
-pub(crate) struct LineReport {
-    /// The link direction.
-    pub name: String,
-    pub late_p99: Nanos,
-    pub late_max: Nanos,
-    /// Frames it lost that it was not told to lose.
-    pub overrun: u64,
-}
 
 /// How the sampling did.
 #[derive(Debug, Clone, Copy, Default)]
@@ -61,20 +49,11 @@ impl Processors {
 }
 
 /// What speaks against a run.
-pub(crate) fn doubts(lines: &[LineReport], sampling: Sampling, processors: Option<(Processors, Processors)>) -> Vec<String> {
+pub(crate) fn doubts(lines: &[(String, Report)], sampling: Sampling, processors: Option<(Processors, Processors)>) -> Vec<String> {
     let ms = |ns: Nanos| format!("{} ms", (ns as f64 / 1e5).round() / 10.0);
     let mut doubts = Vec::new();
-    for LineReport { name, late_p99, late_max, overrun } in lines {
-        if *late_p99 > LINE_P99 || *late_max > LINE_MAX {
-            doubts.push(format!(
-                "delay line \"{name}\" was up to {} late (p99 {}): this run is not to be trusted",
-                ms(*late_max),
-                ms(*late_p99)
-            ));
-        }
-        if *overrun > 0 {
-            doubts.push(format!("delay line \"{name}\" was overrun and lost {overrun} frames of its own: this run is not to be trusted"));
-        }
+    for (name, report) in lines {
+        doubts.extend(report.faults().iter().map(|fault| format!("delay line \"{name}\": {fault}: this run is not to be trusted")));
     }
     if sampling.late as f64 > SAMPLING_LATE_SHARE * sampling.looks as f64 {
         doubts.push(format!(
@@ -98,8 +77,11 @@ mod tests {
 
     const MS: Nanos = 1_000_000;
 
-    fn line(late_p99: Nanos, late_max: Nanos, overrun: u64) -> LineReport {
-        LineReport { name: "bottleneck".into(), late_p99, late_max, overrun }
+    fn line(late: Nanos, ring_drops: u64) -> (String, Report) {
+        let mut report = Report::default();
+        report.lateness.record(late);
+        report.trouble.ring_drops = ring_drops;
+        ("bottleneck".into(), report)
     }
 
     #[test]
@@ -107,7 +89,7 @@ mod tests {
         let processors = Processors { idle: 100, all: 200 };
         let after = Processors { idle: 110, all: 300 };
         let sampling = Sampling { looks: 1000, late: 10, latest: 30 * MS };
-        assert_eq!(doubts(&[line(MS / 2, 2 * MS, 0)], sampling, Some((processors, after))), Vec::<String>::new());
+        assert_eq!(doubts(&[line(MS / 2, 0)], sampling, Some((processors, after))), Vec::<String>::new());
         assert_eq!(doubts(&[], Sampling::default(), None), Vec::<String>::new());
     }
 
@@ -115,7 +97,7 @@ mod tests {
     fn a_bad_run_is_known_for_one() {
         let sampling = Sampling { looks: 1000, late: 200, latest: 30 * MS };
         let processors = [Processors { idle: 100, all: 200 }, Processors { idle: 101, all: 1200 }];
-        insta::assert_snapshot!(doubts(&[line(3 * MS, 12 * MS, 0), line(0, 0, 7)], sampling, Some((processors[0], processors[1]))).join("\n"), @"");
+        insta::assert_snapshot!(doubts(&[line(3 * MS, 0), line(0, 7)], sampling, Some((processors[0], processors[1]))).join("\n"), @"");
     }
 
     #[test]

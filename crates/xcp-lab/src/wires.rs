@@ -1,5 +1,7 @@
 //! Starts the lines of a plan: what a line is told of a link direction.
 
+use std::os::fd::AsFd as _;
+
 use xcp_scenario::model::{LossPlace, Queue, Scenario};
 use xcp_scenario::rng::{Purpose, Stream};
 
@@ -18,7 +20,7 @@ pub(crate) fn start(plan: &Plan, scenario: &Scenario, site: &Site, clock: Clock)
     let begin = |line: &plan::Line| {
         let [from, to] = [line.input, line.output].map(|device| plan.devices[device].name.as_str());
         let name = direction_name(scenario, line.direction);
-        Line::start(&config(line, plan, scenario, clock), &site.spaces[wire(line)], from, to)
+        Line::start(&config(line, plan, scenario, clock), Some(site.spaces[wire(line)].as_fd()), from, to)
             .map_err(|why| LabError::failed(format_args!("start the line of \"{name}\""), why))
     };
     plan.lines.iter().map(begin).collect()

@@ -1,7 +1,7 @@
 //! What a flow's settings become as settings of sockets, and what of them Linux does in its own way: that is noted, or refused where it would make
 //! the result another one.
 
-use xcp_scenario::model::{Congestion, Flow, Recovery, RtoPolicy, Scenario, Tcp, Traffic, WireFormat};
+use xcp_scenario::model::{Congestion, Flow, Limit, Queue, Recovery, RtoPolicy, Scenario, Tcp, Traffic, WireFormat};
 use xcp_scenario::units::Nanos;
 
 use super::{FIRST_PORT, FlowPlan, Kind, Machine, Plan, SpaceId, TcpPlan, ways};
@@ -33,6 +33,7 @@ pub(super) fn build(plan: &mut Plan, scenario: &Scenario, machine: &Machine) -> 
             check(plan, &members[0], tcp, machine)?;
             for (space, _) in [plan.ways[way].source, plan.ways[way].destination] {
                 agree(plan, &mut sack, space, &members[0], tcp)?;
+                plan.spaces[space].in_flight = plan.spaces[space].in_flight.max(in_flight(scenario, &members[0]));
             }
         }
         for flow in members {
@@ -129,6 +130,22 @@ fn congestion(tcp: &Tcp) -> Option<&str> {
         Congestion::Cubic => Some("cubic"),
         Congestion::Kernel(name) => Some(name),
     }
+}
+
+/// What a flow's path and its queues hold, bytes.
+fn in_flight(scenario: &Scenario, flow: &Flow) -> u64 {
+    let group = &flow.group;
+    let direction = |d: &usize| &scenario.links[d / 2].directions[d % 2];
+    let slowest = group.route.iter().map(|d| direction(d).rate_bps).min().unwrap_or(0);
+    let round_trip: u128 = group.route.iter().chain(&group.return_route).map(|d| u128::from(direction(d).delay)).sum();
+    let queues = group.route.iter().map(|d| match direction(d).queue {
+        Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. } => match limit {
+            Limit::Packets(n) => n.saturating_mul(group.packet_bytes.into()),
+            Limit::Bytes(n) => n,
+        },
+    });
+    let path = u128::from(slowest) * round_trip / 8_000_000_000;
+    u64::try_from(path).unwrap_or(u64::MAX).saturating_add(queues.fold(0, u64::saturating_add))
 }
 
 /// Whether connections use SACK is a setting of the namespace: all that have an end there must agree.

@@ -113,6 +113,8 @@ pub(crate) struct Space {
     pub name: String,
     /// Whether its TCP uses SACK; `None` where it has no TCP.
     pub sack: Option<bool>,
+    /// Most that its connections can have on the way, bytes: what their paths and queues hold.
+    pub in_flight: u64,
 }
 
 /// What a namespace is for.
@@ -283,7 +285,7 @@ impl Plan {
     }
 
     fn space(&mut self, role: Role, name: String) -> SpaceId {
-        self.spaces.push(Space { role, name, sack: None });
+        self.spaces.push(Space { role, name, sack: None, in_flight: 0 });
         self.spaces.len() - 1
     }
 
