@@ -10,7 +10,7 @@ use xcp_scenario::run::{Observer, Run};
 use xcp_scenario::units::Nanos;
 use xcp_sim::queue::router_config;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, monotonic};
 use crate::home::Home;
 use crate::line::Line;
 use crate::measure::{Direction, Flows, Gauges, Look, Seen, Source, Watch};
@@ -23,6 +23,8 @@ use crate::{LabError, machine, wires};
 
 /// From the start of the lines to the beginning of the run.
 const LEAD: Nanos = 100_000_000;
+/// A machine that needs longer to start the lines will not keep up with them either.
+const LONGEST_LEAD: Nanos = 10_000_000_000;
 /// The observer is asked at least this often.
 const PATIENCE: Nanos = 50_000_000;
 
@@ -54,15 +56,14 @@ pub(crate) fn run(scenario: &Scenario, machine: &Machine, observer: &mut dyn Obs
         Kind::Tcp(tcp) => tcp.connects_early.saturating_sub(flow.start.unwrap_or(Nanos::MAX)),
         Kind::Udp { .. } => 0,
     });
-    let clock = Clock::starting_in(LEAD + early.max().unwrap_or(0));
-    let lines = wires::start(&plan, scenario, &site, clock)?;
+    let (clock, lines) = start_lines(&plan, scenario, &site, early.max().unwrap_or(0))?;
     traffic.start(clock);
     let flows = Arc::new(Flows::new(traffic.shared()));
     let watch = Watch::start(clock, looks, flows.clone())?;
     let processors = Processors::now();
     let recorder = Recorder::new(scenario, "linux");
     let gauges = Gauges { directions: &mut directions, lines: &lines, flows: &flows };
-    let mut run = record(scenario, recorder, gauges, clock, &mut traffic, observer)?;
+    let (mut run, behind) = record(scenario, recorder, gauges, clock, &mut traffic, observer)?;
 
     let notes = &mut run.summary.notes;
     notes.append(&mut plan.notes);
@@ -71,11 +72,25 @@ pub(crate) fn run(scenario: &Scenario, machine: &Machine, observer: &mut dyn Obs
     }
     let lines: Vec<(String, Line)> = plan.lines.iter().map(|line| direction_name(scenario, line.direction)).zip(lines).collect();
     let reports: Vec<_> = lines.iter().map(|(name, line)| (name.clone(), line.report())).collect();
-    notes.extend(doubts(&reports, watch.sampling(), processors.zip(Processors::now())));
+    notes.extend(doubts(&reports, watch.sampling(), behind, processors.zip(Processors::now())));
     Ok(run)
 }
 
-/// Looks when it is time to, until the end or until the observer has had enough.
+/// Starts the lines and says when the run begins, which they have to know: soon, but not before they are all there, and so much before it that
+/// connections can be made `early`.
+fn start_lines(plan: &Plan, scenario: &Scenario, site: &Site, early: Nanos) -> Result<(Clock, Vec<Line>), LabError> {
+    let mut lead = LEAD;
+    loop {
+        let clock = Clock::starting_in(lead + early);
+        let lines = wires::start(plan, scenario, site, clock)?;
+        if clock.zero() - early > monotonic() || lead > LONGEST_LEAD {
+            return Ok((clock, lines));
+        }
+        lead *= 2;
+    }
+}
+
+/// Looks when it is time to, until the end or until the observer has had enough. Returns also how late the latest look was.
 fn record(
     scenario: &Scenario,
     mut recorder: Recorder<'_>,
@@ -83,7 +98,8 @@ fn record(
     clock: Clock,
     traffic: &mut Traffic,
     observer: &mut dyn Observer,
-) -> Result<Run, LabError> {
+) -> Result<(Run, Nanos), LabError> {
+    let mut behind = 0;
     loop {
         let look = recorder.next_look();
         let until = look.min(scenario.duration);
@@ -93,7 +109,7 @@ fn record(
                 return Err(why);
             }
             if observer.progress(now.min(scenario.duration)).is_break() {
-                return Ok(recorder.finish(now.min(until), true, &mut gauges));
+                return Ok((recorder.finish(now.min(until), true, &mut gauges), behind));
             }
             if now >= until {
                 break;
@@ -101,9 +117,10 @@ fn record(
             clock.sleep_until(until.min(now + PATIENCE));
         }
         if look > scenario.duration {
-            return Ok(recorder.finish(scenario.duration, false, &mut gauges));
+            return Ok((recorder.finish(scenario.duration, false, &mut gauges), behind));
         }
-        // What is late is late by less than an interval, and made up for in the next one: times are those that were wanted.
+        // The times are those that were wanted; what is counted late here is missing in the next interval.
+        behind = behind.max(clock.now() - look);
         recorder.look(look, &mut gauges);
     }
 }

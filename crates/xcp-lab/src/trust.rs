@@ -11,6 +11,8 @@ use crate::line::Report;
 const SAMPLING_LATE_SHARE: f64 = 0.05;
 /// What counts as late, for a look that is due every millisecond.
 pub(crate) const SAMPLING_LATE: Nanos = 5_000_000;
+/// Samples that are taken later than this show what happened in another interval.
+const RECORDING_LATE: Nanos = 20_000_000;
 /// A machine whose processors are idle for less than this share of the time may have kept something waiting.
 const IDLE_SHARE: f64 = 0.02;
 
@@ -49,7 +51,7 @@ impl Processors {
 }
 
 /// What speaks against a run.
-pub(crate) fn doubts(lines: &[(String, Report)], sampling: Sampling, processors: Option<(Processors, Processors)>) -> Vec<String> {
+pub(crate) fn doubts(lines: &[(String, Report)], sampling: Sampling, behind: Nanos, processors: Option<(Processors, Processors)>) -> Vec<String> {
     let ms = |ns: Nanos| format!("{} ms", (ns as f64 / 1e5).round() / 10.0);
     let mut doubts = Vec::new();
     for (name, report) in lines {
@@ -61,6 +63,9 @@ pub(crate) fn doubts(lines: &[(String, Report)], sampling: Sampling, processors:
             (sampling.late as f64 * 100.0 / sampling.looks as f64).round(),
             ms(sampling.latest)
         ));
+    }
+    if behind > RECORDING_LATE {
+        doubts.push(format!("samples were up to {} late: the series are not to be trusted to that", ms(behind)));
     }
     if let Some(idle) = processors.and_then(|(before, after)| after.idle_since(before)).filter(|&idle| idle < IDLE_SHARE) {
         doubts.push(format!(
@@ -89,15 +94,15 @@ mod tests {
         let processors = Processors { idle: 100, all: 200 };
         let after = Processors { idle: 110, all: 300 };
         let sampling = Sampling { looks: 1000, late: 10, latest: 30 * MS };
-        assert_eq!(doubts(&[line(MS / 2, 0)], sampling, Some((processors, after))), Vec::<String>::new());
-        assert_eq!(doubts(&[], Sampling::default(), None), Vec::<String>::new());
+        assert_eq!(doubts(&[line(MS / 2, 0)], sampling, 5 * MS, Some((processors, after))), Vec::<String>::new());
+        assert_eq!(doubts(&[], Sampling::default(), 0, None), Vec::<String>::new());
     }
 
     #[test]
     fn a_bad_run_is_known_for_one() {
         let sampling = Sampling { looks: 1000, late: 200, latest: 30 * MS };
         let processors = [Processors { idle: 100, all: 200 }, Processors { idle: 101, all: 1200 }];
-        insta::assert_snapshot!(doubts(&[line(3 * MS, 0), line(0, 7)], sampling, Some((processors[0], processors[1]))).join("\n"), @"");
+        insta::assert_snapshot!(doubts(&[line(3 * MS, 0), line(0, 7)], sampling, 30 * MS, Some((processors[0], processors[1]))).join("\n"), @"");
     }
 
     #[test]

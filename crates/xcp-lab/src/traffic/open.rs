@@ -43,7 +43,9 @@ fn settle(socket: impl AsFd, plan: &TcpPlan, xcp: Option<&Endpoint>) -> io::Resu
     sockopt::set_socket_linger(socket, Some(Duration::ZERO))?;
     set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, plan.mss)?;
     if let Some(bytes) = plan.window_clamp {
-        set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes)?;
+        // A buffer that is set does not grow, and so leaves the window alone; it is wide enough not to bind itself.
+        sockopt::set_socket_recv_buffer_size_force(socket, (bytes as usize).saturating_mul(4).clamp(1 << 16, 1 << 30))?;
+        clamp_window(socket, bytes)?;
     }
     match (&plan.congestion, xcp) {
         (Some(name), _) => sockopt::set_tcp_congestion(socket, name)?,
@@ -54,6 +56,12 @@ fn settle(socket: impl AsFd, plan: &TcpPlan, xcp: Option<&Endpoint>) -> io::Resu
         set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, PACED_BY_WINDOW)?;
     }
     Ok(())
+}
+
+/// Bounds the window that a socket advertises. The kernel forgets that when it learns how large segments are (tcp_measure_rcv_mss), so that it has to be
+/// said again.
+pub(super) fn clamp_window(socket: impl AsFd, bytes: u32) -> io::Result<()> {
+    set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes)
 }
 
 /// The receiving end of a connection, waiting for it.

@@ -207,7 +207,12 @@ impl Worker {
                 // MSG_TRUNC: TCP throws the data away without copying it.
                 match recv(&*socket, self.buffer.as_mut_slice(), RecvFlags::TRUNC) {
                     Ok((_, 0)) => self.ends[end].1 = End::Done,
-                    Ok((_, bytes)) => state.deliver(bytes as u64),
+                    Ok((_, bytes)) => {
+                        state.deliver(bytes as u64);
+                        if let Kind::Tcp(TcpPlan { window_clamp: Some(bytes), .. }) = &shared.flows[flow].kind {
+                            open::clamp_window(&*socket, *bytes).map_err(|why| LabError::failed("bound a window", why))?;
+                        }
+                    }
                     Err(Errno::AGAIN | Errno::INTR) => {}
                     Err(why) => {
                         state.fail(format!("the receiving end broke off: {}", io::Error::from(why)));
