@@ -55,7 +55,7 @@ XCP_INLINE void xcp_options_find(const xcp_u8 *block, xcp_u32 length, struct xcp
     if (length > XCP_OPTIONS_MAX)
         length = XCP_OPTIONS_MAX;
     for (at = 0; at < XCP_OPTIONS_MAX; at++) {
-        xcp_u32 kind, size, single, next;
+        xcp_u32 kind, size, single, next, here;
         if (at >= length)
             break;
         if (!((starts >> at) & 1))
@@ -74,9 +74,11 @@ XCP_INLINE void xcp_options_find(const xcp_u8 *block, xcp_u32 length, struct xcp
         starts |= 1ULL << (next & 63);
         forward |= xcp_options_same((kind ^ XCP_CLASSIC_FORWARD_KIND) | (size ^ XCP_CLASSIC_FORWARD_LENGTH), at);
         returned |= xcp_options_same((kind ^ XCP_CLASSIC_RETURN_KIND) | (size ^ XCP_CLASSIC_RETURN_LENGTH), at);
-        if (kind == XCP_EXTENDED_KIND && size >= XCP_EXTENDED_OFFER_LENGTH && at + XCP_EXTENDED_AT_FLAGS < XCP_OPTIONS_MAX) {
-            xcp_u32 flags = block[at + XCP_EXTENDED_AT_FLAGS];
-            xcp_u32 exid = (xcp_u32)block[at + XCP_EXTENDED_AT_EXID] << 8 | block[at + XCP_EXTENDED_AT_EXID + 1];
+        here = at;
+        XCP_OPAQUE(here); /* the compiler knows that it lies far enough from the end, the verifier does not */
+        if (kind == XCP_EXTENDED_KIND && size >= XCP_EXTENDED_OFFER_LENGTH && here + XCP_EXTENDED_AT_FLAGS < XCP_OPTIONS_MAX) {
+            xcp_u32 flags = block[here + XCP_EXTENDED_AT_FLAGS];
+            xcp_u32 exid = (xcp_u32)block[here + XCP_EXTENDED_AT_EXID] << 8 | block[here + XCP_EXTENDED_AT_EXID + 1];
             extended |= xcp_options_same((exid ^ XCP_EXTENDED_EXID) | ((flags & XCP_WIRE_VERSION_MASK) ^ XCP_WIRE_VERSION) |
                                              (size ^ xcp_extended_length((xcp_u8)flags)),
                                          at);
@@ -95,6 +97,24 @@ struct xcp_extended {
     xcp_u8 ids; /* the option carries ids, or, as an offer, its sender understands them */
 };
 
+/* Reads the forward header of an option that has one, ids apart: XCP_EXTENDED_FORWARD_END bytes are readable. */
+XCP_INLINE void xcp_extended_read_forward(const xcp_u8 *option, struct xcp_forward *out) {
+    struct xcp_forward zero = {0, 0, 0, 0, 0, 0, 0};
+    *out = zero;
+    out->rtt = xcp_get16(option + XCP_EXTENDED_AT_RTT);
+    out->window = xcp_get16(option + XCP_EXTENDED_AT_WINDOW);
+    out->feedback = xcp_get16(option + XCP_EXTENDED_AT_FEEDBACK);
+    out->flags = (xcp_u8)(XCP_PRESENT | (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_MARK ? XCP_MARK : 0));
+    out->hops = option[XCP_EXTENDED_AT_HOPS] >> 4;
+}
+
+/* What a router changes of such an option, written in place: the mark, the hops, the feedback. */
+XCP_INLINE void xcp_extended_rewrite(xcp_u8 *option, const struct xcp_forward *forward) {
+    option[XCP_EXTENDED_AT_FLAGS] |= (xcp_u8)(forward->flags & XCP_MARK ? XCP_WIRE_MARK : 0);
+    option[XCP_EXTENDED_AT_HOPS] = (xcp_u8)(forward->hops << 4 | (option[XCP_EXTENDED_AT_HOPS] & 15));
+    xcp_put16(option + XCP_EXTENDED_AT_FEEDBACK, forward->feedback);
+}
+
 /* Reads an option that xcp_options_find found: option is its first byte, xcp_extended_length(flags) bytes are readable. */
 XCP_INLINE void xcp_extended_read(const xcp_u8 *option, struct xcp_extended *out) {
     struct xcp_extended zero = {{0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0}, 0};
@@ -103,14 +123,13 @@ XCP_INLINE void xcp_extended_read(const xcp_u8 *option, struct xcp_extended *out
     *out = zero;
     out->ids = ids != 0;
     if (flags & XCP_WIRE_FORWARD) {
-        out->forward.rtt = xcp_get16(option + XCP_EXTENDED_AT_RTT);
-        out->forward.window = xcp_get16(option + XCP_EXTENDED_AT_WINDOW);
-        out->forward.feedback = xcp_get16(option + XCP_EXTENDED_AT_FEEDBACK);
-        out->forward.flags = (xcp_u8)(XCP_PRESENT | ids | (flags & XCP_WIRE_MARK ? XCP_MARK : 0));
-        out->forward.hops = hops >> 4;
+        xcp_extended_read_forward(option, &out->forward);
+        out->forward.flags |= ids;
     }
     if (flags & XCP_WIRE_RETURN) {
-        out->returned.feedback = xcp_get16(option + (flags & XCP_WIRE_FORWARD ? 12 : 6));
+        xcp_u32 at = flags & XCP_WIRE_FORWARD ? XCP_EXTENDED_FORWARD_END : XCP_EXTENDED_OFFER_LENGTH;
+        XCP_OPAQUE(at); /* else what is even is or-ed with 1, and the verifier wants addresses added to */
+        out->returned.feedback = xcp_get16(option + at);
         out->returned.flags = (xcp_u8)(XCP_PRESENT | ids | (flags & XCP_WIRE_MARK_RETURNED ? XCP_MARK : 0));
         out->returned.hops = hops & 15;
     }

@@ -45,6 +45,9 @@
 /* Packets are taken for at most this long: no link carries longer ones, and products stay in 64 bits. */
 #define XCP_SIZE_MAX (1U << 24)
 
+/* Packets that may pass together. */
+#define XCP_SEGMENTS_MAX 65535
+
 /* One link's state; 8-byte aligned, no pointers, no padding that matters: it can live in a BPF map. What every packet touches comes first.
  */
 struct xcp_router {
@@ -261,20 +264,31 @@ XCP_COLD void xcp_router_first_rtt(struct xcp_router *r, xcp_u64 now, xcp_u64 rt
     }
 }
 
-/* Lines 1-6: a packet of s bytes on this link, whose header says p, is input. */
-XCP_INLINE void xcp_router_count(struct xcp_router *r, xcp_u64 now, xcp_u32 s, const struct xcp_path *p, xcp_u32 usual) {
+/* acc += segments * m * 2^e, m below 2^64, segments up to XCP_SEGMENTS_MAX. */
+XCP_INLINE void xcp_router_sum(struct xcp_acc *acc, xcp_u64 m, xcp_s32 e, xcp_u32 segments) {
+    if (segments == 1) {
+        xcp_acc_add(acc, m, e);
+    } else {
+        xcp_acc_add(acc, (m >> 32) * segments, e + 32);
+        xcp_acc_add(acc, (m & 0xffffffffULL) * segments, e);
+    }
+}
+
+/* Lines 1-6: packets of one flow, whose headers say p, together `bytes` on this link, are input. */
+XCP_INLINE void xcp_router_count(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments, const struct xcp_path *p,
+                                 xcp_u32 usual) {
     xcp_u64 rtt_ns;
-    r->input += s;
+    r->input += bytes;
     if (!usual && !p->known)
         return;
-    xcp_acc_add(&r->sum_x, p->x, p->xe + 64);
+    xcp_router_sum(&r->sum_x, p->x, p->xe + 64, segments);
     rtt_ns = (xcp_u64)p->rtt << p->re;
     if (XCP_LIKELY(rtt_ns <= r->law.max_interval_ns)) {
-        xcp_acc_add(&r->sum_xr, (xcp_u64)p->x * p->rtt, p->xe + p->re + 32);
+        xcp_router_sum(&r->sum_xr, (xcp_u64)p->x * p->rtt, p->xe + p->re + 32, segments);
     } else {
         struct xcp_num most = xcp_num_of(r->law.max_interval_ns);
         rtt_ns = r->law.max_interval_ns;
-        xcp_acc_add(&r->sum_xr, (xcp_u64)p->x * most.m, p->xe + most.e + 32);
+        xcp_router_sum(&r->sum_xr, (xcp_u64)p->x * most.m, p->xe + most.e + 32, segments);
     }
     if (rtt_ns > r->longest_rtt)
         r->longest_rtt = rtt_ns;
@@ -287,7 +301,7 @@ XCP_INLINE void xcp_router_arrive(struct xcp_router *r, xcp_u64 now, xcp_u32 siz
     struct xcp_path p;
     xcp_router_tick(r, now, backlog);
     xcp_router_read(h, &p, usual);
-    xcp_router_count(r, now, xcp_router_size(r, size), &p, usual);
+    xcp_router_count(r, now, xcp_router_size(r, size), 1, &p, usual);
 }
 
 XCP_COLD void xcp_router_arrive_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size, const struct xcp_forward *h, xcp_u64 backlog) {
@@ -345,12 +359,18 @@ struct xcp_grant {
     xcp_u64 fb; /* |pos - neg| = fb * 2^e bytes/s, fb below 2^62 */
     xcp_s32 e;
     xcp_u32 below; /* 1 where pos is less than neg */
-    xcp_u64 pos_q; /* both terms in q20, for the pools; 0 where there are none */
+    xcp_u64 pos_q; /* both terms in q20, for the pools, of one packet; 0 where there are none */
     xcp_u64 neg_q;
 };
 
-/* Lines 20-22. s: the packet's size on this link. */
-XCP_INLINE void xcp_router_grant(const struct xcp_router *r, const struct xcp_path *p, xcp_u32 s, struct xcp_grant *g, xcp_u32 usual) {
+/* What a pool has for each of some packets. */
+XCP_INLINE xcp_u64 xcp_router_each(xcp_u64 pool, xcp_u32 segments) {
+    return segments == 1 ? pool : pool / segments;
+}
+
+/* Lines 20-22, for each of some packets. s: one packet's size on this link. */
+XCP_INLINE void xcp_router_grant(const struct xcp_router *r, const struct xcp_path *p, xcp_u32 s, xcp_u32 segments, struct xcp_grant *g,
+                                 xcp_u32 usual) {
     /* cp and cn have 32 bits, X at most 32, s at most 25: both terms stay below 2^62 */
     xcp_u64 pos = ((xcp_u64)r->cp.m * p->x) >> 2;
     xcp_s32 pe = r->cp.e + p->xe + 2;
@@ -363,8 +383,9 @@ XCP_INLINE void xcp_router_grant(const struct xcp_router *r, const struct xcp_pa
         xcp_router_own_gain(r, p, &pos, &pe, &neg, &ne);
     if (usual || r->law.pools) {
         xcp_u64 pos_q = xcp_scale(pos, pe + 20, ~0ULL); /* the pool is the bound */
-        if (XCP_UNLIKELY(pos_q > r->pool_pos)) {
-            pos_q = pos = r->pool_pos;
+        xcp_u64 most = xcp_router_each(r->pool_pos, segments);
+        if (XCP_UNLIKELY(pos_q > most)) {
+            pos_q = pos = most;
             pe = -20;
         }
         g->pos_q = pos_q;
@@ -377,8 +398,9 @@ XCP_INLINE void xcp_router_grant(const struct xcp_router *r, const struct xcp_pa
     }
     if (usual || r->law.pools) {
         xcp_u64 neg_q = xcp_scale(neg, ne + 20, ~0ULL);
-        if (XCP_UNLIKELY(neg_q > r->pool_neg)) {
-            neg_q = neg = r->pool_neg;
+        xcp_u64 most = xcp_router_each(r->pool_neg, segments);
+        if (XCP_UNLIKELY(neg_q > most)) {
+            neg_q = neg = most;
             ne = -20;
         }
         g->neg_q = neg_q;
@@ -422,13 +444,13 @@ XCP_COLD void xcp_router_settle_classic(struct xcp_router *r, const struct xcp_p
     }
 }
 
-/* Lines 20-29: the header of a packet of s bytes on this link, which says p, is lowered to what the link has for it. */
-XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, const struct xcp_path *p, struct xcp_forward *h, xcp_u64 dither,
-                                  xcp_u32 usual) {
+/* Lines 20-29: the header of packets of s bytes on this link, which says p, is lowered to what the link has for each of them. */
+XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, xcp_u32 segments, const struct xcp_path *p, struct xcp_forward *h,
+                                  xcp_u64 dither, xcp_u32 usual) {
     struct xcp_grant g;
     xcp_u32 lowered;
     xcp_s64 upstream = 0;
-    xcp_router_grant(r, p, s, &g, usual);
+    xcp_router_grant(r, p, s, segments, &g, usual);
 
     /* lines 23 and 24 */
     if (usual || !(h->flags & XCP_CLASSIC)) {
@@ -456,15 +478,16 @@ XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, const struct 
     if (!usual && !r->law.pools)
         return;
     if (lowered) { /* lines 28 and 29; both are within their pools */
-        r->pool_pos -= g.pos_q;
-        r->pool_neg -= g.neg_q;
+        r->pool_pos -= g.pos_q * segments;
+        r->pool_neg -= g.neg_q * segments;
     } else { /* lines 26 and 27: what the link would have given beyond upstream's value is booked as taken */
         xcp_s64 more = (xcp_s64)g.pos_q - upstream;
-        xcp_u64 neg = more <= 0 ? 0 : (xcp_u64)more < r->pool_neg ? (xcp_u64)more : r->pool_neg, pos;
+        xcp_u64 most_neg = xcp_router_each(r->pool_neg, segments), most_pos = xcp_router_each(r->pool_pos, segments);
+        xcp_u64 neg = more <= 0 ? 0 : (xcp_u64)more < most_neg ? (xcp_u64)more : most_neg, pos;
         more = upstream + (xcp_s64)neg;
         pos = more <= 0 ? 0 : (xcp_u64)more;
-        r->pool_pos -= pos < r->pool_pos ? pos : r->pool_pos;
-        r->pool_neg -= neg;
+        r->pool_pos -= (pos < most_pos ? pos : most_pos) * segments;
+        r->pool_neg -= neg * segments;
     }
 }
 
@@ -475,7 +498,7 @@ XCP_INLINE void xcp_router_depart(struct xcp_router *r, xcp_u64 now, xcp_u32 siz
     if (!usual && !(h->flags & XCP_PRESENT))
         return;
     xcp_router_read(h, &p, usual);
-    xcp_router_settle(r, xcp_router_size(r, size), &p, h, dither, usual);
+    xcp_router_settle(r, xcp_router_size(r, size), 1, &p, h, dither, usual);
 }
 
 XCP_COLD void xcp_router_depart_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u64 backlog) {
@@ -493,20 +516,22 @@ XCP_INLINE void xcp_router_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 
         xcp_router_depart_any(r, now, size, h, backlog);
 }
 
-XCP_INLINE void xcp_router_arrive_and_depart(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u32 usual) {
+/* s: one packet's size on this link; bytes: that of all. */
+XCP_INLINE void xcp_router_arrive_and_depart(struct xcp_router *r, xcp_u64 now, xcp_u32 s, xcp_u64 bytes, xcp_u32 segments,
+                                             struct xcp_forward *h, xcp_u64 backlog, xcp_u32 usual) {
     struct xcp_path p;
-    xcp_u32 s = xcp_router_size(r, size);
     xcp_u64 dither;
-    xcp_router_tick(r, now, 0);
+    xcp_router_tick(r, now, backlog);
     xcp_router_read(h, &p, usual);
-    xcp_router_count(r, now, s, &p, usual);
+    xcp_router_count(r, now, bytes, segments, &p, usual);
     dither = xcp_dither_next(&r->random);
     if (usual || (h->flags & XCP_PRESENT))
-        xcp_router_settle(r, s, &p, h, dither, usual);
+        xcp_router_settle(r, s, segments, &p, h, dither, usual);
 }
 
 XCP_COLD void xcp_router_pass_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h) {
-    xcp_router_arrive_and_depart(r, now, size, h, 0);
+    xcp_u32 s = xcp_router_size(r, size);
+    xcp_router_arrive_and_depart(r, now, s, s, 1, h, 0, 0);
 }
 
 /*
@@ -514,10 +539,34 @@ XCP_COLD void xcp_router_pass_any(struct xcp_router *r, xcp_u64 now, xcp_u32 siz
  * not find anything to close after the first.
  */
 XCP_INLINE void xcp_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h) {
+    xcp_u32 s = xcp_router_size(r, size);
     if (XCP_SPLIT && XCP_LIKELY(xcp_router_is_usual(r, now, h)))
-        xcp_router_arrive_and_depart(r, now, size, h, 1);
+        xcp_router_arrive_and_depart(r, now, s, s, 1, h, 0, 1);
     else
         xcp_router_pass_any(r, now, size, h);
+}
+
+/*
+ * Packets of one flow pass together and share a header, of which each will carry a copy: what segmentation offload hands the kernel's
+ * queues in one piece. The header's feedback is for each of them. bytes: all of them on the wire. segments: 1 to XCP_SEGMENTS_MAX. backlog:
+ * bytes that wait before them. The feedback is settled when they enter the queue, not when they leave it: a kernel program sees a packet
+ * only once.
+ */
+XCP_COLD void xcp_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments, struct xcp_forward *h, xcp_u64 backlog) {
+    xcp_u64 all = bytes + (xcp_u64)r->law.overhead * segments;
+    xcp_u64 each = segments == 1 ? all : all / segments;
+    if (each > XCP_SIZE_MAX + XCP_OVERHEAD_MAX)
+        each = XCP_SIZE_MAX + XCP_OVERHEAD_MAX;
+    xcp_router_arrive_and_depart(r, now, (xcp_u32)each, all, segments, h, backlog, 0);
+}
+
+/* Packets without forward header passed since the last call, whose headers nobody but a counter saw: `bytes` of them on the wire, in
+ * `packets`; least_backlog: the least that waited before one of them. They are input, but close no interval: the next packet with a header
+ * does. */
+XCP_INLINE void xcp_router_others(struct xcp_router *r, xcp_u64 bytes, xcp_u64 packets, xcp_u64 least_backlog) {
+    r->input += bytes + r->law.overhead * packets;
+    if (least_backlog < r->min_queue)
+        r->min_queue = least_backlog;
 }
 
 /* As xcp_router_pass, for a packet without forward header. */

@@ -63,18 +63,23 @@ XCP_INLINE xcp_u64 xcp_sender_bounded(const struct xcp_sender *s, xcp_u64 w) {
     return w < s->min_window ? s->min_window : w > s->max_window ? s->max_window : w;
 }
 
+/* The size of a full packet on the wire has become another one: what feedback in bytes/s is worth in packets changes, not the window. */
+XCP_INLINE void xcp_sender_set_packet(struct xcp_sender *s, xcp_u32 packet_bytes) {
+    struct xcp_num one = {1U << 31, -31};
+    s->packet = xcp_num_mul(xcp_num_of(packet_bytes ? packet_bytes : 1), xcp_num_of(XCP_NS_PER_S));
+    s->recip = xcp_num_div(one, s->packet);
+}
+
 /* All windows in 2^-32 packets; min_window is raised to 2^22 (2^-10 packets, the least the format can say) and max_window to min_window. */
 XCP_INLINE void xcp_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 packet_bytes, xcp_u64 initial, xcp_u64 min_window,
                                 xcp_u64 max_window, xcp_u32 honest) {
-    struct xcp_num one = {1U << 31, -31};
     __builtin_memset(s, 0, sizeof(*s));
     s->min_window = min_window < (1 << 22) ? 1 << 22 : min_window;
     s->max_window = max_window < s->min_window ? s->min_window : max_window;
     s->unbounded = s->max_window >= (xcp_u64)XCP_NO_LIMIT << 32;
     s->cwnd = xcp_sender_bounded(s, initial);
     s->threshold = ~0ULL;
-    s->packet = xcp_num_mul(xcp_num_of(packet_bytes ? packet_bytes : 1), xcp_num_of(XCP_NS_PER_S));
-    s->recip = xcp_num_div(one, s->packet);
+    xcp_sender_set_packet(s, packet_bytes);
     s->classic = classic != 0;
     s->honest = honest != 0;
     s->asked = classic ? XCP_CLASSIC_FEEDBACK_MAX : XCP_EXTENDED_FEEDBACK_MAX;
@@ -84,6 +89,12 @@ XCP_INLINE void xcp_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 p
 XCP_INLINE xcp_u32 xcp_sender_cwnd(const struct xcp_sender *s) {
     xcp_u32 whole = (xcp_u32)(s->cwnd >> 32);
     return whole ? whole : 1;
+}
+
+/* Bytes/s on the wire that the window comes to at this round-trip time (not 0): what a paced sender sends. */
+XCP_INLINE xcp_u64 xcp_sender_rate(const struct xcp_sender *s, xcp_u64 srtt_ns) {
+    struct xcp_num window = xcp_num_scaled(s->cwnd, -32);
+    return xcp_num_u64(xcp_num_div(xcp_num_mul(window, s->packet), xcp_num_of(srtt_ns)), 1ULL << 62);
 }
 
 /* What an ordinary TCP's window grows by for each packet: one packet in slow start, then one packet per window. */

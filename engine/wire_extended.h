@@ -113,6 +113,7 @@ XCP_INLINE xcp_s32 xcp_extended_feedback_order(xcp_u32 code) {
 #define XCP_EXTENDED_AT_RTT 6
 #define XCP_EXTENDED_AT_WINDOW 8
 #define XCP_EXTENDED_AT_FEEDBACK 10
+#define XCP_EXTENDED_FORWARD_END 12 /* of the three words of a forward header */
 #define XCP_EXTENDED_OFFER_LENGTH 6
 #define XCP_EXTENDED_LENGTH_MAX 26
 

@@ -3,10 +3,13 @@
 
 use crate::header::{ForwardHeader, ReturnHeader};
 
+/// 64-bit words of a router's state.
 pub const ROUTER_WORDS: usize = 35;
+/// 64-bit words of a sender's state.
 pub const SENDER_WORDS: usize = 9;
 /// The word with the window, in 2^-32 packets.
 pub const SENDER_CWND: usize = 0;
+/// 64-bit words of a receiver's state.
 pub const RECEIVER_WORDS: usize = 2;
 
 /// `struct xcp_law`.
@@ -129,6 +132,8 @@ unsafe extern "C" {
     pub fn xcp_shim_router_other_arrival(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, is_xcp: u32, backlog: u64);
     pub fn xcp_shim_router_departure(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *mut ForwardHeader, backlog: u64);
     pub fn xcp_shim_router_pass(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *mut ForwardHeader);
+    pub fn xcp_shim_router_burst(r: *mut [u64; ROUTER_WORDS], now: u64, bytes: u64, segments: u32, h: *mut ForwardHeader, backlog: u64);
+    pub fn xcp_shim_router_others(r: *mut [u64; ROUTER_WORDS], bytes: u64, packets: u64, least_backlog: u64);
     pub fn xcp_shim_router_other_pass(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, is_xcp: u32);
     pub fn xcp_shim_router_other_departure(r: *mut [u64; ROUTER_WORDS], now: u64, backlog: u64);
     pub fn xcp_shim_router_view(r: *const [u64; ROUTER_WORDS], view: *mut View);

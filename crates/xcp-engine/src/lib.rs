@@ -26,6 +26,7 @@ mod receiver;
 mod router;
 mod sender;
 
+pub use ffi::{RECEIVER_WORDS, ROUTER_WORDS, SENDER_WORDS};
 pub use header::{ForwardHeader, HOPS_MAX, ReturnHeader, Rounding, WireFormat, flags};
 pub use options::{
     EXTENDED_EXID, EXTENDED_KIND, EXTENDED_LENGTH_MAX, ExtendedOption, FoundOptions, find_options, read_classic_forward,

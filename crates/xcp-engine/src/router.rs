@@ -1,6 +1,6 @@
 //! The router's law on one outgoing link (engine/router.h), with checked settings in real units.
 
-use crate::ffi;
+use crate::ffi::{self, ROUTER_WORDS};
 use crate::header::ForwardHeader;
 use std::fmt;
 
@@ -205,7 +205,7 @@ impl std::error::Error for ConfigError {}
 
 /// The law's state on one outgoing link. Cloning it clones the random numbers too.
 #[derive(Debug, Clone)]
-pub struct Router([u64; ffi::ROUTER_WORDS]);
+pub struct Router([u64; ROUTER_WORDS]);
 
 /// What a router's last closed control interval came to.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -241,7 +241,7 @@ impl Router {
     /// A setting out of range, or a choice that is not carried out yet.
     pub fn new(config: &RouterConfig, now_ns: u64, seed: u64) -> Result<Router, ConfigError> {
         let law = config.law()?;
-        let mut state = [0; ffi::ROUTER_WORDS];
+        let mut state = [0; ROUTER_WORDS];
         // SAFETY: shim.c asserts that struct xcp_router has ROUTER_WORDS words; `law` mirrors struct xcp_law. Both outlive the call.
         let wrong = unsafe { ffi::xcp_shim_router_init(&mut state, &law, now_ns, seed) };
         match wrong {
@@ -276,6 +276,20 @@ impl Router {
     pub fn pass(&mut self, now_ns: u64, size_bytes: u32, header: &mut ForwardHeader) {
         // SAFETY: as in `arrival`.
         unsafe { ffi::xcp_shim_router_pass(&mut self.0, now_ns, size_bytes, header) }
+    }
+
+    /// Packets of one flow (1 to 65535) pass together under one header, of which each will carry a copy, as segmentation offload hands them to a
+    /// kernel's queue; what the header gets is for each of them. `bytes`: all of them on the wire; `queue_bytes`: what waits before them.
+    pub fn burst(&mut self, now_ns: u64, bytes: u64, segments: u16, header: &mut ForwardHeader, queue_bytes: u64) {
+        // SAFETY: as in `arrival`.
+        unsafe { ffi::xcp_shim_router_burst(&mut self.0, now_ns, bytes, u32::from(segments.max(1)), header, queue_bytes) }
+    }
+
+    /// Packets without forward header that passed since the last packet with one, and were only counted; `least_backlog`: the least that waited
+    /// before one of them, bytes. They are input, and close no interval.
+    pub fn others(&mut self, bytes: u64, packets: u64, least_backlog: u64) {
+        // SAFETY: as in `arrival`.
+        unsafe { ffi::xcp_shim_router_others(&mut self.0, bytes, packets, least_backlog) }
     }
 
     /// A packet without forward header arrives; `is_xcp`: it belongs to an XCP flow (an acknowledgement). Counted as input if it is one or if
@@ -326,11 +340,17 @@ impl Router {
         }
     }
 
-    pub(crate) fn words(&self) -> &[u64; ffi::ROUTER_WORDS] {
+    /// The state as it lies in memory, here and in a kernel program's map: `struct xcp_router` of engine/router.h.
+    pub fn words(&self) -> &[u64; ROUTER_WORDS] {
         &self.0
     }
 
-    pub(crate) fn words_mut(&mut self) -> &mut [u64; ffi::ROUTER_WORDS] {
+    /// A router in the state that [`Router::words`] gave.
+    pub fn from_words(words: [u64; ROUTER_WORDS]) -> Router {
+        Router(words)
+    }
+
+    pub(crate) fn words_mut(&mut self) -> &mut [u64; ROUTER_WORDS] {
         &mut self.0
     }
 

@@ -114,6 +114,11 @@ impl Sender {
         unsafe { ffi::xcp_shim_sender_loss(&mut self.0, u32::from(halve)) }
     }
 
+    /// A sender as it lies in memory, here and in a kernel program's map: `struct xcp_sender` of engine/sender.h.
+    pub fn from_words(words: [u64; ffi::SENDER_WORDS]) -> Sender {
+        Sender(words)
+    }
+
     pub(crate) fn words(&self) -> &[u64; ffi::SENDER_WORDS] {
         &self.0
     }

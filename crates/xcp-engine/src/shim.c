@@ -53,6 +53,14 @@ void xcp_shim_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struc
     xcp_router_pass(r, now, size, h);
 }
 
+void xcp_shim_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments, struct xcp_forward *h, xcp_u64 backlog) {
+    xcp_router_burst(r, now, bytes, segments, h, backlog);
+}
+
+void xcp_shim_router_others(struct xcp_router *r, xcp_u64 bytes, xcp_u64 packets, xcp_u64 least_backlog) {
+    xcp_router_others(r, bytes, packets, least_backlog);
+}
+
 void xcp_shim_router_other_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp) {
     xcp_router_other_pass(r, now, size, is_xcp);
 }
@@ -181,7 +189,7 @@ void xcp_shim_path(const struct xcp_forward *h, struct xcp_path *p) {
 void xcp_shim_router_grant(const struct xcp_router *r, xcp_u32 size, const struct xcp_forward *h, struct xcp_grant *g) {
     struct xcp_path p;
     xcp_path_read(h, &p);
-    xcp_router_grant(r, &p, xcp_router_size(r, size), g, 0);
+    xcp_router_grant(r, &p, xcp_router_size(r, size), 1, g, 0);
 }
 
 /* The ways for all packets, where the functions above take a shorter one for the usual ones: 0 arrival, 1 departure, 2 both. */

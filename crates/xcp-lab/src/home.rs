@@ -4,10 +4,12 @@
 //! This is all that outlives a killed lab: an empty directory `xcpnet-lab-PID-STARTTIME`. What it was for is in its name, so that the next lab can
 //! tell that nobody needs it any more.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use xcp_linux::cgroup;
 
 use crate::LabError;
 
@@ -21,42 +23,6 @@ pub(crate) struct Home {
     descriptor: OwnedFd,
     /// Where the process came from.
     before: PathBuf,
-}
-
-/// Where control groups of version 2 are mounted (cgroups(7)): not everywhere at the same place, and often beside version 1.
-fn mount() -> Result<PathBuf, LabError> {
-    let text = fs::read_to_string("/proc/self/mountinfo").map_err(|why| LabError::missing(format_args!("cannot read its mounts: {why}")))?;
-    mount_in(&text).ok_or_else(|| {
-        LabError::missing("no control groups of version 2 are mounted: `mount -t cgroup2 none /sys/fs/cgroup/unified` does that")
-    })
-}
-
-/// Its place in the text of /proc/PID/mountinfo: `ID PARENT DEVICE ROOT PLACE OPTIONS... - TYPE SOURCE OPTIONS`, see proc(5).
-fn mount_in(mounts: &str) -> Option<PathBuf> {
-    mounts.lines().find_map(|line| {
-        let (mount, file_system) = line.split_once(" - ")?;
-        let place = mount.split(' ').nth(4)?;
-        file_system.starts_with("cgroup2 ").then(|| PathBuf::from(unescape(place)))
-    })
-}
-
-/// Spaces and the like are octal numbers after a backslash.
-fn unescape(place: &str) -> String {
-    let mut parts = place.split('\\');
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        match part.get(..3).and_then(|octal| u8::from_str_radix(octal, 8).ok()) {
-            Some(code) => {
-                out.push(code.into());
-                out.push_str(&part[3..]);
-            }
-            None => {
-                out.push('\\');
-                out.push_str(part);
-            }
-        }
-    }
-    out
 }
 
 /// When a process was started, in the kernel's ticks since boot: with the number, what tells it from all others. `None` if it is no more.
@@ -74,7 +40,7 @@ fn owner(name: &str) -> Option<(u32, u64)> {
 
 /// Removes the groups of labs that are no more. Returns what it removed.
 pub(crate) fn clean() -> Result<Vec<PathBuf>, LabError> {
-    let mount = mount()?;
+    let mount = cgroup::mount_point().map_err(|why| LabError::Missing(why.to_string()))?;
     let entries = fs::read_dir(&mount).map_err(|why| LabError::failed(format_args!("look into {}", mount.display()), why))?;
     let mut removed = Vec::new();
     for directory in entries.flatten().map(|entry| entry.path()) {
@@ -98,27 +64,17 @@ pub(crate) fn clean() -> Result<Vec<PathBuf>, LabError> {
 impl Home {
     /// Makes a group and moves this process into it.
     pub fn enter() -> Result<Self, LabError> {
-        let mount = mount()?;
-        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let own = own.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/").trim_start_matches('/').to_owned();
+        let missing = |why: xcp_linux::Error| LabError::Missing(why.to_string());
+        let (mount, before) = (cgroup::mount_point().map_err(missing)?, cgroup::current().map_err(missing)?);
         let pid = std::process::id();
         let directory = mount.join(format!("{PREFIX}{pid}-{}", start_time(pid).unwrap_or(0)));
-        let enter = || {
-            fs::create_dir(&directory)?;
-            let home = Self { descriptor: File::open(&directory)?.into(), before: mount.join(own), directory: directory.clone() };
-            move_to(&home.directory)?;
-            Ok(home)
-        };
-        enter().map_err(|why: io::Error| {
-            let _ = fs::remove_dir(&directory);
-            let step = format!("make the control group {} and enter it", directory.display());
-            LabError::failed(step, format_args!("{why}; `xcpnet doctor` says what this kernel can do"))
-        })
-    }
-
-    /// The group's directory.
-    pub fn directory(&self) -> &Path {
-        &self.directory
+        cgroup::make(&directory).map_err(missing)?;
+        let entered = cgroup::open(&directory).and_then(|file| cgroup::enter(&directory).map(|()| file));
+        let file = entered.map_err(|why| {
+            let _ = cgroup::remove(&directory);
+            missing(why)
+        })?;
+        Ok(Self { descriptor: file.into(), before, directory })
     }
 }
 
@@ -128,29 +84,16 @@ impl AsFd for Home {
     }
 }
 
-/// Moves this process, with all its threads.
-fn move_to(group: &Path) -> io::Result<()> {
-    fs::write(group.join("cgroup.procs"), "0")
-}
-
 impl Drop for Home {
     fn drop(&mut self) {
         // Where that fails, the group stays for the next lab to remove.
-        let _ = move_to(&self.before).and_then(|()| fs::remove_dir(&self.directory));
+        let _ = cgroup::enter(&self.before).and_then(|()| cgroup::remove(&self.directory));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn groups_are_mounted_in_many_ways() {
-        let old = "30 23 0:26 / /sys/fs/cgroup ro shared:9 - tmpfs tmpfs ro\n41 31 0:38 / /sys/fs/cgroup/uni\\040fied rw - cgroup2 cgroup2 rw\n";
-        assert_eq!(mount_in(old), Some(PathBuf::from("/sys/fs/cgroup/uni fied")));
-        assert_eq!(mount_in("41 31 0:38 / /sys/fs/cgroup rw shared:4 master:7 - cgroup2 none rw\n"), Some(PathBuf::from("/sys/fs/cgroup")));
-        assert_eq!(mount_in("30 23 0:26 / /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"), None);
-    }
 
     #[test]
     fn owners_are_known_by_their_start() {

@@ -13,7 +13,8 @@ const CONGESTIONS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// Names of the kernel's congestion controls.
 pub(crate) fn congestions() -> Result<Vec<String>, LabError> {
     let text = fs::read_to_string(CONGESTIONS).map_err(|why| LabError::missing(format_args!("cannot read {CONGESTIONS}: {why}")))?;
-    Ok(text.split_whitespace().map(str::to_owned).collect())
+    // Other labs' are theirs.
+    Ok(text.split_whitespace().filter(|name| !name.starts_with(crate::xcp::PREFIX)).map(str::to_owned).collect())
 }
 
 /// This machine.

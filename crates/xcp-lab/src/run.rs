@@ -14,7 +14,7 @@ use crate::clock::{Clock, monotonic};
 use crate::home::Home;
 use crate::line::Line;
 use crate::measure::{Direction, Flows, Gauges, Look, Seen, Source, Watch};
-use crate::plan::{Kind, Machine, Meter, Plan, Role, direction_name};
+use crate::plan::{FlowPlan, Kind, Machine, Meter, Plan, Role, direction_name};
 use crate::site::Site;
 use crate::traffic::Traffic;
 use crate::trust::{Processors, doubts};
@@ -28,6 +28,9 @@ const LONGEST_LEAD: Nanos = 10_000_000_000;
 /// The observer is asked at least this often.
 const PATIENCE: Nanos = 50_000_000;
 
+/// Segments that receivers of XCP flows offer at once: what the endpoint has for everybody, and what a window can express.
+const LEAST_WINDOW: u32 = 2000;
+const MOST_WINDOW: u32 = 100_000;
 /// A process has one control group and one lab at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
@@ -46,7 +49,7 @@ pub(crate) fn run(scenario: &Scenario, machine: &Machine, observer: &mut dyn Obs
         .iter()
         .map(|&(shaper, law, rate_bps)| {
             let seed = Stream::new(scenario.seed, Purpose::Router, plan.shapers[shaper].direction).bits();
-            Router::attach(&site, &plan, plan.shapers[shaper].device, &router_config(law, rate_bps), seed)
+            Router::attach(&site, &plan, plan.shapers[shaper].device, router_config(law, rate_bps), seed)
         })
         .collect::<Result<Vec<_>, _>>()?;
     let endpoint = endpoint(&home, &site, &plan)?;
@@ -70,6 +73,7 @@ pub(crate) fn run(scenario: &Scenario, machine: &Machine, observer: &mut dyn Obs
     for (flow, state) in scenario.flows.iter().zip(&traffic.shared().states) {
         notes.extend(state.trouble().map(|what| format!("flow \"{}\": {what}", flow.name())));
     }
+    notes.extend(flows.fallen().map(|(number, why)| format!("flow \"{}\": {why}", scenario.flows[number].name())));
     let lines: Vec<(String, Line)> = plan.lines.iter().map(|line| direction_name(scenario, line.direction)).zip(lines).collect();
     let reports: Vec<_> = lines.iter().map(|(name, line)| (name.clone(), line.report())).collect();
     notes.extend(doubts(&reports, watch.sampling(), behind, processors.zip(Processors::now())));
@@ -149,7 +153,14 @@ fn endpoint(home: &Home, site: &Site, plan: &Plan) -> Result<Option<Endpoint>, L
         return Ok(None);
     }
     let devices: Vec<_> = (0..plan.devices.len()).filter(|&device| ends.contains(&plan.devices[device].space)).collect();
-    Endpoint::load(home, site, plan, &devices).map(Some)
+    // As many segments as the path and its queues hold: the window never binds, unless the scenario says so.
+    let window = |flow: &FlowPlan| match &flow.kind {
+        Kind::Tcp(tcp) => plan.spaces[plan.ways[flow.way].destination.0].in_flight / u64::from(tcp.payload),
+        Kind::Udp { .. } => 0,
+    };
+    let window = plan.flows.iter().filter(|flow| speaks(&flow.kind)).map(window).max().unwrap_or(0);
+    let window = u32::try_from(window).unwrap_or(u32::MAX).clamp(LEAST_WINDOW, MOST_WINDOW);
+    Endpoint::load(home, site, plan, &devices, window).map(Some)
 }
 
 /// Where each link direction is looked at, and the looks at the queues that the watch is to take.

@@ -22,6 +22,7 @@ mod schema;
 mod set;
 mod spec;
 mod tree;
+pub mod typed;
 pub mod units;
 mod workload;
 

@@ -8,13 +8,37 @@ use xcp_scenario::run::{Observer, Run};
 
 use crate::cli::Backend;
 use crate::failure::Failure;
+#[cfg(target_os = "linux")]
+use crate::kernel::lab;
+
+/// Other systems have no such kernel.
+#[cfg(not(target_os = "linux"))]
+mod lab {
+    use super::{Failure, Observer, Overrides, Run, Scenario};
+
+    fn absent<T>() -> Result<T, Failure> {
+        Err(Failure::new("--on linux needs Linux; without --on, the scenario is simulated"))
+    }
+
+    pub fn check() -> Result<(), Failure> {
+        absent()
+    }
+
+    pub fn overrides() -> Result<Overrides, Failure> {
+        absent()
+    }
+
+    pub fn run(_: &Scenario, _: &mut dyn Observer) -> Result<Run, Failure> {
+        absent()
+    }
+}
 
 impl Backend {
     /// Refuses early what could not be run anyway.
     pub fn check(self) -> Result<(), Failure> {
         match self {
             Self::Sim => Ok(()),
-            Self::Linux => xcp_lab::check().map_err(Failure::new),
+            Self::Linux => lab::check(),
         }
     }
 
@@ -22,7 +46,7 @@ impl Backend {
     pub fn overrides(self) -> Result<Overrides, Failure> {
         match self {
             Self::Sim => Ok(Overrides::none()),
-            Self::Linux => Ok(Overrides::none().on_kernel(xcp_lab::congestions().map_err(Failure::new)?)),
+            Self::Linux => lab::overrides(),
         }
     }
 
@@ -47,7 +71,7 @@ impl Backend {
     pub fn run(self, scenario: &Scenario, threads: usize, observer: &mut dyn Observer) -> Result<Run, Failure> {
         match self {
             Self::Sim => xcp_sim::simulate_on(scenario, threads, observer).map_err(Failure::new),
-            Self::Linux => xcp_lab::run(scenario, observer).map_err(Failure::new),
+            Self::Linux => lab::run(scenario, observer),
         }
     }
 }
@@ -58,16 +82,4 @@ pub fn tell_notes(run: &Run) {
         let variant = if run.variant.is_empty() { String::new() } else { format!("{}: ", run.variant) };
         let _ = writeln!(std::io::stderr(), "note: {}: {variant}{note}", run.summary.backend);
     }
-}
-
-/// `xcpnet lab clean`: removes what labs have left behind that are no more.
-pub fn clean(printer: &mut crate::output::Printer) -> Result<(), Failure> {
-    let removed = xcp_lab::clean().map_err(Failure::new)?;
-    for what in &removed {
-        printer.line(&format!("removed {what}"))?;
-    }
-    if removed.is_empty() {
-        printer.line("nothing to remove")?;
-    }
-    Ok(())
 }

@@ -37,15 +37,23 @@ pub enum Command {
     /// Run the papers' figures and hold them against the bands the papers claim
     Reproduce(ReproduceArguments),
     /// The network that `--on linux` builds
+    #[cfg(target_os = "linux")]
     Lab {
         #[command(subcommand)]
         command: LabCommand,
     },
     /// Print the JSON schema of the scenario file
     Schema,
+    /// An XCP router on a device of this machine: add, change, remove, show
+    #[cfg(target_os = "linux")]
+    Router(RouterArguments),
+    /// XCP in this machine's TCP: enable, disable, show
+    #[cfg(target_os = "linux")]
+    Endpoint(EndpointArguments),
 }
 
 /// What can be done about labs.
+#[cfg(target_os = "linux")]
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
     /// Remove what killed runs have left behind: their control groups
@@ -183,6 +191,155 @@ pub struct ReproduceArguments {
     /// Run at most this many scenarios at a time [default: one per processor]
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<std::num::NonZeroUsize>,
+}
+
+/// Arguments of `router`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  xcpnet router add dev eth2 capacity 10mbit
+  xcpnet router add dev eth2 capacity 10mbit limit 2bdp rtt 600ms overhead 4
+  xcpnet router add dev tun0 capacity 1gbit shaper none     the device, or somebody, sets the rate
+  xcpnet router change dev eth2 capacity 8mbit
+  xcpnet router show dev eth2 --watch
+  xcpnet router del dev eth2")]
+pub struct RouterArguments {
+    #[command(subcommand)]
+    pub command: RouterCommand,
+}
+
+/// What to do with routers.
+#[derive(Debug, Subcommand)]
+pub enum RouterCommand {
+    /// Put a router, and a shaper in front of it, at a device's way out
+    #[command(after_help = "\
+Settings, in any order, each followed by its value:
+  dev NAME         the device
+  capacity RATE    what XCP may fill, e.g. 10mbit
+  shaper KIND      htb (default), tbf, or none where the device or somebody's own shaper sets the rate
+  limit LENGTH     of the shaper's queue: packets (100), bytes (64kb) or 2bdp  [default: 1000 packets]
+  rtt TIME         what `bdp` reckons with                                     [default: 100ms]
+  law NAME         xcp
+  overhead BYTES   of framing per packet that the device does not count
+  target LENGTH    a queue that may stand: bytes, packets or a time
+  alpha, beta, gamma, interval mean|max, gain uniform|own-rtt, pools on|off, input all|xcp   docs/protocol.md
+  hook tcx|clsact  where to attach                                             [default: tcx where there is one]
+  seed N           of the rounding of feedback")]
+    Add {
+        /// Settings: dev NAME capacity RATE ...
+        #[arg(required = true, value_name = "SETTING")]
+        words: Vec<String>,
+        /// In this network namespace, by name or path
+        #[arg(long, value_name = "NAME")]
+        netns: Option<String>,
+    },
+    /// Change a router's capacity and the rate of the shaper that came with it, or its queue's limit
+    Change {
+        /// Settings: dev NAME [capacity RATE] [limit LENGTH]
+        #[arg(required = true, value_name = "SETTING")]
+        words: Vec<String>,
+        /// In this network namespace, by name or path
+        #[arg(long, value_name = "NAME")]
+        netns: Option<String>,
+    },
+    /// Remove a router and the shaper that came with it
+    Del {
+        /// dev NAME
+        #[arg(required = true, value_name = "dev NAME")]
+        words: Vec<String>,
+        /// In this network namespace, by name or path
+        #[arg(long, value_name = "NAME")]
+        netns: Option<String>,
+    },
+    /// Show what routers are doing
+    Show {
+        /// dev NAME; all devices if absent
+        #[arg(value_name = "dev NAME")]
+        words: Vec<String>,
+        /// In this network namespace, by name or path
+        #[arg(long, value_name = "NAME")]
+        netns: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        /// Again every second, until Ctrl-C
+        #[arg(long, short)]
+        watch: bool,
+    },
+}
+
+/// Arguments of `endpoint`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  xcpnet endpoint enable                               every connection of this machine
+  xcpnet endpoint enable --port 80 --port 443          of these ports, at either end
+  xcpnet endpoint enable --to 10.0.0.0/8               to these destinations
+  xcpnet endpoint enable --only-asked                  of programs that ask: setsockopt(TCP_CONGESTION, \"xcp\")
+  xcpnet endpoint show --watch
+  xcpnet endpoint disable")]
+pub struct EndpointArguments {
+    #[command(subcommand)]
+    pub command: EndpointCommand,
+}
+
+/// What to do with the endpoint.
+#[derive(Debug, Subcommand)]
+pub enum EndpointCommand {
+    /// Let connections of this machine speak XCP
+    Enable(EndpointEnable),
+    /// Take it back; connections that use it go on as the fallback
+    Disable,
+    /// Show connections and counters
+    Show {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        /// Again every second, until Ctrl-C
+        #[arg(long, short)]
+        watch: bool,
+        /// Also connections that have nothing to do with XCP
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+/// Arguments of `endpoint enable`.
+#[derive(Debug, Args)]
+pub struct EndpointEnable {
+    /// Whose sockets: a directory of cgroup v2 [default: all]
+    #[arg(long, value_name = "DIR")]
+    pub cgroup: Option<PathBuf>,
+    /// Give XCP to connections with this port at either end; may be repeated
+    #[arg(long = "port", value_name = "PORT")]
+    pub ports: Vec<u16>,
+    /// Give XCP to connections to this address or prefix; may be repeated
+    #[arg(long, value_name = "PREFIX")]
+    pub to: Vec<String>,
+    /// Give it to nobody: only programs that ask get it
+    #[arg(long, conflicts_with_all = ["ports", "to"])]
+    pub only_asked: bool,
+    /// Congestion control where XCP is not understood
+    #[arg(long, value_name = "NAME", default_value = "cubic")]
+    pub fallback: String,
+    /// Make room for the option beside SACK on this device; may be repeated [default: all that are up]
+    #[arg(long = "dev", value_name = "NAME")]
+    pub devices: Vec<String>,
+    /// Devices are those of this network namespace, by name or path
+    #[arg(long, value_name = "NAME")]
+    pub netns: Option<String>,
+    /// First advertised window of every connection, segments; 0 leaves it to the kernel
+    #[arg(long, value_name = "SEGMENTS")]
+    pub receive_window: Option<u32>,
+    /// First congestion window, packets; 0 leaves it to the kernel
+    #[arg(long, value_name = "PACKETS", default_value = "0")]
+    pub initial_window: u32,
+    /// The 2005 study's option instead of ours; both ends must be set so
+    #[arg(long)]
+    pub classic: bool,
+    /// Send as ACKs come in instead of spreading packets over the round trip
+    #[arg(long)]
+    pub no_pacing: bool,
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

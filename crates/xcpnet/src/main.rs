@@ -7,6 +7,8 @@ mod cli;
 mod experiments;
 mod failure;
 mod interrupt;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod memory;
 mod output;
 mod progress;
@@ -18,7 +20,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::cli::{Cli, Command, LabCommand};
+use crate::cli::{Cli, Command};
 use crate::output::Printer;
 
 fn main() -> ExitCode {
@@ -28,7 +30,12 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments, &mut printer),
         Command::Sweep(arguments) => sweep::sweep(&arguments, &mut printer),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, &mut printer),
-        Command::Lab { command: LabCommand::Clean } => backend::clean(&mut printer),
+        #[cfg(target_os = "linux")]
+        Command::Lab { command } => kernel::lab::lab(&command, &mut printer),
+        #[cfg(target_os = "linux")]
+        Command::Router(arguments) => kernel::router::router(&arguments, &mut printer),
+        #[cfg(target_os = "linux")]
+        Command::Endpoint(arguments) => kernel::endpoint::endpoint(&arguments, &mut printer),
         Command::Schema => serde_json::to_string_pretty(&xcp_scenario::schema())
             .map_err(|e| failure::Failure::new(e.to_string()))
             .and_then(|text| printer.line(&text)),

@@ -54,6 +54,12 @@ impl Flows {
         true
     }
 
+    /// Flows that were to speak XCP and do not any more, and why.
+    pub fn fallen(&self) -> impl Iterator<Item = (usize, &'static str)> + '_ {
+        let why = |meter: &Mutex<Meter>| meter.lock().unwrap_or_else(PoisonError::into_inner).xcp.and_then(|xcp| xcp.fallen());
+        self.meters.iter().enumerate().filter_map(move |(number, meter)| Some((number, why(meter)?)))
+    }
+
     /// A flow as it is now.
     pub fn flow(&self, number: usize) -> FlowView<'_> {
         let (plan, state) = (&self.shared.flows[number], &self.shared.states[number]);
@@ -100,11 +106,11 @@ impl FlowGauge for FlowView<'_> {
 
     fn cwnd_packets(&self) -> Option<f64> {
         let info = self.meter.info?;
-        Some(self.meter.xcp.map_or(f64::from(info.cwnd), |xcp| xcp.cwnd_packets))
+        Some(self.meter.xcp.filter(|xcp| xcp.sending).map_or(f64::from(info.cwnd), |xcp| xcp.cwnd_packets))
     }
 
     fn srtt_seconds(&self) -> Option<f64> {
-        let srtt = self.meter.xcp.map(|xcp| xcp.srtt).or(self.meter.info.map(|info| info.srtt))?;
+        let srtt = self.meter.xcp.filter(|xcp| xcp.sending).map(|xcp| xcp.srtt).or(self.meter.info.map(|info| info.srtt))?;
         Some(srtt).filter(|&srtt| srtt > 0).map(|srtt| srtt as f64 / NANOS_PER_SEC as f64)
     }
 

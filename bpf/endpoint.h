@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the endpoint's programs and their loader (crates/xcp-linux/src/endpoint.rs) share. */
+#ifndef XCP_BPF_ENDPOINT_H
+#define XCP_BPF_ENDPOINT_H
+
+#define XCP_CA_NAME 16 /* TCP_CA_NAME_MAX */
+
+/* How one connection is asked to behave. */
+#define XCP_ASK_OWN 0x01     /* the socket's own wish, not the default */
+#define XCP_ASK_CLASSIC 0x02 /* the 2005 format; no negotiation: both ends are configured */
+#define XCP_ASK_UNPACED 0x04
+#define XCP_ASK_UNBOUNDED 0x08 /* the 2005 sender: engine/sender.h, honest = 0 */
+#define XCP_ASK_HALVE 0x10     /* halve the window on three duplicate ACKs */
+
+struct xcp_ask {
+    __u32 flags;
+    __u32 initial_window; /* packets; 0: the kernel's */
+};
+
+/* Whom connections are given to that did not ask. */
+#define XCP_GIVE_NONE 0
+#define XCP_GIVE_ALL 1
+#define XCP_GIVE_LISTED 2 /* a port or a prefix is listed */
+
+enum xcp_connection_state {
+    XCP_UNTOUCHED = 0,
+    XCP_OFFERED = 1, /* the SYN carried the offer */
+    XCP_AGREED = 2,
+    XCP_FALLEN = 3, /* carries on as the fallback */
+};
+
+enum xcp_fall {
+    XCP_FALL_NOT = 0,
+    XCP_FALL_PEER = 1,   /* the peer, or something on the way, does not speak it */
+    XCP_FALL_SILENT = 2, /* feedback stopped coming */
+    XCP_FALL_LATE = 3,   /* chosen for a connection that was open already */
+};
+
+/* What one option is to carry. */
+#define XCP_PART_FORWARD 1
+#define XCP_PART_RETURN 2
+
+/* One connection: socket storage. */
+struct xcp_connection {
+    struct xcp_ask ask;
+    __u8 state;
+    __u8 fall;
+    __u8 sending;        /* our congestion control governs it: data carry forward headers */
+    __u8 receiving;      /* data with forward headers came: ACKs carry return headers */
+    __u8 reserved_parts; /* what fits the packet being built */
+    __u8 reserved[3];
+    __u32 packet_bytes; /* a full packet on the wire */
+    __u32 unheard;      /* ACKs of new data since the last return header */
+    __u64 heard_ns;     /* when that came */
+    __u64 srtt_ns;      /* smoothed from segments sent once: retransmissions, and timeouts with them, stay out */
+    __u64 rtt_sum_us;
+    __u64 rtt_samples;
+    __u64 forwards; /* headers sent */
+    __u64 returns;  /* headers that came back */
+    __u64 received; /* segments with forward headers */
+    __u64 losses;   /* recoveries entered */
+    __u64 timeouts;
+    __u64 trimmed;       /* packets whose SACK blocks made room */
+    __s64 feedback_sum;  /* of all return headers: 2^-20 bytes/s, or 2^-12 packets in the classic format */
+    __u32 last_feedback; /* code of the newest */
+    __u32 reserved2;
+    struct xcp_sender sender;
+    struct xcp_receiver receiver;
+};
+
+/* Set once, before loading. */
+struct xcp_settings {
+    char name[XCP_CA_NAME];     /* our congestion control's */
+    char fallback[XCP_CA_NAME]; /* the one that takes over */
+    struct xcp_ask ask;         /* for sockets without a wish of their own */
+    __u32 give;
+    __u32 receive_window; /* packets, first advertised window; 0: the kernel's */
+};
+
+/* What user space notes down for those who come later; no program reads it. */
+struct xcp_about {
+    char name[XCP_CA_NAME];
+    char fallback[XCP_CA_NAME];
+    char cgroup[224]; /* path */
+};
+
+struct xcp_endpoint_counts {
+    __u64 agreed;
+    __u64 fallen_peer;
+    __u64 fallen_silent;
+    __u64 fallen_late;
+    __u64 malformed; /* options of ours that contradict themselves, ignored */
+};
+
+/* Longest-prefix key: IPv4 addresses as ::ffff:a.b.c.d. */
+struct xcp_prefix {
+    __u32 length;
+    __u32 address[4];
+};
+
+/* What the iterator writes for each connection. */
+struct xcp_shown {
+    __u32 namespace;
+    __u16 family;
+    __u16 tcp_state;
+    __u32 local[4];
+    __u32 remote[4];
+    __u16 local_port;
+    __u16 remote_port;
+    __u32 snd_cwnd;
+    struct xcp_connection connection;
+};
+
+#endif

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The header option: offered in the SYN, accepted in the SYN-ACK, then written into what is sent and read from what comes. Part of
+ * endpoint.bpf.c.
+ *
+ *   1. H_feedback is per packet of one MSS. A super-packet's option is copied into each of its segments by segmentation, and merged again
+ * by the receiver's coalescing only where it is the same: the receiver multiplies by the segments it stands for.
+ *   2. A listener answers offers whether or not its own data are sent by XCP: to receive costs nothing.
+ *   3. Connections to the host itself are left alone.
+ */
+
+/* An extended option as it lies in the header. */
+struct xcp_raw {
+    __u8 bytes[XCP_EXTENDED_LENGTH_MAX];
+};
+
+extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym;
+
+/* Reads the first extended option; returns its length or 0. where: 0, or BPF_LOAD_HDR_OPT_TCP_SYN. */
+static __always_inline __u32 load_extended(struct bpf_sock_ops *ops, struct xcp_raw *raw, __u64 where) {
+    int length;
+    raw->bytes[0] = XCP_EXTENDED_KIND;
+    raw->bytes[1] = 4;
+    xcp_put16(raw->bytes + XCP_EXTENDED_AT_EXID, XCP_EXTENDED_EXID);
+    length = bpf_load_hdr_opt(ops, raw, sizeof(*raw), where);
+    if (length < XCP_EXTENDED_OFFER_LENGTH || length > XCP_EXTENDED_LENGTH_MAX)
+        return 0;
+    if ((raw->bytes[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_VERSION_MASK) != XCP_WIRE_VERSION ||
+        (__u32)length != xcp_extended_length(raw->bytes[XCP_EXTENDED_AT_FLAGS])) {
+        struct xcp_endpoint_counts *b = books();
+        if (b)
+            __sync_fetch_and_add(&b->malformed, 1);
+        return 0;
+    }
+    return (__u32)length;
+}
+
+static __always_inline int is_ours(struct bpf_sock_ops *ops) {
+    char name[XCP_CA_NAME] = {};
+    __u32 i;
+    if (bpf_getsockopt(ops, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
+        return 0;
+    for (i = 0; i < XCP_CA_NAME; i++) {
+        if (name[i] != settings.name[i])
+            return 0;
+        if (name[i] == 0)
+            break;
+    }
+    return 1;
+}
+
+/* A word of the context, read where it stands: the verifier allows no address arithmetic on it, which the compiler would make of two reads.
+ */
+static __always_inline __u32 word(const __u32 *at) {
+    __u32 v = *(const volatile __u32 *)at;
+    XCP_OPAQUE(v);
+    return v;
+}
+
+/* Both ends' addresses; IPv4's as ::ffff:a.b.c.d. */
+static __always_inline void ends_of(struct bpf_sock_ops *ops, struct xcp_prefix *peer, struct xcp_prefix *self) {
+    __u32 remote = word(&ops->remote_ip4), local = word(&ops->local_ip4);
+    peer->address[0] = word(&ops->remote_ip6[0]);
+    peer->address[1] = word(&ops->remote_ip6[1]);
+    peer->address[2] = word(&ops->remote_ip6[2]);
+    peer->address[3] = word(&ops->remote_ip6[3]);
+    self->address[0] = word(&ops->local_ip6[0]);
+    self->address[1] = word(&ops->local_ip6[1]);
+    self->address[2] = word(&ops->local_ip6[2]);
+    self->address[3] = word(&ops->local_ip6[3]);
+    peer->length = self->length = 128;
+    if (ops->family == AF_INET) {
+        peer->address[0] = peer->address[1] = self->address[0] = self->address[1] = 0;
+        peer->address[2] = self->address[2] = bpf_htonl(0xffff);
+        peer->address[3] = remote;
+        self->address[3] = local;
+    }
+}
+
+static __always_inline int is_local(struct bpf_sock_ops *ops) {
+    struct xcp_prefix peer, self;
+    ends_of(ops, &peer, &self);
+    if (peer.address[2] == bpf_htonl(0xffff) && (peer.address[3] & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000))
+        return 1;
+    return peer.address[0] == self.address[0] && peer.address[1] == self.address[1] && peer.address[2] == self.address[2] &&
+           peer.address[3] == self.address[3];
+}
+
+/* Whether a connection gets XCP although its application did not ask for it. */
+static __always_inline int is_given(struct bpf_sock_ops *ops) {
+    struct xcp_prefix peer, self;
+    __u16 local, remote;
+    struct tcp_sock *tp;
+    struct bpf_sock *sk = ops->sk;
+    if (settings.give == XCP_GIVE_NONE || !sk)
+        return 0;
+    tp = bpf_skc_to_tcp_sock(sk);
+    if (!tp || BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_setsockopt)) /* the application chose another one */
+        return 0;
+    if (settings.give == XCP_GIVE_ALL)
+        return 1;
+    local = (__u16)ops->local_port;
+    remote = (__u16)bpf_ntohl(ops->remote_port);
+    if (bpf_map_lookup_elem(&ports, &local) || bpf_map_lookup_elem(&ports, &remote))
+        return 1;
+    ends_of(ops, &peer, &self);
+    return bpf_map_lookup_elem(&prefixes, &peer) != 0;
+}
+
+static __always_inline void choose(struct bpf_sock_ops *ops, const volatile char *name) {
+    char copy[XCP_CA_NAME];
+    __u32 i;
+    for (i = 0; i < XCP_CA_NAME; i++)
+        copy[i] = name[i];
+    bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, copy, sizeof(copy));
+}
+
+#define XCP_CALLBACKS (BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG | BPF_SOCK_OPS_PARSE_UNKNOWN_HDR_OPT_CB_FLAG)
+
+static __always_inline void listen_to(struct bpf_sock_ops *ops, __u32 on) {
+    __u32 flags = ops->bpf_sock_ops_cb_flags;
+    bpf_sock_ops_cb_flags_set(ops, on ? flags | XCP_CALLBACKS : flags & ~XCP_CALLBACKS);
+}
+
+static __always_inline struct xcp_connection *connection(struct bpf_sock_ops *ops, __u64 create) {
+    struct bpf_sock *sk = ops->sk;
+    return sk ? bpf_sk_storage_get(&connections, sk, 0, create) : 0;
+}
+
+static __always_inline void use_default(struct xcp_connection *c) {
+    if (c->ask.flags & XCP_ASK_OWN)
+        return;
+    c->ask.flags = settings.ask.flags;
+    c->ask.initial_window = settings.ask.initial_window;
+}
+
+/* Both ends speak it. */
+static __always_inline void agree(struct xcp_connection *c, __u32 sending) {
+    struct xcp_endpoint_counts *b = books();
+    c->state = XCP_AGREED;
+    c->sending = sending != 0;
+    c->heard_ns = bpf_ktime_get_ns();
+    c->unheard = 0;
+    xcp_receiver_init(&c->receiver, c->ask.flags & XCP_ASK_CLASSIC);
+    if (b)
+        __sync_fetch_and_add(&b->agreed, 1);
+}
+
+/* The application connects: its SYN will carry the offer. */
+__noinline int xcp_connect(struct bpf_sock_ops *ops) {
+    struct xcp_connection *c;
+    int ours = is_ours(ops);
+    if (is_local(ops)) {
+        if (ours)
+            choose(ops, settings.fallback);
+        return 0;
+    }
+    if (!ours && !is_given(ops))
+        return 0;
+    c = connection(ops, BPF_SK_STORAGE_GET_F_CREATE);
+    if (!c)
+        return 0;
+    use_default(c);
+    c->state = XCP_OFFERED;
+    listen_to(ops, 1);
+    if (!ours)
+        choose(ops, settings.name);
+    return 0;
+}
+
+/* The connection this host opened is established: the SYN-ACK says whether the peer speaks it. */
+__noinline int xcp_connected(struct bpf_sock_ops *ops) {
+    struct xcp_connection *c = connection(ops, 0);
+    struct xcp_raw raw;
+    if (!c || c->state != XCP_OFFERED)
+        return 0;
+    if (c->ask.flags & XCP_ASK_CLASSIC || load_extended(ops, &raw, 0)) {
+        agree(c, 1);
+    } else {
+        fall(c, XCP_FALL_PEER);
+        listen_to(ops, 0);
+        choose(ops, settings.fallback);
+    }
+    return 0;
+}
+
+/* Children inherit the callbacks, and the SYN is kept for them. */
+__noinline int xcp_listen(struct bpf_sock_ops *ops) {
+    int one = 1;
+    bpf_setsockopt(ops, SOL_TCP, TCP_SAVE_SYN, &one, sizeof(one));
+    listen_to(ops, 1);
+    return 0;
+}
+
+/* A connection that came in is established: its SYN says whether the peer speaks it. */
+__noinline int xcp_accepted(struct bpf_sock_ops *ops) {
+    struct xcp_connection *c = connection(ops, BPF_SK_STORAGE_GET_F_CREATE);
+    struct xcp_raw raw;
+    int ours = is_ours(ops), given;
+    if (!c)
+        return 0;
+    use_default(c);
+    if (c->ask.flags & XCP_ASK_CLASSIC ? ours || is_given(ops) : load_extended(ops, &raw, BPF_LOAD_HDR_OPT_TCP_SYN) != 0) {
+        given = !ours && is_given(ops);
+        agree(c, ours || given);
+        listen_to(ops, 1);
+        if (given)
+            choose(ops, settings.name);
+    } else {
+        if (ours) {
+            fall(c, XCP_FALL_PEER);
+            choose(ops, settings.fallback);
+        }
+        listen_to(ops, 0);
+    }
+    return 0;
+}
+
+/* How much room the option of the next packet needs. */
+__noinline int xcp_reserve(struct bpf_sock_ops *ops) {
+    struct xcp_connection *c;
+    struct xcp_raw raw;
+    __u32 which;
+    if (ops->skb_tcp_flags & TCP_FLAG_SYN) {
+        if (ops->skb_tcp_flags & TCP_FLAG_ACK) {
+            /* a cookie forgets what was offered */
+            if (ops->args[0] != BPF_WRITE_HDR_TCP_SYNACK_COOKIE && load_extended(ops, &raw, BPF_LOAD_HDR_OPT_TCP_SYN))
+                bpf_reserve_hdr_opt(ops, XCP_EXTENDED_OFFER_LENGTH, 0);
+        } else {
+            c = connection(ops, 0);
+            if (c && c->state == XCP_OFFERED && !(c->ask.flags & XCP_ASK_CLASSIC))
+                bpf_reserve_hdr_opt(ops, XCP_EXTENDED_OFFER_LENGTH, 0);
+        }
+        return 0;
+    }
+    c = connection(ops, 0);
+    if (!c)
+        return 0;
+    if (c->state == XCP_FALLEN) {
+        listen_to(ops, 0);
+        return 0;
+    }
+    if (c->state != XCP_AGREED)
+        return 0;
+    which = parts(c, ops->args[0] == BPF_WRITE_HDR_TCP_CURRENT_MSS || ops->skb_len > 0);
+    /* what finds no room beside SACK now gets it in endpoint_room.h */
+    if (which && bpf_reserve_hdr_opt(ops, option_length(c, which), 0)) {
+        which = which == (XCP_PART_FORWARD | XCP_PART_RETURN) ? XCP_PART_RETURN : 0;
+        if (which && bpf_reserve_hdr_opt(ops, option_length(c, which), 0))
+            which = 0;
+    }
+    c->reserved_parts = (__u8)which;
+    return 0;
+}
+
+/* Writes these parts into a buffer of XCP_EXTENDED_LENGTH_MAX bytes; returns their length. */
+static __always_inline __u32 build(struct xcp_connection *c, const struct tcp_sock *tp, __u32 which, __u8 *out) {
+    struct xcp_forward forward = {0, 0, 0, 0, 0, 0, 0};
+    struct xcp_return returned = {0, 0, 0, 0};
+    __u32 length = 0;
+    if (which & XCP_PART_FORWARD) {
+        xcp_sender_header(&c->sender, bpf_ktime_get_ns(), srtt_ns(c, tp), sendable(tp), &forward);
+        c->forwards++;
+    }
+    if (which & XCP_PART_RETURN)
+        returned = xcp_receiver_return(&c->receiver);
+    if (!(c->ask.flags & XCP_ASK_CLASSIC))
+        return xcp_extended_write(out, &forward, &returned, 0);
+    if (which & XCP_PART_FORWARD) {
+        xcp_classic_write_forward(out, &forward);
+        length = XCP_CLASSIC_FORWARD_LENGTH;
+    }
+    if (which & XCP_PART_RETURN) {
+        xcp_classic_write_return(out + length, &returned);
+        length += XCP_CLASSIC_RETURN_LENGTH;
+    }
+    return length;
+}
+
+/* Writes the option into the packet that leaves. */
+__noinline int xcp_write(struct bpf_sock_ops *ops) {
+    struct xcp_connection *c;
+    struct tcp_sock *tp;
+    struct bpf_sock *sk;
+    struct xcp_raw raw = {};
+    __u32 length, which;
+    if (ops->skb_tcp_flags & TCP_FLAG_SYN) {
+        struct xcp_forward none = {0, 0, 0, 0, 0, 0, 0};
+        struct xcp_return nothing = {0, 0, 0, 0};
+        xcp_extended_write(raw.bytes, &none, &nothing, 0);
+        bpf_store_hdr_opt(ops, raw.bytes, XCP_EXTENDED_OFFER_LENGTH, 0);
+        return 0;
+    }
+    sk = ops->sk;
+    if (!sk)
+        return 0;
+    c = connection(ops, 0);
+    tp = bpf_skc_to_tcp_sock(sk);
+    if (!c || !tp || c->state != XCP_AGREED)
+        return 0;
+    which = c->reserved_parts;
+    if (which == 0)
+        return 0;
+    length = build(c, tp, which, raw.bytes);
+    if (c->ask.flags & XCP_ASK_CLASSIC) {
+        __u32 forward = which & XCP_PART_FORWARD ? XCP_CLASSIC_FORWARD_LENGTH : 0;
+        if (forward)
+            bpf_store_hdr_opt(ops, raw.bytes, XCP_CLASSIC_FORWARD_LENGTH, 0);
+        if (which & XCP_PART_RETURN)
+            bpf_store_hdr_opt(ops, raw.bytes + forward, XCP_CLASSIC_RETURN_LENGTH, 0);
+    } else if (length >= XCP_EXTENDED_OFFER_LENGTH && length <= XCP_EXTENDED_LENGTH_MAX) {
+        bpf_store_hdr_opt(ops, raw.bytes, length, 0);
+    }
+    return 0;
+}
+
+/* Segments that a packet with data stands for: coalesced by the device, the receive path or the backlog, or never segmented. */
+static __always_inline __u32 segments(struct bpf_sock_ops *ops) {
+    struct bpf_sock_ops_kern *kernel = bpf_cast_to_kern_ctx(ops);
+    struct sk_buff *skb = kernel->skb;
+    struct skb_shared_info *info = bpf_rdonly_cast(skb->head + skb->end, bpf_core_type_id_kernel(struct skb_shared_info));
+    return info->gso_segs ? info->gso_segs : 1;
+}
+
+/* Reads what came, in either format. */
+static __always_inline void read_options(struct bpf_sock_ops *ops, const struct xcp_connection *c, struct xcp_extended *out) {
+    struct xcp_raw raw = {};
+    struct xcp_extended none = {{0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0}, 0};
+    *out = none;
+    if (!(c->ask.flags & XCP_ASK_CLASSIC)) {
+        if (load_extended(ops, &raw, 0))
+            xcp_extended_read(raw.bytes, out);
+        return;
+    }
+    raw.bytes[0] = XCP_CLASSIC_FORWARD_KIND;
+    if (bpf_load_hdr_opt(ops, raw.bytes, XCP_CLASSIC_FORWARD_LENGTH, 0) == XCP_CLASSIC_FORWARD_LENGTH)
+        xcp_classic_read_forward(raw.bytes, &out->forward);
+    raw.bytes[0] = XCP_CLASSIC_RETURN_KIND;
+    raw.bytes[1] = 0;
+    if (bpf_load_hdr_opt(ops, raw.bytes, XCP_CLASSIC_RETURN_LENGTH, 0) == XCP_CLASSIC_RETURN_LENGTH)
+        xcp_classic_read_return(raw.bytes, &out->returned);
+}
+
+/* The sender's half: feedback moves the engine's window. */
+__noinline int xcp_heard(struct bpf_sock_ops *ops, struct xcp_return *returned) {
+    struct xcp_connection *c = connection(ops, 0);
+    struct bpf_sock *sk = ops->sk;
+    struct tcp_sock *tp;
+    __u64 now = bpf_ktime_get_ns();
+    if (!c || !sk || !returned)
+        return 0;
+    tp = bpf_skc_to_tcp_sock(sk);
+    if (!tp)
+        return 0;
+    c->returns++;
+    c->unheard = 0;
+    c->heard_ns = now;
+    c->last_feedback = returned->feedback;
+    c->feedback_sum +=
+        returned->flags & XCP_CLASSIC ? xcp_classic_feedback_decode(returned->feedback) : xcp_extended_feedback_decode(returned->feedback);
+    if (c->sending)
+        xcp_sender_feedback(&c->sender, now, returned, srtt_ns(c, tp), cwnd_limited(tp));
+    return 0;
+}
+
+/* Reads the option of a packet that came. */
+__noinline int xcp_parse(struct bpf_sock_ops *ops) {
+    struct xcp_connection *c = connection(ops, 0);
+    struct xcp_extended in;
+    void *tcp = ops->skb_data, *end = ops->skb_data_end;
+    __u32 header;
+    if (!c || c->state != XCP_AGREED || tcp + TCP_HEADER > end)
+        return 0;
+    header = (*(__u8 *)(tcp + 12) >> 4) * 4;
+    read_options(ops, c, &in);
+    if (in.forward.flags & XCP_PRESENT && ops->skb_len > header) {
+        __u32 count = segments(ops);
+        xcp_receiver_data(&c->receiver, &in.forward, count);
+        c->receiving = 1;
+        c->received += count;
+    }
+    if (in.returned.flags & XCP_PRESENT)
+        xcp_heard(ops, &in.returned);
+    return 0;
+}
+
+SEC("sockops")
+int xcp_endpoint(struct bpf_sock_ops *ops) {
+    switch (ops->op) {
+    case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
+        xcp_reserve(ops);
+        break;
+    case BPF_SOCK_OPS_WRITE_HDR_OPT_CB:
+        xcp_write(ops);
+        break;
+    case BPF_SOCK_OPS_PARSE_HDR_OPT_CB:
+        xcp_parse(ops);
+        break;
+    case BPF_SOCK_OPS_RWND_INIT:
+        if (settings.receive_window)
+            ops->reply = settings.receive_window;
+        break;
+    case BPF_SOCK_OPS_TCP_CONNECT_CB:
+        xcp_connect(ops);
+        break;
+    case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
+        xcp_connected(ops);
+        break;
+    case BPF_SOCK_OPS_TCP_LISTEN_CB:
+        xcp_listen(ops);
+        break;
+    case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
+        xcp_accepted(ops);
+        break;
+    default:
+        break;
+    }
+    return 1;
+}

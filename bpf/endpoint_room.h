@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Room for the option beside SACK: TCX egress on the host's own device. Part of endpoint.bpf.c.
+ *
+ * Timestamps and three SACK blocks fill the forty bytes there are, and the kernel asks nobody who wants to write more. As the 2005 Linux
+ * study did in the stack, blocks give way here: those named last are the oldest news (RFC 2018 §4: the first block is the newest). The
+ * header's length stays. Only headers as Linux lays them out are touched: [NOP NOP timestamps] NOP NOP SACK [XCP] [NOP...].
+ */
+
+#define TCPOPT_SACK 5
+
+struct xcp_block {
+    __u8 bytes[XCP_OPTIONS_MAX];
+};
+
+/* For the verifier, which forgets bounds when it puts values on the stack. */
+#define BETWEEN(x, low, high)                                                                                                              \
+    ({                                                                                                                                     \
+        XCP_OPAQUE(x);                                                                                                                     \
+        (x) >= (low) && (x) <= (high);                                                                                                     \
+    })
+
+/* Rewrites the options of a packet; length: of all options; data: whether the packet carries any. */
+__noinline int xcp_make_room(struct __sk_buff *skb, __u32 tcp_at, __u32 length, __u32 data) {
+    struct xcp_block old = {}, new = {};
+    struct xcp_raw raw = {};
+    struct xcp_connection *c;
+    struct tcp_sock *tp;
+    struct bpf_sock *sk = skb->sk;
+    struct xcp_extended there = {{0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0}, 0};
+    __u32 at = 0, blocks, keep, which, size, from, fill, i;
+    __u8 sack[1];
+    if (!sk || length < 12 || length > XCP_OPTIONS_MAX || tcp_at > 512)
+        return 0;
+    sk = bpf_sk_fullsock(sk);
+    if (!sk)
+        return 0;
+    c = bpf_sk_storage_get(&connections, sk, 0, 0);
+    tp = bpf_skc_to_tcp_sock(sk);
+    if (!c || !tp || c->state != XCP_AGREED || c->ask.flags & XCP_ASK_CLASSIC)
+        return 0;
+    which = parts(c, data);
+    if (which == 0 || !BETWEEN(length, 12, XCP_OPTIONS_MAX) || bpf_skb_load_bytes(skb, tcp_at + TCP_HEADER, old.bytes, length))
+        return 0;
+    if (old.bytes[0] == 1 && old.bytes[1] == 1 && old.bytes[2] == 8)
+        at = 12;
+    if (old.bytes[at] != 1 || old.bytes[at + 1] != 1 || old.bytes[at + 2] != TCPOPT_SACK)
+        return 0;
+    blocks = old.bytes[at + 3] >> 3;
+    from = at + 4 + blocks * 8;
+    if (from > length)
+        return 0;
+    if (length - from >= XCP_EXTENDED_OFFER_LENGTH) { /* ours is there: is all of it? */
+        if (!BETWEEN(from, 12, XCP_OPTIONS_MAX - XCP_EXTENDED_OFFER_LENGTH - 2) || old.bytes[from] != XCP_EXTENDED_KIND)
+            return 0;
+        if (!(which & XCP_PART_FORWARD) || old.bytes[from + XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_FORWARD)
+            return 0;
+        there.returned.feedback = xcp_get16(old.bytes + from + 6);
+        there.returned.flags = (__u8)(XCP_PRESENT | (old.bytes[from + XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_MARK_RETURNED ? XCP_MARK : 0));
+        there.returned.hops = old.bytes[from + XCP_EXTENDED_AT_HOPS] & 15;
+    }
+    size = option_length(c, which);
+    if (length < at + 4 + 8 + size)
+        return 0;
+    keep = (length - at - 4 - size) >> 3;
+    if (keep > blocks)
+        keep = blocks;
+    if (there.returned.flags & XCP_PRESENT) {
+        xcp_sender_header(&c->sender, bpf_ktime_get_ns(), srtt_ns(c, tp), sendable(tp), &there.forward);
+        c->forwards++;
+        xcp_extended_write(raw.bytes, &there.forward, &there.returned, 0);
+    } else {
+        build(c, tp, which, raw.bytes);
+    }
+    sack[0] = (__u8)(2 + keep * 8);
+    from = at + 4 + keep * 8;
+    fill = length - from - size;
+    for (i = 0; i < XCP_OPTIONS_MAX; i++)
+        new.bytes[i] = 1;
+    if (bpf_skb_store_bytes(skb, tcp_at + TCP_HEADER + at + 3, sack, 1, 0))
+        return 0;
+    if (!BETWEEN(size, 1, XCP_EXTENDED_LENGTH_MAX) || bpf_skb_store_bytes(skb, tcp_at + TCP_HEADER + from, raw.bytes, size, 0))
+        return 0;
+    if (BETWEEN(fill, 1, XCP_OPTIONS_MAX))
+        bpf_skb_store_bytes(skb, tcp_at + TCP_HEADER + from + size, new.bytes, fill, 0);
+    /* the whole block before and after: no-op where the checksum is yet to be made */
+    __builtin_memset(&new, 0, sizeof(new));
+    if (!BETWEEN(length, 12, XCP_OPTIONS_MAX) || bpf_skb_load_bytes(skb, tcp_at + TCP_HEADER, new.bytes, length))
+        return 0;
+    bpf_l4_csum_replace(skb, tcp_at + 16, 0, bpf_csum_diff((__be32 *)old.bytes, XCP_OPTIONS_MAX, (__be32 *)new.bytes, XCP_OPTIONS_MAX, 0),
+                        0);
+    c->trimmed++;
+    return 0;
+}
+
+/* Most packets have no SACK: they must get away quickly. */
+static __always_inline int room(struct __sk_buff *skb, __u32 link_bytes) {
+    void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+    struct xcp_segment segment = {0, 0};
+    __u8 *block;
+    __u32 at = 0;
+    if (!skb->sk || xcp_find_tcp(data, end, link_bytes, &segment) != XCP_FOUND_TCP || segment.options < 12)
+        return XCP_NEXT;
+    block = data + segment.tcp + TCP_HEADER;
+    if ((void *)block + 12 > end)
+        return XCP_NEXT;
+    if (block[2] == 8)
+        at = 12;
+    if ((void *)block + at + 4 > end || segment.options <= at || block[at + 2] != TCPOPT_SACK)
+        return XCP_NEXT;
+    xcp_make_room(skb, segment.tcp, segment.options, skb->len > segment.tcp + TCP_HEADER + segment.options);
+    return XCP_NEXT;
+}
+
+SEC("tcx/egress")
+int xcp_room_ethernet(struct __sk_buff *skb) {
+    return room(skb, ETHERNET_HEADER);
+}
+
+/* Tunnels and other devices without a link layer. */
+SEC("tcx/egress")
+int xcp_room_bare(struct __sk_buff *skb) {
+    return room(skb, 0);
+}

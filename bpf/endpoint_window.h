@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The congestion control: the kernel's window is the engine's. Part of endpoint.bpf.c.
+ *
+ *   1. Feedback was applied when the option was parsed, before the kernel calls cong_control for the same ACK; here the window is only
+ * handed over.
+ *   2. Three duplicate ACKs leave the window alone (or halve it, if asked, or where no router has been heard of); with cong_control the
+ * kernel does no proportional rate reduction. A timeout sets one packet.
+ *   3. The RTT is averaged here from the kernel's samples of segments that were sent once. The kernel's own srtt also takes timestamps,
+ * which include the timeout after one (400 to 500 ms were seen), and H_rtt would tell the routers.
+ *   4. Pacing is TCP's internal one, at 9/8 of the window per round trip: the timer comes late sometimes, and the window still bounds what
+ * is sent.
+ */
+
+#define TCP_INFINITE_SSTHRESH 0x7fffffff
+#define TCP_CONG_NON_RESTRICTED 1
+#define SK_PACING_NONE 0
+#define SK_PACING_NEEDED 1
+
+/* ACKs of new data, and round trips, without any feedback after which the peer is taken to have stopped. */
+#define XCP_SILENT_ACKS 32
+#define XCP_SILENT_ROUND_TRIPS 4
+#define XCP_SILENT_NS 1000000000ULL
+
+/* Bytes of a full packet on the wire, Ethernet's header included: what a router counts. (An IPv6 socket may speak IPv4.) */
+static __always_inline __u32 wire_bytes(const struct tcp_sock *tp) {
+    return tp->mss_cache + tp->tcp_header_len + tp->inet_conn.icsk_af_ops->net_header_len + ETHERNET_HEADER;
+}
+
+static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connection *c) {
+    struct sock *sk = (struct sock *)tp;
+    __u64 rtt = srtt_ns(c, tp), rate;
+    if (c->ask.flags & XCP_ASK_UNPACED || rtt == 0)
+        return;
+    rate = xcp_sender_rate(&c->sender, rtt);
+    sk->sk_pacing_rate = rate + (rate >> 3);
+}
+
+SEC("struct_ops")
+void BPF_PROG(xcp_init, struct sock *sk) {
+    struct tcp_sock *tp = (struct tcp_sock *)sk;
+    struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+    __u32 flags;
+    if (!c)
+        return;
+    if (c->state == XCP_UNTOUCHED && !(c->ask.flags & XCP_ASK_OWN)) {
+        c->ask.flags = settings.ask.flags;
+        c->ask.initial_window = settings.ask.initial_window;
+    }
+    flags = c->ask.flags;
+    c->packet_bytes = wire_bytes(tp);
+    c->sending = c->state == XCP_OFFERED || c->state == XCP_AGREED;
+    xcp_sender_init(&c->sender, flags & XCP_ASK_CLASSIC, c->packet_bytes,
+                    (__u64)(c->ask.initial_window ? c->ask.initial_window : tp->snd_cwnd) << 32, 1ULL << 32, (__u64)XCP_NO_LIMIT << 32,
+                    !(flags & XCP_ASK_UNBOUNDED));
+    tp->snd_cwnd = xcp_sender_cwnd(&c->sender);
+    tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+    /* the last congestion control's pacing would cap ours */
+    sk->sk_pacing_rate = ~0UL;
+    if (!(flags & XCP_ASK_UNPACED) && sk->sk_pacing_status == SK_PACING_NONE)
+        sk->sk_pacing_status = SK_PACING_NEEDED;
+    pace(tp, c);
+}
+
+SEC("struct_ops")
+void BPF_PROG(xcp_release, struct sock *sk) {
+    if (sk->sk_pacing_status == SK_PACING_NEEDED)
+        sk->sk_pacing_status = SK_PACING_NONE;
+    sk->sk_pacing_rate = ~0UL;
+}
+
+/* RFC 6298 §2.3 with samples that Karn's rule admits. */
+static __always_inline void sample_rtt(struct xcp_connection *c, long rtt_us) {
+    __u64 sample = (__u64)rtt_us * 1000;
+    c->srtt_ns = c->srtt_ns ? c->srtt_ns - (c->srtt_ns >> 3) + (sample >> 3) : sample;
+    c->rtt_sum_us += rtt_us;
+    c->rtt_samples++;
+}
+
+SEC("struct_ops")
+void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs) {
+    struct tcp_sock *tp = (struct tcp_sock *)sk;
+    struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+    __u64 now = bpf_ktime_get_ns();
+    __u32 cwnd;
+    if (!c)
+        return;
+    if (rs->rtt_us > 0)
+        sample_rtt(c, rs->rtt_us);
+    if (rs->acked_sacked)
+        c->unheard++;
+    if (c->state == XCP_AGREED && c->unheard > XCP_SILENT_ACKS && BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Open &&
+        now - c->heard_ns > XCP_SILENT_NS && now - c->heard_ns > XCP_SILENT_ROUND_TRIPS * srtt_ns(c, tp))
+        fall(c, XCP_FALL_SILENT);
+    else if (c->state == XCP_UNTOUCHED)
+        fall(c, XCP_FALL_LATE);
+    if (c->state == XCP_FALLEN) {
+        tp->snd_ssthresh = tp->snd_cwnd;
+        bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, (void *)settings.fallback, XCP_CA_NAME);
+        return;
+    }
+    if (c->packet_bytes != wire_bytes(tp)) {
+        c->packet_bytes = wire_bytes(tp);
+        xcp_sender_set_packet(&c->sender, c->packet_bytes);
+    }
+    cwnd = xcp_sender_cwnd(&c->sender);
+    tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
+    pace(tp, c);
+}
+
+SEC("struct_ops")
+void BPF_PROG(xcp_set_state, struct sock *sk, __u8 new_state) {
+    struct tcp_sock *tp = (struct tcp_sock *)sk;
+    struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+    if (!c || BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == new_state)
+        return;
+    if (new_state == TCP_CA_Recovery) {
+        xcp_sender_loss(&c->sender, c->ask.flags & XCP_ASK_HALVE);
+        c->losses++;
+    } else if (new_state == TCP_CA_Loss) {
+        xcp_sender_timeout(&c->sender);
+        c->timeouts++;
+    }
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(xcp_ssthresh, struct sock *sk) {
+    return TCP_INFINITE_SSTHRESH;
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(xcp_undo_cwnd, struct sock *sk) {
+    return ((struct tcp_sock *)sk)->snd_cwnd;
+}
+
+/* The send buffer in windows: a window may more than double from one round trip to the next. */
+SEC("struct_ops")
+__u32 BPF_PROG(xcp_sndbuf_expand, struct sock *sk) {
+    return 4;
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops xcp = {
+    .init = (void *)xcp_init,
+    .release = (void *)xcp_release,
+    .cong_control = (void *)xcp_cong_control,
+    .set_state = (void *)xcp_set_state,
+    .ssthresh = (void *)xcp_ssthresh,
+    .undo_cwnd = (void *)xcp_undo_cwnd,
+    .sndbuf_expand = (void *)xcp_sndbuf_expand,
+    .flags = TCP_CONG_NON_RESTRICTED,
+    .name = "xcp",
+};

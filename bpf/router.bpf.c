@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * An XCP router on a device's way out: TCX (or clsact) egress, in front of the root qdisc, whose rate is the capacity and whose backlog is
+ * the queue. Finds the XCP option, lets engine/router.h see and lower it, mends the checksum. One router per loaded object.
+ *
+ *   1. A packet is seen once, before it enters the queue: arrival and departure are settled together then, with the backlog of before the
+ *      packet (engine: xcp_router_burst). The engine's other user, the simulator, settles the departure when the packet leaves.
+ *   2. Anything that is not XCP, or cannot be read, passes untouched and counts as input traffic: by a counter, of which the law hears with
+ * the next packet of XCP's. It closes no interval; where no XCP passes there is nothing to close.
+ *   3. Nothing is dropped, ever.
+ */
+#include "headers.h"
+
+#include <bpf/bpf_core_read.h>
+
+#include "xcp.h"
+
+#include "router.h"
+
+#define CHECKSUM_PARTIAL 3
+#define XCP_PULL 256 /* bytes that hold all headers we look at */
+
+char _license[] SEC("license") = "GPL";
+
+/* Set by the loader before the program is loaded. */
+const volatile __u32 link_bytes = 14; /* of the device's link-layer header, VLAN tags not counted */
+/* Under test: time is skb->tstamp and the backlog skb->mark, so that a run can be repeated on the host. */
+const volatile __u32 rehearsal = 0;
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct xcp_port);
+} port SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct xcp_control);
+} control SEC(".maps");
+
+extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
+
+/* What a packet is to the router. */
+struct xcp_seen {
+    struct xcp_forward forward;
+    __u64 now;
+    __u64 backlog; /* bytes that wait before it */
+    __u32 bytes;
+    __u32 segments;
+    __u32 option; /* offset of the XCP option from the frame's start */
+    __u32 tcp;
+    __u8 is_forward;
+    __u8 is_return;
+    __u8 classic;
+    __u8 malformed;
+    __u8 found; /* enum xcp_found */
+    __u8 reserved[3];
+};
+
+/*
+ * The program is made of functions that are not static: the verifier goes through each of them once, knowing nothing of its callers,
+ * instead of once for every way that leads to it.
+ */
+
+/* Any layout: the options go to the engine. */
+__noinline int xcp_search(struct __sk_buff *skb, __u32 from, __u32 length, struct xcp_options *found) {
+    __u8 block[XCP_OPTIONS_MAX] = {};
+    if (!found)
+        return -1;
+    if (length == 0 || length > XCP_OPTIONS_MAX || bpf_skb_load_bytes(skb, from, block, length))
+        return -1;
+    xcp_options_find(block, length, found);
+    return 0;
+}
+
+/* Looks for the XCP option in a TCP header. */
+static __always_inline void look_into(struct __sk_buff *skb, const struct xcp_segment *segment, struct xcp_seen *seen) {
+    void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+    __u32 from = segment->tcp + TCP_HEADER, length = segment->options, at = 0;
+    __u8 *block = data + from, *option;
+    struct xcp_options found = {XCP_NOT_FOUND, XCP_NOT_FOUND, XCP_NOT_FOUND, 0};
+    if (length == 0)
+        return;
+    /* Linux's own segments need no search: [NOP NOP timestamps] [NOP NOP SACK], and then nothing, or ours */
+    if (length >= 12 && (void *)block + 12 <= end && *(__u32 *)block == bpf_htonl(0x0101080a)) {
+        if (length == 12)
+            return;
+        at = 12;
+    }
+    if (length - at >= 12 && (void *)block + at + 4 <= end && block[at] == 1 && block[at + 1] == 1 && block[at + 2] == 5) {
+        __u32 next = at + 2 + block[at + 3];
+        if (next == length)
+            return;
+        if (next < length)
+            at = next;
+    }
+    option = block + at;
+    /* what engine/options.h calls an option of ours, when it comes first */
+    if (length - at >= XCP_EXTENDED_OFFER_LENGTH && (void *)option + XCP_EXTENDED_OFFER_LENGTH <= end && option[0] == XCP_EXTENDED_KIND &&
+        option[1] <= length - at && xcp_get16(option + XCP_EXTENDED_AT_EXID) == XCP_EXTENDED_EXID &&
+        (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_VERSION_MASK) == XCP_WIRE_VERSION &&
+        option[1] == xcp_extended_length(option[XCP_EXTENDED_AT_FLAGS])) {
+        found.extended = (xcp_u8)at;
+    } else if (xcp_search(skb, from, length, &found)) {
+        return;
+    }
+    seen->malformed = found.malformed;
+    data = (void *)(long)skb->data;
+    end = (void *)(long)skb->data_end;
+    if (found.extended < XCP_OPTIONS_MAX) {
+        option = data + from + found.extended;
+        if ((void *)option + XCP_EXTENDED_OFFER_LENGTH > end)
+            return;
+        seen->is_return = (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_RETURN) != 0;
+        if (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_FORWARD && (void *)option + XCP_EXTENDED_FORWARD_END <= end) {
+            xcp_extended_read_forward(option, &seen->forward);
+            seen->is_forward = 1;
+            seen->option = from + found.extended;
+        }
+    } else if (found.classic_forward < XCP_OPTIONS_MAX) {
+        option = data + from + found.classic_forward;
+        if ((void *)option + XCP_CLASSIC_FORWARD_LENGTH > end)
+            return;
+        xcp_classic_read_forward(option, &seen->forward);
+        seen->is_forward = 1;
+        seen->classic = 1;
+        seen->option = from + found.classic_forward;
+    } else if (found.classic_return < XCP_OPTIONS_MAX) {
+        seen->is_return = 1;
+    }
+}
+
+/* Looks at a packet. */
+__noinline int xcp_look(struct __sk_buff *skb, struct xcp_seen *seen) {
+    struct xcp_segment segment = {0, 0};
+    enum xcp_found found;
+    if (!seen)
+        return -1;
+    found = xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, link_bytes, &segment);
+    if (found == XCP_FOUND_BEYOND && !bpf_skb_pull_data(skb, skb->len < XCP_PULL ? skb->len : XCP_PULL))
+        found = xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, link_bytes, &segment);
+    seen->found = found;
+    if (found == XCP_FOUND_TCP) {
+        seen->tcp = segment.tcp;
+        look_into(skb, &segment, seen);
+    }
+    return 0;
+}
+
+static __always_inline struct xcp_port *the_port(void) {
+    __u32 zero = 0;
+    return bpf_map_lookup_elem(&port, &zero);
+}
+
+/* A packet that has nothing to say to the law. */
+static __always_inline void count_other(const struct xcp_seen *seen, __u64 backlog) {
+    struct xcp_port *p = the_port();
+    struct xcp_port_others *o;
+    __u32 segments = seen->segments;
+    if (!p)
+        return;
+    o = &p->others;
+    __sync_fetch_and_add(&o->packets, segments);
+    __sync_fetch_and_add(&o->bytes, seen->bytes);
+    if (backlog < o->least_backlog)
+        o->least_backlog = backlog; /* of two at once one may be lost: neither is far from the other */
+    if (seen->is_return && !seen->is_forward) {
+        __sync_fetch_and_add(&o->returned, segments);
+        __sync_fetch_and_add(&o->returned_bytes, seen->bytes);
+    }
+    if (seen->found == XCP_FOUND_FRAGMENT)
+        __sync_fetch_and_add(&o->fragments, segments);
+    else if (seen->found == XCP_FOUND_BEYOND)
+        __sync_fetch_and_add(&o->unreadable, segments);
+    if (seen->malformed || seen->found == XCP_FOUND_BROKEN)
+        __sync_fetch_and_add(&o->malformed, segments);
+    if (seen->is_forward)
+        __sync_fetch_and_add(&o->contended, segments);
+}
+
+#define XCP_TRIES 1024
+
+/* Takes the guard; returns what to give back with, or 0. */
+static __always_inline __u64 take(struct xcp_port *p) {
+    __u32 i;
+    for (i = 0; i < XCP_TRIES; i++) {
+        __u64 free = *(volatile __u64 *)&p->sequence;
+        if (!(free & 1) && __sync_val_compare_and_swap(&p->sequence, free, free + 1) == free)
+            return free + 1;
+    }
+    return 0;
+}
+
+/* An exchange, for its barrier: what was written must be seen before the guard is seen free. */
+static __always_inline void give(struct xcp_port *p, __u64 taken) {
+    __sync_lock_test_and_set(&p->sequence, taken + 1);
+}
+
+/* The router's law, and the books. */
+__noinline int xcp_settle(struct xcp_seen *seen) {
+    struct xcp_port *p = the_port();
+    struct xcp_control *c;
+    struct xcp_forward forward;
+    __u64 now, backlog, capacity, packets, bytes, least, taken;
+    __u32 zero = 0, segments, size;
+    if (!seen)
+        return -1;
+    c = bpf_map_lookup_elem(&control, &zero);
+    if (!p || !c)
+        return -1;
+    forward = seen->forward;
+    now = seen->now;
+    backlog = seen->backlog;
+    segments = seen->segments;
+    size = seen->bytes;
+    capacity = c->capacity;
+    if (seen->malformed)
+        __sync_fetch_and_add(&p->others.malformed, segments);
+
+    taken = take(p);
+    if (!taken)
+        return -1;
+    if (capacity != p->router.law.capacity)
+        xcp_router_set_capacity(&p->router, capacity);
+    packets = p->others.packets;
+    if (packets != p->told.packets) {
+        bytes = p->others.bytes;
+        least = p->others.least_backlog;
+        p->others.least_backlog = ~0ULL;
+        if (p->router.law.input == XCP_INPUT_ALL) {
+            xcp_router_others(&p->router, bytes - p->told.bytes, packets - p->told.packets, least);
+        } else { /* ns-2's: XCP's acknowledgements only */
+            __u64 returned = p->others.returned, returned_bytes = p->others.returned_bytes;
+            xcp_router_others(&p->router, returned_bytes - p->told.returned_bytes, returned - p->told.returned, least);
+            p->told.returned = returned;
+            p->told.returned_bytes = returned_bytes;
+        }
+        p->told.packets = packets;
+        p->told.bytes = bytes;
+    }
+    xcp_router_burst(&p->router, now, size, segments, &forward, backlog);
+    p->counts.processed += segments;
+    p->counts.processed_bytes += size;
+    p->counts.lowered += forward.feedback != seen->forward.feedback ? segments : 0;
+    p->counts.backlog = backlog;
+    if (backlog > p->counts.backlog_max)
+        p->counts.backlog_max = backlog;
+    give(p, taken);
+    seen->forward = forward;
+    return 0;
+}
+
+/* RFC 1624 eq. (3), with 32-bit words: what the checksum becomes when `was` is replaced by `is`, both as they lie in memory. */
+static __always_inline __u16 mend(__u16 checksum, __u32 was, __u32 is) {
+    __u64 sum = (__u16)~checksum;
+    sum += (__u32)~was;
+    sum += is;
+    sum = (sum & 0xffffffff) + (sum >> 32);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (__u16)~sum;
+}
+
+/* Four bytes of the packet, rotated into the checksum's words where they start at an odd offset. */
+static __always_inline __u32 words(const __u8 *p, __u32 odd) {
+    __u32 v;
+    __builtin_memcpy(&v, p, 4);
+    return odd ? v << 8 | v >> 24 : v;
+}
+
+/* Headers reach at most this far into a frame; the verifier wants a bound. */
+#define XCP_FAR 2048
+
+/* Writes the header back. A checksum that the device or the stack has yet to make (CHECKSUM_PARTIAL) covers what is written here. */
+static __always_inline void write_back(struct __sk_buff *skb, const struct xcp_seen *seen, __u32 partial) {
+    void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+    __u32 at = seen->option, tcp_at = seen->tcp, odd = (at ^ tcp_at) & 1, was;
+    __u8 *option = data + at, *tcp = data + tcp_at;
+    __u16 *checksum = (__u16 *)(tcp + 16);
+    if (at > XCP_FAR || tcp_at > XCP_FAR || (void *)tcp + TCP_HEADER > end)
+        return;
+    if (seen->classic) {
+        if ((void *)option + XCP_CLASSIC_FORWARD_LENGTH > end)
+            return;
+        was = words(option, odd);
+        xcp_put16(option + XCP_CLASSIC_AT_FEEDBACK, seen->forward.feedback);
+        if (!partial)
+            *checksum = mend(*checksum, was, words(option, odd));
+    } else {
+        __u32 was_flags;
+        if ((void *)option + XCP_EXTENDED_FORWARD_END > end)
+            return;
+        was_flags = words(option + XCP_EXTENDED_AT_FLAGS, odd);
+        was = words(option + XCP_EXTENDED_AT_WINDOW, odd);
+        xcp_extended_rewrite(option, &seen->forward);
+        if (!partial)
+            *checksum = mend(mend(*checksum, was_flags, words(option + XCP_EXTENDED_AT_FLAGS, odd)), was,
+                             words(option + XCP_EXTENDED_AT_WINDOW, odd));
+    }
+}
+
+/* Bytes that wait at the device. */
+static __always_inline __u64 waiting(struct __sk_buff *skb, const struct sk_buff *kernel) {
+    if (rehearsal) {
+        __u32 mark = skb->mark;
+        XCP_OPAQUE(mark); /* one load for both branches would need address arithmetic on the context */
+        return mark;
+    }
+    return kernel->dev->_tx->qdisc->qstats.backlog;
+}
+
+/* More than the coarse clock lags behind: two ticks of the slowest kernels. */
+#define XCP_COARSE_NS 20000000ULL
+
+/*
+ * The time. The law wants it only to see whether an interval has run out; while that is far off, the coarse clock, which is one load, shows
+ * it as well as the exact one, which asks the processor's counter (29 of 163 ns here).
+ */
+static __always_inline __u64 time(struct __sk_buff *skb) {
+    struct xcp_port *p = the_port();
+    __u64 coarse;
+    if (rehearsal)
+        return skb->tstamp;
+    coarse = bpf_ktime_get_coarse_ns();
+    if (p && p->router.rtt_known && coarse + XCP_COARSE_NS < p->router.next_ns)
+        return coarse;
+    return bpf_ktime_get_ns();
+}
+
+SEC("tcx/egress")
+int xcp_router(struct __sk_buff *skb) {
+    struct sk_buff *kernel = bpf_cast_to_kern_ctx(skb);
+    struct xcp_seen seen = {};
+    __u64 backlog = waiting(skb, kernel);
+    xcp_look(skb, &seen);
+    seen.bytes = skb->wire_len;
+    seen.segments = skb->gso_segs ? skb->gso_segs : 1;
+    if (!seen.is_forward) {
+        count_other(&seen, backlog);
+        return XCP_NEXT;
+    }
+    seen.backlog = backlog;
+    seen.now = time(skb);
+    if (xcp_settle(&seen)) {
+        count_other(&seen, backlog);
+        return XCP_NEXT;
+    }
+    write_back(skb, &seen, kernel->ip_summed == CHECKSUM_PARTIAL && !rehearsal);
+    return XCP_NEXT;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the router program and its loader (crates/xcp-linux/src/router.rs) share. */
+#ifndef XCP_BPF_ROUTER_H
+#define XCP_BPF_ROUTER_H
+
+/* What passed, in packets (a super-packet of segmentation offload counts as its segments) since the program was attached. */
+struct xcp_port_counts {
+    __u64 processed; /* XCP data packets: counted and given feedback */
+    __u64 processed_bytes;
+    __u64 lowered;     /* of these, whose feedback was lowered here */
+    __u64 backlog;     /* bytes waiting when the newest of them came */
+    __u64 backlog_max; /* most of these */
+};
+
+/* What passed without a forward header. Counted with atomic additions, without the lock and without a clock: this is what all traffic that
+ * is not ours pays. */
+struct xcp_port_others {
+    __u64 packets; /* of both kinds */
+    __u64 bytes;
+    __u64 returned; /* of these: XCP's acknowledgements */
+    __u64 returned_bytes;
+    __u64 fragments;     /* of these: TCP in pieces, never looked into */
+    __u64 malformed;     /* of all packets: TCP headers or options whose lengths contradict each other */
+    __u64 unreadable;    /* of these: headers beyond the linear part that could not be pulled in */
+    __u64 contended;     /* of these: XCP data packets that did not get at the law's state in time */
+    __u64 least_backlog; /* before one of them, since the law last heard of them */
+};
+
+/*
+ * One router: the engine's state with what guards it.
+ *
+ * The guard is a sequence lock of our own: even, free; odd, held; two more with every packet. The verifier's bpf_spin_lock would switch
+ * interrupts off, which costs more than the law (45 of 163 ns here), and would spin on a virtual processor that is not running. Ours is
+ * held with bottom halves disabled, as every transmission is, by code that calls nothing; who does not get it within XCP_TRIES lets the
+ * packet pass uncounted by the law. User space reads the state between two equal even values.
+ */
+struct xcp_port {
+    __u64 sequence;
+    struct xcp_router router;
+    struct xcp_port_counts counts;
+    struct xcp_port_others told;   /* of the others, what the law has heard of */
+    struct xcp_port_others others; /* not guarded */
+};
+
+/* Written by user space while the program runs. */
+struct xcp_control {
+    __u64 capacity; /* bytes/s */
+    /* noted down for those who come later; the program does not read it */
+    __u64 made_clsact; /* whether the hook was not there before */
+};
+
+#endif

@@ -1,0 +1,620 @@
+//! The endpoint programs (`bpf/endpoint.bpf.c`): XCP in the kernel's own TCP for the sockets of a cgroup. Load, attach, ask for one socket, read.
+//! Which cgroup and devices, and where it is kept while no process runs, is the caller's and `pins.rs`'s.
+
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapMut};
+use xcp_engine::{RECEIVER_WORDS, SENDER_WORDS};
+
+use crate::error::{Error, Result};
+use crate::link::{self, Link, Target};
+use crate::object::{Plain, bytes_of, from_bytes, handle, hush, read_only_entry, write_only_entry};
+use crate::programs::endpoint::EndpointSkelBuilder;
+
+/// TCP_CA_NAME_MAX, the terminating zero included.
+const NAME: usize = 16;
+
+/// Settings of an endpoint.
+#[derive(Debug, Clone)]
+pub struct EndpointConfig {
+    /// The congestion control's name, 1 to 15 characters. Names belong to the machine, not to a network namespace.
+    pub name: String,
+    /// What a connection goes on with where XCP is not understood.
+    pub fallback: String,
+    /// Who gets XCP without asking.
+    pub give: Give,
+    /// For sockets without a wish of their own.
+    pub ask: Ask,
+    /// First advertised window of every connection in the cgroup, segments; 0 leaves it to the kernel, which opens it over half a second.
+    pub receive_window: u32,
+}
+
+impl Default for EndpointConfig {
+    fn default() -> Self {
+        Self { name: "xcp".into(), fallback: "cubic".into(), give: Give::All, ask: Ask::default(), receive_window: 2000 }
+    }
+}
+
+/// Who gets XCP without asking. An application that chose a congestion control keeps it; connections to the host itself never get XCP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Give {
+    /// Nobody: only sockets that ask by `setsockopt(TCP_CONGESTION)`.
+    Nobody,
+    /// Every connection of the cgroup.
+    All,
+    /// Connections with one of these ports at either end, or to one of these prefixes.
+    Listed {
+        /// TCP ports.
+        ports: Vec<u16>,
+        /// Addresses with the length of their network part.
+        prefixes: Vec<(IpAddr, u8)>,
+    },
+}
+
+/// How a connection is to behave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ask {
+    /// The 2005 format instead of the extended one. It is not negotiated: both ends must be set to it.
+    pub classic: bool,
+    /// Whether packets are spread over the round trip.
+    pub paced: bool,
+    /// Whether the sender tells routers what it will really send; `false` is the 2005 study's.
+    pub honest: bool,
+    /// Whether three duplicate ACKs halve the window.
+    pub halve_on_loss: bool,
+    /// First window, packets; 0: the kernel's.
+    pub initial_window: u32,
+}
+
+impl Default for Ask {
+    fn default() -> Self {
+        Self { classic: false, paced: true, honest: true, halve_on_loss: false, initial_window: 0 }
+    }
+}
+
+/// `struct xcp_ask` of bpf/endpoint.h.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+struct RawAsk {
+    flags: u32,
+    initial_window: u32,
+}
+
+const ASK_OWN: u32 = 0x01;
+const ASK_CLASSIC: u32 = 0x02;
+const ASK_UNPACED: u32 = 0x04;
+const ASK_UNBOUNDED: u32 = 0x08;
+const ASK_HALVE: u32 = 0x10;
+
+impl From<Ask> for RawAsk {
+    fn from(ask: Ask) -> Self {
+        let flag = |on: bool, flag: u32| if on { flag } else { 0 };
+        let flags = flag(ask.classic, ASK_CLASSIC)
+            | flag(!ask.paced, ASK_UNPACED)
+            | flag(!ask.honest, ASK_UNBOUNDED)
+            | flag(ask.halve_on_loss, ASK_HALVE);
+        Self { flags, initial_window: ask.initial_window }
+    }
+}
+
+/// `struct xcp_connection` of bpf/endpoint.h.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+struct RawConnection {
+    ask: RawAsk,
+    state: u8,
+    fall: u8,
+    sending: u8,
+    receiving: u8,
+    reserved_parts: u8,
+    reserved: [u8; 3],
+    packet_bytes: u32,
+    unheard: u32,
+    heard_ns: u64,
+    srtt_ns: u64,
+    rtt_sum_us: u64,
+    rtt_samples: u64,
+    forwards: u64,
+    returns: u64,
+    received: u64,
+    losses: u64,
+    timeouts: u64,
+    trimmed: u64,
+    feedback_sum: i64,
+    last_feedback: u32,
+    reserved2: u32,
+    sender: [u64; SENDER_WORDS],
+    receiver: [u64; RECEIVER_WORDS],
+}
+
+// SAFETY: repr(C), sizes in an order that leaves no padding; every pattern is valid.
+unsafe impl Plain for RawConnection {}
+
+/// `struct xcp_shown` of bpf/endpoint.h.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct RawShown {
+    namespace: u32,
+    family: u16,
+    tcp_state: u16,
+    local: [u32; 4],
+    remote: [u32; 4],
+    local_port: u16,
+    remote_port: u16,
+    snd_cwnd: u32,
+    connection: RawConnection,
+}
+
+// SAFETY: as for `RawConnection`.
+unsafe impl Plain for RawShown {}
+
+/// `struct xcp_prefix` of bpf/endpoint.h.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct RawPrefix {
+    length: u32,
+    address: [u8; 16],
+}
+
+// SAFETY: a word and bytes.
+unsafe impl Plain for RawPrefix {}
+
+/// `struct xcp_about` of bpf/endpoint.h.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct RawAbout {
+    name: [u8; NAME],
+    fallback: [u8; NAME],
+    cgroup: [u8; 224],
+}
+
+// SAFETY: bytes.
+unsafe impl Plain for RawAbout {}
+
+/// What became of the endpoint's connections since it was loaded: `struct xcp_endpoint_counts` of bpf/endpoint.h.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[repr(C)]
+pub struct EndpointCounts {
+    /// Both ends speak XCP.
+    pub agreed: u64,
+    /// The peer, or something on the way, does not.
+    pub fallen_peer: u64,
+    /// Feedback stopped coming.
+    pub fallen_silent: u64,
+    /// XCP was chosen for a connection that was open already.
+    pub fallen_late: u64,
+    /// Options of ours that contradict themselves; ignored.
+    pub malformed: u64,
+}
+
+// SAFETY: words.
+unsafe impl Plain for EndpointCounts {}
+
+/// How far a connection's ends have agreed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Agreement {
+    /// Nothing was said.
+    Untouched,
+    /// The SYN offered XCP.
+    Offered,
+    /// Both speak it.
+    Agreed,
+    /// It goes on as the fallback: the peer does not speak it.
+    FallenPeer,
+    /// It goes on as the fallback: feedback stopped coming.
+    FallenSilent,
+    /// It goes on as the fallback: XCP was chosen too late.
+    FallenLate,
+}
+
+/// One connection's XCP.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Connection {
+    /// What the ends agreed on.
+    pub agreement: Agreement,
+    /// Whether our window is XCP's.
+    pub sending: bool,
+    /// Whether the peer's data came with forward headers.
+    pub receiving: bool,
+    /// Whether a router on the path has been heard of.
+    pub marked: bool,
+    /// The 2005 format.
+    pub classic: bool,
+    /// The window, packets.
+    pub cwnd_packets: f64,
+    /// Smoothed RTT, ns; 0 before the first sample.
+    pub srtt_ns: u64,
+    /// Sum of the RTT's samples, µs.
+    pub rtt_sum_us: u64,
+    /// Their number.
+    pub rtt_samples: u64,
+    /// Bytes of a full packet on the wire.
+    pub packet_bytes: u32,
+    /// Forward headers sent (one for a super-packet).
+    pub forwards: u64,
+    /// Return headers that came.
+    pub returns: u64,
+    /// Segments that came with forward headers.
+    pub received: u64,
+    /// Recoveries entered (three duplicate ACKs).
+    pub losses: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Packets in which SACK blocks made room for the option.
+    pub trimmed: u64,
+    /// The newest feedback: bit/s, in the classic format packets.
+    pub last_feedback: f64,
+    /// All feedback summed, in the same unit.
+    pub feedback_sum: f64,
+}
+
+/// A connection with its ends, as `show` lists it.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Shown {
+    /// Inode of its network namespace.
+    pub namespace: u32,
+    /// This host's end.
+    pub local: SocketAddr,
+    /// The peer's.
+    pub remote: SocketAddr,
+    /// Its XCP.
+    #[serde(flatten)]
+    pub connection: Connection,
+}
+
+impl From<&RawConnection> for Connection {
+    fn from(raw: &RawConnection) -> Self {
+        let sender = xcp_engine::Sender::from_words(raw.sender);
+        let classic = raw.ask.flags & ASK_CLASSIC != 0;
+        // Q20 bytes/s, or Q12 packets.
+        let unit = if classic { 1.0 / 4096.0 } else { 8.0 / (1u64 << 20) as f64 };
+        let format = if classic { xcp_engine::WireFormat::Classic } else { xcp_engine::WireFormat::Extended };
+        Self {
+            agreement: match (raw.state, raw.fall) {
+                (0, _) => Agreement::Untouched,
+                (1, _) => Agreement::Offered,
+                (2, _) => Agreement::Agreed,
+                (_, 1) => Agreement::FallenPeer,
+                (_, 2) => Agreement::FallenSilent,
+                _ => Agreement::FallenLate,
+            },
+            sending: raw.sending != 0,
+            receiving: raw.receiving != 0,
+            marked: sender.marked(),
+            classic,
+            cwnd_packets: sender.window(),
+            srtt_ns: raw.srtt_ns,
+            rtt_sum_us: raw.rtt_sum_us,
+            rtt_samples: raw.rtt_samples,
+            packet_bytes: raw.packet_bytes,
+            forwards: raw.forwards,
+            returns: raw.returns,
+            received: raw.received,
+            losses: raw.losses,
+            timeouts: raw.timeouts,
+            trimmed: raw.trimmed,
+            last_feedback: format.decode_feedback(raw.last_feedback as u16) * if classic { 1.0 } else { 8.0 },
+            feedback_sum: raw.feedback_sum as f64 * unit,
+        }
+    }
+}
+
+/// The programs, loaded. They work as long as this value lives, or for good once it is pinned.
+#[derive(Debug)]
+pub struct Endpoint {
+    name: String,
+    fallback: String,
+    /// The congestion control's registration.
+    congestion: Link,
+    /// The iterator that shows connections.
+    show: Link,
+    cgroups: Vec<Link>,
+    devices: Vec<Link>,
+    connections: MapHandle,
+    counts: MapHandle,
+    about: MapHandle,
+    programs: Programs,
+}
+
+/// Programs by descriptor, to attach to more cgroups and devices.
+#[derive(Debug)]
+struct Programs {
+    endpoint: OwnedFd,
+    room_ethernet: OwnedFd,
+    room_bare: OwnedFd,
+}
+
+/// What is known of an endpoint that was kept.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct About {
+    /// The congestion control's name.
+    pub name: String,
+    /// The one that takes over.
+    pub fallback: String,
+    /// The cgroup whose sockets are served.
+    pub cgroup: String,
+}
+
+impl Endpoint {
+    /// Loads the programs and registers the congestion control; no socket uses it before [`Endpoint::attach`].
+    ///
+    /// # Errors
+    /// A name that is taken or too long, too many ports or prefixes, a kernel that lacks what is needed or denies it.
+    pub fn load(config: &EndpointConfig) -> Result<Self> {
+        hush();
+        let mut object = MaybeUninit::uninit();
+        let mut open =
+            EndpointSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open the endpoint's programs", &e))?;
+        let name = c_name(&config.name)?;
+        let fallback = c_name(&config.fallback)?;
+        if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+            let ask = RawAsk::from(config.ask);
+            rodata.settings.name = name;
+            rodata.settings.fallback = fallback;
+            rodata.settings.ask.flags = ask.flags;
+            rodata.settings.ask.initial_window = ask.initial_window;
+            rodata.settings.receive_window = config.receive_window;
+            rodata.settings.give = match config.give {
+                Give::Nobody => 0,
+                Give::All => 1,
+                Give::Listed { .. } => 2,
+            };
+        }
+        open.struct_ops.xcp_mut().name = name;
+        let mut skel = open.load().map_err(|e| Error::because("the kernel does not take the endpoint's programs", &e))?;
+        if let Give::Listed { ports, prefixes } = &config.give {
+            list(&skel.maps.ports, &skel.maps.prefixes, ports, prefixes)?;
+        }
+        let congestion = skel.maps.xcp.attach_struct_ops().map_err(|e| {
+            let error = Error::because(format_args!("cannot register the congestion control \"{}\"", config.name), &e);
+            if e.kind() == libbpf_rs::ErrorKind::AlreadyExists {
+                error.remedy("another one of that name is there: `xcpnet endpoint disable` removes xcpnet's")
+            } else {
+                error
+            }
+        })?;
+        let connections = handle(&skel.maps.connections)?;
+        let show = skel.progs.xcp_show.attach_iter(connections.as_fd()).map_err(|e| Error::because("cannot attach the iterator", &e))?;
+        let (congestion, show) = (Link::adopt(&congestion)?, Link::adopt(&show)?);
+        let held = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", &e));
+        Ok(Self {
+            name: config.name.clone(),
+            fallback: config.fallback.clone(),
+            congestion,
+            show,
+            cgroups: Vec::new(),
+            devices: Vec::new(),
+            connections,
+            counts: handle(&skel.maps.counts)?,
+            about: handle(&skel.maps.about)?,
+            programs: Programs {
+                endpoint: held(skel.progs.xcp_endpoint.as_fd())?,
+                room_ethernet: held(skel.progs.xcp_room_ethernet.as_fd())?,
+                room_bare: held(skel.progs.xcp_room_bare.as_fd())?,
+            },
+        })
+    }
+
+    /// The congestion control's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// From now on sockets made by this cgroup's processes are served. Listening sockets that are there already are not: they have to be opened anew.
+    ///
+    /// # Errors
+    /// Not a directory of cgroup v2; an exclusive program is attached above or below it.
+    pub fn attach(&mut self, cgroup: BorrowedFd<'_>) -> Result<()> {
+        let link = Link::new(self.programs.endpoint.as_fd(), Target::SockOps(cgroup))
+            .map_err(|e| Error::because("cannot attach the endpoint to the cgroup", &e))?;
+        self.cgroups.push(link);
+        Ok(())
+    }
+
+    /// Makes room for the option beside SACK in what leaves by this device of the calling thread's network namespace (bpf/endpoint_room.h).
+    ///
+    /// # Errors
+    /// No such device; a kernel without TCX.
+    pub fn make_room(&mut self, ifindex: u32, ethernet: bool) -> Result<()> {
+        let program = if ethernet { &self.programs.room_ethernet } else { &self.programs.room_bare };
+        let link = Link::new(program.as_fd(), Target::Egress(ifindex))
+            .map_err(|e| Error::because(format_args!("cannot attach to device {ifindex} (TCX egress)"), &e))?;
+        self.devices.push(link);
+        Ok(())
+    }
+
+    /// Sets how one socket is to behave, before it connects or listens; what a listener accepts inherits it. Choosing the congestion control, by
+    /// `setsockopt(TCP_CONGESTION)`, is still the socket's owner's to do.
+    ///
+    /// # Errors
+    /// Not a socket.
+    pub fn ask(&self, socket: BorrowedFd<'_>, ask: &Ask) -> Result<()> {
+        let mut raw = RawConnection { ask: (*ask).into(), ..RawConnection::default() };
+        raw.ask.flags |= ASK_OWN;
+        self.connections
+            .update(&socket.as_raw_fd().to_ne_bytes(), bytes_of(&raw), MapFlags::ANY)
+            .map_err(|e| Error::because("cannot set how a socket behaves", &e))
+    }
+
+    /// One socket's XCP; `None` where it has none.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn connection(&self, socket: BorrowedFd<'_>) -> Result<Option<Connection>> {
+        let bytes = self
+            .connections
+            .lookup(&socket.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
+            .map_err(|e| Error::because("cannot read a connection", &e))?;
+        Ok(bytes.as_deref().and_then(from_bytes::<RawConnection>).map(|raw| Connection::from(&raw)))
+    }
+
+    /// Counters since the programs were loaded.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn counts(&self) -> Result<EndpointCounts> {
+        read_only_entry(&self.counts, MapFlags::ANY, "the endpoint's counters")
+    }
+
+    /// All connections that have anything to do with XCP, of all network namespaces.
+    ///
+    /// # Errors
+    /// The iterator cannot be read.
+    pub fn connections(&self) -> Result<Vec<Shown>> {
+        let bytes = self.show.read_iterator().map_err(|e| Error::because("cannot list the connections", &e))?;
+        let records = bytes.chunks_exact(std::mem::size_of::<RawShown>()).filter_map(from_bytes::<RawShown>);
+        let ours = records.filter(|raw| raw.connection.state != 0 || raw.connection.ask.flags & ASK_OWN != 0);
+        Ok(ours.map(|raw| Shown::from(&raw)).collect())
+    }
+
+    /// Keeps everything in a directory of a BPF file system, so that it outlives this process. `cgroup`: what was attached to, for
+    /// [`Endpoint::about`].
+    ///
+    /// # Errors
+    /// The directory is not on a BPF file system, or not empty.
+    pub fn pin(&self, directory: &Path, cgroup: &Path) -> Result<()> {
+        let mut about = RawAbout { name: [0; NAME], fallback: [0; NAME], cgroup: [0; 224] };
+        for (to, from) in [(&mut about.name[..], self.name.as_bytes()), (&mut about.fallback[..], self.fallback.as_bytes())] {
+            to[..from.len()].copy_from_slice(from);
+        }
+        for (to, from) in about.cgroup.iter_mut().zip(cgroup.as_os_str().as_encoded_bytes()) {
+            *to = *from;
+        }
+        write_only_entry(&self.about, MapFlags::ANY, &about, "the endpoint's notes")?;
+        for (name, object) in [
+            ("connections", self.connections.as_fd()),
+            ("counts", self.counts.as_fd()),
+            ("about", self.about.as_fd()),
+            ("endpoint", self.programs.endpoint.as_fd()),
+            ("room_ethernet", self.programs.room_ethernet.as_fd()),
+            ("room_bare", self.programs.room_bare.as_fd()),
+        ] {
+            link::pin(object, &directory.join(name))?;
+        }
+        self.show.pin(&directory.join("show"))?;
+        for (number, link) in self.cgroups.iter().enumerate() {
+            link.pin(&directory.join(format!("cgroup_{number}")))?;
+        }
+        for (number, link) in self.devices.iter().enumerate() {
+            link.pin(&directory.join(format!("device_{number}")))?;
+        }
+        self.congestion.pin(&directory.join("congestion"))
+    }
+
+    /// The endpoint that was kept in a directory. Dropping the value leaves everything where it is.
+    ///
+    /// # Errors
+    /// Nothing, or only a part of it, is kept there.
+    pub fn open(directory: &Path) -> Result<Self> {
+        hush();
+        let map = |name: &str| {
+            let path = directory.join(name);
+            MapHandle::from_pinned_path(&path).map_err(|e| Error::because(format_args!("cannot open {}", path.display()), &e))
+        };
+        let several = |prefix: &str| -> Result<Vec<Link>> {
+            (0..).map(|n| directory.join(format!("{prefix}_{n}"))).take_while(|p: &PathBuf| p.exists()).map(|p| Link::open(&p)).collect()
+        };
+        let about_map = map("about")?;
+        let about: About = (&read_only_entry::<RawAbout>(&about_map, MapFlags::ANY, "the endpoint's notes")?).into();
+        Ok(Self {
+            name: about.name,
+            fallback: about.fallback,
+            congestion: Link::open(&directory.join("congestion"))?,
+            show: Link::open(&directory.join("show"))?,
+            cgroups: several("cgroup")?,
+            devices: several("device")?,
+            connections: map("connections")?,
+            counts: map("counts")?,
+            about: about_map,
+            programs: Programs {
+                endpoint: link::open(&directory.join("endpoint"))?,
+                room_ethernet: link::open(&directory.join("room_ethernet"))?,
+                room_bare: link::open(&directory.join("room_bare"))?,
+            },
+        })
+    }
+
+    /// What was noted when it was kept.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn about(&self) -> Result<About> {
+        Ok((&read_only_entry::<RawAbout>(&self.about, MapFlags::ANY, "the endpoint's notes")?).into())
+    }
+
+    /// Takes everything off for good, pinned or not; the directory's files are the caller's to remove. Connections that use it go on as the fallback.
+    pub fn detach(self) {
+        for link in self.cgroups.iter().chain(&self.devices) {
+            link.detach();
+        }
+        self.congestion.detach();
+    }
+}
+
+impl From<&RawAbout> for About {
+    fn from(raw: &RawAbout) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes.split(|b| *b == 0).next().unwrap_or_default()).into_owned();
+        Self { name: text(&raw.name), fallback: text(&raw.fallback), cgroup: text(&raw.cgroup) }
+    }
+}
+
+impl From<&RawShown> for Shown {
+    fn from(raw: &RawShown) -> Self {
+        let end = |words: [u32; 4], port| SocketAddr::new(address(raw.family, words), port);
+        Self {
+            namespace: raw.namespace,
+            local: end(raw.local, raw.local_port),
+            remote: end(raw.remote, raw.remote_port),
+            connection: Connection::from(&raw.connection),
+        }
+    }
+}
+
+/// An address from words as the kernel keeps them, in network order.
+fn address(family: u16, words: [u32; 4]) -> IpAddr {
+    if i32::from(family) == libc::AF_INET {
+        return Ipv4Addr::from(words[3].to_ne_bytes()).into();
+    }
+    let mut octets = [0; 16];
+    for (chunk, word) in octets.chunks_exact_mut(4).zip(words) {
+        chunk.copy_from_slice(&word.to_ne_bytes());
+    }
+    Ipv6Addr::from(octets).to_canonical()
+}
+
+/// A congestion control's name as the kernel wants it.
+fn c_name(name: &str) -> Result<[i8; NAME]> {
+    let mut out = [0; NAME];
+    let valid = !name.is_empty() && name.len() < NAME && name.bytes().all(|b| b.is_ascii_graphic());
+    if !valid {
+        return Err(Error::new(format!("\"{name}\" cannot be a congestion control's name")).remedy("1 to 15 letters, digits and signs"));
+    }
+    for (to, from) in out.iter_mut().zip(name.bytes()) {
+        *to = from as i8;
+    }
+    Ok(out)
+}
+
+/// Fills the lists of ports and prefixes.
+fn list(ports: &MapMut<'_>, prefixes: &MapMut<'_>, wanted: &[u16], networks: &[(IpAddr, u8)]) -> Result<()> {
+    for port in wanted {
+        ports.update(&port.to_ne_bytes(), &[1], MapFlags::ANY).map_err(|e| Error::because(format_args!("cannot list port {port}"), &e))?;
+    }
+    for (network, length) in networks {
+        let (address, length) = match network {
+            IpAddr::V4(v4) => (v4.to_ipv6_mapped(), u32::from(*length) + 96),
+            IpAddr::V6(v6) => (*v6, u32::from(*length)),
+        };
+        let key = RawPrefix { length, address: address.octets() };
+        prefixes
+            .update(bytes_of(&key), &[1], MapFlags::ANY)
+            .map_err(|e| Error::because(format_args!("cannot list {network}/{length}"), &e))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! `xcpnet endpoint enable` and `disable`.
+
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+
+use super::file_system::{clear, existing, make, ours};
+use crate::cgroup;
+use crate::endpoint::{Endpoint, EndpointConfig};
+use crate::error::{Error, Result};
+use crate::namespace::Namespace;
+use crate::netlink::{Device, Netlink};
+
+/// What to enable.
+#[derive(Debug, Clone)]
+pub struct EndpointPlan {
+    /// The programs' settings.
+    pub config: EndpointConfig,
+    /// Whose sockets; the root of cgroup v2 if absent.
+    pub cgroup: Option<PathBuf>,
+    /// Devices on which the option makes itself room beside SACK; every Ethernet device that is up if empty.
+    pub devices: Vec<String>,
+}
+
+fn directory() -> Result<Option<PathBuf>> {
+    Ok(existing()?.map(|ours| ours.join("endpoint")).filter(|d| d.is_dir()))
+}
+
+/// The endpoint that is enabled, if one is.
+///
+/// # Errors
+/// It was left half-removed.
+pub fn endpoint() -> Result<Option<Endpoint>> {
+    let Some(directory) = directory()? else { return Ok(None) };
+    Endpoint::open(&directory).map(Some).map_err(|e| {
+        Error::new(format!("the endpoint is only half there: {e}")).remedy("`xcpnet endpoint disable` clears it away")
+    })
+}
+
+/// Enables XCP for a cgroup's sockets, and makes room on devices of a namespace; returns what it did with: the cgroup and the devices.
+///
+/// # Errors
+/// It is enabled already; no cgroup v2; no such device; a kernel that lacks something. Nothing is left of it then.
+pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<(PathBuf, Vec<Device>)> {
+    let cgroup = plan.cgroup.clone().map_or_else(cgroup::mount_point, Ok)?;
+    let held = cgroup::open(&cgroup)?;
+    let mut netlink = Netlink::open_in(namespace)?;
+    let there = netlink.links()?;
+    if let Some(absent) = plan.devices.iter().find(|name| !there.iter().any(|d| &d.name == *name)) {
+        let names: Vec<&str> = there.iter().map(|d| d.name.as_str()).collect();
+        return Err(Error::new(format!("there is no device \"{absent}\"")).remedy(format!("this network namespace has {}", names.join(", "))));
+    }
+    let chosen = |d: &Device| if plan.devices.is_empty() { d.up && !d.loopback } else { plan.devices.contains(&d.name) };
+    let devices: Vec<Device> = there.into_iter().filter(chosen).collect();
+    if let Some(there) = directory()? {
+        return Err(match Endpoint::open(&there).and_then(|e| e.about()) {
+            Ok(about) => Error::new(format!("the endpoint is enabled already, for {}", about.cgroup)).remedy("`xcpnet endpoint disable` first"),
+            Err(_) => Error::new("an endpoint is there that was left half-removed").remedy("`xcpnet endpoint disable` clears it away"),
+        });
+    }
+    let mut endpoint = Endpoint::load(&plan.config)?;
+    let room = namespace
+        .run(|| devices.iter().try_for_each(|d| endpoint.make_room(d.index, d.mac.is_some()).map_err(|e| Error::new(format!("{}: {e}", d.name)))))
+        .map_err(|e| Error::because("cannot enter the network namespace", &e))?;
+    room?;
+    endpoint.attach(held.as_fd())?;
+    let directory = ours()?.join("endpoint");
+    make(&directory)?;
+    if let Err(e) = endpoint.pin(&directory, &cgroup) {
+        let _ = clear(&directory);
+        return Err(e);
+    }
+    Ok((cgroup, devices))
+}
+
+/// Disables it, half-removed ones too; `false` if there was nothing.
+///
+/// # Errors
+/// Files cannot be removed.
+pub fn disable() -> Result<bool> {
+    let Some(directory) = directory()? else { return Ok(false) };
+    if let Ok(endpoint) = Endpoint::open(&directory) {
+        endpoint.detach();
+    }
+    // Whatever else is kept there lets go when its file is gone.
+    clear(&directory)?;
+    Ok(true)
+}

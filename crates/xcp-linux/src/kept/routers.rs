@@ -1,0 +1,226 @@
+//! `xcpnet router add`, `change`, `del` and `show`: the program, the shaper in front of it, and the directory that keeps both.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::file_system::{clear, existing, make, ours};
+use crate::error::{Error, Result};
+use crate::namespace::Namespace;
+use crate::netlink::{Device, Netlink};
+use crate::qdisc::{self, Limit, QdiscInfo, QdiscStats, Shaper};
+use crate::router::{Hook, Router, RouterConfig};
+
+/// What sets the device's rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shaping {
+    /// A shaper that comes and goes with the router, with the queue's limit.
+    Ours(Shaper, Limit),
+    /// What is there: a device at line rate, or a shaper of somebody else's.
+    None,
+}
+
+/// What to add.
+#[derive(Debug, Clone)]
+pub struct RouterPlan {
+    /// The device.
+    pub device: String,
+    /// The law, its capacity included.
+    pub law: xcp_engine::RouterConfig,
+    /// What limits the device to that capacity.
+    pub shaping: Shaping,
+    /// How to attach.
+    pub hook: Hook,
+    /// Of the rounding of feedback.
+    pub seed: u64,
+}
+
+/// A router at its device.
+#[derive(Debug)]
+pub struct KeptRouter {
+    /// The device.
+    pub device: Device,
+    /// The program.
+    pub router: Router,
+    /// The device's root qdisc.
+    pub qdisc: QdiscInfo,
+    /// What that counts.
+    pub qdisc_stats: QdiscStats,
+}
+
+fn directory_name(namespace: &Namespace, index: u32) -> String {
+    format!("{}-{index}", namespace.inode())
+}
+
+/// Adds a router; nothing is left of it if that fails.
+///
+/// # Errors
+/// No such device, or it has a router; a capacity above what the device's own shaper lets through; a device whose queue cannot be seen; a kernel that
+/// lacks something.
+pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
+    let mut netlink = Netlink::open_in(namespace)?;
+    clear_orphans();
+    let device = find(&mut netlink, &plan.device)?;
+    let name = directory_name(namespace, device.index);
+    if existing()?.is_some_and(|ours| ours.join("router").join(&name).exists()) {
+        return Err(Error::new(format!("{} has a router already", device.name))
+            .remedy(format!("change it with `xcpnet router change dev {0} ...` or remove it with `xcpnet router del dev {0}`", device.name)));
+    }
+    let capacity_bps = plan.law.capacity_bytes_per_sec.saturating_mul(8);
+    let before = qdisc::root(&mut netlink, device.index)?;
+    match plan.shaping {
+        Shaping::None => check_foreign(&device, &before, capacity_bps)?,
+        Shaping::Ours(..) => check_replaceable(&device, &before)?,
+    }
+    let directory = ours()?.join("router");
+    make(&directory)?;
+    let directory = directory.join(name);
+    let made = (|| {
+        if let Shaping::Ours(shaper, limit) = plan.shaping {
+            qdisc::install(&mut netlink, device.index, shaper, capacity_bps, limit)?;
+        }
+        let link_bytes = if device.mac.is_some() { 14 } else { 0 };
+        let config = RouterConfig { law: plan.law.clone(), seed: plan.seed, link_bytes, hook: plan.hook };
+        let attached = namespace.run(|| Router::attach(device.index, &config)).map_err(|e| Error::because("cannot enter the namespace", &e))?;
+        let mut router = attached.map_err(|e| Error::new(format!("{}: {e}", device.name)))?;
+        make(&directory)?;
+        router.pin(&directory)?;
+        Ok(router)
+    })();
+    match made {
+        Ok(router) => kept(&mut netlink, device, router),
+        Err(e) => {
+            let _ = clear(&directory);
+            if let Shaping::Ours(..) = plan.shaping {
+                let _ = qdisc::remove(&mut netlink, device.index);
+            }
+            Err(e)
+        }
+    }
+}
+
+fn kept(netlink: &mut Netlink, device: Device, router: Router) -> Result<KeptRouter> {
+    let (qdisc, qdisc_stats) = (qdisc::root(netlink, device.index)?, qdisc::stats(netlink, device.index)?);
+    Ok(KeptRouter { device, router, qdisc, qdisc_stats })
+}
+
+/// A shaper of somebody else's is not thrown away unasked: it may hold a whole configuration.
+fn check_replaceable(device: &Device, root: &QdiscInfo) -> Result<()> {
+    if root.handle == 0 || root.ours {
+        return Ok(());
+    }
+    Err(Error::new(format!("{} has a queueing discipline that somebody set up ({})", device.name, root.kind))
+        .remedy(format!("leave it and say `shaper none`, or remove it first: tc qdisc del dev {} root", device.name)))
+}
+
+/// Without a shaper of ours the queue must be one that can be seen, and the capacity not above what it lets through.
+fn check_foreign(device: &Device, root: &QdiscInfo, capacity_bps: u64) -> Result<()> {
+    if root.multi_queue {
+        return Err(Error::new(format!("{} spreads its packets over several queues ({}): there is no one queue to watch", device.name, root.kind))
+            .remedy(format!("give it one, e.g. tc qdisc replace dev {} root pfifo, or let xcpnet shape it (shaper htb)", device.name)));
+    }
+    match root.rate_bps {
+        Some(rate) if capacity_bps > rate => Err(Error::new(format!(
+            "the capacity, {capacity_bps} bit/s, is above what the {} of {} lets through, {rate} bit/s: a queue would stand for ever",
+            root.kind, device.name
+        ))
+        .remedy("name a capacity of at most that")),
+        _ => Ok(()),
+    }
+}
+
+fn find(netlink: &mut Netlink, name: &str) -> Result<Device> {
+    let devices = netlink.links()?;
+    if let Some(device) = devices.iter().find(|d| d.name == name) {
+        return Ok(device.clone());
+    }
+    let names: Vec<&str> = devices.iter().map(|d| d.name.as_str()).collect();
+    Err(Error::new(format!("there is no device \"{name}\"")).remedy(format!("this network namespace has {}", names.join(", "))))
+}
+
+/// The routers of a namespace, in the order of their devices.
+///
+/// # Errors
+/// The devices cannot be listed.
+pub fn list(namespace: &Namespace) -> Result<Vec<KeptRouter>> {
+    clear_orphans();
+    let mut netlink = Netlink::open_in(namespace)?;
+    let Some(ours) = existing()? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for device in netlink.links()? {
+        let directory = ours.join("router").join(directory_name(namespace, device.index));
+        if directory.is_dir() {
+            let router = Router::open(&directory, device.index).map_err(|e| {
+                Error::new(format!("the router of {0} is only half there: {e}", device.name))
+                    .remedy(format!("`xcpnet router del dev {}` clears it away", device.name))
+            })?;
+            found.push(kept(&mut netlink, device, router)?);
+        }
+    }
+    Ok(found)
+}
+
+/// The router of a device.
+///
+/// # Errors
+/// No such device, or it has none.
+pub fn need(device: &str, namespace: &Namespace) -> Result<KeptRouter> {
+    find(&mut Netlink::open_in(namespace)?, device)?;
+    list(namespace)?.into_iter().find(|r| r.device.name == device).ok_or_else(|| {
+        Error::new(format!("{device} has no router")).remedy(format!("add one: xcpnet router add dev {device} capacity 10mbit"))
+    })
+}
+
+/// Changes a router's capacity, and the rate of the shaper that came with it; the limit of that one's queue if given.
+///
+/// # Errors
+/// There is no router; a shaper that is not ours lets less through, or was to get another limit.
+pub fn change(device: &str, capacity_bps: Option<u64>, limit: Option<Limit>, namespace: &Namespace) -> Result<KeptRouter> {
+    let kept = need(device, namespace)?;
+    let mut netlink = Netlink::open_in(namespace)?;
+    let index = kept.device.index;
+    if let Some(limit) = limit {
+        if !kept.qdisc.ours {
+            return Err(Error::new(format!("the queue of {device} is not xcpnet's")).remedy("change its limit where it was set up (tc)"));
+        }
+        qdisc::change_limit(&mut netlink, index, limit)?;
+    }
+    if let Some(capacity) = capacity_bps {
+        match kept.qdisc.shaper {
+            Some(shaper) if kept.qdisc.ours => qdisc::change_rate(&mut netlink, index, shaper, capacity)?,
+            _ => check_foreign(&kept.device, &kept.qdisc, capacity)?,
+        }
+        kept.router.set_capacity(capacity / 8)?;
+    }
+    need(device, namespace)
+}
+
+/// Removes a router, a half-made one too, and the shaper that came with it.
+///
+/// # Errors
+/// No such device, or it has none.
+pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
+    clear_orphans();
+    let mut netlink = Netlink::open_in(namespace)?;
+    let device = find(&mut netlink, device)?;
+    let directory = existing()?.map(|ours| ours.join("router").join(directory_name(namespace, device.index)));
+    let Some(directory) = directory.filter(|d| d.is_dir()) else {
+        return Err(Error::new(format!("{} has no router", device.name)).remedy("`xcpnet router show` lists those there are"));
+    };
+    if let Ok(router) = Router::open(&directory, device.index) {
+        namespace.run(|| router.detach()).map_err(|e| Error::because("cannot enter the namespace", &e))?;
+    }
+    clear(&directory)?;
+    qdisc::remove(&mut netlink, device.index)?;
+    Ok(())
+}
+
+/// Clears away routers whose devices, or whole namespaces, are gone.
+fn clear_orphans() {
+    let Ok(Some(all)) = existing().map(|ours| ours.map(|ours| ours.join("router"))) else { return };
+    let entries: Vec<PathBuf> = fs::read_dir(&all).into_iter().flatten().flatten().map(|e| e.path()).collect();
+    for directory in entries {
+        if Router::open(&directory, 0).is_ok_and(|router| router.is_orphan()) {
+            let _ = clear(&directory);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What both loaders do with maps and libbpf: keep it quiet, copy plain structures in and out.
+
+use std::mem;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapMut, PrintLevel};
+
+use crate::error::{Error, Result};
+
+/// Structures that kernel programs and loader share: plain words, no padding, no pointers.
+///
+/// # Safety
+/// `#[repr(C)]`, as long as its counterpart in `bpf/`, every bit pattern valid, no padding bytes.
+pub(crate) unsafe trait Plain: Copy {}
+
+/// The bytes of a structure.
+pub(crate) fn bytes_of<T: Plain>(value: &T) -> &[u8] {
+    // SAFETY: `Plain` has no padding, so every byte is initialised; the slice lives as long as the reference.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), mem::size_of::<T>()) }
+}
+
+/// A structure from the bytes a map holds; `None` if they are too few.
+pub(crate) fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {
+    // SAFETY: `Plain` accepts any bit pattern; the read is unaligned and within the slice.
+    (bytes.len() >= mem::size_of::<T>()).then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+}
+
+/// The value of an array map's only entry.
+pub(crate) fn read_only_entry<T: Plain>(map: &impl MapCore, flags: MapFlags, what: &str) -> Result<T> {
+    let bytes = map.lookup(&0u32.to_ne_bytes(), flags).map_err(|e| Error::because(format_args!("cannot read {what}"), &e))?;
+    bytes.as_deref().and_then(from_bytes).ok_or_else(|| {
+        Error::new(format!("{what} has another layout than this xcpnet knows")).remedy("it was set up by another version: remove it with that one")
+    })
+}
+
+/// Sets the value of an array map's only entry.
+pub(crate) fn write_only_entry<T: Plain>(map: &impl MapCore, flags: MapFlags, value: &T, what: &str) -> Result<()> {
+    map.update(&0u32.to_ne_bytes(), bytes_of(value), flags).map_err(|e| Error::because(format_args!("cannot write {what}"), &e))
+}
+
+/// libbpf tells on stderr what it tries; errors come back as values, and `XCPNET_LIBBPF=1` brings the verifier's log for those who look for it.
+pub(crate) fn hush() {
+    fn tell(_: PrintLevel, text: String) {
+        use std::io::Write as _;
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+    let wanted = std::env::var_os("XCPNET_LIBBPF").is_some();
+    libbpf_rs::set_print(wanted.then_some((PrintLevel::Warn, tell)));
+}
+
+/// A handle of a map that outlives its skeleton.
+pub(crate) fn handle(map: &MapMut<'_>) -> Result<MapHandle> {
+    MapHandle::try_from(map).map_err(|e| Error::because("cannot hold a map", &e))
+}

@@ -1,0 +1,154 @@
+//! The router program run on packets at hand (BPF_PROG_TEST_RUN), with time and backlog given: for holding it against the host's build of the
+//! engine, and for measuring what it costs. Nothing is attached anywhere.
+
+use std::mem::MaybeUninit;
+
+use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
+use libbpf_rs::{MapFlags, MapHandle};
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use crate::error::{Error, Result};
+use crate::object::{handle, hush, write_only_entry};
+use crate::programs::nothing::NothingSkelBuilder;
+use crate::programs::router::RouterSkelBuilder;
+use crate::router::{Control, Port, RouterCounts, read};
+
+/// What of `struct __sk_buff` a test run takes in (include/uapi/linux/bpf.h), by offset.
+const MARK_AT: usize = 8;
+const TSTAMP_AT: usize = 152;
+const WIRE_LEN_AT: usize = 160;
+const GSO_SEGS_AT: usize = 164;
+const CONTEXT_BYTES: usize = 192;
+
+/// A packet as a device's way out would see it.
+#[derive(Debug, Clone)]
+pub struct Sight<'p> {
+    /// The frame.
+    pub frame: &'p [u8],
+    /// Time, ns.
+    pub now_ns: u64,
+    /// Bytes that wait before it.
+    pub backlog: u32,
+    /// Bytes on the wire of all its segments, at least the frame's length.
+    pub wire_bytes: u32,
+    /// Segments it stands for; 0 and 1 are one.
+    pub segments: u32,
+}
+
+/// A loaded router program.
+#[derive(Debug)]
+pub struct Rehearsal {
+    program: OwnedFd,
+    port: MapHandle,
+    control: MapHandle,
+}
+
+impl Rehearsal {
+    /// Loads the program; `live`: with the kernel's clock and queue, as when it is attached, for measuring.
+    ///
+    /// # Errors
+    /// As [`crate::router::Router::attach`].
+    pub fn load(live: bool) -> Result<Self> {
+        hush();
+        let mut object = MaybeUninit::uninit();
+        let mut open =
+            RouterSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open the router program", &e))?;
+        if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+            rodata.rehearsal = u32::from(!live);
+        }
+        let skel = open.load().map_err(|e| Error::because("the kernel does not take the router program", &e))?;
+        let program = skel.progs.xcp_router.as_fd().try_clone_to_owned().map_err(|e| Error::because("cannot hold the program", &e))?;
+        Ok(Self { program, port: handle(&skel.maps.port)?, control: handle(&skel.maps.control)? })
+    }
+
+    /// Begins anew with a router of this capacity in this state; the counters are zero.
+    ///
+    /// # Errors
+    /// The maps cannot be written.
+    pub fn begin(&self, bytes_per_sec: u64, router: &xcp_engine::Router) -> Result<()> {
+        write_only_entry(&self.control, MapFlags::ANY, &Control::new(bytes_per_sec), "the router's settings")?;
+        write_only_entry(&self.port, MapFlags::ANY, &Port::new(router), "the router's state")
+    }
+
+    /// Runs the program on a packet and returns the frame as it leaves.
+    ///
+    /// # Errors
+    /// The kernel does not run it.
+    pub fn show(&self, sight: &Sight<'_>) -> Result<Vec<u8>> {
+        let mut context = [0; CONTEXT_BYTES];
+        let mut put = |at: usize, bytes: &[u8]| context[at..at + bytes.len()].copy_from_slice(bytes);
+        put(MARK_AT, &sight.backlog.to_ne_bytes());
+        put(TSTAMP_AT, &sight.now_ns.to_ne_bytes());
+        put(WIRE_LEN_AT, &sight.wire_bytes.to_ne_bytes());
+        put(GSO_SEGS_AT, &sight.segments.to_ne_bytes());
+        let mut out = vec![0; sight.frame.len() + 256];
+        let (length, _) = self.run(sight.frame, Some(&mut context), Some(&mut out), 1)?;
+        out.truncate(length);
+        Ok(out)
+    }
+
+    /// Mean time of a run on this frame, ns, out of `repeat`.
+    ///
+    /// # Errors
+    /// As [`Rehearsal::show`].
+    pub fn cost_ns(&self, frame: &[u8], repeat: u32) -> Result<u32> {
+        Ok(self.run(frame, None, None, repeat)?.1)
+    }
+
+    fn run(&self, frame: &[u8], context: Option<&mut [u8]>, out: Option<&mut [u8]>, repeat: u32) -> Result<(usize, u32)> {
+        run(self.program.as_fd(), frame, context, out, repeat)
+    }
+
+    /// The law's state and the counters.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn read(&self) -> Result<(xcp_engine::Router, RouterCounts)> {
+        read(&self.port)
+    }
+}
+
+/// Mean time of a program that does nothing on this frame, ns: what the others' times contain without their doing.
+///
+/// # Errors
+/// As [`Rehearsal::load`].
+pub fn nothing_ns(frame: &[u8], repeat: u32) -> Result<u32> {
+    hush();
+    let mut object = MaybeUninit::uninit();
+    let open = NothingSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open a program", &e))?;
+    let skel = open.load().map_err(|e| Error::because("the kernel does not take a program that does nothing", &e))?;
+    Ok(run(skel.progs.xcp_nothing.as_fd(), frame, None, None, repeat)?.1)
+}
+
+/// BPF_PROG_TEST_RUN; returns the frame's length afterwards and the mean time, ns.
+fn run(
+    program: std::os::fd::BorrowedFd<'_>,
+    frame: &[u8],
+    context: Option<&mut [u8]>,
+    out: Option<&mut [u8]>,
+    repeat: u32,
+) -> Result<(usize, u32)> {
+    use std::os::fd::AsRawFd as _;
+    let size = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+    let mut options = libbpf_sys::bpf_test_run_opts {
+        sz: std::mem::size_of::<libbpf_sys::bpf_test_run_opts>() as libbpf_sys::size_t,
+        data_in: frame.as_ptr().cast(),
+        data_size_in: size(frame.len()),
+        repeat: i32::try_from(repeat).unwrap_or(i32::MAX),
+        ..Default::default()
+    };
+    if let Some(context) = context {
+        options.ctx_in = context.as_ptr().cast();
+        options.ctx_size_in = size(context.len());
+    }
+    if let Some(out) = out {
+        options.data_out = out.as_mut_ptr().cast();
+        options.data_size_out = size(out.len());
+    }
+    // SAFETY: the buffers outlive the call, and their sizes are told.
+    let done = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &raw mut options) };
+    if done < 0 {
+        return Err(Error::because("cannot run the router program on a packet", &std::io::Error::from_raw_os_error(-done)));
+    }
+    Ok((options.data_size_out as usize, options.duration))
+}

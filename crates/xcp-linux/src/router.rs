@@ -1,0 +1,368 @@
+//! The router program (`bpf/router.bpf.c`) on one device: load, attach, change, read. What shapes the device is `qdisc.rs`'s; where it is kept while
+//! no process runs, `pins.rs`'s.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+
+use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
+use libbpf_rs::{MapFlags, MapHandle, TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
+use xcp_engine::{ROUTER_WORDS, RouterState};
+
+use crate::error::{Error, Result};
+use crate::link::{Link, Target};
+use crate::object::{Plain, handle, hush, read_only_entry, write_only_entry};
+use crate::programs::router::{RouterSkel, RouterSkelBuilder};
+
+/// Priority and handle of our filter where the device has to be reached by clsact: a filter of ours can be told from others.
+const CLSACT_HANDLE: u32 = 0x7863;
+
+/// Settings of a router.
+#[derive(Debug, Clone)]
+pub struct RouterConfig {
+    /// The law; its `count_other` says whether traffic that is not XCP's counts as input.
+    pub law: xcp_engine::RouterConfig,
+    /// Of the rounding of feedback.
+    pub seed: u64,
+    /// Bytes of the device's link-layer header: 14 on Ethernet, 0 on a tunnel that has none.
+    pub link_bytes: u32,
+    /// Where to attach.
+    pub hook: Hook,
+}
+
+/// Where on a device's way out the program hangs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hook {
+    /// TCX, from Linux 6.6 on; clsact where it is missing.
+    Any,
+    /// TCX only.
+    Tcx,
+    /// A clsact filter only.
+    Clsact,
+}
+
+/// What passed a router, in packets (a super-packet counts as its segments) since it was attached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct RouterCounts {
+    /// XCP data packets: counted and given feedback.
+    pub processed: u64,
+    /// Their bytes.
+    pub processed_bytes: u64,
+    /// Of these, whose feedback was lowered here.
+    pub lowered: u64,
+    /// XCP's acknowledgements, without a forward header.
+    pub returned: u64,
+    /// Their bytes.
+    pub returned_bytes: u64,
+    /// Everything else.
+    pub other: u64,
+    /// Bytes of everything else.
+    pub other_bytes: u64,
+    /// Of the others: fragments, whose TCP options cannot be trusted to be there.
+    pub fragments: u64,
+    /// Of all: TCP headers or options whose lengths contradict each other.
+    pub malformed: u64,
+    /// Of the others: headers that could not be read.
+    pub unreadable: u64,
+    /// Of the others: XCP data packets that did not get at the law's state in time.
+    pub contended: u64,
+    /// Bytes that waited when the newest XCP packet came.
+    pub backlog: u64,
+    /// Most bytes that waited when one came.
+    pub backlog_max: u64,
+}
+
+/// `struct xcp_port_counts` of bpf/router.h.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct PortCounts {
+    processed: u64,
+    processed_bytes: u64,
+    lowered: u64,
+    backlog: u64,
+    backlog_max: u64,
+}
+
+/// `struct xcp_port_others` of bpf/router.h.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct PortOthers {
+    packets: u64,
+    bytes: u64,
+    returned: u64,
+    returned_bytes: u64,
+    fragments: u64,
+    malformed: u64,
+    unreadable: u64,
+    contended: u64,
+    least_backlog: u64,
+}
+
+/// `struct xcp_port` of bpf/router.h.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Port {
+    sequence: u64,
+    router: [u64; ROUTER_WORDS],
+    counts: PortCounts,
+    told: PortOthers,
+    others: PortOthers,
+}
+
+// SAFETY: repr(C), 8-byte words: no padding; every pattern is valid.
+unsafe impl Plain for Port {}
+
+/// `struct xcp_control` of bpf/router.h.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Control {
+    /// Bytes/s.
+    capacity: u64,
+    /// Whether the clsact hook was not there before: then it goes with the router.
+    made_clsact: u64,
+}
+
+// SAFETY: words.
+unsafe impl Plain for Control {}
+
+impl Port {
+    pub fn new(router: &xcp_engine::Router) -> Self {
+        let none = PortOthers { least_backlog: u64::MAX, ..PortOthers::default() };
+        Self { sequence: 0, router: *router.words(), counts: PortCounts::default(), told: none, others: none }
+    }
+
+    pub fn parts(&self) -> (xcp_engine::Router, RouterCounts) {
+        let (counts, others) = (&self.counts, &self.others);
+        let counts = RouterCounts {
+            processed: counts.processed,
+            processed_bytes: counts.processed_bytes,
+            lowered: counts.lowered,
+            returned: others.returned,
+            returned_bytes: others.returned_bytes,
+            // Two counters that are read while packets pass: one may be ahead of the other.
+            other: others.packets.saturating_sub(others.returned),
+            other_bytes: others.bytes.saturating_sub(others.returned_bytes),
+            fragments: others.fragments,
+            malformed: others.malformed,
+            unreadable: others.unreadable,
+            contended: others.contended,
+            backlog: counts.backlog,
+            backlog_max: counts.backlog_max,
+        };
+        (xcp_engine::Router::from_words(self.router), counts)
+    }
+}
+
+impl Control {
+    pub fn new(bytes_per_sec: u64) -> Self {
+        Self { capacity: bytes_per_sec.max(1), made_clsact: 0 }
+    }
+}
+
+/// A router at work, as read at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RouterStatus {
+    /// The law's state.
+    pub state: RouterState,
+    /// What passed.
+    pub counts: RouterCounts,
+}
+
+/// A router program on a device. It works as long as this value lives, or for good once it is pinned.
+#[derive(Debug)]
+pub struct Router {
+    port: MapHandle,
+    control: MapHandle,
+    attached: Attached,
+}
+
+/// What holds the program on the device.
+#[derive(Debug)]
+enum Attached {
+    Tcx(Link),
+    Clsact(Filter),
+}
+
+/// A clsact filter, taken off when dropped unless `kept`.
+#[derive(Debug)]
+struct Filter {
+    /// Of a program or map of the router's; to attach it has to be the program.
+    fd: OwnedFd,
+    ifindex: u32,
+    /// Whether the hook was not there before us: then it goes, too.
+    made: bool,
+    kept: bool,
+}
+
+impl Filter {
+    fn hook(&self) -> TcHook {
+        let index = i32::try_from(self.ifindex).unwrap_or(0);
+        TcHookBuilder::new(self.fd.as_fd()).ifindex(index).handle(CLSACT_HANDLE).priority(1).replace(false).hook(TC_EGRESS)
+    }
+}
+
+impl Drop for Filter {
+    fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
+        let _ = self.hook().detach();
+        if self.made {
+            let _ = self.hook().attach_point(TC_INGRESS | TC_EGRESS).destroy();
+        }
+    }
+}
+
+/// The time the program sees, ns.
+fn now_ns() -> u64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+impl Router {
+    /// Loads the program and attaches it to the way out of a device of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// A law out of range; a kernel that lacks what is needed, or denies it.
+    pub fn attach(ifindex: u32, config: &RouterConfig) -> Result<Self> {
+        hush();
+        let law = xcp_engine::Router::new(&config.law, now_ns(), config.seed).map_err(|e| Error::new(format!("the router's law: {e}")))?;
+        let mut object = MaybeUninit::uninit();
+        let mut open =
+            RouterSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open the router program", &e))?;
+        if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+            rodata.link_bytes = config.link_bytes;
+        }
+        let skel = open.load().map_err(|e| Error::because("the kernel does not take the router program", &e))?;
+        let (port, control) = (handle(&skel.maps.port)?, handle(&skel.maps.control)?);
+        write_only_entry(&control, MapFlags::ANY, &Control::new(config.law.capacity_bytes_per_sec), "the router's settings")?;
+        write_only_entry(&port, MapFlags::ANY, &Port::new(&law), "the router's state")?;
+        let attached = hang(&skel, ifindex, config.hook)?;
+        if let Attached::Clsact(Filter { made: true, .. }) = attached {
+            let settings = Control { made_clsact: 1, ..Control::new(config.law.capacity_bytes_per_sec) };
+            write_only_entry(&control, MapFlags::ANY, &settings, "the router's settings")?;
+        }
+        Ok(Self { port, control, attached })
+    }
+
+    /// What it is doing.
+    ///
+    /// # Errors
+    /// The maps cannot be read.
+    pub fn status(&self) -> Result<RouterStatus> {
+        let (router, counts) = read(&self.port)?;
+        Ok(RouterStatus { state: router.state(), counts })
+    }
+
+    /// The link has another capacity from now on, bytes/s (at least 1).
+    ///
+    /// # Errors
+    /// The maps cannot be written.
+    pub fn set_capacity(&self, bytes_per_sec: u64) -> Result<()> {
+        let control: Control = read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
+        let control = Control { capacity: bytes_per_sec.max(1), ..control };
+        write_only_entry(&self.control, MapFlags::ANY, &control, "the router's settings")
+    }
+
+    /// Keeps the program and its maps in a directory of a BPF file system, so that they outlive this process.
+    ///
+    /// # Errors
+    /// The directory is not on a BPF file system or holds a router already.
+    pub fn pin(&mut self, directory: &Path) -> Result<()> {
+        let told = |e: libbpf_rs::Error| Error::because(format_args!("cannot keep the router in {}", directory.display()), &e);
+        self.port.pin(directory.join("port")).map_err(told)?;
+        self.control.pin(directory.join("control")).map_err(told)?;
+        match &mut self.attached {
+            Attached::Tcx(link) => link.pin(&directory.join("link"))?,
+            Attached::Clsact(filter) => filter.kept = true,
+        }
+        Ok(())
+    }
+
+    /// A router that was kept in a directory. Dropping the value leaves the program where it is.
+    ///
+    /// # Errors
+    /// Nothing is kept there, or another version's.
+    pub fn open(directory: &Path, ifindex: u32) -> Result<Self> {
+        hush();
+        let told = |e: libbpf_rs::Error| Error::because(format_args!("cannot open the router kept in {}", directory.display()), &e);
+        let port = MapHandle::from_pinned_path(directory.join("port")).map_err(told)?;
+        let control = MapHandle::from_pinned_path(directory.join("control")).map_err(told)?;
+        let attached = if directory.join("link").exists() {
+            Attached::Tcx(Link::open(&directory.join("link"))?)
+        } else {
+            let settings: Control = read_only_entry(&control, MapFlags::ANY, "the router's settings")?;
+            let fd = port.as_fd().try_clone_to_owned().map_err(|e| Error::because("cannot hold a map", &e))?;
+            Attached::Clsact(Filter { fd, ifindex, made: settings.made_clsact != 0, kept: true })
+        };
+        Ok(Self { port, control, attached })
+    }
+
+    /// Whether the device it was attached to is gone.
+    #[must_use]
+    pub fn is_orphan(&self) -> bool {
+        match &self.attached {
+            Attached::Tcx(link) => link.is_orphan(),
+            Attached::Clsact(_) => false,
+        }
+    }
+
+    /// How it hangs on the device: `tcx` or `clsact`.
+    #[must_use]
+    pub fn hook(&self) -> &'static str {
+        match self.attached {
+            Attached::Tcx(_) => "tcx",
+            Attached::Clsact(_) => "clsact",
+        }
+    }
+
+    /// Takes the program off the device for good, pinned or not; the directory's files are the caller's to remove.
+    pub fn detach(mut self) {
+        match &mut self.attached {
+            Attached::Tcx(link) => link.detach(),
+            Attached::Clsact(filter) => filter.kept = false,
+        }
+    }
+}
+
+/// How often a reader tries to find the state between two packets.
+const READ_TRIES: u32 = 10_000;
+
+/// The state and the counters, of one moment: what lies between two reads of the same even sequence number. A router so busy that there is never
+/// such a moment is read as it comes.
+pub(crate) fn read(map: &MapHandle) -> Result<(xcp_engine::Router, RouterCounts)> {
+    let read = || read_only_entry::<Port>(map, MapFlags::ANY, "the router's state");
+    let mut before = read()?;
+    for _ in 0..READ_TRIES {
+        let port = read()?;
+        let after = read()?;
+        if before.sequence == after.sequence && before.sequence % 2 == 0 {
+            return Ok(port.parts());
+        }
+        before = after;
+    }
+    Ok(before.parts())
+}
+
+fn hang(skel: &RouterSkel<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
+    let program = &skel.progs.xcp_router;
+    if hook != Hook::Clsact {
+        match Link::new(program.as_fd(), Target::Egress(ifindex)) {
+            Ok(link) => return Ok(Attached::Tcx(link)),
+            // EINVAL: a kernel before 6.6 does not know this kind of link.
+            Err(e) if hook == Hook::Any && e.raw_os_error() == Some(libc::EINVAL) => {}
+            Err(e) => return Err(Error::because("cannot attach the router program to the device (TCX egress)", &e)),
+        }
+    }
+    let fd = program.as_fd().try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", &e))?;
+    let mut filter = Filter { fd, ifindex, made: false, kept: true };
+    let told = |e: libbpf_rs::Error| Error::because("cannot attach the router program to the device (clsact egress)", &e);
+    match filter.hook().create() {
+        Ok(_) => filter.made = true,
+        Err(e) if e.kind() == libbpf_rs::ErrorKind::AlreadyExists => {}
+        Err(e) => return Err(told(e)),
+    }
+    filter.hook().attach().map_err(told)?;
+    filter.kept = false;
+    Ok(Attached::Clsact(filter))
+}

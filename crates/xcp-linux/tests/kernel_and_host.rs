@@ -1,0 +1,386 @@
+//! The router program in the kernel against the host's build of the same engine: random and hostile frames, one after another, must leave the same
+//! bytes, the same state and the same counters. What lies around the engine, headers and checksums, is written here a second time.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use xcp_engine::{Router, RouterConfig, WireFormat, find_options, read_classic_forward, read_extended};
+use xcp_linux::rehearsal::{Rehearsal, Sight};
+use xcp_linux::router::RouterCounts;
+
+const MS: u64 = 1_000_000;
+
+/// The frame, and what is told about it.
+#[derive(Debug, Clone)]
+struct Packet {
+    frame: Vec<u8>,
+    after_ns: u64,
+    backlog: u32,
+    extra_wire: u32,
+    segments: u32,
+}
+
+/// The one's complement sum of RFC 1071.
+fn sum(bytes: &[u8]) -> u64 {
+    bytes.chunks(2).map(|pair| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |b| u64::from(*b))).sum()
+}
+
+fn folded(mut sum: u64) -> u16 {
+    while sum >> 16 != 0 {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// Where a frame's TCP header is, and whether it is all there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Found {
+    /// Offset and length of the header.
+    Tcp(usize, usize),
+    Other,
+    Fragment,
+    Broken,
+    Beyond,
+}
+
+fn find_tcp(frame: &[u8]) -> Found {
+    let word = |at: usize| frame.get(at..at + 2).map(|b| u16::from_be_bytes([b[0], b[1]]));
+    let mut at = 14;
+    let Some(mut protocol) = word(12) else { return Found::Beyond };
+    for _ in 0..2 {
+        if protocol == 0x8100 || protocol == 0x88a8 {
+            let Some(next) = word(at + 2) else { return Found::Beyond };
+            protocol = next;
+            at += 4;
+        }
+    }
+    if protocol != 0x0800 && protocol != 0x86dd {
+        return Found::Other;
+    }
+    if frame.len() < at + 20 {
+        return Found::Beyond;
+    }
+    let tcp = match frame[at] >> 4 {
+        4 => {
+            if frame[at + 9] != 6 {
+                return Found::Other;
+            }
+            if word(at + 6).unwrap() & 0x3fff != 0 {
+                return Found::Fragment;
+            }
+            let header = usize::from(frame[at] & 15) * 4;
+            if header < 20 {
+                return Found::Broken;
+            }
+            at + header
+        }
+        6 => {
+            if frame.len() < at + 40 {
+                return Found::Beyond;
+            }
+            let mut next = frame[at + 6];
+            at += 40;
+            for _ in 0..4 {
+                match next {
+                    6 => break,
+                    44 => return Found::Fragment,
+                    0 | 43 | 60 => {
+                        if frame.len() < at + 8 {
+                            return Found::Beyond;
+                        }
+                        next = frame[at];
+                        at += (usize::from(frame[at + 1]) + 1) * 8;
+                    }
+                    _ => return Found::Other,
+                }
+            }
+            if next != 6 {
+                return Found::Other;
+            }
+            at
+        }
+        _ => return Found::Other,
+    };
+    if frame.len() < tcp + 20 {
+        return Found::Beyond;
+    }
+    let length = usize::from(frame[tcp + 12] >> 4) * 4;
+    if length < 20 {
+        return Found::Broken;
+    }
+    if frame.len() < tcp + length { Found::Beyond } else { Found::Tcp(tcp, length) }
+}
+
+/// The host's side: the router, its counters, and what has passed that it has not heard of.
+struct Host {
+    router: Router,
+    counts_all: bool,
+    counts: RouterCounts,
+    unheard: Unheard,
+}
+
+#[derive(Default)]
+struct Unheard {
+    packets: u64,
+    bytes: u64,
+    returned: u64,
+    returned_bytes: u64,
+    least_backlog: Option<u64>,
+}
+
+impl Host {
+    /// The frame as it leaves; state and counters are brought up to date.
+    fn pass(&mut self, packet: &Packet, now: u64) -> Vec<u8> {
+        let mut frame = packet.frame.clone();
+        let bytes = frame.len() as u64 + u64::from(packet.extra_wire);
+        let segments = u64::from(packet.segments.max(1));
+        let backlog = u64::from(packet.backlog);
+        let found = find_tcp(&frame);
+        let mut forward = None;
+        let mut returned = false;
+        let mut malformed = found == Found::Broken;
+        if let Found::Tcp(tcp, length) = found {
+            let from = tcp + 20;
+            let block = frame[from..tcp + length].to_vec();
+            let options = find_options(&block);
+            // Where ours is what comes first, or right after what Linux puts before it, the program looks no further.
+            let mut first = if block.len() > 12 && block.starts_with(&[1, 1, 8, 10]) { 12 } else { 0 };
+            if block.len() >= first + 12 && block[first..].starts_with(&[1, 1, 5]) {
+                first += 2 + usize::from(block[first + 3]);
+            }
+            let unseen = first == block.len() || options.extended == Some(first) || block.is_empty();
+            malformed |= options.malformed && !unseen;
+            if let (Some(at), Some(option)) = (options.extended, read_extended(&block)) {
+                returned = option.returned.is_present();
+                if option.forward.is_present() {
+                    forward = Some((from + at, option.forward, WireFormat::Extended, tcp));
+                }
+            } else if let Some(at) = options.classic_forward {
+                let option: &[u8; 8] = block[at..at + 8].try_into().unwrap();
+                forward = Some((from + at, read_classic_forward(option), WireFormat::Classic, tcp));
+            } else {
+                returned = options.classic_return.is_some();
+            }
+        }
+        let counts = &mut self.counts;
+        counts.malformed += if malformed { segments } else { 0 };
+        let Some((at, mut header, format, tcp)) = forward else {
+            let unheard = &mut self.unheard;
+            unheard.packets += segments;
+            unheard.bytes += bytes;
+            unheard.least_backlog = Some(unheard.least_backlog.unwrap_or(u64::MAX).min(backlog));
+            if returned {
+                counts.returned += segments;
+                counts.returned_bytes += bytes;
+                unheard.returned += segments;
+                unheard.returned_bytes += bytes;
+            } else {
+                counts.other += segments;
+                counts.other_bytes += bytes;
+            }
+            counts.fragments += if found == Found::Fragment { segments } else { 0 };
+            counts.unreadable += if found == Found::Beyond { segments } else { 0 };
+            return frame;
+        };
+        let before = frame.clone();
+        let asked = header.feedback;
+        let unheard = std::mem::take(&mut self.unheard);
+        if let Some(least) = unheard.least_backlog {
+            if self.counts_all {
+                self.router.others(unheard.bytes, unheard.packets, least);
+            } else {
+                self.router.others(unheard.returned_bytes, unheard.returned, least);
+            }
+        }
+        self.router.burst(now, bytes, segments as u16, &mut header, backlog);
+        counts.processed += segments;
+        counts.processed_bytes += bytes;
+        counts.lowered += if header.feedback == asked { 0 } else { segments };
+        counts.backlog = backlog;
+        counts.backlog_max = counts.backlog_max.max(backlog);
+        if format == WireFormat::Extended {
+            frame[at + 4] |= 0x04;
+            frame[at + 5] = header.hops << 4 | frame[at + 5] & 15;
+            frame[at + 10..at + 12].copy_from_slice(&header.feedback.to_be_bytes());
+        } else {
+            frame[at + 2..at + 4].copy_from_slice(&header.feedback.to_be_bytes());
+        }
+        // Whatever the checksum was off by before, right or wrong, it is off by afterwards: the sums over all words agree.
+        let words = |frame: &[u8]| u32::from(folded(sum(&frame[tcp..tcp + 60.min(frame.len() - tcp)])));
+        let difference = (words(&before) + 0xffff - words(&frame)) % 0xffff;
+        let checksum = u16::from_be_bytes([frame[tcp + 16], frame[tcp + 17]]);
+        let mended = (u32::from(checksum) + difference) % 0xffff;
+        frame[tcp + 16..tcp + 18].copy_from_slice(&(mended as u16).to_be_bytes());
+        frame
+    }
+}
+
+/// Checksums are equal modulo 0xffff: 0 and 0xffff are the same number.
+fn same(a: &[u8], b: &[u8], tcp: Option<usize>) -> bool {
+    let Some(tcp) = tcp else { return a == b };
+    let (mut a, mut b) = (a.to_vec(), b.to_vec());
+    for frame in [&mut a, &mut b] {
+        if frame[tcp + 16..tcp + 18] == [0xff, 0xff] {
+            frame[tcp + 16..tcp + 18].fill(0);
+        }
+    }
+    a == b
+}
+
+fn option() -> impl Strategy<Value = Vec<u8>> {
+    let extended = (any::<u8>(), any::<u8>(), prop::collection::vec(any::<u8>(), 20), 0..8u8).prop_map(|(flags, hops, words, lie)| {
+        let flags = if lie == 0 { flags } else { flags & 0x3e | 0x40 };
+        let (f, r, i) = (usize::from(flags >> 5 & 1), usize::from(flags >> 4 & 1), usize::from(flags >> 3 & 1));
+        let length = 6 + 6 * f + 2 * r + i * (8 * f + 4 * r);
+        let mut option = vec![254, length as u8, 0x58, 0x43, flags, hops];
+        option.extend(&words[..length - 6]);
+        if lie == 1 {
+            option[1] ^= 4;
+        }
+        option
+    });
+    // Values as real senders have them, so that the law has something to do.
+    let usual = (1_000_000..300_000_000u64, 1.0..1000.0f64, any::<bool>()).prop_map(|(rtt, window, asks)| {
+        let code = |v: u16| v.to_be_bytes();
+        let mut option = vec![254, 12, 0x58, 0x43, 0x60, 0];
+        option.extend(code(WireFormat::Extended.encode_rtt(rtt)));
+        option.extend(code(WireFormat::Extended.encode_window(window)));
+        option.extend(code(if asks { 0x7fff } else { 0x1234 }));
+        option
+    });
+    let classic = (any::<u16>(), any::<u16>(), any::<u16>(), 0..3u8).prop_map(|(feedback, rtt, window, which)| {
+        let mut option = vec![14, 8];
+        option.extend(feedback.to_be_bytes());
+        option.extend((rtt % 1000).to_be_bytes());
+        option.extend((window % 1000).to_be_bytes());
+        if which == 2 { vec![15, 4, option[2], option[3]] } else { option }
+    });
+    prop_oneof![
+        6 => usual,
+        3 => extended,
+        2 => classic,
+        2 => Just(vec![1]),
+        1 => Just(vec![0]),
+        2 => Just(vec![1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]),
+        1 => (1..4u8).prop_map(|n| { let mut o = vec![1, 1, 5, 2 + 8 * n]; o.extend(vec![7; 8 * usize::from(n)]); o }),
+        1 => prop::collection::vec(any::<u8>(), 1..6),
+    ]
+}
+
+fn options() -> impl Strategy<Value = Vec<u8>> {
+    let linux = (option(), any::<bool>()).prop_map(|(mut ours, two)| {
+        let mut all = vec![1, 1, 8, 10, 9, 8, 7, 6, 5, 4, 3, 2];
+        if two {
+            all.extend([1, 1, 5, 10, 1, 2, 3, 4, 5, 6, 7, 8]);
+        }
+        all.append(&mut ours);
+        all
+    });
+    let any = prop::collection::vec(option(), 0..4).prop_map(|o| o.concat());
+    prop_oneof![2 => linux, 2 => any].prop_map(|mut block| {
+        while block.len() % 4 != 0 {
+            block.push(1);
+        }
+        block.truncate(40);
+        block
+    })
+}
+
+/// A frame of a kind, with its lengths and checksums right; `hostile` bytes are then overwritten.
+fn frame() -> impl Strategy<Value = Vec<u8>> {
+    let header = (options(), 0..1400usize, 0..3usize, prop_oneof![4 => Just(0u8), 1 => 1..12u8], prop_oneof![9 => Just(6u8), 1 => any::<u8>()]);
+    let hostile = prop_oneof![6 => Just(vec![]), 1 => prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)];
+    let cut = prop_oneof![9 => Just(None), 1 => any::<prop::sample::Index>().prop_map(Some)];
+    (header, any::<bool>(), 0..8u8, hostile, cut).prop_map(|((options, payload, tags, extra, protocol), six, offset, hostile, cut)| {
+        let mut frame = vec![2; 12];
+        for _ in 0..tags {
+            frame.extend([0x81, 0, 0, 7]);
+        }
+        let mut tcp = vec![0, 80, 0x9c, 0x40, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0x18, 1, 0, 0, 0, 0, 0];
+        tcp[12] = ((20 + options.len()) / 4 << 4) as u8;
+        tcp.extend(&options);
+        tcp.extend((0..payload).map(|i| i as u8));
+        let ends: Vec<u8> = (0..if six { 32 } else { 8 }).collect();
+        let checksum = !folded(sum(&tcp) + sum(&ends) + u64::from(protocol) + tcp.len() as u64);
+        tcp[16..18].copy_from_slice(&checksum.to_be_bytes());
+        if six {
+            frame.extend([0x86, 0xdd]);
+            let mut chain = vec![];
+            for n in 0..extra % 4 {
+                chain.extend([if n + 1 == extra % 4 { protocol } else { 60 }, 0, 0, 0, 0, 0, 0, 0]);
+            }
+            let length = (chain.len() + tcp.len()) as u16;
+            frame.extend([0x60, 0, 0, 0, (length >> 8) as u8, length as u8, if chain.is_empty() { protocol } else { 0 }, 64]);
+            frame.extend(&ends);
+            frame.extend(chain);
+        } else {
+            frame.extend([8, 0]);
+            let words = 5 + usize::from(extra) % 11;
+            let length = (words * 4 + tcp.len()) as u16;
+            let fragment = if offset == 7 { 0x20 } else { 0x40 };
+            frame.extend([0x40 | words as u8, 0, (length >> 8) as u8, length as u8, 0, 1, fragment, 0, 64, protocol, 0, 0]);
+            frame.extend(&ends);
+            frame.extend(vec![1; words * 4 - 20]);
+        }
+        frame.extend(tcp);
+        for (index, byte) in hostile {
+            let at = 12 + index.index(frame.len() - 12);
+            frame[at] = byte;
+        }
+        if let Some(cut) = cut {
+            frame.truncate(54 + cut.index(frame.len() - 54)); // a test run wants a whole IP header
+        }
+        frame
+    })
+}
+
+fn packet() -> impl Strategy<Value = Packet> {
+    let segments = prop_oneof![3 => Just(0u32), 2 => 1..45u32];
+    let after = prop_oneof![6 => 0..2 * MS, 1 => 0..2_000 * MS];
+    let backlog = prop_oneof![2 => Just(0u32), 1 => 0..200_000u32];
+    (frame(), after, backlog, segments, 0..2000u32).prop_map(|(frame, after_ns, backlog, segments, extra)| {
+        let extra_wire = if segments > 1 { extra } else { 0 };
+        Packet { frame, after_ns, backlog, extra_wire, segments }
+    })
+}
+
+#[test]
+fn the_same_bits_in_the_kernel_and_on_the_host() {
+    let kernel = match Rehearsal::load(false) {
+        Ok(kernel) => kernel,
+        // A program that the verifier refuses must not pass for a kernel that has no BPF.
+        Err(e) if xcp_linux::error::is_root() && e.to_string().contains("router program") => panic!("{e}"),
+        Err(e) => return println!("SKIPPED: the kernel's build of the router against the host's: {e}"),
+    };
+    let law = (10_000..2_000_000_000u64, any::<bool>(), any::<bool>(), 0..100u32, any::<bool>(), any::<u64>(), any::<bool>());
+    let packets = prop::collection::vec(packet(), 1..200);
+    // Without persistence: failures show themselves with their seed, and the tree stays clean.
+    let mut runner = TestRunner::new(Config { cases: 1000, failure_persistence: None, ..Config::default() });
+    let outcome = runner.run(&(law, packets), |((capacity, own, longest, overhead, pools, seed, other), packets)| {
+        let mut law = RouterConfig::xcp(capacity);
+        law.gain = if own { xcp_engine::Gain::OwnRtt } else { xcp_engine::Gain::Uniform };
+        law.interval = if longest { xcp_engine::Interval::Max } else { xcp_engine::Interval::Mean };
+        law.overhead_bytes = overhead;
+        law.pools = pools;
+        law.count_other = other;
+        let router = Router::new(&law, 0, seed).unwrap();
+        kernel.begin(capacity, &router).unwrap();
+        let mut host = Host { router, counts_all: other, counts: RouterCounts::default(), unheard: Unheard::default() };
+        let mut now = 1_000;
+        for packet in &packets {
+            now += packet.after_ns;
+            let wire_bytes = packet.frame.len() as u32 + packet.extra_wire;
+            let sight = Sight { frame: &packet.frame, now_ns: now, backlog: packet.backlog, wire_bytes, segments: packet.segments };
+            let left = kernel.show(&sight).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            let should = host.pass(packet, now);
+            let tcp = if let Found::Tcp(tcp, _) = find_tcp(&packet.frame) { Some(tcp) } else { None };
+            prop_assert!(same(&left, &should, tcp), "frame {:02x?}\nleft  {:02x?}\nshould {:02x?}", packet.frame, left, should);
+            let (state, counted) = kernel.read().map_err(|e| TestCaseError::fail(e.to_string()))?;
+            prop_assert_eq!(counted, host.counts);
+            prop_assert_eq!(state.words(), host.router.words());
+        }
+        Ok(())
+    });
+    if let Err(e) = outcome {
+        panic!("{e}");
+    }
+}

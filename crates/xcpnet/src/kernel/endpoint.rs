@@ -1,0 +1,125 @@
+//! `xcpnet endpoint`.
+
+use std::net::IpAddr;
+
+use serde_json::json;
+use xcp_linux::endpoint::{Agreement, Ask, EndpointConfig, Give, Shown};
+use xcp_linux::kept::{self, EndpointPlan};
+use xcp_report::human;
+
+use super::{namespace, need_root, watched};
+use crate::cli::{EndpointArguments, EndpointCommand, EndpointEnable};
+use crate::failure::Failure;
+use crate::output::Printer;
+
+/// Does what was asked.
+pub fn endpoint(arguments: &EndpointArguments, printer: &mut Printer) -> Result<(), Failure> {
+    match &arguments.command {
+        EndpointCommand::Enable(enable) => switch_on(enable, printer),
+        EndpointCommand::Disable => {
+            need_root()?;
+            printer.line(if kept::disable()? { "endpoint disabled" } else { "the endpoint was not enabled" })
+        }
+        EndpointCommand::Show { json, watch, all } => {
+            need_root()?;
+            watched(*watch, printer, || shown(*json, *all))
+        }
+    }
+}
+
+/// `10.0.0.0/8`, or a single address.
+fn prefix(text: &str) -> Result<(IpAddr, u8), Failure> {
+    let wrong = || Failure::new(format!("--to: \"{text}\" is not an address or prefix; write one like 10.0.0.0/8 or 2001:db8::/32"));
+    let (address, length) = text.split_once('/').map_or((text, None), |(a, l)| (a, Some(l)));
+    let address: IpAddr = address.parse().map_err(|_| wrong())?;
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    let length = length.map_or(Ok(most), str::parse).map_err(|_| wrong())?;
+    if length > most { Err(wrong()) } else { Ok((address, length)) }
+}
+
+fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failure> {
+    let prefixes = enable.to.iter().map(|text| prefix(text)).collect::<Result<Vec<_>, _>>()?;
+    let give = match (enable.only_asked, enable.ports.is_empty() && prefixes.is_empty()) {
+        (true, _) => Give::Nobody,
+        (false, true) => Give::All,
+        (false, false) => Give::Listed { ports: enable.ports.clone(), prefixes },
+    };
+    let defaults = EndpointConfig::default();
+    let config = EndpointConfig {
+        fallback: enable.fallback.clone(),
+        give: give.clone(),
+        ask: Ask { classic: enable.classic, paced: !enable.no_pacing, initial_window: enable.initial_window, ..Ask::default() },
+        receive_window: enable.receive_window.unwrap_or(defaults.receive_window),
+        ..defaults
+    };
+    need_root()?;
+    let plan = EndpointPlan { config, cgroup: enable.cgroup.clone(), devices: enable.devices.clone() };
+    let (cgroup, devices) = kept::enable(&plan, &namespace(enable.netns.as_deref())?)?;
+    let who = match &give {
+        Give::Nobody => "connections that ask for it by setsockopt(TCP_CONGESTION, \"xcp\")".to_owned(),
+        Give::All => "every connection that does not choose another congestion control".to_owned(),
+        Give::Listed { ports, prefixes } => format!("connections of {} and {}", human::plural(ports.len() as u64, "port"), human::plural(prefixes.len() as u64, "prefix")),
+    };
+    let names: Vec<&str> = devices.iter().map(|d| d.name.as_str()).collect();
+    printer.line(&format!(
+        "endpoint enabled for {}: {who}; room beside SACK on {}",
+        cgroup.display(),
+        if names.is_empty() { "no device".to_owned() } else { names.join(", ") }
+    ))?;
+    printer.line("services that listen already have to be restarted to answer with XCP")
+}
+
+/// What became of a connection, in a word or two.
+fn agreement(of: Agreement) -> &'static str {
+    match of {
+        Agreement::Untouched => "untouched",
+        Agreement::Offered => "offered",
+        Agreement::Agreed => "xcp",
+        Agreement::FallenPeer => "fallback: peer does not speak it",
+        Agreement::FallenSilent => "fallback: feedback stopped",
+        Agreement::FallenLate => "fallback: chosen too late",
+    }
+}
+
+fn shown(as_json: bool, all: bool) -> Result<String, Failure> {
+    let Some(endpoint) = kept::endpoint()? else {
+        return if as_json { Ok("{\"enabled\":false}\n".into()) } else { Ok("the endpoint is not enabled\n".into()) };
+    };
+    let (about, counts) = (endpoint.about()?, endpoint.counts()?);
+    let mut connections = endpoint.connections()?;
+    connections.retain(|c| all || c.connection.agreement != Agreement::Untouched);
+    connections.sort_by_key(|c| (c.local, c.remote));
+    if as_json {
+        return Ok(format!("{}\n", json!({"enabled": true, "about": about, "counts": counts, "connections": connections})));
+    }
+    let mut out = format!(
+        "endpoint \"{}\" for {}, falls back to {}\n  agreed {}, fallen back: {} (peer), {} (silence), {} (too late); malformed options {}\n",
+        about.name, about.cgroup, about.fallback, counts.agreed, counts.fallen_peer, counts.fallen_silent, counts.fallen_late, counts.malformed
+    );
+    for connection in &connections {
+        out.push_str(&row(connection));
+    }
+    Ok(out)
+}
+
+fn row(shown: &Shown) -> String {
+    let c = &shown.connection;
+    let mut out = format!("{} -> {}  {}\n", shown.local, shown.remote, agreement(c.agreement));
+    if c.sending {
+        let unit = |x: f64| if c.classic { format!("{} packets", human::number(x)) } else { human::rate(x) };
+        out.push_str(&format!(
+            "  sends: cwnd {}, srtt {}, {}; feedback last {}, sum {}; {} recoveries, {} timeouts\n",
+            human::number(c.cwnd_packets),
+            human::nanos(c.srtt_ns),
+            if c.marked { "a router answers" } else { "no router heard of" },
+            unit(c.last_feedback),
+            unit(c.feedback_sum),
+            c.losses,
+            c.timeouts,
+        ));
+    }
+    if c.receiving {
+        out.push_str(&format!("  receives: {} segments with headers, {} packets made room beside SACK\n", c.received, c.trimmed));
+    }
+    out
+}

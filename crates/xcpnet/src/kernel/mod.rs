@@ -1,0 +1,58 @@
+//! The commands for this machine's kernel: `xcpnet router` and `xcpnet endpoint`, what they do is `xcp_linux::kept`'s; and runs on it, which are
+//! `xcp_lab`'s. Here are words, tables and JSON.
+
+pub mod endpoint;
+pub mod lab;
+pub mod router;
+mod words;
+
+use std::time::Duration;
+
+use xcp_linux::namespace::Namespace;
+
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::output::Printer;
+
+/// Exit status of what the system does not allow or lacks.
+impl From<xcp_linux::Error> for Failure {
+    fn from(error: xcp_linux::Error) -> Self {
+        Self::new(error)
+    }
+}
+
+/// The namespace a command is about.
+fn namespace(name: Option<&str>) -> Result<Namespace, Failure> {
+    match name {
+        None => Namespace::current().map_err(|e| Failure::new(format!("cannot open this network namespace: {e}"))),
+        Some(name) => Namespace::named(name)
+            .map_err(|e| Failure::new(format!("cannot open the network namespace \"{name}\": {e}; `ip netns list` shows those with names"))),
+    }
+}
+
+/// Refuses early what would fail late.
+fn need_root() -> Result<(), Failure> {
+    if xcp_linux::error::is_root() { Ok(()) } else { Err(Failure::new("this needs root; run it with sudo")) }
+}
+
+/// Prints once, or every second until Ctrl-C.
+fn watched(watch: bool, printer: &mut Printer, mut text: impl FnMut() -> Result<String, Failure>) -> Result<(), Failure> {
+    if !watch {
+        return printer.text(&text()?);
+    }
+    interrupt::listen()?;
+    let terminal = console::Term::stdout();
+    while !interrupt::asked() {
+        let text = text()?;
+        if terminal.is_term() {
+            let _ = terminal.clear_screen();
+        }
+        printer.text(&text)?;
+        let mut left = 10;
+        while left > 0 && !interrupt::asked() {
+            std::thread::sleep(Duration::from_millis(100));
+            left -= 1;
+        }
+    }
+    Ok(())
+}
