@@ -102,7 +102,7 @@ mod tests {
     fn a_bad_run_is_known_for_one() {
         let sampling = Sampling { looks: 1000, late: 200, latest: 30 * MS };
         let processors = [Processors { idle: 100, all: 200 }, Processors { idle: 101, all: 1200 }];
-        insta::assert_snapshot!(doubts(&[line(3 * MS, 0), line(0, 7)], sampling, 30 * MS, Some((processors[0], processors[1]))).join("\n"), @"");
+        insta::assert_snapshot!(doubts(&[line(3 * MS, 0), line(0, 7)], sampling, 30 * MS, Some((processors[0], processors[1]))).join("\n"));
     }
 
     #[test]
