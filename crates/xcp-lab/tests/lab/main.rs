@@ -2,20 +2,15 @@
 //! holds on a busy machine, too: what was sent, counted and lost, not how fast.
 
 mod building;
-mod leaving;
 mod settings;
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use xcp_lab::{LabError, Options};
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::{FlowSummary, LinkSummary, Observer, Run};
-use xcp_scenario::units::Nanos;
 use xcp_scenario::{Overrides, load};
-
-const MS: Nanos = 1_000_000;
 
 /// A scenario for this kernel.
 fn scenario(text: &str) -> Scenario {
@@ -45,15 +40,6 @@ fn link<'a>(run: &'a Run, name: &str) -> &'a LinkSummary {
 
 fn flow<'a>(run: &'a Run, name: &str) -> &'a FlowSummary {
     run.summary.flows.iter().find(|flow| flow.name == name.into()).unwrap_or_else(|| panic!("no flow {name}"))
-}
-
-/// Ends a run at a time.
-struct Until(Nanos);
-
-impl Observer for Until {
-    fn progress(&mut self, now: Nanos) -> ControlFlow<()> {
-        if now >= self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
 }
 
 /// What a run has series of.
