@@ -232,6 +232,7 @@ fn hostile() -> (Vec<Run>, String) {
     run.variant = evil.repeat(3);
     run.summary.flows[0].name = evil.into();
     run.summary.interrupted = true;
+    run.summary.notes = vec![evil.into()];
     run.completed /= 2;
     for series in &mut run.series {
         if series.subject == Subject::Flow("flow-1".into()) {
@@ -273,6 +274,20 @@ fn what_is_left_out_is_told() {
     assert!(text.contains("\"bucket\":3"), "9000 samples in groups of three");
     assert!(text.contains("drawn in equal groups"));
     assert!(text.contains("Of 53 link directions the page has 40"));
+}
+
+/// What one should know before believing the numbers is on the page, and that a measurement is no simulation.
+#[test]
+fn notes_are_on_the_page() {
+    let told = |run: Run| {
+        let text = html(&Report { runs: &[run], scenarios: &[], sources: &[], verdicts: &[], command: "", version: "" });
+        (text.contains("<h2 id=\"notes\">"), text.contains("the line was 12 ms late"), text.contains("give the same numbers"))
+    };
+    assert_eq!(told(run(Manner::Xcp, 1)), (false, false, true));
+    let mut measured = run(Manner::Xcp, 1);
+    measured.summary.backend = "linux".into();
+    measured.summary.notes = vec!["the line was 12 ms late".into()];
+    assert_eq!(told(measured), (true, true, false));
 }
 
 #[test]

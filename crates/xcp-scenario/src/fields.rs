@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use crate::error::{Issue, Span, listed, suggest};
 use crate::quantity::{self, Amount, Complaint, Standing};
-use crate::spec::{Key, Kind, Spec};
+use crate::spec::{CONGESTIONS, Key, Kind, Spec};
 use crate::tree::{Item, Table, Value};
 use crate::units::Nanos;
 
@@ -168,6 +168,26 @@ impl<'a> Fields<'a> {
             }
             _ => self.wrong(item, name, &format!("one of {}", listed(words.iter().copied()))),
         }
+    }
+
+    /// The name of a congestion control: one of ours, or one of the kernel's where the scenario is for a kernel.
+    pub fn congestion(&self, name: &str, kernel: Option<&'a [String]>) -> Option<&'a str> {
+        let item = self.item(name)?;
+        let kernels = kernel.into_iter().flatten().map(String::as_str).filter(|k| !CONGESTIONS.contains(k));
+        let known = CONGESTIONS.iter().copied().chain(kernels);
+        let Value::Text(text) = &item.value else {
+            return self.wrong(item, name, &format!("one of {}", listed(known)));
+        };
+        let found = known.clone().find(|k| k == text);
+        if found.is_none() {
+            let (who, more) = match kernel {
+                None => ("the simulator", "with --on linux, the kernel's too"),
+                Some(_) => ("this kernel", "others may be modules that are not loaded: try `modprobe tcp_NAME`"),
+            };
+            let help = format!("{}; {more}", suggest(text, known, "known ones"));
+            self.faults.add(item.span, format!("{who} has no congestion control \"{text}\""), help);
+        }
+        found
     }
 
     pub fn integer(&self, name: &str) -> Option<u64> {

@@ -24,6 +24,8 @@ pub struct Overrides {
     pub settings: Vec<(String, String)>,
     /// Read only the variants of these names; all if empty. Names that the file lacks are passed over.
     pub variants: Vec<String>,
+    /// Names of the congestion controls of the kernel that the scenario is to run on. `None` is for the simulator: only its own are taken.
+    pub kernel: Option<Vec<String>>,
 }
 
 impl Overrides {
@@ -44,6 +46,13 @@ impl Overrides {
     #[must_use]
     pub fn only(mut self, variants: &[String]) -> Self {
         self.variants = variants.to_vec();
+        self
+    }
+
+    /// These, for a kernel that has these congestion controls.
+    #[must_use]
+    pub fn on_kernel(mut self, congestions: Vec<String>) -> Self {
+        self.kernel = Some(congestions);
         self
     }
 }
@@ -132,7 +141,7 @@ pub fn load_with_origins(path: &Path, text: &str, overrides: &Overrides) -> Resu
         for (setting, none) in outside.iter().zip(&mut concerns_none) {
             *none &= !set::apply(&mut tree, setting, &faults);
         }
-        loaded.extend(read(&tree, variant, &names, &title, &sources, &faults));
+        loaded.extend(read(&tree, variant, &names, &title, &sources, overrides.kernel.as_deref(), &faults));
     }
     for (setting, _) in outside.iter().zip(concerns_none).filter(|(_, none)| *none) {
         set::no_law(setting, &faults);
@@ -193,7 +202,15 @@ fn variants(root: &Table, faults: &Faults) -> Vec<Variant> {
 }
 
 /// Reads one variant's tree; `None` if there were faults.
-fn read(tree: &Table, variant: &Variant, variants: &[String], title: &str, sources: &[Source], faults: &Faults) -> Option<Loaded> {
+fn read(
+    tree: &Table,
+    variant: &Variant,
+    variants: &[String],
+    title: &str,
+    sources: &[Source],
+    kernel: Option<&[String]>,
+    faults: &Faults,
+) -> Option<Loaded> {
     let before = faults.count();
     let top = Span { source: 0, start: 0, end: 0 };
     let file = Fields::new(faults, &FILE, tree, top);
@@ -222,7 +239,7 @@ fn read(tree: &Table, variant: &Variant, variants: &[String], title: &str, sourc
     // Where a link is missing because it is faulty, which nodes exist and what reaches what cannot be told.
     nodes.complete = links.len() == list_length(file.item("link"));
     let seed = file.integer("seed").unwrap_or(1);
-    let flows = flows::read(&file, &nodes, &mut graph, Whole { duration, seed }, &without(&file, variant, faults));
+    let flows = flows::read(&file, &nodes, &mut graph, Whole { duration, seed, kernel }, &without(&file, variant, faults));
     if faults.count() == before && flows.flows.is_empty() {
         let span = variant.without.first().map_or(file.span_of("flow"), |(_, span)| *span);
         faults.add(span, "no flow is left", "a run has at least one [[flow]]");

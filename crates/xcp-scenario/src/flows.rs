@@ -34,14 +34,14 @@ struct Written {
 }
 
 /// Reads all flows of the file, except groups in `without`.
-pub(crate) fn read(file: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, run: Whole, without: &HashSet<String>) -> Flows {
+pub(crate) fn read(file: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, run: Whole<'_>, without: &HashSet<String>) -> Flows {
     let mut result = Flows::default();
     let mut groups = HashSet::new();
     let mut names = Names::default();
     let mut total = 0;
     for fields in file.tables("flow", &FLOW) {
         let before = fields.faults.count();
-        let (written, name) = read_one(&fields, nodes, graph, run.duration);
+        let (written, name) = read_one(&fields, nodes, graph, run);
         if !groups.insert(name.clone()) {
             let what = format!("two flows are named `{name}`");
             fields.faults.add(fields.span_of("name"), what, "give each [[flow]] a name of its own");
@@ -124,9 +124,11 @@ pub(crate) fn read(file: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, run: Who
 
 /// What of the whole run the flows depend on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Whole {
+pub(crate) struct Whole<'a> {
     pub duration: Nanos,
     pub seed: u64,
+    /// The congestion controls of the kernel it will run on, if it will.
+    pub kernel: Option<&'a [String]>,
 }
 
 /// Names taken so far. Groups' names differ from one another, but a single flow may be named like another group's member.
@@ -159,7 +161,8 @@ impl Names {
 }
 
 /// A group, and its name even where the rest is wrong.
-fn read_one(fields: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, duration: Nanos) -> (Option<Written>, String) {
+fn read_one<'a>(fields: &Fields<'a>, nodes: &Nodes, graph: &mut Graph, run: Whole<'a>) -> (Option<Written>, String) {
+    let duration = run.duration;
     fields.require("from");
     fields.require("to");
     let name = fields.name("name").unwrap_or_else(|| "flow".into());
@@ -178,7 +181,7 @@ fn read_one(fields: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, duration: Nan
     }
     let start_jitter = fields.time("start-jitter").unwrap_or(0);
     let packet_bytes = fields.size("packet").map_or(DEFAULT_PACKET_BYTES, |n| n as u32);
-    let traffic = traffic(fields);
+    let traffic = traffic(fields, run.kernel);
     let (Some(from), Some(to), Some(via), Some((traffic, sizes))) = (from, to, via, traffic) else { return (None, name) };
     if from == to {
         let what = format!("the flow goes from `{0}` to `{0}`", nodes.names[from]);
@@ -235,7 +238,7 @@ fn route(fields: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, from: NodeId, vi
 }
 
 /// What the members send, and how to draw their sizes where those differ.
-fn traffic(fields: &Fields<'_>) -> Option<(Traffic, Option<Sizes>)> {
+fn traffic<'a>(fields: &Fields<'a>, kernel: Option<&'a [String]>) -> Option<(Traffic, Option<Sizes>)> {
     if let Some(item) = fields.item("udp") {
         for entry in fields.table.entries.iter().filter(|e| TCP_ONLY.contains(&e.key.as_str())) {
             let what = format!("`{}` is a setting of TCP, and `udp` makes the flow datagrams", entry.key);
@@ -250,16 +253,17 @@ fn traffic(fields: &Fields<'_>) -> Option<(Traffic, Option<Sizes>)> {
         Some(Amounts::Drawn(sizes)) => (None, Some(sizes)),
         Some(Amounts::Endless) | None => (None, None),
     };
-    tcp(fields, bytes).map(|tcp| (Traffic::Tcp(tcp), sizes))
+    tcp(fields, bytes, kernel).map(|tcp| (Traffic::Tcp(tcp), sizes))
 }
 
-fn tcp(fields: &Fields<'_>, bytes: Option<u64>) -> Option<Tcp> {
-    let name = fields.choice("congestion");
+fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>) -> Option<Tcp> {
+    let name = fields.congestion("congestion", kernel);
     let (congestion, recovery) = match name {
         Some("xcp") => (Congestion::Xcp, Recovery::Sack),
         Some("cubic") => (Congestion::Cubic, Recovery::Sack),
         Some("newreno") => (Congestion::Reno, Recovery::NewRenoImpatient),
         Some("sack") => (Congestion::Reno, Recovery::Sack),
+        Some(name) if name != "reno" => (Congestion::Kernel(name.into()), Recovery::Sack),
         _ => (Congestion::Reno, Recovery::Reno),
     };
     let recovery = match fields.choice("recovery") {
@@ -269,11 +273,12 @@ fn tcp(fields: &Fields<'_>, bytes: Option<u64>) -> Option<Tcp> {
         Some("sack") => Recovery::Sack,
         _ => recovery,
     };
+    let paced = fields.bool("paced").unwrap_or(congestion == Congestion::Xcp);
     let tcp = Tcp {
         congestion,
         recovery,
         loss_response: if fields.choice("loss-response") == Some("halve") { LossResponse::Halve } else { LossResponse::None },
-        paced: fields.bool("paced").unwrap_or(congestion == Congestion::Xcp),
+        paced,
         wire: if fields.choice("wire") == Some("classic") { WireFormat::Classic } else { WireFormat::Extended },
         bytes,
         receive_buffer: fields.buffer("receive-buffer"),

@@ -76,9 +76,11 @@ fn sendable(flow: &Flow, active: Nanos, first: u64, slowest: u64) -> u128 {
         Traffic::Tcp(tcp) => {
             let payload = u128::from(size.saturating_sub(40).max(1));
             let window = [flow.bytes(), tcp.receive_buffer, tcp.send_buffer].into_iter().flatten().min();
-            let free = match tcp.congestion {
+            let free = match &tcp.congestion {
                 Congestion::Xcp => packets(first, active, size),
-                Congestion::Reno | Congestion::Cubic => 2 * packets(slowest, active, size) + u128::from(tcp.initial_window),
+                Congestion::Reno | Congestion::Cubic | Congestion::Kernel(_) => {
+                    2 * packets(slowest, active, size) + u128::from(tcp.initial_window)
+                }
             };
             window.map_or(free, |bytes| free.min(u128::from(bytes) / payload + 1))
         }

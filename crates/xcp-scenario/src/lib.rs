@@ -15,6 +15,7 @@ mod metric;
 pub mod model;
 pub mod name;
 mod quantity;
+pub mod record;
 pub mod rng;
 pub mod run;
 mod schema;

@@ -285,7 +285,7 @@ pub struct Tcp {
 }
 
 /// Congestion control.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Congestion {
     /// Explicit: the routers' feedback.
     Xcp,
@@ -293,6 +293,8 @@ pub enum Congestion {
     Reno,
     /// RFC 9438.
     Cubic,
+    /// One of the kernel's own, by its name; only a backend that has a kernel has it.
+    Kernel(Arc<str>),
 }
 
 /// Loss recovery.

@@ -1,6 +1,7 @@
 //! What every backend returns: a summary for tables and scripts, and series for plots. Knows neither backends nor reports.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,9 @@ pub struct Summary {
     /// Whether the run was cut short.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
+    /// What one should know before believing the numbers: settings the backend could only approximate, signs that the run went wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// One direction of a link.
@@ -167,6 +171,19 @@ impl Quantity {
             Self::PersistentQueue => "persistent_queue_bytes",
             Self::InputTraffic => "input_traffic_bps",
         }
+    }
+}
+
+/// Watches a run and may end it.
+pub trait Observer {
+    /// Called a few hundred times in a run, and more often in a long one, with the time of the run; `Break` ends it there.
+    fn progress(&mut self, now: Nanos) -> ControlFlow<()>;
+}
+
+/// Observes nothing.
+impl Observer for () {
+    fn progress(&mut self, _: Nanos) -> ControlFlow<()> {
+        ControlFlow::Continue(())
     }
 }
 

@@ -3,9 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::quantity::{MAX_BYTES, MAX_PACKETS};
-use crate::spec::{ALL, FILE, Key, Kind, Spec};
+use crate::spec::{ALL, CONGESTIONS, FILE, Key, Kind, Spec};
 
 const NUMBER: &str = r"^\s*[0-9][0-9_]*(\.[0-9][0-9_]*)?\s*";
+/// What the kernel may call a congestion control: TCP_CA_NAME_MAX is 16, with the zero at the end.
+const KERNEL_NAME: &str = "^[a-z0-9_-]{1,15}$";
 const NAME: &str = r#"^[^."*\u0000-\u001f\u007f]+$"#;
 
 fn pattern(units: &str) -> String {
@@ -74,6 +76,7 @@ fn kind(kind: Kind) -> Value {
         Kind::Number { min, .. } if min == f64::MIN => json!({ "type": "number" }),
         Kind::Number { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
         Kind::Choice(words) => json!({ "enum": words }),
+        Kind::Congestion => json!({ "anyOf": [{ "enum": CONGESTIONS }, { "type": "string", "pattern": KERNEL_NAME }] }),
         Kind::Limit | Kind::Threshold => {
             let percent = if matches!(kind, Kind::Threshold) { "|%" } else { "" };
             let units = format!("[pP]|[pP]ackets?|[bB][dD][pP]{percent}|{SIZE_UNITS}");
@@ -144,6 +147,7 @@ fn takes(kind: Kind) -> String {
         Kind::Number { min, .. } if min == f64::MIN => "number".into(),
         Kind::Number { min, max } => format!("number, {min} to {max}"),
         Kind::Choice(words) => words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", "),
+        Kind::Congestion => format!("{}; the kernel's with `--on linux`", takes(Kind::Choice(CONGESTIONS))),
         Kind::Limit => "amount above 0".into(),
         Kind::Threshold => "amount or percent, above 0".into(),
         Kind::Standing => "amount, or time".into(),

@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     Number { min: f64, max: f64 },
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// One of [`CONGESTIONS`], or the name of one of the kernel's.
+    Congestion,
     /// `"100p"`, 100, `"64kb"` or `"2bdp"`, not zero.
     Limit,
     /// As `Limit`, or `"33%"` of it.
@@ -397,11 +399,11 @@ pub(crate) static FLOW: Spec = Spec {
         key("packet", Kind::Size { min: 64, max: 65_535 }, "1500", "1000", "Size of a full packet on the wire, headers included."),
         key(
             "congestion",
-            Kind::Choice(CONGESTIONS),
+            Kind::Congestion,
             REQUIRED,
             "\"cubic\"",
             "Congestion control. `reno`, `newreno` and `sack` are Reno's window with the loss recovery of that name; `cubic` and `xcp` come with SACK. \
-             Not with `udp`.",
+             With `--on linux` also whatever the kernel has, like `bbr`; it too comes with SACK. Not with `udp`.",
         ),
         key(
             "recovery",

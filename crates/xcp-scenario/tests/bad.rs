@@ -154,6 +154,7 @@ fn bad_files() {
         ("packet too small", flow("packet = 40")),
         ("packet too large", flow("packet = \"64kb\"")),
         ("congestion unknown", with("\"reno\"", "\"newrene\"")),
+        ("congestion of the kernel's", with("\"reno\"", "\"bbr\"")),
         ("congestion absent", with("congestion = \"reno\"\n", "")),
         ("recovery unknown", flow("recovery = \"impatient\"")),
         ("paced a text", flow("paced = \"yes\"")),

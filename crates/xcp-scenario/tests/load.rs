@@ -37,7 +37,7 @@ fn the_first_example() {
     assert_eq!(names, ["flow-1", "flow-2", "flow-3", "flow-4"]);
     assert_eq!((s.flows[0].group.route.as_slice(), s.flows[0].group.return_route.as_slice()), (&[0, 2][..], &[3, 1][..]));
     let Traffic::Tcp(tcp) = &s.flows[3].traffic() else { panic!("not TCP") };
-    assert_eq!((tcp.congestion, tcp.recovery, tcp.paced, tcp.wire), (Congestion::Xcp, Recovery::Sack, true, WireFormat::Extended));
+    assert_eq!((&tcp.congestion, tcp.recovery, tcp.paced, tcp.wire), (&Congestion::Xcp, Recovery::Sack, true, WireFormat::Extended));
     assert_eq!((tcp.initial_window, tcp.rto_min, tcp.receive_buffer), (10, 200_000_000, None));
 }
 
@@ -62,6 +62,19 @@ fn udp(pattern: &str) -> UdpPattern {
         Traffic::Udp(pattern) => pattern,
         Traffic::Tcp(_) => panic!("not UDP"),
     }
+}
+
+#[test]
+fn a_kernels_congestion_controls_are_for_scenarios_that_run_on_it() {
+    let text = small("", "", "").replace("\"reno\"", "\"bbr\"");
+    let kernel = |names: &[&str]| Overrides::none().on_kernel(names.iter().map(|n| (*n).to_owned()).collect());
+    let told = |overrides: &Overrides| load(Path::new("x.toml"), &text, overrides).unwrap_err().problems()[0].clone();
+    let Traffic::Tcp(tcp) = load(Path::new("x.toml"), &text, &kernel(&["cubic", "bbr"])).unwrap()[0].flows[0].traffic() else { panic!() };
+    assert_eq!((tcp.congestion, tcp.recovery, tcp.paced), (Congestion::Kernel("bbr".into()), Recovery::Sack, false));
+    assert_eq!(told(&Overrides::none()).what, "the simulator has no congestion control \"bbr\"");
+    let absent = told(&kernel(&["cubic", "bbr2"]));
+    assert_eq!(absent.what, "this kernel has no congestion control \"bbr\"");
+    assert!(absent.help.unwrap().starts_with("did you mean `bbr2`?"));
 }
 
 #[test]

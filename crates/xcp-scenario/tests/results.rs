@@ -55,7 +55,7 @@ fn flow_summary() -> impl Strategy<Value = FlowSummary> {
 proptest! {
     #[test]
     fn summaries_survive_json(seed: u64, title in ".*", links in prop::collection::btree_map(".*", link_summary(), 0..3), flows in prop::collection::vec(flow_summary(), 0..3), interrupted: bool) {
-        let summary = Summary { seed, backend: "sim".into(), title, variant: String::new(), links, flows, jain: 0.5, interrupted };
+        let summary = Summary { seed, backend: "sim".into(), title, variant: String::new(), links, flows, jain: 0.5, interrupted, notes: Vec::new() };
         let text = serde_json::to_string(&summary).unwrap();
         prop_assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary);
     }
@@ -117,6 +117,7 @@ fn run() -> Run {
             flows: flows.to_vec(),
             jain: 0.75,
             interrupted: false,
+            notes: Vec::new(),
         },
         series: vec![
             series(link(), Quantity::Utilisation, &|s| if s <= 5.0 { 0.5 } else { 1.0 }),

@@ -2,6 +2,7 @@
 //! be far apart.
 
 use xcp_scenario::model::{self, Traffic};
+use xcp_scenario::record::{FlowGauge, Totals};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 
 use crate::datagrams::Datagrams;
@@ -106,40 +107,21 @@ pub struct Flow<'a> {
     pub receiving: &'a Receiving,
 }
 
-/// What a flow has counted since the beginning of the run.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Totals {
-    /// Payload delivered in order, bytes.
-    pub delivered_bytes: u64,
-    /// The same without what came after the flow had been told to stop.
-    pub delivered_while_active: u64,
-    /// Segments sent again.
-    pub retransmits: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Sum of the RTT samples, nanoseconds.
-    pub rtt_sum: u128,
-    /// Number of RTT samples.
-    pub rtt_samples: u64,
-}
-
 impl Flow<'_> {
-    /// When it really starts, jitter included.
-    #[must_use]
-    pub fn start(&self) -> Nanos {
-        self.sending.start
-    }
-
     fn sender(&self) -> Option<&Sender> {
         match &self.sending.source {
             Source::Tcp(sender) => Some(sender),
             Source::Udp(_) => None,
         }
     }
+}
 
-    /// Counters so far.
-    #[must_use]
-    pub fn totals(&self) -> Totals {
+impl FlowGauge for Flow<'_> {
+    fn start(&self) -> Nanos {
+        self.sending.start
+    }
+
+    fn totals(&self) -> Totals {
         let delivered_bytes = self.receiving.delivered_bytes();
         let delivered = Totals {
             delivered_bytes,
@@ -155,21 +137,15 @@ impl Flow<'_> {
         })
     }
 
-    /// Congestion window now, packets; `None` for a flow without one.
-    #[must_use]
-    pub fn cwnd_packets(&self) -> Option<f64> {
+    fn cwnd_packets(&self) -> Option<f64> {
         self.sender().map(Sender::cwnd_packets)
     }
 
-    /// Smoothed RTT now, seconds; `None` before the first sample.
-    #[must_use]
-    pub fn srtt_seconds(&self) -> Option<f64> {
+    fn srtt_seconds(&self) -> Option<f64> {
         self.sender().map(Sender::srtt).filter(|&srtt| srtt > 0).map(|srtt| srtt as f64 / NANOS_PER_SEC as f64)
     }
 
-    /// When a finite transfer was completely acknowledged.
-    #[must_use]
-    pub fn completed_at(&self) -> Option<Nanos> {
+    fn completed_at(&self) -> Option<Nanos> {
         self.sender().and_then(Sender::completed_at)
     }
 }

@@ -1,8 +1,8 @@
 //! Backend 1: a packet-level discrete-event simulator. Takes a resolved scenario, returns a run. Knows nothing of files, reports or Linux.
 //!
 //! Where things are: [`region`] holds the loop and the events, [`network`] takes packets from link to link, a [`link`] is queue, transmitter and cable
-//! in one, its packets in a [`fifo`]; [`queue`] has the disciplines, [`tcp`] the endpoints, [`datagrams`] the UDP sources; [`measure`] records what
-//! [`view`] shows it. [`simulate`](mod@simulate) builds all of it and keeps the regions in step, several of them where [`partition`] divides a run
+//! in one, its packets in a [`fifo`]; [`queue`] has the disciplines, [`tcp`] the endpoints, [`datagrams`] the UDP sources;
+//! [`view`] shows all that to the recorder. [`simulate`](mod@simulate) builds all of it and keeps the regions in step, several of them where [`partition`] divides a run
 //! among processors. The control law is in `xcp-engine`, and nowhere here.
 
 pub mod crew;
@@ -11,7 +11,6 @@ pub mod events;
 pub mod fifo;
 pub mod flow;
 pub mod link;
-pub mod measure;
 pub mod network;
 pub mod packet;
 pub mod partition;
@@ -24,4 +23,4 @@ pub mod simulate;
 pub mod tcp;
 pub mod view;
 
-pub use simulate::{Observer, SimError, simulate, simulate_on, simulate_partition};
+pub use simulate::{SimError, simulate, simulate_on, simulate_partition};

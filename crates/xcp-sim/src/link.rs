@@ -8,7 +8,8 @@
 //! end has the queue and the transmitter and no cable, the one at the far end only the cable and what strikes there.
 
 use xcp_scenario::model::{self, Limit, LossPlace};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
+use xcp_scenario::record::capacity_bytes;
+use xcp_scenario::units::{Nanos, Period};
 
 use crate::fifo::{Fifo, Packets, Transit};
 use crate::packet::Packet;
@@ -301,9 +302,8 @@ impl Link {
     }
 
     /// What could have been sent in a stretch of time, bytes.
-    #[must_use]
-    pub fn capacity_bytes(&self, length: Nanos) -> f64 {
-        self.rate_bps as f64 / 8.0 * (length as f64 / NANOS_PER_SEC as f64)
+    fn capacity_bytes(&self, length: Nanos) -> f64 {
+        capacity_bytes(self.rate_bps, length)
     }
 
     /// The queue discipline.

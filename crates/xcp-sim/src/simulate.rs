@@ -6,10 +6,11 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::Run;
+use xcp_scenario::model::{Congestion, Scenario, Tcp, Traffic};
+use xcp_scenario::record::Recorder;
+use xcp_scenario::run::{Observer, Run};
 use xcp_scenario::units::Nanos;
 
 use crate::crew::Crew;
@@ -17,25 +18,11 @@ use crate::events::{Events, NEVER};
 use crate::fifo::Packets;
 use crate::flow::{Receiving, Sending};
 use crate::link::Link;
-use crate::measure::Recorder;
 use crate::network::Network;
 use crate::partition::{Ends, Partition, Place};
 use crate::region::{Crossing, Region};
 use crate::routing::Routing;
 use crate::view::View;
-
-/// Watches a run and may end it.
-pub trait Observer {
-    /// Called a few hundred times in a run, and more often in a long one, with the simulated time; `Break` ends the run there.
-    fn progress(&mut self, now: Nanos) -> ControlFlow<()>;
-}
-
-/// Observes nothing.
-impl Observer for () {
-    fn progress(&mut self, _: Nanos) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-}
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug)]
@@ -46,6 +33,13 @@ pub enum SimError {
         link: String,
         /// What the engine says.
         reason: xcp_engine::ConfigError,
+    },
+    /// A congestion control that only the kernel has.
+    Congestion {
+        /// The flow.
+        flow: String,
+        /// The congestion control.
+        name: String,
     },
     /// More links and flows than can be numbered in a run of this length.
     TooLarge {
@@ -60,6 +54,9 @@ impl fmt::Display for SimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Law { link, reason } => write!(f, "link \"{link}\": the router's law cannot be used: {reason}"),
+            Self::Congestion { flow, name } => {
+                write!(f, "flow \"{flow}\": the simulator has no congestion control \"{name}\": run the scenario on Linux's own TCP")
+            }
             Self::TooLarge { links, flows } => {
                 write!(f, "{links} links and {flows} flows are too many for a run of this length: shorten the run or split the scenario")
             }
@@ -90,6 +87,11 @@ pub fn simulate_on(scenario: &Scenario, processors: usize, observer: &mut dyn Ob
 /// # Errors
 /// As [`simulate`].
 pub fn simulate_partition(scenario: &Scenario, partition: &Partition, observer: &mut dyn Observer) -> Result<Run, SimError> {
+    for group in scenario.flows.chunk_by(|a, b| Arc::ptr_eq(&a.group, &b.group)).map(|members| &members[0].group) {
+        if let Traffic::Tcp(Tcp { congestion: Congestion::Kernel(name), .. }) = &group.traffic {
+            return Err(SimError::Congestion { flow: group.name.to_string(), name: name.to_string() });
+        }
+    }
     let routing = Routing::new(scenario, partition);
     let mut simulation = Simulation::new(scenario, partition, &routing)?;
     let (end, interrupted) = simulation.run(observer);
@@ -110,7 +112,6 @@ struct Simulation<'s> {
     parts: Parts<'s>,
     ends: Ends,
     recorder: Recorder<'s>,
-    looks: Looks,
 }
 
 /// The regions and what is on its way between them.
@@ -149,26 +150,14 @@ impl Parts<'_> {
     }
 
     /// Shows somebody all of it at this time.
-    fn show(&self, now: Nanos, partition: &Partition, ends: &Ends, to: impl FnOnce(&mut View<'_, '_>)) {
+    fn show<T>(&self, now: Nanos, partition: &Partition, ends: &Ends, to: impl FnOnce(&mut View<'_, '_>) -> T) -> T {
         let mut all: Vec<_> = self.regions.iter().map(lock).collect();
-        to(&mut View::new(all.iter_mut().map(|region| &mut **region).collect(), partition, ends));
+        let seen = to(&mut View::new(all.iter_mut().map(|region| &mut **region).collect(), partition, ends));
         // Looking makes up for departures, which may have sent packets on their way to other regions.
         for (crossing, from, _) in &self.crossings {
             all[from.region as usize].leave(from.index as usize, now + 1, &mut lock(crossing));
         }
-    }
-}
-
-/// When the recorder looks next, by what for. At equal times in this order, before anything else happens.
-struct Looks {
-    tick: Nanos,
-    measure_from: Nanos,
-    measure_to: Nanos,
-}
-
-impl Looks {
-    fn next(&self) -> Nanos {
-        self.tick.min(self.measure_from).min(self.measure_to)
+        seen
     }
 }
 
@@ -220,15 +209,13 @@ impl<'s> Simulation<'s> {
                 }
             }
         }
-        let recorder = Recorder::new(scenario);
-        let looks = Looks { tick: recorder.interval(), measure_from: scenario.measure.from, measure_to: scenario.measure.to };
+        let recorder = Recorder::new(scenario, "sim");
         Ok(Self {
             end: scenario.duration,
             partition,
             parts: Parts { regions: regions.into_iter().map(Mutex::new).collect(), crossings },
             ends,
             recorder,
-            looks,
         })
     }
 
@@ -263,7 +250,7 @@ impl<'s> Simulation<'s> {
 
     /// Runs to the end or until the observer has had enough; returns how far it came and whether it was broken off.
     fn run(&mut self, observer: &mut dyn Observer) -> (Nanos, bool) {
-        let Self { end, partition, parts, ends, recorder, looks } = self;
+        let Self { end, partition, parts, ends, recorder } = self;
         let (end, parts) = (*end, &*parts);
         let crew = Crew::new(parts.regions.len());
         std::thread::scope(|scope| {
@@ -274,7 +261,7 @@ impl<'s> Simulation<'s> {
             }
             let (mut now, mut meetings) = (0, 0u32);
             loop {
-                let horizon = looks.next().min(end + 1);
+                let horizon = recorder.next_look().min(end + 1);
                 parts.set_horizon(horizon);
                 while now < horizon {
                     now = horizon.min(parts.first().max(now).saturating_add(partition.lookahead));
@@ -297,29 +284,11 @@ impl<'s> Simulation<'s> {
                 if now > end {
                     return (end, false);
                 }
-                let ticks = looks.tick == now;
-                parts.show(now, partition, ends, |view| looks.look(now, recorder, view));
-                if ticks && observer.progress(now).is_break() {
+                let ticked = parts.show(now, partition, ends, |view| recorder.look(now, view));
+                if ticked && observer.progress(now).is_break() {
                     return (now, true);
                 }
             }
         })
-    }
-}
-
-impl Looks {
-    fn look(&mut self, now: Nanos, recorder: &mut Recorder<'_>, view: &mut View<'_, '_>) {
-        if self.tick == now {
-            recorder.tick(now, view);
-            self.tick = now + recorder.interval();
-        }
-        if self.measure_from == now {
-            recorder.measure_from(now, view);
-            self.measure_from = NEVER;
-        }
-        if self.measure_to == now {
-            recorder.measure_to(now, view);
-            self.measure_to = NEVER;
-        }
     }
 }

@@ -1,11 +1,14 @@
 //! The whole of a run, however it is divided, as the recorder sees it: link directions and flows by their numbers in the scenario.
 
 use xcp_scenario::model::DirectionId;
+use xcp_scenario::record::{Gauges, LinkCounts};
+use xcp_scenario::run::Quantity;
 use xcp_scenario::units::Nanos;
 
 use crate::flow::Flow;
 use crate::link::{Counters, Link};
 use crate::partition::{Ends, Partition};
+use crate::queue::{Queue, router_quantities};
 use crate::region::Region;
 
 /// All regions of a run.
@@ -23,7 +26,7 @@ impl<'a, 'r> View<'a, 'r> {
     }
 
     /// A link direction at its near end, where queue and transmitter are, with all departures until `now` made up for.
-    pub fn link(&mut self, number: DirectionId, now: Nanos) -> &mut Link {
+    fn near_end(&mut self, number: DirectionId, now: Nanos) -> &mut Link {
         let place = self.partition.near_end(number);
         let network = &mut self.regions[place.region as usize].network;
         let link = &mut network.links[place.index as usize];
@@ -31,18 +34,46 @@ impl<'a, 'r> View<'a, 'r> {
         link
     }
 
-    /// A link direction's counters.
-    pub fn counters(&mut self, number: DirectionId, now: Nanos) -> Counters {
-        let mut counters = *self.link(number, now).counters(now);
+    fn counters(&mut self, number: DirectionId, now: Nanos) -> Counters {
+        let mut counters = *self.near_end(number, now).counters(now);
         if let Some(place) = self.partition.far_end(number) {
             counters.lost += self.regions[place.region as usize].network.links[place.index as usize].counters(now).lost;
         }
         counters
     }
+}
 
-    /// A flow.
-    #[must_use]
-    pub fn flow(&self, number: usize) -> Flow<'_> {
+impl<'r> Gauges for View<'_, 'r> {
+    type Flow<'b>
+        = Flow<'b>
+    where
+        Self: 'b;
+
+    fn link(&mut self, number: DirectionId, now: Nanos) -> LinkCounts {
+        let counters = self.counters(number, now);
+        let link = self.near_end(number, now);
+        LinkCounts {
+            served_bytes: link.served_bytes(now),
+            sent_packets: counters.sent_packets,
+            drops: counters.drops,
+            lost: counters.lost,
+            queue_integral: counters.queue_integral,
+            queue: link.backlog().packets,
+        }
+    }
+
+    fn take_queue_max(&mut self, number: DirectionId, now: Nanos) -> u64 {
+        self.near_end(number, now).take_queue_max()
+    }
+
+    fn router(&mut self, number: DirectionId, now: Nanos) -> Option<Vec<(Quantity, f64)>> {
+        match self.near_end(number, now).queue() {
+            Queue::Xcp(xcp) => Some(router_quantities(&xcp.state()).to_vec()),
+            Queue::DropTail | Queue::Red(_) => None,
+        }
+    }
+
+    fn flow(&self, number: usize) -> Flow<'_> {
         let (from, to) = (self.ends.sending(number), self.ends.receiving(number));
         Flow {
             sending: &self.regions[from.region as usize].senders[from.index as usize],

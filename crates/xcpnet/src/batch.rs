@@ -7,10 +7,11 @@ use std::sync::mpsc;
 use std::thread;
 
 use xcp_scenario::model::Scenario;
-use xcp_scenario::run::Run;
+use xcp_scenario::run::{Observer, Run};
 use xcp_scenario::units::Nanos;
 use xcp_scenario::{Loaded, check};
 
+use crate::cli::Backend;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::{interrupt, memory};
@@ -21,7 +22,7 @@ struct Watch<'a> {
     index: usize,
 }
 
-impl xcp_sim::Observer for Watch<'_> {
+impl Observer for Watch<'_> {
     fn progress(&mut self, now: Nanos) -> ControlFlow<()> {
         self.progress.update(self.index, now);
         if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -49,18 +50,19 @@ pub fn jobs(asked: Option<std::num::NonZeroUsize>) -> usize {
     asked.or_else(|| thread::available_parallelism().ok()).map_or(1, usize::from)
 }
 
-/// Runs everything, at most `jobs` at a time, each on at most `threads` processors. `ready` gets each run in the order of `scenarios`, as soon as it and all before it are done. After
+/// Runs everything, at most `jobs` at a time, simulations on at most `threads` processors each. `ready` gets each run in the order of `scenarios`, as soon as it and all before it are done. After
 /// Ctrl-C the runs under way end early (`summary.interrupted`) and no more are begun.
 ///
 /// # Errors
 /// The first error of a backend in the order of `scenarios`, or of `ready`; runs still under way are ended.
 pub fn run(
+    backend: Backend,
     scenarios: &[&Scenario],
     jobs: usize,
     threads: usize,
     mut ready: impl FnMut(usize, Run, &Progress) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let progress = Progress::new(scenarios);
+    let progress = Progress::new(scenarios, backend.done());
     let next = AtomicUsize::new(0);
     let (sender, results) = mpsc::channel();
     let outcome = thread::scope(|scope| {
@@ -73,7 +75,7 @@ pub fn run(
                     if index >= scenarios.len() || interrupt::asked() {
                         return;
                     }
-                    let result = xcp_sim::simulate_on(scenarios[index], threads, &mut Watch { progress, index });
+                    let result = backend.run(scenarios[index], threads, &mut Watch { progress, index });
                     progress.update(index, scenarios[index].duration);
                     // Nobody listens any more after an error.
                     if sender.send((index, result)).is_err() {
@@ -88,7 +90,7 @@ pub fn run(
         for (index, result) in &results {
             early.insert(index, result);
             while let Some(result) = early.remove(&expected) {
-                let handled = result.map_err(Failure::new).and_then(|run| ready(expected, run, &progress));
+                let handled = result.and_then(|run| ready(expected, run, &progress));
                 if let Err(failure) = handled {
                     next.store(scenarios.len(), Ordering::Relaxed);
                     return Err(failure);

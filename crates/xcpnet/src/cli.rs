@@ -37,6 +37,12 @@ pub enum Command {
     Sweep(SweepArguments),
     /// Run the papers' figures and hold them against the bands the papers claim
     Reproduce(ReproduceArguments),
+    /// The network that `--on linux` builds
+    #[cfg(target_os = "linux")]
+    Lab {
+        #[command(subcommand)]
+        command: LabCommand,
+    },
     /// Print the JSON schema of the scenario file
     Schema,
     /// An XCP router on a device of this machine: add, change, remove, show
@@ -50,12 +56,20 @@ pub enum Command {
     Doctor(DoctorArguments),
 }
 
+/// What can be done about labs.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// Remove what killed runs have left behind: their control groups
+    Clean,
+}
+
 /// Where scenarios are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Backend {
     /// The packet-level simulator
     Sim,
-    /// Network namespaces and the kernel's own TCP (not in this version)
+    /// Network namespaces and the kernel's own TCP, in real time; needs root
     Linux,
 }
 
@@ -67,6 +81,7 @@ Examples:
   xcpnet run four-flows.toml --out out             then open out/report.html
   xcpnet run four-flows.toml --json | jq .jain     one JSON object per variant
   xcpnet run four-flows.toml --variant XCP --set duration=10s
+  sudo xcpnet run four-flows.toml --on linux       real kernel TCP; one run after the other
 
 With --out DIR: report.html (one file, no network needed), NAME.links.csv and NAME.flows.csv for
 each variant, summary.json (what --json prints) and the scenario files. They appear together when
@@ -96,10 +111,10 @@ pub struct RunArguments {
     /// Run only this variant of the file; may be repeated
     #[arg(long = "variant", value_name = "NAME")]
     pub variants: Vec<String>,
-    /// Run at most this many variants at a time [default: one per processor]
+    /// Simulate at most this many variants at a time [default: one per processor]
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<std::num::NonZeroUsize>,
-    /// Divide each run among at most this many processors, which should be free; the result is the same to the byte
+    /// Divide each simulation among at most this many processors, which should be free; the result is the same to the byte
     #[arg(long, value_name = "N", default_value = "1")]
     pub threads: std::num::NonZeroUsize,
     /// With --out: the series as Parquet, too

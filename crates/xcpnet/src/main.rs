@@ -1,6 +1,7 @@
 //! The command line: arguments in, exit status out. What the commands do is in the modules; what runs, files and reports are is in the other
 //! crates.
 
+mod backend;
 mod batch;
 mod cli;
 mod experiments;
@@ -29,6 +30,8 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments, &mut printer),
         Command::Sweep(arguments) => sweep::sweep(&arguments, &mut printer),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, &mut printer),
+        #[cfg(target_os = "linux")]
+        Command::Lab { command } => kernel::lab::lab(&command, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Router(arguments) => kernel::router::router(&arguments, &mut printer),
         #[cfg(target_os = "linux")]

@@ -8,15 +8,15 @@ use xcp_report::files::Staged;
 use xcp_report::{Source, verdict_table};
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
-use xcp_scenario::{Loaded, Overrides, Verdict, evaluate, load_with_origins};
+use xcp_scenario::{Loaded, Verdict, evaluate, load_with_origins};
 
+use crate::backend::tell_notes;
 use crate::batch;
 use crate::cli::ReproduceArguments;
 use crate::experiments::{self, Experiment};
 use crate::failure::{Failure, INTERRUPTED, OUTSIDE};
 use crate::interrupt;
 use crate::output::{Content, Printer, width};
-use crate::run::need_backend;
 
 /// A figure and its scenarios.
 struct Figure {
@@ -33,15 +33,15 @@ struct Tally {
 
 /// Runs what was asked for.
 pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Result<(), Failure> {
-    need_backend(arguments.on)?;
     let all = match &arguments.experiments {
         Some(dir) => experiments::of_directory(dir)?,
         None => experiments::built_in(),
     };
     let chosen = experiments::choose(all, &arguments.what)?;
+    let overrides = arguments.on.overrides()?;
     let mut loaded: Vec<(Experiment, Vec<Loaded>)> = Vec::new();
     for experiment in chosen {
-        let scenarios = load_with_origins(Path::new(&experiment.path), &experiment.text, &Overrides::none())?;
+        let scenarios = load_with_origins(Path::new(&experiment.path), &experiment.text, &overrides)?;
         loaded.push((experiment, scenarios));
     }
     if arguments.list {
@@ -51,11 +51,12 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
         }
         return Ok(());
     }
+    arguments.on.check()?;
     let mut staged = arguments.out.as_deref().map(Staged::new).transpose()?;
     if let Some(staged) = &staged {
         interrupt::forget_on_exit(staged.temporary());
     }
-    let jobs = batch::fitting(loaded.iter().flat_map(|(_, list)| list), batch::jobs(arguments.jobs))?;
+    let jobs = batch::fitting(loaded.iter().flat_map(|(_, list)| list), arguments.on.jobs(batch::jobs(arguments.jobs)))?;
     interrupt::listen()?;
     let figures: Vec<Figure> = loaded
         .into_iter()
@@ -67,7 +68,8 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     let mut waiting: Vec<Run> = Vec::new();
     let mut current = 0;
     let mut complete = 0;
-    batch::run(&scenarios, jobs, 1, |_, run, progress| {
+    batch::run(arguments.on, &scenarios, jobs, 1, |_, run, progress| {
+        progress.suspend(|| tell_notes(&run));
         if run.summary.interrupted {
             return Ok(());
         }

@@ -7,27 +7,18 @@ use xcp_report::files::Staged;
 use xcp_report::{Source, human, json, table, verdict_table};
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
-use xcp_scenario::{Loaded, Overrides, Verdict, evaluate, load_with_origins, read_text, variant_names};
+use xcp_scenario::{Loaded, Verdict, evaluate, load_with_origins, read_text, variant_names};
 
 use crate::batch;
-use crate::cli::{Backend, RunArguments};
+use crate::backend::tell_notes;
+use crate::cli::RunArguments;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 use crate::output::{Content, Printer, width};
 
-/// Refuses backends that this version does not have.
-pub fn need_backend(backend: Backend) -> Result<(), Failure> {
-    match backend {
-        Backend::Sim => Ok(()),
-        Backend::Linux => Err(Failure::new(
-            "this version cannot run scenarios on Linux's own TCP (--on linux) yet; without --on, the scenario is simulated",
-        )),
-    }
-}
-
 /// A file's scenarios as chosen by the arguments.
 fn load(path: &Path, text: &str, arguments: &RunArguments) -> Result<Vec<Loaded>, Failure> {
-    let mut overrides = Overrides::none();
+    let mut overrides = arguments.on.overrides()?;
     for (path, value) in &arguments.settings {
         overrides = overrides.with(path, value);
     }
@@ -51,7 +42,6 @@ pub fn chosen_variants(path: &Path, text: &str, wanted: &[String]) -> Result<Vec
 
 /// Runs what was asked for.
 pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failure> {
-    need_backend(arguments.on)?;
     let mut sources = Vec::new();
     let mut loaded = Vec::new();
     let mut origins = Vec::new();
@@ -62,15 +52,17 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
         loaded.extend(more);
         sources.push(Source { name: file.display().to_string(), text });
     }
+    arguments.on.check()?;
     // Whether there is room for the result is asked before the work, not after it.
     if let Some(dir) = &arguments.out {
         drop(Staged::new(dir)?);
     }
-    let jobs = batch::fitting(loaded.iter(), batch::jobs(arguments.jobs))?;
+    let jobs = batch::fitting(loaded.iter(), arguments.on.jobs(batch::jobs(arguments.jobs)))?;
     interrupt::listen()?;
     let scenarios: Vec<Scenario> = loaded.into_iter().map(|l| l.scenario).collect();
     let mut runs: Vec<Run> = Vec::new();
-    batch::run(&scenarios.iter().collect::<Vec<_>>(), jobs, usize::from(arguments.threads), |_, run, _| {
+    batch::run(arguments.on, &scenarios.iter().collect::<Vec<_>>(), jobs, usize::from(arguments.threads), |_, run, progress| {
+        progress.suspend(|| tell_notes(&run));
         runs.push(run);
         Ok(())
     })?;
@@ -83,7 +75,7 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
         printer.text(&tables(&runs, &origins, &verdicts))?;
     }
     if interrupted {
-        return Err(told(&scenarios, &runs, arguments.out.as_deref()));
+        return Err(told(&scenarios, &runs, arguments));
     }
     if let Some(dir) = &arguments.out {
         let mut staged = Staged::new(dir)?;
@@ -124,7 +116,7 @@ fn tables(runs: &[Run], origins: &[usize], verdicts: &[Vec<Verdict>]) -> String 
 }
 
 /// What was completed when Ctrl-C came.
-fn told(scenarios: &[Scenario], runs: &[Run], out: Option<&Path>) -> Failure {
+fn told(scenarios: &[Scenario], runs: &[Run], arguments: &RunArguments) -> Failure {
     let mut parts = Vec::new();
     for (i, scenario) in scenarios.iter().enumerate() {
         let name = if scenario.variant.is_empty() { &scenario.title } else { &scenario.variant };
@@ -135,6 +127,6 @@ fn told(scenarios: &[Scenario], runs: &[Run], out: Option<&Path>) -> Failure {
             None => format!("{name}: not begun"),
         });
     }
-    let nothing = out.map(|dir| format!("; nothing was written to {}", dir.display())).unwrap_or_default();
-    Failure::with_status(format!("interrupted; simulated so far: {}{nothing}", parts.join(", ")), INTERRUPTED)
+    let nothing = arguments.out.as_ref().map(|dir| format!("; nothing was written to {}", dir.display())).unwrap_or_default();
+    Failure::with_status(format!("interrupted; {} so far: {}{nothing}", arguments.on.done(), parts.join(", ")), INTERRUPTED)
 }

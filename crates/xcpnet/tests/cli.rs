@@ -158,7 +158,6 @@ fn bad_input_is_refused_before_anything_runs() {
         (&["run", "s.toml", "--variant", "RED"], &["no variant \"RED\"", "\"XCP\", \"TCP\""]),
         (&["run", "s.toml", "--set", "link.bottleneck.rate=0mbit"], &["rate"]),
         (&["run", "s.toml", "--set", "nonsense"], &["PATH=VALUE"]),
-        (&["run", "s.toml", "--on", "linux"], &["--on linux", "simulated"]),
         (&["run"], &["FILE"]),
         (&["run", "s.toml", "--seed=-1"], &["--seed"]),
         (&["reproduce", "fig99"], &["fig99"]),

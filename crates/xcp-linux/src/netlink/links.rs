@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
-use super::message::{Request, attributes, number, short, text};
+use super::message::{Request, attribute, attributes, number, short, text};
 use super::{Error, Netlink, Result};
 use crate::namespace::Namespace;
 
@@ -38,6 +38,17 @@ pub struct Device {
     pub tx_queues: u32,
     /// The queueing discipline in front of it.
     pub qdisc: String,
+}
+
+/// What a device has sent since it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sent {
+    /// Packets; one that the device will cut up counts once.
+    pub packets: u64,
+    /// Bytes of Ethernet frames.
+    pub bytes: u64,
+    /// Packets it did not send.
+    pub drops: u64,
 }
 
 /// How a pair of virtual Ethernet devices is to be; the same for both but for the addresses.
@@ -141,6 +152,26 @@ impl Netlink {
         let mut request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK as u16, &header(index, 0, 0));
         request.number(libc::IFLA_MTU, mtu);
         self.change(|| format!("set the MTU of the network device number {index} to {mtu}"), request)
+    }
+
+    /// Sets how many segments a packet handed down by TCP may hold; with 1 each is one from the beginning, and what a queue counts are segments.
+    pub fn set_gso_max_segments(&mut self, index: u32, segments: u32) -> Result<()> {
+        let mut request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK as u16, &header(index, 0, 0));
+        request.number(libc::IFLA_GSO_MAX_SEGS, segments);
+        self.change(|| format!("limit packets of the network device number {index} to {segments} segments"), request)
+    }
+
+    /// What a device has sent.
+    pub fn sent(&mut self, index: u32) -> Result<Sent> {
+        let doing = || format!("read the counters of the network device number {index}");
+        let request = Request::new(libc::RTM_GETLINK, 0, &header(index, 0, 0));
+        // struct rtnl_link_stats64: packets received and sent, bytes received and sent, errors, drops received and sent
+        let read = |payload: &[u8]| {
+            let counters = attribute(payload.get(16..)?, libc::IFLA_STATS64)?;
+            let field = |at: usize| Some(u64::from_ne_bytes(counters.get(8 * at..8 * at + 8)?.try_into().ok()?));
+            Some(Sent { packets: field(1)?, bytes: field(3)?, drops: field(7)? })
+        };
+        self.get(doing, request, read)?.ok_or_else(|| Error::refused(doing(), "the kernel does not tell"))
     }
 
     /// Removes a device; of a pair, both ends.

@@ -10,5 +10,6 @@ pub(crate) mod qdiscs;
 mod routes;
 mod socket;
 
-pub use links::{Device, VethOptions};
+pub use links::{Device, Sent, VethOptions};
+pub use routes::RouteOptions;
 pub use socket::{Error, Netlink, Result};

@@ -6,17 +6,49 @@ use super::addresses::{family, octets};
 use super::message::Request;
 use super::{Netlink, Result};
 
+/// What else there is to say about a route.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RouteOptions {
+    /// That `via` is at the other end of the wire, although no address of the device says so (iproute2's `onlink`).
+    pub on_link: bool,
+    /// First congestion window of connections that take it, packets (iproute2's `initcwnd`); the kernel's own if absent.
+    pub initial_window: Option<u32>,
+    /// Whether every segment that comes from there is acknowledged at once (iproute2's `quickack`).
+    pub quick_ack: bool,
+}
+
+/// linux/rtnetlink.h.
+const RTNH_F_ONLINK: u32 = 4;
+const RTAX_INITCWND: u16 = 11;
+const RTAX_QUICKACK: u16 = 15;
+
 impl Netlink {
     /// Adds a route to the main table: to a prefix, by way of a neighbour (`via`) or straight onto the wire, through a device.
     pub fn add_route(&mut self, to: IpAddr, prefix_len: u8, via: Option<IpAddr>, index: u32) -> Result<()> {
+        self.add_route_with(to, prefix_len, via, index, RouteOptions::default())
+    }
+
+    /// The same with more to say.
+    pub fn add_route_with(&mut self, to: IpAddr, prefix_len: u8, via: Option<IpAddr>, index: u32, options: RouteOptions) -> Result<()> {
         let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
         let scope = if via.is_none() && to.is_ipv4() { libc::RT_SCOPE_LINK } else { libc::RT_SCOPE_UNIVERSE };
         // struct rtmsg: family, lengths of the destination and the source, TOS, table, who made it, scope, type, flags
-        let fixed = [family(to), prefix_len, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, scope, libc::RTN_UNICAST, 0, 0, 0, 0];
+        let mut fixed = [family(to), prefix_len, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, scope, libc::RTN_UNICAST, 0, 0, 0, 0];
+        if options.on_link {
+            fixed[8..].copy_from_slice(&RTNH_F_ONLINK.to_ne_bytes());
+        }
         let mut request = Request::new(libc::RTM_NEWROUTE, flags as u16, &fixed);
         request.attribute(libc::RTA_DST, &octets(to)).number(libc::RTA_OIF, index);
         if let Some(via) = via {
             request.attribute(libc::RTA_GATEWAY, &octets(via));
+        }
+        if options.initial_window.is_some() || options.quick_ack {
+            request.nested(libc::RTA_METRICS, |inner| {
+                if let Some(packets) = options.initial_window {
+                    inner.number(RTAX_INITCWND, packets);
+                }
+                inner.number(RTAX_QUICKACK, options.quick_ack.into());
+            });
         }
         let way = via.map(|via| format!(" via {via}")).unwrap_or_default();
         self.change(|| format!("add a route to {to}/{prefix_len}{way} through the network device number {index}"), request)

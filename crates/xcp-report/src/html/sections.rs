@@ -45,6 +45,7 @@ pub(super) fn write(report: &Report<'_>, page: &mut String) {
     verdicts(report, page);
     link_table(report, page);
     flow_table(report, page);
+    notes(report, page);
     sources(report, page);
     made(report, page);
 }
@@ -369,6 +370,19 @@ fn flow_table(report: &Report<'_>, page: &mut String) {
     page.push_str("</tbody></table></div>\n<p class=\"note\">Windows in packets. Of groups: the median flow, below it the least and the greatest value.</p>\n</section>\n");
 }
 
+/// What one should know before believing the numbers.
+fn notes(report: &Report<'_>, page: &mut String) {
+    if report.runs.iter().all(|run| run.summary.notes.is_empty()) {
+        return;
+    }
+    page.push_str("<section aria-labelledby=\"notes\">\n<h2 id=\"notes\">Notes</h2>\n<ul class=\"notes\">\n");
+    for (run, note) in report.runs.iter().flat_map(|run| run.summary.notes.iter().map(move |note| (run, note))) {
+        let name = if report.runs.len() == 1 { String::new() } else { format!("<b>{}</b>: ", escape(human::run_name(run))) };
+        put!(page, "<li>{name}{}</li>\n", escape(note));
+    }
+    page.push_str("</ul>\n</section>\n");
+}
+
 fn sources(report: &Report<'_>, page: &mut String) {
     for source in report.sources {
         put!(
@@ -385,7 +399,10 @@ fn made(report: &Report<'_>, page: &mut String) {
     if !report.command.is_empty() {
         put!(page, " with <code>{}</code>", escape(report.command));
     }
-    page.push_str(
-        ". The same scenario, seed and version give the same numbers. Plots: uPlot (MIT licence, in this file’s source).</p>\n</footer>\n",
-    );
+    let repeatable = if report.runs.iter().all(|run| run.summary.backend == "sim") {
+        "The same scenario, seed and version give the same numbers."
+    } else {
+        "Measured on a real machine: another run gives somewhat other numbers."
+    };
+    put!(page, ". {repeatable} Plots: uPlot (MIT licence, in this file’s source).</p>\n</footer>\n");
 }

@@ -126,6 +126,7 @@ pub fn run(manner: Manner, flows: usize) -> Run {
         jain: jain(&flow_summaries.iter().map(|f| f.goodput).collect::<Vec<_>>()),
         flows: flow_summaries,
         interrupted: false,
+        notes: Vec::new(),
     };
     Run { title, variant: variant.into(), completed: 60 * NANOS_PER_SEC, duration: 60 * NANOS_PER_SEC, summary, series }
 }

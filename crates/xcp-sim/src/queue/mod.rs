@@ -5,7 +5,7 @@ mod red;
 mod xcp;
 
 pub use red::{Red, RedConfig};
-pub use xcp::XcpQueue;
+pub use xcp::{XcpQueue, router_config, router_quantities};
 
 use xcp_scenario::model::{self, Limit};
 use xcp_scenario::units::Nanos;

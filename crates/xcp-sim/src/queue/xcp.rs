@@ -2,6 +2,7 @@
 
 use xcp_engine::{ConfigError, Router, RouterConfig, RouterState};
 use xcp_scenario::model::{Input, Law};
+use xcp_scenario::run::Quantity;
 use xcp_scenario::units::Nanos;
 
 use crate::packet::{Class, Packet};
@@ -12,23 +13,41 @@ pub struct XcpQueue {
     router: Router,
 }
 
+/// The engine's settings for a scenario's law on a link of `rate_bps`.
+#[must_use]
+pub fn router_config(law: &Law, rate_bps: u64) -> RouterConfig {
+    RouterConfig {
+        alpha: law.alpha,
+        beta: law.beta,
+        gamma: law.gamma,
+        overhead_bytes: law.overhead_bytes,
+        pools: law.pools,
+        queue_target_bytes: law.target_bytes,
+        count_other: law.input == Input::All,
+        ..RouterConfig::xcp(law.capacity_bps.unwrap_or(rate_bps) / 8)
+    }
+}
+
+/// What is recorded of a router.
+#[must_use]
+pub fn router_quantities(state: &RouterState) -> [(Quantity, f64); 6] {
+    [
+        (Quantity::ControlInterval, state.control_interval_s),
+        (Quantity::FlowsEstimated, state.flows_estimated),
+        (Quantity::Phi, state.phi_bps),
+        (Quantity::Shuffled, state.shuffled_bps),
+        (Quantity::PersistentQueue, state.persistent_queue_bytes),
+        (Quantity::InputTraffic, state.input_traffic_bps),
+    ]
+}
+
 impl XcpQueue {
     /// A router for a link of `rate_bps`; `rounding_seed` feeds the unbiased rounding of feedback.
     ///
     /// # Errors
     /// When the law's numbers are out of the engine's range.
     pub fn new(law: &Law, rate_bps: u64, rounding_seed: u64) -> Result<Self, ConfigError> {
-        let config = RouterConfig {
-            alpha: law.alpha,
-            beta: law.beta,
-            gamma: law.gamma,
-            overhead_bytes: law.overhead_bytes,
-            pools: law.pools,
-            queue_target_bytes: law.target_bytes,
-            count_other: law.input == Input::All,
-            ..RouterConfig::xcp(law.capacity_bps.unwrap_or(rate_bps) / 8)
-        };
-        Ok(Self { router: Router::new(&config, 0, rounding_seed)? })
+        Ok(Self { router: Router::new(&router_config(law, rate_bps), 0, rounding_seed)? })
     }
 
     /// A packet arrives; `queue_bytes` wait before it.

@@ -90,7 +90,7 @@ impl SenderConfig {
             bytes: tcp.bytes.unwrap_or(u64::MAX),
             send_buffer: segments(tcp.send_buffer, packet_bytes),
             peer_window: receive_window(tcp, packet_bytes),
-            congestion: tcp.congestion,
+            congestion: tcp.congestion.clone(),
             recovery: tcp.recovery,
             loss_response: tcp.loss_response,
             paced: tcp.paced,

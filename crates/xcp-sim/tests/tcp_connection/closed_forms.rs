@@ -84,7 +84,7 @@ fn probes(congestion: Congestion, policy: RtoPolicy, length: Nanos) -> (Vec<Nano
 #[test]
 fn a_blackout_is_probed_with_doubling_gaps() {
     for congestion in [Congestion::Reno, Congestion::Cubic, Congestion::Xcp] {
-        let (times, pipe) = probes(congestion, RtoPolicy::BackOff, 200 * SEC);
+        let (times, pipe) = probes(congestion.clone(), RtoPolicy::BackOff, 200 * SEC);
         let gaps: Vec<Nanos> = times.windows(2).map(|w| w[1] - w[0]).collect();
         for (gap, expected) in gaps.iter().zip([600, 1200, 2400, 4800, 9600, 19200, 38400, 60000, 60000]) {
             assert!(gap.abs_diff(expected) <= expected / 50, "{congestion:?} {gaps:?}");
@@ -141,7 +141,7 @@ fn buffers_bound_the_rate() {
 #[test]
 fn pacing_never_bursts() {
     for congestion in [Congestion::Reno, Congestion::Cubic, Congestion::Xcp] {
-        let tcp = Tcp { paced: true, handshake: true, initial_window: 10, ..settings(congestion, Recovery::Sack) };
+        let tcp = Tcp { paced: true, handshake: true, initial_window: 10, ..settings(congestion.clone(), Recovery::Sack) };
         let mut pipe = Pipe::new(&tcp, RTT / 2, MS / 4, lose_first(&[300, 320, 350]));
         pipe.log = Some(Vec::new());
         pipe.start();

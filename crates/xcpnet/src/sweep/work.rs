@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use xcp_scenario::run::Summary;
+use xcp_scenario::run::{Observer, Summary};
 use xcp_scenario::units::Nanos;
 
 use crate::failure::Failure;
@@ -67,7 +67,7 @@ struct Watch<'a> {
     stop: &'a AtomicBool,
 }
 
-impl xcp_sim::Observer for Watch<'_> {
+impl Observer for Watch<'_> {
     fn progress(&mut self, now: Nanos) -> ControlFlow<()> {
         self.tally.simulated.fetch_add(now.saturating_sub(self.before), Ordering::Relaxed);
         self.before = now;

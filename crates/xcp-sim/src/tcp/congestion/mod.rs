@@ -27,10 +27,11 @@ pub(super) enum Congestion {
 
 impl Congestion {
     pub fn new(config: &SenderConfig) -> Self {
-        match config.congestion {
+        match &config.congestion {
             model::Congestion::Reno => Congestion::Reno(Reno::new(config.initial_window)),
             model::Congestion::Cubic => Congestion::Cubic(Cubic::new(config.initial_window)),
             model::Congestion::Xcp => Congestion::Xcp(XcpWindow::new(config)),
+            model::Congestion::Kernel(name) => unreachable!("the simulator refuses scenarios with a kernel's congestion control, {name}"),
         }
     }
 

@@ -1,17 +1,88 @@
-//! What is recorded while the simulation runs: series at every tick, and the state of all counters at both ends of the measured period.
-//! Reads the links and flows, never changes what they do.
+//! What is recorded while a run goes on: series at every tick, and the state of all counters at both ends of the measured period. One set of rules
+//! for every backend, which shows its links and flows as [`Gauges`]; they are only looked at.
 
 use std::sync::Arc;
 
-use xcp_scenario::model::{self, DirectionId, Sampling, Scenario};
-use xcp_scenario::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
+use crate::model::{self, DirectionId, Sampling, Scenario};
+use crate::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
+use crate::units::{NANOS_PER_SEC, Nanos, Period};
 
-use crate::events::NEVER;
-use crate::flow::{Flow, Totals};
-use crate::link::{Counters, Link};
-use crate::queue::Queue;
-use crate::view::View;
+/// No time: what never happens.
+const NEVER: Nanos = Nanos::MAX;
+
+/// What a backend has counted, by the scenario's numbers of link directions and flows. All counts are from the beginning of the run.
+pub trait Gauges {
+    /// A flow, to look at.
+    type Flow<'a>: FlowGauge
+    where
+        Self: 'a;
+
+    /// A link direction until `now`.
+    fn link(&mut self, number: DirectionId, now: Nanos) -> LinkCounts;
+
+    /// Its largest queue since the last call, packets; the present one at least.
+    fn take_queue_max(&mut self, number: DirectionId, now: Nanos) -> u64;
+
+    /// What its XCP router says of itself; `None` where there is none. Which quantities these are never changes in a run.
+    fn router(&mut self, number: DirectionId, now: Nanos) -> Option<Vec<(Quantity, f64)>>;
+
+    /// A flow.
+    fn flow(&self, number: usize) -> Self::Flow<'_>;
+}
+
+/// What a link direction has counted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LinkCounts {
+    /// Wire bytes sent, those of a packet in service as far as they have left.
+    pub served_bytes: f64,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Packets dropped by the queue.
+    pub drops: u64,
+    /// Packets lost on the link.
+    pub lost: u64,
+    /// Waiting packets integrated over time, packet nanoseconds.
+    pub queue_integral: u128,
+    /// Packets waiting now.
+    pub queue: u64,
+}
+
+/// A flow while it runs.
+pub trait FlowGauge {
+    /// When it really starts, jitter included.
+    fn start(&self) -> Nanos;
+    /// Counters so far.
+    fn totals(&self) -> Totals;
+    /// Congestion window now, packets; `None` for a flow without one.
+    fn cwnd_packets(&self) -> Option<f64>;
+    /// Smoothed RTT now, seconds; `None` before the first sample.
+    fn srtt_seconds(&self) -> Option<f64>;
+    /// When a finite transfer was completely acknowledged.
+    fn completed_at(&self) -> Option<Nanos>;
+}
+
+/// What a flow has counted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Totals {
+    /// Payload delivered in order, bytes.
+    pub delivered_bytes: u64,
+    /// The same without what came after the flow had been told to stop.
+    pub delivered_while_active: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Sum of the RTT samples, nanoseconds.
+    pub rtt_sum: u128,
+    /// Number of RTT samples.
+    pub rtt_samples: u64,
+}
+
+/// What a line of this rate could send in a stretch of time, bytes.
+#[must_use]
+pub fn capacity_bytes(rate_bps: u64, length: Nanos) -> f64 {
+    rate_bps as f64 / 8.0 * (length as f64 / NANOS_PER_SEC as f64)
+}
 
 /// Ticks of a run whose series are switched off: means over samples still want some.
 const UNRECORDED_TICKS: u64 = 100;
@@ -19,6 +90,7 @@ const UNRECORDED_TICKS: u64 = 100;
 /// The recorder of one run.
 #[derive(Debug)]
 pub struct Recorder<'s> {
+    backend: &'static str,
     scenario: &'s Scenario,
     interval: Nanos,
     recording: bool,
@@ -35,6 +107,15 @@ pub struct Recorder<'s> {
     jain: f64,
     phase: Phase,
     measured: Period,
+    looks: Looks,
+}
+
+/// When to look next, by what for; [`NEVER`] when that has been done.
+#[derive(Debug)]
+struct Looks {
+    tick: Nanos,
+    measure_from: Nanos,
+    measure_to: Nanos,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +128,7 @@ enum Phase {
 #[derive(Debug, Default)]
 struct LinkRecord {
     name: String,
+    rate_bps: u64,
     last: LinkMark,
     from: LinkMark,
     to: LinkMark,
@@ -59,8 +141,7 @@ struct LinkRecord {
 #[derive(Debug, Clone, Copy, Default)]
 struct LinkMark {
     at: Nanos,
-    served_bytes: f64,
-    counters: Counters,
+    counts: LinkCounts,
 }
 
 /// What every flow needs. There may be a million of them: what only some runs want is kept apart.
@@ -78,17 +159,20 @@ struct FlowSeries {
 }
 
 impl<'s> Recorder<'s> {
-    /// A recorder for a scenario.
+    /// A recorder for a scenario, run by `backend`.
     #[must_use]
-    pub fn new(scenario: &'s Scenario) -> Self {
+    pub fn new(scenario: &'s Scenario, backend: &'static str) -> Self {
         let (interval, recording) = match scenario.sample {
             Sampling::Off => ((scenario.duration / UNRECORDED_TICKS).max(1), false),
             Sampling::Every(interval) | Sampling::PerRtt(interval) => (interval.max(1), true),
         };
         let links = scenario.links.iter().flat_map(|link| {
-            [link.name.clone(), format!("{}.reverse", link.name)].map(|name| LinkRecord { name, ..LinkRecord::default() })
+            let names = [link.name.clone(), format!("{}.reverse", link.name)];
+            let rates = link.directions.each_ref().map(|direction| direction.rate_bps);
+            names.into_iter().zip(rates).map(|(name, rate_bps)| LinkRecord { name, rate_bps, ..LinkRecord::default() })
         });
         Self {
+            backend,
             scenario,
             interval,
             recording,
@@ -101,67 +185,86 @@ impl<'s> Recorder<'s> {
             jain: 1.0,
             phase: Phase::Before,
             measured: scenario.measure,
+            looks: Looks { tick: interval, measure_from: scenario.measure.from, measure_to: scenario.measure.to },
         }
     }
 
-    /// Time between ticks.
+    /// When it wants to look next. At that time, before anything else happens, [`Recorder::look`] is to be called.
     #[must_use]
-    pub fn interval(&self) -> Nanos {
-        self.interval
+    pub fn next_look(&self) -> Nanos {
+        self.looks.tick.min(self.looks.measure_from).min(self.looks.measure_to)
+    }
+
+    /// Looks. Returns whether a sampling interval ended.
+    pub fn look(&mut self, now: Nanos, gauges: &mut impl Gauges) -> bool {
+        let ticks = self.looks.tick == now;
+        if ticks {
+            self.tick(now, gauges);
+            self.looks.tick = now + self.interval;
+        }
+        if self.looks.measure_from == now {
+            self.measure_from(now, gauges);
+            self.looks.measure_from = NEVER;
+        }
+        if self.looks.measure_to == now {
+            self.measure_to(now, gauges);
+            self.looks.measure_to = NEVER;
+        }
+        ticks
     }
 
     /// A sampling interval ends.
-    pub fn tick(&mut self, now: Nanos, view: &mut View<'_, '_>) {
+    fn tick(&mut self, now: Nanos, gauges: &mut impl Gauges) {
         self.times.push(now);
         let samples = (self.scenario.duration / self.interval) as usize;
         for (number, record) in self.links.iter_mut().enumerate() {
-            record.collect_max(view.link(number, now), self.phase);
+            record.collect_max(gauges.take_queue_max(number, now), self.phase);
             if self.recording {
-                record.sample(number, now, samples, view);
+                record.sample(number, now, samples, gauges);
             }
-            record.interval_max = view.link(number, now).backlog().packets;
+            record.interval_max = gauges.link(number, now).queue;
         }
         let specs = &self.scenario.flows;
         if self.phase == Phase::Within {
             for (number, (record, spec)) in self.flows.iter_mut().zip(specs).enumerate() {
-                let flow = &view.flow(number);
+                let flow = &gauges.flow(number);
                 if flow.start() < now && now <= end(spec, flow) {
                     record.sample_cwnd(flow);
                 }
             }
         }
         for (number, (series, spec)) in self.series.iter_mut().zip(specs).enumerate() {
-            let flow = &view.flow(number);
+            let flow = &gauges.flow(number);
             series.sample(now, self.interval, samples, flow, end(spec, flow));
         }
     }
 
     /// The measured period begins.
-    pub fn measure_from(&mut self, now: Nanos, view: &mut View<'_, '_>) {
+    fn measure_from(&mut self, now: Nanos, gauges: &mut impl Gauges) {
         for (number, record) in self.links.iter_mut().enumerate() {
-            record.collect_max(view.link(number, now), self.phase);
-            record.from = mark(number, now, view);
-            record.measured_max = view.link(number, now).backlog().packets;
+            record.collect_max(gauges.take_queue_max(number, now), self.phase);
+            record.from = LinkMark { at: now, counts: gauges.link(number, now) };
+            record.measured_max = record.from.counts.queue;
         }
         if now > 0 {
-            self.from = (0..self.flows.len()).map(|number| view.flow(number).totals()).collect();
+            self.from = (0..self.flows.len()).map(|number| gauges.flow(number).totals()).collect();
         }
         self.measured.from = now;
         self.phase = Phase::Within;
     }
 
     /// The measured period ends.
-    pub fn measure_to(&mut self, now: Nanos, view: &mut View<'_, '_>) {
+    fn measure_to(&mut self, now: Nanos, gauges: &mut impl Gauges) {
         for (number, record) in self.links.iter_mut().enumerate() {
-            record.collect_max(view.link(number, now), self.phase);
-            record.to = mark(number, now, view);
+            record.collect_max(gauges.take_queue_max(number, now), self.phase);
+            record.to = LinkMark { at: now, counts: gauges.link(number, now) };
         }
         self.measured.to = now;
         self.summaries.reserve_exact(self.flows.len());
         let mut goodputs = Vec::new();
         let begun = self.from.iter().copied().chain(std::iter::repeat(Totals::default()));
         for (number, ((record, spec), from)) in self.flows.iter_mut().zip(&self.scenario.flows).zip(begun).enumerate() {
-            let flow = &view.flow(number);
+            let flow = &gauges.flow(number);
             // A flow, or a measured period, between two ticks: what the window is now has to do.
             if record.cwnd_samples == 0 && flow.start() < now && end(spec, flow) > self.measured.from {
                 record.sample_cwnd(flow);
@@ -180,35 +283,31 @@ impl<'s> Recorder<'s> {
 
     /// Closes the books at `now` and makes the run of them.
     #[must_use]
-    pub fn finish(mut self, now: Nanos, interrupted: bool, view: &mut View<'_, '_>) -> Run {
+    pub fn finish(mut self, now: Nanos, interrupted: bool, gauges: &mut impl Gauges) -> Run {
         if self.phase == Phase::Before {
             // Interrupted before anything was to be measured: what there is, from the beginning.
             self.measured.from = 0;
             self.phase = Phase::Within;
         }
         if self.phase == Phase::Within {
-            self.measure_to(now, view);
+            self.measure_to(now, gauges);
         }
         for (number, summary) in self.summaries.iter_mut().enumerate() {
-            let flow = view.flow(number);
+            let flow = gauges.flow(number);
             summary.completed_at = flow.completed_at().map(seconds);
             summary.completion_time = flow.completed_at().map(|at| seconds(at - flow.start()));
         }
         let scenario = self.scenario;
         let summary = Summary {
             seed: scenario.seed,
-            backend: "sim".into(),
+            backend: self.backend.into(),
             title: scenario.title.clone(),
             variant: scenario.variant.clone(),
-            links: self
-                .links
-                .iter()
-                .enumerate()
-                .map(|(number, record)| (record.name.clone(), record.summary(view.link(number, now))))
-                .collect(),
+            links: self.links.iter().map(|record| (record.name.clone(), record.summary())).collect(),
             flows: self.summaries,
             jain: self.jain,
             interrupted,
+            notes: Vec::new(),
         };
         let times = Arc::new(self.times);
         let series = |subject: Subject, columns: Vec<(Quantity, Vec<f64>)>| {
@@ -230,58 +329,46 @@ impl<'s> Recorder<'s> {
 
 impl LinkRecord {
     /// Looks at the largest queue since the last look.
-    fn collect_max(&mut self, link: &mut Link, phase: Phase) {
-        let max = link.take_queue_max();
+    fn collect_max(&mut self, max: u64, phase: Phase) {
         self.interval_max = self.interval_max.max(max);
         if phase == Phase::Within {
             self.measured_max = self.measured_max.max(max);
         }
     }
 
-    fn sample(&mut self, number: DirectionId, now: Nanos, samples: usize, view: &mut View<'_, '_>) {
-        let mark = mark(number, now, view);
-        let link = view.link(number, now);
+    fn sample(&mut self, number: DirectionId, now: Nanos, samples: usize, gauges: &mut impl Gauges) {
+        let mark = LinkMark { at: now, counts: gauges.link(number, now) };
         let last = std::mem::replace(&mut self.last, mark);
         let length = now - last.at;
-        let integral = mark.counters.queue_integral - last.counters.queue_integral;
+        let (counts, last) = (&mark.counts, &last.counts);
         let row = [
-            (Quantity::Utilisation, (mark.served_bytes - last.served_bytes) / link.capacity_bytes(length)),
-            (Quantity::QueueMean, integral as f64 / length as f64),
+            (Quantity::Utilisation, (counts.served_bytes - last.served_bytes) / capacity_bytes(self.rate_bps, length)),
+            (Quantity::QueueMean, (counts.queue_integral - last.queue_integral) as f64 / length as f64),
             (Quantity::QueueMax, self.interval_max as f64),
-            (Quantity::Drops, (mark.counters.drops - last.counters.drops) as f64),
-            (Quantity::Lost, (mark.counters.lost - last.counters.lost) as f64),
+            (Quantity::Drops, (counts.drops - last.drops) as f64),
+            (Quantity::Lost, (counts.lost - last.lost) as f64),
         ];
-        let router = if let Queue::Xcp(xcp) = link.queue() { Some(xcp.state()) } else { None };
-        let router = router.map(|state| {
-            [
-                (Quantity::ControlInterval, state.control_interval_s),
-                (Quantity::FlowsEstimated, state.flows_estimated),
-                (Quantity::Phi, state.phi_bps),
-                (Quantity::Shuffled, state.shuffled_bps),
-                (Quantity::PersistentQueue, state.persistent_queue_bytes),
-                (Quantity::InputTraffic, state.input_traffic_bps),
-            ]
-        });
+        let router = gauges.router(number, now);
         append(&mut self.columns, samples, row.into_iter().chain(router.into_iter().flatten()));
     }
 
-    fn summary(&self, link: &Link) -> LinkSummary {
-        let (from, to) = (&self.from, &self.to);
-        let length = to.at - from.at;
+    fn summary(&self) -> LinkSummary {
+        let length = self.to.at - self.from.at;
+        let (from, to) = (&self.from.counts, &self.to.counts);
         let per = |amount: f64, of: f64| if length == 0 { 0.0 } else { amount / of };
         LinkSummary {
-            utilisation: per(to.served_bytes - from.served_bytes, link.capacity_bytes(length)),
-            queue_mean: per((to.counters.queue_integral - from.counters.queue_integral) as f64, length as f64),
+            utilisation: per(to.served_bytes - from.served_bytes, capacity_bytes(self.rate_bps, length)),
+            queue_mean: per((to.queue_integral - from.queue_integral) as f64, length as f64),
             queue_max: self.measured_max,
-            drops: to.counters.drops - from.counters.drops,
-            lost: to.counters.lost - from.counters.lost,
-            packets: to.counters.sent_packets - from.counters.sent_packets,
+            drops: to.drops - from.drops,
+            lost: to.lost - from.lost,
+            packets: to.sent_packets - from.sent_packets,
         }
     }
 }
 
 impl FlowRecord {
-    fn sample_cwnd(&mut self, flow: &Flow<'_>) {
+    fn sample_cwnd(&mut self, flow: &impl FlowGauge) {
         self.cwnd_sum += flow.cwnd_packets().unwrap_or(0.0);
         self.cwnd_samples += 1;
     }
@@ -305,7 +392,7 @@ impl FlowRecord {
 
 impl FlowSeries {
     /// A sampling interval ends at `now`, of `samples` in the whole run; the flow has nothing more to send from `end` on.
-    fn sample(&mut self, now: Nanos, interval: Nanos, samples: usize, flow: &Flow<'_>, end: Nanos) {
+    fn sample(&mut self, now: Nanos, interval: Nanos, samples: usize, flow: &impl FlowGauge, end: Nanos) {
         let totals = flow.totals();
         let last = std::mem::replace(&mut self.last, totals);
         // A flow that was over when the interval began has no window and no round trips any more.
@@ -322,22 +409,18 @@ impl FlowSeries {
 }
 
 /// When a flow has nothing more to send, as far as that is known; else `NEVER`.
-fn end(spec: &model::Flow, flow: &Flow<'_>) -> Nanos {
+fn end(spec: &model::Flow, flow: &impl FlowGauge) -> Nanos {
     spec.group.stop.unwrap_or(NEVER).min(flow.completed_at().unwrap_or(NEVER))
 }
 
 /// The part of the measured period in which a flow had something to send.
-fn active(spec: &model::Flow, flow: &Flow<'_>, measured: Period) -> Period {
+fn active(spec: &model::Flow, flow: &impl FlowGauge, measured: Period) -> Period {
     let from = measured.from.max(flow.start()).min(measured.to);
     Period { from, to: end(spec, flow).min(measured.to).max(from) }
 }
 
 fn seconds(time: Nanos) -> f64 {
     time as f64 / NANOS_PER_SEC as f64
-}
-
-fn mark(number: DirectionId, now: Nanos, view: &mut View<'_, '_>) -> LinkMark {
-    LinkMark { at: now, served_bytes: view.link(number, now).served_bytes(now), counters: view.counters(number, now) }
 }
 
 fn rate_bps(bytes: u64, length: Nanos) -> f64 {

@@ -1,0 +1,109 @@
+//! The lab's control group: the kernel programs of the endpoint serve the sockets of a group, and a socket belongs to the group of the process that
+//! makes it. So a lab moves its process into a group of its own, and back when it is done.
+//!
+//! This is all that outlives a killed lab: an empty directory `xcpnet-lab-PID-STARTTIME`. What it was for is in its name, so that the next lab can
+//! tell that nobody needs it any more.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use xcp_linux::cgroup;
+
+use crate::LabError;
+
+/// How the groups' names begin.
+const PREFIX: &str = "xcpnet-lab-";
+
+/// The group; left and removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Home {
+    directory: PathBuf,
+    descriptor: OwnedFd,
+    /// Where the process came from.
+    before: PathBuf,
+}
+
+/// When a process was started, in the kernel's ticks since boot: with the number, what tells it from all others. `None` if it is no more.
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may hold anything; field 22 is the 20th after it.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// The process that a group's name speaks of: number and start.
+fn owner(name: &str) -> Option<(u32, u64)> {
+    let (pid, start) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    Some((pid.parse().ok()?, start.parse().ok()?))
+}
+
+/// Removes the groups of labs that are no more. Returns what it removed.
+pub(crate) fn clean() -> Result<Vec<PathBuf>, LabError> {
+    let mount = cgroup::mount_point().map_err(|why| LabError::Missing(why.to_string()))?;
+    let entries = fs::read_dir(&mount).map_err(|why| LabError::failed(format_args!("look into {}", mount.display()), why))?;
+    let mut removed = Vec::new();
+    for directory in entries.flatten().map(|entry| entry.path()) {
+        let owner = directory.file_name().and_then(|name| owner(name.to_str()?));
+        if owner.is_some_and(|(pid, start)| start_time(pid) != Some(start)) {
+            match fs::remove_dir(&directory) {
+                Ok(()) => removed.push(directory),
+                // Another lab was faster.
+                Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+                Err(why) => {
+                    let step = format!("remove the control group {} of a lab that is no more", directory.display());
+                    return Err(LabError::failed(step, format_args!("{why}; does a process live in it? Its cgroup.procs says")));
+                }
+            }
+        }
+    }
+    removed.sort();
+    Ok(removed)
+}
+
+impl Home {
+    /// Makes a group and moves this process into it.
+    pub fn enter() -> Result<Self, LabError> {
+        let missing = |why: xcp_linux::Error| LabError::Missing(why.to_string());
+        let (mount, before) = (cgroup::mount_point().map_err(missing)?, cgroup::current().map_err(missing)?);
+        let pid = std::process::id();
+        let directory = mount.join(format!("{PREFIX}{pid}-{}", start_time(pid).unwrap_or(0)));
+        cgroup::make(&directory).map_err(missing)?;
+        let entered = cgroup::open(&directory).and_then(|file| cgroup::enter(&directory).map(|()| file));
+        let file = entered.map_err(|why| {
+            let _ = cgroup::remove(&directory);
+            missing(why)
+        })?;
+        Ok(Self { descriptor: file.into(), before, directory })
+    }
+}
+
+impl AsFd for Home {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // Where that fails, the group stays for the next lab to remove.
+        let _ = cgroup::enter(&self.before).and_then(|()| cgroup::remove(&self.directory));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_are_known_by_their_start() {
+        let own = std::process::id();
+        let start = start_time(own).unwrap();
+        assert!(start > 0 && start_time(own) == Some(start));
+        assert_eq!(start_time(u32::MAX), None);
+        assert_eq!(owner(&format!("{PREFIX}{own}-{start}")), Some((own, start)));
+        for other in ["system.slice", "xcpnet-lab-", "xcpnet-lab-12", "xcpnet-lab-x-1"] {
+            assert_eq!(owner(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What happens to a frame on the emulated wire, and when it comes out: losses, blackouts, the queue, the delay. No I/O: the caller says what
+//! arrives when, in nanoseconds of `CLOCK_MONOTONIC`.
+//!
+//! The order is the simulator's (`xcp_sim::link`): loss before the queue, the queue, loss and blackouts on the way, struck by the time at which the
+//! frame left the transmitter. One difference: every configured loss draws for every packet, in its period or not and in a blackout too, so
+//! that what happens to the n-th packet does not depend on when exactly those before it came; a wire has jitter where a simulation has none.
+
+use xcp_scenario::model::{Loss, LossPlace};
+use xcp_scenario::rng::{Purpose, Stream};
+use xcp_scenario::units::{Nanos, Period};
+
+use super::config::LineConfig;
+use super::queue::Queue;
+
+/// The state of a wire.
+#[derive(Debug)]
+pub struct Wire {
+    before: Losses,
+    queue: Option<Queue>,
+    after: Losses,
+    blackouts: Vec<Period>,
+    delay: Nanos,
+    /// The latest arrival; time does not go back.
+    now: Nanos,
+    counters: Counters,
+}
+
+/// What a wire did not let through.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Dropped by the queue.
+    pub queue_drops: u64,
+    /// Lost by chance, before the queue or on the way.
+    pub lost_at_random: u64,
+    /// Lost in a blackout.
+    pub lost_in_blackouts: u64,
+}
+
+impl Wire {
+    /// An unused wire.
+    #[must_use]
+    pub fn new(config: &LineConfig) -> Self {
+        Self {
+            before: Losses::new(config, LossPlace::BeforeQueue),
+            queue: config.queue.as_ref().map(|queue| Queue::new(queue, config.seed, config.index)),
+            after: Losses::new(config, LossPlace::AfterQueue),
+            blackouts: config.blackouts.iter().map(|period| shift(period, config.zero)).collect(),
+            delay: config.delay,
+            now: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// A frame arrives. Returns when it is due at the other end, never earlier than the one before; `None` if it does not get there.
+    pub fn arrival(&mut self, now: Nanos, frame_bytes: u32) -> Option<Nanos> {
+        self.now = self.now.max(now);
+        if self.before.strike(self.now) {
+            self.counters.lost_at_random += 1;
+            return None;
+        }
+        let leaves = match &mut self.queue {
+            None => self.now,
+            Some(queue) => {
+                let leaves = queue.arrival(self.now, frame_bytes);
+                self.counters.queue_drops += u64::from(leaves.is_none());
+                leaves?
+            }
+        };
+        let lost = self.after.strike(leaves);
+        if self.blackouts.iter().any(|period| period.contains(leaves)) {
+            self.counters.lost_in_blackouts += 1;
+            None
+        } else if lost {
+            self.counters.lost_at_random += 1;
+            None
+        } else {
+            Some(leaves.saturating_add(self.delay))
+        }
+    }
+
+    /// The queue, if the wire has one.
+    pub fn queue(&mut self) -> Option<&mut Queue> {
+        self.queue.as_mut()
+    }
+
+    /// What has not been let through.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+/// Random losses at one place.
+#[derive(Debug)]
+struct Losses {
+    losses: Vec<Loss>,
+    random: Stream,
+}
+
+impl Losses {
+    fn new(config: &LineConfig, place: LossPlace) -> Self {
+        let here = config.losses.iter().filter(|loss| loss.place == place);
+        let losses = here.map(|loss| Loss { period: shift(&loss.period, config.zero), ..loss.clone() }).collect();
+        // Each place has its own numbers, chosen as the simulator chooses them, so that a wire loses the packets that a simulation loses.
+        let second = place == LossPlace::AfterQueue && config.losses.iter().any(|loss| loss.place != place);
+        let purpose = if second { Purpose::LossOnTheWay } else { Purpose::Loss };
+        Self { losses, random: Stream::new(config.seed, purpose, config.index) }
+    }
+
+    /// Whether the next packet, which passes at this time, is lost.
+    fn strike(&mut self, at: Nanos) -> bool {
+        let random = &mut self.random;
+        self.losses.iter().fold(false, |lost, loss| (random.unit() < loss.probability && loss.period.contains(at)) | lost)
+    }
+}
+
+/// A period of the scenario on the monotonic clock.
+fn shift(period: &Period, zero: Nanos) -> Period {
+    Period { from: zero.saturating_add(period.from), to: zero.saturating_add(period.to) }
+}
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;

@@ -1,0 +1,112 @@
+//! A lab as the recorder sees it: link directions by their queues and lines, flows by their sockets.
+
+use std::sync::Arc;
+
+use xcp_linux::netlink::Netlink;
+use xcp_linux::qdisc;
+use xcp_scenario::model::DirectionId;
+use xcp_scenario::record::{self, LinkCounts};
+use xcp_scenario::run::Quantity;
+use xcp_scenario::units::Nanos;
+use xcp_sim::queue::router_quantities;
+
+use super::flows::{FlowView, Flows};
+use super::queues::Seen;
+use crate::line::Line;
+use crate::xcp::Router;
+
+/// Where a link direction is looked at.
+pub(crate) enum Source {
+    /// A queue of the kernel's, at a device.
+    Queue { netlink: Netlink, index: u32, seen: Arc<Seen> },
+    /// A line that is the queue, by its number.
+    Line(usize),
+    /// A device without a queue.
+    Device { netlink: Netlink, index: u32 },
+}
+
+/// One link direction.
+pub(crate) struct Direction {
+    pub source: Source,
+    /// Lines that lose packets of it, by their numbers.
+    pub lines: Vec<usize>,
+    pub router: Option<Router>,
+    /// What was read last: a queue that cannot be read has not changed.
+    pub last: LinkCounts,
+}
+
+/// All of it.
+pub(crate) struct Gauges<'a> {
+    pub directions: &'a mut [Direction],
+    pub lines: &'a [Line],
+    pub flows: &'a Flows,
+}
+
+impl Direction {
+    /// Its counters now.
+    fn read(&mut self, now: Nanos, lines: &[Line]) -> LinkCounts {
+        let lost = self.lines.iter().map(|&line| lines[line].report().wire).map(|wire| wire.lost_at_random + wire.lost_in_blackouts).sum();
+        let counts = match &mut self.source {
+            Source::Queue { netlink, index, seen } => qdisc::stats(netlink, *index).ok().map(|stats| {
+                seen.look(now, stats.qlen.into());
+                LinkCounts {
+                    served_bytes: stats.bytes as f64,
+                    sent_packets: stats.packets,
+                    drops: stats.drops.into(),
+                    lost,
+                    queue_integral: seen.integral(),
+                    queue: stats.qlen.into(),
+                }
+            }),
+            Source::Line(line) => {
+                let report = lines[*line].report();
+                report.queue.map(|queue| LinkCounts {
+                    served_bytes: (queue.taken_bytes - queue.bytes) as f64,
+                    sent_packets: queue.taken_packets - queue.packets,
+                    drops: report.wire.queue_drops,
+                    lost,
+                    queue_integral: queue.integral.into(),
+                    queue: queue.packets,
+                })
+            }
+            Source::Device { netlink, index } => netlink.sent(*index).ok().map(|sent| LinkCounts {
+                served_bytes: sent.bytes as f64,
+                sent_packets: sent.packets,
+                drops: sent.drops,
+                lost,
+                queue_integral: 0,
+                queue: 0,
+            }),
+        };
+        self.last = counts.unwrap_or(LinkCounts { lost, ..self.last });
+        self.last
+    }
+}
+
+impl record::Gauges for Gauges<'_> {
+    type Flow<'b>
+        = FlowView<'b>
+    where
+        Self: 'b;
+
+    fn link(&mut self, number: DirectionId, now: Nanos) -> LinkCounts {
+        self.directions[number].read(now, self.lines)
+    }
+
+    fn take_queue_max(&mut self, number: DirectionId, _: Nanos) -> u64 {
+        match &self.directions[number].source {
+            Source::Queue { seen, .. } => seen.take_max(),
+            // A report's maximum is since the report before.
+            Source::Line(line) => self.lines[*line].report().queue.map_or(0, |queue| queue.max_packets),
+            Source::Device { .. } => 0,
+        }
+    }
+
+    fn router(&mut self, number: DirectionId, _: Nanos) -> Option<Vec<(Quantity, f64)>> {
+        Some(router_quantities(&self.directions[number].router.as_mut()?.state()?).to_vec())
+    }
+
+    fn flow(&self, number: usize) -> FlowView<'_> {
+        self.flows.flow(number)
+    }
+}

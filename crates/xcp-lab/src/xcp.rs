@@ -1,0 +1,119 @@
+//! The one place where the lab meets our kernel programs: the endpoint that makes sockets speak XCP, the router at a queue.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::net::sockopt;
+use xcp_engine::RouterState;
+use xcp_linux::endpoint::{self, Agreement, Ask, EndpointConfig, Give};
+use xcp_linux::router::{self, Hook};
+use xcp_scenario::model::{LossResponse, Tcp, WireFormat};
+use xcp_scenario::units::Nanos;
+
+use crate::LabError;
+use crate::home::Home;
+use crate::plan::{DeviceId, Plan};
+use crate::site::Site;
+
+/// How the names of labs' congestion controls begin: they are global to the machine, and this lab may not be the only one.
+pub(crate) const PREFIX: &str = "xcp_lab";
+/// What a connection goes on with where XCP is not understood.
+const FALLBACK: &str = "cubic";
+/// Ethernet's header.
+const LINK_BYTES: u32 = 14;
+
+/// The endpoint's program, loaded for this lab. Dropped, it is gone.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    endpoint: endpoint::Endpoint,
+}
+
+/// A connection as the endpoint's program sees it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading {
+    /// Whether its window is XCP's.
+    pub sending: bool,
+    pub cwnd_packets: f64,
+    pub srtt: Nanos,
+    pub rtt_sum: u128,
+    pub rtt_samples: u64,
+    agreement: Agreement,
+}
+
+impl Reading {
+    /// Why it is no XCP any more, if that is so.
+    pub fn fallen(&self) -> Option<&'static str> {
+        match self.agreement {
+            Agreement::Untouched | Agreement::Offered | Agreement::Agreed => None,
+            Agreement::FallenPeer => Some("it went on as cubic: the other end does not speak XCP"),
+            Agreement::FallenSilent => Some("it went on as cubic: feedback stopped coming"),
+            Agreement::FallenLate => Some("it went on as cubic: XCP was chosen too late"),
+        }
+    }
+}
+
+impl Endpoint {
+    /// Loads it for sockets made in this lab's control group; `devices` are those by which its hosts send, `window` what receivers offer at once,
+    /// segments.
+    pub fn load(home: &Home, site: &Site, plan: &Plan, devices: &[DeviceId], window: u32) -> Result<Self, LabError> {
+        let name = format!("{PREFIX}{}", std::process::id());
+        let config = EndpointConfig { name, fallback: FALLBACK.into(), give: Give::Nobody, ask: Ask::default(), receive_window: window };
+        let missing = |why: xcp_linux::Error| LabError::Missing(why.to_string());
+        let mut endpoint = endpoint::Endpoint::load(&config).map_err(missing)?;
+        endpoint.attach(home.as_fd()).map_err(missing)?;
+        for &device in devices {
+            let (space, index) = site.device(plan, device);
+            let room = site.spaces[space].run(|| endpoint.make_room(index, true));
+            room.map_err(|why| LabError::failed("enter a namespace", why))?.map_err(missing)?;
+        }
+        Ok(Self { endpoint })
+    }
+
+    /// Makes a socket that has not spoken yet speak XCP with these settings; what it accepts does, too.
+    pub fn ask(&self, socket: BorrowedFd<'_>, tcp: &Tcp) -> io::Result<()> {
+        let ask = Ask {
+            classic: tcp.wire == WireFormat::Classic,
+            paced: tcp.paced,
+            honest: tcp.honest_window,
+            halve_on_loss: tcp.loss_response == LossResponse::Halve,
+            initial_window: tcp.initial_window,
+        };
+        self.endpoint.ask(socket, &ask).map_err(|why| io::Error::other(why.to_string()))?;
+        Ok(sockopt::set_tcp_congestion(socket, self.endpoint.name())?)
+    }
+
+    /// How a connection stands; `None` before it is one.
+    pub fn flow(&self, socket: BorrowedFd<'_>) -> Option<Reading> {
+        let connection = self.endpoint.connection(socket).ok()??;
+        Some(Reading {
+            sending: connection.sending,
+            cwnd_packets: connection.cwnd_packets,
+            srtt: connection.srtt_ns,
+            rtt_sum: u128::from(connection.rtt_sum_us) * 1000,
+            rtt_samples: connection.rtt_samples,
+            agreement: connection.agreement,
+        })
+    }
+}
+
+/// The router's program at a device. Dropped, it is gone.
+#[derive(Debug)]
+pub(crate) struct Router {
+    router: router::Router,
+}
+
+impl Router {
+    /// Attaches it to the queue at a device.
+    pub fn attach(site: &Site, plan: &Plan, device: DeviceId, law: xcp_engine::RouterConfig, seed: u64) -> Result<Self, LabError> {
+        let (space, index) = site.device(plan, device);
+        let config = router::RouterConfig { law, seed, link_bytes: LINK_BYTES, hook: Hook::Any };
+        let router = site.spaces[space].run(|| router::Router::attach(index, &config));
+        let router = router.map_err(|why| LabError::failed("enter a namespace", why))?.map_err(|why| LabError::Missing(why.to_string()))?;
+        Ok(Self { router })
+    }
+
+    /// The router's own variables; `None` if they cannot be read.
+    pub fn state(&self) -> Option<RouterState> {
+        Some(self.router.status().ok()?.state)
+    }
+}

@@ -1,0 +1,49 @@
+//! The backend `--on linux`, and `xcpnet lab`: what they do is `xcp_lab`'s.
+
+use xcp_scenario::Overrides;
+use xcp_scenario::model::Scenario;
+use xcp_scenario::run::{Observer, Run};
+
+use crate::cli::LabCommand;
+use crate::failure::Failure;
+use crate::output::Printer;
+
+impl From<xcp_lab::LabError> for Failure {
+    fn from(error: xcp_lab::LabError) -> Self {
+        Self::new(error)
+    }
+}
+
+/// `xcpnet lab`.
+pub fn lab(command: &LabCommand, printer: &mut Printer) -> Result<(), Failure> {
+    match command {
+        LabCommand::Clean => clean(printer),
+    }
+}
+
+/// Removes what labs have left behind that are no more.
+fn clean(printer: &mut Printer) -> Result<(), Failure> {
+    let removed = xcp_lab::clean()?;
+    for what in &removed {
+        printer.line(&format!("removed {what}"))?;
+    }
+    if removed.is_empty() {
+        printer.line("nothing to remove")?;
+    }
+    Ok(())
+}
+
+/// Refuses early what could not be run anyway.
+pub fn check() -> Result<(), Failure> {
+    Ok(xcp_lab::check()?)
+}
+
+/// Settings for reading a file that this kernel will run.
+pub fn overrides() -> Result<Overrides, Failure> {
+    Ok(Overrides::none().on_kernel(xcp_lab::congestions()?))
+}
+
+/// A run.
+pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run, Failure> {
+    Ok(xcp_lab::run(scenario, observer)?)
+}
