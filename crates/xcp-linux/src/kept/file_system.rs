@@ -8,13 +8,14 @@ use rustix::mount::{MountFlags, mount};
 
 use crate::error::{Error, Result};
 
-const MOUNT: &str = "/sys/fs/bpf";
+pub(crate) const MOUNT: &str = "/sys/fs/bpf";
 const OURS: &str = "xcpnet";
 
 /// BPF_FS_MAGIC.
 const MAGIC: i64 = 0xcafe_4a11;
 
-fn is_mounted() -> bool {
+/// Whether it is there.
+pub(crate) fn is_mounted() -> bool {
     rustix::fs::statfs(MOUNT).is_ok_and(|s| i128::from(s.f_type) == i128::from(MAGIC))
 }
 
@@ -30,7 +31,8 @@ fn is_netns_exec() -> bool {
     })
 }
 
-fn check_mount_namespace() -> Result<()> {
+/// Refuses where it could not be kept mounted.
+pub(crate) fn check_mount_namespace() -> Result<()> {
     if is_mounted() || !is_netns_exec() {
         return Ok(());
     }

@@ -1,6 +1,7 @@
-//! The commands for this machine's kernel: `xcpnet router` and `xcpnet endpoint`. What they do is `xcp_linux::kept`'s; here are words, tables and
-//! JSON.
+//! The commands for this machine's kernel: `xcpnet router`, `xcpnet endpoint` and `xcpnet doctor`. What they do is `xcp_linux::kept`'s and
+//! `xcp_linux::doctor`'s; here are words, tables and JSON.
 
+pub mod doctor;
 pub mod endpoint;
 pub mod router;
 mod words;
