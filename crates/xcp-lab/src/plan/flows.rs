@@ -149,13 +149,7 @@ fn in_flight(scenario: &Scenario, flow: &Flow) -> u64 {
 }
 
 /// Whether connections use SACK is a setting of the namespace: all that have an end there must agree.
-fn agree(
-    plan: &Plan,
-    sack: &mut [Option<(bool, String)>],
-    space: SpaceId,
-    flow: &Flow,
-    tcp: &Tcp,
-) -> Result<(), LabError> {
+fn agree(plan: &Plan, sack: &mut [Option<(bool, String)>], space: SpaceId, flow: &Flow, tcp: &Tcp) -> Result<(), LabError> {
     let wanted = tcp.recovery == Recovery::Sack;
     match &sack[space] {
         Some((on, other)) if *on != wanted => {
@@ -193,7 +187,8 @@ fn connection(plan: &Plan, scenario: &Scenario, flow: &Flow, tcp: Tcp, machine: 
     let slowest = directions().map(|d| d.rate_bps).min().unwrap_or(u64::MAX);
     let unsent = u128::from(slowest) * u128::from(UNSENT) / 8_000_000_000;
     let unsent = (unsent as u64).clamp(4 * packet, 1 << 30) as u32;
-    let round_trip: Nanos = flow.group.route.iter().chain(&flow.group.return_route).map(|d| scenario.links[d / 2].directions[d % 2].delay).sum();
+    let round_trip: Nanos =
+        flow.group.route.iter().chain(&flow.group.return_route).map(|d| scenario.links[d / 2].directions[d % 2].delay).sum();
     TcpPlan {
         congestion: congestion(&tcp).map(str::to_owned),
         mss,

@@ -32,8 +32,6 @@ pub(super) fn build(plan: &mut Plan, scenario: &Scenario) -> Result<Places, LabE
 
 /// What a link direction needs beside a cable.
 struct Needs {
-    /// A line that is queue and transmitter, too.
-    red: bool,
     /// A queue of the kernel's.
     shaper: bool,
     /// A line of its own on the way to its queue.
@@ -61,7 +59,6 @@ impl Needs {
         let before = direction.losses.iter().any(|loss| loss.place == LossPlace::BeforeQueue);
         let after = direction.losses.iter().any(|loss| loss.place == LossPlace::AfterQueue);
         Ok(Self {
-            red,
             shaper: shaped && !red,
             // Without a queue, and in a line that is the queue, there is no place before it.
             gate: before,
