@@ -51,7 +51,12 @@ impl Processors {
 }
 
 /// What speaks against a run.
-pub(crate) fn doubts(lines: &[(String, Report)], sampling: Sampling, behind: Nanos, processors: Option<(Processors, Processors)>) -> Vec<String> {
+pub(crate) fn doubts(
+    lines: &[(String, Report)],
+    sampling: Sampling,
+    behind: Nanos,
+    processors: Option<(Processors, Processors)>,
+) -> Vec<String> {
     let ms = |ns: Nanos| format!("{} ms", (ns as f64 / 1e5).round() / 10.0);
     let mut doubts = Vec::new();
     for (name, report) in lines {

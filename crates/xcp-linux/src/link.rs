@@ -32,8 +32,10 @@ impl Link {
             }
             Target::SockOps(cgroup) => (cgroup.as_raw_fd(), libbpf_sys::BPF_CGROUP_SOCK_OPS),
         };
-        let options =
-            libbpf_sys::bpf_link_create_opts { sz: mem::size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t, ..Default::default() };
+        let options = libbpf_sys::bpf_link_create_opts {
+            sz: mem::size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
+            ..Default::default()
+        };
         // SAFETY: descriptors are open and the options outlive the call; a negative return is an error.
         let fd = unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), target, kind, &raw const options) };
         if fd < 0 {
@@ -95,7 +97,11 @@ pub(crate) fn pin(object: BorrowedFd<'_>, path: &Path) -> Result<()> {
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| Error::because(path.display(), &e))?;
     // SAFETY: an open descriptor and a terminated string.
     let done = unsafe { libbpf_sys::bpf_obj_pin(object.as_raw_fd(), name.as_ptr()) };
-    if done < 0 { Err(Error::because(format_args!("cannot keep {}", path.display()), &io::Error::from_raw_os_error(-done))) } else { Ok(()) }
+    if done < 0 {
+        Err(Error::because(format_args!("cannot keep {}", path.display()), &io::Error::from_raw_os_error(-done)))
+    } else {
+        Ok(())
+    }
 }
 
 /// One that was kept.

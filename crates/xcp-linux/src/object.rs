@@ -28,7 +28,8 @@ pub(crate) fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {
 pub(crate) fn read_only_entry<T: Plain>(map: &impl MapCore, flags: MapFlags, what: &str) -> Result<T> {
     let bytes = map.lookup(&0u32.to_ne_bytes(), flags).map_err(|e| Error::because(format_args!("cannot read {what}"), &e))?;
     bytes.as_deref().and_then(from_bytes).ok_or_else(|| {
-        Error::new(format!("{what} has another layout than this xcpnet knows")).remedy("it was set up by another version: remove it with that one")
+        Error::new(format!("{what} has another layout than this xcpnet knows"))
+            .remedy("it was set up by another version: remove it with that one")
     })
 }
 

@@ -51,8 +51,7 @@ impl Rehearsal {
     pub fn load(live: bool) -> Result<Self> {
         hush();
         let mut object = MaybeUninit::uninit();
-        let mut open =
-            RouterSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open the router program", &e))?;
+        let mut open = RouterSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open the router program", &e))?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.rehearsal = u32::from(!live);
         }

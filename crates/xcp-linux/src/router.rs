@@ -228,8 +228,7 @@ impl Router {
         hush();
         let law = xcp_engine::Router::new(&config.law, now_ns(), config.seed).map_err(|e| Error::new(format!("the router's law: {e}")))?;
         let mut object = MaybeUninit::uninit();
-        let mut open =
-            RouterSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open the router program", &e))?;
+        let mut open = RouterSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open the router program", &e))?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.link_bytes = config.link_bytes;
         }

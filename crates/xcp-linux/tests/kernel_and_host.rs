@@ -287,7 +287,8 @@ fn options() -> impl Strategy<Value = Vec<u8>> {
 
 /// A frame of a kind, with its lengths and checksums right; `hostile` bytes are then overwritten.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
-    let header = (options(), 0..1400usize, 0..3usize, prop_oneof![4 => Just(0u8), 1 => 1..12u8], prop_oneof![9 => Just(6u8), 1 => any::<u8>()]);
+    let header =
+        (options(), 0..1400usize, 0..3usize, prop_oneof![4 => Just(0u8), 1 => 1..12u8], prop_oneof![9 => Just(6u8), 1 => any::<u8>()]);
     let hostile = prop_oneof![6 => Just(vec![]), 1 => prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)];
     let cut = prop_oneof![9 => Just(None), 1 => any::<prop::sample::Index>().prop_map(Some)];
     (header, any::<bool>(), 0..8u8, hostile, cut).prop_map(|((options, payload, tags, extra, protocol), six, offset, hostile, cut)| {

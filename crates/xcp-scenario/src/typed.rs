@@ -61,7 +61,9 @@ pub fn standing(text: &str, rate_bps: u64, rtt: Nanos, packet_bytes: u32) -> Res
 fn bytes(amount: Amount, rate_bps: u64, rtt: Nanos) -> u64 {
     match amount {
         Amount::Bytes(n) => n,
-        Amount::Bdp(times) => times.scaled(rate_bps, rtt, 8 * u128::from(NANOS_PER_SEC)).map_or(u64::MAX, |b| b.min(u128::from(u64::MAX)) as u64),
+        Amount::Bdp(times) => {
+            times.scaled(rate_bps, rtt, 8 * u128::from(NANOS_PER_SEC)).map_or(u64::MAX, |b| b.min(u128::from(u64::MAX)) as u64)
+        }
         Amount::Packets(_) | Amount::Percent(_) => 0,
     }
 }

@@ -84,6 +84,7 @@ fn what_linux_cannot_do_is_refused() {
         ("with and without SACK", mixed),
         ("RED beyond what can be shaped", fast("red")),
         ("XCP beyond what can be shaped", fast("xcp")),
+        ("packets too large for a line", format!("{LINK}{FLOW}udp = {{ rate = \"1mbit\" }}\npacket = 65535")),
         ("too many flows", format!("{LINK}{FLOW}congestion = \"cubic\"\ncount = 20001")),
     ];
     insta::assert_snapshot!(cases.map(|(name, text)| format!("──── {name}\n{}\n", refused(&text))).concat());
@@ -105,8 +106,12 @@ fn networks() -> impl Strategy<Value = String> {
         // A ring first, so that everything is connected.
         let ring = (0..6).map(|n| (n, (n + 1) % 6, 3));
         for (i, (a, b, kind)) in ring.chain(links).filter(|(a, b, _)| a != b).enumerate() {
-            let more = ["delay = \"0s\"", "delay = \"1ms\"", "delay = \"0s\", loss = { probability = 0.1, place = \"before-queue\" }",
-                "delay = \"2ms\", queue = \"red\""][kind];
+            let more = [
+                "delay = \"0s\"",
+                "delay = \"1ms\"",
+                "delay = \"0s\", loss = { probability = 0.1, place = \"before-queue\" }",
+                "delay = \"2ms\", queue = \"red\"",
+            ][kind];
             text += &format!("{{ name = \"k{i}\", between = [\"n{a}\", \"n{b}\"], rate = \"1mbit\", {more} }},\n");
         }
         text += "]\nflow = [\n";

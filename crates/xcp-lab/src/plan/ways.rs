@@ -82,13 +82,7 @@ pub(super) fn build(plan: &mut Plan, scenario: &Scenario, places: &Places) -> Re
                     )));
                 }
                 let end = space == begins;
-                plan.routes.push(Route {
-                    space,
-                    to,
-                    device,
-                    initial_window: initial_window.filter(|_| end),
-                    quick_ack: quick_ack && end,
-                });
+                plan.routes.push(Route { space, to, device, initial_window: initial_window.filter(|_| end), quick_ack: quick_ack && end });
             }
         }
     }

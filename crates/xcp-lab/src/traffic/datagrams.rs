@@ -57,7 +57,8 @@ impl Sources {
             let (Kind::Udp { pattern, packet_bytes, payload }, Some(start)) = (&flow.kind, flow.start) else { continue };
             let way = &self.shared.ways[flow.way];
             let [from, to] = [way.source.1, way.destination.1].map(|ip| SocketAddr::new(ip, flow.port));
-            let mut times = Datagrams::new(number as u32, *packet_bytes, pattern, Stream::new(self.shared.seed, Purpose::Datagrams, number));
+            let mut times =
+                Datagrams::new(number as u32, *packet_bytes, pattern, Stream::new(self.shared.seed, Purpose::Datagrams, number));
             if let Some(first) = times.start(start) {
                 open.next.push(Reverse((first, open.sources.len())));
             }

@@ -57,7 +57,8 @@ impl Traffic {
         let ways = std::mem::take(&mut plan.ways);
         let states = flows.iter().map(|_| FlowState::default()).collect();
         let shared = Arc::new(Shared { flows, ways, states, xcp, seed });
-        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|why| LabError::failed("start its generator", why))?;
+        let event =
+            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|why| LabError::failed("start its generator", why))?;
         let stop = Arc::new(Stop { event, asked: AtomicBool::new(false) });
         let mut traffic = Self { shared, stop, starts: Vec::new(), threads: Vec::new() };
         let (ready, waiting) = channel();
@@ -169,8 +170,9 @@ impl Drop for Traffic {
 impl Shared {
     /// Flows of datagrams that begin in a namespace.
     fn sources(&self, space: usize) -> impl Iterator<Item = (usize, &FlowPlan)> {
-        self.flows.iter().enumerate().filter(move |(_, flow)| {
-            flow.start.is_some() && matches!(flow.kind, Kind::Udp { .. }) && self.ways[flow.way].source.0 == space
-        })
+        self.flows
+            .iter()
+            .enumerate()
+            .filter(move |(_, flow)| flow.start.is_some() && matches!(flow.kind, Kind::Udp { .. }) && self.ways[flow.way].source.0 == space)
     }
 }

@@ -154,8 +154,7 @@ impl Worker {
     }
 
     fn watch(&self, socket: BorrowedFd<'_>, end: usize, flags: epoll::EventFlags) -> Result<(), LabError> {
-        epoll::add(&self.epoll, socket, epoll::EventData::new_u64(end as u64), flags)
-            .map_err(|why| LabError::failed("watch a socket", why))
+        epoll::add(&self.epoll, socket, epoll::EventData::new_u64(end as u64), flags).map_err(|why| LabError::failed("watch a socket", why))
     }
 
     /// The time of something has come.

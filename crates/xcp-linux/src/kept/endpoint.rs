@@ -31,9 +31,9 @@ fn directory() -> Result<Option<PathBuf>> {
 /// It was left half-removed.
 pub fn endpoint() -> Result<Option<Endpoint>> {
     let Some(directory) = directory()? else { return Ok(None) };
-    Endpoint::open(&directory).map(Some).map_err(|e| {
-        Error::new(format!("the endpoint is only half there: {e}")).remedy("`xcpnet endpoint disable` clears it away")
-    })
+    Endpoint::open(&directory)
+        .map(Some)
+        .map_err(|e| Error::new(format!("the endpoint is only half there: {e}")).remedy("`xcpnet endpoint disable` clears it away"))
 }
 
 /// Enables XCP for a cgroup's sockets, and makes room on devices of a namespace; returns what it did with: the cgroup and the devices.
@@ -47,19 +47,27 @@ pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<(PathBuf, Ve
     let there = netlink.links()?;
     if let Some(absent) = plan.devices.iter().find(|name| !there.iter().any(|d| &d.name == *name)) {
         let names: Vec<&str> = there.iter().map(|d| d.name.as_str()).collect();
-        return Err(Error::new(format!("there is no device \"{absent}\"")).remedy(format!("this network namespace has {}", names.join(", "))));
+        return Err(
+            Error::new(format!("there is no device \"{absent}\"")).remedy(format!("this network namespace has {}", names.join(", ")))
+        );
     }
     let chosen = |d: &Device| if plan.devices.is_empty() { d.up && !d.loopback } else { plan.devices.contains(&d.name) };
     let devices: Vec<Device> = there.into_iter().filter(chosen).collect();
     if let Some(there) = directory()? {
         return Err(match Endpoint::open(&there).and_then(|e| e.about()) {
-            Ok(about) => Error::new(format!("the endpoint is enabled already, for {}", about.cgroup)).remedy("`xcpnet endpoint disable` first"),
+            Ok(about) => {
+                Error::new(format!("the endpoint is enabled already, for {}", about.cgroup)).remedy("`xcpnet endpoint disable` first")
+            }
             Err(_) => Error::new("an endpoint is there that was left half-removed").remedy("`xcpnet endpoint disable` clears it away"),
         });
     }
     let mut endpoint = Endpoint::load(&plan.config)?;
     let room = namespace
-        .run(|| devices.iter().try_for_each(|d| endpoint.make_room(d.index, d.mac.is_some()).map_err(|e| Error::new(format!("{}: {e}", d.name)))))
+        .run(|| {
+            devices
+                .iter()
+                .try_for_each(|d| endpoint.make_room(d.index, d.mac.is_some()).map_err(|e| Error::new(format!("{}: {e}", d.name))))
+        })
         .map_err(|e| Error::because("cannot enter the network namespace", &e))?;
     room?;
     endpoint.attach(held.as_fd())?;

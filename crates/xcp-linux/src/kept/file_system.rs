@@ -60,7 +60,9 @@ pub(super) fn ours() -> Result<PathBuf> {
 /// Makes a directory unless it is there.
 pub(super) fn make(directory: &Path) -> Result<()> {
     match fs::create_dir(directory) {
-        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => Err(Error::because(format_args!("cannot make {}", directory.display()), &e)),
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(Error::because(format_args!("cannot make {}", directory.display()), &e))
+        }
         _ => Ok(()),
     }
 }

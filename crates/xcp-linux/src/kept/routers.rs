@@ -62,8 +62,10 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     let device = find(&mut netlink, &plan.device)?;
     let name = directory_name(namespace, device.index);
     if existing()?.is_some_and(|ours| ours.join("router").join(&name).exists()) {
-        return Err(Error::new(format!("{} has a router already", device.name))
-            .remedy(format!("change it with `xcpnet router change dev {0} ...` or remove it with `xcpnet router del dev {0}`", device.name)));
+        return Err(Error::new(format!("{} has a router already", device.name)).remedy(format!(
+            "change it with `xcpnet router change dev {0} ...` or remove it with `xcpnet router del dev {0}`",
+            device.name
+        )));
     }
     let capacity_bps = plan.law.capacity_bytes_per_sec.saturating_mul(8);
     let before = qdisc::root(&mut netlink, device.index)?;
@@ -80,7 +82,8 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
         }
         let link_bytes = if device.mac.is_some() { 14 } else { 0 };
         let config = RouterConfig { law: plan.law.clone(), seed: plan.seed, link_bytes, hook: plan.hook };
-        let attached = namespace.run(|| Router::attach(device.index, &config)).map_err(|e| Error::because("cannot enter the namespace", &e))?;
+        let attached =
+            namespace.run(|| Router::attach(device.index, &config)).map_err(|e| Error::because("cannot enter the namespace", &e))?;
         let mut router = attached.map_err(|e| Error::new(format!("{}: {e}", device.name)))?;
         make(&directory)?;
         router.pin(&directory)?;
@@ -115,8 +118,11 @@ fn check_replaceable(device: &Device, root: &QdiscInfo) -> Result<()> {
 /// Without a shaper of ours the queue must be one that can be seen, and the capacity not above what it lets through.
 fn check_foreign(device: &Device, root: &QdiscInfo, capacity_bps: u64) -> Result<()> {
     if root.multi_queue {
-        return Err(Error::new(format!("{} spreads its packets over several queues ({}): there is no one queue to watch", device.name, root.kind))
-            .remedy(format!("give it one, e.g. tc qdisc replace dev {} root pfifo, or let xcpnet shape it (shaper htb)", device.name)));
+        return Err(Error::new(format!(
+            "{} spreads its packets over several queues ({}): there is no one queue to watch",
+            device.name, root.kind
+        ))
+        .remedy(format!("give it one, e.g. tc qdisc replace dev {} root pfifo, or let xcpnet shape it (shaper htb)", device.name)));
     }
     match root.rate_bps {
         Some(rate) if capacity_bps > rate => Err(Error::new(format!(

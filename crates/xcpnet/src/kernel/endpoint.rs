@@ -58,7 +58,9 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
     let who = match &give {
         Give::Nobody => "connections that ask for it by setsockopt(TCP_CONGESTION, \"xcp\")".to_owned(),
         Give::All => "every connection that does not choose another congestion control".to_owned(),
-        Give::Listed { ports, prefixes } => format!("connections of {} and {}", human::plural(ports.len() as u64, "port"), human::plural(prefixes.len() as u64, "prefix")),
+        Give::Listed { ports, prefixes } => {
+            format!("connections of {} and {}", human::plural(ports.len() as u64, "port"), human::plural(prefixes.len() as u64, "prefix"))
+        }
     };
     let names: Vec<&str> = devices.iter().map(|d| d.name.as_str()).collect();
     printer.line(&format!(
@@ -94,7 +96,14 @@ fn shown(as_json: bool, all: bool) -> Result<String, Failure> {
     }
     let mut out = format!(
         "endpoint \"{}\" for {}, falls back to {}\n  agreed {}, fallen back: {} (peer), {} (silence), {} (too late); malformed options {}\n",
-        about.name, about.cgroup, about.fallback, counts.agreed, counts.fallen_peer, counts.fallen_silent, counts.fallen_late, counts.malformed
+        about.name,
+        about.cgroup,
+        about.fallback,
+        counts.agreed,
+        counts.fallen_peer,
+        counts.fallen_silent,
+        counts.fallen_late,
+        counts.malformed
     );
     for connection in &connections {
         out.push_str(&row(connection));
