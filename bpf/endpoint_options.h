@@ -201,7 +201,8 @@ __noinline int xcp_accepted(struct bpf_sock_ops *ops) {
     if (!c)
         return 0;
     use_default(c);
-    if (c->ask.flags & XCP_ASK_CLASSIC ? ours || is_given(ops) : load_extended(ops, &raw, BPF_LOAD_HDR_OPT_TCP_SYN) != 0) {
+    if (c->ask.flags & XCP_ASK_CLASSIC ? c->ask.flags & XCP_ASK_OWN || ours || is_given(ops)
+                                       : load_extended(ops, &raw, BPF_LOAD_HDR_OPT_TCP_SYN) != 0) {
         given = !ours && is_given(ops);
         agree(c, ours || given);
         listen_to(ops, 1);

@@ -9,7 +9,7 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     println!("cargo:rerun-if-changed=../../bpf");
     println!("cargo:rerun-if-changed=../../engine");
-    for name in ["router", "endpoint", "nothing"] {
+    for name in ["router", "endpoint", "testing"] {
         let built = SkeletonBuilder::new()
             .source(format!("../../bpf/{name}.bpf.c"))
             .obj(out.join(format!("{name}.bpf.o")))

@@ -9,7 +9,7 @@ const ROUNDS: usize = 9;
 fn frame(protocol: u8, options: &[u8]) -> Vec<u8> {
     let mut frame = vec![2; 12];
     frame.extend([8, 0, 0x45, 0, 5, 0xdc, 0, 1, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-    frame.extend([0, 80, 0x9c, 0x40, 0, 0, 0, 1, 0, 0, 0, 2, ((20 + options.len()) / 4 << 4) as u8, 0x18, 1, 0, 0, 0, 0, 0]);
+    frame.extend([0, 80, 0x9c, 0x40, 0, 0, 0, 1, 0, 0, 0, 2, (((20 + options.len()) / 4) << 4) as u8, 0x18, 1, 0, 0, 0, 0, 0]);
     frame.extend(options);
     frame.resize(1514, 0);
     frame

@@ -26,6 +26,11 @@ impl Error {
         self
     }
 
+    /// What failed, without the remedy.
+    pub(crate) fn what(&self) -> &str {
+        &self.what
+    }
+
     /// A failure with the kernel's reason, and where that is known the remedy.
     #[must_use]
     pub fn because(what: impl fmt::Display, reason: &(dyn std::error::Error + 'static)) -> Self {

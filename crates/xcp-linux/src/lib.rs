@@ -2,6 +2,7 @@
 //! up. Scenarios are `xcp-lab`'s business.
 
 pub mod cgroup;
+pub mod doctor;
 pub mod endpoint;
 pub mod error;
 pub mod kept;

@@ -1,6 +1,7 @@
 //! What both loaders do with maps and libbpf: keep it quiet, copy plain structures in and out.
 
 use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapMut, PrintLevel};
 
@@ -38,14 +39,47 @@ pub(crate) fn write_only_entry<T: Plain>(map: &impl MapCore, flags: MapFlags, va
     map.update(&0u32.to_ne_bytes(), bytes_of(value), flags).map_err(|e| Error::because(format_args!("cannot write {what}"), &e))
 }
 
+/// What libbpf tells while somebody listens to it.
+static HEARD: Mutex<Option<String>> = Mutex::new(None);
+
+/// As much of it as is kept; a verifier's log can be of many megabytes, and its end says why.
+const HEARD_BYTES: usize = 1 << 20;
+
 /// libbpf tells on stderr what it tries; errors come back as values, and `XCPNET_LIBBPF=1` brings the verifier's log for those who look for it.
 pub(crate) fn hush() {
-    fn tell(_: PrintLevel, text: String) {
-        use std::io::Write as _;
+    let wanted = tells_stderr() || heard().is_some();
+    libbpf_rs::set_print(wanted.then_some((PrintLevel::Warn, tell)));
+}
+
+/// What a function returns, and what libbpf told meanwhile (on other threads, too: it has one ear for the process).
+pub(crate) fn overhear<T>(function: impl FnOnce() -> T) -> (T, String) {
+    *heard() = Some(String::new());
+    hush();
+    let result = function();
+    let told = heard().take().unwrap_or_default();
+    hush();
+    (result, told)
+}
+
+fn tells_stderr() -> bool {
+    std::env::var_os("XCPNET_LIBBPF").is_some()
+}
+
+fn heard() -> MutexGuard<'static, Option<String>> {
+    HEARD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn tell(_: PrintLevel, text: String) {
+    use std::io::Write as _;
+    if tells_stderr() {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
-    let wanted = std::env::var_os("XCPNET_LIBBPF").is_some();
-    libbpf_rs::set_print(wanted.then_some((PrintLevel::Warn, tell)));
+    if let Some(heard) = heard().as_mut() {
+        if heard.len() + text.len() > HEARD_BYTES {
+            heard.clear();
+        }
+        heard.push_str(&text);
+    }
 }
 
 /// A handle of a map that outlives its skeleton.

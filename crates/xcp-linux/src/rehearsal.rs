@@ -1,5 +1,5 @@
 //! The router program run on packets at hand (BPF_PROG_TEST_RUN), with time and backlog given: for holding it against the host's build of the
-//! engine, and for measuring what it costs. Nothing is attached anywhere.
+//! engine, and for measuring what it costs. And a middlebox for tests.
 
 use std::mem::MaybeUninit;
 
@@ -8,9 +8,10 @@ use libbpf_rs::{MapFlags, MapHandle};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use crate::error::{Error, Result};
+use crate::link::{Link, Target};
 use crate::object::{handle, hush, write_only_entry};
-use crate::programs::nothing::NothingSkelBuilder;
 use crate::programs::router::RouterSkelBuilder;
+use crate::programs::testing::TestingSkelBuilder;
 use crate::router::{Control, Port, RouterCounts, read};
 
 /// What of `struct __sk_buff` a test run takes in (include/uapi/linux/bpf.h), by offset.
@@ -114,9 +115,41 @@ impl Rehearsal {
 pub fn nothing_ns(frame: &[u8], repeat: u32) -> Result<u32> {
     hush();
     let mut object = MaybeUninit::uninit();
-    let open = NothingSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open a program", &e))?;
+    let open = TestingSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open a program", &e))?;
     let skel = open.load().map_err(|e| Error::because("the kernel does not take a program that does nothing", &e))?;
     Ok(run(skel.progs.xcp_nothing.as_fd(), frame, None, None, repeat)?.1)
+}
+
+/// What a middlebox does to packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mischief {
+    /// Takes our option out of segments.
+    Strip,
+    /// Loses one in sixteen.
+    Lose,
+}
+
+/// A middlebox at a device's way out, as long as this value lives.
+#[derive(Debug)]
+pub struct Middlebox(#[expect(dead_code, reason = "held for its end")] Link);
+
+impl Middlebox {
+    /// Attaches it, in the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// As [`crate::router::Router::attach`].
+    pub fn attach(ifindex: u32, mischief: Mischief) -> Result<Self> {
+        hush();
+        let mut object = MaybeUninit::uninit();
+        let open = TestingSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open a program", &e))?;
+        let skel = open.load().map_err(|e| Error::because("the kernel does not take the tests' programs", &e))?;
+        let program = match mischief {
+            Mischief::Strip => &skel.progs.xcp_strip,
+            Mischief::Lose => &skel.progs.xcp_lose,
+        };
+        let link = Link::new(program.as_fd(), Target::Egress(ifindex));
+        link.map(Self).map_err(|e| Error::because("cannot attach a program", &e))
+    }
 }
 
 /// BPF_PROG_TEST_RUN; returns the frame's length afterwards and the mean time, ns.

@@ -297,7 +297,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
             frame.extend([0x81, 0, 0, 7]);
         }
         let mut tcp = vec![0, 80, 0x9c, 0x40, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0x18, 1, 0, 0, 0, 0, 0];
-        tcp[12] = ((20 + options.len()) / 4 << 4) as u8;
+        tcp[12] = (((20 + options.len()) / 4) << 4) as u8;
         tcp.extend(&options);
         tcp.extend((0..payload).map(|i| i as u8));
         let ends: Vec<u8> = (0..if six { 32 } else { 8 }).collect();

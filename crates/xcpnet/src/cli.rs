@@ -19,9 +19,10 @@ Examples:
   xcpnet sweep x.toml --set queue.target=0,150 --seeds 1..20 --out dir
   xcpnet reproduce                              every figure of the papers against its band
   xcpnet reproduce fig05 --out out              one of them, with its report
+  sudo xcpnet doctor                            can this machine run XCP in its kernel?
 
-Exit status: 0 done; 1 a claim is outside its band (reproduce); 2 the input is wrong or the
-result could not be written; 130 interrupted."
+Exit status: 0 done; 1 a claim is outside its band (reproduce), something is missing (doctor);
+2 the input is wrong or the result could not be written; 130 interrupted."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -50,6 +51,9 @@ pub enum Command {
     /// XCP in this machine's TCP: enable, disable, show
     #[cfg(target_os = "linux")]
     Endpoint(EndpointArguments),
+    /// Tell what this machine has of what XCP in the kernel needs, and what to do about the rest
+    #[cfg(target_os = "linux")]
+    Doctor(DoctorArguments),
 }
 
 /// What can be done about labs.
@@ -346,6 +350,25 @@ pub struct EndpointEnable {
     /// Send as ACKs come in instead of spreading packets over the round trip
     #[arg(long)]
     pub no_pacing: bool,
+}
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo xcpnet doctor
+  sudo xcpnet doctor --json | jq '.checks[] | select(.status == \"missing\")'
+
+Each feature is tried, in places of which nothing stays. Without root little can be tried; what was
+not is \"unknown\", not missing.
+
+Exit status 0 when everything is there that endpoint and router need, 1 when something is missing
+or could not be tried. The lab does not count.")]
+#[cfg(target_os = "linux")]
+pub struct DoctorArguments {
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

@@ -5,6 +5,8 @@ use std::io::Write as _;
 
 /// A claim lies outside its band.
 pub const OUTSIDE: u8 = 1;
+/// The machine lacks something.
+pub const LACKING: u8 = 1;
 /// The input is wrong, or the result could not be written.
 pub const UNUSABLE: u8 = 2;
 /// Ctrl-C, as shells count it (128 + SIGINT).

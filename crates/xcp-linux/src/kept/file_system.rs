@@ -8,13 +8,14 @@ use rustix::mount::{MountFlags, mount};
 
 use crate::error::{Error, Result};
 
-const MOUNT: &str = "/sys/fs/bpf";
+pub(crate) const MOUNT: &str = "/sys/fs/bpf";
 const OURS: &str = "xcpnet";
 
 /// BPF_FS_MAGIC.
 const MAGIC: i64 = 0xcafe_4a11;
 
-fn is_mounted() -> bool {
+/// Whether it is there.
+pub(crate) fn is_mounted() -> bool {
     rustix::fs::statfs(MOUNT).is_ok_and(|s| i128::from(s.f_type) == i128::from(MAGIC))
 }
 
@@ -23,14 +24,15 @@ fn is_mounted() -> bool {
 fn is_netns_exec() -> bool {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     // proc_pid_mountinfo(5): the mount point is the fifth field; type and source come after " - ".
-    let sys = mounts.lines().filter_map(|line| line.split_once(" - ")).filter(|(before, _)| before.split(' ').nth(4) == Some("/sys"));
-    sys.last().and_then(|(_, after)| after.strip_prefix("sysfs ")).is_some_and(|rest| {
+    let mut sys = mounts.lines().filter_map(|line| line.split_once(" - ")).filter(|(before, _)| before.split(' ').nth(4) == Some("/sys"));
+    sys.next_back().and_then(|(_, after)| after.strip_prefix("sysfs ")).is_some_and(|rest| {
         let source = rest.split(' ').next().unwrap_or_default();
         !["sysfs", "none", "sys"].contains(&source)
     })
 }
 
-fn check_mount_namespace() -> Result<()> {
+/// Refuses where it could not be kept mounted.
+pub(crate) fn check_mount_namespace() -> Result<()> {
     if is_mounted() || !is_netns_exec() {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 //! write down elsewhere what there is; a directory whose device is gone, or that was left half-made, is cleared away by the next command.
 
 mod endpoint;
-mod file_system;
+pub(crate) mod file_system;
 mod routers;
 
 pub use endpoint::{EndpointPlan, disable, enable, endpoint};

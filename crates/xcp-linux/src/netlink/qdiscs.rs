@@ -22,11 +22,6 @@ impl Described<'_> {
         attribute(self.attributes, libc::TCA_KIND).map(text)
     }
 
-    /// Whether it is of this kind.
-    pub fn is(&self, kind: &str) -> bool {
-        attribute(self.attributes, libc::TCA_KIND).and_then(|bytes| bytes.strip_suffix(&[0])) == Some(kind.as_bytes())
-    }
-
     /// Its options, in its own format.
     pub fn options(&self) -> Option<&[u8]> {
         attribute(self.attributes, libc::TCA_OPTIONS)

@@ -3,7 +3,7 @@
 use super::{HANDLE, Limit, Shaper, options, queue_of};
 use crate::netlink::message::{attribute, number};
 use crate::netlink::qdiscs::{Described, ROOT};
-use crate::netlink::{Error, Netlink, Result};
+use crate::netlink::{Netlink, Result};
 
 /// Number of the attribute with bytes and packets, in the counters (`TCA_STATS_BASIC`).
 const BASIC: u16 = 1;
@@ -90,13 +90,14 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
     Ok(info)
 }
 
-/// Reads the counters at the root of a device: one question and one answer, so that it can be asked often.
+/// Reads the counters at the root of a device: one question and one answer, so that it can be asked often. All are 0 where packets do not queue
+/// (noqueue) or where the device is down: nothing is counted there.
 ///
 /// A shaper counts what its queue drops as its own (htb_enqueue, tbf_enqueue: `qdisc_qstats_drop` where the queue did not take a packet), so the
 /// root's number is all of them.
 pub fn stats(nl: &mut Netlink, index: u32) -> Result<QdiscStats> {
     let read = nl.get_qdisc(index, ROOT, |qdisc| {
-        let counters = qdisc.statistics().filter(|_| !qdisc.is("noqueue"))?;
+        let counters = qdisc.statistics()?;
         let (basic, queue) = (attribute(counters, BASIC)?, attribute(counters, QUEUE)?);
         let many = attribute(counters, PACKETS).and_then(wide);
         Some(QdiscStats {
@@ -108,10 +109,7 @@ pub fn stats(nl: &mut Netlink, index: u32) -> Result<QdiscStats> {
             overlimits: number(queue, 16)?,
         })
     })?;
-    read.ok_or_else(|| {
-        let doing = format!("read the counters of the network device number {index}");
-        Error::refused(doing, "it has no queueing discipline that counts (noqueue, or it is down)")
-    })
+    Ok(read.unwrap_or_default())
 }
 
 fn wide(bytes: &[u8]) -> Option<u64> {

@@ -1,5 +1,7 @@
 //! What sets up the network around the kernel programs, tried in network namespaces that are thrown away. Needs root; says so where it is not there.
 
+mod cgroups;
+mod measure;
 mod namespaces;
 mod netlink;
 mod offloads;

@@ -1,6 +1,7 @@
-//! The commands for this machine's kernel: `xcpnet router` and `xcpnet endpoint`, what they do is `xcp_linux::kept`'s; and runs on it, which are
-//! `xcp_lab`'s. Here are words, tables and JSON.
+//! The commands for this machine's kernel: `xcpnet router`, `xcpnet endpoint` and `xcpnet doctor`, what they do is `xcp_linux`'s; and runs on it,
+//! which are `xcp_lab`'s. Here are words, tables and JSON.
 
+pub mod doctor;
 pub mod endpoint;
 pub mod lab;
 pub mod router;

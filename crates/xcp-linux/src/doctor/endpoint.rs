@@ -1,0 +1,184 @@
+//! What the endpoint needs: cgroup v2 and sock_ops on it, struct_ops for a congestion control, iterators, our programs themselves; and advice on the
+//! TCP around them.
+
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::btf::{Btf, BtfType};
+use rustix::thread::CapabilitySet;
+
+use super::machine::Machine;
+use super::remedies::{BPF_RIGHTS, as_root, bpf_failed, newer_kernel, not_taken, not_tried, option, reasoned};
+use super::report::Group::{Endpoint as ForEndpoint, Lab};
+use super::report::{Check, Group, Remedy, Topic};
+use super::scratch::{self, Cgroup};
+use crate::cgroup;
+use crate::endpoint::{Endpoint, EndpointConfig, Give};
+use crate::link::{Link, Target};
+use crate::object::overhear;
+use crate::sysctl;
+
+const GROUPS: &[Group] = &[ForEndpoint, Lab];
+
+/// Buffers below this get advice. Half of it is data, more or less: at 500 ms that is 134 Mbit/s.
+const LEAST_BUFFER: u64 = 16 << 20;
+/// What is advised.
+const ADVISED_BUFFER: u64 = 64 << 20;
+
+pub(super) fn checks(machine: &Machine) -> Vec<Check> {
+    let cgroup = cgroup::mount_point().ok();
+    let (programs, loaded) = programs(machine, cgroup.as_deref());
+    // Read by nobody else, and of some size.
+    let btf = if loaded { None } else { overhear(|| Btf::from_vmlinux().ok()).0 };
+    vec![
+        cgroup_mount(cgroup.as_ref()),
+        sock_ops(machine, cgroup.as_deref()),
+        struct_ops(machine, loaded, btf.as_ref()),
+        iterators(machine, loaded, btf.as_ref()),
+        programs,
+        fallback(machine),
+        buffer("tcp_rmem", "Receive buffer", "how much of a connection can be on the way to this host"),
+        buffer("tcp_wmem", "Send buffer", "how much of a connection can be on the way from this host"),
+    ]
+}
+
+fn cgroup_mount(at: Option<&PathBuf>) -> Check {
+    let topic = Topic { name: "cgroup2", title: "cgroup v2", groups: GROUPS, purpose: "says whose connections are served" };
+    match at {
+        Some(point) => topic.ok(format!("mounted at {}", point.display())),
+        None => topic.missing(
+            "not mounted",
+            Remedy::new("Mount it; or, with systemd, boot with systemd.unified_cgroup_hierarchy=1.")
+                .command("mkdir -p /sys/fs/cgroup/unified")
+                .command("mount -t cgroup2 none /sys/fs/cgroup/unified"),
+        ),
+    }
+}
+
+fn sock_ops(machine: &Machine, cgroup: Option<&Path>) -> Check {
+    let topic = Topic { name: "sock_ops", title: "sock_ops on a cgroup", groups: GROUPS, purpose: "writes and reads the TCP option" };
+    let Some(root) = cgroup else {
+        return topic.unknown("not tried: no cgroup v2", Remedy::new("First mount cgroup v2."));
+    };
+    let remedy = || option(machine, &["CONFIG_CGROUP_BPF"], None);
+    let program = match scratch::program(libbpf_sys::BPF_PROG_TYPE_SOCK_OPS, 1) {
+        Ok(program) => program,
+        Err(e) => return bpf_failed(&topic, machine, &e, remedy()),
+    };
+    let cgroup = match Cgroup::new(root) {
+        Ok(cgroup) => cgroup,
+        Err(_) if !machine.may(CapabilitySet::DAC_OVERRIDE) => return topic.unknown(not_tried(machine), as_root(machine)),
+        Err(e) => {
+            let remedy = "Make its mount one in which root may make cgroups. In a container that is the host's to give (e.g. docker run --privileged).";
+            return topic.unknown(format!("not tried: no cgroup can be made in {}: {e}", root.display()), Remedy::new(remedy));
+        }
+    };
+    match Link::new(program.as_fd(), Target::SockOps(cgroup.fd())) {
+        Ok(_) => topic.ok("attached to a new cgroup, and removed"),
+        Err(e) => bpf_failed(&topic, machine, &e, remedy()),
+    }
+}
+
+/// The programs themselves, and whether they were loaded.
+fn programs(machine: &Machine, cgroup: Option<&Path>) -> (Check, bool) {
+    let topic = Topic { name: "endpoint_programs", title: "Endpoint programs", groups: GROUPS, purpose: "XCP in this host's TCP" };
+    if !machine.may(BPF_RIGHTS) {
+        return (topic.unknown(not_tried(machine), as_root(machine)), false);
+    }
+    if let Err(e) = scratch::map() {
+        return (bpf_failed(&topic, machine, &e, not_taken(machine)), false);
+    }
+    let name = format!("xcpd{}", std::process::id());
+    let config = EndpointConfig { name: name.clone(), give: Give::Nobody, ..EndpointConfig::default() };
+    let (endpoint, log) = overhear(|| Endpoint::load(&config));
+    let mut endpoint = match endpoint {
+        Ok(endpoint) => endpoint,
+        Err(e) => return (topic.missing(reasoned(e.what(), &log), not_taken(machine)), false),
+    };
+    let Some(cgroup) = cgroup.and_then(|root| Cgroup::new(root).ok()) else {
+        return (topic.ok(format!("loaded, registered as {name}, and removed")), true);
+    };
+    match endpoint.attach(cgroup.fd()) {
+        Ok(()) => (topic.ok(format!("loaded, registered as {name}, attached, and removed")), true),
+        Err(e) => (topic.missing(e.what().to_owned(), not_taken(machine)), true),
+    }
+}
+
+fn struct_ops(machine: &Machine, loaded: bool, btf: Option<&Btf<'_>>) -> Check {
+    let topic = Topic {
+        name: "struct_ops",
+        title: "struct_ops for TCP",
+        groups: GROUPS,
+        purpose: "a congestion control as BPF program (tcp_congestion_ops)",
+    };
+    if loaded {
+        return topic.ok("a congestion control was registered, and removed");
+    }
+    let mut remedy = option(machine, &["CONFIG_BPF_JIT", "CONFIG_BPF_SYSCALL", "CONFIG_DEBUG_INFO_BTF"], None);
+    if sysctl::read("net.core.bpf_jit_enable").is_ok_and(|value| value == "0") {
+        remedy = remedy.and("The compiler for BPF is switched off: switch it on.").command("sysctl -w net.core.bpf_jit_enable=1");
+    }
+    by_type(&topic, machine, btf, "bpf_struct_ops_tcp_congestion_ops", remedy)
+}
+
+fn iterators(machine: &Machine, loaded: bool, btf: Option<&Btf<'_>>) -> Check {
+    let topic = Topic { name: "iterators", title: "BPF iterators", groups: GROUPS, purpose: "list connections with their XCP" };
+    if loaded {
+        return topic.ok("one over sockets was attached, and removed");
+    }
+    by_type(&topic, machine, btf, "bpf_iter__bpf_sk_storage_map", newer_kernel(machine))
+}
+
+/// Where the programs were not loaded, the kernel's types tell at least what is missing.
+fn by_type(topic: &Topic, machine: &Machine, btf: Option<&Btf<'_>>, name: &str, remedy: Remedy) -> Check {
+    let Some(btf) = btf else {
+        return topic.unknown("not tried: the kernel's BTF cannot be read", Remedy::new("First see to BTF."));
+    };
+    if btf.type_by_name::<BtfType<'_>>(name).is_none() {
+        return topic.missing(format!("the kernel's BTF has no {name}"), remedy);
+    }
+    let found = "in the kernel's BTF; not tried";
+    if machine.may(BPF_RIGHTS) {
+        topic.unknown(format!("{found}: the endpoint programs were not loaded"), Remedy::new("First see to the endpoint programs."))
+    } else {
+        topic.unknown(format!("{found}: {}", machine.user()), as_root(machine))
+    }
+}
+
+fn fallback(machine: &Machine) -> Check {
+    let topic = Topic {
+        name: "fallback",
+        title: "Fallback",
+        groups: GROUPS,
+        purpose: "the congestion control with which a connection goes on where XCP is not understood",
+    };
+    let wanted = EndpointConfig::default().fallback;
+    let available = sysctl::read("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
+    if available.split_whitespace().any(|name| name == wanted) {
+        return topic.ok(format!("{wanted} (available: {available})"));
+    }
+    // The programs cannot load a module, so that it has to be there.
+    let remedy = option(machine, &["CONFIG_TCP_CONG_CUBIC"], Some("tcp_cubic")).and("Until then, choose one that is there as fallback.");
+    topic.degraded(
+        if available.is_empty() { "none can be seen".into() } else { format!("{wanted} is not available, only: {available}") },
+        remedy,
+    )
+}
+
+/// Advice: how long and fat a path the largest buffer fills.
+fn buffer(name: &'static str, title: &'static str, purpose: &'static str) -> Check {
+    let topic = Topic { name, title, groups: &[ForEndpoint], purpose };
+    let setting = format!("net.ipv4.{name}");
+    let numbers = sysctl::numbers(&setting).unwrap_or_default();
+    let &[least, usual, most] = numbers.as_slice() else {
+        return topic.unknown(format!("{setting} cannot be read"), Remedy::new("See that /proc is mounted."));
+    };
+    // Half of a buffer is what surrounds the data (Documentation/networking/ip-sysctl.rst, tcp_adv_win_scale).
+    let mbit_per_sec = most as f64 / 2.0 * 8.0 / 0.5 / 1e6;
+    let found = format!("up to {:.0} MiB, good for {mbit_per_sec:.0} Mbit/s at 500 ms", most as f64 / f64::from(1 << 20));
+    if most >= LEAST_BUFFER {
+        return topic.ok(found);
+    }
+    let remedy = Remedy::new("For long fat paths, raise its maximum at both ends; for good, by a file in /etc/sysctl.d.");
+    topic.degraded(found, remedy.command(format!("sysctl -w {setting}=\"{least} {usual} {ADVISED_BUFFER}\"")))
+}

@@ -1,0 +1,270 @@
+//! Real connections of the kernel's TCP through the endpoint and a router: host S, router R, host D, each in a network namespace.
+
+mod site;
+
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use site::{Site, endpoint};
+use xcp_linux::endpoint::{Agreement, Ask, Connection, Endpoint, EndpointConfig, Give};
+use xcp_linux::qdisc::Limit;
+use xcp_linux::rehearsal::Mischief;
+use xcp_linux::router::Hook;
+
+const MEGABYTE: usize = 1 << 20;
+
+/// A payload whose every byte tells where it belongs.
+fn payload(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|i| (i ^ (i >> 8) ^ (i >> 16)) as u8).collect()
+}
+
+/// What a transfer showed.
+struct Transfer {
+    /// The connecting side's, at the end.
+    sender: Option<Connection>,
+    /// The accepting side's.
+    receiver: Option<Connection>,
+    /// The congestion control of the connecting side at the end.
+    congestion: String,
+}
+
+/// How a transfer goes.
+struct Plan<'a> {
+    six: bool,
+    bytes: usize,
+    /// Sent back at the same time.
+    back: usize,
+    ask: Option<Ask>,
+    /// Both ends are asked, before anything is said.
+    endpoint: &'a Endpoint,
+    listener: Option<TcpListener>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(endpoint: &'a Endpoint) -> Self {
+        Self { six: false, bytes: 2 * MEGABYTE, back: 0, ask: None, endpoint, listener: None }
+    }
+}
+
+fn congestion(socket: &TcpStream) -> String {
+    rustix::net::sockopt::tcp_congestion(socket.as_fd()).unwrap_or_default()
+}
+
+fn listen(site: &Site, six: bool) -> TcpListener {
+    site.d.run(|| TcpListener::bind(SocketAddr::new(site.address(six), 0)).unwrap()).unwrap()
+}
+
+/// Sends from S to D, and back, and checks every byte.
+fn transfer(site: &Site, plan: Plan<'_>) -> Transfer {
+    let listener = plan.listener.unwrap_or_else(|| listen(site, plan.six));
+    if let Some(ask) = &plan.ask {
+        plan.endpoint.ask(listener.as_fd(), ask).unwrap();
+        rustix::net::sockopt::set_tcp_congestion(&listener, plan.endpoint.name()).unwrap();
+    }
+    let to = listener.local_addr().unwrap();
+    let (bytes, back, endpoint) = (plan.bytes, plan.back, plan.endpoint);
+    thread::scope(|scope| {
+        let accepting = scope.spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut writing = socket.try_clone().unwrap();
+            let answer = thread::spawn(move || writing.write_all(&payload(back)).unwrap());
+            let mut data = Vec::new();
+            socket.read_to_end(&mut data).unwrap();
+            answer.join().unwrap();
+            assert!(data == payload(bytes), "{} of {bytes} bytes came, or not as they were", data.len());
+            endpoint.connection(socket.as_fd()).unwrap()
+        });
+        let mut socket = site
+            .s
+            .run(|| match &plan.ask {
+                Some(ask) => site::connect_asking(to, endpoint, ask),
+                None => TcpStream::connect(to).unwrap(),
+            })
+            .unwrap();
+        let mut reading = socket.try_clone().unwrap();
+        let answered = thread::spawn(move || {
+            let mut data = vec![0; back];
+            reading.read_exact(&mut data).unwrap();
+            data
+        });
+        socket.write_all(&payload(bytes)).unwrap();
+        socket.shutdown(std::net::Shutdown::Write).unwrap();
+        assert!(answered.join().unwrap() == payload(back), "what came back is not what was sent");
+        let receiver = accepting.join().unwrap();
+        Transfer { sender: endpoint.connection(socket.as_fd()).unwrap(), receiver, congestion: congestion(&socket) }
+    })
+}
+
+#[test]
+fn unaware_programs_speak_xcp_over_both_internets() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint(&site, Give::All);
+    let router = site.router(20_000_000, Hook::Any);
+    for six in [false, true] {
+        let done = transfer(&site, Plan { six, back: MEGABYTE / 2, ..Plan::new(&endpoint) });
+        let (sender, receiver) = (done.sender.unwrap(), done.receiver.unwrap());
+        assert_eq!((sender.agreement, receiver.agreement), (Agreement::Agreed, Agreement::Agreed));
+        assert!(sender.sending && sender.marked && sender.receiving, "{sender:?}");
+        assert!(
+            sender.returns > 0 && sender.rtt_samples > 0 && receiver.received as usize >= 2 * MEGABYTE / 1500,
+            "{sender:?} {receiver:?}"
+        );
+        assert_eq!(done.congestion, endpoint.name());
+    }
+    let counts = router.status().unwrap().counts;
+    assert!(counts.processed as usize >= 4 * MEGABYTE / 1500 && counts.lowered > 0, "{counts:?}");
+    assert_eq!((counts.malformed, counts.fragments, counts.unreadable), (0, 0, 0), "{counts:?}");
+    assert_eq!(endpoint.counts().unwrap().agreed, 4);
+    site.assert_checksums();
+}
+
+#[test]
+fn clsact_serves_where_there_is_no_tcx() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint(&site, Give::All);
+    let router = site.router(20_000_000, Hook::Clsact);
+    let done = transfer(&site, Plan::new(&endpoint));
+    assert!(done.sender.unwrap().marked && router.status().unwrap().counts.processed > 0);
+    site.r.run(|| drop(router)).unwrap();
+    assert!(!site.has_clsact(), "the hook that came with the router stayed");
+}
+
+#[test]
+fn the_2005_format() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint(&site, Give::Nobody);
+    let router = site.router(20_000_000, Hook::Any);
+    let ask = Ask { classic: true, ..Ask::default() };
+    let done = transfer(&site, Plan { ask: Some(ask), back: MEGABYTE, ..Plan::new(&endpoint) });
+    let sender = done.sender.unwrap();
+    assert!(sender.classic && sender.marked && sender.returns > 0 && sender.receiving, "{sender:?}");
+    assert!(router.status().unwrap().counts.lowered > 0);
+    site.assert_checksums();
+}
+
+#[test]
+fn who_asks_for_nothing_gets_nothing() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint(&site, Give::Nobody);
+    let done = transfer(&site, Plan::new(&endpoint));
+    assert_ne!(done.congestion, endpoint.name());
+    assert_eq!(endpoint.counts().unwrap().agreed, 0);
+}
+
+#[test]
+fn ports_and_prefixes_choose() {
+    let Some(site) = Site::new() else { return };
+    let elsewhere: (IpAddr, u8) = ("192.0.2.0".parse().unwrap(), 24);
+    let listed = |ports: &[u16], prefixes: &[(IpAddr, u8)]| Give::Listed { ports: ports.to_vec(), prefixes: prefixes.to_vec() };
+    let port = 7_863;
+    for (give, given) in [
+        (listed(&[port], &[]), true),
+        (listed(&[port + 1], &[elsewhere]), false),
+        (listed(&[], &[(site.address(false), 32)]), true),
+        (listed(&[], &[(site.address(false), 8)]), true),
+    ] {
+        let endpoint = endpoint(&site, give.clone());
+        let listener = site.d.run(|| TcpListener::bind((site.address(false), port)).unwrap()).unwrap();
+        let done = transfer(&site, Plan { listener: Some(listener), bytes: 10_000, ..Plan::new(&endpoint) });
+        assert_eq!(done.congestion == endpoint.name(), given, "{give:?}");
+    }
+}
+
+#[test]
+fn a_peer_that_does_not_speak_it() {
+    let Some(site) = Site::new() else { return };
+    // Opened before the endpoint is there, so that nobody answers for it.
+    let listener = listen(&site, false);
+    let endpoint = endpoint(&site, Give::All);
+    let done = transfer(&site, Plan { listener: Some(listener), ..Plan::new(&endpoint) });
+    assert_eq!(done.sender.unwrap().agreement, Agreement::FallenPeer);
+    assert_eq!(done.congestion, "reno", "the fallback that was chosen");
+    assert_eq!(endpoint.counts().unwrap().fallen_peer, 1);
+}
+
+#[test]
+fn chosen_too_late() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint(&site, Give::Nobody);
+    let listener = listen(&site, false);
+    let mut socket = site.s.run(|| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).unwrap();
+    let (mut other, _) = listener.accept().unwrap();
+    rustix::net::sockopt::set_tcp_congestion(socket.as_fd(), endpoint.name()).unwrap();
+    socket.write_all(&payload(100_000)).unwrap();
+    let mut data = vec![0; 100_000];
+    other.read_exact(&mut data).unwrap();
+    assert!(data == payload(100_000));
+    assert_eq!(congestion(&socket), "reno");
+    assert_eq!(endpoint.counts().unwrap().fallen_late, 1);
+}
+
+/// The option stops coming in mid-connection: what an endpoint that is disabled, or a middlebox, does.
+#[test]
+fn feedback_that_stops() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint(&site, Give::All);
+    let listener = listen(&site, false);
+    let mut socket = site.s.run(|| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).unwrap();
+    let (mut other, _) = listener.accept().unwrap();
+    let reader = thread::spawn(move || {
+        let mut data = vec![0; MEGABYTE];
+        while other.read(&mut data).is_ok_and(|n| n > 0) {}
+    });
+    socket.write_all(&payload(MEGABYTE)).unwrap();
+    assert_eq!(congestion(&socket), endpoint.name());
+    let stripper = site.middlebox(true, Mischief::Strip);
+    let until = Instant::now() + Duration::from_secs(20);
+    while congestion(&socket) == endpoint.name() && Instant::now() < until {
+        socket.write_all(&payload(MEGABYTE / 4)).unwrap();
+    }
+    assert_eq!(congestion(&socket), "reno");
+    assert_eq!(endpoint.counts().unwrap().fallen_silent, 1);
+    drop(stripper);
+    drop(socket);
+    reader.join().unwrap();
+}
+
+/// No router on the path: as an ordinary TCP, not as fast as it can.
+#[test]
+fn a_path_without_router_is_not_blasted() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint(&site, Give::All);
+    site.shape(50_000_000, Limit::Packets(20));
+    let done = transfer(&site, Plan { bytes: 20 * MEGABYTE, ..Plan::new(&endpoint) });
+    let sender = done.sender.unwrap();
+    assert!(!sender.marked && sender.losses > 0, "{sender:?}");
+    let sent = 20 * MEGABYTE / 1448;
+    assert!(site.dropped() < sent / 10, "{} of {sent} packets were dropped", site.dropped());
+    site.assert_checksums();
+}
+
+/// Losses all over the window, data both ways: what has three SACK blocks to tell makes room in them for the option.
+#[test]
+fn sack_makes_room() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint(&site, Give::All);
+    // A queue of 24 ms is to stand: there is no other delay here, and windows have to be large enough to have holes.
+    let router = site.router_with(50_000_000, Hook::Any, 150_000);
+    let losing = [site.middlebox(false, Mischief::Lose), site.middlebox(true, Mischief::Lose)];
+    let done = transfer(&site, Plan { bytes: 6 * MEGABYTE, back: 6 * MEGABYTE, ..Plan::new(&endpoint) });
+    let (sender, receiver) = (done.sender.unwrap(), done.receiver.unwrap());
+    assert!(receiver.trimmed + sender.trimmed > 0, "nobody had three SACK blocks to tell: {sender:?} {receiver:?}");
+    assert_eq!((sender.agreement, receiver.agreement), (Agreement::Agreed, Agreement::Agreed), "none of the two fell silent");
+    assert_eq!(router.status().unwrap().counts.malformed, 0);
+    drop(losing);
+    site.assert_checksums();
+}
+
+#[test]
+fn names_are_checked_and_taken_once() {
+    let Some(site) = Site::new() else { return };
+    let first = endpoint(&site, Give::Nobody);
+    let again = EndpointConfig { name: first.name().into(), fallback: "reno".into(), ..EndpointConfig::default() };
+    let error = Endpoint::load(&again).unwrap_err().to_string();
+    assert!(error.contains(first.name()) && error.contains("endpoint disable"), "{error}");
+    let long = EndpointConfig { name: "a-name-that-is-too-long".into(), ..EndpointConfig::default() };
+    assert!(Endpoint::load(&long).unwrap_err().to_string().contains("1 to 15"));
+}

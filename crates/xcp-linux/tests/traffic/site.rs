@@ -1,0 +1,157 @@
+//! The network of these tests: S and D joined by a router R, and a control group for all sockets.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::net::{AddressFamily, SocketType, socket};
+use xcp_linux::endpoint::{Ask, Endpoint, EndpointConfig, Give};
+use xcp_linux::namespace::Namespace;
+use xcp_linux::netlink::Netlink;
+use xcp_linux::qdisc::{self, Limit, Shaper};
+use xcp_linux::rehearsal::{Middlebox, Mischief};
+use xcp_linux::router::{Hook, Router, RouterConfig};
+use xcp_linux::{cgroup, sysctl};
+
+/// A process is in one control group: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+pub struct Site {
+    pub s: Namespace,
+    pub r: Namespace,
+    pub d: Namespace,
+    r1: u32,
+    devices: [(usize, u32); 2],
+    group: PathBuf,
+    before: PathBuf,
+    _alone: MutexGuard<'static, ()>,
+}
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+impl Site {
+    /// Builds it; `None`, said aloud, where that is not permitted.
+    pub fn new() -> Option<Self> {
+        if !xcp_linux::error::is_root() {
+            println!("SKIPPED: connections through the endpoint and a router: needs root");
+            return None;
+        }
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let [s, r, d] = [(); 3].map(|()| Namespace::new().unwrap());
+        let mut nets = [&s, &r, &d].map(|n| Netlink::open_in(n).unwrap());
+        nets[0].add_veth("s0", "r0", &r).unwrap();
+        nets[1].add_veth("r1", "d0", &d).unwrap();
+        let mut index = |at: usize, name: &str, addresses: [&str; 2]| {
+            let index = nets[at].index_of(name).unwrap().unwrap();
+            nets[at].add_address(index, ip(addresses[0]), 24).unwrap();
+            nets[at].add_address(index, ip(addresses[1]), 64).unwrap();
+            nets[at].set_up(index).unwrap();
+            index
+        };
+        let s0 = index(0, "s0", ["10.7.1.1", "fd07:1::1"]);
+        index(1, "r0", ["10.7.1.2", "fd07:1::2"]);
+        let r1 = index(1, "r1", ["10.7.2.2", "fd07:2::2"]);
+        let d0 = index(2, "d0", ["10.7.2.1", "fd07:2::1"]);
+        nets[0].add_route(ip("10.7.2.0"), 24, Some(ip("10.7.1.2")), s0).unwrap();
+        nets[0].add_route(ip("fd07:2::"), 64, Some(ip("fd07:1::2")), s0).unwrap();
+        nets[2].add_route(ip("10.7.1.0"), 24, Some(ip("10.7.2.2")), d0).unwrap();
+        nets[2].add_route(ip("fd07:1::"), 64, Some(ip("fd07:2::2")), d0).unwrap();
+        r.run(|| {
+            sysctl::write("net.ipv4.ip_forward", "1").unwrap();
+            sysctl::write("net.ipv6.conf.all.forwarding", "1").unwrap();
+        })
+        .unwrap();
+        let before = cgroup::current().unwrap();
+        let group = cgroup::mount_point().unwrap().join(format!("xcpnet-test-{}", std::process::id()));
+        cgroup::make(&group).unwrap();
+        cgroup::enter(&group).unwrap();
+        Some(Self { s, r, d, r1, devices: [(0, s0), (2, d0)], group, before, _alone: alone })
+    }
+
+    pub fn address(&self, six: bool) -> IpAddr {
+        ip(if six { "fd07:2::1" } else { "10.7.2.1" })
+    }
+
+    pub fn shape(&self, rate_bps: u64, limit: Limit) {
+        qdisc::install(&mut Netlink::open_in(&self.r).unwrap(), self.r1, Shaper::Htb, rate_bps, limit).unwrap();
+    }
+
+    pub fn router(&self, rate_bps: u64, hook: Hook) -> Router {
+        self.router_with(rate_bps, hook, 0)
+    }
+
+    pub fn router_with(&self, rate_bps: u64, hook: Hook, target_bytes: u64) -> Router {
+        self.shape(rate_bps, Limit::Packets(400));
+        let mut law = xcp_engine::RouterConfig::xcp(rate_bps / 8);
+        law.count_other = true;
+        law.queue_target_bytes = target_bytes;
+        let config = RouterConfig { law, seed: 1, link_bytes: 14, hook };
+        self.r.run(|| Router::attach(self.r1, &config)).unwrap().unwrap()
+    }
+
+    pub fn dropped(&self) -> usize {
+        qdisc::stats(&mut Netlink::open_in(&self.r).unwrap(), self.r1).unwrap().drops as usize
+    }
+
+    /// Whether the router's device has a clsact hook, as `tc` sees it.
+    pub fn has_clsact(&self) -> bool {
+        let shown = self.r.run(|| std::process::Command::new("tc").args(["qdisc", "show", "dev", "r1"]).output()).unwrap();
+        match shown {
+            Ok(shown) => String::from_utf8_lossy(&shown.stdout).contains("clsact"),
+            Err(e) => {
+                println!("SKIPPED: whether a clsact hook is left behind: tc: {e}");
+                false
+            }
+        }
+    }
+
+    /// A middlebox on the way from S to D, or back.
+    pub fn middlebox(&self, back: bool, mischief: Mischief) -> Middlebox {
+        let device = Netlink::open_in(&self.r).unwrap().index_of(if back { "r0" } else { "r1" }).unwrap().unwrap();
+        self.r.run(|| Middlebox::attach(device, mischief)).unwrap().unwrap()
+    }
+
+    /// No segment came with a wrong checksum: RFC 4022's InCsumErrors of both hosts.
+    pub fn assert_checksums(&self) {
+        for host in [&self.s, &self.d] {
+            let text = host.run(|| fs::read_to_string("/proc/thread-self/net/snmp").unwrap()).unwrap();
+            let mut tcp = text.lines().filter(|l| l.starts_with("Tcp:"));
+            let (names, values) = (tcp.next().unwrap(), tcp.next().unwrap());
+            let errors = names.split(' ').zip(values.split(' ')).find(|(name, _)| *name == "InCsumErrors").unwrap().1;
+            assert_eq!(errors, "0");
+        }
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        let _ = cgroup::enter(&self.before);
+        let _ = cgroup::remove(&self.group);
+    }
+}
+
+/// An endpoint for the sockets of these tests, under a name of its own, with room beside SACK at both hosts.
+pub fn endpoint(site: &Site, give: Give) -> Endpoint {
+    let config = EndpointConfig { name: format!("xt{}", std::process::id()), fallback: "reno".into(), give, ..EndpointConfig::default() };
+    let mut endpoint = Endpoint::load(&config).unwrap();
+    for (host, index) in site.devices {
+        let host = if host == 0 { &site.s } else { &site.d };
+        host.run(|| endpoint.make_room(index, true)).unwrap().unwrap();
+    }
+    endpoint.attach(cgroup::open(&site.group).unwrap().as_fd()).unwrap();
+    endpoint
+}
+
+/// Connects with a socket that asks for XCP first.
+pub fn connect_asking(to: SocketAddr, endpoint: &Endpoint, ask: &Ask) -> TcpStream {
+    let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket: OwnedFd = socket(family, SocketType::STREAM, None).unwrap();
+    endpoint.ask(socket.as_fd(), ask).unwrap();
+    rustix::net::sockopt::set_tcp_congestion(&socket, endpoint.name()).unwrap();
+    rustix::net::connect(&socket, &to).unwrap();
+    socket.into()
+}
