@@ -13,7 +13,7 @@ use xcp_sim::queue::router_config;
 use crate::clock::{Clock, monotonic};
 use crate::home::Home;
 use crate::line::Line;
-use crate::measure::{Direction, Flows, Gauges, Look, Seen, Source, Watch};
+use crate::measure::{Direction, Flows, Gauges, Look, Seen, Source, Watch, packets};
 use crate::plan::{FlowPlan, Kind, Machine, Meter, Plan, Role, direction_name};
 use crate::site::Site;
 use crate::traffic::Traffic;
@@ -186,10 +186,11 @@ fn directions(
             Meter::Shaper(shaper) => {
                 let (netlink, mut watched, index) = open(plan.shapers[shaper].device)?;
                 let seen = Arc::new(Seen::default());
-                let look = move || xcp_linux::qdisc::stats(&mut watched, index).ok().map(|stats| stats.qlen.into());
+                let frame_bytes = (plan.segments != Some(1)).then(|| plan.frame_bytes());
+                let look = move || xcp_linux::qdisc::stats(&mut watched, index).ok().map(|stats| packets(&stats, frame_bytes));
                 looks.push((seen.clone(), Box::new(look)));
                 router = routers.iter().position(|(of, _)| *of == shaper).map(|at| routers.swap_remove(at).1);
-                Source::Queue { netlink, index, seen }
+                Source::Queue { netlink, index, seen, frame_bytes }
             }
             Meter::Line(line) => Source::Line(line),
             Meter::Device(device) => {

@@ -78,19 +78,37 @@ impl Site {
         Ok(())
     }
 
-    /// Lets devices carry frames and nothing larger: what a wire carries and a queue counts.
+    /// Lets devices carry frames and nothing larger, as wires do; where the plan allows a few segments in one packet, only those that lead into a
+    /// line, which then cut them up.
     fn frames(&mut self, plan: &Plan) -> Result<(), LabError> {
-        if plan.large_packets {
-            return Ok(());
-        }
+        let Some(segments) = plan.segments else { return Ok(()) };
+        let into_lines: Vec<DeviceId> = plan
+            .cables
+            .iter()
+            .filter(|cable| cable.iter().any(|&device| plan.spaces[plan.devices[device].space].role == Role::Wire))
+            .flatten()
+            .copied()
+            .collect();
         for (space, namespace) in self.spaces.iter().enumerate() {
-            let devices: Vec<(&str, u32)> =
-                plan.devices.iter().zip(&self.indices).filter(|(d, _)| d.space == space).map(|(d, i)| (d.name.as_str(), *i)).collect();
-            let off = || devices.iter().try_for_each(|(name, _)| Offload::ALL.into_iter().try_for_each(|o| offload::set(name, o, false)));
+            let devices: Vec<(DeviceId, &str, u32)> = plan
+                .devices
+                .iter()
+                .zip(&self.indices)
+                .enumerate()
+                .filter(|(_, (d, _))| d.space == space)
+                .map(|(id, (d, i))| (id, d.name.as_str(), *i))
+                .collect();
+            let whole = |id: &DeviceId| segments == 1 || into_lines.contains(id);
+            let off = || {
+                let names = devices.iter().filter(|(id, ..)| whole(id)).map(|(_, name, _)| name);
+                names.into_iter().try_for_each(|name| Offload::ALL.into_iter().try_for_each(|o| offload::set(name, o, false)))
+            };
             namespace.run(off).and_then(|done| done).map_err(|why| LabError::failed("build its network", why))?;
-            for (_, index) in &devices {
+            for (id, _, index) in &devices {
                 let netlink = &mut self.netlinks[space];
-                netlink.set_gso_max_segments(*index, 1).map_err(|why| LabError::failed("build its network", why))?;
+                netlink
+                    .set_gso_max_segments(*index, if whole(id) { 1 } else { segments })
+                    .map_err(|why| LabError::failed("build its network", why))?;
             }
         }
         Ok(())
@@ -102,6 +120,8 @@ impl Site {
             // The kernel's limits have 32 bits: a queue of that many is never full.
             let most = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
             let limit = match shaper.limit {
+                // Several segments in a packet: a limit in packets would hold more.
+                Limit::Packets(n) if plan.segments != Some(1) => qdisc::Limit::Bytes(most(n.saturating_mul(plan.frame_bytes().into()))),
                 Limit::Packets(n) => qdisc::Limit::Packets(most(n)),
                 Limit::Bytes(n) => qdisc::Limit::Bytes(most(n)),
             };

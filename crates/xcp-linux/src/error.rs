@@ -34,7 +34,8 @@ impl Error {
     /// A failure with the kernel's reason, and where that is known the remedy.
     #[must_use]
     pub fn because(what: impl fmt::Display, reason: &(dyn std::error::Error + 'static)) -> Self {
-        let error = Self::new(format!("{what}: {reason}"));
+        // libbpf-rs tells the causes, too, when asked for the long form.
+        let error = Self::new(format!("{what}: {reason:#}"));
         match errno(reason) {
             Some(libc::EPERM | libc::EACCES) if !is_root() => error.remedy("run it as root, e.g. with sudo"),
             Some(libc::EPERM | libc::EACCES | libc::EINVAL | libc::ENOTSUP | libc::E2BIG | libc::ESRCH) => {

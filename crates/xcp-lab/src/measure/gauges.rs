@@ -18,7 +18,7 @@ use crate::xcp::Router;
 /// Where a link direction is looked at.
 pub(crate) enum Source {
     /// A queue of the kernel's, at a device.
-    Queue { netlink: Netlink, index: u32, seen: Arc<Seen> },
+    Queue { netlink: Netlink, index: u32, seen: Arc<Seen>, frame_bytes: Option<u32> },
     /// A line that is the queue, by its number.
     Line(usize),
     /// A device without a queue.
@@ -42,20 +42,29 @@ pub(crate) struct Gauges<'a> {
     pub flows: &'a Flows,
 }
 
+/// Packets that wait. Where one may be several segments (`frame_bytes`: of a full frame), as many as their bytes would be.
+pub(crate) fn packets(stats: &qdisc::QdiscStats, frame_bytes: Option<u32>) -> u64 {
+    match frame_bytes {
+        None => stats.qlen.into(),
+        Some(bytes) => stats.backlog_bytes.div_ceil(bytes).into(),
+    }
+}
+
 impl Direction {
     /// Its counters now.
     fn read(&mut self, now: Nanos, lines: &[Line]) -> LinkCounts {
         let lost = self.lines.iter().map(|&line| lines[line].report().wire).map(|wire| wire.lost_at_random + wire.lost_in_blackouts).sum();
         let counts = match &mut self.source {
-            Source::Queue { netlink, index, seen } => qdisc::stats(netlink, *index).ok().map(|stats| {
-                seen.look(now, stats.qlen.into());
+            Source::Queue { netlink, index, seen, frame_bytes } => qdisc::stats(netlink, *index).ok().map(|stats| {
+                let queue = packets(&stats, *frame_bytes);
+                seen.look(now, queue);
                 LinkCounts {
                     served_bytes: stats.bytes as f64,
                     sent_packets: stats.packets,
                     drops: stats.drops.into(),
                     lost,
                     queue_integral: seen.integral(),
-                    queue: stats.qlen.into(),
+                    queue,
                 }
             }),
             Source::Line(line) => {

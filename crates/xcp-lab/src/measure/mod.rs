@@ -6,6 +6,6 @@ mod queues;
 mod watch;
 
 pub(crate) use flows::Flows;
-pub(crate) use gauges::{Direction, Gauges, Source};
+pub(crate) use gauges::{Direction, Gauges, Source, packets};
 pub(crate) use queues::Seen;
 pub(crate) use watch::{Look, Watch};

@@ -82,14 +82,19 @@ pub(crate) struct Machine {
     pub family: Family,
 }
 
+/// A host may send this long at the slowest link's rate in one piece: segment by segment, a gigabit is more than two processors' work.
+const BURST: Nanos = 100_000;
+/// At the most this many segments.
+const MOST_SEGMENTS: u32 = 16;
+
 /// All of it.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub family: Family,
     /// Of every device, bytes.
     pub mtu: u32,
-    /// Whether sockets may hand down packets larger than a segment: only where no queue counts them.
-    pub large_packets: bool,
+    /// Segments that sockets may hand down in one packet; `None`: as many as the kernel likes, where no queue counts them and no line carries them.
+    pub segments: Option<u32>,
     pub spaces: Vec<Space>,
     pub devices: Vec<Device>,
     /// Pairs of devices.
@@ -272,7 +277,7 @@ impl Plan {
             family: machine.family,
             // IPv6's least, and a frame's Ethernet header is not part of it.
             mtu: largest.saturating_sub(14).max(1280),
-            large_packets: false,
+            segments: None,
             spaces: Vec::new(),
             devices: Vec::new(),
             cables: Vec::new(),
@@ -286,10 +291,19 @@ impl Plan {
             notes: Vec::new(),
         };
         let places = topology::build(&mut plan, scenario)?;
-        plan.large_packets = plan.shapers.is_empty() && plan.lines.is_empty();
+        if !(plan.shapers.is_empty() && plan.lines.is_empty()) {
+            let slowest = plan.shapers.iter().map(|shaper| shaper.rate_bps).min().unwrap_or(0);
+            let frames = u128::from(slowest) * u128::from(BURST) / (8_000_000_000 * u128::from(plan.frame_bytes()));
+            plan.segments = Some((frames as u32).clamp(1, MOST_SEGMENTS));
+        }
         ways::build(&mut plan, scenario, &places)?;
         flows::build(&mut plan, scenario, machine)?;
         Ok(plan)
+    }
+
+    /// Bytes of a full frame, as queues count it.
+    pub fn frame_bytes(&self) -> u32 {
+        self.mtu + 14
     }
 
     fn space(&mut self, role: Role, name: String) -> SpaceId {

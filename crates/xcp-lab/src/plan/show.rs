@@ -32,7 +32,11 @@ impl fmt::Display for Plan {
             let sack = space.sack.map_or("", |on| if on { ", sack" } else { ", no sack" });
             writeln!(f, "namespace {} ({:?}{sack})", space.name, space.role)?;
         }
-        let large = if self.large_packets { ", packets larger than a segment" } else { "" };
+        let large = match self.segments {
+            None => ", packets of any number of segments".to_owned(),
+            Some(1) => String::new(),
+            Some(n) => format!(", packets of up to {n} segments"),
+        };
         writeln!(f, "mtu {}{large}", self.mtu)?;
         for &[one, other] in &self.cables {
             writeln!(f, "cable {} - {}", At(self, one), At(self, other))?;

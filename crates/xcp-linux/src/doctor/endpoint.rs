@@ -8,7 +8,7 @@ use libbpf_rs::btf::{Btf, BtfType};
 use rustix::thread::CapabilitySet;
 
 use super::machine::Machine;
-use super::remedies::{BPF_RIGHTS, as_root, bpf_failed, newer_kernel, not_taken, not_tried, option, reasoned};
+use super::remedies::{BPF_RIGHTS, as_root, bpf_failed, newer_kernel_or, not_taken, not_tried, option, reasoned};
 use super::report::Group::{Endpoint as ForEndpoint, Lab};
 use super::report::{Check, Group, Remedy, Topic};
 use super::scratch::{self, Cgroup};
@@ -126,7 +126,7 @@ fn iterators(machine: &Machine, loaded: bool, btf: Option<&Btf<'_>>) -> Check {
     if loaded {
         return topic.ok("one over sockets was attached, and removed");
     }
-    by_type(&topic, machine, btf, "bpf_iter__bpf_sk_storage_map", newer_kernel(machine))
+    by_type(&topic, machine, btf, "bpf_iter__bpf_sk_storage_map", newer_kernel_or(machine, &["CONFIG_BPF_SYSCALL", "CONFIG_NET"]))
 }
 
 /// Where the programs were not loaded, the kernel's types tell at least what is missing.
@@ -171,7 +171,7 @@ fn buffer(name: &'static str, title: &'static str, purpose: &'static str) -> Che
     let setting = format!("net.ipv4.{name}");
     let numbers = sysctl::numbers(&setting).unwrap_or_default();
     let &[least, usual, most] = numbers.as_slice() else {
-        return topic.unknown(format!("{setting} cannot be read"), Remedy::new("See that /proc is mounted."));
+        return topic.degraded(format!("{setting} cannot be read"), Remedy::new("See that /proc is mounted."));
     };
     // Half of a buffer is what surrounds the data (Documentation/networking/ip-sysctl.rst, tcp_adv_win_scale).
     let mbit_per_sec = most as f64 / 2.0 * 8.0 / 0.5 / 1e6;

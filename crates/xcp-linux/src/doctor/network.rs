@@ -8,7 +8,7 @@ use libbpf_rs::{TC_EGRESS, TcHookBuilder};
 use rustix::thread::CapabilitySet;
 
 use super::machine::Machine;
-use super::remedies::{BPF_RIGHTS, as_root, bpf_failed, failed, newer_kernel, not_taken, not_tried, option, reasoned};
+use super::remedies::{BPF_RIGHTS, as_root, bpf_failed, failed, newer_kernel_or, not_taken, not_tried, option, reasoned};
 use super::report::Group::{Endpoint, Lab, Router};
 use super::report::{Check, Remedy, Topic};
 use super::scratch;
@@ -114,9 +114,9 @@ fn way_out(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Check {
         (Ok(()), Err(_)) => topic.ok("TCX"),
         // That is said of the program already: nothing can be said of where it hangs.
         (Err(e), Err(_)) if e.kind() == io::ErrorKind::PermissionDenied || e.raw_os_error() == Some(libc::ENOSYS) => {
-            bpf_failed(&topic, machine, e, newer_kernel(machine))
+            bpf_failed(&topic, machine, e, newer_kernel_or(machine, &["CONFIG_NET_XGRESS"]))
         }
-        (Err(_), Ok(())) => topic.degraded("clsact only: no TCX, which came with 6.6", newer_kernel(machine)),
+        (Err(_), Ok(())) => topic.degraded("clsact only: no TCX, which came with 6.6", newer_kernel_or(machine, &["CONFIG_NET_XGRESS"])),
         (Err(tcx), Err(clsact)) => {
             let options = ["CONFIG_NET_CLS_ACT", "CONFIG_NET_SCH_INGRESS", "CONFIG_NET_CLS_BPF"];
             topic.missing(format!("neither TCX ({tcx}) nor clsact ({clsact})"), option(machine, &options, Some("cls_bpf")))

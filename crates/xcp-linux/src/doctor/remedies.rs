@@ -35,6 +35,11 @@ pub(super) fn newer_kernel(machine: &Machine) -> Remedy {
     if machine.container { remedy.and("(In a container it is the host's kernel that counts.)") } else { remedy }
 }
 
+/// A newer kernel, or where it is new enough already, one with these options.
+pub(super) fn newer_kernel_or(machine: &Machine, options: &[&str]) -> Remedy {
+    if machine.is_recent() { option(machine, options, None) } else { newer_kernel(machine) }
+}
+
 /// A kernel with these options, the first of which is what the module gives.
 pub(super) fn option(machine: &Machine, options: &[&str], module: Option<&str>) -> Remedy {
     let listed = options.join(", ");
@@ -61,7 +66,7 @@ pub(super) fn option(machine: &Machine, options: &[&str], module: Option<&str>) 
 /// A try that failed: a refusal is no sign of anything where only root may, and otherwise the kernel lacks it.
 pub(super) fn failed(topic: &Topic, machine: &Machine, rights: CapabilitySet, error: &io::Error, remedy: Remedy) -> Check {
     if error.kind() != io::ErrorKind::PermissionDenied {
-        return topic.missing(error.to_string(), remedy);
+        return topic.missing(format!("the kernel answers: {error}"), remedy);
     }
     if machine.may(rights) {
         topic.missing(format!("refused to {}: {error}", machine.user()), guarded())

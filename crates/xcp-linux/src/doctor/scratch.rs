@@ -38,7 +38,8 @@ pub(super) struct Cgroup {
 
 impl Cgroup {
     pub fn new(root: &Path) -> io::Result<Self> {
-        let path = root.join(format!("xcpnet-doctor-{}", std::process::id()));
+        remove_orphans(root);
+        let path = root.join(format!("{NAME}{}", std::process::id()));
         fs::create_dir(&path)?;
         match File::open(&path) {
             Ok(directory) => Ok(Self { path, directory }),
@@ -51,6 +52,20 @@ impl Cgroup {
 
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
+    }
+}
+
+/// Of a cgroup; the process's number follows.
+const NAME: &str = "xcpnet-doctor-";
+
+/// Removes what a process left that was killed.
+fn remove_orphans(root: &Path) {
+    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(NAME));
+        if owner.is_some_and(|id| !Path::new("/proc").join(id).exists()) {
+            let _ = fs::remove_dir(entry.path());
+        }
     }
 }
 
