@@ -30,7 +30,7 @@ fn config(line: &plan::Line, plan: &Plan, scenario: &Scenario, clock: Clock) -> 
     let direction = &scenario.links[line.direction / 2].directions[line.direction % 2];
     let queue = line.queue.then(|| QueueConfig { rate_bps: direction.rate_bps, discipline: direction.queue.clone(), overhead_bytes: 0 });
     let shaped = !line.before_queue && !line.queue;
-    // Where losses strike at two places by two lines, each has its own numbers, as in the simulator.
+    // Where losses strike at two places by two lines, each has its own numbers, as in the simulator; a line that does both sees to that itself.
     let second = !line.queue && !line.before_queue && direction.losses.iter().any(|loss| loss.place == LossPlace::BeforeQueue);
     let seed = if second { Stream::new(scenario.seed, Purpose::LossOnTheWay, line.direction).bits() } else { scenario.seed };
     debug_assert!(line.queue == matches!(direction.queue, Queue::Red { .. }) || line.before_queue);

@@ -60,6 +60,12 @@ pub enum Command {
 #[cfg(target_os = "linux")]
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
+    /// Show what a scenario would be built of: namespaces, cables, queues, lines, addresses, routes, sockets
+    Plan {
+        /// Scenario file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
     /// Remove what killed runs have left behind: their control groups
     Clean,
 }

@@ -9,8 +9,8 @@ use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
 use xcp_scenario::{Loaded, Verdict, evaluate, load_with_origins, read_text, variant_names};
 
-use crate::batch;
 use crate::backend::tell_notes;
+use crate::batch;
 use crate::cli::RunArguments;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;

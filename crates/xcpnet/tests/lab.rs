@@ -120,7 +120,10 @@ fn a_kernels_congestion_control_is_known_or_refused_with_the_line() {
     let output = xcpnet(&["run", "s.toml", "--on", "linux"], home.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let told = text(&output.stderr);
-    assert!(told.contains("this kernel has no congestion control \"qubic\"") && told.contains("s.toml:4") && told.contains("`cubic`"), "{told}");
+    assert!(
+        told.contains("this kernel has no congestion control \"qubic\"") && told.contains("s.toml:4") && told.contains("`cubic`"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use xcp_scenario::model::{Congestion, Flow, Limit, Queue, Recovery, RtoPolicy, Scenario, Tcp, Traffic, WireFormat};
 use xcp_scenario::units::Nanos;
 
-use super::{FIRST_PORT, FlowPlan, Kind, Machine, Plan, SpaceId, TcpPlan, ways};
+use super::{FIRST_PORT, FlowPlan, Kind, Machine, Plan, TcpPlan, ways};
 use crate::LabError;
 
 /// TCP's header.
@@ -31,8 +31,9 @@ pub(super) fn build(plan: &mut Plan, scenario: &Scenario, machine: &Machine) -> 
         let way = ways::of(plan, &members[0]);
         if let Traffic::Tcp(tcp) = &members[0].group.traffic {
             check(plan, &members[0], tcp, machine)?;
-            for (space, _) in [plan.ways[way].source, plan.ways[way].destination] {
-                agree(plan, &mut sack, space, &members[0], tcp)?;
+            let (group, ends) = (&members[0].group, &plan.ways[way]);
+            for ((space, _), node) in [(ends.source, group.from), (ends.destination, group.to)] {
+                agree(&mut sack[space], &scenario.nodes[node], &members[0], tcp)?;
                 plan.spaces[space].in_flight = plan.spaces[space].in_flight.max(in_flight(scenario, &members[0]));
             }
         }
@@ -149,20 +150,19 @@ fn in_flight(scenario: &Scenario, flow: &Flow) -> u64 {
 }
 
 /// Whether connections use SACK is a setting of the namespace: all that have an end there must agree.
-fn agree(plan: &Plan, sack: &mut [Option<(bool, String)>], space: SpaceId, flow: &Flow, tcp: &Tcp) -> Result<(), LabError> {
+fn agree(sack: &mut Option<(bool, String)>, node: &str, flow: &Flow, tcp: &Tcp) -> Result<(), LabError> {
     let wanted = tcp.recovery == Recovery::Sack;
-    match &sack[space] {
+    match sack {
         Some((on, other)) if *on != wanted => {
             let (with, without) = if wanted { (&*flow.group.name, other.as_str()) } else { (other.as_str(), &*flow.group.name) };
             Err(LabError::Refused(format!(
-                "flow \"{with}\" recovers with SACK, flow \"{without}\" without, and both have an end at {}: Linux has one setting there \
+                "flow \"{with}\" recovers with SACK, flow \"{without}\" without, and both have an end at {node}: Linux has one setting there \
                  for all; let them begin and end at different nodes, or write the same `recovery`",
-                plan.spaces[space].name
             )))
         }
         Some(_) => Ok(()),
         None => {
-            sack[space] = Some((wanted, flow.group.name.to_string()));
+            *sack = Some((wanted, flow.group.name.to_string()));
             Ok(())
         }
     }

@@ -44,6 +44,8 @@ pub(crate) const FASTEST_SHAPED_BPS: u64 = 40_000_000_000;
 const MOST_NODES: usize = 250;
 /// Every flow has a port of its own.
 const MOST_FLOWS: usize = 20_000;
+/// What a line carries: its MTU is at most 65000.
+const LARGEST_PACKET: u32 = 65_014;
 /// Port of the first flow, at both ends.
 const FIRST_PORT: u16 = 20_000;
 /// Name of the cables between a node and its host.
@@ -262,6 +264,12 @@ impl Plan {
             return Err(LabError::Refused(format!(
                 "{} flows are too many for the lab, which has real sockets for each: at most {MOST_FLOWS}",
                 scenario.flows.len()
+            )));
+        }
+        if let Some(flow) = scenario.flows.iter().find(|flow| flow.group.packet_bytes > LARGEST_PACKET) {
+            return Err(LabError::Refused(format!(
+                "flow \"{}\": packets of {} bytes are too large for the lab: at most {LARGEST_PACKET}",
+                flow.group.name, flow.group.packet_bytes
             )));
         }
         let largest = scenario.flows.iter().map(|flow| flow.group.packet_bytes).max().unwrap_or(0);

@@ -84,6 +84,7 @@ fn what_linux_cannot_do_is_refused() {
         ("with and without SACK", mixed),
         ("RED beyond what can be shaped", fast("red")),
         ("XCP beyond what can be shaped", fast("xcp")),
+        ("packets too large for a line", format!("{LINK}{FLOW}udp = {{ rate = \"1mbit\" }}\npacket = 65535")),
         ("too many flows", format!("{LINK}{FLOW}congestion = \"cubic\"\ncount = 20001")),
     ];
     insta::assert_snapshot!(cases.map(|(name, text)| format!("──── {name}\n{}\n", refused(&text))).concat());

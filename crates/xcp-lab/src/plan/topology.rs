@@ -60,8 +60,8 @@ impl Needs {
         let after = direction.losses.iter().any(|loss| loss.place == LossPlace::AfterQueue);
         Ok(Self {
             shaper: shaped && !red,
-            // Without a queue, and in a line that is the queue, there is no place before it.
-            gate: before,
+            // A line that is the queue can lose before it.
+            gate: before && !red,
             line: red || after || direction.delay > 0 || !direction.blackouts.is_empty(),
         })
     }
@@ -117,16 +117,17 @@ fn wire(plan: &mut Plan) -> usize {
 /// A line from one of the wire's devices to another: to a direction's queue, or from it.
 fn line(plan: &mut Plan, scenario: &Scenario, number: DirectionId, [input, output]: [usize; 2], before_queue: bool) {
     let (direction, _) = direction(scenario, number);
+    let queue = !before_queue && matches!(direction.queue, Queue::Red { .. });
     let place = if before_queue { LossPlace::BeforeQueue } else { LossPlace::AfterQueue };
     plan.lines.push(Line {
         direction: number,
         input,
         output,
         delay: if before_queue { 0 } else { direction.delay },
-        losses: direction.losses.iter().filter(|loss| loss.place == place).cloned().collect(),
+        losses: direction.losses.iter().filter(|loss| queue || loss.place == place).cloned().collect(),
         before_queue,
         blackouts: if before_queue { Vec::new() } else { direction.blackouts.clone() },
-        queue: !before_queue && matches!(direction.queue, Queue::Red { .. }),
+        queue,
     });
 }
 
@@ -141,9 +142,7 @@ fn meter(plan: &mut Plan, scenario: &Scenario, number: DirectionId, device: usiz
     } else if let Some(line) = plan.lines.iter().position(|line| line.direction == number && line.queue) {
         Meter::Line(line)
     } else {
-        let name = direction_name(scenario, number);
-        let rate = direction.rate_bps / 1_000_000_000;
-        plan.note(format!("link direction \"{name}\": {rate} Gbit/s are more than the lab can shape: it is as fast as this machine"));
+        plan.note(format!("links above {} Gbit/s are as fast as this machine, not shaped", FASTEST_SHAPED_BPS / 1_000_000_000));
         Meter::Device(device)
     };
     debug_assert_eq!(plan.meters.len(), number);

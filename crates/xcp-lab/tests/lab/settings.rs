@@ -33,7 +33,9 @@ fn buffers_bound_what_is_on_the_way() {
         assert!(f.goodput < 1.02 * most, "{name}: {f:?}");
         assert!(f.goodput > 0.5 * most, "{name}: {f:?}");
     }
-    let Some(run) = lab("window-scaling", &text("", "congestion = \"cubic\"\nwindow-scaling = false").replace("20mbit", "100mbit")) else { return };
+    let Some(run) = lab("window-scaling", &text("", "congestion = \"cubic\"\nwindow-scaling = false").replace("20mbit", "100mbit")) else {
+        return;
+    };
     let f = flow(&run, "f");
     assert!(f.goodput < 1.02 * 65535.0 * 8.0 / 0.05, "{f:?}");
 }

@@ -1,5 +1,7 @@
 //! The backend `--on linux`, and `xcpnet lab`: what they do is `xcp_lab`'s.
 
+use std::path::Path;
+
 use xcp_scenario::Overrides;
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::{Observer, Run};
@@ -17,8 +19,20 @@ impl From<xcp_lab::LabError> for Failure {
 /// `xcpnet lab`.
 pub fn lab(command: &LabCommand, printer: &mut Printer) -> Result<(), Failure> {
     match command {
+        LabCommand::Plan { file } => plan(file, printer),
         LabCommand::Clean => clean(printer),
     }
+}
+
+/// Shows what would be built.
+fn plan(file: &Path, printer: &mut Printer) -> Result<(), Failure> {
+    for loaded in xcp_scenario::load_file(file, &overrides()?)? {
+        if !loaded.scenario.variant.is_empty() {
+            printer.line(&format!("──── {}", loaded.scenario.variant))?;
+        }
+        printer.text(&xcp_lab::describe(&loaded.scenario, xcp_lab::Options::default())?)?;
+    }
+    Ok(())
 }
 
 /// Removes what labs have left behind that are no more.
