@@ -8,9 +8,15 @@
  * kernel does no proportional rate reduction. A timeout sets one packet.
  *   3. The RTT is averaged here from the kernel's samples of segments that were sent once. The kernel's own srtt also takes timestamps,
  * which include the timeout after one (400 to 500 ms were seen), and H_rtt would tell the routers.
- *   4. Pacing is TCP's internal one, at 9/8 of the window per round trip: the timer comes late sometimes, and the window still bounds what
- * is sent.
+ *   4. Pacing is TCP's internal one, at 33/32 of the window per round trip: the timer comes late sometimes, and the window still bounds
+ * what is sent.
  */
+
+/* While no router has been heard of, round trips shorter than this are not paced: as TCP's are not, and the timer could not keep up. */
+#define XCP_PACED_NS 1000000ULL
+/* After a timeout the next packet waits this part of a round trip at the most: the kernel does not plan a gap anew when the window has
+ * grown. */
+#define XCP_RESTART_PACKETS 16
 
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 #define TCP_CONG_NON_RESTRICTED 1
@@ -29,11 +35,20 @@ static __always_inline __u32 wire_bytes(const struct tcp_sock *tp) {
 
 static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connection *c) {
     struct sock *sk = (struct sock *)tp;
-    __u64 rtt = srtt_ns(c, tp), rate;
+    __u64 rtt = srtt_ns(c, tp), rate, least;
     if (c->ask.flags & XCP_ASK_UNPACED || rtt == 0)
         return;
+    if (!c->sender.marked && rtt < XCP_PACED_NS) {
+        sk->sk_pacing_rate = ~0UL;
+        return;
+    }
     rate = xcp_sender_rate(&c->sender, rtt);
-    sk->sk_pacing_rate = rate + (rate >> 3);
+    rate += rate >> 5;
+    if (BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Loss) {
+        least = XCP_RESTART_PACKETS * c->packet_bytes * XCP_NS_PER_S / rtt;
+        rate = rate > least ? rate : least;
+    }
+    sk->sk_pacing_rate = rate;
 }
 
 SEC("struct_ops")
