@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint fmt bench bench-instructions check-reference clean
+.PHONY: help setup build demo test lint fmt bench bench-linux bench-instructions check-reference clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -11,7 +11,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 XCPNET := $(TARGET)/release/xcpnet
 C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]')
-SCRIPTS := scripts/setup .ci/run
+SCRIPTS := scripts/setup scripts/demo-linux .ci/run
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,9 +23,10 @@ build: ## build the release binary
 	@scripts/setup build
 	$(CARGO) build --release --locked --package xcpnet
 
-demo: build ## four flows on 10 Mbit/s, 500 ms: XCP, TCP with FIFO, TCP with RED; a table and a report
+demo: build ## four flows on 10 Mbit/s, 500 ms: XCP, TCP with FIFO, TCP with RED; as root also on the real kernel: XCP, cubic, bbr
 	@$(XCPNET) run experiments/zhang-henderson-2005/fig05.toml --out out/demo
 	@echo
+	@scripts/demo-linux $(XCPNET) out/demo-linux
 	@echo "The report, one file that needs no network: $(CURDIR)/out/demo/report.html"
 
 test: ## everything that must pass before a change lands
@@ -51,6 +52,11 @@ bench: ## speed, memory and how they grow, beside ns-2 and ns-3 where they are i
 	@scripts/setup bench
 	$(CARGO) build --release --locked --package xcpnet
 	bench/run --xcpnet $(XCPNET)
+
+bench-linux: ## XCP on real kernel TCP against what it must reach, beside cubic, bbr and the simulator (root, half an hour, an idle machine)
+	@scripts/setup build
+	$(CARGO) build --release --locked --package xcpnet
+	bench/linux/run --xcpnet $(XCPNET)
 
 bench-instructions: ## instructions per packet, beside the baseline in bench/instructions.txt
 	bench/instructions

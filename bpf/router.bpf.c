@@ -349,6 +349,6 @@ int xcp_router(struct __sk_buff *skb) {
         count_other(&seen, backlog);
         return XCP_NEXT;
     }
-    write_back(skb, &seen, kernel->ip_summed == CHECKSUM_PARTIAL && !rehearsal);
+    write_back(skb, &seen, BPF_CORE_READ_BITFIELD(kernel, ip_summed) == CHECKSUM_PARTIAL && !rehearsal);
     return XCP_NEXT;
 }

@@ -10,6 +10,7 @@ use rustix::net::{AddressFamily, SocketType, socket};
 use xcp_linux::endpoint::{Ask, Endpoint, EndpointConfig, Give};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Netlink;
+use xcp_linux::offload::{self, Offload};
 use xcp_linux::qdisc::{self, Limit, Shaper};
 use xcp_linux::rehearsal::{Middlebox, Mischief};
 use xcp_linux::router::{Hook, Router, RouterConfig};
@@ -61,6 +62,10 @@ impl Site {
         nets[2].add_route(ip("10.7.1.0"), 24, Some(ip("10.7.2.2")), d0).unwrap();
         nets[2].add_route(ip("fd07:1::"), 64, Some(ip("fd07:2::2")), d0).unwrap();
         r.run(|| {
+            // Behind the routers packets are cut up and get their checksums: else nobody would see a wrong one.
+            for device in ["r0", "r1"] {
+                Offload::ALL.into_iter().for_each(|offload| offload::set(device, offload, false).unwrap());
+            }
             sysctl::write("net.ipv4.ip_forward", "1").unwrap();
             sysctl::write("net.ipv6.conf.all.forwarding", "1").unwrap();
         })
