@@ -32,16 +32,16 @@ impl Flows {
         Self { shared: shared.clone(), meters: shared.flows.iter().map(|_| Mutex::default()).collect() }
     }
 
-    /// Looks at all connections that are under way, and takes a sample of their round-trip times. Returns how many there are.
-    pub fn sample(&self) -> usize {
+    /// Looks at all connections that are under way, and takes a sample of their round-trip times.
+    pub fn sample(&self) {
         let under_way = |number: &usize| self.shared.states[*number].completed_at().is_none();
-        (0..self.meters.len()).filter(under_way).filter(|&number| self.look(number, true)).count()
+        (0..self.meters.len()).filter(under_way).for_each(|number| self.look(number, true));
     }
 
-    /// Looks at a connection; returns whether it has begun.
-    fn look(&self, number: usize, sample: bool) -> bool {
-        let Some(socket) = self.shared.states[number].sender() else { return false };
-        let Ok(info) = TcpInfo::of(socket) else { return false };
+    /// Looks at a connection, if it has begun.
+    fn look(&self, number: usize, sample: bool) {
+        let Some(socket) = self.shared.states[number].sender() else { return };
+        let Ok(info) = TcpInfo::of(socket) else { return };
         let xcp = self.shared.xcp.as_ref().and_then(|xcp| xcp.flow(socket));
         let mut meter = self.meters[number].lock().unwrap_or_else(PoisonError::into_inner);
         if sample && info.srtt > 0 && meter.info.is_none_or(|before| before.segments_in != info.segments_in) {
@@ -51,7 +51,6 @@ impl Flows {
         // An endpoint that has forgotten a connection keeps its last word.
         meter.xcp = xcp.or(meter.xcp);
         meter.info = Some(info);
-        true
     }
 
     /// Flows that were to speak XCP and do not any more, and why.
