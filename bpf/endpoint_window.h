@@ -42,8 +42,8 @@ static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connectio
         sk->sk_pacing_rate = ~0UL;
         return;
     }
-    rate = xcp_sender_rate(&c->sender, rtt);
-    rate += rate >> 5;
+    rate = xcp_sender_rate(&c->sender, rtt); /* on the wire; the kernel counts what is above TCP, 5 % less in full packets */
+    rate -= rate >> 5;
     if (BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Loss) {
         least = XCP_RESTART_PACKETS * c->packet_bytes * XCP_NS_PER_S / rtt;
         rate = rate > least ? rate : least;
