@@ -17,11 +17,25 @@ const FLOWS_SHOWN: usize = 8;
 /// At most this many link directions are shown one by one.
 const LINKS_SHOWN: usize = 10;
 
-/// The band of a verdict in words: `0.998 to 1`, `at most 2`.
+/// The band of a verdict in words: `0.998 to 1`, `at most 2`, `at least 0.9 (1.1 × integer)`.
 #[must_use]
 pub fn band(v: &Verdict) -> String {
-    let show = |x| human::metric(&v.metric, x);
-    match (v.min, v.max) {
+    let text = bounds(v.min, v.max, |x| human::metric(&v.metric, x));
+    let Some(than) = &v.than else { return text };
+    let other = match (&than.variant, &than.metric) {
+        (Some(variant), Some(metric)) => format!("{metric} of {variant}"),
+        (Some(other), None) | (None, Some(other)) => other.clone(),
+        (None, None) => v.metric.clone(),
+    };
+    if than.measured.is_none() {
+        return format!("{other} has no number");
+    }
+    let factors: Vec<String> = [than.min, than.max].into_iter().flatten().map(human::number).collect();
+    format!("{text} ({} × {other})", factors.join(" to "))
+}
+
+fn bounds(min: Option<f64>, max: Option<f64>, show: impl Fn(f64) -> String) -> String {
+    match (min, max) {
         (Some(a), Some(b)) => format!("{} to {}", show(a), show(b)),
         (Some(a), None) => format!("at least {}", show(a)),
         (None, Some(b)) => format!("at most {}", show(b)),

@@ -23,6 +23,7 @@ fn page(flows: usize) -> (Vec<Run>, String) {
         measured: Some(measured),
         min,
         max,
+        than: None,
         inside,
         period: Period { from: 0, to: 60 * NANOS_PER_SEC },
     };

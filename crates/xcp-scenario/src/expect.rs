@@ -18,30 +18,82 @@ pub struct Verdict {
     pub min: Option<f64>,
     /// Greatest value inside the band.
     pub max: Option<f64>,
-    /// Whether the number is inside the band; `false` where there is none.
+    /// Where the band comes from, if it comes from another number.
+    pub than: Option<Multiple>,
+    /// Whether the number is inside the band; `false` where there is none, nor a band.
     pub inside: bool,
     /// The part of the run that was looked at.
     pub period: Period,
 }
 
-/// One verdict for each expectation, in the file's order.
+/// A band given in multiples of another number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Multiple {
+    /// The variant whose run that number is from, where it is another one.
+    pub variant: Option<String>,
+    /// Which number, where it is another one, or another part of the run.
+    pub metric: Option<String>,
+    /// The number; `None` where the run did not give it.
+    pub measured: Option<f64>,
+    /// The lower bound is so many times the number.
+    pub min: Option<f64>,
+    /// The upper bound is so many times the number.
+    pub max: Option<f64>,
+}
+
+/// One verdict for each expectation, in the file's order. Claims that compare this run with another variant's are left out: see [`evaluate_variants`].
 #[must_use]
 pub fn evaluate(scenario: &Scenario, run: &Run) -> Vec<Verdict> {
-    let judge = |expectation: &crate::model::Expectation| {
-        let measured = metric::parse(&expectation.metric).ok().and_then(|m| Look { scenario, run, period: expectation.period }.at(&m));
-        let measured = measured.filter(|x| x.is_finite());
-        let inside = measured.is_some_and(|x| expectation.min.is_none_or(|min| x >= min) && expectation.max.is_none_or(|max| x <= max));
-        Verdict {
+    judge(scenario, run, &[(scenario, run)])
+}
+
+/// The verdicts on the runs of a file's variants, a list for each. A claim that compares a run with one that is not there is left out.
+#[must_use]
+pub fn evaluate_variants(scenarios: &[Scenario], runs: &[Run]) -> Vec<Vec<Verdict>> {
+    let all: Vec<(&Scenario, &Run)> = scenarios.iter().zip(runs).collect();
+    all.iter().map(|(scenario, run)| judge(scenario, run, &all)).collect()
+}
+
+fn judge(scenario: &Scenario, run: &Run, all: &[(&Scenario, &Run)]) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    for expectation in &scenario.expectations {
+        let mut band = (expectation.min, expectation.max);
+        let mut than = None;
+        if let Some(other) = &expectation.than {
+            let Some((their_scenario, their_run)) = all.iter().find(|(s, _)| s.variant == other.variant) else { continue };
+            let theirs = number(their_scenario, their_run, &other.metric, other.period);
+            let times = |factor: Option<f64>| factor.and_then(|factor| theirs.map(|x| factor * x));
+            band = (times(expectation.min), times(expectation.max));
+            than = Some(Multiple {
+                variant: (other.variant != scenario.variant).then(|| other.variant.clone()),
+                metric: (other.metric != expectation.metric || other.period != expectation.period).then(|| other.metric.clone()),
+                measured: theirs,
+                min: expectation.min,
+                max: expectation.max,
+            });
+        }
+        let measured = number(scenario, run, &expectation.metric, expectation.period);
+        let (min, max) = band;
+        let bounded = min.is_some() || max.is_some();
+        let inside = bounded && measured.is_some_and(|x| min.is_none_or(|min| x >= min) && max.is_none_or(|max| x <= max));
+        verdicts.push(Verdict {
             claim: expectation.claim.clone(),
             metric: expectation.metric.clone(),
             measured,
-            min: expectation.min,
-            max: expectation.max,
+            min,
+            max,
+            than,
             inside,
             period: expectation.period.unwrap_or(scenario.measure),
-        }
-    };
-    scenario.expectations.iter().map(judge).collect()
+        });
+    }
+    verdicts
+}
+
+/// A number of a run, if the run gave it.
+fn number(scenario: &Scenario, run: &Run, metric: &str, period: Option<Period>) -> Option<f64> {
+    let metric = metric::parse(metric).ok()?;
+    Look { scenario, run, period }.at(&metric).filter(|x| x.is_finite())
 }
 
 struct Look<'a> {

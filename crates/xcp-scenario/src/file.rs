@@ -3,19 +3,19 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use crate::claims;
 use crate::error::{OVERRIDE, ScenarioError, Source, Span, suggest};
 use crate::fields::{Faults, Fields};
 use crate::flows::{self, Whole, crossings, measure};
 use crate::footprint::Origins;
 use crate::graph::Graph;
 use crate::links::{self, Nodes};
-use crate::metric;
-use crate::model::{Expectation, Sampling, Scenario};
+use crate::model::{Sampling, Scenario};
 use crate::quantity::show_time;
 use crate::set::{self, Setting};
-use crate::spec::{EXPECT, FILE, FLOW, VARIANT};
+use crate::spec::{FILE, FLOW, VARIANT};
 use crate::tree::{self, Item, Table, Value};
-use crate::units::{Nanos, Period};
+use crate::units::Nanos;
 
 /// Settings from outside the file, over those of the file and of its variants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -265,7 +265,7 @@ fn read(
         expectations: Vec::new(),
     };
     let sound = faults.count() == before;
-    scenario.expectations = expectations(&file, &scenario, variants, sound);
+    scenario.expectations = claims::read(&file, &scenario, variants, sound);
     if faults.count() > before {
         return None;
     }
@@ -341,55 +341,4 @@ fn default_sample(duration: Nanos) -> Nanos {
         decade *= 10;
     }
     best
-}
-
-fn expectations(file: &Fields<'_>, scenario: &Scenario, variants: &[String], sound: bool) -> Vec<Expectation> {
-    let mut result = Vec::new();
-    for fields in file.tables("expect", &EXPECT) {
-        fields.require("metric");
-        let (min, max) = (fields.number("min"), fields.number("max"));
-        if fields.item("min").is_none() && fields.item("max").is_none() {
-            fields.faults.add(fields.span, "the expectation has no bound", "give `min`, `max` or both");
-        }
-        if let (Some(low), Some(high)) = (min, max)
-            && low > high
-        {
-            fields.faults.add(fields.span_of("max"), format!("no number lies between {low} and {high}"), "`max` must be at least `min`");
-        }
-        let metric_text = fields.text("metric");
-        let claim = match (fields.text("claim").or_else(|| metric_text.clone()).unwrap_or_default(), fields.text("source")) {
-            (claim, Some(source)) => format!("{claim} ({source})"),
-            (claim, None) => claim,
-        };
-        let period = expected_period(&fields, scenario);
-        let mut applies = true;
-        if let Some(names) = fields.names("variant") {
-            for (name, span) in &names {
-                if !variants.contains(name) {
-                    let help = suggest(name, variants.iter().map(String::as_str).filter(|v| !v.is_empty()), "variants");
-                    fields.faults.add(*span, format!("no variant is named `{name}`"), help);
-                }
-            }
-            applies = names.iter().any(|(name, _)| *name == scenario.variant);
-        }
-        let Some(metric) = metric_text.filter(|_| applies && sound) else { continue };
-        if let Err((what, help)) = metric::check(&metric, period, scenario) {
-            fields.faults.add(fields.span_of("metric"), what, help);
-        }
-        result.push(Expectation { metric, period, min, max, claim });
-    }
-    result
-}
-
-/// `from` and `to` of an expectation, within the run; `None` where neither is given.
-fn expected_period(fields: &Fields<'_>, scenario: &Scenario) -> Option<Period> {
-    if fields.item("from").is_none() && fields.item("to").is_none() {
-        return None;
-    }
-    let period = links::period(fields, scenario.measure.from, scenario.measure.to)?;
-    if period.to > scenario.duration {
-        let what = format!("the period ends at {}, after the run's {}", show_time(period.to), show_time(scenario.duration));
-        fields.faults.add(fields.span_of("to"), what, "write an earlier `to` or a longer `duration`");
-    }
-    Some(period)
 }

@@ -3,6 +3,7 @@
 //! [`load`] reads a file into [`model::Scenario`]s; a backend returns a [`run::Run`]; [`evaluate`] holds that against the file's expectations.
 //! The file is described in `docs/scenario.md` and by [`schema`].
 
+mod claims;
 mod error;
 mod expect;
 mod fields;
@@ -28,7 +29,7 @@ pub mod units;
 mod workload;
 
 pub use error::{Problem, ScenarioError};
-pub use expect::{Verdict, evaluate};
+pub use expect::{Multiple, Verdict, evaluate, evaluate_variants};
 pub use file::{Loaded, Overrides, load, load_file, load_with_origins, read_text, variant_names};
 pub use footprint::{Footprint, Origins, check, footprint};
 pub use links::DEFAULT_LIMIT_PACKETS;

@@ -575,6 +575,14 @@ pub(crate) static EXPECT: Spec = Spec {
         ),
         key("max", Kind::Number { min: f64::MIN, max: f64::MAX }, "no bound", "1", "Greatest value inside the band."),
         key(
+            "than",
+            Kind::Short { short: "variant", table: &THAN },
+            "none",
+            "\"integer\"",
+            "Another number: then `min` and `max` are multiples of it. `min = 1.1` and `than = \"integer\"`: at least a tenth more than in the variant \
+             `integer`.",
+        ),
+        key(
             "from",
             Kind::Time,
             "`measure`'s",
@@ -588,6 +596,26 @@ pub(crate) static EXPECT: Spec = Spec {
     ],
 };
 
+/// `than` of an expectation.
+pub(crate) static THAN: Spec = Spec {
+    name: "than",
+    doc: "The number that an expectation's is compared with. `than = \"integer\"` is short for `than = { variant = \"integer\" }`. A claim about all variants \
+          (no `variant`) is made about all others.",
+    keys: &[
+        key("variant", Kind::Name, "the same run", "\"integer\"", "The variant whose run it is from."),
+        key(
+            "preceding",
+            Kind::Bool,
+            "`false`",
+            "true",
+            "Instead: from the run of the variant that stands before in the expectation's list `variant`. `max = 1`: the numbers fall in the order of the list.",
+        ),
+        key("metric", Kind::Text, "the same", "\"links.first.drops\"", "Which number."),
+        key("from", Kind::Time, "the expectation's", "\"8s\"", "Begin of the part of the run looked at."),
+        key("to", Kind::Time, "the expectation's", "\"8.5s\"", "Its end."),
+    ],
+};
+
 /// All tables, in the order of the documentation.
 pub(crate) static ALL: &[&Spec] =
-    &[&FILE, &MEASURE, &LINK, &REVERSE, &QUEUE, &LAW, &LOSS, &BLACKOUT, &FLOW, &BYTES, &UDP, &VARIANT, &EXPECT];
+    &[&FILE, &MEASURE, &LINK, &REVERSE, &QUEUE, &LAW, &LOSS, &BLACKOUT, &FLOW, &BYTES, &UDP, &VARIANT, &EXPECT, &THAN];

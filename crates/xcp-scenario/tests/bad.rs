@@ -206,6 +206,52 @@ fn bad_files() {
         ("expectation without samples", file("sample = \"off\"", "", "", "[[expect]]\nmetric = \"flows.flow.cwnd_max\"\nmin = 1")),
         ("expectation between samples", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nfrom = \"10s\"\nto = \"10.01s\"")),
         ("expectation for an unknown variant", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"b\"\n[[variant]]\nname = \"a\"")),
+        (
+            "comparison with an unknown variant",
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = \"c\"\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
+        ),
+        (
+            "comparison with itself",
+            end(
+                "[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan = \"a\"\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"",
+            ),
+        ),
+        (
+            "comparison with nothing else",
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan = {}\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
+        ),
+        (
+            "comparison with one and the other",
+            end(
+                "[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = [\"a\", \"b\"]\nthan = { variant = \"a\", preceding = true }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"",
+            ),
+        ),
+        (
+            "comparison with one that precedes nothing",
+            end(
+                "[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan = { preceding = true }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"",
+            ),
+        ),
+        (
+            "comparison with an unknown number",
+            end(
+                "[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan = { variant = \"b\", metric = \"links.S-D.dropped\" }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"",
+            ),
+        ),
+        (
+            "comparison with a part after the run",
+            end(
+                "[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = { variant = \"b\", from = \"10s\", to = \"70s\" }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"",
+            ),
+        ),
+        (
+            "comparison with an unknown key",
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = { varient = \"b\" }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
+        ),
+        (
+            "comparison with a number",
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = 2\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
+        ),
         ("several faults at once", link("queu = 1").replace("10mbit", "0bit").replace("\"60s\"", "\"60\"").replace("reno", "rena")),
         (
             "a tab, a wide character and a control character before the fault",

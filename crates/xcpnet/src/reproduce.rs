@@ -8,7 +8,7 @@ use xcp_report::files::Staged;
 use xcp_report::{Source, verdict_table};
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
-use xcp_scenario::{Loaded, Verdict, evaluate, load_with_origins};
+use xcp_scenario::{Loaded, Verdict, evaluate_variants, load_with_origins};
 
 use crate::backend::tell_notes;
 use crate::batch;
@@ -109,7 +109,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
 
 /// Judges a figure, stages its files, and gives what is to be printed about it.
 fn tell(figure: &Figure, runs: &[Run], as_json: bool, tally: &mut Tally, staged: Option<&mut Staged>) -> Result<String, Failure> {
-    let verdicts: Vec<Vec<Verdict>> = figure.scenarios.iter().zip(runs).map(|(s, run)| evaluate(s, run)).collect();
+    let verdicts: Vec<Vec<Verdict>> = evaluate_variants(&figure.scenarios, runs);
     let inside = verdicts.iter().flatten().filter(|v| v.inside).count();
     tally.inside += inside;
     tally.outside += verdicts.iter().flatten().count() - inside;
