@@ -127,6 +127,8 @@ struct RawConnection {
     feedback_sum: i64,
     last_feedback: u32,
     reserved2: u32,
+    cwnd_before: u64,
+    threshold_before: u64,
     sender: [u64; SENDER_WORDS],
     receiver: [u64; RECEIVER_WORDS],
 }
