@@ -12,6 +12,7 @@ pub mod html;
 pub mod human;
 pub mod json;
 mod links;
+pub mod papers;
 pub mod parquet;
 pub mod sweep;
 mod sweep_table;
