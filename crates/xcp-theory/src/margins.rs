@@ -8,6 +8,8 @@
 //!
 //! Fairness loop of one flow: dx/dt = (γ g_i/d)(y/N − x(t − T_i)), stable while γ g_i T_i/d < π/2.
 //!
+//! Where the link is not full at rest no queue is near, and the loop is without β.
+//!
 //! For one round trip d and β = α²√2 the first is Katabi, Handley and Rohrs' bound 0 < α < π/(4√2), and L crosses 1 at ω = α√2/d.
 //!
 //! What this leaves out: sampling once an interval (delay it adds: about d/2), the change of T with the queue, everything that is not small; ACK-clocked
@@ -73,16 +75,16 @@ impl Loop {
 
     /// Phase margin (degrees), gain margin and Nyquist's verdict. `None` without flows or gain.
     ///
-    /// L has two poles at 0 and none to the right, so that the closed loop is stable exactly when 1 + L turns by +π from ω = 0 (where it comes from −∞)
-    /// to ω = ∞ (where it is 1).
+    /// L has two poles at 0 (without β one) and none to the right, so that the closed loop is stable exactly when 1 + L turns by +π (+π/2) from ω = 0 to
+    /// ω = ∞, where it is 1; each pair of unstable poles takes 2π of it.
     #[must_use]
     pub fn margins(&self) -> Option<(f64, f64, bool)> {
         let weight: f64 = self.flows.iter().map(|(w, _)| w).sum();
-        if weight <= 0.0 || self.alpha <= 0.0 || self.beta <= 0.0 {
+        if weight <= 0.0 || self.alpha <= 0.0 {
             return None;
         }
-        // From where |L| > 10⁴ on the double pole to where it is surely below 1/20.
-        let mut w = 1e-3 * (self.beta * weight).sqrt() / self.interval;
+        // From where |L| > 10³ on the poles to where it is surely below 1/20.
+        let mut w = (0.03 * (self.beta * weight).sqrt()).min(1e-3 * self.alpha * weight).max(1e-6) / self.interval;
         let end = 100.0 * (self.alpha + self.beta.sqrt()) * weight.max(1.0) / self.interval;
         let (mut phase, mut turned) = (f64::INFINITY, 0.0);
         let (mut more, mut less): (f64, f64) = (f64::INFINITY, 0.0);

@@ -42,18 +42,31 @@ impl Theory {
     }
 }
 
-/// A metric's value by theory, over a period (the measured one if absent). `None` for metrics no theory here knows, and where no flow lasts.
+/// A metric's value by theory, over a period (the measured one if absent). `None` for metrics no theory here knows, and where there are transfers
+/// that end, of which theory does not know when they do.
 #[must_use]
 pub fn predict(scenario: &Scenario, theory: Theory, metric: &str, period: Option<Period>) -> Option<f64> {
-    let period = period.unwrap_or(scenario.measure);
+    over_time(&timeline(scenario), theory, metric, period.unwrap_or(scenario.measure))
+}
+
+/// [`predict`] for a [`timeline`](mod@crate::timeline) that is at hand.
+#[must_use]
+pub fn over_time(stretches: &[(Period, Network)], theory: Theory, metric: &str, period: Period) -> Option<f64> {
     let parts: Vec<&str> = metric.split('.').collect();
     let (mut sum, mut weight) = (0.0, 0.0);
-    for (stretch, network) in timeline(scenario) {
+    for (stretch, network) in stretches {
         let (from, to) = (stretch.from.max(period.from), stretch.to.min(period.to));
         if from >= to {
             continue;
         }
-        let Some(value) = at(&network, theory, &parts) else { continue };
+        if network.left_out > 0 {
+            return None;
+        }
+        let value = match parts[..] {
+            ["links", ..] if !known(stretches, &parts) => None,
+            _ => at(network, theory, &parts),
+        };
+        let Some(value) = value else { continue };
         let length = (to - from) as f64;
         sum += value * length;
         weight += length;
@@ -62,21 +75,24 @@ pub fn predict(scenario: &Scenario, theory: Theory, metric: &str, period: Option
     (weight > 0.0 && (parts[0] == "flows" || weight >= 0.999 * period.length() as f64)).then(|| sum / weight)
 }
 
+/// Whether data ever cross a link, so that it is known to be idle when they do not.
+fn known(stretches: &[(Period, Network)], parts: &[&str]) -> bool {
+    let name = parts[1..parts.len() - 1].join(".");
+    stretches.iter().any(|(_, n)| n.links.iter().any(|l| l.name == name))
+}
+
 fn at(network: &Network, theory: Theory, parts: &[&str]) -> Option<f64> {
-    if network.classes.is_empty() {
-        return None;
-    }
-    let rates = theory.rates(network)?;
-    let utilisation = |name: &str| {
-        let link = network.links.iter().position(|l| l.name == name)?;
-        Some((network.loads(&rates)[link] / network.links[link].rate).min(1.0))
+    let rates = if network.classes.is_empty() { Vec::new() } else { theory.rates(network)? };
+    let utilisation = |name: &str| match network.links.iter().position(|l| l.name == name) {
+        Some(link) => Some((network.loads(&rates)[link] / network.links[link].rate).min(1.0)),
+        None => Some(0.0),
     };
     let goodputs = |name: &str| -> Vec<f64> {
         let wanted = network.classes.iter().zip(&rates).filter(|(c, _)| name == "*" || c.name == name || member(name, &c.name));
         wanted.flat_map(|(c, &rate)| std::iter::repeat_n(c.goodput(rate), if member(name, &c.name) { 1 } else { c.count })).collect()
     };
     match parts {
-        ["jain"] => Some(jain(&goodputs("*"))),
+        ["jain"] if !rates.is_empty() => Some(jain(&goodputs("*"))),
         ["links", name, "utilisation" | "utilisation_mean"] => utilisation(name),
         ["links", name, "reverse", "utilisation" | "utilisation_mean"] => utilisation(&format!("{name}.reverse")),
         ["flows", name, "goodput" | "goodput_mean"] => over(&goodputs(name), "mean"),

@@ -226,7 +226,7 @@ handshake      = false
         let late = &long.values[long.values.len() / 2..];
         let mean = late.iter().sum::<f64>() / late.len() as f64;
         let deviation = (late.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / late.len() as f64).sqrt() / mean;
-        let motion = moved.motion(0, 20.0);
+        let motion = moved.motion(0, 20.0).unwrap();
         if paced {
             assert!((utilisation.0 - utilisation.1).abs() < 0.01, "{utilisation:?}");
             assert!(deviation < 0.05 && motion.deviation < 0.05 * motion.mean, "packets {deviation}, fluid {motion:?}");

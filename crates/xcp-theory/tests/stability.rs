@@ -93,9 +93,9 @@ initial-window = 2
 
 /// Rate of the long flow and its deviation over the second half, Mbit/s; when it settled within 20 % of the fair share; utilisation.
 fn told(moved: &Trajectory, short: usize) -> (f64, f64, Option<f64>, f64) {
-    let motion = moved.motion(0, 55.0);
+    let motion = moved.motion(0, 55.0).unwrap();
     let fair = 1e9 / (short + 1) as f64;
-    (motion.mean / 1e6, motion.deviation / 1e6, moved.settled(0, fair, 0.2), moved.mean_utilisation(0, 55.0))
+    (motion.mean / 1e6, motion.deviation / 1e6, moved.settled(0, fair, 0.2, 110.0), moved.mean_utilisation(0, 55.0))
 }
 
 /// With x = w/T (2d) every form of the law settles: with the mean within 1 s, with the own round trip about 3 s.

@@ -30,10 +30,8 @@ use sender::Sender;
 pub struct Trajectory {
     /// Seconds between samples.
     pub step: f64,
-    /// By class: its name and how many flows.
-    pub classes: Vec<(String, usize)>,
-    /// By class: its round trip, seconds.
-    pub rtts: Vec<f64>,
+    /// The classes.
+    pub classes: Vec<Moving>,
     /// By class: rate of one flow over each sample, bit/s on the wire.
     pub rates: Vec<Vec<f64>>,
     /// By link: its name.
@@ -42,6 +40,25 @@ pub struct Trajectory {
     pub utilisation: Vec<Vec<f64>>,
     /// By link: queue at the end of each sample, bytes.
     pub queues: Vec<Vec<f64>>,
+}
+
+/// A class of equal flows that start together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moving {
+    /// The group's name; with the number of the start after it where members start apart.
+    pub name: String,
+    /// The group's name.
+    pub group: String,
+    /// How many flows.
+    pub count: usize,
+    /// Round trip, queues empty, seconds.
+    pub rtt: f64,
+    /// Payload of a packet over its size.
+    pub payload_share: f64,
+    /// When they are there, seconds.
+    pub from: f64,
+    /// Until when; infinite if to the end.
+    pub to: f64,
 }
 
 /// Why the model was not computed.
@@ -75,6 +92,7 @@ const SAMPLE: f64 = 0.05;
 /// A class with its time.
 struct Part {
     class: Class,
+    group: String,
     stop: f64,
 }
 
@@ -148,7 +166,7 @@ fn plan(scenario: &Scenario) -> Result<Plan, NoFluid> {
         let split = starts.len() > 1;
         parts.extend(starts.iter().enumerate().map(|(i, &(start, count))| {
             let name = if split { format!("{}-{}", class.name, i + 1) } else { class.name.clone() };
-            Part { class: Class { name, count, start: seconds(start), ..class.clone() }, stop }
+            Part { class: Class { name, count, start: seconds(start), ..class.clone() }, group: class.name.clone(), stop }
         }));
     }
     Ok(Plan { parts, links: everything.links, loads })
@@ -182,8 +200,7 @@ fn run(plan: Plan, dt: f64, duration: f64) -> Trajectory {
     let samples = steps.div_ceil(per_sample);
     let mut out = Trajectory {
         step: per_sample as f64 * dt,
-        classes: parts.iter().map(|p| (p.class.name.clone(), p.class.count)).collect(),
-        rtts: parts.iter().map(|p| p.class.rtt).collect(),
+        classes: parts.iter().map(moving).collect(),
         rates: vec![Vec::with_capacity(samples); parts.len()],
         links: links.iter().map(|l| l.name.clone()).collect(),
         utilisation: vec![Vec::with_capacity(samples); links.len()],
@@ -219,6 +236,19 @@ fn run(plan: Plan, dt: f64, duration: f64) -> Trajectory {
     out
 }
 
+fn moving(part: &Part) -> Moving {
+    let Part { class, group, stop } = part;
+    Moving {
+        name: class.name.clone(),
+        group: group.clone(),
+        count: class.count,
+        rtt: class.rtt,
+        payload_share: class.payload / class.packet,
+        from: class.start,
+        to: *stop,
+    }
+}
+
 /// How a class moved in a stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Motion {
@@ -229,14 +259,16 @@ pub struct Motion {
 }
 
 impl Trajectory {
-    /// Mean and standard deviation of a class's rate from a time to the end.
+    /// Mean and standard deviation of a class's rate from a time on, while it is there; `None` if it is not.
     #[must_use]
-    pub fn motion(&self, class: usize, from: f64) -> Motion {
-        let (step, rates) = self.per_round_trip(class);
-        let late = after(&rates, from / step);
-        let mean = average(late);
-        let square = late.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / late.len().max(1) as f64;
-        Motion { mean, deviation: square.sqrt() }
+    pub fn motion(&self, class: usize, from: f64) -> Option<Motion> {
+        let late: Vec<f64> = self.per_round_trip(class, from, f64::INFINITY).map(|(_, rate)| rate).collect();
+        if late.is_empty() {
+            return None;
+        }
+        let mean = average(&late);
+        let square = late.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / late.len() as f64;
+        Some(Motion { mean, deviation: square.sqrt() })
     }
 
     /// Mean utilisation of a link from a time to the end.
@@ -245,22 +277,29 @@ impl Trajectory {
         average(after(&self.utilisation[link], from / self.step))
     }
 
-    /// Since when a class's rate, averaged over round trips, has been within a share (.2 is ±20 %) of a rate; `None` if it is not at the end.
+    /// Since when a class's rate, averaged over round trips, has been within a share (.2 is ±20 %) of a rate, up to a time; `None` if it is not then.
     #[must_use]
-    pub fn settled(&self, class: usize, rate: f64, share: f64) -> Option<f64> {
-        let (step, rates) = self.per_round_trip(class);
-        let outside = |r: &f64| (r - rate).abs() > share * rate;
-        match rates.iter().rposition(outside) {
-            None => Some(0.0),
-            Some(last) if last + 1 < rates.len() => Some((last + 1) as f64 * step),
-            Some(_) => None,
+    pub fn settled(&self, class: usize, rate: f64, share: f64, until: f64) -> Option<f64> {
+        let mut since = Some(self.classes[class].from);
+        for (end, r) in self.per_round_trip(class, 0.0, until) {
+            if (r - rate).abs() > share * rate {
+                since = None;
+            } else {
+                since = since.or(Some(end));
+            }
         }
+        since
     }
 
-    /// Rates averaged over whole samples that make up at least a round trip, since (2d) speaks of nothing shorter; and their spacing.
-    fn per_round_trip(&self, class: usize) -> (f64, Vec<f64>) {
-        let samples = (self.rtts[class] / self.step).ceil().max(1.0) as usize;
-        (samples as f64 * self.step, self.rates[class].chunks_exact(samples).map(average).collect())
+    /// A class's rates in a stretch of time in which it is there, averaged over whole samples that make up at least a round trip, since (2d) speaks of
+    /// nothing shorter; each with its end.
+    fn per_round_trip(&self, class: usize, from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> {
+        let c = &self.classes[class];
+        let samples = (c.rtt / self.step).ceil().max(1.0) as usize;
+        let block = samples as f64 * self.step;
+        let (from, to) = (from.max(c.from), to.min(c.to));
+        let blocks = self.rates[class].chunks_exact(samples).enumerate().map(move |(i, b)| ((i + 1) as f64 * block, average(b)));
+        blocks.filter(move |(end, _)| end - block >= from - 1e-9 && *end <= to + 1e-9)
     }
 }
 
