@@ -2,15 +2,17 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use common::browser::{self, Browser};
 use common::{Manner, run, scenario};
 use xcp_report::papers::failures::{Cell, Row, html as failures};
-use xcp_report::papers::{Figure, Front, Paper, Reference, Section, front_page, paper_page, section};
+use xcp_report::papers::{Figure, Front, Paper, Section, front_page, paper_page, section};
+use xcp_report::{Curve, Reference};
 use xcp_scenario::Verdict;
 use xcp_scenario::model::{OverSeeds, Scenario};
-use xcp_scenario::run::{Quantity, Run, Subject};
+use xcp_scenario::run::Run;
 use xcp_scenario::units::{NANOS_PER_SEC, Period};
 
 fn verdict(claim: &str, metric: &str, measured: f64, min: Option<f64>, max: Option<f64>, seeds: &[f64]) -> Verdict {
@@ -44,13 +46,14 @@ fn figure(name: &str, variants: usize, flows: usize, text: &str) -> Section {
             let x = 0.9 + 0.01 * (i % 9) as f64;
             vec![
                 verdict(&format!("full {text}"), "links.bottleneck.utilisation", x, Some(0.92), None, &[x - 0.02, x, x + 0.01]),
-                verdict("steady", "flows.*.cwnd_cov.max", 0.2, None, Some(0.5), &[0.2]),
+                verdict("steady", "flows.*.goodput_cov.max", 0.2, None, Some(0.5), &[0.2]),
             ]
         })
         .collect();
     let theory = vec![vec![vec![("max-min", 1.0), ("equilibrium", 0.97)], vec![]]; variants];
-    let reference = Reference { name: "fluid model".into(), points: (0..60).map(|t| (f64::from(t), 300.0 - f64::from(t))).collect() };
-    let references = vec![vec![(Subject::Flow("*".into()), Quantity::Cwnd, reference)]; variants];
+    let shares = Curve { name: "flow".into(), points: vec![(0.0, 2.0e6), (30.0, f64::NAN), (40.0, 1.0e6)] };
+    let reference = Reference { name: "shares by theory".into(), goodputs: vec![shares], utilisation: BTreeMap::new() };
+    let references = vec![vec![reference]; variants];
     section(&Figure { name, scenarios: &scenarios, runs: &runs, verdicts: &verdicts, theory: &theory, references: &references, seeds: 3 })
 }
 
@@ -96,7 +99,7 @@ fn every_claim_and_command_is_there_and_nothing_is_fetched() {
     assert!(front.contains("somebody-2026.html#fig02") && front.contains("xcpnet reproduce failures/loss") && front.contains("fig11"));
     assert_eq!(paper.matches("full words").count(), 3 + 16 + 1);
     assert!(paper.contains("88.0 % to 91.0 % over 3 seeds") || paper.contains("over 3 seeds"));
-    assert!(paper.contains("fluid model") && paper.contains("equilibrium"));
+    assert!(paper.contains("shares by theory") && paper.contains("equilibrium"));
     // One figure of 16 variants is drawn by its numbers, not by 16 x 4 charts.
     assert!(paper.matches("<svg class=\"chart\"").count() < 20);
     assert!(paper.len() < 400_000, "{} bytes for three figures", paper.len());

@@ -16,11 +16,15 @@ pub fn forward_option(wire: WireFormat) -> u32 {
     }
 }
 
+/// Bytes that bottleneck ids take beside it, in either format.
+const IDS: u32 = 8;
+
 impl Tcp {
     /// Bytes of XCP's option in data packets; 0 for a flow that does not speak XCP.
     #[must_use]
     pub fn option_bytes(&self) -> u32 {
-        if self.congestion == Congestion::Xcp { forward_option(self.wire) } else { 0 }
+        let ids = if self.ids.is_some() { IDS } else { 0 };
+        if self.congestion == Congestion::Xcp { forward_option(self.wire) + ids } else { 0 }
     }
 
     /// Payload of a full segment: what headers and options leave of a packet of that size; at least 1.

@@ -6,15 +6,6 @@ use std::fmt::Write as _;
 use super::axis::Axis;
 use crate::html::escape;
 
-/// A curve that something else than the run gives (theory, a paper's numbers), drawn dashed beside what was measured.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reference {
-    /// As the legend calls it.
-    pub name: String,
-    /// Time in seconds, and the value in the unit of the quantity it stands beside.
-    pub points: Vec<(f64, f64)>,
-}
-
 /// What is drawn over time.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Curve {
@@ -22,8 +13,8 @@ pub(super) enum Curve {
     Line { name: String, colour: usize, points: Vec<(f64, f64)> },
     /// Least, middle and greatest at each time.
     Spread { name: String, colour: usize, points: Vec<(f64, [f64; 3])> },
-    /// Not measured.
-    Dashed { name: String, points: Vec<(f64, f64)> },
+    /// Not measured: dashed, or with another number dotted.
+    Dashed { name: String, dashes: usize, points: Vec<(f64, f64)> },
 }
 
 /// Of a chart, in its own units; the page scales it.
@@ -62,8 +53,8 @@ pub(super) fn over_time(curves: &[Curve], axis: &Axis, end: f64, measured: Optio
             Curve::Line { colour, points, .. } => {
                 let _ = write!(svg, "<path class=\"k{}\" d=\"{}\"/>", colour % 8, path(&thinned(points, end), axis, &time));
             }
-            Curve::Dashed { points, .. } => {
-                let _ = write!(svg, "<path class=\"d\" d=\"{}\"/>", path(&thinned(points, end), axis, &time));
+            Curve::Dashed { points, dashes, .. } => {
+                let _ = write!(svg, "<path class=\"d d{dashes}\" d=\"{}\"/>", path(&thinned(points, end), axis, &time));
             }
             Curve::Spread { colour, points, .. } => {
                 let part = |i: usize| points.iter().map(|(t, v)| (*t, v[i])).collect::<Vec<_>>();

@@ -10,7 +10,8 @@ use xcp_scenario::run::{Quantity, Run, Subject};
 
 use super::Theories;
 use super::axis::{Axis, Unit};
-use super::chart::{Curve, Judged, Reference, by_variant, over_time};
+use super::chart::{Curve, Judged, by_variant, over_time};
+use crate::Reference;
 use crate::html::escape;
 use crate::table::{groups, quantile};
 use crate::{human, links};
@@ -83,7 +84,7 @@ pub(super) struct Content<'a> {
     pub runs: &'a [Run],
     pub verdicts: &'a [Vec<Verdict>],
     pub theory: &'a [Vec<Theories>],
-    pub references: &'a [Vec<(Subject, Quantity, Reference)>],
+    pub references: &'a [Vec<Reference>],
     pub seeds: usize,
 }
 
@@ -185,10 +186,12 @@ impl Content<'_> {
                 curves.push(Curve::Line { name: if chosen.len() > 1 { name.clone() } else { String::new() }, colour, points });
             }
         }
-        let subjects: Vec<Subject> = chosen.iter().map(|name| Subject::Link(name.clone())).collect();
-        for (subject, quantity, reference) in self.references.get(index).into_iter().flatten() {
-            if *quantity == row.quantity && (matches!(subject, Subject::Flow(_)) || subjects.contains(subject)) {
-                curves.push(Curve::Dashed { name: reference.name.clone(), points: reference.points.clone() });
+        if row.quantity == Quantity::Goodput {
+            let end = run.completed as f64 / 1e9;
+            for (dashes, reference) in self.references.get(index).into_iter().flatten().enumerate() {
+                for curve in reference.goodputs.iter().take(FLOWS) {
+                    curves.push(Curve::Dashed { name: reference.name.clone(), dashes, points: steps(&curve.points, end) });
+                }
             }
         }
         curves
@@ -292,6 +295,12 @@ fn values(curve: &Curve) -> Box<dyn Iterator<Item = f64> + '_> {
     }
 }
 
+/// A curve whose values each hold until the next.
+fn steps(points: &[(f64, f64)], end: f64) -> Vec<(f64, f64)> {
+    let ends = points.iter().skip(1).map(|p| p.0).chain([end]);
+    points.iter().zip(ends).flat_map(|(p, end)| [*p, (end, p.1)]).collect()
+}
+
 /// Least, median and greatest of the flows that have a value at each time.
 fn spread(flows: &[Vec<(f64, f64)>]) -> Vec<(f64, [f64; 3])> {
     let longest = flows.iter().max_by_key(|f| f.len()).map_or(&[][..], |f| f);
@@ -316,7 +325,7 @@ fn legend<'a>(curves: impl Iterator<Item = &'a Curve>, page: &mut String) {
                 spread = true;
                 (name, format!("k{}", colour % 8))
             }
-            Curve::Dashed { name, .. } => (name, "d".to_owned()),
+            Curve::Dashed { name, dashes, .. } => (name, format!("d d{dashes}")),
         };
         if !name.is_empty() && !items.iter().any(|(known, _)| known == name) {
             items.push((name.clone(), class));

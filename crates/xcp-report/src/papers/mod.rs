@@ -10,15 +10,15 @@ mod curves;
 pub mod failures;
 mod page;
 
-pub use chart::Reference;
 pub use page::{Front, Paper, front_page, paper_page};
 
 use std::fmt::Write as _;
 
 use xcp_scenario::Verdict;
 use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{Quantity, Run, Subject};
+use xcp_scenario::run::Run;
 
+use crate::Reference;
 use crate::html::escape;
 use crate::human;
 use crate::table::{band, measured, seeds};
@@ -39,8 +39,8 @@ pub struct Figure<'a> {
     pub verdicts: &'a [Vec<Verdict>],
     /// For each claim what theories give for the number.
     pub theory: &'a [Vec<Theories>],
-    /// Curves to draw beside the measured ones, by what they are of.
-    pub references: &'a [Vec<(Subject, Quantity, Reference)>],
+    /// What theories say of each run.
+    pub references: &'a [Vec<Reference>],
     /// How many seeds.
     pub seeds: usize,
 }

@@ -11,6 +11,7 @@ use xcp_theory::predict::{Theory, predict};
 use crate::experiments::{FAILURES, Paper};
 use crate::failure::Failure;
 use crate::output::{Content, command};
+use crate::references::references;
 use crate::reproduce::told::Judged;
 use crate::reproduce::work::Figure;
 
@@ -61,7 +62,7 @@ impl Pages {
             runs: &judged.runs,
             verdicts: &judged.verdicts,
             theory: &theory,
-            references: &[],
+            references: &references(&judged.scenarios),
             seeds: figure.seeds,
         }));
         Ok(())
