@@ -13,6 +13,7 @@ use xcp_scenario::run::{Run, jain};
 use crate::grid::{Align, Grid};
 use crate::html::escape;
 use crate::human;
+use crate::table::quantile;
 
 /// The link that a row's numbers are about.
 pub const LINK: &str = "bottleneck";
@@ -82,6 +83,26 @@ impl Cell {
         })
     }
 
+    /// The median of each number over several seeds.
+    #[must_use]
+    pub fn median(seeds: &[Self]) -> Option<Self> {
+        let middle = |of: fn(&Self) -> f64| {
+            let mut values: Vec<f64> = seeds.iter().map(of).collect();
+            values.sort_by(f64::total_cmp);
+            quantile(&values, 0.5)
+        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of packets")]
+        let cell = Self {
+            utilisation: middle(|c| c.utilisation),
+            fairness: middle(|c| c.fairness),
+            queue: middle(|c| c.queue),
+            queue_rtts: middle(|c| c.queue_rtts),
+            drops: middle(|c| c.drops as f64) as u64,
+            dropped: middle(|c| c.dropped),
+        };
+        (!seeds.is_empty()).then_some(cell)
+    }
+
     /// Grades of its numbers: utilisation below 95, 80 and 50 %; fairness below .95, .8 and .5; a queue beyond a tenth of the round trip, half of it, all of it;
     /// more than a packet dropped in a thousand, a hundred, ten.
     #[must_use]
@@ -130,7 +151,7 @@ fn by_name(row: &Row) -> BTreeMap<&str, &Cell> {
 
 /// What stands in a cell.
 pub const CELLS: &str = "In each cell, from top to bottom: utilisation of the link; Jain’s index of the long-lived flows’ goodputs over their max-min shares; mean \
-                         queue in packets; packets dropped by the queue.";
+                         queue in packets; packets dropped by the queue. Medians of the seeds.";
 /// What grades mean.
 pub const GRADES: [&str; 4] = [
     "good",
@@ -275,6 +296,14 @@ mod tests {
         ] {
             assert_eq!(cell.grade(), grade, "{cell:?}");
         }
+    }
+
+    #[test]
+    fn seeds_are_put_together_number_by_number() {
+        let seeds = [cell(0.9, 0.5, 0.3, 0.0), cell(0.8, 0.7, 0.1, 0.2), cell(1.0, 0.6, 0.2, 0.1)];
+        let median = Cell::median(&seeds).unwrap();
+        assert_eq!((median.utilisation, median.fairness, median.queue_rtts, median.dropped), (0.9, 0.6, 0.2, 0.1));
+        assert_eq!(Cell::median(&[]), None);
     }
 
     #[test]

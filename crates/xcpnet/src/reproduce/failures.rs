@@ -17,13 +17,17 @@ pub fn row(figure: &Figure, judged: &Judged) -> Option<Row> {
     let description = judged.scenarios.first().map_or("", |s| s.description.trim());
     // The first paragraph is what the papers warn of, the second what is seen.
     let mut paragraphs = description.split("\n\n").map(|p| p.split_whitespace().collect::<Vec<_>>().join(" "));
-    let cells = judged.scenarios.iter().zip(&judged.runs);
+    let cell = |(i, scenario): (usize, &Scenario)| {
+        let shares = shares(scenario);
+        let seeds = std::iter::once(&judged.runs).chain(&judged.more).map(|runs| Cell::new(scenario, &runs[i], &shares));
+        Some((scenario.variant.clone(), Cell::median(&seeds.collect::<Option<Vec<_>>>()?)?))
+    };
     Some(Row {
         name: figure.experiment.name(),
         title: figure.title().to_owned(),
         warning: paragraphs.next().unwrap_or_default(),
         seen: paragraphs.next().unwrap_or_default(),
-        cells: cells.filter_map(|(s, run)| Some((run.variant.clone(), Cell::new(s, run, &shares(s))?))).collect(),
+        cells: judged.scenarios.iter().enumerate().filter_map(cell).collect(),
     })
 }
 

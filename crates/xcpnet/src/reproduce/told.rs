@@ -16,6 +16,8 @@ pub struct Judged {
     pub scenarios: Vec<Scenario>,
     /// A run for each variant: its first seed's.
     pub runs: Vec<Run>,
+    /// The other seeds' runs, a list of all variants for each seed.
+    pub more: Vec<Vec<Run>>,
     /// For each of them what came of its claims, over all seeds.
     pub verdicts: Vec<Vec<Verdict>>,
     /// Runs in all.
@@ -43,7 +45,8 @@ impl Judged {
             verdicts.push(over_seeds(&variant));
         }
         let scenarios = figure.runs.iter().step_by(figure.seeds).map(|p| p.scenario.clone()).collect();
-        Self { scenarios, runs: by_seed.swap_remove(0), verdicts, made, cached }
+        let runs = by_seed.remove(0);
+        Self { scenarios, runs, more: by_seed, verdicts, made, cached }
     }
 
     /// Claims inside their bands, and outside.
