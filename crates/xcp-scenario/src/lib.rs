@@ -23,6 +23,7 @@ pub mod rng;
 pub mod run;
 mod schema;
 mod set;
+pub mod sizes;
 mod spec;
 mod tree;
 pub mod typed;

@@ -17,6 +17,7 @@ Examples:
   xcpnet run four-flows.toml --out out          and write out/report.html, CSV, JSON
   xcpnet run x.toml --set link.bottleneck.rate=50mbit --seed 7
   xcpnet sweep x.toml --set queue.target=0,150 --seeds 1..20 --out dir
+  xcpnet theory x.toml                          what theory expects of it, without running it
   xcpnet reproduce                              every figure of the papers against its band
   xcpnet reproduce fig05 --out out              one of them, with its report
   sudo xcpnet doctor                            can this machine run XCP in its kernel?
@@ -35,6 +36,8 @@ pub enum Command {
     Run(RunArguments),
     /// Run a scenario over a grid of settings and seeds, on every processor, into Parquet files
     Sweep(SweepArguments),
+    /// Say what theory expects of a scenario, without running it: fair shares, equilibrium, stability
+    Theory(TheoryArguments),
     /// Run the papers' figures and hold them against the bands the papers claim
     Reproduce(ReproduceArguments),
     /// The network that `--on linux` builds
@@ -167,6 +170,39 @@ pub struct SweepArguments {
     /// Forget what DIR holds of this or another sweep and begin anew
     #[arg(long)]
     pub restart: bool,
+}
+
+/// Arguments of `theory`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  xcpnet theory two-bottlenecks.toml
+  xcpnet theory x.toml --set flow.long.count=64 --at 30s
+  xcpnet theory x.toml --json | jq .links
+
+Of the flows that last, at one instant: max-min fair shares, the rates at which XCP's law comes to
+rest, stability margins of each XCP router; and how a fluid with delay moves over the whole run.
+docs/theory.md has the equations, what they assume and where they fail. The report of `xcpnet run
+--out` draws shares and equilibrium beside the packets.")]
+pub struct TheoryArguments {
+    /// Scenario file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The instant [default: the end of the measured period]
+    #[arg(long, value_name = "TIME", value_parser = xcp_scenario::typed::time)]
+    pub at: Option<u64>,
+    /// Change a setting of the file, e.g. link.bottleneck.rate=20mbit; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    pub settings: Vec<(String, String)>,
+    /// Only this variant of the file; may be repeated
+    #[arg(long = "variant", value_name = "NAME")]
+    pub variants: Vec<String>,
+    /// Leave out the fluid model
+    #[arg(long)]
+    pub no_fluid: bool,
+    /// Print one JSON object for each variant instead of the tables
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `reproduce`.

@@ -407,3 +407,37 @@ fn a_terminal_sees_progress() {
         _ => eprintln!("SKIPPED: no pseudo-terminal; install script(1), package bsdutils or util-linux"),
     }
 }
+
+#[test]
+fn theory_says_what_it_expects() {
+    let home = home(SMALL);
+    let told = run(0, &["theory", "s.toml"], home.path());
+    let table = text(&told.stdout);
+    assert!(table.contains("5.00 Mbit/s") && table.contains("stable") && table.contains("no equilibrium"), "{table}");
+    let told = run(0, &["theory", "s.toml", "--json", "--variant", "XCP"], home.path());
+    let json: Value = serde_json::from_str(text(&told.stdout)).unwrap();
+    let near = |pointer: &str, expected: f64| {
+        let found = json.pointer(pointer).and_then(Value::as_f64).unwrap_or(f64::NAN);
+        assert!((found / expected - 1.0).abs() < 0.02, "{pointer}: {found}, not {expected}");
+    };
+    near("/flows/0/max_min/wire", 5e6);
+    near("/flows/0/max_min/goodput", 5e6 * 1436.0 / 1500.0);
+    near("/flows/0/equilibrium/wire", 5e6);
+    near("/links/0/equilibrium/cap", 5e6);
+    near("/links/0/margins/phase_degrees", 45.0 - (0.4 * std::f64::consts::SQRT_2).to_degrees());
+    near("/fluid/flows/0/mean/wire", 5e6);
+    let wrong = run(2, &["theory", "s.toml", "--at", "soon"], home.path());
+    assert!(text(&wrong.stderr).contains("soon"));
+    run(2, &["theory", "s.toml", "--variant", "nobody"], home.path());
+    run(2, &["theory", "absent.toml"], home.path());
+}
+
+#[test]
+fn a_report_has_theory_beside_the_packets() {
+    let home = home(SMALL);
+    run(0, &["run", "s.toml", "--out", "out"], home.path());
+    let page = fs::read_to_string(home.path().join("out/report.html")).unwrap();
+    // One link: both theories agree for XCP, and TCP has no equilibrium.
+    assert!(page.contains(">by max-min and equilibrium</th>") && page.contains(">by max-min</th>"));
+    assert!(page.contains("\"theory\":\"max-min and equilibrium\""));
+}

@@ -1,0 +1,31 @@
+//! What headers take of a TCP packet, so that whoever turns rates on the wire into goodput reckons alike.
+
+use crate::model::{Congestion, Tcp, WireFormat};
+
+/// Bytes of the IPv4 and TCP headers.
+pub const HEADERS: u32 = 20 + 20;
+/// Bytes of the timestamps option (RFC 7323), padded.
+pub const TIMESTAMPS: u32 = 12;
+
+/// Bytes of XCP's forward option, in every SYN and data packet.
+#[must_use]
+pub fn forward_option(wire: WireFormat) -> u32 {
+    match wire {
+        WireFormat::Classic => 8,
+        WireFormat::Extended => 12,
+    }
+}
+
+impl Tcp {
+    /// Bytes of XCP's option in data packets; 0 for a flow that does not speak XCP.
+    #[must_use]
+    pub fn option_bytes(&self) -> u32 {
+        if self.congestion == Congestion::Xcp { forward_option(self.wire) } else { 0 }
+    }
+
+    /// Payload of a full segment: what headers and options leave of a packet of that size; at least 1.
+    #[must_use]
+    pub fn payload_bytes(&self, packet_bytes: u32) -> u32 {
+        packet_bytes.saturating_sub(HEADERS + TIMESTAMPS + self.option_bytes()).max(1)
+    }
+}
