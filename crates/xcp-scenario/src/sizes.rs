@@ -7,20 +7,16 @@ pub const HEADERS: u32 = 20 + 20;
 /// Bytes of the timestamps option (RFC 7323), padded.
 pub const TIMESTAMPS: u32 = 12;
 
-/// Bytes of XCP's forward option, in every SYN and data packet.
-#[must_use]
-pub fn forward_option(wire: WireFormat) -> u32 {
-    match wire {
-        WireFormat::Classic => 8,
-        WireFormat::Extended => 12,
-    }
-}
-
 impl Tcp {
-    /// Bytes of XCP's option in data packets; 0 for a flow that does not speak XCP.
+    /// Bytes of XCP's forward option, in every SYN and data packet; 0 for a flow that does not speak XCP. Bottleneck ids take 8 more, in either format.
     #[must_use]
     pub fn option_bytes(&self) -> u32 {
-        if self.congestion == Congestion::Xcp { forward_option(self.wire) } else { 0 }
+        let ids = if self.ids.is_some() { 8 } else { 0 };
+        match (&self.congestion, self.wire) {
+            (Congestion::Xcp, WireFormat::Classic) => 8 + ids,
+            (Congestion::Xcp, WireFormat::Extended) => 12 + ids,
+            _ => 0,
+        }
     }
 
     /// Payload of a full segment: what headers and options leave of a packet of that size; at least 1.

@@ -13,11 +13,13 @@ const SYN_OPTIONS: u32 = 20;
 /// TCP options take at most 40 bytes.
 const OPTION_SPACE: u32 = 40;
 
-/// Bytes of XCP's return option, in every acknowledgement.
-fn return_option(wire: WireFormat) -> u32 {
-    match wire {
-        WireFormat::Classic => 4,
-        WireFormat::Extended => 8,
+/// Bytes of XCP's return option, in every acknowledgement. A bottleneck id takes 4 more.
+fn return_option(tcp: &Tcp) -> u32 {
+    let id = if tcp.ids.is_some() { 4 } else { 0 };
+    match (&tcp.congestion, tcp.wire) {
+        (Congestion::Xcp, WireFormat::Classic) => 4 + id,
+        (Congestion::Xcp, WireFormat::Extended) => 8 + id,
+        _ => 0,
     }
 }
 
@@ -58,6 +60,8 @@ pub struct SenderConfig {
     pub rto_policy: RtoPolicy,
     /// Whether an XCP sender reports no more window than it can use.
     pub honest: bool,
+    /// Whether packets carry bottleneck ids, and which they start with: 0 for none, or the first link's, which is not known here.
+    pub ids: Option<u32>,
 }
 
 impl SenderConfig {
@@ -83,6 +87,7 @@ impl SenderConfig {
             rto_min: tcp.rto_min,
             rto_policy: tcp.rto_policy,
             honest: tcp.honest_window,
+            ids: tcp.ids.map(|_| 0),
         }
     }
 }
@@ -115,7 +120,7 @@ impl ReceiverConfig {
     #[must_use]
     pub fn new(flow: u32, tcp: &Tcp, packet_bytes: u16) -> Self {
         let xcp = (tcp.congestion == Congestion::Xcp).then_some(tcp.wire);
-        let option = xcp.map_or(0, return_option);
+        let option = return_option(tcp);
         let payload = tcp.payload_bytes(u32::from(packet_bytes));
         // Blocks take 8 bytes each beside 2 bytes of kind and length, padded by 2: three beside timestamps, two beside XCP's option too.
         let blocks = if tcp.recovery == Recovery::Sack { ((OPTION_SPACE - TIMESTAMPS - option - 4) / 8).min(3) } else { 0 };
