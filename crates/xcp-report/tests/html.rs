@@ -9,6 +9,7 @@ use common::browser::{self, Browser};
 use common::{Manner, run, scenario};
 use xcp_report::{Curve, Reference, Report, Source, html};
 use xcp_scenario::Verdict;
+use xcp_scenario::model::OverSeeds;
 use xcp_scenario::run::{Quantity, Run, Subject};
 use xcp_scenario::units::{NANOS_PER_SEC, Period};
 
@@ -27,6 +28,9 @@ fn page(flows: usize) -> (Vec<Run>, String) {
         than: None,
         inside,
         period: Period { from: 0, to: 60 * NANOS_PER_SEC },
+        seeds: vec![Some(measured)],
+        seeds_inside: usize::from(inside),
+        over_seeds: OverSeeds::Median,
     };
     let verdicts = [
         vec![verdict("XCP keeps the link full & the queue empty (Katabi et al. 2002)", 0.9987, Some(0.99), None, true)],

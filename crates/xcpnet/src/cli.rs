@@ -211,24 +211,32 @@ pub struct TheoryArguments {
 Examples:
   xcpnet reproduce                             all papers
   xcpnet reproduce zhang-henderson-2005        all figures of one
-  xcpnet reproduce fig05 fig08 --out out       two figures, with reports
-  xcpnet reproduce --list                      what there is
+  xcpnet reproduce fig05 fig08 --out out       two figures, with a report
+  xcpnet reproduce my-experiment.toml          a file of your own
+  xcpnet reproduce --quick                     less of everything, in at most three minutes on two processors
+  xcpnet reproduce --list                      what there is and what it costs
+
+Runs are kept (in $XDG_CACHE_HOME/xcpnet or ~/.cache/xcpnet, at most 4 GiB), so that the next time only
+what changed is run: another scenario, or another simulator.
 
 Exit status 1 when a number is outside the band that the paper claims.")]
 pub struct ReproduceArguments {
-    /// Papers or figures, as --list shows them; all if absent
-    #[arg(value_name = "PAPER|FIGURE")]
+    /// Papers or figures, as --list shows them, or scenario files; all papers if absent
+    #[arg(value_name = "PAPER|FIGURE|FILE")]
     pub what: Vec<String>,
-    /// Only list the papers and figures
+    /// Only list the papers, figures, claims and what they cost
     #[arg(long)]
     pub list: bool,
+    /// Run less of each figure, as its file says, and leave out what takes long
+    #[arg(long)]
+    pub quick: bool,
     /// Where to run
     #[arg(long, value_enum, value_name = "BACKEND", default_value = "sim")]
     pub on: Backend,
     /// Print one JSON object per claim instead of the tables
     #[arg(long)]
     pub json: bool,
-    /// Write DIR/PAPER/FIGURE/ with report, series and summary for each figure
+    /// Write the report into this directory: report.html, a page per paper, and DIR/PAPER/FIGURE/ for each figure
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Take PAPER/FIGURE.toml from this directory instead of those built into the program
@@ -237,6 +245,12 @@ pub struct ReproduceArguments {
     /// Run at most this many scenarios at a time [default: one per processor]
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<std::num::NonZeroUsize>,
+    /// Keep runs in this directory, and look for them there
+    #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
+    pub cache: Option<PathBuf>,
+    /// Run everything, and keep nothing for the next time
+    #[arg(long)]
+    pub no_cache: bool,
 }
 
 /// Arguments of `router`.

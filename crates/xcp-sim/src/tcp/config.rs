@@ -13,16 +13,6 @@ const SYN_OPTIONS: u32 = 20;
 /// TCP options take at most 40 bytes.
 const OPTION_SPACE: u32 = 40;
 
-/// Bytes of XCP's return option, in every acknowledgement. A bottleneck id takes 4 more.
-fn return_option(tcp: &Tcp) -> u32 {
-    let id = if tcp.ids.is_some() { 4 } else { 0 };
-    match (&tcp.congestion, tcp.wire) {
-        (Congestion::Xcp, WireFormat::Classic) => 4 + id,
-        (Congestion::Xcp, WireFormat::Extended) => 8 + id,
-        _ => 0,
-    }
-}
-
 /// A sender's settings.
 #[derive(Debug, Clone)]
 pub struct SenderConfig {
@@ -120,7 +110,7 @@ impl ReceiverConfig {
     #[must_use]
     pub fn new(flow: u32, tcp: &Tcp, packet_bytes: u16) -> Self {
         let xcp = (tcp.congestion == Congestion::Xcp).then_some(tcp.wire);
-        let option = return_option(tcp);
+        let option = tcp.return_option_bytes();
         let payload = tcp.payload_bytes(u32::from(packet_bytes));
         // Blocks take 8 bytes each beside 2 bytes of kind and length, padded by 2: three beside timestamps, two beside XCP's option too.
         let blocks = if tcp.recovery == Recovery::Sack { ((OPTION_SPACE - TIMESTAMPS - option - 4) / 8).min(3) } else { 0 };
