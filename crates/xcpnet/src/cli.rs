@@ -397,6 +397,9 @@ pub struct EndpointEnable {
     /// The 2005 study's option instead of ours; both ends must be set so
     #[arg(long)]
     pub classic: bool,
+    /// Carry bottleneck ids where both ends can, for routers whose law shuffles only the flows they limit (ixcp, ixcp-r)
+    #[arg(long, conflicts_with = "classic")]
+    pub ids: bool,
     /// Send as ACKs come in instead of spreading packets over the round trip
     #[arg(long)]
     pub no_pacing: bool,
