@@ -114,9 +114,10 @@ pub fn take_early(fd: BorrowedFd<'_>, queue: u32) -> io::Result<()> {
     set(fd, libc::SOL_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
 }
 
-/// Closing it resets the connection.
-pub fn reset_on_close(fd: BorrowedFd<'_>) {
-    let _ = sockopt::set_socket_linger(fd, Some(std::time::Duration::ZERO));
+/// Closing it resets the connection (`true`), or ends it when all is sent. Sockets are so from their beginning until both sides have ended: if this
+/// process is killed, peers learn that the connection broke rather than that it is complete. What a listener accepts inherits it.
+pub fn reset_on_close(fd: BorrowedFd<'_>, reset: bool) -> io::Result<()> {
+    Ok(sockopt::set_socket_linger(fd, reset.then_some(std::time::Duration::ZERO))?)
 }
 
 /// This end. Of a diverted connection: where the client wanted to go.

@@ -380,10 +380,7 @@ impl Connection {
             self.found = Some(Err(Reached::NotAllowed));
             return Ok(());
         }
-        let leg = self.settings.server_leg(self.kind);
-        let server = socket::tcp(&to)?;
-        socket::tell_common(server.as_fd(), &self.settings.common)?;
-        socket::tell_leg(server.as_fd(), leg)?;
+        let server = self.socket(&to)?;
         if self.kind != Kind::Explicit {
             socket::make_transparent(server.as_fd(), to.is_ipv4())?;
             sockopt::set_socket_reuseaddr(&server, true)?;
@@ -408,11 +405,18 @@ impl Connection {
         self.adopt(server, to, bench)
     }
 
+    /// For the other leg.
+    fn socket(&self, to: &SocketAddr) -> io::Result<OwnedFd> {
+        let server = socket::tcp(to)?;
+        socket::tell_common(server.as_fd(), &self.settings.common)?;
+        socket::reset_on_close(server.as_fd(), true)?;
+        socket::tell_leg(server.as_fd(), self.settings.server_leg(self.kind))?;
+        Ok(server)
+    }
+
     /// From the client's address, but another port.
     fn open_elsewhere(&mut self, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
-        let server = socket::tcp(&to)?;
-        socket::tell_common(server.as_fd(), &self.settings.common)?;
-        socket::tell_leg(server.as_fd(), self.settings.server_leg(self.kind))?;
+        let server = self.socket(&to)?;
         socket::make_transparent(server.as_fd(), to.is_ipv4())?;
         bind(&server, &SocketAddr::new(self.client_address.ip(), 0))?;
         match connect(&server, &to) {
@@ -593,10 +597,9 @@ impl Connection {
         for store in &mut self.stores {
             store.clear(&mut bench.pool);
         }
-        if reset {
-            socket::reset_on_close(self.client.as_fd());
-            if let Some(server) = &self.server {
-                socket::reset_on_close(server.as_fd());
+        if !reset {
+            for socket in std::iter::once(&self.client).chain(&self.server) {
+                let _ = socket::reset_on_close(socket.as_fd(), false);
             }
         }
         self.drop_server(bench);

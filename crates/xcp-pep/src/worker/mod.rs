@@ -461,6 +461,7 @@ pub fn listener(
         rustix::net::sockopt::set_ipv6_v6only(fd, true)?;
     }
     socket::tell_common(fd, &settings.common)?;
+    socket::reset_on_close(fd, true)?;
     socket::tell_leg(fd, settings.client_leg(kind))?;
     rustix::net::bind(fd, &address)?;
     if early && let Err(why) = socket::take_early(fd, 1024) {
