@@ -157,6 +157,12 @@ impl State {
         if let Some(group) = &self.cgroup
             && group.is_dir()
         {
+            // The proxy may be waiting for its keeper; its sockets stay where they were made.
+            if start_time(self.pid) == Some(self.start)
+                && let Some(above) = group.parent()
+            {
+                let _ = cgroup::add(above, self.pid);
+            }
             // A process that has just ended may still be counted in it.
             let mut removed = cgroup::remove(group);
             for _ in 0..50 {

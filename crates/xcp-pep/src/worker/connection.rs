@@ -172,7 +172,7 @@ impl Connection {
     /// Goes as far as it can.
     pub(super) fn advance(&mut self, bench: &mut Bench) -> Next {
         let rung = std::mem::take(&mut self.rung);
-        let late = rung && self.deadline.is_some_and(|at| at <= bench.now);
+        let mut late = rung && self.deadline.is_some_and(|at| at <= bench.now);
         if rung && !late {
             // An earlier deadline's call; the one of now is still to be set.
             self.unset = self.deadline.is_some();
@@ -220,6 +220,7 @@ impl Connection {
                         self.heard[0].readable = false;
                         return Next::Wait;
                     }
+                    late = false;
                     match self.open(to, bench, matches!(there, Ok((1.., _)))) {
                         Ok(()) => continue,
                         Err(why) => self.unreached(Reached::of(&why), bench, &why),

@@ -1,7 +1,7 @@
 //! `xcpnet pep`.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 use std::process::{Command as Program, Stdio};
 use std::time::{Duration, Instant};
@@ -128,6 +128,8 @@ fn background(run: &PepRun, printer: &mut Printer) -> Result<(), Failure> {
     }
     let log = place.log();
     let logs = File::create(&log).map_err(|e| Failure::new(format!("cannot write {}: {e}", log.display())))?;
+    // The proxy's keeper removes the file when it fails.
+    let mut said_there = File::open(&log).map_err(|e| Failure::new(format!("cannot read {}: {e}", log.display())))?;
     let mut words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
     if let Some(word) = words.iter_mut().find(|word| *word == "up") {
         *word = "run".into();
@@ -155,7 +157,8 @@ fn background(run: &PepRun, printer: &mut Printer) -> Result<(), Failure> {
         return printer.line(&format!("the proxy is up (process {}): {what}; it logs into {}", child.id(), log.display()));
     }
     let _ = child.wait();
-    let said = std::fs::read_to_string(&log).unwrap_or_default();
+    let mut said = String::new();
+    let _ = said_there.read_to_string(&mut said);
     let _ = std::fs::remove_file(&log);
     Err(Failure::new(said.trim_end().trim_start_matches("error: ")))
 }
