@@ -64,6 +64,8 @@ struct xcp_connection {
     __s64 feedback_sum;  /* of all return headers: 2^-20 bytes/s, or 2^-12 packets in the classic format */
     __u32 last_feedback; /* code of the newest */
     __u32 reserved2;
+    __u64 cwnd_before; /* the loss or timeout answered last: for when it proves to have been none */
+    __u64 threshold_before;
     struct xcp_sender sender;
     struct xcp_receiver receiver;
 };

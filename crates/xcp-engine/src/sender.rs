@@ -19,12 +19,15 @@ pub struct SenderConfig {
     /// Whether it tells the routers what it will really send, ages unused allowance and bounds its request. `false` is the sender of the 2005
     /// Linux study, whose window runs away when a buffer limits it.
     pub honest: bool,
+    /// Whether its packets carry bottleneck ids, for routers that shuffle only the flows they limit; and then the id of the sender's own access
+    /// link, or 0 for none (engine/sender.h).
+    pub ids: Option<u32>,
 }
 
 impl SenderConfig {
     /// An honest sender with a first window of 2 packets, at least 1 packet, no upper limit.
     pub fn new(format: WireFormat, packet_bytes: u32) -> Self {
-        SenderConfig { format, packet_bytes, initial_window: 2, min_window: 1.0, max_window: u32::MAX, honest: true }
+        SenderConfig { format, packet_bytes, initial_window: 2, min_window: 1.0, max_window: u32::MAX, honest: true, ids: None }
     }
 }
 
@@ -56,6 +59,10 @@ impl Sender {
         let most = u64::from(config.max_window) << 32;
         // SAFETY: shim.c asserts that struct xcp_sender has SENDER_WORDS words.
         unsafe { ffi::xcp_shim_sender_init(&mut state, classic, config.packet_bytes, initial, least, most, u32::from(config.honest)) };
+        if let Some(own) = config.ids {
+            // SAFETY: initialised just now.
+            unsafe { ffi::xcp_shim_sender_use_ids(&mut state, own) };
+        }
         Sender(state)
     }
 
@@ -112,6 +119,12 @@ impl Sender {
     pub fn on_loss(&mut self, halve: bool) {
         // SAFETY: as in `marked`.
         unsafe { ffi::xcp_shim_sender_loss(&mut self.0, u32::from(halve)) }
+    }
+
+    /// The timeout or loss answered last was none: the window and slow start's threshold of `before` come back where they were larger (RFC 4015).
+    pub fn restore(&mut self, before: &Sender) {
+        // SAFETY: as in `marked`; `before` is valid for the call.
+        unsafe { ffi::xcp_shim_sender_restore(&mut self.0, &before.0) }
     }
 
     /// A sender as it lies in memory, here and in a kernel program's map: `struct xcp_sender` of engine/sender.h.

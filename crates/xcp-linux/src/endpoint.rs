@@ -127,6 +127,8 @@ struct RawConnection {
     feedback_sum: i64,
     last_feedback: u32,
     reserved2: u32,
+    cwnd_before: u64,
+    threshold_before: u64,
     sender: [u64; SENDER_WORDS],
     receiver: [u64; RECEIVER_WORDS],
 }
@@ -313,6 +315,8 @@ pub struct Endpoint {
     congestion: Link,
     /// The iterator that shows connections.
     show: Link,
+    /// The iterator over listening sockets; not there once kept.
+    listeners: Option<Link>,
     cgroups: Vec<Link>,
     devices: Vec<Link>,
     connections: MapHandle,
@@ -380,13 +384,15 @@ impl Endpoint {
         })?;
         let connections = handle(&skel.maps.connections)?;
         let show = skel.progs.xcp_show.attach_iter(connections.as_fd()).map_err(|e| Error::because("cannot attach the iterator", &e))?;
-        let (congestion, show) = (Link::adopt(&congestion)?, Link::adopt(&show)?);
+        let listeners = skel.progs.xcp_listeners.attach().map_err(|e| Error::because("cannot attach the iterator", &e))?;
+        let (congestion, show, listeners) = (Link::adopt(&congestion)?, Link::adopt(&show)?, Link::adopt(&listeners)?);
         let held = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", &e));
         Ok(Self {
             name: config.name.clone(),
             fallback: config.fallback.clone(),
             congestion,
             show,
+            listeners: Some(listeners),
             cgroups: Vec::new(),
             devices: Vec::new(),
             connections,
@@ -406,7 +412,8 @@ impl Endpoint {
         &self.name
     }
 
-    /// From now on sockets made by this cgroup's processes are served. Listening sockets that are there already are not: they have to be opened anew.
+    /// From now on sockets made by this cgroup's processes are served. For listening sockets that are there already see
+    /// [`Endpoint::wake_listeners`].
     ///
     /// # Errors
     /// Not a directory of cgroup v2; an exclusive program is attached above or below it.
@@ -415,6 +422,17 @@ impl Endpoint {
             .map_err(|e| Error::because("cannot attach the endpoint to the cgroup", &e))?;
         self.cgroups.push(link);
         Ok(())
+    }
+
+    /// Serves sockets of the calling thread's network namespace that listen already, too. Returns how many have to be opened anew, because the kernel
+    /// is older than 6.12.
+    ///
+    /// # Errors
+    /// The iterator cannot be run.
+    pub fn wake_listeners(&self) -> Result<usize> {
+        let Some(listeners) = &self.listeners else { return Ok(0) };
+        let refused = listeners.read_iterator().map_err(|e| Error::because("cannot go through the listening sockets", &e))?;
+        Ok(refused.len())
     }
 
     /// Makes room for the option beside SACK in what leaves by this device of the calling thread's network namespace (bpf/endpoint_room.h).
@@ -527,6 +545,7 @@ impl Endpoint {
             fallback: about.fallback,
             congestion: Link::open(&directory.join("congestion"))?,
             show: Link::open(&directory.join("show"))?,
+            listeners: None,
             cgroups: several("cgroup")?,
             devices: several("device")?,
             connections: map("connections")?,

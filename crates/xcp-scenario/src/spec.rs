@@ -1,6 +1,8 @@
 //! Every key of the scenario file in one table: name, what it takes, default, meaning, an example. The reader, the JSON schema and the tables of
 //! `docs/scenario.md` all follow from it, so they cannot disagree.
 
+use crate::law::LAWS;
+
 /// What a key takes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
@@ -46,6 +48,10 @@ pub(crate) enum Kind {
     Steps,
     /// A table of paths and values.
     Paths,
+    /// How many seeds, or a list of them.
+    Seeds,
+    /// `"median"`, `"all"`, or a share of seeds.
+    OverSeeds,
     /// A table with these keys.
     Table(&'static Spec),
     /// A list of such tables (`[[name]]`).
@@ -102,8 +108,6 @@ const fn key(name: &'static str, kind: Kind, default: &'static str, example: &'s
     Key { name, kind, default, doc, example }
 }
 
-/// Known laws, each a preset of the choices in a law table.
-pub(crate) const LAWS: &[&str] = &["xcp"];
 /// Known queues.
 pub(crate) const QUEUES: &[&str] = &["drop-tail", "red", "xcp"];
 /// Known congestion controls.
@@ -125,6 +129,7 @@ pub(crate) const TCP_ONLY: &[&str] = &[
     "rto-min",
     "rto",
     "honest-window",
+    "access-id",
 ];
 /// Keys of a law, which `queue.KEY` reaches through the queue.
 pub(crate) fn is_law_key(name: &str) -> bool {
@@ -146,6 +151,13 @@ pub(crate) static FILE: Spec = Spec {
             "7",
             "Seed of everything random; the same seed gives the same run.",
         ),
+        key(
+            "seeds",
+            Kind::Seeds,
+            "`seed` alone",
+            "8",
+            "What `xcpnet reproduce` runs the file with: this many seeds from `seed` on, or those of a list. Other commands take `seed`.",
+        ),
         key("measure", Kind::Table(&MEASURE), "the whole run", "{ from = \"20s\", to = \"60s\" }", "What the summary covers."),
         key(
             "sample",
@@ -159,6 +171,13 @@ pub(crate) static FILE: Spec = Spec {
         key("flow", Kind::Tables(&FLOW), REQUIRED, "", "The flows, at least one."),
         key("variant", Kind::Tables(&VARIANT), "none", "", "Runs of the same file that differ in some settings."),
         key("expect", Kind::Tables(&EXPECT), "none", "", "What the result is expected to be."),
+        key(
+            "quick",
+            Kind::Table(&QUICK),
+            "see [`quick`](#quick)",
+            "{ variants = [\"xcp\"], set = { duration = \"20s\" } }",
+            "What `xcpnet reproduce --quick` runs of the file.",
+        ),
     ],
 };
 
@@ -279,6 +298,23 @@ pub(crate) static QUEUE: Spec = Spec {
             "\"xcp\"",
             "xcp: the router's law, a preset's name or a table.",
         ),
+        key(
+            "law-changes",
+            Kind::Tables(&LAW_CHANGE),
+            "none",
+            "[{ at = \"10s\", law = \"max-rtt\" }]",
+            "xcp: laws that take its place during the run, in order of time. Only in the simulator.",
+        ),
+    ],
+};
+
+/// `law-changes` of a queue.
+pub(crate) static LAW_CHANGE: Spec = Spec {
+    name: "law-changes",
+    doc: "Laws that take another's place: what its last control interval decided still holds for the rest of the running one.",
+    keys: &[
+        key("at", Kind::Time, REQUIRED, "\"10s\"", "When."),
+        key("law", Kind::Short { short: "preset", table: &LAW }, REQUIRED, "\"xcp\"", "The law from then on."),
     ],
 };
 
@@ -287,7 +323,15 @@ pub(crate) static LAW: Spec = Spec {
     name: "law",
     doc: "The choices that make up a router's law, starting from a preset.",
     keys: &[
-        key("preset", Kind::Choice(LAWS), "`\"xcp\"`", "\"xcp\"", "The law to start from. `xcp`: Katabi et al. 2002."),
+        key(
+            "preset",
+            Kind::Choice(LAWS),
+            "`\"xcp\"`",
+            "\"xcp\"",
+            "The law to start from. `xcp`: Katabi et al. 2002. `xcp-ir`: capacity less other traffic, XCP counted apart; set `target` as well. `ixcp`: shuffles \
+             only the flows that the link limits. `ixcp-r`: and gives them the spare bandwidth. `p-xcp`: spare bandwidth times N/N_b. `max-rtt`: the longest \
+             RTT as control interval. `own-rtt`: gain by each flow's own RTT.",
+        ),
         key("alpha", Kind::Number { min: 0.0, max: 10.0 }, "0.4", "0.2", "Gain on spare bandwidth. Stable below 0.555 (π/4√2)."),
         key("beta", Kind::Number { min: 0.0, max: 10.0 }, "0.226", "0.05", "Gain on the persistent queue; α²√2 at the default."),
         key(
@@ -326,6 +370,43 @@ pub(crate) static LAW: Spec = Spec {
             "`\"all\"`",
             "\"xcp\"",
             "What counts as input traffic: every packet at the queue, or those of XCP flows and their acknowledgements only, as in ns-2.",
+        ),
+        key(
+            "interval",
+            Kind::Choice(&["mean", "max"]),
+            "the preset's; `\"mean\"`",
+            "\"max\"",
+            "The control interval d: the mean RTT of the flows, or the longest one seen.",
+        ),
+        key(
+            "capacity-for-xcp",
+            Kind::Choice(&["configured", "minus-other"]),
+            "the preset's; `\"configured\"`",
+            "\"minus-other\"",
+            "What of the capacity is XCP's: all of it, or what other traffic left in the last interval. The second wants `input = \"xcp\"`.",
+        ),
+        key(
+            "shuffle",
+            Kind::Choice(&["all", "matching"]),
+            "the preset's; `\"all\"`",
+            "\"matching\"",
+            "Whose packets are shuffled: everybody's, or those of the flows that this link limits. The second makes XCP flows that pass carry bottleneck ids.",
+        ),
+        key(
+            "spare",
+            Kind::Choice(&["all", "scaled", "limited"]),
+            "the preset's; `\"all\"`",
+            "\"scaled\"",
+            "Who gets spare bandwidth: all flows alike; all, N/N_b times as much; the flows that this link limits, with headroom for the others, which wants \
+             `shuffle = \"matching\"`.",
+        ),
+        key("spare-most", Kind::Integer { min: 1, max: 255 }, "8", "2", "What N/N_b is taken for at most where `spare` is scaled by it."),
+        key(
+            "gain",
+            Kind::Choice(&["uniform", "own-rtt"]),
+            "the preset's; `\"uniform\"`",
+            "\"own-rtt\"",
+            "Gain on one packet's feedback: one for all, or min(1, d / the flow's RTT), on increase and decrease alike.",
         ),
     ],
 };
@@ -475,6 +556,14 @@ pub(crate) static FLOW: Spec = Spec {
              when a buffer limits it.",
         ),
         key(
+            "access-id",
+            Kind::Bool,
+            "`false`",
+            "true",
+            "xcp, where a router on the way asks for bottleneck ids: whether packets name the flow's first link until a router has claimed the flow, and \
+             where none does, as the iXCP paper has it, instead of none.",
+        ),
+        key(
             "udp",
             Kind::Table(&UDP),
             "TCP",
@@ -575,6 +664,14 @@ pub(crate) static EXPECT: Spec = Spec {
         ),
         key("max", Kind::Number { min: f64::MIN, max: f64::MAX }, "no bound", "1", "Greatest value inside the band."),
         key(
+            "than",
+            Kind::Short { short: "variant", table: &THAN },
+            "none",
+            "\"integer\"",
+            "Another number: then `min` and `max` are multiples of it. `min = 1.1` and `than = \"integer\"`: at least a tenth more than in the variant \
+             `integer`.",
+        ),
+        key(
             "from",
             Kind::Time,
             "`measure`'s",
@@ -585,9 +682,49 @@ pub(crate) static EXPECT: Spec = Spec {
         key("variant", Kind::NameOrNames, "all", "\"newreno\"", "Variants it speaks of."),
         key("claim", Kind::Text, "the metric", "\"XCP fills the link\"", "The claim in words."),
         key("source", Kind::Text, "none", "\"Katabi et al. 2002, Fig. 5\"", "Whose claim it is; shown in brackets after the claim."),
+        key(
+            "seeds",
+            Kind::OverSeeds,
+            "`\"median\"`",
+            "0.8",
+            "With several seeds, what must be inside the band: the median over the seeds, `\"all\"` of them, or this share of them.",
+        ),
+        key("quick", Kind::Bool, "`true`", "false", "Whether `--quick` judges it."),
+    ],
+};
+
+/// `than` of an expectation.
+pub(crate) static THAN: Spec = Spec {
+    name: "than",
+    doc: "The number that an expectation's is compared with. `than = \"integer\"` is short for `than = { variant = \"integer\" }`. A claim about all variants \
+          (no `variant`) is made about all others.",
+    keys: &[
+        key("variant", Kind::Name, "the same run", "\"integer\"", "The variant whose run it is from."),
+        key(
+            "preceding",
+            Kind::Bool,
+            "`false`",
+            "true",
+            "Instead: from the run of the variant that stands before in the expectation's list `variant`. `max = 1`: the numbers fall in the order of the list.",
+        ),
+        key("metric", Kind::Text, "the same", "\"links.first.drops\"", "Which number."),
+        key("from", Kind::Time, "the expectation's", "\"8s\"", "Begin of the part of the run looked at."),
+        key("to", Kind::Time, "the expectation's", "\"8.5s\"", "Its end."),
+    ],
+};
+
+/// `quick`.
+pub(crate) static QUICK: Spec = Spec {
+    name: "quick",
+    doc: "What `xcpnet reproduce --quick` runs: less than the whole file, but enough that the claims still mean something.",
+    keys: &[
+        key("variants", Kind::NameOrNames, "all", "[\"xcp\"]", "Run only these variants."),
+        key("seeds", Kind::Seeds, "`seed` alone", "2", "Run these seeds, as `seeds` of the file."),
+        key("set", Kind::Paths, "none", "{ duration = \"20s\" }", "Paths and their values, applied after those of the variant."),
+        key("skip", Kind::Bool, "`false`", "true", "Run nothing of it."),
     ],
 };
 
 /// All tables, in the order of the documentation.
 pub(crate) static ALL: &[&Spec] =
-    &[&FILE, &MEASURE, &LINK, &REVERSE, &QUEUE, &LAW, &LOSS, &BLACKOUT, &FLOW, &BYTES, &UDP, &VARIANT, &EXPECT];
+    &[&FILE, &MEASURE, &LINK, &REVERSE, &QUEUE, &LAW, &LAW_CHANGE, &LOSS, &BLACKOUT, &FLOW, &BYTES, &UDP, &VARIANT, &EXPECT, &THAN, &QUICK];

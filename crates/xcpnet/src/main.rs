@@ -12,9 +12,11 @@ mod kernel;
 mod memory;
 mod output;
 mod progress;
+mod references;
 mod reproduce;
 mod run;
 mod sweep;
+mod theory;
 
 use std::process::ExitCode;
 
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(arguments) => run::run(&arguments, &mut printer),
         Command::Sweep(arguments) => sweep::sweep(&arguments, &mut printer),
+        Command::Theory(arguments) => theory::theory(&arguments, &mut printer),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Lab { command } => kernel::lab::lab(&command, &mut printer),

@@ -10,6 +10,7 @@ use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
 
 use crate::failure::Failure;
+use crate::references::references;
 
 /// Standard output that bears being closed by its reader (`| head`): what comes after is dropped, the program goes on.
 pub struct Printer {
@@ -85,11 +86,13 @@ impl Content<'_> {
     /// Writes report.html, summary.json, the series and the scenarios under `prefix` (empty, or ending in a slash).
     pub fn stage(&self, staged: &mut Staged, prefix: &str) -> Result<(), WriteError> {
         let command = command();
+        let references = references(self.scenarios);
         let report = Report {
             runs: self.runs,
             scenarios: self.scenarios,
             sources: self.sources,
             verdicts: self.verdicts,
+            references: &references,
             command: &command,
             version: env!("CARGO_PKG_VERSION"),
         };

@@ -91,6 +91,12 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
             MSS.end() + headers
         )));
     }
+    if tcp.ids.is_some() {
+        return Err(LabError::Refused(format!(
+            "flow \"{name}\": a router on its way shuffles only the flows it limits, and Linux hosts do not yet send the ids that tell it which; \
+             run it without --on linux, or write shuffle = \"all\""
+        )));
+    }
     let congestion = congestion(tcp);
     if let Some(congestion) = congestion.filter(|name| !machine.congestions.iter().any(|c| c == name)) {
         return Err(LabError::missing(format!(

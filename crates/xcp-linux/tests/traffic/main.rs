@@ -146,6 +146,18 @@ fn the_2005_format() {
 }
 
 #[test]
+fn listeners_that_were_there_before() {
+    let Some(site) = Site::new() else { return };
+    let listener = listen(&site, false);
+    let endpoint = endpoint(&site, Give::All);
+    site.d.run(|| endpoint.wake_listeners()).unwrap().unwrap();
+    let done = transfer(&site, Plan { listener: Some(listener), back: MEGABYTE, ..Plan::new(&endpoint) });
+    let (sender, receiver) = (done.sender.unwrap(), done.receiver.unwrap());
+    assert_eq!((sender.agreement, receiver.agreement), (Agreement::Agreed, Agreement::Agreed));
+    assert!(sender.sending && receiver.sending, "{sender:?} {receiver:?}");
+}
+
+#[test]
 fn who_asks_for_nothing_gets_nothing() {
     let Some(site) = Site::new() else { return };
     let endpoint = endpoint(&site, Give::Nobody);

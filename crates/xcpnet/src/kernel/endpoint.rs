@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::json;
 use xcp_linux::endpoint::{Agreement, Ask, EndpointConfig, Give, Shown};
-use xcp_linux::kept::{self, EndpointPlan};
+use xcp_linux::kept::{self, Enabled, EndpointPlan};
 use xcp_report::human;
 
 use super::{namespace, need_root, watched};
@@ -54,7 +54,7 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
     };
     need_root()?;
     let plan = EndpointPlan { config, cgroup: enable.cgroup.clone(), devices: enable.devices.clone() };
-    let (cgroup, devices) = kept::enable(&plan, &namespace(enable.netns.as_deref())?)?;
+    let Enabled { cgroup, devices, deaf } = kept::enable(&plan, &namespace(enable.netns.as_deref())?)?;
     let who = match &give {
         Give::Nobody => "connections that ask for it by setsockopt(TCP_CONGESTION, \"xcp\")".to_owned(),
         Give::All => "every connection that does not choose another congestion control".to_owned(),
@@ -68,7 +68,13 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
         cgroup.display(),
         if names.is_empty() { "no device".to_owned() } else { names.join(", ") }
     ))?;
-    printer.line("services that listen already have to be restarted to answer with XCP")
+    if deaf > 0 {
+        let sockets = human::plural(deaf as u64, "socket");
+        printer.line(&format!(
+            "{sockets} that listen already do not answer with XCP before their services are restarted: this kernel is older than 6.12"
+        ))?;
+    }
+    Ok(())
 }
 
 /// What became of a connection, in a word or two.

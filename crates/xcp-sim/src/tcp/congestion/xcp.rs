@@ -31,6 +31,7 @@ impl XcpWindow {
         let engine = xcp_engine::Sender::new(&xcp_engine::SenderConfig {
             initial_window: config.initial_window,
             honest: config.honest,
+            ids: config.ids,
             ..xcp_engine::SenderConfig::new(engine_format(config.wire), config.overhead + config.payload)
         });
         XcpWindow { engine, response: config.loss_response }
