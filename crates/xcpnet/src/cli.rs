@@ -1,8 +1,13 @@
 //! What can be typed.
 
+#[cfg(target_os = "linux")]
+mod pep;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+#[cfg(target_os = "linux")]
+pub use pep::{PepArguments, PepCommand, PepRun, PepWhich};
 
 /// Explicit congestion control (XCP): simulate it, see it, reproduce the papers.
 #[derive(Debug, Parser)]
@@ -54,6 +59,9 @@ pub enum Command {
     /// XCP in this machine's TCP: enable, disable, show
     #[cfg(target_os = "linux")]
     Endpoint(EndpointArguments),
+    /// A proxy that carries TCP connections over a long link by XCP: up, down, show
+    #[cfg(target_os = "linux")]
+    Pep(Box<PepArguments>),
     /// Tell what this machine has of what XCP in the kernel needs, and what to do about the rest
     #[cfg(target_os = "linux")]
     Doctor(DoctorArguments),
