@@ -1,8 +1,13 @@
 //! What can be typed.
 
+#[cfg(target_os = "linux")]
+mod pep;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+#[cfg(target_os = "linux")]
+pub use pep::{PepArguments, PepCommand, PepRun, PepWhich};
 
 /// Explicit congestion control (XCP): simulate it, see it, reproduce the papers.
 #[derive(Debug, Parser)]
@@ -54,6 +59,9 @@ pub enum Command {
     /// XCP in this machine's TCP: enable, disable, show
     #[cfg(target_os = "linux")]
     Endpoint(EndpointArguments),
+    /// A proxy that carries TCP connections over a long link by XCP: up, down, show
+    #[cfg(target_os = "linux")]
+    Pep(Box<PepArguments>),
     /// Tell what this machine has of what XCP in the kernel needs, and what to do about the rest
     #[cfg(target_os = "linux")]
     Doctor(DoctorArguments),
@@ -401,6 +409,9 @@ pub struct EndpointEnable {
     /// The 2005 study's option instead of ours; both ends must be set so
     #[arg(long)]
     pub classic: bool,
+    /// Carry bottleneck ids where both ends can, for routers whose law shuffles only the flows they limit (ixcp, ixcp-r)
+    #[arg(long, conflicts_with = "classic")]
+    pub ids: bool,
     /// Send as ACKs come in instead of spreading packets over the round trip
     #[arg(long)]
     pub no_pacing: bool,
