@@ -24,7 +24,8 @@
  *  10. A queue target is taken off the persistent queue before beta weighs it (0 in XCP itself); d may be the longest RTT instead of the
  * mean; both terms of the feedback may be scaled by min(1, d / RTT) (law.h).
  *
- * Feedback is rounded stochastically when written (dither.h). A header value is only ever lowered.
+ * Feedback is rounded stochastically when written (dither.h), but for whole packets (XCP_WHOLE), whose rounding the pools know nothing of,
+ * as in the study. A header value is only ever lowered.
  *
  * Precision, against the law in exact arithmetic on the decoded header, for RTTs of 10 us to 65 s, 1 kB/s to 1 TB/s, packets of 64 to 65535
  * bytes and up to a million flows (crates/xcp-engine/tests/law_precision.rs): d and the sums within 1.5e-9; rates within 2^-20 bytes/s, and
@@ -433,7 +434,8 @@ XCP_COLD void xcp_router_settle_classic(struct xcp_router *r, const struct xcp_p
             r->last_size_recip = xcp_num_div(xcp_num_div(xcp_num_of(1), xcp_num_of(s)), xcp_num_of(XCP_NS_PER_S));
         }
         n = xcp_num_mul(n, xcp_num_mul(rtt, r->last_size_recip)); /* packets = bytes/s * rtt / (s * 10^9) */
-        to->code = xcp_classic_feedback_encode(n.m, n.e, g->below, dither);
+        to->code = h->flags & XCP_WHOLE ? xcp_classic_feedback_encode_whole(n.m, n.e, g->below)
+                                        : xcp_classic_feedback_encode(n.m, n.e, g->below, dither);
         to->lowered = theirs > xcp_classic_feedback_decode(to->code);
         if (!to->lowered)
             to->upstream = xcp_router_from_packets(theirs, xcp_num_div(xcp_num_mul(xcp_num_of(s), xcp_num_of(XCP_NS_PER_S)), rtt));

@@ -45,7 +45,7 @@ struct xcp_sender {
     xcp_u8 marked;
     xcp_u8 unbounded; /* no max_window */
     xcp_u8 usual;     /* extended, honest, marked and unbounded: the common case, see xcp_sender_is_usual */
-    xcp_u8 reserved;
+    xcp_u8 whole;     /* classic: feedback in whole packets (wire_classic.h) */
 };
 
 /* Brings `usual` up to date with what it is made of. */
@@ -85,6 +85,11 @@ XCP_INLINE void xcp_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 p
     s->asked = classic ? XCP_CLASSIC_FEEDBACK_MAX : XCP_EXTENDED_FEEDBACK_MAX;
 }
 
+/* From now on a classic sender's headers ask for feedback in whole packets. */
+XCP_INLINE void xcp_sender_set_whole(struct xcp_sender *s) {
+    s->whole = s->classic;
+}
+
 /* Whole packets that may be in flight: at least 1. */
 XCP_INLINE xcp_u32 xcp_sender_cwnd(const struct xcp_sender *s) {
     xcp_u32 whole = (xcp_u32)(s->cwnd >> 32);
@@ -118,7 +123,7 @@ XCP_COLD xcp_u16 xcp_sender_bounded_request(const struct xcp_sender *s, xcp_u64 
         n = xcp_sender_growth(s);
     }
     if (s->classic)
-        return xcp_classic_feedback_encode(n.m, n.e, 0, XCP_DOWN);
+        return s->whole ? xcp_classic_feedback_encode_whole(n.m, n.e, 0) : xcp_classic_feedback_encode(n.m, n.e, 0, XCP_DOWN);
     n = xcp_num_div(xcp_num_mul(n, s->packet), xcp_num_of(srtt_ns)); /* bytes/s per packet */
     return xcp_extended_feedback_encode(n.m, n.e, 0, XCP_DOWN);
 }
@@ -155,7 +160,7 @@ XCP_INLINE void xcp_sender_write(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt
             s->epoch_ns = now;
     }
     if (!usual && s->classic) {
-        h->flags = XCP_PRESENT | XCP_CLASSIC;
+        h->flags = s->whole ? XCP_PRESENT | XCP_CLASSIC | XCP_WHOLE : XCP_PRESENT | XCP_CLASSIC;
         h->feedback = xcp_sender_request(s, srtt_ns, limit);
         h->rtt = xcp_classic_rtt_encode(srtt_ns);
         h->window = xcp_classic_window_encode(window);

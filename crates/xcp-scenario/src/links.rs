@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::error::Span;
 use crate::fields::{Faults, Fields};
-use crate::model::{Direction, Input, Law, Limit, Link, Loss, LossPlace, NodeId, Queue};
+use crate::model::{Direction, Input, Law, Limit, Link, Loss, LossPlace, MediumId, NodeId, Others, Queue};
 use crate::quantity::{Amount, Standing};
 use crate::set::name_of;
 use crate::spec::{BLACKOUT, LAW, LINK, LOSS, QUEUE, REVERSE};
@@ -47,6 +47,7 @@ pub(crate) struct Draft {
     pub span: Span,
     pub ends: [NodeId; 2],
     pub directions: [DirectionDraft; 2],
+    pub medium: Option<MediumId>,
 }
 
 /// One direction of it.
@@ -54,6 +55,7 @@ pub(crate) struct Draft {
 pub(crate) struct DirectionDraft {
     pub rate_bps: u64,
     pub delay: Nanos,
+    framing_bytes: u32,
     pub queue: QueueDraft,
     losses: Vec<Loss>,
     blackouts: Vec<Period>,
@@ -72,7 +74,7 @@ pub(crate) struct QueueDraft {
 enum KindDraft {
     DropTail,
     Red { min: Option<(Amount, Span)>, max: Option<(Amount, Span)>, probability: f64, weight: Option<f64>, gentle: bool },
-    Xcp { law: Law, target: Option<(Standing, Span)> },
+    Xcp { law: Law, target: Option<(Standing, Span)>, others: Others },
 }
 
 /// What resolving a limit needs to know of the flows that cross a direction.
@@ -85,12 +87,12 @@ pub(crate) struct Crossing {
 }
 
 /// Reads all links of the file. `duration` bounds losses that do not end.
-pub(crate) fn read(file: &Fields<'_>, nodes: &mut Nodes, duration: Nanos) -> Vec<Draft> {
+pub(crate) fn read(file: &Fields<'_>, nodes: &mut Nodes, media: &mut Media, duration: Nanos) -> Vec<Draft> {
     let mut names: HashMap<String, ()> = HashMap::new();
     let mut pairs: HashMap<[NodeId; 2], String> = HashMap::new();
     let mut drafts = Vec::new();
     for fields in file.tables("link", &LINK) {
-        let Some(draft) = read_one(&fields, nodes, duration) else { continue };
+        let Some(draft) = read_one(&fields, nodes, media, duration) else { continue };
         let mut pair = draft.ends;
         pair.sort_unstable();
         let named = fields.item("name").is_some();
@@ -124,7 +126,7 @@ pub(crate) fn reserved(fields: &Fields<'_>, name: &str) {
     );
 }
 
-fn read_one(fields: &Fields<'_>, nodes: &mut Nodes, duration: Nanos) -> Option<Draft> {
+fn read_one(fields: &Fields<'_>, nodes: &mut Nodes, media: &mut Media, duration: Nanos) -> Option<Draft> {
     fields.require("between");
     fields.require("rate");
     fields.require("delay");
@@ -132,6 +134,7 @@ fn read_one(fields: &Fields<'_>, nodes: &mut Nodes, duration: Nanos) -> Option<D
     let forward = DirectionDraft {
         rate_bps: fields.rate("rate").unwrap_or(1),
         delay: fields.time("delay").unwrap_or(0),
+        framing_bytes: fields.size("framing").map_or(0, |n| n as u32),
         queue: read_queue(fields),
         losses: Vec::new(),
         blackouts: Vec::new(),
@@ -161,12 +164,43 @@ fn read_one(fields: &Fields<'_>, nodes: &mut Nodes, duration: Nanos) -> Option<D
         return None;
     }
     let name = given.or_else(|| name_of(fields.table, &LINK))?;
-    Some(Draft { name, span: fields.span, ends: [nodes.intern(a), nodes.intern(b)], directions })
+    let medium = fields.name("medium").map(|name| media.join(fields, &name, &directions));
+    Some(Draft { name, span: fields.span, ends: [nodes.intern(a), nodes.intern(b)], directions, medium })
+}
+
+/// The media that links share, in order of appearance, and the rate of each.
+#[derive(Debug, Default)]
+pub(crate) struct Media {
+    pub names: Vec<String>,
+    rates: Vec<u64>,
+}
+
+impl Media {
+    /// A link with these directions is on the medium of this name.
+    fn join(&mut self, fields: &Fields<'_>, name: &str, directions: &[DirectionDraft; 2]) -> MediumId {
+        let [there, back] = directions;
+        let medium = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
+            self.names.push(name.into());
+            self.rates.push(there.rate_bps);
+            self.names.len() - 1
+        });
+        let rate = self.rates[medium];
+        if there.rate_bps != rate || back.rate_bps != rate {
+            let other = if there.rate_bps == rate { back.rate_bps } else { there.rate_bps };
+            fields.faults.add(
+                fields.span_of("medium"),
+                format!("the medium `{name}` cannot have two rates: {rate} bit/s and {other} bit/s"),
+                "links of a medium have the same `rate`, in both directions",
+            );
+        }
+        medium
+    }
 }
 
 fn override_direction(reverse: &Fields<'_>, direction: &mut DirectionDraft, duration: Nanos) {
     direction.rate_bps = reverse.rate("rate").unwrap_or(direction.rate_bps);
     direction.delay = reverse.time("delay").unwrap_or(direction.delay);
+    direction.framing_bytes = reverse.size("framing").map_or(direction.framing_bytes, |n| n as u32);
     if reverse.item("queue").is_some() {
         direction.queue = read_queue(reverse);
     }
@@ -193,9 +227,17 @@ fn read_queue(link: &Fields<'_>) -> QueueDraft {
     let law = queue.table("law", &LAW);
     let target = law.as_ref().and_then(|law| law.standing("target"));
     let law = law.map_or_else(xcp_law, |law| read_law(&law));
+    let share = queue.number("share").unwrap_or(0.5);
+    let others = match queue.choice("others") {
+        Some("first") => Others::First,
+        Some("last") => Others::Last,
+        Some("fair") => Others::Fair { share },
+        Some("split") => Others::Split { share },
+        _ => Others::Shared,
+    };
     let kind = match kind {
         "red" => red,
-        "xcp" => KindDraft::Xcp { law, target },
+        "xcp" => KindDraft::Xcp { law, target, others },
         _ => KindDraft::DropTail,
     };
     QueueDraft { limit, limit_span, kind }
@@ -293,7 +335,7 @@ impl Draft {
         let [there, back] = self.directions;
         let round_trip = there.delay + back.delay;
         let directions = [there.resolve(crossing[0], round_trip, faults), back.resolve(crossing[1], round_trip, faults)];
-        Link { name: self.name, ends: self.ends, directions }
+        Link { name: self.name, ends: self.ends, directions, medium: self.medium }
     }
 }
 
@@ -305,7 +347,7 @@ impl DirectionDraft {
         let limit = self.limit(rtt, packet, faults);
         let queue = match self.queue.kind {
             KindDraft::DropTail => Queue::DropTail { limit },
-            KindDraft::Xcp { law, target } => {
+            KindDraft::Xcp { law, target, others } => {
                 let target_bytes = target.map_or(0, |(target, at)| {
                     let bytes = target_bytes(target, self.rate_bps, rtt, packet, at, faults);
                     let whole = limit_bytes(limit, packet);
@@ -315,7 +357,11 @@ impl DirectionDraft {
                     }
                     bytes
                 });
-                Queue::Xcp { limit, law: Law { target_bytes, ..law } }
+                let capacity_bps = match (law.capacity_bps, others) {
+                    (None, Others::Split { share }) => Some(((self.rate_bps as f64 * share) as u64).max(1)),
+                    (given, _) => given,
+                };
+                Queue::Xcp { limit, law: Law { target_bytes, capacity_bps, ..law }, others }
             }
             KindDraft::Red { min, max, probability, weight, gentle } => {
                 let whole = packets(limit, packet);
@@ -337,7 +383,8 @@ impl DirectionDraft {
                 Queue::Red { limit, min_packets, max_packets, max_probability: probability, weight, gentle }
             }
         };
-        Direction { rate_bps: self.rate_bps, delay: self.delay, queue, losses: self.losses, blackouts: self.blackouts }
+        let framing_bytes = self.framing_bytes;
+        Direction { rate_bps: self.rate_bps, delay: self.delay, framing_bytes, queue, losses: self.losses, blackouts: self.blackouts }
     }
 
     fn limit(&self, rtt: Nanos, packet: u32, faults: &Faults) -> Limit {

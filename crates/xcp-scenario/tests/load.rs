@@ -27,7 +27,7 @@ fn the_first_example() {
     assert_eq!(s.sample, Sampling::Every(100_000_000));
     assert_eq!(s.nodes, ["S", "R", "D"]);
     assert_eq!(s.links[0].name, "S-R");
-    let Queue::Xcp { limit, law } = &s.links[1].directions[0].queue else { panic!("not an xcp queue") };
+    let Queue::Xcp { limit, law, .. } = &s.links[1].directions[0].queue else { panic!("not an xcp queue") };
     // 2 x 10 Mbit/s x 500 ms / 8
     assert_eq!(*limit, Limit::Bytes(1_250_000));
     assert_eq!((law.alpha, law.beta, law.gamma, law.pools), (0.4, 0.226, 0.1, true));
@@ -323,7 +323,7 @@ fn variants_and_overrides() {
     let all = read(&text);
     assert_eq!(all.iter().map(|s| s.variant.as_str()).collect::<Vec<_>>(), ["plain", "xcp", "whole"]);
     assert!(matches!(all[0].links[0].directions[0].queue, Queue::DropTail { limit: Limit::Packets(50) }));
-    let Queue::Xcp { limit, law } = &all[1].links[0].directions[0].queue else { panic!() };
+    let Queue::Xcp { limit, law, .. } = &all[1].links[0].directions[0].queue else { panic!() };
     assert_eq!((*limit, law.alpha, law.beta, all[1].seed, all[1].measure.from), (Limit::Bytes(50_000), 0.2, 0.226, 9, 10_000_000_000));
     assert!(matches!(&all[1].flows[0].traffic(), Traffic::Tcp(t) if t.congestion == Congestion::Xcp));
     assert_eq!(all[1].flows[1].traffic(), Traffic::Udp(UdpPattern::Constant { rate_bps: 2_000_000 }));

@@ -91,6 +91,11 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
             MSS.end() + headers
         )));
     }
+    if tcp.congestion == Congestion::Xcp && tcp.wire == WireFormat::ClassicInteger {
+        return Err(LabError::Refused(format!(
+            "flow \"{name}\": the kernel programs have no feedback in whole packets: write wire = \"classic\", or simulate it (without --on)"
+        )));
+    }
     let congestion = congestion(tcp);
     if let Some(congestion) = congestion.filter(|name| !machine.congestions.iter().any(|c| c == name)) {
         return Err(LabError::missing(format!(
@@ -173,7 +178,7 @@ fn connection(plan: &Plan, scenario: &Scenario, flow: &Flow, tcp: Tcp, machine: 
     let packet = u64::from(flow.group.packet_bytes);
     let mss = mss(plan, flow);
     let option = match (&tcp.congestion, tcp.wire) {
-        (Congestion::Xcp, WireFormat::Classic) => 8,
+        (Congestion::Xcp, WireFormat::Classic | WireFormat::ClassicInteger) => 8,
         (Congestion::Xcp, WireFormat::Extended) => 12,
         _ => 0,
     };

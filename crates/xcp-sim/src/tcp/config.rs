@@ -19,7 +19,7 @@ const OPTION_SPACE: u32 = 40;
 /// Bytes of XCP's forward option, in every SYN and data packet.
 fn forward_option(wire: WireFormat) -> u32 {
     match wire {
-        WireFormat::Classic => 8,
+        WireFormat::Classic | WireFormat::ClassicInteger => 8,
         WireFormat::Extended => 12,
     }
 }
@@ -27,7 +27,7 @@ fn forward_option(wire: WireFormat) -> u32 {
 /// Bytes of XCP's return option, in every acknowledgement.
 fn return_option(wire: WireFormat) -> u32 {
     match wire {
-        WireFormat::Classic => 4,
+        WireFormat::Classic | WireFormat::ClassicInteger => 4,
         WireFormat::Extended => 8,
     }
 }
