@@ -119,6 +119,11 @@ static __always_inline void look_into(struct __sk_buff *skb, const struct xcp_se
             xcp_extended_read_forward(option, &seen->forward);
             seen->is_forward = 1;
             seen->option = from + found.extended;
+            if (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_IDS) {
+                __u8 *ids = option + xcp_extended_ids_at(option[XCP_EXTENDED_AT_FLAGS]);
+                if ((void *)ids + 8 <= end)
+                    xcp_extended_read_ids(ids, &seen->forward);
+            }
         }
     } else if (found.classic_forward < XCP_OPTIONS_MAX) {
         option = data + from + found.classic_forward;
@@ -204,7 +209,7 @@ __noinline int xcp_settle(struct xcp_seen *seen) {
     struct xcp_port *p = the_port();
     struct xcp_control *c;
     struct xcp_forward forward;
-    __u64 now, backlog, capacity, packets, bytes, least, taken;
+    __u64 now, backlog, capacity, packets, bytes, returned, returned_bytes, least, taken;
     __u32 zero = 0, segments, size;
     if (!seen)
         return -1;
@@ -230,18 +235,17 @@ __noinline int xcp_settle(struct xcp_seen *seen) {
         bytes = p->others.bytes;
         least = p->others.least_backlog;
         p->others.least_backlog = ~0ULL;
-        if (p->router.law.input == XCP_INPUT_ALL) {
-            xcp_router_others(&p->router, bytes - p->told.bytes, packets - p->told.packets, least);
-        } else { /* ns-2's: XCP's acknowledgements only */
-            __u64 returned = p->others.returned, returned_bytes = p->others.returned_bytes;
-            xcp_router_others(&p->router, returned_bytes - p->told.returned_bytes, returned - p->told.returned, least);
-            p->told.returned = returned;
-            p->told.returned_bytes = returned_bytes;
-        }
+        returned = p->others.returned;
+        returned_bytes = p->others.returned_bytes;
+        xcp_router_others(&p->router, bytes - p->told.bytes, packets - p->told.packets, returned_bytes - p->told.returned_bytes,
+                          returned - p->told.returned, least);
+        p->told.returned = returned;
+        p->told.returned_bytes = returned_bytes;
         p->told.packets = packets;
         p->told.bytes = bytes;
     }
-    xcp_router_burst(&p->router, now, size, segments, &forward, backlog);
+    xcp_router_tick(&p->router, now, backlog);
+    xcp_router_burst(&p->router, now, size, segments, &forward);
     p->counts.processed += segments;
     p->counts.processed_bytes += size;
     p->counts.lowered += forward.feedback != seen->forward.feedback ? segments : 0;
@@ -300,6 +304,15 @@ static __always_inline void write_back(struct __sk_buff *skb, const struct xcp_s
         if (!partial)
             *checksum = mend(mend(*checksum, was_flags, words(option + XCP_EXTENDED_AT_FLAGS, odd)), was,
                              words(option + XCP_EXTENDED_AT_WINDOW, odd));
+        if (seen->forward.flags & XCP_IDS) {
+            __u8 *next = option + xcp_extended_ids_at(option[XCP_EXTENDED_AT_FLAGS]) + 4;
+            if ((void *)next + 4 > end)
+                return;
+            was = words(next, odd);
+            xcp_put32(next, seen->forward.next_bottleneck_id);
+            if (!partial)
+                *checksum = mend(*checksum, was, words(next, odd));
+        }
     }
 }
 

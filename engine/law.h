@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The choices that make up a router's law. A named protocol is a preset of them; router.h carries them out.
+ * The choices that make up a router's law, and the named protocols, each a preset of them. router.h and limited.h carry them out.
  *
- * Every value has a number even where router.h does not carry it out yet: xcp_law_check refuses those, so that nobody runs one law and
- * believes it is another.
+ * Choices are independent but for what xcp_law_check refuses: combinations that would count something twice, or ask for what nobody knows.
  */
 #ifndef XCP_LAW_H
 #define XCP_LAW_H
@@ -16,16 +15,16 @@
 
 /* What of the link is XCP's. */
 #define XCP_CAPACITY_CONFIGURED 0
-#define XCP_CAPACITY_MINUS_OTHER 1 /* less the measured traffic of others (XCP-IR); not carried out yet */
+#define XCP_CAPACITY_MINUS_OTHER 1 /* less the traffic of others that departed (XCP-IR, eq. (2)) */
 
 /* Whose packets are shuffled. */
 #define XCP_SHUFFLE_ALL 0
-#define XCP_SHUFFLE_MATCHING 1 /* those whose bottleneck id is this link (iXCP); not carried out yet */
+#define XCP_SHUFFLE_MATCHING 1 /* those whose bottleneck id is this link (iXCP, eq. (3)) */
 
 /* Who gets spare bandwidth. */
 #define XCP_SPARE_ALL 0
-#define XCP_SPARE_SCALED 1  /* by N / N_b (P-XCP); not carried out yet */
-#define XCP_SPARE_LIMITED 2 /* the flows limited here, with headroom for the others; not carried out yet */
+#define XCP_SPARE_SCALED 1  /* all flows, N / N_b times as much (P-XCP) */
+#define XCP_SPARE_LIMITED 2 /* the flows limited here, with headroom for the others (limited.h) */
 
 /* Gain on one packet's feedback. */
 #define XCP_GAIN_UNIFORM 0
@@ -57,9 +56,12 @@ struct xcp_law {
     xcp_u8 spare;
     xcp_u8 gain;
     xcp_u8 input;
-    xcp_u8 pools; /* charge feedback to residue pools */
-    xcp_u8 reserved;
+    xcp_u8 pools;      /* charge feedback to residue pools */
+    xcp_u8 spare_most; /* XCP_SPARE_SCALED: N / N_b is taken for no more than this */
 };
+
+/* N / N_b at most: P-XCP's paper names no bound, but a link whose own flows are few would over-allocate without one. */
+#define XCP_SPARE_MOST 8
 
 /*
  * XCP as published.
@@ -79,7 +81,39 @@ XCP_INLINE void xcp_law_xcp(struct xcp_law *law, xcp_u64 capacity) {
     xcp.beta = XCP_BETA;
     xcp.gamma = XCP_GAMMA;
     xcp.pools = 1;
+    xcp.spare_most = XCP_SPARE_MOST;
     *law = xcp;
+}
+
+/* The named laws. */
+#define XCP_PRESET_XCP 0
+#define XCP_PRESET_XCP_IR                                                                                                                  \
+    1 /* Sakumoto, Ohsaki & Imase 2010: capacity less other traffic, XCP counted apart; the queue target is the user's */
+#define XCP_PRESET_IXCP 2    /* "Improving XCP to Achieve Max-Min Fair Bandwidth Allocation", as it stands there */
+#define XCP_PRESET_IXCP_R 3  /* the same with spare bandwidth for the flows limited here, see limited.h */
+#define XCP_PRESET_P_XCP 4   /* Zhou et al. 2004: spare bandwidth times N / N_b */
+#define XCP_PRESET_MAX_RTT 5 /* "An Example of Instability in XCP": d is the longest RTT */
+#define XCP_PRESET_OWN_RTT 6 /* gain by every flow's own RTT */
+#define XCP_PRESETS 7
+
+/* A preset below XCP_PRESETS. */
+XCP_INLINE void xcp_law_preset(struct xcp_law *law, xcp_u32 preset, xcp_u64 capacity) {
+    xcp_law_xcp(law, capacity);
+    if (preset == XCP_PRESET_XCP_IR) {
+        law->capacity_for_xcp = XCP_CAPACITY_MINUS_OTHER;
+        law->input = XCP_INPUT_XCP;
+    } else if (preset == XCP_PRESET_IXCP) {
+        law->shuffle = XCP_SHUFFLE_MATCHING;
+    } else if (preset == XCP_PRESET_IXCP_R) {
+        law->shuffle = XCP_SHUFFLE_MATCHING;
+        law->spare = XCP_SPARE_LIMITED;
+    } else if (preset == XCP_PRESET_P_XCP) {
+        law->spare = XCP_SPARE_SCALED;
+    } else if (preset == XCP_PRESET_MAX_RTT) {
+        law->interval = XCP_INTERVAL_MAX;
+    } else if (preset == XCP_PRESET_OWN_RTT) {
+        law->gain = XCP_GAIN_OWN_RTT;
+    }
 }
 
 /* What is wrong with a law. */
@@ -89,7 +123,11 @@ XCP_INLINE void xcp_law_xcp(struct xcp_law *law, xcp_u64 capacity) {
 #define XCP_LAW_ALPHA 3
 #define XCP_LAW_OVERHEAD 4
 #define XCP_LAW_QUEUE_TARGET 5
-#define XCP_LAW_CHOICE 6 /* a value unknown or not carried out */
+#define XCP_LAW_CHOICE 6 /* a value unknown */
+#define XCP_LAW_TWICE 7  /* XCP_CAPACITY_MINUS_OTHER and XCP_INPUT_ALL: others' traffic would be taken off twice */
+#define XCP_LAW_IDS                                                                                                                        \
+    8 /* XCP_SPARE_LIMITED without XCP_SHUFFLE_MATCHING: the shuffle would go on moving rate to flows that cannot use it                   \
+       */
 
 XCP_INLINE int xcp_law_check(const struct xcp_law *law) {
     if (law->capacity == 0 || law->capacity > XCP_CAPACITY_MAX)
@@ -102,9 +140,14 @@ XCP_INLINE int xcp_law_check(const struct xcp_law *law) {
         return XCP_LAW_OVERHEAD;
     if (law->queue_target > XCP_CAPACITY_MAX)
         return XCP_LAW_QUEUE_TARGET;
-    if (law->interval > XCP_INTERVAL_MAX || law->capacity_for_xcp != XCP_CAPACITY_CONFIGURED || law->shuffle != XCP_SHUFFLE_ALL ||
-        law->spare != XCP_SPARE_ALL || law->gain > XCP_GAIN_OWN_RTT || law->input > XCP_INPUT_XCP || law->pools > 1 || law->reserved != 0)
+    if (law->interval > XCP_INTERVAL_MAX || law->capacity_for_xcp > XCP_CAPACITY_MINUS_OTHER || law->shuffle > XCP_SHUFFLE_MATCHING ||
+        law->spare > XCP_SPARE_LIMITED || law->gain > XCP_GAIN_OWN_RTT || law->input > XCP_INPUT_XCP || law->pools > 1 ||
+        law->spare_most == 0)
         return XCP_LAW_CHOICE;
+    if (law->capacity_for_xcp == XCP_CAPACITY_MINUS_OTHER && law->input == XCP_INPUT_ALL)
+        return XCP_LAW_TWICE;
+    if (law->spare == XCP_SPARE_LIMITED && law->shuffle != XCP_SHUFFLE_MATCHING)
+        return XCP_LAW_IDS;
     return XCP_LAW_OK;
 }
 

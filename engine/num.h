@@ -165,6 +165,39 @@ XCP_INLINE struct xcp_num xcp_acc_num(const struct xcp_acc *acc, xcp_s32 e) {
     return xcp_num_scaled(k ? (acc->hi << k) | (acc->lo >> (64 - k)) : acc->hi, e + 64 - k);
 }
 
+/* acc += segments * m * 2^e, m below 2^64, segments up to 65535. */
+XCP_INLINE void xcp_acc_add_times(struct xcp_acc *acc, xcp_u64 m, xcp_s32 e, xcp_u32 segments) {
+    if (segments == 1) {
+        xcp_acc_add(acc, m, e);
+    } else {
+        xcp_acc_add(acc, (m >> 32) * segments, e + 32);
+        xcp_acc_add(acc, (m & 0xffffffffULL) * segments, e);
+    }
+}
+
+/* acc += b, saturating as xcp_acc_add. */
+XCP_INLINE void xcp_acc_plus(struct xcp_acc *acc, const struct xcp_acc *b) {
+    xcp_acc_add(acc, b->lo, 0);
+    xcp_acc_add(acc, b->hi, 64);
+}
+
+/* a - b for sums of which b is part of a. */
+XCP_INLINE struct xcp_acc xcp_acc_minus(const struct xcp_acc *a, const struct xcp_acc *b) {
+    struct xcp_acc left = {a->hi - b->hi - (a->lo < b->lo), a->lo - b->lo};
+    return left;
+}
+
+/* min(a + b, XCP_Q20_MAX) for q20 values. */
+XCP_INLINE xcp_u64 xcp_q20_add(xcp_u64 a, xcp_u64 b) {
+    xcp_u64 sum = a + b;
+    return sum > XCP_Q20_MAX ? XCP_Q20_MAX : sum;
+}
+
+/* bytes in elapsed ns (0 counts as 1) as q20 bytes/s. */
+XCP_INLINE xcp_u64 xcp_rate(xcp_u64 bytes, xcp_u64 elapsed) {
+    return xcp_num_q20(xcp_num_div(xcp_num_mul(xcp_num_of(bytes), xcp_num_of(XCP_NS_PER_S)), xcp_num_of(elapsed ? elapsed : 1)));
+}
+
 /* Whether length has passed since start; a clock that steps back has not. */
 XCP_INLINE int xcp_passed(xcp_u64 now, xcp_u64 start, xcp_u64 length) {
     xcp_u64 elapsed = now - start;

@@ -108,7 +108,19 @@ XCP_INLINE void xcp_extended_read_forward(const xcp_u8 *option, struct xcp_forwa
     out->hops = option[XCP_EXTENDED_AT_HOPS] >> 4;
 }
 
-/* What a router changes of such an option, written in place: the mark, the hops, the feedback. */
+/* Where the ids of an option with a forward header are: two words of 32 bits. */
+XCP_INLINE xcp_u32 xcp_extended_ids_at(xcp_u8 flags) {
+    return XCP_EXTENDED_FORWARD_END + ((xcp_u32)flags >> 4 & 1) * 2;
+}
+
+/* Their values, for a header that has been read; ids: where they are. */
+XCP_INLINE void xcp_extended_read_ids(const xcp_u8 *ids, struct xcp_forward *out) {
+    out->flags |= XCP_IDS;
+    out->bottleneck_id = xcp_get32(ids);
+    out->next_bottleneck_id = xcp_get32(ids + 4);
+}
+
+/* What a router changes of such an option, written in place, the next id apart: the mark, the hops, the feedback. */
 XCP_INLINE void xcp_extended_rewrite(xcp_u8 *option, const struct xcp_forward *forward) {
     option[XCP_EXTENDED_AT_FLAGS] |= (xcp_u8)(forward->flags & XCP_MARK ? XCP_WIRE_MARK : 0);
     option[XCP_EXTENDED_AT_HOPS] = (xcp_u8)(forward->hops << 4 | (option[XCP_EXTENDED_AT_HOPS] & 15));
@@ -140,8 +152,7 @@ XCP_INLINE void xcp_extended_read(const xcp_u8 *option, struct xcp_extended *out
         if (flags & XCP_WIRE_RETURN)
             at += 2;
         if (flags & XCP_WIRE_FORWARD) {
-            out->forward.bottleneck_id = xcp_get32(at);
-            out->forward.next_bottleneck_id = xcp_get32(at + 4);
+            xcp_extended_read_ids(at, &out->forward);
             at += 8;
         }
         if (flags & XCP_WIRE_RETURN)

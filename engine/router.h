@@ -23,6 +23,13 @@
  *   9. X is at most 69 s (path.h).
  *  10. A queue target is taken off the persistent queue before beta weighs it (0 in XCP itself); d may be the longest RTT instead of the
  * mean; both terms of the feedback may be scaled by min(1, d / RTT) (law.h).
+ *  11. XCP-IR (Sakumoto, Ohsaki & Imase 2010, eqs. (2) and (3)): other traffic is taken off the capacity as bytes that departed in the
+ * interval over the time it took. Where a packet is seen but once (xcp_router_others: the kernel's program), they count when they enter the
+ * queue. Input is XCP's own, acknowledgements included.
+ *  12. P-XCP: N is the sum of X over the interval's packets, N_b the same sum over those that asked for no less than this link gave them;
+ * both over the time of one interval, so that their quotient needs no time. The published papers do not say how N_b is found, nor name a
+ * bound: here N / N_b is at most law.spare_most, and the shuffle and decreases are not scaled. The positive pool holds what is scaled.
+ *  13. iXCP and its cured kind: limited.h.
  *
  * Feedback is rounded stochastically when written (dither.h), but for whole packets (XCP_WHOLE), whose rounding the pools know nothing of,
  * as in the study. A header value is only ever lowered.
@@ -36,63 +43,23 @@
 #ifndef XCP_ROUTER_H
 #define XCP_ROUTER_H
 
-#include "dither.h"
-#include "law.h"
-#include "path.h"
-
-#define XCP_FIRST_INTERVAL_NS 50000000ULL
-#define XCP_ALLOWED_QUEUE_NS 2000000ULL
-
-/* Packets are taken for at most this long: no link carries longer ones, and products stay in 64 bits. */
-#define XCP_SIZE_MAX (1U << 24)
-
-/* Packets that may pass together. */
-#define XCP_SEGMENTS_MAX 65535
-
-/* One link's state; 8-byte aligned, no pointers, no padding that matters: it can live in a BPF map. What every packet touches comes first.
- */
-struct xcp_router {
-    xcp_u64 next_ns;   /* before this nothing has to be closed */
-    xcp_u32 usual;     /* rtt_known, and the law's choices are XCP's own: the common case, see xcp_router_is_usual */
-    xcp_u32 rtt_known; /* d comes from packets */
-    /* this interval */
-    xcp_u64 input;         /* bytes */
-    struct xcp_acc sum_x;  /* 2^-64 ns */
-    struct xcp_acc sum_xr; /* X * RTT, 2^-32 ns^2 */
-    xcp_u64 longest_rtt;   /* ns */
-    xcp_u64 min_queue;     /* since queue_start_ns */
-    xcp_u64 random;
-    /* what the last interval's end decided */
-    struct xcp_num cp; /* bytes/s per ns of X */
-    struct xcp_num cn; /* bytes/s per byte */
-    xcp_u64 pool_pos;  /* q20 */
-    xcp_u64 pool_neg;
-    struct xcp_law law;
-    struct xcp_num d; /* ns */
-    xcp_u64 start_ns;
-    xcp_u64 interval_ns;
-    /* the persistent queue */
-    xcp_u64 queue_start_ns;
-    xcp_u64 queue_period_ns;
-    xcp_u64 queue;
-    /* reciprocal of the size seen last, for the classic format: 1 / (size * 1 s in ns) */
-    struct xcp_num last_size_recip;
-    xcp_u32 last_size;
-    xcp_u32 reserved;
-    /* for those who look at it */
-    xcp_u64 intervals;
-    xcp_u64 elapsed_ns; /* of the interval closed last */
-    struct xcp_num closed_sum_x;
-    xcp_u64 y;        /* q20: input traffic */
-    xcp_s64 f;        /* q20: aggregate feedback */
-    xcp_u64 shuffled; /* q20 */
-};
+#include "limited.h"
 
 /* Brings next_ns and usual up to date with what they are made of. */
 XCP_INLINE void xcp_router_prepare(struct xcp_router *r) {
     xcp_u64 end = r->start_ns + r->interval_ns, queue_end = r->queue_start_ns + r->queue_period_ns;
     r->next_ns = (queue_end - end) >> 63 ? queue_end : end; /* the earlier one */
-    r->usual = r->rtt_known && r->law.pools && r->law.gain == XCP_GAIN_UNIFORM;
+    r->usual = r->rtt_known && r->law.pools && r->law.gain == XCP_GAIN_UNIFORM && r->law.shuffle == XCP_SHUFFLE_ALL &&
+               r->law.spare == XCP_SPARE_ALL;
+}
+
+/* A link's id, from its seed: at random (SplitMix64's mixing), never 0. */
+XCP_INLINE xcp_u32 xcp_router_id(xcp_u64 seed) {
+    xcp_u64 z = seed + 0x9e3779b97f4a7c15ULL;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
+    z >>= 32;
+    return z ? (xcp_u32)z : 1;
 }
 
 /* Returns XCP_LAW_OK, or what is wrong with the law; then the router must not be used. */
@@ -108,6 +75,7 @@ XCP_INLINE int xcp_router_init(struct xcp_router *r, const struct xcp_law *law, 
     r->queue_period_ns = XCP_ALLOWED_QUEUE_NS;
     r->d = xcp_num_of(XCP_FIRST_INTERVAL_NS);
     r->cp = r->cn = xcp_num_or_least(r->cp);
+    r->id = xcp_router_id(seed);
     r->random = seed ^ 0x9e3779b97f4a7c15ULL;
     xcp_dither_next(&r->random);
     xcp_router_prepare(r);
@@ -117,6 +85,22 @@ XCP_INLINE int xcp_router_init(struct xcp_router *r, const struct xcp_law *law, 
 /* Takes effect at the end of the interval. What is out of range becomes the nearest possible. */
 XCP_INLINE void xcp_router_set_capacity(struct xcp_router *r, xcp_u64 capacity) {
     r->law.capacity = capacity == 0 ? 1 : capacity > XCP_CAPACITY_MAX ? XCP_CAPACITY_MAX : capacity;
+}
+
+/*
+ * Another law from now on; what the last interval's end decided stays until the next one's. Returns XCP_LAW_OK, or what is wrong with the
+ * law; then the router goes on with the one it has.
+ */
+XCP_INLINE int xcp_router_set_law(struct xcp_router *r, const struct xcp_law *law) {
+    int wrong = xcp_law_check(law);
+    if (wrong)
+        return wrong;
+    r->law = *law;
+    r->others = 0;
+    r->sum_x_own.hi = r->sum_x_own.lo = 0;
+    __builtin_memset(&r->limited, 0, sizeof(r->limited));
+    xcp_router_prepare(r);
+    return XCP_LAW_OK;
 }
 
 /* Lines 33-36. */
@@ -137,12 +121,6 @@ XCP_COLD void xcp_router_close_queue_period(struct xcp_router *r, xcp_u64 now, x
         r->queue_period_ns = 1;
 }
 
-/* min(a + b, XCP_Q20_MAX) for q20 values. */
-XCP_INLINE xcp_u64 xcp_q20_add(xcp_u64 a, xcp_u64 b) {
-    xcp_u64 sum = a + b;
-    return sum > XCP_Q20_MAX ? XCP_Q20_MAX : sum;
-}
-
 /* Line 9 as its magnitude and sign: F = alpha (C - y) - beta (Q - Q_target) / d. */
 XCP_INLINE xcp_u64 xcp_router_spare(const struct xcp_router *r, xcp_u64 y, xcp_u32 *negative) {
     xcp_u64 plus = xcp_mul_fraction(r->law.capacity << 20, r->law.alpha);
@@ -160,11 +138,25 @@ XCP_INLINE xcp_u64 xcp_router_spare(const struct xcp_router *r, xcp_u64 y, xcp_u
     return *negative ? minus - plus : plus - minus;
 }
 
-/* Lines 7-19. */
-XCP_COLD void xcp_router_close_interval(struct xcp_router *r, xcp_u64 now) {
-    struct xcp_num cp = {0, 0}, sum_x = xcp_acc_num(&r->sum_x, -64), at_least;
-    xcp_u64 elapsed = now - r->start_ns, y, f, shuffle, turnover;
-    xcp_u32 negative, silence = elapsed >> 1 > r->interval_ns;
+/* P-XCP: spare bandwidth f times N / N_b, flows here by flows limited here, at most law.spare_most; where nobody is limited, f. */
+XCP_COLD xcp_u64 xcp_router_scaled(const struct xcp_router *r, xcp_u64 f, struct xcp_num sum_x) {
+    struct xcp_num own = xcp_acc_num(&r->sum_x_own, -64), most = xcp_num_of(r->law.spare_most), ratio;
+    if (own.m == 0 || !xcp_num_less(own, sum_x))
+        return f;
+    ratio = xcp_num_div(sum_x, own);
+    if (xcp_num_less(most, ratio))
+        ratio = most;
+    return xcp_num_q20(xcp_num_mul(xcp_num_scaled(f, -20), ratio));
+}
+
+/* Lines 7-14, 18 and 19. silence: difference 3 above. */
+XCP_PART xcp_router_close_interval(struct xcp_router *r, xcp_u64 now, xcp_u32 silence) {
+    struct xcp_num cp = {0, 0}, sum_x, at_least;
+    xcp_u64 elapsed, y, f, shuffle = 0, spare;
+    xcp_u32 negative;
+    XCP_PART_NEEDS(r);
+    sum_x = xcp_acc_num(&r->sum_x, -64);
+    elapsed = now - r->start_ns;
 
     if (sum_x.m) { /* line 7 */
         r->d = r->law.interval == XCP_INTERVAL_MAX ? xcp_num_of(r->longest_rtt) : xcp_num_div(xcp_acc_num(&r->sum_xr, -32), sum_x);
@@ -174,13 +166,15 @@ XCP_COLD void xcp_router_close_interval(struct xcp_router *r, xcp_u64 now) {
             r->d = xcp_num_of(r->law.max_interval_ns);
         r->rtt_known = 1;
     }
-    /* line 8 */
-    y = xcp_num_q20(xcp_num_div(xcp_num_mul(xcp_num_of(r->input), xcp_num_of(XCP_NS_PER_S)), xcp_num_of(elapsed ? elapsed : 1)));
-    f = xcp_router_spare(r, y, &negative);        /* line 9 */
-    turnover = xcp_mul_fraction(y, r->law.gamma); /* line 10 */
-    shuffle = turnover > f ? turnover - f : 0;
-    r->pool_pos = negative ? shuffle : xcp_q20_add(shuffle, f); /* line 11 */
-    r->pool_neg = negative ? xcp_q20_add(shuffle, f) : shuffle; /* line 12 */
+    y = xcp_rate(r->input, elapsed);                                                  /* line 8 */
+    f = xcp_router_spare(r, xcp_q20_add(y, xcp_rate(r->others, elapsed)), &negative); /* line 9 */
+    spare = negative || r->law.spare != XCP_SPARE_SCALED ? f : xcp_router_scaled(r, f, sum_x);
+    if (r->law.shuffle == XCP_SHUFFLE_ALL) { /* line 10 */
+        xcp_u64 turnover = xcp_mul_fraction(y, r->law.gamma);
+        shuffle = turnover > f ? turnover - f : 0;
+    }
+    r->pool_pos = negative ? shuffle : xcp_q20_add(shuffle, spare); /* line 11 */
+    r->pool_neg = negative ? xcp_q20_add(shuffle, f) : shuffle;     /* line 12 */
 
     /* lines 18 and 19 */
     r->interval_ns = xcp_num_u64(r->d, r->law.max_interval_ns);
@@ -202,11 +196,16 @@ XCP_COLD void xcp_router_close_interval(struct xcp_router *r, xcp_u64 now) {
     r->y = y;
     r->f = negative ? -(xcp_s64)f : (xcp_s64)f;
     r->shuffled = shuffle;
+    return 0;
+}
 
-    /* lines 15-17 */
+/* Lines 15-17. */
+XCP_COLD void xcp_router_begin_interval(struct xcp_router *r) {
     r->input = 0;
+    r->others = 0;
     r->sum_x.hi = r->sum_x.lo = 0;
     r->sum_xr.hi = r->sum_xr.lo = 0;
+    r->sum_x_own.hi = r->sum_x_own.lo = 0;
     r->longest_rtt = 0;
 }
 
@@ -214,8 +213,13 @@ XCP_COLD void xcp_router_close_interval(struct xcp_router *r, xcp_u64 now) {
 XCP_COLD void xcp_router_close(struct xcp_router *r, xcp_u64 now, xcp_u64 backlog) {
     if (xcp_passed(now, r->queue_start_ns, r->queue_period_ns))
         xcp_router_close_queue_period(r, now, backlog);
-    if (xcp_passed(now, r->start_ns, r->interval_ns))
-        xcp_router_close_interval(r, now);
+    if (xcp_passed(now, r->start_ns, r->interval_ns)) {
+        xcp_u32 silence = (now - r->start_ns) >> 1 > r->interval_ns;
+        xcp_router_close_interval(r, now, silence);
+        if (r->law.shuffle == XCP_SHUFFLE_MATCHING)
+            xcp_limited_close(r, silence);
+        xcp_router_begin_interval(r);
+    }
     xcp_router_prepare(r);
 }
 
@@ -265,31 +269,25 @@ XCP_COLD void xcp_router_first_rtt(struct xcp_router *r, xcp_u64 now, xcp_u64 rt
     }
 }
 
-/* acc += segments * m * 2^e, m below 2^64, segments up to XCP_SEGMENTS_MAX. */
-XCP_INLINE void xcp_router_sum(struct xcp_acc *acc, xcp_u64 m, xcp_s32 e, xcp_u32 segments) {
-    if (segments == 1) {
-        xcp_acc_add(acc, m, e);
-    } else {
-        xcp_acc_add(acc, (m >> 32) * segments, e + 32);
-        xcp_acc_add(acc, (m & 0xffffffffULL) * segments, e);
-    }
-}
-
 /* Lines 1-6: packets of one flow, whose headers say p, together `bytes` on this link, are input. */
-XCP_INLINE void xcp_router_count(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments, const struct xcp_path *p,
-                                 xcp_u32 usual) {
+XCP_INLINE void xcp_router_count(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments, const struct xcp_forward *h,
+                                 const struct xcp_path *p, xcp_u32 usual) {
     xcp_u64 rtt_ns;
     r->input += bytes;
     if (!usual && !p->known)
         return;
-    xcp_router_sum(&r->sum_x, p->x, p->xe + 64, segments);
+    if (!usual && r->law.shuffle == XCP_SHUFFLE_MATCHING) {
+        struct xcp_path path = *p; /* a copy, as in xcp_router_settle */
+        xcp_limited_count(r, h, bytes, segments, &path);
+    }
+    xcp_acc_add_times(&r->sum_x, p->x, p->xe + 64, segments);
     rtt_ns = (xcp_u64)p->rtt << p->re;
     if (XCP_LIKELY(rtt_ns <= r->law.max_interval_ns)) {
-        xcp_router_sum(&r->sum_xr, (xcp_u64)p->x * p->rtt, p->xe + p->re + 32, segments);
+        xcp_acc_add_times(&r->sum_xr, (xcp_u64)p->x * p->rtt, p->xe + p->re + 32, segments);
     } else {
         struct xcp_num most = xcp_num_of(r->law.max_interval_ns);
         rtt_ns = r->law.max_interval_ns;
-        xcp_router_sum(&r->sum_xr, (xcp_u64)p->x * most.m, p->xe + most.e + 32, segments);
+        xcp_acc_add_times(&r->sum_xr, (xcp_u64)p->x * most.m, p->xe + most.e + 32, segments);
     }
     if (rtt_ns > r->longest_rtt)
         r->longest_rtt = rtt_ns;
@@ -302,7 +300,7 @@ XCP_INLINE void xcp_router_arrive(struct xcp_router *r, xcp_u64 now, xcp_u32 siz
     struct xcp_path p;
     xcp_router_tick(r, now, backlog);
     xcp_router_read(h, &p, usual);
-    xcp_router_count(r, now, xcp_router_size(r, size), 1, &p, usual);
+    xcp_router_count(r, now, xcp_router_size(r, size), 1, h, &p, usual);
 }
 
 XCP_COLD void xcp_router_arrive_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size, const struct xcp_forward *h, xcp_u64 backlog) {
@@ -328,8 +326,10 @@ XCP_INLINE void xcp_router_other_arrival(struct xcp_router *r, xcp_u64 now, xcp_
 }
 
 /* A packet without forward header departs. */
-XCP_INLINE void xcp_router_other_departure(struct xcp_router *r, xcp_u64 now, xcp_u64 backlog) {
+XCP_INLINE void xcp_router_other_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp, xcp_u64 backlog) {
     xcp_router_tick(r, now, backlog);
+    if (r->law.capacity_for_xcp == XCP_CAPACITY_MINUS_OTHER && !is_xcp)
+        r->others += xcp_router_size(r, size);
 }
 
 /* Both terms times min(1, d / RTT). */
@@ -353,20 +353,6 @@ XCP_INLINE xcp_s64 xcp_router_from_packets(xcp_s64 packets, struct xcp_num per_p
     struct xcp_num n = xcp_num_scaled(negative ? -(xcp_u64)packets : (xcp_u64)packets, -12);
     xcp_u64 q20 = n.m ? xcp_num_q20(xcp_num_mul(n, per_packet)) : 0;
     return negative ? -(xcp_s64)q20 : (xcp_s64)q20;
-}
-
-/* What a link has for one packet, before it is rounded into the header. */
-struct xcp_grant {
-    xcp_u64 fb; /* |pos - neg| = fb * 2^e bytes/s, fb below 2^62 */
-    xcp_s32 e;
-    xcp_u32 below; /* 1 where pos is less than neg */
-    xcp_u64 pos_q; /* both terms in q20, for the pools, of one packet; 0 where there are none */
-    xcp_u64 neg_q;
-};
-
-/* What a pool has for each of some packets. */
-XCP_INLINE xcp_u64 xcp_router_each(xcp_u64 pool, xcp_u32 segments) {
-    return segments == 1 ? pool : pool / segments;
 }
 
 /* Lines 20-22, for each of some packets. s: one packet's size on this link. */
@@ -416,17 +402,30 @@ XCP_INLINE void xcp_router_grant(const struct xcp_router *r, const struct xcp_pa
     g->fb = (fb ^ (0 - (xcp_u64)g->below)) + g->below;
 }
 
+/* The same as a part of its own; g says how large and how many the packets are. */
+XCP_PART xcp_router_grant_any(const struct xcp_router *r, const struct xcp_path *p, struct xcp_grant *g) {
+    XCP_PART_NEEDS(r && p && g);
+    xcp_router_grant(r, p, g->size, g->segments ? g->segments : 1, g, 0);
+    return 0;
+}
+
 /* What became of a grant. */
 struct xcp_settlement {
+    xcp_u64 dither;
     xcp_u16 code;     /* the grant, encoded */
     xcp_u32 lowered;  /* whether the header asked for more */
+    xcp_u32 own;      /* or for just as much: nobody before this link gives less */
     xcp_s64 upstream; /* if not: what it asks for, q20 */
 };
 
 /* Lines 23 and 24 in the classic format. */
-XCP_COLD void xcp_router_settle_classic(struct xcp_router *r, const struct xcp_path *p, xcp_u32 s, const struct xcp_forward *h,
-                                        struct xcp_grant *g, xcp_u64 dither, struct xcp_settlement *to) {
-    xcp_s64 theirs = xcp_classic_feedback_decode(h->feedback);
+XCP_PART xcp_router_settle_classic(struct xcp_router *r, const struct xcp_path *p, const struct xcp_forward *h, struct xcp_grant *g,
+                                   struct xcp_settlement *to) {
+    xcp_s64 theirs;
+    xcp_u32 s;
+    XCP_PART_NEEDS(r && p && h && g && to);
+    theirs = xcp_classic_feedback_decode(h->feedback);
+    s = g->size;
     if (p->known) {
         struct xcp_num n = xcp_num_scaled(g->fb, g->e), rtt = {p->rtt, p->re}; /* products normalise */
         if (XCP_UNLIKELY(s != r->last_size)) {
@@ -435,8 +434,9 @@ XCP_COLD void xcp_router_settle_classic(struct xcp_router *r, const struct xcp_p
         }
         n = xcp_num_mul(n, xcp_num_mul(rtt, r->last_size_recip)); /* packets = bytes/s * rtt / (s * 10^9) */
         to->code = h->flags & XCP_WHOLE ? xcp_classic_feedback_encode_whole(n.m, n.e, g->below)
-                                        : xcp_classic_feedback_encode(n.m, n.e, g->below, dither);
+                                        : xcp_classic_feedback_encode(n.m, n.e, g->below, to->dither);
         to->lowered = theirs > xcp_classic_feedback_decode(to->code);
+        to->own = theirs >= xcp_classic_feedback_decode(to->code);
         if (!to->lowered)
             to->upstream = xcp_router_from_packets(theirs, xcp_num_div(xcp_num_mul(xcp_num_of(s), xcp_num_of(XCP_NS_PER_S)), rtt));
     } else {
@@ -444,21 +444,33 @@ XCP_COLD void xcp_router_settle_classic(struct xcp_router *r, const struct xcp_p
         to->lowered = theirs > 0;
         g->neg_q = 0; /* nothing given, nothing taken */
     }
+    return 0;
 }
 
 /* Lines 20-29: the header of packets of s bytes on this link, which says p, is lowered to what the link has for each of them. */
 XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, xcp_u32 segments, const struct xcp_path *p, struct xcp_forward *h,
                                   xcp_u64 dither, xcp_u32 usual) {
     struct xcp_grant g;
-    xcp_u32 lowered;
+    xcp_u32 lowered, own;
     xcp_s64 upstream = 0;
-    xcp_router_grant(r, p, s, segments, &g, usual);
+    if (usual) {
+        xcp_router_grant(r, p, s, segments, &g, 1);
+    } else {
+        struct xcp_grant any = {s, segments, 0, 0, 0, 0, 0}; /* copies, whose addresses may be known without harm to the usual way */
+        struct xcp_path path = *p;
+        if (r->law.shuffle == XCP_SHUFFLE_MATCHING)
+            xcp_limited_grant(r, &path, h, &any);
+        else
+            xcp_router_grant_any(r, &path, &any);
+        g = any;
+    }
 
     /* lines 23 and 24 */
     if (usual || !(h->flags & XCP_CLASSIC)) {
-        xcp_s32 granted = (xcp_s32)xcp_extended_feedback_magnitude(g.fb, g.e, dither);
+        xcp_s32 granted = (xcp_s32)xcp_extended_feedback_magnitude(g.fb, g.e, dither), asked = xcp_extended_feedback_order(h->feedback);
         granted = (granted ^ -(xcp_s32)g.below) + (xcp_s32)g.below; /* with its sign, as xcp_extended_feedback_order has it */
-        lowered = xcp_extended_feedback_order(h->feedback) > granted;
+        lowered = asked > granted;
+        own = asked >= granted;
         if (lowered)
             h->feedback = granted < 0 ? (xcp_u16)(0x8000 - granted) : (xcp_u16)granted;
         else
@@ -469,13 +481,22 @@ XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, xcp_u32 segme
     } else {
         struct xcp_grant grant = g; /* copies, whose addresses may be known without harm to the code above */
         struct xcp_path path = *p;
-        struct xcp_settlement to = {0, 0, 0};
-        xcp_router_settle_classic(r, &path, s, h, &grant, dither, &to);
+        struct xcp_settlement to = {dither, 0, 0, 0, 0};
+        grant.size = s;
+        xcp_router_settle_classic(r, &path, h, &grant, &to);
         if (to.lowered)
             h->feedback = to.code;
         lowered = to.lowered;
+        own = to.own;
         upstream = to.upstream;
         g.neg_q = grant.neg_q;
+    }
+    if (!usual && r->law.spare == XCP_SPARE_SCALED && own && p->known)
+        xcp_acc_add_times(&r->sum_x_own, p->x, p->xe + 64, segments);
+    if (!usual && r->law.shuffle == XCP_SHUFFLE_MATCHING) { /* which has charged its pools */
+        if (lowered && p->known && h->flags & XCP_IDS)
+            h->next_bottleneck_id = r->id;
+        return;
     }
     if (!usual && !r->law.pools)
         return;
@@ -518,14 +539,13 @@ XCP_INLINE void xcp_router_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 
         xcp_router_depart_any(r, now, size, h, backlog);
 }
 
-/* s: one packet's size on this link; bytes: that of all. */
+/* s: one packet's size on this link; bytes: that of all. What has run out has been closed. */
 XCP_INLINE void xcp_router_arrive_and_depart(struct xcp_router *r, xcp_u64 now, xcp_u32 s, xcp_u64 bytes, xcp_u32 segments,
-                                             struct xcp_forward *h, xcp_u64 backlog, xcp_u32 usual) {
+                                             struct xcp_forward *h, xcp_u32 usual) {
     struct xcp_path p;
     xcp_u64 dither;
-    xcp_router_tick(r, now, backlog);
     xcp_router_read(h, &p, usual);
-    xcp_router_count(r, now, bytes, segments, &p, usual);
+    xcp_router_count(r, now, bytes, segments, h, &p, usual);
     dither = xcp_dither_next(&r->random);
     if (usual || (h->flags & XCP_PRESENT))
         xcp_router_settle(r, s, segments, &p, h, dither, usual);
@@ -533,7 +553,8 @@ XCP_INLINE void xcp_router_arrive_and_depart(struct xcp_router *r, xcp_u64 now, 
 
 XCP_COLD void xcp_router_pass_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h) {
     xcp_u32 s = xcp_router_size(r, size);
-    xcp_router_arrive_and_depart(r, now, s, s, 1, h, 0, 0);
+    xcp_router_tick(r, now, 0);
+    xcp_router_arrive_and_depart(r, now, s, s, 1, h, 0);
 }
 
 /*
@@ -542,31 +563,40 @@ XCP_COLD void xcp_router_pass_any(struct xcp_router *r, xcp_u64 now, xcp_u32 siz
  */
 XCP_INLINE void xcp_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h) {
     xcp_u32 s = xcp_router_size(r, size);
-    if (XCP_SPLIT && XCP_LIKELY(xcp_router_is_usual(r, now, h)))
-        xcp_router_arrive_and_depart(r, now, s, s, 1, h, 0, 1);
-    else
+    if (XCP_SPLIT && XCP_LIKELY(xcp_router_is_usual(r, now, h))) {
+        xcp_router_tick(r, now, 0);
+        xcp_router_arrive_and_depart(r, now, s, s, 1, h, 1);
+    } else {
         xcp_router_pass_any(r, now, size, h);
+    }
 }
 
 /*
  * Packets of one flow pass together and share a header, of which each will carry a copy: what segmentation offload hands the kernel's
- * queues in one piece. The header's feedback is for each of them. bytes: all of them on the wire. segments: 1 to XCP_SEGMENTS_MAX. backlog:
- * bytes that wait before them. The feedback is settled when they enter the queue, not when they leave it: a kernel program sees a packet
- * only once.
+ * queues in one piece. The header's feedback is for each of them. bytes: all of them on the wire. segments: 1 to XCP_SEGMENTS_MAX. What
+ * has run out must have been closed (xcp_router_tick, with the bytes that wait before them). The feedback is settled when they enter the
+ * queue, not when they leave it: a kernel program sees a packet only once.
  */
-XCP_COLD void xcp_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments, struct xcp_forward *h, xcp_u64 backlog) {
-    xcp_u64 all = bytes + (xcp_u64)r->law.overhead * segments;
-    xcp_u64 each = segments == 1 ? all : all / segments;
+XCP_PART xcp_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments, struct xcp_forward *h) {
+    xcp_u64 all, each;
+    XCP_PART_NEEDS(r && h && segments);
+    all = bytes + (xcp_u64)r->law.overhead * segments;
+    each = segments == 1 ? all : all / segments;
     if (each > XCP_SIZE_MAX + XCP_OVERHEAD_MAX)
         each = XCP_SIZE_MAX + XCP_OVERHEAD_MAX;
-    xcp_router_arrive_and_depart(r, now, (xcp_u32)each, all, segments, h, backlog, 0);
+    xcp_router_arrive_and_depart(r, now, (xcp_u32)each, all, segments, h, 0);
+    return 0;
 }
 
 /* Packets without forward header passed since the last call, whose headers nobody but a counter saw: `bytes` of them on the wire, in
- * `packets`; least_backlog: the least that waited before one of them. They are input, but close no interval: the next packet with a header
- * does. */
-XCP_INLINE void xcp_router_others(struct xcp_router *r, xcp_u64 bytes, xcp_u64 packets, xcp_u64 least_backlog) {
-    r->input += bytes + r->law.overhead * packets;
+ * `packets`, and of these `returned_bytes` in `returned` of XCP's own acknowledgements; least_backlog: the least that waited before one of
+ * them. They arrive and depart at once, but close no interval: the next packet with a header does. */
+XCP_INLINE void xcp_router_others(struct xcp_router *r, xcp_u64 bytes, xcp_u64 packets, xcp_u64 returned_bytes, xcp_u64 returned,
+                                  xcp_u64 least_backlog) {
+    xcp_u64 all = bytes + r->law.overhead * packets, xcp = returned_bytes + r->law.overhead * returned;
+    r->input += r->law.input == XCP_INPUT_ALL ? all : xcp;
+    if (r->law.capacity_for_xcp == XCP_CAPACITY_MINUS_OTHER)
+        r->others += all > xcp ? all - xcp : 0; /* counters read one after another may disagree by a packet */
     if (least_backlog < r->min_queue)
         r->min_queue = least_backlog;
 }
@@ -574,6 +604,8 @@ XCP_INLINE void xcp_router_others(struct xcp_router *r, xcp_u64 bytes, xcp_u64 p
 /* As xcp_router_pass, for a packet without forward header. */
 XCP_INLINE void xcp_router_other_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp) {
     xcp_router_other_arrival(r, now, size, is_xcp, 0);
+    if (r->law.capacity_for_xcp == XCP_CAPACITY_MINUS_OTHER && !is_xcp)
+        r->others += xcp_router_size(r, size);
 }
 
 #endif

@@ -17,7 +17,10 @@
  *   4. The classic format has no mark. There a router is known by feedback smaller than any request.
  *   5. Positive feedback is ignored while the window is not what limits the sender, and a window unused for a round trip moves half-way to
  * what was used (the draft's p = 0.5), once per round trip.
- *   6. With honest = 0 none of this: the 2005 study's sender, which advertises cwnd and asks for all there is, whatever limits it. For
+ *   6. Bottleneck ids, where asked for (iXCP §3): every packet names the link that the newest answer said limits the flow, and the sender's
+ * own access link for routers to overwrite. Where its own is given as 0, packets name none until an answer has named one, and what an
+ * answer leaves open stays as it was (limited.h).
+ *   7. With honest = 0 none of this: the 2005 study's sender, which advertises cwnd and asks for all there is, whatever limits it. For
  * comparison only.
  */
 #ifndef XCP_SENDER_H
@@ -28,6 +31,9 @@
 #include "wire_extended.h"
 
 #define XCP_NO_LIMIT 0xffffffffU
+
+/* struct xcp_sender.classic where feedback is in whole packets (wire_classic.h). */
+#define XCP_SENDER_WHOLE 2
 
 /* One connection's state. Windows in 2^-32 packets. */
 struct xcp_sender {
@@ -44,13 +50,15 @@ struct xcp_sender {
     xcp_u8 honest;
     xcp_u8 marked;
     xcp_u8 unbounded; /* no max_window */
-    xcp_u8 usual;     /* extended, honest, marked and unbounded: the common case, see xcp_sender_is_usual */
-    xcp_u8 whole;     /* classic: feedback in whole packets (wire_classic.h) */
+    xcp_u8 usual;     /* extended, honest, marked, unbounded, without ids: the common case, see xcp_sender_is_usual */
+    xcp_u8 ids;       /* whether packets carry bottleneck ids */
+    xcp_u32 own_id;   /* the access link's; 0 for none */
+    xcp_u32 limited_by;
 };
 
 /* Brings `usual` up to date with what it is made of. */
 XCP_INLINE void xcp_sender_prepare(struct xcp_sender *s) {
-    s->usual = !s->classic && s->honest && s->marked && s->unbounded;
+    s->usual = !s->classic && s->honest && s->marked && s->unbounded && !s->ids;
 }
 
 /* Whether the host takes the code for the common case, in one piece and without calls, as for a router (router.h). */
@@ -87,7 +95,15 @@ XCP_INLINE void xcp_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 p
 
 /* From now on a classic sender's headers ask for feedback in whole packets. */
 XCP_INLINE void xcp_sender_set_whole(struct xcp_sender *s) {
-    s->whole = s->classic;
+    if (s->classic)
+        s->classic = XCP_SENDER_WHOLE;
+}
+
+/* Packets carry bottleneck ids from now on. own: the access link's, or 0. */
+XCP_INLINE void xcp_sender_use_ids(struct xcp_sender *s, xcp_u32 own) {
+    s->ids = 1;
+    s->own_id = s->limited_by = own;
+    xcp_sender_prepare(s);
 }
 
 /* Whole packets that may be in flight: at least 1. */
@@ -123,7 +139,8 @@ XCP_COLD xcp_u16 xcp_sender_bounded_request(const struct xcp_sender *s, xcp_u64 
         n = xcp_sender_growth(s);
     }
     if (s->classic)
-        return s->whole ? xcp_classic_feedback_encode_whole(n.m, n.e, 0) : xcp_classic_feedback_encode(n.m, n.e, 0, XCP_DOWN);
+        return s->classic == XCP_SENDER_WHOLE ? xcp_classic_feedback_encode_whole(n.m, n.e, 0)
+                                              : xcp_classic_feedback_encode(n.m, n.e, 0, XCP_DOWN);
     n = xcp_num_div(xcp_num_mul(n, s->packet), xcp_num_of(srtt_ns)); /* bytes/s per packet */
     return xcp_extended_feedback_encode(n.m, n.e, 0, XCP_DOWN);
 }
@@ -160,7 +177,7 @@ XCP_INLINE void xcp_sender_write(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt
             s->epoch_ns = now;
     }
     if (!usual && s->classic) {
-        h->flags = s->whole ? XCP_PRESENT | XCP_CLASSIC | XCP_WHOLE : XCP_PRESENT | XCP_CLASSIC;
+        h->flags = s->classic == XCP_SENDER_WHOLE ? XCP_PRESENT | XCP_CLASSIC | XCP_WHOLE : XCP_PRESENT | XCP_CLASSIC;
         h->feedback = xcp_sender_request(s, srtt_ns, limit);
         h->rtt = xcp_classic_rtt_encode(srtt_ns);
         h->window = xcp_classic_window_encode(window);
@@ -175,6 +192,11 @@ XCP_INLINE void xcp_sender_write(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt
     h->hops = 0;
     h->bottleneck_id = 0;
     h->next_bottleneck_id = 0;
+    if (!usual && s->ids) {
+        h->flags |= XCP_IDS;
+        h->bottleneck_id = s->limited_by;
+        h->next_bottleneck_id = s->own_id;
+    }
 }
 
 XCP_COLD void xcp_sender_write_any(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h) {
@@ -250,6 +272,8 @@ XCP_COLD void xcp_sender_take_any(struct xcp_sender *s, xcp_u64 now, const struc
     if (!(h->flags & XCP_PRESENT) || !(h->flags & XCP_CLASSIC) != !s->classic)
         return;
     xcp_sender_take(s, now, h, srtt_ns, cwnd_limited, 0);
+    if (s->ids && h->flags & XCP_IDS && h->next_bottleneck_id)
+        s->limited_by = h->next_bottleneck_id;
     xcp_sender_prepare(s);
 }
 

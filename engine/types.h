@@ -25,6 +25,23 @@ typedef __INT64_TYPE__ xcp_s64;
 #define XCP_COLD static __attribute__((noinline, unused))
 #endif
 
+/*
+ * A part of the law that only some laws or some packets need. On the host a function like other cold ones. In BPF a function that is not
+ * static: the verifier goes through it once, knowing nothing of its callers, instead of once for every way that leads to it. For that it
+ * takes five arguments at most, returns a number, and asks whether its pointers are any (XCP_PART_NEEDS).
+ */
+#ifdef __bpf__
+#define XCP_PART __attribute__((noinline)) int
+#define XCP_PART_NEEDS(pointers)                                                                                                           \
+    do {                                                                                                                                   \
+        if (!(pointers))                                                                                                                   \
+            return -1;                                                                                                                     \
+    } while (0)
+#else
+#define XCP_PART static __attribute__((noinline, unused)) int
+#define XCP_PART_NEEDS(pointers) ((void)0)
+#endif
+
 /* Whether what is common is compiled by itself, and what is rare as a function of its own that calls nothing back. In BPF there is one of
  * each.
  */

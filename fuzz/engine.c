@@ -114,9 +114,11 @@ static void fuzz_router(struct input *in) {
     law.gain = how >> 2 & 1;
     law.input = how >> 3 & 1;
     law.pools = how >> 4 & 1;
-    law.shuffle = how >> 7 & 1;
+    law.shuffle = how >> 5 & 1;
+    law.capacity_for_xcp = how >> 6 & 1;
+    law.spare = (how >> 7) + (how >> 5 & 1); /* scaled with either shuffle, limited with the one it needs */
     wrong = xcp_router_init(&r, &law, now, word(in));
-    CHECK(!(how & 0x80) || wrong);
+    CHECK(wrong || !law.capacity_for_xcp || law.input);
     if (wrong) {
         law.capacity = law.capacity % XCP_CAPACITY_MAX + 1;
         law.min_interval_ns = 1 + law.min_interval_ns % XCP_INTERVAL_LIMIT;
@@ -125,7 +127,7 @@ static void fuzz_router(struct input *in) {
         law.queue_target %= XCP_CAPACITY_MAX;
         law.alpha |= 1;
         law.overhead %= XCP_OVERHEAD_MAX;
-        law.shuffle = 0;
+        law.capacity_for_xcp &= law.input;
         CHECK(xcp_router_init(&r, &law, now, word(in)) == XCP_LAW_OK);
     }
     while (in->left) {
@@ -139,7 +141,7 @@ static void fuzz_router(struct input *in) {
             xcp_router_other_arrival(&r, now, size, what & 8, backlog);
             break;
         case 1:
-            xcp_router_other_departure(&r, now, backlog);
+            xcp_router_other_departure(&r, now, size, what & 8, backlog);
             break;
         case 2:
             xcp_router_set_capacity(&r, word(in));
@@ -154,6 +156,10 @@ static void fuzz_router(struct input *in) {
         default: {
             uint16_t before;
             forward(in, &h);
+            if (what & 16) {
+                h.flags |= XCP_IDS;
+                h.bottleneck_id = what & 32 ? r.id : 0;
+            }
             xcp_router_arrival(&r, now, size, &h, backlog);
             before = h.feedback;
             xcp_router_departure(&r, now, size, &h, backlog);
@@ -162,6 +168,7 @@ static void fuzz_router(struct input *in) {
         }
         CHECK(r.pool_pos <= XCP_Q20_MAX && r.pool_neg <= XCP_Q20_MAX);
         CHECK(r.interval_ns >= 1 && r.queue_period_ns >= 1);
+        CHECK(r.limited.pool_hp <= XCP_Q20_MAX && r.limited.pool_hn <= XCP_Q20_MAX);
         CHECK(r.d.m >> 31 == 1);
     }
 }

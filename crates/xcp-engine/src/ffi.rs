@@ -4,9 +4,9 @@
 use crate::header::{ForwardHeader, ReturnHeader};
 
 /// 64-bit words of a router's state.
-pub const ROUTER_WORDS: usize = 35;
+pub const ROUTER_WORDS: usize = 51;
 /// 64-bit words of a sender's state.
-pub const SENDER_WORDS: usize = 9;
+pub const SENDER_WORDS: usize = 10;
 /// The word with the window, in 2^-32 packets.
 pub const SENDER_CWND: usize = 0;
 /// 64-bit words of a receiver's state.
@@ -31,7 +31,7 @@ pub struct Law {
     pub gain: u8,
     pub input: u8,
     pub pools: u8,
-    pub reserved: u8,
+    pub spare_most: u8,
 }
 
 /// `struct xcp_num`: `m * 2^e`.
@@ -65,6 +65,8 @@ pub struct Path {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Grant {
+    pub size: u32,
+    pub segments: u32,
     pub fb: u64,
     pub e: i32,
     pub below: u32,
@@ -103,6 +105,15 @@ pub struct View {
     pub cn_e: i64,
     pub d_e: i64,
     pub x_e: i64,
+    pub id: u64,
+    pub pool_hp: u64,
+    pub pool_hn: u64,
+    pub hp: Num,
+    pub hn: Num,
+    pub fp: Num,
+    pub gp: Num,
+    pub gn: Num,
+    pub cap: Num,
 }
 
 /// `struct xcp_options`.
@@ -125,17 +136,26 @@ pub struct Extended {
 }
 
 unsafe extern "C" {
-    pub fn xcp_shim_law_xcp(law: *mut Law, capacity: u64);
+    pub fn xcp_shim_law_preset(law: *mut Law, preset: u32, capacity: u64);
     pub fn xcp_shim_router_init(r: *mut [u64; ROUTER_WORDS], law: *const Law, now: u64, seed: u64) -> i32;
+    pub fn xcp_shim_router_set_law(r: *mut [u64; ROUTER_WORDS], law: *const Law) -> i32;
+    pub safe fn xcp_shim_router_id(seed: u64) -> u32;
     pub fn xcp_shim_router_set_capacity(r: *mut [u64; ROUTER_WORDS], capacity: u64);
     pub fn xcp_shim_router_arrival(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *const ForwardHeader, backlog: u64);
     pub fn xcp_shim_router_other_arrival(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, is_xcp: u32, backlog: u64);
     pub fn xcp_shim_router_departure(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *mut ForwardHeader, backlog: u64);
     pub fn xcp_shim_router_pass(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *mut ForwardHeader);
     pub fn xcp_shim_router_burst(r: *mut [u64; ROUTER_WORDS], now: u64, bytes: u64, segments: u32, h: *mut ForwardHeader, backlog: u64);
-    pub fn xcp_shim_router_others(r: *mut [u64; ROUTER_WORDS], bytes: u64, packets: u64, least_backlog: u64);
+    pub fn xcp_shim_router_others(
+        r: *mut [u64; ROUTER_WORDS],
+        bytes: u64,
+        packets: u64,
+        returned_bytes: u64,
+        returned: u64,
+        least_backlog: u64,
+    );
     pub fn xcp_shim_router_other_pass(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, is_xcp: u32);
-    pub fn xcp_shim_router_other_departure(r: *mut [u64; ROUTER_WORDS], now: u64, backlog: u64);
+    pub fn xcp_shim_router_other_departure(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, is_xcp: u32, backlog: u64);
     pub fn xcp_shim_router_view(r: *const [u64; ROUTER_WORDS], view: *mut View);
     pub fn xcp_shim_sender_init(
         s: *mut [u64; SENDER_WORDS],
@@ -147,6 +167,7 @@ unsafe extern "C" {
         honest: u32,
     );
     pub fn xcp_shim_sender_set_whole(s: *mut [u64; SENDER_WORDS]);
+    pub fn xcp_shim_sender_use_ids(s: *mut [u64; SENDER_WORDS], own: u32);
     pub fn xcp_shim_sender_marked(s: *const [u64; SENDER_WORDS]) -> u32;
     pub fn xcp_shim_sender_header(s: *mut [u64; SENDER_WORDS], now: u64, srtt_ns: u64, limit: u32, h: *mut ForwardHeader);
     pub fn xcp_shim_sender_feedback(s: *mut [u64; SENDER_WORDS], now: u64, h: *const ReturnHeader, srtt_ns: u64, cwnd_limited: u32);

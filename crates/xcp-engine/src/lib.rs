@@ -21,6 +21,7 @@
 
 mod ffi;
 mod header;
+mod law;
 mod options;
 mod receiver;
 mod router;
@@ -28,12 +29,13 @@ mod sender;
 
 pub use ffi::{RECEIVER_WORDS, ROUTER_WORDS, SENDER_WORDS};
 pub use header::{ForwardHeader, HOPS_MAX, ReturnHeader, Rounding, WireFormat, flags};
+pub use law::{CapacityForXcp, ConfigError, Gain, Interval, Preset, RouterConfig, Shuffle, Spare};
 pub use options::{
     EXTENDED_EXID, EXTENDED_KIND, EXTENDED_LENGTH_MAX, ExtendedOption, FoundOptions, find_options, read_classic_forward,
     read_classic_return, read_extended, write_classic_forward, write_classic_return, write_extended,
 };
 pub use receiver::Receiver;
-pub use router::{CapacityForXcp, ConfigError, Gain, Interval, Router, RouterConfig, RouterState, Shuffle, Spare};
+pub use router::{Router, RouterState, bottleneck_id};
 pub use sender::{Sendable, Sender, SenderConfig};
 
 /// The C functions below the public interface, for this crate's own tests of arithmetic.

@@ -1,207 +1,8 @@
-//! The router's law on one outgoing link (engine/router.h), with checked settings in real units.
+//! The router's law on one outgoing link (engine/router.h). Its settings are law.rs's.
 
 use crate::ffi::{self, ROUTER_WORDS};
 use crate::header::ForwardHeader;
-use std::fmt;
-
-/// Control interval d.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Interval {
-    /// Mean RTT over flows (XCP).
-    #[default]
-    Mean,
-    /// Longest RTT seen in the interval ("An Example of Instability in XCP").
-    Max,
-}
-
-/// What of the link is XCP's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CapacityForXcp {
-    /// The configured capacity.
-    #[default]
-    Configured,
-    /// The configured capacity less the measured traffic of others (XCP-IR). Not carried out yet: refused.
-    MinusOther,
-}
-
-/// Whose packets are shuffled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Shuffle {
-    /// Everybody's.
-    #[default]
-    All,
-    /// Those whose bottleneck id is this link (iXCP). Not carried out yet: refused.
-    Matching,
-}
-
-/// Who gets spare bandwidth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Spare {
-    /// All flows alike.
-    #[default]
-    All,
-    /// All flows, scaled by N / N_b (P-XCP). Not carried out yet: refused.
-    Scaled,
-    /// The flows limited here, with headroom for the others. Not carried out yet: refused.
-    Limited,
-}
-
-/// Gain on one packet's feedback.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Gain {
-    /// One for all.
-    #[default]
-    Uniform,
-    /// min(1, d / the packet's RTT), on increase and decrease alike.
-    OwnRtt,
-}
-
-/// Settings of a router: one value per choice of the law.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RouterConfig {
-    /// Capacity of the link, bytes/s: 1 to 2^40.
-    pub capacity_bytes_per_sec: u64,
-    /// Gain on spare bandwidth: above 0, below 1. (Stable for equal RTTs below pi / (4 sqrt 2) = 0.555.)
-    pub alpha: f64,
-    /// Gain on the persistent queue: 0 to below 1.
-    pub beta: f64,
-    /// Part of the traffic that is shuffled in a control interval: 0 to below 1.
-    pub gamma: f64,
-    /// Bytes of framing per packet that the router does not see: at most 65535.
-    pub overhead_bytes: u32,
-    /// Charge feedback to residue pools.
-    pub pools: bool,
-    /// Count traffic without XCP headers as input too. Without it only XCP's own packets count, acknowledgements included.
-    pub count_other: bool,
-    /// Control interval.
-    pub interval: Interval,
-    /// Shortest control interval, ns: at least 1.
-    pub min_interval_ns: u64,
-    /// Longest control interval and the longest RTT that is believed, ns: at most 2^42. What paths may really have (engine/law.h says why).
-    pub max_interval_ns: u64,
-    /// Bytes that may stand in the queue: at most 2^40.
-    pub queue_target_bytes: u64,
-    /// Gain on one packet's feedback.
-    pub gain: Gain,
-    /// What of the link is XCP's.
-    pub capacity_for_xcp: CapacityForXcp,
-    /// Whose packets are shuffled.
-    pub shuffle: Shuffle,
-    /// Who gets spare bandwidth.
-    pub spare: Spare,
-}
-
-impl RouterConfig {
-    /// XCP as published (Katabi, Handley & Rohrs 2002): alpha 0.4, beta 0.226, gamma 0.1, d the mean RTT, everything in the queue is input.
-    pub fn xcp(capacity_bytes_per_sec: u64) -> Self {
-        let mut law = ffi::Law::default();
-        // SAFETY: writes one Law to the pointer, which is valid and exclusive.
-        unsafe { ffi::xcp_shim_law_xcp(&mut law, capacity_bytes_per_sec) };
-        RouterConfig {
-            capacity_bytes_per_sec,
-            alpha: 0.4,
-            beta: 0.226,
-            gamma: 0.1,
-            overhead_bytes: law.overhead,
-            pools: law.pools != 0,
-            count_other: law.input == 0,
-            interval: Interval::Mean,
-            min_interval_ns: law.min_interval_ns,
-            max_interval_ns: law.max_interval_ns,
-            queue_target_bytes: law.queue_target,
-            gain: Gain::Uniform,
-            capacity_for_xcp: CapacityForXcp::Configured,
-            shuffle: Shuffle::All,
-            spare: Spare::All,
-        }
-    }
-
-    fn law(&self) -> Result<ffi::Law, ConfigError> {
-        Ok(ffi::Law {
-            capacity: self.capacity_bytes_per_sec,
-            min_interval_ns: self.min_interval_ns,
-            max_interval_ns: self.max_interval_ns,
-            queue_target: self.queue_target_bytes,
-            alpha: fraction("alpha", self.alpha)?,
-            beta: fraction("beta", self.beta)?,
-            gamma: fraction("gamma", self.gamma)?,
-            overhead: self.overhead_bytes,
-            interval: match self.interval {
-                Interval::Mean => 0,
-                Interval::Max => 1,
-            },
-            capacity_for_xcp: match self.capacity_for_xcp {
-                CapacityForXcp::Configured => 0,
-                CapacityForXcp::MinusOther => 1,
-            },
-            shuffle: match self.shuffle {
-                Shuffle::All => 0,
-                Shuffle::Matching => 1,
-            },
-            spare: match self.spare {
-                Spare::All => 0,
-                Spare::Scaled => 1,
-                Spare::Limited => 2,
-            },
-            gain: match self.gain {
-                Gain::Uniform => 0,
-                Gain::OwnRtt => 1,
-            },
-            input: u8::from(!self.count_other),
-            pools: u8::from(self.pools),
-            reserved: 0,
-        })
-    }
-}
-
-/// A gain as a fraction of 2^32.
-fn fraction(name: &'static str, v: f64) -> Result<u32, ConfigError> {
-    let scaled = (v * 4_294_967_296.0).round();
-    if (0.0..=f64::from(u32::MAX)).contains(&scaled) { Ok(scaled as u32) } else { Err(ConfigError::Gain { name, value: v }) }
-}
-
-/// What is wrong with a [`RouterConfig`].
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// Capacity is 0 or above 2^40 bytes/s.
-    Capacity,
-    /// The intervals are not 0 < min <= max <= 2^42 ns.
-    Intervals,
-    /// A gain is outside its range.
-    Gain {
-        /// Which.
-        name: &'static str,
-        /// Its value.
-        value: f64,
-    },
-    /// More than 65535 bytes of overhead.
-    Overhead,
-    /// A queue target above 2^40 bytes.
-    QueueTarget,
-    /// A choice that is defined but not carried out yet.
-    NotCarriedOut,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConfigError::Capacity => write!(f, "capacity must be between 1 byte/s and 2^40 bytes/s (8.8 Tbit/s)"),
-            ConfigError::Intervals => write!(f, "control intervals must satisfy 0 < shortest <= longest <= 2^42 ns (4398 s)"),
-            ConfigError::Gain { name, value } => {
-                let least = if *name == "alpha" { "above 0" } else { "at least 0" };
-                write!(f, "{name} = {value} is outside its range: {least} and below 1")
-            }
-            ConfigError::Overhead => write!(f, "overhead per packet must be at most 65535 bytes"),
-            ConfigError::QueueTarget => write!(f, "the queue target must be at most 2^40 bytes"),
-            ConfigError::NotCarriedOut => {
-                write!(f, "this router carries out capacity_for_xcp = Configured, shuffle = All and spare = All only")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
+use crate::law::{ConfigError, RouterConfig};
 
 /// The law's state on one outgoing link. Cloning it clones the random numbers too.
 #[derive(Debug, Clone)]
@@ -234,25 +35,33 @@ pub struct RouterState {
     pub intervals: u64,
 }
 
+/// The id of the link of a router with this seed; never 0.
+pub fn bottleneck_id(seed: u64) -> u32 {
+    ffi::xcp_shim_router_id(seed)
+}
+
 impl Router {
-    /// A router that starts at `now_ns`; `seed` is for the rounding of feedback.
+    /// A router that starts at `now_ns`; `seed` is for the rounding of feedback and the link's id.
     ///
     /// # Errors
-    /// A setting out of range, or a choice that is not carried out yet.
+    /// A setting out of range, or choices that contradict each other.
     pub fn new(config: &RouterConfig, now_ns: u64, seed: u64) -> Result<Router, ConfigError> {
         let law = config.law()?;
         let mut state = [0; ROUTER_WORDS];
         // SAFETY: shim.c asserts that struct xcp_router has ROUTER_WORDS words; `law` mirrors struct xcp_law. Both outlive the call.
         let wrong = unsafe { ffi::xcp_shim_router_init(&mut state, &law, now_ns, seed) };
-        match wrong {
-            0 => Ok(Router(state)),
-            1 => Err(ConfigError::Capacity),
-            2 => Err(ConfigError::Intervals),
-            3 => Err(ConfigError::Gain { name: "alpha", value: config.alpha }),
-            4 => Err(ConfigError::Overhead),
-            5 => Err(ConfigError::QueueTarget),
-            _ => Err(ConfigError::NotCarriedOut),
-        }
+        config.verdict(wrong).map(|()| Router(state))
+    }
+
+    /// Another law from now on; what the last interval's end decided stays until the next one's.
+    ///
+    /// # Errors
+    /// A setting out of range, or choices that contradict each other; the law stays as it is.
+    pub fn set_law(&mut self, config: &RouterConfig) -> Result<(), ConfigError> {
+        let law = config.law()?;
+        // SAFETY: `self.0` was initialised by `new`; `law` mirrors struct xcp_law. Both outlive the call.
+        let wrong = unsafe { ffi::xcp_shim_router_set_law(&mut self.0, &law) };
+        config.verdict(wrong)
     }
 
     /// A packet arrives at the queue, whether or not the queue then takes it. `queue_bytes`: bytes waiting before it, without the packet in
@@ -285,11 +94,11 @@ impl Router {
         unsafe { ffi::xcp_shim_router_burst(&mut self.0, now_ns, bytes, u32::from(segments.max(1)), header, queue_bytes) }
     }
 
-    /// Packets without forward header that passed since the last packet with one, and were only counted; `least_backlog`: the least that waited
-    /// before one of them, bytes. They are input, and close no interval.
-    pub fn others(&mut self, bytes: u64, packets: u64, least_backlog: u64) {
+    /// Packets without forward header that passed since the last packet with one, and were only counted; `returned` of them, in `returned_bytes`,
+    /// were XCP's own acknowledgements; `least_backlog`: the least that waited before one of them, bytes. They close no interval.
+    pub fn others(&mut self, bytes: u64, packets: u64, returned_bytes: u64, returned: u64, least_backlog: u64) {
         // SAFETY: as in `arrival`.
-        unsafe { ffi::xcp_shim_router_others(&mut self.0, bytes, packets, least_backlog) }
+        unsafe { ffi::xcp_shim_router_others(&mut self.0, bytes, packets, returned_bytes, returned, least_backlog) }
     }
 
     /// A packet without forward header arrives; `is_xcp`: it belongs to an XCP flow (an acknowledgement). Counted as input if it is one or if
@@ -308,11 +117,12 @@ impl Router {
         unsafe { ffi::xcp_shim_router_other_pass(&mut self.0, now_ns, size_bytes, u32::from(is_xcp)) }
     }
 
-    /// A packet without forward header departs. `queue_bytes` as in [`Router::departure`]; it matters: the persistent queue is sampled here too.
+    /// A packet without forward header departs; `is_xcp` as in [`Router::other_arrival`]. `queue_bytes` as in [`Router::departure`]; it matters: the
+    /// persistent queue is sampled here too.
     #[inline]
-    pub fn other_departure(&mut self, now_ns: u64, queue_bytes: u64) {
+    pub fn other_departure(&mut self, now_ns: u64, size_bytes: u32, is_xcp: bool, queue_bytes: u64) {
         // SAFETY: as in `arrival`.
-        unsafe { ffi::xcp_shim_router_other_departure(&mut self.0, now_ns, queue_bytes) }
+        unsafe { ffi::xcp_shim_router_other_departure(&mut self.0, now_ns, size_bytes, u32::from(is_xcp), queue_bytes) }
     }
 
     /// The link's capacity changed, bytes/s (bounded to 1..=2^40); counts from the end of the running interval.

@@ -21,12 +21,24 @@ pub struct SenderConfig {
     pub honest: bool,
     /// Classic: whether feedback is rounded to whole packets, as in the study's alternative implementation. For comparison.
     pub whole_packets: bool,
+    /// Whether its packets carry bottleneck ids, for routers that shuffle only the flows they limit; and then the id of the sender's own access
+    /// link, or 0 for none (engine/sender.h).
+    pub ids: Option<u32>,
 }
 
 impl SenderConfig {
     /// An honest sender with a first window of 2 packets, at least 1 packet, no upper limit.
     pub fn new(format: WireFormat, packet_bytes: u32) -> Self {
-        SenderConfig { format, packet_bytes, initial_window: 2, min_window: 1.0, max_window: u32::MAX, honest: true, whole_packets: false }
+        SenderConfig {
+            format,
+            packet_bytes,
+            initial_window: 2,
+            min_window: 1.0,
+            max_window: u32::MAX,
+            honest: true,
+            whole_packets: false,
+            ids: None,
+        }
     }
 }
 
@@ -61,6 +73,10 @@ impl Sender {
         if config.whole_packets {
             // SAFETY: `state` is initialised and of that size.
             unsafe { ffi::xcp_shim_sender_set_whole(&mut state) };
+        }
+        if let Some(own) = config.ids {
+            // SAFETY: initialised just now.
+            unsafe { ffi::xcp_shim_sender_use_ids(&mut state, own) };
         }
         Sender(state)
     }

@@ -4,9 +4,9 @@
 #include "xcp.h"
 
 /* Sizes that ffi.rs reserves, in 64-bit words. */
-_Static_assert(sizeof(struct xcp_router) == 35 * 8, "ffi.rs: ROUTER_WORDS");
+_Static_assert(sizeof(struct xcp_router) == 51 * 8, "ffi.rs: ROUTER_WORDS");
 _Static_assert(sizeof(struct xcp_law) == 56, "ffi.rs: Law");
-_Static_assert(sizeof(struct xcp_sender) == 9 * 8, "ffi.rs: SENDER_WORDS");
+_Static_assert(sizeof(struct xcp_sender) == 10 * 8, "ffi.rs: SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_sender, cwnd) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_receiver) == 2 * 8, "ffi.rs: RECEIVER_WORDS");
 _Static_assert(sizeof(struct xcp_forward) == 16, "header.rs: ForwardHeader");
@@ -19,14 +19,24 @@ struct xcp_shim_view {
     xcp_s64 f;
     xcp_u64 cp_m, cn_m, d_m, x_m;
     xcp_s64 cp_e, cn_e, d_e, x_e;
+    xcp_u64 id, pool_hp, pool_hn;
+    struct xcp_num hp, hn, fp, gp, gn, cap;
 };
 
-void xcp_shim_law_xcp(struct xcp_law *law, xcp_u64 capacity) {
-    xcp_law_xcp(law, capacity);
+void xcp_shim_law_preset(struct xcp_law *law, xcp_u32 preset, xcp_u64 capacity) {
+    xcp_law_preset(law, preset, capacity);
 }
 
 int xcp_shim_router_init(struct xcp_router *r, const struct xcp_law *law, xcp_u64 now, xcp_u64 seed) {
     return xcp_router_init(r, law, now, seed);
+}
+
+int xcp_shim_router_set_law(struct xcp_router *r, const struct xcp_law *law) {
+    return xcp_router_set_law(r, law);
+}
+
+xcp_u32 xcp_shim_router_id(xcp_u64 seed) {
+    return xcp_router_id(seed);
 }
 
 void xcp_shim_router_set_capacity(struct xcp_router *r, xcp_u64 capacity) {
@@ -45,8 +55,8 @@ void xcp_shim_router_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size, 
     xcp_router_departure(r, now, size, h, backlog);
 }
 
-void xcp_shim_router_other_departure(struct xcp_router *r, xcp_u64 now, xcp_u64 backlog) {
-    xcp_router_other_departure(r, now, backlog);
+void xcp_shim_router_other_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp, xcp_u64 backlog) {
+    xcp_router_other_departure(r, now, size, is_xcp, backlog);
 }
 
 void xcp_shim_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h) {
@@ -54,11 +64,13 @@ void xcp_shim_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struc
 }
 
 void xcp_shim_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments, struct xcp_forward *h, xcp_u64 backlog) {
-    xcp_router_burst(r, now, bytes, segments, h, backlog);
+    xcp_router_tick(r, now, backlog);
+    xcp_router_burst(r, now, bytes, segments, h);
 }
 
-void xcp_shim_router_others(struct xcp_router *r, xcp_u64 bytes, xcp_u64 packets, xcp_u64 least_backlog) {
-    xcp_router_others(r, bytes, packets, least_backlog);
+void xcp_shim_router_others(struct xcp_router *r, xcp_u64 bytes, xcp_u64 packets, xcp_u64 returned_bytes, xcp_u64 returned,
+                            xcp_u64 least_backlog) {
+    xcp_router_others(r, bytes, packets, returned_bytes, returned, least_backlog);
 }
 
 void xcp_shim_router_other_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp) {
@@ -94,6 +106,15 @@ void xcp_shim_router_view(const struct xcp_router *r, struct xcp_shim_view *v) {
         r->cn.e,
         r->d.e,
         r->closed_sum_x.e,
+        r->id,
+        r->limited.pool_hp,
+        r->limited.pool_hn,
+        r->limited.hp,
+        r->limited.hn,
+        r->limited.fp,
+        r->limited.gp,
+        r->limited.gn,
+        r->limited.cap,
     };
     *v = view;
 }
@@ -105,6 +126,10 @@ void xcp_shim_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 packet_
 
 void xcp_shim_sender_set_whole(struct xcp_sender *s) {
     xcp_sender_set_whole(s);
+}
+
+void xcp_shim_sender_use_ids(struct xcp_sender *s, xcp_u32 own) {
+    xcp_sender_use_ids(s, own);
 }
 
 xcp_u32 xcp_shim_sender_marked(const struct xcp_sender *s) {
@@ -193,7 +218,14 @@ void xcp_shim_path(const struct xcp_forward *h, struct xcp_path *p) {
 void xcp_shim_router_grant(const struct xcp_router *r, xcp_u32 size, const struct xcp_forward *h, struct xcp_grant *g) {
     struct xcp_path p;
     xcp_path_read(h, &p);
-    xcp_router_grant(r, &p, xcp_router_size(r, size), 1, g, 0);
+    if (r->law.shuffle == XCP_SHUFFLE_MATCHING) {
+        struct xcp_router copy = *r; /* whose pools are charged */
+        g->size = xcp_router_size(r, size);
+        g->segments = 1;
+        xcp_limited_grant(&copy, &p, h, g);
+    } else {
+        xcp_router_grant(r, &p, xcp_router_size(r, size), 1, g, 0);
+    }
 }
 
 /* The ways for all packets, where the functions above take a shorter one for the usual ones: 0 arrival, 1 departure, 2 both. */

@@ -67,7 +67,9 @@ fn compiles_for_bpf() {
     let assembly = text(&out.stdout);
     let code = || assembly.lines().map(str::trim).filter(|l| !l.starts_with('.') && !l.starts_with('#'));
     assert!(code().filter(|l| *l == "exit").count() >= 7, "seven programs were to be compiled");
-    let calls: Vec<_> = code().filter(|l| l.starts_with("call ")).collect();
+    // The law's own parts (XCP_PART of types.h) are functions of this very file.
+    let here = |name: &str| assembly.lines().any(|l| l.starts_with(name) && l[name.len()..].starts_with(':'));
+    let calls: Vec<_> = code().filter(|l| l.strip_prefix("call ").is_some_and(|name| !here(name.trim()))).collect();
     assert!(calls.is_empty(), "calls to what a kernel program does not have: {calls:?}");
     let deepest = code()
         .flat_map(|l| l.split("r10 - ").skip(1).filter_map(|rest| rest.trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().ok()))

@@ -129,9 +129,9 @@ fn run(s: &Scenario) -> Router {
         }
     }
     // the queue never falls below s.queue in the period before the interval's end
-    router.other_departure(2_500_000, s.queue);
-    router.other_departure(45_000_000, s.queue);
-    router.other_departure(s.elapsed, s.queue);
+    router.other_departure(2_500_000, 40, true, s.queue);
+    router.other_departure(45_000_000, 40, true, s.queue);
+    router.other_departure(s.elapsed, 40, true, s.queue);
     router
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use xcp_engine::exact::{grant, view};
 use xcp_engine::{
-    CapacityForXcp, ConfigError, ForwardHeader, Gain, Interval, Rounding, Router, RouterConfig, Shuffle, Spare, WireFormat, flags,
+    CapacityForXcp, ConfigError, ForwardHeader, Gain, Interval, Preset, Rounding, Router, RouterConfig, Spare, WireFormat, flags,
 };
 
 const MS: u64 = 1_000_000;
@@ -53,7 +53,7 @@ fn steady(config: &RouterConfig, flows: &[Flow]) -> (Router, u64) {
     while view(&router).intervals < 6 {
         let end = view(&router).start_ns + view(&router).interval_ns;
         feed(&mut router, flows, now, end);
-        router.other_departure(end, 0);
+        router.other_departure(end, 40, true, 0);
         now = end;
     }
     (router, now)
@@ -65,9 +65,9 @@ fn d_is_the_mean_over_flows_not_packets() {
     let flows = [Flow { rtt: 10 * MS, window: 100.0, size: 100 }, Flow { rtt: 100 * MS, window: 1.0, size: 1500 }];
     let mut router = Router::new(&RouterConfig { min_interval_ns: S, ..RouterConfig::xcp(C) }, 0, 7).expect("valid");
     feed(&mut router, &flows, 0, 50 * MS);
-    router.other_departure(50 * MS, 0);
+    router.other_departure(50 * MS, 40, true, 0);
     feed(&mut router, &flows, 50 * MS, 1050 * MS);
-    router.other_departure(1050 * MS, 0);
+    router.other_departure(1050 * MS, 40, true, 0);
     let s = router.state();
     assert!((s.mean_rtt_s - 0.055).abs() < 1e-4, "{s:?}");
     assert!((s.flows_estimated - 2.0).abs() < 1e-2, "{s:?}");
@@ -172,7 +172,7 @@ fn capacity_may_change() {
         let v = view(&router);
         let end = v.start_ns + v.interval_ns;
         feed(&mut router, std::slice::from_ref(&flow), now.max(v.start_ns), end);
-        router.other_departure(end, 0);
+        router.other_departure(end, 40, true, 0);
         let s = router.state();
         assert!((s.phi_bps / 8.0 - 0.4 * (capacity as f64 - s.input_traffic_bps / 8.0)).abs() < 1.0, "{s:?}");
     }
@@ -188,7 +188,7 @@ fn persistent_queue() {
     let (mut router, now) = steady(&RouterConfig::xcp(C), std::slice::from_ref(&flow));
     let feed = |router: &mut Router, from: u64, backlog: &dyn Fn(u64) -> u64| {
         for i in 0..300 {
-            router.other_departure(from + i * MS, backlog(i));
+            router.other_departure(from + i * MS, 40, true, backlog(i));
         }
     };
     feed(&mut router, now, &|i| 9000 + 1500 * (i % 7));
@@ -204,7 +204,7 @@ fn traffic_of_others_counts_where_it_should() {
         router.arrival(0, 1500, &header(100 * MS, 1.0), 0);
         router.other_arrival(0, 1500, true, 0);
         router.other_arrival(0, 1500, false, 0);
-        router.other_departure(S, 0);
+        router.other_departure(S, 40, true, 0);
         assert!((router.state().input_traffic_bps / 8.0 - want).abs() < 1e-3);
     }
 }
@@ -227,14 +227,20 @@ fn settings_are_checked() {
     assert!(matches!(wrong(RouterConfig { gamma: 2.0, ..good.clone() }), ConfigError::Gain { name: "gamma", .. }));
     assert_eq!(wrong(RouterConfig { overhead_bytes: 65536, ..good.clone() }), ConfigError::Overhead);
     assert_eq!(wrong(RouterConfig { queue_target_bytes: u64::MAX, ..good.clone() }), ConfigError::QueueTarget);
-    for c in [
-        RouterConfig { capacity_for_xcp: CapacityForXcp::MinusOther, ..good.clone() },
-        RouterConfig { shuffle: Shuffle::Matching, ..good.clone() },
-        RouterConfig { spare: Spare::Scaled, ..good.clone() },
-        RouterConfig { spare: Spare::Limited, ..good.clone() },
-    ] {
-        assert_eq!(wrong(c), ConfigError::NotCarriedOut);
+    // Others' traffic off the capacity, and in the input as well.
+    assert_eq!(wrong(RouterConfig { capacity_for_xcp: CapacityForXcp::MinusOther, ..good.clone() }), ConfigError::OtherTwice);
+    assert_eq!(wrong(RouterConfig { count_other: true, ..RouterConfig::preset(Preset::XcpIr, C) }), ConfigError::OtherTwice);
+    assert_eq!(wrong(RouterConfig { spare: Spare::Limited, ..good.clone() }), ConfigError::SpareWithoutIds);
+    assert_eq!(wrong(RouterConfig { spare_most: 0, ..good.clone() }), ConfigError::SpareMost);
+    for preset in Preset::ALL {
+        assert!(Router::new(&RouterConfig::preset(preset, C), 0, 0).is_ok(), "{}", preset.name());
+        assert_eq!(Preset::named(preset.name()), Some(preset));
     }
+    // A law that is refused leaves the router's own.
+    let mut router = Router::new(&good, 0, 0).expect("valid");
+    let before = *router.words();
+    assert_eq!(router.set_law(&RouterConfig { spare: Spare::Limited, ..good.clone() }), Err(ConfigError::SpareWithoutIds));
+    assert_eq!(router.words(), &before);
 }
 
 /// Without an RTT: no increase, in either format.

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use xcp_engine::exact::{Work, router_any, router_words, sender_feedback_any, sender_header_any, sender_words};
 use xcp_engine::{
-    ForwardHeader, Gain, Interval, Receiver, ReturnHeader, Rounding, Router, RouterConfig, Sendable, Sender, SenderConfig, WireFormat,
-    flags,
+    ForwardHeader, Gain, Interval, Preset, Receiver, ReturnHeader, Rounding, Router, RouterConfig, Sendable, Sender, SenderConfig,
+    WireFormat, bottleneck_id, flags,
 };
 
 const MS: u64 = 1_000_000;
@@ -27,6 +27,10 @@ fn header() -> impl Strategy<Value = ForwardHeader> {
     let sensible = sensible.prop_map(|(rtt, window, feedback, hops, mark)| {
         let h = ForwardHeader::encode(WireFormat::Extended, rtt, window, feedback);
         ForwardHeader { hops, flags: h.flags | if mark { flags::MARK } else { 0 }, ..h }
+    });
+    let sensible = (sensible, prop::option::of(prop::sample::select(vec![0, 77, bottleneck_id(SEED)]))).prop_map(|(h, id)| match id {
+        Some(bottleneck_id) => ForwardHeader { flags: h.flags | flags::IDS, bottleneck_id, ..h },
+        None => h,
     });
     let any_words = any::<(u16, u16, u16, u8)>().prop_map(|(rtt, window, feedback, flags)| ForwardHeader {
         rtt,
@@ -51,20 +55,24 @@ fn packets() -> impl Strategy<Value = Vec<Packet>> {
     prop::collection::vec(packet, 1..600)
 }
 
+/// The seed of all routers, from which their link's id follows.
+const SEED: u64 = 5;
+
 /// Mostly XCP as published, which has the short way.
 fn router() -> impl Strategy<Value = Router> {
-    let law = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    let law = prop_oneof![4 => Just((true, false, false, true)), 1 => law];
-    (10_000..20_000_000u64, law, 0..100u32, any::<u64>()).prop_map(|(capacity, (pools, own, longest, other), overhead_bytes, seed)| {
+    let choices = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), prop::sample::select(Preset::ALL.to_vec()));
+    let choices = prop_oneof![4 => Just((true, false, false, false, Preset::Xcp)), 1 => Just((true, false, false, false, Preset::XcpIr)), 3 => choices];
+    (10_000..20_000_000u64, choices, 0..100u32).prop_map(|(capacity, (pools, own, longest, other, preset), overhead_bytes)| {
+        let law = RouterConfig::preset(preset, capacity);
         let config = RouterConfig {
             pools,
-            gain: if own { Gain::OwnRtt } else { Gain::Uniform },
-            interval: if longest { Interval::Max } else { Interval::Mean },
-            count_other: other,
+            gain: if own { Gain::OwnRtt } else { law.gain },
+            interval: if longest { Interval::Max } else { law.interval },
+            count_other: law.count_other && !other,
             overhead_bytes,
-            ..RouterConfig::xcp(capacity)
+            ..law
         };
-        Router::new(&config, 1000 * MS, seed).expect("valid")
+        Router::new(&config, 1000 * MS, SEED).expect("valid")
     })
 }
 
@@ -90,7 +98,7 @@ proptest! {
                 Err(is_xcp) => {
                     whole.other_pass(now, p.size, is_xcp);
                     halves.other_arrival(now, p.size, is_xcp, 0);
-                    halves.other_departure(now, 0);
+                    halves.other_departure(now, p.size, is_xcp, 0);
                 }
             }
             prop_assert_eq!(router_words(&whole), router_words(&halves), "packet {}", i);

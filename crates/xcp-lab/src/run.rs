@@ -135,7 +135,13 @@ fn laws<'s>(scenario: &'s Scenario, plan: &Plan) -> Result<Vec<(usize, &'s Law, 
     let mut laws = Vec::new();
     for (number, shaper) in plan.shapers.iter().enumerate() {
         let direction = &scenario.links[shaper.direction / 2].directions[shaper.direction % 2];
-        let Queue::Xcp { law, .. } = &direction.queue else { continue };
+        let Queue::Xcp { law, changes, .. } = &direction.queue else { continue };
+        if !changes.is_empty() {
+            let name = direction_name(scenario, shaper.direction);
+            return Err(LabError::Refused(format!(
+                "link direction \"{name}\": a kernel's router keeps its law; take `law-changes` out, or run it without --on linux"
+            )));
+        }
         xcp_engine::Router::new(&router_config(law, direction.rate_bps), 0, 0).map_err(|why| {
             let name = direction_name(scenario, shaper.direction);
             LabError::Refused(format!("link direction \"{name}\": the router's law cannot be used: {why}"))

@@ -3,7 +3,10 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use xcp_engine::{Router, RouterConfig, WireFormat, find_options, read_classic_forward, read_extended};
+use xcp_engine::{
+    CapacityForXcp, Gain, Interval, Preset, Router, RouterConfig, Shuffle, Spare, WireFormat, bottleneck_id, find_options, flags,
+    read_classic_forward, read_extended,
+};
 use xcp_linux::rehearsal::{Rehearsal, Sight};
 use xcp_linux::router::RouterCounts;
 
@@ -113,7 +116,6 @@ fn find_tcp(frame: &[u8]) -> Found {
 /// The host's side: the router, its counters, and what has passed that it has not heard of.
 struct Host {
     router: Router,
-    counts_all: bool,
     counts: RouterCounts,
     unheard: Unheard,
 }
@@ -185,11 +187,7 @@ impl Host {
         let asked = header.feedback;
         let unheard = std::mem::take(&mut self.unheard);
         if let Some(least) = unheard.least_backlog {
-            if self.counts_all {
-                self.router.others(unheard.bytes, unheard.packets, least);
-            } else {
-                self.router.others(unheard.returned_bytes, unheard.returned, least);
-            }
+            self.router.others(unheard.bytes, unheard.packets, unheard.returned_bytes, unheard.returned, least);
         }
         self.router.burst(now, bytes, segments as u16, &mut header, backlog);
         counts.processed += segments;
@@ -201,6 +199,10 @@ impl Host {
             frame[at + 4] |= 0x04;
             frame[at + 5] = header.hops << 4 | frame[at + 5] & 15;
             frame[at + 10..at + 12].copy_from_slice(&header.feedback.to_be_bytes());
+            if header.flags & flags::IDS != 0 {
+                let next = at + if frame[at + 4] & 0x10 != 0 { 18 } else { 16 };
+                frame[next..next + 4].copy_from_slice(&header.next_bottleneck_id.to_be_bytes());
+            }
         } else {
             frame[at + 2..at + 4].copy_from_slice(&header.feedback.to_be_bytes());
         }
@@ -226,6 +228,49 @@ fn same(a: &[u8], b: &[u8], tcp: Option<usize>) -> bool {
     a == b
 }
 
+/// Of all routers here.
+const SEED: u64 = 42;
+
+/// Their link's.
+fn id() -> u32 {
+    bottleneck_id(SEED)
+}
+
+/// Any law that the engine takes.
+fn law() -> impl Strategy<Value = RouterConfig> {
+    let choices = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0..3u8, 1..=255u8);
+    let preset = prop::sample::select(Preset::ALL.to_vec());
+    let mixed = (choices, preset, any::<bool>()).prop_map(|((own, longest, other, minus, matching, spare, most), preset, mix)| {
+        let law = RouterConfig::preset(preset, 1);
+        if !mix {
+            return law;
+        }
+        RouterConfig {
+            gain: if own { Gain::OwnRtt } else { Gain::Uniform },
+            interval: if longest { Interval::Max } else { Interval::Mean },
+            count_other: other,
+            capacity_for_xcp: if minus && !other { CapacityForXcp::MinusOther } else { CapacityForXcp::Configured },
+            shuffle: if matching { Shuffle::Matching } else { Shuffle::All },
+            spare: match spare {
+                1 => Spare::Scaled,
+                2 if matching => Spare::Limited,
+                _ => Spare::All,
+            },
+            spare_most: most,
+            ..law
+        }
+    });
+    (mixed, 10_000..2_000_000_000u64, 0..100u32, any::<bool>(), prop_oneof![Just(0u64), 0..1_000_000u64]).prop_map(
+        |(law, capacity_bytes_per_sec, overhead_bytes, pools, queue_target_bytes)| RouterConfig {
+            capacity_bytes_per_sec,
+            overhead_bytes,
+            pools,
+            queue_target_bytes,
+            ..law
+        },
+    )
+}
+
 fn option() -> impl Strategy<Value = Vec<u8>> {
     let extended = (any::<u8>(), any::<u8>(), prop::collection::vec(any::<u8>(), 20), 0..8u8).prop_map(|(flags, hops, words, lie)| {
         let flags = if lie == 0 { flags } else { flags & 0x3e | 0x40 };
@@ -239,12 +284,20 @@ fn option() -> impl Strategy<Value = Vec<u8>> {
         option
     });
     // Values as real senders have them, so that the law has something to do.
-    let usual = (1_000_000..300_000_000u64, 1.0..1000.0f64, any::<bool>()).prop_map(|(rtt, window, asks)| {
+    let usual = (1_000_000..300_000_000u64, 1.0..1000.0f64, any::<bool>(), 0..5u8).prop_map(|(rtt, window, asks, limited_by)| {
         let code = |v: u16| v.to_be_bytes();
+        // With ids: of no link, of this one, of another.
+        let ids = [0, id(), 77].get(usize::from(limited_by)).copied();
         let mut option = vec![254, 12, 0x58, 0x43, 0x60, 0];
         option.extend(code(WireFormat::Extended.encode_rtt(rtt)));
         option.extend(code(WireFormat::Extended.encode_window(window)));
         option.extend(code(if asks { 0x7fff } else { 0x1234 }));
+        if let Some(id) = ids {
+            option[1] = 20;
+            option[4] |= 0x08;
+            option.extend(id.to_be_bytes());
+            option.extend([0, 0, 0, 0]);
+        }
         option
     });
     let classic = (any::<u16>(), any::<u16>(), any::<u16>(), 0..3u8).prop_map(|(feedback, rtt, window, which)| {
@@ -352,20 +405,13 @@ fn the_same_bits_in_the_kernel_and_on_the_host() {
         Err(e) if xcp_linux::error::is_root() && e.to_string().contains("router program") => panic!("{e}"),
         Err(e) => return println!("SKIPPED: the kernel's build of the router against the host's: {e}"),
     };
-    let law = (10_000..2_000_000_000u64, any::<bool>(), any::<bool>(), 0..100u32, any::<bool>(), any::<u64>(), any::<bool>());
     let packets = prop::collection::vec(packet(), 1..200);
     // Without persistence: failures show themselves with their seed, and the tree stays clean.
     let mut runner = TestRunner::new(Config { cases: 1000, failure_persistence: None, ..Config::default() });
-    let outcome = runner.run(&(law, packets), |((capacity, own, longest, overhead, pools, seed, other), packets)| {
-        let mut law = RouterConfig::xcp(capacity);
-        law.gain = if own { xcp_engine::Gain::OwnRtt } else { xcp_engine::Gain::Uniform };
-        law.interval = if longest { xcp_engine::Interval::Max } else { xcp_engine::Interval::Mean };
-        law.overhead_bytes = overhead;
-        law.pools = pools;
-        law.count_other = other;
-        let router = Router::new(&law, 0, seed).unwrap();
-        kernel.begin(capacity, &router).unwrap();
-        let mut host = Host { router, counts_all: other, counts: RouterCounts::default(), unheard: Unheard::default() };
+    let outcome = runner.run(&(law(), packets), |(law, packets)| {
+        let router = Router::new(&law, 0, SEED).unwrap();
+        kernel.begin(law.capacity_bytes_per_sec, &router).unwrap();
+        let mut host = Host { router, counts: RouterCounts::default(), unheard: Unheard::default() };
         let mut now = 1_000;
         for packet in &packets {
             now += packet.after_ns;

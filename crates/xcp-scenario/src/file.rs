@@ -240,7 +240,9 @@ fn read(
     // Where a link is missing because it is faulty, which nodes exist and what reaches what cannot be told.
     nodes.complete = links.len() == list_length(file.item("link"));
     let seed = file.integer("seed").unwrap_or(1);
-    let flows = flows::read(&file, &nodes, &mut graph, Whole { duration, seed, kernel }, &without(&file, variant, faults));
+    let wants_ids: Vec<bool> = links.iter().flat_map(|l| l.directions.each_ref().map(|d| d.queue.wants_ids())).collect();
+    let flows =
+        flows::read(&file, &nodes, &mut graph, Whole { duration, seed, kernel, wants_ids: &wants_ids }, &without(&file, variant, faults));
     if faults.count() == before && flows.flows.is_empty() {
         let span = variant.without.first().map_or(file.span_of("flow"), |(_, span)| *span);
         faults.add(span, "no flow is left", "a run has at least one [[flow]]");

@@ -8,7 +8,9 @@ use crate::error::{Span, suggest};
 use crate::fields::Fields;
 use crate::graph::Graph;
 use crate::links::{DEFAULT_PACKET_BYTES, Nodes, period, reserved};
-use crate::model::{Congestion, DirectionId, Flow, Group, LossResponse, NodeId, Recovery, RtoPolicy, Tcp, Traffic, UdpPattern, WireFormat};
+use crate::model::{
+    Congestion, DirectionId, Flow, Group, LossResponse, NodeId, Recovery, RtoPolicy, Tcp, Traffic, UdpPattern, Unclaimed, WireFormat,
+};
 use crate::name::FlowName;
 use crate::quantity::{MAX_TIME, show_time};
 use crate::spec::{FLOW, TCP_ONLY, UDP};
@@ -129,6 +131,8 @@ pub(crate) struct Whole<'a> {
     pub seed: u64,
     /// The congestion controls of the kernel it will run on, if it will.
     pub kernel: Option<&'a [String]>,
+    /// Of every direction of a link, whether its router wants to know which link limits a flow.
+    pub wants_ids: &'a [bool],
 }
 
 /// Names taken so far. Groups' names differ from one another, but a single flow may be named like another group's member.
@@ -182,7 +186,8 @@ fn read_one<'a>(fields: &Fields<'a>, nodes: &Nodes, graph: &mut Graph, run: Whol
     let start_jitter = fields.time("start-jitter").unwrap_or(0);
     let packet_bytes = fields.size("packet").map_or(DEFAULT_PACKET_BYTES, |n| n as u32);
     let traffic = traffic(fields, run.kernel);
-    let (Some(from), Some(to), Some(via), Some((traffic, sizes))) = (from, to, via, traffic) else { return (None, name) };
+    let unclaimed = if fields.bool("access-id").unwrap_or(false) { Unclaimed::Access } else { Unclaimed::Unknown };
+    let (Some(from), Some(to), Some(via), Some((mut traffic, sizes))) = (from, to, via, traffic) else { return (None, name) };
     if from == to {
         let what = format!("the flow goes from `{0}` to `{0}`", nodes.names[from]);
         fields.faults.add(fields.span_of("to"), what, "name another node as its destination");
@@ -193,6 +198,12 @@ fn read_one<'a>(fields: &Fields<'a>, nodes: &Nodes, graph: &mut Graph, run: Whol
     let route = route(fields, nodes, graph, from, &via, to);
     let return_route = route.as_ref().and_then(|_| self::route(fields, nodes, graph, to, &back, from));
     let (Some(route), Some(return_route)) = (route, return_route) else { return (None, name) };
+    if let Traffic::Tcp(tcp) = &mut traffic
+        && tcp.congestion == Congestion::Xcp
+        && route.iter().any(|direction| run.wants_ids[*direction])
+    {
+        tcp.ids = Some(unclaimed);
+    }
     let group = Group { name: name.as_str().into(), from, to, route, return_route, start_jitter, stop, packet_bytes, traffic };
     (Some(Written { group, start, sizes }), name)
 }
@@ -271,6 +282,7 @@ fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>
         Some("newreno") => Recovery::NewRenoImpatient,
         Some("newreno-slow-but-steady") => Recovery::NewRenoSlowButSteady,
         Some("sack") => Recovery::Sack,
+        Some("sack-linux") => Recovery::SackLinux,
         _ => recovery,
     };
     let paced = fields.bool("paced").unwrap_or(congestion == Congestion::Xcp);
@@ -294,6 +306,7 @@ fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>
         rto_min: fields.time("rto-min").unwrap_or(200_000_000),
         rto_policy: if fields.choice("rto") == Some("fixed") { RtoPolicy::Fixed } else { RtoPolicy::BackOff },
         honest_window: fields.bool("honest-window").unwrap_or(true),
+        ids: None,
     };
     name.map(|_| tcp)
 }

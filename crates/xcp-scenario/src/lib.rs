@@ -11,6 +11,7 @@ mod file;
 mod flows;
 mod footprint;
 mod graph;
+mod law;
 mod links;
 mod metric;
 pub mod model;

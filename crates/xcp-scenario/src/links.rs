@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use crate::error::Span;
 use crate::fields::{Faults, Fields};
-use crate::model::{Direction, Input, Law, Limit, Link, Loss, LossPlace, MediumId, NodeId, Others, Queue};
+use crate::law::{self, Law};
+use crate::model::{Direction, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId, Others, Queue};
 use crate::quantity::{Amount, Standing};
 use crate::set::name_of;
-use crate::spec::{BLACKOUT, LAW, LINK, LOSS, QUEUE, REVERSE};
+use crate::spec::{BLACKOUT, LAW, LAW_CHANGE, LINK, LOSS, QUEUE, REVERSE};
 use crate::tree::{Item, Value};
 use crate::units::{NANOS_PER_SEC, Nanos, Period};
 
@@ -70,11 +71,28 @@ pub(crate) struct QueueDraft {
     kind: KindDraft,
 }
 
+impl QueueDraft {
+    /// Whether its router wants to know which link limits a flow, at some time of the run.
+    pub fn wants_ids(&self) -> bool {
+        match &self.kind {
+            KindDraft::Xcp { law, changes, .. } => law.law.wants_ids() || changes.iter().any(|(_, law)| law.law.wants_ids()),
+            KindDraft::DropTail | KindDraft::Red { .. } => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 enum KindDraft {
     DropTail,
     Red { min: Option<(Amount, Span)>, max: Option<(Amount, Span)>, probability: f64, weight: Option<f64>, gentle: bool },
-    Xcp { law: Law, target: Option<(Standing, Span)>, others: Others },
+    Xcp { law: LawDraft, changes: Vec<(Nanos, LawDraft)>, others: Others },
+}
+
+/// A law whose queue target depends on the flows.
+#[derive(Debug, Clone)]
+struct LawDraft {
+    law: Law,
+    target: Option<(Standing, Span)>,
 }
 
 /// What resolving a limit needs to know of the flows that cross a direction.
@@ -224,9 +242,8 @@ fn read_queue(link: &Fields<'_>) -> QueueDraft {
         weight: queue.number("weight"),
         gentle: queue.bool("gentle").unwrap_or(true),
     };
-    let law = queue.table("law", &LAW);
-    let target = law.as_ref().and_then(|law| law.standing("target"));
-    let law = law.map_or_else(xcp_law, |law| read_law(&law));
+    let law = read_law(&queue);
+    let changes = read_changes(&queue);
     let share = queue.number("share").unwrap_or(0.5);
     let others = match queue.choice("others") {
         Some("first") => Others::First,
@@ -237,41 +254,35 @@ fn read_queue(link: &Fields<'_>) -> QueueDraft {
     };
     let kind = match kind {
         "red" => red,
-        "xcp" => KindDraft::Xcp { law, target, others },
+        "xcp" => KindDraft::Xcp { law, changes, others },
         _ => KindDraft::DropTail,
     };
     QueueDraft { limit, limit_span, kind }
 }
 
-/// Katabi et al. 2002.
-fn xcp_law() -> Law {
-    Law {
-        name: "xcp".into(),
-        alpha: 0.4,
-        beta: 0.226,
-        gamma: 0.1,
-        overhead_bytes: 0,
-        pools: true,
-        capacity_bps: None,
-        target_bytes: 0,
-        input: Input::All,
-    }
+/// The `law` of a queue or of a change.
+fn read_law(fields: &Fields<'_>) -> LawDraft {
+    let given = fields.table("law", &LAW);
+    let target = given.as_ref().and_then(|law| law.standing("target"));
+    LawDraft { law: given.map_or_else(Law::xcp, |given| law::read(&given)), target }
 }
 
-fn read_law(fields: &Fields<'_>) -> Law {
-    let preset = xcp_law();
-    Law {
-        name: fields.choice("preset").unwrap_or("xcp").into(),
-        alpha: fields.number("alpha").unwrap_or(preset.alpha),
-        beta: fields.number("beta").unwrap_or(preset.beta),
-        gamma: fields.number("gamma").unwrap_or(preset.gamma),
-        overhead_bytes: fields.size("overhead").map_or(preset.overhead_bytes, |n| n as u32),
-        pools: fields.bool("pools").unwrap_or(preset.pools),
-        capacity_bps: fields.rate("capacity"),
-        // Known once the flows are.
-        target_bytes: preset.target_bytes,
-        input: if fields.choice("input") == Some("xcp") { Input::Xcp } else { Input::All },
+fn read_changes(queue: &Fields<'_>) -> Vec<(Nanos, LawDraft)> {
+    let mut changes: Vec<(Nanos, LawDraft)> = Vec::new();
+    for change in queue.tables("law-changes", &LAW_CHANGE) {
+        change.require("at");
+        change.require("law");
+        let Some(at) = change.time("at") else { continue };
+        if changes.last().is_some_and(|(before, _)| *before >= at) {
+            change.faults.add(
+                change.span_of("at"),
+                "a change of law that is not later than the one before it",
+                "list changes in order of time",
+            );
+        }
+        changes.push((at, read_law(&change)));
     }
+    changes
 }
 
 /// The sides (0 forward, 1 reverse) something applies to.
@@ -347,21 +358,30 @@ impl DirectionDraft {
         let limit = self.limit(rtt, packet, faults);
         let queue = match self.queue.kind {
             KindDraft::DropTail => Queue::DropTail { limit },
-            KindDraft::Xcp { law, target, others } => {
-                let target_bytes = target.map_or(0, |(target, at)| {
-                    let bytes = target_bytes(target, self.rate_bps, rtt, packet, at, faults);
-                    let whole = limit_bytes(limit, packet);
-                    if bytes > whole {
-                        let what = format!("the queue's target is beyond its limit: {bytes} of {whole} bytes");
-                        faults.add(at, what, "`target` can be at most `limit`");
-                    }
-                    bytes
-                });
-                let capacity_bps = match (law.capacity_bps, others) {
-                    (None, Others::Split { share }) => Some(((self.rate_bps as f64 * share) as u64).max(1)),
-                    (given, _) => given,
+            KindDraft::Xcp { law, changes, others } => {
+                let law_of = |LawDraft { law, target }: LawDraft| {
+                    let target_bytes = target.map_or(0, |(target, at)| {
+                        let bytes = target_bytes(target, self.rate_bps, rtt, packet, at, faults);
+                        let whole = limit_bytes(limit, packet);
+                        if bytes > whole {
+                            let what = format!("the queue's target is beyond its limit: {bytes} of {whole} bytes");
+                            faults.add(at, what, "`target` can be at most `limit`");
+                        }
+                        bytes
+                    });
+                    let capacity_bps = match (law.capacity_bps, others) {
+                        (None, Others::Split { share }) => Some(((self.rate_bps as f64 * share) as u64).max(1)),
+                        (given, _) => given,
+                    };
+                    Law { target_bytes, capacity_bps, ..law }
                 };
-                Queue::Xcp { limit, law: Law { target_bytes, capacity_bps, ..law }, others }
+                let law = law_of(law);
+                Queue::Xcp {
+                    limit,
+                    law,
+                    changes: changes.into_iter().map(|(at, law)| LawChange { at, law: law_of(law) }).collect(),
+                    others,
+                }
             }
             KindDraft::Red { min, max, probability, weight, gentle } => {
                 let whole = packets(limit, packet);

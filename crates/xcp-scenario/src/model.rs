@@ -6,6 +6,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
+pub use crate::law::{CapacityForXcp, Gain, Input, Interval, Law, Shuffle, Spare};
 use crate::name::FlowName;
 use crate::units::{Nanos, Period};
 
@@ -145,6 +146,8 @@ pub enum Queue {
         limit: Limit,
         /// The router's law.
         law: Law,
+        /// Laws that take its place during the run, in order of time; all different times.
+        changes: Vec<LawChange>,
         /// Where packets that are not XCP's wait.
         others: Others,
     },
@@ -171,36 +174,13 @@ pub enum Others {
     },
 }
 
-/// Choices that make up a router's law. A named law (`xcp`) is a preset of them.
+/// A law that takes another's place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Law {
-    /// Name of the preset it started from.
-    pub name: String,
-    /// Gain on spare bandwidth.
-    pub alpha: f64,
-    /// Gain on the persistent queue.
-    pub beta: f64,
-    /// Share of the traffic shuffled in every control interval.
-    pub gamma: f64,
-    /// Bytes added to each packet's size for framing the router cannot see.
-    pub overhead_bytes: u32,
-    /// Whether feedback is charged to residue pools.
-    pub pools: bool,
-    /// Capacity the router believes in, bit/s; `None` is the link's rate.
-    pub capacity_bps: Option<u64>,
-    /// Q_T, the queue that may stand, bytes.
-    pub target_bytes: u64,
-    /// What the router counts as input traffic.
-    pub input: Input,
-}
-
-/// What a router counts as input traffic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Input {
-    /// Every packet that arrives at the queue (XCP 2002: one queue, everything in it is input traffic).
-    All,
-    /// Packets of XCP flows only, acknowledgements included, as ns-2's XCP queue counts.
-    Xcp,
+pub struct LawChange {
+    /// When.
+    pub at: Nanos,
+    /// The law from then on.
+    pub law: Law,
 }
 
 /// A transfer of data, or a source of datagrams. There may be a million: what a `[[flow]]`'s members have in common they share.
@@ -314,6 +294,18 @@ pub struct Tcp {
     /// Whether an XCP sender tells the routers the least of cwnd and what buffers let it send, ages unused allowance and bounds its request;
     /// `false` is the 2005 study's sender, whose window runs away when a buffer limits it.
     pub honest_window: bool,
+    /// Whether an XCP flow's packets say which link limits it, because a router on the way wants to know; and what they say as long as no link
+    /// has claimed the flow.
+    pub ids: Option<Unclaimed>,
+}
+
+/// What a flow that no link has claimed says of the link that limits it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unclaimed {
+    /// Nothing.
+    Unknown,
+    /// That it is the first one on its way.
+    Access,
 }
 
 /// Congestion control.
@@ -340,6 +332,8 @@ pub enum Recovery {
     NewRenoSlowButSteady,
     /// RFC 6675.
     Sack,
+    /// RFC 6675, and retransmissions that are lost, too, are found as Linux did in the days of the 2005 study.
+    SackLinux,
 }
 
 /// An XCP sender's answer to three duplicate ACKs.

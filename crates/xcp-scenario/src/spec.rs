@@ -1,6 +1,8 @@
 //! Every key of the scenario file in one table: name, what it takes, default, meaning, an example. The reader, the JSON schema and the tables of
 //! `docs/scenario.md` all follow from it, so they cannot disagree.
 
+use crate::law::LAWS;
+
 /// What a key takes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
@@ -102,8 +104,6 @@ const fn key(name: &'static str, kind: Kind, default: &'static str, example: &'s
     Key { name, kind, default, doc, example }
 }
 
-/// Known laws, each a preset of the choices in a law table.
-pub(crate) const LAWS: &[&str] = &["xcp"];
 /// Known queues.
 pub(crate) const QUEUES: &[&str] = &["drop-tail", "red", "xcp"];
 /// Known congestion controls.
@@ -125,6 +125,7 @@ pub(crate) const TCP_ONLY: &[&str] = &[
     "rto-min",
     "rto",
     "honest-window",
+    "access-id",
 ];
 /// Keys of a law, which `queue.KEY` reaches through the queue.
 pub(crate) fn is_law_key(name: &str) -> bool {
@@ -312,6 +313,23 @@ pub(crate) static QUEUE: Spec = Spec {
             "0.7",
             "xcp: XCP's share of the rate with others = `\"fair\"` or `\"split\"`.",
         ),
+        key(
+            "law-changes",
+            Kind::Tables(&LAW_CHANGE),
+            "none",
+            "[{ at = \"10s\", law = \"max-rtt\" }]",
+            "xcp: laws that take its place during the run, in order of time. Only in the simulator.",
+        ),
+    ],
+};
+
+/// `law-changes` of a queue.
+pub(crate) static LAW_CHANGE: Spec = Spec {
+    name: "law-changes",
+    doc: "Laws that take another's place: what its last control interval decided still holds for the rest of the running one.",
+    keys: &[
+        key("at", Kind::Time, REQUIRED, "\"10s\"", "When."),
+        key("law", Kind::Short { short: "preset", table: &LAW }, REQUIRED, "\"xcp\"", "The law from then on."),
     ],
 };
 
@@ -320,7 +338,15 @@ pub(crate) static LAW: Spec = Spec {
     name: "law",
     doc: "The choices that make up a router's law, starting from a preset.",
     keys: &[
-        key("preset", Kind::Choice(LAWS), "`\"xcp\"`", "\"xcp\"", "The law to start from. `xcp`: Katabi et al. 2002."),
+        key(
+            "preset",
+            Kind::Choice(LAWS),
+            "`\"xcp\"`",
+            "\"xcp\"",
+            "The law to start from. `xcp`: Katabi et al. 2002. `xcp-ir`: capacity less other traffic, XCP counted apart; set `target` as well. `ixcp`: shuffles \
+             only the flows that the link limits. `ixcp-r`: and gives them the spare bandwidth. `p-xcp`: spare bandwidth times N/N_b. `max-rtt`: the longest \
+             RTT as control interval. `own-rtt`: gain by each flow's own RTT.",
+        ),
         key("alpha", Kind::Number { min: 0.0, max: 10.0 }, "0.4", "0.2", "Gain on spare bandwidth. Stable below 0.555 (π/4√2)."),
         key("beta", Kind::Number { min: 0.0, max: 10.0 }, "0.226", "0.05", "Gain on the persistent queue; α²√2 at the default."),
         key(
@@ -359,6 +385,43 @@ pub(crate) static LAW: Spec = Spec {
             "`\"all\"`",
             "\"xcp\"",
             "What counts as input traffic: every packet at the queue, or those of XCP flows and their acknowledgements only, as in ns-2.",
+        ),
+        key(
+            "interval",
+            Kind::Choice(&["mean", "max"]),
+            "the preset's; `\"mean\"`",
+            "\"max\"",
+            "The control interval d: the mean RTT of the flows, or the longest one seen.",
+        ),
+        key(
+            "capacity-for-xcp",
+            Kind::Choice(&["configured", "minus-other"]),
+            "the preset's; `\"configured\"`",
+            "\"minus-other\"",
+            "What of the capacity is XCP's: all of it, or what other traffic left in the last interval. The second wants `input = \"xcp\"`.",
+        ),
+        key(
+            "shuffle",
+            Kind::Choice(&["all", "matching"]),
+            "the preset's; `\"all\"`",
+            "\"matching\"",
+            "Whose packets are shuffled: everybody's, or those of the flows that this link limits. The second makes XCP flows that pass carry bottleneck ids.",
+        ),
+        key(
+            "spare",
+            Kind::Choice(&["all", "scaled", "limited"]),
+            "the preset's; `\"all\"`",
+            "\"scaled\"",
+            "Who gets spare bandwidth: all flows alike; all, N/N_b times as much; the flows that this link limits, with headroom for the others, which wants \
+             `shuffle = \"matching\"`.",
+        ),
+        key("spare-most", Kind::Integer { min: 1, max: 255 }, "8", "2", "What N/N_b is taken for at most where `spare` is scaled by it."),
+        key(
+            "gain",
+            Kind::Choice(&["uniform", "own-rtt"]),
+            "the preset's; `\"uniform\"`",
+            "\"own-rtt\"",
+            "Gain on one packet's feedback: one for all, or min(1, d / the flow's RTT), on increase and decrease alike.",
         ),
     ],
 };
@@ -440,10 +503,11 @@ pub(crate) static FLOW: Spec = Spec {
         ),
         key(
             "recovery",
-            Kind::Choice(&["reno", "newreno", "newreno-slow-but-steady", "sack"]),
+            Kind::Choice(&["reno", "newreno", "newreno-slow-but-steady", "sack", "sack-linux"]),
             "by `congestion`",
             "\"newreno\"",
-            "Loss recovery: RFC 5681; RFC 6582 in its Impatient or Slow-but-Steady variant; RFC 6675.",
+            "Loss recovery: RFC 5681; RFC 6582 in its Impatient or Slow-but-Steady variant; RFC 6675; RFC 6675 with what Linux has had since \
+             2001: retransmissions that are lost, too, are found before the timeout.",
         ),
         key(
             "loss-response",
@@ -507,6 +571,14 @@ pub(crate) static FLOW: Spec = Spec {
             "false",
             "xcp: tell the routers the least of cwnd and what buffers let the sender send; `false` is the 2005 Linux study's sender, whose window runs away \
              when a buffer limits it.",
+        ),
+        key(
+            "access-id",
+            Kind::Bool,
+            "`false`",
+            "true",
+            "xcp, where a router on the way asks for bottleneck ids: whether packets name the flow's first link until a router has claimed the flow, and \
+             where none does, as the iXCP paper has it, instead of none.",
         ),
         key(
             "udp",
@@ -652,4 +724,4 @@ pub(crate) static THAN: Spec = Spec {
 
 /// All tables, in the order of the documentation.
 pub(crate) static ALL: &[&Spec] =
-    &[&FILE, &MEASURE, &LINK, &REVERSE, &QUEUE, &LAW, &LOSS, &BLACKOUT, &FLOW, &BYTES, &UDP, &VARIANT, &EXPECT, &THAN];
+    &[&FILE, &MEASURE, &LINK, &REVERSE, &QUEUE, &LAW, &LAW_CHANGE, &LOSS, &BLACKOUT, &FLOW, &BYTES, &UDP, &VARIANT, &EXPECT, &THAN];

@@ -1,11 +1,12 @@
 //! The two ends of a flow, TCP or UDP, and what is counted of it. The ends know nothing of each other; in a run divided among processors they may
 //! be far apart.
 
-use xcp_scenario::model::{self, Traffic};
+use xcp_scenario::model::{self, Traffic, Unclaimed};
 use xcp_scenario::record::{FlowGauge, Totals};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 
 use crate::datagrams::Datagrams;
+use crate::queue::router_seed;
 use crate::rng::{Purpose, Stream};
 use crate::routing::Position;
 use crate::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
@@ -69,7 +70,13 @@ impl Sending {
     pub fn new(spec: &model::Flow, index: usize, seed: u64, peer: u32, route: Position) -> Self {
         let size = spec.group.packet_bytes as u16;
         let source = match &spec.traffic() {
-            Traffic::Tcp(tcp) => Source::Tcp(Sender::new(&SenderConfig::new(peer, tcp, size))),
+            Traffic::Tcp(tcp) => {
+                let mut config = SenderConfig::new(peer, tcp, size);
+                if tcp.ids == Some(Unclaimed::Access) {
+                    config.ids = Some(xcp_engine::bottleneck_id(router_seed(seed, spec.group.route[0])));
+                }
+                Source::Tcp(Sender::new(&config))
+            }
             Traffic::Udp(pattern) => Source::Udp(Datagrams::new(peer, size, pattern, Stream::new(seed, Purpose::Datagrams, index))),
         };
         Self { start: Self::start(spec, index, seed), route, started: false, source }

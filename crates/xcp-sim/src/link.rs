@@ -261,8 +261,7 @@ impl Link {
             return;
         }
         station.push(line, Transit { arrives: Nanos::MAX, packet: *packet, position, next });
-        self.integrate(now, waiting);
-        self.counters.queue_max = self.counters.queue_max.max(waiting + u64::from(idle_since.is_none()));
+        self.queue_stood(now, waiting);
     }
 
     /// When it may try to transmit; `None` where nothing waits for its turn.
@@ -315,8 +314,16 @@ impl Link {
         let waiting = station.waiting().packets;
         let transit = station.take()?;
         station.collisions = 0;
-        self.integrate(now, waiting);
+        self.queue_stood(now, waiting);
         Some(transit)
+    }
+
+    /// Until `to` so many packets have waited for a turn. One whose turn has come in the same instant has not waited.
+    fn queue_stood(&mut self, to: Nanos, waiting: u64) {
+        if to > self.counters.integrated_to {
+            self.counters.queue_max = self.counters.queue_max.max(waiting);
+        }
+        self.integrate(to, waiting);
     }
 
     /// Makes up for the departures until `now`.
@@ -398,7 +405,7 @@ impl Link {
     /// Largest queue since the last call, packets; the present one at least.
     pub fn take_queue_max(&mut self) -> u64 {
         let waiting = self.backlog().packets;
-        std::mem::replace(&mut self.counters.queue_max, waiting)
+        std::mem::replace(&mut self.counters.queue_max, waiting).max(waiting)
     }
 
     /// What could have been sent in a stretch of time, bytes.

@@ -69,6 +69,7 @@ impl<'r> Gauges for View<'_, 'r> {
     fn router(&mut self, number: DirectionId, now: Nanos) -> Option<Vec<(Quantity, f64)>> {
         match self.near_end(number, now).queue() {
             Queue::Xcp(xcp) => Some(router_quantities(&xcp.state()).to_vec()),
+            Queue::Changing(xcp) => Some(router_quantities(&xcp.queue().state()).to_vec()),
             Queue::DropTail | Queue::Red(_) => None,
         }
     }

@@ -229,12 +229,12 @@ Settings, in any order, each followed by its value:
   shaper KIND      htb (default), tbf, or none where the device or somebody's own shaper sets the rate
   limit LENGTH     of the shaper's queue: packets (100), bytes (64kb) or 2bdp  [default: 1000 packets]
   rtt TIME         what `bdp` reckons with                                     [default: 100ms]
-  law NAME         xcp
+  law NAME         xcp, xcp-ir, ixcp, ixcp-r, p-xcp, max-rtt, own-rtt           [default: xcp]
   overhead BYTES   of framing per packet that the device does not count
   target LENGTH    a queue that may stand: bytes, packets or a time
   alpha, beta, gamma, interval mean|max, gain uniform|own-rtt, pools on|off, input all|xcp   docs/protocol.md
   hook tcx|clsact  where to attach                                             [default: tcx where there is one]
-  seed N           of the rounding of feedback")]
+  seed N           of the rounding of feedback and of the link's id             [default: random]")]
     Add {
         /// Settings: dev NAME capacity RATE ...
         #[arg(required = true, value_name = "SETTING")]

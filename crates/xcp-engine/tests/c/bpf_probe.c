@@ -49,7 +49,7 @@ SEC("tc") int both(void *ctx) {
 SEC("tc") int other(void *ctx) {
     (void)ctx;
     xcp_router_other_arrival(&router, packet.now, packet.size, 0, packet.backlog);
-    xcp_router_other_departure(&router, packet.now, packet.backlog);
+    xcp_router_other_departure(&router, packet.now, packet.size, 0, packet.backlog);
     return 0;
 }
 

@@ -96,6 +96,12 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
             "flow \"{name}\": the kernel programs have no feedback in whole packets: write wire = \"classic\", or simulate it (without --on)"
         )));
     }
+    if tcp.ids.is_some() {
+        return Err(LabError::Refused(format!(
+            "flow \"{name}\": a router on its way shuffles only the flows it limits, and Linux hosts do not yet send the ids that tell it which; \
+             run it without --on linux, or write shuffle = \"all\""
+        )));
+    }
     let congestion = congestion(tcp);
     if let Some(congestion) = congestion.filter(|name| !machine.congestions.iter().any(|c| c == name)) {
         return Err(LabError::missing(format!(
@@ -110,7 +116,7 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
     }
     let mut note = |what: &str| plan.note(format!("flow \"{name}\": {what}"));
     match tcp.recovery {
-        Recovery::Sack | Recovery::NewRenoSlowButSteady => {}
+        Recovery::Sack | Recovery::SackLinux | Recovery::NewRenoSlowButSteady => {}
         Recovery::Reno => note("recovery = \"reno\": Linux without SACK recovers as NewReno does"),
         Recovery::NewRenoImpatient => {
             note("recovery = \"newreno\": Linux restarts the retransmission timer at every partial acknowledgement (slow but steady)");
@@ -156,7 +162,7 @@ fn in_flight(scenario: &Scenario, flow: &Flow) -> u64 {
 
 /// Whether connections use SACK is a setting of the namespace: all that have an end there must agree.
 fn agree(sack: &mut Option<(bool, String)>, node: &str, flow: &Flow, tcp: &Tcp) -> Result<(), LabError> {
-    let wanted = tcp.recovery == Recovery::Sack;
+    let wanted = matches!(tcp.recovery, Recovery::Sack | Recovery::SackLinux);
     match sack {
         Some((on, other)) if *on != wanted => {
             let (with, without) = if wanted { (&*flow.group.name, other.as_str()) } else { (other.as_str(), &*flow.group.name) };

@@ -134,19 +134,9 @@ pub fn run(manner: Manner, flows: usize) -> Run {
 /// The part of a scenario that a report looks at.
 pub fn scenario(manner: Manner) -> Scenario {
     let limit = Limit::Bytes(1_250_000);
-    let law = Law {
-        name: "xcp".into(),
-        alpha: 0.4,
-        beta: 0.226,
-        gamma: 0.1,
-        overhead_bytes: 0,
-        pools: true,
-        capacity_bps: None,
-        target_bytes: 0,
-        input: xcp_scenario::model::Input::All,
-    };
+    let law = Law::xcp();
     let queue = match manner {
-        Manner::Xcp => Queue::Xcp { limit, law, others: Others::Shared },
+        Manner::Xcp => Queue::Xcp { limit, law, changes: Vec::new(), others: Others::Shared },
         Manner::DropTail => Queue::DropTail { limit },
         Manner::Red => Queue::Red { limit, min_packets: 138.0, max_packets: 416.0, max_probability: 0.1, weight: None, gentle: true },
     };

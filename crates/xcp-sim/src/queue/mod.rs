@@ -5,7 +5,7 @@ mod red;
 mod xcp;
 
 pub use red::{Red, RedConfig};
-pub use xcp::{XcpQueue, router_config, router_quantities};
+pub use xcp::{ChangingXcp, XcpQueue, router_config, router_quantities};
 
 use xcp_scenario::model::{self, Limit};
 use xcp_scenario::units::Nanos;
@@ -32,6 +32,8 @@ pub enum Queue {
     Red(Box<Red>),
     /// An XCP router.
     Xcp(XcpQueue),
+    /// An XCP router whose law changes.
+    Changing(Box<ChangingXcp>),
 }
 
 impl Queue {
@@ -46,9 +48,13 @@ impl Queue {
                 let config = RedConfig { min_packets, max_packets, max_probability, weight, gentle, rate_bps: direction.rate_bps };
                 Self::Red(Box::new(Red::new(&config, Stream::new(seed, Purpose::Red, index))))
             }
-            model::Queue::Xcp { law, .. } => {
-                let rounding = Stream::new(seed, Purpose::Router, index).bits();
-                Self::Xcp(XcpQueue::new(law, direction.rate_bps, rounding)?)
+            model::Queue::Xcp { law, changes, .. } => {
+                let own = router_seed(seed, index);
+                if changes.is_empty() {
+                    Self::Xcp(XcpQueue::new(law, direction.rate_bps, own)?)
+                } else {
+                    Self::Changing(Box::new(ChangingXcp::new(law, changes, direction.rate_bps, own)?))
+                }
             }
         })
     }
@@ -65,14 +71,20 @@ impl Queue {
                 xcp.arrival(now, packet, backlog.bytes);
                 !full
             }
+            Self::Changing(xcp) => {
+                xcp.at(now).arrival(now, packet, backlog.bytes);
+                !full
+            }
         }
     }
 
     /// A packet that waited goes into service; `backlog_bytes` remain behind it.
     #[inline(always)]
     pub fn departure(&mut self, now: Nanos, packet: &mut Packet, backlog_bytes: u64) {
-        if let Self::Xcp(xcp) = self {
-            xcp.departure(now, packet, backlog_bytes);
+        match self {
+            Self::Xcp(xcp) => xcp.departure(now, packet, backlog_bytes),
+            Self::Changing(xcp) => xcp.at(now).departure(now, packet, backlog_bytes),
+            Self::DropTail | Self::Red(_) => {}
         }
     }
 
@@ -86,8 +98,18 @@ impl Queue {
                 xcp.pass(now, packet);
                 true
             }
+            Self::Changing(xcp) => {
+                xcp.at(now).pass(now, packet);
+                true
+            }
         }
     }
+}
+
+/// What the router of direction number `index` is seeded with: the rounding of feedback and the link's bottleneck id follow from it.
+#[must_use]
+pub fn router_seed(seed: u64, index: usize) -> u64 {
+    Stream::new(seed, Purpose::Router, index).bits()
 }
 
 /// Whether a packet of this size would overfill a queue.

@@ -1,7 +1,7 @@
 //! A first-in-first-out queue run by an XCP router: hands each packet's header to `engine/` as it comes and goes. No arithmetic of its own.
 
-use xcp_engine::{ConfigError, Router, RouterConfig, RouterState};
-use xcp_scenario::model::{Input, Law};
+use xcp_engine::{CapacityForXcp, ConfigError, Gain, Interval, Router, RouterConfig, RouterState, Shuffle, Spare};
+use xcp_scenario::model::{self, Input, Law, LawChange};
 use xcp_scenario::run::Quantity;
 use xcp_scenario::units::Nanos;
 
@@ -24,6 +24,28 @@ pub fn router_config(law: &Law, rate_bps: u64) -> RouterConfig {
         pools: law.pools,
         queue_target_bytes: law.target_bytes,
         count_other: law.input == Input::All,
+        interval: match law.interval {
+            model::Interval::Mean => Interval::Mean,
+            model::Interval::Max => Interval::Max,
+        },
+        capacity_for_xcp: match law.capacity_for_xcp {
+            model::CapacityForXcp::Configured => CapacityForXcp::Configured,
+            model::CapacityForXcp::MinusOther => CapacityForXcp::MinusOther,
+        },
+        shuffle: match law.shuffle {
+            model::Shuffle::All => Shuffle::All,
+            model::Shuffle::Matching => Shuffle::Matching,
+        },
+        spare: match law.spare {
+            model::Spare::All => Spare::All,
+            model::Spare::Scaled => Spare::Scaled,
+            model::Spare::Limited => Spare::Limited,
+        },
+        spare_most: law.spare_most,
+        gain: match law.gain {
+            model::Gain::Uniform => Gain::Uniform,
+            model::Gain::OwnRtt => Gain::OwnRtt,
+        },
         ..RouterConfig::xcp(law.capacity_bps.unwrap_or(rate_bps) / 8)
     }
 }
@@ -67,7 +89,8 @@ impl XcpQueue {
         let size = packet.size.into();
         match packet.class() {
             Class::XcpData(header) => self.router.departure(now, size, header, queue_bytes),
-            Class::XcpAck | Class::Other => self.router.other_departure(now, queue_bytes),
+            Class::XcpAck => self.router.other_departure(now, size, true, queue_bytes),
+            Class::Other => self.router.other_departure(now, size, false, queue_bytes),
         }
     }
 
@@ -86,5 +109,43 @@ impl XcpQueue {
     #[must_use]
     pub fn state(&self) -> RouterState {
         self.router.state()
+    }
+}
+
+/// A router whose law is replaced at given times. Kept apart: a router that keeps its law need not look at the time for it.
+#[derive(Debug)]
+pub struct ChangingXcp {
+    queue: XcpQueue,
+    /// The changes still to come, the next one last.
+    changes: Vec<(Nanos, RouterConfig)>,
+}
+
+impl ChangingXcp {
+    /// A router that starts with `law`.
+    ///
+    /// # Errors
+    /// When the numbers of one of the laws are out of the engine's range.
+    pub fn new(law: &Law, changes: &[LawChange], rate_bps: u64, rounding_seed: u64) -> Result<Self, ConfigError> {
+        let changes: Vec<_> = changes.iter().rev().map(|change| (change.at, router_config(&change.law, rate_bps))).collect();
+        // Each is tried now, so that none is refused during the run.
+        for (_, config) in &changes {
+            Router::new(config, 0, 0)?;
+        }
+        Ok(Self { queue: XcpQueue::new(law, rate_bps, rounding_seed)?, changes })
+    }
+
+    /// The router with the law of this time.
+    pub fn at(&mut self, now: Nanos) -> &mut XcpQueue {
+        while let Some((_, config)) = self.changes.pop_if(|(at, _)| *at <= now) {
+            let taken = self.queue.router.set_law(&config);
+            debug_assert_eq!(taken, Ok(()), "it was tried before the run");
+        }
+        &mut self.queue
+    }
+
+    /// The router as it was left.
+    #[must_use]
+    pub fn queue(&self) -> &XcpQueue {
+        &self.queue
     }
 }

@@ -16,26 +16,29 @@ const SYN_OPTIONS: u32 = 20;
 /// TCP options take at most 40 bytes.
 const OPTION_SPACE: u32 = 40;
 
-/// Bytes of XCP's forward option, in every SYN and data packet.
-fn forward_option(wire: WireFormat) -> u32 {
-    match wire {
-        WireFormat::Classic | WireFormat::ClassicInteger => 8,
-        WireFormat::Extended => 12,
+/// Bytes of XCP's forward option, in every SYN and data packet. Bottleneck ids take 8 more, in either format.
+fn forward_option(tcp: &Tcp) -> u32 {
+    let ids = if tcp.ids.is_some() { 8 } else { 0 };
+    match (&tcp.congestion, tcp.wire) {
+        (Congestion::Xcp, WireFormat::Classic | WireFormat::ClassicInteger) => 8 + ids,
+        (Congestion::Xcp, WireFormat::Extended) => 12 + ids,
+        _ => 0,
     }
 }
 
-/// Bytes of XCP's return option, in every acknowledgement.
-fn return_option(wire: WireFormat) -> u32 {
-    match wire {
-        WireFormat::Classic | WireFormat::ClassicInteger => 4,
-        WireFormat::Extended => 8,
+/// Bytes of XCP's return option, in every acknowledgement. A bottleneck id takes 4 more.
+fn return_option(tcp: &Tcp) -> u32 {
+    let id = if tcp.ids.is_some() { 4 } else { 0 };
+    match (&tcp.congestion, tcp.wire) {
+        (Congestion::Xcp, WireFormat::Classic | WireFormat::ClassicInteger) => 4 + id,
+        (Congestion::Xcp, WireFormat::Extended) => 8 + id,
+        _ => 0,
     }
 }
 
 /// Payload of a full segment: what headers and options leave of a packet; at least 1.
 fn payload(packet_bytes: u16, tcp: &Tcp) -> u32 {
-    let option = if tcp.congestion == Congestion::Xcp { forward_option(tcp.wire) } else { 0 };
-    u32::from(packet_bytes).saturating_sub(HEADERS + TIMESTAMPS + option).max(1)
+    u32::from(packet_bytes).saturating_sub(HEADERS + TIMESTAMPS + forward_option(tcp)).max(1)
 }
 
 /// A sender's settings.
@@ -75,13 +78,15 @@ pub struct SenderConfig {
     pub rto_policy: RtoPolicy,
     /// Whether an XCP sender reports no more window than it can use.
     pub honest: bool,
+    /// Whether packets carry bottleneck ids, and which they start with: 0 for none, or the first link's, which is not known here.
+    pub ids: Option<u32>,
 }
 
 impl SenderConfig {
     /// The sender of flow number `flow` whose full packets take `packet_bytes` on the wire.
     #[must_use]
     pub fn new(flow: u32, tcp: &Tcp, packet_bytes: u16) -> Self {
-        let option = if tcp.congestion == Congestion::Xcp { forward_option(tcp.wire) } else { 0 };
+        let option = forward_option(tcp);
         SenderConfig {
             flow,
             payload: payload(packet_bytes, tcp),
@@ -100,6 +105,7 @@ impl SenderConfig {
             rto_min: tcp.rto_min,
             rto_policy: tcp.rto_policy,
             honest: tcp.honest_window,
+            ids: tcp.ids.map(|_| 0),
         }
     }
 }
@@ -132,10 +138,14 @@ impl ReceiverConfig {
     #[must_use]
     pub fn new(flow: u32, tcp: &Tcp, packet_bytes: u16) -> Self {
         let xcp = (tcp.congestion == Congestion::Xcp).then_some(tcp.wire);
-        let option = xcp.map_or(0, return_option);
+        let option = return_option(tcp);
         let payload = payload(packet_bytes, tcp);
         // Blocks take 8 bytes each beside 2 bytes of kind and length, padded by 2: three beside timestamps, two beside XCP's option too.
-        let blocks = if tcp.recovery == Recovery::Sack { ((OPTION_SPACE - TIMESTAMPS - option - 4) / 8).min(3) } else { 0 };
+        let blocks = if matches!(tcp.recovery, Recovery::Sack | Recovery::SackLinux) {
+            ((OPTION_SPACE - TIMESTAMPS - option - 4) / 8).min(3)
+        } else {
+            0
+        };
         ReceiverConfig {
             flow,
             payload,

@@ -129,6 +129,7 @@ pub fn settings(congestion: Congestion, recovery: Recovery) -> Tcp {
         rto_min: 200 * MS,
         rto_policy: RtoPolicy::BackOff,
         honest_window: true,
+        ids: None,
     }
 }
 

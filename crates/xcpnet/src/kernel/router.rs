@@ -1,7 +1,9 @@
 //! `xcpnet router`.
 
+use std::io::Read as _;
+
 use serde_json::json;
-use xcp_engine::{Gain, Interval, RouterConfig};
+use xcp_engine::{Gain, Interval, Preset, RouterConfig};
 use xcp_linux::kept::{self, KeptRouter, RouterPlan, Shaping};
 use xcp_linux::qdisc::{Limit, Shaper};
 use xcp_linux::router::{Hook, RouterStatus};
@@ -81,9 +83,8 @@ fn add(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(
     let device = device(&words)?.to_owned();
     let capacity_bps =
         words.read("capacity", capacity)?.ok_or_else(|| Failure::new("what capacity? write `capacity RATE`, e.g. capacity 10mbit"))?;
-    words.choice("law", &[("xcp", ())])?;
-    let mut law = RouterConfig::xcp(capacity_bps / 8);
-    law.count_other = true;
+    let presets = Preset::ALL.map(|preset| (preset.name(), preset));
+    let mut law = RouterConfig::preset(words.choice("law", &presets)?.unwrap_or_default(), capacity_bps / 8);
     let rtt = words.read("rtt", typed::time)?.unwrap_or(DEFAULT_RTT_NS);
     if let Some(target) = words.read("target", |text| typed::standing(text, capacity_bps, rtt, FRAME_BYTES))? {
         law.queue_target_bytes = target;
@@ -94,7 +95,7 @@ fn add(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(
     law.gamma = words.number("gamma")?.unwrap_or(law.gamma);
     law.interval = words.choice("interval", &[("mean", Interval::Mean), ("max", Interval::Max)])?.unwrap_or(law.interval);
     law.gain = words.choice("gain", &[("uniform", Gain::Uniform), ("own-rtt", Gain::OwnRtt)])?.unwrap_or(law.gain);
-    law.count_other = words.choice("input", &[("all", true), ("xcp", false)])?.unwrap_or(true);
+    law.count_other = words.choice("input", &[("all", true), ("xcp", false)])?.unwrap_or(law.count_other);
     law.pools = words.choice("pools", &[("on", true), ("off", false)])?.unwrap_or(true);
     let given = limit(&words, capacity_bps)?;
     let shaper = words.choice("shaper", &[("htb", Some(Shaper::Htb)), ("tbf", Some(Shaper::Tbf)), ("none", None)])?;
@@ -104,10 +105,22 @@ fn add(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(
         None => Shaping::None,
     };
     let hook = words.choice("hook", &[("tcx", Hook::Tcx), ("clsact", Hook::Clsact)])?.unwrap_or(Hook::Any);
-    let seed = words.number("seed")?.unwrap_or(1);
+    let seed = match words.number("seed")? {
+        Some(seed) => seed,
+        None => random()?,
+    };
     need_root()?;
     let made = kept::add(&RouterPlan { device, law, shaping, hook, seed }, &namespace(netns)?)?;
     printer.line(&format!("{}: router with {} added ({})", made.device.name, human::rate(capacity_bps as f64), queue(&made)))
+}
+
+/// A seed of which two routers do not have the same: their links' ids follow from it.
+fn random() -> Result<u64, Failure> {
+    let mut bytes = [0; 8];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut f| f.read_exact(&mut bytes))
+        .map_err(|e| Failure::new(format!("no random numbers from /dev/urandom ({e}); write `seed N`, another one for each router")))?;
+    Ok(u64::from_ne_bytes(bytes))
 }
 
 fn change(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(), Failure> {

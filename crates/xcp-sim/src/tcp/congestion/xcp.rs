@@ -32,6 +32,7 @@ impl XcpWindow {
             initial_window: config.initial_window,
             honest: config.honest,
             whole_packets: config.wire == WireFormat::ClassicInteger,
+            ids: config.ids,
             ..xcp_engine::SenderConfig::new(engine_format(config.wire), config.overhead + config.payload)
         });
         XcpWindow { engine, response: config.loss_response }
