@@ -32,6 +32,9 @@
 
 #define XCP_NO_LIMIT 0xffffffffU
 
+/* struct xcp_sender.classic where feedback is in whole packets (wire_classic.h). */
+#define XCP_SENDER_WHOLE 2
+
 /* One connection's state. Windows in 2^-32 packets. */
 struct xcp_sender {
     xcp_u64 cwnd;
@@ -90,6 +93,12 @@ XCP_INLINE void xcp_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 p
     s->asked = classic ? XCP_CLASSIC_FEEDBACK_MAX : XCP_EXTENDED_FEEDBACK_MAX;
 }
 
+/* From now on a classic sender's headers ask for feedback in whole packets. */
+XCP_INLINE void xcp_sender_set_whole(struct xcp_sender *s) {
+    if (s->classic)
+        s->classic = XCP_SENDER_WHOLE;
+}
+
 /* Packets carry bottleneck ids from now on. own: the access link's, or 0. */
 XCP_INLINE void xcp_sender_use_ids(struct xcp_sender *s, xcp_u32 own) {
     s->ids = 1;
@@ -130,7 +139,8 @@ XCP_COLD xcp_u16 xcp_sender_bounded_request(const struct xcp_sender *s, xcp_u64 
         n = xcp_sender_growth(s);
     }
     if (s->classic)
-        return xcp_classic_feedback_encode(n.m, n.e, 0, XCP_DOWN);
+        return s->classic == XCP_SENDER_WHOLE ? xcp_classic_feedback_encode_whole(n.m, n.e, 0)
+                                              : xcp_classic_feedback_encode(n.m, n.e, 0, XCP_DOWN);
     n = xcp_num_div(xcp_num_mul(n, s->packet), xcp_num_of(srtt_ns)); /* bytes/s per packet */
     return xcp_extended_feedback_encode(n.m, n.e, 0, XCP_DOWN);
 }
@@ -167,7 +177,7 @@ XCP_INLINE void xcp_sender_write(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt
             s->epoch_ns = now;
     }
     if (!usual && s->classic) {
-        h->flags = XCP_PRESENT | XCP_CLASSIC;
+        h->flags = s->classic == XCP_SENDER_WHOLE ? XCP_PRESENT | XCP_CLASSIC | XCP_WHOLE : XCP_PRESENT | XCP_CLASSIC;
         h->feedback = xcp_sender_request(s, srtt_ns, limit);
         h->rtt = xcp_classic_rtt_encode(srtt_ns);
         h->window = xcp_classic_window_encode(window);

@@ -128,6 +128,10 @@ void xcp_shim_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 packet_
     xcp_sender_init(s, classic, packet_bytes, initial, min_window, max_window, honest);
 }
 
+void xcp_shim_sender_set_whole(struct xcp_sender *s) {
+    xcp_sender_set_whole(s);
+}
+
 void xcp_shim_sender_use_ids(struct xcp_sender *s, xcp_u32 own) {
     xcp_sender_use_ids(s, own);
 }

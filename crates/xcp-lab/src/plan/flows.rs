@@ -91,6 +91,11 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
             MSS.end() + headers
         )));
     }
+    if tcp.congestion == Congestion::Xcp && tcp.wire == WireFormat::ClassicInteger {
+        return Err(LabError::Refused(format!(
+            "flow \"{name}\": the kernel programs have no feedback in whole packets: write wire = \"classic\", or simulate it (without --on)"
+        )));
+    }
     if tcp.ids.is_some() && tcp.wire == WireFormat::Classic {
         return Err(LabError::Refused(format!(
             "flow \"{name}\": a router on its way shuffles only the flows it limits, and the 2005 format has no room for the ids that tell it which: \
@@ -111,7 +116,7 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
     }
     let mut note = |what: &str| plan.note(format!("flow \"{name}\": {what}"));
     match tcp.recovery {
-        Recovery::Sack | Recovery::NewRenoSlowButSteady => {}
+        Recovery::Sack | Recovery::SackLinux | Recovery::NewRenoSlowButSteady => {}
         Recovery::Reno => note("recovery = \"reno\": Linux without SACK recovers as NewReno does"),
         Recovery::NewRenoImpatient => {
             note("recovery = \"newreno\": Linux restarts the retransmission timer at every partial acknowledgement (slow but steady)");
@@ -157,7 +162,7 @@ fn in_flight(scenario: &Scenario, flow: &Flow) -> u64 {
 
 /// Whether connections use SACK is a setting of the namespace: all that have an end there must agree.
 fn agree(sack: &mut Option<(bool, String)>, node: &str, flow: &Flow, tcp: &Tcp) -> Result<(), LabError> {
-    let wanted = tcp.recovery == Recovery::Sack;
+    let wanted = matches!(tcp.recovery, Recovery::Sack | Recovery::SackLinux);
     match sack {
         Some((on, other)) if *on != wanted => {
             let (with, without) = if wanted { (&*flow.group.name, other.as_str()) } else { (other.as_str(), &*flow.group.name) };
