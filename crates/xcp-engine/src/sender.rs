@@ -121,6 +121,12 @@ impl Sender {
         unsafe { ffi::xcp_shim_sender_loss(&mut self.0, u32::from(halve)) }
     }
 
+    /// The id of the link that limits the flow, where ids are used and one is known.
+    pub fn bottleneck_id(&self) -> Option<u32> {
+        // SAFETY: as in `marked`.
+        Some(unsafe { ffi::xcp_shim_sender_limited_by(&self.0) }).filter(|id| *id != 0)
+    }
+
     /// The timeout or loss answered last was none: the window and slow start's threshold of `before` come back where they were larger (RFC 4015).
     pub fn restore(&mut self, before: &Sender) {
         // SAFETY: as in `marked`; `before` is valid for the call.

@@ -132,6 +132,10 @@ void xcp_shim_sender_use_ids(struct xcp_sender *s, xcp_u32 own) {
     xcp_sender_use_ids(s, own);
 }
 
+xcp_u32 xcp_shim_sender_limited_by(const struct xcp_sender *s) {
+    return s->ids ? s->limited_by : 0;
+}
+
 xcp_u32 xcp_shim_sender_marked(const struct xcp_sender *s) {
     return s->marked;
 }

@@ -13,6 +13,7 @@ pub mod html;
 pub mod human;
 pub mod json;
 mod links;
+pub mod papers;
 pub mod parquet;
 mod reference;
 pub mod sweep;

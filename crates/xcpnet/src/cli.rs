@@ -1,8 +1,13 @@
 //! What can be typed.
 
+#[cfg(target_os = "linux")]
+mod pep;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+#[cfg(target_os = "linux")]
+pub use pep::{PepArguments, PepCommand, PepRun, PepWhich};
 
 /// Explicit congestion control (XCP): simulate it, see it, reproduce the papers.
 #[derive(Debug, Parser)]
@@ -54,6 +59,9 @@ pub enum Command {
     /// XCP in this machine's TCP: enable, disable, show
     #[cfg(target_os = "linux")]
     Endpoint(EndpointArguments),
+    /// A proxy that carries TCP connections over a long link by XCP: up, down, show
+    #[cfg(target_os = "linux")]
+    Pep(Box<PepArguments>),
     /// Tell what this machine has of what XCP in the kernel needs, and what to do about the rest
     #[cfg(target_os = "linux")]
     Doctor(DoctorArguments),
@@ -214,6 +222,7 @@ Examples:
   xcpnet reproduce fig05 fig08 --out out       two figures, with a report
   xcpnet reproduce my-experiment.toml          a file of your own
   xcpnet reproduce --quick                     less of everything, in at most three minutes on two processors
+  xcpnet reproduce failures                    where each protocol fails: a table
   xcpnet reproduce --list                      what there is and what it costs
 
 Runs are kept (in $XDG_CACHE_HOME/xcpnet or ~/.cache/xcpnet, at most 4 GiB), so that the next time only
@@ -236,6 +245,9 @@ pub struct ReproduceArguments {
     /// Print one JSON object per claim instead of the tables
     #[arg(long)]
     pub json: bool,
+    /// With `failures`: print the table of failures as docs/failures.md has it
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
     /// Write the report into this directory: report.html, a page per paper, and DIR/PAPER/FIGURE/ for each figure
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -397,6 +409,9 @@ pub struct EndpointEnable {
     /// The 2005 study's option instead of ours; both ends must be set so
     #[arg(long)]
     pub classic: bool,
+    /// Carry bottleneck ids where both ends can, for routers whose law shuffles only the flows they limit (ixcp, ixcp-r)
+    #[arg(long, conflicts_with = "classic")]
+    pub ids: bool,
     /// Send as ACKs come in instead of spreading packets over the round trip
     #[arg(long)]
     pub no_pacing: bool,

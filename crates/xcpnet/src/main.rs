@@ -40,6 +40,8 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Endpoint(arguments) => kernel::endpoint::endpoint(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
+        Command::Pep(arguments) => kernel::pep::pep(&arguments, &mut printer),
+        #[cfg(target_os = "linux")]
         Command::Doctor(arguments) => kernel::doctor::doctor(&arguments, &mut printer),
         Command::Schema => serde_json::to_string_pretty(&xcp_scenario::schema())
             .map_err(|e| failure::Failure::new(e.to_string()))
