@@ -1,7 +1,7 @@
 //! Holds a run against what its scenario expects. What the metrics are called is `metric.rs`'s; showing verdicts is for others.
 
 use crate::metric::{self, Metric, Number, Over, Stat};
-use crate::model::{Flow, Scenario};
+use crate::model::{Flow, OverSeeds, Scenario};
 use crate::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, jain};
 use crate::units::{NANOS_PER_SEC, Nanos, Period};
 
@@ -18,30 +18,135 @@ pub struct Verdict {
     pub min: Option<f64>,
     /// Greatest value inside the band.
     pub max: Option<f64>,
-    /// Whether the number is inside the band; `false` where there is none.
+    /// Where the band comes from, if it comes from another number.
+    pub than: Option<Multiple>,
+    /// Whether the number is inside the band; `false` where there is none, nor a band.
     pub inside: bool,
     /// The part of the run that was looked at.
     pub period: Period,
+    /// What was measured with each seed; one number if there is only one.
+    pub seeds: Vec<Option<f64>>,
+    /// With how many of the seeds the number is inside the band.
+    pub seeds_inside: usize,
+    /// What is asked of the seeds.
+    pub over_seeds: OverSeeds,
 }
 
-/// One verdict for each expectation, in the file's order.
+fn within(measured: Option<f64>, min: Option<f64>, max: Option<f64>) -> bool {
+    let bounded = min.is_some() || max.is_some();
+    bounded && measured.is_some_and(|x| min.is_none_or(|min| x >= min) && max.is_none_or(|max| x <= max))
+}
+
+/// Puts the verdicts of a variant's seeds together: a list for each seed, all of the same claims. What is measured is then the median, and so is a
+/// bound that comes from another number. A seed that gave no number counts as outside; if half of them gave none there is no median.
+#[must_use]
+pub fn over_seeds(each: &[Vec<Verdict>]) -> Vec<Verdict> {
+    let Some(first) = each.first() else { return Vec::new() };
+    let together = |(claim, verdict): (usize, &Verdict)| {
+        let of_seeds: Vec<&Verdict> = each.iter().filter_map(|list| list.get(claim)).collect();
+        let middle = |of: fn(&Verdict) -> Option<f64>| median(&of_seeds.iter().map(|v| of(v)).collect::<Vec<_>>());
+        let mut verdict = Verdict {
+            measured: middle(|v| v.measured),
+            min: middle(|v| v.min),
+            max: middle(|v| v.max),
+            seeds: of_seeds.iter().map(|v| v.measured).collect(),
+            seeds_inside: of_seeds.iter().filter(|v| v.inside).count(),
+            ..verdict.clone()
+        };
+        if let Some(than) = &mut verdict.than {
+            than.measured = middle(|v| v.than.as_ref()?.measured);
+        }
+        verdict.inside = match verdict.over_seeds {
+            OverSeeds::Median => within(verdict.measured, verdict.min, verdict.max),
+            OverSeeds::All => verdict.seeds_inside == of_seeds.len(),
+            OverSeeds::Share(share) => verdict.seeds_inside as f64 >= share * of_seeds.len() as f64,
+        };
+        verdict
+    };
+    first.iter().enumerate().map(together).collect()
+}
+
+/// The middle one, of an even number the mean of the two; none if half are missing.
+fn median(seeds: &[Option<f64>]) -> Option<f64> {
+    let mut values: Vec<f64> = seeds.iter().flatten().copied().collect();
+    if values.len() * 2 <= seeds.len() {
+        return None;
+    }
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    Some(if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) })
+}
+
+/// A band given in multiples of another number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Multiple {
+    /// The variant whose run that number is from, where it is another one.
+    pub variant: Option<String>,
+    /// Which number, where it is another one, or another part of the run.
+    pub metric: Option<String>,
+    /// The number; `None` where the run did not give it.
+    pub measured: Option<f64>,
+    /// The lower bound is so many times the number.
+    pub min: Option<f64>,
+    /// The upper bound is so many times the number.
+    pub max: Option<f64>,
+}
+
+/// One verdict for each expectation, in the file's order. Claims that compare this run with another variant's are left out: see [`evaluate_variants`].
 #[must_use]
 pub fn evaluate(scenario: &Scenario, run: &Run) -> Vec<Verdict> {
-    let judge = |expectation: &crate::model::Expectation| {
-        let measured = metric::parse(&expectation.metric).ok().and_then(|m| Look { scenario, run, period: expectation.period }.at(&m));
-        let measured = measured.filter(|x| x.is_finite());
-        let inside = measured.is_some_and(|x| expectation.min.is_none_or(|min| x >= min) && expectation.max.is_none_or(|max| x <= max));
-        Verdict {
+    judge(scenario, run, &[(scenario, run)])
+}
+
+/// The verdicts on the runs of a file's variants, a list for each. A claim that compares a run with one that is not there is left out.
+#[must_use]
+pub fn evaluate_variants(scenarios: &[Scenario], runs: &[Run]) -> Vec<Vec<Verdict>> {
+    let all: Vec<(&Scenario, &Run)> = scenarios.iter().zip(runs).collect();
+    all.iter().map(|(scenario, run)| judge(scenario, run, &all)).collect()
+}
+
+fn judge(scenario: &Scenario, run: &Run, all: &[(&Scenario, &Run)]) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    for expectation in &scenario.expectations {
+        let mut band = (expectation.min, expectation.max);
+        let mut than = None;
+        if let Some(other) = &expectation.than {
+            let Some((their_scenario, their_run)) = all.iter().find(|(s, _)| s.variant == other.variant) else { continue };
+            let theirs = number(their_scenario, their_run, &other.metric, other.period);
+            let times = |factor: Option<f64>| factor.and_then(|factor| theirs.map(|x| factor * x));
+            band = (times(expectation.min), times(expectation.max));
+            than = Some(Multiple {
+                variant: (other.variant != scenario.variant).then(|| other.variant.clone()),
+                metric: (other.metric != expectation.metric || other.period != expectation.period).then(|| other.metric.clone()),
+                measured: theirs,
+                min: expectation.min,
+                max: expectation.max,
+            });
+        }
+        let measured = number(scenario, run, &expectation.metric, expectation.period);
+        let (min, max) = band;
+        let inside = within(measured, min, max);
+        verdicts.push(Verdict {
             claim: expectation.claim.clone(),
             metric: expectation.metric.clone(),
             measured,
-            min: expectation.min,
-            max: expectation.max,
+            min,
+            max,
+            than,
             inside,
             period: expectation.period.unwrap_or(scenario.measure),
-        }
-    };
-    scenario.expectations.iter().map(judge).collect()
+            seeds: vec![measured],
+            seeds_inside: usize::from(inside),
+            over_seeds: expectation.over_seeds,
+        });
+    }
+    verdicts
+}
+
+/// A number of a run, if the run gave it.
+fn number(scenario: &Scenario, run: &Run, metric: &str, period: Option<Period>) -> Option<f64> {
+    let metric = metric::parse(metric).ok()?;
+    Look { scenario, run, period }.at(&metric).filter(|x| x.is_finite())
 }
 
 struct Look<'a> {

@@ -367,10 +367,36 @@ pub struct Expectation {
     pub metric: String,
     /// Over what part of the run; the measured period if absent.
     pub period: Option<Period>,
-    /// Least value inside the band.
+    /// Least value inside the band; with `than` a multiple of that number.
     pub min: Option<f64>,
-    /// Greatest value inside the band.
+    /// Greatest value inside the band; with `than` a multiple of that number.
     pub max: Option<f64>,
+    /// The number that it is held against.
+    pub than: Option<Than>,
     /// The claim in words, and whose it is.
     pub claim: String,
+    /// What must hold of several seeds.
+    pub over_seeds: OverSeeds,
+}
+
+/// When a claim holds of a run with several seeds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OverSeeds {
+    /// The median is inside the band.
+    Median,
+    /// Every seed's number is.
+    All,
+    /// At least this share of the seeds' numbers is.
+    Share(f64),
+}
+
+/// A number that another is compared with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Than {
+    /// The variant whose run it is from; empty where the file has none.
+    pub variant: String,
+    /// Which number.
+    pub metric: String,
+    /// Over what part of that run; the measured period if absent.
+    pub period: Option<Period>,
 }

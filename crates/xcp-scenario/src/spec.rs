@@ -48,6 +48,10 @@ pub(crate) enum Kind {
     Steps,
     /// A table of paths and values.
     Paths,
+    /// How many seeds, or a list of them.
+    Seeds,
+    /// `"median"`, `"all"`, or a share of seeds.
+    OverSeeds,
     /// A table with these keys.
     Table(&'static Spec),
     /// A list of such tables (`[[name]]`).
@@ -147,6 +151,13 @@ pub(crate) static FILE: Spec = Spec {
             "7",
             "Seed of everything random; the same seed gives the same run.",
         ),
+        key(
+            "seeds",
+            Kind::Seeds,
+            "`seed` alone",
+            "8",
+            "What `xcpnet reproduce` runs the file with: this many seeds from `seed` on, or those of a list. Other commands take `seed`.",
+        ),
         key("measure", Kind::Table(&MEASURE), "the whole run", "{ from = \"20s\", to = \"60s\" }", "What the summary covers."),
         key(
             "sample",
@@ -160,6 +171,13 @@ pub(crate) static FILE: Spec = Spec {
         key("flow", Kind::Tables(&FLOW), REQUIRED, "", "The flows, at least one."),
         key("variant", Kind::Tables(&VARIANT), "none", "", "Runs of the same file that differ in some settings."),
         key("expect", Kind::Tables(&EXPECT), "none", "", "What the result is expected to be."),
+        key(
+            "quick",
+            Kind::Table(&QUICK),
+            "see [`quick`](#quick)",
+            "{ variants = [\"xcp\"], set = { duration = \"20s\" } }",
+            "What `xcpnet reproduce --quick` runs of the file.",
+        ),
     ],
 };
 
@@ -658,6 +676,14 @@ pub(crate) static EXPECT: Spec = Spec {
         ),
         key("max", Kind::Number { min: f64::MIN, max: f64::MAX }, "no bound", "1", "Greatest value inside the band."),
         key(
+            "than",
+            Kind::Short { short: "variant", table: &THAN },
+            "none",
+            "\"integer\"",
+            "Another number: then `min` and `max` are multiples of it. `min = 1.1` and `than = \"integer\"`: at least a tenth more than in the variant \
+             `integer`.",
+        ),
+        key(
             "from",
             Kind::Time,
             "`measure`'s",
@@ -668,9 +694,49 @@ pub(crate) static EXPECT: Spec = Spec {
         key("variant", Kind::NameOrNames, "all", "\"newreno\"", "Variants it speaks of."),
         key("claim", Kind::Text, "the metric", "\"XCP fills the link\"", "The claim in words."),
         key("source", Kind::Text, "none", "\"Katabi et al. 2002, Fig. 5\"", "Whose claim it is; shown in brackets after the claim."),
+        key(
+            "seeds",
+            Kind::OverSeeds,
+            "`\"median\"`",
+            "0.8",
+            "With several seeds, what must be inside the band: the median over the seeds, `\"all\"` of them, or this share of them.",
+        ),
+        key("quick", Kind::Bool, "`true`", "false", "Whether `--quick` judges it."),
+    ],
+};
+
+/// `than` of an expectation.
+pub(crate) static THAN: Spec = Spec {
+    name: "than",
+    doc: "The number that an expectation's is compared with. `than = \"integer\"` is short for `than = { variant = \"integer\" }`. A claim about all variants \
+          (no `variant`) is made about all others.",
+    keys: &[
+        key("variant", Kind::Name, "the same run", "\"integer\"", "The variant whose run it is from."),
+        key(
+            "preceding",
+            Kind::Bool,
+            "`false`",
+            "true",
+            "Instead: from the run of the variant that stands before in the expectation's list `variant`. `max = 1`: the numbers fall in the order of the list.",
+        ),
+        key("metric", Kind::Text, "the same", "\"links.first.drops\"", "Which number."),
+        key("from", Kind::Time, "the expectation's", "\"8s\"", "Begin of the part of the run looked at."),
+        key("to", Kind::Time, "the expectation's", "\"8.5s\"", "Its end."),
+    ],
+};
+
+/// `quick`.
+pub(crate) static QUICK: Spec = Spec {
+    name: "quick",
+    doc: "What `xcpnet reproduce --quick` runs: less than the whole file, but enough that the claims still mean something.",
+    keys: &[
+        key("variants", Kind::NameOrNames, "all", "[\"xcp\"]", "Run only these variants."),
+        key("seeds", Kind::Seeds, "`seed` alone", "2", "Run these seeds, as `seeds` of the file."),
+        key("set", Kind::Paths, "none", "{ duration = \"20s\" }", "Paths and their values, applied after those of the variant."),
+        key("skip", Kind::Bool, "`false`", "true", "Run nothing of it."),
     ],
 };
 
 /// All tables, in the order of the documentation.
 pub(crate) static ALL: &[&Spec] =
-    &[&FILE, &MEASURE, &LINK, &REVERSE, &QUEUE, &LAW, &LAW_CHANGE, &LOSS, &BLACKOUT, &FLOW, &BYTES, &UDP, &VARIANT, &EXPECT];
+    &[&FILE, &MEASURE, &LINK, &REVERSE, &QUEUE, &LAW, &LAW_CHANGE, &LOSS, &BLACKOUT, &FLOW, &BYTES, &UDP, &VARIANT, &EXPECT, &THAN, &QUICK];

@@ -214,6 +214,64 @@ fn bad_files() {
         ("expectation without samples", file("sample = \"off\"", "", "", "[[expect]]\nmetric = \"flows.flow.cwnd_max\"\nmin = 1")),
         ("expectation between samples", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nfrom = \"10s\"\nto = \"10.01s\"")),
         ("expectation for an unknown variant", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"b\"\n[[variant]]\nname = \"a\"")),
+        (
+            "comparison with an unknown variant",
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = \"c\"\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
+        ),
+        (
+            "comparison with itself",
+            end(
+                "[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan = \"a\"\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"",
+            ),
+        ),
+        (
+            "comparison with nothing else",
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan = {}\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
+        ),
+        (
+            "comparison with one and the other",
+            end(
+                "[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = [\"a\", \"b\"]\nthan = { variant = \"a\", preceding = true }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"",
+            ),
+        ),
+        (
+            "comparison with one that precedes nothing",
+            end(
+                "[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan = { preceding = true }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"",
+            ),
+        ),
+        (
+            "comparison with an unknown number",
+            end(
+                "[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan = { variant = \"b\", metric = \"links.S-D.dropped\" }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"",
+            ),
+        ),
+        (
+            "comparison with a part after the run",
+            end(
+                "[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = { variant = \"b\", from = \"10s\", to = \"70s\" }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"",
+            ),
+        ),
+        (
+            "comparison with an unknown key",
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = { varient = \"b\" }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
+        ),
+        (
+            "comparison with a number",
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = 2\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
+        ),
+        ("seeds that are none", top("seeds = 0")),
+        ("seeds twice", top("seeds = [1, 2, 1]")),
+        ("seeds in words", top("seeds = \"many\"")),
+        ("too many seeds", top("seeds = 1001")),
+        ("a share of the seeds above one", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nseeds = 1.5")),
+        ("a share of the seeds in words", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nseeds = \"most\"")),
+        ("quick with an unknown variant", end("[quick]\nvariants = [\"b\"]\n[[variant]]\nname = \"a\"")),
+        ("quick with no variant", end("[quick]\nvariants = []\n[[variant]]\nname = \"a\"")),
+        ("quick with an unknown key", end("[quick]\nduration = \"5s\"")),
+        ("quick sets no table", end("[quick]\nset = \"5s\"")),
+        ("quick that is no table", top("quick = true")),
+        ("quick sets no path", end("[quick]\nset = { \"a..b\" = 1 }")),
         ("several faults at once", link("queu = 1").replace("10mbit", "0bit").replace("\"60s\"", "\"60\"").replace("reno", "rena")),
         (
             "a tab, a wide character and a control character before the fault",

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
-use xcp_scenario::{Overrides, Verdict, evaluate, load};
+use xcp_scenario::{Overrides, Verdict, evaluate, evaluate_variants, load, over_seeds};
 
 #[test]
 fn published_names_of_the_summary() {
@@ -213,4 +213,94 @@ fn verdicts() {
     assert_eq!((verdict.claim.as_str(), verdict.metric.as_str(), verdict.period.from), ("c (s)", "links.l.drops", 5 * SECOND));
     let missing = scenario("[[expect]]\nmetric = \"flows.a.completed_at\"\nmax = 100");
     assert!(!evaluate(&missing, &run())[0].inside, "a number that is missing is not inside");
+}
+
+/// A claim over several seeds: the median is shown; median, all or a share of the seeds must be inside.
+#[test]
+fn several_seeds() {
+    let judge = |seeds: &str, drops: &[Option<u64>]| -> Verdict {
+        let scenario = scenario(&format!("[[expect]]\nmetric = \"links.l.drops\"\nmin = 2\nmax = 4\nseeds = {seeds}"));
+        let each: Vec<Vec<Verdict>> = drops
+            .iter()
+            .map(|drops| {
+                let mut run = run();
+                match drops {
+                    Some(drops) => run.summary.links.get_mut("l").unwrap().drops = *drops,
+                    None => {
+                        run.summary.links.remove("l");
+                    }
+                }
+                evaluate(&scenario, &run)
+            })
+            .collect();
+        over_seeds(&each).remove(0)
+    };
+    let all = |drops: &[u64]| drops.iter().copied().map(Some).collect::<Vec<_>>();
+    for (seeds, drops, measured, inside) in [
+        ("\"median\"", all(&[1, 3, 9]), Some(3.0), true),
+        ("\"median\"", all(&[3, 3, 9, 9]), Some(6.0), false),
+        ("\"all\"", all(&[2, 3, 4]), Some(3.0), true),
+        ("\"all\"", all(&[2, 3, 5]), Some(3.0), false),
+        ("0.5", all(&[1, 3, 4, 9]), Some(3.5), true),
+        ("0.51", all(&[1, 3, 4, 9]), Some(3.5), false),
+        ("0.75", all(&[1, 3, 4, 4]), Some(3.5), true),
+        ("1", all(&[3]), Some(3.0), true),
+        ("\"median\"", vec![Some(3), None, Some(3)], Some(3.0), true),
+        ("\"median\"", vec![Some(3), None], None, false),
+        ("\"all\"", vec![Some(3), None, Some(3)], Some(3.0), false),
+    ] {
+        let verdict = judge(seeds, &drops);
+        assert_eq!((verdict.measured, verdict.inside), (measured, inside), "{seeds} of {drops:?}");
+        let count = drops.iter().flatten().filter(|d| (2..=4).contains(*d)).count();
+        assert_eq!((verdict.seeds.len(), verdict.seeds_inside), (drops.len(), count));
+    }
+    assert!(over_seeds(&[]).is_empty());
+}
+
+/// Bounds that are multiples of another number are in the number's own unit in the verdict.
+#[test]
+fn comparisons() {
+    let text = |claim: &str| {
+        let variants = "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n[[variant]]\nname = \"c\"\n";
+        format!(
+            "duration = \"10s\"\nsample = \"1s\"\n[[link]]\nname = \"l\"\nbetween = [\"S\", \"D\"]\nrate = \"10mbit\"\ndelay = \"10ms\"\n\
+             [[flow]]\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\n{variants}[[expect]]\n{claim}"
+        )
+    };
+    let drops = |n: u64| {
+        let mut run = run();
+        run.summary.links.get_mut("l").unwrap().drops = n;
+        run
+    };
+    // 4 are dropped in a, 10 in b, none in c.
+    let runs = [drops(4), drops(10), drops(0)];
+    let judge = |claim: &str| -> Vec<Vec<Verdict>> {
+        let scenarios = load(Path::new("x.toml"), &text(claim), &Overrides::none()).unwrap_or_else(|e| panic!("{e}"));
+        evaluate_variants(&scenarios, &runs)
+    };
+    let of_b = |bounds: &str| judge(&format!("metric = \"links.l.drops\"\nvariant = \"b\"\nthan = \"a\"\n{bounds}")).remove(1).remove(0);
+    for (bounds, inside) in
+        [("min = 2.5", true), ("max = 2.5", true), ("min = 2.51", false), ("max = 2.4", false), ("min = 1\nmax = 3", true)]
+    {
+        assert_eq!(of_b(bounds).inside, inside, "{bounds}");
+    }
+    let verdict = of_b("min = 1.5");
+    assert_eq!((verdict.measured, verdict.min, verdict.max), (Some(10.0), Some(6.0), None));
+    let than = verdict.than.unwrap();
+    assert_eq!((than.variant.as_deref(), than.measured, than.min), (Some("a"), Some(4.0), Some(1.5)));
+
+    let rising = judge("metric = \"links.l.drops\"\nvariant = [\"c\", \"a\", \"b\"]\nthan = { preceding = true }\nmin = 1");
+    assert!(rising[2].is_empty() && rising[0][0].inside && rising[1][0].inside, "0, 4, 10");
+    let falling = judge("metric = \"links.l.drops\"\nvariant = [\"c\", \"a\", \"b\"]\nthan = { preceding = true }\nmax = 1");
+    assert!(!falling[0][0].inside && !falling[1][0].inside);
+
+    let own = judge("metric = \"links.l.drops\"\nvariant = \"b\"\nthan = { metric = \"links.l.lost\" }\nmin = 2").remove(1).remove(0);
+    assert_eq!((own.min, own.inside, own.than.unwrap().metric.as_deref()), (Some(10.0), true, Some("links.l.lost")));
+
+    let nothing =
+        judge("metric = \"links.l.drops\"\nvariant = \"b\"\nthan = { metric = \"links.l.phi_mean\" }\nmin = 0").remove(1).remove(0);
+    assert!(!nothing.inside && nothing.min.is_none(), "no number to compare with");
+
+    let scenarios = load(Path::new("x.toml"), &text("metric = \"jain\"\nthan = \"a\"\nmin = 1"), &Overrides::none()).unwrap();
+    assert!(evaluate_variants(&scenarios[1..], &runs[1..]).iter().all(Vec::is_empty), "the other was not run");
 }

@@ -7,7 +7,7 @@ use xcp_report::files::Staged;
 use xcp_report::{Source, human, json, table, verdict_table};
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
-use xcp_scenario::{Loaded, Verdict, evaluate, load_with_origins, read_text, variant_names};
+use xcp_scenario::{Loaded, Verdict, evaluate_variants, load_with_origins, read_text, variant_names};
 
 use crate::backend::tell_notes;
 use crate::batch;
@@ -67,8 +67,7 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
         Ok(())
     })?;
     let interrupted = runs.len() < scenarios.len() || runs.iter().any(|r| r.summary.interrupted);
-    let verdicts: Vec<Vec<Verdict>> =
-        if interrupted { Vec::new() } else { scenarios.iter().zip(&runs).map(|(scenario, run)| evaluate(scenario, run)).collect() };
+    let verdicts: Vec<Vec<Verdict>> = if interrupted { Vec::new() } else { judged(&scenarios, &runs, &origins) };
     if arguments.json {
         printer.with(|out| json::write(&runs, out))?;
     } else if !runs.is_empty() {
@@ -86,6 +85,7 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
             sources: &sources,
             origins: &origins,
             verdicts: &verdicts,
+            series: true,
             parquet: arguments.parquet,
         };
         content.stage(&mut staged, "")?;
@@ -93,6 +93,16 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
         let _ = writeln!(std::io::stderr(), "wrote {}", dir.join("report.html").display());
     }
     Ok(())
+}
+
+/// The verdicts, file by file.
+fn judged(scenarios: &[Scenario], runs: &[Run], origins: &[usize]) -> Vec<Vec<Verdict>> {
+    let mut verdicts = Vec::new();
+    for file in origins.chunk_by(|a, b| a == b) {
+        let variants = verdicts.len()..verdicts.len() + file.len();
+        verdicts.extend(evaluate_variants(&scenarios[variants.clone()], &runs[variants]));
+    }
+    verdicts
 }
 
 /// A table for each file, verdicts below it.
