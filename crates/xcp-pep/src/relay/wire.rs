@@ -185,7 +185,17 @@ impl Medium for Sockets<'_> {
         }
         match ready(again(|| splice(self.source, None, pipe.writer(), None, room, SPLICE))).map_err(source)? {
             None => Ok(Filled::Blocked),
-            Some(0) => Ok(Filled::End),
+            // The end, or an urgent byte before the end, at which splice(2) stops, too: recv(2) tells.
+            Some(0) => {
+                self.store.bulk = false;
+                if !empty {
+                    return Ok(Filled::Blocked);
+                }
+                match self.urgent()? {
+                    Some(done) => Ok(done),
+                    None => self.copy(room),
+                }
+            }
             Some(read) => {
                 self.store.bulk = read >= COPY;
                 Ok(Filled::Some { read, kept: read, dry: false })
