@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint fmt bench bench-linux bench-instructions check-reference clean
+.PHONY: help setup build demo test reproduce reproduce-quick failures lint fmt bench bench-linux bench-instructions check-reference clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -33,6 +33,21 @@ test: ## everything that must pass before a change lands
 	@scripts/setup test
 	@$(MAKE) --no-print-directory lint
 	$(CARGO) test --workspace --locked
+	@$(MAKE) --no-print-directory reproduce-quick
+
+reproduce: build ## every figure of the papers against what they claim: out/reproduce/report.html (at most half an hour; the second time what changed)
+	$(XCPNET) reproduce --out out/reproduce
+
+failures: build ## the table of failures: docs/failures.md
+	$(XCPNET) reproduce failures --markdown > docs/failures.md.new
+	mv docs/failures.md.new docs/failures.md
+
+# Tells nothing but that it held; otherwise everything.
+reproduce-quick:
+	$(CARGO) build --release --locked --package xcpnet
+	@echo "$(XCPNET) reproduce --quick"; told=$$(mktemp); \
+	if $(XCPNET) reproduce --quick >"$$told" 2>&1; then tail -n 1 "$$told"; rm -f "$$told"; \
+	else status=$$?; cat "$$told"; rm -f "$$told"; exit $$status; fi
 
 lint: ## formatting and lints, Rust, C and shell
 	$(CARGO) fmt --all --check

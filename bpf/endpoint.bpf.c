@@ -95,9 +95,10 @@ static __always_inline __u64 srtt_ns(const struct xcp_connection *c, const struc
 }
 
 /* Whether the window is what holds the sender back: it was, at some time within the last round trip (tcp_cwnd_validate), or half of it was
- * used. */
+ * used. The kernel does not look while it only retransmits after a timeout: there it is. */
 static __always_inline __u32 cwnd_limited(const struct tcp_sock *tp) {
-    return BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) || tp->max_packets_out > tp->snd_cwnd >> 1;
+    return BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Loss || BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) ||
+           tp->max_packets_out > tp->snd_cwnd >> 1;
 }
 
 /* Packets that the peer's window and the data at hand let be in flight. */
@@ -125,11 +126,12 @@ static __always_inline __u32 option_length(const struct xcp_connection *c, __u32
         return 0;
     if (c->ask.flags & XCP_ASK_CLASSIC)
         return forward * XCP_CLASSIC_FORWARD_LENGTH + returned * XCP_CLASSIC_RETURN_LENGTH;
-    return xcp_extended_length((__u8)(forward * XCP_WIRE_FORWARD | returned * XCP_WIRE_RETURN));
+    return xcp_extended_length((__u8)(forward * XCP_WIRE_FORWARD | returned * XCP_WIRE_RETURN | (c->ids ? XCP_WIRE_IDS : 0)));
 }
 
 #include "endpoint_options.h"
 
+#include "endpoint_listeners.h"
 #include "endpoint_room.h"
 #include "endpoint_show.h"
 #include "endpoint_window.h"

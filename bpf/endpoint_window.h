@@ -5,9 +5,11 @@
  *   1. Feedback was applied when the option was parsed, before the kernel calls cong_control for the same ACK; here the window is only
  * handed over.
  *   2. Three duplicate ACKs leave the window alone (or halve it, if asked, or where no router has been heard of); with cong_control the
- * kernel does no proportional rate reduction. A timeout sets one packet.
- *   3. The RTT is averaged here from the kernel's samples of segments that were sent once. The kernel's own srtt also takes timestamps,
- * which include the timeout after one (400 to 500 ms were seen), and H_rtt would tell the routers.
+ * kernel does no proportional rate reduction. A timeout sets one packet. What the kernel finds spurious afterwards (RFC 3522, RFC 5682,
+ * duplicate SACK) is undone.
+ *   3. The RTT is averaged here, from the kernel's samples but for those that it takes from a timestamp because retransmitted data were
+ * acknowledged. The timestamp echoed may be one of before the timeout (2.6 s were seen after an outage of 2 s in which ACKs were lost too),
+ * and H_rtt would tell the routers.
  *   4. Pacing is TCP's internal one, at 33/32 of the window per round trip: the timer comes late sometimes, and the window still bounds
  * what is sent.
  */
@@ -18,6 +20,7 @@
  * grown. */
 #define XCP_RESTART_PACKETS 16
 
+#define FLAG_RETRANS_DATA_ACKED 0x08 /* net/ipv4/tcp_input.c */
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 #define TCP_CONG_NON_RESTRICTED 1
 #define SK_PACING_NONE 0
@@ -61,6 +64,7 @@ void BPF_PROG(xcp_init, struct sock *sk) {
     if (c->state == XCP_UNTOUCHED && !(c->ask.flags & XCP_ASK_OWN)) {
         c->ask.flags = settings.ask.flags;
         c->ask.initial_window = settings.ask.initial_window;
+        c->ask.own_id = settings.ask.own_id;
     }
     flags = c->ask.flags;
     c->packet_bytes = wire_bytes(tp);
@@ -68,6 +72,8 @@ void BPF_PROG(xcp_init, struct sock *sk) {
     xcp_sender_init(&c->sender, flags & XCP_ASK_CLASSIC, c->packet_bytes,
                     (__u64)(c->ask.initial_window ? c->ask.initial_window : tp->snd_cwnd) << 32, 1ULL << 32, (__u64)XCP_NO_LIMIT << 32,
                     !(flags & XCP_ASK_UNBOUNDED));
+    if (c->ids)
+        xcp_sender_use_ids(&c->sender, c->ask.own_id);
     tp->snd_cwnd = xcp_sender_cwnd(&c->sender);
     tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
     /* the last congestion control's pacing would cap ours */
@@ -100,7 +106,7 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag, const stru
     __u32 cwnd;
     if (!c)
         return;
-    if (rs->rtt_us > 0)
+    if (rs->rtt_us > 0 && !(flag & FLAG_RETRANS_DATA_ACKED))
         sample_rtt(c, rs->rtt_us);
     if (rs->acked_sacked)
         c->unheard++;
@@ -129,6 +135,10 @@ void BPF_PROG(xcp_set_state, struct sock *sk, __u8 new_state) {
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
     if (!c || BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == new_state)
         return;
+    if (new_state == TCP_CA_Recovery || new_state == TCP_CA_Loss) {
+        c->cwnd_before = c->sender.cwnd;
+        c->threshold_before = c->sender.threshold;
+    }
     if (new_state == TCP_CA_Recovery) {
         xcp_sender_loss(&c->sender, c->ask.flags & XCP_ASK_HALVE);
         c->losses++;
@@ -145,7 +155,11 @@ __u32 BPF_PROG(xcp_ssthresh, struct sock *sk) {
 
 SEC("struct_ops")
 __u32 BPF_PROG(xcp_undo_cwnd, struct sock *sk) {
-    return ((struct tcp_sock *)sk)->snd_cwnd;
+    struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+    if (!c)
+        return ((struct tcp_sock *)sk)->snd_cwnd;
+    xcp_sender_restore(&c->sender, c->cwnd_before, c->threshold_before);
+    return xcp_sender_cwnd(&c->sender);
 }
 
 /* The send buffer in windows: a window may more than double from one round trip to the next. */

@@ -360,7 +360,7 @@ int xcp_router(struct __sk_buff *skb) {
     seen.now = time(skb);
     if (xcp_settle(&seen)) {
         count_other(&seen, backlog);
-        return XCP_NEXT;
+        xcp_router_withhold(&seen.forward);
     }
     write_back(skb, &seen, BPF_CORE_READ_BITFIELD(kernel, ip_summed) == CHECKSUM_PARTIAL && !rehearsal);
     return XCP_NEXT;

@@ -32,7 +32,7 @@ struct xcp_port_others {
  * The guard is a sequence lock of our own: even, free; odd, held; two more with every packet. The verifier's bpf_spin_lock would switch
  * interrupts off, which costs more than the law (45 of 163 ns here), and would spin on a virtual processor that is not running. Ours is
  * held with bottom halves disabled, as every transmission is, by code that calls nothing; who does not get it within XCP_TRIES lets the
- * packet pass uncounted by the law. User space reads the state between two equal even values.
+ * packet pass without the law and withholds what it asks for. User space reads the state between two equal even values.
  */
 struct xcp_port {
     __u64 sequence;

@@ -261,6 +261,7 @@ struct inet_connection_sock {
 
 struct tcp_sock {
     struct inet_connection_sock inet_conn;
+    __u8 bpf_sock_ops_cb_flags;
     __u16 tcp_header_len;
     __u32 snd_cwnd;
     __u32 snd_cwnd_clamp;
@@ -296,6 +297,10 @@ struct tcp_congestion_ops {
 struct seq_file;
 struct bpf_iter_meta {
     struct seq_file *seq;
+};
+struct bpf_iter__tcp {
+    struct bpf_iter_meta *meta;
+    struct sock_common *sk_common;
 };
 struct bpf_map;
 struct bpf_iter__bpf_sk_storage_map {

@@ -588,6 +588,18 @@ XCP_PART xcp_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_
     return 0;
 }
 
+/* A packet has to pass without the law (its state cannot be got at in time). Nobody knows what the link has for it, and a request that
+ * comes home as it went out is taken for a grant: it may not ask for more than it has. */
+XCP_INLINE void xcp_router_withhold(struct xcp_forward *h) {
+    if (!(h->feedback & 0x8000)) /* the sign, in both formats */
+        h->feedback = 0;
+    if (h->flags & XCP_CLASSIC)
+        return;
+    if (h->hops < XCP_HOPS_MAX)
+        h->hops++;
+    h->flags |= XCP_MARK;
+}
+
 /* Packets without forward header passed since the last call, whose headers nobody but a counter saw: `bytes` of them on the wire, in
  * `packets`, and of these `returned_bytes` in `returned` of XCP's own acknowledgements; least_backlog: the least that waited before one of
  * them. They arrive and depart at once, but close no interval: the next packet with a header does. */

@@ -308,6 +308,15 @@ XCP_INLINE void xcp_sender_halve(struct xcp_sender *s) {
     s->cwnd = xcp_sender_bounded(s, half);
 }
 
+/* The timeout or loss answered last was none (RFC 4015): the window and the threshold of before it come back. Routers correct a window that
+ * is no longer right within a round trip. */
+XCP_INLINE void xcp_sender_restore(struct xcp_sender *s, xcp_u64 cwnd, xcp_u64 threshold) {
+    if (s->cwnd < cwnd)
+        s->cwnd = xcp_sender_bounded(s, cwnd);
+    if (s->threshold < threshold)
+        s->threshold = threshold;
+}
+
 /* A loss (three duplicate ACKs). halve_when_marked: whether the connection halves its window then although routers govern it; where none
  * has been heard of, an honest sender does in any case. */
 XCP_INLINE void xcp_sender_loss(struct xcp_sender *s, xcp_u32 halve_when_marked) {

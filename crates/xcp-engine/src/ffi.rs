@@ -146,6 +146,7 @@ unsafe extern "C" {
     pub fn xcp_shim_router_departure(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *mut ForwardHeader, backlog: u64);
     pub fn xcp_shim_router_pass(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *mut ForwardHeader);
     pub fn xcp_shim_router_burst(r: *mut [u64; ROUTER_WORDS], now: u64, bytes: u64, segments: u32, h: *mut ForwardHeader, backlog: u64);
+    pub fn xcp_shim_router_withhold(h: *mut ForwardHeader);
     pub fn xcp_shim_router_others(
         r: *mut [u64; ROUTER_WORDS],
         bytes: u64,
@@ -168,10 +169,12 @@ unsafe extern "C" {
     );
     pub fn xcp_shim_sender_set_whole(s: *mut [u64; SENDER_WORDS]);
     pub fn xcp_shim_sender_use_ids(s: *mut [u64; SENDER_WORDS], own: u32);
+    pub fn xcp_shim_sender_limited_by(s: *const [u64; SENDER_WORDS]) -> u32;
     pub fn xcp_shim_sender_marked(s: *const [u64; SENDER_WORDS]) -> u32;
     pub fn xcp_shim_sender_header(s: *mut [u64; SENDER_WORDS], now: u64, srtt_ns: u64, limit: u32, h: *mut ForwardHeader);
     pub fn xcp_shim_sender_feedback(s: *mut [u64; SENDER_WORDS], now: u64, h: *const ReturnHeader, srtt_ns: u64, cwnd_limited: u32);
     pub fn xcp_shim_sender_timeout(s: *mut [u64; SENDER_WORDS]);
+    pub fn xcp_shim_sender_restore(s: *mut [u64; SENDER_WORDS], before: *const [u64; SENDER_WORDS]);
     pub fn xcp_shim_sender_loss(s: *mut [u64; SENDER_WORDS], halve_when_marked: u32);
     pub fn xcp_shim_receiver_init(r: *mut [u64; RECEIVER_WORDS], classic: u32);
     pub fn xcp_shim_receiver_data(r: *mut [u64; RECEIVER_WORDS], h: *const ForwardHeader, segments: u32);

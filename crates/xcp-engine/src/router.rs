@@ -94,6 +94,12 @@ impl Router {
         unsafe { ffi::xcp_shim_router_burst(&mut self.0, now_ns, bytes, u32::from(segments.max(1)), header, queue_bytes) }
     }
 
+    /// A packet has to pass without the law, because its state cannot be got at in time: the header may not ask for more than it has.
+    pub fn withhold(header: &mut ForwardHeader) {
+        // SAFETY: `header` is valid for the call.
+        unsafe { ffi::xcp_shim_router_withhold(header) }
+    }
+
     /// Packets without forward header that passed since the last packet with one, and were only counted; `returned` of them, in `returned_bytes`,
     /// were XCP's own acknowledgements; `least_backlog`: the least that waited before one of them, bytes. They close no interval.
     pub fn others(&mut self, bytes: u64, packets: u64, returned_bytes: u64, returned: u64, least_backlog: u64) {

@@ -136,6 +136,18 @@ impl Sender {
         unsafe { ffi::xcp_shim_sender_loss(&mut self.0, u32::from(halve)) }
     }
 
+    /// The id of the link that limits the flow, where ids are used and one is known.
+    pub fn bottleneck_id(&self) -> Option<u32> {
+        // SAFETY: as in `marked`.
+        Some(unsafe { ffi::xcp_shim_sender_limited_by(&self.0) }).filter(|id| *id != 0)
+    }
+
+    /// The timeout or loss answered last was none: the window and slow start's threshold of `before` come back where they were larger (RFC 4015).
+    pub fn restore(&mut self, before: &Sender) {
+        // SAFETY: as in `marked`; `before` is valid for the call.
+        unsafe { ffi::xcp_shim_sender_restore(&mut self.0, &before.0) }
+    }
+
     /// A sender as it lies in memory, here and in a kernel program's map: `struct xcp_sender` of engine/sender.h.
     pub fn from_words(words: [u64; ffi::SENDER_WORDS]) -> Sender {
         Sender(words)

@@ -68,6 +68,10 @@ void xcp_shim_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp
     xcp_router_burst(r, now, bytes, segments, h);
 }
 
+void xcp_shim_router_withhold(struct xcp_forward *h) {
+    xcp_router_withhold(h);
+}
+
 void xcp_shim_router_others(struct xcp_router *r, xcp_u64 bytes, xcp_u64 packets, xcp_u64 returned_bytes, xcp_u64 returned,
                             xcp_u64 least_backlog) {
     xcp_router_others(r, bytes, packets, returned_bytes, returned, least_backlog);
@@ -132,6 +136,10 @@ void xcp_shim_sender_use_ids(struct xcp_sender *s, xcp_u32 own) {
     xcp_sender_use_ids(s, own);
 }
 
+xcp_u32 xcp_shim_sender_limited_by(const struct xcp_sender *s) {
+    return s->ids ? s->limited_by : 0;
+}
+
 xcp_u32 xcp_shim_sender_marked(const struct xcp_sender *s) {
     return s->marked;
 }
@@ -146,6 +154,10 @@ void xcp_shim_sender_feedback(struct xcp_sender *s, xcp_u64 now, const struct xc
 
 void xcp_shim_sender_timeout(struct xcp_sender *s) {
     xcp_sender_timeout(s);
+}
+
+void xcp_shim_sender_restore(struct xcp_sender *s, const struct xcp_sender *before) {
+    xcp_sender_restore(s, before->cwnd, before->threshold);
 }
 
 void xcp_shim_sender_loss(struct xcp_sender *s, xcp_u32 halve_when_marked) {

@@ -49,6 +49,31 @@ fn bounds() {
 }
 
 #[test]
+fn a_spurious_timeout_or_loss_is_undone() {
+    for marked in [false, true] {
+        let mut s = sender(|c| c.initial_window = 40);
+        if marked {
+            s.feedback(0, &ReturnHeader::encode(WireFormat::Extended, 0.0, true), 100 * MS, true);
+        }
+        let before = s.clone();
+        s.on_timeout();
+        assert_eq!(s.window(), 1.0);
+        s.restore(&before);
+        assert_eq!(s.window(), 40.0);
+        s.on_loss(true);
+        assert_eq!(s.window(), 20.0);
+        s.restore(&before);
+        let ask = |s: &mut Sender| s.header(1, 100 * MS, &Sendable::UNLIMITED).feedback_value();
+        assert_eq!(ask(&mut s), ask(&mut before.clone()), "slow start goes on where it was");
+        // what has grown meanwhile is not taken away
+        s.feedback(0, &ReturnHeader::encode(WireFormat::Extended, f64::INFINITY, true), 100 * MS, true);
+        let grown = s.window();
+        s.restore(&before);
+        assert!(grown > 40.0 && s.window() == grown);
+    }
+}
+
+#[test]
 fn requests() {
     let rtt = 100 * MS;
     let packet_per_packet = 1500.0 / 0.1;

@@ -316,6 +316,11 @@ proptest! {
             prop_assert_eq!(after.hops, if classic { 14 } else { 15 });
             prop_assert_eq!(after.marked(), !classic);
             prop_assert_eq!(ForwardHeader { feedback, hops: 14, flags, ..after }, before);
+            let mut withheld = before;
+            Router::withhold(&mut withheld);
+            prop_assert_eq!(withheld.feedback_value(), before.feedback_value().min(0.0));
+            prop_assert_eq!(withheld.marked(), !classic);
+            prop_assert_eq!(ForwardHeader { feedback, hops: 14, flags, ..withheld }, before);
         }
     }
 

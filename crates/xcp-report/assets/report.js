@@ -23,8 +23,10 @@
     times: Array.from(new Float64Array(bytes(run.times))),
     links: Object.fromEntries(Object.entries(run.links).map(([name, link]) => [name, curves(link)])),
     flows: run.flows.map(curves),
+    references: run.references.map((r) => ({ ...r, goodput_bps: floats(r.goodput_bps) })),
   }));
   const end = Math.max(0, ...runs.map((run) => run.completed));
+  const theories = [...new Set(runs.flatMap((run) => run.references.map((r) => r.theory)))];
   const flowNames = [...new Set(runs.flatMap((run) => run.flows.map((flow) => flow.name)))];
 
   // ---- numbers --------------------------------------------------------------------------------------------------------------------------
@@ -50,7 +52,7 @@
     utilisation: { of: 'link', column: 'utilisation', unit: 'share', summary: 'utilisation', top: 1.05 },
     queue: { of: 'link', column: 'queue_mean_packets', peak: 'queue_max_packets', unit: 'packets', summary: 'queue_mean' },
     drops: { of: 'link', column: 'drops', also: 'lost', bars: true, unit: 'packets', summary: 'drops', none: 'no drops' },
-    goodput: { of: 'flow', column: 'goodput_bps', unit: 'bps', cut: true },
+    goodput: { of: 'flow', column: 'goodput_bps', unit: 'bps', cut: true, references: true },
     cwnd: { of: 'flow', column: 'cwnd_packets', unit: 'packets' },
     srtt: { of: 'flow', column: 'srtt_s', unit: 'seconds' },
     retransmits: { of: 'flow', column: 'retransmits', unit: 'segments' },
@@ -71,9 +73,13 @@
   // What one plot shows: [{name, label, colour, values (one array or five), at rest, hideable, style}].
   const entities = (row, run) => {
     if (row.of === 'flow') {
-      return run.flows
+      const flows = run.flows
         .filter((flow) => flow[row.column])
         .map((flow) => ({ name: flow.name, colour: (flowNames.indexOf(flow.name) + 1) % 8, values: flow[row.column], rest: flow.summary[row.column], hideable: true }));
+      // Theory's lines; at rest the legend shows where they end.
+      const last = (values) => values.findLast((v) => v !== null);
+      const lines = row.references && flows.length ? run.references : [];
+      return flows.concat(lines.map((r) => ({ name: r.name, theory: r.theory, values: r[row.column], rest: last(r[row.column]), hideable: true, style: 'reference' })));
     }
     const names = chosenLinks().filter((name) => run.links[name] && run.links[name][row.column]);
     return names.flatMap((name, i) => {
@@ -153,7 +159,8 @@
     const bands = [];
     const legend = [];
     for (const entity of list) {
-      const colour = colours.colours[entity.colour];
+      const reference = entity.style === 'reference';
+      const colour = reference ? colours.soft : colours.colours[entity.colour];
       const show = !state.hidden.has(entity.name);
       const add = (values, style) => { data.push(values); series.push({ show, points: { show: false }, scale: 'y', ...style }); return data.length - 1; };
       const edge = { stroke: 'transparent', width: 0 };
@@ -171,6 +178,7 @@
       }
       if (entity.style === 'area') first = add(entity.values, { stroke: faded(colour, 0.45), width: k, fill: faded(colour, 0.14) });
       else if (entity.style === 'bars') first = add(entity.values, { stroke: colour, fill: colour, width: 0, paths: uPlot.paths.bars({ size: [1, Infinity, 1.5 * k] }) });
+      else if (reference) first = add(entity.values, { stroke: colour, width: 1.25 * k, dash: (theories.indexOf(entity.theory) % 2 ? [2, 4] : [8, 4]).map((d) => d * k) });
       else first = add(entity.values, { stroke: colour, width: (k > 1 || list.length > 5 ? 1.25 : 1.75) * k });
       legend.push({ entity, colour, from: first, to: first, value: first });
     }
@@ -241,6 +249,7 @@
     const button = document.createElement(item.entity.hideable ? 'button' : 'span');
     const swatch = document.createElement('i');
     swatch.style.borderTopColor = item.entity.style === 'area' ? faded(item.colour, 0.4) : item.colour;
+    if (item.entity.style === 'reference') swatch.style.borderTopStyle = theories.indexOf(item.entity.theory) % 2 ? 'dotted' : 'dashed';
     const value = document.createElement('span');
     value.className = 'v';
     button.append(swatch, `${item.entity.name} `, value);

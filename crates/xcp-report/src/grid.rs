@@ -1,31 +1,38 @@
 //! Cells set in columns for a terminal. What stands in them is for others.
 
 /// How a column is set.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Align {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
     Left,
+    /// Numbers.
     Right,
 }
 
 /// Rows of text, set in columns. The first row is the heading.
-pub(crate) struct Grid {
+#[derive(Debug)]
+pub struct Grid {
     align: Vec<Align>,
     rows: Vec<Vec<String>>,
     /// Leaves the first column blank where it repeats the row above.
-    pub(crate) grouped: bool,
+    pub grouped: bool,
 }
 
 impl Grid {
-    pub(crate) fn new(columns: &[(&str, Align)]) -> Self {
+    /// A table with these headings.
+    #[must_use]
+    pub fn new(columns: &[(&str, Align)]) -> Self {
         Self { align: columns.iter().map(|c| c.1).collect(), rows: vec![columns.iter().map(|c| c.0.to_owned()).collect()], grouped: true }
     }
 
-    pub(crate) fn push(&mut self, row: Vec<String>) {
+    /// Adds a row, a cell for each column.
+    pub fn push(&mut self, row: Vec<String>) {
         self.rows.push(row);
     }
 
     /// Drops columns whose cells are all equal to `boring`, heading aside.
-    pub(crate) fn without(self, heading: &str, boring: &str) -> Self {
+    #[must_use]
+    pub fn without(self, heading: &str, boring: &str) -> Self {
         if let Some(i) = self.rows[0].iter().position(|h| h == heading)
             && self.rows[1..].iter().all(|row| row[i] == boring)
         {
@@ -35,7 +42,8 @@ impl Grid {
     }
 
     /// Drops a column.
-    pub(crate) fn without_column(mut self, i: usize) -> Self {
+    #[must_use]
+    pub fn without_column(mut self, i: usize) -> Self {
         self.align.remove(i);
         for row in &mut self.rows {
             row.remove(i);
@@ -44,7 +52,7 @@ impl Grid {
     }
 
     /// Sets the rows; a table too wide loses columns from the right, never the first two, and says so.
-    pub(crate) fn render(&self, width: usize, out: &mut String) {
+    pub fn render(&self, width: usize, out: &mut String) {
         let widths: Vec<usize> = (0..self.align.len()).map(|i| self.rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0)).collect();
         let mut shown = widths.len();
         while shown > 2 && widths[..shown].iter().sum::<usize>() + 2 * (shown - 1) > width {

@@ -5,18 +5,22 @@
 //!
 //! Everything is a pure function of its arguments: no clock, no environment, so the same runs give the same bytes.
 
+pub mod chart;
 pub mod csv;
 pub mod files;
-mod grid;
+pub mod grid;
 pub mod html;
 pub mod human;
 pub mod json;
 mod links;
+pub mod papers;
 pub mod parquet;
+mod reference;
 pub mod sweep;
 mod sweep_table;
 pub mod table;
 
 pub use html::{Report, Source, html};
+pub use reference::{Curve, Reference};
 pub use sweep_table::SweepTable;
 pub use table::{table, verdict_table};

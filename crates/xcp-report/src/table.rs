@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use xcp_scenario::Verdict;
+use xcp_scenario::model::OverSeeds;
 use xcp_scenario::name::FlowName;
 use xcp_scenario::run::{FlowSummary, Run};
 
@@ -43,10 +44,27 @@ fn bounds(min: Option<f64>, max: Option<f64>, show: impl Fn(f64) -> String) -> S
     }
 }
 
-/// The measured value of a verdict in words.
+/// The measured value of a verdict in words; the median where there are several seeds.
 #[must_use]
 pub fn measured(v: &Verdict) -> String {
     human::metric(&v.metric, v.measured.unwrap_or(f64::NAN))
+}
+
+/// What came of the seeds, where there are several: `0.91 to 0.98 over 8 seeds, 7 inside`, and what is asked of them if it is not the median.
+#[must_use]
+pub fn seeds(v: &Verdict) -> Option<String> {
+    if v.seeds.len() < 2 {
+        return None;
+    }
+    let there = || v.seeds.iter().flatten().copied();
+    let show = |x| human::metric(&v.metric, x);
+    let (least, greatest) = (there().fold(f64::INFINITY, f64::min), there().fold(f64::NEG_INFINITY, f64::max));
+    let asked = match v.over_seeds {
+        OverSeeds::Median => String::new(),
+        OverSeeds::All => ", all must be".to_owned(),
+        OverSeeds::Share(share) => format!(", {} must be", human::percent(share)),
+    };
+    Some(format!("{} to {} over {} seeds, {} inside{asked}", show(least), show(greatest), v.seeds.len(), v.seeds_inside))
 }
 
 /// The table of one or several runs. `width` is the terminal's width in characters; `usize::MAX` leaves nothing out.
@@ -326,7 +344,11 @@ pub fn verdict_table(runs: &[Run], verdicts: &[Vec<Verdict>], width: usize) -> S
         out.push_str(line);
         out.push('\n');
         if let Some((_, v)) = i.checked_sub(1).and_then(|i| all.get(i)) {
-            for line in wrapped(&v.claim, width.saturating_sub(9)) {
+            let text = match seeds(v) {
+                Some(seeds) => format!("{} ({seeds})", v.claim),
+                None => v.claim.clone(),
+            };
+            for line in wrapped(&text, width.saturating_sub(9)) {
                 out.push_str(&format!("         {line}\n"));
             }
         }

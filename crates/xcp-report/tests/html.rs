@@ -2,12 +2,14 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use common::browser::{self, Browser};
 use common::{Manner, run, scenario};
-use xcp_report::{Report, Source, html};
+use xcp_report::{Curve, Reference, Report, Source, html};
 use xcp_scenario::Verdict;
+use xcp_scenario::model::OverSeeds;
 use xcp_scenario::run::{Quantity, Run, Subject};
 use xcp_scenario::units::{NANOS_PER_SEC, Period};
 
@@ -26,22 +28,41 @@ fn page(flows: usize) -> (Vec<Run>, String) {
         than: None,
         inside,
         period: Period { from: 0, to: 60 * NANOS_PER_SEC },
+        seeds: vec![Some(measured)],
+        seeds_inside: usize::from(inside),
+        over_seeds: OverSeeds::Median,
     };
     let verdicts = [
         vec![verdict("XCP keeps the link full & the queue empty (Katabi et al. 2002)", 0.9987, Some(0.99), None, true)],
         vec![],
         vec![verdict("RED leaves more than a tenth of the link idle", 0.87, None, Some(0.85), false)],
     ];
+    let references = [theory(), Vec::new(), Vec::new()];
     let report = Report {
         runs: &runs,
         scenarios: &scenarios,
         sources: &sources,
         verdicts: &verdicts,
+        references: &references,
         command: "xcpnet run four-flows.toml --out out",
         version: "0.1.0",
     };
     let text = html(&report);
     (runs, text)
+}
+
+/// One theory with two levels, one that speaks of one flow from 30 s on.
+fn theory() -> Vec<Reference> {
+    let curve = |name: &str, points: &[(f64, f64)]| Curve { name: name.into(), points: points.to_vec() };
+    let utilisation: BTreeMap<String, f64> = [("bottleneck".to_owned(), 0.876)].into();
+    vec![
+        Reference {
+            name: "max-min".into(),
+            goodputs: vec![curve("flow-1", &[(0.0, 2e6)]), curve("flow-2", &[(0.0, 2e6)]), curve("flow-3", &[(0.0, 1e6)])],
+            utilisation: utilisation.clone(),
+        },
+        Reference { name: "equilibrium".into(), goodputs: vec![curve("flow-1", &[(0.0, f64::NAN), (30.0, 3e6)])], utilisation },
+    ]
 }
 
 fn written(name: &str, text: &str) -> PathBuf {
@@ -126,7 +147,21 @@ fn plots_hold_the_numbers(browser: &mut Browser, runs: &[Run]) {
             }
         }
         for (row, quantity) in [("goodput", Quantity::Goodput), ("cwnd", Quantity::Cwnd)] {
-            let drawn = drawn(browser, row, i);
+            let mut drawn = drawn(browser, row, i);
+            if row == "goodput" && i == 0 {
+                // Theory's lines come last: two that agree, one apart, one that begins later.
+                let lines = drawn.split_off(5);
+                assert_eq!(lines.len(), 3);
+                assert!(lines[0].iter().all(|v| *v == 2e6) && lines[1].iter().all(|v| *v == 1e6));
+                assert!(lines[2].iter().zip(&times).all(|(v, t)| if *t > 30.0 { *v == 3e6 } else { v.is_nan() }));
+                let legend = browser.eval("[...document.querySelectorAll('[data-row=goodput] figure[data-run=\"0\"] .legend li')].map((l) => l.textContent.trim())");
+                let legend = legend.to_string();
+                assert!(legend.contains("max-min: flow-1, flow-2") && legend.contains("equilibrium"), "{legend}");
+                let cells = browser
+                    .eval("[...document.querySelectorAll('[aria-labelledby=links] th')].map((t) => t.textContent).join()")
+                    .to_string();
+                assert!(cells.contains("by max-min") && cells.contains("by equilibrium"), "{cells}");
+            }
             assert_eq!(drawn.len(), 5, "{row}: times and four flows");
             for (k, curve) in drawn[1..].iter().enumerate() {
                 assert_same(curve, values(run, Subject::Flow(format!("flow-{}", k + 1)), quantity), row);
@@ -245,7 +280,7 @@ fn hostile() -> (Vec<Run>, String) {
     run.summary.links.insert(evil.into(), summary);
     let runs = vec![run];
     let sources = [Source { name: evil.into(), text: evil.into() }];
-    let report = Report { runs: &runs, scenarios: &[], sources: &sources, verdicts: &[], command: evil, version: evil };
+    let report = Report { runs: &runs, scenarios: &[], sources: &sources, verdicts: &[], references: &[], command: evil, version: evil };
     let text = html(&report);
     (runs, text)
 }
@@ -270,7 +305,7 @@ fn what_is_left_out_is_told() {
     }
     let some = long.summary.links["S-R"].clone();
     long.summary.links.extend((0..50).map(|i| (format!("access-{i}"), some.clone())));
-    let report = Report { runs: &[long], scenarios: &[], sources: &[], verdicts: &[], command: "", version: "" };
+    let report = Report { runs: &[long], scenarios: &[], sources: &[], verdicts: &[], references: &[], command: "", version: "" };
     let text = html(&report);
     assert!(text.contains("\"bucket\":3"), "9000 samples in groups of three");
     assert!(text.contains("drawn in equal groups"));
@@ -281,7 +316,7 @@ fn what_is_left_out_is_told() {
 #[test]
 fn notes_are_on_the_page() {
     let told = |run: Run| {
-        let text = html(&Report { runs: &[run], scenarios: &[], sources: &[], verdicts: &[], command: "", version: "" });
+        let text = html(&Report { runs: &[run], scenarios: &[], sources: &[], verdicts: &[], references: &[], command: "", version: "" });
         (text.contains("<h2 id=\"notes\">"), text.contains("the line was 12 ms late"), text.contains("give the same numbers"))
     };
     assert_eq!(told(run(Manner::Xcp, 1)), (false, false, true));
@@ -293,7 +328,7 @@ fn notes_are_on_the_page() {
 
 #[test]
 fn without_runs_there_is_still_a_page() {
-    let report = Report { runs: &[], scenarios: &[], sources: &[], verdicts: &[], command: "", version: "" };
+    let report = Report { runs: &[], scenarios: &[], sources: &[], verdicts: &[], references: &[], command: "", version: "" };
     assert!(html(&report).contains("No runs"));
 }
 

@@ -6,6 +6,7 @@ use common::{Manner, run};
 use xcp_report::csv::{self, Kind};
 use xcp_report::table::band;
 use xcp_report::{json, table, verdict_table};
+use xcp_scenario::model::OverSeeds;
 use xcp_scenario::run::{Quantity, Run, Subject, Summary};
 use xcp_scenario::units::Period;
 use xcp_scenario::{Multiple, Verdict};
@@ -60,10 +61,22 @@ fn verdicts() {
         than: None,
         inside,
         period: Period { from: 0, to: 1 },
+        seeds: vec![measured],
+        seeds_inside: usize::from(inside),
+        over_seeds: OverSeeds::Median,
     };
     let lists = [vec![verdict(Some(0.8), None, Some(2.0), true)], vec![], vec![verdict(None, Some(1.0), Some(2.0), false)]];
     insta::assert_snapshot!(verdict_table(&three(4), &lists, 80));
     assert_eq!(verdict_table(&three(4), &[vec![], vec![], vec![]], 80), "");
+
+    let of_seeds = |over_seeds, inside| Verdict {
+        seeds: vec![Some(0.5), Some(0.8), None, Some(9.0)],
+        seeds_inside: 2,
+        over_seeds,
+        ..verdict(Some(0.8), None, Some(2.0), inside)
+    };
+    let lists = [vec![of_seeds(OverSeeds::Median, true), of_seeds(OverSeeds::All, false), of_seeds(OverSeeds::Share(0.5), true)]];
+    insta::assert_snapshot!("verdicts_of_seeds", verdict_table(&three(4), &lists, 80));
 
     let compared = |variant: Option<&str>, metric: Option<&str>, theirs, factors: [Option<f64>; 2]| {
         let times = |factor: Option<f64>| factor.zip(theirs).map(|(f, x): (f64, f64)| f * x);

@@ -4,14 +4,14 @@ use crate::error::{Span, suggest};
 use crate::fields::Fields;
 use crate::links;
 use crate::metric;
-use crate::model::{Expectation, Scenario, Than};
+use crate::model::{Expectation, OverSeeds, Scenario, Than};
 use crate::quantity::show_time;
 use crate::spec::{EXPECT, THAN};
 use crate::units::Period;
 
-/// The expectations that speak of this scenario. `variants` are the names of all variants of the file. The numbers are looked for only in a `sound`
-/// scenario.
-pub(crate) fn read(file: &Fields<'_>, scenario: &Scenario, variants: &[String], sound: bool) -> Vec<Expectation> {
+/// The expectations that speak of this scenario, if it is a `quick` one those that it is judged by. `variants` are the names of all variants of the
+/// file. The numbers are looked for only in a `sound` scenario.
+pub(crate) fn read(file: &Fields<'_>, scenario: &Scenario, variants: &[String], quick: bool, sound: bool) -> Vec<Expectation> {
     let mut result = Vec::new();
     for fields in file.tables("expect", &EXPECT) {
         fields.require("metric");
@@ -29,6 +29,11 @@ pub(crate) fn read(file: &Fields<'_>, scenario: &Scenario, variants: &[String], 
             (claim, Some(source)) => format!("{claim} ({source})"),
             (claim, None) => claim,
         };
+        let over_seeds = fields.over_seeds("seeds").unwrap_or(OverSeeds::Median);
+        let judged_quickly = fields.bool("quick").unwrap_or(true);
+        if quick && !(judged_quickly && within(&fields, scenario)) {
+            continue;
+        }
         let period = period(&fields, scenario);
         let of = fields.names("variant");
         of.iter().flatten().for_each(|(name, span)| known_variant(&fields, name, *span, variants));
@@ -54,13 +59,22 @@ pub(crate) fn read(file: &Fields<'_>, scenario: &Scenario, variants: &[String], 
             }
             check(&fields, fields.span_of("metric"), &metric, period, scenario);
             let than = Than { variant: other, metric: than_metric, period: than_period };
-            result.push(Expectation { metric, period, min, max, than: Some(than), claim });
+            result.push(Expectation { metric, period, min, max, than: Some(than), claim, over_seeds });
         } else if applies {
             check(&fields, fields.span_of("metric"), &metric, period, scenario);
-            result.push(Expectation { metric, period, min, max, than: None, claim });
+            result.push(Expectation { metric, period, min, max, than: None, claim, over_seeds });
         }
     }
     result
+}
+
+/// Whether the parts of the run that an expectation speaks of are in it: a shorter run is not judged by what would have come later.
+fn within(fields: &Fields<'_>, scenario: &Scenario) -> bool {
+    let inside = |fields: &Fields<'_>| {
+        let to = fields.time("to").unwrap_or(scenario.measure.to);
+        to <= scenario.duration && fields.time("from").is_none_or(|from| from < to)
+    };
+    inside(fields) && fields.table("than", &THAN).as_ref().is_none_or(inside)
 }
 
 /// Reports a metric that a scenario's result will not have.

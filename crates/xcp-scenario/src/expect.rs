@@ -1,7 +1,7 @@
 //! Holds a run against what its scenario expects. What the metrics are called is `metric.rs`'s; showing verdicts is for others.
 
 use crate::metric::{self, Metric, Number, Over, Stat};
-use crate::model::{Flow, Scenario};
+use crate::model::{Flow, OverSeeds, Scenario};
 use crate::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, jain};
 use crate::units::{NANOS_PER_SEC, Nanos, Period};
 
@@ -24,6 +24,57 @@ pub struct Verdict {
     pub inside: bool,
     /// The part of the run that was looked at.
     pub period: Period,
+    /// What was measured with each seed; one number if there is only one.
+    pub seeds: Vec<Option<f64>>,
+    /// With how many of the seeds the number is inside the band.
+    pub seeds_inside: usize,
+    /// What is asked of the seeds.
+    pub over_seeds: OverSeeds,
+}
+
+fn within(measured: Option<f64>, min: Option<f64>, max: Option<f64>) -> bool {
+    let bounded = min.is_some() || max.is_some();
+    bounded && measured.is_some_and(|x| min.is_none_or(|min| x >= min) && max.is_none_or(|max| x <= max))
+}
+
+/// Puts the verdicts of a variant's seeds together: a list for each seed, all of the same claims. What is measured is then the median, and so is a
+/// bound that comes from another number. A seed that gave no number counts as outside; if half of them gave none there is no median.
+#[must_use]
+pub fn over_seeds(each: &[Vec<Verdict>]) -> Vec<Verdict> {
+    let Some(first) = each.first() else { return Vec::new() };
+    let together = |(claim, verdict): (usize, &Verdict)| {
+        let of_seeds: Vec<&Verdict> = each.iter().filter_map(|list| list.get(claim)).collect();
+        let middle = |of: fn(&Verdict) -> Option<f64>| median(&of_seeds.iter().map(|v| of(v)).collect::<Vec<_>>());
+        let mut verdict = Verdict {
+            measured: middle(|v| v.measured),
+            min: middle(|v| v.min),
+            max: middle(|v| v.max),
+            seeds: of_seeds.iter().map(|v| v.measured).collect(),
+            seeds_inside: of_seeds.iter().filter(|v| v.inside).count(),
+            ..verdict.clone()
+        };
+        if let Some(than) = &mut verdict.than {
+            than.measured = middle(|v| v.than.as_ref()?.measured);
+        }
+        verdict.inside = match verdict.over_seeds {
+            OverSeeds::Median => within(verdict.measured, verdict.min, verdict.max),
+            OverSeeds::All => verdict.seeds_inside == of_seeds.len(),
+            OverSeeds::Share(share) => verdict.seeds_inside as f64 >= share * of_seeds.len() as f64,
+        };
+        verdict
+    };
+    first.iter().enumerate().map(together).collect()
+}
+
+/// The middle one, of an even number the mean of the two; none if half are missing.
+fn median(seeds: &[Option<f64>]) -> Option<f64> {
+    let mut values: Vec<f64> = seeds.iter().flatten().copied().collect();
+    if values.len() * 2 <= seeds.len() {
+        return None;
+    }
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    Some(if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) })
 }
 
 /// A band given in multiples of another number.
@@ -74,8 +125,7 @@ fn judge(scenario: &Scenario, run: &Run, all: &[(&Scenario, &Run)]) -> Vec<Verdi
         }
         let measured = number(scenario, run, &expectation.metric, expectation.period);
         let (min, max) = band;
-        let bounded = min.is_some() || max.is_some();
-        let inside = bounded && measured.is_some_and(|x| min.is_none_or(|min| x >= min) && max.is_none_or(|max| x <= max));
+        let inside = within(measured, min, max);
         verdicts.push(Verdict {
             claim: expectation.claim.clone(),
             metric: expectation.metric.clone(),
@@ -85,6 +135,9 @@ fn judge(scenario: &Scenario, run: &Run, all: &[(&Scenario, &Run)]) -> Vec<Verdi
             than,
             inside,
             period: expectation.period.unwrap_or(scenario.measure),
+            seeds: vec![measured],
+            seeds_inside: usize::from(inside),
+            over_seeds: expectation.over_seeds,
         });
     }
     verdicts

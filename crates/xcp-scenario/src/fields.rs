@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 
 use crate::error::{Issue, Span, listed, suggest};
+use crate::model::OverSeeds;
 use crate::quantity::{self, Amount, Complaint, Standing};
 use crate::spec::{CONGESTIONS, Key, Kind, Spec};
 use crate::tree::{Item, Table, Value};
@@ -227,6 +228,23 @@ impl<'a> Fields<'a> {
         };
         self.faults.add(item.span, format!("`{name}` cannot be {value}"), help);
         None
+    }
+
+    /// What must hold of several seeds.
+    pub fn over_seeds(&self, name: &str) -> Option<OverSeeds> {
+        let item = self.item(name)?;
+        #[expect(clippy::cast_precision_loss, reason = "0 or 1")]
+        let share = match &item.value {
+            Value::Text(text) if text == "median" => return Some(OverSeeds::Median),
+            Value::Text(text) if text == "all" => return Some(OverSeeds::All),
+            Value::Integer(Some(n @ (0 | 1))) => *n as f64,
+            Value::Float(text) => text.parse().unwrap_or(f64::NAN),
+            _ => f64::NAN,
+        };
+        if (0.0..=1.0).contains(&share) {
+            return Some(OverSeeds::Share(share));
+        }
+        self.wrong(item, name, "\"median\", \"all\" or a share from 0 to 1")
     }
 
     /// A rate, not zero.

@@ -11,6 +11,7 @@ use crate::footprint::Origins;
 use crate::graph::Graph;
 use crate::links::{self, Media, Nodes};
 use crate::model::{Sampling, Scenario};
+use crate::plan;
 use crate::quantity::show_time;
 use crate::set::{self, Setting};
 use crate::spec::{FILE, FLOW, VARIANT};
@@ -24,6 +25,8 @@ pub struct Overrides {
     pub settings: Vec<(String, String)>,
     /// Read only the variants of these names; all if empty. Names that the file lacks are passed over.
     pub variants: Vec<String>,
+    /// Whether what the file's `quick` says is applied, and claims that it does not judge are left out.
+    pub quick: bool,
     /// Names of the congestion controls of the kernel that the scenario is to run on. `None` is for the simulator: only its own are taken.
     pub kernel: Option<Vec<String>>,
 }
@@ -46,6 +49,13 @@ impl Overrides {
     #[must_use]
     pub fn only(mut self, variants: &[String]) -> Self {
         self.variants = variants.to_vec();
+        self
+    }
+
+    /// These, and of the file what `xcpnet reproduce --quick` runs.
+    #[must_use]
+    pub fn quick(mut self, quick: bool) -> Self {
+        self.quick = quick;
         self
     }
 
@@ -128,12 +138,16 @@ pub fn load_with_origins(path: &Path, text: &str, overrides: &Overrides) -> Resu
     let title = path.file_stem().map_or_else(|| "scenario".into(), |s| s.to_string_lossy().into_owned());
     let variants = variants(&root, &faults);
     let names: Vec<String> = variants.iter().map(|v| v.name.clone()).collect();
+    let plan = plan::read(&root, &names, &faults);
+    let quick = plan.quick.as_ref().filter(|_| overrides.quick);
     let mut loaded = Vec::new();
     // A setting from outside is for all variants, some of which may have another kind of queue; it must concern one of them.
     let mut concerns_none = vec![true; outside.len()];
-    for variant in variants.iter().filter(|v| overrides.variants.is_empty() || overrides.variants.contains(&v.name)) {
+    let wanted =
+        |v: &&Variant| (overrides.variants.is_empty() || overrides.variants.contains(&v.name)) && quick.is_none_or(|q| q.runs(&v.name));
+    for variant in variants.iter().filter(wanted) {
         let mut tree = root.clone();
-        for setting in &variant.settings {
+        for setting in variant.settings.iter().chain(quick.into_iter().flat_map(|q| &q.settings)) {
             if !set::apply(&mut tree, setting, &faults) {
                 set::no_law(setting, &faults);
             }
@@ -141,7 +155,7 @@ pub fn load_with_origins(path: &Path, text: &str, overrides: &Overrides) -> Resu
         for (setting, none) in outside.iter().zip(&mut concerns_none) {
             *none &= !set::apply(&mut tree, setting, &faults);
         }
-        loaded.extend(read(&tree, variant, &names, &title, &sources, overrides.kernel.as_deref(), &faults));
+        loaded.extend(read(&tree, variant, &names, &title, &sources, overrides, &faults));
     }
     for (setting, _) in outside.iter().zip(concerns_none).filter(|(_, none)| *none) {
         set::no_law(setting, &faults);
@@ -208,9 +222,10 @@ fn read(
     variants: &[String],
     title: &str,
     sources: &[Source],
-    kernel: Option<&[String]>,
+    overrides: &Overrides,
     faults: &Faults,
 ) -> Option<Loaded> {
+    let kernel = overrides.kernel.as_deref();
     let before = faults.count();
     let top = Span { source: 0, start: 0, end: 0 };
     let file = Fields::new(faults, &FILE, tree, top);
@@ -269,7 +284,7 @@ fn read(
         expectations: Vec::new(),
     };
     let sound = faults.count() == before;
-    scenario.expectations = claims::read(&file, &scenario, variants, sound);
+    scenario.expectations = claims::read(&file, &scenario, variants, overrides.quick, sound);
     if faults.count() > before {
         return None;
     }

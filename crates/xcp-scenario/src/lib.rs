@@ -4,6 +4,7 @@
 //! The file is described in `docs/scenario.md` and by [`schema`].
 
 mod claims;
+mod cost;
 mod error;
 mod expect;
 mod fields;
@@ -16,21 +17,25 @@ mod links;
 mod metric;
 pub mod model;
 pub mod name;
+mod plan;
 mod quantity;
 pub mod record;
 pub mod rng;
 pub mod run;
 mod schema;
 mod set;
+pub mod sizes;
 mod spec;
 mod tree;
 pub mod typed;
 pub mod units;
 mod workload;
 
+pub use cost::packet_hops;
 pub use error::{Problem, ScenarioError};
-pub use expect::{Multiple, Verdict, evaluate, evaluate_variants};
+pub use expect::{Multiple, Verdict, evaluate, evaluate_variants, over_seeds};
 pub use file::{Loaded, Overrides, load, load_file, load_with_origins, read_text, variant_names};
 pub use footprint::{Footprint, Origins, check, footprint};
 pub use links::DEFAULT_LIMIT_PACKETS;
+pub use plan::{Plan, QuickPlan, plan};
 pub use schema::{reference_tables, schema};

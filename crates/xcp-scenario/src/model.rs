@@ -411,6 +411,19 @@ pub struct Expectation {
     pub than: Option<Than>,
     /// The claim in words, and whose it is.
     pub claim: String,
+    /// What must hold of several seeds.
+    pub over_seeds: OverSeeds,
+}
+
+/// When a claim holds of a run with several seeds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OverSeeds {
+    /// The median is inside the band.
+    Median,
+    /// Every seed's number is.
+    All,
+    /// At least this share of the seeds' numbers is.
+    Share(f64),
 }
 
 /// A number that another is compared with.

@@ -107,7 +107,7 @@ pub struct Series {
 }
 
 /// What a series describes.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Subject {
     /// A link direction: `NAME` or `NAME.reverse`.
     Link(String),
@@ -116,7 +116,7 @@ pub enum Subject {
 }
 
 /// A measured quantity. Averages and counts are over the sampling interval that ends at the time; "now" is at that time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Quantity {
     /// Link: wire bytes sent over capacity.
     Utilisation,

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::plan::MAX_SEEDS;
 use crate::quantity::{MAX_BYTES, MAX_PACKETS};
 use crate::spec::{ALL, CONGESTIONS, FILE, Key, Kind, Spec};
 
@@ -95,6 +96,11 @@ fn kind(kind: Kind) -> Value {
             json!({ "type": "array", "items": row, "minItems": 1 })
         }
         Kind::Paths => json!({ "type": "object" }),
+        Kind::Seeds => {
+            let seed = json!({ "type": "integer", "minimum": 0, "maximum": i64::MAX });
+            json!({ "anyOf": [{ "type": "integer", "minimum": 1, "maximum": MAX_SEEDS }, { "type": "array", "items": seed, "minItems": 1 }] })
+        }
+        Kind::OverSeeds => json!({ "anyOf": [{ "enum": ["median", "all"] }, { "type": "number", "minimum": 0, "maximum": 1 }] }),
         Kind::Table(spec) => reference(spec),
         Kind::Tables(spec) => json!({ "type": "array", "items": reference(spec) }),
         Kind::Short { short, table } => json!({ "anyOf": [short_form(table, short), reference(table)] }),
@@ -157,6 +163,8 @@ fn takes(kind: Kind) -> String {
         Kind::NameOrNames => "name or list of names".into(),
         Kind::Steps => "list of `[time, rate]`".into(),
         Kind::Paths => "table of paths and values".into(),
+        Kind::Seeds => format!("whole number, 1 to {MAX_SEEDS}, or list of seeds"),
+        Kind::OverSeeds => "`\"median\"`, `\"all\"`, or number, 0 to 1".into(),
         Kind::Table(spec) => format!("table [`{0}`](#{0})", spec.name),
         Kind::Tables(spec) => format!("tables [`[[{0}]]`](#{0})", spec.name),
         Kind::Short { short, table } => format!("table [`{0}`](#{0}) or its `{short}`", table.name),

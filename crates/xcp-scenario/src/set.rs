@@ -105,7 +105,7 @@ pub(crate) fn apply(root: &mut Table, setting: &Setting, faults: &Faults) -> boo
         "flow" => at.members(root, &FLOW, &setting.path[1..], &setting.item),
         "link" => at.members(root, &LINK, &setting.path[1..], &setting.item),
         "queue" => return at.queues(root),
-        name @ ("variant" | "expect") => {
+        name @ ("variant" | "expect" | "quick" | "seeds") => {
             let what = format!("`{name}` cannot be set");
             faults.add(setting.path_span, what, "set the settings of flows, links and the file itself");
         }

@@ -48,6 +48,10 @@ pub(crate) enum Kind {
     Steps,
     /// A table of paths and values.
     Paths,
+    /// How many seeds, or a list of them.
+    Seeds,
+    /// `"median"`, `"all"`, or a share of seeds.
+    OverSeeds,
     /// A table with these keys.
     Table(&'static Spec),
     /// A list of such tables (`[[name]]`).
@@ -147,6 +151,13 @@ pub(crate) static FILE: Spec = Spec {
             "7",
             "Seed of everything random; the same seed gives the same run.",
         ),
+        key(
+            "seeds",
+            Kind::Seeds,
+            "`seed` alone",
+            "8",
+            "What `xcpnet reproduce` runs the file with: this many seeds from `seed` on, or those of a list. Other commands take `seed`.",
+        ),
         key("measure", Kind::Table(&MEASURE), "the whole run", "{ from = \"20s\", to = \"60s\" }", "What the summary covers."),
         key(
             "sample",
@@ -160,6 +171,13 @@ pub(crate) static FILE: Spec = Spec {
         key("flow", Kind::Tables(&FLOW), REQUIRED, "", "The flows, at least one."),
         key("variant", Kind::Tables(&VARIANT), "none", "", "Runs of the same file that differ in some settings."),
         key("expect", Kind::Tables(&EXPECT), "none", "", "What the result is expected to be."),
+        key(
+            "quick",
+            Kind::Table(&QUICK),
+            "see [`quick`](#quick)",
+            "{ variants = [\"xcp\"], set = { duration = \"20s\" } }",
+            "What `xcpnet reproduce --quick` runs of the file.",
+        ),
     ],
 };
 
@@ -699,6 +717,14 @@ pub(crate) static EXPECT: Spec = Spec {
         key("variant", Kind::NameOrNames, "all", "\"newreno\"", "Variants it speaks of."),
         key("claim", Kind::Text, "the metric", "\"XCP fills the link\"", "The claim in words."),
         key("source", Kind::Text, "none", "\"Katabi et al. 2002, Fig. 5\"", "Whose claim it is; shown in brackets after the claim."),
+        key(
+            "seeds",
+            Kind::OverSeeds,
+            "`\"median\"`",
+            "0.8",
+            "With several seeds, what must be inside the band: the median over the seeds, `\"all\"` of them, or this share of them.",
+        ),
+        key("quick", Kind::Bool, "`true`", "false", "Whether `--quick` judges it."),
     ],
 };
 
@@ -722,6 +748,18 @@ pub(crate) static THAN: Spec = Spec {
     ],
 };
 
+/// `quick`.
+pub(crate) static QUICK: Spec = Spec {
+    name: "quick",
+    doc: "What `xcpnet reproduce --quick` runs: less than the whole file, but enough that the claims still mean something.",
+    keys: &[
+        key("variants", Kind::NameOrNames, "all", "[\"xcp\"]", "Run only these variants."),
+        key("seeds", Kind::Seeds, "`seed` alone", "2", "Run these seeds, as `seeds` of the file."),
+        key("set", Kind::Paths, "none", "{ duration = \"20s\" }", "Paths and their values, applied after those of the variant."),
+        key("skip", Kind::Bool, "`false`", "true", "Run nothing of it."),
+    ],
+};
+
 /// All tables, in the order of the documentation.
 pub(crate) static ALL: &[&Spec] =
-    &[&FILE, &MEASURE, &LINK, &REVERSE, &QUEUE, &LAW, &LAW_CHANGE, &LOSS, &BLACKOUT, &FLOW, &BYTES, &UDP, &VARIANT, &EXPECT, &THAN];
+    &[&FILE, &MEASURE, &LINK, &REVERSE, &QUEUE, &LAW, &LAW_CHANGE, &LOSS, &BLACKOUT, &FLOW, &BYTES, &UDP, &VARIANT, &EXPECT, &THAN, &QUICK];

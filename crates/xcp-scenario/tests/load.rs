@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use xcp_scenario::model::{Congestion, Limit, LossPlace, Queue, Recovery, Sampling, Scenario, Traffic, UdpPattern, WireFormat};
+use xcp_scenario::model::{Congestion, Limit, LossPlace, OverSeeds, Queue, Recovery, Sampling, Scenario, Traffic, UdpPattern, WireFormat};
 use xcp_scenario::units::Period;
-use xcp_scenario::{Overrides, load};
+use xcp_scenario::{Overrides, Plan, load, packet_hops, plan};
 
 const FOUR_FLOWS: &str = include_str!("files/good/four-flows.toml");
 
@@ -382,6 +382,60 @@ fn comparisons_find_their_variants() {
     );
     let own = read(&text)[2].expectations[1].than.clone().unwrap();
     assert_eq!((own.metric.as_str(), own.period), ("links.S-D.drops", Some(Period { from: 0, to: 30_000_000_000 })));
+}
+
+/// What `--quick` runs: fewer variants, other settings, and only claims about what is left of the run.
+#[test]
+fn less_of_it() {
+    let body = "duration = \"60s\"\n[[link]]\nbetween = [\"S\", \"D\"]\nrate = \"10mbit\"\ndelay = \"10ms\"\n\
+                [[flow]]\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\n";
+    let text = format!(
+        "seed = 5\nseeds = 3\n{body}{}",
+        "[quick]\nvariants = [\"b\", \"c\"]\nset = { duration = \"20s\" }\n\
+         [[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n[[variant]]\nname = \"c\"\nset = { duration = \"90s\" }\n\
+         [[expect]]\nmetric = \"jain\"\nmin = 1\nclaim = \"whole\"\n\
+         [[expect]]\nmetric = \"jain\"\nmin = 1\nto = \"20s\"\nclaim = \"early\"\nseeds = \"all\"\n\
+         [[expect]]\nmetric = \"jain\"\nmin = 1\nfrom = \"20s\"\nclaim = \"late\"\n\
+         [[expect]]\nmetric = \"jain\"\nmin = 1\nto = \"30s\"\nclaim = \"longer\"\n\
+         [[expect]]\nmetric = \"jain\"\nmin = 1\nquick = false\nclaim = \"costly\"\n\
+         [[expect]]\nmetric = \"jain\"\nmin = 1\nthan = { metric = \"links.S-D.drops\", from = \"30s\" }\nclaim = \"than later\"",
+    );
+    let path = Path::new("x.toml");
+    let whole = load(path, &text, &Overrides::none()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(whole.iter().map(|s| s.expectations.len()).collect::<Vec<_>>(), [6, 6, 6]);
+    let quick = load(path, &text, &Overrides::none().quick(true)).unwrap_or_else(|e| panic!("{e}"));
+    for (s, variant) in quick.iter().zip(["b", "c"]) {
+        assert_eq!((s.variant.as_str(), s.duration), (variant, 20_000_000_000), "set after the variant");
+        assert_eq!(s.expectations.iter().map(|e| e.claim.as_str()).collect::<Vec<_>>(), ["whole", "early"]);
+        assert_eq!(s.expectations[1].over_seeds, OverSeeds::All);
+    }
+    assert_eq!(quick.len(), 2);
+    let plan = plan(path, &text).unwrap();
+    assert_eq!((plan.seeds, plan.quick.unwrap().seeds), (vec![5, 6, 7], vec![5]));
+    assert_eq!(xcp_scenario::plan(path, body).unwrap(), Plan { seeds: vec![1], quick: None });
+}
+
+/// What runs cost: four flows fill the narrow link whatever the wide one could take; each packet crosses both, half as many come back.
+#[test]
+fn cost() {
+    let text = |flow: &str| {
+        format!(
+            "duration = \"60s\"\n[[link]]\nbetween = [\"S\", \"R\"]\nrate = \"100mbit\"\ndelay = \"1ms\"\n\
+             [[link]]\nbetween = [\"R\", \"D\"]\nrate = \"12mbit\"\ndelay = \"1ms\"\n[[flow]]\nfrom = \"S\"\nto = \"D\"\n{flow}"
+        )
+    };
+    for (flow, expected) in [
+        ("congestion = \"xcp\"\ncount = 4", 60_000.0 * 3.0),
+        ("congestion = \"xcp\"\nstart = \"30s\"\ndelayed-ack = false", 30_000.0 * 4.0),
+        ("congestion = \"xcp\"\nbytes = 150000", 100.0 * 3.0),
+        ("udp = { rate = \"1.2mbit\" }", 6000.0 * 2.0),
+        ("udp = { rate = \"24mbit\" }", 60_000.0 * 2.0),
+        ("udp = { pattern = \"on-off\", rate = \"12mbit\", on = \"1s\", off = \"3s\" }", 15_000.0 * 2.0),
+        ("udp = { pattern = \"schedule\", steps = [[\"0s\", \"0bit\"], [\"45s\", \"12mbit\"]] }", 15_000.0 * 2.0),
+    ] {
+        let hops = packet_hops(&one(&text(flow)));
+        assert!((hops / expected - 1.0).abs() < 0.01, "{flow}: {hops}, not {expected}");
+    }
 }
 
 /// A thousand links in a row and a hundred thousand flows: reading takes no more than a moment (a quadratic step would take minutes).

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
-use xcp_scenario::{Overrides, Verdict, evaluate, evaluate_variants, load};
+use xcp_scenario::{Overrides, Verdict, evaluate, evaluate_variants, load, over_seeds};
 
 #[test]
 fn published_names_of_the_summary() {
@@ -213,6 +213,48 @@ fn verdicts() {
     assert_eq!((verdict.claim.as_str(), verdict.metric.as_str(), verdict.period.from), ("c (s)", "links.l.drops", 5 * SECOND));
     let missing = scenario("[[expect]]\nmetric = \"flows.a.completed_at\"\nmax = 100");
     assert!(!evaluate(&missing, &run())[0].inside, "a number that is missing is not inside");
+}
+
+/// A claim over several seeds: the median is shown; median, all or a share of the seeds must be inside.
+#[test]
+fn several_seeds() {
+    let judge = |seeds: &str, drops: &[Option<u64>]| -> Verdict {
+        let scenario = scenario(&format!("[[expect]]\nmetric = \"links.l.drops\"\nmin = 2\nmax = 4\nseeds = {seeds}"));
+        let each: Vec<Vec<Verdict>> = drops
+            .iter()
+            .map(|drops| {
+                let mut run = run();
+                match drops {
+                    Some(drops) => run.summary.links.get_mut("l").unwrap().drops = *drops,
+                    None => {
+                        run.summary.links.remove("l");
+                    }
+                }
+                evaluate(&scenario, &run)
+            })
+            .collect();
+        over_seeds(&each).remove(0)
+    };
+    let all = |drops: &[u64]| drops.iter().copied().map(Some).collect::<Vec<_>>();
+    for (seeds, drops, measured, inside) in [
+        ("\"median\"", all(&[1, 3, 9]), Some(3.0), true),
+        ("\"median\"", all(&[3, 3, 9, 9]), Some(6.0), false),
+        ("\"all\"", all(&[2, 3, 4]), Some(3.0), true),
+        ("\"all\"", all(&[2, 3, 5]), Some(3.0), false),
+        ("0.5", all(&[1, 3, 4, 9]), Some(3.5), true),
+        ("0.51", all(&[1, 3, 4, 9]), Some(3.5), false),
+        ("0.75", all(&[1, 3, 4, 4]), Some(3.5), true),
+        ("1", all(&[3]), Some(3.0), true),
+        ("\"median\"", vec![Some(3), None, Some(3)], Some(3.0), true),
+        ("\"median\"", vec![Some(3), None], None, false),
+        ("\"all\"", vec![Some(3), None, Some(3)], Some(3.0), false),
+    ] {
+        let verdict = judge(seeds, &drops);
+        assert_eq!((verdict.measured, verdict.inside), (measured, inside), "{seeds} of {drops:?}");
+        let count = drops.iter().flatten().filter(|d| (2..=4).contains(*d)).count();
+        assert_eq!((verdict.seeds.len(), verdict.seeds_inside), (drops.len(), count));
+    }
+    assert!(over_seeds(&[]).is_empty());
 }
 
 /// Bounds that are multiples of another number are in the number's own unit in the verdict.

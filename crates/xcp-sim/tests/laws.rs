@@ -135,7 +135,7 @@ fn xcp_ir_leaves_others_what_they_take() {
         ]
     "#;
     for target in [0, 100] {
-        let run = run(text, &Overrides::none().with("queue.target", &format!("{target}p")));
+        let run = run(text, &Overrides::none().with("queue.target", format!("{target}p")));
         let link = &run.summary.links["bottleneck"];
         assert!(link.utilisation > 0.99, "target {target}: {}", link.utilisation);
         assert!((link.queue_mean - f64::from(target)).abs() < 25.0, "target {target}: {}", link.queue_mean);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
@@ -20,12 +20,13 @@ use crate::{interrupt, memory};
 struct Watch<'a> {
     progress: &'a Progress,
     index: usize,
+    stop: &'a AtomicBool,
 }
 
 impl Observer for Watch<'_> {
     fn progress(&mut self, now: Nanos) -> ControlFlow<()> {
         self.progress.update(self.index, now);
-        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if interrupt::asked() || self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
@@ -62,21 +63,45 @@ pub fn run(
     threads: usize,
     mut ready: impl FnMut(usize, Run, &Progress) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let progress = Progress::new(scenarios, backend.done());
+    let progress = Progress::new(scenarios.iter().map(|s| (s.duration, s.duration as f64)).collect(), backend.done());
+    let order: Vec<usize> = (0..scenarios.len()).collect();
+    let mut early = BTreeMap::new();
+    let mut expected = 0;
+    let work = |index: usize, observer: &mut dyn Observer| backend.run(scenarios[index], threads, observer);
+    unordered(&order, jobs, &progress, work, |index, result| {
+        early.insert(index, result);
+        while let Some(result) = early.remove(&expected) {
+            ready(expected, result?, &progress)?;
+            expected += 1;
+        }
+        Ok(())
+    })
+}
+
+/// Does pieces of work, at most `jobs` at a time, begun in the order given; `ready` gets what came of each as soon as it is done. After Ctrl-C no
+/// more are begun, and those under way are asked to end.
+///
+/// # Errors
+/// The first of `ready`; work under way is ended.
+pub fn unordered<T: Send>(
+    order: &[usize],
+    jobs: usize,
+    progress: &Progress,
+    work: impl Fn(usize, &mut dyn Observer) -> T + Sync,
+    mut ready: impl FnMut(usize, T) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
     let (sender, results) = mpsc::channel();
     let outcome = thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, scenarios.len().max(1)) {
+        for _ in 0..jobs.clamp(1, order.len().max(1)) {
             let sender = sender.clone();
-            let (next, progress) = (&next, &progress);
+            let (next, stop, work) = (&next, &stop, &work);
             scope.spawn(move || {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= scenarios.len() || interrupt::asked() {
-                        return;
-                    }
-                    let result = backend.run(scenarios[index], threads, &mut Watch { progress, index });
-                    progress.update(index, scenarios[index].duration);
+                while !interrupt::asked() && !stop.load(Ordering::Relaxed) {
+                    let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+                    let result = work(index, &mut Watch { progress, index, stop });
+                    progress.finish(index);
                     // Nobody listens any more after an error.
                     if sender.send((index, result)).is_err() {
                         return;
@@ -85,17 +110,10 @@ pub fn run(
             });
         }
         drop(sender);
-        let mut early = BTreeMap::new();
-        let mut expected = 0;
         for (index, result) in &results {
-            early.insert(index, result);
-            while let Some(result) = early.remove(&expected) {
-                let handled = result.and_then(|run| ready(expected, run, &progress));
-                if let Err(failure) = handled {
-                    next.store(scenarios.len(), Ordering::Relaxed);
-                    return Err(failure);
-                }
-                expected += 1;
+            if let Err(failure) = ready(index, result) {
+                stop.store(true, Ordering::Relaxed);
+                return Err(failure);
             }
         }
         Ok(())

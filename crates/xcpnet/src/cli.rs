@@ -1,8 +1,13 @@
 //! What can be typed.
 
+#[cfg(target_os = "linux")]
+mod pep;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+#[cfg(target_os = "linux")]
+pub use pep::{PepArguments, PepCommand, PepRun, PepWhich};
 
 /// Explicit congestion control (XCP): simulate it, see it, reproduce the papers.
 #[derive(Debug, Parser)]
@@ -17,6 +22,7 @@ Examples:
   xcpnet run four-flows.toml --out out          and write out/report.html, CSV, JSON
   xcpnet run x.toml --set link.bottleneck.rate=50mbit --seed 7
   xcpnet sweep x.toml --set queue.target=0,150 --seeds 1..20 --out dir
+  xcpnet theory x.toml                          what theory expects of it, without running it
   xcpnet reproduce                              every figure of the papers against its band
   xcpnet reproduce fig05 --out out              one of them, with its report
   sudo xcpnet doctor                            can this machine run XCP in its kernel?
@@ -35,6 +41,8 @@ pub enum Command {
     Run(RunArguments),
     /// Run a scenario over a grid of settings and seeds, on every processor, into Parquet files
     Sweep(SweepArguments),
+    /// Say what theory expects of a scenario, without running it: fair shares, equilibrium, stability
+    Theory(TheoryArguments),
     /// Run the papers' figures and hold them against the bands the papers claim
     Reproduce(ReproduceArguments),
     /// The network that `--on linux` builds
@@ -51,6 +59,9 @@ pub enum Command {
     /// XCP in this machine's TCP: enable, disable, show
     #[cfg(target_os = "linux")]
     Endpoint(EndpointArguments),
+    /// A proxy that carries TCP connections over a long link by XCP: up, down, show
+    #[cfg(target_os = "linux")]
+    Pep(Box<PepArguments>),
     /// Tell what this machine has of what XCP in the kernel needs, and what to do about the rest
     #[cfg(target_os = "linux")]
     Doctor(DoctorArguments),
@@ -169,30 +180,75 @@ pub struct SweepArguments {
     pub restart: bool,
 }
 
+/// Arguments of `theory`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  xcpnet theory two-bottlenecks.toml
+  xcpnet theory x.toml --set flow.long.count=64 --at 30s
+  xcpnet theory x.toml --json | jq .links
+
+Of the flows that last, at one instant: max-min fair shares, the rates at which XCP's law comes to
+rest, stability margins of each XCP router; and how a fluid with delay moves over the whole run.
+docs/theory.md has the equations, what they assume and where they fail. The report of `xcpnet run
+--out` draws shares and equilibrium beside the packets.")]
+pub struct TheoryArguments {
+    /// Scenario file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The instant [default: the end of the measured period]
+    #[arg(long, value_name = "TIME", value_parser = xcp_scenario::typed::time)]
+    pub at: Option<u64>,
+    /// Change a setting of the file, e.g. link.bottleneck.rate=20mbit; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    pub settings: Vec<(String, String)>,
+    /// Only this variant of the file; may be repeated
+    #[arg(long = "variant", value_name = "NAME")]
+    pub variants: Vec<String>,
+    /// Leave out the fluid model
+    #[arg(long)]
+    pub no_fluid: bool,
+    /// Print one JSON object for each variant instead of the tables
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Arguments of `reproduce`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   xcpnet reproduce                             all papers
   xcpnet reproduce zhang-henderson-2005        all figures of one
-  xcpnet reproduce fig05 fig08 --out out       two figures, with reports
-  xcpnet reproduce --list                      what there is
+  xcpnet reproduce fig05 fig08 --out out       two figures, with a report
+  xcpnet reproduce my-experiment.toml          a file of your own
+  xcpnet reproduce --quick                     less of everything, in at most three minutes on two processors
+  xcpnet reproduce failures                    where each protocol fails: a table
+  xcpnet reproduce --list                      what there is and what it costs
+
+Runs are kept (in $XDG_CACHE_HOME/xcpnet or ~/.cache/xcpnet, at most 4 GiB), so that the next time only
+what changed is run: another scenario, or another simulator.
 
 Exit status 1 when a number is outside the band that the paper claims.")]
 pub struct ReproduceArguments {
-    /// Papers or figures, as --list shows them; all if absent
-    #[arg(value_name = "PAPER|FIGURE")]
+    /// Papers or figures, as --list shows them, or scenario files; all papers if absent
+    #[arg(value_name = "PAPER|FIGURE|FILE")]
     pub what: Vec<String>,
-    /// Only list the papers and figures
+    /// Only list the papers, figures, claims and what they cost
     #[arg(long)]
     pub list: bool,
+    /// Run less of each figure, as its file says, and leave out what takes long
+    #[arg(long)]
+    pub quick: bool,
     /// Where to run
     #[arg(long, value_enum, value_name = "BACKEND", default_value = "sim")]
     pub on: Backend,
     /// Print one JSON object per claim instead of the tables
     #[arg(long)]
     pub json: bool,
-    /// Write DIR/PAPER/FIGURE/ with report, series and summary for each figure
+    /// With `failures`: print the table of failures as docs/failures.md has it
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+    /// Write the report into this directory: report.html, a page per paper, and DIR/PAPER/FIGURE/ for each figure
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Take PAPER/FIGURE.toml from this directory instead of those built into the program
@@ -201,6 +257,12 @@ pub struct ReproduceArguments {
     /// Run at most this many scenarios at a time [default: one per processor]
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<std::num::NonZeroUsize>,
+    /// Keep runs in this directory, and look for them there
+    #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
+    pub cache: Option<PathBuf>,
+    /// Run everything, and keep nothing for the next time
+    #[arg(long)]
+    pub no_cache: bool,
 }
 
 /// Arguments of `router`.
@@ -347,6 +409,9 @@ pub struct EndpointEnable {
     /// The 2005 study's option instead of ours; both ends must be set so
     #[arg(long)]
     pub classic: bool,
+    /// Carry bottleneck ids where both ends can, for routers whose law shuffles only the flows they limit (ixcp, ixcp-r)
+    #[arg(long, conflicts_with = "classic")]
+    pub ids: bool,
     /// Send as ACKs come in instead of spreading packets over the round trip
     #[arg(long)]
     pub no_pacing: bool,

@@ -27,6 +27,29 @@ impl Experiment {
 
 const BUILT_IN: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
+const PAPERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/papers.rs"));
+
+/// What a paper is, from the `README.md` beside its figures: the heading, and the text below.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paper {
+    /// The directory's name.
+    pub name: String,
+    /// In a line.
+    pub title: String,
+    /// Paragraphs.
+    pub about: String,
+}
+
+impl Paper {
+    /// One that is built in, or of which nothing is known but its name.
+    pub fn of(name: &str) -> Self {
+        let text = PAPERS.iter().find(|(paper, _)| *paper == name).map_or("", |(_, text)| *text);
+        let (heading, about) = text.split_once('\n').unwrap_or((text, ""));
+        let title = heading.strip_prefix("# ").filter(|t| !t.is_empty()).unwrap_or(name);
+        Self { name: name.into(), title: title.into(), about: about.trim().into() }
+    }
+}
+
 /// Those built into the program, by paper and figure.
 pub fn built_in() -> Vec<Experiment> {
     let one = |&(paper, figure, text): &(&str, &str, &str)| Experiment {
@@ -35,7 +58,40 @@ pub fn built_in() -> Vec<Experiment> {
         path: format!("experiments/{paper}/{figure}.toml"),
         text: text.into(),
     };
-    BUILT_IN.iter().map(one).collect()
+    sorted(BUILT_IN.iter().map(one).collect())
+}
+
+/// Name of the directory of the table of failures, which closes the report.
+pub const FAILURES: &str = "failures";
+
+/// By paper, the table of failures last, and figures by their numbers: `fig2` before `fig10`.
+fn sorted(mut experiments: Vec<Experiment>) -> Vec<Experiment> {
+    let key = |name: &str| {
+        let mut parts: Vec<(String, u64)> = Vec::new();
+        for c in name.chars() {
+            match (c.to_digit(10), parts.last_mut()) {
+                (Some(digit), Some((_, number))) => *number = number.saturating_mul(10).saturating_add(digit.into()),
+                (Some(digit), None) => parts.push((String::new(), digit.into())),
+                (None, Some((word, 0))) => word.push(c),
+                (None, _) => parts.push((c.into(), 0)),
+            }
+        }
+        parts
+    };
+    experiments.sort_by_cached_key(|e| (e.paper == FAILURES, e.paper.clone(), key(&e.figure)));
+    experiments
+}
+
+/// One file.
+pub fn of_file(path: &Path) -> Result<Experiment, Failure> {
+    let name = |p: Option<&std::ffi::OsStr>| p.map(|n| n.to_string_lossy().into_owned()).filter(|n| !n.is_empty());
+    let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    Ok(Experiment {
+        paper: name(whole.parent().and_then(Path::file_name)).unwrap_or_else(|| "file".into()),
+        figure: name(path.file_stem()).unwrap_or_else(|| "scenario".into()),
+        path: path.display().to_string(),
+        text: xcp_scenario::read_text(path)?,
+    })
 }
 
 /// Those of a directory: PAPER/FIGURE.toml, by paper and figure.
@@ -64,13 +120,23 @@ pub fn of_directory(dir: &Path) -> Result<Vec<Experiment>, Failure> {
     if found.is_empty() {
         return Err(Failure::new(format!("{} holds no experiments; they are files PAPER/FIGURE.toml", dir.display())));
     }
-    Ok(found)
+    Ok(sorted(found))
 }
 
-/// Those that were asked for: papers, figures, or `PAPER/FIGURE`; all if nothing was. In their own order, each once.
+/// Those that were asked for: papers, figures, `PAPER/FIGURE`, or files that are there; all if nothing was. In their own order, each once, files last.
 pub fn choose(all: Vec<Experiment>, wanted: &[String]) -> Result<Vec<Experiment>, Failure> {
+    let is_file = |word: &str| word.ends_with(".toml") && Path::new(word).is_file();
+    let files = wanted.iter().filter(|w| is_file(w)).map(|w| of_file(Path::new(w))).collect::<Result<Vec<_>, _>>()?;
+    let names: Vec<String> = wanted.iter().filter(|w| !is_file(w)).cloned().collect();
+    let mut chosen = if names.is_empty() && !files.is_empty() { Vec::new() } else { choose_by_name(all, &names)? };
+    chosen.extend(files);
+    Ok(chosen)
+}
+
+fn choose_by_name(all: Vec<Experiment>, wanted: &[String]) -> Result<Vec<Experiment>, Failure> {
     let is = |e: &Experiment, word: &str| {
         let word = word.trim_end_matches('/').trim_end_matches(".toml");
+        let word = word.strip_prefix("experiments/").unwrap_or(word);
         e.paper == word || e.figure == word || e.name() == word
     };
     for word in wanted {
@@ -103,10 +169,20 @@ mod tests {
     }
 
     #[test]
+    fn figures_stand_in_the_order_of_their_numbers() {
+        let one = |figure: &str| Experiment { paper: "p".into(), figure: figure.into(), path: String::new(), text: String::new() };
+        let names = ["fig10", "fig2", "fig06b", "fig06a", "section-3", "fig7-left", "fig7"].map(one);
+        let order: Vec<String> = sorted(names.into()).into_iter().map(|e| e.figure).collect();
+        assert_eq!(order, ["fig2", "fig06a", "fig06b", "fig7", "fig7-left", "fig10", "section-3"]);
+    }
+
+    #[test]
     fn the_built_in_ones_can_be_loaded() {
         for e in built_in() {
-            let loaded = xcp_scenario::load(Path::new(&e.path), &e.text, &xcp_scenario::Overrides::none());
-            assert!(loaded.is_ok(), "{}", loaded.unwrap_err());
+            for quick in [false, true] {
+                let loaded = xcp_scenario::load(Path::new(&e.path), &e.text, &xcp_scenario::Overrides::none().quick(quick));
+                assert!(loaded.is_ok(), "{}", loaded.unwrap_err());
+            }
         }
     }
 }

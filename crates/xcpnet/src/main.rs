@@ -12,9 +12,11 @@ mod kernel;
 mod memory;
 mod output;
 mod progress;
+mod references;
 mod reproduce;
 mod run;
 mod sweep;
+mod theory;
 
 use std::process::ExitCode;
 
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(arguments) => run::run(&arguments, &mut printer),
         Command::Sweep(arguments) => sweep::sweep(&arguments, &mut printer),
+        Command::Theory(arguments) => theory::theory(&arguments, &mut printer),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Lab { command } => kernel::lab::lab(&command, &mut printer),
@@ -36,6 +39,8 @@ fn main() -> ExitCode {
         Command::Router(arguments) => kernel::router::router(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Endpoint(arguments) => kernel::endpoint::endpoint(&arguments, &mut printer),
+        #[cfg(target_os = "linux")]
+        Command::Pep(arguments) => kernel::pep::pep(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Doctor(arguments) => kernel::doctor::doctor(&arguments, &mut printer),
         Command::Schema => serde_json::to_string_pretty(&xcp_scenario::schema())

@@ -35,7 +35,8 @@ set  = { "link.bottleneck.queue.kind" = "drop-tail", "flow.flow.congestion" = "r
 
 fn xcpnet() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xcpnet"));
-    command.stdin(Stdio::null());
+    // Not the user's own.
+    command.stdin(Stdio::null()).env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
     command
 }
 
@@ -283,6 +284,9 @@ fn reproduce_tells_by_its_status_whether_the_claims_hold() {
         assert!(text(&output.stdout).contains(word), "{}", text(&output.stdout));
         assert!(text(&output.stdout).contains("The link is used (somebody 2026)"));
         assert!(home.path().join("out/somebody-2026/fig1/report.html").exists());
+        let read = |file: &str| fs::read_to_string(home.path().join("out").join(file)).unwrap();
+        assert!(read("report.html").contains("somebody-2026.html#fig1"), "the overview leads to the paper's page");
+        assert!(read("somebody-2026.html").contains("The link is used (somebody 2026)"));
         let output = run(status, &["reproduce", "--experiments", "experiments", "--json"], home.path());
         for line in text(&output.stdout).lines() {
             let verdict: Value = serde_json::from_str(line).unwrap();
@@ -298,9 +302,133 @@ fn reproduce_tells_by_its_status_whether_the_claims_hold() {
 }
 
 #[test]
+fn what_was_run_is_kept_and_judged_anew() {
+    let (home, file) = experiment("min = 0.1");
+    let file = file.join("somebody-2026/fig1.toml");
+    let scenario = fs::read_to_string(&file).unwrap();
+    let cache = home.path().join("kept/runs");
+    let judged = |status, more: &[&str]| {
+        let arguments = [&["reproduce", "experiments/somebody-2026/fig1.toml", "--cache", "kept/runs"], more].concat();
+        text(&run(status, &arguments, home.path()).stdout).to_owned()
+    };
+    let made = |name: &str| fs::metadata(cache.join(name)).unwrap().len();
+    let first = judged(0, &[]);
+    let names = listing(&cache);
+    assert_eq!(names.len(), 2, "a file for each variant");
+    // A damaged one is made again; the other is not touched. What is printed is the same.
+    let whole = made(&names[0]);
+    fs::write(cache.join(&names[0]), "xcpnet run 1 nonsense").unwrap();
+    assert_eq!(judged(0, &[]), first);
+    assert_eq!((made(&names[0]), listing(&cache)), (whole, names.clone()));
+    // Another band is judged on the same runs, another setting is another run.
+    fs::write(&file, scenario.replace("min = 0.1", "min = 0.1\nmax = 0.2")).unwrap();
+    assert!(judged(1, &[]).contains("OUTSIDE"));
+    assert_eq!(listing(&cache), names);
+    fs::write(&file, scenario.replace("20ms", "21ms")).unwrap();
+    judged(0, &[]);
+    assert_eq!(listing(&cache).len(), 4);
+    assert!(judged(0, &["--list"]).contains("kept"));
+    let output = run(0, &["reproduce", "experiments/somebody-2026/fig1.toml", "--no-cache"], home.path());
+    assert!(text(&output.stdout).contains("2 of 2 claims"));
+    run(2, &["reproduce", "--no-cache", "--cache", "kept/runs"], home.path());
+    // Where nothing can be kept the runs are made all the same.
+    let output =
+        run(0, &["reproduce", "experiments/somebody-2026/fig1.toml", "--cache", "experiments/somebody-2026/fig1.toml"], home.path());
+    assert!(text(&output.stderr).contains("note: runs cannot be kept in"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn interrupted_it_keeps_what_is_done() {
+    let (home, file) = experiment("min = 0.1");
+    let file = file.join("somebody-2026/fig1.toml");
+    let endless = "duration = \"10000h\"\nsample   = \"off\"\nmeasure  = { from = \"4s\" }";
+    let scenario = fs::read_to_string(&file).unwrap();
+    fs::write(file.with_file_name("fig2.toml"), scenario.replace("duration = \"8s\"\nmeasure  = { from = \"4s\", to = \"8s\" }", endless))
+        .unwrap();
+    let kept = home.path().join("kept");
+    // The two endless runs are begun first; the third processor does the short ones meanwhile.
+    let mut child = xcpnet()
+        .args(["reproduce", "--experiments", "experiments", "--cache", "kept", "--jobs", "3"])
+        .current_dir(home.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !kept.exists() || listing(&kept).iter().filter(|name| name.ends_with(".run")).count() < 2 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(text(&output.stderr).contains("1 of 2 figures complete; runs that were done are kept"), "{}", text(&output.stderr));
+    assert_eq!(listing(&kept).len(), 2);
+}
+
+#[test]
+fn seeds_and_less_of_it() {
+    let (home, file) = experiment("min = 0.1\nseeds = \"all\"");
+    let file = file.join("somebody-2026/fig1.toml");
+    let scenario = fs::read_to_string(&file).unwrap();
+    let quick = "[quick]\nvariants = \"XCP\"\nseeds = 2\nset = { duration = \"4s\", \"measure\" = { from = \"2s\" } }\n";
+    fs::write(&file, format!("seeds = [1, 4, 6]\n{scenario}{quick}")).unwrap();
+    let claims = |more: &[&str]| -> Vec<Value> {
+        let arguments = [&["reproduce", "--experiments", "experiments", "--cache", "kept", "--json"], more].concat();
+        let output = run(0, &arguments, home.path());
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let whole = claims(&[]);
+    assert_eq!(listing(&home.path().join("kept")).len(), 2 * 3);
+    assert_eq!((whole.len(), &whole[0]["seeds"], &whole[0]["seeds_inside"]), (2, &3.into(), &3.into()));
+    let less = claims(&["--quick"]);
+    assert_eq!(listing(&home.path().join("kept")).len(), 2 * 3 + 2);
+    assert_eq!((less.len(), &less[0]["variant"], &less[0]["seeds"]), (1, &"XCP".into(), &2.into()));
+
+    // What says nothing of --quick is run if it costs little.
+    fs::write(&file, &scenario).unwrap();
+    assert_eq!(claims(&["--quick"]).len(), 2);
+    fs::write(&file, scenario.replace("\"8s\"", "\"800h\"")).unwrap();
+    assert_eq!(claims(&["--quick"]).len(), 0);
+    let output = run(0, &["reproduce", "--experiments", "experiments", "--quick"], home.path());
+    assert!(text(&output.stdout).contains("left out of --quick: somebody-2026/fig1"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_table_of_failures() {
+    let (home, _) = experiment("min = 0.1");
+    let dir = home.path().join("experiments/failures");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("01-small.toml"), format!("description = \"\"\"\nSomebody warns.\n\nWe see it.\n\"\"\"\n{SMALL}")).unwrap();
+    let told = |more: &[&str]| {
+        let arguments = [&["reproduce", "--experiments", "experiments", "failures"], more].concat();
+        text(&run(0, &arguments, home.path()).stdout).to_owned()
+    };
+    let table = told(&[]);
+    assert!(table.contains("failures/01-small: Two flows") && table.contains("fairness") && !table.contains("claims"), "{table}");
+    let markdown = told(&["--markdown"]);
+    for words in ["# ", "| XCP | TCP |", "Somebody warns.", "We see it.", "xcpnet reproduce failures/01-small"] {
+        assert!(markdown.contains(words), "{words} in\n{markdown}");
+    }
+    let cells: Vec<Value> = told(&["--json", "--out", "out"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((cells.len(), &cells[0]["variant"]), (2, &"XCP".into()));
+    for number in ["utilisation", "jain", "queue_mean", "queue_rtts", "drops", "grade"] {
+        assert!(cells[1][number].is_number(), "{number}");
+    }
+    let report = fs::read_to_string(home.path().join("out/report.html")).unwrap();
+    assert!(report.contains("We see it.") && !report.contains("somebody-2026"));
+    // With everything else it comes last.
+    let output = run(0, &["reproduce", "--experiments", "experiments"], home.path());
+    assert!(text(&output.stdout).find("failures/01-small") > text(&output.stdout).find("somebody-2026/fig1"));
+}
+
+#[test]
 fn the_built_in_experiments_are_listed() {
     let output = run(0, &["reproduce", "--list"], Path::new("/"));
     assert!(text(&output.stdout).contains("zhang-henderson-2005/fig05"));
+    for all in ["zhang-henderson-2005", "fig05", "experiments/zhang-henderson-2005/fig05.toml"] {
+        let output = run(0, &["reproduce", all, "--list"], Path::new("/"));
+        assert!(text(&output.stdout).contains("zhang-henderson-2005/fig05"));
+    }
 }
 
 #[test]
@@ -337,4 +465,38 @@ fn a_terminal_sees_progress() {
         }
         _ => eprintln!("SKIPPED: no pseudo-terminal; install script(1), package bsdutils or util-linux"),
     }
+}
+
+#[test]
+fn theory_says_what_it_expects() {
+    let home = home(SMALL);
+    let told = run(0, &["theory", "s.toml"], home.path());
+    let table = text(&told.stdout);
+    assert!(table.contains("5.00 Mbit/s") && table.contains("stable") && table.contains("no equilibrium"), "{table}");
+    let told = run(0, &["theory", "s.toml", "--json", "--variant", "XCP"], home.path());
+    let json: Value = serde_json::from_str(text(&told.stdout)).unwrap();
+    let near = |pointer: &str, expected: f64| {
+        let found = json.pointer(pointer).and_then(Value::as_f64).unwrap_or(f64::NAN);
+        assert!((found / expected - 1.0).abs() < 0.02, "{pointer}: {found}, not {expected}");
+    };
+    near("/flows/0/max_min/wire", 5e6);
+    near("/flows/0/max_min/goodput", 5e6 * 1436.0 / 1500.0);
+    near("/flows/0/equilibrium/wire", 5e6);
+    near("/links/0/equilibrium/cap", 5e6);
+    near("/links/0/margins/phase_degrees", 45.0 - (0.4 * std::f64::consts::SQRT_2).to_degrees());
+    near("/fluid/flows/0/mean/wire", 5e6);
+    let wrong = run(2, &["theory", "s.toml", "--at", "soon"], home.path());
+    assert!(text(&wrong.stderr).contains("soon"));
+    run(2, &["theory", "s.toml", "--variant", "nobody"], home.path());
+    run(2, &["theory", "absent.toml"], home.path());
+}
+
+#[test]
+fn a_report_has_theory_beside_the_packets() {
+    let home = home(SMALL);
+    run(0, &["run", "s.toml", "--out", "out"], home.path());
+    let page = fs::read_to_string(home.path().join("out/report.html")).unwrap();
+    // One link: both theories agree for XCP, and TCP has no equilibrium.
+    assert!(page.contains(">by max-min and equilibrium</th>") && page.contains(">by max-min</th>"));
+    assert!(page.contains("\"theory\":\"max-min and equilibrium\""));
 }

@@ -96,10 +96,10 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
             "flow \"{name}\": the kernel programs have no feedback in whole packets: write wire = \"classic\", or simulate it (without --on)"
         )));
     }
-    if tcp.ids.is_some() {
+    if tcp.ids.is_some() && tcp.wire == WireFormat::Classic {
         return Err(LabError::Refused(format!(
-            "flow \"{name}\": a router on its way shuffles only the flows it limits, and Linux hosts do not yet send the ids that tell it which; \
-             run it without --on linux, or write shuffle = \"all\""
+            "flow \"{name}\": a router on its way shuffles only the flows it limits, and the 2005 format has no room for the ids that tell it which: \
+             write wire = \"extended\", or run it without --on linux"
         )));
     }
     let congestion = congestion(tcp);
@@ -183,12 +183,7 @@ fn agree(sack: &mut Option<(bool, String)>, node: &str, flow: &Flow, tcp: &Tcp) 
 fn connection(plan: &Plan, scenario: &Scenario, flow: &Flow, tcp: Tcp, machine: &Machine) -> TcpPlan {
     let packet = u64::from(flow.group.packet_bytes);
     let mss = mss(plan, flow);
-    let option = match (&tcp.congestion, tcp.wire) {
-        (Congestion::Xcp, WireFormat::Classic | WireFormat::ClassicInteger) => 8,
-        (Congestion::Xcp, WireFormat::Extended) => 12,
-        _ => 0,
-    };
-    let payload = mss - TIMESTAMPS - option;
+    let payload = mss - TIMESTAMPS - tcp.option_bytes();
     // As in the simulator a buffer holds whole packets, headers included, and at least one.
     let segments = |buffer: Option<u64>| buffer.map(|bytes| (bytes / packet).max(1));
     let window = segments(tcp.receive_buffer).map(|n| n.saturating_mul(payload.into()));

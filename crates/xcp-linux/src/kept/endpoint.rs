@@ -36,11 +36,22 @@ pub fn endpoint() -> Result<Option<Endpoint>> {
         .map_err(|e| Error::new(format!("the endpoint is only half there: {e}")).remedy("`xcpnet endpoint disable` clears it away"))
 }
 
+/// An endpoint that was enabled.
+#[derive(Debug)]
+pub struct Enabled {
+    /// The cgroup whose sockets are served.
+    pub cgroup: PathBuf,
+    /// Devices at which there is room for the option beside SACK.
+    pub devices: Vec<Device>,
+    /// Sockets that listen already and have to be opened anew to answer.
+    pub deaf: usize,
+}
+
 /// Enables XCP for a cgroup's sockets, and makes room on devices of a namespace; returns what it did with: the cgroup and the devices.
 ///
 /// # Errors
 /// It is enabled already; no cgroup v2; no such device; a kernel that lacks something. Nothing is left of it then.
-pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<(PathBuf, Vec<Device>)> {
+pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<Enabled> {
     let cgroup = plan.cgroup.clone().map_or_else(cgroup::mount_point, Ok)?;
     let held = cgroup::open(&cgroup)?;
     let mut netlink = Netlink::open_in(namespace)?;
@@ -71,13 +82,14 @@ pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<(PathBuf, Ve
         .map_err(|e| Error::because("cannot enter the network namespace", &e))?;
     room?;
     endpoint.attach(held.as_fd())?;
+    let deaf = namespace.run(|| endpoint.wake_listeners()).map_err(|e| Error::because("cannot enter the network namespace", &e))??;
     let directory = ours()?.join("endpoint");
     make(&directory)?;
     if let Err(e) = endpoint.pin(&directory, &cgroup) {
         let _ = clear(&directory);
         return Err(e);
     }
-    Ok((cgroup, devices))
+    Ok(Enabled { cgroup, devices, deaf })
 }
 
 /// Disables it, half-removed ones too; `false` if there was nothing.

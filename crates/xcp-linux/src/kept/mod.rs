@@ -5,5 +5,5 @@ mod endpoint;
 pub(crate) mod file_system;
 mod routers;
 
-pub use endpoint::{EndpointPlan, disable, enable, endpoint};
+pub use endpoint::{Enabled, EndpointPlan, disable, enable, endpoint};
 pub use routers::{KeptRouter, RouterPlan, Shaping, add, change, delete, list, need};

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use xcp_scenario::run::{Quantity, Run, Series, Subject};
 
 use super::Report;
+use crate::reference::Reference;
 use crate::table::{groups, quantile};
 use crate::{human, links};
 
@@ -47,7 +48,30 @@ fn one(report: &Report<'_>, index: usize, run: &Run, names: &[&str]) -> Value {
         "times": base64(ends.iter().flat_map(|t| t.to_le_bytes())),
         "links": links,
         "flows": flows(run, bucket),
+        "references": references(report.references(index), &ends),
     })
+}
+
+/// Curves to compare goodput with, equal ones of a theory together: at the ends of the samples drawn.
+fn references(list: &[Reference], ends: &[f64]) -> Value {
+    let mut out = Vec::new();
+    for reference in list {
+        let mut curves: Vec<(String, Vec<f64>)> = Vec::new();
+        for curve in &reference.goodputs {
+            let values: Vec<f64> = ends.iter().map(|&t| curve.step_before(t)).collect();
+            let near = |a: &f64, b: &f64| (a - b).abs() <= 1e-6 * a.abs() || a.is_nan() && b.is_nan();
+            match curves.iter_mut().find(|(_, v)| v.iter().zip(&values).all(|(a, b)| near(a, b))) {
+                Some((name, _)) => name.extend([", ", &curve.name]),
+                None => curves.push((curve.name.clone(), values)),
+            }
+        }
+        let single = curves.len() == 1;
+        for (flows, values) in curves.into_iter().take(LINES) {
+            let name = if single { reference.name.clone() } else { format!("{}: {flows}", reference.name) };
+            out.push(json!({ "name": name, "theory": reference.name, "goodput_bps": floats(&values) }));
+        }
+    }
+    Value::Array(out)
 }
 
 fn link(run: &Run, name: &str, bucket: usize) -> Value {

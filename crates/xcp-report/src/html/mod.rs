@@ -10,11 +10,13 @@ use xcp_scenario::Verdict;
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
 
+use crate::reference::Reference;
+
 const UPLOT_JS: &str = include_str!("../../../../third_party/uplot/uPlot.iife.min.js");
 const UPLOT_CSS: &str = include_str!("../../../../third_party/uplot/uPlot.min.css");
 const UPLOT_LICENCE: &str = include_str!("../../../../third_party/uplot/LICENSE");
 const REPORT_JS: &str = include_str!("../../assets/report.js");
-const REPORT_CSS: &str = include_str!("../../assets/report.css");
+pub(crate) const REPORT_CSS: &str = include_str!("../../assets/report.css");
 
 /// What a report is made of.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +29,8 @@ pub struct Report<'a> {
     pub sources: &'a [Source],
     /// Expectations and what came of them: a list for each run, in the same order; empty if nothing was judged.
     pub verdicts: &'a [Vec<Verdict>],
+    /// What to compare with, theory for instance: a list for each run, in the same order; empty if there is nothing.
+    pub references: &'a [Vec<Reference>],
     /// The command that makes this report again; empty if there is none.
     pub command: &'a str,
     /// The version of the program.
@@ -45,6 +49,10 @@ pub struct Source {
 impl Report<'_> {
     fn scenario(&self, run: usize) -> Option<&Scenario> {
         self.scenarios.get(run)
+    }
+
+    fn references(&self, run: usize) -> &[Reference] {
+        self.references.get(run).map_or(&[], Vec::as_slice)
     }
 }
 

@@ -230,6 +230,10 @@ fn plots(report: &Report<'_>, page: &mut String) {
                 .to_owned(),
         );
     }
+    let theories = theories(report);
+    if !theories.is_empty() {
+        notes.push(format!("Dashed lines beside goodput are theory: {}.", theories.join("; ")));
+    }
     let directions = links::all(report.runs).len();
     if directions > data::LINKS {
         notes.push(format!("Of {directions} link directions the page has {}: the bottlenecks and the most used.", data::LINKS));
@@ -268,28 +272,44 @@ fn plot_row(report: &Report<'_>, row: &Row, page: &mut String) {
     page.push_str("</div>\n</section>\n");
 }
 
+/// Names of what the runs are compared with, each once, in order.
+fn theories<'a>(report: &Report<'a>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for reference in report.references.iter().flatten() {
+        if !names.contains(&reference.name.as_str()) {
+            names.push(&reference.name);
+        }
+    }
+    names
+}
+
 fn link_table(report: &Report<'_>, page: &mut String) {
     page.push_str("<section aria-labelledby=\"links\">\n<h2 id=\"links\">Links</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"links\"><table>\n<thead><tr><th scope=\"col\">Link</th><th scope=\"col\">Run</th>");
-    for name in ["Utilisation", "Mean queue", "Largest queue", "Drops", "Lost on the link", "Packets"] {
+    let theories = theories(report);
+    page.push_str("<th scope=\"col\" class=\"n\">Utilisation</th>");
+    for name in &theories {
+        put!(page, "<th scope=\"col\" class=\"n\">by {}</th>", escape(name));
+    }
+    for name in ["Mean queue", "Largest queue", "Drops", "Lost on the link", "Packets"] {
         put!(page, "<th scope=\"col\" class=\"n\">{name}</th>");
     }
     page.push_str("</tr></thead>\n<tbody>\n");
     let ranked = links::ranked(report.runs);
     let shown = 20;
     for name in ranked.iter().take(shown) {
-        for (i, run) in report.runs.iter().filter(|r| r.summary.links.contains_key(*name)).enumerate() {
+        for (i, (place, run)) in report.runs.iter().enumerate().filter(|(_, r)| r.summary.links.contains_key(*name)).enumerate() {
             let l = &run.summary.links[*name];
             let class = if i == 0 { " class=\"first\"" } else { "" };
             let head = if i == 0 { escape(name) } else { format!("<span class=\"sr\">{}</span>", escape(name)) };
             put!(page, "<tr{class}><th scope=\"row\">{head}</th><td>{}</td>", escape(human::run_name(run)));
-            for cell in [
-                human::percent(l.utilisation),
-                human::number(l.queue_mean),
-                l.queue_max.to_string(),
-                l.drops.to_string(),
-                l.lost.to_string(),
-                l.packets.to_string(),
-            ] {
+            put!(page, "<td class=\"n\">{}</td>", human::percent(l.utilisation));
+            for theory in &theories {
+                let said = report.references(place).iter().find(|r| r.name == *theory).and_then(|r| r.utilisation.get(*name));
+                put!(page, "<td class=\"n\">{}</td>", said.map_or("–".to_owned(), |u| human::percent(*u)));
+            }
+            for cell in
+                [human::number(l.queue_mean), l.queue_max.to_string(), l.drops.to_string(), l.lost.to_string(), l.packets.to_string()]
+            {
                 put!(page, "<td class=\"n\">{cell}</td>");
             }
             page.push_str("</tr>\n");

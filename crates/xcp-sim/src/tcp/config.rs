@@ -5,41 +5,13 @@
 //! without window scaling, 65535 bytes, counts payload, as TCP's window field does.
 
 use xcp_scenario::model::{Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat};
+use xcp_scenario::sizes::{HEADERS, TIMESTAMPS};
 use xcp_scenario::units::Nanos;
 
-/// IPv4 and TCP headers.
-const HEADERS: u32 = 20 + 20;
-/// Timestamps (RFC 7323), padded.
-const TIMESTAMPS: u32 = 12;
 /// The options of a SYN as Linux sends them, timestamps included: MSS, window scale, SACK permitted.
 const SYN_OPTIONS: u32 = 20;
 /// TCP options take at most 40 bytes.
 const OPTION_SPACE: u32 = 40;
-
-/// Bytes of XCP's forward option, in every SYN and data packet. Bottleneck ids take 8 more, in either format.
-fn forward_option(tcp: &Tcp) -> u32 {
-    let ids = if tcp.ids.is_some() { 8 } else { 0 };
-    match (&tcp.congestion, tcp.wire) {
-        (Congestion::Xcp, WireFormat::Classic | WireFormat::ClassicInteger) => 8 + ids,
-        (Congestion::Xcp, WireFormat::Extended) => 12 + ids,
-        _ => 0,
-    }
-}
-
-/// Bytes of XCP's return option, in every acknowledgement. A bottleneck id takes 4 more.
-fn return_option(tcp: &Tcp) -> u32 {
-    let id = if tcp.ids.is_some() { 4 } else { 0 };
-    match (&tcp.congestion, tcp.wire) {
-        (Congestion::Xcp, WireFormat::Classic | WireFormat::ClassicInteger) => 4 + id,
-        (Congestion::Xcp, WireFormat::Extended) => 8 + id,
-        _ => 0,
-    }
-}
-
-/// Payload of a full segment: what headers and options leave of a packet; at least 1.
-fn payload(packet_bytes: u16, tcp: &Tcp) -> u32 {
-    u32::from(packet_bytes).saturating_sub(HEADERS + TIMESTAMPS + forward_option(tcp)).max(1)
-}
 
 /// A sender's settings.
 #[derive(Debug, Clone)]
@@ -86,10 +58,10 @@ impl SenderConfig {
     /// The sender of flow number `flow` whose full packets take `packet_bytes` on the wire.
     #[must_use]
     pub fn new(flow: u32, tcp: &Tcp, packet_bytes: u16) -> Self {
-        let option = forward_option(tcp);
+        let option = tcp.option_bytes();
         SenderConfig {
             flow,
-            payload: payload(packet_bytes, tcp),
+            payload: tcp.payload_bytes(u32::from(packet_bytes)),
             overhead: HEADERS + TIMESTAMPS + option,
             syn_bytes: (HEADERS + SYN_OPTIONS + option) as u16,
             bytes: tcp.bytes.unwrap_or(u64::MAX),
@@ -138,8 +110,8 @@ impl ReceiverConfig {
     #[must_use]
     pub fn new(flow: u32, tcp: &Tcp, packet_bytes: u16) -> Self {
         let xcp = (tcp.congestion == Congestion::Xcp).then_some(tcp.wire);
-        let option = return_option(tcp);
-        let payload = payload(packet_bytes, tcp);
+        let option = tcp.return_option_bytes();
+        let payload = tcp.payload_bytes(u32::from(packet_bytes));
         // Blocks take 8 bytes each beside 2 bytes of kind and length, padded by 2: three beside timestamps, two beside XCP's option too.
         let blocks = if matches!(tcp.recovery, Recovery::Sack | Recovery::SackLinux) {
             ((OPTION_SPACE - TIMESTAMPS - option - 4) / 8).min(3)
@@ -162,7 +134,7 @@ impl ReceiverConfig {
 
 /// Segments a receiver advertises.
 fn receive_window(tcp: &Tcp, packet_bytes: u16) -> u32 {
-    let scaled = if tcp.window_scaling { u32::MAX } else { (65535 / payload(packet_bytes, tcp)).max(1) };
+    let scaled = if tcp.window_scaling { u32::MAX } else { (65535 / tcp.payload_bytes(u32::from(packet_bytes))).max(1) };
     segments(tcp.receive_buffer, packet_bytes).min(scaled)
 }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::json;
 use xcp_linux::endpoint::{Agreement, Ask, EndpointConfig, Give, Shown};
-use xcp_linux::kept::{self, EndpointPlan};
+use xcp_linux::kept::{self, Enabled, EndpointPlan};
 use xcp_report::human;
 
 use super::{namespace, need_root, watched};
@@ -48,13 +48,19 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
     let config = EndpointConfig {
         fallback: enable.fallback.clone(),
         give: give.clone(),
-        ask: Ask { classic: enable.classic, paced: !enable.no_pacing, initial_window: enable.initial_window, ..Ask::default() },
+        ask: Ask {
+            classic: enable.classic,
+            paced: !enable.no_pacing,
+            initial_window: enable.initial_window,
+            ids: enable.ids.then_some(0),
+            ..Ask::default()
+        },
         receive_window: enable.receive_window.unwrap_or(defaults.receive_window),
         ..defaults
     };
     need_root()?;
     let plan = EndpointPlan { config, cgroup: enable.cgroup.clone(), devices: enable.devices.clone() };
-    let (cgroup, devices) = kept::enable(&plan, &namespace(enable.netns.as_deref())?)?;
+    let Enabled { cgroup, devices, deaf } = kept::enable(&plan, &namespace(enable.netns.as_deref())?)?;
     let who = match &give {
         Give::Nobody => "connections that ask for it by setsockopt(TCP_CONGESTION, \"xcp\")".to_owned(),
         Give::All => "every connection that does not choose another congestion control".to_owned(),
@@ -68,7 +74,13 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
         cgroup.display(),
         if names.is_empty() { "no device".to_owned() } else { names.join(", ") }
     ))?;
-    printer.line("services that listen already have to be restarted to answer with XCP")
+    if deaf > 0 {
+        let sockets = human::plural(deaf as u64, "socket");
+        printer.line(&format!(
+            "{sockets} that listen already do not answer with XCP before their services are restarted: this kernel is older than 6.12"
+        ))?;
+    }
+    Ok(())
 }
 
 /// What became of a connection, in a word or two.
@@ -120,7 +132,10 @@ fn row(shown: &Shown) -> String {
             "  sends: cwnd {}, srtt {}, {}; feedback last {}, sum {}; {} recoveries, {} timeouts\n",
             human::number(c.cwnd_packets),
             human::nanos(c.srtt_ns),
-            if c.marked { "a router answers" } else { "no router heard of" },
+            match c.bottleneck_id {
+                Some(id) => format!("link {id:08x} limits it"),
+                None => if c.marked { "a router answers" } else { "no router heard of" }.to_owned(),
+            },
             unit(c.last_feedback),
             unit(c.feedback_sum),
             c.losses,

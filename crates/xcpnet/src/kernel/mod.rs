@@ -1,9 +1,10 @@
-//! The commands for this machine's kernel: `xcpnet router`, `xcpnet endpoint` and `xcpnet doctor`, what they do is `xcp_linux`'s; and runs on it,
-//! which are `xcp_lab`'s. Here are words, tables and JSON.
+//! The commands for this machine's kernel: `xcpnet router`, `xcpnet endpoint` and `xcpnet doctor`, what they do is `xcp_linux`'s; `xcpnet pep`, which is
+//! `xcp_pep`'s; and runs on it, which are `xcp_lab`'s. Here are words, tables and JSON.
 
 pub mod doctor;
 pub mod endpoint;
 pub mod lab;
+pub mod pep;
 pub mod router;
 mod words;
 

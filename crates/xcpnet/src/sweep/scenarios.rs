@@ -87,7 +87,7 @@ impl<'a> Scenarios<'a> {
     }
 
     fn loaded(&self, settings: Vec<(String, String)>) -> Result<Vec<Loaded>, xcp_scenario::ScenarioError> {
-        load_with_origins(self.path, self.text, &Overrides { settings, variants: self.grid.variants.clone(), kernel: None })
+        load_with_origins(self.path, self.text, &Overrides { settings, variants: self.grid.variants.clone(), ..Overrides::none() })
     }
 
     /// An error, with the combination it occurs in.

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sockets that listened before the endpoint was there: what xcp_listen (endpoint_options.h) does for those that come later. Part of
+ * endpoint.bpf.c.
+ *
+ * Run once, over the sockets of the network namespace of whoever runs it. Sockets outside the cgroup get the flags too; no program is
+ * called for them. Kernels before 6.12 refuse; a byte is written for every socket that has to be opened anew.
+ */
+
+#define TCP_LISTEN 10
+#define TCP_BPF_SOCK_OPS_CB_FLAGS 1008
+
+SEC("iter/tcp")
+int xcp_listeners(struct bpf_iter__tcp *ctx) {
+    struct sock_common *sk = ctx->sk_common;
+    struct tcp_sock *tp;
+    int one = 1, flags;
+    if (!sk || sk->skc_state != TCP_LISTEN)
+        return 0;
+    tp = bpf_skc_to_tcp_sock(sk);
+    if (!tp)
+        return 0;
+    flags = tp->bpf_sock_ops_cb_flags | XCP_CALLBACKS;
+    if (bpf_setsockopt(tp, SOL_TCP, TCP_SAVE_SYN, &one, sizeof(one)) ||
+        bpf_setsockopt(tp, SOL_TCP, TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags)))
+        bpf_seq_write(ctx->meta->seq, &one, 1);
+    return 0;
+}

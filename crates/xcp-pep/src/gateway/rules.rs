@@ -1,0 +1,126 @@
+//! Diverting connections: a packet-filter table that this process owns, and a routing rule for what it marks.
+//!
+//! 1. Only segments that open a connection are diverted, and those of connections whose socket is here. Connections that were there before pass as
+//!    they did.
+//! 2. From the LAN only what leaves by the long link, from the long link only what does not: nothing that goes back where it came from, so no loop.
+//! 3. Listeners are at loopback addresses: no packet on the network is for them, and none is taken for one of theirs.
+//! 4. Both legs have the same addresses and ports, so connection tracking would take them for one connection; it leaves them alone.
+//! 5. The table vanishes with this process's socket. Marks are then set no more, so the routing rule, if it stays, does nothing.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use xcp_linux::netlink::Diversion;
+use xcp_linux::netlink::nftables::{Chain, OwnedTable, Place, Term, Version};
+use xcp_linux::{Error, Result};
+
+use crate::options::Exclude;
+use crate::settings::Kind;
+
+/// Of packets that are to stay here. "XCPE".
+pub const DIVERTED: u32 = 0x5843_5045;
+/// Of what our sockets send. "XCPO".
+pub const OWN: u32 = 0x5843_504f;
+/// The rule and the table for the first.
+pub const DIVERSION: Diversion = Diversion { mark: DIVERTED, table: 22_595, priority: 1_900 };
+/// The packet filter's table.
+pub const TABLE: &str = "xcpnet_pep";
+/// Before connection tracking.
+const RAW: i32 = -300;
+
+/// What the rules depend on.
+#[derive(Debug, Clone)]
+pub struct Diverted {
+    /// Device of the long link.
+    pub wan: String,
+    /// Devices of clients and servers.
+    pub lan: Vec<String>,
+    /// Left alone.
+    pub exclude: Vec<Exclude>,
+    /// Where listeners are.
+    pub listeners: Vec<(Kind, SocketAddr)>,
+}
+
+/// Where a listener for diverted connections is, but for its port.
+#[must_use]
+pub fn listener_address(version: Version) -> IpAddr {
+    match version {
+        Version::V4 => Ipv4Addr::LOCALHOST.into(),
+        Version::V6 => Ipv6Addr::LOCALHOST.into(),
+    }
+}
+
+fn divert(mut terms: Vec<Term>) -> Vec<Term> {
+    terms.extend([Term::NoTrack, Term::Mark(DIVERTED), Term::Accept]);
+    terms
+}
+
+impl Diverted {
+    /// Rules for what comes; without `fresh` none for connections that are not here yet.
+    fn prerouting(&self, fresh: bool) -> Chain {
+        let mut rules = Vec::new();
+        let devices = || self.lan.iter().chain(std::iter::once(&self.wan));
+        for device in devices() {
+            rules.push(divert(vec![Term::CameBy(device.clone()), Term::Tcp, Term::TransparentSocket]));
+        }
+        if fresh {
+            rules.extend(self.exclude.iter().flat_map(|exclude| match *exclude {
+                Exclude::Network(address, length) => vec![
+                    vec![Term::Tcp, Term::To(address, length), Term::Accept],
+                    vec![Term::Tcp, Term::From(address, length), Term::Accept],
+                ],
+                Exclude::Port(port) => {
+                    vec![vec![Term::Tcp, Term::ToPort(port), Term::Accept]]
+                }
+            }));
+            for (kind, listener) in &self.listeners {
+                let here = |device: &String, leaves: bool| {
+                    divert(vec![
+                        Term::CameBy(device.clone()),
+                        Term::Version(Version::of(&listener.ip())),
+                        Term::Tcp,
+                        Term::Opens,
+                        Term::NotLocal,
+                        Term::GoesBy(self.wan.clone(), leaves),
+                        Term::ToListener(*listener),
+                    ])
+                };
+                match kind {
+                    Kind::FromLan => rules.extend(self.lan.iter().map(|device| here(device, true))),
+                    Kind::FromWan => rules.push(here(&self.wan, false)),
+                    Kind::Explicit => {}
+                }
+            }
+        }
+        Chain { name: "prerouting", place: Place::Prerouting, priority: RAW, rules }
+    }
+
+    /// Puts the rules up. From then on connections are diverted.
+    ///
+    /// # Errors
+    /// Another one is there; a kernel that lacks something.
+    pub fn raise(&self) -> Result<OwnedTable> {
+        let output = Chain {
+            name: "output",
+            place: Place::Output,
+            priority: RAW,
+            rules: vec![vec![Term::Marked(OWN), Term::Tcp, Term::NoTrack, Term::Accept]],
+        };
+        OwnedTable::new(TABLE, &[self.prerouting(true), output]).map_err(|e| Error::new(e.to_string()))
+    }
+
+    /// Puts these rules into the place of others.
+    ///
+    /// # Errors
+    /// What the kernel refuses; then nothing changes.
+    pub fn change(&self, table: &mut OwnedTable) -> Result<()> {
+        table.replace(&self.prerouting(true)).map_err(|e| Error::new(e.to_string()))
+    }
+
+    /// New connections pass untouched from now on; those that are here stay.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn drain(&self, table: &mut OwnedTable) -> Result<()> {
+        table.replace(&self.prerouting(false)).map_err(|e| Error::new(e.to_string()))
+    }
+}

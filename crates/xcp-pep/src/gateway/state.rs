@@ -1,0 +1,181 @@
+//! What a proxy has set up that does not go with its process, written down before it is done, so that whoever cleans up knows: its keeper, `pep down`,
+//! or the next `pep up`. One directory for each proxy, named after the network namespace.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use xcp_linux::namespace::Namespace;
+use xcp_linux::netlink::Netlink;
+use xcp_linux::{Error, Result, cgroup, qdisc, sysctl};
+
+use super::rules::DIVERSION;
+
+/// Where root's are; others' are in `$XDG_RUNTIME_DIR`.
+const ROOT: &str = "/run/xcpnet";
+
+/// What to take back.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct State {
+    /// The proxy's process.
+    pub pid: u32,
+    /// When it started, in the kernel's ticks since boot: with the number, what tells it from all others.
+    pub start: u64,
+    /// Whether packets are diverted by a routing rule.
+    pub diverts: bool,
+    /// Device whose shaper is ours.
+    pub shaper: Option<u32>,
+    /// Settings with what they were and what they became.
+    pub sysctls: Vec<(String, String, String)>,
+    /// The proxy's control group.
+    pub cgroup: Option<PathBuf>,
+    /// Where it logs, if in a file of ours.
+    pub log: Option<PathBuf>,
+}
+
+/// When a process was started; `None` if it is no more.
+#[must_use]
+pub fn start_time(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may hold anything; the state is the next field, the start the 20th.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    if matches!(fields.first(), Some(&"Z" | &"X")) {
+        return None;
+    }
+    fields.get(19)?.parse().ok()
+}
+
+/// A proxy's directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place(PathBuf);
+
+impl Place {
+    /// Of the proxy of this name in a network namespace.
+    #[must_use]
+    pub fn of(namespace: &Namespace, name: &str) -> Self {
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        let base = if xcp_linux::error::is_root() { PathBuf::from(ROOT) } else { runtime.join("xcpnet") };
+        Self(base.join(format!("pep-{}-{name}", namespace.inode())))
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Where `pep show` asks.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.0.join("socket")
+    }
+
+    /// Where a proxy in the background logs.
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        self.0.with_extension("log")
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("state.json")
+    }
+
+    /// What is written there.
+    #[must_use]
+    pub fn read(&self) -> Option<State> {
+        serde_json::from_slice(&fs::read(self.file()).ok()?).ok()
+    }
+
+    /// Writes it, whole or not at all.
+    ///
+    /// # Errors
+    /// No place to write.
+    pub fn write(&self, state: &State) -> Result<()> {
+        let doing = || format!("cannot write {}", self.file().display());
+        let written = || -> std::io::Result<()> {
+            fs::create_dir_all(&self.0)?;
+            let new = self.0.join("state.new");
+            let mut file = fs::File::create(&new)?;
+            file.write_all(&serde_json::to_vec(state)?)?;
+            fs::rename(new, self.file())
+        };
+        written().map_err(|e| Error::because(doing(), &e))
+    }
+
+    /// The proxy that lives there.
+    #[must_use]
+    pub fn living(&self) -> Option<State> {
+        self.read().filter(|state| start_time(state.pid) == Some(state.start))
+    }
+
+    /// Takes back what a proxy that is no more has set up; the directory last. Goes on where something fails, and says what.
+    ///
+    /// # Errors
+    /// Something stays.
+    pub fn clean(&self) -> Result<()> {
+        let mut failed = Vec::new();
+        if let Some(state) = self.read() {
+            state.take_back(&mut failed);
+        }
+        if failed.is_empty() {
+            match fs::remove_dir_all(&self.0) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => failed.push(format!("{}: {e}", self.0.display())),
+                _ => {}
+            }
+            // Others' places keep it.
+            let _ = self.0.parent().map(fs::remove_dir);
+        }
+        if failed.is_empty() { Ok(()) } else { Err(Error::new(format!("cannot take back everything: {}", failed.join("; ")))) }
+    }
+}
+
+impl State {
+    fn take_back(&self, failed: &mut Vec<String>) {
+        let mut done = |result: std::result::Result<(), String>| failed.extend(result.err());
+        if self.diverts || self.shaper.is_some() {
+            match Netlink::open() {
+                Err(e) => done(Err(e.to_string())),
+                Ok(mut netlink) => {
+                    if self.diverts {
+                        done(netlink.undivert(&DIVERSION).map_err(|e| e.to_string()));
+                    }
+                    if let Some(index) = self.shaper
+                        && qdisc::root(&mut netlink, index).is_ok_and(|root| root.ours)
+                    {
+                        done(qdisc::remove(&mut netlink, index).map_err(|e| e.to_string()));
+                    }
+                }
+            }
+        }
+        for (name, before, ours) in &self.sysctls {
+            // Somebody who has changed it since keeps what he wanted.
+            if sysctl::read(name).is_ok_and(|now| now == *ours) {
+                done(sysctl::write(name, before).map_err(|e| e.to_string()));
+            }
+        }
+        if let Some(group) = &self.cgroup
+            && group.is_dir()
+        {
+            // The proxy may be waiting for its keeper; its sockets stay where they were made.
+            if start_time(self.pid) == Some(self.start)
+                && let Some(above) = group.parent()
+            {
+                let _ = cgroup::add(above, self.pid);
+            }
+            // A process that has just ended may still be counted in it.
+            let mut removed = cgroup::remove(group);
+            for _ in 0..50 {
+                if removed.is_ok() {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                removed = cgroup::remove(group);
+            }
+            done(removed.map_err(|e| e.to_string()));
+        }
+        if let Some(log) = &self.log {
+            let _ = fs::remove_file(log);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! XCP on the long link: the endpoint for this proxy's sockets, in a control group of its own, and the router at the device's way out for what this
+//! gateway sends. Both hang on this process's descriptors; the shaper and the control group are its [`State`](super::state::State)'s.
+
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+
+use xcp_engine::Gain;
+use xcp_linux::endpoint::{Ask, Endpoint, EndpointConfig, Give};
+use xcp_linux::namespace::Namespace;
+use xcp_linux::netlink::{Device, Netlink};
+use xcp_linux::qdisc::{self, Limit, Shaper};
+use xcp_linux::router::{Hook, Router, RouterConfig};
+use xcp_linux::{Error, Result, cgroup, kept};
+
+/// The law where none is named: XCP with the gain of each flow's own round-trip time.
+pub const DEFAULT_LAW: &str = "xcp";
+/// What the shaper's queue holds, in round trips of the link.
+const QUEUE_RTTS: u64 = 2;
+const FULL_SEGMENT: usize = 1448;
+
+/// A law by its name.
+///
+/// # Errors
+/// It is not known.
+pub fn law(name: &str, rate_bps: u64) -> Result<xcp_engine::RouterConfig> {
+    if name != DEFAULT_LAW {
+        return Err(Error::new(format!("law: \"{name}\" is not known here")).remedy(format!("there is {DEFAULT_LAW}")));
+    }
+    let mut law = xcp_engine::RouterConfig::xcp(rate_bps / 8);
+    law.count_other = true;
+    law.gain = Gain::OwnRtt;
+    Ok(law)
+}
+
+/// The devices named, with their numbers.
+///
+/// # Errors
+/// One is not there, or down, or both sides are the same.
+pub fn devices(netlink: &mut Netlink, wan: &str, lan: &[String]) -> Result<(Device, Vec<Device>)> {
+    let all = netlink.links()?;
+    let find = |option: &str, name: &str| {
+        let names: Vec<&str> = all.iter().filter(|d| !d.loopback).map(|d| d.name.as_str()).collect();
+        let absent = || {
+            Error::new(format!("--{option}: there is no device \"{name}\""))
+                .remedy(format!("this network namespace has {}", names.join(", ")))
+        };
+        let device = all.iter().find(|d| d.name == name).ok_or_else(absent)?;
+        if !device.up {
+            return Err(Error::new(format!("--{option}: the device {name} is down")).remedy(format!("ip link set {name} up")));
+        }
+        Ok(device.clone())
+    };
+    let wan = find("wan", wan)?;
+    let lan = lan.iter().map(|name| find("lan", name)).collect::<Result<Vec<_>>>()?;
+    if lan.iter().any(|d| d.index == wan.index) {
+        return Err(Error::new(format!("{} is named both --wan and --lan", wan.name)).remedy("name the device of each side"));
+    }
+    Ok((wan, lan))
+}
+
+/// Refuses to shape a device that has a router, or somebody's shaper.
+///
+/// # Errors
+/// It has.
+pub fn check_shaper(netlink: &mut Netlink, device: &Device, namespace: &Namespace) -> Result<()> {
+    if kept::list(namespace)?.iter().any(|router| router.device.index == device.index) {
+        return Err(Error::new(format!("{} has an XCP router already", device.name))
+            .remedy(format!("leave out --rate to use it, or remove it: xcpnet router del dev {}", device.name)));
+    }
+    let root = qdisc::root(netlink, device.index)?;
+    if root.handle != 0 && !root.ours {
+        return Err(Error::new(format!("{} has a queueing discipline that somebody set up ({})", device.name, root.kind))
+            .remedy(format!("remove it: tc qdisc del dev {} root", device.name)));
+    }
+    Ok(())
+}
+
+/// Sets the shaper up, and the router in front of it.
+///
+/// # Errors
+/// What the kernel refuses.
+pub fn router(netlink: &mut Netlink, device: &Device, law: &xcp_engine::RouterConfig, rtt_ns: u64) -> Result<Router> {
+    let rate_bps = law.capacity_bytes_per_sec * 8;
+    let limit = u128::from(law.capacity_bytes_per_sec) * u128::from(rtt_ns) * u128::from(QUEUE_RTTS) / 1_000_000_000;
+    let limit = u32::try_from(limit).unwrap_or(u32::MAX).max(128 << 10);
+    qdisc::install(netlink, device.index, Shaper::Htb, rate_bps, Limit::Bytes(limit))?;
+    let link_bytes = if device.mac.is_some() { 14 } else { 0 };
+    let config = RouterConfig { law: law.clone(), seed: 1, link_bytes, hook: Hook::Any };
+    Router::attach(device.index, &config).map_err(|e| Error::new(format!("{}: {e}", device.name)))
+}
+
+/// Where this process's control group will be.
+///
+/// # Errors
+/// cgroup v2 is not mounted.
+pub fn group() -> Result<PathBuf> {
+    Ok(cgroup::current()?.join(format!("xcpnet-pep-{}", std::process::id())))
+}
+
+/// The endpoint for sockets that this process makes from now on.
+///
+/// # Errors
+/// What the kernel refuses.
+pub fn endpoint(group: &Path, wan: &Device, fallback: &str, window: usize, initial_window: u32) -> Result<Endpoint> {
+    // Names are the machine's, and others may have theirs.
+    let name = format!("xcp_pep{}", std::process::id());
+    let receive_window = u32::try_from(window / 2 / FULL_SEGMENT).unwrap_or(u32::MAX).max(10);
+    let ask = Ask { initial_window, ..Ask::default() };
+    let config = EndpointConfig { name, fallback: fallback.into(), give: Give::Nobody, ask, receive_window };
+    let mut endpoint = Endpoint::load(&config)?;
+    cgroup::make(group)?;
+    let held = cgroup::open(group)?;
+    endpoint.attach(held.as_fd())?;
+    endpoint.make_room(wan.index, wan.mac.is_some()).map_err(|e| Error::new(format!("{}: {e}", wan.name)))?;
+    cgroup::enter(group)?;
+    Ok(endpoint)
+}

@@ -1,0 +1,219 @@
+//! A [`Medium`] of two sockets. Little at a time is copied: one system call reads it, one writes it, and both know when there is no more. Much is
+//! spliced through a pipe. Where the pool has no pipe left, bytes are looked at where they lie in the source's queue, written, and only then taken
+//! out of it. TCP's urgent byte, which splice(2) would stop at for ever, is sent on as one.
+
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use rustix::pipe::{SpliceFlags, splice};
+
+use super::pipe::{Pipe, Pool};
+use super::way::{Broken, Filled, Medium};
+
+/// What is read by copying; more than this at once makes a way splice.
+pub const COPY: usize = 16 * 1024;
+
+/// What belongs to a way between its turns.
+#[derive(Debug, Default)]
+pub struct Store {
+    pipe: Option<Pipe>,
+    bulk: bool,
+    /// The source has told of an urgent byte.
+    pub urgent: bool,
+}
+
+impl Store {
+    /// Returns the pipe, whatever is in it.
+    pub fn clear(&mut self, pool: &mut Pool) {
+        if let Some(pipe) = self.pipe.take() {
+            pool.discard(pipe);
+        }
+    }
+}
+
+/// Two sockets, the store between them, and what the worker lends.
+pub struct Sockets<'a> {
+    /// Read from it.
+    pub source: BorrowedFd<'a>,
+    /// Write to it.
+    pub sink: BorrowedFd<'a>,
+    /// Held between turns.
+    pub store: &'a mut Store,
+    /// The worker's pipes.
+    pub pool: &'a mut Pool,
+    /// [`COPY`] bytes to copy through.
+    pub scratch: &'a mut [u8],
+    /// Whether the source is known to have ended, so that a short read does not mean that nothing follows.
+    pub ending: bool,
+}
+
+/// asm-generic/sockios.h.
+const SIOCATMARK: libc::Ioctl = 0x8905;
+const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+const SPLICE: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
+
+fn source(why: Errno) -> Broken {
+    Broken { source: true, why: why.into() }
+}
+
+fn sink(why: Errno) -> Broken {
+    Broken { source: false, why: why.into() }
+}
+
+/// `None` where it would have to wait.
+fn ready<T>(result: rustix::io::Result<T>) -> rustix::io::Result<Option<T>> {
+    match result {
+        Ok(done) => Ok(Some(done)),
+        Err(Errno::AGAIN) => Ok(None),
+        Err(why) => Err(why),
+    }
+}
+
+fn again<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
+
+impl Sockets<'_> {
+    fn copy(&mut self, room: usize) -> Result<Filled, Broken> {
+        let length = room.min(self.scratch.len());
+        let buffer = &mut self.scratch[..length];
+        let Some((read, _)) = ready(again(|| recv(self.source, &mut *buffer, RecvFlags::DONTWAIT))).map_err(source)? else {
+            return Ok(Filled::Blocked);
+        };
+        if read == 0 {
+            return Ok(Filled::End);
+        }
+        let short = read < length && !self.ending && !self.store.urgent;
+        self.store.bulk = read == length;
+        let bytes = &self.scratch[..read];
+        let written = ready(again(|| send(self.sink, bytes, SEND))).map_err(sink)?.unwrap_or(0);
+        let rest = &bytes[written..];
+        if !rest.is_empty() {
+            let Some(pipe) = self.store.pipe.as_ref() else { return Err(sink(Errno::NOBUFS)) };
+            // An empty pipe takes more than is copied at a time, whole.
+            let kept = again(|| rustix::io::write(pipe.writer(), rest)).map_err(sink)?;
+            if kept != rest.len() {
+                return Err(sink(Errno::NOBUFS));
+            }
+        }
+        Ok(Filled::Some { read, kept: read - written, dry: short })
+    }
+
+    /// Needs no store.
+    fn look_and_take(&mut self) -> Result<Filled, Broken> {
+        let buffer = &mut self.scratch[..];
+        let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
+        let Some((seen, _)) = ready(again(|| recv(self.source, &mut *buffer, flags))).map_err(source)? else {
+            return Ok(Filled::Blocked);
+        };
+        if seen == 0 {
+            return Ok(Filled::End);
+        }
+        let Some(written) = ready(again(|| send(self.sink, &self.scratch[..seen], SEND))).map_err(sink)? else {
+            return Ok(Filled::SinkBlocked);
+        };
+        self.take(written)?;
+        Ok(Filled::Some { read: written, kept: 0, dry: false })
+    }
+
+    /// Takes bytes that have been looked at out of the source's queue.
+    fn take(&mut self, length: usize) -> Result<(), Broken> {
+        let mut left = length;
+        while left > 0 {
+            let buffer = &mut self.scratch[..left];
+            let (taken, _) = again(|| recv(self.source, &mut *buffer, RecvFlags::DONTWAIT)).map_err(source)?;
+            if taken == 0 {
+                return Err(source(Errno::CONNRESET));
+            }
+            left -= taken;
+        }
+        Ok(())
+    }
+
+    /// At the mark: one byte, sent on as urgent. What is before the mark is copied as usual; reading stops there by itself.
+    fn urgent(&mut self) -> Result<Option<Filled>, Broken> {
+        let mut at_mark: libc::c_int = 0;
+        // SAFETY: an open socket; the argument is an int that outlives the call.
+        let done = unsafe { libc::ioctl(self.source.as_raw_fd(), SIOCATMARK, &raw mut at_mark) };
+        if done < 0 || at_mark == 0 {
+            return Ok(None);
+        }
+        let byte = &mut self.scratch[..1];
+        let Some((seen, _)) = ready(again(|| recv(self.source, &mut *byte, RecvFlags::DONTWAIT | RecvFlags::PEEK))).map_err(source)? else {
+            return Ok(Some(Filled::Blocked));
+        };
+        self.store.urgent = false;
+        if seen == 0 {
+            return Ok(Some(Filled::End));
+        }
+        let Some(_) = ready(again(|| send(self.sink, &self.scratch[..1], SEND | SendFlags::OOB))).map_err(sink)? else {
+            self.store.urgent = true;
+            return Ok(Some(Filled::SinkBlocked));
+        };
+        self.take(1)?;
+        Ok(Some(Filled::Some { read: 1, kept: 0, dry: false }))
+    }
+}
+
+impl Medium for Sockets<'_> {
+    fn fill(&mut self, room: usize, empty: bool) -> Result<Filled, Broken> {
+        if self.store.urgent {
+            if !empty {
+                return Ok(Filled::Blocked);
+            }
+            if let Some(done) = self.urgent()? {
+                return Ok(done);
+            }
+        }
+        if self.store.pipe.is_none() {
+            self.store.pipe = self.pool.lend();
+        }
+        let Some(pipe) = self.store.pipe.as_ref() else { return self.look_and_take() };
+        if empty && (!self.store.bulk || self.store.urgent) {
+            return self.copy(room);
+        }
+        if self.store.urgent {
+            return Ok(Filled::Blocked);
+        }
+        match ready(again(|| splice(self.source, None, pipe.writer(), None, room, SPLICE))).map_err(source)? {
+            None => Ok(Filled::Blocked),
+            Some(0) => Ok(Filled::End),
+            Some(read) => {
+                self.store.bulk = read >= COPY;
+                Ok(Filled::Some { read, kept: read, dry: false })
+            }
+        }
+    }
+
+    fn drain(&mut self, held: usize) -> Result<Option<usize>, Broken> {
+        let Some(pipe) = self.store.pipe.as_ref() else { return Err(sink(Errno::NOBUFS)) };
+        ready(again(|| splice(pipe.reader(), None, self.sink, None, held, SPLICE))).map_err(sink)
+    }
+
+    fn end(&mut self) -> Result<(), Broken> {
+        match shutdown(self.sink, Shutdown::Write) {
+            // Reset meanwhile: the sink's own event tells.
+            Ok(()) | Err(Errno::NOTCONN) => Ok(()),
+            Err(why) => Err(sink(why)),
+        }
+    }
+
+    fn idle(&mut self) {
+        if let Some(pipe) = self.store.pipe.take() {
+            self.pool.give_back(pipe);
+        }
+    }
+}
+
+/// How a failure looks from the other side of a connection.
+#[must_use]
+pub fn is_quiet(why: &io::Error) -> bool {
+    matches!(why.raw_os_error(), Some(libc::ECONNRESET | libc::EPIPE | libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::ENETUNREACH))
+}

@@ -1,0 +1,34 @@
+//! Descriptors: two for each connection, two for each pipe. The limit is raised as far as it may be; what does not fit is refused in words before it
+//! fails in deeds.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use xcp_linux::{Error, Result};
+
+/// For everything else: listeners, maps, epoll, logs.
+const OTHERS: u64 = 128;
+
+/// Raises the limit to what is needed, or as far as is permitted.
+///
+/// # Errors
+/// That is less than the connections wanted need, and they were asked for by number.
+pub fn raise(connections: usize, asked: bool, pipes: usize) -> Result<usize> {
+    let fixed = 2 * pipes as u64 + OTHERS;
+    let needed = 2 * connections as u64 + fixed;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_some_and(|now| now < needed) {
+        let wanted = Rlimit { current: Some(needed), maximum: Some(maximum.map_or(needed, |m| m.max(needed))) };
+        if setrlimit(Resource::Nofile, wanted).is_err() {
+            let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+        }
+    }
+    let now = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let fit = usize::try_from(now.saturating_sub(fixed) / 2).unwrap_or(usize::MAX);
+    if fit >= connections {
+        return Ok(connections);
+    }
+    if asked || fit < 16 {
+        return Err(Error::new(format!("{connections} connections need {needed} file descriptors, and this process may have {now}"))
+            .remedy("raise the limit (ulimit -n, LimitNOFILE= in the unit), or say --connections N"));
+    }
+    Ok(fit)
+}

@@ -1,0 +1,43 @@
+//! A proxy from its set-up to its end: everything in its order ([`set_up`]), then signals, questions and settings ([`control`]) until it is told to end.
+
+mod control;
+mod limits;
+mod set_up;
+pub mod show;
+
+use std::path::PathBuf;
+
+use xcp_linux::Result;
+
+pub use set_up::Plan;
+pub use show::{Answer, Gateway, ask};
+
+use crate::options::Options;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Command {
+    /// The user's wishes, those of the file included.
+    pub options: Options,
+    /// As the command line has them, to be laid over the file again.
+    pub typed: Options,
+    /// The file, to be read again at SIGHUP.
+    pub file: Option<PathBuf>,
+    /// Tells this proxy from others of the same network namespace.
+    pub name: String,
+    /// Tell that it is ready by a line on stdout, and log into this file from the beginning: it is in the background.
+    pub log_file: Option<PathBuf>,
+}
+
+/// Runs a proxy until it is told to end.
+///
+/// # Errors
+/// It cannot be set up. Nothing of it is left then.
+pub fn run(command: &Command) -> Result<()> {
+    let (proxy, keeper) = set_up::set_up(command)?;
+    let ended = control::control(proxy, command);
+    if let Some(keeper) = keeper {
+        keeper.release();
+    }
+    ended
+}

@@ -1,0 +1,312 @@
+//! Sets a proxy up, in an order in which nothing is diverted before all is there, and everything is written down before it is done.
+
+use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+
+use xcp_linux::endpoint::Endpoint;
+use xcp_linux::namespace::Namespace;
+use xcp_linux::netlink::nftables::{OwnedTable, Version};
+use xcp_linux::netlink::{Device, Netlink};
+use xcp_linux::router::Router;
+use xcp_linux::{Error, Result, sysctl};
+
+use super::{Command, limits};
+use crate::gateway::keeper::Keeper;
+use crate::gateway::rules::{self, DIVERSION, Diverted, OWN};
+use crate::gateway::state::{Place, State, start_time};
+use crate::gateway::{privileges, wan};
+use crate::options::Options;
+use crate::settings::{Kind, Settings};
+use crate::shared::Shared;
+use crate::socket;
+use crate::worker::names::Asker;
+use crate::worker::{Crew, Listener, Worker, listener};
+
+/// The queue that a shaper is given reckons with this where no time is said.
+const DEFAULT_RTT_NS: u64 = 600_000_000;
+
+/// What was decided and can be told.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Rules, where connections are diverted.
+    pub diverted: Option<Diverted>,
+    /// The long link's device.
+    pub wan: Option<Device>,
+    /// The congestion control's name, where there is XCP.
+    pub congestion: Option<String>,
+}
+
+/// A proxy that is set up.
+pub(super) struct Proxy {
+    pub plan: Plan,
+    pub shared: Arc<Shared>,
+    pub crew: Crew,
+    pub table: Option<OwnedTable>,
+    pub endpoint: Option<Endpoint>,
+    pub router: Option<Router>,
+    pub netlink: Netlink,
+    pub show: std::os::unix::net::UnixListener,
+    pub metrics: Option<std::net::TcpListener>,
+    pub signals: super::control::Signals,
+    /// Connections of a worker, after the limit of descriptors.
+    pub connections: usize,
+}
+
+/// Before anything is done.
+fn check(options: &Options, place: &Place) -> Result<()> {
+    if options.wan.is_none() && options.listen.is_empty() {
+        return Err(Error::new("nothing to do")
+            .remedy("name the devices (--wan DEV --lan DEV), an address for clients (--listen 127.0.0.1:1080), or both"));
+    }
+    if options.wan.is_some() {
+        if !xcp_linux::error::is_root() {
+            return Err(
+                Error::new("diverting connections needs root").remedy("run it with sudo, or as an explicit proxy: --listen ADDRESS")
+            );
+        }
+        if options.lan.is_empty() {
+            return Err(Error::new("--wan without --lan").remedy("name the devices towards clients and servers: --lan DEV"));
+        }
+        if options.confirm == Some(true) && options.listen.is_empty() {
+            return Err(Error::new("--confirm is for clients that speak SOCKS or HTTP: those that are diverted are answered at once")
+                .remedy("leave it out"));
+        }
+    } else if !options.lan.is_empty() {
+        return Err(Error::new("--lan without --wan").remedy("name the device towards the long link: --wan DEV"));
+    }
+    if let Some(state) = place.living() {
+        return Err(Error::new(format!("a proxy is up here already (process {})", state.pid)).remedy("`xcpnet pep down` first"));
+    }
+    if place.read().is_some() {
+        tracing::warn!("a proxy was killed together with its keeper; taking back what it left");
+        place.clean()?;
+    }
+    Ok(())
+}
+
+/// Settings that a gateway needs, and refusals of those that it cannot work with.
+fn sysctls() -> Result<Vec<(String, String, String)>> {
+    let read = |name: &str| sysctl::read(name).map_err(|e| Error::new(e.to_string()));
+    if read("net.ipv4.ip_forward")? == "0" {
+        return Err(Error::new("this machine does not forward packets, so it is no gateway").remedy("sysctl -w net.ipv4.ip_forward=1"));
+    }
+    if read("net.ipv4.tcp_fwmark_accept")? != "0" {
+        return Err(Error::new("net.ipv4.tcp_fwmark_accept is on: answers to diverted clients would be diverted, too")
+            .remedy("sysctl -w net.ipv4.tcp_fwmark_accept=0"));
+    }
+    let mut wanted = Vec::new();
+    // Data with a SYN: sent (1), and taken (2).
+    let open = read("net.ipv4.tcp_fastopen")?;
+    let both = open.parse::<u32>().unwrap_or(0) | 3;
+    if open != both.to_string() {
+        wanted.push(("net.ipv4.tcp_fastopen".to_owned(), open, both.to_string()));
+    }
+    // A client that uses its port again soon gets it again on the long link, too.
+    let reuse = read("net.ipv4.tcp_tw_reuse")?;
+    if reuse != "1" {
+        wanted.push(("net.ipv4.tcp_tw_reuse".to_owned(), reuse, "1".to_owned()));
+    }
+    Ok(wanted)
+}
+
+/// What is there of XCP on the long link.
+struct Xcp {
+    wan: Device,
+    endpoint: Option<Endpoint>,
+    router: Option<Router>,
+    congestion: Option<String>,
+}
+
+fn gateway(options: &Options, state: &mut State, place: &Place, netlink: &mut Netlink) -> Result<Xcp> {
+    let namespace = Namespace::current().map_err(|e| Error::because("cannot open this network namespace", &e))?;
+    let name = options.wan.as_deref().unwrap_or_default();
+    let (device, _) = wan::devices(netlink, name, &options.lan)?;
+    let others = netlink.others_that_divert(&DIVERSION)?;
+    if let Some(rule) = others.first() {
+        return Err(
+            Error::new(format!("a routing rule of somebody else's has our mark or table: {rule}")).remedy("remove it (ip rule del ...)")
+        );
+    }
+    let rate = options.rate_bps()?;
+    let law = rate.map(|bps| wan::law(options.law.as_deref().unwrap_or(wan::DEFAULT_LAW), bps)).transpose()?;
+    if law.is_some() {
+        wan::check_shaper(netlink, &device, &namespace)?;
+    }
+    state.diverts = true;
+    state.shaper = law.as_ref().map(|_| device.index);
+    state.sysctls = sysctls()?;
+    let group = wan::group()?;
+    state.cgroup = Some(group.clone());
+    place.write(state)?;
+    for (name, _, ours) in &state.sysctls {
+        sysctl::write(name, ours).map_err(|e| Error::new(e.to_string()))?;
+    }
+    let rtt = options.rtt.as_deref().map(xcp_scenario::typed::time).transpose().map_err(|e| Error::new(format!("rtt: {e}")))?;
+    let router = law.map(|law| wan::router(netlink, &device, &law, rtt.unwrap_or(DEFAULT_RTT_NS))).transpose()?;
+    let fallback = options.fallback.as_deref().unwrap_or("cubic");
+    let endpoint = wan::endpoint(&group, &device, fallback, options.window()?, options.initial_window.unwrap_or(0))?;
+    let congestion = Some(endpoint.name().to_owned());
+    Ok(Xcp { wan: device, endpoint: Some(endpoint), router, congestion })
+}
+
+/// The congestion control of explicit proxies, which may have no right to set anything up: that of `xcpnet endpoint enable`, if it is there.
+fn own_xcp() -> Option<String> {
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let probe = socket::tcp(&any).ok()?;
+    rustix::net::sockopt::set_tcp_congestion(&probe, "xcp").is_ok().then(|| "xcp".to_owned())
+}
+
+fn diverted_listeners(settings: &Settings) -> Result<Vec<(Kind, SocketAddr, Listener)>> {
+    let mut found = Vec::new();
+    for version in [Version::V4, Version::V6] {
+        for kind in [Kind::FromLan, Kind::FromWan] {
+            let address = SocketAddr::new(rules::listener_address(version), 0);
+            match listener(address, kind, settings, true, kind == Kind::FromWan) {
+                Ok(listener) => {
+                    let at = socket::local(listener.socket.as_fd()).map_err(|e| Error::because("cannot read a listener's address", &e))?;
+                    found.push((kind, at, listener));
+                }
+                // IPv6 is switched off.
+                Err(e) if version == Version::V6 && matches!(e.raw_os_error(), Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL)) => {}
+                Err(e) => return Err(Error::because(format_args!("cannot listen at {address}"), &e)),
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn explicit_listeners(options: &Options, settings: &Settings) -> Result<Vec<Listener>> {
+    let open = |address: &SocketAddr| {
+        listener(*address, Kind::Explicit, settings, false, false).map_err(|e| {
+            let error = Error::because(format_args!("cannot listen at {address}"), &e);
+            match e.raw_os_error() {
+                Some(libc::EADDRINUSE) => {
+                    error.remedy(format!("another program has the port: `ss -ltnp sport = :{}` names it", address.port()))
+                }
+                Some(libc::EADDRNOTAVAIL) => error.remedy("it is no address of this machine: `ip address` lists them"),
+                _ => error,
+            }
+        })
+    };
+    options.listen.iter().map(open).collect()
+}
+
+/// The user to become; `None`: stay.
+fn user(options: &Options) -> Result<Option<privileges::User>> {
+    match options.user.as_deref() {
+        Some("root") => Ok(None),
+        _ if !xcp_linux::error::is_root() => Ok(None),
+        Some(name) => privileges::user(name).map(Some),
+        None => privileges::user("nobody").map(Some),
+    }
+}
+
+/// Sets everything up; the keeper takes it back.
+pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Keeper>)> {
+    let options = &command.options;
+    let namespace = Namespace::current().map_err(|e| Error::because("cannot open this network namespace", &e))?;
+    let place = Place::of(&namespace, &command.name);
+    check(options, &place)?;
+    let user = user(options)?;
+    let excludes = options.excludes()?;
+    let pid = std::process::id();
+    let mut state = State { pid, start: start_time(pid).unwrap_or(0), log: command.log_file.clone(), ..State::default() };
+    place.write(&state)?;
+    let keeper = Keeper::start(&place)?;
+    let set_up = || -> Result<Proxy> {
+        let signals = super::control::Signals::take()?;
+        let mut netlink = Netlink::open()?;
+        let xcp = match &options.wan {
+            Some(_) => gateway(options, &mut state, &place, &mut netlink)?,
+            None => Xcp { wan: no_device(), endpoint: None, router: None, congestion: own_xcp() },
+        };
+        let is_gateway = options.wan.is_some();
+        let mut settings = options.settings(xcp.congestion.as_deref(), if is_gateway { OWN } else { 0 })?;
+        let workers = options.workers();
+        let memory = options.memory()?;
+        let pipes = (memory / settings.held).max(workers);
+        let connections = limits::raise(settings.connections * workers, options.connections.is_some(), pipes)?;
+        settings.connections = connections.div_ceil(workers);
+        let diverted = if is_gateway { diverted_listeners(&settings)? } else { Vec::new() };
+        let explicit = explicit_listeners(options, &settings)?;
+        let show = super::show::listen(&place)?;
+        let metrics = options.metrics.map(super::show::listen_http).transpose()?;
+        let rules = is_gateway.then(|| Diverted {
+            wan: xcp.wan.name.clone(),
+            lan: options.lan.clone(),
+            exclude: excludes,
+            listeners: diverted.iter().map(|(kind, address, _)| (*kind, *address)).collect(),
+        });
+        let listeners: Vec<Listener> = diverted.into_iter().map(|(_, _, listener)| listener).chain(explicit).collect();
+        let names_needed = !options.listen.is_empty();
+        let per_worker = settings.connections;
+        let shared = Arc::new(Shared::new(settings));
+        if is_gateway {
+            netlink.divert(&DIVERSION)?;
+        }
+        let table = rules.as_ref().map(Diverted::raise).transpose()?;
+        // From here on there are threads, which inherit what they may do.
+        let made = |asker: &Asker| {
+            (0..workers)
+                .map(|_| Worker::new(shared.clone(), listeners.clone(), asker.clone(), memory / workers))
+                .collect::<std::io::Result<Vec<_>>>()
+                .map_err(|e| Error::because("cannot make a worker", &e))
+        };
+        let idle = Asker::default();
+        let mut crew = made(&idle)?;
+        if let Some(user) = user {
+            privileges::drop_to(user)?;
+        }
+        if names_needed {
+            let asker = Asker::start().map_err(|e| Error::because("cannot start threads", &e))?;
+            crew.iter_mut().for_each(|worker| worker.look_names_up_with(asker.clone()));
+        }
+        tracing::debug!(pipes = crew.iter().map(Worker::pipes).sum::<usize>(), "pipes");
+        let crew = Crew::start(crew).map_err(|e| Error::because("cannot start threads", &e))?;
+        let plan = Plan { diverted: rules, wan: is_gateway.then(|| xcp.wan.clone()), congestion: xcp.congestion.clone() };
+        Ok(Proxy {
+            plan,
+            shared,
+            crew,
+            table,
+            endpoint: xcp.endpoint,
+            router: xcp.router,
+            netlink,
+            show,
+            metrics,
+            signals,
+            connections: per_worker,
+        })
+    };
+    match set_up() {
+        Ok(proxy) => Ok((proxy, Some(keeper))),
+        Err(e) => {
+            // The control group cannot be removed while this process is in it.
+            if let Some(group) = &state.cgroup
+                && let Some(above) = group.parent()
+                && group.is_dir()
+            {
+                let _ = xcp_linux::cgroup::enter(above);
+            }
+            keeper.release();
+            Err(e)
+        }
+    }
+}
+
+fn no_device() -> Device {
+    Device {
+        index: 0,
+        name: String::new(),
+        mtu: 0,
+        up: false,
+        running: false,
+        kind: None,
+        loopback: false,
+        mac: None,
+        tx_queue_len: 0,
+        tx_queues: 0,
+        qdisc: String::new(),
+    }
+}

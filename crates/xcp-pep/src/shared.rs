@@ -1,0 +1,78 @@
+//! What the workers and those who look at them share: settings, counters, whom we are connected to.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+
+use crate::metrics::Metrics;
+use crate::settings::Settings;
+
+/// A connection's two addresses: who opened it, to whom.
+pub type Ends = (SocketAddr, SocketAddr);
+
+/// Shared by all threads.
+#[derive(Debug)]
+pub struct Shared {
+    settings: RwLock<Arc<Settings>>,
+    /// Counts and histograms.
+    pub metrics: Metrics,
+    /// No new connections are taken.
+    pub draining: AtomicBool,
+    /// Connections there are.
+    pub active: AtomicUsize,
+    numbers: AtomicU64,
+    /// Legs we opened: one that is accepted is a loop.
+    opened: Mutex<HashSet<Ends>>,
+}
+
+impl Shared {
+    /// With its first settings.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings: RwLock::new(Arc::new(settings)),
+            metrics: Metrics::default(),
+            draining: AtomicBool::new(false),
+            active: AtomicUsize::new(0),
+            numbers: AtomicU64::new(0),
+            opened: Mutex::default(),
+        }
+    }
+
+    /// The settings of now.
+    #[must_use]
+    pub fn settings(&self) -> Arc<Settings> {
+        self.settings.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    /// Other settings for connections to come.
+    pub fn set(&self, settings: Settings) {
+        *self.settings.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(settings);
+    }
+
+    /// A connection's number.
+    pub fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn legs(&self) -> std::sync::MutexGuard<'_, HashSet<Ends>> {
+        self.opened.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// We opened a leg.
+    pub fn opened(&self, ends: Ends) {
+        self.legs().insert(ends);
+    }
+
+    /// It is closed.
+    pub fn closed(&self, ends: &Ends) {
+        self.legs().remove(ends);
+    }
+
+    /// Whether it is a leg of ours that came back to us.
+    #[must_use]
+    pub fn is_ours(&self, ends: &Ends) -> bool {
+        self.legs().contains(ends)
+    }
+}

@@ -1,0 +1,171 @@
+//! Sockets: how they are made and what they are told. Everything here is a thin layer over system calls; when they are called, the worker decides.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use serde::Serialize;
+
+/// linux/in.h, in6.h, tcp.h, asm/socket.h: what libc does not name for every target.
+const IP_TRANSPARENT: i32 = 19;
+const IPV6_TRANSPARENT: i32 = 75;
+const TCP_FASTOPEN: i32 = 23;
+const TCP_FASTOPEN_NO_COOKIE: i32 = 34;
+const TCP_NOTSENT_LOWAT: i32 = 25;
+const TCP_RTO_MAX_MS: i32 = 44;
+
+/// Which leg a socket is of.
+#[derive(Debug, Clone, Default)]
+pub struct Leg {
+    /// Congestion control by name; the system's if absent.
+    pub congestion: Option<String>,
+    /// Bytes on the way at the most: both buffers hold them from the beginning. 0 leaves buffers to the kernel.
+    pub window: usize,
+    /// Longest time between retransmissions, ms: during a blockage it does not grow beyond. 0 leaves it to the kernel.
+    pub rto_max_ms: u32,
+}
+
+/// What every socket is told.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Common {
+    /// Mark of what it sends; 0 for none.
+    pub mark: u32,
+    /// Seconds of silence after which the peer is asked whether it is there; 0 never.
+    pub keepalive: u32,
+    /// Milliseconds without acknowledgement after which the peer is given up.
+    pub give_up_ms: u32,
+    /// What is written and not yet sent, at the most, on a leg with a window.
+    pub unsent: u32,
+}
+
+fn set(fd: BorrowedFd<'_>, level: i32, name: i32, value: u32) -> io::Result<()> {
+    // SAFETY: an open socket and an int that outlives the call.
+    let done = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size_of::<u32>() as libc::socklen_t) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// A TCP socket that does not block.
+pub fn tcp(family: &SocketAddr) -> io::Result<OwnedFd> {
+    let family = if family.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?;
+    Ok(socket)
+}
+
+/// It may have addresses that are not this machine's.
+pub fn make_transparent(fd: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
+    if is_v4 { set(fd, libc::SOL_IP, IP_TRANSPARENT, 1) } else { set(fd, libc::SOL_IPV6, IPV6_TRANSPARENT, 1) }
+}
+
+/// What holds for both ends of both legs. What the kernel or missing privileges refuse is left as it is: the connection works without.
+pub fn tell_common(fd: BorrowedFd<'_>, common: &Common) -> io::Result<()> {
+    sockopt::set_tcp_nodelay(fd, true)?;
+    // The urgent byte stays in its place, so that it can be passed on (relay/wire.rs).
+    sockopt::set_socket_oobinline(fd, true)?;
+    if common.mark != 0 {
+        set(fd, libc::SOL_SOCKET, libc::SO_MARK, common.mark)?;
+    }
+    if common.keepalive != 0 {
+        sockopt::set_socket_keepalive(fd, true)?;
+        set(fd, libc::SOL_TCP, libc::TCP_KEEPIDLE, common.keepalive)?;
+        set(fd, libc::SOL_TCP, libc::TCP_KEEPINTVL, (common.keepalive / 4).max(1))?;
+    }
+    if common.give_up_ms != 0 {
+        set(fd, libc::SOL_TCP, libc::TCP_USER_TIMEOUT, common.give_up_ms)?;
+    }
+    Ok(())
+}
+
+/// Before it connects or listens: the window is agreed on in the handshake. Returns whether the congestion control was taken.
+pub fn tell_leg(fd: BorrowedFd<'_>, leg: &Leg) -> io::Result<bool> {
+    let mut taken = true;
+    if let Some(name) = &leg.congestion {
+        taken = sockopt::set_tcp_congestion(fd, name).is_ok();
+    }
+    if leg.window > 0 {
+        let bytes = u32::try_from(leg.window).unwrap_or(u32::MAX / 4).min(u32::MAX / 4);
+        for (force, plain) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
+            // Above the system's limit needs CAP_NET_ADMIN; without, as much as the limit allows.
+            set(fd, libc::SOL_SOCKET, force, bytes).or_else(|_| set(fd, libc::SOL_SOCKET, plain, bytes))?;
+        }
+    }
+    Ok(taken)
+}
+
+/// Once it is connected: the first retransmissions of a SYN keep the kernel's times.
+pub fn tell_connected_leg(fd: BorrowedFd<'_>, leg: &Leg, common: &Common) {
+    if leg.rto_max_ms != 0 {
+        // Linux 6.15; before, time-outs double as ever.
+        let _ = set(fd, libc::SOL_TCP, TCP_RTO_MAX_MS, leg.rto_max_ms);
+    }
+    if leg.window > 0 && common.unsent > 0 {
+        let _ = set(fd, libc::SOL_TCP, TCP_NOTSENT_LOWAT, common.unsent);
+    }
+}
+
+/// Its data may go with the SYN, to a peer that takes them; without asking for a cookie first.
+pub fn allow_early(fd: BorrowedFd<'_>) -> io::Result<()> {
+    set(fd, libc::SOL_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
+}
+
+/// It takes data with the SYN, of so many connections at a time.
+pub fn take_early(fd: BorrowedFd<'_>, queue: u32) -> io::Result<()> {
+    set(fd, libc::SOL_TCP, TCP_FASTOPEN, queue)?;
+    set(fd, libc::SOL_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
+}
+
+/// Closing it resets the connection (`true`), or ends it when all is sent. Sockets are so from their beginning until both sides have ended: if this
+/// process is killed, peers learn that the connection broke rather than that it is complete. What a listener accepts inherits it.
+pub fn reset_on_close(fd: BorrowedFd<'_>, reset: bool) -> io::Result<()> {
+    Ok(sockopt::set_socket_linger(fd, reset.then_some(std::time::Duration::ZERO))?)
+}
+
+/// This end. Of a diverted connection: where the client wanted to go.
+pub fn local(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
+    canonical(rustix::net::getsockname(fd)?)
+}
+
+/// The other end.
+pub fn peer(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
+    canonical(rustix::net::getpeername(fd)?.ok_or(io::ErrorKind::NotConnected)?)
+}
+
+/// An address as std's.
+pub fn canonical(any: rustix::net::SocketAddrAny) -> io::Result<SocketAddr> {
+    let address = SocketAddr::try_from(any).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not an internet address"))?;
+    Ok(SocketAddr::new(address.ip().to_canonical(), address.port()))
+}
+
+/// What the kernel knows of a connection.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Tcp {
+    /// Smoothed round-trip time, ns.
+    pub srtt_ns: u64,
+    /// Congestion window, segments.
+    pub cwnd: u32,
+    /// Bytes of a segment.
+    pub mss: u32,
+    /// Segments retransmitted so far.
+    pub retransmits: u32,
+    /// Segments on the way.
+    pub unacked: u32,
+}
+
+/// Asks the kernel.
+pub fn info(fd: BorrowedFd<'_>) -> io::Result<Tcp> {
+    // SAFETY: a structure of integers, for all of which zero is a value.
+    let mut raw: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the buffer is as long as it says and outlives the call.
+    let done = unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_TCP, libc::TCP_INFO, (&raw mut raw).cast(), &raw mut length) };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Tcp {
+        srtt_ns: u64::from(raw.tcpi_rtt) * 1000,
+        cwnd: raw.tcpi_snd_cwnd,
+        mss: raw.tcpi_snd_mss,
+        retransmits: raw.tcpi_total_retrans,
+        unacked: raw.tcpi_unacked,
+    })
+}

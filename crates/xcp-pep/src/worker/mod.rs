@@ -1,0 +1,473 @@
+//! A worker: one thread, one epoll, any number of connections. It accepts, waits for events, and lets each connection go as far as it can
+//! (`connection.rs`); names are looked up by threads of their own ([`names`]), which it hears from like from everybody else: by [`Order`]s.
+
+mod connection;
+pub mod names;
+mod timers;
+pub mod view;
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with};
+
+use crate::listen::Reached;
+use crate::relay::pipe::Pool;
+use crate::relay::wire::COPY;
+use crate::settings::Kind;
+use crate::shared::Shared;
+use crate::socket;
+use connection::{Connection, Next};
+use timers::Timers;
+use view::View;
+
+/// What a worker is told by others.
+#[derive(Debug)]
+pub enum Order {
+    /// A name was looked up for a connection.
+    Found(u64, Result<SocketAddr, Reached>),
+    /// Tell what there is.
+    Show(Sender<Vec<View>>),
+    /// Take no more connections.
+    Drain,
+    /// Reset what there is, and end.
+    Stop,
+}
+
+/// How others reach a worker.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    orders: Sender<Order>,
+    wake: Arc<OwnedFd>,
+}
+
+impl Handle {
+    /// Sends an order.
+    pub fn tell(&self, order: Order) {
+        if self.orders.send(order).is_ok() {
+            let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+        }
+    }
+}
+
+/// A listening socket.
+#[derive(Debug, Clone)]
+pub struct Listener {
+    /// The socket; workers share it.
+    pub socket: Arc<OwnedFd>,
+    /// What it takes.
+    pub kind: Kind,
+}
+
+/// A worker before it runs.
+#[derive(Debug)]
+pub struct Worker {
+    shared: Arc<Shared>,
+    epoll: OwnedFd,
+    orders: Receiver<Order>,
+    handle: Handle,
+    listeners: Vec<Listener>,
+    names: names::Asker,
+    pool: Pool,
+}
+
+/// Connections by their place; a place's number changes with each connection in it, so that events of an earlier one are known.
+#[derive(Debug, Default)]
+struct Places {
+    connections: Vec<Option<Box<Connection>>>,
+    generations: Vec<u32>,
+    free: Vec<usize>,
+    used: usize,
+}
+
+/// Events of the wake-up and of listeners have these, those of connections a place.
+const WAKE: u64 = u64::MAX;
+const LISTENER: u64 = u64::MAX - 0xffff;
+
+impl Places {
+    fn take(&mut self) -> usize {
+        self.used += 1;
+        self.free.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            self.generations.push(0);
+            self.connections.len() - 1
+        })
+    }
+
+    fn token(&self, place: usize) -> u64 {
+        u64::from(self.generations[place] & 0x3fff_ffff) << 33 | (place as u64) << 1
+    }
+
+    /// The place of a token, if it still is that connection's.
+    fn find(&self, token: u64) -> Option<usize> {
+        let place = (token >> 1 & u64::from(u32::MAX)) as usize;
+        (place < self.connections.len() && self.token(place) == token & !1 && self.connections[place].is_some()).then_some(place)
+    }
+
+    fn release(&mut self, place: usize) {
+        self.used -= 1;
+        self.generations[place] = self.generations[place].wrapping_add(1);
+        self.free.push(place);
+    }
+}
+
+/// What a worker has at hand for a connection.
+struct Bench {
+    shared: Arc<Shared>,
+    epoll: OwnedFd,
+    pool: Pool,
+    scratch: Box<[u8]>,
+    names: names::Asker,
+    handle: Handle,
+    now: Instant,
+}
+
+/// Accepted in a row before others get their turn.
+const ACCEPTS: usize = 64;
+/// How long to wait before accepting again when there are no descriptors left.
+const PAUSE: Duration = Duration::from_millis(100);
+
+impl Worker {
+    /// Makes one, with pipes for `memory` bytes.
+    ///
+    /// # Errors
+    /// No descriptors.
+    pub fn new(shared: Arc<Shared>, listeners: Vec<Listener>, names: names::Asker, memory: usize) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let wake = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
+        let (sender, orders) = channel();
+        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        let pool = Pool::new(shared.settings().held, memory);
+        let handle = Handle { orders: sender, wake };
+        Ok(Self { shared, epoll, orders, handle, listeners, names, pool })
+    }
+
+    /// How to reach it.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Names are looked up by these threads.
+    pub fn look_names_up_with(&mut self, names: names::Asker) {
+        self.names = names;
+    }
+
+    /// Its pipes: how many there are.
+    #[must_use]
+    pub fn pipes(&self) -> usize {
+        self.pool.use_of().0
+    }
+
+    /// Works until it is told to stop.
+    ///
+    /// # Errors
+    /// epoll itself fails.
+    pub fn run(self) -> io::Result<()> {
+        let Self { shared, epoll, orders, handle, listeners, names, pool } = self;
+        let bench = Bench { shared, epoll, pool, scratch: vec![0; COPY].into(), names, handle, now: Instant::now() };
+        Running {
+            bench,
+            listeners,
+            orders,
+            places: Places::default(),
+            timers: Timers::default(),
+            turns: Vec::new(),
+            listening: false,
+            resume: None,
+        }
+        .run()
+    }
+}
+
+struct Running {
+    bench: Bench,
+    listeners: Vec<Listener>,
+    orders: Receiver<Order>,
+    places: Places,
+    timers: Timers,
+    /// Those that had their turn and have more to do.
+    turns: Vec<u64>,
+    listening: bool,
+    /// When to try accepting again.
+    resume: Option<Instant>,
+}
+
+impl Running {
+    fn run(mut self) -> io::Result<()> {
+        let mut events = Vec::with_capacity(256);
+        self.listen(true)?;
+        loop {
+            events.clear();
+            let wait = self.wait();
+            match epoll::wait(&self.bench.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+            self.bench.now = Instant::now();
+            for event in &events {
+                let (token, flags) = (event.data.u64(), event.flags);
+                if token == WAKE {
+                    let _ = rustix::io::read(&self.bench.handle.wake, &mut [0u8; 8]);
+                    if self.obey()? {
+                        return Ok(());
+                    }
+                } else if token >= LISTENER {
+                    self.accept((token - LISTENER) as usize)?;
+                } else if let Some(place) = self.places.find(token) {
+                    if let Some(connection) = &mut self.places.connections[place] {
+                        connection.hear(token & 1 == 1, flags);
+                    }
+                    self.advance(place);
+                }
+            }
+            for token in std::mem::take(&mut self.turns) {
+                if let Some(place) = self.places.find(token) {
+                    self.advance(place);
+                }
+            }
+            while let Some(token) = self.timers.due(self.bench.now) {
+                if let Some(place) = self.places.find(token) {
+                    if let Some(connection) = &mut self.places.connections[place] {
+                        connection.ring();
+                    }
+                    self.advance(place);
+                }
+            }
+            if self.resume.is_some_and(|at| at <= self.bench.now) {
+                self.resume = None;
+                self.listen(true)?;
+            }
+        }
+    }
+
+    /// How long to wait for events.
+    fn wait(&self) -> Option<Timespec> {
+        let next = [self.timers.next(), self.resume].into_iter().flatten().min();
+        let wait = if self.turns.is_empty() { next.map(|at| at.saturating_duration_since(Instant::now())) } else { Some(Duration::ZERO) };
+        // Rounded up: waking just before the time would be in vain.
+        wait.map(|wait| Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) })
+    }
+
+    /// Starts to take connections, or stops.
+    fn listen(&mut self, on: bool) -> io::Result<()> {
+        if on == self.listening {
+            return Ok(());
+        }
+        self.listening = on;
+        for (number, listener) in self.listeners.iter().enumerate() {
+            if on {
+                let data = EventData::new_u64(LISTENER + number as u64);
+                epoll::add(&self.bench.epoll, &listener.socket, data, EventFlags::IN | EventFlags::EXCLUSIVE)?;
+            } else {
+                epoll::delete(&self.bench.epoll, &listener.socket)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether to end.
+    fn obey(&mut self) -> io::Result<bool> {
+        while let Ok(order) = self.orders.try_recv() {
+            match order {
+                Order::Found(token, found) => {
+                    if let Some(place) = self.places.find(token) {
+                        if let Some(connection) = &mut self.places.connections[place] {
+                            connection.found(found);
+                        }
+                        self.advance(place);
+                    }
+                }
+                Order::Show(answer) => {
+                    let now = self.bench.now;
+                    let _ = answer.send(self.places.connections.iter().flatten().map(|c| c.view(now)).collect());
+                }
+                Order::Drain => {
+                    // What the kernel has accepted already is taken.
+                    for number in 0..self.listeners.len() {
+                        self.accept(number)?;
+                    }
+                    self.listen(false)?;
+                    self.listeners.clear();
+                }
+                Order::Stop => {
+                    for place in 0..self.places.connections.len() {
+                        if let Some(mut connection) = self.places.connections[place].take() {
+                            connection.close(&mut self.bench, true);
+                            self.places.release(place);
+                        }
+                    }
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn accept(&mut self, number: usize) -> io::Result<()> {
+        let Some(listener) = self.listeners.get(number) else { return Ok(()) };
+        let (socket, kind) = (listener.socket.clone(), listener.kind);
+        let settings = self.bench.shared.settings();
+        for _ in 0..ACCEPTS {
+            if self.places.used >= settings.connections {
+                self.listen(false)?;
+                return Ok(());
+            }
+            match accept_with(&socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok(client) => self.begin(client, kind, &settings),
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                    self.bench.shared.metrics.exhausted.one();
+                    tracing::error!(
+                        connections = self.places.used,
+                        "no descriptors left: new connections wait; raise the limit (ulimit -n, LimitNOFILE=)"
+                    );
+                    self.listen(false)?;
+                    self.resume = Some(self.bench.now + PAUSE);
+                    return Ok(());
+                }
+                // The connection that was waiting broke (accept(2)).
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, client: OwnedFd, kind: Kind, settings: &Arc<crate::settings::Settings>) {
+        let place = self.places.take();
+        let token = self.places.token(place);
+        self.bench.shared.metrics.accepted.one();
+        match Connection::begin(client, kind, settings.clone(), token, &self.bench) {
+            Ok(connection) => {
+                self.bench.shared.active.fetch_add(1, Ordering::Relaxed);
+                self.places.connections[place] = Some(Box::new(connection));
+                self.advance(place);
+            }
+            Err(why) => {
+                tracing::debug!(%why, "a connection broke before it began");
+                self.places.release(place);
+            }
+        }
+    }
+
+    fn advance(&mut self, place: usize) {
+        let Some(connection) = &mut self.places.connections[place] else { return };
+        let token = self.places.generations[place];
+        match connection.advance(&mut self.bench) {
+            Next::Wait => {}
+            Next::Turn => self.turns.push(self.places.token(place)),
+            Next::Closed => {
+                debug_assert_eq!(token, self.places.generations[place]);
+                self.places.connections[place] = None;
+                self.places.release(place);
+                self.bench.shared.active.fetch_sub(1, Ordering::Relaxed);
+                let room = self.places.used < self.bench.shared.settings().connections;
+                if !self.listening && self.resume.is_none() && room && !self.listeners.is_empty() {
+                    self.resume = Some(self.bench.now);
+                }
+                return;
+            }
+        }
+        if let Some(connection) = &mut self.places.connections[place]
+            && let Some(at) = connection.alarm()
+        {
+            self.timers.set(at, self.places.token(place));
+        }
+    }
+}
+
+/// Registers a socket for everything, once and for all.
+fn watch(epoll: BorrowedFd<'_>, socket: &OwnedFd, token: u64) -> io::Result<()> {
+    let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::PRI | EventFlags::ET;
+    Ok(epoll::add(epoll, socket.as_fd(), EventData::new_u64(token), flags)?)
+}
+
+/// Workers of a proxy, on threads of their own.
+#[derive(Debug)]
+pub struct Crew {
+    handles: Vec<Handle>,
+    threads: Mutex<Vec<std::thread::JoinHandle<io::Result<()>>>>,
+}
+
+impl Crew {
+    /// Starts them.
+    ///
+    /// # Errors
+    /// No threads.
+    pub fn start(workers: Vec<Worker>) -> io::Result<Self> {
+        let handles = workers.iter().map(Worker::handle).collect();
+        let threads = workers
+            .into_iter()
+            .enumerate()
+            .map(|(number, worker)| std::thread::Builder::new().name(format!("pep {number}")).spawn(move || worker.run()))
+            .collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { handles, threads: Mutex::new(threads) })
+    }
+
+    /// Every connection there is.
+    #[must_use]
+    pub fn show(&self) -> Vec<View> {
+        let (sender, answers) = channel();
+        self.tell(|| Order::Show(sender.clone()));
+        drop(sender);
+        answers.into_iter().flatten().collect()
+    }
+
+    /// Tells all of them.
+    pub fn tell(&self, order: impl Fn() -> Order) {
+        self.handles.iter().for_each(|handle| handle.tell(order()));
+    }
+
+    /// Stops them and waits for their end.
+    pub fn stop(&self) {
+        self.tell(|| Order::Stop);
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+        for thread in threads {
+            match thread.join() {
+                Ok(Ok(())) => {}
+                Ok(Err(why)) => tracing::error!(%why, "a worker failed"),
+                Err(_) => tracing::error!("a worker panicked"),
+            }
+        }
+    }
+}
+
+/// A listening socket at an address.
+///
+/// # Errors
+/// The port is in use, not permitted, not an address of this machine.
+pub fn listener(
+    address: SocketAddr,
+    kind: Kind,
+    settings: &crate::settings::Settings,
+    transparent: bool,
+    early: bool,
+) -> io::Result<Listener> {
+    let socket = socket::tcp(&address)?;
+    let fd = socket.as_fd();
+    rustix::net::sockopt::set_socket_reuseaddr(fd, true)?;
+    if transparent {
+        socket::make_transparent(fd, address.is_ipv4())?;
+    }
+    if address.is_ipv6() {
+        rustix::net::sockopt::set_ipv6_v6only(fd, true)?;
+    }
+    socket::tell_common(fd, &settings.common)?;
+    socket::reset_on_close(fd, true)?;
+    socket::tell_leg(fd, settings.client_leg(kind))?;
+    rustix::net::bind(fd, &address)?;
+    if early && let Err(why) = socket::take_early(fd, 1024) {
+        tracing::info!(%why, "the kernel takes no data with a SYN");
+    }
+    // As long as the system allows (net.core.somaxconn).
+    rustix::net::listen(fd, 65_535)?;
+    Ok(Listener { socket: Arc::new(socket), kind })
+}

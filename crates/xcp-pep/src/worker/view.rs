@@ -1,0 +1,35 @@
+//! A connection as `pep show` sees it.
+
+use std::net::SocketAddr;
+
+use serde::Serialize;
+
+use crate::settings::Kind;
+use crate::socket::Tcp;
+
+/// One connection.
+#[derive(Debug, Clone, Serialize)]
+pub struct View {
+    /// Its number since the proxy started.
+    pub number: u64,
+    /// Where it came from.
+    pub kind: Kind,
+    /// `negotiating`, `connecting`, `open`, `closing`.
+    pub state: &'static str,
+    /// The client.
+    pub client: SocketAddr,
+    /// The server, once it is known.
+    pub server: Option<SocketAddr>,
+    /// ns.
+    pub age_ns: u64,
+    /// Bytes delivered to the server.
+    pub to_server: u64,
+    /// Bytes delivered to the client.
+    pub to_client: u64,
+    /// Bytes waiting here, both ways.
+    pub held: usize,
+    /// The leg to the client.
+    pub client_leg: Option<Tcp>,
+    /// The leg to the server.
+    pub server_leg: Option<Tcp>,
+}

@@ -1,0 +1,324 @@
+//! A scenario as theory sees it at one instant: links with capacities, classes of equal flows, load that heeds nobody. What follows from it is
+//! for the other modules.
+//!
+//! 1. Flows are those that last: started and not stopped at the instant, without an end of their own. Finite transfers are left out, and counted.
+//! 2. Members of a group are equal, so they are one [`Class`] with a count.
+//! 3. Acknowledgements take nothing from the links.
+//! 4. Round trips are those of empty queues: delays both ways and the time each link takes to send a data packet.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use xcp_scenario::model::{
+    self, CapacityForXcp, Congestion, DirectionId, Flow, Group, Input, Law, Limit, Queue, Scenario, Shuffle, Spare, Tcp, Traffic,
+    UdpPattern,
+};
+use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+
+/// The network at an instant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Network {
+    /// Link directions that data cross, in the scenario's order.
+    pub links: Vec<Link>,
+    /// Flows, equal ones together, in the scenario's order.
+    pub classes: Vec<Class>,
+    /// Transfers of finite size, left out.
+    pub left_out: usize,
+}
+
+/// One direction of a link.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Link {
+    /// `NAME` or `NAME.reverse`, as in a run's summary.
+    pub name: String,
+    /// Bit/s.
+    pub rate: f64,
+    /// Bit/s of datagrams, which heed nobody; at most the rate.
+    pub datagrams: f64,
+    /// How much the queue holds, bytes.
+    pub limit: f64,
+    /// The XCP router, if there is one.
+    pub router: Option<Router>,
+}
+
+/// An XCP router's law.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Router {
+    /// What it may fill with bits on the wire: the capacity it believes in, less the framing it adds to each packet; bit/s.
+    pub capacity: f64,
+    /// Gain on spare bandwidth.
+    pub alpha: f64,
+    /// Gain on the persistent queue.
+    pub beta: f64,
+    /// Share shuffled.
+    pub gamma: f64,
+    /// Q_T, bytes.
+    pub target: f64,
+    /// What it does about datagrams.
+    pub others: Others,
+    /// How d comes from the round trips.
+    pub interval: Interval,
+    /// How feedback is scaled.
+    pub gain: Gain,
+    /// Whose rates it comes to.
+    pub sharing: Sharing,
+    /// Whether feedback is charged to pools.
+    pub pools: bool,
+}
+
+/// What the law's shares are where a link limits some of its flows only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// XCP's: Low, Andrew and Wydrowski's caps.
+    Low,
+    /// iXCP's, which shuffles among the flows limited here only: max-min, as its authors prove.
+    MaxMin,
+    /// P-XCP's: XCP's where the router learns nothing from upstream of flows limited elsewhere, as downstream of it; else it comes nearer to max-min, and this
+    /// theory does not know how near.
+    Scaled,
+}
+
+/// What a router knows of traffic that is not XCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Others {
+    /// It is part of the input traffic.
+    Input,
+    /// Nothing, as in ns-2, whose XCP queue counts XCP only.
+    Unseen,
+    /// XCP's capacity is what it leaves (XCP-IR).
+    Subtracted,
+}
+
+/// The control interval d.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interval {
+    /// Mean RTT.
+    Mean,
+    /// Greatest RTT ("An Example of Instability in XCP").
+    Max,
+}
+
+/// How a router scales the feedback of a flow by its RTT T.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gain {
+    /// Not at all.
+    Uniform,
+    /// By min(1, d/T).
+    OwnRtt,
+    /// By d/T; no router here does it, it is here to compare with.
+    OwnRttUnclipped,
+}
+
+impl Gain {
+    /// The factor for a flow of round trip `rtt`.
+    #[must_use]
+    pub fn factor(self, d: f64, rtt: f64) -> f64 {
+        match self {
+            Gain::Uniform => 1.0,
+            Gain::OwnRtt => (d / rtt).min(1.0),
+            Gain::OwnRttUnclipped => d / rtt,
+        }
+    }
+}
+
+/// Equal flows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Class {
+    /// The group's name, or the single flow's.
+    pub name: String,
+    /// How many.
+    pub count: usize,
+    /// Places in [`Network::links`], in the order in which data cross them.
+    pub route: Vec<usize>,
+    /// Seconds from the sender to each queue of the route, queues empty.
+    pub reach: Vec<f64>,
+    /// Round trip with empty queues, seconds.
+    pub rtt: f64,
+    /// Full packet on the wire, bytes.
+    pub packet: f64,
+    /// Payload of a full packet, bytes.
+    pub payload: f64,
+    /// Bit/s that buffers allow: window / RTT.
+    pub limit: Option<f64>,
+    /// Whether routers' feedback sets its rate.
+    pub explicit: bool,
+    /// Whether it spreads packets over the round trip.
+    pub paced: bool,
+    /// First window, packets.
+    pub initial_window: f64,
+    /// Of its first member that is there, seconds.
+    pub start: f64,
+}
+
+impl Class {
+    /// Payload per second of a rate on the wire.
+    #[must_use]
+    pub fn goodput(&self, wire: f64) -> f64 {
+        wire * self.payload / self.packet
+    }
+}
+
+/// A rate as it is shown and written.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Rate {
+    /// Bit/s, headers included.
+    pub wire: f64,
+    /// Bit/s of payload.
+    pub goodput: f64,
+}
+
+impl Network {
+    /// The network just before an instant, so that the end of a run shows its last flows.
+    #[must_use]
+    pub fn before(scenario: &Scenario, at: Nanos) -> Self {
+        let at = at.max(1);
+        let there = |f: &Flow| f.start < at && f.group.stop.is_none_or(|stop| stop >= at);
+        let mut groups: Vec<(&Arc<Group>, usize, Nanos)> = Vec::new();
+        let mut left_out = 0;
+        let mut load = vec![0.0; 2 * scenario.links.len()];
+        for flow in scenario.flows.iter().filter(|f| there(f)) {
+            if let Traffic::Udp(pattern) = &flow.group.traffic {
+                let rate = mean_rate(pattern, at - 1);
+                flow.group.route.iter().for_each(|&d| load[d] += rate);
+            } else if flow.bytes().is_some() {
+                left_out += 1;
+            } else {
+                match groups.last_mut() {
+                    Some((group, count, _)) if Arc::ptr_eq(group, &flow.group) => *count += 1,
+                    _ => groups.push((&flow.group, 1, flow.start)),
+                }
+            }
+        }
+        let mut crossed: Vec<DirectionId> = groups.iter().flat_map(|(g, ..)| g.route.iter().copied()).collect();
+        crossed.extend((0..load.len()).filter(|&d| load[d] > 0.0));
+        crossed.sort_unstable();
+        crossed.dedup();
+        let classes: Vec<Class> =
+            groups.iter().filter_map(|&(group, count, start)| class(scenario, group, count, start, &crossed)).collect();
+        let packet = |d: DirectionId| {
+            let crossing = groups.iter().filter(|(g, ..)| g.route.contains(&d)).map(|(g, ..)| g.packet_bytes);
+            f64::from(crossing.max().unwrap_or(1500))
+        };
+        let links = crossed.iter().map(|&d| link(scenario, d, at, load[d], packet(d))).collect();
+        Self { links, classes, left_out }
+    }
+
+    /// Bit/s that each link carries when the classes have these rates per flow.
+    #[must_use]
+    pub fn loads(&self, rates: &[f64]) -> Vec<f64> {
+        let mut loads: Vec<f64> = self.links.iter().map(|l| l.datagrams).collect();
+        for (class, rate) in self.classes.iter().zip(rates) {
+            class.route.iter().for_each(|&l| loads[l] += rate * class.count as f64);
+        }
+        loads
+    }
+
+    /// The rates of a class's flow, as shown.
+    #[must_use]
+    pub fn rate(&self, class: usize, wire: f64) -> Rate {
+        Rate { wire, goodput: self.classes[class].goodput(wire) }
+    }
+}
+
+/// `NAME` or `NAME.reverse`.
+pub(crate) fn direction_name(scenario: &Scenario, direction: DirectionId) -> String {
+    let name = &scenario.links[direction / 2].name;
+    if direction.is_multiple_of(2) { name.clone() } else { format!("{name}.reverse") }
+}
+
+fn link(scenario: &Scenario, id: DirectionId, at: Nanos, datagrams: f64, packet: f64) -> Link {
+    let direction = &scenario.links[id / 2].directions[id % 2];
+    let rate = direction.rate_bps as f64;
+    let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) = &direction.queue;
+    let limit = match *limit {
+        Limit::Packets(n) => n as f64 * packet,
+        Limit::Bytes(n) => n as f64,
+    };
+    let router = match &direction.queue {
+        Queue::Xcp { law, changes, .. } => {
+            let law = changes.iter().rev().find(|c| c.at < at).map_or(law, |c| &c.law);
+            Some(router(law, rate, packet))
+        }
+        Queue::DropTail { .. } | Queue::Red { .. } => None,
+    };
+    Link { name: direction_name(scenario, id), rate, datagrams: datagrams.min(rate), limit, router }
+}
+
+fn router(law: &Law, rate: f64, packet: f64) -> Router {
+    Router {
+        capacity: law.capacity_bps.map_or(rate, |c| c as f64) * packet / (packet + f64::from(law.overhead_bytes)),
+        alpha: law.alpha,
+        beta: law.beta,
+        gamma: law.gamma,
+        target: law.target_bytes as f64,
+        others: match (law.capacity_for_xcp, law.input) {
+            (CapacityForXcp::MinusOther, _) => Others::Subtracted,
+            (CapacityForXcp::Configured, Input::All) => Others::Input,
+            (CapacityForXcp::Configured, Input::Xcp) => Others::Unseen,
+        },
+        interval: match law.interval {
+            model::Interval::Mean => Interval::Mean,
+            model::Interval::Max => Interval::Max,
+        },
+        gain: match law.gain {
+            model::Gain::Uniform => Gain::Uniform,
+            model::Gain::OwnRtt => Gain::OwnRtt,
+        },
+        sharing: match (law.shuffle, law.spare) {
+            (Shuffle::Matching, _) => Sharing::MaxMin,
+            (Shuffle::All, Spare::Scaled) => Sharing::Scaled,
+            (Shuffle::All, _) => Sharing::Low,
+        },
+        pools: law.pools,
+    }
+}
+
+fn class(scenario: &Scenario, group: &Group, count: usize, start: Nanos, crossed: &[DirectionId]) -> Option<Class> {
+    let Traffic::Tcp(tcp) = &group.traffic else { return None };
+    let packet = f64::from(group.packet_bytes);
+    let payload = f64::from(tcp.payload_bytes(group.packet_bytes));
+    let mut reach = Vec::with_capacity(group.route.len());
+    let mut way = 0.0;
+    for &d in &group.route {
+        let direction = &scenario.links[d / 2].directions[d % 2];
+        reach.push(way);
+        way += seconds(direction.delay) + packet * 8.0 / direction.rate_bps as f64;
+    }
+    let back: f64 = group.return_route.iter().map(|&d| seconds(scenario.links[d / 2].directions[d % 2].delay)).sum();
+    let rtt = way + back;
+    Some(Class {
+        name: group.name.to_string(),
+        count,
+        route: group.route.iter().filter_map(|d| crossed.binary_search(d).ok()).collect(),
+        reach,
+        rtt,
+        packet,
+        payload,
+        limit: window(tcp, packet, payload).map(|packets| packets * packet * 8.0 / rtt),
+        explicit: tcp.congestion == Congestion::Xcp,
+        paced: tcp.paced,
+        initial_window: f64::from(tcp.initial_window),
+        start: seconds(start),
+    })
+}
+
+/// Packets that buffers let be on the way: each holds whole packets; without window scaling the advertised window ends at 65535 bytes of payload.
+fn window(tcp: &Tcp, packet: f64, payload: f64) -> Option<f64> {
+    let whole = |bytes: f64, size: f64| (bytes / size).floor().max(1.0);
+    let buffers = [tcp.receive_buffer, tcp.send_buffer].into_iter().flatten().map(|bytes| whole(bytes as f64, packet));
+    let advertised = (!tcp.window_scaling).then(|| whole(65535.0, payload));
+    buffers.chain(advertised).reduce(f64::min)
+}
+
+/// Mean rate of datagrams at an instant, bit/s.
+fn mean_rate(pattern: &UdpPattern, at: Nanos) -> f64 {
+    match pattern {
+        UdpPattern::Constant { rate_bps } | UdpPattern::Poisson { rate_bps } => *rate_bps as f64,
+        UdpPattern::OnOff { rate_bps, on, off, .. } => *rate_bps as f64 * *on as f64 / (*on + *off) as f64,
+        UdpPattern::Schedule { steps } => steps.iter().rev().find(|(from, _)| *from <= at).map_or(0.0, |(_, rate)| *rate as f64),
+    }
+}
+
+pub(crate) fn seconds(t: Nanos) -> f64 {
+    t as f64 / NANOS_PER_SEC as f64
+}

@@ -1,0 +1,49 @@
+//! How the theory's network changes while a scenario runs: flows come and go, datagrams change their rate, routers their law. Theory settles at once; how long
+//! packets take is for `fluid` and the simulator.
+
+use std::collections::BTreeSet;
+
+use xcp_scenario::model::{Queue, Scenario, Traffic, UdpPattern};
+use xcp_scenario::units::{Nanos, Period};
+
+use crate::network::Network;
+
+/// Most changes followed; a scenario with more is seen at the end of its measured period only.
+const CHANGES: usize = 400;
+/// Bounds the work, flows times changes.
+const WORK: usize = 40_000_000;
+
+/// The networks one after the other, each with its stretch of time. Starts are taken without jitter, on-off and Poisson sources by their mean.
+#[must_use]
+pub fn timeline(scenario: &Scenario) -> Vec<(Period, Network)> {
+    let times = changes(scenario).unwrap_or_default();
+    if times.is_empty() {
+        return vec![(Period { from: 0, to: scenario.duration }, Network::before(scenario, scenario.measure.to))];
+    }
+    let ends = times.iter().skip(1).copied().chain([scenario.duration]);
+    times.iter().zip(ends).map(|(&from, to)| (Period { from, to }, Network::before(scenario, to))).collect()
+}
+
+/// When something changes, 0 included; `None` if too often to follow.
+fn changes(scenario: &Scenario) -> Option<Vec<Nanos>> {
+    let mut times = BTreeSet::from([0]);
+    for queue in scenario.links.iter().flat_map(|l| &l.directions).map(|d| &d.queue) {
+        if let Queue::Xcp { changes, .. } = queue {
+            times.extend(changes.iter().map(|c| c.at));
+        }
+    }
+    for flow in &scenario.flows {
+        match &flow.group.traffic {
+            Traffic::Tcp(_) if flow.bytes().is_some() => continue,
+            Traffic::Udp(UdpPattern::Schedule { steps }) => times.extend(steps.iter().map(|(from, _)| *from)),
+            _ => {}
+        }
+        times.insert(flow.start);
+        times.extend(flow.group.stop);
+        if times.len() > CHANGES {
+            return None;
+        }
+    }
+    times.retain(|&t| t < scenario.duration);
+    (times.len() * scenario.flows.len() <= WORK).then(|| times.into_iter().collect())
+}

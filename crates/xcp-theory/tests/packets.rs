@@ -1,0 +1,239 @@
+//! Theory and simulator beside one another: each is the other's referee. Where they must agree, and where theory says beforehand that they will not.
+//!
+//! The tight link stands downstream (or pools are off): with the tight link upstream the draft's pools give the loose router's flows more than
+//! Low's model, which knows no pools (docs/theory.md).
+
+mod common;
+
+use common::scenario;
+use xcp_scenario::model::Scenario;
+use xcp_theory::fluid::fluid;
+use xcp_theory::network::Network;
+use xcp_theory::predict::Theory;
+use xcp_theory::{equilibrium, predict};
+
+/// Measured and predicted utilisation of a link and goodput of a flow.
+fn beside(scenario: &Scenario, theory: Theory, metrics: &[&str], within: f64) {
+    let run = xcp_sim::simulate(scenario, &mut ()).unwrap();
+    for metric in metrics {
+        let measured = match metric.split('.').collect::<Vec<_>>()[..] {
+            ["links", name, "utilisation"] => run.summary.links[name].utilisation,
+            ["flows", name, "goodput"] => {
+                let flows: Vec<f64> = run.summary.flows.iter().filter(|f| f.name.stem() == name).map(|f| f.goodput).collect();
+                flows.iter().sum::<f64>() / flows.len() as f64
+            }
+            _ => panic!("{metric}"),
+        };
+        let predicted = predict(scenario, theory, metric, None).unwrap_or_else(|| panic!("no prediction for {metric}"));
+        assert!((measured / predicted - 1.0).abs() < within, "{}: {metric}: packets {measured}, {theory:?} {predicted}", scenario.title);
+    }
+}
+
+fn two_links(n: usize, first: &str, second: &str, pools: bool) -> Scenario {
+    scenario(&format!(
+        r#"
+title    = "{n} long flows, {first} then {second}"
+duration = "40s"
+measure  = {{ from = "20s" }}
+sample   = "off"
+[[link]]
+name    = "first"
+between = ["A", "B"]
+rate    = "{first}"
+delay   = "20ms"
+queue   = {{ kind = "xcp", limit = 2000, law = {{ pools = {pools} }} }}
+[[link]]
+name    = "second"
+between = ["B", "C"]
+rate    = "{second}"
+delay   = "20ms"
+queue   = {{ kind = "xcp", limit = 2000, law = {{ pools = {pools} }} }}
+[[flow]]
+name       = "long"
+count      = {n}
+from       = "A"
+to         = "C"
+packet     = 1000
+congestion = "xcp"
+[[flow]]
+name       = "short"
+from       = "A"
+to         = "B"
+packet     = 1000
+congestion = "xcp"
+"#
+    ))
+}
+
+/// The equilibrium where it is far from max-min: the first figure of iXCP.
+#[test]
+fn two_bottlenecks_come_to_the_equilibrium() {
+    for (n, pools) in [(4, true), (16, true), (4, false)] {
+        let scenario = two_links(n, "155mbit", "100mbit", pools);
+        beside(&scenario, Theory::Equilibrium, &["links.first.utilisation", "links.second.utilisation"], 0.01);
+        beside(&scenario, Theory::Equilibrium, &["flows.long.goodput", "flows.short.goodput"], 0.02);
+        let fair = predict(&scenario, Theory::MaxMin, "flows.short.goodput", None).unwrap();
+        let rest = predict(&scenario, Theory::Equilibrium, "flows.short.goodput", None).unwrap();
+        assert!(rest < 0.8 * fair, "the test is of a case in which the two differ");
+    }
+}
+
+/// The order of the links matters to packets, not to the model: the tight link first, the short flow gets more than the model says (with n = 4, 47.9
+/// for 43.0).
+#[test]
+fn the_tight_link_upstream_is_where_the_model_fails() {
+    let mut scenario = two_links(4, "155mbit", "100mbit", true);
+    let (a, b) = (scenario.links[0].directions[0].rate_bps, scenario.links[1].directions[0].rate_bps);
+    scenario.links[0].directions[0].rate_bps = b;
+    scenario.links[1].directions[0].rate_bps = a;
+    // The short flow crosses what is now the loose link.
+    for flow in scenario.flows.iter_mut().filter(|f| &*f.group.name == "short") {
+        let group = std::sync::Arc::make_mut(&mut flow.group);
+        (group.from, group.to) = (1, 2);
+        (group.route, group.return_route) = (vec![2], vec![3]);
+    }
+    let rest = predict(&scenario, Theory::Equilibrium, "flows.short.goodput", None).unwrap();
+    let run = xcp_sim::simulate(&scenario, &mut ()).unwrap();
+    let measured = run.summary.flows.last().unwrap().goodput;
+    assert!((measured / rest - 47.9 / 43.0).abs() < 0.05, "packets {measured}, model {rest}");
+}
+
+const ONE_LINK: &str = r#"
+duration = "40s"
+measure  = { from = "20s" }
+sample   = "off"
+[[link]]
+name    = "bottleneck"
+between = ["R", "D"]
+rate    = "20mbit"
+delay   = "20ms"
+queue   = { kind = "xcp", limit = 2000 }
+[[link]]
+between = ["S", "R"]
+rate    = "100mbit"
+delay   = "5ms"
+[[flow]]
+name           = "held"
+count          = 2
+from           = "S"
+to             = "D"
+congestion     = "xcp"
+receive-buffer = 15000
+delayed-ack    = false
+[[flow]]
+name       = "free"
+count      = 3
+from       = "S"
+to         = "D"
+congestion = "xcp"
+"#;
+
+/// Flows that their buffers hold back, and others. Such a flow asks for no more than it can use, which is a tight link upstream of every router: with
+/// pools the others get more than the model has for them, up to their max-min share.
+#[test]
+fn buffers() {
+    let metrics = ["links.bottleneck.utilisation", "flows.held.goodput", "flows.free.goodput"];
+    let without = ONE_LINK.replace("limit = 2000", "limit = 2000, law = { pools = false }");
+    beside(&scenario(&without), Theory::Equilibrium, &metrics, 0.02);
+    let with = scenario(ONE_LINK);
+    let measured = xcp_sim::simulate(&with, &mut ()).unwrap().summary.links["bottleneck"].utilisation;
+    let between = Theory::ALL.map(|theory| predict(&with, theory, metrics[0], None).unwrap());
+    assert!(between[1] + 0.01 < measured && measured < between[0], "{measured}, {between:?}");
+}
+
+/// Datagrams first, and the queue that stands beside them.
+#[test]
+fn datagrams() {
+    let udp = format!(
+        "{}\n[[flow]]\nname = \"cbr\"\nfrom = \"S\"\nto = \"D\"\nudp = {{ rate = \"6mbit\" }}\n",
+        ONE_LINK.replace("receive-buffer = 15000", "")
+    );
+    let scenario = scenario(&udp);
+    beside(&scenario, Theory::Equilibrium, &["links.bottleneck.utilisation", "flows.free.goodput"], 0.03);
+    let network = Network::before(&scenario, scenario.measure.to);
+    let rest = equilibrium(&network).unwrap();
+    let link = network.links.iter().position(|l| l.name == "bottleneck").unwrap();
+    let predicted = rest.queues[link].unwrap() / 1500.0;
+    let measured = xcp_sim::simulate(&scenario, &mut ()).unwrap().summary.links["bottleneck"].queue_mean;
+    assert!(predicted > 5.0 && (measured - predicted).abs() < 2.0 + 0.2 * predicted, "packets {measured}, theory {predicted}");
+}
+
+/// TCP's buffers bound it as max-min has it, and a link without a router is shared evenly by like flows in the long run.
+#[test]
+fn max_min_where_no_router_is() {
+    let text = ONE_LINK
+        .replace("\"xcp\", limit = 2000", "\"drop-tail\", limit = 100")
+        .replace("congestion     = \"xcp\"", "congestion = \"newreno\"");
+    let text = text.replace("congestion = \"xcp\"", "congestion = \"newreno\"").replace("receive-buffer = 15000", "receive-buffer = 6000");
+    let scenario = scenario(&text);
+    assert!(equilibrium(&Network::before(&scenario, scenario.measure.to)).is_err());
+    beside(&scenario, Theory::MaxMin, &["links.bottleneck.utilisation"], 0.05);
+    beside(&scenario, Theory::MaxMin, &["flows.free.goodput"], 0.1);
+}
+
+/// The fluid and the packets of "An Example of Instability in XCP", a tenth of its rate: paced flows settle, at the same shares, within a factor of
+/// two of the same time; clocked by acknowledgements they do not.
+#[test]
+fn the_example_moves_alike() {
+    let file = |paced: bool| {
+        scenario(&format!(
+            r#"
+duration = "40s"
+measure  = {{ from = "20s" }}
+sample   = "200ms"
+[[link]]
+name    = "l1"
+between = ["S", "M"]
+rate    = "200mbit"
+delay   = "10ms"
+queue   = {{ kind = "xcp", limit = 10000 }}
+[[link]]
+name    = "l2"
+between = ["M", "D"]
+rate    = "400mbit"
+delay   = "100ms"
+queue   = {{ kind = "xcp", limit = 10000 }}
+[[flow]]
+name           = "long"
+from           = "S"
+to             = "D"
+congestion     = "xcp"
+packet         = 1000
+paced          = {paced}
+initial-window = 2
+delayed-ack    = false
+handshake      = false
+[[flow]]
+name           = "short"
+count          = 9
+from           = "S"
+to             = "M"
+congestion     = "xcp"
+packet         = 1000
+paced          = {paced}
+initial-window = 2
+delayed-ack    = false
+handshake      = false
+"#
+        ))
+    };
+    for paced in [true, false] {
+        let scenario = file(paced);
+        let moved = fluid(&scenario).unwrap();
+        let run = xcp_sim::simulate(&scenario, &mut ()).unwrap();
+        let utilisation = (moved.mean_utilisation(0, 20.0), run.summary.links["l1"].utilisation);
+        let long = run.find(&xcp_scenario::run::Subject::Flow("long".into()), xcp_scenario::run::Quantity::Goodput).unwrap();
+        let late = &long.values[long.values.len() / 2..];
+        let mean = late.iter().sum::<f64>() / late.len() as f64;
+        let deviation = (late.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / late.len() as f64).sqrt() / mean;
+        let motion = moved.motion(0, 20.0).unwrap();
+        if paced {
+            assert!((utilisation.0 - utilisation.1).abs() < 0.01, "{utilisation:?}");
+            assert!(deviation < 0.05 && motion.deviation < 0.05 * motion.mean, "packets {deviation}, fluid {motion:?}");
+            assert!((mean / (motion.mean * 936.0 / 1000.0) - 1.0).abs() < 0.05, "packets {mean}, fluid {motion:?}");
+        } else {
+            assert!(deviation > 0.3 && motion.deviation > 0.3 * motion.mean, "packets {deviation}, fluid {motion:?}");
+            assert!(utilisation.0 < 0.95 && utilisation.1 < 0.95, "{utilisation:?}");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! `xcpnet pep`.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::PathBuf;
+use std::process::{Command as Program, Stdio};
+use std::time::{Duration, Instant};
+
+use xcp_linux::namespace::Namespace;
+use xcp_pep::gateway::state::{Place, State, start_time};
+use xcp_pep::options::{self, Options};
+use xcp_pep::run::{self, Command};
+use xcp_report::human;
+
+use super::{namespace, watched};
+use crate::cli::{PepArguments, PepCommand, PepRun, PepWhich};
+use crate::failure::Failure;
+use crate::output::Printer;
+
+/// What ends a process takes beyond the time its connections are given.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Does what was asked.
+pub fn pep(arguments: &PepArguments, printer: &mut Printer) -> Result<(), Failure> {
+    match &arguments.command {
+        PepCommand::Run(run) => foreground(run),
+        PepCommand::Up(run) => background(run, printer),
+        PepCommand::Down { which, now } => down(which, *now, printer),
+        PepCommand::Show { which, json, watch } => {
+            let place = enter(which)?;
+            watched(*watch, printer, || shown(&place, *json))
+        }
+        PepCommand::Reload { which } => {
+            let place = enter(which)?;
+            let state = living(&place)?;
+            signal(&state, Signal::Reload)?;
+            printer.line("told to read its options again; its log says what came of it")
+        }
+    }
+}
+
+/// Goes into the network namespace, so that everything that follows is there.
+fn enter(which: &PepWhich) -> Result<Place, Failure> {
+    let there = match which.netns.as_deref() {
+        None => namespace(None)?,
+        Some(name) => {
+            let there = namespace(Some(name))?;
+            there.enter().map_err(Failure::new)?;
+            Namespace::current().map_err(Failure::new)?
+        }
+    };
+    if which.name.is_empty() || !which.name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) {
+        return Err(Failure::new(format!("--name: \"{}\" is none; letters, digits, - _ and . make one", which.name)));
+    }
+    Ok(Place::of(&there, &which.name))
+}
+
+fn typed(run: &PepRun) -> Options {
+    let given = |yes: bool| yes.then_some(true);
+    Options {
+        wan: run.wan.clone(),
+        lan: run.lan.clone(),
+        rate: run.rate.clone(),
+        rtt: run.rtt.clone(),
+        law: run.law.clone(),
+        exclude: run.exclude.clone(),
+        listen: run.listen.clone(),
+        metrics: run.metrics,
+        no_early: given(run.no_early),
+        confirm: given(run.confirm),
+        workers: run.workers,
+        connections: run.connections,
+        memory: run.memory.clone(),
+        held: run.held.clone(),
+        idle: run.idle.clone(),
+        keepalive: run.keepalive.clone(),
+        rto_max: run.rto_max.clone(),
+        drain: run.drain.clone(),
+        fallback: run.fallback.clone(),
+        initial_window: run.initial_window,
+        user: run.user.clone(),
+        log: run.log.clone(),
+        log_json: given(run.log_json),
+    }
+}
+
+fn command(run: &PepRun) -> Result<Command, Failure> {
+    let typed = typed(run);
+    let usual = options::usual_file();
+    let file = run.config.clone().or_else(|| usual.is_file().then_some(usual));
+    // The process goes to another directory.
+    let file = file.map(|file| std::path::absolute(&file).unwrap_or(file));
+    let options = match &file {
+        None => typed.clone(),
+        Some(file) => typed.clone().over(Options::load(file)?),
+    };
+    Ok(Command { options, typed, file, name: run.which.name.clone(), log_file: run.in_background.clone() })
+}
+
+/// Logs go to stderr.
+fn log(options: &Options) -> Result<(), Failure> {
+    let level: tracing_subscriber::filter::LevelFilter = match options.log.as_deref() {
+        None => tracing_subscriber::filter::LevelFilter::INFO,
+        Some(text) => text.parse().map_err(|_| Failure::new(format!("--log: \"{text}\" is not one of error, warn, info, debug")))?,
+    };
+    let to = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level).with_target(false);
+    let _ = if options.log_json == Some(true) { to.json().try_init() } else { to.with_ansi(false).try_init() };
+    Ok(())
+}
+
+fn foreground(run: &PepRun) -> Result<(), Failure> {
+    let command = command(run)?;
+    log(&command.options)?;
+    enter(&run.which)?;
+    Ok(run::run(&command)?)
+}
+
+/// The same command line with `run` for `up`.
+fn background(run: &PepRun, printer: &mut Printer) -> Result<(), Failure> {
+    // What is wrong with the options is told here rather than in a log.
+    let command = command(run)?;
+    let place = enter(&run.which)?;
+    if let Some(parent) = place.path().parent() {
+        std::fs::create_dir_all(parent).map_err(|e| Failure::new(format!("cannot make {}: {e}", parent.display())))?;
+    }
+    if let Some(state) = place.living() {
+        return Err(Failure::new(format!("a proxy is up here already (process {}); `xcpnet pep down` first", state.pid)));
+    }
+    let log = place.log();
+    let logs = File::create(&log).map_err(|e| Failure::new(format!("cannot write {}: {e}", log.display())))?;
+    // The proxy's keeper removes the file when it fails.
+    let mut said_there = File::open(&log).map_err(|e| Failure::new(format!("cannot read {}: {e}", log.display())))?;
+    let mut words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
+    if let Some(word) = words.iter_mut().find(|word| *word == "up") {
+        *word = "run".into();
+    }
+    words.push("--in-background".into());
+    words.push(log.clone().into());
+    let program = std::env::current_exe().map_err(|e| Failure::new(format!("cannot find this program: {e}")))?;
+    let mut child = Program::new(program)
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(logs)
+        .spawn()
+        .map_err(|e| Failure::new(format!("cannot start the proxy: {e}")))?;
+    let mut line = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        let _ = BufReader::new(stdout).read_line(&mut line);
+    }
+    if line.trim() == "ready" {
+        let what = match (&command.options.wan, command.options.listen.as_slice()) {
+            (Some(wan), []) => format!("connections across {wan} are carried by XCP"),
+            (Some(wan), addresses) => format!("connections across {wan} are carried by XCP; clients at {}", list(addresses)),
+            (None, addresses) => format!("clients at {}", list(addresses)),
+        };
+        return printer.line(&format!("the proxy is up (process {}): {what}; it logs into {}", child.id(), log.display()));
+    }
+    let _ = child.wait();
+    let mut said = String::new();
+    let _ = said_there.read_to_string(&mut said);
+    let _ = std::fs::remove_file(&log);
+    Err(Failure::new(said.trim_end().trim_start_matches("error: ")))
+}
+
+fn list(addresses: &[std::net::SocketAddr]) -> String {
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn living(place: &Place) -> Result<State, Failure> {
+    place.living().ok_or_else(|| Failure::new("no proxy is up in this network namespace"))
+}
+
+enum Signal {
+    End,
+    Reload,
+}
+
+fn signal(state: &State, signal: Signal) -> Result<(), Failure> {
+    let number = match signal {
+        Signal::End => libc::SIGTERM,
+        Signal::Reload => libc::SIGHUP,
+    };
+    // SAFETY: a signal to a process that was seen to be the proxy's a moment ago.
+    let done = unsafe { libc::kill(state.pid as i32, number) };
+    if done < 0 {
+        return Err(Failure::new(format!("cannot tell process {}: {}; run it as root", state.pid, std::io::Error::last_os_error())));
+    }
+    Ok(())
+}
+
+fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failure> {
+    let place = enter(which)?;
+    let Some(state) = place.read() else { return printer.line("no proxy is up in this network namespace") };
+    let alive = || start_time(state.pid) == Some(state.start);
+    if alive() {
+        signal(&state, Signal::End)?;
+        if now {
+            signal(&state, Signal::End)?;
+        }
+        // It knows how long to wait; its connections are shown meanwhile by `pep show`.
+        while alive() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    // Its keeper cleans up. Where that is gone, too, this does.
+    let until = Instant::now() + GRACE;
+    while place.path().exists() && Instant::now() < until && alive_keeper(&place) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    place.clean()?;
+    if let Some(log) = &state.log {
+        let _: Result<(), _> = std::fs::remove_file(PathBuf::from(log));
+    }
+    printer.line("the proxy is down")
+}
+
+/// Whether somebody is still cleaning up: the directory goes last, soon.
+fn alive_keeper(place: &Place) -> bool {
+    place.read().is_some()
+}
+
+fn shown(place: &Place, json: bool) -> Result<String, Failure> {
+    let answer = run::ask(place)?;
+    if json {
+        return Ok(format!("{answer}\n"));
+    }
+    let connections = answer["connections"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut out = format!(
+        "proxy, process {}: {}{}\n",
+        answer["pid"],
+        human::plural(connections.len() as u64, "connection"),
+        if answer["draining"] == true { ", draining" } else { "" }
+    );
+    let gateway = &answer["gateway"];
+    if gateway.is_object() {
+        out.push_str(&format!("  long link {}", gateway["wan"].as_str().unwrap_or_default()));
+        if let Some(capacity) = gateway["capacity"].as_f64() {
+            let input = gateway["input_traffic"].as_f64().unwrap_or(0.0);
+            out.push_str(&format!(
+                ": {} of {} in use, {} bytes queued",
+                human::rate(input),
+                human::rate(capacity),
+                gateway["persistent_queue"]
+            ));
+        }
+        let endpoint = &gateway["endpoint"];
+        out.push_str(&format!("\n  legs by XCP {}, fallen back {}\n", endpoint["agreed"], endpoint["fallen_peer"]));
+    }
+    for c in connections {
+        out.push_str(&row(c));
+    }
+    Ok(out)
+}
+
+fn row(c: &serde_json::Value) -> String {
+    let leg = |leg: &serde_json::Value| {
+        if leg.is_null() {
+            return "-".to_owned();
+        }
+        format!("rtt {} cwnd {}", human::nanos(leg["srtt_ns"].as_u64().unwrap_or(0)), leg["cwnd"])
+    };
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or("?").to_owned();
+    format!(
+        "{} -> {}  {}, {}, age {}\n  to server {} bytes, to client {}; client leg {}; server leg {}\n",
+        text(&c["client"]),
+        text(&c["server"]),
+        text(&c["kind"]),
+        text(&c["state"]),
+        human::nanos(c["age_ns"].as_u64().unwrap_or(0)),
+        c["to_server"],
+        c["to_client"],
+        leg(&c["client_leg"]),
+        leg(&c["server_leg"]),
+    )
+}

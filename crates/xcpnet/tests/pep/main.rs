@@ -1,0 +1,329 @@
+//! `xcpnet pep` between two gateways and a long link, in network namespaces: what of client and server arrives at the other, and what is left behind.
+//! Needs root; says so where it is not there.
+
+mod site;
+mod traffic;
+
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use site::{CLIENT, Proxy, SERVER, Site, pep, skipped};
+use traffic::{Wish, connect, listen, mix, receive, send, serve};
+use xcp_linux::namespace::Namespace;
+use xcp_linux::netlink::nftables::OwnedTable;
+use xcp_linux::{cgroup, sysctl};
+use xcp_pep::gateway::rules::TABLE;
+
+const DELAY: Duration = Duration::from_millis(20);
+const RATE: &[&str] = &["--rate", "200mbit", "--rtt", "40ms"];
+
+/// Control groups are the machine's: one at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
+fn one() -> MutexGuard<'static, ()> {
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Settings, rules and groups that a proxy may leave behind in a namespace.
+fn leftovers(namespace: &Namespace) -> Vec<String> {
+    let mut found: Vec<String> = namespace
+        .run(|| {
+            let mut found = Vec::new();
+            // The kernel refuses a second table of the name.
+            found.extend(OwnedTable::new(TABLE, &[]).err().map(|e| e.to_string()));
+            for name in ["net.ipv4.tcp_fastopen", "net.ipv4.tcp_tw_reuse"] {
+                found.push(format!("{name} = {}", sysctl::read(name).unwrap()));
+            }
+            for words in [&["rule"][..], &["-6", "rule"], &["route", "show", "table", "all"], &["-6", "route", "show", "table", "all"]] {
+                let output = Command::new("ip").args(words).output();
+                found
+                    .extend(output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default().lines().map(str::to_owned));
+            }
+            let output = Command::new("tc").args(["qdisc", "show"]).output();
+            found.extend(output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default().lines().map(str::to_owned));
+            // Addresses of links come a second after these.
+            found.retain(|line| !line.contains("fe80:") && !line.contains("ff00::"));
+            found
+        })
+        .unwrap();
+    let place = xcp_pep::gateway::state::Place::of(namespace, "main");
+    found.extend(place.path().exists().then(|| place.path().display().to_string()));
+    let groups = cgroup::current().map(|at| at.read_dir().unwrap().flatten().map(|e| e.path()).collect::<Vec<_>>()).unwrap_or_default();
+    // Of proxies that are no more.
+    let dead = |g: &String| g.rsplit_once("xcpnet-pep-").is_some_and(|(_, pid)| !Path::new("/proc").join(pid).exists());
+    found.extend(groups.iter().map(|g| g.display().to_string()).filter(dead));
+    found
+}
+
+fn gateways<'a>(site: &'a Site, more: &[&str]) -> Option<[Proxy<'a>; 2]> {
+    Some([Proxy::up(&site.near, more)?, Proxy::up(&site.far, more)?])
+}
+
+/// A value of `show`.
+fn agreed(proxy: &Proxy) -> u64 {
+    proxy.show()["gateway"]["endpoint"]["agreed"].as_u64().unwrap()
+}
+
+/// Waits until something is so.
+fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is() {
+        assert!(start.elapsed() < Duration::from_secs(30), "{what}");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn each_end_sees_the_others_address_and_exactly_its_bytes() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.001) else { return };
+    let Some([near, far]) = gateways(&site, RATE) else { return };
+    for (family, port) in [(0, 5001), (1, 5002)] {
+        let listener = listen(&site.server, SERVER[family], port);
+        let stream = connect(&site.client, SERVER[family], port).unwrap();
+        let (accepted, peer) = listener.accept().unwrap();
+        assert_eq!(peer, stream.local_addr().unwrap());
+        assert_eq!(peer.ip().to_string(), CLIENT[family]);
+        assert_eq!(accepted.local_addr().unwrap(), stream.peer_addr().unwrap());
+        drop((accepted, stream));
+        // Both ways at once, half-closed by either side first, sizes from nothing to some megabytes.
+        let wishes: Vec<(Wish, u64)> = (0..12)
+            .map(|n| {
+                let size = |k: u64| mix(n * 2 + k) % (1 << (mix(n + 100 + k) % 23));
+                (Wish { seed: 1000 * (n + 1), down: size(0), reset_at: u64::MAX }, size(1))
+            })
+            .collect();
+        let server = serve(listener, wishes.len());
+        std::thread::scope(|scope| {
+            for (wish, up) in &wishes {
+                let site = &site;
+                scope.spawn(move || {
+                    let mut stream = connect(&site.client, SERVER[family], port).unwrap();
+                    stream.write_all(&wish.bytes()).unwrap();
+                    let mut out = stream.try_clone().unwrap();
+                    let sender = std::thread::spawn({
+                        let (seed, up) = (wish.seed + 1, *up);
+                        move || {
+                            send(&mut out, seed, up).unwrap();
+                            out.shutdown(Shutdown::Write).unwrap();
+                        }
+                    });
+                    let (read, error) = receive(&mut stream, wish.seed);
+                    assert!(error.is_none(), "{error:?}");
+                    assert_eq!(read, wish.down);
+                    sender.join().unwrap();
+                });
+            }
+        });
+        for (seed, read, well) in server.join().unwrap() {
+            let (_, up) = wishes.iter().find(|(wish, _)| wish.seed == seed).unwrap();
+            assert_eq!((read, well), (*up, true));
+        }
+    }
+    assert!(agreed(&near) >= 26 && agreed(&far) >= 26, "{} {}", near.show(), far.show());
+}
+
+#[test]
+fn a_reset_arrives_as_one_and_what_came_before_is_a_prefix() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let Some(_proxies) = gateways(&site, RATE) else { return };
+    // By the server.
+    let listener = listen(&site.server, SERVER[0], 5003);
+    let server = serve(listener, 4);
+    for n in 0..4u64 {
+        let wish = Wish { seed: 77 + 10 * n, down: 8 << 20, reset_at: mix(n) % (1 << 20) };
+        let mut stream = connect(&site.client, SERVER[0], 5003).unwrap();
+        stream.write_all(&wish.bytes()).unwrap();
+        let (read, error) = receive(&mut stream, wish.seed);
+        assert!(read <= wish.reset_at);
+        assert_eq!(error.expect("a reset").kind(), std::io::ErrorKind::ConnectionReset);
+    }
+    server.join().unwrap();
+    // By the client.
+    let listener = listen(&site.server, SERVER[0], 5004);
+    let server = serve(listener, 2);
+    for n in 0..2u64 {
+        let wish = Wish { seed: 99 + 10 * n, down: 100 << 20, reset_at: u64::MAX };
+        let mut stream = connect(&site.client, SERVER[0], 5004).unwrap();
+        stream.write_all(&wish.bytes()).unwrap();
+        let mut some = vec![0; 100_000];
+        stream.read_exact(&mut some).unwrap();
+        traffic::rustix_linger(&stream);
+    }
+    assert!(server.join().unwrap().iter().all(|(_, _, well)| !well));
+}
+
+#[test]
+fn a_server_that_refuses_is_a_reset_and_nobody_waits() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let Some([near, _far]) = gateways(&site, RATE) else { return };
+    let mut stream = connect(&site.client, SERVER[0], 5).unwrap();
+    let _ = stream.write_all(b"hello");
+    let error = stream.read(&mut [0; 10]).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    until("nothing is left of it", || near.show()["connections"].as_array().is_some_and(Vec::is_empty));
+}
+
+#[test]
+fn down_lets_connections_finish_and_leaves_nothing() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let before = [leftovers(&site.near), leftovers(&site.far)];
+    let Some([near, far]) = gateways(&site, RATE) else { return };
+    assert_ne!(leftovers(&site.near), before[0], "the test sees what a proxy sets up");
+    let server = serve(listen(&site.server, SERVER[0], 5005), 2);
+    let mut stream = connect(&site.client, SERVER[0], 5005).unwrap();
+    let wish = Wish { seed: 5, down: 3 << 20, reset_at: u64::MAX };
+    stream.write_all(&wish.bytes()).unwrap();
+    until("it is carried", || near.show()["connections"].as_array().is_some_and(|c| c.len() == 1));
+    near.signal(libc::SIGTERM);
+    until("it drains", || {
+        pep(near.namespace, "show", &["--json"]).stdout.windows(15).any(|w| w == b"\"draining\":true,")
+            || !near.show()["draining"].is_null()
+    });
+    // New ones pass untouched.
+    let mut other = connect(&site.client, SERVER[0], 5005).unwrap();
+    other.write_all(&Wish { seed: 6, down: 1000, reset_at: u64::MAX }.bytes()).unwrap();
+    other.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(receive(&mut other, 6).0, 1000);
+    stream.shutdown(Shutdown::Write).unwrap();
+    let (read, error) = receive(&mut stream, wish.seed);
+    assert!(error.is_none() && read == wish.down, "{read} {error:?}");
+    server.join().unwrap();
+    near.down(false);
+    far.down(false);
+    assert_eq!([leftovers(&site.near), leftovers(&site.far)], before);
+}
+
+#[test]
+fn killed_it_leaves_nothing_and_traffic_flows() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let before = leftovers(&site.near);
+    let Some([near, far]) = gateways(&site, RATE) else { return };
+    let server = serve(listen(&site.server, SERVER[0], 5006), 2);
+    let mut stream = connect(&site.client, SERVER[0], 5006).unwrap();
+    let wish = Wish { seed: 8, down: 1 << 30, reset_at: u64::MAX };
+    stream.write_all(&wish.bytes()).unwrap();
+    let mut some = vec![0; 300_000];
+    stream.read_exact(&mut some).unwrap();
+    near.signal(libc::SIGKILL);
+    // Broken, not complete.
+    let error = loop {
+        match stream.read(&mut some) {
+            Ok(0) => panic!("a truncated transfer looks complete"),
+            Ok(_) => {}
+            Err(e) => break e,
+        }
+    };
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    let mut other = connect(&site.client, SERVER[0], 5006).unwrap();
+    other.write_all(&Wish { seed: 9, down: 100_000, reset_at: u64::MAX }.bytes()).unwrap();
+    other.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(receive(&mut other, 9).0, 100_000);
+    until("the keeper has cleaned up", || leftovers(&site.near) == before);
+    std::mem::forget(near);
+    far.down(true);
+    server.join().unwrap();
+    // And one can be up again.
+    let Some(again) = Proxy::up(&site.near, RATE) else { panic!("not up again") };
+    again.down(true);
+}
+
+#[test]
+fn what_is_excluded_passes_untouched_and_reload_changes_it() {
+    let _one = one();
+    let Some(site) = Site::new(Duration::from_millis(1), 0.0) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("pep.toml");
+    let readable = |text: &str| {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    readable("exclude = [\"port 5007\"]\n");
+    let config = file.display().to_string();
+    let Some(near) = Proxy::up(&site.near, &["--config", &config]) else { return };
+    let listener = listen(&site.server, SERVER[0], 5007);
+    let stream = connect(&site.client, SERVER[0], 5007).unwrap();
+    assert_eq!(near.show()["connections"].as_array().unwrap().len(), 0);
+    readable("exclude = [\"10.99.0.0/16\"]\n");
+    assert!(pep(near.namespace, "reload", &[]).status.success());
+    // The connection of before stays as it is; new ones are carried.
+    until("new ones are carried", || {
+        let fresh = connect(&site.client, SERVER[0], 5007).unwrap();
+        sleep(Duration::from_millis(50));
+        let carried = !near.show()["connections"].as_array().unwrap().is_empty();
+        drop(fresh);
+        carried
+    });
+    readable("exclude = [\"nonsense\"]\n");
+    assert!(pep(near.namespace, "reload", &[]).status.success());
+    sleep(Duration::from_millis(100));
+    assert!(near.show()["pid"].is_number(), "a bad file ends nothing");
+    let (mut accepted, _) = listener.accept().unwrap();
+    accepted.write_all(b"still here").unwrap();
+    let mut text = [0; 10];
+    (&stream).read_exact(&mut text).unwrap();
+    assert_eq!(&text, b"still here");
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
+    let _one = one();
+    let Some(site) = Site::new(Duration::from_millis(1), 0.0) else { return };
+    let before = leftovers(&site.near);
+    let refused = |arguments: &[&str], words: &[&str]| {
+        let output = pep(&site.near, "up", arguments);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && words.iter().all(|word| text.contains(word)), "{arguments:?}: {text}");
+    };
+    refused(&[], &["--wan", "--listen"]);
+    refused(&["--wan", "sat0", "--lan", "lan"], &["no device \"sat0\"", "lan, wan"]);
+    refused(&["--wan", "wan"], &["--lan"]);
+    refused(&["--wan", "wan", "--lan", "wan"], &["both"]);
+    refused(&["--wan", "wan", "--lan", "lan", "--rate", "0mbit"], &["rate", "20mbit"]);
+    refused(&["--wan", "wan", "--lan", "lan", "--exclude", "x"], &["exclude", "10.0.0.0/8"]);
+    refused(&["--wan", "wan", "--lan", "lan", "--user", "nobody-at-all"], &["no user"]);
+    refused(&["--wan", "wan", "--lan", "lan", "--law", "faster", "--rate", "1mbit"], &["law", "faster"]);
+    refused(&["--listen", "10.71.99.99:1080"], &["no address of this machine"]);
+    refused(&["--listen", "127.0.0.1:1080", "--connections", "100000000"], &["descriptors", "--connections"]);
+    site.near.run(|| sysctl::write("net.ipv4.ip_forward", "0").unwrap()).unwrap();
+    refused(&["--wan", "wan", "--lan", "lan"], &["does not forward", "ip_forward=1"]);
+    site.near.run(|| sysctl::write("net.ipv4.ip_forward", "1").unwrap()).unwrap();
+    let busy = listen(&site.near, "127.0.0.1", 5009);
+    refused(&["--listen", "127.0.0.1:5009"], &["another program has the port"]);
+    drop(busy);
+    let theirs = site.near.run(|| OwnedTable::new(TABLE, &[]).unwrap()).unwrap();
+    refused(&["--wan", "wan", "--lan", "lan"], &[TABLE, "already"]);
+    drop(theirs);
+    let foreign = site
+        .near
+        .run(|| Command::new("tc").args("qdisc add dev wan root tbf rate 1mbit burst 5kb limit 10kb".split(' ')).status())
+        .unwrap();
+    if foreign.is_ok_and(|status| status.success()) {
+        refused(&["--wan", "wan", "--lan", "lan", "--rate", "1mbit"], &["somebody set up", "tc qdisc del"]);
+        let _ = site.near.run(|| Command::new("tc").args("qdisc del dev wan root".split(' ')).status()).unwrap();
+    } else {
+        skipped("a shaper of somebody else's: no `tc`");
+    }
+    let rule = site.near.run(|| Command::new("ip").args("rule add fwmark 0x58435045 lookup 7".split(' ')).status()).unwrap();
+    if rule.is_ok_and(|status| status.success()) {
+        refused(&["--wan", "wan", "--lan", "lan"], &["routing rule of somebody else's", "lookup 7"]);
+        let _ = site.near.run(|| Command::new("ip").args("rule del fwmark 0x58435045 lookup 7".split(' ')).status()).unwrap();
+    }
+    assert_eq!(leftovers(&site.near), before);
+    // Twice in the same place.
+    if let Some(first) = Proxy::up(&site.near, &[]) {
+        refused(&["--wan", "wan", "--lan", "lan"], &["up here already", "pep down"]);
+        first.down(true);
+    }
+    assert_eq!(leftovers(&site.near), before);
+}
