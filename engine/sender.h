@@ -18,8 +18,8 @@
  *   5. Positive feedback is ignored while the window is not what limits the sender, and a window unused for a round trip moves half-way to
  * what was used (the draft's p = 0.5), once per round trip.
  *   6. Bottleneck ids, where asked for (iXCP §3): every packet names the link that the newest answer said limits the flow, and the sender's
- * own access link for routers to overwrite. Where its own is given as 0, packets name none until an answer has named one, and what an
- * answer leaves open stays as it was (limited.h).
+ * own access link for routers to overwrite. As its own the sender may give 0: then packets name no link until one has claimed the flow, nor
+ * while none does because the sender limits itself (limited.h).
  *   7. With honest = 0 none of this: the 2005 study's sender, which advertises cwnd and asks for all there is, whatever limits it. For
  * comparison only.
  */
@@ -272,7 +272,7 @@ XCP_COLD void xcp_sender_take_any(struct xcp_sender *s, xcp_u64 now, const struc
     if (!(h->flags & XCP_PRESENT) || !(h->flags & XCP_CLASSIC) != !s->classic)
         return;
     xcp_sender_take(s, now, h, srtt_ns, cwnd_limited, 0);
-    if (s->ids && h->flags & XCP_IDS && h->next_bottleneck_id)
+    if (s->ids && h->flags & XCP_IDS)
         s->limited_by = h->next_bottleneck_id;
     xcp_sender_prepare(s);
 }

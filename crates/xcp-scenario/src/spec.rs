@@ -362,11 +362,23 @@ pub(crate) static LAW: Spec = Spec {
             "`\"xcp\"`",
             "\"xcp\"",
             "The law to start from. `xcp`: Katabi et al. 2002. `xcp-ir`: capacity less other traffic, XCP counted apart; set `target` as well. `ixcp`: shuffles \
-             only the flows that the link limits. `ixcp-r`: and gives them the spare bandwidth. `p-xcp`: spare bandwidth times N/N_b. `max-rtt`: the longest \
+             only the flows that the link limits. `ixcp-r`: and gives them the spare bandwidth, with `alpha` 0.25 and `beta` 0.0884. `p-xcp`: spare bandwidth times N/N_b. `max-rtt`: the longest \
              RTT as control interval. `own-rtt`: gain by each flow's own RTT.",
         ),
-        key("alpha", Kind::Number { min: 0.0, max: 10.0 }, "0.4", "0.2", "Gain on spare bandwidth. Stable below 0.555 (π/4√2)."),
-        key("beta", Kind::Number { min: 0.0, max: 10.0 }, "0.226", "0.05", "Gain on the persistent queue; α²√2 at the default."),
+        key(
+            "alpha",
+            Kind::Number { min: 0.0, max: 10.0 },
+            "the preset's; 0.4",
+            "0.2",
+            "Gain on spare bandwidth. Stable below 0.555 (π/4√2).",
+        ),
+        key(
+            "beta",
+            Kind::Number { min: 0.0, max: 10.0 },
+            "the preset's; 0.226",
+            "0.05",
+            "Gain on the persistent queue; α²√2 at the default.",
+        ),
         key(
             "gamma",
             Kind::Number { min: 0.0, max: 1.0 },

@@ -4,7 +4,7 @@
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use xcp_engine::Gain;
+use xcp_engine::{Gain, Preset};
 use xcp_linux::endpoint::{Ask, Endpoint, EndpointConfig, Give};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::{Device, Netlink};
@@ -12,22 +12,22 @@ use xcp_linux::qdisc::{self, Limit, Shaper};
 use xcp_linux::router::{Hook, Router, RouterConfig};
 use xcp_linux::{Error, Result, cgroup, kept};
 
-/// The law where none is named: XCP with the gain of each flow's own round-trip time.
-pub const DEFAULT_LAW: &str = "xcp";
+/// The law where none is named (Zhou, Yeung and Li's P-XCP, made for satellites).
+pub const DEFAULT_LAW: &str = "p-xcp";
 /// What the shaper's queue holds, in round trips of the link.
 const QUEUE_RTTS: u64 = 2;
 const FULL_SEGMENT: usize = 1448;
 
-/// A law by its name.
+/// A law by its name, with the gain of each flow's own round-trip time: flows from beyond the far gateway have others than the link's.
 ///
 /// # Errors
 /// It is not known.
 pub fn law(name: &str, rate_bps: u64) -> Result<xcp_engine::RouterConfig> {
-    if name != DEFAULT_LAW {
-        return Err(Error::new(format!("law: \"{name}\" is not known here")).remedy(format!("there is {DEFAULT_LAW}")));
-    }
-    let mut law = xcp_engine::RouterConfig::xcp(rate_bps / 8);
-    law.count_other = true;
+    let Some(preset) = Preset::ALL.into_iter().find(|preset| preset.name() == name) else {
+        let names = Preset::ALL.map(Preset::name);
+        return Err(Error::new(format!("law: \"{name}\" is not known here")).remedy(format!("there are {}", names.join(", "))));
+    };
+    let mut law = xcp_engine::RouterConfig::preset(preset, rate_bps / 8);
     law.gain = Gain::OwnRtt;
     Ok(law)
 }

@@ -22,6 +22,8 @@ pub struct Store {
     bulk: bool,
     /// The source has told of an urgent byte.
     pub urgent: bool,
+    /// What was read last may have ended at one that it has not told of yet.
+    unsure: bool,
 }
 
 impl Store {
@@ -164,27 +166,36 @@ impl Sockets<'_> {
 
 impl Medium for Sockets<'_> {
     fn fill(&mut self, room: usize, empty: bool) -> Result<Filled, Broken> {
-        if self.store.urgent {
-            if !empty {
-                return Ok(Filled::Blocked);
-            }
-            if let Some(done) = self.urgent()? {
-                return Ok(done);
-            }
-        }
         if self.store.pipe.is_none() {
             self.store.pipe = self.pool.lend();
         }
+        let spliced = self.store.pipe.is_some() && self.store.bulk && !self.store.urgent;
+        // splice(2) stops at the mark; recv(2) only if it has read something before.
+        if empty && (self.store.urgent || self.store.unsure && !spliced) {
+            if let Some(done) = self.urgent()? {
+                return Ok(done);
+            }
+        } else if self.store.urgent {
+            return Ok(Filled::Blocked);
+        }
+        self.store.unsure = true;
         let Some(pipe) = self.store.pipe.as_ref() else { return self.look_and_take() };
         if empty && (!self.store.bulk || self.store.urgent) {
             return self.copy(room);
         }
-        if self.store.urgent {
-            return Ok(Filled::Blocked);
-        }
         match ready(again(|| splice(self.source, None, pipe.writer(), None, room, SPLICE))).map_err(source)? {
             None => Ok(Filled::Blocked),
-            Some(0) => Ok(Filled::End),
+            // The end, or an urgent byte before the end, at which splice(2) stops, too: recv(2) tells.
+            Some(0) => {
+                self.store.bulk = false;
+                if !empty {
+                    return Ok(Filled::Blocked);
+                }
+                match self.urgent()? {
+                    Some(done) => Ok(done),
+                    None => self.copy(room),
+                }
+            }
             Some(read) => {
                 self.store.bulk = read >= COPY;
                 Ok(Filled::Some { read, kept: read, dry: false })
@@ -206,6 +217,7 @@ impl Medium for Sockets<'_> {
     }
 
     fn idle(&mut self) {
+        self.store.unsure = false;
         if let Some(pipe) = self.store.pipe.take() {
             self.pool.give_back(pipe);
         }

@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::{Run, jain};
 
+use super::inline;
 use crate::grid::{Align, Grid};
 use crate::html::escape;
 use crate::human;
@@ -235,7 +236,9 @@ pub fn html(rows: &[Row], lead: &str) -> String {
     let mut out = String::from(
         "<section id=\"failures\" aria-labelledby=\"failures-title\">\n<h2 id=\"failures-title\">Where each protocol fails</h2>\n",
     );
-    let _ = writeln!(out, "<p class=\"lead\">{}</p>", escape(lead));
+    for paragraph in lead.split("\n\n").filter(|p| !p.is_empty()) {
+        let _ = writeln!(out, "<p class=\"lead\">{}</p>", inline(paragraph));
+    }
     let _ = writeln!(out, "<p class=\"note\">{CELLS} Coloured by the worst of them, which is bold:</p>");
     out.push_str("<ul class=\"grades\">");
     for (i, grade) in GRADES.iter().enumerate() {
@@ -249,14 +252,7 @@ pub fn html(rows: &[Row], lead: &str) -> String {
     out.push_str("</tr></thead>\n<tbody>\n");
     for row in rows {
         let cells = by_name(row);
-        let _ = write!(
-            out,
-            "<tr><th scope=\"row\">{}<small>{}</small><small>{}</small><small><code>xcpnet reproduce {}</code></small></th>",
-            escape(&row.title),
-            escape(&row.warning),
-            escape(&row.seen),
-            escape(&row.name)
-        );
+        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escape(&row.title));
         for name in &names {
             let Some(cell) = cells.get(name) else {
                 out.push_str("<td>–</td>");
@@ -270,7 +266,14 @@ pub fn html(rows: &[Row], lead: &str) -> String {
                 .collect();
             let _ = write!(out, "<td class=\"q{}\">{}</td>", cell.grade(), words.join("<br>"));
         }
-        out.push_str("</tr>\n");
+        let _ = writeln!(
+            out,
+            "</tr>\n<tr class=\"say\"><td colspan=\"{}\">{} <b>Seen:</b> {} <code>xcpnet reproduce {}</code> · <a href=\"{3}/report.html\">all curves</a></td></tr>",
+            names.len() + 1,
+            inline(&row.warning),
+            inline(&row.seen),
+            escape(&row.name)
+        );
     }
     out.push_str("</tbody></table></div>\n</section>\n");
     out

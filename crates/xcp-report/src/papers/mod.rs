@@ -105,7 +105,7 @@ pub fn section(figure: &Figure<'_>) -> Section {
     let description = figure.scenarios.first().map_or("", |s| s.description.trim());
     let (lead, rest) = description.split_once("\n\n").unwrap_or((description, ""));
     if !lead.is_empty() {
-        let _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(lead));
+        let _ = writeln!(page, "<p class=\"lead\">{}</p>", inline(lead));
     }
     if !rest.is_empty() {
         let _ = writeln!(
@@ -128,6 +128,23 @@ pub fn section(figure: &Figure<'_>) -> Section {
     Section { name: figure.name.into(), title: title.into(), inside, outside, html: page }
 }
 
+/// Text for HTML in which what stands between backticks is code.
+fn inline(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    // A backtick without its fellow is only itself.
+    let pairs = if parts.len() % 2 == 1 { parts.len() } else { parts.len() - 1 };
+    let mut out = String::new();
+    for (i, part) in parts.iter().enumerate() {
+        let part = escape(part);
+        let _ = match i {
+            _ if i >= pairs => write!(out, "`{part}"),
+            _ if i % 2 == 1 => write!(out, "<code>{part}</code>"),
+            _ => write!(out, "{part}"),
+        };
+    }
+    out
+}
+
 /// Text with blank lines and lists, as files have it.
 fn paragraphs(text: &str) -> String {
     let mut out = String::new();
@@ -147,10 +164,10 @@ fn paragraphs(text: &str) -> String {
             }
         }
         if !words.trim().is_empty() {
-            let _ = write!(out, "<p>{}</p>", escape(words.trim()));
+            let _ = write!(out, "<p>{}</p>", inline(words.trim()));
         }
         if !items.is_empty() {
-            let items: Vec<String> = items.iter().map(|i| format!("<li>{}</li>", escape(i))).collect();
+            let items: Vec<String> = items.iter().map(|i| format!("<li>{}</li>", inline(i))).collect();
             let _ = write!(out, "<ul>{}</ul>", items.concat());
         }
     }
@@ -183,8 +200,17 @@ fn claims(figure: &Figure<'_>, page: &mut String) {
                 format!(", {} to {}", human::nanos(v.period.from), human::nanos(v.period.to))
             };
             let theory = figure.theory.get(i).and_then(|t| t.get(j)).into_iter().flatten();
+            // Theories that give the same number are told together.
+            let mut told: Vec<(String, Vec<&str>)> = Vec::new();
+            for (name, value) in theory {
+                let value = human::metric(&v.metric, *value);
+                match told.iter_mut().find(|(known, _)| *known == value) {
+                    Some((_, names)) => names.push(name),
+                    None => told.push((value, vec![name])),
+                }
+            }
             let theory: Vec<String> =
-                theory.map(|(name, value)| format!("{} <small>{name}</small>", escape(&human::metric(&v.metric, *value)))).collect();
+                told.iter().map(|(value, names)| format!("{} <small>{}</small>", escape(value), names.join(", "))).collect();
             let theory = if with_theory { format!("<td class=\"n\">{}</td>", theory.join("<br>")) } else { String::new() };
             let _ = writeln!(
                 page,
@@ -210,6 +236,13 @@ mod tests {
         {
             assert_eq!(called(name), expected);
         }
+    }
+
+    #[test]
+    fn backticks_are_code() {
+        assert_eq!(inline("a `b<c` d"), "a <code>b&lt;c</code> d");
+        assert_eq!(inline("a `b` c`d"), "a <code>b</code> c`d");
+        assert_eq!(inline("plain"), "plain");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Section, anchor, called, verdict};
+use super::{Section, anchor, called, inline, verdict};
 use crate::html::{REPORT_CSS, escape};
 use crate::human;
 
@@ -74,7 +74,7 @@ pub fn paper_page(paper: &Paper<'_>, command: &str, version: &str) -> String {
     let (inside, outside) = paper.counts();
     let _ = write!(page, "<nav class=\"facts\"><a href=\"report.html\">All papers</a></nav>\n<header>\n<h1>{}</h1>\n", escape(paper.title));
     for paragraph in paper.about.split("\n\n").filter(|p| !p.is_empty()) {
-        let _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(paragraph));
+        let _ = writeln!(page, "<p class=\"lead\">{}</p>", inline(paragraph));
     }
     let _ = writeln!(
         page,

@@ -1,0 +1,254 @@
+//! Workers with real sockets on the loopback device, as an explicit proxy; no root needed.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use xcp_pep::settings::{Kind, Settings};
+use xcp_pep::shared::Shared;
+use xcp_pep::socket;
+use xcp_pep::worker::names::Asker;
+use xcp_pep::worker::{Crew, Worker, listener};
+
+struct Proxy {
+    shared: Arc<Shared>,
+    crew: Crew,
+    address: SocketAddr,
+}
+
+impl Proxy {
+    fn new(settings: Settings, memory: usize) -> Self {
+        let taken = listener("127.0.0.1:0".parse().unwrap(), Kind::Explicit, &settings, false, false).unwrap();
+        let address = socket::local(taken.socket.as_fd()).unwrap();
+        let shared = Arc::new(Shared::new(settings));
+        let worker = Worker::new(shared.clone(), vec![taken], Asker::start().unwrap(), memory).unwrap();
+        Self { shared, crew: Crew::start(vec![worker]).unwrap(), address }
+    }
+
+    /// A connection through it, by SOCKS.
+    fn connect(&self, to: SocketAddr) -> TcpStream {
+        let SocketAddr::V4(to) = to else { panic!("IPv4") };
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut request = vec![5, 1, 0, 5, 1, 0, 1];
+        request.extend(to.ip().octets());
+        request.extend(to.port().to_be_bytes());
+        stream.write_all(&request).unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(answer[..4], [5, 0, 5, 0]);
+        stream
+    }
+
+    fn until(&self, what: &str, is: impl Fn(&Shared) -> bool) {
+        let start = Instant::now();
+        while !is(&self.shared) {
+            assert!(start.elapsed() < Duration::from_secs(30), "{what}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.crew.stop();
+    }
+}
+
+fn server() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
+}
+
+fn noise(seed: u8, length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0] ^ (at >> 7) as u8 ^ seed).collect()
+}
+
+#[test]
+fn a_slow_reader_stops_the_fast_writer_and_little_is_held() {
+    let settings = Settings::default();
+    let held = settings.held;
+    let proxy = Proxy::new(settings, 1 << 20);
+    let (listener, address) = server();
+    let client = proxy.connect(address);
+    let (mut reader, _) = listener.accept().unwrap();
+    client.set_nonblocking(true).unwrap();
+    let data = noise(1, 256 << 20);
+    let mut sent = 0;
+    // Until nothing has gone for a while.
+    let mut last = Instant::now();
+    while last.elapsed() < Duration::from_millis(500) {
+        match (&client).write(&data[sent..]) {
+            Ok(n) => {
+                sent += n;
+                last = Instant::now();
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(5)),
+            Err(e) => panic!("{e}"),
+        }
+    }
+    assert!(sent < data.len(), "the writer was never stopped");
+    let view = &proxy.crew.show()[0];
+    assert!(view.held <= held, "{} bytes held", view.held);
+    client.set_nonblocking(false).unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    let mut got = Vec::new();
+    reader.read_to_end(&mut got).unwrap();
+    assert!(got == data[..sent]);
+}
+
+#[test]
+fn without_a_pipe_left_everything_still_arrives() {
+    // One pipe for twenty connections whose readers are slow.
+    let proxy = Proxy::new(Settings::default(), 1);
+    let (listener, address) = server();
+    std::thread::scope(|scope| {
+        for number in 0..20u8 {
+            let mut client = proxy.connect(address);
+            let (mut reader, _) = listener.accept().unwrap();
+            let data = noise(number, 3_000_000 + usize::from(number) * 77_777);
+            let expected = data.clone();
+            scope.spawn(move || {
+                client.write_all(&data).unwrap();
+                client.shutdown(Shutdown::Write).unwrap();
+                let mut back = Vec::new();
+                client.read_to_end(&mut back).unwrap();
+                assert_eq!(back, b"done");
+            });
+            scope.spawn(move || {
+                std::thread::sleep(Duration::from_millis(300));
+                let mut got = Vec::new();
+                reader.read_to_end(&mut got).unwrap();
+                assert!(got == expected);
+                reader.write_all(b"done").unwrap();
+            });
+        }
+    });
+    proxy.until("all have ended", |shared| shared.metrics.finished.get() == 20 && shared.active.load(Ordering::Relaxed) == 0);
+}
+
+#[test]
+fn an_urgent_byte_arrives_as_one_and_in_its_place() {
+    let proxy = Proxy::new(Settings::default(), 1 << 20);
+    let (listener, address) = server();
+    let mut client = proxy.connect(address);
+    let (mut reader, _) = listener.accept().unwrap();
+    // All of it fits into the reader's buffer: an urgent byte can be read out of its place only before what follows it.
+    let before = noise(3, 50_000);
+    client.write_all(&before).unwrap();
+    send(&client, b"!", SendFlags::OOB).unwrap();
+    client.write_all(b"after").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    let mut fds = [PollFd::new(&reader, PollFlags::PRI)];
+    assert_eq!(poll(&mut fds, Some(&Timespec { tv_sec: 20, tv_nsec: 0 })).unwrap(), 1, "nothing urgent came");
+    let mut urgent = [0u8; 1];
+    assert_eq!(recv(&reader, &mut urgent, RecvFlags::OOB).unwrap().0, 1);
+    assert_eq!(&urgent, b"!");
+    let mut got = Vec::new();
+    reader.read_to_end(&mut got).unwrap();
+    let mut expected = before;
+    expected.extend(b"after");
+    assert!(got == expected, "{} bytes instead of {}", got.len(), expected.len());
+}
+
+#[test]
+fn halves_close_one_after_the_other_and_resets_are_resets() {
+    let proxy = Proxy::new(Settings::default(), 1 << 20);
+    let (listener, address) = server();
+    let mut client = proxy.connect(address);
+    let (mut there, _) = listener.accept().unwrap();
+    // The server ends first and still hears.
+    there.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
+    client.write_all(b"I still talk").unwrap();
+    let mut heard = [0; 12];
+    there.read_exact(&mut heard).unwrap();
+    drop(client);
+    assert_eq!(there.read(&mut [0; 1]).unwrap(), 0);
+    proxy.until("it has ended well", |shared| shared.metrics.finished.get() == 1);
+    // A reset from either side.
+    for by_client in [true, false] {
+        let client = proxy.connect(address);
+        let (there, _) = listener.accept().unwrap();
+        let (resetting, mut other) = if by_client { (client, there) } else { (there, client) };
+        socket::reset_on_close(resetting.as_fd(), true).unwrap();
+        drop(resetting);
+        other.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        assert_eq!(other.read(&mut [0; 1]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+    }
+    assert_eq!(proxy.shared.metrics.reset.get(), 2);
+}
+
+#[test]
+fn what_cannot_be_reached_is_told_and_silence_is_not_waited_for() {
+    let settings = Settings { greeting_timeout: Duration::from_millis(200), ..Settings::default() };
+    let proxy = Proxy::new(settings, 1 << 20);
+    let closed = server().1;
+    for (request, answer) in [
+        (format!("CONNECT {closed} HTTP/1.1\r\n\r\n"), "HTTP/1.1 502 Bad Gateway (connection refused)"),
+        ("CONNECT name.invalid:80 HTTP/1.1\r\n\r\n".to_owned(), "HTTP/1.1 502 Bad Gateway (unknown name)"),
+        (format!("CONNECT {} HTTP/1.1\r\n\r\n", proxy.address), "HTTP/1.1 200"),
+        ("GET / HTTP/1.1\r\n\r\n".to_owned(), "HTTP/1.1 405"),
+        ("\u{1}nonsense".to_owned(), ""),
+        (String::new(), ""),
+    ] {
+        let mut client = TcpStream::connect(proxy.address).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        client.write_all(request.as_bytes()).unwrap();
+        if answer.ends_with("200") {
+            // To itself: the inner connection's request is refused there.
+            let inner = format!("CONNECT {closed} HTTP/1.1\r\n\r\n");
+            client.write_all(inner.as_bytes()).unwrap();
+        }
+        let mut said = String::new();
+        client.read_to_string(&mut said).unwrap();
+        assert!(said.starts_with(answer), "{request:?}: {said:?}");
+        if answer.ends_with("200") {
+            assert!(said.contains("403 Forbidden"), "{said:?}");
+        }
+    }
+    assert_eq!(proxy.shared.metrics.loops.get(), 1);
+    proxy.until("nothing is left", |shared| shared.active.load(Ordering::Relaxed) == 0);
+}
+
+#[test]
+fn at_most_so_many_at_a_time_and_the_others_wait() {
+    let proxy = Proxy::new(Settings { connections: 3, ..Settings::default() }, 1 << 20);
+    let (listener, address) = server();
+    std::thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| {
+                let mut client = proxy.connect(address);
+                assert!(proxy.shared.active.load(Ordering::Relaxed) <= 3);
+                client.write_all(b"x").unwrap();
+                client.shutdown(Shutdown::Write).unwrap();
+                let mut got = Vec::new();
+                client.read_to_end(&mut got).unwrap();
+                assert_eq!(got, b"x");
+            });
+        }
+        for _ in 0..12 {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut got = Vec::new();
+            stream.read_to_end(&mut got).unwrap();
+            stream.write_all(&got).unwrap();
+        }
+    });
+    assert_eq!(proxy.shared.metrics.accepted.get(), 12);
+}
+
+#[test]
+fn an_idle_connection_is_reset_only_where_that_is_asked_for() {
+    let proxy = Proxy::new(Settings { idle_timeout: Duration::from_millis(150), ..Settings::default() }, 1 << 20);
+    let (listener, address) = server();
+    let mut client = proxy.connect(address);
+    let (mut there, _) = listener.accept().unwrap();
+    assert_eq!(client.read(&mut [0; 1]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+    assert_eq!(there.read(&mut [0; 1]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+}
