@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test reproduce reproduce-quick failures lint fmt bench bench-linux bench-instructions check-reference clean
+.PHONY: help setup build demo test reproduce reproduce-quick failures lint fmt bench bench-linux bench-pep bench-instructions check-reference clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -72,6 +72,12 @@ bench-linux: ## XCP on real kernel TCP against what it must reach, beside cubic,
 	@scripts/setup build
 	$(CARGO) build --release --locked --package xcpnet
 	bench/linux/run --xcpnet $(XCPNET)
+
+bench-pep: ## the proxy across a long link beside none and beside HAProxy: curl, nginx, iperf3 (root, three quarters of an hour, an idle machine)
+	@scripts/setup bench-pep
+	$(CARGO) build --release --locked --package xcpnet
+	$(CARGO) build --release --locked --package xcp-lab --example wire
+	bench/pep/run --xcpnet $(XCPNET) --wire $(TARGET)/release/examples/wire
 
 bench-instructions: ## instructions per packet, beside the baseline in bench/instructions.txt
 	bench/instructions

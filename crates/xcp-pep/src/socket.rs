@@ -68,7 +68,6 @@ pub fn tell_common(fd: BorrowedFd<'_>, common: &Common) -> io::Result<()> {
     if common.keepalive != 0 {
         sockopt::set_socket_keepalive(fd, true)?;
         set(fd, libc::SOL_TCP, libc::TCP_KEEPIDLE, common.keepalive)?;
-        set(fd, libc::SOL_TCP, libc::TCP_KEEPINTVL, (common.keepalive / 4).max(1))?;
     }
     if common.give_up_ms != 0 {
         set(fd, libc::SOL_TCP, libc::TCP_USER_TIMEOUT, common.give_up_ms)?;
@@ -123,11 +122,6 @@ pub fn reset_on_close(fd: BorrowedFd<'_>, reset: bool) -> io::Result<()> {
 /// This end. Of a diverted connection: where the client wanted to go.
 pub fn local(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     canonical(rustix::net::getsockname(fd)?)
-}
-
-/// The other end.
-pub fn peer(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
-    canonical(rustix::net::getpeername(fd)?.ok_or(io::ErrorKind::NotConnected)?)
 }
 
 /// An address as std's.

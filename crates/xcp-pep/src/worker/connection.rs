@@ -95,9 +95,14 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn begin(client: OwnedFd, kind: Kind, settings: Arc<Settings>, token: u64, bench: &Bench) -> io::Result<Self> {
-        let client_address = socket::peer(client.as_fd())?;
-        socket::tell_connected_leg(client.as_fd(), settings.client_leg(kind), &settings.common);
+    pub(super) fn begin(
+        client: OwnedFd,
+        client_address: SocketAddr,
+        kind: Kind,
+        settings: Arc<Settings>,
+        token: u64,
+        bench: &Bench,
+    ) -> io::Result<Self> {
         let diverted = if kind == Kind::Explicit { None } else { Some(socket::local(client.as_fd())?) };
         watch(bench.epoll.as_fd(), &client, token)?;
         let mut connection = Self {
@@ -202,7 +207,7 @@ impl Connection {
                 }
                 Phase::LookingUp => match self.found.take() {
                     None => Next::Wait,
-                    Some(Ok(to)) => match self.open(to, bench, false) {
+                    Some(Ok(to)) => match self.open(to, bench, 0) {
                         Ok(()) => continue,
                         Err(why) => self.unreached(Reached::of(&why), bench, &why),
                     },
@@ -213,15 +218,19 @@ impl Connection {
                         return Next::Wait;
                     }
                     let Some(to) = self.server_address else { return Next::Closed };
-                    // An edge without data is one of writability.
-                    let mut byte = [0u8; 1];
-                    let there = recv(&self.client, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT);
-                    if !late && matches!(there, Err(Errno::AGAIN)) {
-                        self.heard[0].readable = false;
-                        return Next::Wait;
-                    }
+                    let seen = match recv(&self.client, &mut bench.scratch[..EARLY], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+                        Ok((seen, _)) => seen,
+                        Err(Errno::AGAIN) => {
+                            self.heard[0].readable = false;
+                            if !late {
+                                return Next::Wait;
+                            }
+                            0
+                        }
+                        Err(_) => return self.broken(bench, true),
+                    };
                     late = false;
-                    match self.open(to, bench, matches!(there, Ok((1.., _)))) {
+                    match self.open(to, bench, seen) {
                         Ok(()) => continue,
                         Err(why) => self.unreached(Reached::of(&why), bench, &why),
                     }
@@ -372,8 +381,8 @@ impl Connection {
         Next::Closed
     }
 
-    /// Opens the other leg; with `early`, the client's first bytes go with its SYN.
-    fn open(&mut self, to: SocketAddr, bench: &mut Bench, early: bool) -> io::Result<()> {
+    /// Opens the other leg; so many of the client's first bytes, which lie in the scratch, go with its SYN.
+    fn open(&mut self, to: SocketAddr, bench: &mut Bench, early: usize) -> io::Result<()> {
         self.server_address = Some(to);
         // A diverted leg of ours that came back would find its socket here and not be accepted at all.
         if self.kind == Kind::Explicit && bench.shared.is_ours(&(self.client_address, socket::local(self.client.as_fd())?)) {
@@ -393,7 +402,7 @@ impl Connection {
         }
         self.phase = Phase::Connecting(bench.now);
         self.until(Some(bench.now + self.settings.connect_timeout));
-        let result = if early { self.connect_early(&server, to, bench) } else { connect(&server, &to) };
+        let result = if early > 0 { self.connect_early(&server, to, bench, early) } else { connect(&server, &to) };
         match result {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             // An earlier connection between the same ends lingers here (TIME_WAIT).
@@ -427,29 +436,29 @@ impl Connection {
     }
 
     fn adopt(&mut self, server: OwnedFd, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
-        let leg = (socket::local(server.as_fd())?, to);
-        bench.shared.opened(leg);
-        self.leg = Some(leg);
+        if self.kind == Kind::Explicit {
+            let leg = (socket::local(server.as_fd())?, to);
+            bench.shared.opened(leg);
+            self.leg = Some(leg);
+        }
         self.heard[1] = Heard::default();
         watch(bench.epoll.as_fd(), &server, self.token | 1)?;
         self.server = Some(server);
         Ok(())
     }
 
-    fn connect_early(&mut self, server: &OwnedFd, to: SocketAddr, bench: &mut Bench) -> Result<(), Errno> {
+    fn connect_early(&mut self, server: &OwnedFd, to: SocketAddr, bench: &mut Bench, seen: usize) -> Result<(), Errno> {
         if socket::allow_early(server.as_fd()).is_err() {
             return connect(server, &to);
         }
-        let buffer = &mut bench.scratch[..EARLY];
-        let Ok((seen @ 1.., _)) = recv(&self.client, &mut *buffer, RecvFlags::PEEK | RecvFlags::DONTWAIT) else {
-            return connect(server, &to);
-        };
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT | SendFlags::from_bits_retain(libc::MSG_FASTOPEN as u32);
         match sendto(server, &bench.scratch[..seen], flags, &to) {
             Ok(sent) => {
                 self.ways[0].count(sent);
                 bench.shared.metrics.early.one();
                 bench.shared.metrics.to_server.add(sent as u64);
+                // Whatever comes after these will be heard of.
+                self.heard[0].readable = sent == EARLY || self.heard[0].ending;
                 self.use_up(sent, bench).map_err(|_| Errno::CONNRESET)
             }
             // The kernel does not do it: net.ipv4.tcp_fastopen.
@@ -473,9 +482,8 @@ impl Connection {
         self.moved = bench.now;
         self.until(None);
         self.watch_idleness(bench);
-        // Whatever came while the leg was opened.
-        self.heard[0].readable = true;
-        self.heard[1].readable = true;
+        // What the client sent after its request was looked at with it.
+        self.heard[0].readable |= self.kind == Kind::Explicit;
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, accept_with};
+use rustix::net::{SocketAddrAny, SocketFlags, acceptfrom_with};
 
 use crate::listen::Reached;
 use crate::relay::pipe::Pool;
@@ -321,8 +321,9 @@ impl Running {
                 self.listen(false)?;
                 return Ok(());
             }
-            match accept_with(&socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(client) => self.begin(client, kind, &settings),
+            match acceptfrom_with(&socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok((client, Some(from))) => self.begin(client, from, kind, &settings),
+                Ok((_, None)) => {}
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
                     self.bench.shared.metrics.exhausted.one();
@@ -341,11 +342,12 @@ impl Running {
         Ok(())
     }
 
-    fn begin(&mut self, client: OwnedFd, kind: Kind, settings: &Arc<crate::settings::Settings>) {
+    fn begin(&mut self, client: OwnedFd, from: SocketAddrAny, kind: Kind, settings: &Arc<crate::settings::Settings>) {
         let place = self.places.take();
         let token = self.places.token(place);
         self.bench.shared.metrics.accepted.one();
-        match Connection::begin(client, kind, settings.clone(), token, &self.bench) {
+        let begun = socket::canonical(from).and_then(|from| Connection::begin(client, from, kind, settings.clone(), token, &self.bench));
+        match begun {
             Ok(connection) => {
                 self.bench.shared.active.fetch_add(1, Ordering::Relaxed);
                 self.places.connections[place] = Some(Box::new(connection));
@@ -463,6 +465,8 @@ pub fn listener(
     socket::tell_common(fd, &settings.common)?;
     socket::reset_on_close(fd, true)?;
     socket::tell_leg(fd, settings.client_leg(kind))?;
+    // What is accepted inherits it.
+    socket::tell_connected_leg(fd, settings.client_leg(kind), &settings.common);
     rustix::net::bind(fd, &address)?;
     if early && let Err(why) = socket::take_early(fd, 1024) {
         tracing::info!(%why, "the kernel takes no data with a SYN");
