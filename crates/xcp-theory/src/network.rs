@@ -5,6 +5,8 @@
 //! 2. Members of a group are equal, so they are one [`Class`] with a count.
 //! 3. Acknowledgements take nothing from the links.
 //! 4. Round trips are those of empty queues: delays both ways and the time each link takes to send a data packet.
+//! 5. A link carries what its framing leaves; its router need not know that. Links on a shared medium are taken for lines of their own: nobody else sends, and
+//!    nothing collides.
 
 use std::sync::Arc;
 
@@ -228,7 +230,8 @@ pub(crate) fn direction_name(scenario: &Scenario, direction: DirectionId) -> Str
 
 fn link(scenario: &Scenario, id: DirectionId, at: Nanos, datagrams: f64, packet: f64) -> Link {
     let direction = &scenario.links[id / 2].directions[id % 2];
-    let rate = direction.rate_bps as f64;
+    let line = direction.rate_bps as f64;
+    let rate = line * (packet / (packet + f64::from(direction.framing_bytes)));
     let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) = &direction.queue;
     let limit = match *limit {
         Limit::Packets(n) => n as f64 * packet,
@@ -237,7 +240,7 @@ fn link(scenario: &Scenario, id: DirectionId, at: Nanos, datagrams: f64, packet:
     let router = match &direction.queue {
         Queue::Xcp { law, changes, .. } => {
             let law = changes.iter().rev().find(|c| c.at < at).map_or(law, |c| &c.law);
-            Some(router(law, rate, packet))
+            Some(router(law, line, packet))
         }
         Queue::DropTail { .. } | Queue::Red { .. } => None,
     };
