@@ -317,7 +317,7 @@ fn what_was_run_is_kept_and_judged_anew() {
     assert_eq!(names.len(), 2, "a file for each variant");
     // A damaged one is made again; the other is not touched. What is printed is the same.
     let whole = made(&names[0]);
-    fs::write(cache.join(&names[0]), "xcpnet run 1 nonsense").unwrap();
+    fs::write(cache.join(&names[0]), "xcpnet run 2 nonsense").unwrap();
     assert_eq!(judged(0, &[]), first);
     assert_eq!((made(&names[0]), listing(&cache)), (whole, names.clone()));
     // Another band is judged on the same runs, another setting is another run.

@@ -2,8 +2,8 @@
 //! something else: the scenario as it was resolved (settings, variant and seed in it) and the simulator's sources. What words are around it
 //! (titles, claims and their bands) is not part of that: claims are judged anew on the runs that are there.
 //!
-//! A file is a line (what it is, its key, a checksum of the rest), the length of a JSON text, that text (summary, and what series there are), and the
-//! series' numbers, compressed. A file that is torn, damaged or of another format is as good as none. Files appear by renaming, so that
+//! A file is a line (what it is, its key, a checksum of the rest), the length of what follows, a JSON text (summary, and what series there are), and the
+//! series' numbers; both compressed. A file that is torn, damaged or of another format is as good as none. Files appear by renaming, so that
 //! several programs may share the directory. When it grows beyond [`LIMIT`] bytes the files not used for longest are deleted.
 
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ include!("fingerprint.rs");
 
 /// Most bytes that stay after a run of the command.
 pub const LIMIT: u64 = 4 << 30;
-const FORMAT: &str = "xcpnet run 1";
+const FORMAT: &str = "xcpnet run 2";
 const EXTENSION: &str = "run";
 /// Begin of the names of files in the making.
 const UNFINISHED: &str = ".new-";
@@ -187,10 +187,11 @@ fn encode(run: &Run, key: &Key) -> std::io::Result<Vec<u8>> {
         times: lists.iter().map(|list| list.len()).collect(),
         series,
     };
-    let text = serde_json::to_vec(&content)?;
+    let packed = |bytes: &[u8]| snap::raw::Encoder::new().compress_vec(bytes).map_err(std::io::Error::other);
+    let text = packed(&serde_json::to_vec(&content)?)?;
     let mut body = (text.len() as u64).to_le_bytes().to_vec();
     body.extend(text);
-    body.extend(snap::raw::Encoder::new().compress_vec(&numbers).map_err(std::io::Error::other)?);
+    body.extend(packed(&numbers)?);
     let mut file = format!("{FORMAT} {} {:08x}\n", key.0, crc32fast::hash(&body)).into_bytes();
     file.extend(body);
     Ok(file)
@@ -205,8 +206,9 @@ fn decode(file: &[u8], key: &Key) -> Option<Run> {
     }
     let (length, body) = body.split_first_chunk()?;
     let (text, packed) = body.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-    let content: Content = serde_json::from_slice(text).ok()?;
-    let numbers = snap::raw::Decoder::new().decompress_vec(packed).ok()?;
+    let unpacked = |bytes: &[u8]| snap::raw::Decoder::new().decompress_vec(bytes).ok();
+    let content: Content = serde_json::from_slice(&unpacked(text)?).ok()?;
+    let numbers = unpacked(packed)?;
     let mut rest = &numbers[..];
     let values: Vec<Vec<f64>> = content
         .series

@@ -15,8 +15,8 @@ use crate::references::references;
 use crate::reproduce::told::Judged;
 use crate::reproduce::work::Figure;
 
-/// With at most so many figures their series are written, too; those of all would be hundreds of megabytes.
-const SERIES: usize = 4;
+/// With at most so many figures their summaries and series are written, too; those of all would be gigabytes.
+const NUMBERS: usize = 4;
 
 /// What is said of each figure so far.
 pub struct Pages {
@@ -50,7 +50,7 @@ impl Pages {
             sources: &sources,
             origins: &origins,
             verdicts: &judged.verdicts,
-            series: self.sections.len() <= SERIES,
+            numbers: self.sections.len() <= NUMBERS,
             parquet: false,
         };
         content.stage(staged, &format!("{}/{}/", e.paper, e.figure))?;
