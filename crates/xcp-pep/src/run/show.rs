@@ -77,7 +77,7 @@ fn gateway(proxy: &Proxy) -> Option<Gateway> {
         congestion: proxy.plan.congestion.clone(),
         capacity: state.as_ref().map(|s| s.capacity_bps),
         input_traffic: state.as_ref().map(|s| s.input_traffic_bps),
-        persistent_queue: state.as_ref().map(|s| s.persistent_queue_bytes as f64),
+        persistent_queue: state.as_ref().map(|s| s.persistent_queue_bytes),
         endpoint: proxy.endpoint.as_ref().and_then(|endpoint| endpoint.counts().ok()),
     })
 }
