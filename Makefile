@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test reproduce reproduce-quick lint fmt bench bench-linux bench-pep bench-instructions check-reference clean
+.PHONY: help setup build demo test reproduce reproduce-quick failures lint fmt bench bench-linux bench-pep bench-instructions check-reference clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -37,6 +37,10 @@ test: ## everything that must pass before a change lands
 
 reproduce: build ## every figure of the papers against what they claim: out/reproduce/report.html (at most half an hour; the second time what changed)
 	$(XCPNET) reproduce --out out/reproduce
+
+failures: build ## the table of failures: docs/failures.md
+	$(XCPNET) reproduce failures --markdown > docs/failures.md.new
+	mv docs/failures.md.new docs/failures.md
 
 # Tells nothing but that it held; otherwise everything.
 reproduce-quick:

@@ -126,7 +126,7 @@ static __always_inline __u32 option_length(const struct xcp_connection *c, __u32
         return 0;
     if (c->ask.flags & XCP_ASK_CLASSIC)
         return forward * XCP_CLASSIC_FORWARD_LENGTH + returned * XCP_CLASSIC_RETURN_LENGTH;
-    return xcp_extended_length((__u8)(forward * XCP_WIRE_FORWARD | returned * XCP_WIRE_RETURN));
+    return xcp_extended_length((__u8)(forward * XCP_WIRE_FORWARD | returned * XCP_WIRE_RETURN | (c->ids ? XCP_WIRE_IDS : 0)));
 }
 
 #include "endpoint_options.h"

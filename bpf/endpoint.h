@@ -11,10 +11,13 @@
 #define XCP_ASK_UNPACED 0x04
 #define XCP_ASK_UNBOUNDED 0x08 /* the 2005 sender: engine/sender.h, honest = 0 */
 #define XCP_ASK_HALVE 0x10     /* halve the window on three duplicate ACKs */
+#define XCP_ASK_IDS 0x20       /* bottleneck ids, if the peer understands them */
 
 struct xcp_ask {
     __u32 flags;
     __u32 initial_window; /* packets; 0: the kernel's */
+    __u32 own_id;         /* with ids: the access link's, or 0 (engine/sender.h) */
+    __u32 reserved;
 };
 
 /* Whom connections are given to that did not ask. */
@@ -48,7 +51,8 @@ struct xcp_connection {
     __u8 sending;        /* our congestion control governs it: data carry forward headers */
     __u8 receiving;      /* data with forward headers came: ACKs carry return headers */
     __u8 reserved_parts; /* what fits the packet being built */
-    __u8 reserved[3];
+    __u8 ids;            /* options carry bottleneck ids: we were asked for them, or the peer sends some */
+    __u8 reserved[2];
     __u32 packet_bytes; /* a full packet on the wire */
     __u32 unheard;      /* ACKs of new data since the last return header */
     __u64 heard_ns;     /* when that came */

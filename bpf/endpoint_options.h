@@ -133,16 +133,21 @@ static __always_inline void use_default(struct xcp_connection *c) {
         return;
     c->ask.flags = settings.ask.flags;
     c->ask.initial_window = settings.ask.initial_window;
+    c->ask.own_id = settings.ask.own_id;
 }
 
-/* Both ends speak it. */
-static __always_inline void agree(struct xcp_connection *c, __u32 sending) {
+/* Both ends speak it. offer: the peer's. */
+static __always_inline void agree(struct xcp_connection *c, __u32 sending, const struct xcp_raw *offer) {
     struct xcp_endpoint_counts *b = books();
     c->state = XCP_AGREED;
     c->sending = sending != 0;
     c->heard_ns = bpf_ktime_get_ns();
     c->unheard = 0;
     xcp_receiver_init(&c->receiver, c->ask.flags & XCP_ASK_CLASSIC);
+    if (!(c->ask.flags & XCP_ASK_CLASSIC) && c->ask.flags & XCP_ASK_IDS && offer->bytes[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_IDS) {
+        c->ids = 1;
+        xcp_sender_use_ids(&c->sender, c->ask.own_id);
+    }
     if (b)
         __sync_fetch_and_add(&b->agreed, 1);
 }
@@ -176,7 +181,7 @@ __noinline int xcp_connected(struct bpf_sock_ops *ops) {
     if (!c || c->state != XCP_OFFERED)
         return 0;
     if (c->ask.flags & XCP_ASK_CLASSIC || load_extended(ops, &raw, 0)) {
-        agree(c, 1);
+        agree(c, 1, &raw);
     } else {
         fall(c, XCP_FALL_PEER);
         listen_to(ops, 0);
@@ -204,7 +209,7 @@ __noinline int xcp_accepted(struct bpf_sock_ops *ops) {
     if (c->ask.flags & XCP_ASK_CLASSIC ? c->ask.flags & XCP_ASK_OWN || ours || is_given(ops)
                                        : load_extended(ops, &raw, BPF_LOAD_HDR_OPT_TCP_SYN) != 0) {
         given = !ours && is_given(ops);
-        agree(c, ours || given);
+        agree(c, ours || given, &raw);
         listen_to(ops, 1);
         if (given)
             choose(ops, settings.name);
@@ -267,7 +272,7 @@ static __always_inline __u32 build(struct xcp_connection *c, const struct tcp_so
     if (which & XCP_PART_RETURN)
         returned = xcp_receiver_return(&c->receiver);
     if (!(c->ask.flags & XCP_ASK_CLASSIC))
-        return xcp_extended_write(out, &forward, &returned, 0);
+        return xcp_extended_write(out, &forward, &returned, c->ids);
     if (which & XCP_PART_FORWARD) {
         xcp_classic_write_forward(out, &forward);
         length = XCP_CLASSIC_FORWARD_LENGTH;
@@ -289,7 +294,7 @@ __noinline int xcp_write(struct bpf_sock_ops *ops) {
     if (ops->skb_tcp_flags & TCP_FLAG_SYN) {
         struct xcp_forward none = {0, 0, 0, 0, 0, 0, 0};
         struct xcp_return nothing = {0, 0, 0, 0};
-        xcp_extended_write(raw.bytes, &none, &nothing, 0);
+        xcp_extended_write(raw.bytes, &none, &nothing, 1);
         bpf_store_hdr_opt(ops, raw.bytes, XCP_EXTENDED_OFFER_LENGTH, 0);
         return 0;
     }
@@ -379,6 +384,8 @@ __noinline int xcp_parse(struct bpf_sock_ops *ops) {
         __u32 count = segments(ops);
         xcp_receiver_data(&c->receiver, &in.forward, count);
         c->receiving = 1;
+        if (in.forward.flags & XCP_IDS)
+            c->ids = 1; /* they have to go back */
         c->received += count;
     }
     if (in.returned.flags & XCP_PRESENT)

@@ -51,13 +51,15 @@ __noinline int xcp_make_room(struct __sk_buff *skb, __u32 tcp_at, __u32 length, 
     if (from > length)
         return 0;
     if (length - from >= XCP_EXTENDED_OFFER_LENGTH) { /* ours is there: is all of it? */
-        if (!BETWEEN(from, 12, XCP_OPTIONS_MAX - XCP_EXTENDED_OFFER_LENGTH - 2) || old.bytes[from] != XCP_EXTENDED_KIND)
+        if (!BETWEEN(from, 12, XCP_OPTIONS_MAX - XCP_EXTENDED_OFFER_LENGTH - 6) || old.bytes[from] != XCP_EXTENDED_KIND)
             return 0;
         if (!(which & XCP_PART_FORWARD) || old.bytes[from + XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_FORWARD)
             return 0;
         there.returned.feedback = xcp_get16(old.bytes + from + 6);
         there.returned.flags = (__u8)(XCP_PRESENT | (old.bytes[from + XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_MARK_RETURNED ? XCP_MARK : 0));
         there.returned.hops = old.bytes[from + XCP_EXTENDED_AT_HOPS] & 15;
+        if (old.bytes[from + XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_IDS)
+            there.returned.next_bottleneck_id = xcp_get32(old.bytes + from + 8);
     }
     size = option_length(c, which);
     if (length < at + 4 + 8 + size)
@@ -68,7 +70,7 @@ __noinline int xcp_make_room(struct __sk_buff *skb, __u32 tcp_at, __u32 length, 
     if (there.returned.flags & XCP_PRESENT) {
         xcp_sender_header(&c->sender, bpf_ktime_get_ns(), srtt_ns(c, tp), sendable(tp), &there.forward);
         c->forwards++;
-        xcp_extended_write(raw.bytes, &there.forward, &there.returned, 0);
+        xcp_extended_write(raw.bytes, &there.forward, &there.returned, c->ids);
     } else {
         build(c, tp, which, raw.bytes);
     }

@@ -64,6 +64,7 @@ void BPF_PROG(xcp_init, struct sock *sk) {
     if (c->state == XCP_UNTOUCHED && !(c->ask.flags & XCP_ASK_OWN)) {
         c->ask.flags = settings.ask.flags;
         c->ask.initial_window = settings.ask.initial_window;
+        c->ask.own_id = settings.ask.own_id;
     }
     flags = c->ask.flags;
     c->packet_bytes = wire_bytes(tp);
@@ -71,6 +72,8 @@ void BPF_PROG(xcp_init, struct sock *sk) {
     xcp_sender_init(&c->sender, flags & XCP_ASK_CLASSIC, c->packet_bytes,
                     (__u64)(c->ask.initial_window ? c->ask.initial_window : tp->snd_cwnd) << 32, 1ULL << 32, (__u64)XCP_NO_LIMIT << 32,
                     !(flags & XCP_ASK_UNBOUNDED));
+    if (c->ids)
+        xcp_sender_use_ids(&c->sender, c->ask.own_id);
     tp->snd_cwnd = xcp_sender_cwnd(&c->sender);
     tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
     /* the last congestion control's pacing would cap ours */

@@ -39,6 +39,10 @@
 #define XCP_BETA 970662609U   /* 0.226 = 0.4^2 * sqrt(2) */
 #define XCP_GAMMA 429496730U  /* 0.1 */
 
+/* For XCP_SPARE_LIMITED, which hands out more than XCP: two-way traffic oscillates from an alpha of 0.35 on (docs/protocol.md). */
+#define XCP_ALPHA_LIMITED 1073741824U /* 0.25 */
+#define XCP_BETA_LIMITED 379675109U   /* 0.0884 = 0.25^2 * sqrt(2) */
+
 #define XCP_CAPACITY_MAX (1ULL << 40)   /* bytes/s: 1.1 TB/s */
 #define XCP_INTERVAL_LIMIT (1ULL << 42) /* ns: 4398 s, what the RTT field can say */
 #define XCP_OVERHEAD_MAX 65535
@@ -107,6 +111,8 @@ XCP_INLINE void xcp_law_preset(struct xcp_law *law, xcp_u32 preset, xcp_u64 capa
     } else if (preset == XCP_PRESET_IXCP_R) {
         law->shuffle = XCP_SHUFFLE_MATCHING;
         law->spare = XCP_SPARE_LIMITED;
+        law->alpha = XCP_ALPHA_LIMITED;
+        law->beta = XCP_BETA_LIMITED;
     } else if (preset == XCP_PRESET_P_XCP) {
         law->spare = XCP_SPARE_SCALED;
     } else if (preset == XCP_PRESET_MAX_RTT) {

@@ -31,7 +31,8 @@
  * bound: here N / N_b is at most law.spare_most, and the shuffle and decreases are not scaled. The positive pool holds what is scaled.
  *  13. iXCP and its cured kind: limited.h.
  *
- * Feedback is rounded stochastically when written (dither.h). A header value is only ever lowered.
+ * Feedback is rounded stochastically when written (dither.h), but for whole packets (XCP_WHOLE), whose rounding the pools know nothing of,
+ * as in the study. A header value is only ever lowered.
  *
  * Precision, against the law in exact arithmetic on the decoded header, for RTTs of 10 us to 65 s, 1 kB/s to 1 TB/s, packets of 64 to 65535
  * bytes and up to a million flows (crates/xcp-engine/tests/law_precision.rs): d and the sums within 1.5e-9; rates within 2^-20 bytes/s, and
@@ -432,7 +433,8 @@ XCP_PART xcp_router_settle_classic(struct xcp_router *r, const struct xcp_path *
             r->last_size_recip = xcp_num_div(xcp_num_div(xcp_num_of(1), xcp_num_of(s)), xcp_num_of(XCP_NS_PER_S));
         }
         n = xcp_num_mul(n, xcp_num_mul(rtt, r->last_size_recip)); /* packets = bytes/s * rtt / (s * 10^9) */
-        to->code = xcp_classic_feedback_encode(n.m, n.e, g->below, to->dither);
+        to->code = h->flags & XCP_WHOLE ? xcp_classic_feedback_encode_whole(n.m, n.e, g->below)
+                                        : xcp_classic_feedback_encode(n.m, n.e, g->below, to->dither);
         to->lowered = theirs > xcp_classic_feedback_decode(to->code);
         to->own = theirs >= xcp_classic_feedback_decode(to->code);
         if (!to->lowered)

@@ -18,8 +18,8 @@
  *   5. Positive feedback is ignored while the window is not what limits the sender, and a window unused for a round trip moves half-way to
  * what was used (the draft's p = 0.5), once per round trip.
  *   6. Bottleneck ids, where asked for (iXCP §3): every packet names the link that the newest answer said limits the flow, and the sender's
- * own access link for routers to overwrite. Where its own is given as 0, packets name none until an answer has named one, and what an
- * answer leaves open stays as it was (limited.h).
+ * own access link for routers to overwrite. As its own the sender may give 0: then packets name no link until one has claimed the flow, nor
+ * while none does because the sender limits itself (limited.h).
  *   7. With honest = 0 none of this: the 2005 study's sender, which advertises cwnd and asks for all there is, whatever limits it. For
  * comparison only.
  */
@@ -31,6 +31,9 @@
 #include "wire_extended.h"
 
 #define XCP_NO_LIMIT 0xffffffffU
+
+/* struct xcp_sender.classic where feedback is in whole packets (wire_classic.h). */
+#define XCP_SENDER_WHOLE 2
 
 /* One connection's state. Windows in 2^-32 packets. */
 struct xcp_sender {
@@ -90,6 +93,12 @@ XCP_INLINE void xcp_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 p
     s->asked = classic ? XCP_CLASSIC_FEEDBACK_MAX : XCP_EXTENDED_FEEDBACK_MAX;
 }
 
+/* From now on a classic sender's headers ask for feedback in whole packets. */
+XCP_INLINE void xcp_sender_set_whole(struct xcp_sender *s) {
+    if (s->classic)
+        s->classic = XCP_SENDER_WHOLE;
+}
+
 /* Packets carry bottleneck ids from now on. own: the access link's, or 0. */
 XCP_INLINE void xcp_sender_use_ids(struct xcp_sender *s, xcp_u32 own) {
     s->ids = 1;
@@ -130,7 +139,8 @@ XCP_COLD xcp_u16 xcp_sender_bounded_request(const struct xcp_sender *s, xcp_u64 
         n = xcp_sender_growth(s);
     }
     if (s->classic)
-        return xcp_classic_feedback_encode(n.m, n.e, 0, XCP_DOWN);
+        return s->classic == XCP_SENDER_WHOLE ? xcp_classic_feedback_encode_whole(n.m, n.e, 0)
+                                              : xcp_classic_feedback_encode(n.m, n.e, 0, XCP_DOWN);
     n = xcp_num_div(xcp_num_mul(n, s->packet), xcp_num_of(srtt_ns)); /* bytes/s per packet */
     return xcp_extended_feedback_encode(n.m, n.e, 0, XCP_DOWN);
 }
@@ -167,7 +177,7 @@ XCP_INLINE void xcp_sender_write(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt
             s->epoch_ns = now;
     }
     if (!usual && s->classic) {
-        h->flags = XCP_PRESENT | XCP_CLASSIC;
+        h->flags = s->classic == XCP_SENDER_WHOLE ? XCP_PRESENT | XCP_CLASSIC | XCP_WHOLE : XCP_PRESENT | XCP_CLASSIC;
         h->feedback = xcp_sender_request(s, srtt_ns, limit);
         h->rtt = xcp_classic_rtt_encode(srtt_ns);
         h->window = xcp_classic_window_encode(window);
@@ -262,7 +272,7 @@ XCP_COLD void xcp_sender_take_any(struct xcp_sender *s, xcp_u64 now, const struc
     if (!(h->flags & XCP_PRESENT) || !(h->flags & XCP_CLASSIC) != !s->classic)
         return;
     xcp_sender_take(s, now, h, srtt_ns, cwnd_limited, 0);
-    if (s->ids && h->flags & XCP_IDS && h->next_bottleneck_id)
+    if (s->ids && h->flags & XCP_IDS)
         s->limited_by = h->next_bottleneck_id;
     xcp_sender_prepare(s);
 }

@@ -7,6 +7,10 @@
  *   feedback: bits 15..3 two's-complement mantissa m, bits 2..0 exponent e: m * 16^(e-3) packets of window
  *
  * The options are the alternate-checksum ones of RFC 1146, long out of use; only their lengths tell them apart.
+ *
+ * The study's "alternative implementation" (its Fig. 3) has an integer for feedback: whole packets, rounded to the nearest, so that less
+ * than half a packet is lost. Headers with XCP_WHOLE in memory are of that kind. They are in this format, which can say any integer up to
+ * 4095 and larger ones to .2 %; the study does not say what its 16 bits held instead.
  */
 #ifndef XCP_WIRE_CLASSIC_H
 #define XCP_WIRE_CLASSIC_H
@@ -65,6 +69,12 @@ XCP_INLINE xcp_u16 xcp_classic_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 neg
     }
     v = (v ^ (0 - (xcp_u64)negative)) + negative; /* v or -v: which of the two is random, so no branch */
     return v == 0 ? 0 : (xcp_u16)((v << 3) | (xcp_u32)x);
+}
+
+/* As above, rounded to the nearest whole packet. */
+XCP_INLINE xcp_u16 xcp_classic_feedback_encode_whole(xcp_u64 m, xcp_s32 e, xcp_u32 negative) {
+    return e < 0 ? xcp_classic_feedback_encode(xcp_dither_shift(m, -e, XCP_NEAREST), 0, negative, XCP_DOWN)
+                 : xcp_classic_feedback_encode(m, e, negative, XCP_DOWN);
 }
 
 /* Feedback in 2^-12 packets. */

@@ -167,7 +167,9 @@ unsafe extern "C" {
         max_window: u64,
         honest: u32,
     );
+    pub fn xcp_shim_sender_set_whole(s: *mut [u64; SENDER_WORDS]);
     pub fn xcp_shim_sender_use_ids(s: *mut [u64; SENDER_WORDS], own: u32);
+    pub fn xcp_shim_sender_limited_by(s: *const [u64; SENDER_WORDS]) -> u32;
     pub fn xcp_shim_sender_marked(s: *const [u64; SENDER_WORDS]) -> u32;
     pub fn xcp_shim_sender_header(s: *mut [u64; SENDER_WORDS], now: u64, srtt_ns: u64, limit: u32, h: *mut ForwardHeader);
     pub fn xcp_shim_sender_feedback(s: *mut [u64; SENDER_WORDS], now: u64, h: *const ReturnHeader, srtt_ns: u64, cwnd_limited: u32);

@@ -65,7 +65,7 @@ pub enum Preset {
     XcpIr = 1,
     /// "Improving XCP to Achieve Max-Min Fair Bandwidth Allocation", as the paper has it.
     Ixcp = 2,
-    /// iXCP with spare bandwidth for the flows limited at the link (engine/limited.h).
+    /// iXCP with spare bandwidth for the flows limited at the link (engine/limited.h), alpha 0.25 and beta 0.0884.
     IxcpR = 3,
     /// P-XCP: spare bandwidth times N / N_b.
     PXcp = 4,
@@ -146,10 +146,12 @@ impl RouterConfig {
         let mut law = ffi::Law::default();
         // SAFETY: writes one Law to the pointer, which is valid and exclusive.
         unsafe { ffi::xcp_shim_law_preset(&mut law, preset as u32, capacity_bytes_per_sec) };
+        let (alpha, beta) = if preset == Preset::IxcpR { (0.25, 0.0884) } else { (0.4, 0.226) };
+        debug_assert_eq!((fraction("alpha", alpha), fraction("beta", beta)), (Ok(law.alpha), Ok(law.beta)), "as engine/law.h has them");
         RouterConfig {
             capacity_bytes_per_sec,
-            alpha: 0.4,
-            beta: 0.226,
+            alpha,
+            beta,
             gamma: 0.1,
             overhead_bytes: law.overhead,
             pools: law.pools != 0,

@@ -19,6 +19,8 @@ pub struct SenderConfig {
     /// Whether it tells the routers what it will really send, ages unused allowance and bounds its request. `false` is the sender of the 2005
     /// Linux study, whose window runs away when a buffer limits it.
     pub honest: bool,
+    /// Classic: whether feedback is rounded to whole packets, as in the study's alternative implementation. For comparison.
+    pub whole_packets: bool,
     /// Whether its packets carry bottleneck ids, for routers that shuffle only the flows they limit; and then the id of the sender's own access
     /// link, or 0 for none (engine/sender.h).
     pub ids: Option<u32>,
@@ -27,7 +29,16 @@ pub struct SenderConfig {
 impl SenderConfig {
     /// An honest sender with a first window of 2 packets, at least 1 packet, no upper limit.
     pub fn new(format: WireFormat, packet_bytes: u32) -> Self {
-        SenderConfig { format, packet_bytes, initial_window: 2, min_window: 1.0, max_window: u32::MAX, honest: true, ids: None }
+        SenderConfig {
+            format,
+            packet_bytes,
+            initial_window: 2,
+            min_window: 1.0,
+            max_window: u32::MAX,
+            honest: true,
+            whole_packets: false,
+            ids: None,
+        }
     }
 }
 
@@ -59,6 +70,10 @@ impl Sender {
         let most = u64::from(config.max_window) << 32;
         // SAFETY: shim.c asserts that struct xcp_sender has SENDER_WORDS words.
         unsafe { ffi::xcp_shim_sender_init(&mut state, classic, config.packet_bytes, initial, least, most, u32::from(config.honest)) };
+        if config.whole_packets {
+            // SAFETY: `state` is initialised and of that size.
+            unsafe { ffi::xcp_shim_sender_set_whole(&mut state) };
+        }
         if let Some(own) = config.ids {
             // SAFETY: initialised just now.
             unsafe { ffi::xcp_shim_sender_use_ids(&mut state, own) };
@@ -119,6 +134,12 @@ impl Sender {
     pub fn on_loss(&mut self, halve: bool) {
         // SAFETY: as in `marked`.
         unsafe { ffi::xcp_shim_sender_loss(&mut self.0, u32::from(halve)) }
+    }
+
+    /// The id of the link that limits the flow, where ids are used and one is known.
+    pub fn bottleneck_id(&self) -> Option<u32> {
+        // SAFETY: as in `marked`.
+        Some(unsafe { ffi::xcp_shim_sender_limited_by(&self.0) }).filter(|id| *id != 0)
     }
 
     /// The timeout or loss answered last was none: the window and slow start's threshold of `before` come back where they were larger (RFC 4015).

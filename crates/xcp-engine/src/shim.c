@@ -128,8 +128,16 @@ void xcp_shim_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 packet_
     xcp_sender_init(s, classic, packet_bytes, initial, min_window, max_window, honest);
 }
 
+void xcp_shim_sender_set_whole(struct xcp_sender *s) {
+    xcp_sender_set_whole(s);
+}
+
 void xcp_shim_sender_use_ids(struct xcp_sender *s, xcp_u32 own) {
     xcp_sender_use_ids(s, own);
+}
+
+xcp_u32 xcp_shim_sender_limited_by(const struct xcp_sender *s) {
+    return s->ids ? s->limited_by : 0;
 }
 
 xcp_u32 xcp_shim_sender_marked(const struct xcp_sender *s) {

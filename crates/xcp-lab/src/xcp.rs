@@ -7,7 +7,7 @@ use rustix::net::sockopt;
 use xcp_engine::RouterState;
 use xcp_linux::endpoint::{self, Agreement, Ask, EndpointConfig, Give};
 use xcp_linux::router::{self, Hook};
-use xcp_scenario::model::{LossResponse, Tcp, WireFormat};
+use xcp_scenario::model::{LossResponse, Tcp, Unclaimed, WireFormat};
 use xcp_scenario::units::Nanos;
 
 use crate::LabError;
@@ -19,6 +19,8 @@ use crate::site::Site;
 pub(crate) const PREFIX: &str = "xcp_lab";
 /// What a connection goes on with where XCP is not understood.
 const FALLBACK: &str = "cubic";
+/// The id of every host's own access link: no router of ours has it (they draw theirs), and a host never hears another's.
+const ACCESS_ID: u32 = 0xacce_5511;
 /// Ethernet's header.
 const LINK_BYTES: u32 = 14;
 
@@ -77,6 +79,10 @@ impl Endpoint {
             honest: tcp.honest_window,
             halve_on_loss: tcp.loss_response == LossResponse::Halve,
             initial_window: tcp.initial_window,
+            ids: tcp.ids.map(|unclaimed| match unclaimed {
+                Unclaimed::Unknown => 0,
+                Unclaimed::Access => ACCESS_ID,
+            }),
         };
         self.endpoint.ask(socket, &ask).map_err(|why| io::Error::other(why.to_string()))?;
         Ok(sockopt::set_tcp_congestion(socket, self.endpoint.name())?)

@@ -68,11 +68,14 @@ pub struct Ask {
     pub halve_on_loss: bool,
     /// First window, packets; 0: the kernel's.
     pub initial_window: u32,
+    /// Bottleneck ids, for routers that shuffle only the flows they limit, if the peer understands them; and then the id of the sender's own access link, or
+    /// 0 for none. The 2005 format has no room for them.
+    pub ids: Option<u32>,
 }
 
 impl Default for Ask {
     fn default() -> Self {
-        Self { classic: false, paced: true, honest: true, halve_on_loss: false, initial_window: 0 }
+        Self { classic: false, paced: true, honest: true, halve_on_loss: false, initial_window: 0, ids: None }
     }
 }
 
@@ -82,6 +85,8 @@ impl Default for Ask {
 struct RawAsk {
     flags: u32,
     initial_window: u32,
+    own_id: u32,
+    reserved: u32,
 }
 
 const ASK_OWN: u32 = 0x01;
@@ -89,6 +94,7 @@ const ASK_CLASSIC: u32 = 0x02;
 const ASK_UNPACED: u32 = 0x04;
 const ASK_UNBOUNDED: u32 = 0x08;
 const ASK_HALVE: u32 = 0x10;
+const ASK_IDS: u32 = 0x20;
 
 impl From<Ask> for RawAsk {
     fn from(ask: Ask) -> Self {
@@ -96,8 +102,9 @@ impl From<Ask> for RawAsk {
         let flags = flag(ask.classic, ASK_CLASSIC)
             | flag(!ask.paced, ASK_UNPACED)
             | flag(!ask.honest, ASK_UNBOUNDED)
-            | flag(ask.halve_on_loss, ASK_HALVE);
-        Self { flags, initial_window: ask.initial_window }
+            | flag(ask.halve_on_loss, ASK_HALVE)
+            | flag(ask.ids.is_some(), ASK_IDS);
+        Self { flags, initial_window: ask.initial_window, own_id: ask.ids.unwrap_or(0), reserved: 0 }
     }
 }
 
@@ -111,7 +118,8 @@ struct RawConnection {
     sending: u8,
     receiving: u8,
     reserved_parts: u8,
-    reserved: [u8; 3],
+    ids: u8,
+    reserved: [u8; 2],
     packet_bytes: u32,
     unheard: u32,
     heard_ns: u64,
@@ -227,6 +235,8 @@ pub struct Connection {
     pub marked: bool,
     /// The 2005 format.
     pub classic: bool,
+    /// The id of the link that limits it, where ids are used and one is known.
+    pub bottleneck_id: Option<u32>,
     /// The window, packets.
     pub cwnd_packets: f64,
     /// Smoothed RTT, ns; 0 before the first sample.
@@ -289,6 +299,7 @@ impl From<&RawConnection> for Connection {
             receiving: raw.receiving != 0,
             marked: sender.marked(),
             classic,
+            bottleneck_id: sender.bottleneck_id(),
             cwnd_packets: sender.window(),
             srtt_ns: raw.srtt_ns,
             rtt_sum_us: raw.rtt_sum_us,
@@ -362,6 +373,7 @@ impl Endpoint {
             rodata.settings.fallback = fallback;
             rodata.settings.ask.flags = ask.flags;
             rodata.settings.ask.initial_window = ask.initial_window;
+            rodata.settings.ask.own_id = ask.own_id;
             rodata.settings.receive_window = config.receive_window;
             rodata.settings.give = match config.give {
                 Give::Nobody => 0,

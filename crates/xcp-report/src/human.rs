@@ -55,7 +55,7 @@ pub(crate) fn bit_units(bps: f64) -> (f64, &'static str) {
     }
 }
 
-fn time_units(s: f64) -> (f64, &'static str) {
+pub(crate) fn time_units(s: f64) -> (f64, &'static str) {
     match s.abs() {
         0.0 => (1.0, "s"),
         a if a >= 0.9995 => (1.0, "s"),

@@ -5,7 +5,6 @@
 //!
 //! Everything is a pure function of its arguments: no clock, no environment, so the same runs give the same bytes.
 
-pub mod chart;
 pub mod csv;
 pub mod files;
 pub mod grid;
@@ -13,6 +12,7 @@ pub mod html;
 pub mod human;
 pub mod json;
 mod links;
+pub mod papers;
 pub mod parquet;
 mod reference;
 pub mod sweep;

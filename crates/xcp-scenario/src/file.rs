@@ -9,7 +9,7 @@ use crate::fields::{Faults, Fields};
 use crate::flows::{self, Whole, crossings, measure};
 use crate::footprint::Origins;
 use crate::graph::Graph;
-use crate::links::{self, Nodes};
+use crate::links::{self, Media, Nodes};
 use crate::model::{Sampling, Scenario};
 use crate::plan;
 use crate::quantity::show_time;
@@ -245,7 +245,8 @@ fn read(
     // With a faulty duration nothing is measured against it.
     let duration = file.time("duration").unwrap_or(crate::quantity::MAX_TIME);
     let mut nodes = Nodes::default();
-    let links = links::read(&file, &mut nodes, duration);
+    let mut media = Media::default();
+    let links = links::read(&file, &mut nodes, &mut media, duration);
     if file.item("link").is_some() && links.is_empty() && faults.count() == before {
         faults.add(file.span_of("link"), "the file has no [[link]]", "add a section that begins with [[link]]");
     }
@@ -278,6 +279,7 @@ fn read(
         sample,
         nodes: nodes.names,
         links,
+        media: media.names,
         flows: flows.flows,
         expectations: Vec::new(),
     };

@@ -282,6 +282,7 @@ fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>
         Some("newreno") => Recovery::NewRenoImpatient,
         Some("newreno-slow-but-steady") => Recovery::NewRenoSlowButSteady,
         Some("sack") => Recovery::Sack,
+        Some("sack-linux") => Recovery::SackLinux,
         _ => recovery,
     };
     let paced = fields.bool("paced").unwrap_or(congestion == Congestion::Xcp);
@@ -290,7 +291,11 @@ fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>
         recovery,
         loss_response: if fields.choice("loss-response") == Some("halve") { LossResponse::Halve } else { LossResponse::None },
         paced,
-        wire: if fields.choice("wire") == Some("classic") { WireFormat::Classic } else { WireFormat::Extended },
+        wire: match fields.choice("wire") {
+            Some("classic") => WireFormat::Classic,
+            Some("classic-integer") => WireFormat::ClassicInteger,
+            _ => WireFormat::Extended,
+        },
         bytes,
         receive_buffer: fields.buffer("receive-buffer"),
         send_buffer: fields.buffer("send-buffer"),

@@ -127,7 +127,7 @@ impl Law {
         Some(match name {
             "xcp-ir" => Self { capacity_for_xcp: CapacityForXcp::MinusOther, input: Input::Xcp, ..xcp },
             "ixcp" => Self { shuffle: Shuffle::Matching, ..xcp },
-            "ixcp-r" => Self { shuffle: Shuffle::Matching, spare: Spare::Limited, ..xcp },
+            "ixcp-r" => Self { shuffle: Shuffle::Matching, spare: Spare::Limited, alpha: 0.25, beta: 0.0884, ..xcp },
             "p-xcp" => Self { spare: Spare::Scaled, ..xcp },
             "max-rtt" => Self { interval: Interval::Max, ..xcp },
             "own-rtt" => Self { gain: Gain::OwnRtt, ..xcp },

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::error::Span;
 use crate::fields::{Faults, Fields};
 use crate::law::{self, Law};
-use crate::model::{Direction, LawChange, Limit, Link, Loss, LossPlace, NodeId, Queue};
+use crate::model::{Direction, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId, Others, Queue};
 use crate::quantity::{Amount, Standing};
 use crate::set::name_of;
 use crate::spec::{BLACKOUT, LAW, LAW_CHANGE, LINK, LOSS, QUEUE, REVERSE};
@@ -48,6 +48,7 @@ pub(crate) struct Draft {
     pub span: Span,
     pub ends: [NodeId; 2],
     pub directions: [DirectionDraft; 2],
+    pub medium: Option<MediumId>,
 }
 
 /// One direction of it.
@@ -55,6 +56,7 @@ pub(crate) struct Draft {
 pub(crate) struct DirectionDraft {
     pub rate_bps: u64,
     pub delay: Nanos,
+    framing_bytes: u32,
     pub queue: QueueDraft,
     losses: Vec<Loss>,
     blackouts: Vec<Period>,
@@ -73,7 +75,7 @@ impl QueueDraft {
     /// Whether its router wants to know which link limits a flow, at some time of the run.
     pub fn wants_ids(&self) -> bool {
         match &self.kind {
-            KindDraft::Xcp { law, changes } => law.law.wants_ids() || changes.iter().any(|(_, law)| law.law.wants_ids()),
+            KindDraft::Xcp { law, changes, .. } => law.law.wants_ids() || changes.iter().any(|(_, law)| law.law.wants_ids()),
             KindDraft::DropTail | KindDraft::Red { .. } => false,
         }
     }
@@ -83,7 +85,7 @@ impl QueueDraft {
 enum KindDraft {
     DropTail,
     Red { min: Option<(Amount, Span)>, max: Option<(Amount, Span)>, probability: f64, weight: Option<f64>, gentle: bool },
-    Xcp { law: LawDraft, changes: Vec<(Nanos, LawDraft)> },
+    Xcp { law: LawDraft, changes: Vec<(Nanos, LawDraft)>, others: Others },
 }
 
 /// A law whose queue target depends on the flows.
@@ -103,12 +105,12 @@ pub(crate) struct Crossing {
 }
 
 /// Reads all links of the file. `duration` bounds losses that do not end.
-pub(crate) fn read(file: &Fields<'_>, nodes: &mut Nodes, duration: Nanos) -> Vec<Draft> {
+pub(crate) fn read(file: &Fields<'_>, nodes: &mut Nodes, media: &mut Media, duration: Nanos) -> Vec<Draft> {
     let mut names: HashMap<String, ()> = HashMap::new();
     let mut pairs: HashMap<[NodeId; 2], String> = HashMap::new();
     let mut drafts = Vec::new();
     for fields in file.tables("link", &LINK) {
-        let Some(draft) = read_one(&fields, nodes, duration) else { continue };
+        let Some(draft) = read_one(&fields, nodes, media, duration) else { continue };
         let mut pair = draft.ends;
         pair.sort_unstable();
         let named = fields.item("name").is_some();
@@ -142,7 +144,7 @@ pub(crate) fn reserved(fields: &Fields<'_>, name: &str) {
     );
 }
 
-fn read_one(fields: &Fields<'_>, nodes: &mut Nodes, duration: Nanos) -> Option<Draft> {
+fn read_one(fields: &Fields<'_>, nodes: &mut Nodes, media: &mut Media, duration: Nanos) -> Option<Draft> {
     fields.require("between");
     fields.require("rate");
     fields.require("delay");
@@ -150,6 +152,7 @@ fn read_one(fields: &Fields<'_>, nodes: &mut Nodes, duration: Nanos) -> Option<D
     let forward = DirectionDraft {
         rate_bps: fields.rate("rate").unwrap_or(1),
         delay: fields.time("delay").unwrap_or(0),
+        framing_bytes: fields.size("framing").map_or(0, |n| n as u32),
         queue: read_queue(fields),
         losses: Vec::new(),
         blackouts: Vec::new(),
@@ -179,12 +182,43 @@ fn read_one(fields: &Fields<'_>, nodes: &mut Nodes, duration: Nanos) -> Option<D
         return None;
     }
     let name = given.or_else(|| name_of(fields.table, &LINK))?;
-    Some(Draft { name, span: fields.span, ends: [nodes.intern(a), nodes.intern(b)], directions })
+    let medium = fields.name("medium").map(|name| media.join(fields, &name, &directions));
+    Some(Draft { name, span: fields.span, ends: [nodes.intern(a), nodes.intern(b)], directions, medium })
+}
+
+/// The media that links share, in order of appearance, and the rate of each.
+#[derive(Debug, Default)]
+pub(crate) struct Media {
+    pub names: Vec<String>,
+    rates: Vec<u64>,
+}
+
+impl Media {
+    /// A link with these directions is on the medium of this name.
+    fn join(&mut self, fields: &Fields<'_>, name: &str, directions: &[DirectionDraft; 2]) -> MediumId {
+        let [there, back] = directions;
+        let medium = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
+            self.names.push(name.into());
+            self.rates.push(there.rate_bps);
+            self.names.len() - 1
+        });
+        let rate = self.rates[medium];
+        if there.rate_bps != rate || back.rate_bps != rate {
+            let other = if there.rate_bps == rate { back.rate_bps } else { there.rate_bps };
+            fields.faults.add(
+                fields.span_of("medium"),
+                format!("the medium `{name}` cannot have two rates: {rate} bit/s and {other} bit/s"),
+                "links of a medium have the same `rate`, in both directions",
+            );
+        }
+        medium
+    }
 }
 
 fn override_direction(reverse: &Fields<'_>, direction: &mut DirectionDraft, duration: Nanos) {
     direction.rate_bps = reverse.rate("rate").unwrap_or(direction.rate_bps);
     direction.delay = reverse.time("delay").unwrap_or(direction.delay);
+    direction.framing_bytes = reverse.size("framing").map_or(direction.framing_bytes, |n| n as u32);
     if reverse.item("queue").is_some() {
         direction.queue = read_queue(reverse);
     }
@@ -210,9 +244,17 @@ fn read_queue(link: &Fields<'_>) -> QueueDraft {
     };
     let law = read_law(&queue);
     let changes = read_changes(&queue);
+    let share = queue.number("share").unwrap_or(0.5);
+    let others = match queue.choice("others") {
+        Some("first") => Others::First,
+        Some("last") => Others::Last,
+        Some("fair") => Others::Fair { share },
+        Some("split") => Others::Split { share },
+        _ => Others::Shared,
+    };
     let kind = match kind {
         "red" => red,
-        "xcp" => KindDraft::Xcp { law, changes },
+        "xcp" => KindDraft::Xcp { law, changes, others },
         _ => KindDraft::DropTail,
     };
     QueueDraft { limit, limit_span, kind }
@@ -304,7 +346,7 @@ impl Draft {
         let [there, back] = self.directions;
         let round_trip = there.delay + back.delay;
         let directions = [there.resolve(crossing[0], round_trip, faults), back.resolve(crossing[1], round_trip, faults)];
-        Link { name: self.name, ends: self.ends, directions }
+        Link { name: self.name, ends: self.ends, directions, medium: self.medium }
     }
 }
 
@@ -316,7 +358,7 @@ impl DirectionDraft {
         let limit = self.limit(rtt, packet, faults);
         let queue = match self.queue.kind {
             KindDraft::DropTail => Queue::DropTail { limit },
-            KindDraft::Xcp { law, changes } => {
+            KindDraft::Xcp { law, changes, others } => {
                 let law_of = |LawDraft { law, target }: LawDraft| {
                     let target_bytes = target.map_or(0, |(target, at)| {
                         let bytes = target_bytes(target, self.rate_bps, rtt, packet, at, faults);
@@ -327,10 +369,19 @@ impl DirectionDraft {
                         }
                         bytes
                     });
-                    Law { target_bytes, ..law }
+                    let capacity_bps = match (law.capacity_bps, others) {
+                        (None, Others::Split { share }) => Some(((self.rate_bps as f64 * share) as u64).max(1)),
+                        (given, _) => given,
+                    };
+                    Law { target_bytes, capacity_bps, ..law }
                 };
                 let law = law_of(law);
-                Queue::Xcp { limit, law, changes: changes.into_iter().map(|(at, law)| LawChange { at, law: law_of(law) }).collect() }
+                Queue::Xcp {
+                    limit,
+                    law,
+                    changes: changes.into_iter().map(|(at, law)| LawChange { at, law: law_of(law) }).collect(),
+                    others,
+                }
             }
             KindDraft::Red { min, max, probability, weight, gentle } => {
                 let whole = packets(limit, packet);
@@ -352,7 +403,8 @@ impl DirectionDraft {
                 Queue::Red { limit, min_packets, max_packets, max_probability: probability, weight, gentle }
             }
         };
-        Direction { rate_bps: self.rate_bps, delay: self.delay, queue, losses: self.losses, blackouts: self.blackouts }
+        let framing_bytes = self.framing_bytes;
+        Direction { rate_bps: self.rate_bps, delay: self.delay, framing_bytes, queue, losses: self.losses, blackouts: self.blackouts }
     }
 
     fn limit(&self, rtt: Nanos, packet: u32, faults: &Faults) -> Limit {

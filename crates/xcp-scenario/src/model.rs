@@ -36,6 +36,8 @@ pub struct Scenario {
     pub nodes: Vec<String>,
     /// Links, in the file's order.
     pub links: Vec<Link>,
+    /// Names of the media that links share, in order of appearance.
+    pub media: Vec<String>,
     /// Flows, in the file's order, groups (`count = n`) expanded.
     pub flows: Vec<Flow>,
     /// What the run is expected to show.
@@ -53,7 +55,10 @@ pub enum Sampling {
     PerRtt(Nanos),
 }
 
-/// A full-duplex link; each direction has its own rate, delay, queue and losses.
+/// Index into [`Scenario::media`].
+pub type MediumId = usize;
+
+/// A link; each direction has its own rate, delay, queue and losses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Link {
     /// Name, unique among links.
@@ -62,6 +67,8 @@ pub struct Link {
     pub ends: [NodeId; 2],
     /// `[0]` from `ends[0]` to `ends[1]`, `[1]` back.
     pub directions: [Direction; 2],
+    /// What both directions transmit on, one packet at a time, perhaps with other links; `None`: each has a line of its own.
+    pub medium: Option<MediumId>,
 }
 
 /// One direction of a link.
@@ -71,6 +78,8 @@ pub struct Direction {
     pub rate_bps: u64,
     /// Propagation delay, one way.
     pub delay: Nanos,
+    /// Bytes that framing adds to each packet on the line, and that nothing but the transmitter knows of.
+    pub framing_bytes: u32,
     /// The queue in front of the transmitter.
     pub queue: Queue,
     /// Random losses.
@@ -131,7 +140,7 @@ pub enum Queue {
         /// Whether the probability rises on to 1 between one and two times the upper threshold instead of jumping to 1.
         gentle: bool,
     },
-    /// A first-in-first-out queue run by an XCP router.
+    /// An XCP router: a first-in-first-out queue, or one for XCP's packets and one for the others.
     Xcp {
         /// Capacity.
         limit: Limit,
@@ -139,6 +148,29 @@ pub enum Queue {
         law: Law,
         /// Laws that take its place during the run, in order of time; all different times.
         changes: Vec<LawChange>,
+        /// Where packets that are not XCP's wait.
+        others: Others,
+    },
+}
+
+/// What an XCP router does with traffic that is not XCP's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Others {
+    /// One queue for all.
+    Shared,
+    /// A queue of its own that goes first.
+    First,
+    /// A queue of its own that goes last.
+    Last,
+    /// A queue of its own; each class has its share while both have packets.
+    Fair {
+        /// XCP's share.
+        share: f64,
+    },
+    /// As `Fair`, and XCP takes no more than its share even if it could: the law's capacity, unless set, is that share of the rate.
+    Split {
+        /// XCP's share.
+        share: f64,
     },
 }
 
@@ -300,6 +332,8 @@ pub enum Recovery {
     NewRenoSlowButSteady,
     /// RFC 6675.
     Sack,
+    /// RFC 6675, and retransmissions that are lost, too, are found as Linux did in the days of the 2005 study.
+    SackLinux,
 }
 
 /// An XCP sender's answer to three duplicate ACKs.
@@ -316,6 +350,8 @@ pub enum LossResponse {
 pub enum WireFormat {
     /// The 2005 Linux study's options.
     Classic,
+    /// The same with feedback in whole packets, the study's alternative.
+    ClassicInteger,
     /// Ours.
     Extended,
 }

@@ -25,6 +25,8 @@ pub enum Purpose {
     Sizes = 7,
     /// Losses on the way where there are others before the queue; index: link direction.
     LossOnTheWay = 8,
+    /// How long stations of a shared medium back off; by the medium's name.
+    Medium = 9,
 }
 
 /// A stream of random numbers.

@@ -13,7 +13,7 @@ impl Tcp {
     pub fn option_bytes(&self) -> u32 {
         let ids = if self.ids.is_some() { 8 } else { 0 };
         match (&self.congestion, self.wire) {
-            (Congestion::Xcp, WireFormat::Classic) => 8 + ids,
+            (Congestion::Xcp, WireFormat::Classic | WireFormat::ClassicInteger) => 8 + ids,
             (Congestion::Xcp, WireFormat::Extended) => 12 + ids,
             _ => 0,
         }
@@ -24,7 +24,7 @@ impl Tcp {
     pub fn return_option_bytes(&self) -> u32 {
         let id = if self.ids.is_some() { 4 } else { 0 };
         match (&self.congestion, self.wire) {
-            (Congestion::Xcp, WireFormat::Classic) => 4 + id,
+            (Congestion::Xcp, WireFormat::Classic | WireFormat::ClassicInteger) => 4 + id,
             (Congestion::Xcp, WireFormat::Extended) => 8 + id,
             _ => 0,
         }

@@ -191,7 +191,7 @@ pub(crate) static MEASURE: Spec = Spec {
 /// `[[link]]`.
 pub(crate) static LINK: Spec = Spec {
     name: "link",
-    doc: "A full-duplex link between two nodes. What is written here holds for both directions, unless `reverse` says otherwise.",
+    doc: "A link between two nodes, full duplex unless it is on a `medium`. What is written here holds for both directions, unless `reverse` says otherwise.",
     keys: &[
         key("name", Kind::Name, "`A-B` as in `between`", "\"bottleneck\"", "Its name, unique."),
         key(
@@ -203,6 +203,22 @@ pub(crate) static LINK: Spec = Spec {
         ),
         key("rate", Kind::Rate, REQUIRED, "\"10mbit\"", "Of each direction."),
         key("delay", Kind::Time, REQUIRED, "\"249ms\"", "Propagation delay, one way."),
+        key(
+            "medium",
+            Kind::Name,
+            "a line for each direction",
+            "\"hub\"",
+            "Name of a medium that both directions transmit on, one packet at a time, with all other links that name it: stations contend for it and collide as on \
+             an Ethernet hub.",
+        ),
+        key(
+            "framing",
+            Kind::Size { min: 0, max: 1000 },
+            "0",
+            "38",
+            "Bytes that the line takes for each packet beside the packet (preamble, checksum, gap). Neither queue nor router knows of them, nor are they counted as \
+             used: see the law's `overhead`.",
+        ),
         key(
             "queue",
             Kind::Short { short: "kind", table: &QUEUE },
@@ -235,6 +251,7 @@ pub(crate) static REVERSE: Spec = Spec {
     keys: &[
         key("rate", Kind::Rate, "the link's", "\"1mbit\"", "Its rate."),
         key("delay", Kind::Time, "the link's", "\"20ms\"", "Its delay."),
+        key("framing", Kind::Size { min: 0, max: 1000 }, "the link's", "24", "Its framing."),
         key("queue", Kind::Short { short: "kind", table: &QUEUE }, "the link's", "\"drop-tail\"", "Its queue."),
         key(
             "loss",
@@ -299,6 +316,22 @@ pub(crate) static QUEUE: Spec = Spec {
             "xcp: the router's law, a preset's name or a table.",
         ),
         key(
+            "others",
+            Kind::Choice(&["shared", "first", "last", "fair", "split"]),
+            "`\"shared\"`",
+            "\"fair\"",
+            "xcp: where packets wait that are not XCP's: in the same queue, or in one of their own (with the same `limit`), which goes first, last, or in turn with \
+             XCP's so that each has its share while both have packets. `\"split\"`: as `\"fair\"`, and the law's `capacity`, unless given, is XCP's share of the \
+             rate. The law looks at XCP's queue only; what it counts as input is for its `input` to say.",
+        ),
+        key(
+            "share",
+            Kind::Number { min: 0.01, max: 0.99 },
+            "0.5",
+            "0.7",
+            "xcp: XCP's share of the rate with others = `\"fair\"` or `\"split\"`.",
+        ),
+        key(
             "law-changes",
             Kind::Tables(&LAW_CHANGE),
             "none",
@@ -329,11 +362,23 @@ pub(crate) static LAW: Spec = Spec {
             "`\"xcp\"`",
             "\"xcp\"",
             "The law to start from. `xcp`: Katabi et al. 2002. `xcp-ir`: capacity less other traffic, XCP counted apart; set `target` as well. `ixcp`: shuffles \
-             only the flows that the link limits. `ixcp-r`: and gives them the spare bandwidth. `p-xcp`: spare bandwidth times N/N_b. `max-rtt`: the longest \
+             only the flows that the link limits. `ixcp-r`: and gives them the spare bandwidth, with `alpha` 0.25 and `beta` 0.0884. `p-xcp`: spare bandwidth times N/N_b. `max-rtt`: the longest \
              RTT as control interval. `own-rtt`: gain by each flow's own RTT.",
         ),
-        key("alpha", Kind::Number { min: 0.0, max: 10.0 }, "0.4", "0.2", "Gain on spare bandwidth. Stable below 0.555 (π/4√2)."),
-        key("beta", Kind::Number { min: 0.0, max: 10.0 }, "0.226", "0.05", "Gain on the persistent queue; α²√2 at the default."),
+        key(
+            "alpha",
+            Kind::Number { min: 0.0, max: 10.0 },
+            "the preset's; 0.4",
+            "0.2",
+            "Gain on spare bandwidth. Stable below 0.555 (π/4√2).",
+        ),
+        key(
+            "beta",
+            Kind::Number { min: 0.0, max: 10.0 },
+            "the preset's; 0.226",
+            "0.05",
+            "Gain on the persistent queue; α²√2 at the default.",
+        ),
         key(
             "gamma",
             Kind::Number { min: 0.0, max: 1.0 },
@@ -488,10 +533,11 @@ pub(crate) static FLOW: Spec = Spec {
         ),
         key(
             "recovery",
-            Kind::Choice(&["reno", "newreno", "newreno-slow-but-steady", "sack"]),
+            Kind::Choice(&["reno", "newreno", "newreno-slow-but-steady", "sack", "sack-linux"]),
             "by `congestion`",
             "\"newreno\"",
-            "Loss recovery: RFC 5681; RFC 6582 in its Impatient or Slow-but-Steady variant; RFC 6675.",
+            "Loss recovery: RFC 5681; RFC 6582 in its Impatient or Slow-but-Steady variant; RFC 6675; RFC 6675 with what Linux has had since \
+             2001: retransmissions that are lost, too, are found before the timeout.",
         ),
         key(
             "loss-response",
@@ -509,10 +555,11 @@ pub(crate) static FLOW: Spec = Spec {
         ),
         key(
             "wire",
-            Kind::Choice(&["extended", "classic"]),
+            Kind::Choice(&["extended", "classic", "classic-integer"]),
             "`\"extended\"`",
             "\"classic\"",
-            "xcp: the header format, ours or the 2005 Linux study's.",
+            "xcp: the header format: ours; the 2005 Linux study's; the study's with feedback rounded to the nearest whole packet, which loses all that is less \
+             than half a packet.",
         ),
         key(
             "bytes",

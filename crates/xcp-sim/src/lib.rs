@@ -1,7 +1,7 @@
 //! Backend 1: a packet-level discrete-event simulator. Takes a resolved scenario, returns a run. Knows nothing of files, reports or Linux.
 //!
 //! Where things are: [`region`] holds the loop and the events, [`network`] takes packets from link to link, a [`link`] is queue, transmitter and cable
-//! in one, its packets in a [`fifo`]; [`queue`] has the disciplines, [`tcp`] the endpoints, [`datagrams`] the UDP sources;
+//! in one, its packets in a [`fifo`]; where links share a [`medium`], or classes of packets a link, they wait for their turn in a [`station`]; [`queue`] has the disciplines, [`tcp`] the endpoints, [`datagrams`] the UDP sources;
 //! [`view`] shows all that to the recorder. [`simulate`](mod@simulate) builds all of it and keeps the regions in step, several of them where [`partition`] divides a run
 //! among processors. The control law is in `xcp-engine`, and nowhere here.
 
@@ -11,6 +11,7 @@ pub mod events;
 pub mod fifo;
 pub mod flow;
 pub mod link;
+pub mod medium;
 pub mod network;
 pub mod packet;
 pub mod partition;
@@ -20,7 +21,9 @@ pub mod rng;
 pub mod routing;
 pub mod serializer;
 pub mod simulate;
+pub mod station;
 pub mod tcp;
+pub mod turns;
 pub mod view;
 
 pub use simulate::{SimError, simulate, simulate_on, simulate_partition};

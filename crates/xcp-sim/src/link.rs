@@ -4,10 +4,13 @@
 //! known when it comes. A hop therefore costs one event, the arrival; departures are made up for, in order and with their true times,
 //! whenever the link is looked at (`advance`). Nothing else can see the difference: a queue's state is touched only by the link itself.
 //!
+//! Where a transmitter has to wait for its turn (`medium.rs`), packets wait in its `station.rs` until they are told to `start`; the line of
+//! packets (`fifo.rs`) then has only those on the way. To everybody else such a link is never idle, and nothing is ever to be made up for.
+//!
 //! Where a run is divided among processors (`partition.rs`) and a link leads from one part to another, it is two of these: the one at the near
 //! end has the queue and the transmitter and no cable, the one at the far end only the cable and what strikes there.
 
-use xcp_scenario::model::{self, Limit, LossPlace};
+use xcp_scenario::model::{self, Limit, LossPlace, Others};
 use xcp_scenario::record::capacity_bytes;
 use xcp_scenario::units::{Nanos, Period};
 
@@ -17,6 +20,7 @@ use crate::queue::{Backlog, Queue, is_full};
 use crate::rng::{Purpose, Stream};
 use crate::routing::{Hop, Position};
 use crate::serializer::Serializer;
+use crate::station::Station;
 
 /// One direction of a link. In the order in which a packet needs it, by cache lines: in a network of a thousand links each of them has to come from
 /// far away for nearly every packet.
@@ -33,6 +37,8 @@ pub struct Link {
     before: Option<Box<Hazard>>,
     /// Losses and blackouts on the way.
     after: Option<Box<Hazard>>,
+    /// Where packets wait for the transmitter's turn, if it needs one.
+    station: Option<Box<Station>>,
     /// Whether some link of the same region gets all its packets from this one.
     pub feeds: bool,
     /// Whether this is the near end of a divided link: its packets leave the region.
@@ -45,6 +51,7 @@ pub struct Link {
     counters: Counters,
     limit: Limit,
     rate_bps: u64,
+    framing: u32,
 }
 
 /// What a link has counted since the beginning of the run.
@@ -86,7 +93,9 @@ impl Link {
             delay: direction.delay,
             limit,
             queue: Queue::new(direction, index, seed)?,
-            serializer: Serializer::new(direction.rate_bps),
+            serializer: Serializer::with_framing(direction.rate_bps, direction.framing_bytes),
+            framing: direction.framing_bytes,
+            station: None,
             fifo: Fifo::default(),
             backlog_bytes: 0,
             free_at: 0,
@@ -99,6 +108,12 @@ impl Link {
         })
     }
 
+    /// From now on it transmits on a medium (by its number in the region), when it is its turn; it must not have been used.
+    pub fn wait_for_turns(&mut self, medium: usize, others: Others) {
+        self.station = Some(Box::new(Station::new(medium, others)));
+        self.free_at = Nanos::MAX;
+    }
+
     /// Divides a link into near end and far end; it must not have been used.
     #[must_use]
     pub fn divide(mut self) -> (Self, Self) {
@@ -108,6 +123,8 @@ impl Link {
             limit: self.limit,
             queue: Queue::DropTail,
             serializer: self.serializer.clone(),
+            framing: self.framing,
+            station: None,
             fifo: Fifo::default(),
             backlog_bytes: 0,
             free_at: 0,
@@ -202,9 +219,9 @@ impl Link {
         if self.is_lost(LossPlace::BeforeQueue, now, packet, packets) {
             return None;
         }
-        let backlog = self.backlog();
+        let backlog = Backlog { packets: self.fifo.waiting(), bytes: self.backlog_bytes };
         let full = is_full(self.limit, backlog, packet.size);
-        if !self.queue.arrival(now, packet, backlog, full) {
+        if !self.queue.arrival(now, packet, backlog, full, None) {
             self.drop_packet(packet, packets);
             return None;
         }
@@ -219,6 +236,94 @@ impl Link {
         self.backlog_bytes += u64::from(packet.size);
         self.counters.queue_max = self.counters.queue_max.max(backlog.packets + 1);
         Some(arrives)
+    }
+
+    /// The medium it transmits on, if it needs a turn there.
+    #[inline(always)]
+    #[must_use]
+    pub fn medium(&self) -> Option<usize> {
+        self.station.as_ref().map(|station| station.medium)
+    }
+
+    /// A packet reaches the near end of a link that needs a turn, and waits for it if it may.
+    pub fn queue_up(&mut self, now: Nanos, packet: &mut Packet, position: Position, next: Hop, packets: &mut Packets) {
+        if self.is_lost(LossPlace::BeforeQueue, now, packet, packets) {
+            return;
+        }
+        let Some(station) = &mut self.station else { return };
+        let line = station.line(packet);
+        let full = is_full(self.limit, station.backlog(line), packet.size);
+        let waiting = station.waiting().packets;
+        let idle_since = (waiting == 0 && station.sending_until <= now).then_some(station.sending_until);
+        // What waits before a router's law is its own class.
+        if !self.queue.arrival(now, packet, station.backlog(0), full, idle_since) {
+            self.drop_packet(packet, packets);
+            return;
+        }
+        station.push(line, Transit { arrives: Nanos::MAX, packet: *packet, position, next });
+        self.queue_stood(now, waiting);
+    }
+
+    /// When it may try to transmit; `None` where nothing waits for its turn.
+    #[must_use]
+    pub fn tries_at(&self) -> Option<Nanos> {
+        self.station.as_ref().and_then(|station| station.tries_at())
+    }
+
+    /// It is its turn: the next packet goes into service. Returns when the line falls free.
+    pub fn start(&mut self, now: Nanos, packets: &mut Packets) -> Nanos {
+        let Some(mut transit) = self.next_in_turn(now) else { return now };
+        let free_at = now.saturating_add(self.serializer.transmit_first(transit.packet.size).max(1));
+        transit.arrives = free_at.saturating_add(self.delay);
+        self.counters.sent_bytes += u64::from(transit.packet.size);
+        self.counters.sent_packets += 1;
+        let law_bytes = self.station.as_mut().map_or(0, |station| {
+            station.sending_until = free_at;
+            station.backlog(0).bytes
+        });
+        self.queue.departure(now, &mut transit.packet, law_bytes);
+        self.fifo.push_served(packets, transit.arrives, &transit.packet, transit.position, transit.next);
+        free_at
+    }
+
+    /// The next packet collides; returns how often it has.
+    pub fn collide(&mut self) -> Option<u32> {
+        let station = self.station.as_mut()?;
+        station.collisions += 1;
+        Some(station.collisions)
+    }
+
+    /// It does not try before this.
+    pub fn back_off(&mut self, until: Nanos) {
+        if let Some(station) = &mut self.station {
+            station.ready_at = until;
+        }
+    }
+
+    /// The next packet is not sent at all.
+    pub fn give_up(&mut self, now: Nanos, packets: &mut Packets) {
+        if let Some(transit) = self.next_in_turn(now) {
+            self.counters.lost += 1;
+            packets.sacks.discard(&transit.packet);
+        }
+    }
+
+    /// Takes the next packet out of the lines that wait for a turn.
+    fn next_in_turn(&mut self, now: Nanos) -> Option<Transit> {
+        let station = self.station.as_mut()?;
+        let waiting = station.waiting().packets;
+        let transit = station.take()?;
+        station.collisions = 0;
+        self.queue_stood(now, waiting);
+        Some(transit)
+    }
+
+    /// Until `to` so many packets have waited for a turn. One whose turn has come in the same instant has not waited.
+    fn queue_stood(&mut self, to: Nanos, waiting: u64) {
+        if to > self.counters.integrated_to {
+            self.counters.queue_max = self.counters.queue_max.max(waiting);
+        }
+        self.integrate(to, waiting);
     }
 
     /// Makes up for the departures until `now`.
@@ -285,20 +390,22 @@ impl Link {
     /// Wire bytes sent until `now`, the packet in service with the part that has left; up to date after `advance`.
     #[must_use]
     pub fn served_bytes(&self, now: Nanos) -> f64 {
-        let service_ends = self.next_service.min(self.free_at);
+        let service_ends = self.station.as_ref().map_or(self.next_service.min(self.free_at), |station| station.sending_until);
         let unsent = if service_ends > now { self.capacity_bytes(service_ends - now) } else { 0.0 };
-        self.counters.sent_bytes as f64 - unsent
+        // As if framing came last.
+        self.counters.sent_bytes as f64 - (unsent - f64::from(self.framing)).max(0.0)
     }
 
     /// Counters until `now`, to which the link has been advanced.
     pub fn counters(&mut self, now: Nanos) -> &Counters {
-        self.integrate(now, self.fifo.waiting());
+        self.integrate(now, self.backlog().packets);
         &self.counters
     }
 
     /// Largest queue since the last call, packets; the present one at least.
     pub fn take_queue_max(&mut self) -> u64 {
-        std::mem::replace(&mut self.counters.queue_max, self.fifo.waiting())
+        let waiting = self.backlog().packets;
+        std::mem::replace(&mut self.counters.queue_max, waiting).max(waiting)
     }
 
     /// What could have been sent in a stretch of time, bytes.
@@ -315,7 +422,10 @@ impl Link {
     /// What waits.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.waiting(), bytes: self.backlog_bytes }
+        match &self.station {
+            None => Backlog { packets: self.fifo.waiting(), bytes: self.backlog_bytes },
+            Some(station) => station.waiting(),
+        }
     }
 
     /// Until `to` so many packets have been `waiting`.

@@ -6,6 +6,7 @@ use xcp_scenario::units::Nanos;
 use crate::events::Events;
 use crate::fifo::Packets;
 use crate::link::Link;
+use crate::medium::{Medium, Turn};
 use crate::packet::{Outbox, Packet, SackBlocks, SackId};
 use crate::routing::{Position, Routing};
 
@@ -18,6 +19,8 @@ pub struct Network<'r> {
     pub packets: Packets,
     /// The links.
     pub links: Vec<Link>,
+    /// The media that links transmit on when it is their turn. Their events are numbered after the links'.
+    pub media: Vec<Medium>,
     /// What happens when.
     pub events: Events,
     /// When the recorder next looks at the links, or the run ends: before that, nobody can tell whether they are ahead.
@@ -61,9 +64,13 @@ impl Network<'_> {
     #[inline(never)]
     fn queue(&mut self, now: Nanos, number: usize, position: Position, packet: &mut Packet) {
         let link = &mut self.links[number];
+        let next = self.routing.hop(position + 1);
+        if let Some(medium) = link.medium() {
+            link.queue_up(now, packet, position + 1, next, &mut self.packets);
+            return self.arrange(now, medium);
+        }
         link.advance(now, &mut self.packets);
         let was_empty = link.is_empty();
-        let next = self.routing.hop(position + 1);
         let arrives = if link.is_idle(now) {
             let Some(arrives) = link.pass(now, packet, &mut self.packets) else { return };
             link.hold(arrives, packet, position + 1, next, &mut self.packets);
@@ -75,6 +82,23 @@ impl Network<'_> {
         if was_empty && !link.leads_away {
             self.events.set_link(number as u32, arrives);
         }
+    }
+
+    /// It may be somebody's turn on a medium.
+    pub fn turn(&mut self, now: Nanos, medium: usize) {
+        if let Turn::Sends(number) = self.media[medium].turn(now, &mut self.links, &mut self.packets) {
+            let link = &self.links[number];
+            if !link.leads_away {
+                self.events.set_link(number as u32, link.next_arrival(&self.packets));
+            }
+        }
+        self.arrange(now, medium);
+    }
+
+    /// Sets when it is somebody's turn next.
+    fn arrange(&mut self, now: Nanos, medium: usize) {
+        let next = self.media[medium].next_turn(now, &self.links);
+        self.events.set_link((self.links.len() + medium) as u32, next);
     }
 
     /// Lets a link's packets go on to the next link before their time, as far as nobody can tell.

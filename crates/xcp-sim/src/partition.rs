@@ -5,7 +5,7 @@
 //! So a division is good if its links are long and its regions have equal work. Which one is chosen makes a run faster or slower and changes
 //! nothing else.
 //!
-//! Nodes joined by short links stay together. Every length that occurs is tried as the bound between short and long; what hangs together then is
+//! Nodes joined by short links stay together, and so do all nodes of a shared medium, where whatever one does is felt by the others at once. Every length that occurs is tried as the bound between short and long; what hangs together then is
 //! dealt out, the heaviest first, each to the region that has least so far; and the division with the shortest estimated time is taken, which
 //! may be none at all.
 
@@ -244,10 +244,18 @@ fn divide(scenario: &Scenario, load: &Load, long: Nanos, regions: usize) -> Opti
         }
         node
     }
+    let mut join = |a: usize, b: usize| {
+        let (a, b) = (root(&mut part, a), root(&mut part, b));
+        part[a.max(b)] = a.min(b);
+    };
+    // Where a medium is, for all its links.
+    let mut media: Vec<Option<usize>> = vec![None; scenario.media.len()];
     for (number, link) in scenario.links.iter().enumerate() {
-        if length(scenario, number) < long {
-            let (a, b) = (root(&mut part, link.ends[0]), root(&mut part, link.ends[1]));
-            part[a.max(b)] = a.min(b);
+        if length(scenario, number) < long || link.medium.is_some() {
+            join(link.ends[0], link.ends[1]);
+        }
+        if let Some(medium) = link.medium {
+            join(*media[medium].get_or_insert(link.ends[0]), link.ends[0]);
         }
     }
     let mut work = vec![0.0f64; part.len()];

@@ -65,8 +65,8 @@ fn acknowledgement_with_sack(transit: &mut Transit) -> Option<&mut Ack> {
 }
 
 impl Region<'_> {
-    /// How many timers the event queue must have for so many endpoints. Events at the same time happen in this order: links, senders, receivers,
-    /// stops.
+    /// How many timers the event queue must have for so many endpoints. Events at the same time happen in this order: links, media, senders,
+    /// receivers, stops.
     #[must_use]
     pub fn timers(senders: usize, receivers: usize, stops: bool) -> usize {
         (senders + receivers) * if stops { 2 } else { 1 }
@@ -128,7 +128,8 @@ impl Region<'_> {
             }
             self.now = now;
             match self.network.events.timer(source) {
-                None => self.arrival(source as usize),
+                None if (source as usize) < self.network.links.len() => self.arrival(source as usize),
+                None => self.network.turn(now, source as usize - self.network.links.len()),
                 Some(number) => match self.timer(number) {
                     Timer::Sender(n) => self.sender_event(n),
                     Timer::Receiver(n) => self.receiver_event(n),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use xcp_scenario::model::{DirectionId, Scenario};
 
 use crate::partition::Partition;
+use crate::turns::needs_turns;
 
 /// A place in the table of routes.
 pub type Position = u32;
@@ -91,6 +92,12 @@ impl Routing {
             for &link in *route {
                 feeders[link] = if feeders[link] == Feeder::Nobody || feeders[link] == from { from } else { Feeder::Several };
                 from = Feeder::One(link);
+            }
+        }
+        // What happens on a link that waits for its turn depends on others: no packet may come there before its time.
+        for (link, feeder) in feeders.iter_mut().enumerate() {
+            if needs_turns(scenario, link) {
+                *feeder = Feeder::Several;
             }
         }
         let mut hops = Vec::with_capacity(length as usize);

@@ -14,9 +14,10 @@ pub struct Serializer {
     carry: u64,
     remembered: [Quotient; REMEMBERED],
     rate_bps: u64,
+    framing: u32,
 }
 
-/// 8 * size * 10^9 / rate.
+/// 8 * (size + framing) * 10^9 / rate; the size without framing.
 #[derive(Debug, Clone, Copy, Default)]
 struct Quotient {
     size: u16,
@@ -25,11 +26,20 @@ struct Quotient {
 }
 
 impl Serializer {
-    /// For a line of `rate_bps`, which must not be zero.
+    /// For a line of `rate_bps`, which must not be zero, without framing.
     #[must_use]
     pub fn new(rate_bps: u64) -> Self {
+        Self::with_framing(rate_bps, 0)
+    }
+
+    /// For a line of `rate_bps`, which must not be zero, that sends so many bytes with each packet.
+    #[must_use]
+    pub fn with_framing(rate_bps: u64, framing: u32) -> Self {
         assert!(rate_bps > 0, "a line without a rate never sends");
-        Self { rate_bps, carry: 0, remembered: [Quotient::default(); REMEMBERED] }
+        let mut line = Self { rate_bps, carry: 0, remembered: [Quotient::default(); REMEMBERED], framing };
+        // Size 0 stands in all slots, of which it has one.
+        line.divide(0, 0);
+        line
     }
 
     /// Time on the line, fractions carried from the packet before.
@@ -63,7 +73,7 @@ impl Serializer {
     #[cold]
     #[inline(never)]
     fn divide(&mut self, size: u16, slot: usize) {
-        let bit_nanos = 8 * u64::from(size) * NANOS_PER_SEC;
+        let bit_nanos = 8 * (u64::from(size) + u64::from(self.framing)) * NANOS_PER_SEC;
         self.remembered[slot] = Quotient { size, whole: bit_nanos / self.rate_bps, remainder: bit_nanos % self.rate_bps };
     }
 }
@@ -76,12 +86,12 @@ mod tests {
     proptest! {
         /// After any packets back to back the line is exactly floor(bits / rate) along.
         #[test]
-        fn never_drifts(rate_bps in 1u64..=1_000_000_000_000, sizes in prop::collection::vec(any::<u16>(), 1..200)) {
-            let mut line = Serializer::new(rate_bps);
+        fn never_drifts(rate_bps in 1u64..=1_000_000_000_000, framing in 0u32..200, sizes in prop::collection::vec(any::<u16>(), 1..200)) {
+            let mut line = Serializer::with_framing(rate_bps, framing);
             let (mut time, mut bits) = (0u128, 0u128);
             for size in sizes {
                 time += u128::from(line.transmit(size));
-                bits += 8 * u128::from(size);
+                bits += 8 * (u128::from(size) + u128::from(framing));
                 prop_assert_eq!(time, bits * 1_000_000_000 / u128::from(rate_bps));
             }
         }

@@ -18,10 +18,13 @@ use crate::events::{Events, NEVER};
 use crate::fifo::Packets;
 use crate::flow::{Receiving, Sending};
 use crate::link::Link;
+use crate::medium::Medium;
 use crate::network::Network;
 use crate::partition::{Ends, Partition, Place};
 use crate::region::{Crossing, Region};
+use crate::rng::{Purpose, Stream};
 use crate::routing::Routing;
+use crate::turns;
 use crate::view::View;
 
 /// Why a scenario cannot be simulated.
@@ -191,6 +194,18 @@ impl<'s> Simulation<'s> {
                 }
             }
         }
+        for (medium, members) in turns::media(scenario) {
+            // A medium's links are all in one region.
+            let network = &mut regions[partition.near_end(members[0]).region as usize].network;
+            let indices = members.iter().map(|&number| partition.near_end(number).index as usize);
+            let number = network.media.len();
+            for (index, &member) in indices.clone().zip(&members) {
+                network.links[index].wait_for_turns(number, turns::others(scenario, member));
+            }
+            let name = medium.map_or("", |medium| scenario.media[medium].as_str());
+            let random = Stream::named(scenario.seed, Purpose::Medium, name);
+            network.media.push(Medium::new(turns::direction(scenario, members[0]).rate_bps, indices.collect(), random));
+        }
         let ends = Ends::new(scenario, partition);
         for (i, flow) in scenario.flows.iter().enumerate() {
             let (from, to) = (ends.sending(i), ends.receiving(i));
@@ -230,14 +245,16 @@ impl<'s> Simulation<'s> {
         let too_large = || SimError::TooLarge { links: scenario.links.len(), flows: scenario.flows.len() };
         // What an undivided run could not number, a divided one refuses, too.
         let all = u32::try_from(Region::timers(scenario.flows.len(), scenario.flows.len(), stops)).ok();
-        let links = u32::try_from(2 * scenario.links.len()).ok();
+        let mut media = vec![0u32; partition.regions];
+        turns::media(scenario).iter().for_each(|(_, members)| media[partition.near_end(members[0]).region as usize] += 1);
+        let links = u32::try_from(2 * scenario.links.len() + media.iter().sum::<u32>() as usize).ok();
         all.zip(links).filter(|&(timers, links)| Events::fit(scenario.duration, links, timers)).ok_or_else(too_large)?;
         let regions = ends.into_iter().enumerate().map(|(number, [senders, receivers])| {
             let timers = u32::try_from(Region::timers(senders, receivers, stops)).map_err(|_| too_large())?;
-            let events = Events::new(scenario.duration, partition.links(number), timers).ok_or_else(too_large)?;
+            let events = Events::new(scenario.duration, partition.links(number) + media[number], timers).ok_or_else(too_large)?;
             Ok(Region {
                 now: 0,
-                network: Network { routing, packets: Packets::default(), links: Vec::new(), events, horizon: 0 },
+                network: Network { routing, packets: Packets::default(), links: Vec::new(), media: Vec::new(), events, horizon: 0 },
                 senders: Vec::with_capacity(senders),
                 receivers: Vec::with_capacity(receivers),
                 places: [senders, receivers],

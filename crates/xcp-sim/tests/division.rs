@@ -20,8 +20,8 @@ fn told(run: Result<xcp_scenario::run::Run, xcp_sim::SimError>) -> String {
     format!("{:?}", run.unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// A link's far end, rate, delay, queue, losses.
-type AnyLink = (usize, u64, u64, &'static str, bool);
+/// A link's far end, rate, delay, queue, and whether it is lossy (1) or on the medium (2).
+type AnyLink = (usize, u64, u64, &'static str, u8);
 /// A flow's ends, congestion control and other keys.
 type AnyFlow = (usize, usize, &'static str, &'static str);
 
@@ -29,22 +29,25 @@ type AnyFlow = (usize, usize, &'static str, &'static str);
 fn network(links: &[AnyLink], flows: &[AnyFlow], seed: u64) -> String {
     let mut text = format!("title = \"any\"\nduration = \"900ms\"\nseed = {seed}\nsample = \"70ms\"\nmeasure = {{ from = \"200ms\" }}\n");
     let nodes = links.len() + 1;
-    let across = [(nodes - 1, 25), (nodes / 2, 12)].map(|(far, delay)| (0, far, 10, delay, "drop-tail", false));
-    let tree = links.iter().enumerate().map(|(i, &(to, rate, delay, queue, lossy))| (to % (i + 1), i + 1, rate, delay, queue, lossy));
+    let across = [(nodes - 1, 25), (nodes / 2, 12)].map(|(far, delay)| (0, far, 10, delay, "drop-tail", 0));
+    let tree = links.iter().enumerate().map(|(i, &(to, rate, delay, queue, what))| (to % (i + 1), i + 1, rate, delay, queue, what));
     let mut known = Vec::new();
-    for (a, b, rate, delay, queue, lossy) in tree.chain(across) {
+    for (a, b, rate, delay, queue, what) in tree.chain(across) {
         if a == b || known.contains(&(a, b)) {
             continue;
         }
         known.push((a, b));
-        let loss = if lossy {
-            "loss = [{ probability = 0.01 }, { probability = 0.01, place = \"after-queue\" }]\nblackout = [{ from = \"400ms\", to = \"430ms\" }]\n"
-        } else {
-            ""
+        let more = match what {
+            1 => {
+                "loss = [{ probability = 0.01 }, { probability = 0.01, place = \"after-queue\" }]\nblackout = [{ from = \"400ms\", to = \"430ms\" }]\n"
+            }
+            2 => "medium = \"hub\"\nframing = 38\n",
+            _ => "",
         };
+        let rate = if what == 2 { 10 } else { rate };
         write!(
             text,
-            "[[link]]\nbetween = [\"n{a}\", \"n{b}\"]\nrate = \"{rate}mbit\"\ndelay = \"{delay}ms\"\nqueue = {{ kind = \"{queue}\", limit = 60 }}\n{loss}"
+            "[[link]]\nbetween = [\"n{a}\", \"n{b}\"]\nrate = \"{rate}mbit\"\ndelay = \"{delay}ms\"\nqueue = {{ kind = \"{queue}\", limit = 60 }}\n{more}"
         )
         .unwrap();
     }
@@ -67,7 +70,7 @@ proptest! {
     #[test]
     fn a_divided_run_is_the_same(
         links in prop::collection::vec(
-            (0usize..20, 2u64..60, 0u64..30, prop::sample::select(vec!["drop-tail", "red", "xcp"]), prop::bool::weighted(0.2)),
+            (0usize..20, 2u64..60, 0u64..30, prop::sample::select(vec!["drop-tail", "red", "xcp", "xcp\", others = \"fair"]), prop::sample::select(vec![0, 0, 0, 1, 2])),
             2..7
         ),
         flows in prop::collection::vec(

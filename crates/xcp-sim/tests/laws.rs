@@ -54,7 +54,7 @@ fn laws_change_when_they_should() {
     assert!(samples.iter().filter(between(4.7, 5.9)).all(|t| shuffled.values[*t] == 0.0));
 }
 
-/// The network of iXCP's Fig. 1, one short and `n` long flows, in either order of the links.
+/// The network of iXCP's Fig. 1, one short and `n` long flows, in either order of the links: what the wide link is used to, once settled.
 fn two_bottlenecks(law: &str, n: usize, upstream: bool) -> (Run, f64) {
     let (first, second) = if upstream { ("100mbit", "155mbit") } else { ("155mbit", "100mbit") };
     let (from, to) = if upstream { ("b", "c") } else { ("a", "b") };
@@ -64,8 +64,8 @@ fn two_bottlenecks(law: &str, n: usize, upstream: bool) -> (Run, f64) {
         measure = {{ from = "50s" }}
         sample = "off"
         link = [
-          {{ name = "one", between = ["a", "b"], rate = "{first}", delay = "20ms", queue = {{ kind = "xcp", law = "{law}", limit = "5000p" }} }},
-          {{ name = "two", between = ["b", "c"], rate = "{second}", delay = "20ms", queue = {{ kind = "xcp", law = "{law}", limit = "5000p" }} }},
+          {{ name = "one", between = ["a", "b"], rate = "{first}", delay = "20ms", queue = {{ kind = "xcp", law = {law}, limit = "5000p" }} }},
+          {{ name = "two", between = ["b", "c"], rate = "{second}", delay = "20ms", queue = {{ kind = "xcp", law = {law}, limit = "5000p" }} }},
         ]
         flow = [
           {{ name = "long", count = {n}, from = "a", to = "c", congestion = "xcp", packet = 1000, start-jitter = "100ms" }},
@@ -79,17 +79,131 @@ fn two_bottlenecks(law: &str, n: usize, upstream: bool) -> (Run, f64) {
     (run, utilisation)
 }
 
+/// Utilisation of the wide link where the short flow's positive feedback, of which spare bandwidth counts `times` as much, balances what it loses to
+/// the shuffle: (h + times * phi) / (N r) = h / y, h + phi = gamma y, phi = alpha (c - y) (Low, Andrew & Wydrowski 2005 for `times` = 1).
+fn balance(n: usize, times: f64) -> f64 {
+    let (alpha, gamma, c, others, flows) = (0.4, 0.1, 155.0, 100.0, n as f64 + 1.0);
+    let gain = |r: f64| {
+        let y = others + r;
+        let phi = alpha * (c - y);
+        let h = (gamma * y - phi).max(0.0);
+        (h + times * phi) / (flows * r) - h / y
+    };
+    let (mut low, mut high) = (1.0, c - others);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if gain(middle) > 0.0 { low = middle } else { high = middle }
+    }
+    (others + low) / c
+}
+
+#[test]
+fn xcp_rests_where_low_andrew_and_wydrowski_say() {
+    for (n, known) in [(2, 0.9896), (4, 0.9227), (16, 0.8423), (64, 0.8122)] {
+        let theory = balance(n, 1.0);
+        assert!((theory - known).abs() < 1e-4, "{n}: {theory}");
+        // Only the tight link downstream: upstream, pools book what the tight link has already refused as taken.
+        let (_, is) = two_bottlenecks("\"xcp\"", n, false);
+        assert!((is - theory).abs() < 0.005, "{n} flows: {is}, theory {theory}");
+    }
+}
+
+/// Where the tight link is upstream, P-XCP knows that the long flows are not its own, and scales by N / N_b up to its bound; where it is downstream it
+/// does not, and is XCP.
+#[test]
+fn p_xcp_rests_where_its_scaling_says() {
+    for (n, most) in [(4, 255), (16, 255), (16, 4), (64, 8)] {
+        let law = format!("{{ preset = \"p-xcp\", pools = false, spare-most = {most} }}");
+        let theory = balance(n, (n as f64 + 1.0).min(f64::from(most)));
+        let (_, is) = two_bottlenecks(&law, n, true);
+        assert!((is - theory).abs() < 0.01, "{n} flows, at most {most}: {is}, theory {theory}");
+    }
+    let (_, downstream) = two_bottlenecks("\"p-xcp\"", 16, false);
+    assert!((downstream - balance(16, 1.0)).abs() < 0.005, "{downstream}");
+}
+
 #[test]
 fn ixcp_r_fills_both_bottlenecks() {
-    for n in [4, 16] {
+    for n in [4, 16, 64] {
         for upstream in [false, true] {
-            let (_, plain) = two_bottlenecks("xcp", n, upstream);
-            let (run, cured) = two_bottlenecks("ixcp-r", n, upstream);
-            assert!(cured > 0.995, "{n} flows, upstream {upstream}: {cured}, plain XCP {plain}");
-            assert!(plain < 0.98, "{n} flows, upstream {upstream}: plain XCP {plain}");
+            let (run, cured) = two_bottlenecks("\"ixcp-r\"", n, upstream);
+            assert!(cured > 0.995, "{n} flows, upstream {upstream}: {cured}");
             assert_eq!(run.summary.links["one"].drops + run.summary.links["two"].drops, 0);
         }
     }
+}
+
+/// iXCP's Fig. 6 and 7: the shares that are max-min fair while flows come and go, under the cured rule.
+#[test]
+fn ixcp_r_follows_bottlenecks_that_move() {
+    let text = r#"
+        duration = "60s"
+        sample = "100ms"
+        link = [
+          { name = "l1", between = ["a", "b"], rate = "150mbit", delay = "20ms", queue = { kind = "xcp", law = "ixcp-r", limit = "5000p" } },
+          { name = "l2", between = ["b", "c"], rate = "100mbit", delay = "20ms", queue = { kind = "xcp", law = "ixcp-r", limit = "5000p" } },
+          { name = "l3", between = ["c", "d"], rate = "120mbit", delay = "20ms", queue = { kind = "xcp", law = "ixcp-r", limit = "5000p" } },
+        ]
+        flow = [
+          { name = "long", from = "a", to = "d", congestion = "xcp", packet = 1000 },
+          { name = "s1", from = "a", to = "b", congestion = "xcp", packet = 1000 },
+          { name = "s2", from = "b", to = "c", congestion = "xcp", packet = 1000 },
+          { name = "s3", from = "c", to = "d", congestion = "xcp", packet = 1000 },
+          { name = "s4", from = "c", to = "d", congestion = "xcp", packet = 1000, stop = "40s" },
+          { name = "more", count = 3, from = "a", to = "b", congestion = "xcp", packet = 1000, start = "20s", stop = "40s" },
+        ]
+    "#;
+    for (from, to, shares) in [
+        ("10s", "20s", vec![("long", 40.0), ("s1", 110.0), ("s2", 60.0), ("s3", 40.0), ("s4", 40.0)]),
+        ("30s", "40s", vec![("long", 30.0), ("s1", 30.0), ("s2", 70.0), ("s3", 45.0), ("s4", 45.0), ("more-1", 30.0), ("more-3", 30.0)]),
+        ("50s", "60s", vec![("long", 50.0), ("s1", 100.0), ("s2", 50.0), ("s3", 70.0)]),
+    ] {
+        let period = Overrides::none().with("measure.from", format!("\"{from}\"")).with("measure.to", format!("\"{to}\""));
+        let run = run(text, &period);
+        for (name, mbit) in shares {
+            let flow = run.summary.flows.iter().find(|f| f.name.to_string() == name).unwrap();
+            // 928 of 1000 bytes are payload: 52 of headers and timestamps, 20 of XCP with its ids.
+            let share = flow.goodput / 0.928 / 1e6;
+            assert!((share / mbit - 1.0).abs() < 0.03, "{name} from {from}: {share} of {mbit} Mbit/s");
+        }
+        for link in ["l1", "l2", "l3"] {
+            assert!(run.summary.links[link].utilisation > 0.99, "{link} from {from}: {}", run.summary.links[link].utilisation);
+        }
+    }
+}
+
+/// The network of "An Example of Instability in XCP": one RTT 5.5 times the mean, windows clocked by acknowledgements.
+#[test]
+fn longest_rtt_and_own_rtt_settle_where_xcp_does_not() {
+    let shares = |law: &str, paced: bool| {
+        let text = format!(
+            r#"
+            duration = "60s"
+            measure = {{ from = "40s" }}
+            sample = "off"
+            link = [
+              {{ name = "L1", between = ["a", "b"], rate = "1gbit", delay = "10ms", queue = {{ kind = "xcp", law = "{law}", limit = "30000p" }} }},
+              {{ name = "L2", between = ["b", "c"], rate = "2gbit", delay = "100ms", queue = {{ kind = "xcp", law = "{law}", limit = "30000p" }} }},
+            ]
+            flow = [
+              {{ name = "long", from = "a", to = "c", congestion = "xcp", packet = 1000, paced = {paced}, delayed-ack = false }},
+              {{ name = "short", count = 9, from = "a", to = "b", congestion = "xcp", packet = 1000, paced = {paced}, delayed-ack = false }},
+            ]
+            "#
+        );
+        let run = run(&text, &Overrides::none());
+        let long = run.summary.flows.iter().find(|f| f.name.to_string() == "long").unwrap();
+        (long.goodput / 0.936 / 1e6, run.summary.links["L1"].utilisation, run.summary.jain)
+    };
+    for (law, paced) in [("max-rtt", false), ("own-rtt", false), ("own-rtt", true), ("xcp", true)] {
+        let (long, utilisation, jain) = shares(law, paced);
+        assert!(
+            (long - 100.0).abs() < 3.0 && utilisation > 0.998 && jain > 0.999,
+            "{law}, paced {paced}: {long} Mbit/s, {utilisation}, {jain}"
+        );
+    }
+    let (long, utilisation, jain) = shares("xcp", false);
+    assert!(utilisation < 0.95 && long < 80.0, "xcp: {long} Mbit/s, {utilisation}, {jain}");
 }
 
 /// With ids or without, in either format, the same: ids cost bytes, nothing else.

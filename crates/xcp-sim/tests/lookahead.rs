@@ -20,13 +20,13 @@ fn chain(seed: u64, rates: &[u64], queues: &[&str], loss: f64, congestion: &str)
         text += &format!(
             "[[link]]\nname = \"l{i}\"\nbetween = [\"n{i}\", \"n{}\"]\nrate = \"{rate}mbit\"\ndelay = \"{}ms\"\n\
              loss = [{{ probability = {loss} }}, {{ probability = {loss}, place = \"after-queue\" }}]\n\
-             queue = {{ kind = \"{queue}\", limit = 40 }}\nblackout = [{{ from = \"1s\", to = \"1050ms\" }}]\n",
+             queue = {{ kind = \"{queue}, limit = 40 }}\nblackout = [{{ from = \"1s\", to = \"1050ms\" }}]\n",
             i + 1,
             1 + i
         );
     }
     let last = rates.len();
-    text += "[[link]]\nname = \"branch\"\nbetween = [\"n1\", \"side\"]\nrate = \"5mbit\"\ndelay = \"2ms\"\n";
+    text += "[[link]]\nname = \"branch\"\nbetween = [\"n1\", \"side\"]\nrate = \"5mbit\"\ndelay = \"2ms\"\nmedium = \"hub\"\n";
     for (name, from, to) in
         [("along", "n0".to_string(), format!("n{last}")), ("back", format!("n{last}"), "n0".into()), ("out", "n0".into(), "side".into())]
     {
@@ -47,7 +47,13 @@ proptest! {
     fn going_ahead_changes_nothing(
         seed in 0u64..1000,
         rates in prop::collection::vec(2u64..40, 2..5),
-        queues in prop::collection::vec(prop::sample::select(vec!["drop-tail", "red", "xcp"]), 4),
+        queues in prop::collection::vec(prop::sample::select(vec![
+            "drop-tail\"",
+            "red\"",
+            "xcp\"",
+            "xcp\", others = \"first\"",
+            "xcp\", others = \"split\"",
+        ]), 4),
         loss in prop::sample::select(vec![0.0, 0.02]),
         congestion in prop::sample::select(vec!["xcp", "sack", "cubic", "newreno"]),
     ) {

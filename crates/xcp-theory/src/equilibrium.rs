@@ -15,10 +15,13 @@
 //! 2. A router that does not see the datagrams believes the link has y = c − U to spare when it has none, and is held only by the queue:
 //!    βQ = α d U, where d includes Q's own delay.
 //! 3. Links without a router stop flows as in max-min, as if somebody shared them out evenly.
-//! 4. γ = 0 or α = 0 leave the law without this equilibrium; those links are shared evenly.
+//! 4. A router that takes datagrams off its capacity (XCP-IR) is one without them, on what they leave.
+//! 5. A router that shuffles only among the flows it limits (iXCP) shares as max-min, as its authors prove. P-XCP is taken for XCP, which it is where
+//!    a flow is limited downstream; upstream it comes nearer to max-min.
+//! 6. γ = 0 or α = 0 leave the law without this equilibrium; those links are shared evenly.
 
 use crate::max_min::{Allocation, Bound, fill};
-use crate::network::{Interval, Network, Others, Router};
+use crate::network::{Interval, Network, Others, Router, Sharing};
 
 /// Where the law comes to rest.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,12 +81,17 @@ pub fn equilibrium(network: &Network) -> Result<Equilibrium, NoEquilibrium> {
         let link = &network.links[l];
         let even = ((link.rate - link.datagrams - fixed) / free).max(0.0);
         match &link.router {
-            Some(router) if router.alpha > 0.0 && router.gamma > 0.0 => {
+            Some(router) if router.alpha > 0.0 && router.gamma > 0.0 && router.sharing != Sharing::MaxMin => {
+                let mut router = *router;
+                if router.others == Others::Subtracted {
+                    router.capacity = (router.capacity - link.datagrams).max(0.0);
+                }
                 let (seen, full) = match router.others {
                     Others::Input => (link.datagrams, (router.capacity - link.datagrams - fixed) / free),
+                    Others::Subtracted => (0.0, (router.capacity - fixed) / free),
                     Others::Unseen => (0.0, (router.capacity.min(link.rate - link.datagrams) - fixed) / free),
                 };
-                cap(router, fixed + seen, free, flows[l]).min(full).min(even).max(0.0)
+                cap(&router, fixed + seen, free, flows[l]).min(full).min(even).max(0.0)
             }
             Some(router) => even.min(((router.capacity - link.datagrams - fixed) / free).max(0.0)),
             None => even,
@@ -128,7 +136,7 @@ fn queue(network: &Network, l: usize, flows: f64, load: f64, cap: Option<f64>) -
     let excess = match router.others {
         Others::Input => router.gamma * (load - flows * cap).max(0.0),
         Others::Unseen if full => router.alpha * link.datagrams,
-        Others::Unseen => 0.0,
+        Others::Unseen | Others::Subtracted => 0.0,
     } / 8.0;
     let stiffness = router.beta - excess * 8.0 / link.rate;
     let extra = if excess <= 0.0 {

@@ -5,11 +5,16 @@
 //! 2. Members of a group are equal, so they are one [`Class`] with a count.
 //! 3. Acknowledgements take nothing from the links.
 //! 4. Round trips are those of empty queues: delays both ways and the time each link takes to send a data packet.
+//! 5. A link carries what its framing leaves; its router need not know that. Links on a shared medium are taken for lines of their own: nobody else sends, and
+//!    nothing collides.
 
 use std::sync::Arc;
 
 use serde::Serialize;
-use xcp_scenario::model::{Congestion, DirectionId, Flow, Group, Input, Limit, Queue, Scenario, Tcp, Traffic, UdpPattern};
+use xcp_scenario::model::{
+    self, CapacityForXcp, Congestion, DirectionId, Flow, Group, Input, Law, Limit, Queue, Scenario, Shuffle, Spare, Tcp, Traffic,
+    UdpPattern,
+};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 
 /// The network at an instant.
@@ -57,8 +62,22 @@ pub struct Router {
     pub interval: Interval,
     /// How feedback is scaled.
     pub gain: Gain,
+    /// Whose rates it comes to.
+    pub sharing: Sharing,
     /// Whether feedback is charged to pools.
     pub pools: bool,
+}
+
+/// What the law's shares are where a link limits some of its flows only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// XCP's: Low, Andrew and Wydrowski's caps.
+    Low,
+    /// iXCP's, which shuffles among the flows limited here only: max-min, as its authors prove.
+    MaxMin,
+    /// P-XCP's: XCP's where the router learns nothing from upstream of flows limited elsewhere, as downstream of it; else it comes nearer to max-min, and this
+    /// theory does not know how near.
+    Scaled,
 }
 
 /// What a router knows of traffic that is not XCP.
@@ -68,6 +87,8 @@ pub enum Others {
     Input,
     /// Nothing, as in ns-2, whose XCP queue counts XCP only.
     Unseen,
+    /// XCP's capacity is what it leaves (XCP-IR).
+    Subtracted,
 }
 
 /// The control interval d.
@@ -180,7 +201,7 @@ impl Network {
             let crossing = groups.iter().filter(|(g, ..)| g.route.contains(&d)).map(|(g, ..)| g.packet_bytes);
             f64::from(crossing.max().unwrap_or(1500))
         };
-        let links = crossed.iter().map(|&d| link(scenario, d, load[d], packet(d))).collect();
+        let links = crossed.iter().map(|&d| link(scenario, d, at, load[d], packet(d))).collect();
         Self { links, classes, left_out }
     }
 
@@ -207,32 +228,52 @@ pub(crate) fn direction_name(scenario: &Scenario, direction: DirectionId) -> Str
     if direction.is_multiple_of(2) { name.clone() } else { format!("{name}.reverse") }
 }
 
-fn link(scenario: &Scenario, id: DirectionId, datagrams: f64, packet: f64) -> Link {
+fn link(scenario: &Scenario, id: DirectionId, at: Nanos, datagrams: f64, packet: f64) -> Link {
     let direction = &scenario.links[id / 2].directions[id % 2];
-    let rate = direction.rate_bps as f64;
+    let line = direction.rate_bps as f64;
+    let rate = line * (packet / (packet + f64::from(direction.framing_bytes)));
     let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) = &direction.queue;
     let limit = match *limit {
         Limit::Packets(n) => n as f64 * packet,
         Limit::Bytes(n) => n as f64,
     };
     let router = match &direction.queue {
-        Queue::Xcp { law, .. } => Some(Router {
-            capacity: law.capacity_bps.map_or(rate, |c| c as f64) * packet / (packet + f64::from(law.overhead_bytes)),
-            alpha: law.alpha,
-            beta: law.beta,
-            gamma: law.gamma,
-            target: law.target_bytes as f64,
-            others: match law.input {
-                Input::All => Others::Input,
-                Input::Xcp => Others::Unseen,
-            },
-            interval: Interval::Mean,
-            gain: Gain::Uniform,
-            pools: law.pools,
-        }),
+        Queue::Xcp { law, changes, .. } => {
+            let law = changes.iter().rev().find(|c| c.at < at).map_or(law, |c| &c.law);
+            Some(router(law, line, packet))
+        }
         Queue::DropTail { .. } | Queue::Red { .. } => None,
     };
     Link { name: direction_name(scenario, id), rate, datagrams: datagrams.min(rate), limit, router }
+}
+
+fn router(law: &Law, rate: f64, packet: f64) -> Router {
+    Router {
+        capacity: law.capacity_bps.map_or(rate, |c| c as f64) * packet / (packet + f64::from(law.overhead_bytes)),
+        alpha: law.alpha,
+        beta: law.beta,
+        gamma: law.gamma,
+        target: law.target_bytes as f64,
+        others: match (law.capacity_for_xcp, law.input) {
+            (CapacityForXcp::MinusOther, _) => Others::Subtracted,
+            (CapacityForXcp::Configured, Input::All) => Others::Input,
+            (CapacityForXcp::Configured, Input::Xcp) => Others::Unseen,
+        },
+        interval: match law.interval {
+            model::Interval::Mean => Interval::Mean,
+            model::Interval::Max => Interval::Max,
+        },
+        gain: match law.gain {
+            model::Gain::Uniform => Gain::Uniform,
+            model::Gain::OwnRtt => Gain::OwnRtt,
+        },
+        sharing: match (law.shuffle, law.spare) {
+            (Shuffle::Matching, _) => Sharing::MaxMin,
+            (Shuffle::All, Spare::Scaled) => Sharing::Scaled,
+            (Shuffle::All, _) => Sharing::Low,
+        },
+        pools: law.pools,
+    }
 }
 
 fn class(scenario: &Scenario, group: &Group, count: usize, start: Nanos, crossed: &[DirectionId]) -> Option<Class> {

@@ -1,9 +1,9 @@
-//! How the theory's network changes while a scenario runs: flows come and go, datagrams change their rate. Theory settles at once; how long
+//! How the theory's network changes while a scenario runs: flows come and go, datagrams change their rate, routers their law. Theory settles at once; how long
 //! packets take is for `fluid` and the simulator.
 
 use std::collections::BTreeSet;
 
-use xcp_scenario::model::{Scenario, Traffic, UdpPattern};
+use xcp_scenario::model::{Queue, Scenario, Traffic, UdpPattern};
 use xcp_scenario::units::{Nanos, Period};
 
 use crate::network::Network;
@@ -27,6 +27,11 @@ pub fn timeline(scenario: &Scenario) -> Vec<(Period, Network)> {
 /// When something changes, 0 included; `None` if too often to follow.
 fn changes(scenario: &Scenario) -> Option<Vec<Nanos>> {
     let mut times = BTreeSet::from([0]);
+    for queue in scenario.links.iter().flat_map(|l| &l.directions).map(|d| &d.queue) {
+        if let Queue::Xcp { changes, .. } = queue {
+            times.extend(changes.iter().map(|c| c.at));
+        }
+    }
     for flow in &scenario.flows {
         match &flow.group.traffic {
             Traffic::Tcp(_) if flow.bytes().is_some() => continue,

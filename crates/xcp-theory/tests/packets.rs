@@ -158,6 +158,31 @@ fn datagrams() {
     assert!(predicted > 5.0 && (measured - predicted).abs() < 2.0 + 0.2 * predicted, "packets {measured}, theory {predicted}");
 }
 
+/// The family: XCP-IR beside datagrams has no queue; iXCP's cured rule comes to max-min where XCP does not.
+#[test]
+fn the_family() {
+    let text = format!(
+        "{}\n[[flow]]\nname = \"cbr\"\nfrom = \"S\"\nto = \"D\"\nudp = {{ rate = \"6mbit\" }}\n",
+        ONE_LINK.replace("receive-buffer = 15000", "")
+    );
+    let beside_datagrams = scenario(&text.replace("kind = \"xcp\"", "kind = \"xcp\", law = \"xcp-ir\""));
+    beside(&beside_datagrams, Theory::Equilibrium, &["links.bottleneck.utilisation", "flows.free.goodput"], 0.03);
+    assert!(xcp_sim::simulate(&beside_datagrams, &mut ()).unwrap().summary.links["bottleneck"].queue_mean < 5.0);
+    let mut ixcp = two_links(16, "155mbit", "100mbit", true);
+    for link in &mut ixcp.links {
+        if let xcp_scenario::model::Queue::Xcp { law, .. } = &mut link.directions[0].queue {
+            *law = xcp_scenario::model::Law::preset("ixcp-r").unwrap();
+        }
+    }
+    for flow in &mut ixcp.flows {
+        let group = std::sync::Arc::make_mut(&mut flow.group);
+        if let xcp_scenario::model::Traffic::Tcp(tcp) = &mut group.traffic {
+            tcp.ids = Some(xcp_scenario::model::Unclaimed::Unknown);
+        }
+    }
+    beside(&ixcp, Theory::Equilibrium, &["links.first.utilisation", "flows.short.goodput"], 0.03);
+}
+
 /// TCP's buffers bound it as max-min has it, and a link without a router is shared evenly by like flows in the long run.
 #[test]
 fn max_min_where_no_router_is() {

@@ -5,7 +5,7 @@ mod common;
 use common::{class, link, scenario, two_links};
 use proptest::prelude::*;
 use xcp_theory::max_min::Bound;
-use xcp_theory::network::{Network, Others};
+use xcp_theory::network::{Network, Others, Sharing};
 use xcp_theory::predict::Theory;
 use xcp_theory::{equilibrium, max_min, predict};
 
@@ -141,6 +141,21 @@ fn the_queue_beside_datagrams() {
     assert!((standing(0.4, Others::Input) - 0.1 * 0.4 * bdp / (0.226 - 0.1 * 0.4)).abs() < 1.0);
     assert!((standing(0.4, Others::Unseen) - 0.4 * 0.4 * bdp / (0.226 - 0.4 * 0.4)).abs() < 1.0);
     assert!(standing(0.6, Others::Unseen).is_infinite());
+}
+
+/// What the family's other laws come to: iXCP's shuffle to max-min, XCP-IR beside datagrams to XCP on a smaller link, without a queue.
+#[test]
+fn the_family() {
+    let mut network = two_links(16);
+    network.links[0].router.as_mut().unwrap().sharing = Sharing::MaxMin;
+    let rest = equilibrium(&network).unwrap();
+    assert!(rest.rates.iter().zip(&max_min(&network).rates).all(|(a, b)| (a / b - 1.0).abs() < 1e-9));
+    let mut beside = two_links(16);
+    beside.links[0] = link("first", 175e6, 20e6);
+    beside.links[0].router.as_mut().unwrap().others = Others::Subtracted;
+    let (with, without) = (equilibrium(&beside).unwrap(), equilibrium(&two_links(16)).unwrap());
+    assert!(with.rates.iter().zip(&without.rates).all(|(a, b)| (a / b - 1.0).abs() < 1e-9), "{with:?}");
+    assert_eq!(with.queues[0], Some(0.0));
 }
 
 const BUFFERS: &str = r#"

@@ -154,6 +154,8 @@ fn what_the_fluid_does_not_know_it_says() {
         );
         fluid::fluid(&scenario(&text)).unwrap_err()
     };
-    assert_eq!(file("congestion = \"cubic\""), fluid::NoFluid::OtherTcp);
+    let beside = "congestion = \"xcp\"\n[[flow]]\nname = \"other\"\nfrom = \"S\"\nto = \"D\"\ncongestion = \"cubic\"";
+    assert_eq!(file(beside), fluid::NoFluid::OtherTcp);
+    assert_eq!(file("congestion = \"cubic\""), fluid::NoFluid::NoXcp);
     assert_eq!(file("congestion = \"xcp\"\nbytes = 1000"), fluid::NoFluid::NoXcp);
 }

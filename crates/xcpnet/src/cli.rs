@@ -222,6 +222,7 @@ Examples:
   xcpnet reproduce fig05 fig08 --out out       two figures, with a report
   xcpnet reproduce my-experiment.toml          a file of your own
   xcpnet reproduce --quick                     less of everything, in at most three minutes on two processors
+  xcpnet reproduce failures                    where each protocol fails: a table
   xcpnet reproduce --list                      what there is and what it costs
 
 Runs are kept (in $XDG_CACHE_HOME/xcpnet or ~/.cache/xcpnet, at most 4 GiB), so that the next time only
@@ -244,6 +245,9 @@ pub struct ReproduceArguments {
     /// Print one JSON object per claim instead of the tables
     #[arg(long)]
     pub json: bool,
+    /// With `failures`: print the table of failures as docs/failures.md has it
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
     /// Write the report into this directory: report.html, a page per paper, and DIR/PAPER/FIGURE/ for each figure
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -405,6 +409,9 @@ pub struct EndpointEnable {
     /// The 2005 study's option instead of ours; both ends must be set so
     #[arg(long)]
     pub classic: bool,
+    /// Carry bottleneck ids where both ends can, for routers whose law shuffles only the flows they limit (ixcp, ixcp-r)
+    #[arg(long, conflicts_with = "classic")]
+    pub ids: bool,
     /// Send as ACKs come in instead of spreading packets over the round trip
     #[arg(long)]
     pub no_pacing: bool,

@@ -78,12 +78,14 @@ pub struct Content<'a> {
     pub origins: &'a [usize],
     /// For each run, what came of its expectations.
     pub verdicts: &'a [Vec<Verdict>],
-    /// Whether the series are written as Parquet, too.
+    /// Whether the series are written, as CSV.
+    pub series: bool,
+    /// Whether they are written as Parquet, too.
     pub parquet: bool,
 }
 
 impl Content<'_> {
-    /// Writes report.html, summary.json, the series and the scenarios under `prefix` (empty, or ending in a slash).
+    /// Writes report.html, summary.json, the series if wanted, and the scenarios under `prefix` (empty, or ending in a slash).
     pub fn stage(&self, staged: &mut Staged, prefix: &str) -> Result<(), WriteError> {
         let command = command();
         let references = references(self.scenarios);
@@ -98,7 +100,7 @@ impl Content<'_> {
         };
         staged.write(format!("{prefix}report.html"), html(&report).as_bytes())?;
         staged.write_with(format!("{prefix}summary.json"), |file| json::write(self.runs, file))?;
-        for (run, name) in self.runs.iter().zip(self.names()) {
+        for (run, name) in self.runs.iter().zip(self.names()).filter(|_| self.series) {
             for kind in [Kind::Links, Kind::Flows] {
                 let table = kind.name();
                 staged.write_with(format!("{prefix}{name}.{table}.csv"), |file| csv::write(run, kind, file))?;

@@ -85,6 +85,7 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
             sources: &sources,
             origins: &origins,
             verdicts: &verdicts,
+            series: true,
             parquet: arguments.parquet,
         };
         content.stage(&mut staged, "")?;

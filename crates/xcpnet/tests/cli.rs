@@ -284,6 +284,9 @@ fn reproduce_tells_by_its_status_whether_the_claims_hold() {
         assert!(text(&output.stdout).contains(word), "{}", text(&output.stdout));
         assert!(text(&output.stdout).contains("The link is used (somebody 2026)"));
         assert!(home.path().join("out/somebody-2026/fig1/report.html").exists());
+        let read = |file: &str| fs::read_to_string(home.path().join("out").join(file)).unwrap();
+        assert!(read("report.html").contains("somebody-2026.html#fig1"), "the overview leads to the paper's page");
+        assert!(read("somebody-2026.html").contains("The link is used (somebody 2026)"));
         let output = run(status, &["reproduce", "--experiments", "experiments", "--json"], home.path());
         for line in text(&output.stdout).lines() {
             let verdict: Value = serde_json::from_str(line).unwrap();
@@ -335,6 +338,34 @@ fn what_was_run_is_kept_and_judged_anew() {
 }
 
 #[test]
+fn interrupted_it_keeps_what_is_done() {
+    let (home, file) = experiment("min = 0.1");
+    let file = file.join("somebody-2026/fig1.toml");
+    let endless = "duration = \"10000h\"\nsample   = \"off\"\nmeasure  = { from = \"4s\" }";
+    let scenario = fs::read_to_string(&file).unwrap();
+    fs::write(file.with_file_name("fig2.toml"), scenario.replace("duration = \"8s\"\nmeasure  = { from = \"4s\", to = \"8s\" }", endless))
+        .unwrap();
+    let kept = home.path().join("kept");
+    // The two endless runs are begun first; the third processor does the short ones meanwhile.
+    let mut child = xcpnet()
+        .args(["reproduce", "--experiments", "experiments", "--cache", "kept", "--jobs", "3"])
+        .current_dir(home.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !kept.exists() || listing(&kept).iter().filter(|name| name.ends_with(".run")).count() < 2 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(text(&output.stderr).contains("1 of 2 figures complete; runs that were done are kept"), "{}", text(&output.stderr));
+    assert_eq!(listing(&kept).len(), 2);
+}
+
+#[test]
 fn seeds_and_less_of_it() {
     let (home, file) = experiment("min = 0.1\nseeds = \"all\"");
     let file = file.join("somebody-2026/fig1.toml");
@@ -360,6 +391,34 @@ fn seeds_and_less_of_it() {
     assert_eq!(claims(&["--quick"]).len(), 0);
     let output = run(0, &["reproduce", "--experiments", "experiments", "--quick"], home.path());
     assert!(text(&output.stdout).contains("left out of --quick: somebody-2026/fig1"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_table_of_failures() {
+    let (home, _) = experiment("min = 0.1");
+    let dir = home.path().join("experiments/failures");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("01-small.toml"), format!("description = \"\"\"\nSomebody warns.\n\nWe see it.\n\"\"\"\n{SMALL}")).unwrap();
+    let told = |more: &[&str]| {
+        let arguments = [&["reproduce", "--experiments", "experiments", "failures"], more].concat();
+        text(&run(0, &arguments, home.path()).stdout).to_owned()
+    };
+    let table = told(&[]);
+    assert!(table.contains("failures/01-small: Two flows") && table.contains("fairness") && !table.contains("claims"), "{table}");
+    let markdown = told(&["--markdown"]);
+    for words in ["# ", "| XCP | TCP |", "Somebody warns.", "We see it.", "xcpnet reproduce failures/01-small"] {
+        assert!(markdown.contains(words), "{words} in\n{markdown}");
+    }
+    let cells: Vec<Value> = told(&["--json", "--out", "out"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((cells.len(), &cells[0]["variant"]), (2, &"XCP".into()));
+    for number in ["utilisation", "jain", "queue_mean", "queue_rtts", "drops", "grade"] {
+        assert!(cells[1][number].is_number(), "{number}");
+    }
+    let report = fs::read_to_string(home.path().join("out/report.html")).unwrap();
+    assert!(report.contains("We see it.") && !report.contains("somebody-2026"));
+    // With everything else it comes last.
+    let output = run(0, &["reproduce", "--experiments", "experiments"], home.path());
+    assert!(text(&output.stdout).find("failures/01-small") > text(&output.stdout).find("somebody-2026/fig1"));
 }
 
 #[test]

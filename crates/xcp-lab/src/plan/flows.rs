@@ -91,10 +91,15 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
             MSS.end() + headers
         )));
     }
-    if tcp.ids.is_some() {
+    if tcp.congestion == Congestion::Xcp && tcp.wire == WireFormat::ClassicInteger {
         return Err(LabError::Refused(format!(
-            "flow \"{name}\": a router on its way shuffles only the flows it limits, and Linux hosts do not yet send the ids that tell it which; \
-             run it without --on linux, or write shuffle = \"all\""
+            "flow \"{name}\": the kernel programs have no feedback in whole packets: write wire = \"classic\", or simulate it (without --on)"
+        )));
+    }
+    if tcp.ids.is_some() && tcp.wire == WireFormat::Classic {
+        return Err(LabError::Refused(format!(
+            "flow \"{name}\": a router on its way shuffles only the flows it limits, and the 2005 format has no room for the ids that tell it which: \
+             write wire = \"extended\", or run it without --on linux"
         )));
     }
     let congestion = congestion(tcp);
@@ -111,7 +116,7 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
     }
     let mut note = |what: &str| plan.note(format!("flow \"{name}\": {what}"));
     match tcp.recovery {
-        Recovery::Sack | Recovery::NewRenoSlowButSteady => {}
+        Recovery::Sack | Recovery::SackLinux | Recovery::NewRenoSlowButSteady => {}
         Recovery::Reno => note("recovery = \"reno\": Linux without SACK recovers as NewReno does"),
         Recovery::NewRenoImpatient => {
             note("recovery = \"newreno\": Linux restarts the retransmission timer at every partial acknowledgement (slow but steady)");
@@ -157,7 +162,7 @@ fn in_flight(scenario: &Scenario, flow: &Flow) -> u64 {
 
 /// Whether connections use SACK is a setting of the namespace: all that have an end there must agree.
 fn agree(sack: &mut Option<(bool, String)>, node: &str, flow: &Flow, tcp: &Tcp) -> Result<(), LabError> {
-    let wanted = tcp.recovery == Recovery::Sack;
+    let wanted = matches!(tcp.recovery, Recovery::Sack | Recovery::SackLinux);
     match sack {
         Some((on, other)) if *on != wanted => {
             let (with, without) = if wanted { (&*flow.group.name, other.as_str()) } else { (other.as_str(), &*flow.group.name) };
@@ -178,12 +183,7 @@ fn agree(sack: &mut Option<(bool, String)>, node: &str, flow: &Flow, tcp: &Tcp) 
 fn connection(plan: &Plan, scenario: &Scenario, flow: &Flow, tcp: Tcp, machine: &Machine) -> TcpPlan {
     let packet = u64::from(flow.group.packet_bytes);
     let mss = mss(plan, flow);
-    let option = match (&tcp.congestion, tcp.wire) {
-        (Congestion::Xcp, WireFormat::Classic) => 8,
-        (Congestion::Xcp, WireFormat::Extended) => 12,
-        _ => 0,
-    };
-    let payload = mss - TIMESTAMPS - option;
+    let payload = mss - TIMESTAMPS - tcp.option_bytes();
     // As in the simulator a buffer holds whole packets, headers included, and at least one.
     let segments = |buffer: Option<u64>| buffer.map(|bytes| (bytes / packet).max(1));
     let window = segments(tcp.receive_buffer).map(|n| n.saturating_mul(payload.into()));

@@ -1,6 +1,6 @@
 //! Nodes and links become namespaces, cables, queues and lines.
 
-use xcp_scenario::model::{DirectionId, LossPlace, Queue, Scenario};
+use xcp_scenario::model::{DirectionId, LossPlace, Others, Queue, Scenario};
 
 use super::{FASTEST_SHAPED_BPS, HUB, Line, Meter, Places, Plan, Role, Shaper, direction, direction_name};
 use crate::LabError;
@@ -56,6 +56,10 @@ impl Needs {
                 FASTEST_SHAPED_BPS / 1_000_000_000,
             )));
         }
+        if let Some(what) = only_simulated(scenario, number) {
+            let name = direction_name(scenario, number);
+            return Err(LabError::Refused(format!("link direction \"{name}\": the lab has no {what}: simulate it (without --on)")));
+        }
         let before = direction.losses.iter().any(|loss| loss.place == LossPlace::BeforeQueue);
         let after = direction.losses.iter().any(|loss| loss.place == LossPlace::AfterQueue);
         Ok(Self {
@@ -64,6 +68,17 @@ impl Needs {
             gate: before && !red,
             line: red || after || direction.delay > 0 || !direction.blackouts.is_empty(),
         })
+    }
+}
+
+/// What of a link direction only the simulator has.
+fn only_simulated(scenario: &Scenario, number: DirectionId) -> Option<&'static str> {
+    let (direction, _) = direction(scenario, number);
+    match &direction.queue {
+        _ if scenario.links[number / 2].medium.is_some() => Some("shared media"),
+        _ if direction.framing_bytes > 0 => Some("framing other than its own (Ethernet's header is part of a packet)"),
+        Queue::Xcp { others, .. } if *others != Others::Shared => Some("queues for two classes"),
+        _ => None,
     }
 }
 

@@ -146,6 +146,27 @@ fn the_2005_format() {
 }
 
 #[test]
+fn ids_tell_a_router_whom_it_limits() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint(&site, Give::Nobody);
+    let law = xcp_engine::RouterConfig::preset(xcp_engine::Preset::IxcpR, 20_000_000 / 8);
+    let router = site.router_of(20_000_000, Hook::Any, law);
+    let id = xcp_engine::bottleneck_id(1);
+    let ask = Ask { ids: Some(0), ..Ask::default() };
+    // SACK comes in, for the queue overflows
+    let done = transfer(&site, Plan { ask: Some(ask), bytes: 4 * MEGABYTE, back: MEGABYTE, ..Plan::new(&endpoint) });
+    let (sender, receiver) = (done.sender.unwrap(), done.receiver.unwrap());
+    assert_eq!(sender.bottleneck_id, Some(id), "{sender:?}");
+    // nobody lowers what goes back: there is no router
+    assert_eq!((receiver.marked, receiver.bottleneck_id), (false, None));
+    assert!(router.status().unwrap().state.shuffled_bps > 0.0);
+    // who is not asked carries none
+    let done = transfer(&site, Plan { ask: Some(Ask::default()), ..Plan::new(&endpoint) });
+    assert_eq!(done.sender.unwrap().bottleneck_id, None);
+    site.assert_checksums();
+}
+
+#[test]
 fn listeners_that_were_there_before() {
     let Some(site) = Site::new() else { return };
     let listener = listen(&site, false);

@@ -90,10 +90,14 @@ impl Site {
     }
 
     pub fn router_with(&self, rate_bps: u64, hook: Hook, target_bytes: u64) -> Router {
-        self.shape(rate_bps, Limit::Packets(400));
         let mut law = xcp_engine::RouterConfig::xcp(rate_bps / 8);
         law.count_other = true;
         law.queue_target_bytes = target_bytes;
+        self.router_of(rate_bps, hook, law)
+    }
+
+    pub fn router_of(&self, rate_bps: u64, hook: Hook, law: xcp_engine::RouterConfig) -> Router {
+        self.shape(rate_bps, Limit::Packets(400));
         let config = RouterConfig { law, seed: 1, link_bytes: 14, hook };
         self.r.run(|| Router::attach(self.r1, &config)).unwrap().unwrap()
     }

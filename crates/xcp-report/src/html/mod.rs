@@ -16,7 +16,7 @@ const UPLOT_JS: &str = include_str!("../../../../third_party/uplot/uPlot.iife.mi
 const UPLOT_CSS: &str = include_str!("../../../../third_party/uplot/uPlot.min.css");
 const UPLOT_LICENCE: &str = include_str!("../../../../third_party/uplot/LICENSE");
 const REPORT_JS: &str = include_str!("../../assets/report.js");
-const REPORT_CSS: &str = include_str!("../../assets/report.css");
+pub(crate) const REPORT_CSS: &str = include_str!("../../assets/report.css");
 
 /// What a report is made of.
 #[derive(Debug, Clone, Copy)]

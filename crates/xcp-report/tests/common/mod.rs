@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use xcp_scenario::model::{Direction, Law, Limit, Link, Queue, Sampling, Scenario};
+use xcp_scenario::model::{Direction, Law, Limit, Link, Others, Queue, Sampling, Scenario};
 use xcp_scenario::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
 
@@ -136,11 +136,12 @@ pub fn scenario(manner: Manner) -> Scenario {
     let limit = Limit::Bytes(1_250_000);
     let law = Law::xcp();
     let queue = match manner {
-        Manner::Xcp => Queue::Xcp { limit, law, changes: Vec::new() },
+        Manner::Xcp => Queue::Xcp { limit, law, changes: Vec::new(), others: Others::Shared },
         Manner::DropTail => Queue::DropTail { limit },
         Manner::Red => Queue::Red { limit, min_packets: 138.0, max_packets: 416.0, max_probability: 0.1, weight: None, gentle: true },
     };
-    let direction = |rate_bps, delay, queue| Direction { rate_bps, delay, queue, losses: Vec::new(), blackouts: Vec::new() };
+    let direction =
+        |rate_bps, delay, queue| Direction { rate_bps, delay, framing_bytes: 0, queue, losses: Vec::new(), blackouts: Vec::new() };
     let plain = || Queue::DropTail { limit: Limit::Packets(1000) };
     Scenario {
         title: "Four flows on a 10 Mbit/s, 500 ms path".into(),
@@ -155,7 +156,9 @@ pub fn scenario(manner: Manner) -> Scenario {
             name: "bottleneck".into(),
             ends: [1, 2],
             directions: [direction(10_000_000, 249_000_000, queue), direction(10_000_000, 249_000_000, plain())],
+            medium: None,
         }],
+        media: Vec::new(),
         flows: Vec::new(),
         expectations: Vec::new(),
     }

@@ -59,12 +59,13 @@ impl Queue {
         })
     }
 
-    /// A packet arrives while the transmitter is busy; `false` if the discipline drops it. `full` says that it would not fit.
+    /// A packet arrives while the transmitter is busy, or may not begin at once; `false` if the discipline drops it. `full` says that it would not fit,
+    /// `idle_since` that the transmitter is idle.
     #[inline(always)]
-    pub fn arrival(&mut self, now: Nanos, packet: &mut Packet, backlog: Backlog, full: bool) -> bool {
+    pub fn arrival(&mut self, now: Nanos, packet: &mut Packet, backlog: Backlog, full: bool, idle_since: Option<Nanos>) -> bool {
         match self {
             Self::DropTail => !full,
-            Self::Red(red) => red.arrival(now, backlog.packets, None, full),
+            Self::Red(red) => red.arrival(now, backlog.packets, idle_since, full),
             Self::Xcp(xcp) => {
                 // Katabi et al. 2002 §3.5: arrivals are input traffic whether or not the queue can hold them.
                 xcp.arrival(now, packet, backlog.bytes);

@@ -113,7 +113,11 @@ impl ReceiverConfig {
         let option = tcp.return_option_bytes();
         let payload = tcp.payload_bytes(u32::from(packet_bytes));
         // Blocks take 8 bytes each beside 2 bytes of kind and length, padded by 2: three beside timestamps, two beside XCP's option too.
-        let blocks = if tcp.recovery == Recovery::Sack { ((OPTION_SPACE - TIMESTAMPS - option - 4) / 8).min(3) } else { 0 };
+        let blocks = if matches!(tcp.recovery, Recovery::Sack | Recovery::SackLinux) {
+            ((OPTION_SPACE - TIMESTAMPS - option - 4) / 8).min(3)
+        } else {
+            0
+        };
         ReceiverConfig {
             flow,
             payload,

@@ -219,6 +219,16 @@ impl Sender {
             self.counts.fast_recoveries += 1;
             self.send_first_again(now, out);
             self.deadline = now.saturating_add(self.rtt.rto());
+        } else {
+            self.repair_again(now, out);
+        }
+    }
+
+    /// Sends the first segment once more if it was sent again in vain.
+    fn repair_again(&mut self, now: Nanos, out: &mut impl Outbox) {
+        if self.recovery.first_lost_again(self.una, self.nxt) {
+            self.send_any(now, self.una, true, out);
+            self.deadline = now.saturating_add(self.rtt.rto());
         }
     }
 
@@ -238,6 +248,7 @@ impl Sender {
         if restart || self.una == self.nxt {
             self.restart_timer(now);
         }
+        self.repair_again(now, out);
     }
 
     fn on_syn_ack(&mut self, now: Nanos, packet: &Packet, ack: &Ack, out: &mut impl Outbox) {
@@ -455,7 +466,7 @@ impl Sender {
             if self.must_wait(now) {
                 return;
             }
-            self.recovery.sent(self.una, next);
+            self.recovery.sent(self.una, self.nxt, next);
             match next {
                 Next::New => {
                     self.nxt += 1;
@@ -479,7 +490,7 @@ impl Sender {
 
     /// Sends the first outstanding segment again, regardless of window and pacing.
     fn send_first_again(&mut self, now: Nanos, out: &mut impl Outbox) {
-        self.recovery.first_sent_again(self.una);
+        self.recovery.first_sent_again(self.una, self.nxt);
         self.send_any(now, self.una, true, out);
     }
 

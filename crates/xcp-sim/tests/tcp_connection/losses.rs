@@ -7,11 +7,12 @@ use xcp_sim::packet::{Ack, Body, Outbox, Packet, SackBlock, SackBlocks, SackId, 
 
 const RTT_MS: u64 = 100;
 
-const RECOVERIES: [(Recovery, &str); 4] = [
+const RECOVERIES: [(Recovery, &str); 5] = [
     (Recovery::Reno, "Reno"),
     (Recovery::NewRenoImpatient, "NewReno impatient"),
     (Recovery::NewRenoSlowButSteady, "NewReno steady"),
     (Recovery::Sack, "SACK"),
+    (Recovery::SackLinux, "SACK as Linux"),
 ];
 
 /// A transfer of 300 segments with a first window of 20, over 100 ms and half a millisecond per packet.

@@ -7,8 +7,13 @@ use xcp_sim::packet::Body;
 
 fn connection() -> impl Strategy<Value = Tcp> {
     let congestion = prop_oneof![Just(Congestion::Reno), Just(Congestion::Cubic), Just(Congestion::Xcp)];
-    let recovery =
-        prop_oneof![Just(Recovery::Reno), Just(Recovery::NewRenoImpatient), Just(Recovery::NewRenoSlowButSteady), Just(Recovery::Sack)];
+    let recovery = prop_oneof![
+        Just(Recovery::Reno),
+        Just(Recovery::NewRenoImpatient),
+        Just(Recovery::NewRenoSlowButSteady),
+        Just(Recovery::Sack),
+        Just(Recovery::SackLinux)
+    ];
     (congestion, recovery, any::<[bool; 7]>(), 1u32..40, 1u64..300, prop::option::of(3_000u64..60_000), prop::option::of(3_000u64..60_000))
         .prop_map(|(congestion, recovery, flags, initial_window, segments, receive_buffer, send_buffer)| Tcp {
             loss_response: if flags[0] { LossResponse::None } else { LossResponse::Halve },

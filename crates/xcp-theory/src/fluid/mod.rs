@@ -19,7 +19,7 @@ mod sender;
 use xcp_scenario::model::Scenario;
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 
-use crate::network::{Class, Link, Network, Router, seconds};
+use crate::network::{Class, Link, Network, Router, Sharing, seconds};
 use crate::timeline::timeline;
 
 use router::RouterState;
@@ -68,6 +68,8 @@ pub enum NoFluid {
     NoXcp,
     /// TCP without feedback is not modelled.
     OtherTcp,
+    /// A law that tells flows limited here from others.
+    OtherLaw,
     /// It would take long.
     TooLarge,
 }
@@ -77,6 +79,7 @@ impl std::fmt::Display for NoFluid {
         f.write_str(match self {
             Self::NoXcp => "there is no XCP flow that lasts",
             Self::OtherTcp => "the fluid model knows XCP flows and datagrams, not TCP without feedback",
+            Self::OtherLaw => "the fluid model knows no law that tells flows limited here from others",
             Self::TooLarge => "too many different flows for the time and the round trips",
         })
     }
@@ -100,8 +103,16 @@ struct Part {
 struct Plan {
     parts: Vec<Part>,
     links: Vec<Link>,
-    /// By stretch: its begin, and the datagrams on each link.
-    loads: Vec<(f64, Vec<f64>)>,
+    stretches: Vec<Stretch>,
+}
+
+/// A stretch of time in which datagrams and laws stay as they are.
+struct Stretch {
+    from: f64,
+    /// Bit/s of datagrams on each link.
+    datagrams: Vec<f64>,
+    /// Each link's law.
+    laws: Vec<Option<Router>>,
 }
 
 /// Moves a scenario from rest to its end.
@@ -118,7 +129,8 @@ pub fn fluid(scenario: &Scenario) -> Result<Trajectory, NoFluid> {
 /// As [`fluid()`].
 pub fn with(scenario: &Scenario, change: impl Fn(&mut Router)) -> Result<Trajectory, NoFluid> {
     let mut plan = plan(scenario)?;
-    plan.links.iter_mut().filter_map(|l| l.router.as_mut()).for_each(change);
+    let stretches = plan.stretches.iter_mut().flat_map(|s| &mut s.laws);
+    plan.links.iter_mut().map(|l| &mut l.router).chain(stretches).filter_map(Option::as_mut).for_each(change);
     let rtt = plan.parts.iter().map(|p| p.class.rtt).fold(f64::INFINITY, f64::min);
     let dt = (rtt / STEPS_PER_RTT).clamp(2e-6, 2e-3);
     let duration = seconds(scenario.duration);
@@ -139,18 +151,25 @@ fn plan(scenario: &Scenario) -> Result<Plan, NoFluid> {
         return Err(NoFluid::OtherTcp);
     }
     let place = |name: &str| everything.links.iter().position(|l| l.name == name);
-    let loads = stretches
-        .iter()
-        .map(|(period, network)| {
-            let mut load = vec![0.0; everything.links.len()];
-            for link in &network.links {
-                if let Some(l) = place(&link.name) {
-                    load[l] = link.datagrams;
-                }
+    let unknown = |l: &Link| l.router.is_some_and(|r| r.sharing != Sharing::Low);
+    if everything.links.iter().chain(stretches.iter().flat_map(|(_, n)| &n.links)).any(unknown) {
+        return Err(NoFluid::OtherLaw);
+    }
+    let stretches = stretches.iter().map(|(period, network)| {
+        let mut stretch = Stretch {
+            from: seconds(period.from),
+            datagrams: vec![0.0; everything.links.len()],
+            laws: everything.links.iter().map(|l| l.router).collect(),
+        };
+        for link in &network.links {
+            if let Some(l) = place(&link.name) {
+                stretch.datagrams[l] = link.datagrams;
+                stretch.laws[l] = link.router;
             }
-            (seconds(period.from), load)
-        })
-        .collect();
+        }
+        stretch
+    });
+    let stretches = stretches.collect();
     // A class of the whole run, split by the starts of its members.
     let mut parts: Vec<Part> = Vec::new();
     for class in &everything.classes {
@@ -169,7 +188,7 @@ fn plan(scenario: &Scenario) -> Result<Plan, NoFluid> {
             Part { class: Class { name, count, start: seconds(start), ..class.clone() }, group: class.name.clone(), stop }
         }));
     }
-    Ok(Plan { parts, links: everything.links, loads })
+    Ok(Plan { parts, links: everything.links, stretches })
 }
 
 /// The network with every flow that ever is there, for its classes and links.
@@ -192,7 +211,7 @@ fn whole(scenario: &Scenario) -> Network {
 }
 
 fn run(plan: Plan, dt: f64, duration: f64) -> Trajectory {
-    let Plan { parts, links, loads } = plan;
+    let Plan { parts, links, stretches } = plan;
     let mut senders: Vec<Sender> = parts.iter().map(|p| Sender::new(&p.class, p.class.start, p.stop)).collect();
     let mut routers: Vec<RouterState> = links.iter().map(RouterState::new).collect();
     let per_sample = (SAMPLE / dt).round().max(1.0) as usize;
@@ -211,8 +230,9 @@ fn run(plan: Plan, dt: f64, duration: f64) -> Trajectory {
     let mut stretch = 0;
     for step in 0..steps {
         let now = step as f64 * dt;
-        while stretch + 1 < loads.len() && loads[stretch + 1].0 <= now {
+        while stretch + 1 < stretches.len() && stretches[stretch + 1].from <= now {
             stretch += 1;
+            routers.iter_mut().zip(&stretches[stretch].laws).for_each(|(router, law)| router.change(*law));
         }
         let waits: Vec<f64> = routers.iter().map(RouterState::wait).collect();
         for (i, sender) in senders.iter_mut().enumerate() {
@@ -221,7 +241,7 @@ fn run(plan: Plan, dt: f64, duration: f64) -> Trajectory {
             sender.cross(now, dt, &waits, &mut routers);
         }
         for (l, router) in routers.iter_mut().enumerate() {
-            carried[l] += router.advance(now, dt, loads[stretch].1[l] / 8.0);
+            carried[l] += router.advance(now, dt, stretches[stretch].datagrams[l] / 8.0);
         }
         if (step + 1) % per_sample == 0 {
             for (rates, bytes) in out.rates.iter_mut().zip(&mut sent) {

@@ -57,6 +57,11 @@ impl RouterState {
         }
     }
 
+    /// Another law, or the same, from the next computation on.
+    pub fn change(&mut self, law: Option<Router>) {
+        self.law = law;
+    }
+
     /// Seconds that what arrives now will wait.
     pub fn wait(&self) -> f64 {
         self.queue / self.rate
@@ -117,21 +122,22 @@ impl RouterState {
             self.least_began = now;
         }
         if now - self.interval_began >= self.interval {
-            self.compute(law, now - self.interval_began);
+            self.compute(law, now - self.interval_began, datagrams);
             self.interval_began = now;
         }
         sent
     }
 
     /// End of an interval. Draft, lines 7 to 18.
-    fn compute(&mut self, law: Router, elapsed: f64) {
+    fn compute(&mut self, law: Router, elapsed: f64, datagrams: f64) {
         let d = match law.interval {
             _ if self.sum_x <= 0.0 => FIRST_INTERVAL,
             Interval::Mean => self.sum_xrtt / self.sum_x,
             Interval::Max => self.max_rtt,
         };
         let y = self.input / elapsed;
-        let spare = law.alpha * (law.capacity / 8.0 - y) - law.beta * (self.persistent - law.target) / d;
+        let capacity = law.capacity / 8.0 - if law.others == Others::Subtracted { datagrams } else { 0.0 };
+        let spare = law.alpha * (capacity - y) - law.beta * (self.persistent - law.target) / d;
         let shuffled = (law.gamma * y - spare.abs()).max(0.0);
         self.pool_positive = shuffled + spare.max(0.0);
         self.pool_negative = shuffled + (-spare).max(0.0);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use xcp_scenario::model::Scenario;
 use xcp_scenario::{Overrides, load};
-use xcp_theory::network::{Class, Gain, Interval, Link, Network, Others, Router};
+use xcp_theory::network::{Class, Gain, Interval, Link, Network, Others, Router, Sharing};
 
 /// An XCP router as in 2002.
 #[allow(dead_code, reason = "each test file uses its own part")]
@@ -18,6 +18,7 @@ pub fn router(capacity: f64) -> Router {
         others: Others::Input,
         interval: Interval::Mean,
         gain: Gain::Uniform,
+        sharing: Sharing::Low,
         pools: true,
     }
 }

@@ -48,7 +48,13 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
     let config = EndpointConfig {
         fallback: enable.fallback.clone(),
         give: give.clone(),
-        ask: Ask { classic: enable.classic, paced: !enable.no_pacing, initial_window: enable.initial_window, ..Ask::default() },
+        ask: Ask {
+            classic: enable.classic,
+            paced: !enable.no_pacing,
+            initial_window: enable.initial_window,
+            ids: enable.ids.then_some(0),
+            ..Ask::default()
+        },
         receive_window: enable.receive_window.unwrap_or(defaults.receive_window),
         ..defaults
     };
@@ -126,7 +132,10 @@ fn row(shown: &Shown) -> String {
             "  sends: cwnd {}, srtt {}, {}; feedback last {}, sum {}; {} recoveries, {} timeouts\n",
             human::number(c.cwnd_packets),
             human::nanos(c.srtt_ns),
-            if c.marked { "a router answers" } else { "no router heard of" },
+            match c.bottleneck_id {
+                Some(id) => format!("link {id:08x} limits it"),
+                None => if c.marked { "a router answers" } else { "no router heard of" }.to_owned(),
+            },
             unit(c.last_feedback),
             unit(c.feedback_sum),
             c.losses,

@@ -1,16 +1,17 @@
 //! `xcpnet reproduce`: the papers' figures against the bands they claim.
 //!
-//! Experiments ([`crate::experiments`]) → [`work`] (what is run, longest first, with what [`cache`] has) → [`told`] (judged, printed, counted).
+//! Experiments ([`crate::experiments`]) → [`work`] (what is run, longest first, with what [`cache`] has) → [`told`] (judged, printed, counted) →
+//! [`report`] (pages, a section for each figure); those of [`failures`] are rows of a table instead.
 
 mod cache;
+mod failures;
+mod report;
 mod told;
 mod work;
 
 use std::io::Write as _;
 
-use xcp_report::Source;
 use xcp_report::files::Staged;
-use xcp_scenario::model::Scenario;
 
 use crate::backend::tell_notes;
 use crate::batch;
@@ -18,10 +19,11 @@ use crate::cli::{Backend, ReproduceArguments};
 use crate::experiments;
 use crate::failure::{Failure, INTERRUPTED, OUTSIDE};
 use crate::interrupt;
-use crate::output::{Content, Printer};
+use crate::output::{Printer, width};
 use crate::reproduce::cache::{Cache, LIMIT};
+use crate::reproduce::report::Pages;
 use crate::reproduce::told::{Judged, list, summary};
-use crate::reproduce::work::{Figure, Way};
+use crate::reproduce::work::Way;
 
 /// Runs what was asked for.
 pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Result<(), Failure> {
@@ -52,6 +54,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     let mut counts: Vec<Option<(usize, usize)>> = vec![None; figures.len()];
     let mut texts: Vec<Option<String>> = figures.iter().map(|f| f.left_out.then(String::new)).collect();
     let mut printed = 0;
+    let mut pages = Pages::new(figures.len());
     work::run(&figures, &way, jobs, |index, done, progress| {
         let figure = &figures[index];
         progress.suspend(|| done.iter().for_each(|d| tell_notes(&d.run)));
@@ -63,10 +66,15 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
             let runs = xcp_report::human::plural(judged.made as u64, "run");
             let _ = writeln!(std::io::stderr(), "{complete} of {wanted} figures: {}, {runs}{kept}", figure.experiment.name());
         }
-        texts[index] = Some(if arguments.json { judged.json(figure) } else { judged.table(figure) });
-        if let Some(staged) = staged.as_mut() {
-            stage(staged, figure, &judged)?;
-        }
+        let row = failures::row(figure, &judged);
+        texts[index] = Some(match &row {
+            _ if arguments.markdown => String::new(),
+            Some(row) if arguments.json => failures::json(row),
+            Some(row) => xcp_report::papers::failures::text(std::slice::from_ref(row), width()),
+            None if arguments.json => judged.json(figure),
+            None => judged.table(figure),
+        });
+        pages.add(index, figure, &judged, row, staged.as_mut())?;
         // Printed in their order, whichever comes first.
         while let Some(text) = texts.get_mut(printed).and_then(Option::take) {
             progress.suspend(|| printer.text(&text))?;
@@ -83,12 +91,15 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
         let message = format!("interrupted; {complete} of {wanted} figures complete{kept}{nothing}");
         return Err(Failure::with_status(message, INTERRUPTED));
     }
-    if !arguments.json {
+    if arguments.markdown {
+        printer.text(&failures::document(&pages.rows()))?;
+    } else if !arguments.json {
         printer.text(&summary(&figures, &counts))?;
     }
-    if let (Some(staged), Some(dir)) = (staged, &arguments.out) {
+    if let (Some(mut staged), Some(dir)) = (staged, &arguments.out) {
+        pages.write(&figures, &mut staged)?;
         staged.commit()?;
-        let _ = writeln!(std::io::stderr(), "wrote {}", dir.display());
+        let _ = writeln!(std::io::stderr(), "wrote {}", dir.join("report.html").display());
     }
     let outside: usize = counts.iter().flatten().map(|(_, outside)| outside).sum();
     if outside > 0 {
@@ -97,21 +108,4 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
         return Err(Failure::with_status(many, OUTSIDE));
     }
     Ok(())
-}
-
-/// The files of one figure.
-fn stage(staged: &mut Staged, figure: &Figure, judged: &Judged) -> Result<(), Failure> {
-    let e = &figure.experiment;
-    let scenarios: Vec<Scenario> = figure.runs.iter().step_by(figure.seeds).map(|p| p.scenario.clone()).collect();
-    let sources = [Source { name: e.path.clone(), text: e.text.clone() }];
-    let origins = vec![0; judged.runs.len()];
-    let content = Content {
-        runs: &judged.runs,
-        scenarios: &scenarios,
-        sources: &sources,
-        origins: &origins,
-        verdicts: &judged.verdicts,
-        parquet: false,
-    };
-    Ok(content.stage(staged, &format!("{}/{}/", e.paper, e.figure))?)
 }

@@ -12,8 +12,12 @@ use crate::reproduce::work::{Done, Figure};
 
 /// A figure, run and judged.
 pub struct Judged {
+    /// What was run, for each of `runs`.
+    pub scenarios: Vec<Scenario>,
     /// A run for each variant: its first seed's.
     pub runs: Vec<Run>,
+    /// The other seeds' runs, a list of all variants for each seed.
+    pub more: Vec<Vec<Run>>,
     /// For each of them what came of its claims, over all seeds.
     pub verdicts: Vec<Vec<Verdict>>,
     /// Runs in all.
@@ -40,7 +44,9 @@ impl Judged {
         while let Some(variant) = each.iter_mut().map(Iterator::next).collect::<Option<Vec<Vec<Verdict>>>>() {
             verdicts.push(over_seeds(&variant));
         }
-        Self { runs: by_seed.swap_remove(0), verdicts, made, cached }
+        let scenarios = figure.runs.iter().step_by(figure.seeds).map(|p| p.scenario.clone()).collect();
+        let runs = by_seed.remove(0);
+        Self { scenarios, runs, more: by_seed, verdicts, made, cached }
     }
 
     /// Claims inside their bands, and outside.
@@ -158,6 +164,8 @@ pub fn summary(figures: &[Figure], judged: &[Option<(usize, usize)>]) -> String 
         out.push_str(&format!("left out of --quick: {}\n", left.join(", ")));
     }
     let (inside, outside) = judged.iter().flatten().fold((0, 0), |(a, b), (i, o)| (a + i, b + o));
-    out.push_str(&format!("{inside} of {} claims inside their bands\n", inside + outside));
+    if inside + outside > 0 || judged.iter().flatten().count() == 0 {
+        out.push_str(&format!("{inside} of {} claims inside their bands\n", inside + outside));
+    }
     out
 }

@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::reproduce::cache::{Cache, Key};
 
 /// Packets over links that a processor simulates in a second, roughly: for telling what figures cost.
-const HOPS_PER_SECOND: f64 = 3e6;
+const HOPS_PER_SECOND: f64 = 1e7;
 /// A figure whose file says nothing of `--quick` is run whole, with one seed, if it costs no more than this, and else left out.
 const QUICK_SECONDS: f64 = 2.0;
 /// What a run from the cache costs beside one that is simulated.

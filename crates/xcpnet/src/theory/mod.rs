@@ -108,6 +108,9 @@ struct FluidLink {
 /// Within this share of its equilibrium a flow counts as settled.
 const SETTLED: f64 = 0.1;
 
+/// And if it has kept there for this share of its time.
+const LASTING: f64 = 0.1;
+
 /// Says it.
 pub fn theory(arguments: &TheoryArguments, printer: &mut Printer) -> Result<(), Failure> {
     let text = read_text(&arguments.file)?;
@@ -183,11 +186,14 @@ fn say(scenario: &Scenario, arguments: &TheoryArguments) -> Said {
 fn motion(scenario: &Scenario, moved: &Trajectory, network: &Network, rates: &[f64], at: u64) -> FluidSaid {
     let from = scenario.measure.from as f64 / 1e9;
     // The equilibrium is that of the instant's flows, and lasts until the next change.
-    let until = timeline(scenario).iter().find(|(period, _)| period.to >= at).map_or(f64::INFINITY, |(period, _)| period.to as f64 / 1e9);
+    let until =
+        timeline(scenario).iter().find(|(period, _)| period.to >= at).map_or(scenario.duration, |(period, _)| period.to) as f64 / 1e9;
     let flows = moved.classes.iter().enumerate().filter_map(|(i, class)| {
         let motion = moved.motion(i, from)?;
         let rest = network.classes.iter().position(|c| c.name == class.group).and_then(|c| rates.get(c));
-        let settled = rest.and_then(|&rate| moved.settled(i, rate, SETTLED, until));
+        // What is inside by chance at the end has not settled.
+        let latest = until - LASTING * (until - class.from);
+        let settled = rest.and_then(|&rate| moved.settled(i, rate, SETTLED, until)).filter(|t| *t <= latest);
         let mean = Rate { wire: motion.mean, goodput: motion.mean * class.payload_share };
         Some(MotionSaid { name: class.name.clone(), count: class.count, mean, cov: motion.deviation / motion.mean, settled })
     });

@@ -14,7 +14,7 @@ use xcp_scenario::units::Nanos;
 /// The engine's name for a format of the scenario's.
 pub(in crate::tcp) fn engine_format(wire: WireFormat) -> xcp_engine::WireFormat {
     match wire {
-        WireFormat::Classic => xcp_engine::WireFormat::Classic,
+        WireFormat::Classic | WireFormat::ClassicInteger => xcp_engine::WireFormat::Classic,
         WireFormat::Extended => xcp_engine::WireFormat::Extended,
     }
 }
@@ -31,6 +31,7 @@ impl XcpWindow {
         let engine = xcp_engine::Sender::new(&xcp_engine::SenderConfig {
             initial_window: config.initial_window,
             honest: config.honest,
+            whole_packets: config.wire == WireFormat::ClassicInteger,
             ids: config.ids,
             ..xcp_engine::SenderConfig::new(engine_format(config.wire), config.overhead + config.payload)
         });

@@ -9,11 +9,13 @@
 //!    though RFC 5681 does not ask for it: without it the duplicates of go-back-N start it over and over (ns-2's `bugfix_`).
 //! 3. Limited transmit (RFC 3042) always.
 
+mod again;
 mod newreno;
 mod reno;
 mod sack;
 mod scoreboard;
 
+use again::Again;
 use scoreboard::Scoreboard;
 
 use xcp_scenario::model;
@@ -73,7 +75,10 @@ pub(super) struct Recovery {
     /// prove nothing.
     guard: u64,
     phase: Phase,
+    /// `SackLinux` is `Sack` here.
     kind: model::Recovery,
+    /// Whether lost retransmissions are found.
+    finds_again: bool,
 }
 
 /// What is known of what is missing.
@@ -89,11 +94,14 @@ pub(super) struct Repair {
     /// Partial ACKs of this recovery.
     partials: u32,
     board: Scoreboard,
+    again: Again,
 }
 
 impl Recovery {
     pub fn new(kind: model::Recovery) -> Self {
-        Recovery { last_echo: 0, repair: None, guard: 0, phase: Phase::Open, kind }
+        let finds_again = kind == model::Recovery::SackLinux;
+        let kind = if finds_again { model::Recovery::Sack } else { kind };
+        Recovery { last_echo: 0, repair: None, guard: 0, phase: Phase::Open, kind, finds_again }
     }
 
     /// Whether nothing outstanding seems to be missing.
@@ -165,12 +173,13 @@ impl Recovery {
                     model::Recovery::Reno => Step::Leave { avoid_burst: false },
                     model::Recovery::NewRenoImpatient => repair.newreno_advanced(una - old, una, cwnd, false),
                     model::Recovery::NewRenoSlowButSteady => repair.newreno_advanced(una - old, una, cwnd, true),
-                    model::Recovery::Sack => repair.sack_advanced(una),
+                    model::Recovery::Sack | model::Recovery::SackLinux => repair.sack_advanced(una),
                 };
                 if let Step::Leave { .. } = step {
                     self.phase = Phase::Disorder;
                     repair.credit = 0;
                     repair.partials = 0;
+                    repair.again.clear();
                 }
             }
         }
@@ -187,7 +196,7 @@ impl Recovery {
         let lost = match self.kind {
             model::Recovery::Reno => self.reno_duplicate(una, echo),
             model::Recovery::NewRenoImpatient | model::Recovery::NewRenoSlowButSteady => self.newreno_duplicate(una, echo),
-            model::Recovery::Sack => self.sack_duplicate(una, news),
+            model::Recovery::Sack | model::Recovery::SackLinux => self.sack_duplicate(una, news),
         };
         let repair = self.repair();
         // No more packets can have left the network than are in it.
@@ -201,7 +210,7 @@ impl Recovery {
         match self.kind {
             model::Recovery::Reno => self.reno_enter(),
             model::Recovery::NewRenoImpatient | model::Recovery::NewRenoSlowButSteady => self.newreno_enter(nxt),
-            model::Recovery::Sack => self.sack_enter(una),
+            model::Recovery::Sack | model::Recovery::SackLinux => self.sack_enter(una),
         }
         Step::Enter
     }
@@ -218,12 +227,24 @@ impl Recovery {
         repair.point = nxt;
         repair.duplicates = 0;
         repair.credit = 0;
+        repair.again.clear();
         repair.board.all_lost(una, nxt);
         self.phase = Phase::Loss;
     }
 
+    /// Whether the first outstanding segment was sent again in vain and has to be sent once more.
+    pub fn first_lost_again(&mut self, una: u64, nxt: u64) -> bool {
+        if !self.finds_again || !self.repairing() {
+            return false;
+        }
+        self.repair.as_mut().is_some_and(|repair| repair.again.is_lost(una, nxt, repair.board.highest()))
+    }
+
     /// The first outstanding segment is sent again.
-    pub fn first_sent_again(&mut self, una: u64) {
+    pub fn first_sent_again(&mut self, una: u64, nxt: u64) {
+        if self.finds_again {
+            self.repair().again.sent(una, nxt);
+        }
         // Without SACK fast recovery keeps its own account of what is in the network, see `Repair::credit`.
         if self.sack() || self.phase == Phase::Loss {
             self.repair().board.sent_again(una, una);
@@ -251,9 +272,14 @@ impl Recovery {
     }
 
     /// What `next_segment` said is done.
-    pub fn sent(&mut self, una: u64, next: Next) {
+    pub fn sent(&mut self, una: u64, nxt: u64, next: Next) {
         match (&mut self.repair, next) {
-            (Some(repair), Next::Again(segment)) => repair.board.sent_again(una, segment),
+            (Some(repair), Next::Again(segment)) => {
+                if self.finds_again {
+                    repair.again.sent(segment, nxt);
+                }
+                repair.board.sent_again(una, segment);
+            }
             (Some(repair), Next::Rescue(_)) => repair.board.rescued(repair.point),
             _ => {}
         }

@@ -2,7 +2,7 @@
 //!
 //! 1. Sequence numbers are segments: IsLost() counts three SACKed segments above; the RFC's second test (more than two segments' worth of bytes)
 //!    is the same but for a short last segment.
-//! 2. Retransmissions that are lost again are found by timeout only, as the RFC has it (Linux finds them by time, RFC 8985).
+//! 2. Retransmissions that are lost again are found by timeout only, as the RFC has it; `again.rs` finds them as Linux did.
 //! 3. The window falls to ssthresh at once (§5 step 4.2); Linux spreads that over a round trip (RFC 6937).
 //! 4. The rescue retransmission (NextSeg rule 4) is not counted in pipe, as after the RFC's next SetPipe().
 //! 5. After a timeout: see `mod.rs`. NextSeg() rule 1 then repairs from the front, as §5.1 suggests.

@@ -49,6 +49,11 @@ impl Scoreboard {
         pipe
     }
 
+    /// End of the highest segment that has arrived.
+    pub fn highest(&self) -> u64 {
+        self.highest
+    }
+
     /// Whether nothing outstanding has been SACKed.
     pub fn is_empty(&self) -> bool {
         self.count == 0

@@ -1,0 +1,330 @@
+//! The table of failures: situations that the papers warn of, down, protocols, across; in each cell how full the link was, how equal the shares, how
+//! long the queue, how much was dropped. As a terminal table, as Markdown, and as the part of the report that closes it.
+//!
+//! A row is a scenario file with a variant for each protocol. Its numbers are those of the link named `bottleneck`. Cells are graded by their worst number
+//! ([`Cell::grade`]).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use xcp_scenario::model::Scenario;
+use xcp_scenario::run::{Run, jain};
+
+use super::inline;
+use crate::grid::{Align, Grid};
+use crate::html::escape;
+use crate::human;
+use crate::table::quantile;
+
+/// The link that a row's numbers are about.
+pub const LINK: &str = "bottleneck";
+
+/// What a protocol made of a situation, over the measured part of the run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cell {
+    /// Share of the link's capacity used.
+    pub utilisation: f64,
+    /// Jain's index of the long-lived flows' goodputs, each over its max-min share.
+    pub fairness: f64,
+    /// Mean queue, packets.
+    pub queue: f64,
+    /// The time that queue takes to drain, over the mean round trip without queues.
+    pub queue_rtts: f64,
+    /// Packets dropped by the queue.
+    pub drops: u64,
+    /// Their share of what came to it.
+    pub dropped: f64,
+}
+
+/// One situation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// `PAPER/FIGURE`, as the command takes it.
+    pub name: String,
+    /// In a few words.
+    pub title: String,
+    /// What the papers warn of.
+    pub warning: String,
+    /// What is seen here.
+    pub seen: String,
+    /// Protocols and what they made of it, in the file's order.
+    pub cells: Vec<(String, Cell)>,
+}
+
+/// How bad a number is: 0 good, 3 worst.
+type Grade = usize;
+
+fn grade(value: f64, steps: [f64; 3]) -> Grade {
+    steps.iter().filter(|&&step| value > step).count()
+}
+
+impl Cell {
+    /// What a run gave. `shares` has each flow's max-min share, bit/s of goodput; `None` for those that fairness does not ask about.
+    #[must_use]
+    pub fn new(scenario: &Scenario, run: &Run, shares: &[Option<f64>]) -> Option<Self> {
+        let link = run.summary.links.get(LINK)?;
+        let direction = scenario.links.iter().find(|l| l.name == LINK).map(|l| &l.directions[0])?;
+        let relative: Vec<f64> =
+            run.summary.flows.iter().zip(shares).filter_map(|(f, share)| share.filter(|s| *s > 0.0).map(|s| f.goodput / s)).collect();
+        let (mut trips, mut flows) = (0.0, 0.0);
+        for flow in scenario.flows.iter().filter(|f| f.is_tcp()) {
+            let directions: Vec<_> = scenario.links.iter().flat_map(|l| &l.directions).collect();
+            trips += flow.group.route.iter().chain(&flow.group.return_route).map(|&d| directions[d].delay as f64 / 1e9).sum::<f64>();
+            flows += 1.0;
+        }
+        let packet = scenario.flows.first().map_or(1500.0, |f| f64::from(f.group.packet_bytes));
+        let drain = link.queue_mean * packet * 8.0 / direction.rate_bps as f64;
+        Some(Self {
+            utilisation: link.utilisation,
+            fairness: jain(&relative),
+            queue: link.queue_mean,
+            queue_rtts: drain / (trips / f64::max(flows, 1.0)).max(1e-9),
+            drops: link.drops,
+            dropped: link.drops as f64 / f64::max((link.drops + link.packets) as f64, 1.0),
+        })
+    }
+
+    /// The median of each number over several seeds.
+    #[must_use]
+    pub fn median(seeds: &[Self]) -> Option<Self> {
+        let middle = |of: fn(&Self) -> f64| {
+            let mut values: Vec<f64> = seeds.iter().map(of).collect();
+            values.sort_by(f64::total_cmp);
+            quantile(&values, 0.5)
+        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of packets")]
+        let cell = Self {
+            utilisation: middle(|c| c.utilisation),
+            fairness: middle(|c| c.fairness),
+            queue: middle(|c| c.queue),
+            queue_rtts: middle(|c| c.queue_rtts),
+            drops: middle(|c| c.drops as f64) as u64,
+            dropped: middle(|c| c.dropped),
+        };
+        (!seeds.is_empty()).then_some(cell)
+    }
+
+    /// Grades of its numbers: utilisation below 95, 80 and 50 %; fairness below .95, .8 and .5; a queue beyond a tenth of the round trip, half of it, all of it;
+    /// more than a packet dropped in a thousand, a hundred, ten.
+    #[must_use]
+    pub fn grades(&self) -> [Grade; 4] {
+        [
+            grade(1.0 - self.utilisation, [0.05, 0.2, 0.5]),
+            grade(1.0 - self.fairness, [0.05, 0.2, 0.5]),
+            grade(self.queue_rtts, [0.1, 0.5, 1.0]),
+            grade(self.dropped, [0.001, 0.01, 0.1]),
+        ]
+    }
+
+    /// The worst of them.
+    #[must_use]
+    pub fn grade(&self) -> Grade {
+        self.grades().into_iter().max().unwrap_or(0)
+    }
+
+    /// Its numbers in words, in the order of [`Cell::grades`].
+    fn words(&self) -> [String; 4] {
+        let percent = |x: f64| format!("{:.0} %", x * 100.0);
+        [
+            // 99.96 % is not full.
+            if self.utilisation < 0.9995 { format!("{:.1} %", self.utilisation * 100.0) } else { percent(self.utilisation) },
+            format!("{:.3}", self.fairness),
+            human::number(self.queue),
+            self.drops.to_string(),
+        ]
+    }
+}
+
+/// Protocols of all rows, in the order in which they come.
+fn protocols(rows: &[Row]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in rows.iter().flat_map(|r| &r.cells) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn by_name(row: &Row) -> BTreeMap<&str, &Cell> {
+    row.cells.iter().map(|(name, cell)| (name.as_str(), cell)).collect()
+}
+
+/// What stands in a cell.
+pub const CELLS: &str = "In each cell, from top to bottom: utilisation of the link; Jain’s index of the long-lived flows’ goodputs over their max-min shares; mean \
+                         queue in packets; packets dropped by the queue. Medians of the seeds.";
+/// What grades mean.
+pub const GRADES: [&str; 4] = [
+    "good",
+    "utilisation below 95 %, fairness below .95, a queue of more than a tenth of the round trip, or more than one packet dropped in a thousand",
+    "below 80 %, below .8, half a round trip, one in a hundred",
+    "below 50 %, below .5, a whole round trip, one in ten",
+];
+
+/// Marks of grades, for where there are no colours.
+const MARKS: [&str; 4] = ["", "·", "!", "!!"];
+
+/// For a terminal: a table for each situation, since ten protocols do not fit beside one another.
+#[must_use]
+pub fn text(rows: &[Row], width: usize) -> String {
+    use Align::{Left, Right};
+    let mut out = String::new();
+    for row in rows {
+        let _ = writeln!(out, "{}: {}", row.name, row.title);
+        let mut grid = Grid::new(&[
+            ("protocol", Left),
+            ("utilisation", Right),
+            ("fairness", Right),
+            ("mean queue", Right),
+            ("drops", Right),
+            ("", Left),
+        ]);
+        for (name, cell) in &row.cells {
+            let [utilisation, fairness, queue, drops] = cell.words();
+            grid.push(vec![name.clone(), utilisation, fairness, queue, drops, MARKS[cell.grade()].to_owned()]);
+        }
+        grid.without("", "").render(width, &mut out);
+        out.push('\n');
+    }
+    out
+}
+
+/// As a page of Markdown's body: one table, the numbers of a cell below one another.
+#[must_use]
+pub fn markdown(rows: &[Row]) -> String {
+    let names = protocols(rows);
+    let mut out = format!("| | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(names.len()));
+    for row in rows {
+        let cells = by_name(row);
+        let told: Vec<String> = names
+            .iter()
+            .map(|name| {
+                cells.get(name).map_or("–".to_owned(), |cell| {
+                    let words: Vec<String> =
+                        cell.words().into_iter().zip(cell.grades()).map(|(w, g)| if g > 1 { format!("**{w}**") } else { w }).collect();
+                    format!("{} {}", ["🟦", "🟨", "🟧", "🟥"][cell.grade()], words.join("<br>"))
+                })
+            })
+            .collect();
+        let _ = writeln!(out, "| [{}](#{}) | {} |", row.title, slug(&row.title), told.join(" | "));
+    }
+    for row in rows {
+        let _ = write!(out, "\n### {}\n\n{}\n", row.title, row.warning);
+        if !row.seen.is_empty() {
+            let _ = write!(out, "\n{}\n", row.seen);
+        }
+        let _ = write!(out, "\n`xcpnet reproduce {}`\n", row.name);
+    }
+    out
+}
+
+/// The anchor that a heading gets on the usual sites.
+fn slug(title: &str) -> String {
+    title
+        .chars()
+        .filter_map(|c| if c == ' ' { Some('-') } else { (c.is_alphanumeric() || c == '-').then(|| c.to_ascii_lowercase()) })
+        .collect()
+}
+
+/// As a part of the report; `lead` is said above it.
+#[must_use]
+pub fn html(rows: &[Row], lead: &str) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let names = protocols(rows);
+    let mut out = String::from(
+        "<section id=\"failures\" aria-labelledby=\"failures-title\">\n<h2 id=\"failures-title\">Where each protocol fails</h2>\n",
+    );
+    for paragraph in lead.split("\n\n").filter(|p| !p.is_empty()) {
+        let _ = writeln!(out, "<p class=\"lead\">{}</p>", inline(paragraph));
+    }
+    let _ = writeln!(out, "<p class=\"note\">{CELLS} Coloured by the worst of them, which is bold:</p>");
+    out.push_str("<ul class=\"grades\">");
+    for (i, grade) in GRADES.iter().enumerate() {
+        let _ = write!(out, "<li class=\"q{i}\">{grade}</li>");
+    }
+    out.push_str("</ul>\n");
+    out.push_str("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"failures-title\"><table class=\"failures\">\n<thead><tr><th scope=\"col\">Situation</th>");
+    for name in &names {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(name));
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for row in rows {
+        let cells = by_name(row);
+        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escape(&row.title));
+        for name in &names {
+            let Some(cell) = cells.get(name) else {
+                out.push_str("<td>–</td>");
+                continue;
+            };
+            let words: Vec<String> = cell
+                .words()
+                .into_iter()
+                .zip(cell.grades())
+                .map(|(w, g)| if g > 0 && g == cell.grade() { format!("<b>{w}</b>") } else { w })
+                .collect();
+            let _ = write!(out, "<td class=\"q{}\">{}</td>", cell.grade(), words.join("<br>"));
+        }
+        let _ = writeln!(
+            out,
+            "</tr>\n<tr class=\"say\"><td colspan=\"{}\">{} <b>Seen:</b> {} <code>xcpnet reproduce {}</code> · <a href=\"{3}/report.html\">all curves</a></td></tr>",
+            names.len() + 1,
+            inline(&row.warning),
+            inline(&row.seen),
+            escape(&row.name)
+        );
+    }
+    out.push_str("</tbody></table></div>\n</section>\n");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(utilisation: f64, fairness: f64, queue_rtts: f64, dropped: f64) -> Cell {
+        Cell { utilisation, fairness, queue: 12.0, queue_rtts, drops: 7, dropped }
+    }
+
+    #[test]
+    fn a_cell_is_as_bad_as_its_worst_number() {
+        for (cell, grade) in [
+            (cell(1.0, 1.0, 0.0, 0.0), 0),
+            (cell(0.96, 0.96, 0.05, 0.0005), 0),
+            (cell(0.9, 1.0, 0.0, 0.0), 1),
+            (cell(1.0, 0.7, 0.0, 0.0), 2),
+            (cell(1.0, 1.0, 1.5, 0.0), 3),
+            (cell(0.99, 1.0, 0.2, 0.2), 3),
+        ] {
+            assert_eq!(cell.grade(), grade, "{cell:?}");
+        }
+    }
+
+    #[test]
+    fn seeds_are_put_together_number_by_number() {
+        let seeds = [cell(0.9, 0.5, 0.3, 0.0), cell(0.8, 0.7, 0.1, 0.2), cell(1.0, 0.6, 0.2, 0.1)];
+        let median = Cell::median(&seeds).unwrap();
+        assert_eq!((median.utilisation, median.fairness, median.queue_rtts, median.dropped), (0.9, 0.6, 0.2, 0.1));
+        assert_eq!(Cell::median(&[]), None);
+    }
+
+    #[test]
+    fn every_form_has_every_cell() {
+        let row = |title: &str, cells: &[(&str, f64)]| Row {
+            name: format!("failures/{}", slug(title)),
+            title: title.into(),
+            warning: "Somebody warns: a < b.".into(),
+            seen: "It is so.".into(),
+            cells: cells.iter().map(|(name, u)| ((*name).to_owned(), cell(*u, 1.0, 0.0, 0.0))).collect(),
+        };
+        let rows = [row("One in a hundred", &[("xcp", 0.4321), ("cubic", 0.8765)]), row("Many, many", &[("xcp", 0.5432)])];
+        for form in [text(&rows, 80), markdown(&rows), html(&rows, "")] {
+            for number in ["43.2 %", "87.7 %", "54.3 %", "cubic"] {
+                assert!(form.contains(number), "{number} in\n{form}");
+            }
+        }
+        assert!(markdown(&rows).contains("(#many-many)") && html(&rows, "").contains("a &lt; b"));
+        assert_eq!(html(&[], "lead"), "");
+    }
+}

@@ -1,0 +1,146 @@
+//! The pages: head, style, navigation, sections in their order.
+
+use std::fmt::Write as _;
+
+use super::{Section, anchor, called, inline, verdict};
+use crate::html::{REPORT_CSS, escape};
+use crate::human;
+
+const PAPERS_CSS: &str = include_str!("../../assets/papers.css");
+
+/// A paper and its figures.
+#[derive(Debug, Clone, Copy)]
+pub struct Paper<'a> {
+    /// The directory's name.
+    pub name: &'a str,
+    /// Authors, title, where and when.
+    pub title: &'a str,
+    /// Paragraphs about it.
+    pub about: &'a str,
+    /// Its figures, in its order.
+    pub sections: &'a [Section],
+}
+
+impl Paper<'_> {
+    fn counts(&self) -> (usize, usize) {
+        (self.sections.iter().map(|s| s.inside).sum(), self.sections.iter().map(|s| s.outside).sum())
+    }
+}
+
+/// The overview.
+#[derive(Debug, Clone, Copy)]
+pub struct Front<'a> {
+    /// In their order.
+    pub papers: &'a [Paper<'a>],
+    /// The table of failures, which closes it; empty if it was not made.
+    pub failures: &'a str,
+    /// Figures that were left out.
+    pub left_out: &'a [String],
+    /// The command that makes it again.
+    pub command: &'a str,
+    /// The version of the program.
+    pub version: &'a str,
+}
+
+fn head(title: &str, version: &str, page: &mut String) {
+    page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.push_str(
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n",
+    );
+    page.push_str(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n",
+    );
+    page.push_str("<link rel=\"icon\" href=\"data:,\">\n");
+    let _ = write!(page, "<meta name=\"generator\" content=\"xcpnet {}\">\n<title>{}</title>\n<style>\n", escape(version), escape(title));
+    page.push_str(REPORT_CSS);
+    page.push_str(PAPERS_CSS);
+    page.push_str("</style>\n</head>\n<body class=\"papers\">\n<main>\n");
+}
+
+fn foot(command: &str, version: &str, page: &mut String) {
+    let _ = write!(
+        page,
+        "<footer>\n<p>Made by xcpnet {} with <code>{}</code>. The same files, seeds and version give the same numbers.</p>\n</footer>\n</main>\n</body>\n</html>\n",
+        escape(version),
+        escape(command)
+    );
+}
+
+/// One paper's page.
+#[must_use]
+pub fn paper_page(paper: &Paper<'_>, command: &str, version: &str) -> String {
+    let mut page = String::new();
+    head(paper.title, version, &mut page);
+    let (inside, outside) = paper.counts();
+    let _ = write!(page, "<nav class=\"facts\"><a href=\"report.html\">All papers</a></nav>\n<header>\n<h1>{}</h1>\n", escape(paper.title));
+    for paragraph in paper.about.split("\n\n").filter(|p| !p.is_empty()) {
+        let _ = writeln!(page, "<p class=\"lead\">{}</p>", inline(paragraph));
+    }
+    let _ = writeln!(
+        page,
+        "<p class=\"facts\">{} · <code>xcpnet reproduce {}</code></p>\n</header>",
+        verdict(inside, outside),
+        escape(paper.name)
+    );
+    list(paper, "", &mut page);
+    for section in paper.sections {
+        page.push_str(&section.html);
+    }
+    foot(command, version, &mut page);
+    page
+}
+
+/// The figures of a paper, a line for each.
+fn list(paper: &Paper<'_>, file: &str, page: &mut String) {
+    page.push_str("<div class=\"wide\"><table class=\"contents\">\n<tbody>\n");
+    for s in paper.sections {
+        let _ = writeln!(
+            page,
+            "<tr><th scope=\"row\"><a href=\"{file}#{}\">{}</a></th><td class=\"what\">{}</td><td>{}</td><td><code>xcpnet reproduce {}</code></td></tr>",
+            escape(anchor(&s.name)),
+            escape(&called(&s.name)),
+            escape(&s.title),
+            verdict(s.inside, s.outside),
+            escape(&s.name)
+        );
+    }
+    page.push_str("</tbody></table></div>\n");
+}
+
+/// The page that leads to the others.
+#[must_use]
+pub fn front_page(front: &Front<'_>) -> String {
+    let mut page = String::new();
+    head("Explicit congestion control: the papers, reproduced", front.version, &mut page);
+    let inside: usize = front.papers.iter().map(|p| p.counts().0).sum();
+    let outside: usize = front.papers.iter().map(|p| p.counts().1).sum();
+    let figures: usize = front.papers.iter().map(|p| p.sections.len()).sum();
+    let _ = write!(page, "<header>\n<h1>Explicit congestion control: the papers, reproduced</h1>\n");
+    let _ = write!(
+        page,
+        "<p class=\"lead\">{} of {}, each run as the paper describes it and held against what the paper claims. {} of {} claims lie inside the bands that were taken from the papers’ text before anything was run.</p>\n</header>\n",
+        human::plural(figures as u64, "figure"),
+        human::plural(front.papers.len() as u64, "paper"),
+        inside,
+        inside + outside
+    );
+    for paper in front.papers {
+        let file = format!("{}.html", escape(paper.name));
+        let (inside, outside) = paper.counts();
+        let _ = write!(
+            page,
+            "<section>\n<h2><a href=\"{file}\">{}</a></h2>\n<p class=\"facts\">{} · <code>xcpnet reproduce {}</code></p>\n",
+            escape(paper.title),
+            verdict(inside, outside),
+            escape(paper.name)
+        );
+        list(paper, &file, &mut page);
+        page.push_str("</section>\n");
+    }
+    if !front.left_out.is_empty() {
+        let _ = writeln!(page, "<p class=\"note\">Left out of this quick run: {}.</p>", escape(&front.left_out.join(", ")));
+    }
+    page.push_str(front.failures);
+    foot(front.command, front.version, &mut page);
+    page
+}

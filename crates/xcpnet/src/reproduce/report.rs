@@ -1,0 +1,108 @@
+//! The report in the making: as figures become complete their sections are written and their files staged; at the end the pages are put together.
+
+use xcp_report::Source;
+use xcp_report::files::Staged;
+use xcp_report::papers::failures::{Row, html};
+use xcp_report::papers::{self, Front, Section, Theories, front_page, paper_page, section};
+use xcp_scenario::Verdict;
+use xcp_scenario::model::Scenario;
+use xcp_theory::predict::{Theory, predict};
+
+use crate::experiments::{FAILURES, Paper};
+use crate::failure::Failure;
+use crate::output::{Content, command};
+use crate::references::references;
+use crate::reproduce::told::Judged;
+use crate::reproduce::work::Figure;
+
+/// With at most so many figures their series are written, too; those of all would be hundreds of megabytes.
+const SERIES: usize = 4;
+
+/// What is said of each figure so far.
+pub struct Pages {
+    sections: Vec<Option<Section>>,
+    rows: Vec<Option<Row>>,
+}
+
+impl Pages {
+    /// For so many figures.
+    pub fn new(figures: usize) -> Self {
+        Self { sections: vec![None; figures], rows: vec![None; figures] }
+    }
+
+    /// A figure is complete; if it is of the table of failures, its row.
+    pub fn add(
+        &mut self,
+        index: usize,
+        figure: &Figure,
+        judged: &Judged,
+        row: Option<Row>,
+        staged: Option<&mut Staged>,
+    ) -> Result<(), Failure> {
+        self.rows[index] = row;
+        let Some(staged) = staged else { return Ok(()) };
+        let e = &figure.experiment;
+        let sources = [Source { name: e.path.clone(), text: e.text.clone() }];
+        let origins = vec![0; judged.runs.len()];
+        let content = Content {
+            runs: &judged.runs,
+            scenarios: &judged.scenarios,
+            sources: &sources,
+            origins: &origins,
+            verdicts: &judged.verdicts,
+            series: self.sections.len() <= SERIES,
+            parquet: false,
+        };
+        content.stage(staged, &format!("{}/{}/", e.paper, e.figure))?;
+        let theory: Vec<Vec<Theories>> =
+            judged.scenarios.iter().zip(&judged.verdicts).map(|(s, list)| list.iter().map(|v| theories(s, v)).collect()).collect();
+        self.sections[index] = Some(section(&papers::Figure {
+            name: &e.name(),
+            scenarios: &judged.scenarios,
+            runs: &judged.runs,
+            verdicts: &judged.verdicts,
+            theory: &theory,
+            references: &references(&judged.scenarios),
+            seeds: figure.seeds,
+        }));
+        Ok(())
+    }
+
+    /// The rows of the table of failures, in their order.
+    pub fn rows(&self) -> Vec<Row> {
+        self.rows.iter().flatten().cloned().collect()
+    }
+
+    /// Writes the overview and a page for each paper.
+    pub fn write(&self, figures: &[Figure], staged: &mut Staged) -> Result<(), Failure> {
+        let (command, version) = (command(), env!("CARGO_PKG_VERSION"));
+        let mut found: Vec<(Paper, Vec<Section>)> = Vec::new();
+        for (figure, section) in figures.iter().zip(&self.sections) {
+            let Some(section) = section.as_ref().filter(|_| figure.experiment.paper != FAILURES) else { continue };
+            let name = &figure.experiment.paper;
+            if found.last().is_none_or(|(paper, _)| paper.name != *name) {
+                found.push((Paper::of(name), Vec::new()));
+            }
+            if let Some((_, sections)) = found.last_mut() {
+                sections.push(section.clone());
+            }
+        }
+        let pages: Vec<papers::Paper<'_>> =
+            found.iter().map(|(p, sections)| papers::Paper { name: &p.name, title: &p.title, about: &p.about, sections }).collect();
+        for page in &pages {
+            staged.write(format!("{}.html", page.name), paper_page(page, &command, version).as_bytes())?;
+        }
+        let left_out: Vec<String> = figures.iter().filter(|f| f.left_out).map(|f| f.experiment.name()).collect();
+        let failures = html(&self.rows(), &Paper::of(FAILURES).about);
+        let front = Front { papers: &pages, failures: &failures, left_out: &left_out, command: &command, version };
+        Ok(staged.write("report.html", front_page(&front).as_bytes())?)
+    }
+}
+
+/// What theories say of a claim's number.
+fn theories(scenario: &Scenario, verdict: &Verdict) -> Theories {
+    Theory::ALL
+        .into_iter()
+        .filter_map(|theory| Some((theory.name(), predict(scenario, theory, &verdict.metric, Some(verdict.period))?)))
+        .collect()
+}
