@@ -24,6 +24,9 @@ use crate::socket;
 use crate::worker::names::Asker;
 use crate::worker::{Crew, Listener, Worker, listener};
 
+/// Connections that a listener holds until they are accepted.
+const LISTEN_QUEUE: u32 = 65_535;
+
 /// What was decided and can be told.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -106,6 +109,12 @@ fn sysctls() -> Result<Vec<(String, String, String)>> {
     let reuse = read("net.ipv4.tcp_tw_reuse")?;
     if reuse != "1" {
         wanted.push(("net.ipv4.tcp_tw_reuse".to_owned(), reuse, "1".to_owned()));
+    }
+    // Connections that are opened at the same time wait for a round trip in the listener's queue; where it is full, the kernel answers with cookies, and
+    // what answers those has no socket by which it could be known.
+    let queue = read("net.core.somaxconn")?;
+    if queue.parse::<u32>().unwrap_or(0) < LISTEN_QUEUE {
+        wanted.push(("net.core.somaxconn".to_owned(), queue, LISTEN_QUEUE.to_string()));
     }
     Ok(wanted)
 }
