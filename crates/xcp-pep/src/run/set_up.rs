@@ -26,6 +26,8 @@ use crate::worker::{Crew, Listener, Worker, listener};
 
 /// Connections that a listener holds until they are accepted.
 const LISTEN_QUEUE: u32 = 65_535;
+/// Retransmissions and probes in vain: the most the kernel takes.
+const TRIES: u32 = 255;
 
 /// What was decided and can be told.
 #[derive(Debug, Clone)]
@@ -115,6 +117,11 @@ fn sysctls() -> Result<Vec<(String, String, String)>> {
     let queue = read("net.core.somaxconn")?;
     if queue.parse::<u32>().unwrap_or(0) < LISTEN_QUEUE {
         wanted.push(("net.core.somaxconn".to_owned(), queue, LISTEN_QUEUE.to_string()));
+    }
+    // With retransmissions every second, fifteen in vain (tcp_retries2) would be a quarter of a minute; our sockets are given up by time instead.
+    let tries = read("net.ipv4.tcp_retries2")?;
+    if tries.parse::<u32>().unwrap_or(0) < TRIES {
+        wanted.push(("net.ipv4.tcp_retries2".to_owned(), tries, TRIES.to_string()));
     }
     Ok(wanted)
 }
