@@ -2,8 +2,8 @@
 
     exact.py serve PORT            exact.py ask SERVER PORT BYTES
 
-A connection begins with 16 bytes: its number, and how much the server sends. Both ways carry AES-like noise made from the number (SHA-256 in
-counter mode over blocks that repeat after 8 MB, so that making them costs little).
+A connection begins with 16 bytes: its number, and how much the server sends. Both ways carry noise from a place that the number
+chooses (SHA-256 in counter mode, which repeats after 8 MB, so that making it costs little).
 """
 
 import hashlib
@@ -49,8 +49,11 @@ def receive(sock, number):
 
 
 def reset(sock):
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    sock.close()
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+    except OSError:
+        pass
 
 
 def serve(port):
@@ -116,10 +119,12 @@ def ask(server, port, total):
             sender = threading.Thread(target=finish, args=(sock, number * 2 + 1, up))
             sender.start()
             if cut:
-                timer = threading.Timer(chance.uniform(0, 0.5), lambda: reset(sock))
+                timer = threading.Timer(chance.uniform(0, 0.5), reset, (sock,))
                 timer.start()
             got, right, was_reset = receive(sock, number * 2)
             sender.join()
+            if cut:
+                timer.cancel()
             sock.close()
             with lock:
                 said["bytes"] += got + (up if right and not was_reset else 0)

@@ -158,6 +158,15 @@ impl Options {
         self.rate.as_ref().map(read).transpose()
     }
 
+    /// The long link's round-trip time.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn rtt_ns(&self) -> Result<u64> {
+        let rtt = Self::time("rtt", self.rtt.as_deref(), Duration::from_nanos(DEFAULT_RTT_NS))?;
+        Ok(u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX))
+    }
+
     /// Bytes waiting in the proxy at the most.
     ///
     /// # Errors
@@ -193,11 +202,11 @@ impl Options {
     /// # Errors
     /// Rate or time are none.
     pub fn window(&self) -> Result<usize> {
-        let rtt = Self::time("rtt", self.rtt.as_deref(), Duration::from_nanos(DEFAULT_RTT_NS))?;
+        let rtt = self.rtt_ns()?;
         let window = match self.rate_bps()? {
             None => DEFAULT_WINDOW,
             Some(bps) => {
-                let bdp = u128::from(bps) * rtt.as_nanos() / 8_000_000_000;
+                let bdp = u128::from(bps) * u128::from(rtt) / 8_000_000_000;
                 u64::try_from(bdp.saturating_mul(2)).unwrap_or(u64::MAX)
             }
         };

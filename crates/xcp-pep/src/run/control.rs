@@ -79,7 +79,11 @@ pub(super) fn control(mut proxy: Proxy, command: &Command) -> Result<()> {
         if end.is_some_and(|at| at <= Instant::now() || proxy.shared.active.load(Ordering::Relaxed) == 0) {
             break;
         }
-        let asked = wait(&proxy, end.is_some())?;
+        let active = proxy.shared.active.load(Ordering::Relaxed);
+        if let (Some(windows), Some(endpoint)) = (&mut proxy.first_window, &proxy.endpoint) {
+            windows.tell(endpoint, active);
+        }
+        let asked = wait(&proxy, end.is_some() || proxy.first_window.is_some())?;
         while let Some(signal) = proxy.signals.next() {
             match signal {
                 libc::SIGHUP => match reload(&mut proxy, command, &now) {
@@ -113,13 +117,14 @@ struct Asked {
     metrics: bool,
 }
 
-fn wait(proxy: &Proxy, ending: bool) -> Result<Asked> {
+/// `soon`: something is to be looked at again before long.
+fn wait(proxy: &Proxy, soon: bool) -> Result<Asked> {
     let mut fds =
         vec![PollFd::from_borrowed_fd(proxy.signals.0.as_fd(), PollFlags::IN), PollFd::from_borrowed_fd(proxy.show.as_fd(), PollFlags::IN)];
     if let Some(metrics) = &proxy.metrics {
         fds.push(PollFd::from_borrowed_fd(metrics.as_fd(), PollFlags::IN));
     }
-    let wait = ending.then(|| Timespec { tv_sec: 0, tv_nsec: Duration::from_millis(50).as_nanos() as i64 });
+    let wait = soon.then(|| Timespec { tv_sec: 0, tv_nsec: Duration::from_millis(50).as_nanos() as i64 });
     match poll(&mut fds, wait.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(e) => return Err(Error::because("cannot wait for signals", &std::io::Error::from(e))),

@@ -11,6 +11,7 @@ use xcp_linux::netlink::{Device, Netlink};
 use xcp_linux::router::Router;
 use xcp_linux::{Error, Result, sysctl};
 
+use super::first_window::FirstWindow;
 use super::{Command, limits};
 use crate::gateway::keeper::Keeper;
 use crate::gateway::rules::{self, DIVERSION, Diverted, OWN};
@@ -23,8 +24,10 @@ use crate::socket;
 use crate::worker::names::Asker;
 use crate::worker::{Crew, Listener, Worker, listener};
 
-/// The queue that a shaper is given reckons with this where no time is said.
-const DEFAULT_RTT_NS: u64 = 600_000_000;
+/// Connections that a listener holds until they are accepted.
+const LISTEN_QUEUE: u32 = 65_535;
+/// Retransmissions and probes in vain: the most the kernel takes.
+const TRIES: u32 = 255;
 
 /// What was decided and can be told.
 #[derive(Debug, Clone)]
@@ -51,6 +54,8 @@ pub(super) struct Proxy {
     pub signals: super::control::Signals,
     /// Connections of a worker, after the limit of descriptors.
     pub connections: usize,
+    /// First windows of what comes across the long link, where they are ours to choose.
+    pub first_window: Option<FirstWindow>,
 }
 
 /// Before anything is done.
@@ -107,6 +112,17 @@ fn sysctls() -> Result<Vec<(String, String, String)>> {
     if reuse != "1" {
         wanted.push(("net.ipv4.tcp_tw_reuse".to_owned(), reuse, "1".to_owned()));
     }
+    // Connections that are opened at the same time wait for a round trip in the listener's queue; where it is full, the kernel answers with cookies, and
+    // what answers those has no socket by which it could be known.
+    let queue = read("net.core.somaxconn")?;
+    if queue.parse::<u32>().unwrap_or(0) < LISTEN_QUEUE {
+        wanted.push(("net.core.somaxconn".to_owned(), queue, LISTEN_QUEUE.to_string()));
+    }
+    // With retransmissions every second, fifteen in vain (tcp_retries2) would be a quarter of a minute; our sockets are given up by time instead.
+    let tries = read("net.ipv4.tcp_retries2")?;
+    if tries.parse::<u32>().unwrap_or(0) < TRIES {
+        wanted.push(("net.ipv4.tcp_retries2".to_owned(), tries, TRIES.to_string()));
+    }
     Ok(wanted)
 }
 
@@ -142,8 +158,8 @@ fn gateway(options: &Options, state: &mut State, place: &Place, netlink: &mut Ne
     for (name, _, ours) in &state.sysctls {
         sysctl::write(name, ours).map_err(|e| Error::new(e.to_string()))?;
     }
-    let rtt = options.rtt.as_deref().map(xcp_scenario::typed::time).transpose().map_err(|e| Error::new(format!("rtt: {e}")))?;
-    let router = law.map(|law| wan::router(netlink, &device, &law, rtt.unwrap_or(DEFAULT_RTT_NS))).transpose()?;
+    let rtt = options.rtt_ns()?;
+    let router = law.map(|law| wan::router(netlink, &device, &law, rtt)).transpose()?;
     let fallback = options.fallback.as_deref().unwrap_or("cubic");
     let endpoint = wan::endpoint(&group, &device, fallback, options.window()?, options.initial_window.unwrap_or(0))?;
     let congestion = Some(endpoint.name().to_owned());
@@ -238,6 +254,13 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Keeper>)> {
             exclude: excludes,
             listeners: diverted.iter().map(|(kind, address, _)| (*kind, *address)).collect(),
         });
+        let first_window = match (options.initial_window, options.rate_bps()?) {
+            (None, Some(rate)) if xcp.endpoint.is_some() => {
+                let from_wan = diverted.iter().filter(|(kind, ..)| *kind == Kind::FromWan);
+                Some(FirstWindow::new(rate, options.rtt_ns()?, from_wan.map(|(_, _, listener)| listener.clone()).collect()))
+            }
+            _ => None,
+        };
         let listeners: Vec<Listener> = diverted.into_iter().map(|(_, _, listener)| listener).chain(explicit).collect();
         let names_needed = !options.listen.is_empty();
         let per_worker = settings.connections;
@@ -277,6 +300,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Keeper>)> {
             metrics,
             signals,
             connections: per_worker,
+            first_window,
         })
     };
     match set_up() {

@@ -133,7 +133,7 @@ pub struct PepRun {
     /// Congestion control towards peers that do not speak XCP [default: cubic]
     #[arg(long, value_name = "NAME")]
     pub fallback: Option<String>,
-    /// First window on the long link, packets; 0: the kernel's [default: 0]
+    /// First window on the long link, packets; 0: the kernel's [default: 10 to 64, the fewer connections the more]
     #[arg(long, value_name = "PACKETS")]
     pub initial_window: Option<u32>,
     /// Who to be once set up; root: stay [default: nobody]

@@ -36,7 +36,7 @@ fn leftovers(namespace: &Namespace) -> Vec<String> {
             let mut found = Vec::new();
             // The kernel refuses a second table of the name.
             found.extend(OwnedTable::new(TABLE, &[]).err().map(|e| e.to_string()));
-            for name in ["net.ipv4.tcp_fastopen", "net.ipv4.tcp_tw_reuse"] {
+            for name in ["net.ipv4.tcp_fastopen", "net.ipv4.tcp_tw_reuse", "net.core.somaxconn", "net.ipv4.tcp_retries2"] {
                 found.push(format!("{name} = {}", sysctl::read(name).unwrap()));
             }
             for words in [&["rule"][..], &["-6", "rule"], &["route", "show", "table", "all"], &["-6", "route", "show", "table", "all"]] {
