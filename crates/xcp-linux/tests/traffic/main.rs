@@ -5,6 +5,7 @@ mod site;
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -153,13 +154,26 @@ fn ids_tell_a_router_whom_it_limits() {
     let router = site.router_of(20_000_000, Hook::Any, law);
     let id = xcp_engine::bottleneck_id(1);
     let ask = Ask { ids: Some(0), ..Ask::default() };
-    // SACK comes in, for the queue overflows
-    let done = transfer(&site, Plan { ask: Some(ask), bytes: 4 * MEGABYTE, back: MEGABYTE, ..Plan::new(&endpoint) });
-    let (sender, receiver) = (done.sender.unwrap(), done.receiver.unwrap());
-    assert_eq!(sender.bottleneck_id, Some(id), "{sender:?}");
+    let plan = Plan { ask: Some(ask), bytes: 4 * MEGABYTE, back: MEGABYTE, ..Plan::new(&endpoint) };
+    let over = AtomicBool::new(false);
+    let (named, done) = thread::scope(|scope| {
+        let named = scope.spawn(|| {
+            let (mut named, mut shuffled) = (false, false);
+            while !over.load(Ordering::Relaxed) {
+                named |= endpoint.connections().unwrap().iter().any(|c| c.connection.bottleneck_id == Some(id));
+                shuffled |= router.status().unwrap().state.shuffled_bps > 0.0;
+                thread::sleep(Duration::from_millis(10));
+            }
+            named && shuffled // what is shuffled there comes from packets that name the link
+        });
+        let done = transfer(&site, plan);
+        over.store(true, Ordering::Relaxed);
+        (named.join().unwrap(), done)
+    });
+    assert!(named, "{:?}", done.sender);
     // nobody lowers what goes back: there is no router
+    let receiver = done.receiver.unwrap();
     assert_eq!((receiver.marked, receiver.bottleneck_id), (false, None));
-    assert!(router.status().unwrap().state.shuffled_bps > 0.0);
     // who is not asked carries none
     let done = transfer(&site, Plan { ask: Some(Ask::default()), ..Plan::new(&endpoint) });
     assert_eq!(done.sender.unwrap().bottleneck_id, None);
@@ -281,6 +295,8 @@ fn sack_makes_room() {
     let endpoint = endpoint(&site, Give::All);
     // A queue of 24 ms is to stand: there is no other delay here, and windows have to be large enough to have holes.
     let router = site.router_with(50_000_000, Hook::Any, 150_000);
+    // Single segments are lost, not super-packets: many holes.
+    site.cut_up_at_hosts();
     let losing = [site.middlebox(false, Mischief::Lose), site.middlebox(true, Mischief::Lose)];
     let done = transfer(&site, Plan { bytes: 6 * MEGABYTE, back: 6 * MEGABYTE, ..Plan::new(&endpoint) });
     let (sender, receiver) = (done.sender.unwrap(), done.receiver.unwrap());

@@ -77,6 +77,13 @@ impl Site {
         Some(Self { s, r, d, r1, devices: [(0, s0), (2, d0)], group, before, _alone: alone })
     }
 
+    /// The hosts' devices hand over single segments.
+    pub fn cut_up_at_hosts(&self) {
+        for (host, device) in [(&self.s, "s0"), (&self.d, "d0")] {
+            host.run(|| Offload::ALL.into_iter().for_each(|offload| offload::set(device, offload, false).unwrap())).unwrap();
+        }
+    }
+
     pub fn address(&self, six: bool) -> IpAddr {
         ip(if six { "fd07:2::1" } else { "10.7.2.1" })
     }

@@ -318,7 +318,7 @@ mod tests {
             seen: "It is so.".into(),
             cells: cells.iter().map(|(name, u)| ((*name).to_owned(), cell(*u, 1.0, 0.0, 0.0))).collect(),
         };
-        let rows = [row("One in a hundred", &[("xcp", 0.4321), ("cubic", 0.8765)]), row("Many, many", &[("xcp", 0.5432)])];
+        let rows = [row("One in a hundred", &[("xcp", 0.4321), ("cubic", 0.877)]), row("Many, many", &[("xcp", 0.5432)])];
         for form in [text(&rows, 80), markdown(&rows), html(&rows, "")] {
             for number in ["43.2 %", "87.7 %", "54.3 %", "cubic"] {
                 assert!(form.contains(number), "{number} in\n{form}");
