@@ -42,7 +42,11 @@ impl Axis {
         if least > greatest {
             return Self { low: 0.0, high: 1.0, unit };
         }
-        let room = if greatest > least { (greatest - least) * 0.2 } else { (greatest.abs() * 0.1).max(1e-9) };
+        let room = match greatest - least {
+            range if range > 0.0 => range * 0.2,
+            _ if greatest == 0.0 => 1.0,
+            _ => greatest.abs() * 0.1,
+        };
         let low = if least >= 0.0 { (least - room).max(0.0) } else { least - room };
         Self { low, high: greatest + room, unit }
     }

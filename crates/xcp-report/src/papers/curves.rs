@@ -134,7 +134,8 @@ impl Content<'_> {
             .enumerate()
             .take(VARIANTS)
             .map(|(i, run)| (i, self.curves(i, run, row, chosen)))
-            .filter(|(_, curves)| curves.iter().any(|c| values(c).any(|v| v.is_finite())))
+            // Theory alone is no chart: the run was not sampled.
+            .filter(|(_, curves)| curves.iter().any(|c| !matches!(c, Curve::Dashed { .. }) && values(c).any(|v| v.is_finite())))
             .collect();
         if drawn.is_empty() {
             return;

@@ -118,7 +118,7 @@ pub fn front_page(front: &Front<'_>) -> String {
     let _ = write!(page, "<header>\n<h1>Explicit congestion control: the papers, reproduced</h1>\n");
     let _ = write!(
         page,
-        "<p class=\"lead\">{} of {}, each run as the paper describes it and held against what the paper claims. {} of {} claims lie inside the bands that were taken from the papers’ text before anything was run.</p>\n</header>\n",
+        "<p class=\"lead\">{} of {}, each run as the paper describes it and held against what the paper claims. {} of {} claims lie inside their bands. Where a band comes from stands beside it, what a paper leaves open and what was chosen in each figure’s text.</p>\n</header>\n",
         human::plural(figures as u64, "figure"),
         human::plural(front.papers.len() as u64, "paper"),
         inside,
@@ -138,7 +138,11 @@ pub fn front_page(front: &Front<'_>) -> String {
         page.push_str("</section>\n");
     }
     if !front.left_out.is_empty() {
-        let _ = writeln!(page, "<p class=\"note\">Left out of this quick run: {}.</p>", escape(&front.left_out.join(", ")));
+        let _ = writeln!(
+            page,
+            "<p class=\"note\">A quick run: fewer variants and seeds, without the claims that are known to be outside their bands. Left out: {}.</p>",
+            escape(&front.left_out.join(", "))
+        );
     }
     page.push_str(front.failures);
     foot(front.command, front.version, &mut page);
