@@ -584,7 +584,10 @@ XCP_PART xcp_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_
     each = segments == 1 ? all : all / segments;
     if (each > XCP_SIZE_MAX + XCP_OVERHEAD_MAX)
         each = XCP_SIZE_MAX + XCP_OVERHEAD_MAX;
-    xcp_router_arrive_and_depart(r, now, (xcp_u32)each, all, segments, h, 0);
+    if (XCP_LIKELY(xcp_router_is_usual(r, now, h)))
+        xcp_router_arrive_and_depart(r, now, (xcp_u32)each, all, segments, h, 1);
+    else
+        xcp_router_arrive_and_depart(r, now, (xcp_u32)each, all, segments, h, 0);
     return 0;
 }
 
