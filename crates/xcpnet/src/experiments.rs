@@ -141,8 +141,17 @@ fn choose_by_name(all: Vec<Experiment>, wanted: &[String]) -> Result<Vec<Experim
     };
     for word in wanted {
         if !all.iter().any(|e| is(e, word)) {
-            let there: Vec<String> = all.iter().map(Experiment::name).collect();
-            return Err(Failure::new(format!("there is no paper or figure \"{word}\"; there are {}", there.join(", "))));
+            // Of the paper that was meant its figures, else the papers.
+            let meant = word.split('/').next().unwrap_or(word);
+            let mut there: Vec<String> = all.iter().filter(|e| e.paper == meant).map(Experiment::name).collect();
+            if there.is_empty() {
+                there = all.iter().map(|e| e.paper.clone()).collect();
+                there.dedup();
+            }
+            return Err(Failure::new(format!(
+                "there is no paper or figure \"{word}\"; there are {} (`xcpnet reproduce --list` shows all figures)",
+                there.join(", ")
+            )));
         }
     }
     Ok(all.into_iter().filter(|e| wanted.is_empty() || wanted.iter().any(|w| is(e, w))).collect())
