@@ -1,6 +1,7 @@
 //! `xcpnet pep` between two gateways and a long link, in network namespaces: what of client and server arrives at the other, and what is left behind.
 //! Needs root; says so where it is not there.
 
+mod link;
 mod site;
 mod traffic;
 
