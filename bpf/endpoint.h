@@ -26,7 +26,8 @@ struct xcp_ask {
 #define XCP_START_WINDOW 0    /* for first windows */
 #define XCP_START_REST 1      /* for what follows when the RTT is known */
 #define XCP_START_BEGINNERS 2 /* limits: how many share the rest; taken: how many have begun so far */
-#define XCP_START_ENTRIES 3
+#define XCP_START_RTT 3       /* limits: the round trip that the accounts are for, us */
+#define XCP_START_ENTRIES 4
 
 /* Whom connections are given to that did not ask. */
 #define XCP_GIVE_NONE 0

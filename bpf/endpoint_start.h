@@ -8,7 +8,8 @@
  *   1. The first window, when the connection is established: a quarter of what is left, between 2 and 64 packets; 1 packet where nothing
  * is. Before the first ACK nothing more could be sent in any case: the window in a SYN is not scaled (RFC 7323 §2.2).
  *   2. The rest, with the first ACK at which data wait for the window: three quarters of what is left, shared with those that began in the
- * same round trip. By then the RTT is known and what is sent is paced. Who has nothing to send takes nothing.
+ * same round trip; and less where the connection's round trip, which is known by then, is shorter than the one that the accounts are for.
+ * What is sent is paced. Who has nothing to send takes nothing.
  *
  * Part of endpoint.bpf.c.
  */
@@ -54,8 +55,13 @@ static __always_inline __u32 start_window(void) {
 }
 
 static __always_inline void start_rest(struct xcp_connection *c) {
-    __u32 entry = XCP_START_BEGINNERS, *among = bpf_map_lookup_elem(&start_limits, &entry);
+    __u32 entry = XCP_START_BEGINNERS, *among = bpf_map_lookup_elem(&start_limits, &entry), *rtt_us;
     __u32 left = start_left(XCP_START_REST), packets = (left - left / 4) / (among && *among ? *among : 1);
+    __u64 own_us = c->srtt_ns / 1000;
+    entry = XCP_START_RTT;
+    rtt_us = bpf_map_lookup_elem(&start_limits, &entry);
+    if (rtt_us && own_us < *rtt_us)
+        packets = packets * own_us / *rtt_us;
     c->started = 1;
     start_take(XCP_START_REST, packets);
     xcp_sender_restore(&c->sender, c->sender.cwnd + ((__u64)packets << 32), c->sender.threshold);

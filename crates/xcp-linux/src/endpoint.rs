@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapMut};
@@ -522,13 +523,14 @@ impl Endpoint {
     }
 
     /// Lends packets to connections that begin and were asked to ([`Ask::start`]): until what they have taken reaches this (bpf/endpoint_start.h).
-    /// `beginners`: how many are to share what is left.
+    /// `beginners`: how many are to share what is left. `rtt`: the round trip in which what is lent can be on the way.
     ///
     /// # Errors
     /// The map cannot be written; the endpoint is a kept one.
-    pub fn lend(&self, until: Start) -> Result<()> {
+    pub fn lend(&self, until: Start, rtt: Duration) -> Result<()> {
+        let rtt_us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
         let (limits, _) = self.start()?;
-        for (account, limit) in [(0u32, until.window), (1, until.rest), (2, until.beginners)] {
+        for (account, limit) in [(0u32, until.window), (1, until.rest), (2, until.beginners), (3, rtt_us)] {
             limits
                 .update(&account.to_ne_bytes(), &limit.to_ne_bytes(), MapFlags::ANY)
                 .map_err(|e| Error::because("cannot lend packets to connections that begin", &e))?;

@@ -122,7 +122,7 @@ impl Beginnings {
             let counts = router.status()?.counts;
             let bytes = counts.processed_bytes + counts.returned_bytes + counts.other_bytes;
             let limits = self.accounts.next(now, bytes, endpoint.taken()?);
-            endpoint.lend(limits)?;
+            endpoint.lend(limits, self.accounts.rtt)?;
         }
         let wanted = queue_for(self.queue, active);
         if wanted.abs_diff(self.queue_now) > self.queue_now / 4 {

@@ -24,6 +24,11 @@ fn abrupt(site: &Site, port: u16) -> std::thread::JoinHandle<()> {
     })
 }
 
+/// What a gateway has lent so far.
+fn lent(proxy: &Proxy, what: &str) -> u64 {
+    proxy.show()["gateway"]["lent"][what].as_u64().unwrap()
+}
+
 /// The far gateway's window across the link.
 fn window(far: &Proxy) -> Option<u64> {
     far.show()["connections"][0]["client_leg"]["cwnd"].as_u64()
@@ -39,7 +44,6 @@ fn on_an_idle_link_one_connection_begins_with_most_of_it() {
     stream.write_all(&Wish { seed: 1, down: 2 << 20, reset_at: u64::MAX }.bytes()).unwrap();
     assert_eq!(receive(&mut stream, 1).0, 2 << 20);
     server.join().unwrap();
-    let lent = |proxy: &Proxy, what: &str| proxy.show()["gateway"]["lent"][what].as_u64().unwrap();
     assert_eq!(lent(&far, "beginners"), 1);
     // Three quarters of what its first window had left.
     assert!((330 - 64) * 3 / 4 <= lent(&far, "rest") && lent(&far, "rest") <= 330 * 3 / 4 + 1, "{}", far.show());
@@ -47,9 +51,24 @@ fn on_an_idle_link_one_connection_begins_with_most_of_it() {
 }
 
 #[test]
+fn a_round_trip_that_was_named_too_long_lends_no_more_than_the_link_carries() {
+    let _one = one();
+    let Some(site) = Site::new(Duration::from_millis(20), 0.0) else { return };
+    // 66 packets, of which 990 would be told by the default of 600 ms.
+    let Some([_near, far]) = gateways(&site, &["--rate", "20mbit"]) else { return };
+    let server = abrupt(&site, 5015);
+    let mut stream = connect(&site.client, SERVER[0], 5015).unwrap();
+    stream.write_all(&Wish { seed: 5, down: 1 << 20, reset_at: u64::MAX }.bytes()).unwrap();
+    assert_eq!(receive(&mut stream, 5).0, 1 << 20);
+    server.join().unwrap();
+    let rest = lent(&far, "rest");
+    assert!(rest > 10 && rest <= 66, "{rest} packets lent");
+}
+
+#[test]
 fn after_an_outage_the_window_is_that_of_before() {
     let _one = one();
-    let Some(site) = Site::with_outage(DELAY, Duration::from_secs(6)..Duration::from_secs(9)) else { return };
+    let Some(site) = Site::with_outage(DELAY, Duration::from_secs(8)..Duration::from_secs(12)) else { return };
     let begin = Instant::now();
     let Some([_near, far]) = gateways(&site, LINK) else { return };
     let server = abrupt(&site, 5012);
@@ -62,17 +81,15 @@ fn after_an_outage_the_window_is_that_of_before() {
     while last.elapsed() < Duration::from_secs(1) {
         if stream.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {
             last = Instant::now();
-            if begin.elapsed() < Duration::from_secs(5) {
-                before = window(&far).unwrap_or(before);
-            }
+            before = before.max(window(&far).unwrap_or(0));
         }
-        assert!(begin.elapsed() < Duration::from_secs(9), "no outage");
+        assert!(begin.elapsed() < Duration::from_secs(30), "no outage");
     }
     until("the timeout has taken the window", || window(&far) == Some(1));
     // Reads again.
     until("the link is back", || stream.read(&mut buffer).is_ok_and(|bytes| bytes > 0));
     let after = window(&far).unwrap();
-    assert!(before > 200 && after * 10 >= before * 8, "{before} packets before, {after} after");
+    assert!(before > 200 && after * 3 >= before * 2, "at most {before} packets before, {after} after");
     drop(stream);
     server.join().unwrap();
 }
