@@ -13,7 +13,6 @@
 #define XCP_ASK_HALVE 0x10     /* halve the window on three duplicate ACKs */
 #define XCP_ASK_IDS 0x20       /* bottleneck ids, if the peer understands them */
 #define XCP_ASK_START 0x40     /* begin with what this host's router lends: endpoint_start.h */
-#define XCP_ASK_RESTORE 0x80   /* timeouts are outages, not congestion: the first ACK after one brings the window back */
 
 struct xcp_ask {
     __u32 flags;
@@ -62,11 +61,11 @@ struct xcp_connection {
     __u8 reserved_parts; /* what fits the packet being built */
     __u8 ids;            /* options carry bottleneck ids: we were asked for them, or the peer sends some */
     __u8 started;        /* the rest of the start was asked for */
-    __u8 restored;       /* the newest timeout was answered by an ACK */
-    __u32 packet_bytes;  /* a full packet on the wire */
-    __u32 unheard;       /* ACKs of new data since the last return header */
-    __u64 heard_ns;      /* when that came */
-    __u64 srtt_ns;       /* smoothed from segments sent once: retransmissions, and timeouts with them, stay out */
+    __u8 reserved;
+    __u32 packet_bytes; /* a full packet on the wire */
+    __u32 unheard;      /* ACKs of new data since the last return header */
+    __u64 heard_ns;     /* when that came */
+    __u64 srtt_ns;      /* smoothed from segments sent once: retransmissions, and timeouts with them, stay out */
     __u64 rtt_sum_us;
     __u64 rtt_samples;
     __u64 forwards; /* headers sent */

@@ -10,9 +10,8 @@
  *   3. The RTT is averaged here, from the kernel's samples but for those that it takes from a timestamp because retransmitted data were
  * acknowledged. The timestamp echoed may be one of before the timeout (2.6 s were seen after an outage of 2 s in which ACKs were lost too),
  * and H_rtt would tell the routers.
- *   4. On hosts whose own router limits them (XCP_ASK_RESTORE) a timeout is an outage, not congestion, and the first ACK after it brings
- * the window back. There, too, the time between retransmissions is bounded (rto_max_ms), but never below two round trips: with more
- * connections than packets fit on the link, round trips grow beyond any bound chosen before, and everything would be sent twice.
+ *   4. The time between retransmissions may be bounded (rto_max_ms), but never below two round trips: with more connections than packets
+ * fit on the link, round trips grow beyond any bound chosen before, and everything would be sent twice.
  *   5. Pacing is TCP's internal one, at 33/32 of the window per round trip: the timer comes late sometimes, and the window still bounds
  * what is sent.
  */
@@ -124,7 +123,7 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag, const stru
     struct tcp_sock *tp = (struct tcp_sock *)sk;
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
     __u64 now = bpf_ktime_get_ns();
-    __u32 cwnd, state;
+    __u32 cwnd;
     if (!c)
         return;
     if (rs->rtt_us > 0 && !(flag & FLAG_RETRANS_DATA_ACKED))
@@ -145,13 +144,9 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag, const stru
         c->packet_bytes = wire_bytes(tp);
         xcp_sender_set_packet(&c->sender, c->packet_bytes);
     }
-    state = BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state);
-    if (c->ask.flags & XCP_ASK_START && !c->started && state == TCP_CA_Open && c->srtt_ns && (__s32)(tp->write_seq - tp->snd_nxt) > 0)
+    if (c->ask.flags & XCP_ASK_START && !c->started && BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Open && c->srtt_ns &&
+        (__s32)(tp->write_seq - tp->snd_nxt) > 0)
         start_rest(c);
-    if (c->ask.flags & XCP_ASK_RESTORE && !c->restored && state == TCP_CA_Loss && c->sender.marked) {
-        c->restored = 1;
-        xcp_sender_restore(&c->sender, c->cwnd_before, c->threshold_before);
-    }
     cwnd = xcp_sender_cwnd(&c->sender);
     tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
     pace(tp, c);
@@ -174,7 +169,6 @@ void BPF_PROG(xcp_set_state, struct sock *sk, __u8 new_state) {
     } else if (new_state == TCP_CA_Loss) {
         xcp_sender_timeout(&c->sender);
         c->timeouts++;
-        c->restored = 0;
     }
 }
 

@@ -74,25 +74,13 @@ pub struct Ask {
     pub ids: Option<u32>,
     /// Begin with what this host's router lends ([`Endpoint::lend`]) instead of `initial_window`: for hosts that are the bottleneck themselves.
     pub start: bool,
-    /// Timeouts are outages of the link, not congestion: the first ACK after one brings the window back.
-    pub restore: bool,
     /// Longest time between retransmissions, ms, as long as round trips are shorter than half of it; 0: the kernel's. Linux 6.15.
     pub rto_max_ms: u32,
 }
 
 impl Default for Ask {
     fn default() -> Self {
-        Self {
-            classic: false,
-            paced: true,
-            honest: true,
-            halve_on_loss: false,
-            initial_window: 0,
-            ids: None,
-            start: false,
-            restore: false,
-            rto_max_ms: 0,
-        }
+        Self { classic: false, paced: true, honest: true, halve_on_loss: false, initial_window: 0, ids: None, start: false, rto_max_ms: 0 }
     }
 }
 
@@ -113,7 +101,6 @@ const ASK_UNBOUNDED: u32 = 0x08;
 const ASK_HALVE: u32 = 0x10;
 const ASK_IDS: u32 = 0x20;
 const ASK_START: u32 = 0x40;
-const ASK_RESTORE: u32 = 0x80;
 
 impl From<Ask> for RawAsk {
     fn from(ask: Ask) -> Self {
@@ -123,8 +110,7 @@ impl From<Ask> for RawAsk {
             | flag(!ask.honest, ASK_UNBOUNDED)
             | flag(ask.halve_on_loss, ASK_HALVE)
             | flag(ask.ids.is_some(), ASK_IDS)
-            | flag(ask.start, ASK_START)
-            | flag(ask.restore, ASK_RESTORE);
+            | flag(ask.start, ASK_START);
         Self { flags, initial_window: ask.initial_window, own_id: ask.ids.unwrap_or(0), rto_max_ms: ask.rto_max_ms }
     }
 }
@@ -141,7 +127,7 @@ struct RawConnection {
     reserved_parts: u8,
     ids: u8,
     started: u8,
-    restored: u8,
+    reserved: u8,
     packet_bytes: u32,
     unheard: u32,
     heard_ns: u64,

@@ -164,7 +164,6 @@ fn gateway(options: &Options, state: &mut State, place: &Place, netlink: &mut Ne
     let ask = Ask {
         initial_window: options.initial_window.unwrap_or(0),
         start: options.initial_window.is_none() && router.is_some(),
-        restore: router.is_some(),
         rto_max_ms: options.rto_max_ms()?,
         ..Ask::default()
     };

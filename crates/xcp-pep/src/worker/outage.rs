@@ -1,6 +1,6 @@
 //! After an outage of the long link: when to look which connections wait in vain, and to ask their peers. A connection that waits retransmits every
 //! second at the most often (TCP_RTO_MAX_MS takes no less), so a second may pass before it learns that the link is back. A probe without data costs
-//! 66 bytes and may go ten times a second; its answer restores the window (bpf/endpoint_window.h). Who looks and asks is the worker.
+//! 66 bytes and may go ten times a second; with its answer the kernel goes on, and has its window back soon. Who looks and asks is the worker.
 
 use std::time::{Duration, Instant};
 

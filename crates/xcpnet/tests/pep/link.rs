@@ -98,15 +98,15 @@ fn after_an_outage_the_window_is_that_of_before() {
 fn a_server_that_is_gone_is_heard_to_its_last_byte() {
     let _one = one();
     let Some(site) = Site::new(Duration::from_millis(20), 0.0) else { return };
-    // 400 kB take four seconds. After one the server's kernel knows nothing of the connection any more, and is asked whether it is there.
-    let Some(_proxies) = gateways(&site, &["--rate", "800kbit", "--rtt", "40ms", "--keepalive", "1s"]) else { return };
+    // 700 kB take seven seconds. After one the server's kernel knows nothing of the connection any more, and after three it is asked whether it is there.
+    let Some(_proxies) = gateways(&site, &["--rate", "800kbit", "--rtt", "40ms", "--keepalive", "3s"]) else { return };
     site.server.run(|| sysctl::write("net.ipv4.tcp_fin_timeout", "1").unwrap()).unwrap();
     let server = abrupt(&site, 5013);
     let mut stream = connect(&site.client, SERVER[0], 5013).unwrap();
-    stream.write_all(&Wish { seed: 3, down: 400_000, reset_at: u64::MAX }.bytes()).unwrap();
+    stream.write_all(&Wish { seed: 3, down: 700_000, reset_at: u64::MAX }.bytes()).unwrap();
     server.join().unwrap();
     let (read, error) = receive(&mut stream, 3);
-    assert!(error.is_none() && read == 400_000, "{read} {error:?}");
+    assert!(error.is_none() && read == 700_000, "{read} {error:?}");
 }
 
 #[test]
