@@ -94,6 +94,8 @@ pub(super) struct Connection {
     waits: [Wait; 2],
     /// Sides that are broken, once both have ended.
     gone: [bool; 2],
+    /// A side broke after its end: what the other side still says goes nowhere.
+    abandoned: bool,
     born: Instant,
     moved: Instant,
     deadline: Option<Instant>,
@@ -130,6 +132,7 @@ impl Connection {
             stores: <[Store; 2]>::default(),
             waits: [Wait::Source; 2],
             gone: [false; 2],
+            abandoned: false,
             born: bench.now,
             moved: bench.now,
             deadline: None,
