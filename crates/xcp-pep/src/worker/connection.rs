@@ -130,6 +130,7 @@ impl Connection {
         };
         match diverted {
             None => connection.until(Some(bench.now + connection.settings.greeting_timeout)),
+            Some(to) if connection.pair(to, bench)? => {}
             Some(_) if kind == Kind::FromLan && connection.settings.early => {
                 connection.phase = Phase::Early;
                 connection.until(Some(bench.now + connection.settings.early_wait));
@@ -140,6 +141,16 @@ impl Connection {
             }
         }
         Ok(connection)
+    }
+
+    /// Takes the leg that was opened before the client was answered, if there is one (`confirm`).
+    fn pair(&mut self, to: SocketAddr, bench: &Bench) -> io::Result<bool> {
+        let Some(leg) = bench.shared.confirmed.take(&(self.client_address, to)) else { return Ok(false) };
+        watch(bench.epoll.as_fd(), &leg.socket, self.token | 1)?;
+        self.server = Some(leg.socket);
+        self.phase = Phase::Connecting(leg.since);
+        self.until(Some(bench.now + self.settings.connect_timeout));
+        Ok(true)
     }
 
     fn until(&mut self, deadline: Option<Instant>) {

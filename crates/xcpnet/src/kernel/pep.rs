@@ -246,6 +246,18 @@ fn shown(place: &Place, json: bool) -> Result<String, Failure> {
         }
         let endpoint = &gateway["endpoint"];
         out.push_str(&format!("\n  legs by XCP {}, fallen back {}\n", endpoint["agreed"], endpoint["fallen_peer"]));
+        let openings = &gateway["confirm"];
+        if openings.is_object() {
+            out.push_str(&format!(
+                "  openings held {}; confirmed {}, refused {}, unreachable {}, silent {}, given up {}\n",
+                openings["holding"],
+                openings["confirmed"],
+                openings["refused"],
+                openings["unreachable"],
+                openings["silent"],
+                openings["given_up"]
+            ));
+        }
     }
     for c in connections {
         out.push_str(&row(c));

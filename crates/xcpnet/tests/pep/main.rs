@@ -1,6 +1,7 @@
 //! `xcpnet pep` between two gateways and a long link, in network namespaces: what of client and server arrives at the other, and what is left behind.
 //! Needs root; says so where it is not there.
 
+mod confirm;
 mod site;
 mod traffic;
 
@@ -44,6 +45,8 @@ fn leftovers(namespace: &Namespace) -> Vec<String> {
                 found
                     .extend(output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default().lines().map(str::to_owned));
             }
+            let queues = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap_or_default();
+            found.extend(queues.lines().map(|line| format!("a queue: {line}")));
             let output = Command::new("tc").args(["qdisc", "show"]).output();
             found.extend(output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default().lines().map(str::to_owned));
             // Addresses of links come a second after these.
