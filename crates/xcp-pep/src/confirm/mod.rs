@@ -39,7 +39,7 @@ use answer::Answer;
 use held::{Held, Met, Opening};
 use packet::Said;
 
-/// Openings held at the most, and legs that wait for their client.
+/// Openings held at the most, and legs that wait for their client. The queue takes more, so that it is here that the oldest goes.
 pub const MOST: u32 = 4096;
 /// How long a leg waits: the kernel answers a client's SYN again after 1, 3, 7, 15 and 31 s.
 const WAITS: Duration = Duration::from_secs(35);
@@ -80,10 +80,10 @@ impl Legs {
         self.waiting().contains_key(ends)
     }
 
-    /// Returns whether one had to go for it.
-    fn put(&self, ends: Ends, leg: Leg) -> bool {
+    /// So many wait at the most; returns whether the oldest had to go for this one.
+    fn put(&self, ends: Ends, leg: Leg, most: usize) -> bool {
         let mut waiting = self.waiting();
-        let full = waiting.len() >= MOST as usize;
+        let full = waiting.len() >= most;
         if full && let Some(oldest) = waiting.iter().min_by_key(|(_, leg)| leg.until).map(|(ends, _)| *ends) {
             waiting.remove(&oldest);
         }
@@ -277,7 +277,7 @@ impl Holder {
         epoll::delete(&self.epoll, &leg)?;
         self.shared.metrics.confirmed.one();
         // The worker may accept the client before this returns.
-        if self.shared.confirmed.put(ends, Leg { socket: leg, since, until: now + WAITS }) {
+        if self.shared.confirmed.put(ends, Leg { socket: leg, since, until: now + WAITS }, MOST as usize) {
             self.shared.metrics.given_up.one();
         }
         self.queue.decide(packet, Verdict::Again(CONFIRMED))
@@ -340,5 +340,30 @@ impl Holder {
         }
         self.shared.confirmed.holding.store(0, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    #[test]
+    fn legs_wait_for_their_own_client_for_a_time_and_the_oldest_goes_first() {
+        let start = Instant::now();
+        let ends = |port| (SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port), SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 80));
+        let second = Duration::from_secs(1);
+        let legs = Legs::default();
+        for n in 0..5u16 {
+            let (socket, since) = (eventfd(0, EventfdFlags::CLOEXEC).unwrap(), start + second * u32::from(n));
+            assert_eq!(legs.put(ends(n), Leg { socket, since, until: since + WAITS }, 3), n >= 3);
+        }
+        assert!((0..2).all(|n| legs.take(&ends(n)).is_none()));
+        assert_eq!(legs.take(&ends(3)).map(|leg| leg.since), Some(start + 3 * second));
+        assert!(legs.take(&ends(3)).is_none() && !legs.is_waiting(&ends(3)));
+        assert_eq!(legs.expire(start + 2 * second + WAITS), 1);
+        assert!(legs.is_waiting(&ends(4)) && !legs.is_empty());
+        assert_eq!(legs.expire(start + 4 * second + WAITS), 1);
+        assert!(legs.is_empty());
     }
 }

@@ -248,7 +248,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Keeper>)> {
         let show = super::show::listen(&place)?;
         let metrics = options.metrics.map(super::show::listen_http).transpose()?;
         let hold = held > 0;
-        let queue = hold.then(|| Queue::bind(rules::QUEUE, confirm::MOST)).transpose()?;
+        let queue = hold.then(|| Queue::bind(rules::QUEUE, 2 * confirm::MOST)).transpose()?;
         let mut rules = is_gateway.then(|| Diverted {
             wan: xcp.wan.name.clone(),
             lan: options.lan.clone(),

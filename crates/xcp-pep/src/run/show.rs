@@ -29,6 +29,8 @@ pub struct Answer {
     pub gateway: Option<Gateway>,
     /// Whether it takes no more connections.
     pub draining: bool,
+    /// Connections whose server could not be reached, since it is up.
+    pub unreached: u64,
 }
 
 /// What is told of a gateway.
@@ -126,6 +128,7 @@ pub(super) fn answer(proxy: &Proxy) {
         connections: proxy.crew.show(),
         gateway: gateway(proxy),
         draining: proxy.shared.draining.load(Ordering::Relaxed),
+        unreached: proxy.shared.metrics.unreached.get(),
     };
     let _ = stream.set_write_timeout(Some(PATIENCE));
     if let Ok(text) = serde_json::to_vec(&answer) {

@@ -227,9 +227,10 @@ fn shown(place: &Place, json: bool) -> Result<String, Failure> {
     }
     let connections = answer["connections"].as_array().map_or(&[][..], Vec::as_slice);
     let mut out = format!(
-        "proxy, process {}: {}{}\n",
+        "proxy, process {}: {}, {} not reached{}\n",
         answer["pid"],
         human::plural(connections.len() as u64, "connection"),
+        human::plural(answer["unreached"].as_u64().unwrap_or(0), "server"),
         if answer["draining"] == true { ", draining" } else { "" }
     );
     let gateway = &answer["gateway"];

@@ -3,6 +3,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::time::Duration;
 
 use xcp_linux::namespace::Namespace;
@@ -221,6 +222,47 @@ fn however_it_ends_what_was_held_passes_and_nothing_is_left() {
         });
         std::mem::forget((near, far));
     }
+}
+
+/// SYNs from an address that answers nothing, each from another port.
+fn flood(client: &Namespace, syns: u16) {
+    // SAFETY: a socket of ours or -1.
+    let socket = client.run(|| unsafe { libc::socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_RAW) }).unwrap();
+    assert!(socket >= 0);
+    // SAFETY: the descriptor is new, and nobody else's.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    // SAFETY: a structure of integers, for all of which zero is a value.
+    let mut to: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+    to.sin_family = libc::AF_INET as u16;
+    to.sin_addr.s_addr = u32::from_ne_bytes([10, 71, 2, 2]);
+    for port in 1..=syns {
+        let mut bytes = vec![0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 71, 1, 77, 10, 71, 2, 2];
+        bytes.extend(port.to_be_bytes());
+        bytes.extend([0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 1, 0, 0, 0, 0, 0]);
+        // SAFETY: a buffer and an address that are as long as they are said to be.
+        let sent = unsafe {
+            let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+            libc::sendto(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0, (&raw const to).cast(), length)
+        };
+        assert_eq!(sent, bytes.len() as isize);
+        if port % 100 == 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
+fn a_flood_is_held_up_to_a_bound_and_others_get_through() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let Some(near) = Proxy::up(&site.near, &confirming()) else { return };
+    let _silent = Syns::hold(&site.server);
+    let most = u64::from(xcp_pep::confirm::MOST);
+    flood(&site.client, xcp_pep::confirm::MOST as u16 + 1000);
+    until("it holds what it may and gives up the oldest", || openings(&near, "holding") == most && openings(&near, "given_up") > 0);
+    // A server that refuses is still told of, in the midst of it.
+    assert_eq!(error(&site.client, "fd71:2::1", 5), Some(libc::ECONNREFUSED));
+    until("the flood is forgotten", || openings(&near, "holding") == 0);
 }
 
 #[test]
