@@ -148,8 +148,9 @@ fn a_client_gets_the_error_that_tcp_would_give_it() {
     let Some([near, far]) = gateways(&site, &confirming()) else { return };
     assert_eq!(ask(["10.71.2.99", "fd71:2::99"], ["10.71.3.1", "fd71:3::1"]), expected);
     assert_eq!([openings(&near, "refused"), openings(&far, "refused")], [2, 2]);
-    // The far gateway forwards what it has no route for, and its kernel says so.
-    assert_eq!([openings(&near, "unreachable"), openings(&far, "unreachable")], [4, 2]);
+    // The far gateway forwards what it has no route for, and its kernel says so. The kernel sends ICMP now and then, not always: what is lost is said again
+    // when the SYN comes again.
+    assert!(openings(&near, "unreachable") >= 4 && openings(&far, "unreachable") >= 2);
     // Whatever a server's firewall says.
     for (version, code, expected) in [
         (Version::V4, 0, libc::ENETUNREACH),
@@ -161,7 +162,6 @@ fn a_client_gets_the_error_that_tcp_would_give_it() {
         (Version::V6, 1, libc::EACCES),
         (Version::V6, 3, libc::EHOSTUNREACH),
     ] {
-        // One message a second is the kernel's limit towards an address, of which some may be saved up.
         let server = SERVER[usize::from(version == Version::V6)];
         let _rules = rules(&site.server, vec![vec![Term::Tcp, Term::Opens, Term::Version(version), Term::Refuse(code)]]);
         assert_eq!(error(&site.client, server, 5), Some(expected), "{version:?}, code {code}");
@@ -190,7 +190,8 @@ fn one_gateway_alone_confirms_too() {
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!(receive(&mut stream, 3).0, 100_000);
     server.join().unwrap();
-    assert_eq!([openings(&near, "confirmed"), openings(&near, "refused"), openings(&near, "unreachable")], [1, 1, 2]);
+    assert_eq!([openings(&near, "confirmed"), openings(&near, "refused")], [1, 1]);
+    assert!(openings(&near, "unreachable") >= 2);
 }
 
 #[test]
