@@ -481,3 +481,22 @@ fn write(list: &mut Request, term: &Term) {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::message::{attribute, attributes};
+
+    /// What `nft --debug=mnl` of nftables 1.0.6 sends for `queue flags bypass to 22595`: a kernel built without the expression, as this project's machines
+    /// have it, cannot say whether it would take ours.
+    #[test]
+    fn the_queue_is_told_as_nft_tells_it() {
+        let bytes = new_rule("t", "c", &[Term::Queue(22_595, Spelling::Expression)]).finish(0);
+        let message = messages(&bytes).next().unwrap();
+        let list = attribute(&message.payload[4..], 4).unwrap();
+        let expression = attribute(list, 1).unwrap();
+        assert_eq!(attribute(expression, 1), Some(&b"queue\0"[..]));
+        let data: Vec<_> = attributes(attribute(expression, 2).unwrap()).collect();
+        assert_eq!(data, [(1, &[0x58, 0x43][..]), (2, &[0, 1]), (3, &[0, 1])]);
+    }
+}
