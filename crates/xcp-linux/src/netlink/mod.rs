@@ -12,6 +12,7 @@ pub(crate) mod qdiscs;
 mod routes;
 mod rules;
 mod socket;
+pub mod sockets;
 
 pub use links::{Device, Sent, VethOptions};
 pub use routes::RouteOptions;
