@@ -24,7 +24,7 @@ fn start(client: SocketAddr, to: SocketAddr, kind: Kind, settings: &Settings) ->
     let server = socket::tcp(&to)?;
     socket::tell_common(server.as_fd(), &settings.common)?;
     socket::reset_on_close(server.as_fd(), true)?;
-    socket::tell_leg(server.as_fd(), settings.server_leg(kind))?;
+    socket::tell_leg(server.as_fd(), settings.server_leg(kind), &settings.common)?;
     socket::make_transparent(server.as_fd(), to.is_ipv4())?;
     sockopt::set_socket_reuseaddr(&server, client.port() != 0)?;
     bind(&server, &client)?;

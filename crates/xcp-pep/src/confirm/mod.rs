@@ -19,7 +19,7 @@ pub mod held;
 pub mod leg;
 pub mod packet;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,6 +62,8 @@ pub struct Leg {
 #[derive(Debug, Default)]
 pub struct Legs {
     waiting: Mutex<HashMap<Ends, Leg>>,
+    /// Clients that have theirs.
+    paired: Mutex<HashSet<Ends>>,
     /// Openings that are held now.
     pub holding: AtomicUsize,
 }
@@ -71,13 +73,25 @@ impl Legs {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The leg of a client that was accepted.
-    pub fn take(&self, ends: &Ends) -> Option<Leg> {
-        self.waiting().remove(ends)
+    fn paired(&self) -> MutexGuard<'_, HashSet<Ends>> {
+        self.paired.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_waiting(&self, ends: &Ends) -> bool {
-        self.waiting().contains_key(ends)
+    /// The leg of a client that was accepted.
+    pub fn take(&self, ends: &Ends) -> Option<Leg> {
+        let leg = self.waiting().remove(ends)?;
+        self.paired().insert(*ends);
+        Some(leg)
+    }
+
+    /// That client's connection is over.
+    pub fn over(&self, ends: &Ends) {
+        self.paired().remove(ends);
+    }
+
+    /// Whether the server has answered this client, and the connection is not over.
+    fn is_confirmed(&self, ends: &Ends) -> bool {
+        self.waiting().contains_key(ends) || self.paired().contains(ends)
     }
 
     /// So many wait at the most; returns whether the oldest had to go for this one.
@@ -223,8 +237,8 @@ impl Holder {
     }
 
     fn syn(&mut self, ends: Ends, packet: &Packet, now: Instant) -> io::Result<()> {
-        // Sent again after the one that was let go: the listener had no room, or the answer was lost.
-        if self.shared.confirmed.is_waiting(&ends) {
+        // Sent again after the one that was let go: the listener had no room, the answer was lost, or they crossed.
+        if self.shared.confirmed.is_confirmed(&ends) {
             return self.queue.decide(packet.id, Verdict::Again(CONFIRMED));
         }
         let metrics = &self.shared.metrics;
@@ -360,9 +374,11 @@ mod tests {
         }
         assert!((0..2).all(|n| legs.take(&ends(n)).is_none()));
         assert_eq!(legs.take(&ends(3)).map(|leg| leg.since), Some(start + 3 * second));
-        assert!(legs.take(&ends(3)).is_none() && !legs.is_waiting(&ends(3)));
+        assert!(legs.take(&ends(3)).is_none() && legs.is_confirmed(&ends(3)));
+        legs.over(&ends(3));
+        assert!(!legs.is_confirmed(&ends(3)));
         assert_eq!(legs.expire(start + 2 * second + WAITS), 1);
-        assert!(legs.is_waiting(&ends(4)) && !legs.is_empty());
+        assert!(legs.is_confirmed(&ends(4)) && !legs.is_empty());
         assert_eq!(legs.expire(start + 4 * second + WAITS), 1);
         assert!(legs.is_empty());
     }

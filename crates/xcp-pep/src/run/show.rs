@@ -50,6 +50,8 @@ pub struct Gateway {
     pub persistent_queue: Option<f64>,
     /// Connections whose ends both speak XCP, and those that fell back, since it is up.
     pub endpoint: Option<xcp_linux::endpoint::EndpointCounts>,
+    /// Packets lent to connections that began, since it is up.
+    pub lent: Option<xcp_linux::endpoint::Start>,
     /// Openings, where clients are answered only when the server has answered.
     pub confirm: Option<Openings>,
 }
@@ -116,6 +118,7 @@ fn gateway(proxy: &Proxy) -> Option<Gateway> {
         input_traffic: state.as_ref().map(|s| s.input_traffic_bps),
         persistent_queue: state.as_ref().map(|s| s.persistent_queue_bytes),
         endpoint: proxy.endpoint.as_ref().and_then(|endpoint| endpoint.counts().ok()),
+        lent: proxy.endpoint.as_ref().filter(|_| proxy.beginnings.is_some()).and_then(|endpoint| endpoint.taken().ok()),
         confirm: diverted.hold.map(|_| openings(&proxy.shared)),
     })
 }

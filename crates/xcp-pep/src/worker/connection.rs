@@ -5,7 +5,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use rustix::net::{RecvFlags, SendFlags, bind, connect, recv, send, sendto, socko
 use super::view::View;
 use super::{Bench, watch};
 use crate::listen::{Negotiation, Reached, Step, Target};
-use crate::relay::way::{Wait, Way};
+use crate::relay::way::{Broken, Wait, Way};
 use crate::relay::wire::{Sockets, Store};
 use crate::settings::{Kind, Settings};
 use crate::shared::Ends;
@@ -28,6 +28,10 @@ const TURN: usize = 1 << 20;
 const EARLY: usize = 1220;
 /// How long a client that is refused may take to close.
 const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The two sides: of what comes from them, and where it goes.
+const CLIENT: usize = 0;
+const SERVER: usize = 1;
 
 /// What a connection needs next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +55,8 @@ enum Phase {
     /// The other leg is on its way; since when.
     Connecting(Instant),
     Open,
+    /// Both ends have been passed on; what the kernel still holds is on its way.
+    Ending,
     /// The client has been told why not; it has to close.
     Refusing,
 }
@@ -77,6 +83,8 @@ pub(super) struct Connection {
     server_address: Option<SocketAddr>,
     /// The leg we opened, as the other end sees it.
     leg: Option<Ends>,
+    /// The client and where it wanted to go, if the leg was opened before it was answered.
+    paired: Option<Ends>,
     negotiation: Negotiation,
     phase: Phase,
     found: Option<Result<SocketAddr, Reached>>,
@@ -86,6 +94,8 @@ pub(super) struct Connection {
     ways: [Way; 2],
     stores: [Store; 2],
     waits: [Wait; 2],
+    /// Sides that are broken, once both have ended.
+    gone: [bool; 2],
     born: Instant,
     moved: Instant,
     deadline: Option<Instant>,
@@ -114,6 +124,7 @@ impl Connection {
             client_address,
             server_address: diverted,
             leg: None,
+            paired: None,
             negotiation: Negotiation::Unknown,
             phase: Phase::Negotiating,
             found: None,
@@ -121,6 +132,7 @@ impl Connection {
             ways: <[Way; 2]>::default(),
             stores: <[Store; 2]>::default(),
             waits: [Wait::Source; 2],
+            gone: [false; 2],
             born: bench.now,
             moved: bench.now,
             deadline: None,
@@ -145,9 +157,11 @@ impl Connection {
 
     /// Takes the leg that was opened before the client was answered, if there is one (`confirm`).
     fn pair(&mut self, to: SocketAddr, bench: &Bench) -> io::Result<bool> {
-        let Some(leg) = bench.shared.confirmed.take(&(self.client_address, to)) else { return Ok(false) };
-        watch(bench.epoll.as_fd(), &leg.socket, self.token | 1)?;
+        let ends = (self.client_address, to);
+        let Some(leg) = bench.shared.confirmed.take(&ends) else { return Ok(false) };
+        watch(bench.epoll.as_fd(), &leg.socket, self.token | 1).inspect_err(|_| bench.shared.confirmed.over(&ends))?;
         self.server = Some(leg.socket);
+        self.paired = Some(ends);
         self.phase = Phase::Connecting(leg.since);
         self.until(Some(bench.now + self.settings.connect_timeout));
         Ok(true)
@@ -196,10 +210,10 @@ impl Connection {
         if late {
             self.deadline = None;
         }
-        if self.heard[0].broken {
-            return self.broken(bench, true);
-        }
         loop {
+            if let Some(next) = self.look_for_breaks(bench) {
+                return next;
+            }
             let next = match self.phase {
                 Phase::Negotiating if late => {
                     bench.shared.metrics.garbage.one();
@@ -238,7 +252,7 @@ impl Connection {
                             }
                             0
                         }
-                        Err(_) => return self.broken(bench, true),
+                        Err(_) => return self.broken(bench, CLIENT, &Errno::CONNRESET.into()),
                     };
                     late = false;
                     match self.open(to, bench, seen) {
@@ -247,12 +261,6 @@ impl Connection {
                     }
                 }
                 Phase::Connecting(since) => {
-                    let Some(server) = &self.server else { return Next::Closed };
-                    if self.heard[1].broken {
-                        let why =
-                            sockopt::socket_error(server).map_or_else(io::Error::from, |e| e.err().unwrap_or(Errno::CONNRESET).into());
-                        return self.unreached(Reached::of(&why), bench, &why);
-                    }
                     if late {
                         return self.unreached(Reached::TimedOut, bench, &"no answer in time");
                     }
@@ -262,14 +270,12 @@ impl Connection {
                     let took = bench.now.saturating_duration_since(since);
                     bench.shared.metrics.connect_us.note(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
                     if self.start(bench).is_err() {
-                        return self.broken(bench, true);
+                        return self.broken(bench, CLIENT, &Errno::CONNRESET.into());
                     }
                     continue;
                 }
+                Phase::Ending => self.end(bench),
                 Phase::Open => {
-                    if self.heard[1].broken {
-                        return self.broken(bench, false);
-                    }
                     if late && !self.is_idle(bench) {
                         return self.relay(bench);
                     }
@@ -307,7 +313,7 @@ impl Connection {
                     self.heard[0].readable = false;
                     return Some(Next::Wait);
                 }
-                Err(_) => return Some(self.broken(bench, true)),
+                Err(_) => return Some(self.broken(bench, CLIENT, &Errno::CONNRESET.into())),
             };
             let step = self.negotiation.advance(&bench.scratch[..said]);
             match step {
@@ -322,12 +328,12 @@ impl Connection {
                 Step::Answer(used, answer) => {
                     if self.use_up(used, bench).is_err() || send(&self.client, &answer, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_err()
                     {
-                        return Some(self.broken(bench, true));
+                        return Some(self.broken(bench, CLIENT, &Errno::CONNRESET.into()));
                     }
                 }
                 Step::Go(used, target) => {
                     if self.use_up(used, bench).is_err() {
-                        return Some(self.broken(bench, true));
+                        return Some(self.broken(bench, CLIENT, &Errno::CONNRESET.into()));
                     }
                     self.phase = Phase::LookingUp;
                     match target {
@@ -431,7 +437,7 @@ impl Connection {
         let server = socket::tcp(to)?;
         socket::tell_common(server.as_fd(), &self.settings.common)?;
         socket::reset_on_close(server.as_fd(), true)?;
-        socket::tell_leg(server.as_fd(), self.settings.server_leg(self.kind))?;
+        socket::tell_leg(server.as_fd(), self.settings.server_leg(self.kind), &self.settings.common)?;
         Ok(server)
     }
 
@@ -481,7 +487,6 @@ impl Connection {
     /// Both legs are there.
     fn start(&mut self, bench: &mut Bench) -> io::Result<()> {
         let Some(server) = &self.server else { return Err(io::ErrorKind::NotConnected.into()) };
-        socket::tell_connected_leg(server.as_fd(), self.settings.server_leg(self.kind), &self.settings.common);
         if self.kind == Kind::Explicit {
             let answer = self.negotiation.outcome(Reached::Yes, socket::local(server.as_fd()).ok());
             let sent = send(&self.client, &answer, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?;
@@ -551,8 +556,8 @@ impl Connection {
                     self.waits[from] = wait;
                     again |= wait == Wait::Turn;
                 }
-                Err(why) => {
-                    broken = Some(why);
+                Err(Broken { source, why }) => {
+                    broken = Some((if source { from } else { to }, why));
                     break;
                 }
             }
@@ -562,26 +567,72 @@ impl Connection {
             heard.readable = false;
             heard.writable = false;
         }
-        if let Some(why) = broken {
-            tracing::debug!(number = self.number, source = why.source, why = %why.why, "a connection broke");
-            return self.reset(bench);
+        if let Some((side, why)) = broken {
+            return self.broken(bench, side, &why);
         }
         if self.waits == [Wait::Done; 2] {
-            bench.shared.metrics.finished.one();
-            self.count_end(bench);
-            self.close(bench, false);
-            return Next::Closed;
+            self.phase = Phase::Ending;
+            self.until(None);
+            return self.end(bench);
         }
         if again { Next::Turn } else { Next::Wait }
     }
 
-    /// A socket told of an error.
-    fn broken(&mut self, bench: &mut Bench, client: bool) -> Next {
-        tracing::debug!(number = self.number, client, "a connection broke");
-        if matches!(self.phase, Phase::Open | Phase::Connecting(_)) {
-            return self.reset(bench);
+    /// Looks at errors of sockets that were heard of; `None`: go on.
+    fn look_for_breaks(&mut self, bench: &mut Bench) -> Option<Next> {
+        let side = self.heard.iter().position(|heard| heard.broken)?;
+        self.heard[side].broken = false;
+        let socket = if side == CLIENT { &self.client } else { self.server.as_ref()? };
+        let why = sockopt::socket_error(socket).map_or_else(io::Error::from, |e| e.err().unwrap_or(Errno::CONNRESET).into());
+        if side == SERVER && matches!(self.phase, Phase::Connecting(_)) {
+            return Some(self.unreached(Reached::of(&why), bench, &why));
         }
-        self.close(bench, true);
+        Some(self.broken(bench, side, &why))
+    }
+
+    /// A side is broken. If it had ended before, all that it said is here and is delivered still: a server that has closed answers nothing but resets
+    /// soon after (tcp_fin_timeout), while its last words may be on the long link for minutes.
+    fn broken(&mut self, bench: &mut Bench, side: usize, why: &io::Error) -> Next {
+        tracing::debug!(number = self.number, side = if side == CLIENT { "client" } else { "server" }, %why, "a side broke");
+        // A reset after a FIN, be that one read or still in the socket's queue, is told as EPIPE (tcp_reset).
+        let had_ended = self.ways[side].ended() || why.raw_os_error() == Some(libc::EPIPE);
+        match self.phase {
+            Phase::Open if had_ended => {
+                self.heard[side].readable = true;
+                if !self.ways[1 - side].done() {
+                    self.ways[1 - side].abandon();
+                    self.stores[1 - side].clear(&mut bench.pool);
+                    self.waits[1 - side] = Wait::Done;
+                }
+                self.relay(bench)
+            }
+            // The other side's last words are with the kernel.
+            Phase::Ending => {
+                self.gone[side] = true;
+                self.end(bench)
+            }
+            Phase::Open | Phase::Connecting(_) => self.reset(bench),
+            _ => {
+                self.close(bench, true);
+                Next::Closed
+            }
+        }
+    }
+
+    /// Lets go of it when both peers have what was sent. Until then it is this process's, so that it is seen, waited for by who drains, and broken
+    /// rather than left half-way where the process is killed.
+    fn end(&mut self, bench: &mut Bench) -> Next {
+        let sockets = std::iter::once(&self.client).chain(&self.server);
+        let mut waits = false;
+        for (socket, gone) in sockets.zip(self.gone) {
+            waits |= !gone && socket::unacknowledged(socket.as_fd()) > 0;
+        }
+        if waits {
+            return Next::Wait;
+        }
+        bench.shared.metrics.finished.one();
+        self.count_end(bench);
+        self.close(bench, false);
         Next::Closed
     }
 
@@ -609,6 +660,9 @@ impl Connection {
         if let Some(leg) = self.leg.take() {
             bench.shared.closed(&leg);
         }
+        if let Some(ends) = self.paired.take() {
+            bench.shared.confirmed.over(&ends);
+        }
         self.server = None;
     }
 
@@ -625,6 +679,21 @@ impl Connection {
         self.drop_server(bench);
     }
 
+    /// The socket across the long link, where this is a gateway.
+    fn long_leg(&self) -> Option<BorrowedFd<'_>> {
+        match self.kind {
+            Kind::FromLan => self.server.as_ref().map(OwnedFd::as_fd),
+            Kind::FromWan => Some(self.client.as_fd()),
+            Kind::Explicit => None,
+        }
+    }
+
+    /// If the long link's peer has not answered for longer than a timeout, asks whether it is there. Returns whether that was so.
+    pub(super) fn ask_after_outage(&self) -> bool {
+        let waits = |leg: &BorrowedFd<'_>| matches!(self.phase, Phase::Open) && socket::waits_in_vain(*leg);
+        self.long_leg().filter(waits).is_some_and(|leg| socket::probe(leg).is_ok())
+    }
+
     pub(super) fn view(&self, now: Instant) -> View {
         let age = now.saturating_duration_since(self.born);
         View {
@@ -634,6 +703,7 @@ impl Connection {
                 Phase::Negotiating => "negotiating",
                 Phase::LookingUp | Phase::Early | Phase::Connecting(_) => "connecting",
                 Phase::Open if self.ways.iter().any(Way::ended) => "closing",
+                Phase::Ending => "closing",
                 Phase::Open => "open",
                 Phase::Refusing => "refusing",
             },

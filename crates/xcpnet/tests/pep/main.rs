@@ -2,6 +2,7 @@
 //! Needs root; says so where it is not there.
 
 mod confirm;
+mod link;
 mod site;
 mod traffic;
 
