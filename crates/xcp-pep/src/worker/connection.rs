@@ -83,6 +83,8 @@ pub(super) struct Connection {
     server_address: Option<SocketAddr>,
     /// The leg we opened, as the other end sees it.
     leg: Option<Ends>,
+    /// The client and where it wanted to go, if the leg was opened before it was answered.
+    paired: Option<Ends>,
     negotiation: Negotiation,
     phase: Phase,
     found: Option<Result<SocketAddr, Reached>>,
@@ -124,6 +126,7 @@ impl Connection {
             client_address,
             server_address: diverted,
             leg: None,
+            paired: None,
             negotiation: Negotiation::Unknown,
             phase: Phase::Negotiating,
             found: None,
@@ -142,6 +145,7 @@ impl Connection {
         };
         match diverted {
             None => connection.until(Some(bench.now + connection.settings.greeting_timeout)),
+            Some(to) if connection.pair(to, bench)? => {}
             Some(_) if kind == Kind::FromLan && connection.settings.early => {
                 connection.phase = Phase::Early;
                 connection.until(Some(bench.now + connection.settings.early_wait));

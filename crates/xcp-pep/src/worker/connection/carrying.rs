@@ -176,6 +176,9 @@ impl Connection {
         if let Some(leg) = self.leg.take() {
             bench.shared.closed(&leg);
         }
+        if let Some(ends) = self.paired.take() {
+            bench.shared.confirmed.over(&ends);
+        }
         self.server = None;
     }
 
