@@ -115,6 +115,7 @@ impl Site {
             delay: delay.as_nanos() as u64,
             losses: if loss > 0.0 { losses.clone() } else { Vec::new() },
             blackouts: Vec::new(),
+            reorder: None,
             queue: None,
             seed: 7,
             index,
