@@ -1,6 +1,8 @@
 //! `xcpnet pep` between two gateways and a long link, in network namespaces: what of client and server arrives at the other, and what is left behind.
 //! Needs root; says so where it is not there.
 
+mod exact;
+mod garbage;
 mod site;
 mod traffic;
 

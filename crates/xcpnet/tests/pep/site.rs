@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use xcp_lab::line::{Line, LineConfig, monotonic_now};
+use xcp_lab::line::{Line, LineConfig, Reorder, monotonic_now};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Netlink;
 use xcp_linux::offload::{self, Offload};
@@ -64,6 +64,11 @@ fn route(namespace: &Namespace, device: &str, to: u32, via: (u32, u32)) {
 impl Site {
     /// Builds it; `None`, and the reason printed, where that cannot be.
     pub fn new(delay: Duration, loss: f64) -> Option<Self> {
+        Self::with(delay, loss, None)
+    }
+
+    /// The same with a link on which packets overtake each other.
+    pub fn with(delay: Duration, loss: f64, reorder: Option<Reorder>) -> Option<Self> {
         let mut spaces = Vec::new();
         for _ in 0..5 {
             match Namespace::new() {
@@ -115,7 +120,7 @@ impl Site {
             delay: delay.as_nanos() as u64,
             losses: if loss > 0.0 { losses.clone() } else { Vec::new() },
             blackouts: Vec::new(),
-            reorder: None,
+            reorder,
             queue: None,
             seed: 7,
             index,
