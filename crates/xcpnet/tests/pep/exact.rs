@@ -11,7 +11,7 @@ use xcp_lab::line::Reorder;
 
 use crate::site::{Proxy, SERVER, Site};
 use crate::traffic::{self, Wish, attend, connect, listen, mix, receive, send};
-use crate::{RATE, leftovers, one, until};
+use crate::{RATE, gateways, leftovers, one, until};
 
 const PORT: u16 = 5010;
 /// The stream's number tells how long it is upwards, so that both ends know.
@@ -73,8 +73,7 @@ fn whatever_happens_what_arrives_is_a_prefix() {
     let reorder = Some(Reorder { probability: 0.02, most: 5_000_000 });
     let Some(site) = Site::with(Duration::from_millis(5), 0.001, reorder) else { return };
     let before = leftovers(&site.near);
-    let more: Vec<&str> = RATE.iter().copied().chain(["--drain", "0s"]).collect();
-    let (Some(near), Some(far)) = (Proxy::up(&site.near, &more), Proxy::up(&site.far, &more)) else { return };
+    let Some([near, far]) = gateways(&site, RATE) else { return };
     let listener = listen(&site.server, SERVER[0], PORT);
     let (stop, quiet) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -99,10 +98,10 @@ fn whatever_happens_what_arrives_is_a_prefix() {
         near.signal(libc::SIGKILL);
         std::mem::forget(near);
         until("the keeper has cleaned up", || leftovers(&site.near) == before);
-        let near = Proxy::up(&site.near, &more).expect("up again");
+        let near = Proxy::up(&site.near, RATE).expect("up again");
         until("the far proxy carries something", || far.show()["connections"].as_array().is_some_and(|all| !all.is_empty()));
         far.down(true);
-        let far = Proxy::up(&site.far, &more).expect("up again");
+        let far = Proxy::up(&site.far, RATE).expect("up again");
         quiet.store(true, Ordering::Relaxed);
         let down: u64 = clients.into_iter().map(|client| client.join().unwrap()).sum();
         // What clients have reset may still be on its way.
