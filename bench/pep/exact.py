@@ -29,6 +29,8 @@ AT_ONCE = 24
 HEAD = struct.Struct("<QQQ")
 # Longer than a machine that others measure on may stand still.
 PATIENCE = 1200
+# Of tcp_info's states.
+TCP_CLOSE = 7
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -60,8 +62,8 @@ def stream(number, at, length):
     return NOISE[place:place + length]
 
 
-def send(sock, number, length):
-    """Sends a stream and ends it; what fails is ended by a reset, so that less never looks like all."""
+def send(sock, number, length, failed):
+    """Sends a stream and ends it; what fails is ended by a reset, so that less never looks like all, and noted."""
     at = 0
     try:
         while at < length:
@@ -70,26 +72,38 @@ def send(sock, number, length):
             at += len(part)
         sock.shutdown(socket.SHUT_WR)
     except OSError:
+        failed.set()
         abort(sock)
 
 
-def receive(sock, number):
-    """Bytes that were right, and how it ended: by an end, a reset, in silence, or because one was wrong."""
-    at = 0
-    while True:
-        try:
-            data = sock.recv(BLOCK)
-        except TimeoutError:
-            abort(sock)
-            return at, "silent"
-        except OSError:
-            return at, "reset"
-        if not data:
-            return at, "end"
-        if data != stream(number, at, len(data)):
-            abort(sock)
-            return at, "wrong"
-        at += len(data)
+def receive(sock, number, sender, failed):
+    """Bytes that were right, and how it ended: by an end, a reset, in silence, or because one was wrong. Waits for the sender.
+
+    Linux tells of a reset once. Where the thread that sends was told, reading just ends; the socket is closed then, which it is not after an end from
+    the other side alone.
+    """
+    at, how = 0, None
+    while how is None:
+        at, how = receive_some(sock, number, at)
+    closed = how == "end" and sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE
+    sender.join()
+    return at, "reset" if closed and failed.is_set() else how
+
+
+def receive_some(sock, number, at):
+    try:
+        data = sock.recv(BLOCK)
+    except TimeoutError:
+        abort(sock)
+        return at, "silent"
+    except OSError:
+        return at, "reset"
+    if not data:
+        return at, "end"
+    if data != stream(number, at, len(data)):
+        abort(sock)
+        return at, "wrong"
+    return at + len(data), None
 
 
 def abort(sock):
@@ -116,10 +130,10 @@ def serve_one(sock, found):
         return found.add(reset=1)
     number, down, up = HEAD.unpack(head)
     found.add(connections=1)
-    sender = threading.Thread(target=send, args=(sock, number * 2, down))
+    failed = threading.Event()
+    sender = threading.Thread(target=send, args=(sock, number * 2, down, failed))
     sender.start()
-    got, how = receive(sock, number * 2 + 1)
-    sender.join()
+    got, how = receive(sock, number * 2 + 1, sender, failed)
     tell(found, number, "upwards", got, how, up)
 
 
@@ -151,13 +165,13 @@ def ask_one(address, number, down, up, cut, found):
     except OSError:
         return found.add(refused=1)
     with sock:
-        sender = threading.Thread(target=send, args=(sock, number * 2 + 1, up))
+        failed = threading.Event()
+        sender = threading.Thread(target=send, args=(sock, number * 2 + 1, up, failed))
         sender.start()
         timer = threading.Timer(cut or 0, abort, (sock,))
         if cut is not None:
             timer.start()
-        got, how = receive(sock, number * 2)
-        sender.join()
+        got, how = receive(sock, number * 2, sender, failed)
         timer.cancel()
         if cut is not None:
             timer.join()

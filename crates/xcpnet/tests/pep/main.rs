@@ -5,6 +5,7 @@ mod exact;
 mod garbage;
 mod site;
 mod traffic;
+mod unit;
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
