@@ -45,12 +45,12 @@ fn ask(site: &Site, seed: u64) -> io::Result<u64> {
     let wish = Wish {
         seed,
         down: mix(seed + 2) % (1 << (mix(seed + 3) % 20 + 2)),
-        reset_at: if seed % 7 == 0 { mix(seed + 4) % 50_000 } else { u64::MAX },
+        reset_at: if seed.is_multiple_of(7) { mix(seed + 4) % 50_000 } else { u64::MAX },
     };
     let mut stream = connect(&site.client, SERVER[0], PORT)?;
     stream.write_all(&wish.bytes())?;
     let mut out = stream.try_clone()?;
-    let cut = seed % 11 == 0;
+    let cut = seed.is_multiple_of(11);
     let sender = std::thread::spawn(move || -> io::Result<()> {
         send(&mut out, wish.seed + 1, if cut { up(seed) / 2 } else { up(seed) })?;
         if cut {

@@ -36,7 +36,7 @@ fn garbage(seed: u64) -> Vec<u8> {
 fn throw(mut stream: TcpStream, seed: u64) {
     // The other side may have had enough of it.
     let _ = stream.write_all(&garbage(seed));
-    if seed % 3 == 0 {
+    if seed.is_multiple_of(3) {
         let _ = stream.shutdown(Shutdown::Write);
         let _ = stream.read(&mut [0; 100]);
     }
@@ -58,7 +58,7 @@ fn garbage_at_every_door_ends_nothing() {
     let asked = Place::of(&namespace, "main").socket();
     for seed in 0..300u64 {
         throw(connect(&namespace, "127.0.0.1", DOOR).unwrap(), seed);
-        if seed % 10 == 0 {
+        if seed.is_multiple_of(10) {
             throw(connect(&namespace, "127.0.0.1", METRICS).unwrap(), seed);
             if let Ok(mut stream) = UnixStream::connect(&asked) {
                 let _ = stream.write_all(&garbage(seed));

@@ -57,11 +57,15 @@ async fn relay(mut client: TcpStream, how: How) -> io::Result<()> {
 async fn both(one: impl Future<Output = io::Result<()>>, other: impl Future<Output = io::Result<()>>) -> io::Result<()> {
     let (mut one, mut other, mut done) = (pin!(one), pin!(other), [false; 2]);
     poll_fn(|context| {
-        if !done[0] && let Poll::Ready(result) = one.as_mut().poll(context) {
+        if !done[0]
+            && let Poll::Ready(result) = one.as_mut().poll(context)
+        {
             result?;
             done[0] = true;
         }
-        if !done[1] && let Poll::Ready(result) = other.as_mut().poll(context) {
+        if !done[1]
+            && let Poll::Ready(result) = other.as_mut().poll(context)
+        {
             result?;
             done[1] = true;
         }
