@@ -134,4 +134,5 @@ static __always_inline __u32 option_length(const struct xcp_connection *c, __u32
 #include "endpoint_listeners.h"
 #include "endpoint_room.h"
 #include "endpoint_show.h"
+#include "endpoint_start.h"
 #include "endpoint_window.h"

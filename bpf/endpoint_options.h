@@ -134,6 +134,7 @@ static __always_inline void use_default(struct xcp_connection *c) {
     c->ask.flags = settings.ask.flags;
     c->ask.initial_window = settings.ask.initial_window;
     c->ask.own_id = settings.ask.own_id;
+    c->ask.rto_max_ms = settings.ask.rto_max_ms;
 }
 
 /* Both ends speak it. offer: the peer's. */

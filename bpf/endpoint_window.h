@@ -10,7 +10,9 @@
  *   3. The RTT is averaged here, from the kernel's samples but for those that it takes from a timestamp because retransmitted data were
  * acknowledged. The timestamp echoed may be one of before the timeout (2.6 s were seen after an outage of 2 s in which ACKs were lost too),
  * and H_rtt would tell the routers.
- *   4. Pacing is TCP's internal one, at 33/32 of the window per round trip: the timer comes late sometimes, and the window still bounds
+ *   4. The time between retransmissions may be bounded (rto_max_ms), but never below two round trips: with more connections than packets
+ * fit on the link, round trips grow beyond any bound chosen before, and everything would be sent twice.
+ *   5. Pacing is TCP's internal one, at 33/32 of the window per round trip: the timer comes late sometimes, and the window still bounds
  * what is sent.
  */
 
@@ -21,6 +23,7 @@
 #define XCP_RESTART_PACKETS 16
 
 #define FLAG_RETRANS_DATA_ACKED 0x08 /* net/ipv4/tcp_input.c */
+#define TCP_RTO_MAX_MS 44
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 #define TCP_CONG_NON_RESTRICTED 1
 #define SK_PACING_NONE 0
@@ -54,23 +57,39 @@ static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connectio
     sk->sk_pacing_rate = rate;
 }
 
+/* Linux 6.15; before, the kernel's two minutes stay. */
+static __always_inline void bound_rto(struct tcp_sock *tp, struct xcp_connection *c) {
+    __u64 rtt = tp->srtt_us * 125ULL; /* the kernel's, which timestamps tell although everything is sent twice */
+    __u32 need, most = c->ask.rto_max_ms, i;
+    if (!most)
+        return;
+    need = (rtt > c->srtt_ns ? rtt : c->srtt_ns) >> 19; /* two round trips in ms, nearly */
+    for (i = 0; i < 6; i++)
+        most <<= most < need;
+    if (most == c->rto_max_ms)
+        return;
+    c->rto_max_ms = most;
+    bpf_setsockopt(tp, SOL_TCP, TCP_RTO_MAX_MS, &most, sizeof(most));
+}
+
 SEC("struct_ops")
 void BPF_PROG(xcp_init, struct sock *sk) {
     struct tcp_sock *tp = (struct tcp_sock *)sk;
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-    __u32 flags;
+    __u32 flags, first;
     if (!c)
         return;
     if (c->state == XCP_UNTOUCHED && !(c->ask.flags & XCP_ASK_OWN)) {
         c->ask.flags = settings.ask.flags;
         c->ask.initial_window = settings.ask.initial_window;
         c->ask.own_id = settings.ask.own_id;
+        c->ask.rto_max_ms = settings.ask.rto_max_ms;
     }
     flags = c->ask.flags;
+    first = c->ask.initial_window ? c->ask.initial_window : flags & XCP_ASK_START ? start_window() : tp->snd_cwnd;
     c->packet_bytes = wire_bytes(tp);
     c->sending = c->state == XCP_OFFERED || c->state == XCP_AGREED;
-    xcp_sender_init(&c->sender, flags & XCP_ASK_CLASSIC, c->packet_bytes,
-                    (__u64)(c->ask.initial_window ? c->ask.initial_window : tp->snd_cwnd) << 32, 1ULL << 32, (__u64)XCP_NO_LIMIT << 32,
+    xcp_sender_init(&c->sender, flags & XCP_ASK_CLASSIC, c->packet_bytes, (__u64)first << 32, 1ULL << 32, (__u64)XCP_NO_LIMIT << 32,
                     !(flags & XCP_ASK_UNBOUNDED));
     if (c->ids)
         xcp_sender_use_ids(&c->sender, c->ask.own_id);
@@ -81,6 +100,7 @@ void BPF_PROG(xcp_init, struct sock *sk) {
     if (!(flags & XCP_ASK_UNPACED) && sk->sk_pacing_status == SK_PACING_NONE)
         sk->sk_pacing_status = SK_PACING_NEEDED;
     pace(tp, c);
+    bound_rto(tp, c);
 }
 
 SEC("struct_ops")
@@ -124,9 +144,13 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag, const stru
         c->packet_bytes = wire_bytes(tp);
         xcp_sender_set_packet(&c->sender, c->packet_bytes);
     }
+    if (c->ask.flags & XCP_ASK_START && !c->started && BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Open && c->srtt_ns &&
+        (__s32)(tp->write_seq - tp->snd_nxt) > 0)
+        start_rest(c);
     cwnd = xcp_sender_cwnd(&c->sender);
     tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
     pace(tp, c);
+    bound_rto(tp, c);
 }
 
 SEC("struct_ops")

@@ -83,6 +83,7 @@ impl Endpoint {
                 Unclaimed::Unknown => 0,
                 Unclaimed::Access => ACCESS_ID,
             }),
+            ..Ask::default()
         };
         self.endpoint.ask(socket, &ask).map_err(|why| io::Error::other(why.to_string()))?;
         Ok(sockopt::set_tcp_congestion(socket, self.endpoint.name())?)

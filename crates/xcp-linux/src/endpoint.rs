@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapMut};
@@ -71,11 +72,15 @@ pub struct Ask {
     /// Bottleneck ids, for routers that shuffle only the flows they limit, if the peer understands them; and then the id of the sender's own access link, or
     /// 0 for none. The 2005 format has no room for them.
     pub ids: Option<u32>,
+    /// Begin with what this host's router lends ([`Endpoint::lend`]) instead of `initial_window`: for hosts that are the bottleneck themselves.
+    pub start: bool,
+    /// Longest time between retransmissions, ms, as long as round trips are shorter than half of it; 0: the kernel's. Linux 6.15.
+    pub rto_max_ms: u32,
 }
 
 impl Default for Ask {
     fn default() -> Self {
-        Self { classic: false, paced: true, honest: true, halve_on_loss: false, initial_window: 0, ids: None }
+        Self { classic: false, paced: true, honest: true, halve_on_loss: false, initial_window: 0, ids: None, start: false, rto_max_ms: 0 }
     }
 }
 
@@ -86,7 +91,7 @@ struct RawAsk {
     flags: u32,
     initial_window: u32,
     own_id: u32,
-    reserved: u32,
+    rto_max_ms: u32,
 }
 
 const ASK_OWN: u32 = 0x01;
@@ -95,6 +100,7 @@ const ASK_UNPACED: u32 = 0x04;
 const ASK_UNBOUNDED: u32 = 0x08;
 const ASK_HALVE: u32 = 0x10;
 const ASK_IDS: u32 = 0x20;
+const ASK_START: u32 = 0x40;
 
 impl From<Ask> for RawAsk {
     fn from(ask: Ask) -> Self {
@@ -103,8 +109,9 @@ impl From<Ask> for RawAsk {
             | flag(!ask.paced, ASK_UNPACED)
             | flag(!ask.honest, ASK_UNBOUNDED)
             | flag(ask.halve_on_loss, ASK_HALVE)
-            | flag(ask.ids.is_some(), ASK_IDS);
-        Self { flags, initial_window: ask.initial_window, own_id: ask.ids.unwrap_or(0), reserved: 0 }
+            | flag(ask.ids.is_some(), ASK_IDS)
+            | flag(ask.start, ASK_START);
+        Self { flags, initial_window: ask.initial_window, own_id: ask.ids.unwrap_or(0), rto_max_ms: ask.rto_max_ms }
     }
 }
 
@@ -119,7 +126,8 @@ struct RawConnection {
     receiving: u8,
     reserved_parts: u8,
     ids: u8,
-    reserved: [u8; 2],
+    started: u8,
+    reserved: u8,
     packet_bytes: u32,
     unheard: u32,
     heard_ns: u64,
@@ -134,7 +142,7 @@ struct RawConnection {
     trimmed: u64,
     feedback_sum: i64,
     last_feedback: u32,
-    reserved2: u32,
+    rto_max_ms: u32,
     cwnd_before: u64,
     threshold_before: u64,
     sender: [u64; SENDER_WORDS],
@@ -184,6 +192,17 @@ struct RawAbout {
 
 // SAFETY: bytes.
 unsafe impl Plain for RawAbout {}
+
+/// Packets in the two accounts from which connections begin (bpf/endpoint_start.h).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Start {
+    /// For first windows.
+    pub window: u32,
+    /// For what follows when the round-trip time is known.
+    pub rest: u32,
+    /// Connections that begin.
+    pub beginners: u32,
+}
 
 /// What became of the endpoint's connections since it was loaded: `struct xcp_endpoint_counts` of bpf/endpoint.h.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -328,6 +347,8 @@ pub struct Endpoint {
     show: Link,
     /// The iterator over listening sockets; not there once kept.
     listeners: Option<Link>,
+    /// What connections may begin with, and what they have taken of it; not there once kept.
+    start: Option<[MapHandle; 2]>,
     cgroups: Vec<Link>,
     devices: Vec<Link>,
     connections: MapHandle,
@@ -374,6 +395,7 @@ impl Endpoint {
             rodata.settings.ask.flags = ask.flags;
             rodata.settings.ask.initial_window = ask.initial_window;
             rodata.settings.ask.own_id = ask.own_id;
+            rodata.settings.ask.rto_max_ms = ask.rto_max_ms;
             rodata.settings.receive_window = config.receive_window;
             rodata.settings.give = match config.give {
                 Give::Nobody => 0,
@@ -405,6 +427,7 @@ impl Endpoint {
             congestion,
             show,
             listeners: Some(listeners),
+            start: Some([handle(&skel.maps.start_limits)?, handle(&skel.maps.start_taken)?]),
             cgroups: Vec::new(),
             devices: Vec::new(),
             connections,
@@ -470,6 +493,40 @@ impl Endpoint {
         self.connections
             .update(&socket.as_raw_fd().to_ne_bytes(), bytes_of(&raw), MapFlags::ANY)
             .map_err(|e| Error::because("cannot set how a socket behaves", &e))
+    }
+
+    /// What connections have taken so far for their beginning, modulo 2^32.
+    ///
+    /// # Errors
+    /// The map cannot be read; the endpoint is a kept one.
+    pub fn taken(&self) -> Result<Start> {
+        let (_, taken) = self.start()?;
+        let read = |account: u32| -> Result<u32> {
+            let bytes = taken.lookup(&account.to_ne_bytes(), MapFlags::ANY).map_err(|e| Error::because("cannot read what was lent", &e))?;
+            Ok(bytes.and_then(|b| b.try_into().ok()).map_or(0, u32::from_ne_bytes))
+        };
+        Ok(Start { window: read(0)?, rest: read(1)?, beginners: read(2)? })
+    }
+
+    /// Lends packets to connections that begin and were asked to ([`Ask::start`]): until what they have taken reaches this (bpf/endpoint_start.h).
+    /// `beginners`: how many are to share what is left. `rtt`: the round trip in which what is lent can be on the way.
+    ///
+    /// # Errors
+    /// The map cannot be written; the endpoint is a kept one.
+    pub fn lend(&self, until: Start, rtt: Duration) -> Result<()> {
+        let rtt_us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
+        let (limits, _) = self.start()?;
+        for (account, limit) in [(0u32, until.window), (1, until.rest), (2, until.beginners), (3, rtt_us)] {
+            limits
+                .update(&account.to_ne_bytes(), &limit.to_ne_bytes(), MapFlags::ANY)
+                .map_err(|e| Error::because("cannot lend packets to connections that begin", &e))?;
+        }
+        Ok(())
+    }
+
+    fn start(&self) -> Result<(&MapHandle, &MapHandle)> {
+        let [limits, taken] = self.start.as_ref().ok_or_else(|| Error::new("a kept endpoint lends nothing"))?;
+        Ok((limits, taken))
     }
 
     /// One socket's XCP; `None` where it has none.
@@ -558,6 +615,7 @@ impl Endpoint {
             congestion: Link::open(&directory.join("congestion"))?,
             show: Link::open(&directory.join("show"))?,
             listeners: None,
+            start: None,
             cgroups: several("cgroup")?,
             devices: several("device")?,
             connections: map("connections")?,

@@ -80,6 +80,8 @@ pub struct Metrics {
     pub early: Counter,
     /// Connections whose client's port could not be kept.
     pub port_changed: Counter,
+    /// Peers across the long link asked whether they are there, after a timeout.
+    pub probes: Counter,
     /// Times that accepting stopped for want of descriptors.
     pub exhausted: Counter,
     /// Bytes from clients to servers.
@@ -109,6 +111,7 @@ impl Metrics {
         counter("xcpnet_pep_garbage_total", "Clients that said nothing that could be understood.", &self.garbage);
         counter("xcpnet_pep_loops_total", "Connections refused because they came from the proxy itself.", &self.loops);
         counter("xcpnet_pep_early_total", "Connections whose first bytes went with the SYN.", &self.early);
+        counter("xcpnet_pep_probes_total", "Peers across the long link asked whether they are there, after a timeout.", &self.probes);
         counter("xcpnet_pep_port_changed_total", "Connections whose client's port could not be kept.", &self.port_changed);
         counter("xcpnet_pep_exhausted_total", "Times accepting stopped for want of descriptors.", &self.exhausted);
         counter("xcpnet_pep_bytes_to_server_total", "Bytes from clients to servers.", &self.to_server);

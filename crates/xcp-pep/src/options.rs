@@ -214,6 +214,15 @@ impl Options {
         Ok(window.saturating_mul(2).clamp(256 << 10, 256 << 20) as usize)
     }
 
+    /// Longest time between retransmissions on the long link, within what the kernel takes.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn rto_max_ms(&self) -> Result<u32> {
+        let time = Self::time("rto-max", self.rto_max.as_deref(), Duration::from_secs(1))?;
+        Ok(u32::try_from(time.as_millis()).unwrap_or(u32::MAX).clamp(1_000, 120_000))
+    }
+
     /// What the data path is told; `congestion`: that of the long link, if there is XCP.
     ///
     /// # Errors
@@ -221,18 +230,13 @@ impl Options {
     pub fn settings(&self, congestion: Option<&str>, mark: u32) -> Result<Settings> {
         let default = Settings::default();
         let keepalive = Self::time("keepalive", self.keepalive.as_deref(), Duration::from_secs(60))?;
-        let rto_max = Self::time("rto-max", self.rto_max.as_deref(), Duration::from_secs(1))?;
         let mut common = default.common;
         common.mark = mark;
         common.keepalive = u32::try_from(keepalive.as_secs()).unwrap_or(u32::MAX).min(32_767);
         let window = self.window()?;
         Ok(Settings {
             common,
-            wan: Leg {
-                congestion: congestion.map(ToOwned::to_owned),
-                window,
-                rto_max_ms: u32::try_from(rto_max.as_millis()).unwrap_or(u32::MAX).clamp(1_000, 120_000),
-            },
+            wan: Leg { congestion: congestion.map(ToOwned::to_owned), window },
             early: !self.no_early.unwrap_or(false) && !self.confirm.unwrap_or(false),
             idle_timeout: Self::time("idle", self.idle.as_deref(), Duration::ZERO)?,
             connections: self.connections.unwrap_or(20_000).div_ceil(self.workers()),

@@ -12,8 +12,9 @@ const IP_TRANSPARENT: i32 = 19;
 const IPV6_TRANSPARENT: i32 = 75;
 const TCP_FASTOPEN: i32 = 23;
 const TCP_FASTOPEN_NO_COOKIE: i32 = 34;
+/// `enum tcp_ca_state` of linux/tcp.h.
+const CA_LOSS: u8 = 4;
 const TCP_NOTSENT_LOWAT: i32 = 25;
-const TCP_RTO_MAX_MS: i32 = 44;
 
 /// Which leg a socket is of.
 #[derive(Debug, Clone, Default)]
@@ -22,8 +23,6 @@ pub struct Leg {
     pub congestion: Option<String>,
     /// Bytes on the way at the most: both buffers hold them from the beginning. 0 leaves buffers to the kernel.
     pub window: usize,
-    /// Longest time between retransmissions, ms: during a blockage it does not grow beyond. 0 leaves it to the kernel.
-    pub rto_max_ms: u32,
 }
 
 /// What every socket is told.
@@ -75,8 +74,8 @@ pub fn tell_common(fd: BorrowedFd<'_>, common: &Common) -> io::Result<()> {
     Ok(())
 }
 
-/// Before it connects or listens: the window is agreed on in the handshake. Returns whether the congestion control was taken.
-pub fn tell_leg(fd: BorrowedFd<'_>, leg: &Leg) -> io::Result<bool> {
+/// Before it connects or listens (what is accepted inherits it): the window is agreed on in the handshake. Returns whether the congestion control was taken.
+pub fn tell_leg(fd: BorrowedFd<'_>, leg: &Leg, common: &Common) -> io::Result<bool> {
     let mut taken = true;
     if let Some(name) = &leg.congestion {
         taken = sockopt::set_tcp_congestion(fd, name).is_ok();
@@ -87,19 +86,11 @@ pub fn tell_leg(fd: BorrowedFd<'_>, leg: &Leg) -> io::Result<bool> {
             // Above the system's limit needs CAP_NET_ADMIN; without, as much as the limit allows.
             set(fd, libc::SOL_SOCKET, force, bytes).or_else(|_| set(fd, libc::SOL_SOCKET, plain, bytes))?;
         }
+        if common.unsent > 0 {
+            set(fd, libc::SOL_TCP, TCP_NOTSENT_LOWAT, common.unsent)?;
+        }
     }
     Ok(taken)
-}
-
-/// Once it is connected: the first retransmissions of a SYN keep the kernel's times.
-pub fn tell_connected_leg(fd: BorrowedFd<'_>, leg: &Leg, common: &Common) {
-    if leg.rto_max_ms != 0 {
-        // Linux 6.15; before, time-outs double as ever.
-        let _ = set(fd, libc::SOL_TCP, TCP_RTO_MAX_MS, leg.rto_max_ms);
-    }
-    if leg.window > 0 && common.unsent > 0 {
-        let _ = set(fd, libc::SOL_TCP, TCP_NOTSENT_LOWAT, common.unsent);
-    }
 }
 
 /// Its data may go with the SYN, to a peer that takes them; without asking for a cookie first.
@@ -130,6 +121,14 @@ pub fn canonical(any: rustix::net::SocketAddrAny) -> io::Result<SocketAddr> {
     Ok(SocketAddr::new(address.ip().to_canonical(), address.port()))
 }
 
+/// Bytes, and the FIN, that the peer has not acknowledged.
+pub fn unacknowledged(fd: BorrowedFd<'_>) -> u32 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: an open socket; the argument is an int that outlives the call. (SIOCOUTQ has the terminals' number.)
+    let done = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if done < 0 { 0 } else { u32::try_from(bytes).unwrap_or(0) }
+}
+
 /// What the kernel knows of a connection.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Tcp {
@@ -145,16 +144,18 @@ pub struct Tcp {
     pub unacked: u32,
 }
 
-/// Asks the kernel.
-pub fn info(fd: BorrowedFd<'_>) -> io::Result<Tcp> {
+fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<libc::tcp_info> {
     // SAFETY: a structure of integers, for all of which zero is a value.
     let mut raw: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
     // SAFETY: the buffer is as long as it says and outlives the call.
     let done = unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_TCP, libc::TCP_INFO, (&raw mut raw).cast(), &raw mut length) };
-    if done < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(raw) }
+}
+
+/// Asks the kernel.
+pub fn info(fd: BorrowedFd<'_>) -> io::Result<Tcp> {
+    let raw = tcp_info(fd)?;
     Ok(Tcp {
         srtt_ns: u64::from(raw.tcpi_rtt) * 1000,
         cwnd: raw.tcpi_snd_cwnd,
@@ -162,4 +163,18 @@ pub fn info(fd: BorrowedFd<'_>) -> io::Result<Tcp> {
         retransmits: raw.tcpi_total_retrans,
         unacked: raw.tcpi_unacked,
     })
+}
+
+/// Whether a retransmission after a timeout has not been answered yet.
+pub fn waits_in_vain(fd: BorrowedFd<'_>) -> bool {
+    tcp_info(fd).is_ok_and(|raw| raw.tcpi_ca_state == CA_LOSS && raw.tcpi_retransmits > 0)
+}
+
+/// Has the kernel send a segment without data that the peer answers (RFC 9293 §3.8.6.1): leaving repair mode does (tcp_send_window_probe). Needs
+/// CAP_NET_ADMIN.
+pub fn probe(fd: BorrowedFd<'_>) -> io::Result<()> {
+    set(fd, libc::SOL_TCP, libc::TCP_REPAIR, 1)?;
+    set(fd, libc::SOL_TCP, libc::TCP_REPAIR, 0)?;
+    // Which it leaves off.
+    Ok(sockopt::set_socket_reuseaddr(fd, true)?)
 }

@@ -49,6 +49,8 @@ pub enum Term {
     Tcp,
     /// It is a TCP segment that opens a connection: SYN without ACK, RST or FIN.
     Opens,
+    /// It is a TCP segment that does not.
+    Continues,
     /// It came by this device.
     CameBy(String),
     /// It is IPv4, or IPv6.
@@ -351,11 +353,11 @@ fn write(list: &mut Request, term: &Term) {
             meta(list, META_L4PROTO);
             compare(list, true, &[libc::IPPROTO_TCP as u8]);
         }
-        Term::Opens => {
+        Term::Opens | Term::Continues => {
             // FIN 1, SYN 2, RST 4, ACK 16
             payload(list, 2, 13, 1);
             mask(list, &[0x17]);
-            compare(list, true, &[0x02]);
+            compare(list, *term == Term::Opens, &[0x02]);
         }
         Term::CameBy(name) => {
             meta(list, META_IIFNAME);

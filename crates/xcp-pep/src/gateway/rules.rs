@@ -60,7 +60,9 @@ impl Diverted {
         let mut rules = Vec::new();
         let devices = || self.lan.iter().chain(std::iter::once(&self.wan));
         for device in devices() {
-            rules.push(divert(vec![Term::CameBy(device.clone()), Term::Tcp, Term::TransparentSocket]));
+            // A SYN may find the socket of an earlier connection between the same ends, in TIME_WAIT; TPROXY gives it to the listener instead.
+            let which = if fresh { Term::Continues } else { Term::Tcp };
+            rules.push(divert(vec![Term::CameBy(device.clone()), Term::Tcp, which, Term::TransparentSocket]));
         }
         if fresh {
             rules.extend(self.exclude.iter().flat_map(|exclude| match *exclude {

@@ -15,7 +15,7 @@ use xcp_linux::{Error, Result, cgroup, kept};
 /// The law where none is named (Zhou, Yeung and Li's P-XCP, made for satellites).
 pub const DEFAULT_LAW: &str = "p-xcp";
 /// What the shaper's queue holds, in round trips of the link.
-const QUEUE_RTTS: u64 = 2;
+const QUEUE_RTTS: u128 = 2;
 const FULL_SEGMENT: usize = 1448;
 
 /// A law by its name, with the gain of each flow's own round-trip time: flows from beyond the far gateway have others than the link's.
@@ -75,15 +75,20 @@ pub fn check_shaper(netlink: &mut Netlink, device: &Device, namespace: &Namespac
     Ok(())
 }
 
+/// What the shaper's queue holds where connections are few.
+#[must_use]
+pub fn queue_bytes(rate_bps: u64, rtt_ns: u64) -> u32 {
+    let bytes = u128::from(rate_bps) * u128::from(rtt_ns) * QUEUE_RTTS / 8_000_000_000;
+    u32::try_from(bytes).unwrap_or(u32::MAX).max(128 << 10)
+}
+
 /// Sets the shaper up, and the router in front of it.
 ///
 /// # Errors
 /// What the kernel refuses.
 pub fn router(netlink: &mut Netlink, device: &Device, law: &xcp_engine::RouterConfig, rtt_ns: u64) -> Result<Router> {
     let rate_bps = law.capacity_bytes_per_sec * 8;
-    let limit = u128::from(law.capacity_bytes_per_sec) * u128::from(rtt_ns) * u128::from(QUEUE_RTTS) / 1_000_000_000;
-    let limit = u32::try_from(limit).unwrap_or(u32::MAX).max(128 << 10);
-    qdisc::install(netlink, device.index, Shaper::Htb, rate_bps, Limit::Bytes(limit))?;
+    qdisc::install(netlink, device.index, Shaper::Htb, rate_bps, Limit::Bytes(queue_bytes(rate_bps, rtt_ns)))?;
     let link_bytes = if device.mac.is_some() { 14 } else { 0 };
     let config = RouterConfig { law: law.clone(), seed: 1, link_bytes, hook: Hook::Any };
     Router::attach(device.index, &config).map_err(|e| Error::new(format!("{}: {e}", device.name)))
@@ -101,11 +106,10 @@ pub fn group() -> Result<PathBuf> {
 ///
 /// # Errors
 /// What the kernel refuses.
-pub fn endpoint(group: &Path, wan: &Device, fallback: &str, window: usize, initial_window: u32) -> Result<Endpoint> {
+pub fn endpoint(group: &Path, wan: &Device, fallback: &str, window: usize, ask: Ask) -> Result<Endpoint> {
     // Names are the machine's, and others may have theirs.
     let name = format!("xcp_pep{}", std::process::id());
     let receive_window = u32::try_from(window / 2 / FULL_SEGMENT).unwrap_or(u32::MAX).max(10);
-    let ask = Ask { initial_window, ..Ask::default() };
     let config = EndpointConfig { name, fallback: fallback.into(), give: Give::Nobody, ask, receive_window };
     let mut endpoint = Endpoint::load(&config)?;
     cgroup::make(group)?;

@@ -110,6 +110,12 @@ impl Way {
         self.passed += bytes as u64;
     }
 
+    /// The sink is gone: nothing more goes this way.
+    pub fn abandon(&mut self) {
+        self.done = true;
+        self.held = 0;
+    }
+
     /// Moves what can be moved, at most about `turn` bytes, with at most `capacity` in the store.
     ///
     /// # Errors

@@ -80,10 +80,10 @@ pub(super) fn control(mut proxy: Proxy, command: &Command) -> Result<()> {
             break;
         }
         let active = proxy.shared.active.load(Ordering::Relaxed);
-        if let (Some(windows), Some(endpoint)) = (&mut proxy.first_window, &proxy.endpoint) {
-            windows.tell(endpoint, active);
+        if let (Some(beginnings), Some(endpoint), Some(router)) = (&mut proxy.beginnings, &proxy.endpoint, &proxy.router) {
+            beginnings.look(Instant::now(), endpoint, router, &mut proxy.netlink, active);
         }
-        let asked = wait(&proxy, end.is_some() || proxy.first_window.is_some())?;
+        let asked = wait(&proxy, end.is_some() || proxy.beginnings.is_some())?;
         while let Some(signal) = proxy.signals.next() {
             match signal {
                 libc::SIGHUP => match reload(&mut proxy, command, &now) {
@@ -172,6 +172,9 @@ fn reload(proxy: &mut Proxy, command: &Command, now: &Options) -> Result<Options
     {
         qdisc::change_rate(&mut proxy.netlink, wan.index, qdisc::Shaper::Htb, rate)?;
         router.set_capacity(rate / 8)?;
+        if let Some(beginnings) = &mut proxy.beginnings {
+            beginnings.set_rate(rate, new.rtt_ns()?);
+        }
     } else if rate.is_some() != proxy.router.is_some() && proxy.plan.wan.is_some() {
         tracing::warn!("a router comes or goes only when the proxy is started anew");
     }

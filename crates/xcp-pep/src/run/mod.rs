@@ -1,7 +1,7 @@
 //! A proxy from its set-up to its end: everything in its order ([`set_up`]), then signals, questions and settings ([`control`]) until it is told to end.
 
+mod beginnings;
 mod control;
-mod first_window;
 mod limits;
 mod set_up;
 pub mod show;

@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
-use xcp_linux::endpoint::Endpoint;
+use xcp_linux::endpoint::{Ask, Endpoint};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::nftables::{OwnedTable, Version};
 use xcp_linux::netlink::{Device, Netlink};
 use xcp_linux::router::Router;
 use xcp_linux::{Error, Result, sysctl};
 
-use super::first_window::FirstWindow;
+use super::beginnings::Beginnings;
 use super::{Command, limits};
 use crate::gateway::keeper::Keeper;
 use crate::gateway::rules::{self, DIVERSION, Diverted, OWN};
@@ -54,8 +54,8 @@ pub(super) struct Proxy {
     pub signals: super::control::Signals,
     /// Connections of a worker, after the limit of descriptors.
     pub connections: usize,
-    /// First windows of what comes across the long link, where they are ours to choose.
-    pub first_window: Option<FirstWindow>,
+    /// How connections begin on the long link, where we are its router.
+    pub beginnings: Option<Beginnings>,
 }
 
 /// Before anything is done.
@@ -161,7 +161,13 @@ fn gateway(options: &Options, state: &mut State, place: &Place, netlink: &mut Ne
     let rtt = options.rtt_ns()?;
     let router = law.map(|law| wan::router(netlink, &device, &law, rtt)).transpose()?;
     let fallback = options.fallback.as_deref().unwrap_or("cubic");
-    let endpoint = wan::endpoint(&group, &device, fallback, options.window()?, options.initial_window.unwrap_or(0))?;
+    let ask = Ask {
+        initial_window: options.initial_window.unwrap_or(0),
+        start: options.initial_window.is_none() && router.is_some(),
+        rto_max_ms: options.rto_max_ms()?,
+        ..Ask::default()
+    };
+    let endpoint = wan::endpoint(&group, &device, fallback, options.window()?, ask)?;
     let congestion = Some(endpoint.name().to_owned());
     Ok(Xcp { wan: device, endpoint: Some(endpoint), router, congestion })
 }
@@ -254,10 +260,9 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Keeper>)> {
             exclude: excludes,
             listeners: diverted.iter().map(|(kind, address, _)| (*kind, *address)).collect(),
         });
-        let first_window = match (options.initial_window, options.rate_bps()?) {
-            (None, Some(rate)) if xcp.endpoint.is_some() => {
-                let from_wan = diverted.iter().filter(|(kind, ..)| *kind == Kind::FromWan);
-                Some(FirstWindow::new(rate, options.rtt_ns()?, from_wan.map(|(_, _, listener)| listener.clone()).collect()))
+        let beginnings = match options.rate_bps()? {
+            Some(rate) if xcp.router.is_some() => {
+                Some(Beginnings::new(rate, options.rtt_ns()?, xcp.wan.index, options.initial_window.is_none()))
             }
             _ => None,
         };
@@ -300,7 +305,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Keeper>)> {
             metrics,
             signals,
             connections: per_worker,
-            first_window,
+            beginnings,
         })
     };
     match set_up() {

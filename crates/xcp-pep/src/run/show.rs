@@ -47,6 +47,8 @@ pub struct Gateway {
     pub persistent_queue: Option<f64>,
     /// Connections whose ends both speak XCP, and those that fell back, since it is up.
     pub endpoint: Option<xcp_linux::endpoint::EndpointCounts>,
+    /// Packets lent to connections that began, since it is up.
+    pub lent: Option<xcp_linux::endpoint::Start>,
 }
 
 /// The socket for questions.
@@ -79,6 +81,7 @@ fn gateway(proxy: &Proxy) -> Option<Gateway> {
         input_traffic: state.as_ref().map(|s| s.input_traffic_bps),
         persistent_queue: state.as_ref().map(|s| s.persistent_queue_bytes),
         endpoint: proxy.endpoint.as_ref().and_then(|endpoint| endpoint.counts().ok()),
+        lent: proxy.endpoint.as_ref().filter(|_| proxy.beginnings.is_some()).and_then(|endpoint| endpoint.taken().ok()),
     })
 }
 

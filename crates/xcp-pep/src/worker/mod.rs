@@ -3,6 +3,7 @@
 
 mod connection;
 pub mod names;
+mod outage;
 mod timers;
 pub mod view;
 
@@ -26,6 +27,7 @@ use crate::settings::Kind;
 use crate::shared::Shared;
 use crate::socket;
 use connection::{Connection, Next};
+use outage::Outage;
 use timers::Timers;
 use view::View;
 
@@ -180,6 +182,7 @@ impl Worker {
             orders,
             places: Places::default(),
             timers: Timers::default(),
+            outage: Outage::default(),
             turns: Vec::new(),
             listening: false,
             resume: None,
@@ -194,6 +197,7 @@ struct Running {
     orders: Receiver<Order>,
     places: Places,
     timers: Timers,
+    outage: Outage,
     /// Those that had their turn and have more to do.
     turns: Vec<u64>,
     listening: bool,
@@ -242,6 +246,7 @@ impl Running {
                     self.advance(place);
                 }
             }
+            self.ask_after_outage();
             if self.resume.is_some_and(|at| at <= self.bench.now) {
                 self.resume = None;
                 self.listen(true)?;
@@ -251,10 +256,19 @@ impl Running {
 
     /// How long to wait for events.
     fn wait(&self) -> Option<Timespec> {
-        let next = [self.timers.next(), self.resume].into_iter().flatten().min();
+        let next = [self.timers.next(), self.outage.next(), self.resume].into_iter().flatten().min();
         let wait = if self.turns.is_empty() { next.map(|at| at.saturating_duration_since(Instant::now())) } else { Some(Duration::ZERO) };
         // Rounded up: waking just before the time would be in vain.
         wait.map(|wait| Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) })
+    }
+
+    /// Asks peers across the long link of whom nothing was heard for too long.
+    fn ask_after_outage(&mut self) {
+        let now = self.bench.now;
+        let Some(places) = self.outage.due(now, self.places.connections.len()) else { return };
+        let waiting = places.filter(|place| self.places.connections[*place].as_ref().is_some_and(|c| c.ask_after_outage())).count();
+        self.outage.found(now, self.places.used, waiting);
+        self.bench.shared.metrics.probes.add(waiting as u64);
     }
 
     /// Starts to take connections, or stops.
@@ -349,6 +363,9 @@ impl Running {
         let begun = socket::canonical(from).and_then(|from| Connection::begin(client, from, kind, settings.clone(), token, &self.bench));
         match begun {
             Ok(connection) => {
+                if kind != Kind::Explicit {
+                    self.outage.arm(self.bench.now);
+                }
                 self.bench.shared.active.fetch_add(1, Ordering::Relaxed);
                 self.places.connections[place] = Some(Box::new(connection));
                 self.advance(place);
@@ -464,9 +481,7 @@ pub fn listener(
     }
     socket::tell_common(fd, &settings.common)?;
     socket::reset_on_close(fd, true)?;
-    socket::tell_leg(fd, settings.client_leg(kind))?;
-    // What is accepted inherits it.
-    socket::tell_connected_leg(fd, settings.client_leg(kind), &settings.common);
+    socket::tell_leg(fd, settings.client_leg(kind), &settings.common)?;
     rustix::net::bind(fd, &address)?;
     if early && let Err(why) = socket::take_early(fd, 1024) {
         tracing::info!(%why, "the kernel takes no data with a SYN");

@@ -85,7 +85,7 @@ pub struct PepRun {
     /// Rate of the long link in this direction: sets up its XCP router
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
-    /// Round-trip time of the long link, for buffers [default: 600ms]
+    /// Round-trip time of the long link, for buffers and for what connections begin with [default: 600ms]
     #[arg(long, value_name = "TIME")]
     pub rtt: Option<String>,
     /// Law of the router
@@ -133,7 +133,7 @@ pub struct PepRun {
     /// Congestion control towards peers that do not speak XCP [default: cubic]
     #[arg(long, value_name = "NAME")]
     pub fallback: Option<String>,
-    /// First window on the long link, packets; 0: the kernel's [default: 10 to 64, the fewer connections the more]
+    /// First window on the long link, packets; 0: the kernel's [default: a share of what the link has free]
     #[arg(long, value_name = "PACKETS")]
     pub initial_window: Option<u32>,
     /// Who to be once set up; root: stay [default: nobody]

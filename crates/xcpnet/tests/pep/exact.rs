@@ -70,8 +70,8 @@ fn ask(site: &Site, seed: u64) -> io::Result<u64> {
 #[test]
 fn whatever_happens_what_arrives_is_a_prefix() {
     let _one = one();
-    let reorder = Some(Reorder { probability: 0.02, most: 5_000_000 });
-    let Some(site) = Site::with(Duration::from_millis(5), 0.001, reorder) else { return };
+    let reorder = Reorder { probability: 0.02, most: 5_000_000 };
+    let Some(site) = Site::with_reordering(Duration::from_millis(5), 0.001, reorder) else { return };
     let before = leftovers(&site.near);
     let Some([near, far]) = gateways(&site, RATE) else { return };
     let listener = listen(&site.server, SERVER[0], PORT);

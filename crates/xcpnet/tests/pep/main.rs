@@ -3,6 +3,7 @@
 
 mod exact;
 mod garbage;
+mod link;
 mod site;
 mod traffic;
 mod unit;

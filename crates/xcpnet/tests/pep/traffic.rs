@@ -91,7 +91,7 @@ impl Wish {
         bytes
     }
 
-    fn read(from: &mut impl Read) -> io::Result<Self> {
+    pub fn read(from: &mut impl Read) -> io::Result<Self> {
         let mut bytes = [0; 24];
         from.read_exact(&mut bytes)?;
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());

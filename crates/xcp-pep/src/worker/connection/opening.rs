@@ -1,0 +1,222 @@
+//! A connection before bytes go both ways: what the client says of where it wants to go, the other leg, and what it is told if there is none.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, bind, connect, recv, send, sendto, sockopt};
+
+use super::{Bench, CLIENT, Connection, EARLY, Heard, Next, Phase, watch};
+use crate::listen::{Reached, Step, Target};
+use crate::settings::Kind;
+use crate::socket;
+
+/// How long a client that is refused may take to close.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+impl Connection {
+    /// Looks at what the client says; `None`: go on in another phase.
+    pub(super) fn negotiate(&mut self, bench: &mut Bench) -> Option<Next> {
+        loop {
+            let said = match recv(&self.client, &mut *bench.scratch, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+                Ok((0, _)) => {
+                    self.close(bench, false);
+                    return Some(Next::Closed);
+                }
+                Ok((length, _)) => length,
+                Err(Errno::AGAIN) => {
+                    self.heard[0].readable = false;
+                    return Some(Next::Wait);
+                }
+                Err(_) => return Some(self.broken(bench, CLIENT, &Errno::CONNRESET.into())),
+            };
+            let step = self.negotiation.advance(&bench.scratch[..said]);
+            match step {
+                Step::More => {
+                    self.heard[0].readable = false;
+                    if self.heard[0].ending {
+                        self.close(bench, false);
+                        return Some(Next::Closed);
+                    }
+                    return Some(Next::Wait);
+                }
+                Step::Answer(used, answer) => {
+                    if self.use_up(used, bench).is_err() || send(&self.client, &answer, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_err()
+                    {
+                        return Some(self.broken(bench, CLIENT, &Errno::CONNRESET.into()));
+                    }
+                }
+                Step::Go(used, target) => {
+                    if self.use_up(used, bench).is_err() {
+                        return Some(self.broken(bench, CLIENT, &Errno::CONNRESET.into()));
+                    }
+                    self.phase = Phase::LookingUp;
+                    match target {
+                        Target::Address(to) => self.found = Some(Ok(to)),
+                        Target::Name(name, port) => bench.names.ask(name, port, self.token, &bench.handle),
+                    }
+                    self.until(Some(bench.now + self.settings.connect_timeout));
+                    return None;
+                }
+                Step::Refuse(answer, why) => {
+                    bench.shared.metrics.garbage.one();
+                    tracing::info!(client = %self.client_address, why, "a client was refused");
+                    return Some(self.refuse(&answer, bench));
+                }
+            }
+        }
+    }
+
+    fn use_up(&self, bytes: usize, bench: &mut Bench) -> io::Result<()> {
+        let mut left = bytes;
+        while left > 0 {
+            let buffer = &mut bench.scratch[..left];
+            let (taken, _) = recv(&self.client, &mut *buffer, RecvFlags::DONTWAIT)?;
+            if taken == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            left -= taken;
+        }
+        Ok(())
+    }
+
+    /// Says why not, and lets the client read it.
+    fn refuse(&mut self, answer: &[u8], bench: &mut Bench) -> Next {
+        let _ = send(&self.client, answer, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        // What the client has sent beyond would turn the close into a reset, which takes the answer with it.
+        while matches!(recv(&self.client, &mut *bench.scratch, RecvFlags::DONTWAIT), Ok((1.., _))) {}
+        let _ = rustix::net::shutdown(&self.client, rustix::net::Shutdown::Write);
+        self.phase = Phase::Refusing;
+        self.until(Some(bench.now + FAREWELL));
+        if self.heard[0].ending {
+            self.close(bench, false);
+            return Next::Closed;
+        }
+        Next::Wait
+    }
+
+    /// The server cannot be reached.
+    pub(super) fn unreached(&mut self, reached: Reached, bench: &mut Bench, why: &dyn std::fmt::Display) -> Next {
+        if reached == Reached::NotAllowed {
+            bench.shared.metrics.loops.one();
+            tracing::warn!(client = %self.client_address, server = ?self.server_address, "a loop: the proxy was to connect to itself");
+        } else {
+            bench.shared.metrics.unreached.one();
+            tracing::debug!(client = %self.client_address, server = ?self.server_address, %why, "a server could not be reached");
+        }
+        self.drop_server(bench);
+        if self.kind == Kind::Explicit {
+            let answer = self.negotiation.outcome(reached, None);
+            return self.refuse(&answer, bench);
+        }
+        self.close(bench, true);
+        Next::Closed
+    }
+
+    /// Opens the other leg; so many of the client's first bytes, which lie in the scratch, go with its SYN.
+    pub(super) fn open(&mut self, to: SocketAddr, bench: &mut Bench, early: usize) -> io::Result<()> {
+        self.server_address = Some(to);
+        // A diverted leg of ours that came back would find its socket here and not be accepted at all.
+        if self.kind == Kind::Explicit && bench.shared.is_ours(&(self.client_address, socket::local(self.client.as_fd())?)) {
+            self.phase = Phase::LookingUp;
+            self.found = Some(Err(Reached::NotAllowed));
+            return Ok(());
+        }
+        let server = self.socket(&to)?;
+        if self.kind != Kind::Explicit {
+            socket::make_transparent(server.as_fd(), to.is_ipv4())?;
+            sockopt::set_socket_reuseaddr(&server, true)?;
+            if let Err(why) = bind(&server, &self.client_address) {
+                tracing::debug!(client = %self.client_address, %why, "the client's port could not be kept");
+                bench.shared.metrics.port_changed.one();
+                bind(&server, &SocketAddr::new(self.client_address.ip(), 0))?;
+            }
+        }
+        self.phase = Phase::Connecting(bench.now);
+        self.until(Some(bench.now + self.settings.connect_timeout));
+        let result = if early > 0 { self.connect_early(&server, to, bench, early) } else { connect(&server, &to) };
+        match result {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            // An earlier connection between the same ends lingers here (TIME_WAIT).
+            Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE) if self.kind != Kind::Explicit => {
+                bench.shared.metrics.port_changed.one();
+                return self.open_elsewhere(to, bench);
+            }
+            Err(why) => return Err(why.into()),
+        }
+        self.adopt(server, to, bench)
+    }
+
+    /// For the other leg.
+    fn socket(&self, to: &SocketAddr) -> io::Result<OwnedFd> {
+        let server = socket::tcp(to)?;
+        socket::tell_common(server.as_fd(), &self.settings.common)?;
+        socket::reset_on_close(server.as_fd(), true)?;
+        socket::tell_leg(server.as_fd(), self.settings.server_leg(self.kind), &self.settings.common)?;
+        Ok(server)
+    }
+
+    /// From the client's address, but another port.
+    fn open_elsewhere(&mut self, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
+        let server = self.socket(&to)?;
+        socket::make_transparent(server.as_fd(), to.is_ipv4())?;
+        bind(&server, &SocketAddr::new(self.client_address.ip(), 0))?;
+        match connect(&server, &to) {
+            Ok(()) | Err(Errno::INPROGRESS) => self.adopt(server, to, bench),
+            Err(why) => Err(why.into()),
+        }
+    }
+
+    fn adopt(&mut self, server: OwnedFd, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
+        if self.kind == Kind::Explicit {
+            let leg = (socket::local(server.as_fd())?, to);
+            bench.shared.opened(leg);
+            self.leg = Some(leg);
+        }
+        self.heard[1] = Heard::default();
+        watch(bench.epoll.as_fd(), &server, self.token | 1)?;
+        self.server = Some(server);
+        Ok(())
+    }
+
+    fn connect_early(&mut self, server: &OwnedFd, to: SocketAddr, bench: &mut Bench, seen: usize) -> Result<(), Errno> {
+        if socket::allow_early(server.as_fd()).is_err() {
+            return connect(server, &to);
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT | SendFlags::from_bits_retain(libc::MSG_FASTOPEN as u32);
+        match sendto(server, &bench.scratch[..seen], flags, &to) {
+            Ok(sent) => {
+                self.ways[0].count(sent);
+                bench.shared.metrics.early.one();
+                bench.shared.metrics.to_server.add(sent as u64);
+                // Whatever comes after these will be heard of.
+                self.heard[0].readable = sent == EARLY || self.heard[0].ending;
+                self.use_up(sent, bench).map_err(|_| Errno::CONNRESET)
+            }
+            // The kernel does not do it: net.ipv4.tcp_fastopen.
+            Err(Errno::OPNOTSUPP) => connect(server, &to),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Both legs are there.
+    pub(super) fn start(&mut self, bench: &mut Bench) -> io::Result<()> {
+        let Some(server) = &self.server else { return Err(io::ErrorKind::NotConnected.into()) };
+        if self.kind == Kind::Explicit {
+            let answer = self.negotiation.outcome(Reached::Yes, socket::local(server.as_fd()).ok());
+            let sent = send(&self.client, &answer, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?;
+            if sent != answer.len() {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+        }
+        self.phase = Phase::Open;
+        self.moved = bench.now;
+        self.until(None);
+        self.watch_idleness(bench);
+        // What the client sent after its request was looked at with it.
+        self.heard[0].readable |= self.kind == Kind::Explicit;
+        Ok(())
+    }
+}

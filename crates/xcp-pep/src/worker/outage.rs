@@ -1,0 +1,85 @@
+//! After an outage of the long link: when to look which connections wait in vain, and to ask their peers. A connection that waits retransmits every
+//! second at the most often (TCP_RTO_MAX_MS takes no less), so a second may pass before it learns that the link is back. A probe without data costs
+//! 66 bytes and may go ten times a second; with its answer the kernel goes on, and has its window back soon. Who looks and asks is the worker.
+
+use std::time::{Duration, Instant};
+
+/// Between looks.
+const CALM: Duration = Duration::from_millis(500);
+/// Between looks, and so between probes of a connection, while one waits.
+const OUTAGE: Duration = Duration::from_millis(100);
+/// Connections looked at in one look; with more of them, each has its turn.
+pub(super) const AT_ONCE: usize = 64;
+
+/// When to look next, and where.
+#[derive(Debug, Default)]
+pub(super) struct Outage {
+    at: Option<Instant>,
+    place: usize,
+}
+
+impl Outage {
+    /// There is something to look at.
+    pub fn arm(&mut self, now: Instant) {
+        self.at.get_or_insert(now + CALM);
+    }
+
+    /// When to look.
+    pub fn next(&self) -> Option<Instant> {
+        self.at
+    }
+
+    /// Places to look at now, if it is time, of so many.
+    pub fn due(&mut self, now: Instant, places: usize) -> Option<impl Iterator<Item = usize> + use<>> {
+        self.at.take_if(|at| *at <= now)?;
+        let first = self.place;
+        let count = AT_ONCE.min(places);
+        self.place = (first + count) % places.max(1);
+        Some((0..count).map(move |n| (first + n) % places))
+    }
+
+    /// What was found: how many are there at all, and how many of those looked at wait.
+    pub fn found(&mut self, now: Instant, connections: usize, waiting: usize) {
+        self.at = (connections > 0).then(|| now + if waiting > 0 { OUTAGE } else { CALM });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_has_a_turn_and_nobody_two() {
+        let begin = Instant::now();
+        for places in [1, 63, 64, 65, 1000] {
+            let mut outage = Outage::default();
+            let (mut now, mut seen) = (begin, vec![0; places]);
+            for _ in 0..places.div_ceil(AT_ONCE.min(places)) {
+                outage.arm(now);
+                now += CALM;
+                outage.due(now, places).expect("it is time").for_each(|place| seen[place] += 1);
+                outage.found(now, 1, 0);
+            }
+            assert!(
+                seen.iter().all(|n| (1..=2).contains(n)) && seen.iter().sum::<i32>() < 2 * places.max(AT_ONCE) as i32,
+                "{places}: {seen:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn it_rests_where_there_is_nothing() {
+        let now = Instant::now();
+        let mut outage = Outage::default();
+        assert!(outage.next().is_none() && outage.due(now, 0).is_none());
+        outage.arm(now);
+        assert!(outage.due(now, 10).is_none(), "not yet");
+        let later = now + CALM;
+        assert_eq!(outage.due(later, 0).map(Iterator::count), Some(0));
+        outage.found(later, 1, 1);
+        assert_eq!(outage.next(), Some(later + OUTAGE));
+        assert!(outage.due(later + OUTAGE, 1).is_some());
+        outage.found(later + OUTAGE, 0, 0);
+        assert_eq!(outage.next(), None);
+    }
+}

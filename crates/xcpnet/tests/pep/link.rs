@@ -1,0 +1,130 @@
+//! What the proxies make of the long link: how a connection begins, an outage, and last words that are on their way longer than their speaker lives.
+
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::thread::{sleep, spawn};
+use std::time::{Duration, Instant};
+
+use super::site::{Proxy, SERVER, Site};
+use super::traffic::{Wish, connect, listen, receive, send};
+use super::{gateways, one, until};
+use xcp_linux::sysctl;
+
+/// 20 Mbit/s and 200 ms: 330 packets.
+const LINK: &[&str] = &["--rate", "20mbit", "--rtt", "200ms"];
+const DELAY: Duration = Duration::from_millis(100);
+
+/// A server that answers one wish and closes at once, whatever the client does.
+fn abrupt(site: &Site, port: u16) -> std::thread::JoinHandle<()> {
+    let listener = listen(&site.server, SERVER[0], port);
+    spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let wish = Wish::read(&mut stream).unwrap();
+        let _ = send(&mut stream, wish.seed, wish.down);
+    })
+}
+
+/// What a gateway has lent so far.
+fn lent(proxy: &Proxy, what: &str) -> u64 {
+    proxy.show()["gateway"]["lent"][what].as_u64().unwrap()
+}
+
+/// The far gateway's window across the link.
+fn window(far: &Proxy) -> Option<u64> {
+    far.show()["connections"][0]["client_leg"]["cwnd"].as_u64()
+}
+
+#[test]
+fn on_an_idle_link_one_connection_begins_with_most_of_it() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let Some([near, far]) = gateways(&site, LINK) else { return };
+    let server = abrupt(&site, 5011);
+    let mut stream = connect(&site.client, SERVER[0], 5011).unwrap();
+    stream.write_all(&Wish { seed: 1, down: 2 << 20, reset_at: u64::MAX }.bytes()).unwrap();
+    assert_eq!(receive(&mut stream, 1).0, 2 << 20);
+    server.join().unwrap();
+    assert_eq!(lent(&far, "beginners"), 1);
+    // Three quarters of what its first window had left.
+    assert!((330 - 64) * 3 / 4 <= lent(&far, "rest") && lent(&far, "rest") <= 330 * 3 / 4 + 1, "{}", far.show());
+    assert_eq!(lent(&near, "rest"), 0, "the other way nothing waited: {}", near.show());
+}
+
+#[test]
+fn a_round_trip_that_was_named_too_long_lends_no_more_than_the_link_carries() {
+    let _one = one();
+    let Some(site) = Site::new(Duration::from_millis(20), 0.0) else { return };
+    // 66 packets, of which 990 would be told by the default of 600 ms.
+    let Some([_near, far]) = gateways(&site, &["--rate", "20mbit"]) else { return };
+    let server = abrupt(&site, 5015);
+    let mut stream = connect(&site.client, SERVER[0], 5015).unwrap();
+    stream.write_all(&Wish { seed: 5, down: 1 << 20, reset_at: u64::MAX }.bytes()).unwrap();
+    assert_eq!(receive(&mut stream, 5).0, 1 << 20);
+    server.join().unwrap();
+    let rest = lent(&far, "rest");
+    assert!(rest > 10 && rest <= 66, "{rest} packets lent");
+}
+
+#[test]
+fn after_an_outage_the_window_is_that_of_before() {
+    let _one = one();
+    let Some(site) = Site::with_outage(DELAY, Duration::from_secs(8)..Duration::from_secs(12)) else { return };
+    let begin = Instant::now();
+    let Some([_near, far]) = gateways(&site, LINK) else { return };
+    let server = abrupt(&site, 5012);
+    let mut stream = connect(&site.client, SERVER[0], 5012).unwrap();
+    stream.write_all(&Wish { seed: 2, down: 1 << 30, reset_at: u64::MAX }.bytes()).unwrap();
+    let mut buffer = vec![0; 64 << 10];
+    let (mut before, mut last) = (0, Instant::now());
+    // Reads until nothing has come for a second: the outage. What was on the way and the queue are in the window.
+    stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    while last.elapsed() < Duration::from_secs(1) {
+        if stream.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {
+            last = Instant::now();
+            before = before.max(window(&far).unwrap_or(0));
+        }
+        assert!(begin.elapsed() < Duration::from_secs(30), "no outage");
+    }
+    until("the timeout has taken the window", || window(&far) == Some(1));
+    // Reads again.
+    until("the link is back", || stream.read(&mut buffer).is_ok_and(|bytes| bytes > 0));
+    let after = window(&far).unwrap();
+    assert!(before > 200 && after * 3 >= before * 2, "at most {before} packets before, {after} after");
+    drop(stream);
+    server.join().unwrap();
+}
+
+#[test]
+fn a_server_that_is_gone_is_heard_to_its_last_byte() {
+    let _one = one();
+    let Some(site) = Site::new(Duration::from_millis(20), 0.0) else { return };
+    // 700 kB take seven seconds. After one the server's kernel knows nothing of the connection any more, and after three it is asked whether it is there.
+    let Some(_proxies) = gateways(&site, &["--rate", "800kbit", "--rtt", "40ms", "--keepalive", "3s"]) else { return };
+    site.server.run(|| sysctl::write("net.ipv4.tcp_fin_timeout", "1").unwrap()).unwrap();
+    let server = abrupt(&site, 5013);
+    let mut stream = connect(&site.client, SERVER[0], 5013).unwrap();
+    stream.write_all(&Wish { seed: 3, down: 700_000, reset_at: u64::MAX }.bytes()).unwrap();
+    server.join().unwrap();
+    let (read, error) = receive(&mut stream, 3);
+    assert!(error.is_none() && read == 700_000, "{read} {error:?}");
+}
+
+#[test]
+fn who_drains_waits_for_what_the_kernel_still_holds() {
+    let _one = one();
+    let Some(site) = Site::new(Duration::from_millis(20), 0.0) else { return };
+    let Some([near, far]) = gateways(&site, &["--rate", "800kbit", "--rtt", "40ms"]) else { return };
+    let server = abrupt(&site, 5014);
+    let mut stream = connect(&site.client, SERVER[0], 5014).unwrap();
+    stream.write_all(&Wish { seed: 4, down: 300_000, reset_at: u64::MAX }.bytes()).unwrap();
+    // Both have said all they have to say long before it has crossed the link.
+    stream.shutdown(Shutdown::Write).unwrap();
+    server.join().unwrap();
+    let reader = spawn(move || receive(&mut stream, 4));
+    sleep(Duration::from_millis(500));
+    assert_eq!(far.show()["connections"][0]["state"], "closing", "{}", far.show());
+    far.down(false);
+    let (read, error) = reader.join().unwrap();
+    assert!(error.is_none() && read == 300_000, "{read} {error:?}");
+    near.down(false);
+}
