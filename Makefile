@@ -73,11 +73,12 @@ bench-linux: ## XCP on real kernel TCP against what it must reach, beside cubic,
 	$(CARGO) build --release --locked --package xcpnet
 	bench/linux/run --xcpnet $(XCPNET)
 
+# PARTS="sizes loss" runs only those; bench/pep/run --help names them.
 bench-pep: ## the proxy across a long link beside none and beside HAProxy: curl, nginx, iperf3 (root, three quarters of an hour, an idle machine)
 	@scripts/setup bench-pep
 	$(CARGO) build --release --locked --package xcpnet
 	$(CARGO) build --release --locked --package xcp-lab --example wire
-	bench/pep/run --xcpnet $(XCPNET) --wire $(TARGET)/release/examples/wire
+	bench/pep/run --xcpnet $(XCPNET) --wire $(TARGET)/release/examples/wire $(PARTS)
 
 bench-instructions: ## instructions per packet, beside the baseline in bench/instructions.txt
 	bench/instructions

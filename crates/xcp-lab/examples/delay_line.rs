@@ -54,6 +54,7 @@ fn main() {
         delay: (delay_ms * 1e6) as u64,
         losses: Vec::new(),
         blackouts: Vec::new(),
+        reorder: None,
         queue: None,
         seed: 1,
         index: 0,

@@ -1,13 +1,14 @@
 //! A pair of delay lines between two devices of this network namespace, until it is killed: a long link for experiments by hand and by scripts.
 //!
-//! `ip netns exec WIRE wire w0 w1 delay=300ms loss=0.01 blackout=25..35 seed=1`
+//! `ip netns exec WIRE wire w0 w1 delay=300ms loss=0.01 reorder=0.01 reorder-delay=5ms blackout=25..35 seed=1`
 //!
-//! `loss` is a probability in each direction, `blackout` in seconds after the start; "ready" is printed when frames are taken.
+//! `loss` and `reorder` are probabilities in each direction; what is reordered falls back by up to `reorder-delay` (5 ms unless it is given), so that others
+//! overtake it. `blackout` is in seconds after the start. "ready" is printed when frames are taken; at SIGTERM it says what became of them.
 
 use std::collections::HashMap;
 use std::io::Write as _;
 
-use xcp_lab::line::{Line, LineConfig, monotonic_now};
+use xcp_lab::line::{Line, LineConfig, Reorder, monotonic_now};
 use xcp_linux::offload::{self, Offload};
 use xcp_scenario::model::{Loss, LossPlace};
 use xcp_scenario::units::Period;
@@ -20,7 +21,8 @@ fn main() {
     let number = |key: &str, default: f64| settings.get(key).map_or(default, |v| v.trim_end_matches("ms").parse().expect(key));
     let nanos = |seconds: &str| (seconds.parse::<f64>().expect("blackout=25..35") * 1e9) as u64;
     let blackouts = settings.get("blackout").map(|text| text.split_once("..").expect("blackout=25..35"));
-    let loss = number("loss", 0.0);
+    let (loss, reorder) = (number("loss", 0.0), number("reorder", 0.0));
+    let most = (number("reorder-delay", 5.0) * 1e6) as u64;
     for device in [one, other] {
         Offload::ALL.into_iter().for_each(|o| offload::set(device, o, false).expect("offloads off"));
     }
@@ -29,6 +31,7 @@ fn main() {
         delay: (number("delay", 0.0) * 1e6) as u64,
         losses: if loss > 0.0 { vec![Loss { probability: loss, place: LossPlace::AfterQueue, period: always }] } else { Vec::new() },
         blackouts: blackouts.iter().map(|(from, to)| Period { from: nanos(from), to: nanos(to) }).collect(),
+        reorder: (reorder > 0.0).then_some(Reorder { probability: reorder, most }),
         queue: None,
         seed: number("seed", 1.0) as u64,
         index,
@@ -37,10 +40,38 @@ fn main() {
         input_rate_bps: 1_000_000_000,
     };
     let line = |index, from: &str, to: &str| Line::start(&config(index), None, from, to).expect("a line");
-    let _lines = [line(0, one, other), line(1, other, one)];
+    let end = Termination::block();
+    let lines = [line(0, one, other), line(1, other, one)];
     println!("ready");
     std::io::stdout().flush().expect("stdout");
-    loop {
-        std::thread::park();
+    end.wait();
+    for (line, (from, to)) in lines.into_iter().zip([(one, other), (other, one)]) {
+        let report = line.stop();
+        let (wire, trouble) = (report.wire, report.faults().join("; "));
+        println!("{from} to {to}: {} in, {} lost, {} fell back; {trouble}", report.packets_in, wire.lost_at_random, wire.fell_back);
+    }
+}
+
+/// SIGTERM and SIGINT, waited for.
+struct Termination(libc::sigset_t);
+
+impl Termination {
+    /// They end nothing from now on, in this thread and those it starts.
+    fn block() -> Self {
+        // SAFETY: a signal set is plain bits, made by `sigemptyset`; the calls read and write it only while they last.
+        unsafe {
+            let mut signals = std::mem::zeroed();
+            libc::sigemptyset(&raw mut signals);
+            libc::sigaddset(&raw mut signals, libc::SIGTERM);
+            libc::sigaddset(&raw mut signals, libc::SIGINT);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals, std::ptr::null_mut());
+            Self(signals)
+        }
+    }
+
+    fn wait(&self) {
+        let mut signal = 0;
+        // SAFETY: the set was made by `block`, and the number is written during the call only.
+        unsafe { libc::sigwait(&raw const self.0, &raw mut signal) };
     }
 }

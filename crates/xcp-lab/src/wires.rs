@@ -38,6 +38,8 @@ fn config(line: &plan::Line, plan: &Plan, scenario: &Scenario, clock: Clock) -> 
         delay: line.delay,
         losses: line.losses.clone(),
         blackouts: line.blackouts.clone(),
+        // Scenarios have none: the simulator's links keep their order.
+        reorder: None,
         queue,
         seed,
         index: line.direction,

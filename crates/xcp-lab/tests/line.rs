@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use xcp_lab::line::wire::Wire;
-use xcp_lab::line::{Line, LineConfig, QueueConfig, Report, monotonic_now};
+use xcp_lab::line::{Line, LineConfig, QueueConfig, Reorder, Report, monotonic_now};
 use xcp_scenario::model::{self, Limit, Loss, LossPlace};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
 
@@ -21,6 +21,7 @@ fn config() -> LineConfig {
         delay: 20 * MS,
         losses: Vec::new(),
         blackouts: Vec::new(),
+        reorder: None,
         queue: None,
         seed: 1,
         index: 0,
@@ -141,6 +142,33 @@ fn the_packets_lost_are_those_of_the_seed() {
     let report = line.stop();
     assert_complete(&report);
     assert_eq!(report.wire.lost_at_random, 1000 - received.len() as u64);
+}
+
+/// Also where the delay is no time at all, in which the line cannot sleep.
+#[test]
+fn who_overtakes_whom_is_the_seeds_and_nobody_is_lost_or_early() {
+    for delay in [20 * MS, 0] {
+        let Some(bed) = Bed::new(1500) else { return };
+        let reorder = Some(Reorder { probability: 0.2, most: 200 * MS });
+        let config = LineConfig { reorder, delay, ..config() };
+        let line = to_the_right(&bed, &config);
+        let sockets = Sockets::new(&bed);
+        let sent: Vec<Nanos> = (0..1000).map(|number| sockets.send(number, 100)).collect();
+        let received = sockets.receive(|_| 100);
+        assert_eq!(received.len(), 1000);
+        let mut wire = Wire::new(&config);
+        let extra: Vec<Nanos> = (0..1000).map(|_| wire.arrival(0, 142).unwrap() - delay).collect();
+        for &(number, at) in &received {
+            assert!(at >= sent[number] + delay + extra[number], "datagram {number} was early");
+        }
+        // Those that keep their turn do so among themselves.
+        let kept: Vec<usize> = received.iter().map(|&(number, _)| number).filter(|&number| extra[number] == 0).collect();
+        assert!(kept.is_sorted());
+        assert!(!received.is_sorted_by_key(|&(number, _)| number), "nothing was overtaken");
+        let report = line.stop();
+        assert_complete(&report);
+        assert_eq!(report.wire.fell_back, wire.counters().fell_back);
+    }
 }
 
 #[test]

@@ -23,6 +23,7 @@ fn nothing_is_left() {
         delay: 10_000_000,
         losses: Vec::new(),
         blackouts: Vec::new(),
+        reorder: None,
         queue: None,
         seed: 1,
         index: 0,

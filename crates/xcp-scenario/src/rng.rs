@@ -27,6 +27,8 @@ pub enum Purpose {
     LossOnTheWay = 8,
     /// How long stations of a shared medium back off; by the medium's name.
     Medium = 9,
+    /// Which packets others overtake, and for how long; index: link direction.
+    Reordering = 10,
 }
 
 /// A stream of random numbers.

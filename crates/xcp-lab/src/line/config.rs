@@ -26,6 +26,8 @@ pub struct LineConfig {
     pub losses: Vec<Loss>,
     /// When everything sent is lost, in times of the scenario.
     pub blackouts: Vec<Period>,
+    /// Frames that others overtake; without, all keep their order.
+    pub reorder: Option<Reorder>,
     /// A queue and a transmitter in front of the wire; without, frames are on their way at once.
     pub queue: Option<QueueConfig>,
     /// The scenario's seed.
@@ -38,6 +40,15 @@ pub struct LineConfig {
     pub mtu: u32,
     /// The fastest that frames are expected to come, bit/s. It sets the ring's size; more may come while there is room.
     pub input_rate_bps: u64,
+}
+
+/// Some frames fall back: they take longer than the others, which overtake them. Never is one early.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reorder {
+    /// The part of the frames that do.
+    pub probability: f64,
+    /// How much longer they take at most; each draws its own time, anything up to this being as likely.
+    pub most: Nanos,
 }
 
 /// A queue of the line's own, where the kernel has none of the kind or its own is not wanted.
@@ -67,7 +78,9 @@ impl LineConfig {
                 (packets, nanos(bytes, queue.rate_bps))
             }
         };
-        let held = self.delay.saturating_add(drain).saturating_add(RING_SLACK);
+        // A slot is used again in its turn only: one frame that falls back keeps all behind it.
+        let fallen_back = self.reorder.map_or(0, |reorder| reorder.most);
+        let held = self.delay.saturating_add(drain).saturating_add(fallen_back).saturating_add(RING_SLACK);
         let bytes = u128::from(held) * u128::from(self.input_rate_bps) / (8 * u128::from(NANOS_PER_SEC));
         let coming = u64::try_from(bytes / u128::from(mean)).unwrap_or(u64::MAX);
         coming.saturating_add(queued).clamp(1024, MOST_SLOTS) as u32
@@ -78,6 +91,9 @@ impl LineConfig {
         let bad = |what: String| Err(io::Error::new(io::ErrorKind::InvalidInput, format!("delay line: {what}")));
         if let Some(loss) = self.losses.iter().find(|loss| !(0.0..=1.0).contains(&loss.probability)) {
             return bad(format!("a loss probability of {}; it must be from 0 to 1", loss.probability));
+        }
+        if let Some(reorder) = self.reorder.filter(|reorder| !(0.0..=1.0).contains(&reorder.probability)) {
+            return bad(format!("a probability of {} that a frame is overtaken; it must be from 0 to 1", reorder.probability));
         }
         // The least is what IPv4 asks of a link (RFC 791); the greatest what leaves room for a header in 65535 bytes.
         if !(68..=65_000).contains(&self.mtu) {
@@ -116,6 +132,7 @@ mod tests {
             delay: 25_000_000,
             losses: Vec::new(),
             blackouts: Vec::new(),
+            reorder: None,
             queue: None,
             seed: 1,
             index: 0,
@@ -131,6 +148,9 @@ mod tests {
         assert_eq!(config().ring_slots(), 18_750);
         assert_eq!(LineConfig { input_rate_bps: 1_000_000, ..config() }.ring_slots(), 1024);
         assert_eq!(LineConfig { delay: u64::MAX, ..config() }.ring_slots(), 65_536);
+        // 75 ms more.
+        let reordering = LineConfig { reorder: Some(Reorder { probability: 0.1, most: 75_000_000 }), ..config() };
+        assert_eq!(reordering.ring_slots(), 37_500);
         let queue = |limit| QueueConfig { rate_bps: 10_000_000, discipline: model::Queue::DropTail { limit }, overhead_bytes: 0 };
         // 10 packets more, which take 12 ms.
         let queued = LineConfig { queue: Some(queue(Limit::Packets(10))), ..config() };
@@ -146,6 +166,7 @@ mod tests {
         for (config, word) in [
             (LineConfig { losses: vec![loss(1.5)], ..config() }, "1.5"),
             (LineConfig { losses: vec![loss(f64::NAN)], ..config() }, "NaN"),
+            (LineConfig { reorder: Some(Reorder { probability: -0.1, most: 1 }), ..config() }, "overtaken"),
             (LineConfig { mtu: 20, ..config() }, "MTU"),
             (LineConfig { queue: Some(QueueConfig { rate_bps: 0, discipline: drop_tail, overhead_bytes: 0 }), ..config() }, "rate"),
         ] {

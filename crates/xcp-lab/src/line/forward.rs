@@ -1,6 +1,7 @@
 //! The thread of a line: looks at the ring, asks the wire, sends what is due, sleeps.
 //!
-//! It sleeps until the first frame on the way is due, for none that comes later can be due earlier; only when nothing is on the way does it wait for
+//! It sleeps until the first frame on the way is due, for none that comes later can be due earlier (where frames are reordered, not within the delay of
+//! the wire: so long does it sleep at most); only when nothing is on the way does it wait for
 //! arrivals. An idle line therefore costs nothing, and a busy one is woken by its own clock, not by every frame. Waiting a little longer for several
 //! frames at once was measured to save nothing (they come in bursts anyway, and while some are sent others fall due), so it is not done.
 
@@ -26,6 +27,9 @@ const LOOK_INTERVAL: Nanos = 5_000_000;
 /// A report is put up this often at most.
 const REPORT_INTERVAL: Nanos = 1_000_000;
 
+/// Where frames are reordered on a wire with less delay, the ring is looked at this often; what overtakes others there may be late by as much.
+const SHORTEST_LOOK_INTERVAL: Nanos = 50_000;
+
 /// While the device it receives on is down, this often a line asks whether it is still there: its deletion is not told of then.
 const DOWN_INTERVAL: Nanos = 100_000_000;
 
@@ -39,7 +43,7 @@ pub(super) struct Forwarder<'a> {
     wire: Wire,
     largest_frame: u32,
     clock: ArrivalClock,
-    /// Frames on the way and when they are due, in order.
+    /// Frames on the way and when they are due, in the order of that.
     held: VecDeque<(Frame, Nanos)>,
     report: Report,
     /// Largest queue not yet put up.
@@ -112,12 +116,23 @@ impl<'a> Forwarder<'a> {
             } else if frame.is_gso || frame.bytes > self.largest_frame || !self.ring.is_whole(&frame) {
                 trouble.oversize += 1;
             } else if let Some(due) = self.wire.arrival(arrival, frame.bytes) {
-                self.held.push_back((frame, due));
+                self.hold(frame, due);
                 continue;
             }
             self.ring.release(frame);
         }
         false
+    }
+
+    /// Keeps a frame until it is due, behind all that are due no later.
+    fn hold(&mut self, frame: Frame, due: Nanos) {
+        if self.held.back().is_none_or(|(_, last)| *last <= due) {
+            self.held.push_back((frame, due));
+        } else {
+            // Few have fallen back, so that few have to make room.
+            let place = self.held.partition_point(|(_, other)| *other <= due);
+            self.held.insert(place, (frame, due));
+        }
     }
 
     /// Sends what is due, as much as came by a look at most. Returns whether that was all; an error when the device is gone.
@@ -168,8 +183,9 @@ impl<'a> Forwarder<'a> {
     /// How long there is nothing to do but wait for frames to come; `None` if nothing is on the way.
     fn pause(&mut self) -> Option<Nanos> {
         let now = monotonic_now();
+        let longest = self.wire.overtakes_in().map_or(LOOK_INTERVAL, |delay| delay.clamp(SHORTEST_LOOK_INTERVAL, LOOK_INTERVAL));
         match self.held.front() {
-            Some((_, due)) => Some(due.saturating_sub(now).min(LOOK_INTERVAL)),
+            Some((_, due)) => Some(due.saturating_sub(now).min(longest)),
             // All were lost on the way, but the queue is still being served.
             None => self.wire.queue().filter(|queue| !queue.is_idle(now)).map(|_| LOOK_INTERVAL),
         }

@@ -2,8 +2,11 @@
 //! later, unless it is lost on the way; a queue with a rate may stand in front. It needs no netem and works on any kernel with packet sockets.
 //!
 //! The kernel's receive ring is the delay queue: a frame stays where it was received until it is due, and is sent from there. Its receive time is the
-//! kernel's, so that it is due at the right time however late the line's thread gets to see it. Frames keep their order, and nothing in them
-//! is touched.
+//! kernel's, so that it is due at the right time however late the line's thread gets to see it. Nothing in a frame is touched.
+//!
+//! Frames keep their order unless [`Reorder`] says otherwise. A link does keep it, so does the simulator's, and while it is kept the ring's order is that in
+//! which frames are due: nothing has to be sorted, and a slot is free again when its turn comes. One that falls back keeps its slot, and so all that come a
+//! whole ring later; the ring is that much larger.
 //!
 //! Where things are: [`config`] is what a line is told, [`handle`] starts and stops it, `forward` is its thread, `ring` the kernel's side with all
 //! the `unsafe`; [`wire`] and [`queue`] decide, without I/O, what becomes of a frame and when; [`clock`] knows when it came, [`report`] what a line
@@ -27,6 +30,6 @@ mod ring;
 pub mod wire;
 
 pub use clock::monotonic_now;
-pub use config::{LineConfig, QueueConfig};
+pub use config::{LineConfig, QueueConfig, Reorder};
 pub use handle::Line;
 pub use report::Report;

@@ -1,15 +1,16 @@
-//! What happens to a frame on the emulated wire, and when it comes out: losses, blackouts, the queue, the delay. No I/O: the caller says what
+//! What happens to a frame on the emulated wire, and when it comes out: losses, blackouts, the queue, the delay, and who overtakes whom. No I/O: the caller says what
 //! arrives when, in nanoseconds of `CLOCK_MONOTONIC`.
 //!
 //! The order is the simulator's (`xcp_sim::link`): loss before the queue, the queue, loss and blackouts on the way, struck by the time at which the
 //! frame left the transmitter. One difference: every configured loss draws for every packet, in its period or not and in a blackout too, so
-//! that what happens to the n-th packet does not depend on when exactly those before it came; a wire has jitter where a simulation has none.
+//! that what happens to the n-th packet does not depend on when exactly those before it came; a wire has jitter where a simulation has none. Likewise
+//! for reordering, which the simulator has not.
 
 use xcp_scenario::model::{Loss, LossPlace};
 use xcp_scenario::rng::{Purpose, Stream};
 use xcp_scenario::units::{Nanos, Period};
 
-use super::config::LineConfig;
+use super::config::{LineConfig, Reorder};
 use super::queue::Queue;
 
 /// The state of a wire.
@@ -20,12 +21,13 @@ pub struct Wire {
     after: Losses,
     blackouts: Vec<Period>,
     delay: Nanos,
+    reorder: Option<(Reorder, Stream)>,
     /// The latest arrival; time does not go back.
     now: Nanos,
     counters: Counters,
 }
 
-/// What a wire did not let through.
+/// What a wire did not let through, or not in its turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Dropped by the queue.
@@ -34,6 +36,8 @@ pub struct Counters {
     pub lost_at_random: u64,
     /// Lost in a blackout.
     pub lost_in_blackouts: u64,
+    /// Let through later than the delay, so that others may overtake them.
+    pub fell_back: u64,
 }
 
 impl Wire {
@@ -46,12 +50,13 @@ impl Wire {
             after: Losses::new(config, LossPlace::AfterQueue),
             blackouts: config.blackouts.iter().map(|period| shift(period, config.zero)).collect(),
             delay: config.delay,
+            reorder: config.reorder.map(|reorder| (reorder, Stream::new(config.seed, Purpose::Reordering, config.index))),
             now: 0,
             counters: Counters::default(),
         }
     }
 
-    /// A frame arrives. Returns when it is due at the other end, never earlier than the one before; `None` if it does not get there.
+    /// A frame arrives. Returns when it is due at the other end; `None` if it does not get there. Without reordering it is never due earlier than the one before.
     pub fn arrival(&mut self, now: Nanos, frame_bytes: u32) -> Option<Nanos> {
         self.now = self.now.max(now);
         if self.before.strike(self.now) {
@@ -67,6 +72,10 @@ impl Wire {
             }
         };
         let lost = self.after.strike(leaves);
+        let extra = self.reorder.as_mut().map_or(0, |(reorder, random)| {
+            let (falls_back, extra) = (random.unit() < reorder.probability, random.below(reorder.most.saturating_add(1)));
+            if falls_back { extra } else { 0 }
+        });
         if self.blackouts.iter().any(|period| period.contains(leaves)) {
             self.counters.lost_in_blackouts += 1;
             None
@@ -74,8 +83,15 @@ impl Wire {
             self.counters.lost_at_random += 1;
             None
         } else {
-            Some(leaves.saturating_add(self.delay))
+            self.counters.fell_back += u64::from(extra > 0);
+            Some(leaves.saturating_add(self.delay).saturating_add(extra))
         }
+    }
+
+    /// The least time in which what comes from now on can be due where it may overtake others; `None` where all keep their order.
+    #[must_use]
+    pub fn overtakes_in(&self) -> Option<Nanos> {
+        self.reorder.as_ref().map(|_| self.delay)
     }
 
     /// The queue, if the wire has one.

@@ -9,7 +9,7 @@ use xcp_sim::packet::Packet;
 use xcp_sim::routing::Hop;
 
 use super::*;
-use crate::line::config::{LineConfig, QueueConfig};
+use crate::line::config::{LineConfig, QueueConfig, Reorder};
 
 const MS: Nanos = 1_000_000;
 const ALWAYS: Period = Period { from: 0, to: Nanos::MAX };
@@ -19,6 +19,7 @@ fn config() -> LineConfig {
         delay: 5 * MS,
         losses: Vec::new(),
         blackouts: Vec::new(),
+        reorder: None,
         queue: None,
         seed: 1,
         index: 3,
@@ -212,6 +213,27 @@ proptest! {
         }
     }
 
+    /// A frame that falls back does so by what it may, all others come when they would; which do goes by the packet's number.
+    #[test]
+    fn some_fall_back_and_the_others_do_not_notice(frames in frames(), probability in 0.0f64..=1.0, most in 0..50 * MS, seed: u64) {
+        let losses = vec![loss(0.2, LossPlace::AfterQueue, ALWAYS)];
+        let clear = LineConfig { losses, seed, ..config() };
+        let reorder = Some(Reorder { probability, most });
+        let (mut plain, mut wire) = (Wire::new(&clear), Wire::new(&LineConfig { reorder, ..clear.clone() }));
+        let mut at_once = Wire::new(&LineConfig { reorder, ..clear });
+        let (mut now, mut fell_back) = (1, 0);
+        for (gap, bytes) in frames {
+            now += gap;
+            let (due, other) = (wire.arrival(now, bytes), plain.arrival(now, bytes));
+            prop_assert_eq!(due.is_some(), other.is_some());
+            let extra = due.unwrap_or(0) - other.unwrap_or(0);
+            prop_assert!(extra <= most);
+            prop_assert_eq!(at_once.arrival(0, bytes).map_or(0, |due| due - 5 * MS), extra);
+            fell_back += u64::from(extra > 0);
+        }
+        prop_assert_eq!(wire.counters().fell_back, fell_back);
+    }
+
     /// Time does not go back, even where the caller's does.
     #[test]
     fn due_times_are_in_order_whatever_the_clock_does(times in prop::collection::vec(any::<u64>(), 1..100), queued: bool) {
@@ -237,6 +259,18 @@ fn losses_have_their_probability() {
         // Four standard deviations.
         assert!((lost - mean).abs() < 4.0 * (mean * (1.0 - probability)).sqrt(), "{probability}: {lost} of {n}");
     }
+}
+
+#[test]
+fn as_many_fall_back_as_should_and_half_as_far_on_average_as_they_may() {
+    let mut wire = Wire::new(&LineConfig { reorder: Some(Reorder { probability: 0.01, most: 8 * MS }), ..config() });
+    let n = 400_000;
+    let extra: Vec<Nanos> = (0..n).map(|_| wire.arrival(0, 1000).unwrap() - 5 * MS).filter(|&extra| extra > 0).collect();
+    let mean = 0.01 * f64::from(n);
+    // Four standard deviations; of a uniform time it is most / sqrt(12).
+    assert!((extra.len() as f64 - mean).abs() < 4.0 * (mean * 0.99).sqrt(), "{}", extra.len());
+    let average = extra.iter().sum::<Nanos>() as f64 / extra.len() as f64;
+    assert!((average - 4e6).abs() < 4.0 * 8e6 / (12.0 * extra.len() as f64).sqrt(), "{average}");
 }
 
 #[test]

@@ -249,3 +249,34 @@ fn device(payload: &[u8]) -> Option<Device> {
     }
     Some(device)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::qdiscs::described;
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// What the kernel says of a device or a queue, with lengths that are none: it is read or not, never a panic.
+        #[test]
+        fn no_answer_is_too_strange(
+            fixed in prop::collection::vec(any::<u8>(), 0..24),
+            attributes in prop::collection::vec((0u16..70, prop::collection::vec(any::<u8>(), 0..40)), 0..12),
+            cut in any::<usize>(),
+        ) {
+            let mut answer = Request::new(libc::RTM_NEWLINK, 0, &fixed);
+            for (kind, value) in &attributes {
+                answer.attribute(*kind, value);
+            }
+            let bytes = answer.finish(1);
+            let payload = &bytes[16..];
+            let payload = &payload[..payload.len() - cut % (payload.len() + 1)];
+            if let Some(device) = device(payload) {
+                prop_assert!(!device.name.contains('\0') && !device.qdisc.contains('\0'));
+            }
+            if let Some((_, queue)) = described(payload) {
+                let _ = (queue.kind(), queue.options(), queue.statistics());
+            }
+        }
+    }
+}

@@ -33,7 +33,7 @@ impl Described<'_> {
     }
 }
 
-fn described(payload: &[u8]) -> Option<(u32, Described<'_>)> {
+pub(super) fn described(payload: &[u8]) -> Option<(u32, Described<'_>)> {
     let described = Described { handle: number(payload, 8)?, parent: number(payload, 12)?, attributes: payload.get(20..)? };
     Some((number(payload, 4)?, described))
 }

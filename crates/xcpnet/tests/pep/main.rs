@@ -2,9 +2,12 @@
 //! Needs root; says so where it is not there.
 
 mod confirm;
+mod exact;
+mod garbage;
 mod link;
 mod site;
 mod traffic;
+mod unit;
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;

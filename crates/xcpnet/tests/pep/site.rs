@@ -7,7 +7,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use xcp_lab::line::{Line, LineConfig, monotonic_now};
+use xcp_lab::line::{Line, LineConfig, Reorder, monotonic_now};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Netlink;
 use xcp_linux::offload::{self, Offload};
@@ -65,15 +65,20 @@ pub fn route(namespace: &Namespace, device: &str, to: u32, via: (u32, u32)) {
 impl Site {
     /// Builds it; `None`, and the reason printed, where that cannot be.
     pub fn new(delay: Duration, loss: f64) -> Option<Self> {
-        Self::build(delay, loss, None)
+        Self::build(delay, loss, None, None)
     }
 
     /// With a long link that is dead for a while, counted from now.
     pub fn with_outage(delay: Duration, outage: Range<Duration>) -> Option<Self> {
-        Self::build(delay, 0.0, Some(outage))
+        Self::build(delay, 0.0, Some(outage), None)
     }
 
-    fn build(delay: Duration, loss: f64, outage: Option<Range<Duration>>) -> Option<Self> {
+    /// With a long link on which packets overtake each other.
+    pub fn with_reordering(delay: Duration, loss: f64, reorder: Reorder) -> Option<Self> {
+        Self::build(delay, loss, None, Some(reorder))
+    }
+
+    fn build(delay: Duration, loss: f64, outage: Option<Range<Duration>>, reorder: Option<Reorder>) -> Option<Self> {
         let mut spaces = Vec::new();
         for _ in 0..5 {
             match Namespace::new() {
@@ -125,6 +130,7 @@ impl Site {
             delay: delay.as_nanos() as u64,
             losses: if loss > 0.0 { losses.clone() } else { Vec::new() },
             blackouts: outage.iter().map(|o| Period { from: o.start.as_nanos() as u64, to: o.end.as_nanos() as u64 }).collect(),
+            reorder,
             queue: None,
             seed: 7,
             index,

@@ -105,28 +105,31 @@ pub fn serve(listener: TcpListener, connections: usize) -> JoinHandle<Vec<(u64, 
     std::thread::spawn(move || {
         let each: Vec<_> = (0..connections)
             .map(|_| {
-                let (mut stream, _) = listener.accept().unwrap();
-                std::thread::spawn(move || {
-                    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-                    let Ok(wish) = Wish::read(&mut stream) else { return (0, 0, false) };
-                    let mut out = stream.try_clone().unwrap();
-                    let sender = std::thread::spawn(move || {
-                        let sent = send(&mut out, wish.seed, wish.down.min(wish.reset_at));
-                        if wish.reset_at < wish.down {
-                            rustix_linger(&out);
-                            return true;
-                        }
-                        let _ = out.shutdown(std::net::Shutdown::Write);
-                        sent.is_err()
-                    });
-                    let (read, error) = receive(&mut stream, wish.seed + 1);
-                    let reset = sender.join().unwrap();
-                    (wish.seed, read, error.is_none() && !reset)
-                })
+                let (stream, _) = listener.accept().unwrap();
+                std::thread::spawn(move || attend(stream))
             })
             .collect();
         each.into_iter().map(|thread| thread.join().unwrap()).collect()
     })
+}
+
+/// The server's part of one connection.
+pub fn attend(mut stream: TcpStream) -> (u64, u64, bool) {
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let Ok(wish) = Wish::read(&mut stream) else { return (0, 0, false) };
+    let mut out = stream.try_clone().unwrap();
+    let sender = std::thread::spawn(move || {
+        let sent = send(&mut out, wish.seed, wish.down.min(wish.reset_at));
+        if wish.reset_at < wish.down {
+            rustix_linger(&out);
+            return true;
+        }
+        let _ = out.shutdown(std::net::Shutdown::Write);
+        sent.is_err()
+    });
+    let (read, error) = receive(&mut stream, wish.seed + 1);
+    let reset = sender.join().unwrap();
+    (wish.seed, read, error.is_none() && !reset)
 }
 
 /// Closing it resets it, and it is closed for both directions at once.
