@@ -94,10 +94,8 @@ pub(super) struct Connection {
     ways: [Way; 2],
     stores: [Store; 2],
     waits: [Wait; 2],
-    /// Sides that are broken, once both have ended.
+    /// Sides that broke after their end: they acknowledge nothing any more.
     gone: [bool; 2],
-    /// A side broke after its end: what the other side still says goes nowhere.
-    abandoned: bool,
     born: Instant,
     moved: Instant,
     deadline: Option<Instant>,
@@ -135,7 +133,6 @@ impl Connection {
             stores: <[Store; 2]>::default(),
             waits: [Wait::Source; 2],
             gone: [false; 2],
-            abandoned: false,
             born: bench.now,
             moved: bench.now,
             deadline: None,

@@ -2,6 +2,8 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
@@ -68,28 +70,38 @@ fn a_round_trip_that_was_named_too_long_lends_no_more_than_the_link_carries() {
 #[test]
 fn after_an_outage_the_window_is_that_of_before() {
     let _one = one();
-    let Some(site) = Site::with_outage(DELAY, Duration::from_secs(8)..Duration::from_secs(12)) else { return };
+    let Some(site) = Site::with_outage(DELAY, Duration::from_secs(8)..Duration::from_secs(14)) else { return };
     let begin = Instant::now();
     let Some([_near, far]) = gateways(&site, LINK) else { return };
     let server = abrupt(&site, 5012);
     let mut stream = connect(&site.client, SERVER[0], 5012).unwrap();
     stream.write_all(&Wish { seed: 2, down: 1 << 30, reset_at: u64::MAX }.bytes()).unwrap();
-    let mut buffer = vec![0; 64 << 10];
-    let (mut before, mut last) = (0, Instant::now());
-    // Reads until nothing has come for a second: the outage. What was on the way and the queue are in the window.
-    stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-    while last.elapsed() < Duration::from_secs(1) {
-        if stream.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {
-            last = Instant::now();
-            before = before.max(window(&far).unwrap_or(0));
+    let read = Arc::new(AtomicU64::new(0));
+    let reader = spawn({
+        let (read, mut stream) = (read.clone(), stream.try_clone().unwrap());
+        move || {
+            let mut buffer = vec![0; 64 << 10];
+            while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
+                read.fetch_add(bytes as u64, Ordering::Relaxed);
+            }
         }
-        assert!(begin.elapsed() < Duration::from_secs(30), "no outage");
+    });
+    // The outage: nothing comes for a second.
+    let (mut before, mut count, mut last) = (0, 0, Instant::now());
+    while last.elapsed() < Duration::from_secs(1) {
+        before = before.max(window(&far).unwrap_or(0));
+        if read.load(Ordering::Relaxed) > count {
+            (count, last) = (read.load(Ordering::Relaxed), Instant::now());
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "no outage");
+        sleep(Duration::from_millis(20));
     }
     until("the timeout has taken the window", || window(&far) == Some(1));
-    // Reads again.
-    until("the link is back", || stream.read(&mut buffer).is_ok_and(|bytes| bytes > 0));
+    until("the link is back", || read.load(Ordering::Relaxed) > count);
     let after = window(&far).unwrap();
     assert!(before > 200 && after * 3 >= before * 2, "at most {before} packets before, {after} after");
+    stream.shutdown(Shutdown::Both).unwrap();
+    reader.join().unwrap();
     drop(stream);
     server.join().unwrap();
 }
@@ -107,6 +119,24 @@ fn a_server_that_is_gone_is_heard_to_its_last_byte() {
     server.join().unwrap();
     let (read, error) = receive(&mut stream, 3);
     assert!(error.is_none() && read == 700_000, "{read} {error:?}");
+}
+
+#[test]
+fn a_client_that_has_ended_and_is_gone_ends_its_server() {
+    let _one = one();
+    let Some(site) = Site::new(Duration::from_millis(20), 0.0) else { return };
+    let Some([near, far]) = gateways(&site, &["--rate", "20mbit", "--rtt", "40ms"]) else { return };
+    let server = abrupt(&site, 5016);
+    let mut stream = connect(&site.client, SERVER[0], 5016).unwrap();
+    stream.write_all(&Wish { seed: 6, down: 1 << 30, reset_at: u64::MAX }.bytes()).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    stream.read_exact(&mut [0; 100_000]).unwrap();
+    // More has come, which nobody has read: a reset, on every leg.
+    drop(stream);
+    until("the server learns of it", || server.is_finished());
+    for proxy in [near, far] {
+        until("nothing is left of it", || proxy.show()["connections"].as_array().is_some_and(Vec::is_empty));
+    }
 }
 
 #[test]

@@ -111,9 +111,9 @@ impl Connection {
         let had_ended = self.ways[side].ended() || why.raw_os_error() == Some(libc::EPIPE);
         match self.phase {
             Phase::Open if had_ended => {
+                self.gone[side] = true;
                 self.heard[side].readable = true;
                 if !self.ways[1 - side].done() {
-                    self.abandoned = true;
                     self.ways[1 - side].abandon();
                     self.stores[1 - side].clear(&mut bench.pool);
                     self.waits[1 - side] = Wait::Done;
@@ -147,7 +147,7 @@ impl Connection {
         bench.shared.metrics.finished.one();
         self.count_end(bench);
         // Where both have ended by themselves nothing is left that could be reset.
-        let over = self.gone == [false; 2] && !self.abandoned;
+        let over = self.gone == [false; 2];
         self.close(bench, over);
         Next::Closed
     }
