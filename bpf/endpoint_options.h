@@ -201,14 +201,22 @@ __noinline int xcp_listen(struct bpf_sock_ops *ops) {
 
 /* A connection that came in is established: its SYN says whether the peer speaks it. */
 __noinline int xcp_accepted(struct bpf_sock_ops *ops) {
-    struct xcp_connection *c = connection(ops, BPF_SK_STORAGE_GET_F_CREATE);
+    struct xcp_connection *c = connection(ops, 0);
+    __u32 asked = c && c->ask.flags & XCP_ASK_OWN ? c->ask.flags : settings.ask.flags;
     struct xcp_raw raw;
-    int ours = is_ours(ops), given;
+    int ours = is_ours(ops), given, speaks;
+    speaks =
+        asked & XCP_ASK_CLASSIC ? asked & XCP_ASK_OWN || ours || is_given(ops) : load_extended(ops, &raw, BPF_LOAD_HDR_OPT_TCP_SYN) != 0;
+    /* most connections of a machine have nothing to do with it, and get no storage */
+    if (!speaks && !ours) {
+        listen_to(ops, 0);
+        return 0;
+    }
+    c = connection(ops, BPF_SK_STORAGE_GET_F_CREATE);
     if (!c)
         return 0;
     use_default(c);
-    if (c->ask.flags & XCP_ASK_CLASSIC ? c->ask.flags & XCP_ASK_OWN || ours || is_given(ops)
-                                       : load_extended(ops, &raw, BPF_LOAD_HDR_OPT_TCP_SYN) != 0) {
+    if (speaks) {
         given = !ours && is_given(ops);
         agree(c, ours || given, &raw);
         listen_to(ops, 1);

@@ -72,6 +72,18 @@ pub struct Metrics {
     pub reset: Counter,
     /// Connections whose server could not be reached.
     pub unreached: Counter,
+    /// Openings held back until the server has answered.
+    pub held: Counter,
+    /// Of these: the server has answered, so the client was.
+    pub confirmed: Counter,
+    /// Of these: the server has refused, so the client was reset.
+    pub refused: Counter,
+    /// Of these: the server cannot be reached, and the client was told so by ICMP.
+    pub unreachable: Counter,
+    /// Of these: nobody has answered, so the client was not.
+    pub silent: Counter,
+    /// Of these: given up for want of room, because the client gave up, or because the proxy takes no more.
+    pub given_up: Counter,
     /// Clients that said nothing that could be understood.
     pub garbage: Counter,
     /// Connections refused because they came from ourselves.
@@ -108,6 +120,16 @@ impl Metrics {
         counter("xcpnet_pep_finished_total", "Connections carried to their end.", &self.finished);
         counter("xcpnet_pep_reset_total", "Connections that one side reset, or that broke.", &self.reset);
         counter("xcpnet_pep_unreached_total", "Connections whose server could not be reached.", &self.unreached);
+        counter("xcpnet_pep_held_total", "Openings held back until the server has answered.", &self.held);
+        counter("xcpnet_pep_confirmed_total", "Held openings whose server has answered.", &self.confirmed);
+        counter("xcpnet_pep_refused_total", "Held openings whose server has refused.", &self.refused);
+        counter(
+            "xcpnet_pep_unreachable_total",
+            "Held openings whose client was told that the server cannot be reached.",
+            &self.unreachable,
+        );
+        counter("xcpnet_pep_silent_total", "Held openings whose server was silent.", &self.silent);
+        counter("xcpnet_pep_given_up_total", "Held openings given up for want of room, or by their client.", &self.given_up);
         counter("xcpnet_pep_garbage_total", "Clients that said nothing that could be understood.", &self.garbage);
         counter("xcpnet_pep_loops_total", "Connections refused because they came from the proxy itself.", &self.loops);
         counter("xcpnet_pep_early_total", "Connections whose first bytes went with the SYN.", &self.early);

@@ -261,6 +261,7 @@ impl Options {
         check("metrics", self.metrics == other.metrics);
         check("workers", self.workers == other.workers);
         check("memory", self.memory == other.memory);
+        check("confirm", self.confirm.unwrap_or(false) == other.confirm.unwrap_or(false));
         check("fallback", self.fallback == other.fallback);
         check("initial-window", self.initial_window == other.initial_window);
         check("user", self.user == other.user);

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
+use crate::confirm::Legs;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 
@@ -21,6 +22,8 @@ pub struct Shared {
     pub draining: AtomicBool,
     /// Connections there are.
     pub active: AtomicUsize,
+    /// Legs to servers that were opened before their clients were answered.
+    pub confirmed: Legs,
     numbers: AtomicU64,
     /// Legs we opened: one that is accepted is a loop.
     opened: Mutex<HashSet<Ends>>,
@@ -35,6 +38,7 @@ impl Shared {
             metrics: Metrics::default(),
             draining: AtomicBool::new(false),
             active: AtomicUsize::new(0),
+            confirmed: Legs::default(),
             numbers: AtomicU64::new(0),
             opened: Mutex::default(),
         }

@@ -27,7 +27,7 @@ impl Proxy {
         let address = socket::local(taken.socket.as_fd()).unwrap();
         let shared = Arc::new(Shared::new(settings));
         let worker = Worker::new(shared.clone(), vec![taken], Asker::start().unwrap(), memory).unwrap();
-        Self { shared, crew: Crew::start(vec![worker]).unwrap(), address }
+        Self { shared, crew: Crew::start(vec![worker], None).unwrap(), address }
     }
 
     /// A connection through it, by SOCKS.

@@ -33,6 +33,11 @@ const REGISTER: u32 = 1;
 const REGISTER_2: u32 = 2;
 const ACCEPT: u32 = 1;
 
+/// Where nobody has bound the queue, packets go on as if the rule were not there.
+const QUEUE_BYPASS: u16 = 1;
+const REJECT_ICMP: u32 = 0;
+const REJECT_RESET: u32 = 1;
+
 /// Where in the kernel a chain is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -51,6 +56,10 @@ pub enum Term {
     Opens,
     /// It is a TCP segment that does not.
     Continues,
+    /// It is ICMP of the version.
+    Icmp(Version),
+    /// It is ICMP of the version and says that a destination cannot be reached.
+    Unreachable(Version),
     /// It came by this device.
     CameBy(String),
     /// It is IPv4, or IPv6.
@@ -71,6 +80,8 @@ pub enum Term {
     FromPort(u16),
     /// It has this mark.
     Marked(u32),
+    /// It has another mark than this, or none.
+    NotMarked(u32),
     /// Connection tracking leaves it alone.
     NoTrack,
     /// It gets a mark.
@@ -79,6 +90,21 @@ pub enum Term {
     ToListener(SocketAddr),
     /// The chain's other rules do not see it.
     Accept,
+    /// The chain's other rules do not see it until the program at this queue has decided (`nfqueue.rs`); nor then, if there is none.
+    Queue(u16, Spelling),
+    /// Its sender gets a reset, as from its destination.
+    Reset,
+    /// Its sender gets ICMP's message that the destination cannot be reached, with this code.
+    Refuse(u8),
+}
+
+/// How the kernel is told to queue a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelling {
+    /// By nf_tables' own expression.
+    Expression,
+    /// By iptables' target, where a kernel was built without the expression.
+    Target,
 }
 
 /// A version of the internet protocol.
@@ -101,6 +127,21 @@ impl Version {
         match self {
             Self::V4 => libc::NFPROTO_IPV4 as u8,
             Self::V6 => libc::NFPROTO_IPV6 as u8,
+        }
+    }
+
+    fn icmp(self) -> u8 {
+        match self {
+            Self::V4 => libc::IPPROTO_ICMP as u8,
+            Self::V6 => libc::IPPROTO_ICMPV6 as u8,
+        }
+    }
+
+    /// The type of message that says so.
+    fn icmp_unreachable(self) -> u8 {
+        match self {
+            Self::V4 => 3,
+            Self::V6 => 1,
         }
     }
 }
@@ -158,7 +199,8 @@ impl OwnedTable {
                     error.or("the kernel is older than 5.12, or was built without CONFIG_NF_TABLES_INET")
                 }
                 Some(libc::ENOENT) => error.or(
-                    "the kernel lacks an expression of nf_tables: CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT",
+                    "the kernel lacks an expression of nf_tables: CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT (and where clients are to be \
+                     confirmed CONFIG_NFT_QUEUE, CONFIG_NFT_REJECT_INET)",
                 ),
                 _ => error,
             }
@@ -359,6 +401,16 @@ fn write(list: &mut Request, term: &Term) {
             mask(list, &[0x17]);
             compare(list, *term == Term::Opens, &[0x02]);
         }
+        Term::Icmp(version) => {
+            write(list, &Term::Version(*version));
+            meta(list, META_L4PROTO);
+            compare(list, true, &[version.icmp()]);
+        }
+        Term::Unreachable(version) => {
+            write(list, &Term::Icmp(*version));
+            payload(list, 2, 0, 1);
+            compare(list, true, &[version.icmp_unreachable()]);
+        }
         Term::CameBy(name) => {
             meta(list, META_IIFNAME);
             compare(list, true, &device(name));
@@ -392,9 +444,9 @@ fn write(list: &mut Request, term: &Term) {
             payload(list, 2, 0, 2);
             compare(list, true, &port.to_be_bytes());
         }
-        Term::Marked(mark) => {
+        Term::Marked(mark) | Term::NotMarked(mark) => {
             meta(list, META_MARK);
-            compare(list, true, &mark.to_ne_bytes());
+            compare(list, matches!(term, Term::Marked(_)), &mark.to_ne_bytes());
         }
         Term::NoTrack => expression(list, "notrack", |_| ()),
         Term::Mark(mark) => {
@@ -415,5 +467,36 @@ fn write(list: &mut Request, term: &Term) {
                 });
             });
         }),
+        Term::Queue(number, Spelling::Expression) => expression(list, "queue", |data| {
+            data.attribute(1, &number.to_be_bytes()).attribute(2, &1u16.to_be_bytes()).attribute(3, &QUEUE_BYPASS.to_be_bytes());
+        }),
+        Term::Queue(number, Spelling::Target) => expression(list, "target", |data| {
+            // struct xt_NFQ_info_v2: the queue, how many, bypass; and what fills it up to the kernel's alignment.
+            let words = [*number, 1, QUEUE_BYPASS, 0];
+            data.text(1, "NFQUEUE").attribute(2, &2u32.to_be_bytes()).attribute(3, &words.map(u16::to_ne_bytes).concat());
+        }),
+        Term::Reset => load(list, "reject", &[(1, REJECT_RESET)]),
+        Term::Refuse(code) => expression(list, "reject", |data| {
+            data.attribute(1, &REJECT_ICMP.to_be_bytes()).attribute(2, &[*code]);
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::message::{attribute, attributes};
+
+    /// What `nft --debug=mnl` of nftables 1.0.6 sends for `queue flags bypass to 22595`: a kernel built without the expression, as this project's machines
+    /// have it, cannot say whether it would take ours.
+    #[test]
+    fn the_queue_is_told_as_nft_tells_it() {
+        let bytes = new_rule("t", "c", &[Term::Queue(22_595, Spelling::Expression)]).finish(0);
+        let message = messages(&bytes).next().unwrap();
+        let list = attribute(&message.payload[4..], 4).unwrap();
+        let expression = attribute(list, 1).unwrap();
+        assert_eq!(attribute(expression, 1), Some(&b"queue\0"[..]));
+        let data: Vec<_> = attributes(attribute(expression, 2).unwrap()).collect();
+        assert_eq!(data, [(1, &[0x58, 0x43][..]), (2, &[0, 1]), (3, &[0, 1])]);
     }
 }

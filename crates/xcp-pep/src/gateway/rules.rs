@@ -5,14 +5,18 @@
 //! 2. From the LAN only what leaves by the long link, from the long link only what does not: nothing that goes back where it came from, so no loop.
 //! 3. Listeners are at loopback addresses: no packet on the network is for them, and none is taken for one of theirs.
 //! 4. Both legs have the same addresses and ports, so connection tracking would take them for one connection; it leaves them alone.
-//! 5. The table vanishes with this process's socket. Marks are then set no more, so the routing rule, if it stays, does nothing.
+//! 5. ICMP about a connection whose socket is here is for that socket.
+//! 6. Where clients are to be confirmed, what would be diverted as a new connection first waits in a queue (`confirm`). It comes back with a mark: of
+//!    one that is to go on, through the same rules, or of how it is to be answered.
+//! 7. The table vanishes with this process's socket. Marks are then set no more, so the routing rule, if it stays, does nothing.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use xcp_linux::netlink::Diversion;
-use xcp_linux::netlink::nftables::{Chain, OwnedTable, Place, Term, Version};
+use xcp_linux::netlink::nftables::{Chain, OwnedTable, Place, Spelling, Term, Version};
 use xcp_linux::{Error, Result};
 
+use crate::confirm::answer;
 use crate::options::Exclude;
 use crate::settings::Kind;
 
@@ -20,6 +24,14 @@ use crate::settings::Kind;
 pub const DIVERTED: u32 = 0x5843_5045;
 /// Of what our sockets send. "XCPO".
 pub const OWN: u32 = 0x5843_504f;
+/// Of openings that were held, and are to go on. "XCPC".
+pub const CONFIRMED: u32 = 0x5843_5043;
+/// Of openings that are to be reset. "XCPR".
+pub const REFUSED: u32 = 0x5843_5052;
+/// Of openings that are to be answered by ICMP: its code is added. "XCP" and 128 to 143.
+pub const UNREACHABLE: u32 = 0x5843_5080;
+/// Where openings are held.
+pub const QUEUE: u16 = 22_595;
 /// The rule and the table for the first.
 pub const DIVERSION: Diversion = Diversion { mark: DIVERTED, table: 22_595, priority: 1_900 };
 /// The packet filter's table.
@@ -38,7 +50,11 @@ pub struct Diverted {
     pub exclude: Vec<Exclude>,
     /// Where listeners are.
     pub listeners: Vec<(Kind, SocketAddr)>,
+    /// Whether new connections are held until their server has answered, and how the kernel is told.
+    pub hold: Option<Spelling>,
 }
+
+const VERSIONS: [Version; 2] = [Version::V4, Version::V6];
 
 /// Where a listener for diverted connections is, but for its port.
 #[must_use]
@@ -54,6 +70,19 @@ fn divert(mut terms: Vec<Term>) -> Vec<Term> {
     terms
 }
 
+/// Answers to openings whose server cannot be reached, by the marks that they come back with.
+fn answers() -> Vec<Vec<Term>> {
+    // None of these is for a segment of a connection.
+    let mut rules = vec![vec![Term::Tcp, Term::Continues, Term::Accept], vec![Term::Tcp, Term::Marked(REFUSED), Term::Reset]];
+    for version in VERSIONS {
+        rules.extend(
+            answer::sent(version == Version::V4)
+                .map(|code| vec![Term::Tcp, Term::Version(version), Term::Marked(UNREACHABLE + u32::from(code)), Term::Refuse(code)]),
+        );
+    }
+    rules
+}
+
 impl Diverted {
     /// Rules for what comes; without `fresh` none for connections that are not here yet.
     fn prerouting(&self, fresh: bool) -> Chain {
@@ -63,8 +92,12 @@ impl Diverted {
             // A SYN may find the socket of an earlier connection between the same ends, in TIME_WAIT; TPROXY gives it to the listener instead.
             let which = if fresh { Term::Continues } else { Term::Tcp };
             rules.push(divert(vec![Term::CameBy(device.clone()), Term::Tcp, which, Term::TransparentSocket]));
+            rules.extend(VERSIONS.map(|version| divert(vec![Term::CameBy(device.clone()), Term::Icmp(version), Term::TransparentSocket])));
         }
         if fresh {
+            if self.hold.is_some() {
+                rules.extend(answers());
+            }
             rules.extend(self.exclude.iter().flat_map(|exclude| match *exclude {
                 Exclude::Network(address, length) => vec![
                     vec![Term::Tcp, Term::To(address, length), Term::Accept],
@@ -76,19 +109,20 @@ impl Diverted {
             }));
             for (kind, listener) in &self.listeners {
                 let here = |device: &String, leaves: bool| {
-                    divert(vec![
+                    let new = [
                         Term::CameBy(device.clone()),
                         Term::Version(Version::of(&listener.ip())),
                         Term::Tcp,
                         Term::Opens,
                         Term::NotLocal,
                         Term::GoesBy(self.wan.clone(), leaves),
-                        Term::ToListener(*listener),
-                    ])
+                    ];
+                    let hold = self.hold.map(|spelling| [&new[..], &[Term::NotMarked(CONFIRMED), Term::Queue(QUEUE, spelling)]].concat());
+                    hold.into_iter().chain([divert([&new[..], &[Term::ToListener(*listener)]].concat())])
                 };
                 match kind {
-                    Kind::FromLan => rules.extend(self.lan.iter().map(|device| here(device, true))),
-                    Kind::FromWan => rules.push(here(&self.wan, false)),
+                    Kind::FromLan => rules.extend(self.lan.iter().flat_map(|device| here(device, true))),
+                    Kind::FromWan => rules.extend(here(&self.wan, false)),
                     Kind::Explicit => {}
                 }
             }
@@ -96,18 +130,29 @@ impl Diverted {
         Chain { name: "prerouting", place: Place::Prerouting, priority: RAW, rules }
     }
 
+    /// For what this machine sends. That a neighbour is silent it tells itself by ICMP; of a leg of ours, to the client, whose address that has.
+    fn output(&self) -> Chain {
+        let mut rules = vec![vec![Term::Marked(OWN), Term::Tcp, Term::NoTrack, Term::Accept]];
+        if let Some(spelling) = self.hold {
+            rules.extend(VERSIONS.map(|version| vec![Term::Unreachable(version), Term::Queue(QUEUE, spelling)]));
+        }
+        Chain { name: "output", place: Place::Output, priority: RAW, rules }
+    }
+
     /// Puts the rules up. From then on connections are diverted.
     ///
     /// # Errors
     /// Another one is there; a kernel that lacks something.
-    pub fn raise(&self) -> Result<OwnedTable> {
-        let output = Chain {
-            name: "output",
-            place: Place::Output,
-            priority: RAW,
-            rules: vec![vec![Term::Marked(OWN), Term::Tcp, Term::NoTrack, Term::Accept]],
+    pub fn raise(&mut self) -> Result<OwnedTable> {
+        let table = match OwnedTable::new(TABLE, &[self.prerouting(true), self.output()]) {
+            Err(e) if e.errno() == Some(libc::ENOENT) && self.hold.is_some() => {
+                self.hold = Some(Spelling::Target);
+                // What is missing may be something else: then the first words were right.
+                OwnedTable::new(TABLE, &[self.prerouting(true), self.output()]).map_err(|_| e)
+            }
+            other => other,
         };
-        OwnedTable::new(TABLE, &[self.prerouting(true), output]).map_err(|e| Error::new(e.to_string()))
+        table.map_err(|e| Error::new(e.to_string()))
     }
 
     /// Puts these rules into the place of others.

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use xcp_linux::namespace::Namespace;
-use xcp_linux::netlink::Netlink;
+use xcp_linux::netlink::{Netlink, sockets};
 use xcp_linux::{Error, Result, cgroup, qdisc, sysctl};
 
-use super::rules::DIVERSION;
+use super::rules::{DIVERSION, OWN};
 
 /// Where root's are; others' are in `$XDG_RUNTIME_DIR`.
 const ROOT: &str = "/run/xcpnet";
@@ -139,6 +139,8 @@ impl State {
                 Ok(mut netlink) => {
                     if self.diverts {
                         done(netlink.undivert(&DIVERSION).map_err(|e| e.to_string()));
+                        // Else clients that use a port again within a minute would find nobody. Kernels that cannot do it forget them by themselves.
+                        let _ = sockets::end_lingering(OWN);
                     }
                     if let Some(index) = self.shaper
                         && qdisc::root(&mut netlink, index).is_ok_and(|root| root.ours)

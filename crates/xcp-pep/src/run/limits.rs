@@ -1,4 +1,5 @@
-//! Descriptors: two for each connection, two for each pipe. The limit is raised as far as it may be; what does not fit is refused in words before it
+//! Descriptors: two for each connection, two for each pipe, one for each opening that is held, and for each
+//! leg that waits for its client. The limit is raised as far as it may be; what does not fit is refused in words before it
 //! fails in deeds.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -11,8 +12,8 @@ const OTHERS: u64 = 128;
 ///
 /// # Errors
 /// That is less than the connections wanted need, and they were asked for by number.
-pub fn raise(connections: usize, asked: bool, pipes: usize) -> Result<usize> {
-    let fixed = 2 * pipes as u64 + OTHERS;
+pub fn raise(connections: usize, asked: bool, pipes: usize, held: u32) -> Result<usize> {
+    let fixed = 2 * pipes as u64 + 2 * u64::from(held) + OTHERS;
     let needed = 2 * connections as u64 + fixed;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|now| now < needed) {

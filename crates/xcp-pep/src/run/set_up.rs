@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use xcp_linux::endpoint::{Ask, Endpoint};
 use xcp_linux::namespace::Namespace;
-use xcp_linux::netlink::nftables::{OwnedTable, Version};
+use xcp_linux::netlink::nfqueue::Queue;
+use xcp_linux::netlink::nftables::{OwnedTable, Spelling, Version};
 use xcp_linux::netlink::{Device, Netlink};
 use xcp_linux::router::Router;
 use xcp_linux::{Error, Result, sysctl};
 
 use super::beginnings::Beginnings;
 use super::{Command, limits};
+use crate::confirm::{self, Holder};
 use crate::gateway::keeper::Keeper;
 use crate::gateway::rules::{self, DIVERSION, Diverted, OWN};
 use crate::gateway::state::{Place, State, start_time};
@@ -72,10 +74,6 @@ fn check(options: &Options, place: &Place) -> Result<()> {
         }
         if options.lan.is_empty() {
             return Err(Error::new("--wan without --lan").remedy("name the devices towards clients and servers: --lan DEV"));
-        }
-        if options.confirm == Some(true) && options.listen.is_empty() {
-            return Err(Error::new("--confirm is for clients that speak SOCKS or HTTP: those that are diverted are answered at once")
-                .remedy("leave it out"));
         }
     } else if !options.lan.is_empty() {
         return Err(Error::new("--lan without --wan").remedy("name the device towards the long link: --wan DEV"));
@@ -248,17 +246,21 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Keeper>)> {
         let workers = options.workers();
         let memory = options.memory()?;
         let pipes = (memory / settings.held).max(workers);
-        let connections = limits::raise(settings.connections * workers, options.connections.is_some(), pipes)?;
+        let held = if is_gateway && options.confirm == Some(true) { confirm::MOST } else { 0 };
+        let connections = limits::raise(settings.connections * workers, options.connections.is_some(), pipes, held)?;
         settings.connections = connections.div_ceil(workers);
         let diverted = if is_gateway { diverted_listeners(&settings)? } else { Vec::new() };
         let explicit = explicit_listeners(options, &settings)?;
         let show = super::show::listen(&place)?;
         let metrics = options.metrics.map(super::show::listen_http).transpose()?;
-        let rules = is_gateway.then(|| Diverted {
+        let hold = held > 0;
+        let queue = hold.then(|| Queue::bind(rules::QUEUE, 2 * confirm::MOST)).transpose()?;
+        let mut rules = is_gateway.then(|| Diverted {
             wan: xcp.wan.name.clone(),
             lan: options.lan.clone(),
             exclude: excludes,
             listeners: diverted.iter().map(|(kind, address, _)| (*kind, *address)).collect(),
+            hold: hold.then_some(Spelling::Expression),
         });
         let beginnings = match options.rate_bps()? {
             Some(rate) if xcp.router.is_some() => {
@@ -273,7 +275,9 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Keeper>)> {
         if is_gateway {
             netlink.divert(&DIVERSION)?;
         }
-        let table = rules.as_ref().map(Diverted::raise).transpose()?;
+        let holder = queue.map(|queue| Holder::new(shared.clone(), queue, xcp.wan.index)).transpose();
+        let holder = holder.map_err(|e| Error::because("cannot hold openings", &e))?;
+        let table = rules.as_mut().map(Diverted::raise).transpose()?;
         // From here on there are threads, which inherit what they may do.
         let made = |asker: &Asker| {
             (0..workers)
@@ -291,7 +295,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Keeper>)> {
             crew.iter_mut().for_each(|worker| worker.look_names_up_with(asker.clone()));
         }
         tracing::debug!(pipes = crew.iter().map(Worker::pipes).sum::<usize>(), "pipes");
-        let crew = Crew::start(crew).map_err(|e| Error::because("cannot start threads", &e))?;
+        let crew = Crew::start(crew, holder).map_err(|e| Error::because("cannot start threads", &e))?;
         let plan = Plan { diverted: rules, wan: is_gateway.then(|| xcp.wan.clone()), congestion: xcp.congestion.clone() };
         Ok(Proxy {
             plan,

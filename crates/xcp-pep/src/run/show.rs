@@ -12,6 +12,7 @@ use xcp_linux::{Error, Result};
 
 use super::set_up::Proxy;
 use crate::gateway::state::Place;
+use crate::shared::Shared;
 use crate::worker::view::View;
 
 /// Nobody keeps the thread that answers for longer.
@@ -28,6 +29,8 @@ pub struct Answer {
     pub gateway: Option<Gateway>,
     /// Whether it takes no more connections.
     pub draining: bool,
+    /// Connections whose server could not be reached, since it is up.
+    pub unreached: u64,
 }
 
 /// What is told of a gateway.
@@ -49,6 +52,40 @@ pub struct Gateway {
     pub endpoint: Option<xcp_linux::endpoint::EndpointCounts>,
     /// Packets lent to connections that began, since it is up.
     pub lent: Option<xcp_linux::endpoint::Start>,
+    /// Openings, where clients are answered only when the server has answered.
+    pub confirm: Option<Openings>,
+}
+
+/// What became of openings since the proxy is up.
+#[derive(Debug, Serialize)]
+pub struct Openings {
+    /// Held now.
+    pub holding: usize,
+    /// Held so far.
+    pub held: u64,
+    /// The server has answered.
+    pub confirmed: u64,
+    /// It has refused: the client was reset.
+    pub refused: u64,
+    /// It cannot be reached: the client was told by ICMP.
+    pub unreachable: u64,
+    /// It was silent.
+    pub silent: u64,
+    /// Given up.
+    pub given_up: u64,
+}
+
+fn openings(shared: &Shared) -> Openings {
+    let metrics = &shared.metrics;
+    Openings {
+        holding: shared.confirmed.holding.load(Ordering::Relaxed),
+        held: metrics.held.get(),
+        confirmed: metrics.confirmed.get(),
+        refused: metrics.refused.get(),
+        unreachable: metrics.unreachable.get(),
+        silent: metrics.silent.get(),
+        given_up: metrics.given_up.get(),
+    }
 }
 
 /// The socket for questions.
@@ -82,6 +119,7 @@ fn gateway(proxy: &Proxy) -> Option<Gateway> {
         persistent_queue: state.as_ref().map(|s| s.persistent_queue_bytes),
         endpoint: proxy.endpoint.as_ref().and_then(|endpoint| endpoint.counts().ok()),
         lent: proxy.endpoint.as_ref().filter(|_| proxy.beginnings.is_some()).and_then(|endpoint| endpoint.taken().ok()),
+        confirm: diverted.hold.map(|_| openings(&proxy.shared)),
     })
 }
 
@@ -93,6 +131,7 @@ pub(super) fn answer(proxy: &Proxy) {
         connections: proxy.crew.show(),
         gateway: gateway(proxy),
         draining: proxy.shared.draining.load(Ordering::Relaxed),
+        unreached: proxy.shared.metrics.unreached.get(),
     };
     let _ = stream.set_write_timeout(Some(PATIENCE));
     if let Ok(text) = serde_json::to_vec(&answer) {
@@ -127,6 +166,7 @@ fn text(proxy: &Proxy) -> String {
         gauge("xcpnet_pep_wan_capacity_bits_per_second", "Capacity of the long link.", gateway.capacity);
         gauge("xcpnet_pep_wan_input_bits_per_second", "What its router let in in the last control interval.", gateway.input_traffic);
         gauge("xcpnet_pep_wan_persistent_queue_bytes", "Its queue that does not go away.", gateway.persistent_queue);
+        gauge("xcpnet_pep_holding", "Openings held back now.", gateway.confirm.map(|openings| openings.holding as f64));
         if let Some(counts) = gateway.endpoint {
             for (name, help, value) in [
                 ("xcpnet_pep_xcp_agreed_total", "Legs whose ends both speak XCP.", counts.agreed),

@@ -83,6 +83,8 @@ pub(super) struct Connection {
     server_address: Option<SocketAddr>,
     /// The leg we opened, as the other end sees it.
     leg: Option<Ends>,
+    /// The client and where it wanted to go, if the leg was opened before it was answered.
+    paired: Option<Ends>,
     negotiation: Negotiation,
     phase: Phase,
     found: Option<Result<SocketAddr, Reached>>,
@@ -94,6 +96,8 @@ pub(super) struct Connection {
     waits: [Wait; 2],
     /// Sides that are broken, once both have ended.
     gone: [bool; 2],
+    /// A side broke after its end: what the other side still says goes nowhere.
+    abandoned: bool,
     born: Instant,
     moved: Instant,
     deadline: Option<Instant>,
@@ -122,6 +126,7 @@ impl Connection {
             client_address,
             server_address: diverted,
             leg: None,
+            paired: None,
             negotiation: Negotiation::Unknown,
             phase: Phase::Negotiating,
             found: None,
@@ -130,6 +135,7 @@ impl Connection {
             stores: <[Store; 2]>::default(),
             waits: [Wait::Source; 2],
             gone: [false; 2],
+            abandoned: false,
             born: bench.now,
             moved: bench.now,
             deadline: None,
@@ -139,6 +145,7 @@ impl Connection {
         };
         match diverted {
             None => connection.until(Some(bench.now + connection.settings.greeting_timeout)),
+            Some(to) if connection.pair(to, bench)? => {}
             Some(_) if kind == Kind::FromLan && connection.settings.early => {
                 connection.phase = Phase::Early;
                 connection.until(Some(bench.now + connection.settings.early_wait));

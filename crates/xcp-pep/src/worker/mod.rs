@@ -20,6 +20,7 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use rustix::net::{SocketAddrAny, SocketFlags, acceptfrom_with};
 
+use crate::confirm::{Holder, HolderThread};
 use crate::listen::Reached;
 use crate::relay::pipe::Pool;
 use crate::relay::wire::COPY;
@@ -413,22 +414,24 @@ fn watch(epoll: BorrowedFd<'_>, socket: &OwnedFd, token: u64) -> io::Result<()> 
 #[derive(Debug)]
 pub struct Crew {
     handles: Vec<Handle>,
+    holder: Option<HolderThread>,
     threads: Mutex<Vec<std::thread::JoinHandle<io::Result<()>>>>,
 }
 
 impl Crew {
-    /// Starts them.
+    /// Starts them, and what opens legs for them where clients are to be confirmed.
     ///
     /// # Errors
     /// No threads.
-    pub fn start(workers: Vec<Worker>) -> io::Result<Self> {
+    pub fn start(workers: Vec<Worker>, holder: Option<Holder>) -> io::Result<Self> {
         let handles = workers.iter().map(Worker::handle).collect();
         let threads = workers
             .into_iter()
             .enumerate()
             .map(|(number, worker)| std::thread::Builder::new().name(format!("pep {number}")).spawn(move || worker.run()))
             .collect::<io::Result<Vec<_>>>()?;
-        Ok(Self { handles, threads: Mutex::new(threads) })
+        let holder = holder.map(Holder::start).transpose()?;
+        Ok(Self { handles, holder, threads: Mutex::new(threads) })
     }
 
     /// Every connection there is.
@@ -442,6 +445,12 @@ impl Crew {
 
     /// Tells all of them.
     pub fn tell(&self, order: impl Fn() -> Order) {
+        // Before the listeners go: what it holds passes untouched.
+        if let Some(holder) = &self.holder
+            && matches!(order(), Order::Drain | Order::Stop)
+        {
+            holder.end();
+        }
         self.handles.iter().for_each(|handle| handle.tell(order()));
     }
 

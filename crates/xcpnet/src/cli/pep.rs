@@ -103,7 +103,7 @@ pub struct PepRun {
     /// Do not send a client's first bytes with the SYN
     #[arg(long)]
     pub no_early: bool,
-    /// Answer clients only when the server has answered
+    /// Answer clients only when the server has answered, and with its answer: connected, refused, unreachable, silence; costs what early data saves
     #[arg(long)]
     pub confirm: bool,
     /// Threads [default: one per processor]

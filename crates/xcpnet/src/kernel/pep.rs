@@ -227,9 +227,10 @@ fn shown(place: &Place, json: bool) -> Result<String, Failure> {
     }
     let connections = answer["connections"].as_array().map_or(&[][..], Vec::as_slice);
     let mut out = format!(
-        "proxy, process {}: {}{}\n",
+        "proxy, process {}: {}, {} not reached{}\n",
         answer["pid"],
         human::plural(connections.len() as u64, "connection"),
+        human::plural(answer["unreached"].as_u64().unwrap_or(0), "server"),
         if answer["draining"] == true { ", draining" } else { "" }
     );
     let gateway = &answer["gateway"];
@@ -246,6 +247,18 @@ fn shown(place: &Place, json: bool) -> Result<String, Failure> {
         }
         let endpoint = &gateway["endpoint"];
         out.push_str(&format!("\n  legs by XCP {}, fallen back {}\n", endpoint["agreed"], endpoint["fallen_peer"]));
+        let openings = &gateway["confirm"];
+        if openings.is_object() {
+            out.push_str(&format!(
+                "  openings held {}; confirmed {}, refused {}, unreachable {}, silent {}, given up {}\n",
+                openings["holding"],
+                openings["confirmed"],
+                openings["refused"],
+                openings["unreachable"],
+                openings["silent"],
+                openings["given_up"]
+            ));
+        }
     }
     for c in connections {
         out.push_str(&row(c));

@@ -1,6 +1,7 @@
 //! `xcpnet pep` between two gateways and a long link, in network namespaces: what of client and server arrives at the other, and what is left behind.
 //! Needs root; says so where it is not there.
 
+mod confirm;
 mod exact;
 mod garbage;
 mod link;
@@ -48,6 +49,8 @@ fn leftovers(namespace: &Namespace) -> Vec<String> {
                 found
                     .extend(output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default().lines().map(str::to_owned));
             }
+            let queues = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap_or_default();
+            found.extend(queues.lines().map(|line| format!("a queue: {line}")));
             let output = Command::new("tc").args(["qdisc", "show"]).output();
             found.extend(output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default().lines().map(str::to_owned));
             // Addresses of links come a second after these.
@@ -204,6 +207,66 @@ fn down_lets_connections_finish_and_leaves_nothing() {
     near.down(false);
     far.down(false);
     assert_eq!([leftovers(&site.near), leftovers(&site.far)], before);
+}
+
+/// A connection from a port that the client chooses.
+fn connect_from(client: &Namespace, port: u16, to: &str, to_port: u16) -> std::net::TcpStream {
+    use std::os::fd::FromRawFd as _;
+    let name = |address: &str, port: u16| -> libc::sockaddr_in {
+        // SAFETY: a structure of integers, for all of which zero is a value.
+        let mut name: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+        name.sin_family = libc::AF_INET as u16;
+        name.sin_port = port.to_be();
+        name.sin_addr.s_addr = u32::from_ne_bytes(address.parse::<std::net::Ipv4Addr>().unwrap().octets());
+        name
+    };
+    let (from, to, yes) = (name(CLIENT[0], port), name(to, to_port), 1i32);
+    let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    client
+        .run(|| {
+            // SAFETY: a socket of ours; addresses and an int that outlive the calls.
+            unsafe {
+                let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+                assert!(socket >= 0);
+                let stream = std::net::TcpStream::from_raw_fd(socket);
+                assert_eq!(libc::setsockopt(socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, (&raw const yes).cast(), 4), 0);
+                assert_eq!(libc::bind(socket, (&raw const from).cast(), length), 0);
+                let done = libc::connect(socket, (&raw const to).cast(), length);
+                assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+                stream
+            }
+        })
+        .unwrap()
+}
+
+#[test]
+fn a_port_can_be_used_again_when_the_proxy_has_gone() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    site.client.run(|| sysctl::write("net.ipv4.tcp_syn_retries", "3").unwrap()).unwrap();
+    for (port, signal) in [(5010, libc::SIGTERM), (5011, libc::SIGKILL)] {
+        let Some([near, far]) = gateways(&site, RATE) else { return };
+        let before = leftovers(&site.near);
+        let server = serve(listen(&site.server, SERVER[0], port), 2);
+        for seed in 0..2 {
+            // The server ends first, so that it and both gateways keep the connection.
+            let mut stream = connect_from(&site.client, 40_000, SERVER[0], port);
+            stream.write_all(&Wish { seed, down: 1000, reset_at: u64::MAX }.bytes()).unwrap();
+            assert_eq!(receive(&mut stream, seed).0, 1000);
+            drop(stream);
+            if seed == 0 {
+                until("it is over", || [&near, &far].iter().all(|proxy| proxy.show()["connections"].as_array().unwrap().is_empty()));
+                near.signal(signal);
+                far.signal(signal);
+                until("the keepers have cleaned up", || {
+                    [&site.near, &site.far].iter().all(|gateway| !xcp_pep::gateway::state::Place::of(gateway, "main").path().exists())
+                });
+                assert_ne!(leftovers(&site.near), before);
+            }
+        }
+        assert!(server.join().unwrap().iter().all(|(_, _, well)| *well));
+        std::mem::forget((near, far));
+    }
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn address(namespace: &Namespace, device: &str, net: u32, host: u32) {
     netlink.add_address(index, ip(&format!("fd71:{net}::{host}")), 64).unwrap();
 }
 
-fn route(namespace: &Namespace, device: &str, to: u32, via: (u32, u32)) {
+pub fn route(namespace: &Namespace, device: &str, to: u32, via: (u32, u32)) {
     let (mut netlink, index) = number(namespace, device);
     netlink.add_route(ip(&format!("10.71.{to}.0")), 24, Some(ip(&format!("10.71.{}.{}", via.0, via.1))), index).unwrap();
     netlink.add_route(ip(&format!("fd71:{to}::")), 64, Some(ip(&format!("fd71:{}::{}", via.0, via.1))), index).unwrap();

@@ -113,6 +113,7 @@ impl Connection {
             Phase::Open if had_ended => {
                 self.heard[side].readable = true;
                 if !self.ways[1 - side].done() {
+                    self.abandoned = true;
                     self.ways[1 - side].abandon();
                     self.stores[1 - side].clear(&mut bench.pool);
                     self.waits[1 - side] = Wait::Done;
@@ -145,7 +146,9 @@ impl Connection {
         }
         bench.shared.metrics.finished.one();
         self.count_end(bench);
-        self.close(bench, false);
+        // Where both have ended by themselves nothing is left that could be reset.
+        let over = self.gone == [false; 2] && !self.abandoned;
+        self.close(bench, over);
         Next::Closed
     }
 
@@ -172,6 +175,9 @@ impl Connection {
     pub(super) fn drop_server(&mut self, bench: &mut Bench) {
         if let Some(leg) = self.leg.take() {
             bench.shared.closed(&leg);
+        }
+        if let Some(ends) = self.paired.take() {
+            bench.shared.confirmed.over(&ends);
         }
         self.server = None;
     }

@@ -115,6 +115,18 @@ impl Connection {
         Next::Closed
     }
 
+    /// Takes the leg that was opened before the client was answered, if there is one (`confirm`).
+    pub(super) fn pair(&mut self, to: SocketAddr, bench: &Bench) -> io::Result<bool> {
+        let ends = (self.client_address, to);
+        let Some(leg) = bench.shared.confirmed.take(&ends) else { return Ok(false) };
+        watch(bench.epoll.as_fd(), &leg.socket, self.token | 1).inspect_err(|_| bench.shared.confirmed.over(&ends))?;
+        self.server = Some(leg.socket);
+        self.paired = Some(ends);
+        self.phase = Phase::Connecting(leg.since);
+        self.until(Some(bench.now + self.settings.connect_timeout));
+        Ok(true)
+    }
+
     /// Opens the other leg; so many of the client's first bytes, which lie in the scratch, go with its SYN.
     pub(super) fn open(&mut self, to: SocketAddr, bench: &mut Bench, early: usize) -> io::Result<()> {
         self.server_address = Some(to);
