@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use serde::Serialize;
@@ -91,6 +91,15 @@ pub fn tell_leg(fd: BorrowedFd<'_>, leg: &Leg, common: &Common) -> io::Result<bo
         }
     }
     Ok(taken)
+}
+
+/// A socket for a leg that we open.
+pub fn for_leg(to: &SocketAddr, leg: &Leg, common: &Common) -> io::Result<OwnedFd> {
+    let socket = tcp(to)?;
+    tell_common(socket.as_fd(), common)?;
+    reset_on_close(socket.as_fd(), true)?;
+    tell_leg(socket.as_fd(), leg, common)?;
+    Ok(socket)
 }
 
 /// Its data may go with the SYN, to a peer that takes them; without asking for a cookie first.

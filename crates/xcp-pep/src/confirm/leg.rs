@@ -21,10 +21,7 @@ pub struct Started {
 }
 
 fn start(client: SocketAddr, to: SocketAddr, kind: Kind, settings: &Settings) -> io::Result<Started> {
-    let server = socket::tcp(&to)?;
-    socket::tell_common(server.as_fd(), &settings.common)?;
-    socket::reset_on_close(server.as_fd(), true)?;
-    socket::tell_leg(server.as_fd(), settings.server_leg(kind), &settings.common)?;
+    let server = socket::for_leg(&to, settings.server_leg(kind), &settings.common)?;
     socket::make_transparent(server.as_fd(), to.is_ipv4())?;
     sockopt::set_socket_reuseaddr(&server, client.port() != 0)?;
     bind(&server, &client)?;

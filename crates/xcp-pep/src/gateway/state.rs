@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use xcp_linux::{Error, Result, cgroup, qdisc, sysctl};
 
 use super::rules::{DIVERSION, OWN};
 
-/// Where root's are; others' are in `$XDG_RUNTIME_DIR`.
+/// Where root's are; others' are in `$XDG_RUNTIME_DIR`, or in a directory of the user's own among the temporary files.
 const ROOT: &str = "/run/xcpnet";
 
 /// What to take back.
@@ -54,8 +55,12 @@ impl Place {
     /// Of the proxy of this name in a network namespace.
     #[must_use]
     pub fn of(namespace: &Namespace, name: &str) -> Self {
-        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
-        let base = if xcp_linux::error::is_root() { PathBuf::from(ROOT) } else { runtime.join("xcpnet") };
+        let user = rustix::process::geteuid();
+        let base = match std::env::var_os("XDG_RUNTIME_DIR") {
+            _ if user.is_root() => PathBuf::from(ROOT),
+            Some(runtime) => PathBuf::from(runtime).join("xcpnet"),
+            None => std::env::temp_dir().join(format!("xcpnet-{}", user.as_raw())),
+        };
         Self(base.join(format!("pep-{}-{name}", namespace.inode())))
     }
 
@@ -81,9 +86,18 @@ impl Place {
         self.0.join("state.json")
     }
 
+    /// Whether the directory above is this user's: what somebody else has put there says nothing of what we have set up.
+    fn is_ours(&self) -> bool {
+        let above = self.0.parent().and_then(|above| fs::symlink_metadata(above).ok());
+        above.is_some_and(|about| about.is_dir() && about.uid() == rustix::process::geteuid().as_raw())
+    }
+
     /// What is written there.
     #[must_use]
     pub fn read(&self) -> Option<State> {
+        if !self.is_ours() {
+            return None;
+        }
         serde_json::from_slice(&fs::read(self.file()).ok()?).ok()
     }
 
@@ -94,7 +108,12 @@ impl Place {
     pub fn write(&self, state: &State) -> Result<()> {
         let doing = || format!("cannot write {}", self.file().display());
         let written = || -> std::io::Result<()> {
-            fs::create_dir_all(&self.0)?;
+            // For others to look at where it is root's, and nobody else's business where it is a user's.
+            let mode = if rustix::process::geteuid().is_root() { 0o755 } else { 0o700 };
+            fs::DirBuilder::new().recursive(true).mode(mode).create(&self.0)?;
+            if !self.is_ours() {
+                return Err(std::io::Error::other("the directory above belongs to somebody else"));
+            }
             let new = self.0.join("state.new");
             let mut file = fs::File::create(&new)?;
             file.write_all(&serde_json::to_vec(state)?)?;

@@ -1,6 +1,9 @@
 //! The thread that is asked and told: signals, questions of `pep show`, Prometheus, and the file of options when it is to be read again.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixDatagram};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -50,9 +53,13 @@ impl Signals {
 /// Tells whoever started it that it is ready: systemd (sd_notify(3)), or `pep up`.
 fn tell_ready(command: &Command) {
     if let Some(path) = std::env::var_os("NOTIFY_SOCKET")
-        && let Ok(socket) = std::os::unix::net::UnixDatagram::unbound()
+        && let Ok(socket) = UnixDatagram::unbound()
+        && let Ok(manager) = match path.as_bytes().strip_prefix(b"@") {
+            Some(name) => UnixAddress::from_abstract_name(name),
+            None => UnixAddress::from_pathname(&path),
+        }
     {
-        let _ = socket.send_to(b"READY=1", path);
+        let _ = socket.send_to_addr(b"READY=1", &manager);
     }
     if command.log_file.is_some() {
         println!("ready");

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use xcp_linux::{Error, Result};
@@ -17,6 +17,8 @@ use crate::worker::view::View;
 
 /// Nobody keeps the thread that answers for longer.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Bytes of a request to Prometheus's port that are looked at.
+const LONGEST_REQUEST: usize = 16 << 10;
 
 /// What `pep show --json` prints.
 #[derive(Debug, Serialize)]
@@ -139,14 +141,28 @@ pub(super) fn answer(proxy: &Proxy) {
     }
 }
 
+/// A request to the end of its headers, if that comes soon and they are not too long: closing a socket with bytes unread would reset it, and take the
+/// answer with it.
+fn read_request(stream: &mut impl std::io::Read) -> Vec<u8> {
+    let mut request = Vec::new();
+    let mut some = [0; 1024];
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end && request.len() < LONGEST_REQUEST && !request.windows(4).any(|four| four == b"\r\n\r\n") {
+        match stream.read(&mut some) {
+            Ok(read @ 1..) => request.extend_from_slice(&some[..read]),
+            _ => break,
+        }
+    }
+    request
+}
+
 /// Answers one scrape.
 pub(super) fn answer_http(proxy: &Proxy) {
     let Some((mut stream, _)) = proxy.metrics.as_ref().and_then(|listener| listener.accept().ok()) else { return };
     let _ = stream.set_read_timeout(Some(PATIENCE));
     let _ = stream.set_write_timeout(Some(PATIENCE));
-    let mut request = [0u8; 1024];
-    let read = stream.read(&mut request).unwrap_or(0);
-    let wanted = request[..read].starts_with(b"GET /metrics");
+    let request = read_request(&mut stream);
+    let wanted = request.starts_with(b"GET /metrics");
     let (status, body) = if wanted { ("200 OK", text(proxy)) } else { ("404 Not Found", "there is /metrics\n".to_owned()) };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
@@ -200,4 +216,29 @@ pub fn ask(place: &Place) -> Result<serde_json::Value> {
         _ => Error::because(format_args!("cannot ask the proxy at {}", path.display()), &e),
     })?;
     serde_json::from_slice(&bytes).map_err(|e| Error::because("the proxy's answer cannot be read", &e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request that comes a byte at a time is read to the end of its headers and no further; an endless one is not read for ever.
+    #[test]
+    fn requests_are_read_to_the_end_of_their_headers() {
+        struct Bytes<'a>(&'a [u8]);
+        impl std::io::Read for Bytes<'_> {
+            fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+                let Some((first, rest)) = self.0.split_first() else { return Ok(0) };
+                to[0] = *first;
+                self.0 = rest;
+                Ok(1)
+            }
+        }
+        let head = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+        let mut source = Bytes(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\nmore");
+        assert_eq!(read_request(&mut source), head);
+        assert_eq!(source.0, b"more");
+        assert_eq!(read_request(&mut &[b'x'; 1 << 20][..]).len(), LONGEST_REQUEST);
+        assert_eq!(read_request(&mut Bytes(b"GET")), b"GET");
+    }
 }

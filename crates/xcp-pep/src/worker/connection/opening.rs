@@ -136,7 +136,7 @@ impl Connection {
             self.found = Some(Err(Reached::NotAllowed));
             return Ok(());
         }
-        let server = self.socket(&to)?;
+        let server = socket::for_leg(&to, self.settings.server_leg(self.kind), &self.settings.common)?;
         if self.kind != Kind::Explicit {
             socket::make_transparent(server.as_fd(), to.is_ipv4())?;
             sockopt::set_socket_reuseaddr(&server, true)?;
@@ -161,18 +161,9 @@ impl Connection {
         self.adopt(server, to, bench)
     }
 
-    /// For the other leg.
-    fn socket(&self, to: &SocketAddr) -> io::Result<OwnedFd> {
-        let server = socket::tcp(to)?;
-        socket::tell_common(server.as_fd(), &self.settings.common)?;
-        socket::reset_on_close(server.as_fd(), true)?;
-        socket::tell_leg(server.as_fd(), self.settings.server_leg(self.kind), &self.settings.common)?;
-        Ok(server)
-    }
-
     /// From the client's address, but another port.
     fn open_elsewhere(&mut self, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
-        let server = self.socket(&to)?;
+        let server = socket::for_leg(&to, self.settings.server_leg(self.kind), &self.settings.common)?;
         socket::make_transparent(server.as_fd(), to.is_ipv4())?;
         bind(&server, &SocketAddr::new(self.client_address.ip(), 0))?;
         match connect(&server, &to) {
