@@ -41,8 +41,9 @@ pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option
 
 fn of_datagrams(fields: &Fields<'_>, lies: &Lies) {
     fields.only(OF_DATAGRAMS, "datagrams");
-    fields.require("rtt");
-    fields.require("window");
+    for (key, example) in [("rtt", "\"65s\""), ("window", "\"1p\"")].into_iter().filter(|(key, _)| fields.item(key).is_none()) {
+        fields.faults.add(fields.span, format!("the header of these datagrams has no `{key}`"), format!("add {key} = {example}"));
+    }
     let refuse = |key: &str, help: &str| {
         let what = format!("datagrams have no true `{key}` to multiply");
         fields.faults.add(fields.span_of(key), what, help);

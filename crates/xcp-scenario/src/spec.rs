@@ -636,8 +636,8 @@ pub(crate) static FLOW: Spec = Spec {
 /// `lies` of a flow.
 pub(crate) static LIES: Spec = Spec {
     name: "lies",
-    doc: "How a flow lies. An XCP flow must have `wire = \"extended\"`. With `udp`, datagrams carry XCP's forward header, in an honest tone or not: `rtt` and \
-          `window` say what it claims, `forged` is theirs alone, and the other keys mean nothing to them.",
+    doc: "How a flow lies. An XCP flow must have `wire = \"extended\"`. With `udp`, datagrams carry XCP's forward header: `rtt` and `window` say what it \
+          claims, `forged` is theirs alone, and the other keys mean nothing to them.",
     keys: &[
         key(
             "rtt",
