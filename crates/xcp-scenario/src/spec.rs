@@ -368,7 +368,13 @@ pub(crate) static POLICE: Spec = Spec {
             "1000",
             "Flows at a time that its table is good for: 80 bytes each, rounded up to a power of two.",
         ),
-        key("longest-rtt", Kind::Length, "`\"1s\"`", "\"2s\"", "The longest round-trip time that paths have; no claim beyond it is believed."),
+        key(
+            "longest-rtt",
+            Kind::Length,
+            "`\"1s\"`",
+            "\"2s\"",
+            "The longest round-trip time that paths have; no claim beyond it is believed.",
+        ),
     ],
 };
 
