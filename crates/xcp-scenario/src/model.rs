@@ -150,7 +150,18 @@ pub enum Queue {
         changes: Vec<LawChange>,
         /// Where packets that are not XCP's wait.
         others: Others,
+        /// The policer before the law, if there is one.
+        police: Option<Police>,
     },
+}
+
+/// A policer before an XCP router's law (engine/policer.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Police {
+    /// Flows that its table is good for.
+    pub flows: u32,
+    /// The longest round-trip time that is believed.
+    pub longest_rtt: Nanos,
 }
 
 /// What an XCP router does with traffic that is not XCP's.

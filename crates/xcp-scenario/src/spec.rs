@@ -338,12 +338,37 @@ pub(crate) static QUEUE: Spec = Spec {
             "xcp: XCP's share of the rate with others = `\"fair\"` or `\"split\"`.",
         ),
         key(
+            "police",
+            Kind::Short { short: "on", table: &POLICE },
+            "`false`",
+            "true",
+            "xcp: a policer before the law, which takes from senders that lie whatever they would gain by it.",
+        ),
+        key(
             "law-changes",
             Kind::Tables(&LAW_CHANGE),
             "none",
             "[{ at = \"10s\", law = \"max-rtt\" }]",
             "xcp: laws that take its place during the run, in order of time. Only in the simulator.",
         ),
+    ],
+};
+
+/// `police` of a queue.
+pub(crate) static POLICE: Spec = Spec {
+    name: "police",
+    doc: "A policer before an XCP router's law: what a header claims is believed only as far as time has passed, and no flow gets more through than \
+          the law would leave it. Packets with a forward header are policed, each flow by itself.",
+    keys: &[
+        key("on", Kind::Bool, "`true`", "true", "Whether there is one."),
+        key(
+            "flows",
+            Kind::Integer { min: 1, max: 1 << 20 },
+            "4096",
+            "1000",
+            "Flows at a time that its table is good for: 80 bytes each, rounded up to a power of two.",
+        ),
+        key("longest-rtt", Kind::Length, "`\"1s\"`", "\"2s\"", "The longest round-trip time that paths have; no claim beyond it is believed."),
     ],
 };
 
