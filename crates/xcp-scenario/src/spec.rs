@@ -368,7 +368,13 @@ pub(crate) static POLICE: Spec = Spec {
             "1000",
             "Flows at a time that its table is good for: 80 bytes each, rounded up to a power of two.",
         ),
-        key("longest-rtt", Kind::Length, "`\"1s\"`", "\"2s\"", "The longest round-trip time that paths have; no claim beyond it is believed."),
+        key(
+            "longest-rtt",
+            Kind::Length,
+            "`\"1s\"`",
+            "\"2s\"",
+            "The longest round-trip time that paths have; no claim beyond it is believed.",
+        ),
     ],
 };
 
@@ -661,7 +667,7 @@ pub(crate) static FLOW: Spec = Spec {
 /// `lies` of a flow.
 pub(crate) static LIES: Spec = Spec {
     name: "lies",
-    doc: "How a flow lies. An XCP flow must have `wire = \"extended\"`. With `udp`, datagrams carry XCP's forward header: `rtt` and `window` say what it \
+    doc: "How a flow lies; `{}` is an honest one. An XCP flow must have `wire = \"extended\"`. With `udp`, datagrams carry XCP's forward header: `rtt` and `window` say what it \
           claims, `forged` is theirs alone, and the other keys mean nothing to them.",
     keys: &[
         key(

@@ -87,7 +87,7 @@ impl XcpQueue {
     #[inline(never)]
     fn admits(&mut self, now: Nanos, packet: &mut Packet, queue_bytes: u64) -> bool {
         let Some(policer) = &mut self.policer else { return true };
-        let passage = Passage { now_ns: now, key: packet.flow.into(), bytes: packet.size.into(), segments: 1, queue_bytes };
+        let passage = Passage { now_ns: now, key: packet.policing_key(), bytes: packet.size.into(), segments: 1, queue_bytes };
         match packet.class() {
             Class::XcpData(header) => policer.admits(&mut self.router, &passage, header),
             Class::XcpAck | Class::Other => true,
@@ -161,13 +161,7 @@ impl ChangingXcp {
     ///
     /// # Errors
     /// When the numbers of one of the laws are out of the engine's range.
-    pub fn new(
-        law: &Law,
-        changes: &[LawChange],
-        police: Option<&Police>,
-        rate_bps: u64,
-        seed: u64,
-    ) -> Result<Self, ConfigError> {
+    pub fn new(law: &Law, changes: &[LawChange], police: Option<&Police>, rate_bps: u64, seed: u64) -> Result<Self, ConfigError> {
         let changes: Vec<_> = changes.iter().rev().map(|change| (change.at, router_config(&change.law, rate_bps))).collect();
         // Each is tried now, so that none is refused during the run.
         for (_, config) in &changes {
