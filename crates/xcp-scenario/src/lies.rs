@@ -9,10 +9,13 @@ const OF_DATAGRAMS: &[&str] = &["rtt", "window", "forged"];
 /// What connections may.
 const OF_CONNECTIONS: &[&str] = &["rtt", "window", "cwnd", "increases", "decreases", "returns"];
 
-/// How a flow lies; `kernel`: it is to run on one.
+/// How a flow lies, `None` where it has no `lies` or an empty one; `kernel`: it is to run on one.
 pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option<Lies> {
     let item = flow.item("lies")?;
     let fields = Fields::of(flow.faults, &LIES, item)?;
+    if fields.table.entries.is_empty() {
+        return None;
+    }
     let refuse = |what: &str, help: &str| flow.faults.add(item.span, what, help);
     if kernel {
         refuse("flows lie in the simulator only", "take `lies` out, or run it without --on linux");
@@ -58,9 +61,6 @@ fn of_datagrams(fields: &Fields<'_>, lies: &Lies) {
 
 fn of_connection(fields: &Fields<'_>, lies: &Lies) {
     fields.only(OF_CONNECTIONS, "a connection");
-    if fields.table.entries.is_empty() {
-        fields.faults.add(fields.span, "`lies` says no lie", "write one, like { window = \"0.1x\" }, or take `lies` out");
-    }
     if lies.cwnd.is_some() {
         for key in ["increases", "decreases", "returns"].into_iter().filter(|key| fields.item(key).is_some()) {
             let what = format!("`{key}` means nothing to a sender that keeps its `cwnd`");

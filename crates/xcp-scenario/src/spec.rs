@@ -667,7 +667,7 @@ pub(crate) static FLOW: Spec = Spec {
 /// `lies` of a flow.
 pub(crate) static LIES: Spec = Spec {
     name: "lies",
-    doc: "How a flow lies. An XCP flow must have `wire = \"extended\"`. With `udp`, datagrams carry XCP's forward header: `rtt` and `window` say what it \
+    doc: "How a flow lies; `{}` is an honest one. An XCP flow must have `wire = \"extended\"`. With `udp`, datagrams carry XCP's forward header: `rtt` and `window` say what it \
           claims, `forged` is theirs alone, and the other keys mean nothing to them.",
     keys: &[
         key(

@@ -202,7 +202,6 @@ fn bad_files() {
         ),
         ("lies of a flow without XCP", flow("lies = { rtt = \"2x\" }")),
         ("lies with a classic header", with("\"reno\"", "\"xcp\"\nwire = \"classic\"\nlies = { rtt = \"2x\" }")),
-        ("lies that are none", lies("{}")),
         ("lies of an unknown kind", lies("{ windows = \"0.1x\" }")),
         ("lies that are no table", lies("\"2x\"")),
         ("claims that are bare numbers", lies("{ rtt = 5, window = 10, increases = 10 }")),

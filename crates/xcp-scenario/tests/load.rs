@@ -132,7 +132,9 @@ fn lies(table: &str, kind: &str) -> Lies {
 fn lies_of_every_kind() {
     let xcp = |table: &str| lies(table, "congestion = \"xcp\"");
     let honest = Lies { rtt: None, window: None, cwnd: None, increases: 1.0, decreases: 1.0, returns_bps: None, forged: false };
-    assert_eq!(one(&small("", "", "")).flows[0].group.lies, None);
+    for honest in ["", "lies = {}"] {
+        assert_eq!(one(&small("", honest, "")).flows[0].group.lies, None);
+    }
     for (written, meant) in [
         ("{ rtt = \"2x\" }", Lies { rtt: Some(Claim::Times(2.0)), ..honest }),
         ("{ rtt = \"65s\" }", Lies { rtt: Some(Claim::Is(65_000_000_000)), ..honest }),

@@ -56,6 +56,10 @@ fn network(links: &[AnyLink], flows: &[AnyFlow], seed: u64) -> String {
         let to = if from == to { (to + 1) % nodes } else { to };
         let traffic = if congestion == "udp" {
             "udp = { pattern = \"poisson\", rate = \"2mbit\" }".to_owned()
+        } else if congestion == "flood" {
+            "packet = 66\nudp = { rate = \"50kbit\" }\nlies = { rtt = \"1s\", window = \"1p\", forged = true }".to_owned()
+        } else if congestion == "liar" {
+            format!("congestion = \"xcp\"\nlies = {{ window = \"0.5x\", increases = \"2x\", returns = \"100bit\" }}\n{more}")
         } else {
             format!("congestion = \"{congestion}\"\n{more}")
         };
@@ -74,7 +78,7 @@ proptest! {
             2..7
         ),
         flows in prop::collection::vec(
-            (0usize..20, 0usize..20, prop::sample::select(vec!["xcp", "xcp", "sack", "cubic", "newreno", "udp"]), prop::sample::select(vec![
+            (0usize..20, 0usize..20, prop::sample::select(vec!["xcp", "xcp", "liar", "sack", "cubic", "newreno", "udp", "flood"]), prop::sample::select(vec![
                 "", "count = 3", "stop = \"500ms\"", "bytes = \"200kb\"", "handshake = false\npaced = false", "delayed-ack = false",
             ])),
             2..6
