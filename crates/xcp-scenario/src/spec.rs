@@ -871,6 +871,7 @@ pub(crate) static ALL: &[&Spec] = &[
     &REVERSE,
     &QUEUE,
     &LAW,
+    &POLICE,
     &LAW_CHANGE,
     &LOSS,
     &BLACKOUT,
