@@ -39,7 +39,7 @@
 
 #define XCP_POLICER_WAYS 4
 #define XCP_POLICER_LAG 4
-#define XCP_POLICER_DEPTH 20
+#define XCP_POLICER_DEPTH 32
 #define XCP_POLICER_MEMORY 4
 #define XCP_POLICER_FINE 10
 #define XCP_POLICER_PATIENCE 16
@@ -67,6 +67,8 @@ struct xcp_policer {
     xcp_u64 lag_ns;
     xcp_u64 depth_ns;
     struct xcp_num cost; /* ns per byte at the rate allowed */
+    struct xcp_num up;   /* what the law gives in the running interval, bytes/s per ns of X */
+    struct xcp_num down; /* and takes, bytes/s per byte */
     xcp_u64 longest_rtt_ns;
     xcp_u64 seed;
     /* for those who look at it */
@@ -114,25 +116,34 @@ XCP_INLINE struct xcp_num xcp_policer_sum(struct xcp_num a, struct xcp_num b) {
     return xcp_num_scaled(m, more.e - 30);
 }
 
-/* The router has closed an interval: what a flow may send follows from what it decided. */
+/* What the law gives flows in the interval that begins, and takes from them: of those that are limited here. */
+XCP_INLINE void xcp_policer_note(struct xcp_policer *p, const struct xcp_router *r) {
+    p->up = r->cp;
+    p->down = r->cn;
+    if (r->law.shuffle == XCP_SHUFFLE_MATCHING) {
+        p->up = xcp_policer_sum(r->law.spare == XCP_SPARE_LIMITED ? r->limited.fp : p->up, r->limited.hp);
+        p->down = xcp_policer_sum(p->down, r->limited.hn);
+    }
+}
+
+/* The router has closed an interval: what a flow may send follows from what flows were given in it, and what was taken from them. Pools
+ * that ran dry gave less than was planned; traffic in bursts empties that of decreases more often. */
 XCP_PART xcp_policer_learn(struct xcp_policer *p, struct xcp_router *r) {
-    struct xcp_num up, down, capacity, share, least;
+    struct xcp_num up, down, elapsed, capacity, share, least;
     xcp_u32 first;
     XCP_PART_NEEDS(p && r);
     first = p->flows == 0;
     p->intervals = r->intervals;
+    elapsed = xcp_num_of(r->elapsed_ns ? r->elapsed_ns : 1);
+    up = xcp_num_mul(xcp_num_mul(p->up, elapsed), xcp_num_scaled(r->met_pos, -32));
+    down = xcp_num_mul(xcp_num_mul(p->down, elapsed), xcp_num_scaled(r->met_neg, -32));
+    down = xcp_num_div(down, xcp_num_of(XCP_NS_PER_S));
+    xcp_policer_note(p, r);
     if (r->closed_sum_x.m == 0) /* nobody told an RTT: nothing is known of flows */
         return 0;
-    up = r->cp;
-    down = r->cn;
-    if (r->law.shuffle == XCP_SHUFFLE_MATCHING) { /* what flows have that are limited here */
-        up = xcp_policer_sum(r->law.spare == XCP_SPARE_LIMITED ? r->limited.fp : up, r->limited.hp);
-        down = xcp_policer_sum(down, r->limited.hn);
-    }
-    p->gain = xcp_policer_smooth(p->gain, xcp_num_q20(xcp_num_mul(up, r->d)), first);
-    down = xcp_num_div(xcp_num_mul(down, r->d), xcp_num_of(XCP_NS_PER_S));
+    p->gain = xcp_policer_smooth(p->gain, xcp_num_q20(up), first);
     p->loss = xcp_policer_smooth(p->loss, xcp_scale(down.m, down.e + 32, XCP_Q20_MAX), first);
-    share = xcp_num_div(r->closed_sum_x, xcp_num_of(r->elapsed_ns ? r->elapsed_ns : 1));
+    share = xcp_num_div(r->closed_sum_x, elapsed);
     p->flows = xcp_policer_smooth(p->flows, xcp_scale(share.m, share.e + 20, XCP_Q20_MAX), first);
     capacity = xcp_num_of(r->law.capacity);
     least = p->flows >> 20 ? xcp_num_div(capacity, xcp_num_scaled(p->flows, -20)) : capacity;

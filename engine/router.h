@@ -151,6 +151,15 @@ XCP_COLD xcp_u64 xcp_router_scaled(const struct xcp_router *r, xcp_u64 f, struct
     return xcp_num_q20(xcp_num_mul(xcp_num_scaled(f, -20), ratio));
 }
 
+/* Which part of what was due was had: had / (had + short), a fraction of 2^32. */
+XCP_INLINE xcp_u32 xcp_router_met(xcp_u64 had, xcp_u64 lacked) {
+    struct xcp_num part;
+    if (lacked == 0)
+        return ~0U;
+    part = xcp_num_div(xcp_num_of(had), xcp_num_of(xcp_q20_add(had, lacked)));
+    return (xcp_u32)xcp_scale(part.m, part.e + 32, ~0U);
+}
+
 /* Lines 7-14, 18 and 19. silence: difference 3 above. */
 XCP_PART xcp_router_close_interval(struct xcp_router *r, xcp_u64 now, xcp_u32 silence) {
     struct xcp_num cp = {0, 0}, sum_x, at_least;
@@ -159,6 +168,8 @@ XCP_PART xcp_router_close_interval(struct xcp_router *r, xcp_u64 now, xcp_u32 si
     XCP_PART_NEEDS(r);
     sum_x = xcp_acc_num(&r->sum_x, -64);
     elapsed = now - r->start_ns;
+    r->met_pos = xcp_router_met(r->given_pos - r->pool_pos, r->short_pos);
+    r->met_neg = xcp_router_met(r->given_neg - r->pool_neg, r->short_neg);
 
     if (sum_x.m) { /* line 7 */
         r->d = r->law.interval == XCP_INTERVAL_MAX ? xcp_num_of(r->longest_rtt) : xcp_num_div(xcp_acc_num(&r->sum_xr, -32), sum_x);
@@ -192,6 +203,9 @@ XCP_PART xcp_router_close_interval(struct xcp_router *r, xcp_u64 now, xcp_u32 si
     /* line 14 */
     r->cn = xcp_num_or_least(xcp_num_div(xcp_num_scaled(r->pool_neg, -20), xcp_num_of(r->input)));
 
+    r->given_pos = r->pool_pos;
+    r->given_neg = r->pool_neg;
+    r->short_pos = r->short_neg = 0;
     r->intervals++;
     r->elapsed_ns = elapsed;
     r->closed_sum_x = sum_x;
@@ -358,7 +372,7 @@ XCP_INLINE xcp_s64 xcp_router_from_packets(xcp_s64 packets, struct xcp_num per_p
 }
 
 /* Lines 20-22, for each of some packets. s: one packet's size on this link. */
-XCP_INLINE void xcp_router_grant(const struct xcp_router *r, const struct xcp_path *p, xcp_u32 s, xcp_u32 segments, struct xcp_grant *g,
+XCP_INLINE void xcp_router_grant(struct xcp_router *r, const struct xcp_path *p, xcp_u32 s, xcp_u32 segments, struct xcp_grant *g,
                                  xcp_u32 usual) {
     /* cp and cn have 32 bits, X at most 32, s at most 25: both terms stay below 2^62 */
     xcp_u64 pos = ((xcp_u64)r->cp.m * p->x) >> 2;
@@ -374,6 +388,7 @@ XCP_INLINE void xcp_router_grant(const struct xcp_router *r, const struct xcp_pa
         xcp_u64 pos_q = xcp_scale(pos, pe + 20, ~0ULL); /* the pool is the bound */
         xcp_u64 most = xcp_router_each(r->pool_pos, segments);
         if (XCP_UNLIKELY(pos_q > most)) {
+            r->short_pos = xcp_q20_add(r->short_pos, (pos_q - most) * segments);
             pos_q = pos = most;
             pe = -20;
         }
@@ -389,6 +404,7 @@ XCP_INLINE void xcp_router_grant(const struct xcp_router *r, const struct xcp_pa
         xcp_u64 neg_q = xcp_scale(neg, ne + 20, ~0ULL);
         xcp_u64 most = xcp_router_each(r->pool_neg, segments);
         if (XCP_UNLIKELY(neg_q > most)) {
+            r->short_neg = xcp_q20_add(r->short_neg, (neg_q - most) * segments);
             neg_q = neg = most;
             ne = -20;
         }
@@ -405,7 +421,7 @@ XCP_INLINE void xcp_router_grant(const struct xcp_router *r, const struct xcp_pa
 }
 
 /* The same as a part of its own; g says how large and how many the packets are. */
-XCP_PART xcp_router_grant_any(const struct xcp_router *r, const struct xcp_path *p, struct xcp_grant *g) {
+XCP_PART xcp_router_grant_any(struct xcp_router *r, const struct xcp_path *p, struct xcp_grant *g) {
     XCP_PART_NEEDS(r && p && g);
     xcp_router_grant(r, p, g->size, g->segments ? g->segments : 1, g, 0);
     return 0;

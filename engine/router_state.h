@@ -65,6 +65,12 @@ struct xcp_router {
     xcp_u64 intervals;
     xcp_u64 believed_rtt_ns; /* longest RTT that is believed: the law's longest interval, or less (policer.h) */
     xcp_u64 elapsed_ns;      /* of the interval closed last */
+    xcp_u64 given_pos;       /* what the pools held when the running interval began, q20 */
+    xcp_u64 given_neg;
+    xcp_u64 short_pos; /* what they were short of since, q20 */
+    xcp_u64 short_neg;
+    xcp_u32 met_pos; /* which part of what was due the closed interval's pools had, fraction of 2^32 */
+    xcp_u32 met_neg;
     struct xcp_num closed_sum_x;
     xcp_u64 y;        /* q20: input traffic */
     xcp_s64 f;        /* q20: aggregate feedback */

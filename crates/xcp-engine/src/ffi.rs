@@ -4,9 +4,9 @@
 use crate::header::{ForwardHeader, ReturnHeader};
 
 /// 64-bit words of a router's state.
-pub const ROUTER_WORDS: usize = 52;
+pub const ROUTER_WORDS: usize = 57;
 /// 64-bit words of a policer's state.
-pub const POLICER_WORDS: usize = 14;
+pub const POLICER_WORDS: usize = 16;
 /// 64-bit words of a set of the policer's table.
 pub const POLICED_SET_WORDS: usize = 10;
 /// 64-bit words of a sender's state.

@@ -4,8 +4,8 @@
 #include "xcp.h"
 
 /* Sizes that ffi.rs reserves, in 64-bit words. */
-_Static_assert(sizeof(struct xcp_router) == 52 * 8, "ffi.rs: ROUTER_WORDS");
-_Static_assert(sizeof(struct xcp_policer) == 14 * 8, "ffi.rs: POLICER_WORDS");
+_Static_assert(sizeof(struct xcp_router) == 57 * 8, "ffi.rs: ROUTER_WORDS");
+_Static_assert(sizeof(struct xcp_policer) == 16 * 8, "ffi.rs: POLICER_WORDS");
 _Static_assert(sizeof(struct xcp_policed_set) == 10 * 8, "ffi.rs: POLICED_SET_WORDS");
 _Static_assert(sizeof(struct xcp_law) == 56, "ffi.rs: Law");
 _Static_assert(sizeof(struct xcp_sender) == 10 * 8, "ffi.rs: SENDER_WORDS");
@@ -258,13 +258,13 @@ void xcp_shim_path(const struct xcp_forward *h, struct xcp_path *p) {
 void xcp_shim_router_grant(const struct xcp_router *r, xcp_u32 size, const struct xcp_forward *h, struct xcp_grant *g) {
     struct xcp_path p;
     xcp_path_read(h, &p);
+    struct xcp_router copy = *r; /* whose pools are charged */
     if (r->law.shuffle == XCP_SHUFFLE_MATCHING) {
-        struct xcp_router copy = *r; /* whose pools are charged */
         g->size = xcp_router_size(r, size);
         g->segments = 1;
         xcp_limited_grant(&copy, &p, h, g);
     } else {
-        xcp_router_grant(r, &p, xcp_router_size(r, size), 1, g, 0);
+        xcp_router_grant(&copy, &p, xcp_router_size(r, size), 1, g, 0);
     }
 }
 

@@ -181,7 +181,10 @@ impl Metric {
     /// Whether the summary has this number of the measured period.
     pub fn in_summary(&self) -> bool {
         match self.number() {
-            None | Some(Number::IdleTime | Number::Packets | Number::Refused | Number::Timeouts | Number::CompletedAt | Number::CompletionTime) => true,
+            None
+            | Some(
+                Number::IdleTime | Number::Packets | Number::Refused | Number::Timeouts | Number::CompletedAt | Number::CompletionTime,
+            ) => true,
             Some(Number::Sampled(quantity, stat)) => matches!(
                 (quantity, stat),
                 (Quantity::Utilisation | Quantity::QueueMean | Quantity::Goodput | Quantity::Srtt | Quantity::Cwnd, Stat::Mean)

@@ -103,7 +103,10 @@ pub fn run(manner: Manner, flows: usize) -> Run {
             "bottleneck.reverse".to_owned(),
             LinkSummary { utilisation: 0.031, queue_mean: 0.01, queue_max: 2, drops: 0, refused: 0, lost: 0, packets: 33_000 },
         ),
-        ("S-R".to_owned(), LinkSummary { utilisation: 0.1, queue_mean: 0.02, queue_max: 4, drops: 0, refused: 0, lost: 0, packets: 33_000 }),
+        (
+            "S-R".to_owned(),
+            LinkSummary { utilisation: 0.1, queue_mean: 0.02, queue_max: 4, drops: 0, refused: 0, lost: 0, packets: 33_000 },
+        ),
     ]);
     let flow_summaries: Vec<FlowSummary> = (0..flows)
         .map(|i| FlowSummary {
