@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test reproduce reproduce-quick failures lint fmt bench bench-linux bench-pep bench-instructions check-reference clean
+.PHONY: help setup build demo test reproduce reproduce-quick failures liars lint fmt bench bench-linux bench-pep bench-instructions check-reference clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -41,6 +41,10 @@ reproduce: build ## every figure of the papers against what they claim: out/repr
 failures: build ## the table of failures: docs/failures.md
 	$(XCPNET) reproduce failures --markdown > docs/failures.md.new
 	mv docs/failures.md.new docs/failures.md
+
+liars: build ## what senders gain who lie, without and with a policer: docs/liars.md
+	$(XCPNET) reproduce liars --markdown > docs/liars.md.new
+	mv docs/liars.md.new docs/liars.md
 
 # Tells nothing but that it held; otherwise everything.
 reproduce-quick:

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use common::browser::{self, Browser};
 use common::{Manner, run, scenario};
 use xcp_report::papers::failures::{Cell, Row, html as failures};
+use xcp_report::papers::situation::Situation;
 use xcp_report::papers::{Figure, Front, Paper, Section, front_page, paper_page, section};
 use xcp_report::{Curve, Reference};
 use xcp_scenario::Verdict;
@@ -72,10 +73,12 @@ fn pages(text: &str) -> (String, String) {
     let paper = Paper { name: "somebody-2026", title: text, about: text, sections: &sections };
     let cell = Cell::new(&scenario(Manner::Red), &run(Manner::Red, 4), &[Some(1.0); 4]).unwrap();
     let row = Row {
-        name: "failures/loss".into(),
-        title: "One in a hundred is lost".into(),
-        warning: text.into(),
-        seen: text.into(),
+        situation: Situation {
+            name: "failures/loss".into(),
+            title: "One in a hundred is lost".into(),
+            about: text.into(),
+            seen: text.into(),
+        },
         cells: ["xcp", "xcp-ir", "ixcp", "ixcp-r", "p-xcp", "max-rtt", "own-rtt", "newreno", "sack", "cubic"]
             .map(|p| (p.to_owned(), cell))
             .into(),

@@ -104,19 +104,22 @@ impl Twins {
     }
 }
 
+/// The code in a liar's header, by the number in an honest one.
+type Said<T> = Box<dyn Fn(Option<T>) -> u16>;
+
 /// Of a liar's packets nothing but the claim differs from an honest sender's, and the claim is what the scenario says, on the SYN and ever after.
 #[test]
 fn headers_say_what_the_liar_claims() {
     let times = |factor: f64| move |rtt: Option<u64>| rtt.map_or(0, |rtt| FORMAT.encode_rtt((rtt as f64 * factor) as u64));
     let portion = |factor: f64| move |window: Option<f64>| FORMAT.encode_window(window.unwrap_or(0.0) * factor);
-    let rtts: [(Claim<Nanos>, Box<dyn Fn(Option<u64>) -> u16>); 5] = [
+    let rtts: [(Claim<Nanos>, Said<u64>); 5] = [
         (Claim::Times(2.0), Box::new(times(2.0))),
         (Claim::Times(10.0), Box::new(times(10.0))),
         (Claim::Is(65_000 * MS), Box::new(|_| FORMAT.encode_rtt(65_000 * MS))),
         (Claim::Is(1000), Box::new(|_| FORMAT.encode_rtt(1000))),
         (Claim::Is(0), Box::new(|_| 0)),
     ];
-    let windows: [(Claim<f64>, Box<dyn Fn(Option<f64>) -> u16>); 3] = [
+    let windows: [(Claim<f64>, Said<f64>); 3] = [
         (Claim::Times(0.1), Box::new(portion(0.1))),
         (Claim::Times(10.0), Box::new(portion(10.0))),
         (Claim::Is(0.001), Box::new(|_| FORMAT.encode_window(0.001))),

@@ -223,6 +223,7 @@ Examples:
   xcpnet reproduce my-experiment.toml          a file of your own
   xcpnet reproduce --quick                     less of everything, in at most three minutes on two processors
   xcpnet reproduce failures                    where each protocol fails: a table
+  xcpnet reproduce liars                       what senders gain who lie, without and with a policer
   xcpnet reproduce --list                      what there is and what it costs
 
 Runs are kept (in $XDG_CACHE_HOME/xcpnet or ~/.cache/xcpnet, at most 4 GiB), so that the next time only
@@ -245,7 +246,7 @@ pub struct ReproduceArguments {
     /// Print one JSON object per claim instead of the tables
     #[arg(long)]
     pub json: bool,
-    /// With `failures`: print the table of failures as docs/failures.md has it
+    /// With `failures` or `liars`: print the table as docs/failures.md or docs/liars.md has it
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
     /// Write the report into this directory: report.html, a page per paper, and DIR/PAPER/FIGURE/ for each figure

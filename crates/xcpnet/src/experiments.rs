@@ -64,6 +64,9 @@ pub fn built_in() -> Vec<Experiment> {
 /// Name of the directory of the table of failures, which closes the report.
 pub const FAILURES: &str = "failures";
 
+/// Name of the directory of the page of liars.
+pub const LIARS: &str = "liars";
+
 /// By paper, the table of failures last, and figures by their numbers: `fig2` before `fig10`.
 fn sorted(mut experiments: Vec<Experiment>) -> Vec<Experiment> {
     let key = |name: &str| {

@@ -11,6 +11,7 @@ use xcp_scenario::model::Scenario;
 use xcp_scenario::run::{Run, jain};
 
 use super::inline;
+use super::situation::Situation;
 use crate::grid::{Align, Grid};
 use crate::html::escape;
 use crate::human;
@@ -39,14 +40,8 @@ pub struct Cell {
 /// One situation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// `PAPER/FIGURE`, as the command takes it.
-    pub name: String,
-    /// In a few words.
-    pub title: String,
-    /// What the papers warn of.
-    pub warning: String,
-    /// What is seen here.
-    pub seen: String,
+    /// What it is; what is said about it is what the papers warn of.
+    pub situation: Situation,
     /// Protocols and what they made of it, in the file's order.
     pub cells: Vec<(String, Cell)>,
 }
@@ -170,7 +165,7 @@ pub fn text(rows: &[Row], width: usize) -> String {
     use Align::{Left, Right};
     let mut out = String::new();
     for row in rows {
-        let _ = writeln!(out, "{}: {}", row.name, row.title);
+        let _ = writeln!(out, "{}: {}", row.situation.name, row.situation.title);
         let mut grid = Grid::new(&[
             ("protocol", Left),
             ("utilisation", Right),
@@ -206,24 +201,12 @@ pub fn markdown(rows: &[Row]) -> String {
                 })
             })
             .collect();
-        let _ = writeln!(out, "| [{}](#{}) | {} |", row.title, slug(&row.title), told.join(" | "));
+        let _ = writeln!(out, "| {} | {} |", row.situation.link(), told.join(" | "));
     }
     for row in rows {
-        let _ = write!(out, "\n### {}\n\n{}\n", row.title, row.warning);
-        if !row.seen.is_empty() {
-            let _ = write!(out, "\n{}\n", row.seen);
-        }
-        let _ = write!(out, "\n`xcpnet reproduce {}`\n", row.name);
+        let _ = write!(out, "{}\n{}", row.situation.heading(), row.situation.command());
     }
     out
-}
-
-/// The anchor that a heading gets on the usual sites.
-fn slug(title: &str) -> String {
-    title
-        .chars()
-        .filter_map(|c| if c == ' ' { Some('-') } else { (c.is_alphanumeric() || c == '-').then(|| c.to_ascii_lowercase()) })
-        .collect()
 }
 
 /// As a part of the report; `lead` is said above it.
@@ -252,7 +235,7 @@ pub fn html(rows: &[Row], lead: &str) -> String {
     out.push_str("</tr></thead>\n<tbody>\n");
     for row in rows {
         let cells = by_name(row);
-        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escape(&row.title));
+        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escape(&row.situation.title));
         for name in &names {
             let Some(cell) = cells.get(name) else {
                 out.push_str("<td>–</td>");
@@ -270,9 +253,9 @@ pub fn html(rows: &[Row], lead: &str) -> String {
             out,
             "</tr>\n<tr class=\"say\"><td colspan=\"{}\">{} <b>Seen:</b> {} <code>xcpnet reproduce {}</code> · <a href=\"{3}/report.html\">all curves</a></td></tr>",
             names.len() + 1,
-            inline(&row.warning),
-            inline(&row.seen),
-            escape(&row.name)
+            inline(&row.situation.about),
+            inline(&row.situation.seen),
+            escape(&row.situation.name)
         );
     }
     out.push_str("</tbody></table></div>\n</section>\n");
@@ -312,10 +295,7 @@ mod tests {
     #[test]
     fn every_form_has_every_cell() {
         let row = |title: &str, cells: &[(&str, f64)]| Row {
-            name: format!("failures/{}", slug(title)),
-            title: title.into(),
-            warning: "Somebody warns: a < b.".into(),
-            seen: "It is so.".into(),
+            situation: Situation::new("failures/a".into(), title.into(), "Somebody warns:\na < b.\n\nIt is so."),
             cells: cells.iter().map(|(name, u)| ((*name).to_owned(), cell(*u, 1.0, 0.0, 0.0))).collect(),
         };
         let rows = [row("One in a hundred", &[("xcp", 0.4321), ("cubic", 0.877)]), row("Many, many", &[("xcp", 0.5432)])];

@@ -8,7 +8,9 @@ mod axis;
 mod chart;
 mod curves;
 pub mod failures;
+pub mod liars;
 mod page;
+pub mod situation;
 
 pub use page::{Front, Paper, front_page, paper_page};
 

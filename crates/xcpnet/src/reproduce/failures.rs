@@ -14,21 +14,12 @@ pub fn row(figure: &Figure, judged: &Judged) -> Option<Row> {
     if figure.experiment.paper != FAILURES {
         return None;
     }
-    let description = judged.scenarios.first().map_or("", |s| s.description.trim());
-    // The first paragraph is what the papers warn of, the second what is seen.
-    let mut paragraphs = description.split("\n\n").map(|p| p.split_whitespace().collect::<Vec<_>>().join(" "));
     let cell = |(i, scenario): (usize, &Scenario)| {
         let shares = shares(scenario);
         let seeds = std::iter::once(&judged.runs).chain(&judged.more).map(|runs| Cell::new(scenario, &runs[i], &shares));
         Some((scenario.variant.clone(), Cell::median(&seeds.collect::<Option<Vec<_>>>()?)?))
     };
-    Some(Row {
-        name: figure.experiment.name(),
-        title: figure.title().to_owned(),
-        warning: paragraphs.next().unwrap_or_default(),
-        seen: paragraphs.next().unwrap_or_default(),
-        cells: judged.scenarios.iter().enumerate().filter_map(cell).collect(),
-    })
+    Some(Row { situation: figure.situation(), cells: judged.scenarios.iter().enumerate().filter_map(cell).collect() })
 }
 
 /// Each flow's max-min share, bit/s of goodput, for flows that last to the end of the measured period.
@@ -46,7 +37,7 @@ fn shares(scenario: &Scenario) -> Vec<Option<f64>> {
 
 /// A line for each cell.
 pub fn json(row: &Row) -> String {
-    let (paper, figure) = row.name.split_once('/').unwrap_or((FAILURES, &row.name));
+    let (paper, figure) = row.situation.name.split_once('/').unwrap_or((FAILURES, &row.situation.name));
     let line = |(variant, cell): &(String, Cell)| {
         let line = json!({
             "paper": paper, "figure": figure, "variant": variant, "utilisation": cell.utilisation, "jain": cell.fairness,

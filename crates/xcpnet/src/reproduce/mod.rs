@@ -1,10 +1,11 @@
 //! `xcpnet reproduce`: the papers' figures against the bands they claim.
 //!
 //! Experiments ([`crate::experiments`]) → [`work`] (what is run, longest first, with what [`cache`] has) → [`told`] (judged, printed, counted) →
-//! [`report`] (pages, a section for each figure); those of [`failures`] are rows of a table instead.
+//! [`report`] (pages, a section for each figure); those of [`failures`] are rows of a table instead, those of [`liars`] besides.
 
 mod cache;
 mod failures;
+mod liars;
 mod report;
 mod told;
 mod work;
@@ -55,6 +56,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     let mut texts: Vec<Option<String>> = figures.iter().map(|f| f.left_out.then(String::new)).collect();
     let mut printed = 0;
     let mut pages = Pages::new(figures.len());
+    let mut lies = vec![None; figures.len()];
     work::run(&figures, &way, jobs, |index, done, progress| {
         let figure = &figures[index];
         progress.suspend(|| done.iter().for_each(|d| tell_notes(&d.run)));
@@ -67,6 +69,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
             let _ = writeln!(std::io::stderr(), "{complete} of {wanted} figures: {}, {runs}{kept}", figure.experiment.name());
         }
         let row = failures::row(figure, &judged);
+        lies[index] = liars::row(figure, &judged);
         texts[index] = Some(match &row {
             _ if arguments.markdown => String::new(),
             Some(row) if arguments.json => failures::json(row),
@@ -92,7 +95,9 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
         return Err(Failure::with_status(message, INTERRUPTED));
     }
     if arguments.markdown {
-        printer.text(&failures::document(&pages.rows()))?;
+        let (rows, lies): (Vec<_>, Vec<_>) = (pages.rows(), lies.into_iter().flatten().collect());
+        let lies_only = rows.is_empty() && !lies.is_empty();
+        printer.text(&if lies_only { liars::document(&lies) } else { failures::document(&rows) })?;
     } else if !arguments.json {
         printer.text(&summary(&figures, &counts))?;
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use xcp_report::papers::situation::Situation;
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::{Observer, Run};
 use xcp_scenario::{Loaded, Overrides, load_with_origins, packet_hops, plan};
@@ -52,6 +53,12 @@ impl Figure {
     /// Claims that are judged, each once for each variant it speaks of.
     pub fn claims(&self) -> usize {
         self.runs.iter().step_by(self.seeds).map(|r| r.scenario.expectations.len()).sum()
+    }
+
+    /// What it is as a row of a table.
+    pub fn situation(&self) -> Situation {
+        let description = self.runs.first().map_or("", |r| &r.scenario.description);
+        Situation::new(self.experiment.name(), self.title().to_owned(), description)
     }
 
     /// What it is about.
