@@ -111,6 +111,10 @@ fn bad_files() {
         ("others counted twice", link("queue = { kind = \"xcp\", law = { capacity-for-xcp = \"minus-other\" } }")),
         ("others counted twice after all", link("queue = { kind = \"xcp\", law = { preset = \"xcp-ir\", input = \"all\" } }")),
         ("spare bandwidth by ids that nobody asks for", link("queue = { kind = \"xcp\", law = { spare = \"limited\" } }")),
+        ("intervals out of order", link("queue = { kind = \"xcp\", law = { min-interval = \"20ms\", max-interval = \"10ms\" } }")),
+        ("an interval shorter than the shortest", link("queue = { kind = \"xcp\", law = { max-interval = \"10us\" } }")),
+        ("an interval that no RTT can have", link("queue = { kind = \"xcp\", law = { max-interval = \"4399s\" } }")),
+        ("an interval of nothing", link("queue = { kind = \"xcp\", law = { min-interval = \"0s\" } }")),
         (
             "laws that change out of order",
             link("queue = { kind = \"xcp\", law-changes = [{ at = \"2s\", law = \"xcp\" }, { at = \"1s\", law = \"max-rtt\" }] }"),

@@ -290,7 +290,10 @@ Settings, in any order, each followed by its value:
   capacity RATE    what XCP may fill, e.g. 10mbit
   shaper KIND      htb (default), tbf, or none where the device or somebody's own shaper sets the rate
   limit LENGTH     of the shaper's queue: packets (100), bytes (64kb) or 2bdp  [default: 1000 packets]
-  rtt TIME         what `bdp` reckons with                                     [default: 100ms]
+  rtt TIME         of the longest path: what `bdp` reckons with                [default: 100ms]
+  max-interval TIME  the longest control interval, and the longest RTT that is believed
+                                                       [default: 1s, or 4 times `rtt` if that is longer]
+  min-interval TIME  the shortest control interval                             [default: 100us]
   law NAME         xcp, xcp-ir, ixcp, ixcp-r, p-xcp, max-rtt, own-rtt           [default: xcp]
   overhead BYTES   of framing per packet that the device does not count
   target LENGTH    a queue that may stand: bytes, packets or a time
