@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::claims;
 use crate::error::{OVERRIDE, ScenarioError, Source, Span, suggest};
@@ -140,6 +141,9 @@ pub fn load_with_origins(path: &Path, text: &str, overrides: &Overrides) -> Resu
     let names: Vec<String> = variants.iter().map(|v| v.name.clone()).collect();
     let plan = plan::read(&root, &names, &faults);
     let quick = plan.quick.as_ref().filter(|_| overrides.quick);
+    // What the variants are has been read. In the tree, of which each variant gets a copy, they would stand once for each of them.
+    root.remove("variant");
+    let sources: Arc<[Source]> = sources.into();
     let mut loaded = Vec::new();
     // A setting from outside is for all variants, some of which may have another kind of queue; it must concern one of them.
     let mut concerns_none = vec![true; outside.len()];
@@ -221,7 +225,7 @@ fn read(
     variant: &Variant,
     variants: &[String],
     title: &str,
-    sources: &[Source],
+    sources: &Arc<[Source]>,
     overrides: &Overrides,
     faults: &Faults,
 ) -> Option<Loaded> {
