@@ -274,7 +274,7 @@ fn read(
     let measure = measure(&file, duration);
     let sample = sample(&file, duration, largest_rtt);
     let mut scenario = Scenario {
-        title: file.text("title").unwrap_or_else(|| title.into()),
+        title: file.text("title").map_or_else(|| title.into(), |text| one_line(&text)),
         variant: variant.name.clone(),
         description: file.text("description").unwrap_or_default(),
         duration,
@@ -294,6 +294,11 @@ fn read(
     }
     let origins = Origins::new(sources, limits, link_spans, flows.last, file.span_of("sample"), file.span_of("duration"));
     Some(Loaded { scenario, origins })
+}
+
+/// A title is a line: what is printed below it is not the file's to say.
+fn one_line(text: &str) -> String {
+    if text.contains(['\n', '\r']) { text.split_whitespace().collect::<Vec<_>>().join(" ") } else { text.into() }
 }
 
 fn list_length(item: Option<&Item>) -> usize {

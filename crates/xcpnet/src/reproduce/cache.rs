@@ -19,6 +19,8 @@ use xcp_scenario::model::Scenario;
 use xcp_scenario::run::{Quantity, Run, Series, Subject, Summary};
 use xcp_scenario::units::Nanos;
 
+use crate::terminal;
+
 include!("fingerprint.rs");
 
 /// Most bytes that stay after a run of the command.
@@ -131,7 +133,7 @@ impl Cache {
             && !self.told.swap(true, Ordering::Relaxed)
         {
             let reason = xcp_report::files::reason(&error);
-            let _ = writeln!(std::io::stderr(), "note: runs cannot be kept in {}: {reason}", self.dir.display());
+            terminal::tell(&format!("note: runs cannot be kept in {}: {reason}", self.dir.display()));
         }
     }
 

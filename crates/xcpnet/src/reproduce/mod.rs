@@ -9,8 +9,6 @@ mod report;
 mod told;
 mod work;
 
-use std::io::Write as _;
-
 use xcp_report::files::Staged;
 
 use crate::backend::tell_notes;
@@ -24,6 +22,7 @@ use crate::reproduce::cache::{Cache, LIMIT};
 use crate::reproduce::report::Pages;
 use crate::reproduce::told::{Judged, list, summary};
 use crate::reproduce::work::Way;
+use crate::terminal;
 
 /// Runs what was asked for.
 pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Result<(), Failure> {
@@ -64,7 +63,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
         if progress.is_hidden() && wanted > 1 {
             let kept = if judged.cached > 0 { format!(", {} of them kept from before", judged.cached) } else { String::new() };
             let runs = xcp_report::human::plural(judged.made as u64, "run");
-            let _ = writeln!(std::io::stderr(), "{complete} of {wanted} figures: {}, {runs}{kept}", figure.experiment.name());
+            terminal::tell(&format!("{complete} of {wanted} figures: {}, {runs}{kept}", figure.experiment.name()));
         }
         let row = failures::row(figure, &judged);
         texts[index] = Some(match &row {
@@ -99,7 +98,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     if let (Some(mut staged), Some(dir)) = (staged, &arguments.out) {
         pages.write(&figures, &mut staged)?;
         staged.commit()?;
-        let _ = writeln!(std::io::stderr(), "wrote {}", dir.join("report.html").display());
+        terminal::tell(&format!("wrote {}", dir.join("report.html").display()));
     }
     let outside: usize = counts.iter().flatten().map(|(_, outside)| outside).sum();
     if outside > 0 {
