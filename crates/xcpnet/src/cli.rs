@@ -260,6 +260,9 @@ pub struct ReproduceArguments {
     /// Keep runs in this directory, and look for them there
     #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
     pub cache: Option<PathBuf>,
+    /// Take runs from that directory whoever wrote them; by default only this user's and root's are taken
+    #[arg(long, requires = "cache")]
+    pub trust_cache: bool,
     /// Run everything, and keep nothing for the next time
     #[arg(long)]
     pub no_cache: bool,

@@ -33,7 +33,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     let chosen = experiments::choose(all, &arguments.what)?;
     // What a real network gave is not what it will give.
     let keep = arguments.on == Backend::Sim && !arguments.no_cache;
-    let cache = if keep { Cache::new(arguments.cache.as_deref()) } else { None };
+    let cache = if keep { Cache::new(arguments.cache.as_deref(), arguments.trust_cache) } else { None };
     let way = Way { backend: arguments.on, quick: arguments.quick, cache: cache.as_ref() };
     let (figures, loaded) = work::read(chosen, &way)?;
     if arguments.list {
