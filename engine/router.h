@@ -70,6 +70,7 @@ XCP_INLINE int xcp_router_init(struct xcp_router *r, const struct xcp_law *law, 
     if (wrong)
         return wrong;
     r->law = *law;
+    r->believed_rtt_ns = law->max_interval_ns;
     r->start_ns = now_ns;
     r->interval_ns = XCP_FIRST_INTERVAL_NS;
     r->queue_start_ns = now_ns;
@@ -97,6 +98,7 @@ XCP_INLINE int xcp_router_set_law(struct xcp_router *r, const struct xcp_law *la
     if (wrong)
         return wrong;
     r->law = *law;
+    r->believed_rtt_ns = law->max_interval_ns; /* a policer bounds it again with the next interval */
     r->others = 0;
     r->sum_x_own.hi = r->sum_x_own.lo = 0;
     __builtin_memset(&r->limited, 0, sizeof(r->limited));
@@ -283,11 +285,11 @@ XCP_INLINE void xcp_router_count(struct xcp_router *r, xcp_u64 now, xcp_u64 byte
     }
     xcp_acc_add_times(&r->sum_x, p->x, p->xe + 64, segments);
     rtt_ns = (xcp_u64)p->rtt << p->re;
-    if (XCP_LIKELY(rtt_ns <= r->law.max_interval_ns)) {
+    if (XCP_LIKELY(rtt_ns <= r->believed_rtt_ns)) {
         xcp_acc_add_times(&r->sum_xr, (xcp_u64)p->x * p->rtt, p->xe + p->re + 32, segments);
     } else {
-        struct xcp_num most = xcp_num_of(r->law.max_interval_ns);
-        rtt_ns = r->law.max_interval_ns;
+        struct xcp_num most = xcp_num_of(r->believed_rtt_ns);
+        rtt_ns = r->believed_rtt_ns;
         xcp_acc_add_times(&r->sum_xr, (xcp_u64)p->x * most.m, p->xe + most.e + 32, segments);
     }
     if (rtt_ns > r->longest_rtt)

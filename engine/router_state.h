@@ -63,7 +63,8 @@ struct xcp_router {
     xcp_u32 id; /* this link's, for laws that know which link limits a flow; not 0, which is nobody's */
     /* for those who look at it */
     xcp_u64 intervals;
-    xcp_u64 elapsed_ns; /* of the interval closed last */
+    xcp_u64 believed_rtt_ns; /* longest RTT that is believed: the law's longest interval, or less (policer.h) */
+    xcp_u64 elapsed_ns;      /* of the interval closed last */
     struct xcp_num closed_sum_x;
     xcp_u64 y;        /* q20: input traffic */
     xcp_s64 f;        /* q20: aggregate feedback */

@@ -4,6 +4,7 @@
 #define XCP_H
 
 #include "options.h"
+#include "policer.h"
 #include "receiver.h"
 #include "router.h"
 #include "sender.h"

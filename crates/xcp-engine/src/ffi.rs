@@ -4,7 +4,11 @@
 use crate::header::{ForwardHeader, ReturnHeader};
 
 /// 64-bit words of a router's state.
-pub const ROUTER_WORDS: usize = 51;
+pub const ROUTER_WORDS: usize = 52;
+/// 64-bit words of a policer's state.
+pub const POLICER_WORDS: usize = 14;
+/// 64-bit words of a set of the policer's table.
+pub const POLICED_SET_WORDS: usize = 10;
 /// 64-bit words of a sender's state.
 pub const SENDER_WORDS: usize = 10;
 /// The word with the window, in 2^-32 packets.
@@ -118,6 +122,29 @@ pub struct View {
     pub cap: Num,
 }
 
+/// `struct xcp_passage`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Passage {
+    pub now: u64,
+    pub key: u64,
+    pub bytes: u64,
+    pub backlog: u64,
+    pub segments: u64,
+}
+
+/// `struct xcp_shim_policer_view`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PolicerView {
+    pub share: u64,
+    pub flows: u64,
+    pub refused: u64,
+    pub refused_bytes: u64,
+    pub corrected: u64,
+    pub crowded: u64,
+}
+
 /// `struct xcp_options`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -142,6 +169,16 @@ unsafe extern "C" {
     pub fn xcp_shim_router_init(r: *mut [u64; ROUTER_WORDS], law: *const Law, now: u64, seed: u64) -> i32;
     pub fn xcp_shim_router_set_law(r: *mut [u64; ROUTER_WORDS], law: *const Law) -> i32;
     pub safe fn xcp_shim_router_id(seed: u64) -> u32;
+    pub fn xcp_shim_policer_init(p: *mut [u64; POLICER_WORDS], r: *mut [u64; ROUTER_WORDS], longest_rtt_ns: u64, seed: u64);
+    pub fn xcp_shim_policer_packet(
+        p: *mut [u64; POLICER_WORDS],
+        r: *mut [u64; ROUTER_WORDS],
+        table: *mut [u64; POLICED_SET_WORDS],
+        sets: u32,
+        packet: *const Passage,
+        h: *mut ForwardHeader,
+    ) -> u32;
+    pub fn xcp_shim_policer_view(p: *const [u64; POLICER_WORDS], v: *mut PolicerView);
     pub fn xcp_shim_router_set_capacity(r: *mut [u64; ROUTER_WORDS], capacity: u64);
     pub fn xcp_shim_router_arrival(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *const ForwardHeader, backlog: u64);
     pub fn xcp_shim_router_other_arrival(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, is_xcp: u32, backlog: u64);

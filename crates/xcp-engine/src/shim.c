@@ -4,7 +4,9 @@
 #include "xcp.h"
 
 /* Sizes that ffi.rs reserves, in 64-bit words. */
-_Static_assert(sizeof(struct xcp_router) == 51 * 8, "ffi.rs: ROUTER_WORDS");
+_Static_assert(sizeof(struct xcp_router) == 52 * 8, "ffi.rs: ROUTER_WORDS");
+_Static_assert(sizeof(struct xcp_policer) == 14 * 8, "ffi.rs: POLICER_WORDS");
+_Static_assert(sizeof(struct xcp_policed_set) == 10 * 8, "ffi.rs: POLICED_SET_WORDS");
 _Static_assert(sizeof(struct xcp_law) == 56, "ffi.rs: Law");
 _Static_assert(sizeof(struct xcp_sender) == 10 * 8, "ffi.rs: SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_sender, cwnd) == 0, "ffi.rs: SENDER_CWND");
@@ -22,6 +24,16 @@ struct xcp_shim_view {
     xcp_u64 id, pool_hp, pool_hn;
     xcp_u64 min_interval_ns, max_interval_ns;
     struct xcp_num hp, hn, fp, gp, gn, cap;
+};
+
+/* What comes to a policer. */
+struct xcp_passage {
+    xcp_u64 now, key, bytes, backlog;
+    xcp_u64 segments;
+};
+
+struct xcp_shim_policer_view {
+    xcp_u64 share, flows, refused, refused_bytes, corrected, crowded;
 };
 
 void xcp_shim_law_preset(struct xcp_law *law, xcp_u32 preset, xcp_u64 capacity) {
@@ -67,6 +79,22 @@ void xcp_shim_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struc
 void xcp_shim_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments, struct xcp_forward *h, xcp_u64 backlog) {
     xcp_router_tick(r, now, backlog);
     xcp_router_burst(r, now, bytes, segments, h);
+}
+
+void xcp_shim_policer_init(struct xcp_policer *p, struct xcp_router *r, xcp_u64 longest_rtt_ns, xcp_u64 seed) {
+    xcp_policer_init(p, r, longest_rtt_ns, seed);
+}
+
+xcp_u32 xcp_shim_policer_packet(struct xcp_policer *p, struct xcp_router *r, struct xcp_policed_set *table, xcp_u32 sets,
+                                const struct xcp_passage *packet, struct xcp_forward *h) {
+    xcp_u64 hash = xcp_policer_hash(p, packet->key);
+    xcp_router_tick(r, packet->now, packet->backlog);
+    return xcp_policer_packet(p, r, &table[xcp_policer_place(hash, sets)], (xcp_u32)hash, packet->now, packet->bytes, packet->segments, h);
+}
+
+void xcp_shim_policer_view(const struct xcp_policer *p, struct xcp_shim_policer_view *v) {
+    struct xcp_shim_policer_view view = {p->share, p->flows, p->refused, p->refused_bytes, p->corrected, p->crowded};
+    *v = view;
 }
 
 void xcp_shim_router_withhold(struct xcp_forward *h) {

@@ -237,6 +237,7 @@ fn from_link_summary(link: &LinkSummary, number: Number) -> Option<f64> {
         Number::Sampled(Quantity::Drops, Stat::Sum) => Some(link.drops as f64),
         Number::Sampled(Quantity::Lost, Stat::Sum) => Some(link.lost as f64),
         Number::Packets => Some(link.packets as f64),
+        Number::Refused => Some(link.refused as f64),
         _ => None,
     }
 }

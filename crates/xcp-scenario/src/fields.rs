@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use crate::error::{Issue, Span, listed, suggest};
-use crate::model::OverSeeds;
+use crate::model::{Claim, OverSeeds};
 use crate::quantity::{self, Amount, Complaint, Standing};
 use crate::spec::{CONGESTIONS, Key, Kind, Spec};
 use crate::tree::{Item, Table, Value};
@@ -385,6 +385,26 @@ impl<'a> Fields<'a> {
         };
         self.faults.add(item.span, format!("`{name}` takes {wanted}, this is {}", item.value.kind()), help);
         None
+    }
+
+    /// Multiples of something.
+    pub fn factor(&self, name: &str) -> Option<f64> {
+        let item = self.item(name)?;
+        self.quantity(item, name, "a factor", |n| format!("write \"{n}x\""), quantity::factor)
+    }
+
+    /// What is claimed of a time.
+    pub fn claimed_time(&self, name: &str) -> Option<Claim<Nanos>> {
+        let item = self.item(name)?;
+        let bare = |n: &str| format!("write \"{n}s\" for seconds, or \"{n}x\" for multiples of the true one");
+        self.quantity(item, name, "a time or a factor", bare, quantity::claimed_time)
+    }
+
+    /// What is claimed of a window.
+    pub fn claimed_window(&self, name: &str) -> Option<Claim<f64>> {
+        let item = self.item(name)?;
+        let bare = |n: &str| format!("write \"{n}p\" for packets, or \"{n}x\" for multiples of the true one");
+        self.quantity(item, name, "packets or a factor", bare, quantity::claimed_window)
     }
 
     /// A table under a key.

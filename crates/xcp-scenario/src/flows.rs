@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::error::{Span, suggest};
 use crate::fields::Fields;
 use crate::graph::Graph;
+use crate::lies::lies;
 use crate::links::{DEFAULT_PACKET_BYTES, Nodes, period, reserved};
 use crate::model::{
     Congestion, DirectionId, Flow, Group, LossResponse, NodeId, Recovery, RtoPolicy, Tcp, Traffic, UdpPattern, Unclaimed, WireFormat,
@@ -188,6 +189,7 @@ fn read_one<'a>(fields: &Fields<'a>, nodes: &Nodes, graph: &mut Graph, run: Whol
     let traffic = traffic(fields, run.kernel);
     let unclaimed = if fields.bool("access-id").unwrap_or(false) { Unclaimed::Access } else { Unclaimed::Unknown };
     let (Some(from), Some(to), Some(via), Some((mut traffic, sizes))) = (from, to, via, traffic) else { return (None, name) };
+    let lies = lies(fields, &traffic, run.kernel.is_some());
     if from == to {
         let what = format!("the flow goes from `{0}` to `{0}`", nodes.names[from]);
         fields.faults.add(fields.span_of("to"), what, "name another node as its destination");
@@ -204,7 +206,7 @@ fn read_one<'a>(fields: &Fields<'a>, nodes: &Nodes, graph: &mut Graph, run: Whol
     {
         tcp.ids = Some(unclaimed);
     }
-    let group = Group { name: name.as_str().into(), from, to, route, return_route, start_jitter, stop, packet_bytes, traffic };
+    let group = Group { name: name.as_str().into(), from, to, route, return_route, start_jitter, stop, packet_bytes, traffic, lies };
     (Some(Written { group, start, sizes }), name)
 }
 

@@ -13,6 +13,7 @@ mod flows;
 mod footprint;
 mod graph;
 mod law;
+mod lies;
 mod links;
 mod metric;
 pub mod model;

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use crate::error::Span;
 use crate::fields::{Faults, Fields};
 use crate::law::{self, Law};
-use crate::model::{Direction, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId, Others, Queue};
+use crate::model::{Direction, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId, Others, Police, Queue};
 use crate::quantity::{Amount, Standing};
 use crate::set::name_of;
-use crate::spec::{BLACKOUT, LAW, LAW_CHANGE, LINK, LOSS, QUEUE, REVERSE};
+use crate::spec::{BLACKOUT, LAW, LAW_CHANGE, LINK, LOSS, POLICE, QUEUE, REVERSE};
 use crate::tree::{Item, Value};
 use crate::units::{NANOS_PER_SEC, Nanos, Period};
 
@@ -85,7 +85,7 @@ impl QueueDraft {
 enum KindDraft {
     DropTail,
     Red { min: Option<(Amount, Span)>, max: Option<(Amount, Span)>, probability: f64, weight: Option<f64>, gentle: bool },
-    Xcp { law: LawDraft, changes: Vec<(Nanos, LawDraft)>, others: Others },
+    Xcp { law: LawDraft, changes: Vec<(Nanos, LawDraft)>, others: Others, police: Option<Police> },
 }
 
 /// A law whose queue target depends on the flows.
@@ -254,10 +254,19 @@ fn read_queue(link: &Fields<'_>) -> QueueDraft {
     };
     let kind = match kind {
         "red" => red,
-        "xcp" => KindDraft::Xcp { law, changes, others },
+        "xcp" => KindDraft::Xcp { law, changes, others, police: read_police(&queue) },
         _ => KindDraft::DropTail,
     };
     QueueDraft { limit, limit_span, kind }
+}
+
+/// The `police` of a queue.
+fn read_police(queue: &Fields<'_>) -> Option<Police> {
+    let police = queue.table("police", &POLICE)?;
+    let on = police.bool("on").unwrap_or(true);
+    let flows = police.integer("flows").map_or(4096, |n| n as u32);
+    let longest_rtt = police.time("longest-rtt").unwrap_or(NANOS_PER_SEC);
+    on.then_some(Police { flows, longest_rtt })
 }
 
 /// The `law` of a queue or of a change.
@@ -358,7 +367,7 @@ impl DirectionDraft {
         let limit = self.limit(rtt, packet, faults);
         let queue = match self.queue.kind {
             KindDraft::DropTail => Queue::DropTail { limit },
-            KindDraft::Xcp { law, changes, others } => {
+            KindDraft::Xcp { law, changes, others, police } => {
                 let law_of = |LawDraft { law, target }: LawDraft| {
                     let target_bytes = target.map_or(0, |(target, at)| {
                         let bytes = target_bytes(target, self.rate_bps, rtt, packet, at, faults);
@@ -381,6 +390,7 @@ impl DirectionDraft {
                     law,
                     changes: changes.into_iter().map(|(at, law)| LawChange { at, law: law_of(law) }).collect(),
                     others,
+                    police,
                 }
             }
             KindDraft::Red { min, max, probability, weight, gentle } => {

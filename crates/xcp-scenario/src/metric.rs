@@ -36,6 +36,8 @@ pub(crate) enum Number {
     IdleTime,
     /// Link: packets sent. Summary only.
     Packets,
+    /// Packets that the policer refused.
+    Refused,
     /// Flow: timeouts. Summary only.
     Timeouts,
     /// Flow: when the transfer was complete, seconds. Summary only.
@@ -104,7 +106,7 @@ const FLOW_QUANTITIES: &[Sampled] = &[
     ("cwnd", Quantity::Cwnd, None),
     ("retransmits", Quantity::Retransmits, Some(Stat::Sum)),
 ];
-const LINK_EXTRA: &[(&str, Number)] = &[("idle_time", Number::IdleTime), ("packets", Number::Packets)];
+const LINK_EXTRA: &[(&str, Number)] = &[("idle_time", Number::IdleTime), ("packets", Number::Packets), ("refused", Number::Refused)];
 const FLOW_EXTRA: &[(&str, Number)] =
     &[("timeouts", Number::Timeouts), ("completed_at", Number::CompletedAt), ("completion_time", Number::CompletionTime)];
 
@@ -179,7 +181,7 @@ impl Metric {
     /// Whether the summary has this number of the measured period.
     pub fn in_summary(&self) -> bool {
         match self.number() {
-            None | Some(Number::IdleTime | Number::Packets | Number::Timeouts | Number::CompletedAt | Number::CompletionTime) => true,
+            None | Some(Number::IdleTime | Number::Packets | Number::Refused | Number::Timeouts | Number::CompletedAt | Number::CompletionTime) => true,
             Some(Number::Sampled(quantity, stat)) => matches!(
                 (quantity, stat),
                 (Quantity::Utilisation | Quantity::QueueMean | Quantity::Goodput | Quantity::Srtt | Quantity::Cwnd, Stat::Mean)
@@ -191,7 +193,7 @@ impl Metric {
 
     /// Whether only the summary has it.
     pub fn only_in_summary(&self) -> bool {
-        matches!(self.number(), Some(Number::Packets | Number::Timeouts | Number::CompletedAt | Number::CompletionTime))
+        matches!(self.number(), Some(Number::Packets | Number::Refused | Number::Timeouts | Number::CompletedAt | Number::CompletionTime))
     }
 }
 

@@ -150,7 +150,18 @@ pub enum Queue {
         changes: Vec<LawChange>,
         /// Where packets that are not XCP's wait.
         others: Others,
+        /// The policer before the law, if there is one.
+        police: Option<Police>,
     },
+}
+
+/// A policer before an XCP router's law (engine/policer.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Police {
+    /// Flows that its table is good for.
+    pub flows: u32,
+    /// The longest round-trip time that is believed.
+    pub longest_rtt: Nanos,
 }
 
 /// What an XCP router does with traffic that is not XCP's.
@@ -217,6 +228,38 @@ pub struct Group {
     pub packet_bytes: u32,
     /// What they send. Where members have sizes of their own, [`Flow::traffic`] tells one member's.
     pub traffic: Traffic,
+    /// How they cheat routers and one another; `None` for honest flows.
+    pub lies: Option<Lies>,
+}
+
+/// How a flow lies. All else it does as its protocol has it. Only XCP flows with headers of the [`Extended`](WireFormat::Extended) format
+/// lie, and datagrams, which then carry such a header: theirs claims an RTT and a window that [`Is`](Claim::Is) so much, and nothing else here
+/// but `forged` means anything to them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lies {
+    /// What its headers say of its RTT; `Is(0)`: that it is unknown.
+    pub rtt: Option<Claim<Nanos>>,
+    /// What its headers say of its window, packets.
+    pub window: Option<Claim<f64>>,
+    /// The window, packets, that it keeps whatever routers and losses tell it; all its packets ask for the most then.
+    pub cwnd: Option<u32>,
+    /// What it makes of positive feedback: it is multiplied by this.
+    pub increases: f64,
+    /// What it makes of negative feedback.
+    pub decreases: f64,
+    /// What its receiver returns in every acknowledgement, whatever the routers said, bit/s.
+    pub returns_bps: Option<u64>,
+    /// Whether each datagram is one of a flow of its own, as where addresses are forged.
+    pub forged: bool,
+}
+
+/// What is said of a number, whatever it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Claim<T> {
+    /// So many times the true one.
+    Times(f64),
+    /// This.
+    Is(T),
 }
 
 impl Flow {

@@ -1,6 +1,7 @@
 //! Quantities as people write them ("10mbit", "250ms", "64kb", "2bdp") turned into integers by exact decimal arithmetic: 0.1 Gbit/s is
 //! 100 000 000 bit/s, never one less. What a quantity is used for, and whether it may be zero, is for others to say.
 
+use crate::model::Claim;
 use crate::units::Nanos;
 
 /// What is wrong with a quantity, and what would be right.
@@ -251,6 +252,49 @@ fn packets_of(number: Decimal, text: &str) -> Result<Amount, Complaint> {
         Ok(None) => complain(format!("\"{text}\" is not a whole number of packets"), AMOUNT_HELP),
         Ok(Some(n)) if n <= u128::from(MAX_PACKETS) => Ok(Amount::Packets(n as u64)),
         _ => complain(format!("\"{text}\" are too many packets"), "write at most 10^15 packets"),
+    }
+}
+
+/// The greatest factor of a claim.
+pub(crate) const MAX_FACTOR: f64 = 1e9;
+
+/// Multiples of something: "10x".
+pub(crate) fn factor(text: &str) -> Result<f64, Complaint> {
+    match split(text, "a factor", "10x")? {
+        (number, "x") if number.to_f64() <= MAX_FACTOR => Ok(number.to_f64()),
+        (_, "x") => complain(format!("the factor \"{}\" is too large", text.trim()), "write at most \"1000000000x\""),
+        (_, "") => complain(format!("the factor \"{0}\" has no unit", text.trim()), format!("write \"{}x\"", text.trim())),
+        (_, unit) => complain(format!("\"{unit}\" does not make a factor"), "write a number and an x, like \"10x\""),
+    }
+}
+
+/// What is claimed of a time: the time, or multiples of the true one.
+pub(crate) fn claimed_time(text: &str) -> Result<Claim<Nanos>, Complaint> {
+    let (_, unit) = split(text, "a time", "5s")?;
+    if unit == "x" {
+        return Ok(Claim::Times(factor(text)?));
+    }
+    let or_factor = |c: Complaint| Complaint { help: format!("{}; multiples of the true one are written \"10x\"", c.help), ..c };
+    time(text).map(Claim::Is).map_err(or_factor)
+}
+
+/// What is claimed of a window: packets, fractions of them included, or multiples of the true one.
+pub(crate) fn claimed_window(text: &str) -> Result<Claim<f64>, Complaint> {
+    let (number, unit) = split(text, "a window", "10p")?;
+    if unit == "x" {
+        return Ok(Claim::Times(factor(text)?));
+    }
+    let text = text.trim();
+    #[expect(clippy::cast_precision_loss, reason = "a bound")]
+    let most = MAX_PACKETS as f64;
+    match unit.to_ascii_lowercase().as_str() {
+        "p" | "packet" | "packets" if number.to_f64() <= most => Ok(Claim::Is(number.to_f64())),
+        "p" | "packet" | "packets" => complain(format!("\"{text}\" are too many packets"), "write at most 10^15 packets"),
+        "" => complain(
+            format!("\"{text}\" has no unit"),
+            format!("write \"{text}p\" for packets or \"{text}x\" for multiples of the true one"),
+        ),
+        _ => complain(format!("\"{unit}\" is not a unit of windows"), "write packets (\"10p\") or multiples of the true one (\"0.5x\")"),
     }
 }
 

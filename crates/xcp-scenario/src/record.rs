@@ -39,6 +39,8 @@ pub struct LinkCounts {
     pub sent_packets: u64,
     /// Packets dropped by the queue.
     pub drops: u64,
+    /// Of these: by its policer.
+    pub refused: u64,
     /// Packets lost on the link.
     pub lost: u64,
     /// Waiting packets integrated over time, packet nanoseconds.
@@ -361,6 +363,7 @@ impl LinkRecord {
             queue_mean: per((to.queue_integral - from.queue_integral) as f64, length as f64),
             queue_max: self.measured_max,
             drops: to.drops - from.drops,
+            refused: to.refused - from.refused,
             lost: to.lost - from.lost,
             packets: to.sent_packets - from.sent_packets,
         }

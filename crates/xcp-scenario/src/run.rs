@@ -62,12 +62,20 @@ pub struct LinkSummary {
     pub queue_mean: f64,
     /// Largest queue, packets.
     pub queue_max: u64,
-    /// Packets dropped by the queue.
+    /// Packets dropped by the queue, those that its policer refused among them.
     pub drops: u64,
+    /// Of these: packets that the policer refused.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refused: u64,
     /// Packets lost on the link (random loss, blackout), not by the queue.
     pub lost: u64,
     /// Packets sent.
     pub packets: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// One flow.

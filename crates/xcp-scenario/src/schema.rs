@@ -87,6 +87,9 @@ fn kind(kind: Kind) -> Value {
             let units = format!("[pP]|[pP]ackets?|[bB][dD][pP]|{SIZE_UNITS}|ns|us|µs|μs|ms|s");
             json!({ "anyOf": [{ "type": "integer", "minimum": 0, "maximum": MAX_PACKETS }, text(pattern(&units))] })
         }
+        Kind::ClaimedTime => text(pattern("ns|us|µs|μs|ms|s|m|min|h|x")),
+        Kind::ClaimedWindow => text(pattern("x|[pP]|[pP]ackets?")),
+        Kind::Factor => text(pattern("x")),
         Kind::Sample => json!({ "anyOf": [{ "enum": ["rtt", "off"] }, text(time_pattern())] }),
         Kind::Pair => json!({ "type": "array", "items": name(), "minItems": 2, "maxItems": 2 }),
         Kind::Names => json!({ "type": "array", "items": name() }),
@@ -157,6 +160,9 @@ fn takes(kind: Kind) -> String {
         Kind::Limit => "amount above 0".into(),
         Kind::Threshold => "amount or percent, above 0".into(),
         Kind::Standing => "amount, or time".into(),
+        Kind::ClaimedTime => "time or factor".into(),
+        Kind::ClaimedWindow => "packets or factor".into(),
+        Kind::Factor => "factor".into(),
         Kind::Sample => "time, `\"rtt\"`, `\"off\"`".into(),
         Kind::Pair => "two names".into(),
         Kind::Names => "list of names".into(),

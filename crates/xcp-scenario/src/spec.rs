@@ -36,6 +36,12 @@ pub(crate) enum Kind {
     Threshold,
     /// As `Limit`, or a time the queue takes to drain; zero included.
     Standing,
+    /// A time, or `"10x"` the true one.
+    ClaimedTime,
+    /// Packets, `"10p"`, or `"10x"` the true window.
+    ClaimedWindow,
+    /// `"10x"`.
+    Factor,
     /// A time, `"rtt"` or `"off"`.
     Sample,
     /// A pair of names.
@@ -332,12 +338,37 @@ pub(crate) static QUEUE: Spec = Spec {
             "xcp: XCP's share of the rate with others = `\"fair\"` or `\"split\"`.",
         ),
         key(
+            "police",
+            Kind::Short { short: "on", table: &POLICE },
+            "`false`",
+            "true",
+            "xcp: a policer before the law, which takes from senders that lie whatever they would gain by it.",
+        ),
+        key(
             "law-changes",
             Kind::Tables(&LAW_CHANGE),
             "none",
             "[{ at = \"10s\", law = \"max-rtt\" }]",
             "xcp: laws that take its place during the run, in order of time. Only in the simulator.",
         ),
+    ],
+};
+
+/// `police` of a queue.
+pub(crate) static POLICE: Spec = Spec {
+    name: "police",
+    doc: "A policer before an XCP router's law: what a header claims is believed only as far as time has passed, and no flow gets more through than \
+          the law would leave it. Packets with a forward header are policed, each flow by itself.",
+    keys: &[
+        key("on", Kind::Bool, "`true`", "true", "Whether there is one."),
+        key(
+            "flows",
+            Kind::Integer { min: 1, max: 1 << 20 },
+            "4096",
+            "1000",
+            "Flows at a time that its table is good for: 80 bytes each, rounded up to a power of two.",
+        ),
+        key("longest-rtt", Kind::Length, "`\"1s\"`", "\"2s\"", "The longest round-trip time that paths have; no claim beyond it is believed."),
     ],
 };
 
@@ -626,6 +657,60 @@ pub(crate) static FLOW: Spec = Spec {
             "{ pattern = \"constant\", rate = \"2mbit\" }",
             "Send datagrams, heedless of the network, instead of TCP.",
         ),
+        key(
+            "lies",
+            Kind::Table(&LIES),
+            "none",
+            "{ window = \"0.1x\" }",
+            "xcp and udp: how the flow cheats routers, senders or both; all else it does as it should. Only in the simulator.",
+        ),
+    ],
+};
+
+/// `lies` of a flow.
+pub(crate) static LIES: Spec = Spec {
+    name: "lies",
+    doc: "How a flow lies. An XCP flow must have `wire = \"extended\"`. With `udp`, datagrams carry XCP's forward header: `rtt` and `window` say what it \
+          claims, `forged` is theirs alone, and the other keys mean nothing to them.",
+    keys: &[
+        key(
+            "rtt",
+            Kind::ClaimedTime,
+            "the truth; required with `udp`",
+            "\"10x\"",
+            "What headers say of the round-trip time: so many times the true one, or a time, `\"0s\"` for unknown. What a header cannot say becomes the \
+             nearest that it can.",
+        ),
+        key(
+            "window",
+            Kind::ClaimedWindow,
+            "the truth; required with `udp`",
+            "\"0.1x\"",
+            "What headers say of the window: so many times the true one, or packets and fractions of them (`\"0.01p\"`).",
+        ),
+        key(
+            "cwnd",
+            Kind::Integer { min: 1, max: 1_000_000 },
+            "by feedback",
+            "80",
+            "The window, packets, that the sender keeps, deaf to feedback and losses. It asks for the most that a header can say.",
+        ),
+        key("increases", Kind::Factor, "`\"1x\"`", "\"10x\"", "What the sender takes positive feedback for: so many times what it is."),
+        key("decreases", Kind::Factor, "`\"1x\"`", "\"0x\"", "What it takes negative feedback for; `\"0x\"` ignores it."),
+        key(
+            "returns",
+            Kind::Rate,
+            "what routers say",
+            "\"1mbit\"",
+            "What the receiver writes into every acknowledgement instead of the feedback that came: more throughput by this. The sender believes it.",
+        ),
+        key(
+            "forged",
+            Kind::Bool,
+            "`false`",
+            "true",
+            "udp: whether each datagram is another flow's, as if its addresses were forged; else all are one flow's.",
+        ),
     ],
 };
 
@@ -782,5 +867,22 @@ pub(crate) static QUICK: Spec = Spec {
 };
 
 /// All tables, in the order of the documentation.
-pub(crate) static ALL: &[&Spec] =
-    &[&FILE, &MEASURE, &LINK, &REVERSE, &QUEUE, &LAW, &LAW_CHANGE, &LOSS, &BLACKOUT, &FLOW, &BYTES, &UDP, &VARIANT, &EXPECT, &THAN, &QUICK];
+pub(crate) static ALL: &[&Spec] = &[
+    &FILE,
+    &MEASURE,
+    &LINK,
+    &REVERSE,
+    &QUEUE,
+    &LAW,
+    &LAW_CHANGE,
+    &LOSS,
+    &BLACKOUT,
+    &FLOW,
+    &BYTES,
+    &UDP,
+    &LIES,
+    &VARIANT,
+    &EXPECT,
+    &THAN,
+    &QUICK,
+];

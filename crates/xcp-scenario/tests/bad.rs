@@ -37,6 +37,16 @@ fn with(old: &str, new: &str) -> String {
     text.replacen(old, new, 1)
 }
 
+/// The file with an XCP flow that lies.
+fn lies(table: &str) -> String {
+    with("\"reno\"", &format!("\"xcp\"\nlies = {table}"))
+}
+
+/// The file with datagrams that lie.
+fn udp_lies(table: &str) -> String {
+    with("congestion = \"reno\"", &format!("udp = {{ rate = \"5280bit\" }}\nlies = {table}"))
+}
+
 fn told(text: &str, overrides: &Overrides) -> String {
     match load(Path::new("my.toml"), text, overrides) {
         Ok(_) => panic!("accepted:\n{text}"),
@@ -197,6 +207,23 @@ fn bad_files() {
             "udp steps out of order",
             with("congestion = \"reno\"", "udp = { pattern = \"schedule\", steps = [[\"5s\", \"1mbit\"], [\"1s\", \"0bit\"], \"x\"] }"),
         ),
+        ("lies of a flow without XCP", flow("lies = { rtt = \"2x\" }")),
+        ("lies with a classic header", with("\"reno\"", "\"xcp\"\nwire = \"classic\"\nlies = { rtt = \"2x\" }")),
+        ("lies that are none", lies("{}")),
+        ("lies of an unknown kind", lies("{ windows = \"0.1x\" }")),
+        ("lies that are no table", lies("\"2x\"")),
+        ("claims that are bare numbers", lies("{ rtt = 5, window = 10, increases = 10 }")),
+        ("claims without a unit", lies("{ rtt = \"5\", window = \"10\", increases = \"10\" }")),
+        ("claims of a wrong unit", lies("{ rtt = \"5p\", window = \"5s\", decreases = \"5%\" }")),
+        ("claims below zero", lies("{ rtt = \"-2x\", window = -1, decreases = \"-1x\" }")),
+        ("claims beyond all", lies("{ rtt = \"2000000000x\", window = \"9999999999999999p\" }")),
+        ("a window that is kept and moved", lies("{ cwnd = 20, decreases = \"0x\", returns = \"1mbit\" }")),
+        ("a window of nothing that is kept", lies("{ cwnd = 0 }")),
+        ("feedback of nothing returned", lies("{ returns = \"0bit\" }")),
+        ("a connection that forges addresses", lies("{ forged = true }")),
+        ("datagrams that claim half of it", udp_lies("{ rtt = \"65s\" }")),
+        ("datagrams with factors", udp_lies("{ rtt = \"10x\", window = \"0.1x\" }")),
+        ("datagrams that listen", udp_lies("{ rtt = \"65s\", window = \"1p\", decreases = \"0x\", cwnd = 5 }")),
         ("variant without name", end("[[variant]]\nset = { seed = 2 }")),
         ("variants of one name", end("[[variant]]\nname = \"a\"\n[[variant]]\nname = \"a\"")),
         (

@@ -35,7 +35,7 @@ fn the_examples_load() {
     for example in examples {
         scenarios += load(Path::new("docs/scenario.md"), example, &Overrides::none()).unwrap_or_else(|e| panic!("{e}")).len();
     }
-    assert_eq!(scenarios, 1 + 1 + 2 + 3 + 2 + 1);
+    assert_eq!(scenarios, 1 + 1 + 1 + 2 + 3 + 2 + 1);
 }
 
 /// Links within the document lead to headings it has.

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use xcp_scenario::model::{Congestion, Limit, LossPlace, OverSeeds, Queue, Recovery, Sampling, Scenario, Traffic, UdpPattern, WireFormat};
+use xcp_scenario::model::{
+    Claim, Congestion, Lies, Limit, LossPlace, OverSeeds, Queue, Recovery, Sampling, Scenario, Traffic, UdpPattern, WireFormat,
+};
 use xcp_scenario::units::Period;
 use xcp_scenario::{Overrides, Plan, load, packet_hops, plan};
 
@@ -119,6 +121,42 @@ fn patterns_of_datagrams() {
         udp("{ pattern = \"schedule\", steps = [[\"0s\", \"1mbit\"], [\"10s\", \"0bit\"]] }"),
         UdpPattern::Schedule { steps: vec![(0, 1_000_000), (10_000_000_000, 0)] }
     );
+}
+
+fn lies(table: &str, kind: &str) -> Lies {
+    let text = small("", "", "").replace("congestion = \"reno\"", &format!("{kind}\nlies = {table}"));
+    one(&text).flows[0].group.lies.expect("the flow lies")
+}
+
+#[test]
+fn lies_of_every_kind() {
+    let xcp = |table: &str| lies(table, "congestion = \"xcp\"");
+    let honest = Lies { rtt: None, window: None, cwnd: None, increases: 1.0, decreases: 1.0, returns_bps: None, forged: false };
+    assert_eq!(one(&small("", "", "")).flows[0].group.lies, None);
+    for (written, meant) in [
+        ("{ rtt = \"2x\" }", Lies { rtt: Some(Claim::Times(2.0)), ..honest }),
+        ("{ rtt = \"65s\" }", Lies { rtt: Some(Claim::Is(65_000_000_000)), ..honest }),
+        ("{ rtt = \"0s\" }", Lies { rtt: Some(Claim::Is(0)), ..honest }),
+        ("{ window = \"0.001x\" }", Lies { window: Some(Claim::Times(0.001)), ..honest }),
+        ("{ window = \"0.25p\" }", Lies { window: Some(Claim::Is(0.25)), ..honest }),
+        ("{ window = \"20 packets\" }", Lies { window: Some(Claim::Is(20.0)), ..honest }),
+        ("{ cwnd = 83 }", Lies { cwnd: Some(83), ..honest }),
+        ("{ increases = \"10x\", decreases = \"0x\" }", Lies { increases: 10.0, decreases: 0.0, ..honest }),
+        ("{ returns = \"100kbit\" }", Lies { returns_bps: Some(100_000), ..honest }),
+    ] {
+        assert_eq!(xcp(written), meant, "{written}");
+    }
+    let flood = lies("{ rtt = \"65s\", window = \"1p\", forged = true }", "udp = { rate = \"5280bit\" }");
+    assert_eq!(flood, Lies { rtt: Some(Claim::Is(65_000_000_000)), window: Some(Claim::Is(1.0)), forged: true, ..honest });
+}
+
+#[test]
+fn flows_lie_in_the_simulator_only() {
+    let text = small("", "lies = { window = \"0.1x\" }", "").replace("\"reno\"", "\"xcp\"");
+    let problem = load(Path::new("x.toml"), &text, &Overrides::none().on_kernel(vec!["cubic".into()])).unwrap_err().problems()[0].clone();
+    assert_eq!(problem.what, "flows lie in the simulator only");
+    assert!(problem.help.unwrap().contains("without --on linux"));
+    assert!(one(&text).flows[0].group.lies.is_some());
 }
 
 #[test]

@@ -31,6 +31,7 @@ fn link_summary() -> impl Strategy<Value = LinkSummary> {
             queue_mean,
             queue_max,
             drops,
+            refused: 0,
             lost,
             packets,
         },
@@ -102,7 +103,7 @@ fn run() -> Run {
         completed_at: (name == "b-1").then_some(9.5),
         completion_time: (name == "b-1").then_some(4.5),
     });
-    let direction = LinkSummary { utilisation: 0.9, queue_mean: 2.0, queue_max: 9, drops: 4, lost: 5, packets: 1000 };
+    let direction = LinkSummary { utilisation: 0.9, queue_mean: 2.0, queue_max: 9, drops: 4, refused: 0, lost: 5, packets: 1000 };
     Run {
         title: String::new(),
         variant: String::new(),

@@ -15,6 +15,7 @@ const HEADER_BYTES: u16 = 28;
 pub struct Datagrams {
     flow: u32,
     size: u16,
+    body: Body,
     sent: u64,
     stopped: bool,
     pattern: Pattern,
@@ -49,7 +50,13 @@ impl Datagrams {
             }
             UdpPattern::Schedule { ref steps } => Pattern::Schedule { steps: steps.clone(), at: 0, line: None },
         };
-        Self { flow, size, sent: 0, stopped: false, pattern, random }
+        Self { flow, size, body: Body::Datagram, sent: 0, stopped: false, pattern, random }
+    }
+
+    /// The same with another body in every packet.
+    #[must_use]
+    pub fn carrying(self, body: Body) -> Self {
+        Self { body, ..self }
     }
 
     /// When the first datagram goes out, started at `now`; `None` if never.
@@ -69,7 +76,7 @@ impl Datagrams {
         if self.stopped {
             return None;
         }
-        let packet = Packet { seq: self.sent, timestamp: now, flow: self.flow, size: self.size, body: Body::Datagram };
+        let packet = Packet { seq: self.sent, timestamp: now, flow: self.flow, size: self.size, body: self.body };
         self.sent += 1;
         Some((packet, self.next(now)))
     }

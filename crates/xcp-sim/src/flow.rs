@@ -6,6 +6,8 @@ use xcp_scenario::record::{FlowGauge, Totals};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 
 use crate::datagrams::Datagrams;
+use crate::liar::{self, LyingReceiver, LyingSender};
+use crate::packet::Body;
 use crate::queue::router_seed;
 use crate::rng::{Purpose, Stream};
 use crate::routing::Position;
@@ -29,6 +31,8 @@ pub struct Sending {
 pub enum Source {
     /// TCP.
     Tcp(Sender),
+    /// TCP that lies, or believes what it should not.
+    Liar(Box<LyingSender>),
     /// UDP.
     Udp(Datagrams),
 }
@@ -49,6 +53,8 @@ pub struct Receiving {
 pub enum Sink {
     /// TCP.
     Tcp(Receiver),
+    /// TCP that returns what no router said.
+    Liar(Box<LyingReceiver>),
     /// UDP.
     Udp {
         /// Payload that came through, bytes.
@@ -65,31 +71,43 @@ impl Sending {
         spec.start + Stream::new(seed, Purpose::Start, index).below(spec.group.start_jitter)
     }
 
-    /// Builds the sending end of flow number `index`; its packets say that they are for the receiving end with the number `peer`.
+    /// Builds the sending end of flow number `index`.
     #[must_use]
-    pub fn new(spec: &model::Flow, index: usize, seed: u64, peer: u32, route: Position) -> Self {
-        let size = spec.group.packet_bytes as u16;
+    pub fn new(spec: &model::Flow, index: usize, seed: u64, route: Position) -> Self {
+        let (size, lies) = (spec.group.packet_bytes as u16, &spec.group.lies);
         let source = match &spec.traffic() {
             Traffic::Tcp(tcp) => {
-                let mut config = SenderConfig::new(peer, tcp, size);
+                let mut config = SenderConfig::new(index as u32, tcp, size);
                 if tcp.ids == Some(Unclaimed::Access) {
                     config.ids = Some(xcp_engine::bottleneck_id(router_seed(seed, spec.group.route[0])));
                 }
-                Source::Tcp(Sender::new(&config))
+                match lies {
+                    None => Source::Tcp(Sender::new(&config)),
+                    Some(lies) => Source::Liar(Box::new(LyingSender::new(config, lies))),
+                }
             }
-            Traffic::Udp(pattern) => Source::Udp(Datagrams::new(peer, size, pattern, Stream::new(seed, Purpose::Datagrams, index))),
+            Traffic::Udp(pattern) => {
+                let source = Datagrams::new(index as u32, size, pattern, Stream::new(seed, Purpose::Datagrams, index));
+                Source::Udp(source.carrying(lies.as_ref().map_or(Body::Datagram, liar::datagram)))
+            }
         };
         Self { start: Self::start(spec, index, seed), route, started: false, source }
     }
 }
 
 impl Receiving {
-    /// Builds the receiving end of a flow; its acknowledgements say that they are for the sending end with the number `peer`.
+    /// Builds the receiving end of flow number `index`.
     #[must_use]
-    pub fn new(spec: &model::Flow, peer: u32, route: Position) -> Self {
+    pub fn new(spec: &model::Flow, index: usize, route: Position) -> Self {
         let size = spec.group.packet_bytes as u16;
         let sink = match &spec.traffic() {
-            Traffic::Tcp(tcp) => Sink::Tcp(Receiver::new(&ReceiverConfig::new(peer, tcp, size))),
+            Traffic::Tcp(tcp) => {
+                let receiver = Receiver::new(&ReceiverConfig::new(index as u32, tcp, size));
+                match spec.group.lies.and_then(|lies| lies.returns_bps) {
+                    None => Sink::Tcp(receiver),
+                    Some(bps) => Sink::Liar(Box::new(LyingReceiver::new(receiver, bps))),
+                }
+            }
             Traffic::Udp(_) => Sink::Udp { delivered_bytes: 0, payload: Datagrams::payload(size) },
         };
         Self { route, delivered_when_stopped: None, sink }
@@ -100,6 +118,7 @@ impl Receiving {
     pub fn delivered_bytes(&self) -> u64 {
         match &self.sink {
             Sink::Tcp(receiver) => receiver.delivered_bytes(),
+            Sink::Liar(liar) => liar.honest().delivered_bytes(),
             Sink::Udp { delivered_bytes, .. } => *delivered_bytes,
         }
     }
@@ -118,6 +137,7 @@ impl Flow<'_> {
     fn sender(&self) -> Option<&Sender> {
         match &self.sending.source {
             Source::Tcp(sender) => Some(sender),
+            Source::Liar(liar) => Some(liar.honest()),
             Source::Udp(_) => None,
         }
     }

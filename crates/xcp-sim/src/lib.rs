@@ -10,6 +10,7 @@ pub mod datagrams;
 pub mod events;
 pub mod fifo;
 pub mod flow;
+pub mod liar;
 pub mod link;
 pub mod medium;
 pub mod network;

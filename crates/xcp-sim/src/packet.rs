@@ -10,7 +10,7 @@ pub struct Packet {
     pub seq: u64,
     /// Data: when it was sent (RFC 7323's TSval, in nanoseconds). ACK: the echo (TSecr).
     pub timestamp: Nanos,
-    /// Index of the flow.
+    /// Index of the flow in the scenario.
     pub flow: u32,
     /// Bytes on the wire, headers included; IP's total length allows no more than 65535.
     pub size: u16,
@@ -38,6 +38,13 @@ pub enum Body {
     /// UDP.
     #[default]
     Datagram,
+    /// A datagram with XCP's forward header, as those send it who flood a router with claims.
+    Claim {
+        /// What it claims.
+        header: ForwardHeader,
+        /// Whether it poses as a flow of its own, as if its addresses were forged.
+        forged: bool,
+    },
 }
 
 /// A pure acknowledgement. `Packet::seq` is the cumulative acknowledgement.
@@ -149,6 +156,15 @@ pub enum Class<'a> {
 }
 
 impl Packet {
+    /// What a router that keeps accounts of flows tells them apart by: as much as a hash of addresses and ports would. The same for all packets
+    /// of a flow that have a forward header, except that of a source that forges addresses every packet has its own.
+    #[inline]
+    #[must_use]
+    pub fn policing_key(&self) -> u64 {
+        let serial = if matches!(self.body, Body::Claim { forged: true, .. }) { self.seq.wrapping_add(1) } else { 0 };
+        serial << 32 | u64::from(self.flow)
+    }
+
     /// Its class.
     #[inline(always)]
     pub fn class(&mut self) -> Class<'_> {
@@ -156,7 +172,7 @@ impl Packet {
         if !matches!(self.body, Body::Data { .. }) {
             return match &mut self.body {
                 Body::Ack(ack) if ack.returned.is_present() => Class::XcpAck,
-                Body::Syn { header } if header.is_present() => Class::XcpData(header),
+                Body::Syn { header } | Body::Claim { header, .. } if header.is_present() => Class::XcpData(header),
                 _ => Class::Other,
             };
         }

@@ -11,6 +11,7 @@ use crate::fifo::Transit;
 use crate::flow::{Receiving, Sending, Sink, Source};
 use crate::network::{Network, Port};
 use crate::packet::{Ack, Body, Packet, SackBlocks, SackId};
+use crate::partition::Ends;
 
 /// A region.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub struct Region<'r> {
     pub now: Nanos,
     /// Its links.
     pub network: Network<'r>,
+    /// Where the ends of all flows are.
+    pub ends: &'r Ends,
     /// Ends of flows that send from here.
     pub senders: Vec<Sending>,
     /// Ends of flows that receive here.
@@ -200,26 +203,38 @@ impl Region<'_> {
     /// A packet has come to the end of its route.
     #[inline(never)]
     fn receive(&mut self, packet: &Packet) {
-        let number = packet.flow as usize;
+        let flow = packet.flow as usize;
         if let Body::Ack(ack) = &packet.body {
+            let number = self.ends.sending(flow).index;
             let blocks = self.network.packets.sacks.take(ack.sack);
-            let sending = &mut self.senders[number];
-            if let Source::Tcp(sender) = &mut sending.source {
-                let mut port = Port { now: self.now, route: sending.route, network: &mut self.network };
-                sender.on_ack(self.now, packet, ack, &blocks, &mut port);
-                self.network.events.set_timer_earlier(number as u32, sender.next_timer());
-            }
+            let sending = &mut self.senders[number as usize];
+            let mut port = Port { now: self.now, route: sending.route, network: &mut self.network };
+            let next = match &mut sending.source {
+                Source::Tcp(sender) => {
+                    sender.on_ack(self.now, packet, ack, &blocks, &mut port);
+                    sender.next_timer()
+                }
+                Source::Liar(liar) => liar.on_ack(self.now, packet, ack, &blocks, &mut port),
+                Source::Udp(_) => return,
+            };
+            self.network.events.set_timer_earlier(number, next);
             return;
         }
+        let number = self.ends.receiving(flow).index as usize;
         let receiving = &mut self.receivers[number];
-        match &mut receiving.sink {
+        let mut port = Port { now: self.now, route: receiving.route, network: &mut self.network };
+        let next = match &mut receiving.sink {
             Sink::Tcp(receiver) => {
-                let mut port = Port { now: self.now, route: receiving.route, network: &mut self.network };
                 receiver.on_packet(self.now, packet, &mut port);
-                self.network.events.set_timer_earlier((self.places[0] + number) as u32, receiver.next_timer());
+                receiver.next_timer()
             }
-            Sink::Udp { delivered_bytes, payload } => *delivered_bytes += *payload,
-        }
+            Sink::Liar(liar) => liar.on_packet(self.now, packet, &mut port),
+            Sink::Udp { delivered_bytes, payload } => {
+                *delivered_bytes += *payload;
+                return;
+            }
+        };
+        self.network.events.set_timer_earlier((self.places[0] + number) as u32, next);
     }
 
     /// A sender starts, or one of its timers has run out.
@@ -236,6 +251,8 @@ impl Region<'_> {
                 }
                 sender.next_timer()
             }
+            Source::Liar(liar) if starting => liar.start(self.now, &mut port),
+            Source::Liar(liar) => liar.on_timer(self.now, &mut port),
             Source::Udp(source) if starting => source.start(self.now).unwrap_or(NEVER),
             Source::Udp(source) => match source.send(self.now) {
                 Some((mut packet, next)) => {
@@ -251,18 +268,25 @@ impl Region<'_> {
     fn receiver_event(&mut self, number: usize) {
         let timer = self.number(Timer::Receiver(number));
         let receiving = &mut self.receivers[number];
-        let Sink::Tcp(receiver) = &mut receiving.sink else { return };
         let mut port = Port { now: self.now, route: receiving.route, network: &mut self.network };
-        if receiver.next_timer() <= self.now {
-            receiver.on_timer(self.now, &mut port);
-        }
-        self.network.events.set_timer(timer, receiver.next_timer());
+        let next = match &mut receiving.sink {
+            Sink::Tcp(receiver) => {
+                if receiver.next_timer() <= self.now {
+                    receiver.on_timer(self.now, &mut port);
+                }
+                receiver.next_timer()
+            }
+            Sink::Liar(liar) => liar.on_timer(self.now, &mut port),
+            Sink::Udp { .. } => return,
+        };
+        self.network.events.set_timer(timer, next);
     }
 
     fn stop(&mut self, number: usize) {
         self.stop_sending(number, NEVER);
         match &mut self.senders[number].source {
             Source::Tcp(sender) => sender.stop(self.now),
+            Source::Liar(liar) => liar.stop(self.now),
             Source::Udp(source) => source.stop(),
         }
     }

@@ -95,10 +95,10 @@ pub fn simulate_partition(scenario: &Scenario, partition: &Partition, observer: 
             return Err(SimError::Congestion { flow: group.name.to_string(), name: name.to_string() });
         }
     }
-    let routing = Routing::new(scenario, partition);
-    let mut simulation = Simulation::new(scenario, partition, &routing)?;
+    let (routing, ends) = (Routing::new(scenario, partition), Ends::new(scenario, partition));
+    let mut simulation = Simulation::new(scenario, partition, &routing, &ends)?;
     let (end, interrupted) = simulation.run(observer);
-    let Simulation { mut parts, recorder, ends, .. } = simulation;
+    let Simulation { mut parts, recorder, .. } = simulation;
     let regions = parts.regions.iter_mut().map(|region| region.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)).collect();
     Ok(recorder.finish(end, interrupted, &mut View::new(regions, partition, &ends)))
 }
@@ -113,7 +113,7 @@ struct Simulation<'s> {
     end: Nanos,
     partition: &'s Partition,
     parts: Parts<'s>,
-    ends: Ends,
+    ends: &'s Ends,
     recorder: Recorder<'s>,
 }
 
@@ -170,8 +170,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'s> Simulation<'s> {
-    fn new(scenario: &'s Scenario, partition: &'s Partition, routing: &'s Routing) -> Result<Self, SimError> {
-        let mut regions = Self::empty_regions(scenario, partition, routing)?;
+    fn new(scenario: &'s Scenario, partition: &'s Partition, routing: &'s Routing, ends: &'s Ends) -> Result<Self, SimError> {
+        let mut regions = Self::empty_regions(scenario, partition, routing, ends)?;
         let mut crossings = Vec::new();
         for (number, direction) in scenario.links.iter().flat_map(|link| link.directions.iter().map(move |d| (link, d))).enumerate() {
             let (link, direction) = direction;
@@ -206,16 +206,15 @@ impl<'s> Simulation<'s> {
             let random = Stream::named(scenario.seed, Purpose::Medium, name);
             network.media.push(Medium::new(turns::direction(scenario, members[0]).rate_bps, indices.collect(), random));
         }
-        let ends = Ends::new(scenario, partition);
         for (i, flow) in scenario.flows.iter().enumerate() {
             let (from, to) = (ends.sending(i), ends.receiving(i));
-            let sending = Sending::new(flow, i, scenario.seed, to.index, routing.begin(i as u32, false));
+            let sending = Sending::new(flow, i, scenario.seed, routing.begin(i as u32, false));
             // Jitter may have moved a start beyond the flow's stop: then there is nothing to send.
             let stop = flow.group.stop;
             let starts = stop.is_none_or(|stop| sending.start < stop);
             let region = &mut regions[from.region as usize];
             region.senders.push(sending);
-            regions[to.region as usize].receivers.push(Receiving::new(flow, from.index, routing.begin(i as u32, true)));
+            regions[to.region as usize].receivers.push(Receiving::new(flow, i, routing.begin(i as u32, true)));
             if starts {
                 regions[from.region as usize].start(from.index as usize);
                 if let Some(stop) = stop {
@@ -235,11 +234,16 @@ impl<'s> Simulation<'s> {
     }
 
     /// Regions without links and endpoints, but with room in their event queues for those to come.
-    fn empty_regions(scenario: &Scenario, partition: &Partition, routing: &'s Routing) -> Result<Vec<Region<'s>>, SimError> {
-        let mut ends = vec![[0usize; 2]; partition.regions];
+    fn empty_regions(
+        scenario: &Scenario,
+        partition: &Partition,
+        routing: &'s Routing,
+        ends: &'s Ends,
+    ) -> Result<Vec<Region<'s>>, SimError> {
+        let mut counts = vec![[0usize; 2]; partition.regions];
         for flow in &scenario.flows {
-            ends[partition.region(flow.group.from) as usize][0] += 1;
-            ends[partition.region(flow.group.to) as usize][1] += 1;
+            counts[partition.region(flow.group.from) as usize][0] += 1;
+            counts[partition.region(flow.group.to) as usize][1] += 1;
         }
         let stops = scenario.flows.iter().any(|flow| flow.group.stop.is_some());
         let too_large = || SimError::TooLarge { links: scenario.links.len(), flows: scenario.flows.len() };
@@ -249,12 +253,13 @@ impl<'s> Simulation<'s> {
         turns::media(scenario).iter().for_each(|(_, members)| media[partition.near_end(members[0]).region as usize] += 1);
         let links = u32::try_from(2 * scenario.links.len() + media.iter().sum::<u32>() as usize).ok();
         all.zip(links).filter(|&(timers, links)| Events::fit(scenario.duration, links, timers)).ok_or_else(too_large)?;
-        let regions = ends.into_iter().enumerate().map(|(number, [senders, receivers])| {
+        let regions = counts.into_iter().enumerate().map(|(number, [senders, receivers])| {
             let timers = u32::try_from(Region::timers(senders, receivers, stops)).map_err(|_| too_large())?;
             let events = Events::new(scenario.duration, partition.links(number) + media[number], timers).ok_or_else(too_large)?;
             Ok(Region {
                 now: 0,
                 network: Network { routing, packets: Packets::default(), links: Vec::new(), media: Vec::new(), events, horizon: 0 },
+                ends,
                 senders: Vec::with_capacity(senders),
                 receivers: Vec::with_capacity(receivers),
                 places: [senders, receivers],

@@ -56,6 +56,7 @@ impl<'r> Gauges for View<'_, 'r> {
             served_bytes: link.served_bytes(now),
             sent_packets: counters.sent_packets,
             drops: counters.drops,
+            refused: link.queue().refused(),
             lost: counters.lost,
             queue_integral: counters.queue_integral,
             queue: link.backlog().packets,

@@ -94,15 +94,16 @@ pub fn run(manner: Manner, flows: usize) -> Run {
                 queue_mean: of(link(), Quantity::QueueMean),
                 queue_max: 2 * of(link(), Quantity::QueueMax) as u64,
                 drops: drops as u64,
+                refused: 0,
                 lost: 0,
                 packets: 33_000,
             },
         ),
         (
             "bottleneck.reverse".to_owned(),
-            LinkSummary { utilisation: 0.031, queue_mean: 0.01, queue_max: 2, drops: 0, lost: 0, packets: 33_000 },
+            LinkSummary { utilisation: 0.031, queue_mean: 0.01, queue_max: 2, drops: 0, refused: 0, lost: 0, packets: 33_000 },
         ),
-        ("S-R".to_owned(), LinkSummary { utilisation: 0.1, queue_mean: 0.02, queue_max: 4, drops: 0, lost: 0, packets: 33_000 }),
+        ("S-R".to_owned(), LinkSummary { utilisation: 0.1, queue_mean: 0.02, queue_max: 4, drops: 0, refused: 0, lost: 0, packets: 33_000 }),
     ]);
     let flow_summaries: Vec<FlowSummary> = (0..flows)
         .map(|i| FlowSummary {
@@ -136,7 +137,7 @@ pub fn scenario(manner: Manner) -> Scenario {
     let limit = Limit::Bytes(1_250_000);
     let law = Law::xcp();
     let queue = match manner {
-        Manner::Xcp => Queue::Xcp { limit, law, changes: Vec::new(), others: Others::Shared },
+        Manner::Xcp => Queue::Xcp { limit, law, changes: Vec::new(), others: Others::Shared, police: None },
         Manner::DropTail => Queue::DropTail { limit },
         Manner::Red => Queue::Red { limit, min_packets: 138.0, max_packets: 416.0, max_probability: 0.1, weight: None, gentle: true },
     };

@@ -48,12 +48,12 @@ impl Queue {
                 let config = RedConfig { min_packets, max_packets, max_probability, weight, gentle, rate_bps: direction.rate_bps };
                 Self::Red(Box::new(Red::new(&config, Stream::new(seed, Purpose::Red, index))))
             }
-            model::Queue::Xcp { law, changes, .. } => {
+            model::Queue::Xcp { law, changes, police, .. } => {
                 let own = router_seed(seed, index);
                 if changes.is_empty() {
-                    Self::Xcp(XcpQueue::new(law, direction.rate_bps, own)?)
+                    Self::Xcp(XcpQueue::new(law, police.as_ref(), direction.rate_bps, own)?)
                 } else {
-                    Self::Changing(Box::new(ChangingXcp::new(law, changes, direction.rate_bps, own)?))
+                    Self::Changing(Box::new(ChangingXcp::new(law, changes, police.as_ref(), direction.rate_bps, own)?))
                 }
             }
         })
@@ -68,13 +68,9 @@ impl Queue {
             Self::Red(red) => red.arrival(now, backlog.packets, idle_since, full),
             Self::Xcp(xcp) => {
                 // Katabi et al. 2002 §3.5: arrivals are input traffic whether or not the queue can hold them.
-                xcp.arrival(now, packet, backlog.bytes);
-                !full
+                xcp.arrival(now, packet, backlog.bytes) && !full
             }
-            Self::Changing(xcp) => {
-                xcp.at(now).arrival(now, packet, backlog.bytes);
-                !full
-            }
+            Self::Changing(xcp) => xcp.at(now).arrival(now, packet, backlog.bytes) && !full,
         }
     }
 
@@ -94,14 +90,18 @@ impl Queue {
         match self {
             Self::DropTail => true,
             Self::Red(red) => red.arrival(now, 0, Some(idle_since), false),
-            Self::Xcp(xcp) => {
-                xcp.pass(now, packet);
-                true
-            }
-            Self::Changing(xcp) => {
-                xcp.at(now).pass(now, packet);
-                true
-            }
+            Self::Xcp(xcp) => xcp.pass(now, packet),
+            Self::Changing(xcp) => xcp.at(now).pass(now, packet),
+        }
+    }
+
+    /// Packets that its policer has refused.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        match self {
+            Self::Xcp(xcp) => xcp.refused(),
+            Self::Changing(xcp) => xcp.queue().refused(),
+            Self::DropTail | Self::Red(_) => 0,
         }
     }
 }

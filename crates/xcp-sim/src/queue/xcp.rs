@@ -1,7 +1,9 @@
 //! A first-in-first-out queue run by an XCP router: hands each packet's header to `engine/` as it comes and goes. No arithmetic of its own.
 
-use xcp_engine::{CapacityForXcp, ConfigError, Gain, Interval, Router, RouterConfig, RouterState, Shuffle, Spare};
-use xcp_scenario::model::{self, Input, Law, LawChange};
+use xcp_engine::{
+    CapacityForXcp, ConfigError, Gain, Interval, Passage, Policer, PolicerConfig, Router, RouterConfig, RouterState, Shuffle, Spare,
+};
+use xcp_scenario::model::{self, Input, Law, LawChange, Police};
 use xcp_scenario::run::Quantity;
 use xcp_scenario::units::Nanos;
 
@@ -11,6 +13,7 @@ use crate::packet::{Class, Packet};
 #[derive(Debug)]
 pub struct XcpQueue {
     router: Router,
+    policer: Option<Box<Policer>>,
 }
 
 /// The engine's settings for a scenario's law on a link of `rate_bps`.
@@ -66,23 +69,52 @@ pub fn router_quantities(state: &RouterState) -> [(Quantity, f64); 6] {
 }
 
 impl XcpQueue {
-    /// A router for a link of `rate_bps`; `rounding_seed` feeds the unbiased rounding of feedback.
+    /// A router for a link of `rate_bps`, and the policer before it; `seed` feeds the unbiased rounding
+    /// of feedback, and the hashes of the policer's table.
     ///
     /// # Errors
     /// When the law's numbers are out of the engine's range.
-    pub fn new(law: &Law, rate_bps: u64, rounding_seed: u64) -> Result<Self, ConfigError> {
-        Ok(Self { router: Router::new(&router_config(law, rate_bps), 0, rounding_seed)? })
+    pub fn new(law: &Law, police: Option<&Police>, rate_bps: u64, seed: u64) -> Result<Self, ConfigError> {
+        let mut router = Router::new(&router_config(law, rate_bps), 0, seed)?;
+        let policer = police.map(|police| {
+            let config = PolicerConfig { flows: police.flows, longest_rtt_ns: police.longest_rtt, seed };
+            Box::new(Policer::new(&config, &mut router))
+        });
+        Ok(Self { router, policer })
     }
 
-    /// A packet arrives; `queue_bytes` wait before it.
+    /// Whether the policer lets a packet through, before which `queue_bytes` wait; the law must not see
+    /// it otherwise. It polices what has a forward header.
+    #[cold]
+    #[inline(never)]
+    fn admits(&mut self, now: Nanos, packet: &mut Packet, queue_bytes: u64) -> bool {
+        let Some(policer) = &mut self.policer else { return true };
+        let passage = Passage { now_ns: now, key: packet.flow.into(), bytes: packet.size.into(), segments: 1, queue_bytes };
+        match packet.class() {
+            Class::XcpData(header) => policer.admits(&mut self.router, &passage, header),
+            Class::XcpAck | Class::Other => true,
+        }
+    }
+
+    /// Packets that the policer has refused.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.policer.as_ref().map_or(0, |policer| policer.state().refused)
+    }
+
+    /// A packet arrives; `queue_bytes` wait before it. `false`: the policer refuses it.
     #[inline(always)]
-    pub fn arrival(&mut self, now: Nanos, packet: &mut Packet, queue_bytes: u64) {
+    pub fn arrival(&mut self, now: Nanos, packet: &mut Packet, queue_bytes: u64) -> bool {
+        if self.policer.is_some() && !self.admits(now, packet, queue_bytes) {
+            return false;
+        }
         let size = packet.size.into();
         match packet.class() {
             Class::XcpData(header) => self.router.arrival(now, size, header, queue_bytes),
             Class::XcpAck => self.router.other_arrival(now, size, true, queue_bytes),
             Class::Other => self.router.other_arrival(now, size, false, queue_bytes),
         }
+        true
     }
 
     /// A packet goes into service; `queue_bytes` remain behind it.
@@ -96,15 +128,19 @@ impl XcpQueue {
         }
     }
 
-    /// A packet arrives and goes into service at once; nothing waits.
+    /// A packet arrives and goes into service at once; nothing waits. `false`: the policer refuses it.
     #[inline(always)]
-    pub fn pass(&mut self, now: Nanos, packet: &mut Packet) {
+    pub fn pass(&mut self, now: Nanos, packet: &mut Packet) -> bool {
+        if self.policer.is_some() && !self.admits(now, packet, 0) {
+            return false;
+        }
         let size = packet.size.into();
         match packet.class() {
             Class::XcpData(header) => self.router.pass(now, size, header),
             Class::XcpAck => self.router.other_pass(now, size, true),
             Class::Other => self.router.other_pass(now, size, false),
         }
+        true
     }
 
     /// The router's own variables.
@@ -127,13 +163,19 @@ impl ChangingXcp {
     ///
     /// # Errors
     /// When the numbers of one of the laws are out of the engine's range.
-    pub fn new(law: &Law, changes: &[LawChange], rate_bps: u64, rounding_seed: u64) -> Result<Self, ConfigError> {
+    pub fn new(
+        law: &Law,
+        changes: &[LawChange],
+        police: Option<&Police>,
+        rate_bps: u64,
+        seed: u64,
+    ) -> Result<Self, ConfigError> {
         let changes: Vec<_> = changes.iter().rev().map(|change| (change.at, router_config(&change.law, rate_bps))).collect();
         // Each is tried now, so that none is refused during the run.
         for (_, config) in &changes {
             Router::new(config, 0, 0)?;
         }
-        Ok(Self { queue: XcpQueue::new(law, rate_bps, rounding_seed)?, changes })
+        Ok(Self { queue: XcpQueue::new(law, police, rate_bps, seed)?, changes })
     }
 
     /// The router with the law of this time.

@@ -52,6 +52,8 @@ pub struct SenderConfig {
     pub honest: bool,
     /// Whether packets carry bottleneck ids, and which they start with: 0 for none, or the first link's, which is not known here.
     pub ids: Option<u32>,
+    /// The window, packets, that an XCP sender keeps whatever it is told, asking for all that a header can say; `None` for honest ones.
+    pub kept_window: Option<u32>,
 }
 
 impl SenderConfig {
@@ -78,6 +80,7 @@ impl SenderConfig {
             rto_policy: tcp.rto_policy,
             honest: tcp.honest_window,
             ids: tcp.ids.map(|_| 0),
+            kept_window: None,
         }
     }
 }

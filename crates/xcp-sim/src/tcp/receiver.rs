@@ -116,7 +116,7 @@ impl Receiver {
                 self.take_header(header);
                 self.on_data(now, packet, out);
             }
-            Body::Ack(_) | Body::Datagram => {}
+            Body::Ack(_) | Body::Datagram | Body::Claim { .. } => {}
         }
     }
 

@@ -28,14 +28,19 @@ pub(in crate::tcp) struct XcpWindow {
 
 impl XcpWindow {
     pub fn new(config: &SenderConfig) -> Self {
-        let engine = xcp_engine::Sender::new(&xcp_engine::SenderConfig {
+        let mut settings = xcp_engine::SenderConfig {
             initial_window: config.initial_window,
             honest: config.honest,
             whole_packets: config.wire == WireFormat::ClassicInteger,
             ids: config.ids,
             ..xcp_engine::SenderConfig::new(engine_format(config.wire), config.overhead + config.payload)
-        });
-        XcpWindow { engine, response: config.loss_response }
+        };
+        if let Some(kept) = config.kept_window {
+            // Between bounds that leave it no room nothing moves the window; who is not honest asks for all there is.
+            settings =
+                xcp_engine::SenderConfig { initial_window: kept, min_window: f64::from(kept), max_window: kept, honest: false, ..settings };
+        }
+        XcpWindow { engine: xcp_engine::Sender::new(&settings), response: config.loss_response }
     }
 
     #[inline]

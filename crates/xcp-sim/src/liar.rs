@@ -1,0 +1,184 @@
+//! Ends of flows that lie. Each is an honest TCP (`tcp/`) with somebody beside it who rewrites what goes out and what comes in: losses, timers,
+//! pacing and acknowledgements are as ever, and honest flows know nothing of this file. What may be said is `model::Lies`'s.
+//!
+//! 1. What a sender's headers say of RTT and window is rewritten as they leave, on SYNs, data and what is sent again.
+//! 2. Feedback is rewritten before the sender takes it. It adds up by the rules of honest feedback: a sender that takes increases for ten times
+//!    what they are has its window pulled back by decreases, unless it ignores those, too.
+//! 3. A window that is kept is a bound below and above of the engine's sender (`tcp/congestion/xcp.rs`); no loss or timeout lowers it.
+//! 4. A receiver that forges writes the same feedback into every acknowledgement, with a router's mark: the sender is honest and believes it.
+//! 5. A source that floods sends datagrams (`datagrams.rs`) with a header that never changes and asks for all it can.
+
+use xcp_engine::{ForwardHeader, ReturnHeader, Rounding, WireFormat, flags};
+use xcp_scenario::model::{Claim, Lies};
+use xcp_scenario::units::Nanos;
+
+use crate::packet::{Ack, Body, Outbox, Packet, SackBlocks, SackId};
+use crate::tcp::{Receiver, Sender, SenderConfig};
+
+/// Only headers of this format lie; the reader of scenarios sees to that.
+const FORMAT: WireFormat = WireFormat::Extended;
+
+/// What headers are made to say.
+#[derive(Debug, Clone, Copy)]
+struct Claims {
+    rtt: Option<Claim<Nanos>>,
+    window: Option<Claim<f64>>,
+}
+
+impl Claims {
+    fn write(&self, header: &mut ForwardHeader) {
+        match self.rtt {
+            None => {}
+            Some(Claim::Is(rtt)) => header.rtt = FORMAT.encode_rtt(rtt),
+            // Unknown times anything is unknown.
+            Some(Claim::Times(factor)) => header.rtt = header.rtt_ns().map_or(0, |rtt| FORMAT.encode_rtt((rtt as f64 * factor) as Nanos)),
+        }
+        match self.window {
+            None => {}
+            Some(Claim::Is(packets)) => header.window = FORMAT.encode_window(packets),
+            Some(Claim::Times(factor)) => header.window = FORMAT.encode_window(header.window_packets().unwrap_or(0.0) * factor),
+        }
+    }
+}
+
+/// Where a lying sender's packets go: they are rewritten on the way.
+struct Mouth<'a, O> {
+    claims: Claims,
+    out: &'a mut O,
+}
+
+impl<O: Outbox> Outbox for Mouth<'_, O> {
+    fn send(&mut self, packet: &mut Packet) {
+        if let Body::Syn { header } | Body::Data { header, .. } = &mut packet.body {
+            self.claims.write(header);
+        }
+        self.out.send(packet);
+    }
+
+    fn sack(&mut self, blocks: SackBlocks) -> SackId {
+        self.out.sack(blocks)
+    }
+}
+
+/// A sender that lies, or whose receiver does. What its functions return is when its next timer runs out, as [`Sender::next_timer`] has it.
+#[derive(Debug)]
+pub struct LyingSender {
+    honest: Sender,
+    claims: Claims,
+    increases: f64,
+    decreases: f64,
+}
+
+impl LyingSender {
+    /// A sender that has not started, with an honest one's settings.
+    #[must_use]
+    pub fn new(mut config: SenderConfig, lies: &Lies) -> Self {
+        config.kept_window = lies.cwnd;
+        let Lies { rtt, window, increases, decreases, .. } = *lies;
+        Self { honest: Sender::new(&config), claims: Claims { rtt, window }, increases, decreases }
+    }
+
+    /// The sender that it makes use of.
+    #[must_use]
+    pub fn honest(&self) -> &Sender {
+        &self.honest
+    }
+
+    /// As [`Sender::start`].
+    pub fn start(&mut self, now: Nanos, out: &mut impl Outbox) -> Nanos {
+        self.honest.start(now, &mut Mouth { claims: self.claims, out });
+        self.honest.next_timer()
+    }
+
+    /// As [`Sender::on_ack`].
+    pub fn on_ack(&mut self, now: Nanos, packet: &Packet, ack: &Ack, sack: &SackBlocks, out: &mut impl Outbox) -> Nanos {
+        let ack = Ack { returned: self.heard(ack.returned), ..*ack };
+        self.honest.on_ack(now, packet, &ack, sack, &mut Mouth { claims: self.claims, out });
+        self.honest.next_timer()
+    }
+
+    /// As [`Sender::on_timer`].
+    pub fn on_timer(&mut self, now: Nanos, out: &mut impl Outbox) -> Nanos {
+        if self.honest.next_timer() <= now {
+            self.honest.on_timer(now, &mut Mouth { claims: self.claims, out });
+        }
+        self.honest.next_timer()
+    }
+
+    /// As [`Sender::stop`].
+    pub fn stop(&mut self, now: Nanos) {
+        self.honest.stop(now);
+    }
+
+    /// What it takes an answer for.
+    fn heard(&self, mut returned: ReturnHeader) -> ReturnHeader {
+        let value = returned.feedback_value();
+        let factor = if value < 0.0 { self.decreases } else { self.increases };
+        if factor != 1.0 {
+            returned.feedback = FORMAT.encode_feedback(value * factor, Rounding::Nearest);
+        }
+        returned
+    }
+}
+
+/// Where a lying receiver's acknowledgements go.
+struct Hand<'a, O> {
+    feedback: u16,
+    out: &'a mut O,
+}
+
+impl<O: Outbox> Outbox for Hand<'_, O> {
+    fn send(&mut self, packet: &mut Packet) {
+        if let Body::Ack(Ack { returned, .. }) = &mut packet.body {
+            returned.feedback = self.feedback;
+            returned.flags |= flags::MARK;
+            returned.hops = returned.hops.max(1);
+        }
+        self.out.send(packet);
+    }
+
+    fn sack(&mut self, blocks: SackBlocks) -> SackId {
+        self.out.sack(blocks)
+    }
+}
+
+/// A receiver that returns what no router said. What its functions return is as [`Receiver::next_timer`] has it.
+#[derive(Debug)]
+pub struct LyingReceiver {
+    honest: Receiver,
+    feedback: u16,
+}
+
+impl LyingReceiver {
+    /// A receiver that returns so many bit/s with every acknowledgement.
+    #[must_use]
+    pub fn new(honest: Receiver, bps: u64) -> Self {
+        Self { honest, feedback: FORMAT.encode_feedback(bps as f64 / 8.0, Rounding::Nearest) }
+    }
+
+    /// The receiver that it makes use of.
+    #[must_use]
+    pub fn honest(&self) -> &Receiver {
+        &self.honest
+    }
+
+    /// As [`Receiver::on_packet`].
+    pub fn on_packet(&mut self, now: Nanos, packet: &Packet, out: &mut impl Outbox) -> Nanos {
+        self.honest.on_packet(now, packet, &mut Hand { feedback: self.feedback, out });
+        self.honest.next_timer()
+    }
+
+    /// As [`Receiver::on_timer`].
+    pub fn on_timer(&mut self, now: Nanos, out: &mut impl Outbox) -> Nanos {
+        self.honest.on_timer(now, &mut Hand { feedback: self.feedback, out });
+        self.honest.next_timer()
+    }
+}
+
+/// What is in the datagrams of a source that lies.
+#[must_use]
+pub fn datagram(lies: &Lies) -> Body {
+    let mut header = ForwardHeader::encode(FORMAT, 0, 0.0, f64::MAX);
+    Claims { rtt: lies.rtt, window: lies.window }.write(&mut header);
+    Body::Claim { header, forged: lies.forged }
+}
