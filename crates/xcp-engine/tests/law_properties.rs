@@ -109,8 +109,8 @@ fn shares() {
     }
 }
 
-/// A window below one packet counts as one packet, whatever it says: the router is left as by a packet that says one. Windows from one packet
-/// on count as they say.
+/// A window below one packet counts as one packet, whatever it says: the router is left as by a
+/// packet that says one. Windows from one packet on count as they say.
 #[test]
 fn a_window_below_one_packet_is_taken_for_one() {
     let after = |window: u16| {
@@ -130,8 +130,8 @@ fn a_window_below_one_packet_is_taken_for_one() {
     assert_ne!(after((1 << 10) - 1), after(one));
 }
 
-/// Small packets at 100 a second that claim an RTT of 1 ms and a window of a thousandth packet, so X = 1 s: they do not pass for the hundred
-/// flows that they would be by their word.
+/// Small packets at 100 a second that claim an RTT of 1 ms and a window of a thousandth packet, so
+/// X = 1 s: they do not pass for the hundred flows that they would be by their word.
 #[test]
 fn claims_of_less_than_a_packet_do_not_pass_for_flows() {
     let honest = Flow { rtt: 100 * MS, window: 80.0, size: 1500 };

@@ -443,8 +443,9 @@ fn the_same_bits_in_the_kernel_and_on_the_host() {
     }
 }
 
-/// A forward header on a packet that carries no data says nothing to the law, whatever it claims: the packet is other traffic, and it may not ask
-/// for more than it has. With a byte of data it counts.
+/// A forward header on a packet that carries no data says nothing to the law, whatever it claims:
+/// the packet is other traffic, and it may not ask for more than it has. With a byte of data it
+/// counts.
 #[test]
 fn a_claim_without_data_is_not_believed() {
     let kernel = match Rehearsal::load(false) {

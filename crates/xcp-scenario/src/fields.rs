@@ -429,9 +429,10 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Whether a spreadsheet that opens a table (CSV) with this name in it may take it, or what follows a separator in it, for a formula to be carried out
-/// (OWASP, "CSV Injection"). Names of links and flows are what stands in our tables; they are refused here instead of being written otherwise there,
-/// because a name is the same in every table, report and `--json`.
+/// Whether a spreadsheet that opens a table (CSV) with this name in it may take it, or what follows
+/// a separator in it, for a formula to be carried out (OWASP, "CSV Injection"). Names of links and
+/// flows are what stands in our tables; they are refused here instead of being written otherwise
+/// there, because a name is the same in every table, report and `--json`.
 fn begins_a_formula(name: &str) -> bool {
     name.split([',', ';']).any(|part| part.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']))
 }

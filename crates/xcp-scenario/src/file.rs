@@ -141,7 +141,8 @@ pub fn load_with_origins(path: &Path, text: &str, overrides: &Overrides) -> Resu
     let names: Vec<String> = variants.iter().map(|v| v.name.clone()).collect();
     let plan = plan::read(&root, &names, &faults);
     let quick = plan.quick.as_ref().filter(|_| overrides.quick);
-    // What the variants are has been read. In the tree, of which each variant gets a copy, they would stand once for each of them.
+    // What the variants are has been read. In the tree, of which each variant gets a copy, they
+    // would stand once for each of them.
     root.remove("variant");
     let sources: Arc<[Source]> = sources.into();
     let mut loaded = Vec::new();

@@ -11,7 +11,8 @@ use crate::units::{NANOS_PER_SEC, Nanos};
 /// Where the parts of a scenario stand in its file.
 #[derive(Debug, Clone, Default)]
 pub struct Origins {
-    /// Shared by all variants of the file: each would else hold the whole text, in which all the others stand.
+    /// Shared by all variants of the file: each would else hold the whole text, in which all the
+    /// others stand.
     sources: Arc<[Source]>,
     limits: Vec<[Span; 2]>,
     links: Vec<Span>,

@@ -1,5 +1,6 @@
-//! What reading a file costs is in proportion to the file. Counted in bytes asked of the allocator, so that it does not depend on the machine;
-//! a file of its own because the count is the whole process's.
+//! What reading a file costs is in proportion to the file. Counted in bytes asked of the allocator,
+//! so that it does not depend on the machine; a file of its own because the count is the whole
+//! process's.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;
@@ -47,7 +48,8 @@ fn asked(variants: usize, fault: bool) -> usize {
     asked
 }
 
-/// Eight times the variants cost eight times as much, not 64 times: no variant holds, or is read with, what all the others are.
+/// Eight times the variants cost eight times as much, not 64 times: no variant holds, or is read
+/// with, what all the others are.
 #[test]
 fn variants_cost_what_they_are() {
     for fault in [false, true] {

@@ -32,8 +32,9 @@ fn the_longest_interval_is_the_engines() {
     assert!(written("4398.046511104s").is_ok() && written("4398.046511105s").is_err(), "{:?}", written("4398.046511104s"));
 }
 
-/// A flow over 4 s of path beside one over 60 ms. Its RTT keeps the router from looking for two seconds at a time; with `max-interval` it counts as
-/// no more than that, and `min-interval` holds the other way.
+/// A flow over 4 s of path beside one over 20 ms. Its RTT keeps the router from looking for two
+/// seconds at a time; with `max-interval` it counts as no more than that, and `min-interval` holds
+/// the other way.
 #[test]
 fn intervals_are_bounded_where_the_law_says_so() {
     let longest = |law: &str| {

@@ -144,7 +144,8 @@ fn the_queue_beside_datagrams() {
     assert!(standing(0.6, Others::Unseen).is_infinite());
 }
 
-/// An RTT counts as no more than the longest that the router believes, in the mean and as the greatest.
+/// An RTT counts as no more than the longest that the router believes, in the mean and as the
+/// greatest.
 #[test]
 fn no_round_trip_beyond_the_longest() {
     let d = |interval, longest| {

@@ -1,9 +1,12 @@
-//! What a person's terminal may be told. Titles, descriptions, names and paths come from files that others wrote, and a terminal obeys what is in
-//! them: it can be made to clear the screen, to change its title, to show lines that were never printed. So everything that the program prints goes
-//! through here, standard output ([`crate::output::Printer`]) and stderr ([`tell`]) alike, whether or not a terminal is at the other end now.
+//! What a person's terminal may be told. Titles, descriptions, names and paths come from files that
+//! others wrote, and a terminal obeys what is in them: it can be made to clear the screen, to
+//! change its title, to show lines that were never printed. So everything that the program prints
+//! goes through here, standard output ([`crate::output::Printer`]) and stderr ([`tell`]) alike,
+//! whether or not a terminal is at the other end now.
 //!
-//! Control characters (C0 but newline and tab, DEL, C1) and those that reverse the order of the text (U+202A to U+202E, U+2066 to U+2069) are
-//! written as JSON writes them, `\u001b`: so that one can see what is there, and what is JSON stays the same JSON. Our own colours do not come this
+//! Control characters (C0 but newline and tab, DEL, C1) and those that reverse the order of the
+//! text (U+202A to U+202E, U+2066 to U+2069) are written as JSON writes them, `\u001b`: so that one
+//! can see what is there, and what is JSON stays the same JSON. Our own colours do not come this
 //! way: the only thing that draws is the progress bar, which shows numbers.
 
 use std::borrow::Cow;
@@ -35,7 +38,8 @@ pub fn tell(text: &str) {
     let _ = writeln!(io::stderr(), "{}", plain(text));
 }
 
-/// A writer of UTF-8 text that lets through what [`plain`] makes of it. Characters may come in pieces.
+/// A writer of UTF-8 text that lets through what [`plain`] makes of it. Characters may come in
+/// pieces.
 pub struct Plain<W: Write> {
     out: W,
     /// The beginning of a character.

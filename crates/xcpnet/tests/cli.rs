@@ -513,7 +513,8 @@ metric = "links.bottle\u202eneck.utilisation"
 min    = 0.1
 "#;
 
-/// Neither stream holds anything that a terminal acts on, whatever a file, its name or a setting says, and the words are still there to be seen.
+/// Neither stream holds anything that a terminal acts on, whatever a file, its name or a setting
+/// says, and the words are still there to be seen.
 #[test]
 fn terminals_only_show_what_files_say() {
     let dir = home(HOSTILE);

@@ -24,9 +24,10 @@ const CHANGE: &str = "dev capacity limit rtt";
 const DEFAULT_LIMIT: u64 = xcp_scenario::DEFAULT_LIMIT_PACKETS;
 /// What `bdp` reckons with where no RTT is given.
 const DEFAULT_RTT_NS: u64 = 100_000_000;
-/// The longest control interval where nothing is said, unless four times the `rtt` given is longer. The senders of a real network are strangers,
-/// and one that claims 65 s, which is what the law itself allows, keeps the router from looking for as long. `rtt` is the longest path's with
-/// empty queues; with a queue of 2bdp it is three times that.
+/// The longest control interval where nothing is said, unless four times the `rtt` given is longer.
+/// The senders of a real network are strangers, and one that claims 65 s, which is what the law
+/// itself allows, keeps the router from looking for as long. `rtt` is the longest path's with empty
+/// queues; with a queue of 2bdp it is three times that.
 const MAX_INTERVAL_NS: u64 = 1_000_000_000;
 /// Full frames, for targets given in packets.
 const FRAME_BYTES: u32 = 1514;

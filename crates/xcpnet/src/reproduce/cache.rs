@@ -4,9 +4,11 @@
 //!
 //! A file is a line (what it is, its key, a checksum of the rest), the length of what follows, a JSON text (summary, and what series there are), and the
 //! series' numbers; both compressed. A file that is torn, damaged or of another format is as good as none. Files appear by renaming, so that
-//! several programs may share the directory. So may several users: the directory is made for its user alone, but where it is another one, and
-//! others can write to it, only files are taken that nobody but this user or root can have written (`--trust-cache` takes all). A run that is taken
-//! is believed: the checksum is against accidents, and anybody can make one. When it grows beyond [`LIMIT`] bytes the files not used for longest are deleted.
+//! several programs may share the directory. So may several users: the directory is made for its
+//! user alone, but where it is another one, and others can write to it, only files are taken that
+//! nobody but this user or root can have written (`--trust-cache` takes all). A run that is taken
+//! is believed: the checksum is against accidents, and anybody can make one. When it grows beyond
+//! [`LIMIT`] bytes the files not used for longest are deleted.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -45,7 +47,8 @@ pub struct Cache {
     told_of_others: AtomicBool,
 }
 
-/// Permission of the group and of all others to write. Where a file has an access list, the group's stands for all that it allows.
+/// Permission of the group and of all others to write. Where a file has an access list, the group's
+/// stands for all that it allows.
 const OTHERS_WRITE: u32 = 0o022;
 
 /// Whether nobody but this user and root can have written what is in a file.
@@ -352,7 +355,8 @@ flow = [{ count = 2, from = "S", to = "D", congestion = "xcp", start-jitter = "1
         }
     }
 
-    /// A run that somebody else can have put there is made again, unless one says that it is to be believed.
+    /// A run that somebody else can have put there is made again, unless one says that it is to be
+    /// believed.
     #[test]
     fn what_others_can_have_written_is_not_believed() {
         let dir = tempfile::tempdir().unwrap();
