@@ -8,7 +8,7 @@ pub const ROUTER_WORDS: usize = 57;
 /// 64-bit words of a policer's state.
 pub const POLICER_WORDS: usize = 16;
 /// 64-bit words of a set of the policer's table.
-pub const POLICED_SET_WORDS: usize = 10;
+pub const POLICED_SET_WORDS: usize = 14;
 /// 64-bit words of a sender's state.
 pub const SENDER_WORDS: usize = 10;
 /// The word with the window, in 2^-32 packets.

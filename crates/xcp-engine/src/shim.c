@@ -6,7 +6,7 @@
 /* Sizes that ffi.rs reserves, in 64-bit words. */
 _Static_assert(sizeof(struct xcp_router) == 57 * 8, "ffi.rs: ROUTER_WORDS");
 _Static_assert(sizeof(struct xcp_policer) == 16 * 8, "ffi.rs: POLICER_WORDS");
-_Static_assert(sizeof(struct xcp_policed_set) == 10 * 8, "ffi.rs: POLICED_SET_WORDS");
+_Static_assert(sizeof(struct xcp_policed_set) == 14 * 8, "ffi.rs: POLICED_SET_WORDS");
 _Static_assert(sizeof(struct xcp_law) == 56, "ffi.rs: Law");
 _Static_assert(sizeof(struct xcp_sender) == 10 * 8, "ffi.rs: SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_sender, cwnd) == 0, "ffi.rs: SENDER_CWND");
