@@ -1,11 +1,9 @@
 //! What endpoint and router both need of the kernel: its version, BTF, bpf(2), and where programs are kept.
 
-use std::ffi::CStr;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
-use rustix::mount::{MountFlags, mount};
 use rustix::thread::CapabilitySet;
 
 use super::machine::{Machine, text};
@@ -13,7 +11,7 @@ use super::remedies::{BPF_RIGHTS, as_root, bpf_failed, failed, newer_kernel, not
 use super::report::Group::{Endpoint, Lab, Router};
 use super::report::{Check, Remedy, Topic};
 use super::scratch;
-use crate::kept::file_system::{MOUNT as BPFFS, check_mount_namespace, is_mounted};
+use crate::kept::file_system::{MOUNT as BPFFS, check_mount_namespace, is_mounted, mount_private};
 use crate::link;
 
 /// What came with which version.
@@ -129,7 +127,7 @@ fn kept(machine: &Machine) -> Check {
         let found = if mounted { format!("mounted at {BPFFS}") } else { "not mounted".into() };
         return topic.unknown(format!("{found}; {}", not_tried(machine)), as_root(machine));
     }
-    let remedy = Remedy::new("Mount one in which root may write.").command(format!("mount -t bpf bpf {BPFFS}"));
+    let remedy = Remedy::new("Mount one in which root may write.").command(format!("mount -t bpf -o mode=0700 bpf {BPFFS}"));
     match if mounted { keep() } else { scratch::in_mount_namespace(mount_and_keep).flatten() } {
         Ok(()) if mounted => topic.ok(format!("{BPFFS}; a map was kept there, and removed")),
         Ok(()) => topic.ok(format!("not mounted; xcpnet mounts it at {BPFFS}, which was tried")),
@@ -138,13 +136,13 @@ fn kept(machine: &Machine) -> Check {
 }
 
 fn mount_and_keep() -> io::Result<()> {
-    mount("bpf", BPFFS, "bpf", MountFlags::empty(), None::<&CStr>)?;
+    mount_private()?;
     keep()
 }
 
 /// Keeps a map, and removes it.
 fn keep() -> io::Result<()> {
     let path = Path::new(BPFFS).join(format!("xcpnet-doctor-{}", std::process::id()));
-    link::pin(scratch::map()?.as_fd(), &path).map_err(|e| io::Error::other(e.what().to_owned()))?;
+    link::pin_at(scratch::map()?.as_fd(), &path)?;
     std::fs::remove_file(path)
 }

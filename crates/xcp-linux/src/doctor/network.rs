@@ -12,7 +12,7 @@ use super::remedies::{BPF_RIGHTS, as_root, bpf_failed, failed, newer_kernel_or, 
 use super::report::Group::{Endpoint, Lab, Router};
 use super::report::{Check, Remedy, Topic};
 use super::scratch;
-use crate::link::{Link, Target};
+use crate::link::{Link, Position, Target};
 use crate::namespace::Namespace;
 use crate::netlink::qdiscs::{ROOT, Wanted};
 use crate::netlink::{self, Netlink};
@@ -82,7 +82,7 @@ fn attempts(namespace: &Namespace) -> io::Result<Tried> {
 fn tcx() -> io::Result<()> {
     // TCX_NEXT
     let program = scratch::program(libbpf_sys::BPF_PROG_TYPE_SCHED_CLS, -1)?;
-    Link::new(program.as_fd(), Target::Egress(LOOPBACK)).map(drop)
+    Link::new(program.as_fd(), Target::Egress(LOOPBACK, Position::First)).map(drop)
 }
 
 /// The filter goes with the namespace.
