@@ -57,7 +57,8 @@ struct xcp_seen {
     __u8 classic;
     __u8 malformed;
     __u8 found; /* enum xcp_found */
-    __u8 reserved[3];
+    __u8 reserved;
+    __u16 headers; /* bytes before the payload, as far as they are known */
 };
 
 /*
@@ -98,9 +99,10 @@ static __always_inline void look_into(struct __sk_buff *skb, const struct xcp_se
             at = next;
     }
     option = block + at;
-    /* what engine/options.h calls an option of ours, when it comes first */
+    /* what engine/options.h calls an option of ours, when it comes first and a signature has no room after it */
     if (length - at >= XCP_EXTENDED_OFFER_LENGTH && (void *)option + XCP_EXTENDED_OFFER_LENGTH <= end && option[0] == XCP_EXTENDED_KIND &&
-        option[1] <= length - at && xcp_get16(option + XCP_EXTENDED_AT_EXID) == XCP_EXTENDED_EXID &&
+        option[1] <= length - at && length - at - option[1] < XCP_OPTION_SIGNATURE_MIN &&
+        xcp_get16(option + XCP_EXTENDED_AT_EXID) == XCP_EXTENDED_EXID &&
         (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_VERSION_MASK) == XCP_WIRE_VERSION &&
         option[1] == xcp_extended_length(option[XCP_EXTENDED_AT_FLAGS])) {
         found.extended = (xcp_u8)at;
@@ -150,6 +152,7 @@ __noinline int xcp_look(struct __sk_buff *skb, struct xcp_seen *seen) {
     seen->found = found;
     if (found == XCP_FOUND_TCP) {
         seen->tcp = segment.tcp;
+        seen->headers = segment.tcp + TCP_HEADER + segment.options;
         look_into(skb, &segment, seen);
     }
     return 0;
@@ -351,7 +354,7 @@ int xcp_router(struct __sk_buff *skb) {
     __u64 backlog = waiting(skb, kernel);
     xcp_look(skb, &seen);
     seen.bytes = skb->wire_len;
-    seen.segments = skb->gso_segs ? skb->gso_segs : 1;
+    seen.segments = xcp_segments(skb->gso_segs, skb->gso_size, skb->len > seen.headers ? skb->len - seen.headers : 0);
     if (!seen.is_forward) {
         count_other(&seen, backlog);
         return XCP_NEXT;

@@ -8,6 +8,8 @@
  *   3. An extended option whose length is not the one its flags imply, or of another version, or with another ExID, is not ours: skipped.
  *      So is a kind 14 or 15 whose length is not the classic one (RFC 1146 used these kinds with others).
  *   4. End-of-list ends the search; no-operation is one byte.
+ *   5. Beside a signature (TCP-AO, RFC 5925 §5.1; MD5, RFC 2385) nothing is found: TCP-AO's covers the options, so that who rewrites one
+ * makes the segment a forgery. (MD5's does not; its segments have no room for ours.)
  * Offsets are returned so that a router can rewrite words in place.
  */
 #ifndef XCP_OPTIONS_H
@@ -19,6 +21,10 @@
 #define XCP_OPTIONS_MAX 40 /* RFC 9293: 15 words of header less the fixed 5 */
 
 #define XCP_NOT_FOUND 0xff
+
+#define XCP_OPTION_MD5 19
+#define XCP_OPTION_AO 29
+#define XCP_OPTION_SIGNATURE_MIN 4 /* the shortest of them: RFC 5925 §2.2 */
 
 /* Where the options begin in the block, or XCP_NOT_FOUND. */
 struct xcp_options {
@@ -49,7 +55,7 @@ XCP_INLINE xcp_u8 xcp_options_first(xcp_u64 set) {
  * up.
  */
 XCP_INLINE void xcp_options_find(const xcp_u8 *block, xcp_u32 length, struct xcp_options *found) {
-    xcp_u64 starts = 1, extended = 0, forward = 0, returned = 0;
+    xcp_u64 starts = 1, extended = 0, forward = 0, returned = 0, signature = 0;
     xcp_u8 malformed = 0;
     xcp_u32 at;
     if (length > XCP_OPTIONS_MAX)
@@ -72,6 +78,7 @@ XCP_INLINE void xcp_options_find(const xcp_u8 *block, xcp_u32 length, struct xcp
             break;
         }
         starts |= 1ULL << (next & 63);
+        signature |= xcp_options_same(kind ^ XCP_OPTION_MD5, at) | xcp_options_same(kind ^ XCP_OPTION_AO, at);
         forward |= xcp_options_same((kind ^ XCP_CLASSIC_FORWARD_KIND) | (size ^ XCP_CLASSIC_FORWARD_LENGTH), at);
         returned |= xcp_options_same((kind ^ XCP_CLASSIC_RETURN_KIND) | (size ^ XCP_CLASSIC_RETURN_LENGTH), at);
         here = at;
@@ -84,9 +91,10 @@ XCP_INLINE void xcp_options_find(const xcp_u8 *block, xcp_u32 length, struct xcp
                                          at);
         }
     }
-    found->extended = xcp_options_first(extended);
-    found->classic_forward = xcp_options_first(forward);
-    found->classic_return = xcp_options_first(returned);
+    signature = xcp_options_same(signature, 0) - 1; /* all ones where there is one */
+    found->extended = xcp_options_first(extended & ~signature);
+    found->classic_forward = xcp_options_first(forward & ~signature);
+    found->classic_return = xcp_options_first(returned & ~signature);
     found->malformed = malformed;
 }
 
