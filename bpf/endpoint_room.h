@@ -72,7 +72,7 @@ __noinline int xcp_make_room(struct __sk_buff *skb, __u32 tcp_at, __u32 length, 
         c->forwards++;
         xcp_extended_write(raw.bytes, &there.forward, &there.returned, c->ids);
     } else {
-        build(c, tp, which, raw.bytes);
+        build(c, tp, which, skb->gso_segs, raw.bytes);
     }
     sack[0] = (__u8)(2 + keep * 8);
     from = at + 4 + keep * 8;
