@@ -28,7 +28,7 @@ mod lab {
         absent()
     }
 
-    pub fn run(_: &Scenario, _: &mut dyn Observer) -> Result<Run, Failure> {
+    pub fn run(_: &Scenario, _: bool, _: &mut dyn Observer) -> Result<Run, Failure> {
         absent()
     }
 }
@@ -38,7 +38,7 @@ impl Backend {
     pub fn check(self) -> Result<(), Failure> {
         match self {
             Self::Sim => Ok(()),
-            Self::Linux => lab::check(),
+            Self::Linux | Self::LinuxOffload => lab::check(),
         }
     }
 
@@ -46,7 +46,7 @@ impl Backend {
     pub fn overrides(self) -> Result<Overrides, Failure> {
         match self {
             Self::Sim => Ok(Overrides::none()),
-            Self::Linux => lab::overrides(),
+            Self::Linux | Self::LinuxOffload => lab::overrides(),
         }
     }
 
@@ -55,7 +55,7 @@ impl Backend {
     pub fn jobs(self, jobs: usize) -> usize {
         match self {
             Self::Sim => jobs,
-            Self::Linux => 1,
+            Self::Linux | Self::LinuxOffload => 1,
         }
     }
 
@@ -63,7 +63,7 @@ impl Backend {
     pub fn done(self) -> &'static str {
         match self {
             Self::Sim => "simulated",
-            Self::Linux => "run on Linux",
+            Self::Linux | Self::LinuxOffload => "run on Linux",
         }
     }
 
@@ -71,7 +71,8 @@ impl Backend {
     pub fn run(self, scenario: &Scenario, threads: usize, observer: &mut dyn Observer) -> Result<Run, Failure> {
         match self {
             Self::Sim => xcp_sim::simulate_on(scenario, threads, observer).map_err(Failure::new),
-            Self::Linux => lab::run(scenario, observer),
+            Self::Linux => lab::run(scenario, false, observer),
+            Self::LinuxOffload => lab::run(scenario, true, observer),
         }
     }
 }
