@@ -130,7 +130,7 @@ __noinline int xcp_make_room(struct __sk_buff *skb, __u32 tcp_at, __u32 length, 
         c->forwards++;
         xcp_extended_write(layout.option.bytes, &there.forward, &there.returned, c->ids);
     } else {
-        build(c, tp, which, layout.option.bytes);
+        build(c, tp, which, skb->gso_segs, layout.option.bytes);
     }
     if (!xcp_lay_out(skb, tcp_at + TCP_HEADER, &layout))
         c->trimmed++;

@@ -112,9 +112,10 @@ __noinline int xcp_look_into(struct __sk_buff *skb, __u32 from, __u32 length, st
             at = next;
     }
     option = block + at;
-    /* what engine/options.h calls an option of ours, when it comes first */
+    /* what engine/options.h calls an option of ours, when it comes first and a signature has no room after it */
     if (length - at >= XCP_EXTENDED_OFFER_LENGTH && (void *)option + XCP_EXTENDED_OFFER_LENGTH <= end && option[0] == XCP_EXTENDED_KIND &&
-        option[1] <= length - at && xcp_get16(option + XCP_EXTENDED_AT_EXID) == XCP_EXTENDED_EXID &&
+        option[1] <= length - at && length - at - option[1] < XCP_OPTION_SIGNATURE_MIN &&
+        xcp_get16(option + XCP_EXTENDED_AT_EXID) == XCP_EXTENDED_EXID &&
         (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_VERSION_MASK) == XCP_WIRE_VERSION &&
         option[1] == xcp_extended_length(option[XCP_EXTENDED_AT_FLAGS])) {
         found.extended = (xcp_u8)at;
@@ -376,7 +377,7 @@ int xcp_router(struct __sk_buff *skb) {
     __u64 backlog = waiting(skb, kernel);
     xcp_look(skb, &seen);
     seen.bytes = skb->wire_len;
-    seen.segments = skb->gso_segs ? skb->gso_segs : 1;
+    seen.segments = xcp_segments(skb->gso_segs, skb->gso_size, skb->len > seen.headers ? skb->len - seen.headers : 0);
     if (!seen.is_forward) {
         count_other(&seen, backlog);
         return XCP_NEXT;

@@ -8,6 +8,8 @@
  *   3. An extended option whose length is not the one its flags imply, or of another version, or with another ExID, is not ours: skipped.
  *      So is a kind 14 or 15 whose length is not the classic one (RFC 1146 used these kinds with others).
  *   4. End-of-list ends the search; no-operation is one byte.
+ *   5. Beside a signature (TCP-AO, RFC 5925 §5.1; MD5, RFC 2385) nothing is found: TCP-AO's covers the options, so that who rewrites one
+ * makes the segment a forgery. (MD5's does not; its segments have no room for ours.)
  * Offsets are returned so that a router can rewrite words in place.
  */
 #ifndef XCP_OPTIONS_H
@@ -19,6 +21,10 @@
 #define XCP_OPTIONS_MAX 40 /* RFC 9293: 15 words of header less the fixed 5 */
 
 #define XCP_NOT_FOUND 0xff
+
+#define XCP_OPTION_MD5 19
+#define XCP_OPTION_AO 29
+#define XCP_OPTION_SIGNATURE_MIN 4 /* the shortest of them: RFC 5925 §2.2 */
 
 /* Where the options begin in the block, or XCP_NOT_FOUND. */
 struct xcp_options {
@@ -52,6 +58,7 @@ struct xcp_options_sets {
     xcp_u64 forward;
     xcp_u64 returned;
     xcp_u64 malformed; /* the search met rule 1 */
+    xcp_u64 signature; /* rule 5 */
 };
 
 /*
@@ -76,6 +83,7 @@ XCP_PART xcp_options_look(const struct xcp_options_block *block, xcp_u32 length,
         return 1;
     }
     sets->starts |= 1ULL << (next & 63);
+    sets->signature |= xcp_options_same(kind ^ XCP_OPTION_MD5, at) | xcp_options_same(kind ^ XCP_OPTION_AO, at);
     sets->forward |= xcp_options_same((kind ^ XCP_CLASSIC_FORWARD_KIND) | (size ^ XCP_CLASSIC_FORWARD_LENGTH), at);
     sets->returned |= xcp_options_same((kind ^ XCP_CLASSIC_RETURN_KIND) | (size ^ XCP_CLASSIC_RETURN_LENGTH), at);
     XCP_OPAQUE(at); /* the compiler knows that it lies far enough from the end, the verifier does not */
@@ -99,7 +107,8 @@ XCP_PART xcp_options_look(const struct xcp_options_block *block, xcp_u32 length,
  */
 XCP_INLINE void xcp_options_find(const xcp_u8 *block, xcp_u32 length, struct xcp_options *found) {
     const struct xcp_options_block *whole = (const struct xcp_options_block *)block;
-    struct xcp_options_sets sets = {1, 0, 0, 0, 0};
+    struct xcp_options_sets sets = {1, 0, 0, 0, 0, 0};
+    xcp_u64 clean;
     xcp_u32 at;
     if (length > XCP_OPTIONS_MAX)
         length = XCP_OPTIONS_MAX;
@@ -107,9 +116,10 @@ XCP_INLINE void xcp_options_find(const xcp_u8 *block, xcp_u32 length, struct xcp
         if (xcp_options_look(whole, length, at, &sets))
             break;
     }
-    found->extended = xcp_options_first(sets.extended);
-    found->classic_forward = xcp_options_first(sets.forward);
-    found->classic_return = xcp_options_first(sets.returned);
+    clean = 0 - xcp_options_same(sets.signature, 0); /* all ones where there is none */
+    found->extended = xcp_options_first(sets.extended & clean);
+    found->classic_forward = xcp_options_first(sets.forward & clean);
+    found->classic_return = xcp_options_first(sets.returned & clean);
     found->malformed = sets.malformed != 0;
 }
 

@@ -132,7 +132,7 @@ struct RawConnection {
     reserved_parts: u8,
     ids: u8,
     started: u8,
-    reserved: u8,
+    others: u8,
     packet_bytes: u32,
     unheard: u32,
     heard_ns: u64,
@@ -611,6 +611,15 @@ impl Endpoint {
             .lookup(&socket.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
             .map_err(|e| Error::because("cannot read a connection", &e))?;
         Ok(bytes.as_deref().and_then(from_bytes::<RawConnection>).map(|raw| Connection::from(&raw)))
+    }
+
+    /// Takes away what is noted of a socket, as if there had been no memory for it: for tests.
+    ///
+    /// # Errors
+    /// Nothing is noted.
+    pub fn forget(&self, socket: BorrowedFd<'_>) -> Result<()> {
+        let key = socket.as_raw_fd().to_ne_bytes();
+        self.connections.delete(&key).map_err(|e| Error::because("cannot forget a connection", &e))
     }
 
     /// Counters since the programs were loaded.

@@ -182,6 +182,38 @@ impl Middlebox {
     }
 }
 
+/// Another program on the same cgroup that wants to be called for header options of connections that come in, as long as this value lives.
+#[derive(Debug)]
+pub struct Neighbour {
+    #[expect(dead_code, reason = "held for its end")]
+    link: Link,
+    asked: MapHandle,
+}
+
+impl Neighbour {
+    /// Attaches it to a cgroup.
+    ///
+    /// # Errors
+    /// As [`crate::endpoint::Endpoint::attach`].
+    pub fn attach(cgroup: std::os::fd::BorrowedFd<'_>) -> Result<Self> {
+        hush();
+        let mut object = MaybeUninit::uninit();
+        let open = TestingSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open a program", &e))?;
+        let skel = open.load().map_err(|e| Error::because("the kernel does not take the tests' programs", &e))?;
+        let link = Link::new(skel.progs.xcp_neighbour.as_fd(), Target::SockOps(cgroup));
+        let link = link.map_err(|e| Error::because("cannot attach a program", &e))?;
+        Ok(Self { link, asked: handle(&skel.maps.asked)? })
+    }
+
+    /// How often it was asked for room in a packet.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn asked(&self) -> Result<u64> {
+        crate::object::read_only_entry(&self.asked, MapFlags::ANY, "the neighbour's counter")
+    }
+}
+
 /// BPF_PROG_TEST_RUN; returns the frame's length afterwards and the mean time, ns.
 fn run(
     program: std::os::fd::BorrowedFd<'_>,

@@ -88,6 +88,8 @@ pub enum Backend {
     Sim,
     /// Network namespaces and the kernel's own TCP, in real time; needs root
     Linux,
+    /// The same; hosts hand down packets of several segments, which routers cut up
+    LinuxOffload,
 }
 
 /// Arguments of `run`.

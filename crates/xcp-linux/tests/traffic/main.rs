@@ -1,6 +1,10 @@
 //! Real connections of the kernel's TCP through the endpoint and a router: host S, router R, host D, each in a network namespace.
 
+mod forged;
+mod neighbours;
+mod signed;
 mod site;
+mod super_packets;
 
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -372,6 +376,43 @@ fn room_is_made_before_the_router_of_the_same_host() {
     at_router(&mut endpoint);
     assert_eq!(order()[..2], expected);
     assert_eq!(site.behind(&router), [""; 0], "what is xcpnet's own is nothing to be told");
+}
+
+/// The router leaves in mid-connection, its link and queue stay: the sender goes on as an ordinary TCP, and is XCP's again when a router is back.
+#[test]
+fn a_router_that_leaves() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint(&site, Give::All);
+    let router = site.router(20_000_000, Hook::Any);
+    let listener = listen(&site, false);
+    let mut socket = site.s.run(|| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).unwrap();
+    let (mut other, _) = listener.accept().unwrap();
+    let reader = thread::spawn(move || {
+        let mut data = vec![0; MEGABYTE];
+        while other.read(&mut data).is_ok_and(|n| n > 0) {}
+    });
+    let send = |socket: &mut TcpStream, megabytes: usize| {
+        let mut most = 0.0f64;
+        for _ in 0..16 * megabytes {
+            socket.write_all(&payload(MEGABYTE / 16)).unwrap();
+            most = most.max(endpoint.connection(socket.as_fd()).unwrap().unwrap().cwnd_packets);
+        }
+        (most, endpoint.connection(socket.as_fd()).unwrap().unwrap())
+    };
+    let (_, governed) = send(&mut socket, 4);
+    assert!(governed.marked && site.dropped() == 0, "{governed:?}");
+    site.r.run(|| drop(router)).unwrap();
+    let (most, alone) = send(&mut socket, 8);
+    assert!(!alone.marked && alone.sending, "{alone:?}");
+    // the queue of 400 packets, and what else is on the way
+    assert!(most < 600.0, "a window of {most:.0} packets");
+    let sent = 12 * MEGABYTE / 1448;
+    assert!(site.dropped() < sent / 20, "{} of {sent} packets were dropped", site.dropped());
+    let _router = site.router(20_000_000, Hook::Any);
+    let (_, again) = send(&mut socket, 2);
+    assert!(again.marked && again.agreement == Agreement::Agreed, "{again:?}");
+    drop(socket);
+    reader.join().unwrap();
 }
 
 #[test]
