@@ -149,7 +149,9 @@ impl Host {
             if block.len() >= first + 12 && block[first..].starts_with(&[1, 1, 5]) {
                 first += 2 + usize::from(block[first + 3]);
             }
-            let unseen = first == block.len() || options.extended == Some(first) || block.is_empty();
+            // After ours it looks only for a signature (TCP-AO's, or MD5's), which takes four bytes at the least.
+            let ours = options.extended == Some(first) && block.len() < first + usize::from(block[first + 1]) + 4;
+            let unseen = first == block.len() || ours || block.is_empty();
             malformed |= options.malformed && !unseen;
             if let (Some(at), Some(option)) = (options.extended, read_extended(&block)) {
                 returned = option.returned.is_present();
