@@ -8,6 +8,9 @@
  *   2. Anything that is not XCP, or cannot be read, passes untouched and counts as input traffic: by a counter, of which the law hears with
  * the next packet of XCP's. It closes no interval; where no XCP passes there is nothing to close.
  *   3. Nothing is dropped, ever.
+ *   4. A forward header on a packet without data is not believed: the packet counts as other traffic, and what it asks for is set to
+ * nothing. Claims without traffic cost their sender next to nothing, and as many small packets as you like may be sent for the price of one
+ * of data.
  */
 #include "headers.h"
 
@@ -43,6 +46,10 @@ struct {
 
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 
+/* What a forward header is to the router (xcp_seen.is_forward). */
+#define XCP_BELIEVED 1
+#define XCP_EMPTY 2 /* on a packet that carries no data */
+
 /* What a packet is to the router. */
 struct xcp_seen {
     struct xcp_forward forward;
@@ -57,7 +64,8 @@ struct xcp_seen {
     __u8 classic;
     __u8 malformed;
     __u8 found; /* enum xcp_found */
-    __u8 reserved[3];
+    __u8 reserved;
+    __u16 headers; /* bytes before the payload, as far as they are known */
 };
 
 /*
@@ -150,6 +158,7 @@ __noinline int xcp_look(struct __sk_buff *skb, struct xcp_seen *seen) {
     seen->found = found;
     if (found == XCP_FOUND_TCP) {
         seen->tcp = segment.tcp;
+        seen->headers = segment.tcp + TCP_HEADER + segment.options;
         look_into(skb, &segment, seen);
     }
     return 0;
@@ -182,7 +191,7 @@ static __always_inline void count_other(const struct xcp_seen *seen, __u64 backl
         __sync_fetch_and_add(&o->unreadable, segments);
     if (seen->malformed || seen->found == XCP_FOUND_BROKEN)
         __sync_fetch_and_add(&o->malformed, segments);
-    if (seen->is_forward)
+    if (seen->is_forward == XCP_BELIEVED)
         __sync_fetch_and_add(&o->contended, segments);
 }
 
@@ -357,8 +366,12 @@ int xcp_router(struct __sk_buff *skb) {
         return XCP_NEXT;
     }
     seen.backlog = backlog;
-    seen.now = time(skb);
-    if (xcp_settle(&seen)) {
+    /* no sender of ours writes one there: it is a claim without the traffic that it is about */
+    if (skb->len <= seen.headers)
+        seen.is_forward = XCP_EMPTY;
+    else
+        seen.now = time(skb);
+    if (seen.is_forward == XCP_EMPTY || xcp_settle(&seen)) {
         count_other(&seen, backlog);
         xcp_router_withhold(&seen.forward);
     }

@@ -74,7 +74,8 @@ struct xcp_law {
  * divides by d, they are only served at a lower gain. Longest 65.536 s: draft-falk-xcp-spec-03 says 1 s or the propagation delay, whichever
  * is longer, and a router that cuts d below the true RTT multiplies the loop's gain by what it cut off, so that flows of 65 s, which the
  * format serves, would oscillate under 1 s. The price: a sender that claims 65 s slows the router for everyone. Whoever knows the longest
- * RTT of their paths and does not trust their senders sets it.
+ * RTT of their paths and does not trust their senders sets it (`max-interval` in a scenario); `xcpnet router add` does by itself
+ * (docs/linux.md).
  */
 XCP_INLINE void xcp_law_xcp(struct xcp_law *law, xcp_u64 capacity) {
     struct xcp_law xcp = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};

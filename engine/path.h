@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a forward header says of its flow, out of either format: RTT and X = RTT / window, the time between two packets of the flow.
+ *
+ * A window below one packet is taken for one. Nobody has less than a packet in flight: a sender slower than a packet per round trip can say
+ * so by a longer RTT, and X is then what it was. Believed, such a window is the cheapest lie there is: X of a second beside an RTT of 1 ms,
+ * so that a few small packets count as many flows, while the control interval, which goes by the RTT, grows shorter instead of longer. The
+ * classic format cannot say a window below one.
  */
 #ifndef XCP_PATH_H
 #define XCP_PATH_H
@@ -33,7 +38,7 @@ XCP_INLINE void xcp_path_cap(struct xcp_path *p) {
 /* An extended header whose RTT and window are both known. */
 XCP_INLINE void xcp_path_read_extended(const struct xcp_forward *h, struct xcp_path *p) {
     xcp_s32 we;
-    xcp_u32 w = xcp_extended_window_decode(h->window, &we);
+    xcp_u32 w = xcp_extended_window_decode(h->window < XCP_EXTENDED_WINDOW_ONE ? XCP_EXTENDED_WINDOW_ONE : h->window, &we);
     p->rtt = xcp_extended_rtt_decode(h->rtt, &p->re);
     /* rtt * 2^re / (w * 2^we), 1 / w = recip * 2^-42; 12 of the product's 44 bits are rounded away */
     p->x = (xcp_u32)(((xcp_u64)p->rtt * xcp_recip[w & 1023] + 2048) >> 12);

@@ -12,11 +12,14 @@
  * A flow that is seen for the first time has no time behind it: forged addresses count for nothing.
  *   2. The rate. The law gives a flow cp X and takes cn s for each packet of s bytes, so cp / cn is
  * the rate at which it does neither: the share of whoever this link limits. It is smoothed over some
- * 2^XCP_POLICER_MEMORY intervals, and is never below capacity / flows. A flow may be ahead of it by
- * XCP_POLICER_DEPTH d; then packets are refused (the generic cell rate algorithm, ITU-T I.371). There
- * is no margin: a flow that obeys is corrected by gamma of what it has too much in every d, so that
- * all it ever had too much is less than ten d of what it loses; and the smoothed share falls no
- * faster than a flow that was alone and must make room.
+ * 2^XCP_POLICER_MEMORY intervals, with what pools had in them, and is never below capacity / flows. A
+ * flow may be ahead of it by XCP_POLICER_DEPTH d; then packets are refused (the generic cell rate
+ * algorithm, ITU-T I.371). There is no margin: a flow that obeys is corrected by gamma of what it has
+ * too much in every d, so that all it ever had too much is less than ten d of what it loses; and the
+ * smoothed share falls no faster than a flow that was alone and must make room. (Where the gain follows
+ * a flow's own RTT, so does the depth.) Where the law takes next to nothing from anybody (the link is
+ * not full, or nobody that is limited here says so to a law that asks), no flow can be said to have
+ * too much.
  *   3. The fine. A refused packet costs a tenth of what it would have cost, up to twice the depth:
  * else a sender that never listens keeps its bucket at the brim and gains by the fluctuations.
  *   4. The longest RTT believed is XCP_POLICER_LAG d, and at most `longest_rtt_ns`, which holds before
@@ -42,6 +45,7 @@
 #define XCP_POLICER_DEPTH 32
 #define XCP_POLICER_MEMORY 4
 #define XCP_POLICER_FINE 10
+#define XCP_POLICER_STILL (1ULL << 26) /* a 64th, as a fraction of 2^32 */
 #define XCP_POLICER_PATIENCE 16
 
 #define XCP_POLICER_LONGEST_RTT_NS 1000000000ULL
@@ -126,28 +130,36 @@ XCP_INLINE void xcp_policer_note(struct xcp_policer *p, const struct xcp_router 
     }
 }
 
-/* The router has closed an interval: what a flow may send follows from what flows were given in it, and what was taken from them. Pools
- * that ran dry gave less than was planned; traffic in bursts empties that of decreases more often. */
-XCP_PART xcp_policer_learn(struct xcp_policer *p, struct xcp_router *r) {
-    struct xcp_num up, down, elapsed, capacity, share, least;
+/* What flows were given in the interval that was closed last, and what was taken from them. Pools that ran dry gave less than was planned;
+ * traffic in bursts empties that of decreases more often. */
+XCP_PART xcp_policer_account(struct xcp_policer *p, const struct xcp_router *r) {
+    struct xcp_num elapsed, n;
     xcp_u32 first;
     XCP_PART_NEEDS(p && r);
-    first = p->flows == 0;
-    p->intervals = r->intervals;
-    elapsed = xcp_num_of(r->elapsed_ns ? r->elapsed_ns : 1);
-    up = xcp_num_mul(xcp_num_mul(p->up, elapsed), xcp_num_scaled(r->met_pos, -32));
-    down = xcp_num_mul(xcp_num_mul(p->down, elapsed), xcp_num_scaled(r->met_neg, -32));
-    down = xcp_num_div(down, xcp_num_of(XCP_NS_PER_S));
-    xcp_policer_note(p, r);
     if (r->closed_sum_x.m == 0) /* nobody told an RTT: nothing is known of flows */
         return 0;
-    p->gain = xcp_policer_smooth(p->gain, xcp_num_q20(up), first);
-    p->loss = xcp_policer_smooth(p->loss, xcp_scale(down.m, down.e + 32, XCP_Q20_MAX), first);
-    share = xcp_num_div(r->closed_sum_x, elapsed);
-    p->flows = xcp_policer_smooth(p->flows, xcp_scale(share.m, share.e + 20, XCP_Q20_MAX), first);
+    first = p->flows == 0;
+    elapsed = xcp_num_of(r->elapsed_ns ? r->elapsed_ns : 1);
+    n = xcp_num_mul(xcp_num_mul(p->up, elapsed), xcp_num_scaled(r->met_pos, -32));
+    p->gain = xcp_policer_smooth(p->gain, xcp_num_q20(n), first);
+    n = xcp_num_mul(xcp_num_mul(p->down, elapsed), xcp_num_scaled(r->met_neg, -32));
+    n = xcp_num_div(n, xcp_num_of(XCP_NS_PER_S));
+    p->loss = xcp_policer_smooth(p->loss, xcp_scale(n.m, n.e + 32, XCP_Q20_MAX), first);
+    n = xcp_num_div(r->closed_sum_x, elapsed);
+    p->flows = xcp_policer_smooth(p->flows, xcp_scale(n.m, n.e + 20, XCP_Q20_MAX), first);
+    return 0;
+}
+
+/* The router has closed an interval: what a flow may send from now on. */
+XCP_PART xcp_policer_learn(struct xcp_policer *p, struct xcp_router *r) {
+    struct xcp_num capacity, share, least;
+    XCP_PART_NEEDS(p && r);
+    xcp_policer_account(p, r);
+    xcp_policer_note(p, r);
+    p->intervals = r->intervals;
     capacity = xcp_num_of(r->law.capacity);
     least = p->flows >> 20 ? xcp_num_div(capacity, xcp_num_scaled(p->flows, -20)) : capacity;
-    share = p->loss ? xcp_num_div(xcp_num_scaled(p->gain, -20), xcp_num_scaled(p->loss, -32)) : capacity;
+    share = p->loss > XCP_POLICER_STILL ? xcp_num_div(xcp_num_scaled(p->gain, -20), xcp_num_scaled(p->loss, -32)) : capacity;
     if (xcp_num_less(share, least))
         share = least;
     if (xcp_num_less(capacity, share))
@@ -203,6 +215,17 @@ XCP_PART xcp_policer_correct(struct xcp_forward *h, const struct xcp_path *path,
     return 0;
 }
 
+/* How far ahead of its share a flow may be. Where the gain follows a flow's own RTT, one of longer RTT makes room more slowly. */
+XCP_INLINE xcp_u64 xcp_policer_depth(const struct xcp_policer *p, const struct xcp_router *r, const struct xcp_path *path) {
+    xcp_u64 rtt, depth = p->depth_ns;
+    if (r->law.gain == XCP_GAIN_OWN_RTT && path->known) {
+        rtt = (xcp_u64)path->rtt << path->re;
+        rtt = rtt < r->believed_rtt_ns ? rtt : r->believed_rtt_ns;
+        depth = XCP_POLICER_DEPTH * rtt > depth ? XCP_POLICER_DEPTH * rtt : depth;
+    }
+    return depth;
+}
+
 /*
  * Packets of one flow come, together `bytes` on the wire, as for xcp_router_burst, and before it; what
  * has run out must have been closed. set: the flow's. Returns 1 where they are refused: then the law
@@ -212,7 +235,7 @@ XCP_INLINE xcp_u32 xcp_policer_packet(struct xcp_policer *p, struct xcp_router *
                                       xcp_u64 bytes, xcp_u32 segments, struct xcp_forward *h) {
     struct xcp_path path;
     struct xcp_policed *f;
-    xcp_u64 ahead, cost, x, used;
+    xcp_u64 depth, ahead, cost, x, used;
     if (XCP_UNLIKELY(r->intervals != p->intervals))
         xcp_policer_learn(p, r);
 
@@ -226,20 +249,21 @@ XCP_INLINE xcp_u32 xcp_policer_packet(struct xcp_policer *p, struct xcp_router *
         f->clock_ns = now - p->lag_ns;
     if (f->clock_ns > now) /* the time has stepped back */
         f->clock_ns = now;
+    xcp_path_read(h, &path);
+    depth = xcp_policer_depth(p, r, &path);
     ahead = f->due_ns - now;
     ahead = ahead >> 63 ? 0 : ahead;
     cost = xcp_scale((xcp_u64)p->cost.m * (bytes >> 31 ? 1U << 31 : (xcp_u32)bytes), p->cost.e, 1ULL << 62);
-    if (XCP_UNLIKELY(ahead > p->depth_ns)) {
+    if (XCP_UNLIKELY(ahead > depth)) {
         ahead += cost / XCP_POLICER_FINE;
-        f->due_ns = now + (ahead < 2 * p->depth_ns ? ahead : 2 * p->depth_ns);
+        f->due_ns = now + (ahead < 2 * depth ? ahead : 2 * depth);
         p->refused += segments;
         p->refused_bytes += bytes;
         return 1;
     }
     ahead += cost;
-    f->due_ns = now + (ahead < 2 * p->depth_ns ? ahead : 2 * p->depth_ns);
+    f->due_ns = now + (ahead < 2 * depth ? ahead : 2 * depth);
 
-    xcp_path_read(h, &path);
     if (!path.known)
         return 0;
     x = xcp_scale((xcp_u64)path.x * segments, path.xe, 1ULL << 62);

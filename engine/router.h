@@ -30,6 +30,7 @@
  * both over the time of one interval, so that their quotient needs no time. The published papers do not say how N_b is found, nor name a
  * bound: here N / N_b is at most law.spare_most, and the shuffle and decreases are not scaled. The positive pool holds what is scaled.
  *  13. iXCP and its cured kind: limited.h.
+ *  14. A window below one packet is taken for one (path.h).
  *
  * Feedback is rounded stochastically when written (dither.h), but for whole packets (XCP_WHOLE), whose rounding the pools know nothing of,
  * as in the study. A header value is only ever lowered.

@@ -45,6 +45,9 @@ XCP_INLINE xcp_u16 xcp_extended_window_encode(xcp_u64 m, xcp_s32 e) {
     return code > 0xffff ? 0xffff : (xcp_u16)code;
 }
 
+/* A window of one packet. Codes order as windows do. */
+#define XCP_EXTENDED_WINDOW_ONE (11 << 10)
+
 /* Mantissa of the window (1024..2047), or 0 where it is unknown; value = mantissa * 2^e packets. */
 XCP_INLINE xcp_u32 xcp_extended_window_decode(xcp_u32 code, xcp_s32 *e) {
     xcp_u32 field = code >> 10;

@@ -96,6 +96,8 @@ static int64_t value(uint16_t feedback, uint8_t flags) {
 
 static void fuzz_router(struct input *in) {
     static struct xcp_router r; /* static: what init forgets to set would be seen */
+    static struct xcp_policer policer;
+    struct xcp_policed_set table[4];
     struct xcp_law law;
     uint64_t now = word(in);
     uint8_t how = (uint8_t)take(in, 1);
@@ -130,6 +132,8 @@ static void fuzz_router(struct input *in) {
         law.capacity_for_xcp &= law.input;
         CHECK(xcp_router_init(&r, &law, now, word(in)) == XCP_LAW_OK);
     }
+    xcp_policer_init(&policer, &r, 1 + word(in) % XCP_INTERVAL_LIMIT, now);
+    __builtin_memset(table, 0, sizeof(table));
     while (in->left) {
         uint64_t backlog = word(in);
         uint32_t size = (uint32_t)word(in);
@@ -159,6 +163,14 @@ static void fuzz_router(struct input *in) {
             if (what & 16) {
                 h.flags |= XCP_IDS;
                 h.bottleneck_id = what & 32 ? r.id : 0;
+            }
+            if (what & 64) {
+                uint64_t hash = xcp_policer_hash(&policer, what & 32 ? word(in) : 1);
+                uint32_t segments = 1 + (uint32_t)take(in, 1) * 256;
+                xcp_router_tick(&r, now, backlog);
+                if (xcp_policer_packet(&policer, &r, &table[xcp_policer_place(hash, 4)], (uint32_t)hash, now, size, segments, &h))
+                    break;
+                CHECK(r.believed_rtt_ns >= 1 && r.believed_rtt_ns <= XCP_INTERVAL_LIMIT && policer.cost.m);
             }
             xcp_router_arrival(&r, now, size, &h, backlog);
             before = h.feedback;

@@ -112,6 +112,8 @@ pub struct View {
     pub id: u64,
     pub pool_hp: u64,
     pub pool_hn: u64,
+    pub min_interval_ns: u64,
+    pub max_interval_ns: u64,
     pub hp: Num,
     pub hn: Num,
     pub fp: Num,

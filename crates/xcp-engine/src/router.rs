@@ -15,6 +15,10 @@ pub struct RouterState {
     pub mean_rtt_s: f64,
     /// Length planned for the running interval, seconds: d within the configured bounds.
     pub control_interval_s: f64,
+    /// The shortest control interval that the law allows, seconds.
+    pub min_interval_s: f64,
+    /// The longest one, and the longest RTT that is believed, seconds.
+    pub max_interval_s: f64,
     /// Flows, estimated as the sum of RTT/window over the interval's packets, divided by its length.
     pub flows_estimated: f64,
     /// Aggregate feedback F (phi), bit/s.
@@ -144,6 +148,8 @@ impl Router {
         RouterState {
             mean_rtt_s: scaled(v.d_m, v.d_e) / 1e9,
             control_interval_s: v.interval_ns as f64 / 1e9,
+            min_interval_s: v.min_interval_ns as f64 / 1e9,
+            max_interval_s: v.max_interval_ns as f64 / 1e9,
             flows_estimated: if v.elapsed_ns == 0 { 0.0 } else { scaled(v.x_m, v.x_e) / v.elapsed_ns as f64 },
             phi_bps: v.f as f64 * BITS,
             shuffled_bps: v.shuffled as f64 * BITS,

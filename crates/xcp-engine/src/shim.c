@@ -22,6 +22,7 @@ struct xcp_shim_view {
     xcp_u64 cp_m, cn_m, d_m, x_m;
     xcp_s64 cp_e, cn_e, d_e, x_e;
     xcp_u64 id, pool_hp, pool_hn;
+    xcp_u64 min_interval_ns, max_interval_ns;
     struct xcp_num hp, hn, fp, gp, gn, cap;
 };
 
@@ -141,6 +142,8 @@ void xcp_shim_router_view(const struct xcp_router *r, struct xcp_shim_view *v) {
         r->id,
         r->limited.pool_hp,
         r->limited.pool_hn,
+        r->law.min_interval_ns,
+        r->law.max_interval_ns,
         r->limited.hp,
         r->limited.hn,
         r->limited.fp,

@@ -62,7 +62,8 @@ impl Class {
             WireFormat::Classic => int(w.into()),
             WireFormat::Extended => pow2(1024 + (w & 1023), i64::from(w >> 10) - 21),
         };
-        let x = self.rtt() / window;
+        // a window below one packet is taken for one (engine/path.h)
+        let x = self.rtt() / max(window, int(1));
         let cap = pow2(1, 36);
         if x > cap { cap } else { x }
     }

@@ -1,7 +1,7 @@
 //! What the law must do whatever the traffic: bounds, shares, estimates, and its conduct after silence.
 
 use proptest::prelude::*;
-use xcp_engine::exact::{grant, view};
+use xcp_engine::exact::{grant, router_words, view};
 use xcp_engine::{
     CapacityForXcp, ConfigError, ForwardHeader, Gain, Interval, Preset, Rounding, Router, RouterConfig, Spare, WireFormat, flags,
 };
@@ -109,6 +109,46 @@ fn shares() {
     }
 }
 
+/// A window below one packet counts as one packet, whatever it says: the router is left as by a
+/// packet that says one. Windows from one packet on count as they say.
+#[test]
+fn a_window_below_one_packet_is_taken_for_one() {
+    let after = |window: u16| {
+        let (mut router, now) = steady(&RouterConfig::xcp(C), &[Flow { rtt: 100 * MS, window: 20.0, size: 1500 }]);
+        let mut h = ForwardHeader { window, ..header(MS, 1.0) };
+        router.arrival(now + 1, 66, &h, 0);
+        router.departure(now + 1, 66, &mut h, 0);
+        (router_words(&router).to_vec(), h.feedback)
+    };
+    let one = header(MS, 1.0).window;
+    // The code of the least window (2^-10 packets), one between, the last below one.
+    for below in [1 << 10, header(MS, 0.25).window, one - 1] {
+        assert_eq!(after(below), after(one), "{below:#06x}");
+    }
+    assert_ne!(after(one + 1), after(one));
+    // A word that means "unknown" still does.
+    assert_ne!(after((1 << 10) - 1), after(one));
+}
+
+/// Small packets at 100 a second that claim an RTT of 1 ms and a window of a thousandth packet, so
+/// X = 1 s: they do not pass for the hundred flows that they would be by their word.
+#[test]
+fn claims_of_less_than_a_packet_do_not_pass_for_flows() {
+    let honest = Flow { rtt: 100 * MS, window: 80.0, size: 1500 };
+    let mut router = Router::new(&RouterConfig { min_interval_ns: S, ..RouterConfig::xcp(C) }, 0, 7).expect("valid");
+    feed(&mut router, std::slice::from_ref(&honest), 0, 50 * MS);
+    router.other_departure(50 * MS, 40, true, 0);
+    feed(&mut router, std::slice::from_ref(&honest), 50 * MS, 1050 * MS);
+    for _ in 0..100 {
+        let mut h = header(MS, 1e-3);
+        router.arrival(1050 * MS - 1, 66, &h, 0);
+        router.departure(1050 * MS - 1, 66, &mut h, 0);
+    }
+    router.other_departure(1050 * MS, 40, true, 0);
+    let flows = router.state().flows_estimated;
+    assert!((flows - 1.1).abs() < 0.02, "one flow, and a hundred packets of X = 1 ms in a second: {flows}");
+}
+
 /// Scaled by min(1, d / RTT), a flow with RTTs above d is served both increase and decrease at the lower gain, others as before.
 #[test]
 fn own_rtt_gain_scales_both_signs() {
@@ -151,9 +191,9 @@ fn silence() {
 /// A link so slow that hardly a packet passes per interval: y is right all the same, because time is measured, not assumed.
 #[test]
 fn packets_rarer_than_intervals() {
-    let mut router = Router::new(&RouterConfig::xcp(1000), 0, 1).expect("valid");
+    let mut router = Router::new(&RouterConfig { max_interval_ns: 10 * MS, ..RouterConfig::xcp(1000) }, 0, 1).expect("valid");
     for i in 0..40 {
-        let mut h = header(10 * MS, 0.01); // one packet of 1500 bytes per second: 1.5 times capacity
+        let mut h = header(S, 1.0); // one packet of 1500 bytes per second: 1.5 times capacity
         router.arrival(i * S, 1500, &h, 0);
         router.departure(i * S, 1500, &mut h, 0);
     }

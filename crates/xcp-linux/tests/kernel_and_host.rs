@@ -165,12 +165,14 @@ impl Host {
         }
         let counts = &mut self.counts;
         counts.malformed += if malformed { segments } else { 0 };
-        let Some((at, mut header, format, tcp)) = forward else {
+        // A forward header on a packet without data is not believed.
+        let empty = matches!(found, Found::Tcp(tcp, length) if frame.len() == tcp + length);
+        if forward.is_none() || empty {
             let unheard = &mut self.unheard;
             unheard.packets += segments;
             unheard.bytes += bytes;
             unheard.least_backlog = Some(unheard.least_backlog.unwrap_or(u64::MAX).min(backlog));
-            if returned {
+            if returned && forward.is_none() {
                 counts.returned += segments;
                 counts.returned_bytes += bytes;
                 unheard.returned += segments;
@@ -181,20 +183,24 @@ impl Host {
             }
             counts.fragments += if found == Found::Fragment { segments } else { 0 };
             counts.unreadable += if found == Found::Beyond { segments } else { 0 };
-            return frame;
-        };
-        let before = frame.clone();
-        let asked = header.feedback;
-        let unheard = std::mem::take(&mut self.unheard);
-        if let Some(least) = unheard.least_backlog {
-            self.router.others(unheard.bytes, unheard.packets, unheard.returned_bytes, unheard.returned, least);
         }
-        self.router.burst(now, bytes, segments as u16, &mut header, backlog);
-        counts.processed += segments;
-        counts.processed_bytes += bytes;
-        counts.lowered += if header.feedback == asked { 0 } else { segments };
-        counts.backlog = backlog;
-        counts.backlog_max = counts.backlog_max.max(backlog);
+        let Some((at, mut header, format, tcp)) = forward else { return frame };
+        let before = frame.clone();
+        if empty {
+            Router::withhold(&mut header);
+        } else {
+            let asked = header.feedback;
+            let unheard = std::mem::take(&mut self.unheard);
+            if let Some(least) = unheard.least_backlog {
+                self.router.others(unheard.bytes, unheard.packets, unheard.returned_bytes, unheard.returned, least);
+            }
+            self.router.burst(now, bytes, segments as u16, &mut header, backlog);
+            counts.processed += segments;
+            counts.processed_bytes += bytes;
+            counts.lowered += if header.feedback == asked { 0 } else { segments };
+            counts.backlog = backlog;
+            counts.backlog_max = counts.backlog_max.max(backlog);
+        }
         if format == WireFormat::Extended {
             frame[at + 4] |= 0x04;
             frame[at + 5] = header.hops << 4 | frame[at + 5] & 15;
@@ -340,8 +346,13 @@ fn options() -> impl Strategy<Value = Vec<u8>> {
 
 /// A frame of a kind, with its lengths and checksums right; `hostile` bytes are then overwritten.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
-    let header =
-        (options(), 0..1400usize, 0..3usize, prop_oneof![4 => Just(0u8), 1 => 1..12u8], prop_oneof![9 => Just(6u8), 1 => any::<u8>()]);
+    let header = (
+        options(),
+        prop_oneof![1 => Just(0usize), 4 => 0..1400usize],
+        0..3usize,
+        prop_oneof![4 => Just(0u8), 1 => 1..12u8],
+        prop_oneof![9 => Just(6u8), 1 => any::<u8>()],
+    );
     let hostile = prop_oneof![6 => Just(vec![]), 1 => prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)];
     let cut = prop_oneof![9 => Just(None), 1 => any::<prop::sample::Index>().prop_map(Some)];
     (header, any::<bool>(), 0..8u8, hostile, cut).prop_map(|((options, payload, tags, extra, protocol), six, offset, hostile, cut)| {
@@ -429,5 +440,46 @@ fn the_same_bits_in_the_kernel_and_on_the_host() {
     });
     if let Err(e) = outcome {
         panic!("{e}");
+    }
+}
+
+/// A forward header on a packet that carries no data says nothing to the law, whatever it claims:
+/// the packet is other traffic, and it may not ask for more than it has. With a byte of data it
+/// counts.
+#[test]
+fn a_claim_without_data_is_not_believed() {
+    let kernel = match Rehearsal::load(false) {
+        Ok(kernel) => kernel,
+        Err(e) if xcp_linux::error::is_root() && e.to_string().contains("router program") => panic!("{e}"),
+        Err(e) => return println!("SKIPPED: claims without data at the kernel's router: {e}"),
+    };
+    let asked: u16 = 0x6000;
+    // RTT 1 ms, a window of one packet, and a request, as an extended and as a classic option.
+    let mut extended = vec![254, 12, 0x58, 0x43, 0x60, 0, 0x53, 0xd1, 0x2c, 0];
+    extended.extend(asked.to_be_bytes());
+    let mut classic = vec![14, 8];
+    classic.extend(asked.to_be_bytes());
+    classic.extend([0, 1, 0, 1]);
+    for (option, feedback) in [(extended, 10), (classic, 2)] {
+        for data in [0, 1] {
+            let mut frame = vec![2; 12];
+            frame.extend([8, 0, 0x45, 0, 0, (40 + option.len() + data) as u8, 0, 1, 0x40, 0, 64, 6, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+            frame.extend([0, 80, 0x9c, 0x40, 0, 0, 0, 1, 0, 0, 0, 2, (((20 + option.len()) / 4) << 4) as u8, 0x10, 1, 0, 0, 0, 0, 0]);
+            frame.extend(&option);
+            frame.extend(vec![7; data]);
+            let router = Router::new(&RouterConfig::xcp(1_250_000), 0, SEED).unwrap();
+            kernel.begin(1_250_000, &router).unwrap();
+            for i in 1..=10 {
+                let sight = Sight { frame: &frame, now_ns: i * 10 * MS, backlog: 0, wire_bytes: frame.len() as u32, segments: 1 };
+                let left = kernel.show(&sight).unwrap();
+                let at = 54 + feedback;
+                let left = u16::from_be_bytes([left[at], left[at + 1]]);
+                assert!(data > 0 || left == 0, "{left:#06x} of {asked:#06x} left to a packet without data");
+            }
+            let (state, counts) = kernel.read().unwrap();
+            let (believed, others) = if data > 0 { (10, 0) } else { (0, 10) };
+            assert_eq!((counts.processed, counts.other, counts.contended), (believed, others, 0), "{data} bytes of data");
+            assert_eq!(state.state().intervals > 0, data > 0, "{:?}", state.state());
+        }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Two tables per run, links and flows. The first two columns are `time_s` (end of the sampling interval, seconds) and `link` or `flow`; the
 //! others are the quantities that were recorded, named as [`Quantity::column`] says. A missing value is an empty field. Rows are ordered by
-//! subject, then time. RFC 4180: comma, LF, double quotes only where a name needs them.
+//! subject, then time. RFC 4180: comma, LF, double quotes only where a name needs them. No name
+//! begins as a spreadsheet's formula does: a scenario with such a name is refused (`xcp-scenario`).
 
 use std::fmt::Write as _;
 use std::io;

@@ -128,6 +128,8 @@ impl<'a> Fields<'a> {
             "a name cannot be empty".into()
         } else if let Some(c) = text.chars().find(|c| matches!(c, '.' | '"' | '*') || c.is_control()) {
             format!("a name cannot contain {}", if c.is_control() { "control characters".into() } else { format!("`{c}`") })
+        } else if matches!(self.spec.name, "link" | "flow") && begins_a_formula(text) {
+            "a name in a table of results cannot begin as a spreadsheet's formula does".into()
         } else if text.chars().count() > 100 {
             "a name cannot be longer than 100 characters".into()
         } else {
@@ -425,6 +427,14 @@ impl<'a> Fields<'a> {
             }
         }
     }
+}
+
+/// Whether a spreadsheet that opens a table (CSV) with this name in it may take it, or what follows
+/// a separator in it, for a formula to be carried out (OWASP, "CSV Injection"). Names of links and
+/// flows are what stands in our tables; they are refused here instead of being written otherwise
+/// there, because a name is the same in every table, report and `--json`.
+fn begins_a_formula(name: &str) -> bool {
+    name.split([',', ';']).any(|part| part.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']))
 }
 
 /// A table's name in messages.

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::claims;
 use crate::error::{OVERRIDE, ScenarioError, Source, Span, suggest};
@@ -140,6 +141,10 @@ pub fn load_with_origins(path: &Path, text: &str, overrides: &Overrides) -> Resu
     let names: Vec<String> = variants.iter().map(|v| v.name.clone()).collect();
     let plan = plan::read(&root, &names, &faults);
     let quick = plan.quick.as_ref().filter(|_| overrides.quick);
+    // What the variants are has been read. In the tree, of which each variant gets a copy, they
+    // would stand once for each of them.
+    root.remove("variant");
+    let sources: Arc<[Source]> = sources.into();
     let mut loaded = Vec::new();
     // A setting from outside is for all variants, some of which may have another kind of queue; it must concern one of them.
     let mut concerns_none = vec![true; outside.len()];
@@ -221,7 +226,7 @@ fn read(
     variant: &Variant,
     variants: &[String],
     title: &str,
-    sources: &[Source],
+    sources: &Arc<[Source]>,
     overrides: &Overrides,
     faults: &Faults,
 ) -> Option<Loaded> {
@@ -270,7 +275,7 @@ fn read(
     let measure = measure(&file, duration);
     let sample = sample(&file, duration, largest_rtt);
     let mut scenario = Scenario {
-        title: file.text("title").unwrap_or_else(|| title.into()),
+        title: file.text("title").map_or_else(|| title.into(), |text| one_line(&text)),
         variant: variant.name.clone(),
         description: file.text("description").unwrap_or_default(),
         duration,
@@ -290,6 +295,11 @@ fn read(
     }
     let origins = Origins::new(sources, limits, link_spans, flows.last, file.span_of("sample"), file.span_of("duration"));
     Some(Loaded { scenario, origins })
+}
+
+/// A title is a line: what is printed below it is not the file's to say.
+fn one_line(text: &str) -> String {
+    if text.contains(['\n', '\r']) { text.split_whitespace().collect::<Vec<_>>().join(" ") } else { text.into() }
 }
 
 fn list_length(item: Option<&Item>) -> usize {

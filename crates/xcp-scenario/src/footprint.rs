@@ -1,6 +1,8 @@
 //! How much memory a run will need, and which line of the file is to blame for most of it, so that a run that cannot fit is refused before it
 //! starts. An estimate from above by simple bounds; how a backend really stores things is its own affair.
 
+use std::sync::Arc;
+
 use crate::error::{Issue, ScenarioError, Source, Span};
 use crate::model::{Congestion, Flow, Limit, Queue, Sampling, Scenario, Traffic, UdpPattern};
 use crate::quantity::show_bytes;
@@ -9,7 +11,9 @@ use crate::units::{NANOS_PER_SEC, Nanos};
 /// Where the parts of a scenario stand in its file.
 #[derive(Debug, Clone, Default)]
 pub struct Origins {
-    sources: Vec<Source>,
+    /// Shared by all variants of the file: each would else hold the whole text, in which all the
+    /// others stand.
+    sources: Arc<[Source]>,
     limits: Vec<[Span; 2]>,
     links: Vec<Span>,
     last_flow: Span,
@@ -18,8 +22,15 @@ pub struct Origins {
 }
 
 impl Origins {
-    pub(crate) fn new(sources: &[Source], limits: Vec<[Span; 2]>, links: Vec<Span>, last_flow: Span, sample: Span, duration: Span) -> Self {
-        Self { sources: sources.to_vec(), limits, links, last_flow, sample, duration }
+    pub(crate) fn new(
+        sources: &Arc<[Source]>,
+        limits: Vec<[Span; 2]>,
+        links: Vec<Span>,
+        last_flow: Span,
+        sample: Span,
+        duration: Span,
+    ) -> Self {
+        Self { sources: Arc::clone(sources), limits, links, last_flow, sample, duration }
     }
 }
 

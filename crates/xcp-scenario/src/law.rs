@@ -1,6 +1,8 @@
 //! A router's law as a scenario has it: a preset, and what the file says beside it. What the choices mean is `engine/law.h`'s.
 
 use crate::fields::Fields;
+use crate::quantity;
+use crate::units::Nanos;
 
 /// Choices that make up a router's law. A named law (`xcp`) is a preset of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +27,10 @@ pub struct Law {
     pub input: Input,
     /// The control interval.
     pub interval: Interval,
+    /// The shortest control interval.
+    pub min_interval: Nanos,
+    /// The longest control interval, and the longest RTT that is believed.
+    pub max_interval: Nanos,
     /// What of the link is XCP's.
     pub capacity_for_xcp: CapacityForXcp,
     /// Whose packets are shuffled.
@@ -93,6 +99,9 @@ pub enum Gain {
     OwnRtt,
 }
 
+/// No control interval is longer: what the RTT field of a header can say, as the engine has it.
+const INTERVAL_LIMIT: Nanos = 1 << 42;
+
 /// Names of the presets; the engine's have the same (a test of xcp-sim holds them against each other).
 pub(crate) const LAWS: &[&str] = &["xcp", "xcp-ir", "ixcp", "ixcp-r", "p-xcp", "max-rtt", "own-rtt"];
 
@@ -111,6 +120,8 @@ impl Law {
             target_bytes: 0,
             input: Input::All,
             interval: Interval::Mean,
+            min_interval: 100_000,
+            max_interval: 65_536_000_000,
             capacity_for_xcp: CapacityForXcp::Configured,
             shuffle: Shuffle::All,
             spare: Spare::All,
@@ -162,6 +173,8 @@ pub(crate) fn read(fields: &Fields<'_>) -> Law {
             Some(_) => Interval::Max,
             None => preset.interval,
         },
+        min_interval: fields.time("min-interval").unwrap_or(preset.min_interval),
+        max_interval: fields.time("max-interval").unwrap_or(preset.max_interval),
         capacity_for_xcp: match fields.choice("capacity-for-xcp") {
             Some("configured") => CapacityForXcp::Configured,
             Some(_) => CapacityForXcp::MinusOther,
@@ -195,6 +208,15 @@ pub(crate) fn read(fields: &Fields<'_>) -> Law {
         let at = if fields.item("shuffle").is_some() { "shuffle" } else { "spare" };
         let what = "spare bandwidth for the flows limited here, and a shuffle that moves rate to flows limited elsewhere";
         fields.faults.add(fields.span_of(at), what, "write shuffle = \"matching\" with spare = \"limited\"");
+    }
+    if law.max_interval > INTERVAL_LIMIT {
+        let what = "`max-interval` is more than the 4398 s that an RTT can be in a header";
+        fields.faults.add(fields.span_of("max-interval"), what, "write the longest RTT that the paths have, like \"1s\"");
+    } else if law.min_interval > law.max_interval {
+        let at = if fields.item("min-interval").is_some() { "min-interval" } else { "max-interval" };
+        let (least, most) = (quantity::show_time(law.min_interval), quantity::show_time(law.max_interval));
+        let what = format!("the shortest control interval, {least}, is longer than the longest, {most}");
+        fields.faults.add(fields.span_of(at), what, "write a min-interval that is no longer than max-interval");
     }
     law
 }

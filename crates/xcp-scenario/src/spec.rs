@@ -460,6 +460,15 @@ pub(crate) static LAW: Spec = Spec {
             "\"max\"",
             "The control interval d: the mean RTT of the flows, or the longest one seen.",
         ),
+        key("min-interval", Kind::Length, "`\"100us\"`", "\"1ms\"", "The shortest control interval. A d below it is divided by as it is."),
+        key(
+            "max-interval",
+            Kind::Length,
+            "`\"65.536s\"`",
+            "\"1s\"",
+            "The longest control interval, and the longest RTT that is believed: a longer one counts as this. A sender that claims a long RTT slows the router for \
+             all; whoever knows the longest RTT of the paths and does not trust the senders writes it here. Below the true RTTs it raises the gain: `\"1s\"` with RTTs of 2 s doubles it.",
+        ),
         key(
             "capacity-for-xcp",
             Kind::Choice(&["configured", "minus-other"]),
@@ -871,6 +880,7 @@ pub(crate) static ALL: &[&Spec] = &[
     &REVERSE,
     &QUEUE,
     &LAW,
+    &POLICE,
     &LAW_CHANGE,
     &LOSS,
     &BLACKOUT,

@@ -54,6 +54,11 @@ impl Table {
         self.entries.iter_mut().find(|e| e.key == key).map(|e| &mut e.item)
     }
 
+    /// Takes a key out, if it is there.
+    pub fn remove(&mut self, key: &str) {
+        self.entries.retain(|e| e.key != key);
+    }
+
     /// Text of a key, where it is text.
     pub fn text(&self, key: &str) -> Option<&str> {
         match &self.get(key)?.value {

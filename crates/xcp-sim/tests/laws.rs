@@ -16,6 +16,55 @@ fn presets_are_the_engines() {
     }
 }
 
+/// What a scenario may write of intervals is what the engine takes.
+#[test]
+fn the_longest_interval_is_the_engines() {
+    let law = |max: u64| Law { max_interval: max, ..Law::xcp() };
+    let taken = |max: u64| xcp_engine::Router::new(&xcp_sim::queue::router_config(&law(max), 8_000_000), 0, 0).is_ok();
+    assert!(taken(1 << 42) && !taken((1 << 42) + 1));
+    let written = |max: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[[link]]\nbetween = [\"S\", \"D\"]\nrate = \"1mbit\"\ndelay = \"1ms\"\n\
+             queue = {{ kind = \"xcp\", law = {{ max-interval = \"{max}\" }} }}\n[[flow]]\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\n"
+        );
+        load(Path::new("laws.toml"), &text, &Overrides::none()).map_err(|e| e.to_string())
+    };
+    assert!(written("4398.046511104s").is_ok() && written("4398.046511105s").is_err(), "{:?}", written("4398.046511104s"));
+}
+
+/// A flow over 4 s of path beside one over 20 ms. Its RTT keeps the router from looking for two
+/// seconds at a time; with `max-interval` it counts as no more than that, and `min-interval` holds
+/// the other way.
+#[test]
+fn intervals_are_bounded_where_the_law_says_so() {
+    let longest = |law: &str| {
+        let text = format!(
+            r#"
+            duration = "40s"
+            sample = "100ms"
+            link = [
+              {{ name = "far", between = ["S", "R"], rate = "200mbit", delay = "2s" }},
+              {{ name = "bottleneck", between = ["R", "D"], rate = "20mbit", delay = "10ms", queue = {{ kind = "xcp", law = {{ {law} }} }} }},
+            ]
+            flow = [
+              {{ name = "long", from = "S", to = "D", congestion = "xcp" }},
+              {{ name = "short", from = "R", to = "D", congestion = "xcp" }},
+            ]
+        "#
+        );
+        let run = run(&text, &Overrides::none());
+        let d = run.find(&Subject::Link("bottleneck".into()), Quantity::ControlInterval).unwrap();
+        let later = &d.values[200..];
+        (later.iter().copied().fold(f64::INFINITY, f64::min), later.iter().copied().fold(0.0, f64::max))
+    };
+    let free = longest("");
+    assert!(free.1 > 1.9, "the mean of 4.02 s and 0.02 s: {free:?}");
+    let bounded = longest("max-interval = \"200ms\"");
+    assert!(bounded.1 > 0.1 && bounded.1 <= 0.2, "no RTT counts as more than 0.2 s: {bounded:?}");
+    let slow = longest("min-interval = \"3s\"");
+    assert_eq!(slow, (3.0, 3.0));
+}
+
 fn run(text: &str, overrides: &Overrides) -> Run {
     let scenario = load(Path::new("laws.toml"), text, overrides).unwrap_or_else(|e| panic!("{e}")).remove(0);
     xcp_sim::simulate(&scenario, &mut ()).unwrap()

@@ -116,22 +116,25 @@ fn cap(router: &Router, u: f64, free: f64, flows: f64) -> f64 {
     if b >= 0.0 { (b + root) / (2.0 * a) } else { 2.0 * g / (root - b) }
 }
 
-/// Mean or greatest round trip of the flows at a link, queues empty.
-pub(crate) fn interval(network: &Network, link: usize) -> Option<f64> {
+/// Mean or greatest round trip of the flows at a link that makes them all wait this long, as far as
+/// its router believes them.
+pub(crate) fn interval(network: &Network, link: usize, wait: f64) -> Option<f64> {
     let crossing = || network.classes.iter().filter(move |c| c.explicit && c.route.contains(&link));
     let flows: f64 = crossing().map(|c| c.count as f64).sum();
     let router = network.links[link].router?;
+    let believed = |rtt: f64| rtt.min(router.longest - wait);
     (flows > 0.0).then(|| match router.interval {
-        Interval::Mean => crossing().map(|c| c.count as f64 * c.rtt).sum::<f64>() / flows,
-        Interval::Max => crossing().map(|c| c.rtt).fold(0.0, f64::max),
+        Interval::Mean => crossing().map(|c| c.count as f64 * believed(c.rtt)).sum::<f64>() / flows + wait,
+        Interval::Max => crossing().map(|c| believed(c.rtt)).fold(0.0, f64::max) + wait,
     })
 }
 
 fn queue(network: &Network, l: usize, flows: f64, load: f64, cap: Option<f64>) -> Option<f64> {
     let link = &network.links[l];
     let router = link.router?;
-    let (Some(cap), Some(d)) = (cap, interval(network, l)) else { return Some(0.0) };
-    // Bytes of queue per second of d that β must hold; the queue lengthens d by its own delay.
+    let (Some(cap), Some(d)) = (cap, interval(network, l, 0.0)) else { return Some(0.0) };
+    // Bytes of queue per second of d that β must hold; the queue lengthens d by its own delay
+    // (beyond `longest` too, which is left out: nobody lets a queue stand that long).
     let full = load >= 0.999_999 * router.capacity.min(link.rate);
     let excess = match router.others {
         Others::Input => router.gamma * (load - flows * cap).max(0.0),

@@ -124,9 +124,8 @@ fn turn(a: (f64, f64), b: (f64, f64)) -> f64 {
 #[must_use]
 pub fn margins(network: &Network, rest: &Equilibrium, link: usize) -> Option<Margins> {
     let router = network.links[link].router?;
-    let empty = interval(network, link)?;
     let wait = rest.queues[link].filter(|q| q.is_finite()).unwrap_or(0.0) * 8.0 / network.links[link].rate;
-    let d = empty + wait;
+    let d = interval(network, link, wait)?;
     let crossing = || network.classes.iter().zip(&rest.bounds).filter(|(c, _)| c.explicit && c.route.contains(&link));
     let all: f64 = crossing().map(|(c, _)| c.count as f64).sum();
     let limited = || crossing().filter(|(_, b)| **b == Bound::Link(link)).map(|(c, _)| (c.count as f64 / all, c.rtt + wait));

@@ -60,6 +60,10 @@ pub struct Router {
     pub others: Others,
     /// How d comes from the round trips.
     pub interval: Interval,
+    /// The shortest control interval, seconds; d itself may be shorter.
+    pub shortest: f64,
+    /// The longest RTT that is believed, and so the longest d, seconds.
+    pub longest: f64,
     /// How feedback is scaled.
     pub gain: Gain,
     /// Whose rates it comes to.
@@ -263,6 +267,8 @@ fn router(law: &Law, rate: f64, packet: f64) -> Router {
             model::Interval::Mean => Interval::Mean,
             model::Interval::Max => Interval::Max,
         },
+        shortest: seconds(law.min_interval),
+        longest: seconds(law.max_interval),
         gain: match law.gain {
             model::Gain::Uniform => Gain::Uniform,
             model::Gain::OwnRtt => Gain::OwnRtt,

@@ -4,8 +4,9 @@ mod common;
 
 use common::{class, link, scenario, two_links};
 use proptest::prelude::*;
+use xcp_theory::margins::margins;
 use xcp_theory::max_min::Bound;
-use xcp_theory::network::{Network, Others, Sharing};
+use xcp_theory::network::{Interval, Network, Others, Sharing};
 use xcp_theory::predict::Theory;
 use xcp_theory::{equilibrium, max_min, predict};
 
@@ -141,6 +142,25 @@ fn the_queue_beside_datagrams() {
     assert!((standing(0.4, Others::Input) - 0.1 * 0.4 * bdp / (0.226 - 0.1 * 0.4)).abs() < 1.0);
     assert!((standing(0.4, Others::Unseen) - 0.4 * 0.4 * bdp / (0.226 - 0.4 * 0.4)).abs() < 1.0);
     assert!(standing(0.6, Others::Unseen).is_infinite());
+}
+
+/// An RTT counts as no more than the longest that the router believes, in the mean and as the
+/// greatest.
+#[test]
+fn no_round_trip_beyond_the_longest() {
+    let d = |interval, longest| {
+        let classes = vec![class("far", 1, &[0], 3.0), class("near", 1, &[0], 0.1)];
+        let mut network = Network { links: vec![link("l", 80e6, 0.0)], classes, left_out: 0 };
+        let router = network.links[0].router.as_mut().unwrap();
+        (router.interval, router.longest) = (interval, longest);
+        margins(&network, &equilibrium(&network).unwrap(), 0).unwrap().interval
+    };
+    for (interval, longest, want) in
+        [(Interval::Mean, 65.536, 1.55), (Interval::Mean, 1.0, 0.55), (Interval::Max, 65.536, 3.0), (Interval::Max, 1.0, 1.0)]
+    {
+        let got = d(interval, longest);
+        assert!((got - want).abs() < 1e-9, "{interval:?} {longest}: {got}");
+    }
 }
 
 /// What the family's other laws come to: iXCP's shuffle to max-min, XCP-IR beside datagrams to XCP on a smaller link, without a queue.

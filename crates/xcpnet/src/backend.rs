@@ -1,7 +1,5 @@
 //! The two backends: what each needs of a scenario file, how many runs it does at a time, and a run.
 
-use std::io::Write as _;
-
 use xcp_scenario::Overrides;
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::{Observer, Run};
@@ -10,6 +8,7 @@ use crate::cli::Backend;
 use crate::failure::Failure;
 #[cfg(target_os = "linux")]
 use crate::kernel::lab;
+use crate::terminal;
 
 /// Other systems have no such kernel.
 #[cfg(not(target_os = "linux"))]
@@ -80,6 +79,6 @@ impl Backend {
 pub fn tell_notes(run: &Run) {
     for note in &run.summary.notes {
         let variant = if run.variant.is_empty() { String::new() } else { format!("{}: ", run.variant) };
-        let _ = writeln!(std::io::stderr(), "note: {}: {variant}{note}", run.summary.backend);
+        terminal::tell(&format!("note: {}: {variant}{note}", run.summary.backend));
     }
 }

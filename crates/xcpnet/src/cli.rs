@@ -261,6 +261,9 @@ pub struct ReproduceArguments {
     /// Keep runs in this directory, and look for them there
     #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
     pub cache: Option<PathBuf>,
+    /// Take runs from that directory whoever wrote them; by default only this user's and root's are taken
+    #[arg(long, requires = "cache")]
+    pub trust_cache: bool,
     /// Run everything, and keep nothing for the next time
     #[arg(long)]
     pub no_cache: bool,
@@ -291,7 +294,10 @@ Settings, in any order, each followed by its value:
   capacity RATE    what XCP may fill, e.g. 10mbit
   shaper KIND      htb (default), tbf, or none where the device or somebody's own shaper sets the rate
   limit LENGTH     of the shaper's queue: packets (100), bytes (64kb) or 2bdp  [default: 1000 packets]
-  rtt TIME         what `bdp` reckons with                                     [default: 100ms]
+  rtt TIME         of the longest path: what `bdp` reckons with                [default: 100ms]
+  max-interval TIME  the longest control interval, and the longest RTT that is believed
+                                                       [default: 1s, or 4 times `rtt` if that is longer]
+  min-interval TIME  the shortest control interval                             [default: 100us]
   law NAME         xcp, xcp-ir, ixcp, ixcp-r, p-xcp, max-rtt, own-rtt           [default: xcp]
   overhead BYTES   of framing per packet that the device does not count
   target LENGTH    a queue that may stand: bytes, packets or a time

@@ -1,7 +1,8 @@
 //! Why the program ends with a status other than 0, in words and as the status.
 
 use std::fmt::Display;
-use std::io::Write as _;
+
+use crate::terminal;
 
 /// A claim lies outside its band.
 pub const OUTSIDE: u8 = 1;
@@ -34,7 +35,7 @@ impl Failure {
     /// Prints the message. A closed stderr is nobody to tell.
     pub fn tell(&self) {
         let text = self.message.trim_end();
-        let _ = writeln!(std::io::stderr(), "{}{text}", if text.starts_with("error") { "" } else { "error: " });
+        terminal::tell(&format!("{}{text}", if text.starts_with("error") { "" } else { "error: " }));
     }
 }
 

@@ -16,6 +16,7 @@ mod references;
 mod reproduce;
 mod run;
 mod sweep;
+mod terminal;
 mod theory;
 
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! Standard output, and the files of `--out`.
 
-use std::io::{self, Write as _};
+use std::io::{self, StdoutLock, Write as _};
 
 use xcp_report::csv::{self, Kind};
 use xcp_report::files::{Staged, WriteError, reason};
@@ -11,6 +11,7 @@ use xcp_scenario::run::Run;
 
 use crate::failure::Failure;
 use crate::references::references;
+use crate::terminal::Plain;
 
 /// Standard output that bears being closed by its reader (`| head`): what comes after is dropped, the program goes on.
 pub struct Printer {
@@ -23,17 +24,17 @@ impl Printer {
         Self { closed: false }
     }
 
-    /// Prints text as it is.
+    /// Prints text, without what a terminal would act on ([`crate::terminal`]).
     pub fn text(&mut self, text: &str) -> Result<(), Failure> {
         self.with(|out| out.write_all(text.as_bytes()))
     }
 
     /// Prints what a function writes, for what is too long to be held as a whole.
-    pub fn with(&mut self, write: impl FnOnce(&mut io::StdoutLock<'static>) -> io::Result<()>) -> Result<(), Failure> {
+    pub fn with(&mut self, write: impl FnOnce(&mut Plain<StdoutLock<'static>>) -> io::Result<()>) -> Result<(), Failure> {
         if self.closed {
             return Ok(());
         }
-        let mut out = io::stdout().lock();
+        let mut out = Plain::new(io::stdout().lock());
         match write(&mut out).and_then(|()| out.flush()) {
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
                 self.closed = true;

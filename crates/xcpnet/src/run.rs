@@ -1,6 +1,5 @@
 //! `xcpnet run`.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use xcp_report::files::Staged;
@@ -15,6 +14,7 @@ use crate::cli::RunArguments;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 use crate::output::{Content, Printer, width};
+use crate::terminal;
 
 /// A file's scenarios as chosen by the arguments.
 fn load(path: &Path, text: &str, arguments: &RunArguments) -> Result<Vec<Loaded>, Failure> {
@@ -90,7 +90,7 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
         };
         content.stage(&mut staged, "")?;
         staged.commit()?;
-        let _ = writeln!(std::io::stderr(), "wrote {}", dir.join("report.html").display());
+        terminal::tell(&format!("wrote {}", dir.join("report.html").display()));
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ mod work;
 
 use std::fs::{self, File};
 use std::hash::Hasher as _;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use xcp_report::files::WriteError;
@@ -29,6 +29,7 @@ use crate::sweep::grid::Grid;
 use crate::sweep::journal::{Description, Journal};
 use crate::sweep::lists::Seeds;
 use crate::sweep::scenarios::Scenarios;
+use crate::terminal::tell;
 use crate::{batch, interrupt};
 
 /// Runs what was asked for, or what is missing of it.
@@ -46,11 +47,11 @@ pub fn sweep(arguments: &SweepArguments, printer: &mut Printer) -> Result<(), Fa
             let path = finish::file(dir, table);
             return Err(Failure::new(format!("this sweep is complete, but {} is gone; make it again with --restart", path.display())));
         }
-        say(&format!("this sweep is complete: {} runs in {}", grid.runs(), dir.display()));
+        tell(&format!("this sweep is complete: {} runs in {}", grid.runs(), dir.display()));
         return Ok(());
     }
     if journal.done() > 0 {
-        say(&format!("going on: {} of {} runs are done", journal.done(), grid.runs()));
+        tell(&format!("going on: {} of {} runs are done", journal.done(), grid.runs()));
     }
     interrupt::listen()?;
     let kept = |failure: Failure, journal: &Journal| {
@@ -70,13 +71,8 @@ pub fn sweep(arguments: &SweepArguments, printer: &mut Printer) -> Result<(), Fa
         finish::print_table(&grid, &title(&text, &arguments.file), &table, dir, printer)?;
     }
     journal.complete()?;
-    say(&format!("wrote {}", TABLES.map(|table| finish::file(dir, table).display().to_string()).join(", ")));
+    tell(&format!("wrote {}", TABLES.map(|table| finish::file(dir, table).display().to_string()).join(", ")));
     Ok(())
-}
-
-/// A line on stderr. A closed stderr is nobody to tell.
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 fn grid_of(arguments: &SweepArguments, text: &str) -> Result<Grid, Failure> {

@@ -14,6 +14,8 @@ struct packet {
 };
 
 struct xcp_router router;
+struct xcp_policer policer;
+struct xcp_policed_set set;
 struct xcp_sender sender;
 struct xcp_receiver receiver;
 struct xcp_law law;
@@ -51,6 +53,12 @@ SEC("tc") int other(void *ctx) {
     xcp_router_other_arrival(&router, packet.now, packet.size, 0, packet.backlog);
     xcp_router_other_departure(&router, packet.now, packet.size, 0, packet.backlog);
     return 0;
+}
+
+SEC("tc") int police(void *ctx) {
+    xcp_u64 hash = xcp_policer_hash(&policer, packet.now);
+    (void)ctx;
+    return (int)xcp_policer_packet(&policer, &router, &set, (xcp_u32)hash, packet.now, packet.size, packet.length, &packet.forward);
 }
 
 SEC("tc") int options(void *ctx) {

@@ -31,6 +31,8 @@ pub fn router_config(law: &Law, rate_bps: u64) -> RouterConfig {
             model::Interval::Mean => Interval::Mean,
             model::Interval::Max => Interval::Max,
         },
+        min_interval_ns: law.min_interval,
+        max_interval_ns: law.max_interval,
         capacity_for_xcp: match law.capacity_for_xcp {
             model::CapacityForXcp::Configured => CapacityForXcp::Configured,
             model::CapacityForXcp::MinusOther => CapacityForXcp::MinusOther,

@@ -76,6 +76,7 @@ impl RouterState {
     pub fn arrive(&mut self, bytes: f64, x: f64, rtt: f64) {
         self.arriving += bytes;
         self.input += bytes;
+        let rtt = self.law.map_or(rtt, |law| rtt.min(law.longest));
         self.sum_x += bytes * x;
         self.sum_xrtt += bytes * x * rtt;
         self.max_rtt = self.max_rtt.max(rtt);
@@ -121,7 +122,7 @@ impl RouterState {
             self.least = self.queue;
             self.least_began = now;
         }
-        if now - self.interval_began >= self.interval {
+        if now - self.interval_began >= self.interval.max(law.shortest) {
             self.compute(law, now - self.interval_began, datagrams);
             self.interval_began = now;
         }

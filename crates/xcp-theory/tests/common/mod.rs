@@ -17,6 +17,8 @@ pub fn router(capacity: f64) -> Router {
         target: 0.0,
         others: Others::Input,
         interval: Interval::Mean,
+        shortest: 1e-4,
+        longest: 65.536,
         gain: Gain::Uniform,
         sharing: Sharing::Low,
         pools: true,

@@ -16,6 +16,7 @@ use super::{namespace, watched};
 use crate::cli::{PepArguments, PepCommand, PepRun, PepWhich};
 use crate::failure::Failure;
 use crate::output::Printer;
+use crate::terminal::Plain;
 
 /// What ends a process takes beyond the time its connections are given.
 const GRACE: Duration = Duration::from_secs(10);
@@ -103,7 +104,7 @@ fn log(options: &Options) -> Result<(), Failure> {
         None => tracing_subscriber::filter::LevelFilter::INFO,
         Some(text) => text.parse().map_err(|_| Failure::new(format!("--log: \"{text}\" is not one of error, warn, info, debug")))?,
     };
-    let to = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level).with_target(false);
+    let to = tracing_subscriber::fmt().with_writer(|| Plain::new(std::io::stderr())).with_max_level(level).with_target(false);
     let _ = if options.log_json == Some(true) { to.json().try_init() } else { to.with_ansi(false).try_init() };
     Ok(())
 }

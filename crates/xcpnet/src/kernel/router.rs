@@ -17,12 +17,18 @@ use crate::cli::{RouterArguments, RouterCommand};
 use crate::failure::Failure;
 use crate::output::Printer;
 
-const ADD: &str = "dev capacity law limit rtt shaper overhead target alpha beta gamma interval gain input pools hook seed";
+const ADD: &str =
+    "dev capacity law limit rtt shaper overhead target alpha beta gamma interval min-interval max-interval gain input pools hook seed";
 const CHANGE: &str = "dev capacity limit rtt";
 /// Packets that may wait where nothing is said, as the scenario file has it.
 const DEFAULT_LIMIT: u64 = xcp_scenario::DEFAULT_LIMIT_PACKETS;
 /// What `bdp` reckons with where no RTT is given.
 const DEFAULT_RTT_NS: u64 = 100_000_000;
+/// The longest control interval where nothing is said, unless four times the `rtt` given is longer.
+/// The senders of a real network are strangers, and one that claims 65 s, which is what the law
+/// itself allows, keeps the router from looking for as long. `rtt` is the longest path's with empty
+/// queues; with a queue of 2bdp it is three times that.
+const MAX_INTERVAL_NS: u64 = 1_000_000_000;
 /// Full frames, for targets given in packets.
 const FRAME_BYTES: u32 = 1514;
 
@@ -85,7 +91,8 @@ fn add(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(
         words.read("capacity", capacity)?.ok_or_else(|| Failure::new("what capacity? write `capacity RATE`, e.g. capacity 10mbit"))?;
     let presets = Preset::ALL.map(|preset| (preset.name(), preset));
     let mut law = RouterConfig::preset(words.choice("law", &presets)?.unwrap_or_default(), capacity_bps / 8);
-    let rtt = words.read("rtt", typed::time)?.unwrap_or(DEFAULT_RTT_NS);
+    let given_rtt = words.read("rtt", typed::time)?;
+    let rtt = given_rtt.unwrap_or(DEFAULT_RTT_NS);
     if let Some(target) = words.read("target", |text| typed::standing(text, capacity_bps, rtt, FRAME_BYTES))? {
         law.queue_target_bytes = target;
     }
@@ -94,6 +101,8 @@ fn add(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(
     law.beta = words.number("beta")?.unwrap_or(law.beta);
     law.gamma = words.number("gamma")?.unwrap_or(law.gamma);
     law.interval = words.choice("interval", &[("mean", Interval::Mean), ("max", Interval::Max)])?.unwrap_or(law.interval);
+    law.min_interval_ns = words.read("min-interval", typed::time)?.unwrap_or(law.min_interval_ns);
+    law.max_interval_ns = words.read("max-interval", typed::time)?.unwrap_or_else(|| longest_interval(given_rtt));
     law.gain = words.choice("gain", &[("uniform", Gain::Uniform), ("own-rtt", Gain::OwnRtt)])?.unwrap_or(law.gain);
     law.count_other = words.choice("input", &[("all", true), ("xcp", false)])?.unwrap_or(law.count_other);
     law.pools = words.choice("pools", &[("on", true), ("off", false)])?.unwrap_or(true);
@@ -112,6 +121,11 @@ fn add(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(
     need_root()?;
     let made = kept::add(&RouterPlan { device, law, shaping, hook, seed }, &namespace(netns)?)?;
     printer.line(&format!("{}: router with {} added ({})", made.device.name, human::rate(capacity_bps as f64), queue(&made)))
+}
+
+/// The longest control interval where none is given, by the RTT that is.
+fn longest_interval(rtt_ns: Option<u64>) -> u64 {
+    rtt_ns.unwrap_or(0).saturating_mul(4).clamp(MAX_INTERVAL_NS, RouterConfig::xcp(1).max_interval_ns)
 }
 
 /// A seed of which two routers do not have the same: their links' ids follow from it.
@@ -187,7 +201,8 @@ fn as_json(router: &KeptRouter) -> Result<serde_json::Value, Failure> {
             None => serde_json::Value::Null,
         },
         "capacity": state.capacity_bps, "input_traffic": state.input_traffic_bps, "utilisation": utilisation(&status),
-        "control_interval": state.control_interval_s, "mean_rtt": state.mean_rtt_s, "flows_estimated": state.flows_estimated,
+        "control_interval": state.control_interval_s, "mean_rtt": state.mean_rtt_s,
+        "min_interval": state.min_interval_s, "max_interval": state.max_interval_s, "flows_estimated": state.flows_estimated,
         "phi": state.phi_bps, "shuffled": state.shuffled_bps, "residue_pos": state.residue_pos_bps, "residue_neg": state.residue_neg_bps,
         "persistent_queue": state.persistent_queue_bytes, "backlog": router.qdisc_stats.backlog_bytes, "queue": router.qdisc_stats.qlen,
         "drops": router.qdisc_stats.drops, "intervals": state.intervals, "packets": counts,
@@ -199,7 +214,7 @@ fn as_text(router: &KeptRouter, status: &RouterStatus) -> String {
     let name = &router.device.name;
     format!(
         "{name}: xcp, capacity {}, {}\n\
-         \x20 input {} ({}), {} flows, d {}, {} control intervals\n\
+         \x20 input {} ({}), {} flows, d {}, {} control intervals of {} to {}\n\
          \x20 phi {}, shuffled {}, left to give {}, to take {}\n\
          \x20 queue {} packets, {} bytes; persistent {} bytes; {} dropped\n\
          \x20 processed {} ({} lowered), acknowledgements {}, other {} ({} bytes)\n\
@@ -211,6 +226,8 @@ fn as_text(router: &KeptRouter, status: &RouterStatus) -> String {
         human::number(s.flows_estimated),
         human::seconds(s.mean_rtt_s),
         s.intervals,
+        human::seconds(s.min_interval_s),
+        human::seconds(s.max_interval_s),
         human::rate(s.phi_bps),
         human::rate(s.shuffled_bps),
         human::rate(s.residue_pos_bps),
@@ -229,4 +246,24 @@ fn as_text(router: &KeptRouter, status: &RouterStatus) -> String {
         c.unreadable,
         c.contended,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_interval_follows_the_longest_path() {
+        let second = 1_000_000_000;
+        for (rtt, longest) in [
+            (None, second),
+            (Some(second / 10), second),
+            (Some(second / 4), second),
+            (Some(6 * second / 10), 24 * second / 10),
+            (Some(20 * second), 65_536_000_000),
+            (Some(u64::MAX), 65_536_000_000),
+        ] {
+            assert_eq!(longest_interval(rtt), longest, "{rtt:?}");
+        }
+    }
 }

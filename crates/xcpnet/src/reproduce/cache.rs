@@ -4,11 +4,16 @@
 //!
 //! A file is a line (what it is, its key, a checksum of the rest), the length of what follows, a JSON text (summary, and what series there are), and the
 //! series' numbers; both compressed. A file that is torn, damaged or of another format is as good as none. Files appear by renaming, so that
-//! several programs may share the directory. When it grows beyond [`LIMIT`] bytes the files not used for longest are deleted.
+//! several programs may share the directory. So may several users: the directory is made for its
+//! user alone, but where it is another one, and others can write to it, only files are taken that
+//! nobody but this user or root can have written (`--trust-cache` takes all). A run that is taken
+//! is believed: the checksum is against accidents, and anybody can make one. When it grows beyond
+//! [`LIMIT`] bytes the files not used for longest are deleted.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +23,8 @@ use serde::{Deserialize, Serialize};
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::{Quantity, Run, Series, Subject, Summary};
 use xcp_scenario::units::Nanos;
+
+use crate::terminal;
 
 include!("fingerprint.rs");
 
@@ -32,8 +39,23 @@ const UNFINISHED: &str = ".new-";
 #[derive(Debug)]
 pub struct Cache {
     dir: PathBuf,
+    /// Whether files are taken whoever wrote them.
+    trusting: bool,
     /// Whether it was told that nothing can be written here.
     told: AtomicBool,
+    /// Whether it was told that there are files of others.
+    told_of_others: AtomicBool,
+}
+
+/// Permission of the group and of all others to write. Where a file has an access list, the group's
+/// stands for all that it allows.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// Whether nobody but this user and root can have written what is in a file.
+fn is_ours(file: &File) -> bool {
+    // SAFETY: no arguments, no memory.
+    let user = unsafe { libc::geteuid() };
+    file.metadata().is_ok_and(|about| about.is_file() && [user, 0].contains(&about.uid()) && about.mode() & OTHERS_WRITE == 0)
 }
 
 /// Which run.
@@ -89,11 +111,12 @@ struct Entry {
 
 impl Cache {
     /// In a directory, or where the system keeps such things (XDG: `$XDG_CACHE_HOME/xcpnet`, else `~/.cache/xcpnet`); `None` if it says nothing.
-    pub fn new(dir: Option<&Path>) -> Option<Self> {
+    /// `trusting`: files are taken whoever wrote them.
+    pub fn new(dir: Option<&Path>, trusting: bool) -> Option<Self> {
         let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
         let usual = || absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache"))).map(|p| p.join("xcpnet"));
         let dir = dir.map(Path::to_owned).or_else(usual)?;
-        Some(Self { dir, told: AtomicBool::new(false) })
+        Some(Self { dir, trusting, told: AtomicBool::new(false), told_of_others: AtomicBool::new(false) })
     }
 
     fn path(&self, key: &Key) -> PathBuf {
@@ -108,7 +131,19 @@ impl Cache {
     /// The run, as if the scenario had just been run; `None` if it is not there or cannot be read.
     pub fn load(&self, key: &Key, scenario: &Scenario) -> Option<Run> {
         let path = self.path(key);
-        let mut run = decode(&fs::read(&path).ok()?, key)?;
+        let mut file = File::open(&path).ok()?;
+        if !self.trusting && !is_ours(&file) {
+            if !self.told_of_others.swap(true, Ordering::Relaxed) {
+                let dir = self.dir.display();
+                terminal::tell(&format!(
+                    "note: runs in {dir} that others can have written are made again; --trust-cache takes them as they are"
+                ));
+            }
+            return None;
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        let mut run = decode(&bytes, key)?;
         // It was used: others go first. Where that cannot be noted it is as if it had not been.
         let _ = File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         for words in [(&mut run.title, &scenario.title), (&mut run.variant, &scenario.variant)] {
@@ -122,7 +157,7 @@ impl Cache {
     /// Keeps a run. That it could not be kept is told once and changes nothing else.
     pub fn store(&self, key: &Key, run: &Run) {
         let write = || {
-            fs::create_dir_all(&self.dir)?;
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
             let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(&self.dir)?;
             file.write_all(&encode(run, key)?)?;
             file.persist(self.path(key)).map_err(|e| e.error)
@@ -131,7 +166,7 @@ impl Cache {
             && !self.told.swap(true, Ordering::Relaxed)
         {
             let reason = xcp_report::files::reason(&error);
-            let _ = writeln!(std::io::stderr(), "note: runs cannot be kept in {}: {reason}", self.dir.display());
+            terminal::tell(&format!("note: runs cannot be kept in {}: {reason}", self.dir.display()));
         }
     }
 
@@ -280,7 +315,7 @@ flow = [{ count = 2, from = "S", to = "D", congestion = "xcp", start-jitter = "1
     #[test]
     fn what_was_kept_comes_back_to_the_bit() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Cache::new(Some(&dir.path().join("new"))).unwrap();
+        let cache = Cache::new(Some(&dir.path().join("new")), false).unwrap();
         let scenario = scenario(FILE, 1);
         let key = Key::of(&scenario);
         assert!(cache.load(&key, &scenario).is_none());
@@ -303,7 +338,7 @@ flow = [{ count = 2, from = "S", to = "D", congestion = "xcp", start-jitter = "1
     #[test]
     fn damage_and_other_formats_are_as_good_as_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Cache::new(Some(dir.path())).unwrap();
+        let cache = Cache::new(Some(dir.path()), false).unwrap();
         let scenario = scenario(FILE, 1);
         let key = Key::of(&scenario);
         cache.store(&key, &xcp_sim::simulate(&scenario, &mut ()).unwrap());
@@ -320,10 +355,37 @@ flow = [{ count = 2, from = "S", to = "D", congestion = "xcp", start-jitter = "1
         }
     }
 
+    /// A run that somebody else can have put there is made again, unless one says that it is to be
+    /// believed.
+    #[test]
+    fn what_others_can_have_written_is_not_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("shared");
+        let (careful, trusting) = (Cache::new(Some(&place), false).unwrap(), Cache::new(Some(&place), true).unwrap());
+        let scenario = scenario(FILE, 1);
+        let key = Key::of(&scenario);
+        careful.store(&key, &xcp_sim::simulate(&scenario, &mut ()).unwrap());
+        let path = careful.path(&key);
+        assert_eq!(fs::metadata(&place).unwrap().mode() & 0o777, 0o700, "what it makes is its user's");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        for (mode, taken) in [(0o600, true), (0o644, true), (0o664, false), (0o602, false), (0o600, true)] {
+            fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+            assert_eq!(careful.load(&key, &scenario).is_some(), taken, "{mode:o}");
+            assert!(trusting.load(&key, &scenario).is_some());
+        }
+        // SAFETY: no arguments, no memory.
+        if unsafe { libc::geteuid() } == 0 {
+            std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+            assert!(careful.load(&key, &scenario).is_none() && trusting.load(&key, &scenario).is_some(), "another user's");
+        } else {
+            println!("SKIPPED: a file of another user's in the cache: this needs root");
+        }
+    }
+
     #[test]
     fn what_was_not_used_for_longest_goes_first() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Cache::new(Some(dir.path())).unwrap();
+        let cache = Cache::new(Some(dir.path()), false).unwrap();
         let names = ["a", "b", "c"].map(|n| dir.path().join(format!("{n}.run")));
         for (age, path) in [50, 10, 30].into_iter().zip(&names) {
             fs::write(path, [0; 100]).unwrap();

@@ -10,8 +10,6 @@ mod report;
 mod told;
 mod work;
 
-use std::io::Write as _;
-
 use xcp_report::files::Staged;
 
 use crate::backend::tell_notes;
@@ -25,6 +23,7 @@ use crate::reproduce::cache::{Cache, LIMIT};
 use crate::reproduce::report::Pages;
 use crate::reproduce::told::{Judged, list, summary};
 use crate::reproduce::work::Way;
+use crate::terminal;
 
 /// Runs what was asked for.
 pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Result<(), Failure> {
@@ -35,7 +34,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     let chosen = experiments::choose(all, &arguments.what)?;
     // What a real network gave is not what it will give.
     let keep = arguments.on == Backend::Sim && !arguments.no_cache;
-    let cache = if keep { Cache::new(arguments.cache.as_deref()) } else { None };
+    let cache = if keep { Cache::new(arguments.cache.as_deref(), arguments.trust_cache) } else { None };
     let way = Way { backend: arguments.on, quick: arguments.quick, cache: cache.as_ref() };
     let (figures, loaded) = work::read(chosen, &way)?;
     if arguments.list {
@@ -66,7 +65,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
         if progress.is_hidden() && wanted > 1 {
             let kept = if judged.cached > 0 { format!(", {} of them kept from before", judged.cached) } else { String::new() };
             let runs = xcp_report::human::plural(judged.made as u64, "run");
-            let _ = writeln!(std::io::stderr(), "{complete} of {wanted} figures: {}, {runs}{kept}", figure.experiment.name());
+            terminal::tell(&format!("{complete} of {wanted} figures: {}, {runs}{kept}", figure.experiment.name()));
         }
         let row = failures::row(figure, &judged);
         lies[index] = liars::row(figure, &judged);
@@ -104,7 +103,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     if let (Some(mut staged), Some(dir)) = (staged, &arguments.out) {
         pages.write(&figures, &mut staged)?;
         staged.commit()?;
-        let _ = writeln!(std::io::stderr(), "wrote {}", dir.join("report.html").display());
+        terminal::tell(&format!("wrote {}", dir.join("report.html").display()));
     }
     let outside: usize = counts.iter().flatten().map(|(_, outside)| outside).sum();
     if outside > 0 {
