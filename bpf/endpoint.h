@@ -61,11 +61,11 @@ struct xcp_connection {
     __u8 reserved_parts; /* what fits the packet being built */
     __u8 ids;            /* options carry bottleneck ids: we were asked for them, or the peer sends some */
     __u8 started;        /* the rest of the start was asked for */
-    __u8 reserved;
-    __u32 packet_bytes; /* a full packet on the wire */
-    __u32 unheard;      /* ACKs of new data since the last return header */
-    __u64 heard_ns;     /* when that came */
-    __u64 srtt_ns;      /* smoothed from segments sent once: retransmissions, and timeouts with them, stay out */
+    __u8 others;         /* those of our callbacks that some other program had asked for before us: not ours to take back */
+    __u32 packet_bytes;  /* a full packet on the wire */
+    __u32 unheard;       /* ACKs of new data since the last return header */
+    __u64 heard_ns;      /* when that came */
+    __u64 srtt_ns;       /* smoothed from segments sent once: retransmissions, and timeouts with them, stay out */
     __u64 rtt_sum_us;
     __u64 rtt_samples;
     __u64 forwards; /* headers sent */
@@ -96,7 +96,8 @@ struct xcp_settings {
 struct xcp_about {
     char name[XCP_CA_NAME];
     char fallback[XCP_CA_NAME];
-    char cgroup[224]; /* path */
+    char cgroup[223]; /* path */
+    __u8 no_room;     /* why there is no room beside SACK; 0: there is */
 };
 
 struct xcp_endpoint_counts {

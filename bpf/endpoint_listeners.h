@@ -13,6 +13,7 @@
 SEC("iter/tcp")
 int xcp_listeners(struct bpf_iter__tcp *ctx) {
     struct sock_common *sk = ctx->sk_common;
+    struct xcp_connection *c;
     struct tcp_sock *tp;
     int one = 1, flags;
     if (!sk || sk->skc_state != TCP_LISTEN)
@@ -20,8 +21,14 @@ int xcp_listeners(struct bpf_iter__tcp *ctx) {
     tp = bpf_skc_to_tcp_sock(sk);
     if (!tp)
         return 0;
-    flags = tp->bpf_sock_ops_cb_flags | XCP_CALLBACKS;
-    if (bpf_setsockopt(tp, SOL_TCP, TCP_SAVE_SYN, &one, sizeof(one)) ||
+    flags = tp->bpf_sock_ops_cb_flags;
+    if (flags & XCP_CALLBACKS && !BPF_CORE_READ_BITFIELD(tp, save_syn)) { /* not an earlier endpoint's: another program's */
+        c = bpf_sk_storage_get(&connections, (struct sock *)tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
+        if (c)
+            c->others = flags & XCP_CALLBACKS;
+    }
+    flags |= XCP_CALLBACKS;
+    if ((!BPF_CORE_READ_BITFIELD(tp, save_syn) && bpf_setsockopt(tp, SOL_TCP, TCP_SAVE_SYN, &one, sizeof(one))) ||
         bpf_setsockopt(tp, SOL_TCP, TCP_BPF_SOCK_OPS_CB_FLAGS, &flags, sizeof(flags)))
         bpf_seq_write(ctx->meta->seq, &one, 1);
     return 0;

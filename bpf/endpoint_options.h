@@ -3,10 +3,18 @@
  * The header option: offered in the SYN, accepted in the SYN-ACK, then written into what is sent and read from what comes. Part of
  * endpoint.bpf.c.
  *
- *   1. H_feedback is per packet of one MSS. A super-packet's option is copied into each of its segments by segmentation, and merged again
- * by the receiver's coalescing only where it is the same: the receiver multiplies by the segments it stands for.
+ *   1. All feedback, asked for or returned, is per packet of one MSS. A super-packet's option is copied into each of its segments by
+ * segmentation, and merged again by the receiver's coalescing only where it is the same: the receiver multiplies by the segments it stands
+ * for, and what is returned is divided by the segments it is sent in.
  *   2. A listener answers offers whether or not its own data are sent by XCP: to receive costs nothing.
- *   3. Connections to the host itself are left alone.
+ *   3. Connections to the host itself are left alone. So are those whose segments are signed (RFC 2385, RFC 5925): the kernel signs before
+ * the option is written, and MD5's leaves no room for it.
+ *   4. Headers are believed only in segments that TCP will accept: the kernel calls us when it has looked at sequence number and timestamp,
+ * before it looks at the acknowledgement number (RFC 9293 §3.10.7.4, RFC 5961 §5); that is looked at here. A segment without the timestamp
+ * that the connection agreed on is not the peer's (RFC 7323 §3.2), though Linux takes it.
+ *   5. What returns never raises the window beyond twice what the peer ever offered to receive. An honest answer cannot: each request is
+ * what brings the window to the peer's within a round trip. No bound by what an acknowledgement acknowledges would be honest: alone on a
+ * fast link, a flow of two packets is given two fifths of the link's bandwidth-delay product in one round trip.
  */
 
 /* An extended option as it lies in the header. */
@@ -118,9 +126,28 @@ static __always_inline void choose(struct bpf_sock_ops *ops, const volatile char
 
 #define XCP_CALLBACKS (BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG | BPF_SOCK_OPS_PARSE_UNKNOWN_HDR_OPT_CB_FLAG)
 
-static __always_inline void listen_to(struct bpf_sock_ops *ops, __u32 on) {
-    __u32 flags = ops->bpf_sock_ops_cb_flags;
-    bpf_sock_ops_cb_flags_set(ops, on ? flags | XCP_CALLBACKS : flags & ~XCP_CALLBACKS);
+/* From now on we are called for this socket's options. The flags are one set for all sock_ops programs of the socket. */
+static __always_inline void call_us(struct bpf_sock_ops *ops) {
+    bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | XCP_CALLBACKS);
+}
+
+/* No more; what another program had asked for before stays. */
+static __always_inline void let_be(struct bpf_sock_ops *ops, const struct xcp_connection *c) {
+    __u32 ours = XCP_CALLBACKS & ~(c ? c->others : 0);
+    bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags & ~ours);
+}
+
+/* Whether its segments are, or can be, signed. */
+static __always_inline int is_signed(const struct tcp_sock *tp) {
+    if (bpf_core_field_exists(tp->md5sig_info) && tp->md5sig_info)
+        return 1;
+    return bpf_core_field_exists(tp->ao_info) && tp->ao_info;
+}
+
+static __always_inline int signs(struct bpf_sock_ops *ops) {
+    struct bpf_sock *sk = ops->sk;
+    struct tcp_sock *tp = sk ? bpf_skc_to_tcp_sock(sk) : 0;
+    return tp && is_signed(tp);
 }
 
 static __always_inline struct xcp_connection *connection(struct bpf_sock_ops *ops, __u64 create) {
@@ -157,7 +184,7 @@ static __always_inline void agree(struct xcp_connection *c, __u32 sending, const
 __noinline int xcp_connect(struct bpf_sock_ops *ops) {
     struct xcp_connection *c;
     int ours = is_ours(ops);
-    if (is_local(ops)) {
+    if (is_local(ops) || signs(ops)) {
         if (ours)
             choose(ops, settings.fallback);
         return 0;
@@ -168,8 +195,10 @@ __noinline int xcp_connect(struct bpf_sock_ops *ops) {
     if (!c)
         return 0;
     use_default(c);
+    if (c->state == XCP_UNTOUCHED)
+        c->others = ops->bpf_sock_ops_cb_flags & XCP_CALLBACKS;
     c->state = XCP_OFFERED;
-    listen_to(ops, 1);
+    call_us(ops);
     if (!ours)
         choose(ops, settings.name);
     return 0;
@@ -185,18 +214,51 @@ __noinline int xcp_connected(struct bpf_sock_ops *ops) {
         agree(c, 1, &raw);
     } else {
         fall(c, XCP_FALL_PEER);
-        listen_to(ops, 0);
+        let_be(ops, c);
         choose(ops, settings.fallback);
     }
     return 0;
 }
 
-/* Children inherit the callbacks, and the SYN is kept for them. */
+/* Children inherit the callbacks, and the SYN is kept for them, unless the application has it kept already, perhaps with the link's header.
+ * What other programs had asked for is noted for the children. */
 __noinline int xcp_listen(struct bpf_sock_ops *ops) {
+    __u32 others = ops->bpf_sock_ops_cb_flags & XCP_CALLBACKS;
+    struct xcp_connection *c;
+    struct bpf_sock *sk = ops->sk;
+    struct tcp_sock *tp;
     int one = 1;
-    bpf_setsockopt(ops, SOL_TCP, TCP_SAVE_SYN, &one, sizeof(one));
-    listen_to(ops, 1);
+    if (!sk)
+        return 0;
+    tp = bpf_skc_to_tcp_sock(sk);
+    if (!tp)
+        return 0;
+    if (!BPF_CORE_READ_BITFIELD(tp, save_syn))
+        bpf_setsockopt(ops, SOL_TCP, TCP_SAVE_SYN, &one, sizeof(one));
+    if (others) {
+        c = connection(ops, BPF_SK_STORAGE_GET_F_CREATE);
+        if (!c)
+            return 0;
+        c->others = (__u8)others;
+    }
+    call_us(ops);
     return 0;
+}
+
+/* Whether the SYN was signed, or offered what is not to be answered because it will be. */
+static __always_inline int syn_is_signed(struct bpf_sock_ops *ops) {
+    struct xcp_raw raw = {};
+    raw.bytes[0] = XCP_OPTION_MD5;
+    if (bpf_load_hdr_opt(ops, &raw, sizeof(raw), BPF_LOAD_HDR_OPT_TCP_SYN) != -ENOMSG)
+        return 1;
+    raw.bytes[0] = XCP_OPTION_AO;
+    raw.bytes[1] = 0;
+    return bpf_load_hdr_opt(ops, &raw, sizeof(raw), BPF_LOAD_HDR_OPT_TCP_SYN) != -ENOMSG;
+}
+
+/* Whether a SYN offers XCP, and may be answered; what it offers. */
+static __always_inline int is_offered(struct bpf_sock_ops *ops, struct xcp_raw *raw) {
+    return load_extended(ops, raw, BPF_LOAD_HDR_OPT_TCP_SYN) && !syn_is_signed(ops);
 }
 
 /* A connection that came in is established: its SYN says whether the peer speaks it. */
@@ -205,11 +267,12 @@ __noinline int xcp_accepted(struct bpf_sock_ops *ops) {
     __u32 asked = c && c->ask.flags & XCP_ASK_OWN ? c->ask.flags : settings.ask.flags;
     struct xcp_raw raw;
     int ours = is_ours(ops), given, speaks;
-    speaks =
-        asked & XCP_ASK_CLASSIC ? asked & XCP_ASK_OWN || ours || is_given(ops) : load_extended(ops, &raw, BPF_LOAD_HDR_OPT_TCP_SYN) != 0;
+    speaks = asked & XCP_ASK_CLASSIC ? asked & XCP_ASK_OWN || ours || is_given(ops) : is_offered(ops, &raw);
+    if (signs(ops))
+        speaks = 0;
     /* most connections of a machine have nothing to do with it, and get no storage */
     if (!speaks && !ours) {
-        listen_to(ops, 0);
+        let_be(ops, c);
         return 0;
     }
     c = connection(ops, BPF_SK_STORAGE_GET_F_CREATE);
@@ -219,7 +282,7 @@ __noinline int xcp_accepted(struct bpf_sock_ops *ops) {
     if (speaks) {
         given = !ours && is_given(ops);
         agree(c, ours || given, &raw);
-        listen_to(ops, 1);
+        call_us(ops);
         if (given)
             choose(ops, settings.name);
     } else {
@@ -227,7 +290,7 @@ __noinline int xcp_accepted(struct bpf_sock_ops *ops) {
             fall(c, XCP_FALL_PEER);
             choose(ops, settings.fallback);
         }
-        listen_to(ops, 0);
+        let_be(ops, c);
     }
     return 0;
 }
@@ -240,7 +303,7 @@ __noinline int xcp_reserve(struct bpf_sock_ops *ops) {
     if (ops->skb_tcp_flags & TCP_FLAG_SYN) {
         if (ops->skb_tcp_flags & TCP_FLAG_ACK) {
             /* a cookie forgets what was offered */
-            if (ops->args[0] != BPF_WRITE_HDR_TCP_SYNACK_COOKIE && load_extended(ops, &raw, BPF_LOAD_HDR_OPT_TCP_SYN))
+            if (ops->args[0] != BPF_WRITE_HDR_TCP_SYNACK_COOKIE && is_offered(ops, &raw))
                 bpf_reserve_hdr_opt(ops, XCP_EXTENDED_OFFER_LENGTH, 0);
         } else {
             c = connection(ops, 0);
@@ -252,11 +315,12 @@ __noinline int xcp_reserve(struct bpf_sock_ops *ops) {
     c = connection(ops, 0);
     if (!c)
         return 0;
+    c->reserved_parts = 0;
     if (c->state == XCP_FALLEN) {
-        listen_to(ops, 0);
+        let_be(ops, c);
         return 0;
     }
-    if (c->state != XCP_AGREED)
+    if (c->state != XCP_AGREED || signs(ops)) /* a key may come when the connection is open */
         return 0;
     which = parts(c, ops->args[0] == BPF_WRITE_HDR_TCP_CURRENT_MSS || ops->skb_len > 0);
     /* what finds no room beside SACK now gets it in endpoint_room.h */
@@ -269,8 +333,8 @@ __noinline int xcp_reserve(struct bpf_sock_ops *ops) {
     return 0;
 }
 
-/* Writes these parts into a buffer of XCP_EXTENDED_LENGTH_MAX bytes; returns their length. */
-static __always_inline __u32 build(struct xcp_connection *c, const struct tcp_sock *tp, __u32 which, __u8 *out) {
+/* Writes these parts into a buffer of XCP_EXTENDED_LENGTH_MAX bytes; returns their length. count: segments of the packet. */
+static __always_inline __u32 build(struct xcp_connection *c, const struct tcp_sock *tp, __u32 which, __u32 count, __u8 *out) {
     struct xcp_forward forward = {0, 0, 0, 0, 0, 0, 0};
     struct xcp_return returned = {0, 0, 0, 0};
     __u32 length = 0;
@@ -279,7 +343,7 @@ static __always_inline __u32 build(struct xcp_connection *c, const struct tcp_so
         c->forwards++;
     }
     if (which & XCP_PART_RETURN)
-        returned = xcp_receiver_return(&c->receiver);
+        returned = xcp_receiver_return(&c->receiver, count);
     if (!(c->ask.flags & XCP_ASK_CLASSIC))
         return xcp_extended_write(out, &forward, &returned, c->ids);
     if (which & XCP_PART_FORWARD) {
@@ -291,6 +355,14 @@ static __always_inline __u32 build(struct xcp_connection *c, const struct tcp_so
         length += XCP_CLASSIC_RETURN_LENGTH;
     }
     return length;
+}
+
+/* Segments that a packet which is being sent will be cut into: TCP's own count. The packet is told only when its header is complete. */
+static __always_inline __u32 segments_to_be(struct bpf_sock_ops *ops) {
+    struct bpf_sock_ops_kern *kernel = bpf_cast_to_kern_ctx(ops);
+    struct sk_buff *skb = kernel->skb;
+    struct tcp_skb_cb *tcb = bpf_rdonly_cast(skb->cb, bpf_core_type_id_kernel(struct tcp_skb_cb));
+    return tcb->tcp_gso_segs ? tcb->tcp_gso_segs : 1;
 }
 
 /* Writes the option into the packet that leaves. */
@@ -317,7 +389,7 @@ __noinline int xcp_write(struct bpf_sock_ops *ops) {
     which = c->reserved_parts;
     if (which == 0)
         return 0;
-    length = build(c, tp, which, raw.bytes);
+    length = build(c, tp, which, segments_to_be(ops), raw.bytes);
     if (c->ask.flags & XCP_ASK_CLASSIC) {
         __u32 forward = which & XCP_PART_FORWARD ? XCP_CLASSIC_FORWARD_LENGTH : 0;
         if (forward)
@@ -330,12 +402,13 @@ __noinline int xcp_write(struct bpf_sock_ops *ops) {
     return 0;
 }
 
-/* Segments that a packet with data stands for: coalesced by the device, the receive path or the backlog, or never segmented. */
-static __always_inline __u32 segments(struct bpf_sock_ops *ops) {
+/* Segments that a packet which came stands for: coalesced by the device, the receive path or the backlog, or never segmented. What a
+ * virtual machine is given by its host has the segments' size and not their number. */
+static __always_inline __u32 segments(struct bpf_sock_ops *ops, __u32 payload) {
     struct bpf_sock_ops_kern *kernel = bpf_cast_to_kern_ctx(ops);
     struct sk_buff *skb = kernel->skb;
     struct skb_shared_info *info = bpf_rdonly_cast(skb->head + skb->end, bpf_core_type_id_kernel(struct skb_shared_info));
-    return info->gso_segs ? info->gso_segs : 1;
+    return xcp_segments(info->gso_segs, info->gso_size, payload);
 }
 
 /* Reads what came, in either format. */
@@ -357,12 +430,19 @@ static __always_inline void read_options(struct bpf_sock_ops *ops, const struct 
         xcp_classic_read_return(raw.bytes, &out->returned);
 }
 
+/* Whether TCP will take the acknowledgement of a segment that it called us for, so that what the segment carries is the peer's. */
+static __always_inline int is_believed(const struct tcp_sock *tp, __u32 ack) {
+    if (BPF_CORE_READ_BITFIELD(tp, rx_opt.tstamp_ok) && !BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp))
+        return 0;
+    return (__s32)(tp->snd_nxt - ack) >= 0 && (__s32)(ack - (tp->snd_una - tp->max_window)) >= 0;
+}
+
 /* The sender's half: feedback moves the engine's window. */
-__noinline int xcp_heard(struct bpf_sock_ops *ops, struct xcp_return *returned) {
+__noinline int xcp_heard(struct bpf_sock_ops *ops, struct xcp_return *returned, __u32 count) {
     struct xcp_connection *c = connection(ops, 0);
     struct bpf_sock *sk = ops->sk;
     struct tcp_sock *tp;
-    __u64 now = bpf_ktime_get_ns();
+    __u64 now = bpf_ktime_get_ns(), before, most;
     if (!c || !sk || !returned)
         return 0;
     tp = bpf_skc_to_tcp_sock(sk);
@@ -372,10 +452,15 @@ __noinline int xcp_heard(struct bpf_sock_ops *ops, struct xcp_return *returned) 
     c->unheard = 0;
     c->heard_ns = now;
     c->last_feedback = returned->feedback;
-    c->feedback_sum +=
-        returned->flags & XCP_CLASSIC ? xcp_classic_feedback_decode(returned->feedback) : xcp_extended_feedback_decode(returned->feedback);
-    if (c->sending)
-        xcp_sender_feedback(&c->sender, now, returned, srtt_ns(c, tp), cwnd_limited(tp));
+    c->feedback_sum += (returned->flags & XCP_CLASSIC ? xcp_classic_feedback_decode(returned->feedback)
+                                                      : xcp_extended_feedback_decode(returned->feedback)) *
+                       count;
+    if (!c->sending)
+        return 0;
+    before = c->sender.cwnd;
+    xcp_sender_feedback(&c->sender, now, returned, srtt_ns(c, tp), cwnd_limited(tp), count);
+    most = tp->mss_cache ? (__u64)(tp->max_window / tp->mss_cache) << 33 : ~0ULL;
+    xcp_sender_hold(&c->sender, before, most);
     return 0;
 }
 
@@ -383,22 +468,31 @@ __noinline int xcp_heard(struct bpf_sock_ops *ops, struct xcp_return *returned) 
 __noinline int xcp_parse(struct bpf_sock_ops *ops) {
     struct xcp_connection *c = connection(ops, 0);
     struct xcp_extended in;
+    struct bpf_sock *sk = ops->sk;
     void *tcp = ops->skb_data, *end = ops->skb_data_end;
-    __u32 header;
-    if (!c || c->state != XCP_AGREED || tcp + TCP_HEADER > end)
+    struct tcp_sock *tp;
+    __u32 header, ack, payload, count;
+    if (!c || !sk || c->state != XCP_AGREED || tcp + TCP_HEADER > end)
         return 0;
     header = (*(__u8 *)(tcp + 12) >> 4) * 4;
+    ack = bpf_ntohl(*(__be32 *)(tcp + 8));
+    tp = bpf_skc_to_tcp_sock(sk);
+    if (!tp || !is_believed(tp, ack))
+        return 0;
     read_options(ops, c, &in);
-    if (in.forward.flags & XCP_PRESENT && ops->skb_len > header) {
-        __u32 count = segments(ops);
+    payload = ops->skb_len > header ? ops->skb_len - header : 0;
+    count = segments(ops, payload);
+    if (in.forward.flags & XCP_PRESENT && payload) {
         xcp_receiver_data(&c->receiver, &in.forward, count);
         c->receiving = 1;
         if (in.forward.flags & XCP_IDS)
             c->ids = 1; /* they have to go back */
         c->received += count;
     }
-    if (in.returned.flags & XCP_PRESENT)
-        xcp_heard(ops, &in.returned);
+    if (in.returned.flags & XCP_PRESENT && (__s32)(ack - tp->snd_una) >= 0) {
+        in.returned.flags |= payload ? XCP_SHARED : 0;
+        xcp_heard(ops, &in.returned, count);
+    }
     return 0;
 }
 

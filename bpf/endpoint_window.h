@@ -124,8 +124,10 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag, const stru
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
     __u64 now = bpf_ktime_get_ns();
     __u32 cwnd;
-    if (!c)
+    if (!c) { /* there was no memory for it: better another congestion control than none */
+        bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, (void *)settings.fallback, XCP_CA_NAME);
         return;
+    }
     if (rs->rtt_us > 0 && !(flag & FLAG_RETRANS_DATA_ACKED))
         sample_rtt(c, rs->rtt_us);
     if (rs->acked_sacked)

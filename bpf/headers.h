@@ -41,6 +41,14 @@ struct xcp_vlan {
     __be16 protocol;
 };
 
+/* Segments that a packet stands for. What comes from a virtual machine or a packet socket has their size only, until a device has looked
+ * (SKB_GSO_DODGY). payload: bytes behind all headers. */
+static __always_inline __u32 xcp_segments(__u32 count, __u32 size, __u32 payload) {
+    if (!count && size)
+        count = (payload + size - 1) / size;
+    return count ? count : 1;
+}
+
 /* Most IPv6 extension headers that are walked past: hop-by-hop, destination options, routing. */
 #define XCP_IPV6_HEADERS 4
 

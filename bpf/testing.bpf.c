@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Programs for tests and measurements only: what a packet costs before any of ours has looked at it, and a middlebox that takes our option
- * out. */
+/*
+ * Programs for tests and measurements only: what a packet costs before any of ours has looked at it, a
+ * middlebox that takes our option out, one that loses packets, a neighbour that keeps them to itself,
+ * and one on the same cgroup.
+ */
 #include "headers.h"
 
 #include "xcp.h"
@@ -35,8 +38,37 @@ int xcp_strip(struct __sk_buff *skb) {
     return XCP_NEXT;
 }
 
+/* Decides on every packet, as Cilium's programs do: those that come after it see none. */
+SEC("tcx/egress")
+int xcp_pass(struct __sk_buff *skb) {
+    return 0; /* TCX_PASS */
+}
+
 /* Loses one packet in sixteen. */
 SEC("tcx/egress")
 int xcp_lose(struct __sk_buff *skb) {
     return bpf_get_prandom_u32() & 15 ? XCP_NEXT : 2; /* TCX_DROP */
+}
+
+/* How often the neighbour was asked for room in packets of connections that came in. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, __u64);
+} asked SEC(".maps");
+
+/* Another user of header options, who asks for callbacks on listeners, for the connections that come in to inherit. */
+SEC("sockops")
+int xcp_neighbour(struct bpf_sock_ops *ops) {
+    __u32 zero = 0;
+    __u64 *count;
+    if (ops->op == BPF_SOCK_OPS_TCP_LISTEN_CB) {
+        bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+    } else if (ops->op == BPF_SOCK_OPS_HDR_OPT_LEN_CB && !(ops->skb_tcp_flags & TCP_FLAG_SYN)) {
+        count = bpf_map_lookup_elem(&asked, &zero);
+        if (count)
+            __sync_fetch_and_add(count, 1);
+    }
+    return 1;
 }

@@ -193,13 +193,23 @@ struct net_device {
 
 struct sk_buff {
     struct net_device *dev;
+    char cb[48];
     __u8 ip_summed : 2;
     __u32 end; /* an offset from head, on 64-bit machines */
     unsigned char *head;
 };
 
 struct skb_shared_info {
+    unsigned short gso_size;
     unsigned short gso_segs;
+};
+
+struct tcp_skb_cb {
+    union {
+        struct {
+            __u16 tcp_gso_segs;
+        };
+    };
 };
 
 struct bpf_sock_ops_kern {
@@ -259,8 +269,19 @@ struct inet_connection_sock {
     __u8 icsk_ca_state : 5, icsk_ca_initialized : 1, icsk_ca_setsockopt : 1;
 };
 
+struct tcp_options_received {
+    __u16 saw_tstamp : 1, tstamp_ok : 1;
+};
+
+struct tcp_md5sig_info;
+struct tcp_ao_info;
+
 struct tcp_sock {
     struct inet_connection_sock inet_conn;
+    struct tcp_options_received rx_opt;
+    struct tcp_md5sig_info *md5sig_info;
+    struct tcp_ao_info *ao_info;
+    __u8 save_syn : 2;
     __u8 bpf_sock_ops_cb_flags;
     __u16 tcp_header_len;
     __u32 snd_cwnd;
@@ -271,6 +292,7 @@ struct tcp_sock {
     __u32 packets_out;
     __u32 max_packets_out;
     __u32 snd_wnd;
+    __u32 max_window;
     __u32 snd_nxt;
     __u32 snd_una;
     __u32 write_seq;

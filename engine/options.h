@@ -8,6 +8,8 @@
  *   3. An extended option whose length is not the one its flags imply, or of another version, or with another ExID, is not ours: skipped.
  *      So is a kind 14 or 15 whose length is not the classic one (RFC 1146 used these kinds with others).
  *   4. End-of-list ends the search; no-operation is one byte.
+ *   5. Beside a signature (TCP-AO, RFC 5925 §5.1; MD5, RFC 2385) nothing is found: TCP-AO's covers the options, so that who rewrites one
+ * makes the segment a forgery. (MD5's does not; its segments have no room for ours.)
  * Offsets are returned so that a router can rewrite words in place.
  */
 #ifndef XCP_OPTIONS_H
@@ -19,6 +21,10 @@
 #define XCP_OPTIONS_MAX 40 /* RFC 9293: 15 words of header less the fixed 5 */
 
 #define XCP_NOT_FOUND 0xff
+
+#define XCP_OPTION_MD5 19
+#define XCP_OPTION_AO 29
+#define XCP_OPTION_SIGNATURE_MIN 4 /* the shortest of them: RFC 5925 §2.2 */
 
 /* Where the options begin in the block, or XCP_NOT_FOUND. */
 struct xcp_options {
@@ -40,6 +46,57 @@ XCP_INLINE xcp_u8 xcp_options_first(xcp_u64 set) {
     return (xcp_u8)((63 - (xcp_u32)xcp_clz((set & (0 - set)) | none)) | XCP_NOT_FOUND * (xcp_u32)none);
 }
 
+/* A block of options, in a buffer that is as long as the longest. */
+struct xcp_options_block {
+    xcp_u8 bytes[XCP_OPTIONS_MAX];
+};
+
+/* What has been found so far: sets of places in the block. */
+struct xcp_options_sets {
+    xcp_u64 starts; /* where options start */
+    xcp_u64 extended;
+    xcp_u64 forward;
+    xcp_u64 returned;
+    xcp_u64 malformed; /* the search met rule 1 */
+    xcp_u64 signature; /* rule 5 */
+};
+
+/*
+ * Looks at one byte of a block of length bytes; returns whether the search is over. A part of its own for the verifier, which would
+ * otherwise go through it for each of the forty places it can be at, with all that could be known by then.
+ */
+XCP_PART xcp_options_look(const struct xcp_options_block *block, xcp_u32 length, xcp_u32 at, struct xcp_options_sets *sets) {
+    xcp_u32 kind, size, single, next;
+    XCP_PART_NEEDS(block && sets);
+    if (at >= length || at >= XCP_OPTIONS_MAX)
+        return 1;
+    if (!((sets->starts >> at) & 1))
+        return 0;
+    kind = block->bytes[at];
+    if (kind == 0)
+        return 1;
+    size = at + 1 < length && at + 1 < XCP_OPTIONS_MAX ? block->bytes[at + 1] : 0; /* 0 is malformed */
+    single = (xcp_u32)xcp_options_same(kind ^ 1, 0);
+    next = at + single + (1 - single) * size;
+    if (!single && (size < 2 || size > length - at)) {
+        sets->malformed = 1;
+        return 1;
+    }
+    sets->starts |= 1ULL << (next & 63);
+    sets->signature |= xcp_options_same(kind ^ XCP_OPTION_MD5, at) | xcp_options_same(kind ^ XCP_OPTION_AO, at);
+    sets->forward |= xcp_options_same((kind ^ XCP_CLASSIC_FORWARD_KIND) | (size ^ XCP_CLASSIC_FORWARD_LENGTH), at);
+    sets->returned |= xcp_options_same((kind ^ XCP_CLASSIC_RETURN_KIND) | (size ^ XCP_CLASSIC_RETURN_LENGTH), at);
+    XCP_OPAQUE(at); /* the compiler knows that it lies far enough from the end, the verifier does not */
+    if (kind == XCP_EXTENDED_KIND && size >= XCP_EXTENDED_OFFER_LENGTH && at + XCP_EXTENDED_AT_FLAGS < XCP_OPTIONS_MAX) {
+        xcp_u32 flags = block->bytes[at + XCP_EXTENDED_AT_FLAGS];
+        xcp_u32 exid = (xcp_u32)block->bytes[at + XCP_EXTENDED_AT_EXID] << 8 | block->bytes[at + XCP_EXTENDED_AT_EXID + 1];
+        sets->extended |= xcp_options_same((exid ^ XCP_EXTENDED_EXID) | ((flags & XCP_WIRE_VERSION_MASK) ^ XCP_WIRE_VERSION) |
+                                               (size ^ xcp_extended_length((xcp_u8)flags)),
+                                           at);
+    }
+    return 0;
+}
+
 /*
  * Looks through length bytes (at most XCP_OPTIONS_MAX are looked at). In BPF the block must be a buffer of XCP_OPTIONS_MAX bytes, whatever
  * length says: the verifier wants every index bounded by a constant.
@@ -49,45 +106,21 @@ XCP_INLINE xcp_u8 xcp_options_first(xcp_u64 set) {
  * up.
  */
 XCP_INLINE void xcp_options_find(const xcp_u8 *block, xcp_u32 length, struct xcp_options *found) {
-    xcp_u64 starts = 1, extended = 0, forward = 0, returned = 0;
-    xcp_u8 malformed = 0;
+    const struct xcp_options_block *whole = (const struct xcp_options_block *)block;
+    struct xcp_options_sets sets = {1, 0, 0, 0, 0, 0};
+    xcp_u64 clean;
     xcp_u32 at;
     if (length > XCP_OPTIONS_MAX)
         length = XCP_OPTIONS_MAX;
     for (at = 0; at < XCP_OPTIONS_MAX; at++) {
-        xcp_u32 kind, size, single, next, here;
-        if (at >= length)
+        if (xcp_options_look(whole, length, at, &sets))
             break;
-        if (!((starts >> at) & 1))
-            continue;
-        kind = block[at];
-        if (kind == 0)
-            break;
-        size = at + 1 < length && at + 1 < XCP_OPTIONS_MAX ? block[at + 1] : 0; /* 0 is malformed */
-        single = (xcp_u32)xcp_options_same(kind ^ 1, 0);
-        next = at + single + (1 - single) * size;
-        XCP_OPAQUE(next); /* and not after the branch that knows what single is */
-        if (!single && (size < 2 || size > length - at)) {
-            malformed = 1;
-            break;
-        }
-        starts |= 1ULL << (next & 63);
-        forward |= xcp_options_same((kind ^ XCP_CLASSIC_FORWARD_KIND) | (size ^ XCP_CLASSIC_FORWARD_LENGTH), at);
-        returned |= xcp_options_same((kind ^ XCP_CLASSIC_RETURN_KIND) | (size ^ XCP_CLASSIC_RETURN_LENGTH), at);
-        here = at;
-        XCP_OPAQUE(here); /* the compiler knows that it lies far enough from the end, the verifier does not */
-        if (kind == XCP_EXTENDED_KIND && size >= XCP_EXTENDED_OFFER_LENGTH && here + XCP_EXTENDED_AT_FLAGS < XCP_OPTIONS_MAX) {
-            xcp_u32 flags = block[here + XCP_EXTENDED_AT_FLAGS];
-            xcp_u32 exid = (xcp_u32)block[here + XCP_EXTENDED_AT_EXID] << 8 | block[here + XCP_EXTENDED_AT_EXID + 1];
-            extended |= xcp_options_same((exid ^ XCP_EXTENDED_EXID) | ((flags & XCP_WIRE_VERSION_MASK) ^ XCP_WIRE_VERSION) |
-                                             (size ^ xcp_extended_length((xcp_u8)flags)),
-                                         at);
-        }
     }
-    found->extended = xcp_options_first(extended);
-    found->classic_forward = xcp_options_first(forward);
-    found->classic_return = xcp_options_first(returned);
-    found->malformed = malformed;
+    clean = 0 - xcp_options_same(sets.signature, 0); /* all ones where there is none */
+    found->extended = xcp_options_first(sets.extended & clean);
+    found->classic_forward = xcp_options_first(sets.forward & clean);
+    found->classic_return = xcp_options_first(sets.returned & clean);
+    found->malformed = sets.malformed != 0;
 }
 
 /* What an extended option says; parts it does not have stay without XCP_PRESENT. An offer (SYN) has neither part. */

@@ -20,8 +20,10 @@
  * a flow's own RTT, so does the depth.) Where the law takes next to nothing from anybody (the link is
  * not full, or nobody that is limited here says so to a law that asks), no flow can be said to have
  * too much.
- *   3. The fine. A refused packet costs a tenth of what it would have cost, up to twice the depth:
- * else a sender that never listens keeps its bucket at the brim and gains by the fluctuations.
+ *   3. The fine. A refused packet costs a tenth of what it would have cost, up to twice the depth: else a
+ * sender that never listens keeps its bucket at the brim and gains by the fluctuations. And whoever was
+ * refused one has an eighth of that depth for a time of eight of them: else a sender that rests while it
+ * is fined comes back with a burst, before which the others give way and after which the link is empty.
  *   4. The longest RTT believed is XCP_POLICER_LAG d, and at most `longest_rtt_ns`, which holds before
  * any honest flow has spoken too; d can follow paths that become longer, in several intervals, but
  * no single claim moves it far.
@@ -47,13 +49,15 @@
 #define XCP_POLICER_FINE 10
 #define XCP_POLICER_STILL (1ULL << 26) /* a 64th, as a fraction of 2^32 */
 #define XCP_POLICER_PATIENCE 16
+#define XCP_POLICER_STRICT 8 /* both eights */
 
 #define XCP_POLICER_LONGEST_RTT_NS 1000000000ULL
 
 /* What is kept of a flow. All zero: never used. */
 struct xcp_policed {
-    xcp_u64 clock_ns; /* up to where X has been believed */
-    xcp_u64 due_ns;   /* when all that passed would have passed at the rate allowed */
+    xcp_u64 clock_ns;  /* up to where X has been believed */
+    xcp_u64 due_ns;    /* when all that passed would have passed at the rate allowed */
+    xcp_u64 caught_ns; /* when a packet of it was refused last */
 };
 
 /* One set of the table. */
@@ -251,12 +255,15 @@ XCP_INLINE xcp_u32 xcp_policer_packet(struct xcp_policer *p, struct xcp_router *
         f->clock_ns = now;
     xcp_path_read(h, &path);
     depth = xcp_policer_depth(p, r, &path);
+    if (XCP_UNLIKELY(f->caught_ns) && now - f->caught_ns < XCP_POLICER_STRICT * depth)
+        depth /= XCP_POLICER_STRICT;
     ahead = f->due_ns - now;
     ahead = ahead >> 63 ? 0 : ahead;
     cost = xcp_scale((xcp_u64)p->cost.m * (bytes >> 31 ? 1U << 31 : (xcp_u32)bytes), p->cost.e, 1ULL << 62);
     if (XCP_UNLIKELY(ahead > depth)) {
         ahead += cost / XCP_POLICER_FINE;
         f->due_ns = now + (ahead < 2 * depth ? ahead : 2 * depth);
+        f->caught_ns = now;
         p->refused += segments;
         p->refused_bytes += bytes;
         return 1;

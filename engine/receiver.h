@@ -4,6 +4,12 @@
  *
  * The sum is exact. What the return word cannot express stays in the sum for the next acknowledgement, so that nothing drifts however many
  * there are.
+ *
+ *   1. What is returned is per segment, as all feedback is (docs/wire-format.md): an acknowledgement that travels in a packet of several
+ * segments says in each of them its part of the sum, and who gets them takes each part once. Segmentation copies the option, so that a sum
+ * would be applied once for every segment.
+ *   2. Where routers appear on a path that had none, the increase that unmarked packets asked for is dropped: nobody granted it, and the
+ * mark of the packet that follows would vouch for it.
  */
 #ifndef XCP_RECEIVER_H
 #define XCP_RECEIVER_H
@@ -75,10 +81,20 @@ XCP_INLINE void xcp_receiver_newest(struct xcp_receiver *r, const struct xcp_for
     r->next_bottleneck_id = h->next_bottleneck_id;
 }
 
+/* Forgets a positive sum. */
+XCP_COLD void xcp_receiver_drop_increase(struct xcp_receiver *r) {
+    if (r->lone ? r->sum & 0x8000 : r->sum < 0)
+        return;
+    r->sum = 0;
+    r->lone = 0;
+}
+
 /* Data came; segments: how many packets this header stands for. A header of the other format is ignored. */
 XCP_INLINE void xcp_receiver_data(struct xcp_receiver *r, const struct xcp_forward *h, xcp_u32 segments) {
     if ((h->flags & (XCP_PRESENT | XCP_CLASSIC)) != r->format)
         return;
+    if (XCP_UNLIKELY(r->sum && h->flags & ~r->flags & XCP_MARK))
+        xcp_receiver_drop_increase(r);
     if (xcp_receiver_is_lone(r, h) && segments == 1) {
         r->sum = xcp_receiver_lone(h);
         r->lone = r->sum != 0;
@@ -88,13 +104,28 @@ XCP_INLINE void xcp_receiver_data(struct xcp_receiver *r, const struct xcp_forwa
     xcp_receiver_newest(r, h);
 }
 
-/* What of the sum can be returned, encoded; the rest stays. */
-XCP_COLD xcp_u16 xcp_receiver_take(struct xcp_receiver *r) {
+/* What of the sum each of so many segments can return, encoded; the rest stays. What no classic code can say is not kept: only requests for
+ * all there is come to that, and they would come home for ever. */
+XCP_COLD xcp_u16 xcp_receiver_take(struct xcp_receiver *r, xcp_u32 segments) {
     xcp_u32 negative = r->sum < 0;
-    xcp_u64 magnitude = negative ? -(xcp_u64)r->sum : (xcp_u64)r->sum;
-    xcp_u16 code = r->format & XCP_CLASSIC ? xcp_classic_feedback_encode(magnitude, -12, negative, XCP_DOWN)
-                                           : xcp_extended_feedback_encode(magnitude, -20, negative, XCP_DOWN);
-    r->sum -= r->format & XCP_CLASSIC ? xcp_classic_feedback_decode(code) : xcp_extended_feedback_decode(code);
+    xcp_u64 magnitude = negative ? -(xcp_u64)r->sum : (xcp_u64)r->sum, taken;
+    xcp_s64 each;
+    xcp_u16 code;
+    if (segments > 1)
+        magnitude /= segments;
+    if (r->format & XCP_CLASSIC) {
+        code = xcp_classic_feedback_encode(magnitude, -12, negative, XCP_DOWN);
+        each = xcp_classic_feedback_decode(code);
+        if (code == XCP_CLASSIC_FEEDBACK_MAX)
+            r->sum = 0;
+    } else {
+        code = xcp_extended_feedback_encode(magnitude, -20, negative, XCP_DOWN);
+        each = xcp_extended_feedback_decode(code);
+    }
+    /* not more than the sum: the code was rounded down, and so was the quotient */
+    taken = (negative ? -(xcp_u64)each : (xcp_u64)each) * (segments ? segments : 1);
+    if (r->sum)
+        r->sum -= negative ? -(xcp_s64)taken : (xcp_s64)taken;
     return code;
 }
 
@@ -108,22 +139,24 @@ XCP_INLINE struct xcp_return xcp_receiver_write(const struct xcp_receiver *r, xc
     return h;
 }
 
-/* The header of an acknowledgement that leaves now. */
-XCP_INLINE struct xcp_return xcp_receiver_return(struct xcp_receiver *r) {
+/* The header of an acknowledgement that leaves now, in a packet that is, or will be cut into, so many segments. */
+XCP_INLINE struct xcp_return xcp_receiver_return(struct xcp_receiver *r, xcp_u32 segments) {
     xcp_u16 feedback;
-    if (r->lone) {
+    if (r->lone && segments <= 1) {
         feedback = (xcp_u16)r->sum;
         r->sum = 0;
         r->lone = 0;
     } else {
-        feedback = xcp_receiver_take(r);
+        if (r->lone)
+            xcp_receiver_sum(r, 0, 1); /* a sum again */
+        feedback = xcp_receiver_take(r, segments);
     }
     return xcp_receiver_write(r, feedback);
 }
 
 XCP_COLD struct xcp_return xcp_receiver_answer_any(struct xcp_receiver *r, const struct xcp_forward *h) {
     xcp_receiver_data(r, h, 1);
-    return xcp_receiver_return(r);
+    return xcp_receiver_return(r, 1);
 }
 
 /* Data came and is acknowledged at once: both of the above. */

@@ -13,14 +13,19 @@
  * threshold may have been passed or a loss answered, and extended ones are worth more where the RTT has grown meanwhile; so no
  * acknowledgement raises the window by more than two packets would ask for now. RFC 5681 allows one packet's worth; two are what a delayed
  * acknowledgement answers. The threshold comes from cwnd, not from FlightSize, every timeout sets it, and the window grows in recovery too.
- * The first mark ends all this for good.
- *   4. The classic format has no mark. There a router is known by feedback smaller than any request.
+ * The first mark ends all this, for as long as routers are heard.
+ *   4. The classic format has no mark. There a router is known by feedback smaller than any request, or negative where it may be a part of
+ * a sum (XCP_SHARED).
  *   5. Positive feedback is ignored while the window is not what limits the sender, and a window unused for a round trip moves half-way to
  * what was used (the draft's p = 0.5), once per round trip.
  *   6. Bottleneck ids, where asked for (iXCP §3): every packet names the link that the newest answer said limits the flow, and the sender's
  * own access link for routers to overwrite. As its own the sender may give 0: then packets name no link until one has claimed the flow, nor
  * while none does because the sender limits itself (limited.h).
- *   7. With honest = 0 none of this: the 2005 study's sender, which advertises cwnd and asks for all there is, whatever limits it. For
+ *   7. Routers may leave a path, and what was asked for comes home unlowered then. An increase that no router has marked is ignored, and
+ * after a round trip without a mark the sender is an ordinary TCP again, in congestion avoidance from the window that it has, until the
+ * next mark. In the classic format this is seen only where all there is was asked for and comes back; other requests are bounded by what
+ * limits the sender (2), and so is what becomes of them.
+ *   8. With honest = 0 none of this: the 2005 study's sender, which advertises cwnd and asks for all there is, whatever limits it. For
  * comparison only.
  */
 #ifndef XCP_SENDER_H
@@ -48,17 +53,24 @@ struct xcp_sender {
     xcp_u16 asked;         /* smallest request so far, encoded (classic: how a router is recognised) */
     xcp_u8 classic;
     xcp_u8 honest;
-    xcp_u8 marked;
-    xcp_u8 unbounded; /* no max_window */
-    xcp_u8 usual;     /* extended, honest, marked, unbounded, without ids: the common case, see xcp_sender_is_usual */
-    xcp_u8 ids;       /* whether packets carry bottleneck ids */
-    xcp_u32 own_id;   /* the access link's; 0 for none */
+    xcp_u8 marked;  /* a router has been heard of, and still was within the last two round trips */
+    xcp_u8 silent;  /* 0, or 1 and the round trips that ended since an answer came without a router's mark */
+    xcp_u8 usual;   /* extended, honest, marked, no max_window, without ids: the common case, see xcp_sender_is_usual */
+    xcp_u8 ids;     /* whether packets carry bottleneck ids */
+    xcp_u32 own_id; /* the access link's; 0 for none */
     xcp_u32 limited_by;
 };
 
+/* Round trips to be over before a sender believes that the routers are gone: what is left of one, and a whole one. */
+#define XCP_SENDER_SILENT 2
+
+XCP_INLINE int xcp_sender_is_unbounded(const struct xcp_sender *s) {
+    return s->max_window >= (xcp_u64)XCP_NO_LIMIT << 32;
+}
+
 /* Brings `usual` up to date with what it is made of. */
 XCP_INLINE void xcp_sender_prepare(struct xcp_sender *s) {
-    s->usual = !s->classic && s->honest && s->marked && s->unbounded && !s->ids;
+    s->usual = !s->classic && s->honest && s->marked && !s->silent && !s->ids && xcp_sender_is_unbounded(s);
 }
 
 /* Whether the host takes the code for the common case, in one piece and without calls, as for a router (router.h). */
@@ -84,7 +96,6 @@ XCP_INLINE void xcp_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 p
     __builtin_memset(s, 0, sizeof(*s));
     s->min_window = min_window < (1 << 22) ? 1 << 22 : min_window;
     s->max_window = max_window < s->min_window ? s->min_window : max_window;
-    s->unbounded = s->max_window >= (xcp_u64)XCP_NO_LIMIT << 32;
     s->cwnd = xcp_sender_bounded(s, initial);
     s->threshold = ~0ULL;
     xcp_sender_set_packet(s, packet_bytes);
@@ -153,7 +164,7 @@ XCP_INLINE xcp_u16 xcp_sender_request(const struct xcp_sender *s, xcp_u64 srtt_n
         return all;
     if (srtt_ns == 0)
         return 0; /* no router gives anything to a packet without RTT */
-    if (most > s->max_window && !s->unbounded)
+    if (most > s->max_window && !xcp_sender_is_unbounded(s))
         most = s->max_window;
     if (most <= s->cwnd)
         return 0;
@@ -221,12 +232,42 @@ XCP_INLINE void xcp_sender_move(struct xcp_sender *s, struct xcp_num by, xcp_u32
     s->cwnd = xcp_sender_bounded(s, negative ? down : up);
 }
 
-/* What classic feedback changes the window by, packets. Feedback that is less than what was asked for names a router. */
-XCP_COLD struct xcp_num xcp_sender_change_classic(struct xcp_sender *s, xcp_u16 feedback) {
+/* What classic feedback changes the window by, packets. */
+XCP_COLD struct xcp_num xcp_sender_change_classic(xcp_u16 feedback) {
     xcp_s64 value = xcp_classic_feedback_decode(feedback);
-    if (value < xcp_classic_feedback_decode(s->asked))
-        s->marked = 1;
     return xcp_num_scaled(value < 0 ? -(xcp_u64)value : (xcp_u64)value, -12);
+}
+
+/* Whether a router speaks in an answer: 1; or none did: 0. In the classic format less than what was asked for names one, and all there is
+ * none; what lies between tells nothing: -1. */
+XCP_COLD int xcp_sender_hears(const struct xcp_sender *s, const struct xcp_return *h) {
+    xcp_s64 value;
+    if (!s->classic)
+        return (h->flags & XCP_MARK) != 0;
+    value = xcp_classic_feedback_decode(h->feedback);
+    if (value < 0 || (!(h->flags & XCP_SHARED) && value < xcp_classic_feedback_decode(s->asked)))
+        return 1;
+    return h->feedback == XCP_CLASSIC_FEEDBACK_MAX ? 0 : -1;
+}
+
+/* Takes note of it. */
+XCP_COLD void xcp_sender_heed(struct xcp_sender *s, const struct xcp_return *h) {
+    int heard = xcp_sender_hears(s, h);
+    if (heard > 0)
+        s->marked = 1;
+    if (heard)
+        s->silent = 0;
+    else if (s->marked && s->honest && !s->silent)
+        s->silent = 1;
+}
+
+/* A round trip is over: the routers may have been silent for all of it. */
+XCP_COLD void xcp_sender_listen(struct xcp_sender *s) {
+    if (!s->silent || s->silent++ < XCP_SENDER_SILENT)
+        return;
+    s->silent = 0;
+    s->marked = 0;
+    s->threshold = s->cwnd;
 }
 
 /* What extended feedback changes the window by, packets: bytes/s * ns / (bytes per packet * 10^9). */
@@ -240,16 +281,17 @@ XCP_INLINE struct xcp_num xcp_sender_change(const struct xcp_sender *s, xcp_u16 
 }
 
 XCP_INLINE void xcp_sender_take(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited,
-                                xcp_u32 usual) {
+                                xcp_u32 segments, xcp_u32 usual) {
     struct xcp_num by;
     xcp_u32 negative = h->feedback >> 15; /* in both formats */
-    if (!usual && s->classic) {
-        by = xcp_sender_change_classic(s, h->feedback);
-    } else {
+    if (!usual)
+        xcp_sender_heed(s, h);
+    if (!usual && s->classic)
+        by = xcp_sender_change_classic(h->feedback);
+    else
         by = xcp_sender_change(s, h->feedback, srtt_ns);
-        if (!usual && h->flags & XCP_MARK)
-            s->marked = 1;
-    }
+    if (!usual && segments > 1)
+        by = xcp_num_mul(by, xcp_num_of(segments));
     if (!usual && s->honest && !s->marked && !negative) {
         struct xcp_num most = xcp_sender_growth(s);
         most.e += 1; /* two packets */
@@ -258,6 +300,8 @@ XCP_INLINE void xcp_sender_take(struct xcp_sender *s, xcp_u64 now, const struct 
     }
     if (XCP_UNLIKELY(!cwnd_limited) && !negative && (usual || s->honest))
         by.m = 0;
+    if (!usual && s->silent && !negative)
+        by.m = 0;
     if (by.m)
         xcp_sender_move(s, by, negative);
     if ((usual || (s->honest && srtt_ns)) && xcp_passed(now, s->epoch_ns, srtt_ns)) {
@@ -265,25 +309,36 @@ XCP_INLINE void xcp_sender_take(struct xcp_sender *s, xcp_u64 now, const struct 
             s->cwnd = xcp_sender_bounded(s, s->used + ((s->cwnd - s->used) >> 1));
         s->used = 0;
         s->epoch_ns = now;
+        if (!usual)
+            xcp_sender_listen(s);
     }
 }
 
-XCP_COLD void xcp_sender_take_any(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited) {
+XCP_COLD void xcp_sender_take_any(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited,
+                                  xcp_u32 segments) {
     if (!(h->flags & XCP_PRESENT) || !(h->flags & XCP_CLASSIC) != !s->classic)
         return;
-    xcp_sender_take(s, now, h, srtt_ns, cwnd_limited, 0);
+    xcp_sender_take(s, now, h, srtt_ns, cwnd_limited, segments, 0);
     if (s->ids && h->flags & XCP_IDS)
         s->limited_by = h->next_bottleneck_id;
     xcp_sender_prepare(s);
 }
 
 /* A return header came back. srtt_ns as above. cwnd_limited: whether the window, not buffers or the application, is what holds the sender
- * back. */
-XCP_INLINE void xcp_sender_feedback(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited) {
-    if (XCP_SPLIT && XCP_LIKELY((h->flags & (XCP_PRESENT | XCP_CLASSIC)) == XCP_PRESENT && xcp_sender_is_usual(s, srtt_ns)))
-        xcp_sender_take(s, now, h, srtt_ns, cwnd_limited, 1);
+ * back. segments: how many of those that the header was sent in this packet stands for (receive coalescing), usually 1. */
+XCP_INLINE void xcp_sender_feedback(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited,
+                                    xcp_u32 segments) {
+    if (XCP_SPLIT && XCP_LIKELY(segments <= 1 && (h->flags & (XCP_PRESENT | XCP_CLASSIC | XCP_MARK)) == (XCP_PRESENT | XCP_MARK) &&
+                                xcp_sender_is_usual(s, srtt_ns)))
+        xcp_sender_take(s, now, h, srtt_ns, cwnd_limited, 1, 1);
     else
-        xcp_sender_take_any(s, now, h, srtt_ns, cwnd_limited);
+        xcp_sender_take_any(s, now, h, srtt_ns, cwnd_limited, segments);
+}
+
+/* What feedback has raised beyond `most`, 2^-32 packets, is taken back; `before`: the window of before. */
+XCP_INLINE void xcp_sender_hold(struct xcp_sender *s, xcp_u64 before, xcp_u64 most) {
+    if (s->cwnd > most && s->cwnd > before)
+        s->cwnd = xcp_sender_bounded(s, before > most ? before : most);
 }
 
 /* Until marked: slow start's threshold becomes half the window, at least two packets (RFC 5681 §3.1 (4)). */

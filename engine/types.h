@@ -64,6 +64,7 @@ typedef __INT64_TYPE__ xcp_s64;
 #define XCP_CLASSIC 0x02 /* the 16-bit words are encoded as wire_classic.h says, else as wire_extended.h says */
 #define XCP_MARK 0x04    /* at least one router processed the packet */
 #define XCP_IDS 0x08     /* the bottleneck ids mean something */
+#define XCP_SHARED 0x10  /* in a return header: it came with data, so that it may be one of several segments' part of a sum; on no wire */
 #define XCP_WHOLE 0x80   /* classic: feedback is whole packets; for comparison, on no wire (wire_classic.h) */
 
 /* Forward header: travels with data, words in host order and still encoded. */
@@ -79,7 +80,7 @@ struct xcp_forward {
 
 /* Return header: travels with acknowledgements. */
 struct xcp_return {
-    xcp_u16 feedback; /* sum over the packets acknowledged */
+    xcp_u16 feedback; /* sum over the packets acknowledged, divided by the segments it is sent in */
     xcp_u8 flags;
     xcp_u8 hops;
     xcp_u32 next_bottleneck_id;

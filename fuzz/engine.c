@@ -207,15 +207,15 @@ static void fuzz_ends(struct input *in) {
             back.flags = (uint8_t)take(in, 1);
             back.hops = 0;
             back.next_bottleneck_id = 0;
-            xcp_sender_feedback(&s, now, &back, srtt, (uint32_t)take(in, 1) & 1);
+            xcp_sender_feedback(&s, now, &back, srtt, (uint32_t)take(in, 1) & 1, (uint32_t)take(in, 1));
             break;
         case 3:
             forward(in, &h);
             xcp_receiver_data(&r, &h, (uint32_t)word(in));
             break;
         case 4:
-            back = xcp_receiver_return(&r);
-            xcp_sender_feedback(&s, now, &back, srtt, 1);
+            back = xcp_receiver_return(&r, (uint32_t)take(in, 1));
+            xcp_sender_feedback(&s, now, &back, srtt, 1, 1);
             break;
         default:
             xcp_sender_header(&s, now, srtt, (uint32_t)word(in), &h);

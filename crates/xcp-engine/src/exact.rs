@@ -104,7 +104,7 @@ pub fn sender_header_any(sender: &mut Sender, now_ns: u64, srtt_ns: u64, limit: 
 }
 
 /// [`Sender::feedback`] by the way for all senders.
-pub fn sender_feedback_any(sender: &mut Sender, now_ns: u64, h: &ReturnHeader, srtt_ns: u64, cwnd_limited: bool) {
+pub fn sender_feedback_any(sender: &mut Sender, now_ns: u64, h: &ReturnHeader, srtt_ns: u64, cwnd_limited: bool, segments: u32) {
     // SAFETY: an initialised sender; reads one header.
-    unsafe { ffi::xcp_shim_sender_feedback_any(sender.words_mut(), now_ns, h, srtt_ns, u32::from(cwnd_limited)) };
+    unsafe { ffi::xcp_shim_sender_feedback_any(sender.words_mut(), now_ns, h, srtt_ns, u32::from(cwnd_limited), segments) };
 }

@@ -8,7 +8,7 @@ pub const ROUTER_WORDS: usize = 57;
 /// 64-bit words of a policer's state.
 pub const POLICER_WORDS: usize = 16;
 /// 64-bit words of a set of the policer's table.
-pub const POLICED_SET_WORDS: usize = 10;
+pub const POLICED_SET_WORDS: usize = 14;
 /// 64-bit words of a sender's state.
 pub const SENDER_WORDS: usize = 10;
 /// The word with the window, in 2^-32 packets.
@@ -211,14 +211,21 @@ unsafe extern "C" {
     pub fn xcp_shim_sender_limited_by(s: *const [u64; SENDER_WORDS]) -> u32;
     pub fn xcp_shim_sender_marked(s: *const [u64; SENDER_WORDS]) -> u32;
     pub fn xcp_shim_sender_header(s: *mut [u64; SENDER_WORDS], now: u64, srtt_ns: u64, limit: u32, h: *mut ForwardHeader);
-    pub fn xcp_shim_sender_feedback(s: *mut [u64; SENDER_WORDS], now: u64, h: *const ReturnHeader, srtt_ns: u64, cwnd_limited: u32);
+    pub fn xcp_shim_sender_feedback(
+        s: *mut [u64; SENDER_WORDS],
+        now: u64,
+        h: *const ReturnHeader,
+        srtt_ns: u64,
+        cwnd_limited: u32,
+        segments: u32,
+    );
     pub fn xcp_shim_sender_timeout(s: *mut [u64; SENDER_WORDS]);
     pub fn xcp_shim_sender_restore(s: *mut [u64; SENDER_WORDS], before: *const [u64; SENDER_WORDS]);
     pub fn xcp_shim_sender_loss(s: *mut [u64; SENDER_WORDS], halve_when_marked: u32);
     pub fn xcp_shim_receiver_init(r: *mut [u64; RECEIVER_WORDS], classic: u32);
     pub fn xcp_shim_receiver_data(r: *mut [u64; RECEIVER_WORDS], h: *const ForwardHeader, segments: u32);
     pub fn xcp_shim_receiver_answer(r: *mut [u64; RECEIVER_WORDS], h: *const ForwardHeader) -> ReturnHeader;
-    pub fn xcp_shim_receiver_return(r: *mut [u64; RECEIVER_WORDS]) -> ReturnHeader;
+    pub fn xcp_shim_receiver_return(r: *mut [u64; RECEIVER_WORDS], segments: u32) -> ReturnHeader;
     pub safe fn xcp_shim_extended_rtt_encode(ns: u64) -> u16;
     pub safe fn xcp_shim_extended_rtt_decode(code: u16) -> u64;
     pub safe fn xcp_shim_extended_window_encode(m: u64, e: i32) -> u16;
@@ -233,7 +240,14 @@ unsafe extern "C" {
     pub fn xcp_shim_router_grant(r: *const [u64; ROUTER_WORDS], size: u32, h: *const ForwardHeader, g: *mut Grant);
     pub fn xcp_shim_router_any(r: *mut [u64; ROUTER_WORDS], what: u32, now: u64, size: u32, h: *mut ForwardHeader, backlog: u64);
     pub fn xcp_shim_sender_header_any(s: *mut [u64; SENDER_WORDS], now: u64, srtt_ns: u64, limit: u32, h: *mut ForwardHeader);
-    pub fn xcp_shim_sender_feedback_any(s: *mut [u64; SENDER_WORDS], now: u64, h: *const ReturnHeader, srtt_ns: u64, cwnd_limited: u32);
+    pub fn xcp_shim_sender_feedback_any(
+        s: *mut [u64; SENDER_WORDS],
+        now: u64,
+        h: *const ReturnHeader,
+        srtt_ns: u64,
+        cwnd_limited: u32,
+        segments: u32,
+    );
     pub fn xcp_shim_recip16(v: u32, n: *mut Num);
     pub fn xcp_shim_num(op: u32, a: *const Num, b: *const Num, out: *mut Num);
     pub fn xcp_shim_num_scaled(m: u64, e: i32, out: *mut Num);

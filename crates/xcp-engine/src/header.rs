@@ -12,6 +12,8 @@ pub mod flags {
     pub const MARK: u8 = 0x04;
     /// The bottleneck ids mean something.
     pub const IDS: u8 = 0x08;
+    /// A return header that came with data: it may be one of several segments' part of a sum. On no wire.
+    pub const SHARED: u8 = 0x10;
 }
 
 /// Hop counts saturate here.

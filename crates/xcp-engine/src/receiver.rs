@@ -39,7 +39,13 @@ impl Receiver {
     /// The header of an acknowledgement that leaves now: the sum so far; what the word cannot express is kept for the next one.
     #[inline]
     pub fn returned(&mut self) -> ReturnHeader {
+        self.returned_segments(1)
+    }
+
+    /// As [`Receiver::returned`], for an acknowledgement in a packet that is cut into so many segments: each carries this header, which tells its part.
+    #[inline]
+    pub fn returned_segments(&mut self, segments: u32) -> ReturnHeader {
         // SAFETY: as in `data_segments`.
-        unsafe { ffi::xcp_shim_receiver_return(&mut self.0) }
+        unsafe { ffi::xcp_shim_receiver_return(&mut self.0, segments) }
     }
 }

@@ -93,7 +93,8 @@ impl Sender {
         ((self.0[ffi::SENDER_CWND] >> 32) as u32).max(1)
     }
 
-    /// Whether a router on the path has been heard of; until then an honest sender grows and answers losses as TCP does.
+    /// Whether routers on the path are heard of, and still were within the last two round trips; else an honest sender grows and answers losses as TCP
+    /// does.
     #[inline]
     pub fn marked(&self) -> bool {
         // SAFETY: `self.0` was initialised by `new`.
@@ -119,8 +120,14 @@ impl Sender {
     /// honest sender ignores increases. Headers that are absent or of the other format are ignored.
     #[inline]
     pub fn feedback(&mut self, now_ns: u64, header: &ReturnHeader, srtt_ns: u64, cwnd_limited: bool) {
+        self.feedback_segments(now_ns, header, srtt_ns, cwnd_limited, 1);
+    }
+
+    /// As [`Sender::feedback`], for a packet that stands for so many of the segments in which the header was sent.
+    #[inline]
+    pub fn feedback_segments(&mut self, now_ns: u64, header: &ReturnHeader, srtt_ns: u64, cwnd_limited: bool, segments: u32) {
         // SAFETY: as in `header`.
-        unsafe { ffi::xcp_shim_sender_feedback(&mut self.0, now_ns, header, srtt_ns, u32::from(cwnd_limited)) }
+        unsafe { ffi::xcp_shim_sender_feedback(&mut self.0, now_ns, header, srtt_ns, u32::from(cwnd_limited), segments) }
     }
 
     /// A retransmission timeout: the window becomes one packet. Where no router has been heard of, slow start then ends at half of what it was.

@@ -6,7 +6,7 @@
 /* Sizes that ffi.rs reserves, in 64-bit words. */
 _Static_assert(sizeof(struct xcp_router) == 57 * 8, "ffi.rs: ROUTER_WORDS");
 _Static_assert(sizeof(struct xcp_policer) == 16 * 8, "ffi.rs: POLICER_WORDS");
-_Static_assert(sizeof(struct xcp_policed_set) == 10 * 8, "ffi.rs: POLICED_SET_WORDS");
+_Static_assert(sizeof(struct xcp_policed_set) == 14 * 8, "ffi.rs: POLICED_SET_WORDS");
 _Static_assert(sizeof(struct xcp_law) == 56, "ffi.rs: Law");
 _Static_assert(sizeof(struct xcp_sender) == 10 * 8, "ffi.rs: SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_sender, cwnd) == 0, "ffi.rs: SENDER_CWND");
@@ -179,8 +179,9 @@ void xcp_shim_sender_header(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, 
     xcp_sender_header(s, now, srtt_ns, limit, h);
 }
 
-void xcp_shim_sender_feedback(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited) {
-    xcp_sender_feedback(s, now, h, srtt_ns, cwnd_limited);
+void xcp_shim_sender_feedback(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited,
+                              xcp_u32 segments) {
+    xcp_sender_feedback(s, now, h, srtt_ns, cwnd_limited, segments);
 }
 
 void xcp_shim_sender_timeout(struct xcp_sender *s) {
@@ -207,8 +208,8 @@ struct xcp_return xcp_shim_receiver_answer(struct xcp_receiver *r, const struct 
     return xcp_receiver_answer(r, h);
 }
 
-struct xcp_return xcp_shim_receiver_return(struct xcp_receiver *r) {
-    return xcp_receiver_return(r);
+struct xcp_return xcp_shim_receiver_return(struct xcp_receiver *r, xcp_u32 segments) {
+    return xcp_receiver_return(r, segments);
 }
 
 xcp_u16 xcp_shim_extended_rtt_encode(xcp_u64 ns) {
@@ -285,8 +286,9 @@ void xcp_shim_sender_header_any(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_
     xcp_sender_write_any(s, now, srtt_ns, limit, h);
 }
 
-void xcp_shim_sender_feedback_any(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited) {
-    xcp_sender_take_any(s, now, h, srtt_ns, cwnd_limited);
+void xcp_shim_sender_feedback_any(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited,
+                                  xcp_u32 segments) {
+    xcp_sender_take_any(s, now, h, srtt_ns, cwnd_limited, segments);
 }
 
 void xcp_shim_recip16(xcp_u32 v, struct xcp_num *n) {

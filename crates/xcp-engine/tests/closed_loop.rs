@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::ops::Range;
 use xcp_engine::{ForwardHeader, Gain, Receiver, ReturnHeader, Router, RouterConfig, Sendable, Sender, SenderConfig, WireFormat};
 
 const SIZE: u32 = 1500;
@@ -66,6 +67,11 @@ impl Outcome {
 
 /// Runs for `duration`; capacity in bytes/s.
 fn run(config: &RouterConfig, flows: &[Flow], duration: u64) -> Outcome {
+    run_without(config, flows, duration, u64::MAX..u64::MAX)
+}
+
+/// The same; the router is not there, the link and its queue are, for the time of `gone`.
+fn run_without(config: &RouterConfig, flows: &[Flow], duration: u64, gone: Range<u64>) -> Outcome {
     let service = u64::from(SIZE) * 1_000_000_000 / config.capacity_bytes_per_sec;
     let mut router = Router::new(config, 0, 3).expect("valid");
     let mut states: Vec<_> = flows
@@ -131,18 +137,23 @@ fn run(config: &RouterConfig, flows: &[Flow], duration: u64) -> Outcome {
             while s.in_flight < s.sender.cwnd().min(f.limit) {
                 s.in_flight += 1;
                 let header = s.sender.header(now, s.srtt, &Sendable { window_limit: f.limit });
-                router.arrival(now, SIZE, &header, queue.len() as u64 * u64::from(SIZE));
+                if !gone.contains(&now) {
+                    router.arrival(now, SIZE, &header, queue.len() as u64 * u64::from(SIZE));
+                }
                 queue.push_back(Packet { flow: i, header, sent: now });
             }
         }
         if serving.is_none()
             && let Some(mut p) = queue.pop_front()
         {
-            router.departure(now, SIZE, &mut p.header, queue.len() as u64 * u64::from(SIZE));
+            if !gone.contains(&now) {
+                router.departure(now, SIZE, &mut p.header, queue.len() as u64 * u64::from(SIZE));
+            }
             serving = Some(p);
             at(&mut events, &mut payload, now + service, Event::ServiceDone);
         }
         queue_max = queue_max.max(queue.len());
+        assert!(queue_max < 1_000_000, "windows have run away by {now} ns");
     }
     let shares: Vec<_> = states.iter().zip(&half).map(|(s, h)| (s.delivered - h) as f64).collect();
     Outcome {
@@ -209,4 +220,19 @@ fn a_window_that_cannot_be_used() {
     assert!(o.utilisation > 0.97, "{}", o.utilisation);
     assert!(o.shares[0] < 0.11 * o.shares[1] * 1.2, "{:?}", o.shares);
     assert!(o.windows[0] > 36.0, "what the buffer allows is used: {}", o.windows[0]);
+}
+
+/// The router leaves the path in mid-connection, for ten seconds or for good: the windows grow as TCP's do, a packet per flow and round trip, and come
+/// down when it is back.
+#[test]
+fn a_router_that_leaves() {
+    for format in [WireFormat::Extended, WireFormat::Classic] {
+        let flows: Vec<_> = (0..4).map(|_| Flow { format, per_ack: 2, ..Flow::new(100 * MS) }).collect();
+        let law = RouterConfig::xcp(1_250_000);
+        let back = run_without(&law, &flows, 60 * S, 10 * S..20 * S);
+        assert!(back.utilisation > 0.98 && back.jain() > 0.99 && back.queue_max <= 8, "{format:?}: {} {:?}", back.utilisation, back.shares);
+        let gone = run_without(&law, &flows, 20 * S, 10 * S..u64::MAX);
+        let windows: f64 = gone.windows.iter().sum();
+        assert!((110.0..110.0 + 4.0 * 100.0).contains(&windows), "{format:?}: {:?}", gone.windows);
+    }
 }

@@ -194,7 +194,7 @@ fn late_answers_do_not_undo_a_loss() {
     assert!((s.window() - before - 10.0).abs() < 0.1, "{}", s.window());
 }
 
-/// The first mark makes the threshold forgotten for good; losses are answered as the connection is set to.
+/// The first mark makes the threshold forgotten; losses are answered as the connection is set to.
 #[test]
 fn marked_senders_know_no_threshold() {
     let rtt = 100 * MS;
@@ -209,7 +209,7 @@ fn marked_senders_know_no_threshold() {
         assert_eq!(s.header(MS, rtt, &Sendable::UNLIMITED).feedback, 0x7fff);
         s.on_loss(false);
         assert_eq!(s.window(), 32.0);
-        s.feedback(2 * MS, &rise(false), rtt, true);
+        s.feedback(2 * MS, &rise(true), rtt, true);
         s.feedback(2 * MS, &rise(true), rtt, true);
         assert!((s.window() - 34.0).abs() < 0.01, "{}", s.window());
         s.on_loss(true);
@@ -302,6 +302,41 @@ proptest! {
         prop_assert!((sent - back).abs() <= 1e-6, "{sent} {back}");
     }
 
+    /// The same where an acknowledgement is cut into segments, each of which is heard once, whether they are put together again or not.
+    #[test]
+    fn segments_share_what_is_returned(
+        acks in prop::collection::vec((prop::collection::vec(-1e6..1e6f64, 1..4), 1..50u32, any::<bool>()), 1..100),
+        classic in any::<bool>(),
+    ) {
+        let format = if classic { WireFormat::Classic } else { WireFormat::Extended };
+        let rtt = 100 * MS;
+        let mut receiver = Receiver::new(format);
+        // In the classic format feedback is packets, in the other a rate of which 15000 bytes/s are a packet.
+        let (scale, worth) = if classic { (1e-3, 1.0) } else { (1.0, 15_000.0) };
+        let mut s = sender(|c| (c.format, c.initial_window, c.honest) = (format, 1 << 20, false));
+        let (start, mut granted) = (s.window(), 0.0);
+        let mut last = 0.0f64;
+        for (values, segments, together) in acks {
+            for v in values {
+                let h = ForwardHeader::encode(format, 1, 1.0, v * scale);
+                granted += h.feedback_value();
+                receiver.data(&h);
+            }
+            let part = receiver.returned_segments(segments);
+            last = part.feedback_value();
+            if together {
+                s.feedback_segments(0, &part, rtt, true, segments);
+            } else {
+                (0..segments).for_each(|_| s.feedback(0, &part, rtt, true));
+            }
+        }
+        // What the parts could not say is still in the sum: less than a step of the code for each segment.
+        let rest: f64 = (0..8).map(|_| receiver.returned().feedback_value()).sum();
+        prop_assert!(rest.abs() <= 50.0 * (last.abs() / 256.0 + 1e-3), "{rest} after {last}");
+        let got = (s.window() - start) * worth + rest;
+        prop_assert!((got - granted).abs() <= 1e-6 * granted.abs() + 1e-2, "{got} of {granted}");
+    }
+
     #[test]
     fn segments_count(v in -1e9..1e9f64, n in 1..100u32) {
         let h = ForwardHeader::encode(WireFormat::Extended, 1, 1.0, v);
@@ -326,4 +361,96 @@ fn mark_and_id_are_the_newest_packets() {
     r.data(&ForwardHeader::default());
     assert_eq!(r.returned().feedback_value(), 0.0);
     assert_eq!(WireFormat::Extended.encode_feedback(0.0, Rounding::Nearest), 0);
+}
+
+/// Where routers vanish, what was asked for comes home unlowered, and without a mark: it raises nothing, and after a round trip or two the sender is an
+/// ordinary TCP in congestion avoidance, until a router speaks again.
+#[test]
+fn a_router_that_vanishes() {
+    for format in [WireFormat::Extended, WireFormat::Classic] {
+        for per_ack in [1, 2] {
+            let mut s = sender(|c| (c.format, c.initial_window) = (format, 50));
+            let router = |value| ReturnHeader::encode(format, value, format == WireFormat::Extended);
+            let mut now = MS;
+            s.header(now, 100 * MS, &Sendable::UNLIMITED);
+            s.feedback(now, &router(-1.0), 100 * MS, true);
+            assert!(s.marked());
+            let (mut was, mut rounds) = (s.window(), 0);
+            while s.marked() {
+                round_trip(&mut s, &mut now, format, per_ack);
+                rounds += 1;
+                assert!(s.window() <= was + 2.0 && rounds <= 3, "{format:?}, round {rounds}: {} after {was}", s.window());
+            }
+            for _ in 0..10 {
+                was = s.window();
+                round_trip(&mut s, &mut now, format, per_ack);
+                assert!(s.window() > was + 0.9 && s.window() < was + 1.1, "{format:?}: {} after {was}", s.window());
+            }
+            was = s.window();
+            s.on_loss(false);
+            assert!((s.window() - was / 2.0).abs() < 1e-6);
+            // it is back
+            s.feedback(now, &router(-1.0), 100 * MS, true);
+            assert!(s.marked());
+            assert_eq!(s.header(now, 100 * MS, &Sendable::UNLIMITED).feedback, 0x7fff);
+        }
+    }
+}
+
+/// One path of several has a router: marks come with some answers only. Those count, and the sender stays what it is.
+#[test]
+fn some_answers_without_mark() {
+    let rtt = 100 * MS;
+    let rise = |marked| ReturnHeader::encode(WireFormat::Extended, 15_000.0, marked);
+    let mut s = sender(|c| c.initial_window = 10);
+    s.header(MS, rtt, &Sendable::UNLIMITED);
+    for i in 0..300 {
+        s.feedback(MS + i * rtt / 10, &rise(i % 10 == 0), rtt, true);
+    }
+    assert!(s.marked() && (s.window() - 40.0).abs() < 0.1, "{}", s.window());
+    // the 2005 study's sender believes everything
+    let mut naive = sender(|c| (c.initial_window, c.honest) = (10, false));
+    (0..300).for_each(|i| naive.feedback(MS + i * rtt / 10, &rise(i % 10 == 0), rtt, true));
+    assert!((naive.window() - 310.0).abs() < 1.0, "{}", naive.window());
+}
+
+/// A router comes on to the path within one acknowledgement: its mark does not vouch for what the packet before it asked for.
+#[test]
+fn a_mark_vouches_for_nobody_else() {
+    let asked = ForwardHeader::encode(WireFormat::Extended, 1, 1.0, f64::INFINITY);
+    let granted = ForwardHeader::encode(WireFormat::Extended, 1, 1.0, 3000.0);
+    let marked = |h: ForwardHeader| ForwardHeader { flags: h.flags | flags::MARK, ..h };
+    let mut r = Receiver::new(WireFormat::Extended);
+    for before in 1..4 {
+        (0..before).for_each(|_| r.data(&asked));
+        r.data(&marked(granted));
+        assert!((r.returned().feedback_value() / 3000.0 - 1.0).abs() < 0.01);
+        assert!(
+            !{
+                r.data(&asked);
+                r.returned()
+            }
+            .marked()
+        );
+    }
+    // what was to be taken away is, whoever said so
+    let cut = ForwardHeader::encode(WireFormat::Extended, 1, 1.0, -3000.0);
+    let mut r = Receiver::new(WireFormat::Extended);
+    r.data(&cut);
+    r.data(&marked(cut));
+    assert!((r.returned().feedback_value() / 6000.0 + 1.0).abs() < 0.01);
+}
+
+/// In the classic format feedback below any request names a router; but not where it may be a part of a sum, as beside data.
+#[test]
+fn a_part_of_a_sum_names_no_classic_router() {
+    let mut receiver = Receiver::new(WireFormat::Classic);
+    let mut s = sender(|c| (c.format, c.initial_window) = (WireFormat::Classic, 10));
+    (0..10).for_each(|_| receiver.data(&s.header(MS, 100 * MS, &Sendable::UNLIMITED)));
+    let part = receiver.returned_segments(20);
+    let shared = ReturnHeader { flags: part.flags | flags::SHARED, ..part };
+    s.feedback(MS, &shared, 100 * MS, true);
+    assert!(!s.marked() && part.feedback_value() < 1.0);
+    s.feedback(MS, &part, 100 * MS, true);
+    assert!(s.marked());
 }

@@ -44,10 +44,11 @@ fn small() -> PolicerConfig {
     PolicerConfig { flows: 64, seed: 5, ..PolicerConfig::DEFAULT }
 }
 
-/// X = RTT / window of a header, ns; 0 where the window is unknown.
+/// X = RTT / window of a header, ns, as the law reads it: a window below one packet is one; 0 where it
+/// is unknown.
 fn x_of(h: &ForwardHeader, format: WireFormat) -> f64 {
     match (format.decode_rtt(h.rtt), format.decode_window(h.window)) {
-        (Some(rtt), Some(window)) => rtt as f64 / window,
+        (Some(rtt), Some(window)) => rtt as f64 / window.max(1.0),
         _ => 0.0,
     }
 }

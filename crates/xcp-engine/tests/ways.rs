@@ -140,7 +140,7 @@ proptest! {
     fn senders_know_one_rule(
         steps in prop::collection::vec(
             (0..20 * MS, prop_oneof![4 => 1_000..200 * MS, 1 => any::<u64>(), 1 => Just(0)], prop_oneof![3 => Just(u32::MAX), 1 => any::<u32>()],
-             any::<u16>(), 0..16u8, prop_oneof![5 => Just(true), 1 => Just(false)]),
+             any::<u16>(), 0..32u8, prop_oneof![5 => Just(true), 1 => Just(false)], prop_oneof![3 => Just(1), 1 => 0..50u32]),
             1..200),
         honest in prop_oneof![5 => Just(true), 1 => Just(false)],
         max_window in prop_oneof![3 => Just(u32::MAX), 1 => 1..1000u32],
@@ -150,15 +150,15 @@ proptest! {
         let mut short = Sender::new(&SenderConfig { honest, max_window, ..SenderConfig::new(format, 1500) });
         let mut any = short.clone();
         let mut now = 0;
-        for (i, (after, srtt, window_limit, feedback, flags, limited)) in steps.into_iter().enumerate() {
+        for (i, (after, srtt, window_limit, feedback, flags, limited, segments)) in steps.into_iter().enumerate() {
             now += after;
             let a = short.header(now, srtt, &Sendable { window_limit });
             prop_assert_eq!(a, sender_header_any(&mut any, now, srtt, window_limit), "step {}", i);
             // Rates of up to a few packets per millisecond, most of them, and marked: else the window would always be at a bound.
             let feedback = if i % 8 == 7 { feedback } else { feedback & 0x81ff | 32 << 9 };
             let h = ReturnHeader { feedback, flags: if i % 8 == 7 { flags } else { a.flags | flags::MARK }, ..Default::default() };
-            short.feedback(now, &h, srtt, limited);
-            sender_feedback_any(&mut any, now, &h, srtt, limited);
+            short.feedback_segments(now, &h, srtt, limited, segments);
+            sender_feedback_any(&mut any, now, &h, srtt, limited, segments);
             if i % 50 == 49 {
                 short.on_loss(true);
                 any.on_loss(true);

@@ -134,7 +134,7 @@ fn other() -> impl Strategy<Value = Vec<u8>> {
         Just(vec![1]),
         Just(vec![2, 4, 5, 180]),
         Just(vec![8, 10, 0, 0, 0, 1, 0, 0, 0, 2]),
-        any::<u8>().prop_map(|kind| vec![kind.clamp(16, 253), 3, 7]),
+        any::<u8>().prop_map(|kind| vec![kind.clamp(30, 253), 3, 7]),
         Just(vec![254, 4, 0xf9, 0x89]), // another experiment
         Just(vec![14, 3, 1]),           // RFC 1146
     ]
@@ -142,7 +142,7 @@ fn other() -> impl Strategy<Value = Vec<u8>> {
 
 /// The obvious way to read a block, for comparison: (extended, forward, return, malformed).
 fn slow_find(block: &[u8]) -> (Option<usize>, Option<usize>, Option<usize>, bool) {
-    let (mut ext, mut fwd, mut ret) = (None, None, None);
+    let (mut ext, mut fwd, mut ret, mut signed, mut broken) = (None, None, None, false, false);
     let block = &block[..block.len().min(40)];
     let mut at = 0;
     while at < block.len() {
@@ -164,14 +164,18 @@ fn slow_find(block: &[u8]) -> (Option<usize>, Option<usize>, Option<usize>, bool
                     }
                     (14, [_, 8, ..]) => fwd = fwd.or(Some(at)),
                     (15, [_, 4, ..]) => ret = ret.or(Some(at)),
+                    (19 | 29, _) => signed = true,
                     _ => {}
                 }
                 at += option.len();
             }
-            _ => return (ext, fwd, ret, true),
+            _ => {
+                broken = true;
+                break;
+            }
         }
     }
-    (ext, fwd, ret, false)
+    if signed { (None, None, None, broken) } else { (ext, fwd, ret, broken) }
 }
 
 proptest! {
@@ -204,6 +208,7 @@ proptest! {
         prop::collection::vec(prop_oneof![
             other(),
             (prop::sample::select(vec![14u8, 15, 254, 0, 1]), 0..30u8).prop_map(|(k, n)| vec![k, n]),
+            prop::sample::select(vec![vec![29u8, 16, 1, 1], vec![19, 18], vec![29, 4, 1, 1]]),
             (prop::sample::select(vec![6u8, 12, 8, 14, 26, 20]), any::<u8>()).prop_map(|(n, f)| vec![254, n, 0x58, 0x43, f & 0x3f | 0x40, 0x11]),
             prop::collection::vec(any::<u8>(), 0..12),
         ], 0..8).prop_map(|pieces| pieces.concat()),
@@ -213,6 +218,20 @@ proptest! {
         if let Some(at) = found.extended {
             prop_assert!(at + usize::from(block[at + 1]) <= block.len().min(40));
             prop_assert!(read_extended(&block).is_some());
+        }
+    }
+}
+
+/// Beside a signature nothing is ours: whoever rewrote an option that TCP-AO signs would make a forgery of the segment.
+#[test]
+fn signed_segments_are_left_alone() {
+    for (_, option) in examples() {
+        let mut buffer = [0; EXTENDED_LENGTH_MAX];
+        let n = write_extended(&mut buffer, &option);
+        for signature in [[29, 4, 1, 1], [19, 4, 0, 0]] {
+            let (after, before) = ([&buffer[..n], &signature].concat(), [&signature, &buffer[..n]].concat());
+            assert!(find_options(&buffer[..n]).extended.is_some());
+            assert!(find_options(&after).extended.is_none() && find_options(&before).extended.is_none());
         }
     }
 }

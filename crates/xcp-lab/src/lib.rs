@@ -30,6 +30,9 @@ pub use plan::Family;
 pub struct Options {
     /// The internet protocol that its hosts speak.
     pub family: Family,
+    /// Whether hosts hand down packets of several segments at any rate, as behind a network card that cuts them up; the routers' queues do that here,
+    /// and nobody puts together what comes.
+    pub offload: bool,
 }
 
 /// Refuses what cannot be done on this machine or by this user, before anything is.
@@ -61,7 +64,7 @@ pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run, LabE
 /// # Errors
 /// As [`run`].
 pub fn run_with(scenario: &Scenario, options: Options, observer: &mut dyn Observer) -> Result<Run, LabError> {
-    run::run(scenario, &machine::here(options.family)?, observer)
+    run::run(scenario, &machine::here(options)?, observer)
 }
 
 /// What is to be built for a scenario, as a text; nothing is built.
@@ -69,7 +72,7 @@ pub fn run_with(scenario: &Scenario, options: Options, observer: &mut dyn Observ
 /// # Errors
 /// Where the scenario cannot be run on Linux.
 pub fn describe(scenario: &Scenario, options: Options) -> Result<String, LabError> {
-    Ok(plan::Plan::new(scenario, &machine::here(options.family)?)?.to_string())
+    Ok(plan::Plan::new(scenario, &machine::here(options)?)?.to_string())
 }
 
 /// Removes what labs have left behind that were killed: their control groups. Returns what it removed.

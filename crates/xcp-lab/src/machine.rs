@@ -4,8 +4,8 @@ use std::fs;
 
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 
-use crate::LabError;
-use crate::plan::{Family, Machine};
+use crate::plan::Machine;
+use crate::{LabError, Options};
 
 /// Where the kernel lists its congestion controls.
 const CONGESTIONS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -18,8 +18,10 @@ pub(crate) fn congestions() -> Result<Vec<String>, LabError> {
 }
 
 /// This machine.
-pub(crate) fn here(family: Family) -> Result<Machine, LabError> {
-    Ok(Machine { congestions: congestions()?, rto_min: fs::exists("/proc/sys/net/ipv4/tcp_rto_min_us").unwrap_or(false), family })
+pub(crate) fn here(options: Options) -> Result<Machine, LabError> {
+    let Options { family, offload } = options;
+    let rto_min = fs::exists("/proc/sys/net/ipv4/tcp_rto_min_us").unwrap_or(false);
+    Ok(Machine { congestions: congestions()?, rto_min, family, offload })
 }
 
 /// Refuses what could not work, before anything is done.

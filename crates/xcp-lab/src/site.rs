@@ -79,7 +79,7 @@ impl Site {
     }
 
     /// Lets devices carry frames and nothing larger, as wires do; where the plan allows a few segments in one packet, only those that lead into a
-    /// line, which then cut them up.
+    /// line, or out of a queue that is to cut them up.
     fn frames(&mut self, plan: &Plan) -> Result<(), LabError> {
         let Some(segments) = plan.segments else { return Ok(()) };
         let into_lines: Vec<DeviceId> = plan
@@ -98,10 +98,19 @@ impl Site {
                 .filter(|(_, (d, _))| d.space == space)
                 .map(|(id, (d, i))| (id, d.name.as_str(), *i))
                 .collect();
-            let whole = |id: &DeviceId| segments == 1 || into_lines.contains(id);
+            let cuts = |id: &DeviceId| plan.cut && plan.shapers.iter().any(|shaper| shaper.device == *id);
+            let whole = |id: &DeviceId| segments == 1 || into_lines.contains(id) || cuts(id);
             let off = || {
-                let names = devices.iter().filter(|(id, ..)| whole(id)).map(|(_, name, _)| name);
-                names.into_iter().try_for_each(|name| Offload::ALL.into_iter().try_for_each(|o| offload::set(name, o, false)))
+                devices.iter().try_for_each(|(id, name, _)| {
+                    let what = if whole(id) {
+                        &Offload::ALL[..]
+                    } else if plan.cut {
+                        &[Offload::Gro][..]
+                    } else {
+                        &[][..]
+                    };
+                    what.iter().try_for_each(|o| offload::set(name, *o, false))
+                })
             };
             namespace.run(off).and_then(|done| done).map_err(|why| LabError::failed("build its network", why))?;
             for (id, _, index) in &devices {

@@ -13,6 +13,9 @@ use crate::error::{Error, Result};
 /// `#[repr(C)]`, as long as its counterpart in `bpf/`, every bit pattern valid, no padding bytes.
 pub(crate) unsafe trait Plain: Copy {}
 
+// SAFETY: a word.
+unsafe impl Plain for u64 {}
+
 /// The bytes of a structure.
 pub(crate) fn bytes_of<T: Plain>(value: &T) -> &[u8] {
     // SAFETY: `Plain` has no padding, so every byte is initialised; the slice lives as long as the reference.

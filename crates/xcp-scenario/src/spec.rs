@@ -366,7 +366,7 @@ pub(crate) static POLICE: Spec = Spec {
             Kind::Integer { min: 1, max: 1 << 20 },
             "4096",
             "1000",
-            "Flows at a time that its table is good for: 80 bytes each, rounded up to a power of two.",
+            "Flows at a time that its table is good for: 112 bytes each, rounded up to a power of two.",
         ),
         key(
             "longest-rtt",

@@ -27,7 +27,7 @@ mod lab {
         absent()
     }
 
-    pub fn run(_: &Scenario, _: &mut dyn Observer) -> Result<Run, Failure> {
+    pub fn run(_: &Scenario, _: bool, _: &mut dyn Observer) -> Result<Run, Failure> {
         absent()
     }
 }
@@ -37,7 +37,7 @@ impl Backend {
     pub fn check(self) -> Result<(), Failure> {
         match self {
             Self::Sim => Ok(()),
-            Self::Linux => lab::check(),
+            Self::Linux | Self::LinuxOffload => lab::check(),
         }
     }
 
@@ -45,7 +45,7 @@ impl Backend {
     pub fn overrides(self) -> Result<Overrides, Failure> {
         match self {
             Self::Sim => Ok(Overrides::none()),
-            Self::Linux => lab::overrides(),
+            Self::Linux | Self::LinuxOffload => lab::overrides(),
         }
     }
 
@@ -54,7 +54,7 @@ impl Backend {
     pub fn jobs(self, jobs: usize) -> usize {
         match self {
             Self::Sim => jobs,
-            Self::Linux => 1,
+            Self::Linux | Self::LinuxOffload => 1,
         }
     }
 
@@ -62,7 +62,7 @@ impl Backend {
     pub fn done(self) -> &'static str {
         match self {
             Self::Sim => "simulated",
-            Self::Linux => "run on Linux",
+            Self::Linux | Self::LinuxOffload => "run on Linux",
         }
     }
 
@@ -70,7 +70,8 @@ impl Backend {
     pub fn run(self, scenario: &Scenario, threads: usize, observer: &mut dyn Observer) -> Result<Run, Failure> {
         match self {
             Self::Sim => xcp_sim::simulate_on(scenario, threads, observer).map_err(Failure::new),
-            Self::Linux => lab::run(scenario, observer),
+            Self::Linux => lab::run(scenario, false, observer),
+            Self::LinuxOffload => lab::run(scenario, true, observer),
         }
     }
 }

@@ -71,8 +71,8 @@ SEC("tc") int ends(void *ctx) {
     (void)ctx;
     xcp_sender_header(&sender, packet.now, packet.backlog, packet.size, &packet.forward);
     xcp_receiver_data(&receiver, &packet.forward, 1);
-    packet.returned = xcp_receiver_return(&receiver);
-    xcp_sender_feedback(&sender, packet.now, &packet.returned, packet.backlog, 1);
+    packet.returned = xcp_receiver_return(&receiver, packet.length);
+    xcp_sender_feedback(&sender, packet.now, &packet.returned, packet.backlog, 1, packet.length);
     return (int)xcp_extended_write(packet.options, &packet.forward, &packet.returned, 0);
 }
 

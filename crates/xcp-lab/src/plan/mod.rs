@@ -80,6 +80,8 @@ pub(crate) struct Machine {
     pub rto_min: bool,
     /// Internet protocol to use.
     pub family: Family,
+    /// Whether packets of several segments are wanted: [`crate::Options::offload`].
+    pub offload: bool,
 }
 
 /// A host may send this long at the slowest link's rate in one piece: segment by segment, a gigabit is more than two processors' work.
@@ -95,6 +97,8 @@ pub(crate) struct Plan {
     pub mtu: u32,
     /// Segments that sockets may hand down in one packet; `None`: as many as the kernel likes, where no queue counts them and no line carries them.
     pub segments: Option<u32>,
+    /// Whether queues' devices cut them up (and nothing is put together), instead of leaving that to a line, if one follows.
+    pub cut: bool,
     pub spaces: Vec<Space>,
     pub devices: Vec<Device>,
     /// Pairs of devices.
@@ -278,6 +282,7 @@ impl Plan {
             // IPv6's least, and a frame's Ethernet header is not part of it.
             mtu: largest.saturating_sub(14).max(1280),
             segments: None,
+            cut: false,
             spaces: Vec::new(),
             devices: Vec::new(),
             cables: Vec::new(),
@@ -294,10 +299,16 @@ impl Plan {
         if !(plan.shapers.is_empty() && plan.lines.is_empty()) {
             let slowest = plan.shapers.iter().map(|shaper| shaper.rate_bps).min().unwrap_or(0);
             let frames = u128::from(slowest) * u128::from(BURST) / (8_000_000_000 * u128::from(plan.frame_bytes()));
-            plan.segments = Some((frames as u32).clamp(1, MOST_SEGMENTS));
+            plan.segments = Some(if machine.offload { MOST_SEGMENTS } else { (frames as u32).clamp(1, MOST_SEGMENTS) });
+            plan.cut = machine.offload;
         }
         ways::build(&mut plan, scenario, &places)?;
         flows::build(&mut plan, scenario, machine)?;
+        if plan.cut {
+            plan.note(format!(
+                "hosts hand down packets of up to {MOST_SEGMENTS} segments, queues cut them up, nobody puts them together again"
+            ));
+        }
         Ok(plan)
     }
 

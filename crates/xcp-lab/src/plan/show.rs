@@ -35,7 +35,7 @@ impl fmt::Display for Plan {
         let large = match self.segments {
             None => ", packets of any number of segments".to_owned(),
             Some(1) => String::new(),
-            Some(n) => format!(", packets of up to {n} segments"),
+            Some(n) => format!(", packets of up to {n} segments{}", if self.cut { ", cut up by queues" } else { "" }),
         };
         writeln!(f, "mtu {}{large}", self.mtu)?;
         for &[one, other] in &self.cables {

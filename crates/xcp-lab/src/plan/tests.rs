@@ -10,7 +10,7 @@ use xcp_scenario::{Overrides, load};
 use super::*;
 
 fn machine(family: Family) -> Machine {
-    Machine { congestions: ["reno", "cubic", "bbr"].map(str::to_owned).to_vec(), rto_min: true, family }
+    Machine { congestions: ["reno", "cubic", "bbr"].map(str::to_owned).to_vec(), rto_min: true, family, offload: false }
 }
 
 fn scenario(text: &str) -> Scenario {
@@ -40,6 +40,15 @@ fn a_dumbbell_with_an_xcp_queue() {
                  { name = \"back\", from = \"D\", to = \"R\", congestion = \"bbr\" },
                  { name = \"u\", from = \"S\", to = \"D\", udp = { rate = \"1mbit\" }, packet = 1000 }]"
     ));
+}
+
+#[test]
+fn large_packets_where_they_are_wanted() {
+    let text = format!("{LINK}queue = \"xcp\"\n{FLOW}congestion = \"xcp\"");
+    for (offload, large) in [(false, "\nmtu 1486\n"), (true, "\nmtu 1486, packets of up to 16 segments, cut up by queues\n")] {
+        let shown = Plan::new(&scenario(&text), &Machine { offload, ..machine(Family::V4) }).unwrap_or_else(|e| panic!("{e}")).to_string();
+        assert!(shown.contains(large) && shown.contains("nobody puts them together") == offload, "{shown}");
+    }
 }
 
 #[test]
@@ -92,7 +101,7 @@ fn what_linux_cannot_do_is_refused() {
 
 #[test]
 fn a_congestion_control_that_the_kernel_lacks_is_missing() {
-    let poor = Machine { congestions: vec!["reno".into()], rto_min: true, family: Family::V4 };
+    let poor = Machine { congestions: vec!["reno".into()], rto_min: true, family: Family::V4, offload: false };
     let error = Plan::new(&scenario(&format!("{LINK}{FLOW}congestion = \"cubic\"")), &poor).unwrap_err();
     assert!(matches!(&error, LabError::Missing(text) if text.contains("\"cubic\"") && text.contains("modprobe tcp_cubic")), "{error}");
 }

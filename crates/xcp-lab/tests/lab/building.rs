@@ -31,7 +31,7 @@ fn connections_share_a_link_and_are_recorded_like_simulated_ones() {
 
 #[test]
 fn ipv6_is_the_same_but_for_its_header() {
-    let options = Options { family: Family::V6 };
+    let options = Options { family: Family::V6, ..Options::default() };
     let Some(run) = lab_with("IPv6", &scenario(TWO), options, &mut ()) else { return };
     let there = link(&run, "l");
     assert!(there.packets > 200, "{there:?}");
@@ -111,5 +111,29 @@ fn flows_take_the_paths_of_the_scenario() {
     {
         let counted = link(&run, name).packets as f64;
         assert!((counted - packets).abs() <= 0.05 * packets, "{name}: {counted} packets");
+    }
+}
+
+/// XCP both ways over a cable with a queue at either end: single segments, and packets of several that the queues cut up and nobody puts together.
+/// What is on the way is some ten packets to a direction.
+#[test]
+fn large_packets_are_cut_up_by_the_queues() {
+    let text = TWO
+        .replace("\"10mbit\"", "\"50mbit\"")
+        .replace("\"10ms\"", "\"0s\"")
+        .replace("{ limit = \"1bdp\" }", "{ kind = \"xcp\", limit = 200 }")
+        .replace("count = 2\n", "")
+        .replace("cubic", "xcp")
+        + "[[flow]]\nname = \"back\"\nfrom = \"D\"\nto = \"S\"\ncongestion = \"xcp\"\n";
+    for offload in [false, true] {
+        let options = Options { offload, ..Options::default() };
+        let Some(run) = lab_with("large packets", &scenario(&text), options, &mut ()) else { return };
+        assert_eq!(run.summary.notes.iter().any(|n| n.contains("nobody puts them together")), offload, "{:?}", run.summary.notes);
+        for (name, back) in [("flow", "l"), ("back", "l.reverse")] {
+            let (flow, link) = (flow(&run, name), link(&run, back));
+            assert_eq!(link.drops, 0, "offload {offload}: {link:?}");
+            assert!(flow.goodput > 1e6 && flow.cwnd_mean < 150.0, "offload {offload}: {flow:?}");
+            assert!((link.utilisation - link.packets as f64 * 1500.0 * 8.0 / 100e6).abs() < 0.1, "offload {offload}: {link:?}");
+        }
     }
 }

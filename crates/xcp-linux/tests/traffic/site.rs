@@ -23,6 +23,8 @@ pub struct Site {
     pub s: Namespace,
     pub r: Namespace,
     pub d: Namespace,
+    /// The router's devices, towards S and towards D.
+    r0: u32,
     r1: u32,
     devices: [(usize, u32); 2],
     group: PathBuf,
@@ -54,7 +56,7 @@ impl Site {
             index
         };
         let s0 = index(0, "s0", ["10.7.1.1", "fd07:1::1"]);
-        index(1, "r0", ["10.7.1.2", "fd07:1::2"]);
+        let r0 = index(1, "r0", ["10.7.1.2", "fd07:1::2"]);
         let r1 = index(1, "r1", ["10.7.2.2", "fd07:2::2"]);
         let d0 = index(2, "d0", ["10.7.2.1", "fd07:2::1"]);
         nets[0].add_route(ip("10.7.2.0"), 24, Some(ip("10.7.1.2")), s0).unwrap();
@@ -74,7 +76,7 @@ impl Site {
         let group = cgroup::mount_point().unwrap().join(format!("xcpnet-test-{}", std::process::id()));
         cgroup::make(&group).unwrap();
         cgroup::enter(&group).unwrap();
-        Some(Self { s, r, d, r1, devices: [(0, s0), (2, d0)], group, before, _alone: alone })
+        Some(Self { s, r, d, r0, r1, devices: [(0, s0), (2, d0)], group, before, _alone: alone })
     }
 
     /// The hosts' devices hand over single segments.
@@ -84,12 +86,33 @@ impl Site {
         }
     }
 
+    /// The hosts put nothing together that comes: what the router cut up stays so.
+    pub fn join_nothing(&self) {
+        for (host, device) in [(&self.s, "s0"), (&self.d, "d0")] {
+            host.run(|| offload::set(device, Offload::Gro, false).unwrap()).unwrap();
+        }
+    }
+
     pub fn address(&self, six: bool) -> IpAddr {
         ip(if six { "fd07:2::1" } else { "10.7.2.1" })
     }
 
+    /// The control group.
+    pub fn group(&self) -> OwnedFd {
+        cgroup::open(&self.group).unwrap().into()
+    }
+
+    /// S's address.
+    pub fn address_of_s(&self) -> std::net::Ipv4Addr {
+        std::net::Ipv4Addr::new(10, 7, 1, 1)
+    }
+
     pub fn shape(&self, rate_bps: u64, limit: Limit) {
-        qdisc::install(&mut Netlink::open_in(&self.r).unwrap(), self.r1, Shaper::Htb, rate_bps, limit).unwrap();
+        self.shape_on(self.r1, rate_bps, limit);
+    }
+
+    fn shape_on(&self, device: u32, rate_bps: u64, limit: Limit) {
+        qdisc::install(&mut Netlink::open_in(&self.r).unwrap(), device, Shaper::Htb, rate_bps, limit).unwrap();
     }
 
     pub fn router(&self, rate_bps: u64, hook: Hook) -> Router {
@@ -104,13 +127,45 @@ impl Site {
     }
 
     pub fn router_of(&self, rate_bps: u64, hook: Hook, law: xcp_engine::RouterConfig) -> Router {
-        self.shape(rate_bps, Limit::Packets(400));
+        self.router_on(self.r1, rate_bps, hook, law)
+    }
+
+    /// A router for what goes back, too.
+    pub fn router_back(&self, rate_bps: u64) -> Router {
+        self.router_on(self.r0, rate_bps, Hook::Any, xcp_engine::RouterConfig::xcp(rate_bps / 8))
+    }
+
+    fn router_on(&self, device: u32, rate_bps: u64, hook: Hook, law: xcp_engine::RouterConfig) -> Router {
+        self.shape_on(device, rate_bps, Limit::Packets(400));
         let config = RouterConfig { law, seed: 1, link_bytes: 14, hook };
-        self.r.run(|| Router::attach(self.r1, &config)).unwrap().unwrap()
+        self.r.run(|| Router::attach(device, &config)).unwrap().unwrap()
+    }
+
+    /// The router's way out.
+    pub fn out(&self) -> u32 {
+        self.r1
+    }
+
+    /// A program before all others at the router's way out.
+    pub fn first_middlebox(&self, mischief: Mischief) -> Middlebox {
+        self.r.run(|| Middlebox::attach_first(self.r1, mischief)).unwrap().unwrap()
+    }
+
+    /// Whom the router comes after.
+    pub fn behind(&self, router: &Router) -> Vec<String> {
+        self.r.run(|| router.behind(self.r1)).unwrap()
     }
 
     pub fn dropped(&self) -> usize {
-        qdisc::stats(&mut Netlink::open_in(&self.r).unwrap(), self.r1).unwrap().drops as usize
+        self.dropped_on(self.r1)
+    }
+
+    pub fn dropped_back(&self) -> usize {
+        self.dropped_on(self.r0)
+    }
+
+    fn dropped_on(&self, device: u32) -> usize {
+        qdisc::stats(&mut Netlink::open_in(&self.r).unwrap(), device).unwrap().drops as usize
     }
 
     /// Whether the router's device has a clsact hook, as `tc` sees it.
@@ -153,7 +208,16 @@ impl Drop for Site {
 /// An endpoint for the sockets of these tests, under a name of its own, with room beside SACK at both hosts.
 pub fn endpoint(site: &Site, give: Give) -> Endpoint {
     let config = EndpointConfig { name: format!("xt{}", std::process::id()), fallback: "reno".into(), give, ..EndpointConfig::default() };
-    let mut endpoint = Endpoint::load(&config).unwrap();
+    attached(site, Endpoint::load(&config).unwrap())
+}
+
+/// The same on a kernel that refuses the programs that make room.
+pub fn endpoint_without_room(site: &Site) -> Endpoint {
+    let config = EndpointConfig { name: format!("xt{}", std::process::id()), fallback: "reno".into(), ..EndpointConfig::default() };
+    attached(site, xcp_linux::rehearsal::endpoint_without_room(&config).unwrap())
+}
+
+fn attached(site: &Site, mut endpoint: Endpoint) -> Endpoint {
     for (host, index) in site.devices {
         let host = if host == 0 { &site.s } else { &site.d };
         host.run(|| endpoint.make_room(index, true)).unwrap().unwrap();

@@ -57,7 +57,7 @@ pub fn overrides() -> Result<Overrides, Failure> {
     Ok(Overrides::none().on_kernel(xcp_lab::congestions()?))
 }
 
-/// A run.
-pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run, Failure> {
-    Ok(xcp_lab::run(scenario, observer)?)
+/// A run; `offload`: with packets of several segments.
+pub fn run(scenario: &Scenario, offload: bool, observer: &mut dyn Observer) -> Result<Run, Failure> {
+    Ok(xcp_lab::run_with(scenario, xcp_lab::Options { offload, ..xcp_lab::Options::default() }, observer)?)
 }

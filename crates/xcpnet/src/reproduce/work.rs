@@ -87,7 +87,7 @@ pub fn read(experiments: Vec<Experiment>, way: &Way<'_>) -> Result<(Vec<Figure>,
         let skip = way.quick && plan.quick.as_ref().is_some_and(|q| q.skip);
         let seeds = match (&plan.quick, way.quick, way.backend) {
             // A real network has no seeds.
-            (_, _, Backend::Linux) | (None, true, _) => plan.seeds[..1].to_vec(),
+            (_, _, Backend::Linux | Backend::LinuxOffload) | (None, true, _) => plan.seeds[..1].to_vec(),
             (Some(quick), true, _) => quick.seeds.clone(),
             (_, false, _) => plan.seeds.clone(),
         };
@@ -118,7 +118,7 @@ fn planned(scenario: &Scenario, way: &Way<'_>) -> Planned {
     let cached = way.cache.zip(key.as_ref()).is_some_and(|(cache, key)| cache.has(key));
     let seconds = match way.backend {
         Backend::Sim => packet_hops(scenario) / HOPS_PER_SECOND,
-        Backend::Linux => scenario.duration as f64 / 1e9,
+        Backend::Linux | Backend::LinuxOffload => scenario.duration as f64 / 1e9,
     };
     Planned { scenario: scenario.clone(), seconds, key, cached }
 }

@@ -1,0 +1,72 @@
+//! Packets of several segments, cut up and put together again on the way or not: what an option says of one segment must count once for each.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use xcp_linux::endpoint::Give;
+use xcp_linux::router::Hook;
+
+use crate::forged::{self, Segment};
+use crate::site::{Site, endpoint};
+use crate::{MEGABYTE, Plan, transfer};
+
+/// Data both ways, cut up behind the routers and not put together at the hosts: every segment carries its part of what is returned. On 100 Mbit/s and
+/// a millisecond a window is some ten packets; it was thousands when each segment counted for all.
+#[test]
+fn what_is_returned_counts_once() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint(&site, Give::All);
+    let routers = [site.router(100_000_000, Hook::Any), site.router_back(100_000_000)];
+    site.join_nothing();
+    for six in [false, true] {
+        let over = AtomicBool::new(false);
+        let (worst, done) = thread::scope(|scope| {
+            let watching = scope.spawn(|| {
+                let mut worst = (0.0f64, 0);
+                while !over.load(Ordering::Relaxed) {
+                    for c in endpoint.connections().unwrap() {
+                        worst = (worst.0.max(c.connection.cwnd_packets), worst.1.max(c.connection.srtt_ns));
+                    }
+                    thread::sleep(Duration::from_millis(5));
+                }
+                worst
+            });
+            let done = transfer(&site, Plan { six, bytes: 16 * MEGABYTE, back: 16 * MEGABYTE, ..Plan::new(&endpoint) });
+            over.store(true, Ordering::Relaxed);
+            (watching.join().unwrap(), done)
+        });
+        let (sender, receiver) = (done.sender.unwrap(), done.receiver.unwrap());
+        println!("six {six}: windows up to {:.0} packets, RTT up to {} ms", worst.0, worst.1 / 1_000_000);
+        assert!(sender.marked && receiver.marked && sender.receiving && receiver.receiving, "{sender:?} {receiver:?}");
+        // a packet's option counted for all of its segments: headers sent are fewer than headers received
+        assert!(
+            receiver.received > sender.forwards + sender.forwards / 4,
+            "there were no packets of several segments: {sender:?} {receiver:?}"
+        );
+        assert!(worst.0 < 400.0, "a window of {:.0} packets", worst.0);
+        assert_eq!((site.dropped(), site.dropped_back()), (0, 0), "packets were dropped behind routers");
+    }
+    drop(routers);
+    site.assert_checksums();
+}
+
+/// What a virtual machine's host sends on for it: a large packet with the size of its segments, and not yet their number.
+#[test]
+fn a_guests_packets_count_as_their_segments() {
+    let Some(site) = Site::new() else { return };
+    let router = site.router(100_000_000, Hook::Any);
+    let (packets, each, size) = (10, 40, 1400);
+    let mut segment = Segment { payload: vec![7; each * size], ..Segment::default() };
+    segment.options = forged::forward(100_000_000, 10.0, 0.0);
+    site.r.run(|| (0..packets).for_each(|_| segment.send_large("r1", size as u16))).unwrap();
+    let counts = router.status().unwrap().counts;
+    assert_eq!(counts.processed as usize, packets * each, "{counts:?}");
+    // and those that the router only counts
+    segment.options.clear();
+    let before = counts.other;
+    site.r.run(|| (0..packets).for_each(|_| segment.send_large("r1", size as u16))).unwrap();
+    let counts = router.status().unwrap().counts;
+    // (a host looks for its neighbours, too)
+    assert!((packets * each..packets * each + 10).contains(&((counts.other - before) as usize)), "{counts:?}");
+}
