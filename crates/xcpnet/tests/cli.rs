@@ -525,7 +525,7 @@ fn terminals_only_show_what_files_say() {
     for (status, arguments) in [
         (Some(0), &["run", "s.toml"][..]),
         (Some(0), &["run", "s.toml", "--json"]),
-        (Some(0), &["sweep", "s.toml", "--set", "seed=1,2", "--out", "sweep"]),
+        (Some(0), &["sweep", "s.toml", "--seeds", "1,2", "--out", "sweep"]),
         (Some(0), &["theory", "s.toml"]),
         (Some(0), &["theory", "s.toml", "--json"]),
         (Some(0), &["reproduce", "s.toml", "--no-cache"]),
