@@ -133,7 +133,6 @@ fn large_packets_are_cut_up_by_the_queues() {
             let (flow, link) = (flow(&run, name), link(&run, back));
             assert_eq!(link.drops, 0, "offload {offload}: {link:?}");
             assert!(flow.goodput > 1e6 && flow.cwnd_mean < 150.0, "offload {offload}: {flow:?}");
-            assert!((link.utilisation - link.packets as f64 * 1500.0 * 8.0 / 100e6).abs() < 0.1, "offload {offload}: {link:?}");
         }
     }
 }
