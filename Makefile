@@ -33,6 +33,9 @@ test: ## everything that must pass before a change lands
 	@scripts/setup test
 	@$(MAKE) --no-print-directory lint
 	$(CARGO) test --workspace --locked
+	@if command -v python3 >/dev/null; then \
+	    echo "the judge of the stock kernels"; python3 -B -m unittest discover -q -s scripts/kernels -p '*_test.py'; \
+	else echo "test: SKIPPED: what judges the stock kernels, no python3"; fi
 	@$(MAKE) --no-print-directory reproduce-quick
 
 reproduce: build ## every figure of the papers against what they claim: out/reproduce/report.html (at most half an hour; the second time what changed)

@@ -167,7 +167,7 @@ class Suite:
         )
 
     def fetch(self, release):
-        """The paths of a kernel's packages: the image, and what newer kernels have apart from it."""
+        """Paths of a kernel's packages: the image, and what newer kernels have apart from it."""
         image = f"linux-image-{release}"
         parts = self._apt("apt-cache", "depends", "--recurse", "--important", image)
         names = set(

@@ -37,6 +37,7 @@ transfer() {
 endpoint_steps() {
     two_hosts
     if step endpoint-enable 180 xcpnet endpoint enable; then
+        export works=yes
         step endpoint-show 60 xcpnet endpoint show
         report endpoint-transfer 120 transfer
         step endpoint-disable 60 xcpnet endpoint disable

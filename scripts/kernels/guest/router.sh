@@ -24,7 +24,7 @@ router_steps() {
     two_hosts
     for hook in tcx clsact; do
         for shaper in htb tbf none; do
-            step "router-$hook-$shaper" 120 router "$hook" "$shaper"
+            step "router-$hook-$shaper" 120 router "$hook" "$shaper" && export works=yes
         done
     done
     no_hosts

@@ -19,6 +19,8 @@ set +a
 modprobe tcp_bbr 2> /dev/null
 # shellcheck disable=SC2034  # left reads it
 before=$(snapshot)
+# Set by the steps of endpoint and router.
+export works=
 
 step doctor-table 120 doctor
 report doctor 120 xcpnet doctor --json
