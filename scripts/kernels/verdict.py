@@ -19,7 +19,7 @@ PLACES = ("doctor", "endpoint", "router", "lab", "proxy", "tests")
 GATEWAYS = {"proxy-gateways": "", "proxy-gateways-confirm": " with `--confirm`"}
 ENDPOINT = ("endpoint-enable", "endpoint-show", "endpoint-transfer", "endpoint-disable")
 # What needs nothing of the kernel that older ones lack.
-EVERYWHERE = ("doctor", "doctor-table", "proxy-socks", "kernel-log")
+EVERYWHERE = ("doctor", "doctor-table", "lab-cubic", "proxy-socks", "kernel-log")
 # What shows that the doctor is right in what it says of each.
 PROOFS = {
     "endpoint": "endpoint-enable",
