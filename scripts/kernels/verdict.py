@@ -20,6 +20,7 @@ GATEWAYS = {"proxy-gateways": "", "proxy-gateways-confirm": " with `--confirm`"}
 ENDPOINT = ("endpoint-enable", "endpoint-show", "endpoint-transfer", "endpoint-disable")
 # What needs nothing of the kernel that older ones lack.
 EVERYWHERE = ("doctor", "doctor-table", "lab-cubic", "proxy-socks", "kernel-log")
+READY = ("endpoint", "router", "lab")
 # What shows that the doctor is right in what it says of each.
 PROOFS = {
     "endpoint": "endpoint-enable",
@@ -93,10 +94,18 @@ class Judge:
         faults = list(self._faults(names))
         wanted = self._wanted(names[0])
         if wanted == "ok" and more and not faults:
-            faults = list(more())
+            faults = self._read(names[0], more)
         if faults:
             return Cell("**FAILED**", faults)
         return Cell(text if wanted == "ok" else wanted)
+
+    @staticmethod
+    def _read(name, judge):
+        """The faults that a judge finds in what a step has reported, if it can be read at all."""
+        try:
+            return list(judge())
+        except (ValueError, KeyError, IndexError, TypeError) as why:
+            return [f"{name}: reported something else than it should: {why!r}"]
 
     def _ok(self, name):
         return name in self.steps and self.steps[name].status == "ok"
@@ -116,15 +125,17 @@ class Judge:
 
     def _doctor(self):
         cell = self._plain(["doctor", "doctor-table"], "")
-        if cell.faults:
-            return cell
+        if not cell.faults:
+            cell.faults = self._read("doctor", lambda: self._doctor_faults(cell))
+        return cell
+
+    def _doctor_faults(self, cell):
         ready = self._json("doctor")[0]["ready"]
+        cell.text = ", ".join(ready[group] for group in READY)
         for group, name in PROOFS.items():
             if group in ready and (ready[group] == "yes") != self._ok(name):
                 status = self.steps[name].status if name in self.steps else "not run"
-                cell.faults.append(f"doctor says {group}: {ready[group]}, but {name} is {status}")
-        cell.text = ", ".join(ready[group] for group in ("endpoint", "router", "lab"))
-        return cell
+                yield f"doctor says {group}: {ready[group]}, but {name} is {status}"
 
     def _transfer_faults(self):
         endpoint, routers = self._json("endpoint-transfer")
@@ -135,17 +146,21 @@ class Judge:
 
     def _lab(self, name, judge):
         cell = self._plain([name], "")
-        if cell.faults or cell.text:
-            return cell
-        run = self._json(name)[0]
+        if not cell.faults and not cell.text:
+            cell.faults = self._read(name, lambda: self._lab_faults(cell, name, judge))
+        return cell
+
+    def _lab_faults(self, cell, name, judge):
+        (run,) = self._json(name)
         link = run["links"]["bottleneck"]
         found = {key: link[key] for key in ("utilisation", "queue_mean", "drops")}
         found["jain"] = run["jain"]
-        text = (
+        cell.text = (
             "utilisation {utilisation:.3f}, Jain {jain:.4f}, mean queue {queue_mean:.1f}, "
             "drops {drops}"
-        )
-        return Cell(text.format(**found), [f"{name}: {fault}" for fault in judge(found)])
+        ).format(**found)
+        for fault in judge(found):
+            yield f"{name}: {fault}"
 
     def _xcp_faults(self, xcp):
         if xcp["utilisation"] < XCP_UTILISATION:

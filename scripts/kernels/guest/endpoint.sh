@@ -10,27 +10,30 @@ two_hosts() {
     ip -n far link set lo up
     ip link set near up
     ip -n far link set far up
-    dd if=/dev/urandom of=/run/test/file bs=64k count=32 2> /dev/null
-    ip netns exec far httpd -f -p 10.9.0.2:80 -h /run/test &
-    server=$!
 }
 
 no_hosts() {
-    kill "$server"
-    wait "$server"
     ip netns del far
     ip link del near 2> /dev/null
 }
 
-# A file, to the byte, by an endpoint that has made offers and a router that has marked packets.
+# A file, to the byte, by an endpoint that has made offers and a router that has seen packets. The
+# server begins now: one that listens in another namespace already answers no offers.
 transfer() {
+    local server status
+    dd if=/dev/urandom of=/run/test/file bs=64k count=32 2> /dev/null
+    ip netns exec far httpd -f -p 10.9.0.2:80 -h /run/test &
+    server=$!
+    sleep 1
     xcpnet router add --netns far dev far capacity 50mbit &&
         curl -sS -m 60 -o /run/test/got http://10.9.0.2/file &&
         cmp /run/test/got /run/test/file &&
         xcpnet endpoint show --json &&
         xcpnet router show --netns far --json
-    local status=$?
+    status=$?
     xcpnet router del --netns far dev far || status=1
+    kill "$server"
+    wait "$server"
     return "$status"
 }
 
