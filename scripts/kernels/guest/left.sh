@@ -25,7 +25,8 @@ snapshot() {
             done
             ip rule show | sed "s/^/rule: /"
             ip -6 rule show | sed "s/^/rule: /"
-            ip route show table all | sed "s/^/route: /"
+            # Without those that the kernel makes of its own accord when an address has settled.
+            ip route show table all | sed "/fe80::/d; s/^/route: /"
             nft list ruleset 2> /dev/null | sed "s/^/packet filter: /"
         ' | sed "s/^/${space:+$space: }/"
         for sysctl in ipv4/tcp_fastopen ipv4/tcp_tw_reuse core/somaxconn ipv4/tcp_retries2; do
@@ -45,13 +46,13 @@ within() {
 # its own time, after a grace period or when a socket's last memory goes.
 left() {
     local now more i
-    for i in $(seq 30); do
+    for i in 0 1 3 7 15 30; do
         now=$(snapshot)
         [ "$now" = "${2:-$before}" ] && break
-        sleep 1
+        sleep $((i + 1))
     done
     if [ "$now" = "${2:-$before}" ]; then
-        say "left-$1" ok "as before, after $((i - 1)) s"
+        say "left-$1" ok "as before, after $i s"
     else
         more=$(diff <(printf '%s\n' "${2:-$before}") <(printf '%s\n' "$now") | grep '^[+-][^+-]')
         echo "$more"

@@ -69,7 +69,7 @@ refused() {
 }
 
 proxied() {
-    up near "$@" && up far "$@" || return
+    { up near "$@" && up far "$@"; } >&2 || return
     there_and_back || return 1
     [ "$1" != --confirm ] || refused || return 1
     xcpnet pep show --netns near --json && xcpnet pep show --netns far --json
