@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test reproduce reproduce-quick failures liars lint fmt bench bench-linux bench-pep bench-instructions check-reference clean
+.PHONY: help setup build demo test reproduce reproduce-quick failures liars lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -10,8 +10,8 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 XCPNET := $(TARGET)/release/xcpnet
-C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]')
-SCRIPTS := scripts/setup scripts/demo-linux .ci/run
+C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]' 'scripts/*.[ch]')
+SCRIPTS = scripts/setup scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ test: ## everything that must pass before a change lands
 	@scripts/setup test
 	@$(MAKE) --no-print-directory lint
 	$(CARGO) test --workspace --locked
+	@if command -v python3 >/dev/null; then \
+	    echo "the judge of the stock kernels"; python3 -B -m unittest discover -q -s scripts/kernels -p '*_test.py'; \
+	else echo "test: SKIPPED: what judges the stock kernels, no python3"; fi
 	@$(MAKE) --no-print-directory reproduce-quick
 
 reproduce: build ## every figure of the papers against what they claim: out/reproduce/report.html (at most half an hour; the second time what changed)
@@ -83,6 +86,12 @@ bench-pep: ## the proxy across a long link beside none and beside HAProxy: curl,
 	$(CARGO) build --release --locked --package xcpnet
 	$(CARGO) build --release --locked --package xcp-lab --example wire
 	bench/pep/run --xcpnet $(XCPNET) --wire $(TARGET)/release/examples/wire $(PARTS)
+
+# All kernels write the table of docs/linux.md; KERNELS="6.12 newest" runs only those and leaves it. MORE has other options of the script.
+test-kernels: ## boot Debian's stock kernels and try everything on each: the table of docs/linux.md (qemu, no root; half an hour at most)
+	@scripts/setup kernels
+	$(CARGO) build --release --locked --package xcpnet
+	scripts/test-kernels --xcpnet $(XCPNET) $(if $(KERNELS),$(KERNELS),--write docs/linux.md) $(MORE)
 
 bench-instructions: ## instructions per packet, beside the baseline in bench/instructions.txt
 	bench/instructions
