@@ -96,7 +96,8 @@ struct xcp_settings {
 struct xcp_about {
     char name[XCP_CA_NAME];
     char fallback[XCP_CA_NAME];
-    char cgroup[224]; /* path */
+    char cgroup[223]; /* path */
+    __u8 no_room;     /* why there is no room beside SACK; 0: there is */
 };
 
 struct xcp_endpoint_counts {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Programs for tests and measurements only: what a packet costs before any of ours has looked at it, and a middlebox that takes our option
- * out. */
+/*
+ * Programs for tests and measurements only: what a packet costs before any of ours has looked at it, a
+ * middlebox that takes our option out, one that loses packets, a neighbour that keeps them to itself.
+ */
 #include "headers.h"
 
 #include "xcp.h"
@@ -33,6 +35,12 @@ int xcp_strip(struct __sk_buff *skb) {
         return XCP_NEXT;
     bpf_l4_csum_replace(skb, segment.tcp + 16, 0, bpf_csum_diff((__be32 *)was, XCP_OPTIONS_MAX, (__be32 *)is, XCP_OPTIONS_MAX, 0), 0);
     return XCP_NEXT;
+}
+
+/* Decides on every packet, as Cilium's programs do: those that come after it see none. */
+SEC("tcx/egress")
+int xcp_pass(struct __sk_buff *skb) {
+    return 0; /* TCX_PASS */
 }
 
 /* Loses one packet in sixteen. */

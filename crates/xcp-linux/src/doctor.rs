@@ -8,6 +8,7 @@ mod kernel;
 mod lab;
 mod machine;
 mod network;
+mod pep;
 mod remedies;
 mod report;
 mod scratch;
@@ -30,9 +31,10 @@ pub fn examine() -> Report {
     let network = network::checks(&machine);
     let mut checks = kernel::checks(&machine);
     checks.push(network.way_out);
-    checks.extend(endpoint::checks(&machine));
+    checks.extend(endpoint::checks(&machine, network.tcx));
     checks.extend(network.router);
     checks.extend(network.lab);
     checks.extend(lab::checks(&machine));
+    checks.extend(network.pep);
     Report::new(&machine, checks)
 }

@@ -1,23 +1,28 @@
 //! The endpoint programs (`bpf/endpoint.bpf.c`): XCP in the kernel's own TCP for the sockets of a cgroup. Load, attach, ask for one socket, read.
-//! Which cgroup and devices, and where it is kept while no process runs, is the caller's and `pins.rs`'s.
+//! Which cgroup and devices, and where it is kept while no process runs, is the caller's and `kept`'s.
 
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapMut};
 use xcp_engine::{RECEIVER_WORDS, SENDER_WORDS};
 
-use crate::error::{Error, Result};
-use crate::link::{self, Link, Target};
+use crate::error::{Error, Result, is_root};
+use crate::kept::file_system::Directory;
+use crate::link::{self, Link, Position, Target};
 use crate::object::{Plain, bytes_of, from_bytes, handle, hush, read_only_entry, write_only_entry};
-use crate::programs::endpoint::EndpointSkelBuilder;
+use crate::programs::endpoint::{EndpointSkelBuilder, OpenEndpointSkel};
 
 /// TCP_CA_NAME_MAX, the terminating zero included.
 const NAME: usize = 16;
+/// Bytes of a cgroup's path that are noted down.
+const CGROUP: usize = 223;
+/// What the programs are kept as that make room beside SACK.
+const ROOM: [&str; 2] = ["room_ethernet", "room_bare"];
 
 /// Settings of an endpoint.
 #[derive(Debug, Clone)]
@@ -187,7 +192,8 @@ unsafe impl Plain for RawPrefix {}
 struct RawAbout {
     name: [u8; NAME],
     fallback: [u8; NAME],
-    cgroup: [u8; 224],
+    cgroup: [u8; CGROUP],
+    no_room: u8,
 }
 
 // SAFETY: bytes.
@@ -355,14 +361,40 @@ pub struct Endpoint {
     counts: MapHandle,
     about: MapHandle,
     programs: Programs,
+    no_room: Option<NoRoom>,
 }
 
 /// Programs by descriptor, to attach to more cgroups and devices.
 #[derive(Debug)]
 struct Programs {
     endpoint: OwnedFd,
-    room_ethernet: OwnedFd,
-    room_bare: OwnedFd,
+    /// For devices with a link layer and without; none where the kernel does not take them.
+    room: Option<[OwnedFd; 2]>,
+}
+
+/// Why the option makes itself no room beside SACK. The rest of the endpoint works without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoRoom {
+    /// The kernel does not take the programs that do it.
+    Refused,
+    /// There is no TCX for them to hang on, which came with Linux 6.6.
+    NoTcx,
+}
+
+impl NoRoom {
+    /// What it costs.
+    pub const COST: &'static str =
+        "feedback that finds no room beside timestamps and three SACK blocks waits for a later acknowledgement; none is lost";
+
+    /// The reason, in words.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Refused => "the kernel does not take the programs for it",
+            Self::NoTcx => "it has no TCX, which came with Linux 6.6",
+        }
+    }
 }
 
 /// What is known of an endpoint that was kept.
@@ -382,6 +414,16 @@ impl Endpoint {
     /// # Errors
     /// A name that is taken or too long, too many ports or prefixes, a kernel that lacks what is needed or denies it.
     pub fn load(config: &EndpointConfig) -> Result<Self> {
+        Self::load_changed(config, |_| {})
+    }
+
+    /// The same with a change to the programs before they are loaded, for tests. Where the kernel does
+    /// not take all of them, those that are not essential stay away.
+    pub(crate) fn load_changed(config: &EndpointConfig, change: impl Fn(&mut OpenEndpointSkel<'_>)) -> Result<Self> {
+        Self::load_with(config, true, &change).or_else(|all| Self::load_with(config, false, &change).map_err(|_| all))
+    }
+
+    fn load_with(config: &EndpointConfig, room: bool, change: &impl Fn(&mut OpenEndpointSkel<'_>)) -> Result<Self> {
         hush();
         let mut object = MaybeUninit::uninit();
         let mut open =
@@ -404,6 +446,9 @@ impl Endpoint {
             };
         }
         open.struct_ops.xcp_mut().name = name;
+        change(&mut open);
+        open.progs.xcp_room_ethernet.set_autoload(room);
+        open.progs.xcp_room_bare.set_autoload(room);
         let mut skel = open.load().map_err(|e| Error::because("the kernel does not take the endpoint's programs", &e))?;
         if let Give::Listed { ports, prefixes } = &config.give {
             list(&skel.maps.ports, &skel.maps.prefixes, ports, prefixes)?;
@@ -435,9 +480,13 @@ impl Endpoint {
             about: handle(&skel.maps.about)?,
             programs: Programs {
                 endpoint: held(skel.progs.xcp_endpoint.as_fd())?,
-                room_ethernet: held(skel.progs.xcp_room_ethernet.as_fd())?,
-                room_bare: held(skel.progs.xcp_room_bare.as_fd())?,
+                room: if room {
+                    Some([held(skel.progs.xcp_room_ethernet.as_fd())?, held(skel.progs.xcp_room_bare.as_fd())?])
+                } else {
+                    None
+                },
             },
+            no_room: (!room).then_some(NoRoom::Refused),
         })
     }
 
@@ -453,8 +502,14 @@ impl Endpoint {
     /// # Errors
     /// Not a directory of cgroup v2; an exclusive program is attached above or below it.
     pub fn attach(&mut self, cgroup: BorrowedFd<'_>) -> Result<()> {
-        let link = Link::new(self.programs.endpoint.as_fd(), Target::SockOps(cgroup))
-            .map_err(|e| Error::because("cannot attach the endpoint to the cgroup", &e))?;
+        let link = Link::new(self.programs.endpoint.as_fd(), Target::SockOps(cgroup)).map_err(|e| match e.raw_os_error() {
+            // cgroup_bpf_attach: what is attached without BPF_F_ALLOW_MULTI stays alone with its cgroup, and with those below it.
+            Some(libc::EPERM) if is_root() => {
+                Error::new("another sock_ops program wants the cgroup for itself, or one above or below it, and lets no other beside it")
+                    .remedy("`bpftool cgroup tree` shows which (sock_ops); choose a cgroup that it does not hold (--cgroup), or have it attached with `multi`")
+            }
+            _ => Error::because("cannot attach the endpoint to the cgroup", &e),
+        })?;
         self.cgroups.push(link);
         Ok(())
     }
@@ -470,16 +525,33 @@ impl Endpoint {
         Ok(refused.len())
     }
 
-    /// Makes room for the option beside SACK in what leaves by this device of the calling thread's network namespace (bpf/endpoint_room.h).
+    /// Makes room for the option beside SACK in what leaves by this device of the calling thread's network namespace (bpf/endpoint_room.h), before any
+    /// program that hangs there sees it. Where the kernel cannot have it, nothing is done: [`Endpoint::no_room`].
     ///
     /// # Errors
-    /// No such device; a kernel without TCX.
+    /// No such device.
     pub fn make_room(&mut self, ifindex: u32, ethernet: bool) -> Result<()> {
-        let program = if ethernet { &self.programs.room_ethernet } else { &self.programs.room_bare };
-        let link = Link::new(program.as_fd(), Target::Egress(ifindex))
-            .map_err(|e| Error::because(format_args!("cannot attach to device {ifindex} (TCX egress)"), &e))?;
-        self.devices.push(link);
+        let Some([with_link_layer, bare]) = &self.programs.room else { return Ok(()) };
+        let program = if ethernet { with_link_layer } else { bare };
+        match Link::new(program.as_fd(), Target::Egress(ifindex, Position::First)) {
+            Ok(link) => self.devices.push(link),
+            // A kernel that does not know this kind of link.
+            Err(e) if e.raw_os_error() == Some(libc::EINVAL) => self.no_room = Some(NoRoom::NoTcx),
+            Err(e) => return Err(Error::because(format_args!("cannot attach to device {ifindex} (TCX egress)"), &e)),
+        }
         Ok(())
+    }
+
+    /// Why there is no room beside SACK, as far as [`Endpoint::make_room`] has found out.
+    #[must_use]
+    pub fn no_room(&self) -> Option<NoRoom> {
+        self.no_room
+    }
+
+    /// At how many devices there is.
+    #[must_use]
+    pub fn rooms(&self) -> usize {
+        self.devices.iter().filter(|link| !link.is_orphan()).count()
     }
 
     /// Sets how one socket is to behave, before it connects or listens; what a listener accepts inherits it. Choosing the congestion control, by
@@ -565,8 +637,13 @@ impl Endpoint {
     ///
     /// # Errors
     /// The directory is not on a BPF file system, or not empty.
-    pub fn pin(&self, directory: &Path, cgroup: &Path) -> Result<()> {
-        let mut about = RawAbout { name: [0; NAME], fallback: [0; NAME], cgroup: [0; 224] };
+    pub(crate) fn pin(&self, directory: &Directory, cgroup: &Path) -> Result<()> {
+        let no_room = match self.no_room {
+            None => 0,
+            Some(NoRoom::Refused) => 1,
+            Some(NoRoom::NoTcx) => 2,
+        };
+        let mut about = RawAbout { name: [0; NAME], fallback: [0; NAME], cgroup: [0; CGROUP], no_room };
         for (to, from) in [(&mut about.name[..], self.name.as_bytes()), (&mut about.fallback[..], self.fallback.as_bytes())] {
             to[..from.len()].copy_from_slice(from);
         }
@@ -579,52 +656,58 @@ impl Endpoint {
             ("counts", self.counts.as_fd()),
             ("about", self.about.as_fd()),
             ("endpoint", self.programs.endpoint.as_fd()),
-            ("room_ethernet", self.programs.room_ethernet.as_fd()),
-            ("room_bare", self.programs.room_bare.as_fd()),
         ] {
-            link::pin(object, &directory.join(name))?;
+            link::pin(object, directory, name)?;
         }
-        self.show.pin(&directory.join("show"))?;
+        for (name, program) in ROOM.iter().zip(self.programs.room.iter().flatten()) {
+            link::pin(program.as_fd(), directory, name)?;
+        }
+        self.show.pin(directory, "show")?;
         for (number, link) in self.cgroups.iter().enumerate() {
-            link.pin(&directory.join(format!("cgroup_{number}")))?;
+            link.pin(directory, &format!("cgroup_{number}"))?;
         }
         for (number, link) in self.devices.iter().enumerate() {
-            link.pin(&directory.join(format!("device_{number}")))?;
+            link.pin(directory, &format!("device_{number}"))?;
         }
-        self.congestion.pin(&directory.join("congestion"))
+        self.congestion.pin(directory, "congestion")
     }
 
     /// The endpoint that was kept in a directory. Dropping the value leaves everything where it is.
     ///
     /// # Errors
     /// Nothing, or only a part of it, is kept there.
-    pub fn open(directory: &Path) -> Result<Self> {
+    pub(crate) fn open(directory: &Directory) -> Result<Self> {
         hush();
-        let map = |name: &str| {
-            let path = directory.join(name);
-            MapHandle::from_pinned_path(&path).map_err(|e| Error::because(format_args!("cannot open {}", path.display()), &e))
-        };
         let several = |prefix: &str| -> Result<Vec<Link>> {
-            (0..).map(|n| directory.join(format!("{prefix}_{n}"))).take_while(|p: &PathBuf| p.exists()).map(|p| Link::open(&p)).collect()
+            let names = (0..).map(|n| format!("{prefix}_{n}"));
+            names.take_while(|name| directory.has(name)).map(|name| Link::open(directory, &name)).collect()
         };
-        let about_map = map("about")?;
-        let about: About = (&read_only_entry::<RawAbout>(&about_map, MapFlags::ANY, "the endpoint's notes")?).into();
+        let about_map = link::open_map(directory, "about")?;
+        let raw = read_only_entry::<RawAbout>(&about_map, MapFlags::ANY, "the endpoint's notes")?;
+        let about: About = (&raw).into();
         Ok(Self {
             name: about.name,
             fallback: about.fallback,
-            congestion: Link::open(&directory.join("congestion"))?,
-            show: Link::open(&directory.join("show"))?,
+            congestion: Link::open(directory, "congestion")?,
+            show: Link::open(directory, "show")?,
             listeners: None,
             start: None,
             cgroups: several("cgroup")?,
             devices: several("device")?,
-            connections: map("connections")?,
-            counts: map("counts")?,
+            connections: link::open_map(directory, "connections")?,
+            counts: link::open_map(directory, "counts")?,
             about: about_map,
             programs: Programs {
-                endpoint: link::open(&directory.join("endpoint"))?,
-                room_ethernet: link::open(&directory.join("room_ethernet"))?,
-                room_bare: link::open(&directory.join("room_bare"))?,
+                endpoint: link::open(directory, "endpoint")?,
+                room: match ROOM {
+                    [ethernet, bare] if directory.has(ethernet) => Some([link::open(directory, ethernet)?, link::open(directory, bare)?]),
+                    _ => None,
+                },
+            },
+            no_room: match raw.no_room {
+                1 => Some(NoRoom::Refused),
+                2 => Some(NoRoom::NoTcx),
+                _ => None,
             },
         })
     }

@@ -8,15 +8,30 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use libbpf_rs::MapHandle;
+
 use crate::error::{Error, Result};
+use crate::kept::file_system::Directory;
 
 /// Where a program is attached.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target<'fd> {
-    /// A device's way out (TCX), in the calling thread's network namespace, after programs that are there already.
-    Egress(u32),
+    /// A device's way out (TCX), in the calling thread's network namespace, and where among the programs that are there.
+    Egress(u32, Position),
     /// The sockets of a cgroup.
     SockOps(BorrowedFd<'fd>),
+}
+
+/// Where among the programs of a device's way out. One that decides on a packet (Cilium's do on all)
+/// keeps it from those that come after it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Position {
+    /// Before all that are there.
+    First,
+    /// After the program of this number.
+    After(u32),
+    /// After all that are there.
+    Last,
 }
 
 /// An attachment: gone when dropped, unless it is pinned.
@@ -26,15 +41,23 @@ pub(crate) struct Link(OwnedFd);
 impl Link {
     /// Attaches a program.
     pub fn new(program: BorrowedFd<'_>, target: Target<'_>) -> io::Result<Self> {
+        let mut options = libbpf_sys::bpf_link_create_opts {
+            sz: mem::size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
+            ..Default::default()
+        };
         let (target, kind) = match target {
-            Target::Egress(ifindex) => {
+            Target::Egress(ifindex, position) => {
+                match position {
+                    Position::First => options.flags = libbpf_sys::BPF_F_BEFORE,
+                    Position::After(program) => {
+                        options.flags = libbpf_sys::BPF_F_AFTER;
+                        options.__bindgen_anon_1.tcx.relative_id = program;
+                    }
+                    Position::Last => {}
+                }
                 (i32::try_from(ifindex).map_err(|_| io::Error::from_raw_os_error(libc::ENODEV))?, libbpf_sys::BPF_TCX_EGRESS)
             }
             Target::SockOps(cgroup) => (cgroup.as_raw_fd(), libbpf_sys::BPF_CGROUP_SOCK_OPS),
-        };
-        let options = libbpf_sys::bpf_link_create_opts {
-            sz: mem::size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
-            ..Default::default()
         };
         // SAFETY: descriptors are open and the options outlive the call; a negative return is an error.
         let fd = unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), target, kind, &raw const options) };
@@ -65,24 +88,35 @@ impl Link {
         Ok(bytes)
     }
 
-    /// Keeps it in a BPF file system.
-    pub fn pin(&self, path: &Path) -> Result<()> {
-        pin(self.0.as_fd(), path)
+    /// Keeps it in a directory.
+    pub fn pin(&self, directory: &Directory, name: &str) -> Result<()> {
+        pin(self.0.as_fd(), directory, name)
     }
 
     /// One that was kept.
-    pub fn open(path: &Path) -> Result<Self> {
-        Ok(Self(open(path)?))
+    pub fn open(directory: &Directory, name: &str) -> Result<Self> {
+        Ok(Self(open(directory, name)?))
     }
 
     /// Whether the device of an egress link is gone: the kernel then remembers none.
     pub fn is_orphan(&self) -> bool {
+        self.info().is_some_and(|info| {
+            // SAFETY: the kernel has filled in the part that belongs to this type of link.
+            info.type_ == libbpf_sys::BPF_LINK_TYPE_TCX && unsafe { info.__bindgen_anon_1.tcx.ifindex } == 0
+        })
+    }
+
+    /// The number of its program.
+    pub fn program(&self) -> Option<u32> {
+        self.info().map(|info| info.prog_id)
+    }
+
+    fn info(&self) -> Option<libbpf_sys::bpf_link_info> {
         let mut info = libbpf_sys::bpf_link_info::default();
         let mut length = mem::size_of::<libbpf_sys::bpf_link_info>() as u32;
         // SAFETY: the buffer is as long as it says and outlives the call.
         let done = unsafe { libbpf_sys::bpf_link_get_info_by_fd(self.0.as_raw_fd(), &raw mut info, &raw mut length) };
-        // SAFETY: the kernel has filled in the part that belongs to this type of link.
-        done == 0 && info.type_ == libbpf_sys::BPF_LINK_TYPE_TCX && unsafe { info.__bindgen_anon_1.tcx.ifindex } == 0
+        (done == 0).then_some(info)
     }
 
     /// Takes the program off, pinned or not. A link whose device or cgroup is gone has nothing to take off.
@@ -92,26 +126,81 @@ impl Link {
     }
 }
 
-/// Keeps a BPF object in a BPF file system.
-pub(crate) fn pin(object: BorrowedFd<'_>, path: &Path) -> Result<()> {
-    let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| Error::because(path.display(), &e))?;
+/// Keeps a BPF object in a directory of a BPF file system.
+pub(crate) fn pin(object: BorrowedFd<'_>, directory: &Directory, name: &str) -> Result<()> {
+    pin_at(object, &directory.reach(name)).map_err(|e| Error::because(format_args!("cannot keep {}", directory.shown(name)), &e))
+}
+
+/// The same by a path.
+pub(crate) fn pin_at(object: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: an open descriptor and a terminated string.
     let done = unsafe { libbpf_sys::bpf_obj_pin(object.as_raw_fd(), name.as_ptr()) };
-    if done < 0 {
-        Err(Error::because(format_args!("cannot keep {}", path.display()), &io::Error::from_raw_os_error(-done)))
-    } else {
-        Ok(())
-    }
+    if done < 0 { Err(io::Error::from_raw_os_error(-done)) } else { Ok(()) }
 }
 
 /// One that was kept.
-pub(crate) fn open(path: &Path) -> Result<OwnedFd> {
-    let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| Error::because(path.display(), &e))?;
+pub(crate) fn open(directory: &Directory, name: &str) -> Result<OwnedFd> {
+    let told = |e: &(dyn std::error::Error + 'static)| Error::because(format_args!("cannot open {}", directory.shown(name)), e);
+    let path = CString::new(directory.reach(name).as_os_str().as_bytes()).map_err(|e| told(&e))?;
     // SAFETY: a terminated string; a negative return is an error.
-    let fd = unsafe { libbpf_sys::bpf_obj_get(name.as_ptr()) };
+    let fd = unsafe { libbpf_sys::bpf_obj_get(path.as_ptr()) };
     if fd < 0 {
-        return Err(Error::because(format_args!("cannot open {}", path.display()), &io::Error::from_raw_os_error(-fd)));
+        return Err(told(&io::Error::from_raw_os_error(-fd)));
     }
     // SAFETY: the kernel has just given us this descriptor.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A map that was kept.
+pub(crate) fn open_map(directory: &Directory, name: &str) -> Result<MapHandle> {
+    MapHandle::from_pinned_path(directory.reach(name))
+        .map_err(|e| Error::because(format_args!("cannot open {}", directory.shown(name)), &e))
+}
+
+/// A program on a device's way out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hung {
+    /// Its number.
+    pub program: u32,
+    /// Its name, as far as the kernel keeps it: 15 signs.
+    pub name: String,
+}
+
+/// What hangs on a device's way out (TCX) in the calling thread's network namespace, in the order in
+/// which packets pass it; nothing where the kernel has no TCX.
+pub(crate) fn on_the_way_out(ifindex: u32) -> Vec<Hung> {
+    // BPF_MPROG_MAX
+    let mut programs = [0u32; 64];
+    let mut options = libbpf_sys::bpf_prog_query_opts {
+        sz: mem::size_of::<libbpf_sys::bpf_prog_query_opts>() as libbpf_sys::size_t,
+        prog_ids: programs.as_mut_ptr(),
+        ..Default::default()
+    };
+    options.__bindgen_anon_1.count = programs.len() as u32;
+    let index = i32::try_from(ifindex).unwrap_or(0);
+    // SAFETY: the array is as long as the options say and outlives the call.
+    let done = unsafe { libbpf_sys::bpf_prog_query_opts(index, libbpf_sys::BPF_TCX_EGRESS, &raw mut options) };
+    // SAFETY: both parts of the union are the one number.
+    let count = if done == 0 { unsafe { options.__bindgen_anon_1.count } } else { 0 };
+    programs.into_iter().take(count as usize).map(|program| Hung { program, name: program_name(program) }).collect()
+}
+
+/// Empty where it cannot be known.
+fn program_name(program: u32) -> String {
+    // SAFETY: no pointers.
+    let fd = unsafe { libbpf_sys::bpf_prog_get_fd_by_id(program) };
+    if fd < 0 {
+        return String::new();
+    }
+    // SAFETY: the kernel has just given us this descriptor.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let mut info = libbpf_sys::bpf_prog_info::default();
+    let mut length = mem::size_of::<libbpf_sys::bpf_prog_info>() as u32;
+    // SAFETY: the buffer is as long as it says and outlives the call.
+    let done = unsafe { libbpf_sys::bpf_prog_get_info_by_fd(fd.as_raw_fd(), &raw mut info, &raw mut length) };
+    if done != 0 {
+        return String::new();
+    }
+    info.name.iter().map(|&c| c as u8).take_while(|&c| c != 0).map(char::from).collect()
 }

@@ -4,11 +4,12 @@
 use std::mem::MaybeUninit;
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
-use libbpf_rs::{MapFlags, MapHandle};
+use libbpf_rs::{MapFlags, MapHandle, ProgramType};
 use std::os::fd::{AsFd as _, OwnedFd};
 
+use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::error::{Error, Result};
-use crate::link::{Link, Target};
+use crate::link::{self, Link, Position, Target};
 use crate::object::{handle, hush, write_only_entry};
 use crate::programs::router::RouterSkelBuilder;
 use crate::programs::testing::TestingSkelBuilder;
@@ -120,6 +121,20 @@ pub fn nothing_ns(frame: &[u8], repeat: u32) -> Result<u32> {
     Ok(run(skel.progs.xcp_nothing.as_fd(), frame, None, None, repeat)?.1)
 }
 
+/// The names of the programs on a device's way out (TCX) in the calling thread's network namespace, in the order in which packets pass them.
+#[must_use]
+pub fn order(ifindex: u32) -> Vec<String> {
+    link::on_the_way_out(ifindex).into_iter().map(|hung| hung.name).collect()
+}
+
+/// An endpoint as on a kernel that refuses one of the programs that make room beside SACK: here because it is said to be of another kind than it is.
+///
+/// # Errors
+/// As [`Endpoint::load`].
+pub fn endpoint_without_room(config: &EndpointConfig) -> Result<Endpoint> {
+    Endpoint::load_changed(config, |open| open.progs.xcp_room_bare.set_prog_type(ProgramType::Kprobe))
+}
+
 /// What a middlebox does to packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mischief {
@@ -127,6 +142,8 @@ pub enum Mischief {
     Strip,
     /// Loses one in sixteen.
     Lose,
+    /// Decides that they leave, so that programs after it never see them.
+    Pass,
 }
 
 /// A middlebox at a device's way out, as long as this value lives.
@@ -139,6 +156,18 @@ impl Middlebox {
     /// # Errors
     /// As [`crate::router::Router::attach`].
     pub fn attach(ifindex: u32, mischief: Mischief) -> Result<Self> {
+        Self::attach_at(ifindex, mischief, Position::Last)
+    }
+
+    /// The same before all programs that are there.
+    ///
+    /// # Errors
+    /// As [`crate::router::Router::attach`].
+    pub fn attach_first(ifindex: u32, mischief: Mischief) -> Result<Self> {
+        Self::attach_at(ifindex, mischief, Position::First)
+    }
+
+    fn attach_at(ifindex: u32, mischief: Mischief, position: Position) -> Result<Self> {
         hush();
         let mut object = MaybeUninit::uninit();
         let open = TestingSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open a program", &e))?;
@@ -146,8 +175,9 @@ impl Middlebox {
         let program = match mischief {
             Mischief::Strip => &skel.progs.xcp_strip,
             Mischief::Lose => &skel.progs.xcp_lose,
+            Mischief::Pass => &skel.progs.xcp_pass,
         };
-        let link = Link::new(program.as_fd(), Target::Egress(ifindex));
+        let link = Link::new(program.as_fd(), Target::Egress(ifindex, position));
         link.map(Self).map_err(|e| Error::because("cannot attach a program", &e))
     }
 }

@@ -1,16 +1,17 @@
 //! The router program (`bpf/router.bpf.c`) on one device: load, attach, change, read. What shapes the device is `qdisc.rs`'s; where it is kept while
-//! no process runs, `pins.rs`'s.
+//! no process runs, `kept`'s.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::Path;
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{MapFlags, MapHandle, TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
 use xcp_engine::{ROUTER_WORDS, RouterState};
 
 use crate::error::{Error, Result};
-use crate::link::{Link, Target};
+use crate::kept::file_system::Directory;
+use crate::link::{self, Link, Position, Target};
+use crate::netlink::Netlink;
 use crate::object::{Plain, handle, hush, read_only_entry, write_only_entry};
 use crate::programs::router::{RouterSkel, RouterSkelBuilder};
 
@@ -199,6 +200,14 @@ impl Filter {
         let index = i32::try_from(self.ifindex).unwrap_or(0);
         TcHookBuilder::new(self.fd.as_fd()).ifindex(index).handle(CLSACT_HANDLE).priority(1).replace(false).hook(TC_EGRESS)
     }
+
+    /// The hook goes if it came with the router, and with nobody else's filters in it: they would go, too.
+    fn take_back_hook(&self) {
+        let used = || Netlink::open().and_then(|mut netlink| netlink.has_filters(self.ifindex)).unwrap_or(true);
+        if self.made && !used() {
+            let _ = self.hook().attach_point(TC_INGRESS | TC_EGRESS).destroy();
+        }
+    }
 }
 
 impl Drop for Filter {
@@ -207,9 +216,7 @@ impl Drop for Filter {
             return;
         }
         let _ = self.hook().detach();
-        if self.made {
-            let _ = self.hook().attach_point(TC_INGRESS | TC_EGRESS).destroy();
-        }
+        self.take_back_hook();
     }
 }
 
@@ -267,12 +274,11 @@ impl Router {
     ///
     /// # Errors
     /// The directory is not on a BPF file system or holds a router already.
-    pub fn pin(&mut self, directory: &Path) -> Result<()> {
-        let told = |e: libbpf_rs::Error| Error::because(format_args!("cannot keep the router in {}", directory.display()), &e);
-        self.port.pin(directory.join("port")).map_err(told)?;
-        self.control.pin(directory.join("control")).map_err(told)?;
+    pub(crate) fn pin(&mut self, directory: &Directory) -> Result<()> {
+        link::pin(self.port.as_fd(), directory, "port")?;
+        link::pin(self.control.as_fd(), directory, "control")?;
         match &mut self.attached {
-            Attached::Tcx(link) => link.pin(&directory.join("link"))?,
+            Attached::Tcx(link) => link.pin(directory, "link")?,
             Attached::Clsact(filter) => filter.kept = true,
         }
         Ok(())
@@ -282,13 +288,11 @@ impl Router {
     ///
     /// # Errors
     /// Nothing is kept there, or another version's.
-    pub fn open(directory: &Path, ifindex: u32) -> Result<Self> {
+    pub(crate) fn open(directory: &Directory, ifindex: u32) -> Result<Self> {
         hush();
-        let told = |e: libbpf_rs::Error| Error::because(format_args!("cannot open the router kept in {}", directory.display()), &e);
-        let port = MapHandle::from_pinned_path(directory.join("port")).map_err(told)?;
-        let control = MapHandle::from_pinned_path(directory.join("control")).map_err(told)?;
-        let attached = if directory.join("link").exists() {
-            Attached::Tcx(Link::open(&directory.join("link"))?)
+        let (port, control) = (link::open_map(directory, "port")?, link::open_map(directory, "control")?);
+        let attached = if directory.has("link") {
+            Attached::Tcx(Link::open(directory, "link")?)
         } else {
             let settings: Control = read_only_entry(&control, MapFlags::ANY, "the router's settings")?;
             let fd = port.as_fd().try_clone_to_owned().map_err(|e| Error::because("cannot hold a map", &e))?;
@@ -313,6 +317,19 @@ impl Router {
             Attached::Tcx(_) => "tcx",
             Attached::Clsact(_) => "clsact",
         }
+    }
+
+    /// The programs of others that see packets of this device of the calling thread's network namespace before the router does. What they decide on
+    /// (TCX_PASS is a decision, too) never gets here.
+    #[must_use]
+    pub fn behind(&self, ifindex: u32) -> Vec<String> {
+        let own = match &self.attached {
+            Attached::Tcx(link) => link.program(),
+            // All of TCX is before clsact.
+            Attached::Clsact(_) => None,
+        };
+        let before = link::on_the_way_out(ifindex).into_iter().take_while(|hung| Some(hung.program) != own);
+        before.map(|hung| hung.name).filter(|name| !name.starts_with(ROOM)).collect()
     }
 
     /// Takes the program off the device for good, pinned or not; the directory's files are the caller's to remove.
@@ -343,10 +360,19 @@ pub(crate) fn read(map: &MapHandle) -> Result<(xcp_engine::Router, RouterCounts)
     Ok(before.parts())
 }
 
+/// How the names of the endpoint's programs begin that make room beside SACK (bpf/endpoint_room.h).
+const ROOM: &str = "xcp_room";
+
+/// Before all others, which might keep packets from it; but after the endpoint of this very host, whose option is to be read.
+fn position(ifindex: u32) -> Position {
+    let room = link::on_the_way_out(ifindex).into_iter().rfind(|hung| hung.name.starts_with(ROOM));
+    room.map_or(Position::First, |hung| Position::After(hung.program))
+}
+
 fn hang(skel: &RouterSkel<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
     let program = &skel.progs.xcp_router;
     if hook != Hook::Clsact {
-        match Link::new(program.as_fd(), Target::Egress(ifindex)) {
+        match Link::new(program.as_fd(), Target::Egress(ifindex, position(ifindex))) {
             Ok(link) => return Ok(Attached::Tcx(link)),
             // EINVAL: a kernel before 6.6 does not know this kind of link.
             Err(e) if hook == Hook::Any && e.raw_os_error() == Some(libc::EINVAL) => {}
@@ -354,14 +380,28 @@ fn hang(skel: &RouterSkel<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
         }
     }
     let fd = program.as_fd().try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", &e))?;
-    let mut filter = Filter { fd, ifindex, made: false, kept: true };
+    // To make one that is there is no error to libbpf: whose it is has to be seen before.
+    let made = !Netlink::open()?.has_clsact(ifindex)?;
+    let mut filter = Filter { fd, ifindex, made, kept: true };
     let told = |e: libbpf_rs::Error| Error::because("cannot attach the router program to the device (clsact egress)", &e);
-    match filter.hook().create() {
-        Ok(_) => filter.made = true,
-        Err(e) if e.kind() == libbpf_rs::ErrorKind::AlreadyExists => {}
-        Err(e) => return Err(told(e)),
+    filter.hook().create().map_err(told)?;
+    match filter.hook().attach() {
+        Ok(_) => {
+            filter.kept = false;
+            Ok(Attached::Clsact(filter))
+        }
+        Err(e) => {
+            filter.take_back_hook();
+            // A filter of this very number, or of another kind at this priority.
+            Err(match e.kind() {
+                libbpf_rs::ErrorKind::AlreadyExists | libbpf_rs::ErrorKind::InvalidInput if !filter.made => Error::new(
+                    "the device's way out has a filter of somebody else's at priority 1 (clsact egress), where the router's would go",
+                )
+                .remedy(
+                    "`tc filter show dev DEV egress` shows it; move it to another priority, or leave out `hook clsact` where there is TCX",
+                ),
+                _ => told(e),
+            })
+        }
     }
-    filter.hook().attach().map_err(told)?;
-    filter.kept = false;
-    Ok(Attached::Clsact(filter))
 }

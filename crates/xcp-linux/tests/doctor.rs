@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use xcp_linux::doctor::{Group, Ready, Report, Status, examine};
 
-const NAMES: [&str; 23] = [
+const NAMES: [&str; 31] = [
     "kernel",
     "btf",
     "bpf",
@@ -19,6 +19,7 @@ const NAMES: [&str; 23] = [
     "struct_ops",
     "iterators",
     "endpoint_programs",
+    "room_beside_sack",
     "fallback",
     "tcp_rmem",
     "tcp_wmem",
@@ -31,6 +32,13 @@ const NAMES: [&str; 23] = [
     "veth",
     "packet_rings",
     "sched_fifo",
+    "nf_tables",
+    "nft_tproxy",
+    "nft_queue",
+    "nft_reject_inet",
+    "inet_diag_destroy",
+    "fq",
+    "bbr",
 ];
 
 fn contradicts_itself_nowhere(report: &Report) {
@@ -91,7 +99,7 @@ fn json_has_the_published_fields() {
     let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<HashSet<_>>();
     let expected = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<HashSet<_>>();
     assert_eq!(keys(&report), expected(&["kernel", "architecture", "distribution", "user", "ready", "checks"]));
-    assert_eq!(keys(&report["ready"]), expected(&["endpoint", "router", "lab"]));
+    assert_eq!(keys(&report["ready"]), expected(&["endpoint", "router", "lab", "pep"]));
     for check in report["checks"].as_array().unwrap() {
         assert_eq!(keys(check), expected(&["name", "title", "groups", "status", "purpose", "found", "remedy"]));
         assert!(check["remedy"].is_null() || keys(&check["remedy"]) == expected(&["text", "commands"]));

@@ -422,18 +422,29 @@ pub struct EndpointEnable {
 #[command(after_help = "\
 Examples:
   sudo xcpnet doctor
+  sudo xcpnet doctor --for router
   sudo xcpnet doctor --json | jq '.checks[] | select(.status == \"missing\")'
 
 Each feature is tried, in places of which nothing stays. Without root little can be tried; what was
 not is \"unknown\", not missing.
 
 Exit status 0 when everything is there that endpoint and router need, 1 when something is missing
-or could not be tried. The lab does not count.")]
+or could not be tried. Lab and proxy do not count; with --for only what was asked for does.")]
 #[cfg(target_os = "linux")]
 pub struct DoctorArguments {
+    /// Tell only what this needs, and whether it is ready by the exit status: endpoint, router, lab or pep
+    #[arg(long = "for", value_name = "WHAT", value_parser = group)]
+    pub group: Option<xcp_linux::doctor::Group>,
+
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
+}
+
+#[cfg(target_os = "linux")]
+fn group(text: &str) -> Result<xcp_linux::doctor::Group, String> {
+    use xcp_linux::doctor::Group;
+    Group::named(text).ok_or_else(|| format!("write one of {}", Group::ALL.map(Group::name).join(", ")))
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

@@ -111,10 +111,45 @@ fn the_machine_at_hand() {
     for check in report["checks"].as_array().unwrap() {
         assert!(table.contains(check["title"].as_str().unwrap()), "{table}");
     }
-    for group in ["endpoint", "router", "lab"] {
+    for group in ["endpoint", "router", "lab", "pep"] {
         assert!(table.lines().any(|line| line.starts_with(group)), "{table}");
     }
     assert!(is_root() || report["user"] != "root");
+}
+
+/// `--for` tells what one of them needs, and nothing but that decides on its status.
+#[test]
+fn for_one_of_them() {
+    let all = told(&xcpnet(&["--json"]).output().unwrap());
+    for group in ["endpoint", "router", "lab", "pep"] {
+        let output = xcpnet(&["--json", "--for", group]).output().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let names = |report: &Value, mine: bool| -> Vec<String> {
+            let of = |check: &&Value| !mine || check["groups"].as_array().unwrap().iter().any(|g| g == group);
+            report["checks"].as_array().unwrap().iter().filter(of).map(|check| check["name"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(names(&report, false), names(&all, true), "{group}");
+        assert_eq!(output.status.code(), Some(if all["ready"][group] == "yes" { 0 } else { 1 }), "{group}: {report:#}");
+        let table = xcpnet(&["--for", group]).output().unwrap();
+        let verdicts = text(&table.stdout).lines().rev().take_while(|line| !line.is_empty()).count();
+        assert_eq!(verdicts, 1, "{}", text(&table.stdout));
+    }
+    let wrong = xcpnet(&["--for", "router2"]).output().unwrap();
+    assert!(wrong.status.code() == Some(2) && text(&wrong.stderr).contains("endpoint, router, lab, pep"), "{wrong:?}");
+}
+
+/// What only the endpoint lacks is nothing to the router.
+#[test]
+fn for_a_router_on_a_kernel_that_makes_no_links() {
+    if !may_do_anything() {
+        return eprintln!("SKIPPED: needs root with all capabilities");
+    }
+    let run = |group: &str| {
+        let mut command = xcpnet(&["--json", "--for", group]);
+        // SAFETY: it only makes system calls.
+        unsafe { command.pre_exec(|| refuse(libc::SYS_bpf, Some(LINK_CREATE), libc::EINVAL)) }.output().unwrap().status.code()
+    };
+    assert_eq!((run("endpoint"), run("router")), (Some(1), Some(0)));
 }
 
 #[test]
@@ -149,6 +184,7 @@ fn a_kernel_that_makes_no_links() {
     }
     let report = told(&after(|| refuse(libc::SYS_bpf, Some(LINK_CREATE), libc::EINVAL)));
     statuses(&report, &[("bpf", "ok"), ("sock_ops", "missing"), ("endpoint_programs", "missing"), ("router_program", "ok")]);
+    statuses(&report, &[("room_beside_sack", "unknown")]);
     let way_out = check(&report, "tcx");
     assert!(way_out["status"] == "degraded" && way_out["found"].as_str().unwrap().starts_with("clsact only"), "{way_out:#}");
     assert_eq!(report["ready"]["router"], "yes");

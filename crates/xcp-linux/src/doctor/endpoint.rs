@@ -9,25 +9,29 @@ use rustix::thread::CapabilitySet;
 
 use super::machine::Machine;
 use super::remedies::{BPF_RIGHTS, as_root, bpf_failed, newer_kernel_or, not_taken, not_tried, option, reasoned};
-use super::report::Group::{Endpoint as ForEndpoint, Lab};
+use super::report::Group::{Endpoint as ForEndpoint, Lab, Pep};
 use super::report::{Check, Group, Remedy, Topic};
 use super::scratch::{self, Cgroup};
 use crate::cgroup;
-use crate::endpoint::{Endpoint, EndpointConfig, Give};
+use crate::endpoint::{Endpoint, EndpointConfig, Give, NoRoom};
 use crate::link::{Link, Target};
 use crate::object::overhear;
 use crate::sysctl;
 
-const GROUPS: &[Group] = &[ForEndpoint, Lab];
+const GROUPS: &[Group] = &[ForEndpoint, Lab, Pep];
 
 /// Buffers below this get advice. Half of it is data, more or less: at 500 ms that is 134 Mbit/s.
 const LEAST_BUFFER: u64 = 16 << 20;
 /// What is advised.
 const ADVISED_BUFFER: u64 = 64 << 20;
 
-pub(super) fn checks(machine: &Machine) -> Vec<Check> {
+/// tcx: whether programs hang on it; nothing where that could not be tried.
+pub(super) fn checks(machine: &Machine, tcx: Option<bool>) -> Vec<Check> {
     let cgroup = cgroup::mount_point().ok();
-    let (programs, loaded) = programs(machine, cgroup.as_deref());
+    let (programs, endpoint) = programs(machine, cgroup.as_deref());
+    let loaded = endpoint.is_some();
+    let room = room(machine, endpoint.as_ref(), tcx);
+    drop(endpoint);
     // Read by nobody else, and of some size.
     let btf = if loaded { None } else { overhear(|| Btf::from_vmlinux().ok()).0 };
     vec![
@@ -36,6 +40,7 @@ pub(super) fn checks(machine: &Machine) -> Vec<Check> {
         struct_ops(machine, loaded, btf.as_ref()),
         iterators(machine, loaded, btf.as_ref()),
         programs,
+        room,
         fallback(machine),
         buffer("tcp_rmem", "Receive buffer", "how much of a connection can be on the way to this host"),
         buffer("tcp_wmem", "Send buffer", "how much of a connection can be on the way from this host"),
@@ -79,28 +84,48 @@ fn sock_ops(machine: &Machine, cgroup: Option<&Path>) -> Check {
     }
 }
 
-/// The programs themselves, and whether they were loaded.
-fn programs(machine: &Machine, cgroup: Option<&Path>) -> (Check, bool) {
+/// The programs themselves, loaded if the kernel takes them.
+fn programs(machine: &Machine, cgroup: Option<&Path>) -> (Check, Option<Endpoint>) {
     let topic = Topic { name: "endpoint_programs", title: "Endpoint programs", groups: GROUPS, purpose: "XCP in this host's TCP" };
     if !machine.may(BPF_RIGHTS) {
-        return (topic.unknown(not_tried(machine), as_root(machine)), false);
+        return (topic.unknown(not_tried(machine), as_root(machine)), None);
     }
     if let Err(e) = scratch::map() {
-        return (bpf_failed(&topic, machine, &e, not_taken(machine)), false);
+        return (bpf_failed(&topic, machine, &e, not_taken(machine)), None);
     }
     let name = format!("xcpd{}", std::process::id());
     let config = EndpointConfig { name: name.clone(), give: Give::Nobody, ..EndpointConfig::default() };
     let (endpoint, log) = overhear(|| Endpoint::load(&config));
     let mut endpoint = match endpoint {
         Ok(endpoint) => endpoint,
-        Err(e) => return (topic.missing(reasoned(e.what(), &log), not_taken(machine)), false),
+        Err(e) => return (topic.missing(reasoned(e.what(), &log), not_taken(machine)), None),
     };
     let Some(cgroup) = cgroup.and_then(|root| Cgroup::new(root).ok()) else {
-        return (topic.ok(format!("loaded, registered as {name}, and removed")), true);
+        return (topic.ok(format!("loaded, registered as {name}, and removed")), Some(endpoint));
     };
-    match endpoint.attach(cgroup.fd()) {
-        Ok(()) => (topic.ok(format!("loaded, registered as {name}, attached, and removed")), true),
-        Err(e) => (topic.missing(e.what().to_owned(), not_taken(machine)), true),
+    let check = match endpoint.attach(cgroup.fd()) {
+        Ok(()) => topic.ok(format!("loaded, registered as {name}, attached, and removed")),
+        Err(e) => topic.missing(e.what().to_owned(), not_taken(machine)),
+    };
+    (check, Some(endpoint))
+}
+
+/// What the rest of the endpoint does without.
+fn room(machine: &Machine, endpoint: Option<&Endpoint>, tcx: Option<bool>) -> Check {
+    let topic = Topic {
+        name: "room_beside_sack",
+        title: "Room beside SACK",
+        groups: GROUPS,
+        purpose: "lets the option into acknowledgements that three SACK blocks and timestamps fill",
+    };
+    let lacking = |why: NoRoom, remedy| topic.degraded(format!("not on this kernel: {}; {}", why.reason(), NoRoom::COST), remedy);
+    match (endpoint.map(Endpoint::no_room), tcx) {
+        (Some(Some(why)), _) => lacking(why, not_taken(machine)),
+        (Some(None), Some(true)) => topic.ok("the programs were loaded; they hang on TCX"),
+        (Some(None), Some(false)) => lacking(NoRoom::NoTcx, newer_kernel_or(machine, &["CONFIG_NET_XGRESS"])),
+        (Some(None), None) => topic.unknown("loaded; not tried where they hang", Remedy::new("First see to network namespaces.")),
+        (None, _) if !machine.may(BPF_RIGHTS) => topic.unknown(not_tried(machine), as_root(machine)),
+        (None, _) => topic.unknown("not tried: the endpoint programs were not loaded", Remedy::new("First see to the endpoint programs.")),
     }
 }
 

@@ -1,24 +1,23 @@
 //! What endpoint and router both need of the kernel: its version, BTF, bpf(2), and where programs are kept.
 
-use std::ffi::CStr;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
-use rustix::mount::{MountFlags, mount};
 use rustix::thread::CapabilitySet;
 
 use super::machine::{Machine, text};
 use super::remedies::{BPF_RIGHTS, as_root, bpf_failed, failed, newer_kernel, not_tried, option};
-use super::report::Group::{Endpoint, Lab, Router};
+use super::report::Group::{Endpoint, Lab, Pep, Router};
 use super::report::{Check, Remedy, Topic};
 use super::scratch;
-use crate::kept::file_system::{MOUNT as BPFFS, check_mount_namespace, is_mounted};
+use crate::kept::file_system::{MOUNT as BPFFS, check_mount_namespace, is_mounted, mount_private};
 use crate::link;
 
 /// What came with which version.
-const SINCE: [((u32, u32), &str); 4] = [
+const SINCE: [((u32, u32), &str); 5] = [
     ((5, 10), "TCP header options by BPF (5.10)"),
+    ((6, 2), "bpf_cast_to_kern_ctx, which every program here calls (6.2)"),
     ((6, 4), "struct_ops links (6.4)"),
     ((6, 6), "TCX (6.6)"),
     ((6, 10), "cong_control with four arguments (6.10)"),
@@ -35,7 +34,7 @@ fn version(machine: &Machine) -> Check {
     let topic = Topic {
         name: "kernel",
         title: "Linux 6.12 or later",
-        groups: &[Endpoint, Router, Lab],
+        groups: &[Endpoint, Router, Lab, Pep],
         purpose: "the lowest kernel that has everything and was thought of; older ones may do, as far as the checks below say so",
     };
     let Some(version) = machine.version() else {
@@ -44,16 +43,21 @@ fn version(machine: &Machine) -> Check {
     if machine.is_recent() {
         return topic.ok(machine.release.clone());
     }
-    let later: Vec<&str> = SINCE.iter().filter(|(since, _)| version < *since).map(|(_, what)| *what).collect();
+    let later = later_than(version);
     let found = if later.is_empty() { machine.release.clone() } else { format!("{}, older than {}", machine.release, later.join(", ")) };
     topic.degraded(found, newer_kernel(machine))
+}
+
+/// What a kernel of this version is too old for, unless its distribution carried it back.
+fn later_than(version: (u32, u32)) -> Vec<&'static str> {
+    SINCE.iter().filter(|(since, _)| version < *since).map(|(_, what)| *what).collect()
 }
 
 fn btf(machine: &Machine) -> Check {
     let topic = Topic {
         name: "btf",
         title: "BTF",
-        groups: &[Endpoint, Router, Lab],
+        groups: &[Endpoint, Router, Lab, Pep],
         purpose: "tells the programs where this kernel keeps what they read",
     };
     match std::fs::metadata(BTF) {
@@ -69,7 +73,7 @@ fn btf(machine: &Machine) -> Check {
 
 fn bpf(machine: &Machine) -> Check {
     let topic =
-        Topic { name: "bpf", title: "bpf(2) permitted", groups: &[Endpoint, Router, Lab], purpose: "loads programs into the kernel" };
+        Topic { name: "bpf", title: "bpf(2) permitted", groups: &[Endpoint, Router, Lab, Pep], purpose: "loads programs into the kernel" };
     let tried = scratch::map().and_then(|_| scratch::program(libbpf_sys::BPF_PROG_TYPE_SCHED_CLS, 0));
     let mut said = Vec::new();
     if let Some(value) = text("/proc/sys/kernel/unprivileged_bpf_disabled") {
@@ -96,7 +100,7 @@ fn memlock(machine: &Machine) -> Check {
     let topic = Topic {
         name: "memlock",
         title: "Memory for maps",
-        groups: &[Endpoint, Router, Lab],
+        groups: &[Endpoint, Router, Lab, Pep],
         purpose: "before 5.11 the kernel counted maps and programs as locked memory, of which little is allowed",
     };
     if machine.version().is_none_or(|version| version >= (5, 11)) {
@@ -129,7 +133,7 @@ fn kept(machine: &Machine) -> Check {
         let found = if mounted { format!("mounted at {BPFFS}") } else { "not mounted".into() };
         return topic.unknown(format!("{found}; {}", not_tried(machine)), as_root(machine));
     }
-    let remedy = Remedy::new("Mount one in which root may write.").command(format!("mount -t bpf bpf {BPFFS}"));
+    let remedy = Remedy::new("Mount one in which root may write.").command(format!("mount -t bpf -o mode=0700 bpf {BPFFS}"));
     match if mounted { keep() } else { scratch::in_mount_namespace(mount_and_keep).flatten() } {
         Ok(()) if mounted => topic.ok(format!("{BPFFS}; a map was kept there, and removed")),
         Ok(()) => topic.ok(format!("not mounted; xcpnet mounts it at {BPFFS}, which was tried")),
@@ -138,13 +142,26 @@ fn kept(machine: &Machine) -> Check {
 }
 
 fn mount_and_keep() -> io::Result<()> {
-    mount("bpf", BPFFS, "bpf", MountFlags::empty(), None::<&CStr>)?;
+    mount_private()?;
     keep()
 }
 
 /// Keeps a map, and removes it.
 fn keep() -> io::Result<()> {
     let path = Path::new(BPFFS).join(format!("xcpnet-doctor-{}", std::process::id()));
-    link::pin(scratch::map()?.as_fd(), &path).map_err(|e| io::Error::other(e.what().to_owned()))?;
+    link::pin_at(scratch::map()?.as_fd(), &path)?;
     std::fs::remove_file(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_linux_6_1_is_too_old_for() {
+        let lacks = later_than((6, 1));
+        assert!(lacks.iter().any(|what| what.contains("bpf_cast_to_kern_ctx")), "the router is refused for it: {lacks:?}");
+        assert!(!later_than((6, 2)).iter().any(|what| what.contains("bpf_cast_to_kern_ctx")));
+        assert_eq!(later_than((6, 12)), [""; 0]);
+    }
 }

@@ -76,8 +76,7 @@ impl Machine {
 
     /// Where a kernel option stands in the configuration that came with the kernel: `y`, `m` or `n`; nothing if that is not to be found.
     pub fn option(&self, option: &str) -> Option<char> {
-        let places = [format!("/boot/config-{}", self.release), format!("/lib/modules/{}/config", self.release)];
-        places.iter().find_map(text).map(|config| option_in(&config, option))
+        configurations(&self.release).iter().find_map(text).map(|config| option_in(&config, option))
     }
 
     /// How the kernel has a module, by its lists: built in, or to be loaded.
@@ -92,6 +91,11 @@ impl Machine {
         let modules = Path::new("/lib/modules");
         !modules.join(&self.release).exists() && fs::read_dir(modules).is_ok_and(|mut entries| entries.next().is_some())
     }
+}
+
+/// Where distributions put a kernel's configuration; the newest of Debian have it beside the modules only.
+fn configurations(release: &str) -> [String; 3] {
+    [format!("/boot/config-{release}"), format!("/usr/lib/modules/{release}/config"), format!("/lib/modules/{release}/config")]
 }
 
 /// A file's text; nothing if it cannot be read.
@@ -158,6 +162,11 @@ mod tests {
         for (option, value) in [("CONFIG_NET_SCH_HTB", 'm'), ("CONFIG_NET_SCH_TBF", 'n'), ("CONFIG_VETH", 'n')] {
             assert_eq!(option_in(config, option), value);
         }
+    }
+
+    #[test]
+    fn configurations_beside_the_modules_count() {
+        assert!(configurations("7.3.4+deb13-amd64").contains(&"/usr/lib/modules/7.3.4+deb13-amd64/config".to_owned()));
     }
 
     #[test]

@@ -9,10 +9,10 @@ use rustix::thread::CapabilitySet;
 
 use super::machine::Machine;
 use super::remedies::{BPF_RIGHTS, as_root, bpf_failed, failed, newer_kernel_or, not_taken, not_tried, option, reasoned};
-use super::report::Group::{Endpoint, Lab, Router};
-use super::report::{Check, Remedy, Topic};
-use super::scratch;
-use crate::link::{Link, Target};
+use super::report::Group::{Endpoint, Lab, Pep, Router};
+use super::report::{Check, Remedy, Status, Topic};
+use super::{pep, scratch};
+use crate::link::{Link, Position, Target};
 use crate::namespace::Namespace;
 use crate::netlink::qdiscs::{ROOT, Wanted};
 use crate::netlink::{self, Netlink};
@@ -39,21 +39,33 @@ struct Tried {
     pfifo: netlink::Result<()>,
     bfifo: netlink::Result<()>,
     veth: netlink::Result<()>,
+    pep: pep::Tried,
 }
 
 /// Of the lab, network namespaces and veth; of the router, its program and queueing disciplines; of all, the way out of a device.
 pub(super) struct Checks {
     pub way_out: Check,
+    /// Whether TCX takes programs; nothing where it could not be tried.
+    pub tcx: Option<bool>,
     pub router: Vec<Check>,
     pub lab: Vec<Check>,
+    pub pep: Vec<Check>,
 }
 
 pub(super) fn checks(machine: &Machine) -> Checks {
     let (tried, _) = overhear(|| Namespace::new().and_then(|namespace| namespace.run(|| attempts(&namespace))).flatten());
     let tried = tried.as_ref();
-    let mut router = vec![program(machine)];
+    let program = program(machine);
+    let way_out = way_out(machine, tried, program.status);
+    let mut router = vec![program];
     router.extend(qdiscs(machine, tried));
-    Checks { way_out: way_out(machine, tried), router, lab: vec![namespaces(machine, tried), veth(machine, tried)] }
+    Checks {
+        way_out,
+        tcx: tried.ok().map(|tried| tried.tcx.is_ok()),
+        router,
+        lab: vec![namespaces(machine, tried), veth(machine, tried)],
+        pep: pep::checks(machine, tried.ok().map(|tried| &tried.pep)),
+    }
 }
 
 /// In that namespace.
@@ -76,13 +88,14 @@ fn attempts(namespace: &Namespace) -> io::Result<Tried> {
         pfifo,
         bfifo,
         veth: netlink.add_veth("doctor0", "doctor1", namespace),
+        pep: pep::attempts(&mut netlink),
     })
 }
 
 fn tcx() -> io::Result<()> {
     // TCX_NEXT
     let program = scratch::program(libbpf_sys::BPF_PROG_TYPE_SCHED_CLS, -1)?;
-    Link::new(program.as_fd(), Target::Egress(LOOPBACK)).map(drop)
+    Link::new(program.as_fd(), Target::Egress(LOOPBACK, Position::First)).map(drop)
 }
 
 /// The filter goes with the namespace.
@@ -93,7 +106,7 @@ fn clsact() -> Result<(), String> {
 }
 
 /// Where there is no network namespace to try something in.
-fn nowhere(topic: &Topic, machine: &Machine) -> Check {
+pub(super) fn nowhere(topic: &Topic, machine: &Machine) -> Check {
     if machine.may(RIGHTS) {
         topic.unknown("not tried: no network namespace to try it in", Remedy::new("First see to network namespaces."))
     } else {
@@ -101,11 +114,12 @@ fn nowhere(topic: &Topic, machine: &Machine) -> Check {
     }
 }
 
-fn way_out(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Check {
+/// program: what came of loading the router's.
+fn way_out(machine: &Machine, tried: Result<&Tried, &io::Error>, program: Status) -> Check {
     let topic = Topic {
         name: "tcx",
         title: "Way out of a device",
-        groups: &[Endpoint, Router, Lab],
+        groups: &[Endpoint, Router, Lab, Pep],
         purpose: "where the router's program hangs (TCX, else clsact), and the endpoint's that makes room beside SACK (TCX only)",
     };
     let Ok(tried) = tried else { return nowhere(&topic, machine) };
@@ -116,7 +130,12 @@ fn way_out(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Check {
         (Err(e), Err(_)) if e.kind() == io::ErrorKind::PermissionDenied || e.raw_os_error() == Some(libc::ENOSYS) => {
             bpf_failed(&topic, machine, e, newer_kernel_or(machine, &["CONFIG_NET_XGRESS"]))
         }
-        (Err(_), Ok(())) => topic.degraded("clsact only: no TCX, which came with 6.6", newer_kernel_or(machine, &["CONFIG_NET_XGRESS"])),
+        (Err(_), Ok(())) => {
+            // Where it could hang is no promise that it does.
+            let refused =
+                if program == Status::Missing { "; and the router program is not taken, so that nothing hangs there" } else { "" };
+            topic.degraded(format!("clsact only: no TCX, which came with 6.6{refused}"), newer_kernel_or(machine, &["CONFIG_NET_XGRESS"]))
+        }
         (Err(tcx), Err(clsact)) => {
             let options = ["CONFIG_NET_CLS_ACT", "CONFIG_NET_SCH_INGRESS", "CONFIG_NET_CLS_BPF"];
             topic.missing(format!("neither TCX ({tcx}) nor clsact ({clsact})"), option(machine, &options, Some("cls_bpf")))
@@ -126,7 +145,7 @@ fn way_out(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Check {
 
 fn program(machine: &Machine) -> Check {
     let topic =
-        Topic { name: "router_program", title: "Router program", groups: &[Router, Lab], purpose: "XCP in front of a device's queue" };
+        Topic { name: "router_program", title: "Router program", groups: &[Router, Lab, Pep], purpose: "XCP in front of a device's queue" };
     if !machine.may(BPF_RIGHTS) {
         return topic.unknown(not_tried(machine), as_root(machine));
     }
@@ -157,7 +176,8 @@ fn qdiscs(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Vec<Check> {
             _ => netlink_failed(&topic, machine, e, remedy),
         }
     };
-    let topic = |name, title, purpose| Topic { name, title, groups: &[Router, Lab], purpose };
+    let topic = |name, title, purpose| Topic { name, title, groups: &[Router, Lab, Pep], purpose };
+    let of_routers = |topic: Topic| Topic { groups: &[Router, Lab], ..topic };
     let rate = "holds a device to a rate";
     vec![
         check(
@@ -168,13 +188,19 @@ fn qdiscs(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Vec<Check> {
             Some(("tbf", |tried| &tried.tbf, "Until then, say `shaper tbf` to `xcpnet router add`.")),
         ),
         check(
-            topic("tbf", "Shaper tbf", rate),
+            of_routers(topic("tbf", "Shaper tbf", rate)),
             "CONFIG_NET_SCH_TBF",
             "sch_tbf",
             |tried| &tried.tbf,
             Some(("htb", |tried| &tried.htb, "It is only needed where `xcpnet router add` is told `shaper tbf`.")),
         ),
-        check(topic("pfifo", "Queue pfifo", "bounds a queue in packets"), "CONFIG_NET_SCHED", "sch_fifo", |tried| &tried.pfifo, None),
+        check(
+            of_routers(topic("pfifo", "Queue pfifo", "bounds a queue in packets")),
+            "CONFIG_NET_SCHED",
+            "sch_fifo",
+            |tried| &tried.pfifo,
+            None,
+        ),
         check(topic("bfifo", "Queue bfifo", "bounds a queue in bytes"), "CONFIG_NET_SCHED", "sch_fifo", |tried| &tried.bfifo, None),
     ]
 }
@@ -183,7 +209,7 @@ fn qdiscs(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Vec<Check> {
 type Instead = (&'static str, fn(&Tried) -> &netlink::Result<()>, &'static str);
 
 /// A request that failed: refused, or not known to this kernel.
-fn netlink_failed(topic: &Topic, machine: &Machine, error: &netlink::Error, remedy: Remedy) -> Check {
+pub(super) fn netlink_failed(topic: &Topic, machine: &Machine, error: &netlink::Error, remedy: Remedy) -> Check {
     match error.errno() {
         Some(libc::EPERM | libc::EACCES) => failed(topic, machine, RIGHTS, &io::ErrorKind::PermissionDenied.into(), remedy),
         _ => topic.missing(why(error), remedy),
@@ -227,7 +253,25 @@ mod tests {
         let came = |errno: Option<i32>| {
             errno.map_or(Ok(()), |errno| Err(netlink::Error::new("set a queueing discipline", io::Error::from_raw_os_error(errno))))
         };
-        Tried { tcx: Ok(()), clsact: Ok(()), htb: came(htb), tbf: came(tbf), pfifo: Ok(()), bfifo: Ok(()), veth: Ok(()) }
+        Tried {
+            tcx: Ok(()),
+            clsact: Ok(()),
+            htb: came(htb),
+            tbf: came(tbf),
+            pfifo: Ok(()),
+            bfifo: Ok(()),
+            veth: Ok(()),
+            pep: pep::Tried::nothing_lacking(),
+        }
+    }
+
+    #[test]
+    fn a_way_out_is_no_promise_where_the_program_is_refused() {
+        let tried = Tried { tcx: Err(io::Error::from_raw_os_error(libc::EINVAL)), ..tried(None, None) };
+        for (program, said) in [(Status::Missing, true), (Status::Ok, false)] {
+            let check = way_out(&Machine::look(), Ok(&tried), program);
+            assert_eq!((check.status, check.found.contains("router program is not taken")), (Status::Degraded, said), "{check:?}");
+        }
     }
 
     #[test]

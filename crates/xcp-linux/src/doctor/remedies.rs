@@ -29,7 +29,7 @@ pub(super) fn not_tried(machine: &Machine) -> String {
 /// A newer kernel.
 pub(super) fn newer_kernel(machine: &Machine) -> Remedy {
     if machine.release.to_lowercase().contains("microsoft") {
-        return Remedy::new("Update the kernel of WSL, in Windows:").command("wsl --update");
+        return Remedy::new("Update the kernel of WSL, by this command in Windows.").command("wsl --update");
     }
     let remedy = machine.distribution.newer_kernel(&machine.architecture);
     if machine.container { remedy.and("(In a container it is the host's kernel that counts.)") } else { remedy }
@@ -58,7 +58,7 @@ pub(super) fn option(machine: &Machine, options: &[&str], module: Option<&str>) 
     }
     let package = machine.distribution.more_modules();
     if !package.is_empty() {
-        remedy = remedy.and("Where the distribution has it in a package apart:").command(machine.distribution.install(package));
+        remedy = remedy.and("The distribution may have it in a package apart.").command(machine.distribution.install(package));
     }
     remedy
 }
@@ -83,11 +83,13 @@ pub(super) fn bpf_failed(topic: &Topic, machine: &Machine, error: &io::Error, re
     failed(topic, machine, BPF_RIGHTS, error, remedy)
 }
 
-/// For programs that the kernel did not take.
+/// For programs that the kernel did not take: an old one is not meant to, a recent one is.
 pub(super) fn not_taken(machine: &Machine) -> Remedy {
-    let report = "If everything above is there, it is a fault of xcpnet: please report it with what this prints:";
-    let remedy = if machine.is_recent() { Remedy::new(report) } else { newer_kernel(machine).and(report) };
-    remedy.command("XCPNET_LIBBPF=1 xcpnet doctor")
+    if !machine.is_recent() {
+        return newer_kernel(machine);
+    }
+    Remedy::new("If everything above is there, it is a fault of xcpnet: please report it with what this prints.")
+        .command("XCPNET_LIBBPF=1 xcpnet doctor")
 }
 
 /// A failure with the kernel's reason.
@@ -139,6 +141,17 @@ mod tests {
         assert_eq!(kernels_reason(log), Some("failed to find valid kernel BTF"));
         assert_eq!(kernels_reason("libbpf: p\n -- BEGIN PROG LOAD LOG --\n-- END PROG LOAD LOG --\n"), Some("p"));
         assert_eq!(kernels_reason(""), None);
+    }
+
+    #[test]
+    fn an_old_kernel_is_replaced_and_not_reported() {
+        for (release, recent) in [("6.1.0-28-amd64", false), ("6.12.0-1-amd64", true), ("7.3.4+deb13-cloud-amd64", true)] {
+            let mut machine = Machine::look();
+            machine.release = release.into();
+            let remedy = not_taken(&machine);
+            assert_eq!(remedy.text.contains("report"), recent, "{release}: {remedy:?}");
+            assert_eq!(remedy.commands == ["XCPNET_LIBBPF=1 xcpnet doctor"], recent, "{release}: {remedy:?}");
+        }
     }
 
     proptest! {

@@ -15,11 +15,13 @@ pub enum Group {
     Router,
     /// Scenarios in network namespaces.
     Lab,
+    /// A gateway of the proxy for long links.
+    Pep,
 }
 
 impl Group {
     /// All, in the order in which they are told.
-    pub const ALL: [Self; 3] = [Self::Endpoint, Self::Router, Self::Lab];
+    pub const ALL: [Self; 4] = [Self::Endpoint, Self::Router, Self::Lab, Self::Pep];
 
     /// As it is printed.
     #[must_use]
@@ -28,7 +30,14 @@ impl Group {
             Self::Endpoint => "endpoint",
             Self::Router => "router",
             Self::Lab => "lab",
+            Self::Pep => "pep",
         }
+    }
+
+    /// The one that is printed so.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|group| group.name() == name)
     }
 }
 
@@ -149,6 +158,8 @@ pub struct Readiness {
     pub router: Ready,
     /// Scenarios in network namespaces.
     pub lab: Ready,
+    /// A gateway of the proxy for long links.
+    pub pep: Ready,
 }
 
 /// All that was found.
@@ -166,6 +177,9 @@ pub struct Report {
     pub ready: Readiness,
     /// The checks, in the order in which they are told.
     pub checks: Vec<Check>,
+    /// Whom it is about, if not all.
+    #[serde(skip)]
+    pub(super) only: Option<Group>,
 }
 
 impl Report {
@@ -176,9 +190,23 @@ impl Report {
             architecture: machine.architecture.clone(),
             distribution: machine.distribution.pretty.clone(),
             user: machine.user().to_owned(),
-            ready: Readiness { endpoint: ready(Group::Endpoint), router: ready(Group::Router), lab: ready(Group::Lab) },
+            ready: Readiness {
+                endpoint: ready(Group::Endpoint),
+                router: ready(Group::Router),
+                lab: ready(Group::Lab),
+                pep: ready(Group::Pep),
+            },
             checks,
+            only: None,
         }
+    }
+
+    /// What of it concerns one group.
+    #[must_use]
+    pub fn only(mut self, group: Group) -> Self {
+        self.checks.retain(|check| check.groups.contains(&group));
+        self.only = Some(group);
+        self
     }
 
     /// Whether a group has what it needs.
@@ -188,6 +216,7 @@ impl Report {
             Group::Endpoint => self.ready.endpoint,
             Group::Router => self.ready.router,
             Group::Lab => self.ready.lab,
+            Group::Pep => self.ready.pep,
         }
     }
 

@@ -34,7 +34,7 @@ impl Report {
         }
         self.write_remedies(out, width)?;
         out.push('\n');
-        for group in Group::ALL {
+        for group in Group::ALL.into_iter().filter(|group| self.only.is_none_or(|only| only == *group)) {
             let told = self.verdict(group);
             wrapped(out, &format!("{:10}", group.name()), 10, &told, width)?;
         }
@@ -89,13 +89,15 @@ fn same(a: &Check, b: &Check) -> bool {
     a.status == b.status && a.remedy == b.remedy
 }
 
-/// The heading under which a check stands. The lab needs nearly everything, so what only it needs is what is told of it.
+/// The heading under which a check stands. Lab and proxy need nearly everything, so what only they need is what is told of them.
 fn place(check: &Check) -> &'static str {
-    match (check.groups.contains(&Group::Endpoint), check.groups.contains(&Group::Router)) {
+    let needs = |group| check.groups.contains(&group);
+    match (needs(Group::Endpoint), needs(Group::Router)) {
         (true, true) => "Endpoint and router",
         (true, false) => "Endpoint",
         (false, true) => "Router",
-        (false, false) => "Lab, beside the above",
+        (false, false) if needs(Group::Lab) => "Lab, beside the above",
+        (false, false) => "Proxy (pep), beside endpoint and router",
     }
 }
 
@@ -133,21 +135,22 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const BOTH: &[Group] = &[Group::Endpoint, Group::Router, Group::Lab];
+    const ALL: &[Group] = &Group::ALL;
 
     fn check(title: &'static str, groups: &'static [Group], status: Status, found: &str, remedy: Option<Remedy>) -> Check {
         Check { name: "n", title, groups, status, purpose: "it is needed for something", found: found.into(), remedy }
     }
 
-    fn report(ready: [Ready; 3], checks: Vec<Check>) -> Report {
-        let [endpoint, router, lab] = ready;
+    fn report(ready: [Ready; 4], checks: Vec<Check>) -> Report {
+        let [endpoint, router, lab, pep] = ready;
         Report {
             kernel: "6.1.0-28-amd64".into(),
             architecture: "x86_64".into(),
             distribution: "Debian GNU/Linux 12 (bookworm)".into(),
             user: "root".into(),
-            ready: Readiness { endpoint, router, lab },
+            ready: Readiness { endpoint, router, lab, pep },
             checks,
+            only: None,
         }
     }
 
@@ -159,15 +162,39 @@ mod tests {
         let lacks = "6.1.0-28-amd64, older than struct_ops links (6.4), TCX (6.6), cong_control with four arguments (6.10)";
         let reason = "the kernel does not take the endpoint's programs: Invalid argument (os error 22): arg#3 is not there";
         let checks = vec![
-            check("Linux 6.12 or later", BOTH, Status::Degraded, lacks, Some(newer())),
-            check("BTF", BOTH, Status::Ok, "/sys/kernel/btf/vmlinux, 5.5 MB", None),
-            check("Way out of a device", BOTH, Status::Degraded, "clsact only: no TCX, which came with 6.6", Some(newer())),
-            check("Endpoint programs", &[Group::Endpoint, Group::Lab], Status::Missing, reason, Some(newer())),
+            check("Linux 6.12 or later", ALL, Status::Degraded, lacks, Some(newer())),
+            check("BTF", ALL, Status::Ok, "/sys/kernel/btf/vmlinux, 5.5 MB", None),
+            check("Way out of a device", ALL, Status::Degraded, "clsact only: no TCX, which came with 6.6", Some(newer())),
+            check("Endpoint programs", &[Group::Endpoint, Group::Lab, Group::Pep], Status::Missing, reason, Some(newer())),
             check("Shaper htb", &[Group::Router, Group::Lab], Status::Ok, "installed, and removed", None),
             check("veth devices", &[Group::Lab], Status::Unknown, "not tried: not root", Some(root())),
             check("Packet rings", &[Group::Lab], Status::Unknown, "not tried: not root", Some(root())),
         ];
-        insta::assert_snapshot!(report([Ready::No, Ready::Yes, Ready::No], checks).table(80));
+        let report = report([Ready::No, Ready::Yes, Ready::No, Ready::No], checks);
+        insta::assert_snapshot!(report.table(80));
+        insta::assert_snapshot!("an_old_kernel_for_the_router", report.only(Group::Router).table(80));
+    }
+
+    #[test]
+    fn what_only_the_proxy_needs_and_no_room_beside_sack() {
+        let checks = vec![
+            check(
+                "Room beside SACK",
+                &[Group::Endpoint, Group::Lab, Group::Pep],
+                Status::Degraded,
+                "not on this kernel: it has no TCX, which came with Linux 6.6",
+                Some(Remedy::new("Install a newer kernel.")),
+            ),
+            check("veth devices", &[Group::Lab], Status::Ok, "a pair was made, and removed", None),
+            check(
+                "nft tproxy",
+                &[Group::Pep],
+                Status::Missing,
+                "this kernel has none",
+                Some(Remedy::new("It needs a kernel with CONFIG_NFT_TPROXY.")),
+            ),
+        ];
+        insta::assert_snapshot!(report([Ready::Yes, Ready::Yes, Ready::Yes, Ready::No], checks).table(80));
     }
 
     proptest! {
@@ -179,9 +206,9 @@ mod tests {
             let statuses = [Status::Missing, Status::Degraded, Status::Unknown];
             let checks: Vec<Check> = texts
                 .iter()
-                .map(|(found, todo, command, status)| check("Title", BOTH, statuses[*status], found, Some(Remedy::new(todo.as_str()).command(command))))
+                .map(|(found, todo, command, status)| check("Title", ALL, statuses[*status], found, Some(Remedy::new(todo.as_str()).command(command))))
                 .collect();
-            let table = report([Ready::Unknown; 3], checks).table(columns);
+            let table = report([Ready::Unknown; 4], checks).table(columns);
             for line in table.lines() {
                 let longest = line.split_whitespace().map(str::len).max().unwrap_or(0);
                 prop_assert!(line.len() <= columns.clamp(60, 100).max(longest + MARK + TITLE + 2), "{line}");

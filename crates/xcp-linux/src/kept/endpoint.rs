@@ -3,9 +3,9 @@
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
-use super::file_system::{clear, existing, make, ours};
+use super::file_system::{Directory, clear, existing, ours};
 use crate::cgroup;
-use crate::endpoint::{Endpoint, EndpointConfig};
+use crate::endpoint::{Endpoint, EndpointConfig, NoRoom};
 use crate::error::{Error, Result};
 use crate::namespace::Namespace;
 use crate::netlink::{Device, Netlink};
@@ -21,8 +21,11 @@ pub struct EndpointPlan {
     pub devices: Vec<String>,
 }
 
-fn directory() -> Result<Option<PathBuf>> {
-    Ok(existing()?.map(|ours| ours.join("endpoint")).filter(|d| d.is_dir()))
+/// The directory that keeps it.
+const DIRECTORY: &str = "endpoint";
+
+fn directory() -> Result<Option<Directory>> {
+    existing()?.map_or(Ok(None), |ours| ours.open(DIRECTORY))
 }
 
 /// The endpoint that is enabled, if one is.
@@ -43,6 +46,8 @@ pub struct Enabled {
     pub cgroup: PathBuf,
     /// Devices at which there is room for the option beside SACK.
     pub devices: Vec<Device>,
+    /// Why there is none at any.
+    pub no_room: Option<NoRoom>,
     /// Sockets that listen already and have to be opened anew to answer.
     pub deaf: usize,
 }
@@ -83,13 +88,13 @@ pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<Enabled> {
     room?;
     endpoint.attach(held.as_fd())?;
     let deaf = namespace.run(|| endpoint.wake_listeners()).map_err(|e| Error::because("cannot enter the network namespace", &e))??;
-    let directory = ours()?.join("endpoint");
-    make(&directory)?;
-    if let Err(e) = endpoint.pin(&directory, &cgroup) {
-        let _ = clear(&directory);
+    let kept = ours().and_then(|ours| ours.make(DIRECTORY)).and_then(|directory| endpoint.pin(&directory, &cgroup));
+    if let Err(e) = kept {
+        let _ = clear(DIRECTORY, None);
         return Err(e);
     }
-    Ok(Enabled { cgroup, devices, deaf })
+    let no_room = endpoint.no_room();
+    Ok(Enabled { cgroup, devices: if no_room.is_some() { Vec::new() } else { devices }, no_room, deaf })
 }
 
 /// Disables it, half-removed ones too; `false` if there was nothing.
@@ -102,6 +107,41 @@ pub fn disable() -> Result<bool> {
         endpoint.detach();
     }
     // Whatever else is kept there lets go when its file is gone.
-    clear(&directory)?;
+    clear(DIRECTORY, None)?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::mount::{MountPropagationFlags, mount_change};
+    use rustix::thread::UnshareFlags;
+
+    use super::super::file_system::mount_private;
+    use super::*;
+    use crate::rehearsal::endpoint_without_room;
+
+    /// `endpoint show` is another process than `enable`: it has to know, too.
+    #[test]
+    fn why_there_is_no_room_beside_sack_is_kept() {
+        if !crate::error::is_root() {
+            return println!("SKIPPED: what is kept of an endpoint without room beside SACK: needs root");
+        }
+        let on_its_own = || {
+            // SAFETY: what makes it unsafe is leaving the table of descriptors, which is not asked for.
+            unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }.unwrap();
+            mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
+            mount_private().unwrap();
+            let config = EndpointConfig { name: format!("xu{}", std::process::id()), ..EndpointConfig::default() };
+            let mut loaded = endpoint_without_room(&config).unwrap();
+            loaded.make_room(1, true).unwrap();
+            loaded.pin(&ours().unwrap().make(DIRECTORY).unwrap(), &PathBuf::from("/sys/fs/cgroup")).unwrap();
+            drop(loaded);
+            let kept = endpoint().unwrap().unwrap();
+            assert_eq!((kept.no_room(), kept.rooms()), (Some(NoRoom::Refused), 0));
+            assert_eq!(kept.about().unwrap().cgroup, "/sys/fs/cgroup");
+            drop(kept);
+            assert!(disable().unwrap());
+        };
+        std::thread::scope(|scope| scope.spawn(on_its_own).join()).unwrap();
+    }
 }

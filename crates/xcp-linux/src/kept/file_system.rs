@@ -1,9 +1,19 @@
 //! The BPF file system: found, mounted where it is missing, and our directories in it.
+//!
+//! Others may write into a BPF file system: as the kernel mounts it without options everybody may.
+//! Whatever is kept, opened or removed is therefore reached from a descriptor of a directory that was
+//! seen to be root's, and no symbolic link is followed on the way: a path that is walked again could
+//! lead elsewhere the second time.
 
 use std::ffi::CStr;
+use std::fmt;
 use std::fs;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
 use crate::error::{Error, Result};
@@ -14,9 +24,18 @@ const OURS: &str = "xcpnet";
 /// BPF_FS_MAGIC.
 const MAGIC: i64 = 0xcafe_4a11;
 
+/// Rights of a directory: all of root's, none of anybody else's.
+const PRIVATE: Mode = Mode::RWXU;
+
 /// Whether it is there.
 pub(crate) fn is_mounted() -> bool {
     rustix::fs::statfs(MOUNT).is_ok_and(|s| i128::from(s.f_type) == i128::from(MAGIC))
+}
+
+/// Mounts one in which only root may do anything.
+pub(crate) fn mount_private() -> io::Result<()> {
+    let options: &CStr = c"mode=0700";
+    Ok(mount("bpf", MOUNT, "bpf", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, Some(options))?)
 }
 
 /// Whether this process is in a mount namespace of `ip netns exec`, which mounts a /sys of its own and names it after the network namespace. A
@@ -40,48 +59,163 @@ pub(crate) fn check_mount_namespace() -> Result<()> {
         .remedy("run xcpnet outside and name the network namespace: --netns NAME"))
 }
 
+/// A directory that is root's and in which nobody else may write, held open.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    descriptor: OwnedFd,
+    /// For messages only.
+    path: PathBuf,
+}
+
 /// Our directory; `None` where nothing was ever kept.
-pub(super) fn existing() -> Result<Option<PathBuf>> {
+pub(super) fn existing() -> Result<Option<Directory>> {
     check_mount_namespace()?;
-    let ours = Path::new(MOUNT).join(OURS);
-    Ok((is_mounted() && ours.is_dir()).then_some(ours))
+    if is_mounted() { Directory::root()?.open(OURS) } else { Ok(None) }
 }
 
 /// Our directory, made if need be.
-pub(super) fn ours() -> Result<PathBuf> {
+pub(super) fn ours() -> Result<Directory> {
     check_mount_namespace()?;
     if !is_mounted() {
-        mount("bpf", MOUNT, "bpf", MountFlags::empty(), None::<&CStr>)
-            .map_err(|e| Error::because(format_args!("cannot mount a BPF file system at {MOUNT}"), &std::io::Error::from(e)))?;
+        mount_private().map_err(|e| Error::because(format_args!("cannot mount a BPF file system at {MOUNT}"), &e))?;
     }
-    let ours = Path::new(MOUNT).join(OURS);
-    make(&ours)?;
-    Ok(ours)
+    Directory::root()?.make(OURS)
 }
 
-/// Makes a directory unless it is there.
-pub(super) fn make(directory: &Path) -> Result<()> {
-    match fs::create_dir(directory) {
-        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
-            Err(Error::because(format_args!("cannot make {}", directory.display()), &e))
-        }
-        _ => Ok(()),
+/// Removes what is kept below our directory, in that directory of it, and the directories that this
+/// leaves empty, ours included.
+pub(super) fn clear(kind: &str, name: Option<&str>) -> Result<()> {
+    if !is_mounted() {
+        return Ok(());
     }
-}
-
-/// Removes a directory with what is kept in it, and those above it that it leaves empty, ours included.
-pub(super) fn clear(directory: &Path) -> Result<()> {
-    let told = |e: std::io::Error| Error::because(format_args!("cannot remove {}", directory.display()), &e);
-    if directory.is_dir() {
-        for entry in fs::read_dir(directory).map_err(told)? {
-            fs::remove_file(entry.map_err(told)?.path()).map_err(told)?;
+    let root = Directory::root()?;
+    let Some(ours) = root.open(OURS)? else { return Ok(()) };
+    if let Some(name) = name {
+        if let Some(above) = ours.open(kind)? {
+            above.remove(name)?;
         }
-        fs::remove_dir(directory).map_err(told)?;
+        ours.remove_empty(kind);
+    } else {
+        ours.remove(kind)?;
     }
-    for above in directory.ancestors().skip(1).take_while(|a| *a != Path::new(MOUNT)) {
-        if fs::remove_dir(above).is_err() {
-            break;
-        }
-    }
+    root.remove_empty(OURS);
     Ok(())
+}
+
+impl Directory {
+    /// The mount itself. Others may write there, but must not be able to move what is root's.
+    fn root() -> Result<Self> {
+        let path = PathBuf::from(MOUNT);
+        let told = |e: Errno| Error::because(format_args!("cannot open {MOUNT}"), &io::Error::from(e));
+        let descriptor = rustix::fs::open(MOUNT, FLAGS, Mode::empty()).map_err(told)?;
+        let status = rustix::fs::fstat(&descriptor).map_err(told)?;
+        let mode = Mode::from_raw_mode(status.st_mode);
+        if status.st_uid != 0 || mode.intersects(OTHERS_WRITE) && !mode.contains(Mode::SVTX) {
+            return Err(Error::new(format!("others than root may move away what is kept in {MOUNT} ({})", whose(&status)))
+                .remedy(format!("make it root's: chown root {MOUNT} && chmod 0700 {MOUNT}")));
+        }
+        Ok(Self { descriptor, path })
+    }
+
+    /// A directory in this one; `None` if there is nothing of that name.
+    ///
+    /// # Errors
+    /// It is no directory, or somebody else than root may write into it.
+    pub fn open(&self, name: &str) -> Result<Option<Self>> {
+        let path = self.path.join(name);
+        let told = |e: Errno| Error::because(format_args!("cannot open {}", path.display()), &io::Error::from(e));
+        match rustix::fs::openat(&self.descriptor, name, FLAGS, Mode::empty()) {
+            Ok(descriptor) => {
+                let status = rustix::fs::fstat(&descriptor).map_err(told)?;
+                if status.st_uid != 0 || Mode::from_raw_mode(status.st_mode).intersects(OTHERS_WRITE) {
+                    return Err(not_roots(&path, &status));
+                }
+                Ok(Some(Self { descriptor, path }))
+            }
+            Err(Errno::NOENT) => Ok(None),
+            // A symbolic link, or no directory.
+            Err(Errno::LOOP | Errno::NOTDIR) => {
+                Err(not_roots(&path, &rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW).map_err(told)?))
+            }
+            Err(e) => Err(told(e)),
+        }
+    }
+
+    /// A directory in this one, made unless it is there.
+    pub fn make(&self, name: &str) -> Result<Self> {
+        let told = |e: Errno| Error::because(format_args!("cannot make {}", self.shown(name)), &io::Error::from(e));
+        match rustix::fs::mkdirat(&self.descriptor, name, PRIVATE) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(e) => return Err(told(e)),
+        }
+        self.open(name)?.ok_or_else(|| told(Errno::NOENT))
+    }
+
+    /// Whether there is something of that name.
+    pub fn has(&self, name: &str) -> bool {
+        rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// What is in it.
+    pub fn names(&self) -> Result<Vec<String>> {
+        let told = |e: Errno| Error::because(format_args!("cannot list {self}"), &io::Error::from(e));
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.descriptor).map_err(told)? {
+            let entry = entry.map_err(told)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Removes a directory in this one with the files in it.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        let Some(directory) = self.open(name)? else { return Ok(()) };
+        let told = |e: Errno| Error::because(format_args!("cannot remove {}", self.shown(name)), &io::Error::from(e));
+        for file in directory.names()? {
+            rustix::fs::unlinkat(&directory.descriptor, file, AtFlags::empty()).map_err(told)?;
+        }
+        rustix::fs::unlinkat(&self.descriptor, name, AtFlags::REMOVEDIR).map_err(told)
+    }
+
+    /// Removes a directory in this one if there is nothing in it.
+    fn remove_empty(&self, name: &str) {
+        let _ = rustix::fs::unlinkat(&self.descriptor, name, AtFlags::REMOVEDIR);
+    }
+
+    /// A path by which bpf(2) reaches something in this very directory, whatever has become of its name.
+    pub fn reach(&self, name: &str) -> PathBuf {
+        Path::new("/proc/self/fd").join(self.descriptor.as_fd().as_raw_fd().to_string()).join(name)
+    }
+
+    /// How something in it is called in messages.
+    pub fn shown(&self, name: &str) -> impl fmt::Display + use<> {
+        self.path.join(name).display().to_string()
+    }
+}
+
+impl fmt::Display for Directory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.display().fmt(f)
+    }
+}
+
+const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const OTHERS_WRITE: Mode = Mode::WGRP.union(Mode::WOTH);
+
+fn whose(status: &rustix::fs::Stat) -> String {
+    format!("it belongs to user {}, its rights are {:04o}", status.st_uid, status.st_mode & 0o7777)
+}
+
+fn not_roots(path: &Path, status: &rustix::fs::Stat) -> Error {
+    let path = path.display();
+    let what = match FileType::from_raw_mode(status.st_mode) {
+        FileType::Directory => "is not root's alone",
+        FileType::Symlink => "is a symbolic link",
+        _ => "is no directory",
+    };
+    Error::new(format!("{path} {what} ({}): somebody else made it, and xcpnet touches nothing there", whose(status)))
+        .remedy(format!("look what it is, and if nothing needs it remove it: rm -r {path}"))
 }

@@ -1,14 +1,18 @@
 //! `xcpnet router add`, `change`, `del` and `show`: the program, the shaper in front of it, and the directory that keeps both.
 
-use std::fs;
-use std::path::PathBuf;
-
-use super::file_system::{clear, existing, make, ours};
+use super::file_system::{Directory, clear, existing, ours};
 use crate::error::{Error, Result};
 use crate::namespace::Namespace;
 use crate::netlink::{Device, Netlink};
 use crate::qdisc::{self, Limit, QdiscInfo, QdiscStats, Shaper};
 use crate::router::{Hook, Router, RouterConfig};
+
+/// The directory that keeps them, each in one of its own.
+const DIRECTORY: &str = "router";
+
+fn directory() -> Result<Option<Directory>> {
+    existing()?.map_or(Ok(None), |ours| ours.open(DIRECTORY))
+}
 
 /// What sets the device's rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +49,8 @@ pub struct KeptRouter {
     pub qdisc: QdiscInfo,
     /// What that counts.
     pub qdisc_stats: QdiscStats,
+    /// Programs of others that see packets before the router does, and can keep them from it.
+    pub behind: Vec<String>,
 }
 
 fn directory_name(namespace: &Namespace, index: u32) -> String {
@@ -61,7 +67,7 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     clear_orphans();
     let device = find(&mut netlink, &plan.device)?;
     let name = directory_name(namespace, device.index);
-    if existing()?.is_some_and(|ours| ours.join("router").join(&name).exists()) {
+    if directory()?.is_some_and(|all| all.has(&name)) {
         return Err(Error::new(format!("{} has a router already", device.name)).remedy(format!(
             "change it with `xcpnet router change dev {0} ...` or remove it with `xcpnet router del dev {0}`",
             device.name
@@ -73,10 +79,9 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
         Shaping::None => check_foreign(&device, &before, capacity_bps)?,
         Shaping::Ours(..) => check_replaceable(&device, &before)?,
     }
-    let directory = ours()?.join("router");
-    make(&directory)?;
-    let directory = directory.join(name);
     let made = (|| {
+        // What cannot be kept is not set up.
+        let all = ours()?.make(DIRECTORY)?;
         if let Shaping::Ours(shaper, limit) = plan.shaping {
             qdisc::install(&mut netlink, device.index, shaper, capacity_bps, limit)?;
         }
@@ -85,14 +90,13 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
         let attached =
             namespace.run(|| Router::attach(device.index, &config)).map_err(|e| Error::because("cannot enter the namespace", &e))?;
         let mut router = attached.map_err(|e| Error::new(format!("{}: {e}", device.name)))?;
-        make(&directory)?;
-        router.pin(&directory)?;
+        router.pin(&all.make(&name)?)?;
         Ok(router)
     })();
     match made {
-        Ok(router) => kept(&mut netlink, device, router),
+        Ok(router) => kept(&mut netlink, namespace, device, router),
         Err(e) => {
-            let _ = clear(&directory);
+            let _ = clear(DIRECTORY, Some(&name));
             if let Shaping::Ours(..) = plan.shaping {
                 let _ = qdisc::remove(&mut netlink, device.index);
             }
@@ -101,9 +105,10 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     }
 }
 
-fn kept(netlink: &mut Netlink, device: Device, router: Router) -> Result<KeptRouter> {
+fn kept(netlink: &mut Netlink, namespace: &Namespace, device: Device, router: Router) -> Result<KeptRouter> {
     let (qdisc, qdisc_stats) = (qdisc::root(netlink, device.index)?, qdisc::stats(netlink, device.index)?);
-    Ok(KeptRouter { device, router, qdisc, qdisc_stats })
+    let behind = namespace.run(|| router.behind(device.index)).map_err(|e| Error::because("cannot enter the namespace", &e))?;
+    Ok(KeptRouter { device, router, qdisc, qdisc_stats, behind })
 }
 
 /// A shaper of somebody else's is not thrown away unasked: it may hold a whole configuration.
@@ -117,6 +122,14 @@ fn check_replaceable(device: &Device, root: &QdiscInfo) -> Result<()> {
 
 /// Without a shaper of ours the queue must be one that can be seen, and the capacity not above what it lets through.
 fn check_foreign(device: &Device, root: &QdiscInfo, capacity_bps: u64) -> Result<()> {
+    // It works without a lock and counts for each processor apart (net/sched/sch_generic.c): the one
+    // counter that the program can read stays at nought.
+    if root.kind == "pfifo_fast" {
+        return Err(Error::new(format!("{} has pfifo_fast, which tells nobody how long its queue is", device.name)).remedy(format!(
+            "give it a queue that does, e.g. tc qdisc replace dev {} root pfifo, or let xcpnet shape it (shaper htb)",
+            device.name
+        )));
+    }
     if root.multi_queue {
         return Err(Error::new(format!(
             "{} spreads its packets over several queues ({}): there is no one queue to watch",
@@ -150,16 +163,15 @@ fn find(netlink: &mut Netlink, name: &str) -> Result<Device> {
 pub fn list(namespace: &Namespace) -> Result<Vec<KeptRouter>> {
     clear_orphans();
     let mut netlink = Netlink::open_in(namespace)?;
-    let Some(ours) = existing()? else { return Ok(Vec::new()) };
+    let Some(all) = directory()? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for device in netlink.links()? {
-        let directory = ours.join("router").join(directory_name(namespace, device.index));
-        if directory.is_dir() {
+        if let Some(directory) = all.open(&directory_name(namespace, device.index))? {
             let router = Router::open(&directory, device.index).map_err(|e| {
                 Error::new(format!("the router of {0} is only half there: {e}", device.name))
                     .remedy(format!("`xcpnet router del dev {}` clears it away", device.name))
             })?;
-            found.push(kept(&mut netlink, device, router)?);
+            found.push(kept(&mut netlink, namespace, device, router)?);
         }
     }
     Ok(found)
@@ -208,25 +220,25 @@ pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
     clear_orphans();
     let mut netlink = Netlink::open_in(namespace)?;
     let device = find(&mut netlink, device)?;
-    let directory = existing()?.map(|ours| ours.join("router").join(directory_name(namespace, device.index)));
-    let Some(directory) = directory.filter(|d| d.is_dir()) else {
+    let name = directory_name(namespace, device.index);
+    let Some(directory) = directory()?.map_or(Ok(None), |all| all.open(&name))? else {
         return Err(Error::new(format!("{} has no router", device.name)).remedy("`xcpnet router show` lists those there are"));
     };
     if let Ok(router) = Router::open(&directory, device.index) {
         namespace.run(|| router.detach()).map_err(|e| Error::because("cannot enter the namespace", &e))?;
     }
-    clear(&directory)?;
+    clear(DIRECTORY, Some(&name))?;
     qdisc::remove(&mut netlink, device.index)?;
     Ok(())
 }
 
 /// Clears away routers whose devices, or whole namespaces, are gone.
 fn clear_orphans() {
-    let Ok(Some(all)) = existing().map(|ours| ours.map(|ours| ours.join("router"))) else { return };
-    let entries: Vec<PathBuf> = fs::read_dir(&all).into_iter().flatten().flatten().map(|e| e.path()).collect();
-    for directory in entries {
+    let Ok(Some(all)) = directory() else { return };
+    for name in all.names().unwrap_or_default() {
+        let Ok(Some(directory)) = all.open(&name) else { continue };
         if Router::open(&directory, 0).is_ok_and(|router| router.is_orphan()) {
-            let _ = clear(&directory);
+            let _ = clear(DIRECTORY, Some(&name));
         }
     }
 }

@@ -109,6 +109,34 @@ impl Netlink {
     }
 }
 
+/// Where clsact itself hangs (TC_H_CLSACT).
+const CLSACT: u32 = 0xffff_fff1;
+/// Where filters hang on clsact (linux/pkt_sched.h): TC_H_CLSACT with TC_H_MIN_INGRESS and TC_H_MIN_EGRESS.
+const CLSACT_WAYS: [u32; 2] = [0xffff_fff2, 0xffff_fff3];
+
+impl Netlink {
+    /// Whether a device has a clsact hook, or an ingress one in its place.
+    pub(crate) fn has_clsact(&mut self, index: u32) -> Result<bool> {
+        match self.get_qdisc(index, CLSACT, |_| Some(())) {
+            Ok(there) => Ok(there.is_some()),
+            Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Whether a device's clsact hook has any filter, in or out.
+    pub(crate) fn has_filters(&mut self, index: u32) -> Result<bool> {
+        for way in CLSACT_WAYS {
+            let request = || Request::new(libc::RTM_GETTFILTER, libc::NLM_F_DUMP as u16, &fixed(index, 0, way));
+            let doing = || format!("list the filters of the network device number {index}");
+            if !self.dump(doing, request, |_| Some(()))?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
 /// The end of the kernel's build option that brings a kind.
 fn option_of(kind: &str) -> String {
     match kind {

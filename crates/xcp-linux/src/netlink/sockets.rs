@@ -55,6 +55,21 @@ fn lingering(socket: &Socket, family: u8, mark: u32, buffer: &mut [u8]) -> io::R
     }
 }
 
+/// Whether the kernel ends sockets for those who ask, found out by asking for one that cannot be.
+pub(crate) fn can_end() -> io::Result<()> {
+    let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    socket.send(&request(DESTROY, libc::NLM_F_ACK, libc::AF_INET as u8, &[0; ID]).finish(1), 0)?;
+    let mut buffer = vec![0; 4 << 10];
+    let length = socket.recv(&mut &mut buffer[..], 0)?;
+    let answer = messages(buffer.get(..length).unwrap_or_default()).next();
+    match answer.and_then(|answer| message::number(answer.payload, 0)).unwrap_or_default() as i32 {
+        code if code == 0 || code == -libc::ENOENT => Ok(()),
+        code => Err(io::Error::from_raw_os_error(code.saturating_neg())),
+    }
+}
+
 /// Ends all TCP connections that linger in the calling thread's network namespace and whose sockets had this mark; returns how many there were.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use site::{Site, endpoint};
-use xcp_linux::endpoint::{Agreement, Ask, Connection, Endpoint, EndpointConfig, Give};
+use xcp_linux::endpoint::{Agreement, Ask, Connection, Endpoint, EndpointConfig, Give, NoRoom};
 use xcp_linux::qdisc::Limit;
 use xcp_linux::rehearsal::Mischief;
 use xcp_linux::router::Hook;
@@ -305,6 +305,73 @@ fn sack_makes_room() {
     assert_eq!(router.status().unwrap().counts.malformed, 0);
     drop(losing);
     site.assert_checksums();
+}
+
+/// The same on a kernel that does not take the programs that make the room: no option finds any, nothing else is different.
+#[test]
+fn a_kernel_that_refuses_room_beside_sack() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = site::endpoint_without_room(&site);
+    assert_eq!((endpoint.no_room(), endpoint.rooms()), (Some(NoRoom::Refused), 0));
+    let router = site.router_with(50_000_000, Hook::Any, 150_000);
+    site.cut_up_at_hosts();
+    let losing = [site.middlebox(false, Mischief::Lose), site.middlebox(true, Mischief::Lose)];
+    let done = transfer(&site, Plan { bytes: 6 * MEGABYTE, back: 6 * MEGABYTE, ..Plan::new(&endpoint) });
+    let (sender, receiver) = (done.sender.unwrap(), done.receiver.unwrap());
+    assert_eq!((sender.agreement, receiver.agreement), (Agreement::Agreed, Agreement::Agreed), "none of the two fell silent");
+    assert_eq!((sender.trimmed, receiver.trimmed), (0, 0));
+    assert!(sender.marked && sender.returns > 0, "{sender:?}");
+    assert!(router.status().unwrap().counts.processed > 0);
+    drop(losing);
+    site.assert_checksums();
+}
+
+/// A program of somebody else's decides on every packet. The router comes first where it can, and says so where it cannot.
+#[test]
+fn a_neighbour_that_keeps_packets_to_itself() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint(&site, Give::All);
+    let neighbour = site.middlebox(false, Mischief::Pass);
+    let router = site.router(20_000_000, Hook::Any);
+    if router.hook() != "tcx" {
+        return println!("SKIPPED: a neighbour on TCX: this kernel has none");
+    }
+    let done = transfer(&site, Plan::new(&endpoint));
+    assert!(done.sender.unwrap().marked && router.status().unwrap().counts.processed > 0);
+    assert_eq!(site.behind(&router), [""; 0]);
+    drop(neighbour);
+    let first = site.first_middlebox(Mischief::Pass);
+    assert_eq!(site.behind(&router), ["xcp_pass"]);
+    let before = router.status().unwrap().counts.processed;
+    transfer(&site, Plan { bytes: 10_000, ..Plan::new(&endpoint) });
+    assert_eq!(router.status().unwrap().counts.processed, before, "it was told what it does not see, and sees it");
+    drop(router);
+    let clsact = site.router(20_000_000, Hook::Clsact);
+    assert_eq!(site.behind(&clsact), ["xcp_pass"], "all of TCX is before clsact");
+    drop(first);
+}
+
+/// On one host, whichever came first: the option is written before the router reads it.
+#[test]
+fn room_is_made_before_the_router_of_the_same_host() {
+    let Some(site) = Site::new() else { return };
+    let mut endpoint = endpoint(&site, Give::Nobody);
+    let at_router = |endpoint: &mut Endpoint| site.r.run(|| endpoint.make_room(site.out(), true)).unwrap().unwrap();
+    let order = || site.r.run(|| xcp_linux::rehearsal::order(site.out())).unwrap();
+    let expected = ["xcp_room_ethern", "xcp_router"];
+    let _last = site.middlebox(false, Mischief::Pass);
+    at_router(&mut endpoint);
+    let router = site.router(20_000_000, Hook::Any);
+    if router.hook() != "tcx" {
+        return println!("SKIPPED: the order on TCX: this kernel has none");
+    }
+    assert_eq!(order()[..2], expected);
+    drop((endpoint, router));
+    let router = site.router(20_000_000, Hook::Any);
+    let mut endpoint = site::endpoint(&site, Give::Nobody);
+    at_router(&mut endpoint);
+    assert_eq!(order()[..2], expected);
+    assert_eq!(site.behind(&router), [""; 0], "what is xcpnet's own is nothing to be told");
 }
 
 #[test]

@@ -109,6 +109,21 @@ impl Site {
         self.r.run(|| Router::attach(self.r1, &config)).unwrap().unwrap()
     }
 
+    /// The router's way out.
+    pub fn out(&self) -> u32 {
+        self.r1
+    }
+
+    /// A program before all others at the router's way out.
+    pub fn first_middlebox(&self, mischief: Mischief) -> Middlebox {
+        self.r.run(|| Middlebox::attach_first(self.r1, mischief)).unwrap().unwrap()
+    }
+
+    /// Whom the router comes after.
+    pub fn behind(&self, router: &Router) -> Vec<String> {
+        self.r.run(|| router.behind(self.r1)).unwrap()
+    }
+
     pub fn dropped(&self) -> usize {
         qdisc::stats(&mut Netlink::open_in(&self.r).unwrap(), self.r1).unwrap().drops as usize
     }
@@ -153,7 +168,16 @@ impl Drop for Site {
 /// An endpoint for the sockets of these tests, under a name of its own, with room beside SACK at both hosts.
 pub fn endpoint(site: &Site, give: Give) -> Endpoint {
     let config = EndpointConfig { name: format!("xt{}", std::process::id()), fallback: "reno".into(), give, ..EndpointConfig::default() };
-    let mut endpoint = Endpoint::load(&config).unwrap();
+    attached(site, Endpoint::load(&config).unwrap())
+}
+
+/// The same on a kernel that refuses the programs that make room.
+pub fn endpoint_without_room(site: &Site) -> Endpoint {
+    let config = EndpointConfig { name: format!("xt{}", std::process::id()), fallback: "reno".into(), ..EndpointConfig::default() };
+    attached(site, xcp_linux::rehearsal::endpoint_without_room(&config).unwrap())
+}
+
+fn attached(site: &Site, mut endpoint: Endpoint) -> Endpoint {
     for (host, index) in site.devices {
         let host = if host == 0 { &site.s } else { &site.d };
         host.run(|| endpoint.make_room(index, true)).unwrap().unwrap();

@@ -8,15 +8,21 @@ use crate::output::{Printer, width};
 
 /// Looks and tells.
 pub fn doctor(arguments: &DoctorArguments, printer: &mut Printer) -> Result<(), Failure> {
-    let report = examine();
+    let mut report = examine();
+    if let Some(group) = arguments.group {
+        report = report.only(group);
+    }
     if arguments.json {
         printer.line(&serde_json::to_string(&report).map_err(Failure::new)?)?;
     } else {
         printer.text(&report.table(width()))?;
     }
-    let ready = [Group::Endpoint, Group::Router].map(|group| report.ready(group));
+    let groups = arguments.group.map_or(vec![Group::Endpoint, Group::Router], |group| vec![group]);
+    let ready: Vec<Ready> = groups.iter().map(|&group| report.ready(group)).collect();
     if ready.contains(&Ready::No) {
-        Err(Failure::with_status("something that endpoint or router need is missing; what to do is told with each", LACKING))
+        let who = groups.iter().map(|group| group.name()).collect::<Vec<_>>().join(" or ");
+        let need = if groups.len() == 1 { "needs" } else { "need" };
+        Err(Failure::with_status(format!("something that {who} {need} is missing; what to do is told with each"), LACKING))
     } else if ready.contains(&Ready::Unknown) {
         Err(Failure::with_status("not everything could be tried; what to do is told with each", LACKING))
     } else {

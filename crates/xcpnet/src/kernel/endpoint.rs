@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use serde_json::json;
-use xcp_linux::endpoint::{Agreement, Ask, EndpointConfig, Give, Shown};
+use xcp_linux::endpoint::{Agreement, Ask, EndpointConfig, Give, NoRoom, Shown};
 use xcp_linux::kept::{self, Enabled, EndpointPlan};
 use xcp_report::human;
 
@@ -60,7 +60,7 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
     };
     need_root()?;
     let plan = EndpointPlan { config, cgroup: enable.cgroup.clone(), devices: enable.devices.clone() };
-    let Enabled { cgroup, devices, deaf } = kept::enable(&plan, &namespace(enable.netns.as_deref())?)?;
+    let Enabled { cgroup, devices, no_room, deaf } = kept::enable(&plan, &namespace(enable.netns.as_deref())?)?;
     let who = match &give {
         Give::Nobody => "connections that ask for it by setsockopt(TCP_CONGESTION, \"xcp\")".to_owned(),
         Give::All => "every connection that does not choose another congestion control".to_owned(),
@@ -69,11 +69,12 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
         }
     };
     let names: Vec<&str> = devices.iter().map(|d| d.name.as_str()).collect();
-    printer.line(&format!(
-        "endpoint enabled for {}: {who}; room beside SACK on {}",
-        cgroup.display(),
-        if names.is_empty() { "no device".to_owned() } else { names.join(", ") }
-    ))?;
+    let room = match no_room {
+        Some(why) => none_here(why),
+        None if names.is_empty() => "on no device".to_owned(),
+        None => format!("on {}", names.join(", ")),
+    };
+    printer.line(&format!("endpoint enabled for {}: {who}; room beside SACK: {room}", cgroup.display()))?;
     if deaf > 0 {
         let sockets = human::plural(deaf as u64, "socket");
         printer.line(&format!(
@@ -81,6 +82,11 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
         ))?;
     }
     Ok(())
+}
+
+/// Why there is no room beside SACK, and what that costs.
+fn none_here(why: NoRoom) -> String {
+    format!("not on this kernel ({}): {}", why.reason(), NoRoom::COST)
 }
 
 /// What became of a connection, in a word or two.
@@ -104,10 +110,17 @@ fn shown(as_json: bool, all: bool) -> Result<String, Failure> {
     connections.retain(|c| all || c.connection.agreement != Agreement::Untouched);
     connections.sort_by_key(|c| (c.local, c.remote));
     if as_json {
-        return Ok(format!("{}\n", json!({"enabled": true, "about": about, "counts": counts, "connections": connections})));
+        let room = json!({"missing": endpoint.no_room(), "devices": endpoint.rooms()});
+        let all = json!({"enabled": true, "about": about, "room_beside_sack": room, "counts": counts, "connections": connections});
+        return Ok(format!("{all}\n"));
     }
+    let room = match endpoint.no_room() {
+        Some(why) => none_here(why),
+        None => format!("on {}", human::plural(endpoint.rooms() as u64, "device")),
+    };
     let mut out = format!(
-        "endpoint \"{}\" for {}, falls back to {}\n  agreed {}, fallen back: {} (peer), {} (silence), {} (too late); malformed options {}\n",
+        "endpoint \"{}\" for {}, falls back to {}\n  agreed {}, fallen back: {} (peer), {} (silence), {} (too late); malformed options {}\n  \
+         room beside SACK: {room}\n",
         about.name,
         about.cgroup,
         about.fallback,
@@ -146,4 +159,18 @@ fn row(shown: &Shown) -> String {
         out.push_str(&format!("  receives: {} segments with headers, {} packets made room beside SACK\n", c.received, c.trimmed));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_told_with_its_reason_and_its_cost() {
+        for (why, reason) in [(NoRoom::Refused, "does not take"), (NoRoom::NoTcx, "6.6")] {
+            let told = none_here(why);
+            assert!(told.starts_with("not on this kernel (") && told.contains(reason), "{told}");
+            assert!(told.contains("waits for a later acknowledgement"), "{told}");
+        }
+    }
 }

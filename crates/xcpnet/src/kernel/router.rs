@@ -111,7 +111,14 @@ fn add(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(
     };
     need_root()?;
     let made = kept::add(&RouterPlan { device, law, shaping, hook, seed }, &namespace(netns)?)?;
-    printer.line(&format!("{}: router with {} added ({})", made.device.name, human::rate(capacity_bps as f64), queue(&made)))
+    printer.line(&format!("{}: router with {} added ({})", made.device.name, human::rate(capacity_bps as f64), queue(&made)))?;
+    if made.behind.is_empty() { Ok(()) } else { printer.line(&behind(&made.behind)) }
+}
+
+/// What it means that programs of others come first.
+fn behind(names: &[String]) -> String {
+    let names: Vec<&str> = names.iter().map(|name| if name.is_empty() { "one without a name" } else { name }).collect();
+    format!("programs of others see packets first (TCX), and what they decide on does not get here: {}", names.join(", "))
 }
 
 /// A seed of which two routers do not have the same: their links' ids follow from it.
@@ -166,6 +173,9 @@ fn shown(routers: &[KeptRouter], json: bool) -> Result<String, Failure> {
     }
     for router in routers {
         out.push_str(&as_text(router, &router.router.status()?));
+        if !router.behind.is_empty() {
+            out.push_str(&format!("  {}\n", behind(&router.behind)));
+        }
     }
     Ok(out)
 }
@@ -181,6 +191,7 @@ fn as_json(router: &KeptRouter) -> Result<serde_json::Value, Failure> {
     let (state, counts) = (&status.state, &status.counts);
     Ok(json!({
         "dev": router.device.name, "qdisc": router.qdisc.kind, "hook": router.router.hook(),
+        "behind": router.behind,
         "limit": match router.qdisc.limit {
             Some(Limit::Packets(n)) => json!({"packets": n}),
             Some(Limit::Bytes(n)) => json!({"bytes": n}),

@@ -1,0 +1,7 @@
+// What build.rs and tests/verifier.rs have in common: how the kernel programs are compiled.
+
+/// The objects of `bpf/`, each of a source of its name.
+const OBJECTS: [&str; 3] = ["router", "endpoint", "testing"];
+
+/// Arguments of clang, in this crate's directory.
+const CLANG_ARGUMENTS: [&str; 7] = ["-I", "../../engine", "-mcpu=v3", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"];
