@@ -140,8 +140,8 @@ class Judge:
         endpoint, routers = self._json("endpoint-transfer")
         if not endpoint["counts"]["agreed"]:
             yield "endpoint-transfer: the hosts have not agreed on XCP"
-        if endpoint["room_beside_sack"]["missing"]:
-            yield f"endpoint-transfer: no room beside SACK: {endpoint['room_beside_sack']['missing']}"
+        if why := endpoint["room_beside_sack"]["missing"]:
+            yield f"endpoint-transfer: no room beside SACK: {why}"
         if not routers[0]["packets"]["processed"]:
             yield "endpoint-transfer: the router has seen no packet of XCP"
 
