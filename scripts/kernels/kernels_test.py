@@ -16,9 +16,10 @@ import guest
 import initramfs
 import verdict
 
-READY = json.dumps({"ready": {"endpoint": "yes", "router": "yes", "lab": "yes"}})
+READY = json.dumps({"ready": dict.fromkeys(verdict.PROOFS, "yes")})
 NOT_READY = READY.replace("yes", "no")
-TRANSFER = json.dumps({"counts": {"agreed": 1}}) + json.dumps([{"packets": {"processed": 9}}])
+ENDPOINT = {"counts": {"agreed": 1}, "room_beside_sack": {"missing": None, "devices": 1}}
+TRANSFER = json.dumps(ENDPOINT) + json.dumps([{"packets": {"processed": 9}}])
 GATEWAY = {"gateway": {"endpoint": {"agreed": 2}, "confirm": {"confirmed": 2}}}
 GATEWAYS = json.dumps(GATEWAY) + " " + json.dumps(GATEWAY)
 
@@ -93,7 +94,11 @@ class Verdict(unittest.TestCase):
         self.assertEqual(len(faults((6, 12), ("lab-cubic", ("ok", lab(1.5))))), 1)
 
     def test_a_transfer_that_xcp_did_not_carry(self):
-        for wrong in (TRANSFER.replace("1", "0"), TRANSFER.replace("9", "0")):
+        for wrong in (
+            TRANSFER.replace('"agreed": 1', '"agreed": 0'),
+            TRANSFER.replace("9", "0"),
+            TRANSFER.replace("null", '"refused"'),
+        ):
             self.assertEqual(len(faults((6, 12), ("endpoint-transfer", ("ok", wrong)))), 1)
         wrong = GATEWAYS.replace('"agreed": 2', '"agreed": 0', 1)
         self.assertEqual(len(faults((6, 12), ("proxy-gateways", ("ok", wrong)))), 1)

@@ -20,7 +20,6 @@ GATEWAYS = {"proxy-gateways": "", "proxy-gateways-confirm": " with `--confirm`"}
 ENDPOINT = ("endpoint-enable", "endpoint-show", "endpoint-transfer", "endpoint-disable")
 # What needs nothing of the kernel that older ones lack.
 EVERYWHERE = ("doctor", "doctor-table", "lab-cubic", "proxy-socks", "kernel-log")
-READY = ("endpoint", "router", "lab")
 # What shows that the doctor is right in what it says of each.
 PROOFS = {
     "endpoint": "endpoint-enable",
@@ -53,7 +52,7 @@ class Judge:
     def rows(self):
         """The table's rows in their order: what it is about, and the Cell."""
         rows = {
-            "doctor: endpoint, router, lab ready": self._doctor(),
+            "doctor: " + ", ".join(PROOFS) + " ready": self._doctor(),
             "endpoint": self._plain(ENDPOINT, "works", self._transfer_faults),
         }
         for hook in HOOKS:
@@ -131,9 +130,9 @@ class Judge:
 
     def _doctor_faults(self, cell):
         ready = self._json("doctor")[0]["ready"]
-        cell.text = ", ".join(ready[group] for group in READY)
+        cell.text = ", ".join(ready[group] for group in PROOFS)
         for group, name in PROOFS.items():
-            if group in ready and (ready[group] == "yes") != self._ok(name):
+            if (ready[group] == "yes") != self._ok(name):
                 status = self.steps[name].status if name in self.steps else "not run"
                 yield f"doctor says {group}: {ready[group]}, but {name} is {status}"
 
@@ -141,6 +140,8 @@ class Judge:
         endpoint, routers = self._json("endpoint-transfer")
         if not endpoint["counts"]["agreed"]:
             yield "endpoint-transfer: the hosts have not agreed on XCP"
+        if why := endpoint["room_beside_sack"]["missing"]:
+            yield f"endpoint-transfer: no room beside SACK: {why}"
         if not routers[0]["packets"]["processed"]:
             yield "endpoint-transfer: the router has seen no packet of XCP"
 
