@@ -76,24 +76,30 @@ __noinline int xcp_search(struct __sk_buff *skb, __u32 from, __u32 length, struc
     return 0;
 }
 
-/* Looks for the XCP option in a TCP header. */
-static __always_inline void look_into(struct __sk_buff *skb, const struct xcp_segment *segment, struct xcp_seen *seen) {
+/* Headers reach at most this far into a frame; the verifier wants a bound. */
+#define XCP_FAR 2048
+
+/* Looks for the XCP option in a TCP header, length bytes of options from there on. */
+__noinline int xcp_look_into(struct __sk_buff *skb, __u32 from, __u32 length, struct xcp_seen *seen) {
     void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-    __u32 from = segment->tcp + TCP_HEADER, length = segment->options, at = 0;
-    __u8 *block = data + from, *option;
+    __u32 at = 0;
+    __u8 *block, *option;
     struct xcp_options found = {XCP_NOT_FOUND, XCP_NOT_FOUND, XCP_NOT_FOUND, 0};
-    if (length == 0)
-        return;
+    if (!seen || from >= XCP_FAR || length == 0 || length > XCP_OPTIONS_MAX)
+        return -1;
+    XCP_OPAQUE(from); /* what was compared may have been a copy: the mask is what the verifier sees */
+    from &= XCP_FAR - 1;
+    block = data + from;
     /* Linux's own segments need no search: [NOP NOP timestamps] [NOP NOP SACK], and then nothing, or ours */
     if (length >= 12 && (void *)block + 12 <= end && *(__u32 *)block == bpf_htonl(0x0101080a)) {
         if (length == 12)
-            return;
+            return 0;
         at = 12;
     }
     if (length - at >= 12 && (void *)block + at + 4 <= end && block[at] == 1 && block[at + 1] == 1 && block[at + 2] == 5) {
         __u32 next = at + 2 + block[at + 3];
         if (next == length)
-            return;
+            return 0;
         if (next < length)
             at = next;
     }
@@ -105,7 +111,7 @@ static __always_inline void look_into(struct __sk_buff *skb, const struct xcp_se
         option[1] == xcp_extended_length(option[XCP_EXTENDED_AT_FLAGS])) {
         found.extended = (xcp_u8)at;
     } else if (xcp_search(skb, from, length, &found)) {
-        return;
+        return 0;
     }
     seen->malformed = found.malformed;
     data = (void *)(long)skb->data;
@@ -113,7 +119,7 @@ static __always_inline void look_into(struct __sk_buff *skb, const struct xcp_se
     if (found.extended < XCP_OPTIONS_MAX) {
         option = data + from + found.extended;
         if ((void *)option + XCP_EXTENDED_OFFER_LENGTH > end)
-            return;
+            return 0;
         seen->is_return = (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_RETURN) != 0;
         if (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_FORWARD && (void *)option + XCP_EXTENDED_FORWARD_END <= end) {
             xcp_extended_read_forward(option, &seen->forward);
@@ -128,7 +134,7 @@ static __always_inline void look_into(struct __sk_buff *skb, const struct xcp_se
     } else if (found.classic_forward < XCP_OPTIONS_MAX) {
         option = data + from + found.classic_forward;
         if ((void *)option + XCP_CLASSIC_FORWARD_LENGTH > end)
-            return;
+            return 0;
         xcp_classic_read_forward(option, &seen->forward);
         seen->is_forward = 1;
         seen->classic = 1;
@@ -136,6 +142,7 @@ static __always_inline void look_into(struct __sk_buff *skb, const struct xcp_se
     } else if (found.classic_return < XCP_OPTIONS_MAX) {
         seen->is_return = 1;
     }
+    return 0;
 }
 
 /* Looks at a packet. */
@@ -150,7 +157,7 @@ __noinline int xcp_look(struct __sk_buff *skb, struct xcp_seen *seen) {
     seen->found = found;
     if (found == XCP_FOUND_TCP) {
         seen->tcp = segment.tcp;
-        look_into(skb, &segment, seen);
+        xcp_look_into(skb, segment.tcp + TCP_HEADER, segment.options, seen);
     }
     return 0;
 }
@@ -276,20 +283,28 @@ static __always_inline __u32 words(const __u8 *p, __u32 odd) {
     return odd ? v << 8 | v >> 24 : v;
 }
 
-/* Headers reach at most this far into a frame; the verifier wants a bound. */
-#define XCP_FAR 2048
-
-/* Writes the header back. A checksum that the device or the stack has yet to make (CHECKSUM_PARTIAL) covers what is written here. */
-static __always_inline void write_back(struct __sk_buff *skb, const struct xcp_seen *seen, __u32 partial) {
+/*
+ * Writes the header back. A checksum that the device or the stack has yet to make (CHECKSUM_PARTIAL) covers what is written here. A
+ * function of its own so that what it keeps on the stack is not there too while the law runs: 512 bytes are all there is.
+ */
+__noinline int xcp_write_back(struct __sk_buff *skb, const struct xcp_seen *seen, __u32 partial) {
     void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-    __u32 at = seen->option, tcp_at = seen->tcp, odd = (at ^ tcp_at) & 1, was;
-    __u8 *option = data + at, *tcp = data + tcp_at;
-    __u16 *checksum = (__u16 *)(tcp + 16);
+    __u32 at, tcp_at, odd, was;
+    __u8 *option, *tcp;
+    __u16 *checksum;
+    if (!seen)
+        return -1;
+    at = seen->option;
+    tcp_at = seen->tcp;
+    odd = (at ^ tcp_at) & 1;
+    option = data + at;
+    tcp = data + tcp_at;
+    checksum = (__u16 *)(tcp + 16);
     if (at > XCP_FAR || tcp_at > XCP_FAR || (void *)tcp + TCP_HEADER > end)
-        return;
+        return -1;
     if (seen->classic) {
         if ((void *)option + XCP_CLASSIC_FORWARD_LENGTH > end)
-            return;
+            return -1;
         was = words(option, odd);
         xcp_put16(option + XCP_CLASSIC_AT_FEEDBACK, seen->forward.feedback);
         if (!partial)
@@ -297,7 +312,7 @@ static __always_inline void write_back(struct __sk_buff *skb, const struct xcp_s
     } else {
         __u32 was_flags;
         if ((void *)option + XCP_EXTENDED_FORWARD_END > end)
-            return;
+            return -1;
         was_flags = words(option + XCP_EXTENDED_AT_FLAGS, odd);
         was = words(option + XCP_EXTENDED_AT_WINDOW, odd);
         xcp_extended_rewrite(option, &seen->forward);
@@ -307,13 +322,14 @@ static __always_inline void write_back(struct __sk_buff *skb, const struct xcp_s
         if (seen->forward.flags & XCP_IDS) {
             __u8 *next = option + xcp_extended_ids_at(option[XCP_EXTENDED_AT_FLAGS]) + 4;
             if ((void *)next + 4 > end)
-                return;
+                return -1;
             was = words(next, odd);
             xcp_put32(next, seen->forward.next_bottleneck_id);
             if (!partial)
                 *checksum = mend(*checksum, was, words(next, odd));
         }
     }
+    return 0;
 }
 
 /* Bytes that wait at the device. */
@@ -362,6 +378,6 @@ int xcp_router(struct __sk_buff *skb) {
         count_other(&seen, backlog);
         xcp_router_withhold(&seen.forward);
     }
-    write_back(skb, &seen, BPF_CORE_READ_BITFIELD(kernel, ip_summed) == CHECKSUM_PARTIAL && !rehearsal);
+    xcp_write_back(skb, &seen, BPF_CORE_READ_BITFIELD(kernel, ip_summed) == CHECKSUM_PARTIAL && !rehearsal);
     return XCP_NEXT;
 }

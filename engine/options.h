@@ -40,6 +40,55 @@ XCP_INLINE xcp_u8 xcp_options_first(xcp_u64 set) {
     return (xcp_u8)((63 - (xcp_u32)xcp_clz((set & (0 - set)) | none)) | XCP_NOT_FOUND * (xcp_u32)none);
 }
 
+/* A block of options, in a buffer that is as long as the longest. */
+struct xcp_options_block {
+    xcp_u8 bytes[XCP_OPTIONS_MAX];
+};
+
+/* What has been found so far: sets of places in the block. */
+struct xcp_options_sets {
+    xcp_u64 starts; /* where options start */
+    xcp_u64 extended;
+    xcp_u64 forward;
+    xcp_u64 returned;
+    xcp_u64 malformed; /* the search met rule 1 */
+};
+
+/*
+ * Looks at one byte of a block of length bytes; returns whether the search is over. A part of its own for the verifier, which would
+ * otherwise go through it for each of the forty places it can be at, with all that could be known by then.
+ */
+XCP_PART xcp_options_look(const struct xcp_options_block *block, xcp_u32 length, xcp_u32 at, struct xcp_options_sets *sets) {
+    xcp_u32 kind, size, single, next;
+    XCP_PART_NEEDS(block && sets);
+    if (at >= length || at >= XCP_OPTIONS_MAX)
+        return 1;
+    if (!((sets->starts >> at) & 1))
+        return 0;
+    kind = block->bytes[at];
+    if (kind == 0)
+        return 1;
+    size = at + 1 < length && at + 1 < XCP_OPTIONS_MAX ? block->bytes[at + 1] : 0; /* 0 is malformed */
+    single = (xcp_u32)xcp_options_same(kind ^ 1, 0);
+    next = at + single + (1 - single) * size;
+    if (!single && (size < 2 || size > length - at)) {
+        sets->malformed = 1;
+        return 1;
+    }
+    sets->starts |= 1ULL << (next & 63);
+    sets->forward |= xcp_options_same((kind ^ XCP_CLASSIC_FORWARD_KIND) | (size ^ XCP_CLASSIC_FORWARD_LENGTH), at);
+    sets->returned |= xcp_options_same((kind ^ XCP_CLASSIC_RETURN_KIND) | (size ^ XCP_CLASSIC_RETURN_LENGTH), at);
+    XCP_OPAQUE(at); /* the compiler knows that it lies far enough from the end, the verifier does not */
+    if (kind == XCP_EXTENDED_KIND && size >= XCP_EXTENDED_OFFER_LENGTH && at + XCP_EXTENDED_AT_FLAGS < XCP_OPTIONS_MAX) {
+        xcp_u32 flags = block->bytes[at + XCP_EXTENDED_AT_FLAGS];
+        xcp_u32 exid = (xcp_u32)block->bytes[at + XCP_EXTENDED_AT_EXID] << 8 | block->bytes[at + XCP_EXTENDED_AT_EXID + 1];
+        sets->extended |= xcp_options_same((exid ^ XCP_EXTENDED_EXID) | ((flags & XCP_WIRE_VERSION_MASK) ^ XCP_WIRE_VERSION) |
+                                               (size ^ xcp_extended_length((xcp_u8)flags)),
+                                           at);
+    }
+    return 0;
+}
+
 /*
  * Looks through length bytes (at most XCP_OPTIONS_MAX are looked at). In BPF the block must be a buffer of XCP_OPTIONS_MAX bytes, whatever
  * length says: the verifier wants every index bounded by a constant.
@@ -49,45 +98,19 @@ XCP_INLINE xcp_u8 xcp_options_first(xcp_u64 set) {
  * up.
  */
 XCP_INLINE void xcp_options_find(const xcp_u8 *block, xcp_u32 length, struct xcp_options *found) {
-    xcp_u64 starts = 1, extended = 0, forward = 0, returned = 0;
-    xcp_u8 malformed = 0;
+    const struct xcp_options_block *whole = (const struct xcp_options_block *)block;
+    struct xcp_options_sets sets = {1, 0, 0, 0, 0};
     xcp_u32 at;
     if (length > XCP_OPTIONS_MAX)
         length = XCP_OPTIONS_MAX;
     for (at = 0; at < XCP_OPTIONS_MAX; at++) {
-        xcp_u32 kind, size, single, next, here;
-        if (at >= length)
+        if (xcp_options_look(whole, length, at, &sets))
             break;
-        if (!((starts >> at) & 1))
-            continue;
-        kind = block[at];
-        if (kind == 0)
-            break;
-        size = at + 1 < length && at + 1 < XCP_OPTIONS_MAX ? block[at + 1] : 0; /* 0 is malformed */
-        single = (xcp_u32)xcp_options_same(kind ^ 1, 0);
-        next = at + single + (1 - single) * size;
-        XCP_OPAQUE(next); /* and not after the branch that knows what single is */
-        if (!single && (size < 2 || size > length - at)) {
-            malformed = 1;
-            break;
-        }
-        starts |= 1ULL << (next & 63);
-        forward |= xcp_options_same((kind ^ XCP_CLASSIC_FORWARD_KIND) | (size ^ XCP_CLASSIC_FORWARD_LENGTH), at);
-        returned |= xcp_options_same((kind ^ XCP_CLASSIC_RETURN_KIND) | (size ^ XCP_CLASSIC_RETURN_LENGTH), at);
-        here = at;
-        XCP_OPAQUE(here); /* the compiler knows that it lies far enough from the end, the verifier does not */
-        if (kind == XCP_EXTENDED_KIND && size >= XCP_EXTENDED_OFFER_LENGTH && here + XCP_EXTENDED_AT_FLAGS < XCP_OPTIONS_MAX) {
-            xcp_u32 flags = block[here + XCP_EXTENDED_AT_FLAGS];
-            xcp_u32 exid = (xcp_u32)block[here + XCP_EXTENDED_AT_EXID] << 8 | block[here + XCP_EXTENDED_AT_EXID + 1];
-            extended |= xcp_options_same((exid ^ XCP_EXTENDED_EXID) | ((flags & XCP_WIRE_VERSION_MASK) ^ XCP_WIRE_VERSION) |
-                                             (size ^ xcp_extended_length((xcp_u8)flags)),
-                                         at);
-        }
     }
-    found->extended = xcp_options_first(extended);
-    found->classic_forward = xcp_options_first(forward);
-    found->classic_return = xcp_options_first(returned);
-    found->malformed = malformed;
+    found->extended = xcp_options_first(sets.extended);
+    found->classic_forward = xcp_options_first(sets.forward);
+    found->classic_return = xcp_options_first(sets.returned);
+    found->malformed = sets.malformed != 0;
 }
 
 /* What an extended option says; parts it does not have stay without XCP_PRESENT. An offer (SYN) has neither part. */
