@@ -11,10 +11,14 @@ use xcp_linux::endpoint::{Ask, Endpoint, EndpointConfig, Give};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Netlink;
 use xcp_linux::offload::{self, Offload};
+use xcp_linux::police::Police;
 use xcp_linux::qdisc::{self, Limit, Shaper};
 use xcp_linux::rehearsal::{Middlebox, Mischief};
 use xcp_linux::router::{Hook, Router, RouterConfig};
 use xcp_linux::{cgroup, sysctl};
+
+/// Where S sends with less than the truth in its headers (`xcp_lie` of bpf/testing.bpf.c).
+pub const LIE_PORT: u16 = 7863;
 
 /// A process is in one control group: one test at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -104,8 +108,12 @@ impl Site {
     }
 
     pub fn router_of(&self, rate_bps: u64, hook: Hook, law: xcp_engine::RouterConfig) -> Router {
+        self.router_policed(rate_bps, hook, law, None)
+    }
+
+    pub fn router_policed(&self, rate_bps: u64, hook: Hook, law: xcp_engine::RouterConfig, police: Option<Police>) -> Router {
         self.shape(rate_bps, Limit::Packets(400));
-        let config = RouterConfig { law, seed: 1, link_bytes: 14, hook };
+        let config = RouterConfig { law, seed: 1, link_bytes: 14, hook, police };
         self.r.run(|| Router::attach(self.r1, &config)).unwrap().unwrap()
     }
 
@@ -129,6 +137,11 @@ impl Site {
     pub fn middlebox(&self, back: bool, mischief: Mischief) -> Middlebox {
         let device = Netlink::open_in(&self.r).unwrap().index_of(if back { "r0" } else { "r1" }).unwrap().unwrap();
         self.r.run(|| Middlebox::attach(device, mischief)).unwrap().unwrap()
+    }
+
+    /// S lies to whoever listens at [`LIE_PORT`]; after the endpoint's own programs there.
+    pub fn liar(&self) -> Middlebox {
+        self.s.run(|| Middlebox::attach(self.devices[0].1, Mischief::Lie)).unwrap().unwrap()
     }
 
     /// No segment came with a wrong checksum: RFC 4022's InCsumErrors of both hosts.
