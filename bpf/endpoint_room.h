@@ -140,7 +140,7 @@ __noinline int xcp_make_room(struct __sk_buff *skb, __u32 tcp_at, __u32 length, 
 /* Most packets have no SACK: they must get away quickly. */
 static __always_inline int room(struct __sk_buff *skb, __u32 link_bytes) {
     void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-    struct xcp_segment segment = {0, 0};
+    struct xcp_segment segment = {};
     __u8 *block;
     __u32 at = 0;
     if (!skb->sk || xcp_find_tcp(data, end, link_bytes, &segment) != XCP_FOUND_TCP || segment.options < 12)

@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 
 #define XCP_NEXT (-1) /* TCX_NEXT, and TC_ACT_UNSPEC for clsact: go on as if we were not here */
+#define XCP_DROP 2    /* TCX_DROP, and TC_ACT_SHOT */
 
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86dd
@@ -32,6 +33,7 @@ enum xcp_found {
 };
 
 struct xcp_segment {
+    __u32 ip;      /* offset of the IP header from the frame's start, where there is TCP */
     __u32 tcp;     /* offset of the TCP header from the frame's start */
     __u32 options; /* bytes of options, 0..40 */
 };
@@ -123,6 +125,7 @@ static __always_inline enum xcp_found xcp_find_tcp(void *data, void *end, __u32 
     length = (__u32)(p[12] >> 4) * 4;
     if (length < TCP_HEADER)
         return XCP_FOUND_BROKEN;
+    out->ip = at;
     out->tcp = tcp;
     out->options = length - TCP_HEADER;
     if ((void *)p + length > end)

@@ -7,7 +7,8 @@
  *      packet (engine: xcp_router_burst). The engine's other user, the simulator, settles the departure when the packet leaves.
  *   2. Anything that is not XCP, or cannot be read, passes untouched and counts as input traffic: by a counter, of which the law hears with
  * the next packet of XCP's. It closes no interval; where no XCP passes there is nothing to close.
- *   3. Nothing is dropped, ever.
+ *   3. Nothing is dropped, unless there is a policer (engine/policer.h): then what it refuses. It knows
+ * senders by their addresses; a packet that does not get at the law's state passes without it, too.
  *   4. A forward header on a packet without data is not believed: the packet counts as other traffic, and what it asks for is set to
  * nothing. Claims without traffic cost their sender next to nothing, and as many small packets as you like may be sent for the price of one
  * of data.
@@ -29,6 +30,12 @@ char _license[] SEC("license") = "GPL";
 const volatile __u32 link_bytes = 14; /* of the device's link-layer header, VLAN tags not counted */
 /* Under test: time is skb->tstamp and the backlog skb->mark, so that a run can be repeated on the host. */
 const volatile __u32 rehearsal = 0;
+/* enum xcp_police. What only the policer needs is not in a program that has none: the verifier takes it out. */
+const volatile __u32 police = XCP_POLICE_NOBODY;
+const volatile __u32 police_sets = 1; /* entries of the table, a power of two */
+/* What counts of a source address, as it lies in the packet. */
+const volatile __u32 police_mask_v4 = ~0U;
+const volatile __u64 police_mask_v6[2] = {~0ULL, ~0ULL};
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -44,6 +51,14 @@ struct {
     __type(value, struct xcp_control);
 } control SEC(".maps");
 
+/* The policer's table; the loader gives it as many entries as there are sets. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct xcp_policed_set);
+} policed SEC(".maps");
+
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 
 /* What a forward header is to the router (xcp_seen.is_forward). */
@@ -57,15 +72,16 @@ struct xcp_seen {
     __u64 backlog; /* bytes that wait before it */
     __u32 bytes;
     __u32 segments;
-    __u32 option; /* offset of the XCP option from the frame's start */
-    __u32 tcp;
+    __u16 option;  /* offset of the XCP option from the frame's start */
+    __u16 tcp;     /* of the TCP header */
+    __u16 headers; /* bytes before the payload, as far as they are known */
+    __u16 ip;      /* offset of the IP header, where the policer asks for it */
     __u8 is_forward;
     __u8 is_return;
     __u8 classic;
     __u8 malformed;
     __u8 found; /* enum xcp_found */
-    __u8 reserved;
-    __u16 headers; /* bytes before the payload, as far as they are known */
+    __u8 reserved[3];
 };
 
 /*
@@ -156,7 +172,7 @@ __noinline int xcp_look_into(struct __sk_buff *skb, __u32 from, __u32 length, st
 
 /* Looks at a packet. */
 __noinline int xcp_look(struct __sk_buff *skb, struct xcp_seen *seen) {
-    struct xcp_segment segment = {0, 0};
+    struct xcp_segment segment = {};
     enum xcp_found found;
     if (!seen)
         return -1;
@@ -167,6 +183,8 @@ __noinline int xcp_look(struct __sk_buff *skb, struct xcp_seen *seen) {
     if (found == XCP_FOUND_TCP) {
         seen->tcp = segment.tcp;
         seen->headers = segment.tcp + TCP_HEADER + segment.options;
+        if (police)
+            seen->ip = segment.ip;
         xcp_look_into(skb, segment.tcp + TCP_HEADER, segment.options, seen);
     }
     return 0;
@@ -203,6 +221,41 @@ static __always_inline void count_other(const struct xcp_seen *seen, __u64 backl
         __sync_fetch_and_add(&o->contended, segments);
 }
 
+/* Whose a packet is, for the policer's table. */
+__noinline __u64 xcp_whose(struct __sk_buff *skb, const struct xcp_seen *seen) {
+    void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+    struct xcp_port *p = the_port();
+    __u64 key;
+    __u8 *ip, *tcp;
+    if (!seen || !p)
+        return 0;
+    ip = data + (seen->ip & (XCP_FAR - 1));
+    tcp = data + (seen->tcp & (XCP_FAR - 1));
+    if ((void *)ip + 40 > end || (void *)tcp + 4 > end) /* 40: IPv6, and IPv4 with TCP behind it */
+        return 0;
+    if (ip[0] >> 4 == 4) {
+        if (police == XCP_POLICE_SOURCES)
+            return *(__u32 *)(ip + 12) & police_mask_v4;
+        key = *(__u64 *)(ip + 12); /* both addresses */
+    } else {
+        key = *(__u64 *)(ip + 8);
+        if (police == XCP_POLICE_SOURCES)
+            return xcp_policer_join(&p->policer, key & police_mask_v6[0], *(__u64 *)(ip + 16) & police_mask_v6[1]);
+        key = xcp_policer_join(&p->policer, key, *(__u64 *)(ip + 16));
+        key = xcp_policer_join(&p->policer, key, *(__u64 *)(ip + 24));
+        key = xcp_policer_join(&p->policer, key, *(__u64 *)(ip + 32));
+    }
+    return xcp_policer_join(&p->policer, key, *(__u32 *)tcp); /* both ports */
+}
+
+/* The policer, before the law. Returns 1 where it refuses the packet. */
+__noinline int xcp_police(struct xcp_port *p, struct xcp_policed_set *set, __u32 owner, const struct xcp_seen *seen,
+                          struct xcp_forward *forward) {
+    if (!p || !set || !seen || !forward)
+        return 0;
+    return xcp_policer_packet(&p->policer, &p->router, set, owner, seen->now, seen->bytes, seen->segments, forward);
+}
+
 #define XCP_TRIES 1024
 
 /* Takes the guard; returns what to give back with, or 0. */
@@ -221,18 +274,34 @@ static __always_inline void give(struct xcp_port *p, __u64 taken) {
     __sync_lock_test_and_set(&p->sequence, taken + 1);
 }
 
-/* The router's law, and the books. */
-__noinline int xcp_settle(struct xcp_seen *seen) {
+/* What became of a packet. */
+enum xcp_settled {
+    XCP_SETTLED,
+    XCP_REFUSED,
+    XCP_CONTENDED, /* nobody has asked the law */
+};
+
+/* The policer if there is one, the router's law, and the books. key: whose the packet is. Returns enum xcp_settled. */
+__noinline int xcp_settle(struct xcp_seen *seen, __u64 key) {
     struct xcp_port *p = the_port();
+    struct xcp_policed_set *set = 0;
     struct xcp_control *c;
     struct xcp_forward forward;
     __u64 now, backlog, capacity, packets, bytes, returned, returned_bytes, least, taken;
-    __u32 zero = 0, segments, size;
+    __u32 zero = 0, segments, size, owner = 0;
     if (!seen)
-        return -1;
+        return XCP_CONTENDED;
     c = bpf_map_lookup_elem(&control, &zero);
     if (!p || !c)
-        return -1;
+        return XCP_CONTENDED;
+    if (police) {
+        __u64 hash = xcp_policer_hash(&p->policer, key); /* the seed stays what it is: that needs no guard */
+        __u32 place = xcp_policer_place(hash, police_sets);
+        owner = (__u32)hash;
+        set = bpf_map_lookup_elem(&policed, &place);
+        if (!set)
+            return XCP_CONTENDED;
+    }
     forward = seen->forward;
     now = seen->now;
     backlog = seen->backlog;
@@ -244,7 +313,7 @@ __noinline int xcp_settle(struct xcp_seen *seen) {
 
     taken = take(p);
     if (!taken)
-        return -1;
+        return XCP_CONTENDED;
     if (capacity != p->router.law.capacity)
         xcp_router_set_capacity(&p->router, capacity);
     packets = p->others.packets;
@@ -262,6 +331,10 @@ __noinline int xcp_settle(struct xcp_seen *seen) {
         p->told.bytes = bytes;
     }
     xcp_router_tick(&p->router, now, backlog);
+    if (police && xcp_police(p, set, owner, seen, &forward)) {
+        give(p, taken);
+        return XCP_REFUSED;
+    }
     xcp_router_burst(&p->router, now, size, segments, &forward);
     p->counts.processed += segments;
     p->counts.processed_bytes += size;
@@ -271,7 +344,7 @@ __noinline int xcp_settle(struct xcp_seen *seen) {
         p->counts.backlog_max = backlog;
     give(p, taken);
     seen->forward = forward;
-    return 0;
+    return XCP_SETTLED;
 }
 
 /* RFC 1624 eq. (3), with 32-bit words: what the checksum becomes when `was` is replaced by `is`, both as they lie in memory. */
@@ -319,6 +392,12 @@ __noinline int xcp_write_back(struct __sk_buff *skb, const struct xcp_seen *seen
         xcp_put16(option + XCP_CLASSIC_AT_FEEDBACK, seen->forward.feedback);
         if (!partial)
             *checksum = mend(*checksum, was, words(option, odd));
+        if (police) {
+            was = words(option + XCP_CLASSIC_AT_RTT, odd);
+            xcp_put16(option + XCP_CLASSIC_AT_WINDOW, seen->forward.window);
+            if (!partial)
+                *checksum = mend(*checksum, was, words(option + XCP_CLASSIC_AT_RTT, odd));
+        }
     } else {
         __u32 was_flags;
         if ((void *)option + XCP_EXTENDED_FORWARD_END > end)
@@ -326,6 +405,8 @@ __noinline int xcp_write_back(struct __sk_buff *skb, const struct xcp_seen *seen
         was_flags = words(option + XCP_EXTENDED_AT_FLAGS, odd);
         was = words(option + XCP_EXTENDED_AT_WINDOW, odd);
         xcp_extended_rewrite(option, &seen->forward);
+        if (police)
+            xcp_put16(option + XCP_EXTENDED_AT_WINDOW, seen->forward.window);
         if (!partial)
             *checksum = mend(mend(*checksum, was_flags, words(option + XCP_EXTENDED_AT_FLAGS, odd)), was,
                              words(option + XCP_EXTENDED_AT_WINDOW, odd));
@@ -358,12 +439,18 @@ static __always_inline __u64 waiting(struct __sk_buff *skb, const struct sk_buff
 /*
  * The time. The law wants it only to see whether an interval has run out; while that is far off, the coarse clock, which is one load, shows
  * it as well as the exact one, which asks the processor's counter (29 of 163 ns here).
+ *
+ * The policer always has the exact one. It reckons with the time between packets; and who gets to see now
+ * the one and now the other sees time step back by up to a tick in every interval, which senders could claim
+ * twice: 4 ms of a d of 100 are more than the policer lets anybody gain.
  */
 static __always_inline __u64 time(struct __sk_buff *skb) {
     struct xcp_port *p = the_port();
     __u64 coarse;
     if (rehearsal)
         return skb->tstamp;
+    if (police)
+        return bpf_ktime_get_ns();
     coarse = bpf_ktime_get_coarse_ns();
     if (p && p->router.rtt_known && coarse + XCP_COARSE_NS < p->router.next_ns)
         return coarse;
@@ -375,6 +462,7 @@ int xcp_router(struct __sk_buff *skb) {
     struct sk_buff *kernel = bpf_cast_to_kern_ctx(skb);
     struct xcp_seen seen = {};
     __u64 backlog = waiting(skb, kernel);
+    int settled;
     xcp_look(skb, &seen);
     seen.bytes = skb->wire_len;
     seen.segments = xcp_segments(skb->gso_segs, skb->gso_size, skb->len > seen.headers ? skb->len - seen.headers : 0);
@@ -388,7 +476,10 @@ int xcp_router(struct __sk_buff *skb) {
         seen.is_forward = XCP_EMPTY;
     else
         seen.now = time(skb);
-    if (seen.is_forward == XCP_EMPTY || xcp_settle(&seen)) {
+    settled = seen.is_forward == XCP_EMPTY ? -1 : xcp_settle(&seen, police ? xcp_whose(skb, &seen) : 0);
+    if (police && settled == XCP_REFUSED)
+        return XCP_DROP;
+    if (settled) {
         count_other(&seen, backlog);
         xcp_router_withhold(&seen.forward);
     }

@@ -40,13 +40,25 @@ struct xcp_port {
     struct xcp_port_counts counts;
     struct xcp_port_others told;   /* of the others, what the law has heard of */
     struct xcp_port_others others; /* not guarded */
+    struct xcp_policer policer;    /* guarded; only where there is one */
+};
+
+/* How the policer tells senders apart: by whose clock a packet goes. */
+enum xcp_police {
+    XCP_POLICE_NOBODY,  /* there is no policer */
+    XCP_POLICE_FLOWS,   /* by addresses and ports */
+    XCP_POLICE_SOURCES, /* by the source address, or its first bits */
 };
 
 /* Written by user space while the program runs. */
 struct xcp_control {
     __u64 capacity; /* bytes/s */
     /* noted down for those who come later; the program does not read it */
-    __u64 made_clsact; /* whether the hook was not there before */
+    __u64 made_clsact;      /* whether the hook was not there before */
+    __u64 police;           /* enum xcp_police */
+    __u64 police_sets;      /* of the policer's table */
+    __u64 police_prefix_v4; /* bits of a source address that count */
+    __u64 police_prefix_v6;
 };
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Programs for tests and measurements only: what a packet costs before any of ours has looked at it, a
  * middlebox that takes our option out, one that loses packets, a neighbour that keeps them to itself,
- * and one on the same cgroup.
+ * one on the same cgroup, and a sender that lies.
  */
 #include "headers.h"
 
@@ -18,7 +18,7 @@ int xcp_nothing(struct __sk_buff *skb) {
 /* Overwrites the extended option of Linux's own segments with NOPs and mends the checksum. */
 SEC("tcx/egress")
 int xcp_strip(struct __sk_buff *skb) {
-    struct xcp_segment segment = {0, 0};
+    struct xcp_segment segment = {};
     __u8 was[XCP_OPTIONS_MAX] = {}, is[XCP_OPTIONS_MAX];
     __u32 at, i, length;
     if (xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, 14, &segment) != XCP_FOUND_TCP)
@@ -47,7 +47,34 @@ int xcp_pass(struct __sk_buff *skb) {
 /* Loses one packet in sixteen. */
 SEC("tcx/egress")
 int xcp_lose(struct __sk_buff *skb) {
-    return bpf_get_prandom_u32() & 15 ? XCP_NEXT : 2; /* TCX_DROP */
+    return bpf_get_prandom_u32() & 15 ? XCP_NEXT : XCP_DROP;
+}
+
+/* To this port the window claimed is an eighth of what is sent. */
+#define XCP_LIE_PORT 7863
+/* 2^3, in the exponent of a window's code (wire_extended.h). */
+#define XCP_LIE (3 << 10)
+
+/* Makes a liar of a sender whose segments are Linux's own. */
+SEC("tcx/egress")
+int xcp_lie(struct __sk_buff *skb) {
+    struct xcp_segment segment = {};
+    __u8 option[XCP_EXTENDED_FORWARD_END];
+    __be16 port = 0, was, is;
+    __u32 at;
+    if (xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, 14, &segment) != XCP_FOUND_TCP)
+        return XCP_NEXT;
+    at = segment.tcp + TCP_HEADER + 12; /* after NOP NOP timestamps */
+    if (bpf_skb_load_bytes(skb, segment.tcp + 2, &port, sizeof(port)) || port != bpf_htons(XCP_LIE_PORT) ||
+        segment.options < 12 + XCP_EXTENDED_FORWARD_END || bpf_skb_load_bytes(skb, at, option, sizeof(option)))
+        return XCP_NEXT;
+    was = bpf_htons(xcp_get16(option + XCP_EXTENDED_AT_WINDOW));
+    if (option[0] != XCP_EXTENDED_KIND || !(option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_FORWARD) || bpf_ntohs(was) <= XCP_LIE)
+        return XCP_NEXT;
+    is = bpf_htons(bpf_ntohs(was) - XCP_LIE);
+    if (!bpf_skb_store_bytes(skb, at + XCP_EXTENDED_AT_WINDOW, &is, sizeof(is), 0))
+        bpf_l4_csum_replace(skb, segment.tcp + 16, was, is, sizeof(is));
+    return XCP_NEXT;
 }
 
 /* How often the neighbour was asked for room in packets of connections that came in. */

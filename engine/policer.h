@@ -180,6 +180,11 @@ XCP_INLINE xcp_u64 xcp_policer_hash(const struct xcp_policer *p, xcp_u64 key) {
     return z ^ z >> 31;
 }
 
+/* A key of several words: the first one as it is, each of the others joined to it. */
+XCP_INLINE xcp_u64 xcp_policer_join(const struct xcp_policer *p, xcp_u64 key, xcp_u64 word) {
+    return xcp_policer_hash(p, key) ^ word;
+}
+
 /* The number of its set, of `sets`, a power of two. */
 XCP_INLINE xcp_u32 xcp_policer_place(xcp_u64 hash, xcp_u32 sets) {
     return (xcp_u32)(hash >> 32) & (sets - 1);

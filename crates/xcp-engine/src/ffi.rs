@@ -178,6 +178,7 @@ unsafe extern "C" {
         packet: *const Passage,
         h: *mut ForwardHeader,
     ) -> u32;
+    pub safe fn xcp_shim_policer_join(p: &[u64; POLICER_WORDS], key: u64, word: u64) -> u64;
     pub fn xcp_shim_policer_view(p: *const [u64; POLICER_WORDS], v: *mut PolicerView);
     pub fn xcp_shim_router_set_capacity(r: *mut [u64; ROUTER_WORDS], capacity: u64);
     pub fn xcp_shim_router_arrival(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *const ForwardHeader, backlog: u64);

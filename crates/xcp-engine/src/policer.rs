@@ -133,6 +133,17 @@ impl Policer {
         }
     }
 
+    /// The key of flows that more than one word tells apart.
+    pub fn key(&self, words: &[u64]) -> u64 {
+        let join = |key, &word| ffi::xcp_shim_policer_join(&self.words, key, word);
+        words.split_first().map_or(0, |(first, others)| others.iter().fold(*first, join))
+    }
+
+    /// The table, as it lies in memory.
+    pub fn table(&self) -> &[[u64; POLICED_SET_WORDS]] {
+        &self.table
+    }
+
     /// The state without the table, as it lies in memory.
     pub fn words(&self) -> &[u64; POLICER_WORDS] {
         &self.words

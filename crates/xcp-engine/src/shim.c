@@ -92,6 +92,10 @@ xcp_u32 xcp_shim_policer_packet(struct xcp_policer *p, struct xcp_router *r, str
     return xcp_policer_packet(p, r, &table[xcp_policer_place(hash, sets)], (xcp_u32)hash, packet->now, packet->bytes, packet->segments, h);
 }
 
+xcp_u64 xcp_shim_policer_join(const struct xcp_policer *p, xcp_u64 key, xcp_u64 word) {
+    return xcp_policer_join(p, key, word);
+}
+
 void xcp_shim_policer_view(const struct xcp_policer *p, struct xcp_shim_policer_view *v) {
     struct xcp_shim_policer_view view = {p->share, p->flows, p->refused, p->refused_bytes, p->corrected, p->crowded};
     *v = view;

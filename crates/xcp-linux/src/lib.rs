@@ -11,6 +11,7 @@ pub mod namespace;
 pub mod netlink;
 mod object;
 pub mod offload;
+pub mod police;
 mod programs;
 pub mod qdisc;
 pub mod rehearsal;

@@ -4,13 +4,16 @@
 use std::mem::MaybeUninit;
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
-use libbpf_rs::{MapFlags, MapHandle, ProgramType};
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle, ProgramType};
 use std::os::fd::{AsFd as _, OwnedFd};
+
+use xcp_engine::{POLICED_SET_WORDS, POLICER_WORDS, Policer};
 
 use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::error::{Error, Result};
 use crate::link::{self, Link, Position, Target};
 use crate::object::{handle, hush, write_only_entry};
+use crate::police::{self, Police};
 use crate::programs::router::RouterSkelBuilder;
 use crate::programs::testing::TestingSkelBuilder;
 use crate::router::{Control, Port, RouterCounts, read};
@@ -43,6 +46,8 @@ pub struct Rehearsal {
     program: OwnedFd,
     port: MapHandle,
     control: MapHandle,
+    policed: MapHandle,
+    police: Option<Police>,
 }
 
 impl Rehearsal {
@@ -51,15 +56,25 @@ impl Rehearsal {
     /// # Errors
     /// As [`crate::router::Router::attach`].
     pub fn load(live: bool) -> Result<Self> {
+        Self::load_policed(live, None)
+    }
+
+    /// The same with a policer.
+    ///
+    /// # Errors
+    /// As [`crate::router::Router::attach`].
+    pub fn load_policed(live: bool, police: Option<&Police>) -> Result<Self> {
         hush();
         let mut object = MaybeUninit::uninit();
         let mut open = RouterSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open the router program", &e))?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.rehearsal = u32::from(!live);
         }
+        police::prepare(&mut open, police)?;
         let skel = open.load().map_err(|e| Error::because("the kernel does not take the router program", &e))?;
         let program = skel.progs.xcp_router.as_fd().try_clone_to_owned().map_err(|e| Error::because("cannot hold the program", &e))?;
-        Ok(Self { program, port: handle(&skel.maps.port)?, control: handle(&skel.maps.control)? })
+        let (port, control, policed) = (handle(&skel.maps.port)?, handle(&skel.maps.control)?, handle(&skel.maps.policed)?);
+        Ok(Self { program, port, control, policed, police: police.copied() })
     }
 
     /// Begins anew with a router of this capacity in this state; the counters are zero.
@@ -67,15 +82,36 @@ impl Rehearsal {
     /// # Errors
     /// The maps cannot be written.
     pub fn begin(&self, bytes_per_sec: u64, router: &xcp_engine::Router) -> Result<()> {
-        write_only_entry(&self.control, MapFlags::ANY, &Control::new(bytes_per_sec), "the router's settings")?;
-        write_only_entry(&self.port, MapFlags::ANY, &Port::new(router), "the router's state")
+        self.begin_policed(bytes_per_sec, router, None)
+    }
+
+    /// The same with a policer in this state; its table is empty.
+    ///
+    /// # Errors
+    /// The maps cannot be written.
+    pub fn begin_policed(&self, bytes_per_sec: u64, router: &xcp_engine::Router, policer: Option<&Policer>) -> Result<()> {
+        let settings = Control::new(bytes_per_sec, self.police.as_ref());
+        write_only_entry(&self.control, MapFlags::ANY, &settings, "the router's settings")?;
+        for place in 0..self.policed.max_entries() {
+            let written = self.policed.update(&place.to_ne_bytes(), &[0; POLICED_SET_WORDS * 8], MapFlags::ANY);
+            written.map_err(|e| Error::because("cannot write the policer's table", &e))?;
+        }
+        write_only_entry(&self.port, MapFlags::ANY, &Port::new(router, policer), "the router's state")
     }
 
     /// Runs the program on a packet and returns the frame as it leaves.
     ///
     /// # Errors
-    /// The kernel does not run it.
+    /// The kernel does not run it; the policer refuses the packet.
     pub fn show(&self, sight: &Sight<'_>) -> Result<Vec<u8>> {
+        self.admit(sight)?.ok_or_else(|| Error::new("the router refuses the packet"))
+    }
+
+    /// The same where there is a policer: `None` if it refuses the packet.
+    ///
+    /// # Errors
+    /// The kernel does not run it.
+    pub fn admit(&self, sight: &Sight<'_>) -> Result<Option<Vec<u8>>> {
         let mut context = [0; CONTEXT_BYTES];
         let mut put = |at: usize, bytes: &[u8]| context[at..at + bytes.len()].copy_from_slice(bytes);
         put(MARK_AT, &sight.backlog.to_ne_bytes());
@@ -83,9 +119,9 @@ impl Rehearsal {
         put(WIRE_LEN_AT, &sight.wire_bytes.to_ne_bytes());
         put(GSO_SEGS_AT, &sight.segments.to_ne_bytes());
         let mut out = vec![0; sight.frame.len() + 256];
-        let (length, _) = self.run(sight.frame, Some(&mut context), Some(&mut out), 1)?;
-        out.truncate(length);
-        Ok(out)
+        let ran = self.run(sight.frame, Some(&mut context), Some(&mut out), 1)?;
+        out.truncate(ran.length);
+        Ok((ran.verdict != DROP).then_some(out))
     }
 
     /// Mean time of a run on this frame, ns, out of `repeat`.
@@ -93,10 +129,10 @@ impl Rehearsal {
     /// # Errors
     /// As [`Rehearsal::show`].
     pub fn cost_ns(&self, frame: &[u8], repeat: u32) -> Result<u32> {
-        Ok(self.run(frame, None, None, repeat)?.1)
+        Ok(self.run(frame, None, None, repeat)?.mean_ns)
     }
 
-    fn run(&self, frame: &[u8], context: Option<&mut [u8]>, out: Option<&mut [u8]>, repeat: u32) -> Result<(usize, u32)> {
+    fn run(&self, frame: &[u8], context: Option<&mut [u8]>, out: Option<&mut [u8]>, repeat: u32) -> Result<Ran> {
         run(self.program.as_fd(), frame, context, out, repeat)
     }
 
@@ -105,7 +141,22 @@ impl Rehearsal {
     /// # Errors
     /// The map cannot be read.
     pub fn read(&self) -> Result<(xcp_engine::Router, RouterCounts)> {
-        read(&self.port)
+        Ok(read(&self.port)?.parts())
+    }
+
+    /// The policer's state and its table, as they lie in memory.
+    ///
+    /// # Errors
+    /// The maps cannot be read.
+    pub fn read_policer(&self) -> Result<([u64; POLICER_WORDS], Vec<[u64; POLICED_SET_WORDS]>)> {
+        let set = |place: u32| {
+            let bytes = self.policed.lookup(&place.to_ne_bytes(), MapFlags::ANY);
+            let bytes = bytes.map_err(|e| Error::because("cannot read the policer's table", &e))?.unwrap_or_default();
+            let mut words = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
+            Ok(std::array::from_fn(|_| words.next().unwrap_or(0)))
+        };
+        let table = (0..self.policed.max_entries()).map(set).collect::<Result<_>>()?;
+        Ok((*read(&self.port)?.policer(), table))
     }
 }
 
@@ -118,7 +169,7 @@ pub fn nothing_ns(frame: &[u8], repeat: u32) -> Result<u32> {
     let mut object = MaybeUninit::uninit();
     let open = TestingSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open a program", &e))?;
     let skel = open.load().map_err(|e| Error::because("the kernel does not take a program that does nothing", &e))?;
-    Ok(run(skel.progs.xcp_nothing.as_fd(), frame, None, None, repeat)?.1)
+    Ok(run(skel.progs.xcp_nothing.as_fd(), frame, None, None, repeat)?.mean_ns)
 }
 
 /// The names of the programs on a device's way out (TCX) in the calling thread's network namespace, in the order in which packets pass them.
@@ -144,6 +195,8 @@ pub enum Mischief {
     Lose,
     /// Decides that they leave, so that programs after it never see them.
     Pass,
+    /// Claims an eighth of the window in what goes to port 7863.
+    Lie,
 }
 
 /// A middlebox at a device's way out, as long as this value lives.
@@ -176,6 +229,7 @@ impl Middlebox {
             Mischief::Strip => &skel.progs.xcp_strip,
             Mischief::Lose => &skel.progs.xcp_lose,
             Mischief::Pass => &skel.progs.xcp_pass,
+            Mischief::Lie => &skel.progs.xcp_lie,
         };
         let link = Link::new(program.as_fd(), Target::Egress(ifindex, position));
         link.map(Self).map_err(|e| Error::because("cannot attach a program", &e))
@@ -214,14 +268,19 @@ impl Neighbour {
     }
 }
 
-/// BPF_PROG_TEST_RUN; returns the frame's length afterwards and the mean time, ns.
-fn run(
-    program: std::os::fd::BorrowedFd<'_>,
-    frame: &[u8],
-    context: Option<&mut [u8]>,
-    out: Option<&mut [u8]>,
-    repeat: u32,
-) -> Result<(usize, u32)> {
+/// What a program returns that drops a packet (TCX_DROP, TC_ACT_SHOT).
+const DROP: u32 = 2;
+
+/// What a run on a packet gave.
+struct Ran {
+    /// The frame's length afterwards.
+    length: usize,
+    mean_ns: u32,
+    verdict: u32,
+}
+
+/// BPF_PROG_TEST_RUN.
+fn run(program: std::os::fd::BorrowedFd<'_>, frame: &[u8], context: Option<&mut [u8]>, out: Option<&mut [u8]>, repeat: u32) -> Result<Ran> {
     use std::os::fd::AsRawFd as _;
     let size = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
     let mut options = libbpf_sys::bpf_test_run_opts {
@@ -244,5 +303,5 @@ fn run(
     if done < 0 {
         return Err(Error::because("cannot run the router program on a packet", &std::io::Error::from_raw_os_error(-done)));
     }
-    Ok((options.data_size_out as usize, options.duration))
+    Ok(Ran { length: options.data_size_out as usize, mean_ns: options.duration, verdict: options.retval })
 }

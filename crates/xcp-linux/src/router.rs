@@ -6,13 +6,14 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{MapFlags, MapHandle, TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
-use xcp_engine::{ROUTER_WORDS, RouterState};
+use xcp_engine::{POLICER_WORDS, Policer, ROUTER_WORDS, RouterState};
 
 use crate::error::{Error, Result};
 use crate::kept::file_system::Directory;
 use crate::link::{self, Link, Position, Target};
 use crate::netlink::Netlink;
 use crate::object::{Plain, handle, hush, read_only_entry, write_only_entry};
+use crate::police::{self, Noted, Police, Policing};
 use crate::programs::router::{RouterSkel, RouterSkelBuilder};
 
 /// Priority and handle of our filter where the device has to be reached by clsact: a filter of ours can be told from others.
@@ -29,6 +30,8 @@ pub struct RouterConfig {
     pub link_bytes: u32,
     /// Where to attach.
     pub hook: Hook,
+    /// The policer before the law, if there is to be one.
+    pub police: Option<Police>,
 }
 
 /// Where on a device's way out the program hangs.
@@ -108,6 +111,7 @@ pub(crate) struct Port {
     counts: PortCounts,
     told: PortOthers,
     others: PortOthers,
+    policer: [u64; POLICER_WORDS],
 }
 
 // SAFETY: repr(C), 8-byte words: no padding; every pattern is valid.
@@ -121,17 +125,31 @@ pub(crate) struct Control {
     capacity: u64,
     /// Whether the clsact hook was not there before: then it goes with the router.
     made_clsact: u64,
+    noted: Noted,
 }
 
 // SAFETY: words.
 unsafe impl Plain for Control {}
 
 impl Port {
-    pub fn new(router: &xcp_engine::Router) -> Self {
+    pub fn new(router: &xcp_engine::Router, policer: Option<&Policer>) -> Self {
         let none = PortOthers { least_backlog: u64::MAX, ..PortOthers::default() };
-        Self { sequence: 0, router: *router.words(), counts: PortCounts::default(), told: none, others: none }
+        Self {
+            sequence: 0,
+            router: *router.words(),
+            counts: PortCounts::default(),
+            told: none,
+            others: none,
+            policer: policer.map_or([0; POLICER_WORDS], |policer| *policer.words()),
+        }
     }
 
+    /// The policer's state.
+    pub fn policer(&self) -> &[u64; POLICER_WORDS] {
+        &self.policer
+    }
+
+    /// The law's state, and the counters.
     pub fn parts(&self) -> (xcp_engine::Router, RouterCounts) {
         let (counts, others) = (&self.counts, &self.others);
         let counts = RouterCounts {
@@ -155,8 +173,8 @@ impl Port {
 }
 
 impl Control {
-    pub fn new(bytes_per_sec: u64) -> Self {
-        Self { capacity: bytes_per_sec.max(1), made_clsact: 0 }
+    pub fn new(bytes_per_sec: u64, police: Option<&Police>) -> Self {
+        Self { capacity: bytes_per_sec.max(1), made_clsact: 0, noted: Noted::of(police) }
     }
 }
 
@@ -167,6 +185,8 @@ pub struct RouterStatus {
     pub state: RouterState,
     /// What passed.
     pub counts: RouterCounts,
+    /// The policer, if there is one.
+    pub policing: Option<Policing>,
 }
 
 /// A router program on a device. It works as long as this value lives, or for good once it is pinned.
@@ -233,19 +253,24 @@ impl Router {
     /// A law out of range; a kernel that lacks what is needed, or denies it.
     pub fn attach(ifindex: u32, config: &RouterConfig) -> Result<Self> {
         hush();
-        let law = xcp_engine::Router::new(&config.law, now_ns(), config.seed).map_err(|e| Error::new(format!("the router's law: {e}")))?;
+        let mut law =
+            xcp_engine::Router::new(&config.law, now_ns(), config.seed).map_err(|e| Error::new(format!("the router's law: {e}")))?;
+        let police = config.police.as_ref();
+        let policer = police.map(|police| Policer::new(&police.config, &mut law));
         let mut object = MaybeUninit::uninit();
         let mut open = RouterSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open the router program", &e))?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.link_bytes = config.link_bytes;
         }
+        police::prepare(&mut open, police)?;
         let skel = open.load().map_err(|e| Error::because("the kernel does not take the router program", &e))?;
         let (port, control) = (handle(&skel.maps.port)?, handle(&skel.maps.control)?);
-        write_only_entry(&control, MapFlags::ANY, &Control::new(config.law.capacity_bytes_per_sec), "the router's settings")?;
-        write_only_entry(&port, MapFlags::ANY, &Port::new(&law), "the router's state")?;
+        let settings = Control::new(config.law.capacity_bytes_per_sec, police);
+        write_only_entry(&control, MapFlags::ANY, &settings, "the router's settings")?;
+        write_only_entry(&port, MapFlags::ANY, &Port::new(&law, policer.as_ref()), "the router's state")?;
         let attached = hang(&skel, ifindex, config.hook)?;
         if let Attached::Clsact(Filter { made: true, .. }) = attached {
-            let settings = Control { made_clsact: 1, ..Control::new(config.law.capacity_bytes_per_sec) };
+            let settings = Control { made_clsact: 1, ..settings };
             write_only_entry(&control, MapFlags::ANY, &settings, "the router's settings")?;
         }
         Ok(Self { port, control, attached })
@@ -256,8 +281,10 @@ impl Router {
     /// # Errors
     /// The maps cannot be read.
     pub fn status(&self) -> Result<RouterStatus> {
-        let (router, counts) = read(&self.port)?;
-        Ok(RouterStatus { state: router.state(), counts })
+        let port = read(&self.port)?;
+        let (router, counts) = port.parts();
+        let control: Control = read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
+        Ok(RouterStatus { state: router.state(), counts, policing: control.noted.policing(port.policer()) })
     }
 
     /// The link has another capacity from now on, bytes/s (at least 1).
@@ -344,20 +371,20 @@ impl Router {
 /// How often a reader tries to find the state between two packets.
 const READ_TRIES: u32 = 10_000;
 
-/// The state and the counters, of one moment: what lies between two reads of the same even sequence number. A router so busy that there is never
+/// The states and the counters, of one moment: what lies between two reads of the same even sequence number. A router so busy that there is never
 /// such a moment is read as it comes.
-pub(crate) fn read(map: &MapHandle) -> Result<(xcp_engine::Router, RouterCounts)> {
+pub(crate) fn read(map: &MapHandle) -> Result<Port> {
     let read = || read_only_entry::<Port>(map, MapFlags::ANY, "the router's state");
     let mut before = read()?;
     for _ in 0..READ_TRIES {
         let port = read()?;
         let after = read()?;
         if before.sequence == after.sequence && before.sequence % 2 == 0 {
-            return Ok(port.parts());
+            return Ok(port);
         }
         before = after;
     }
-    Ok(before.parts())
+    Ok(before)
 }
 
 /// How the names of the endpoint's programs begin that make room beside SACK (bpf/endpoint_room.h).

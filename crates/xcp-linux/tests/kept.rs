@@ -69,7 +69,7 @@ fn device() -> (Namespace, u32) {
 }
 
 fn plan(shaping: Shaping, hook: Hook) -> RouterPlan {
-    RouterPlan { device: "left".into(), law: xcp_engine::RouterConfig::xcp(1_250_000), shaping, hook, seed: 1 }
+    RouterPlan { device: "left".into(), law: xcp_engine::RouterConfig::xcp(1_250_000), shaping, hook, seed: 1, police: None }
 }
 
 fn htb() -> Shaping {

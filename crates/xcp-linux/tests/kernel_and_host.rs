@@ -1,12 +1,16 @@
 //! The router program in the kernel against the host's build of the same engine: random and hostile frames, one after another, must leave the same
-//! bytes, the same state and the same counters. What lies around the engine, headers and checksums, is written here a second time.
+//! bytes, the same state and the same counters, without a policer and with one. What lies around the engine, headers and checksums, is written
+//! here a second time.
+
+use std::cell::Cell;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use xcp_engine::{
-    CapacityForXcp, Gain, Interval, Preset, Router, RouterConfig, Shuffle, Spare, WireFormat, bottleneck_id, find_options, flags,
-    read_classic_forward, read_extended,
+    CapacityForXcp, Gain, Interval, Passage, Policer, PolicerConfig, PolicerState, Preset, Router, RouterConfig, Shuffle, Spare,
+    WireFormat, bottleneck_id, find_options, flags, read_classic_forward, read_extended,
 };
+use xcp_linux::police::{Police, PoliceBy};
 use xcp_linux::rehearsal::{Rehearsal, Sight};
 use xcp_linux::router::RouterCounts;
 
@@ -45,17 +49,23 @@ enum Found {
     Beyond,
 }
 
-fn find_tcp(frame: &[u8]) -> Found {
+/// The protocol behind the VLAN tags, and where it begins.
+fn find_ip(frame: &[u8]) -> Option<(u16, usize)> {
     let word = |at: usize| frame.get(at..at + 2).map(|b| u16::from_be_bytes([b[0], b[1]]));
     let mut at = 14;
-    let Some(mut protocol) = word(12) else { return Found::Beyond };
+    let mut protocol = word(12)?;
     for _ in 0..2 {
         if protocol == 0x8100 || protocol == 0x88a8 {
-            let Some(next) = word(at + 2) else { return Found::Beyond };
-            protocol = next;
+            protocol = word(at + 2)?;
             at += 4;
         }
     }
+    Some((protocol, at))
+}
+
+fn find_tcp(frame: &[u8]) -> Found {
+    let word = |at: usize| frame.get(at..at + 2).map(|b| u16::from_be_bytes([b[0], b[1]]));
+    let Some((protocol, mut at)) = find_ip(frame) else { return Found::Beyond };
     if protocol != 0x0800 && protocol != 0x86dd {
         return Found::Other;
     }
@@ -113,11 +123,36 @@ fn find_tcp(frame: &[u8]) -> Found {
     if frame.len() < tcp + length { Found::Beyond } else { Found::Tcp(tcp, length) }
 }
 
+/// What tells a packet's sender from others, as words of memory.
+fn whose(frame: &[u8], tcp: usize, by: PoliceBy) -> Vec<u64> {
+    let at = find_ip(frame).unwrap().1;
+    let word = |at: usize| u64::from_ne_bytes(frame[at..at + 8].try_into().unwrap());
+    let half = |at: usize| u64::from(u32::from_ne_bytes(frame[at..at + 4].try_into().unwrap()));
+    let four = frame[at] >> 4 == 4;
+    match by {
+        PoliceBy::Flow if four => vec![word(at + 12), half(tcp)],
+        PoliceBy::Flow => vec![word(at + 8), word(at + 16), word(at + 24), word(at + 32), half(tcp)],
+        PoliceBy::Source { v4, .. } if four => {
+            let address = u32::from_be_bytes(frame[at + 12..at + 16].try_into().unwrap());
+            let kept = u32::try_from(u64::from(address) >> (32 - v4) << (32 - v4)).unwrap();
+            vec![u64::from(u32::from_ne_bytes(kept.to_be_bytes()))]
+        }
+        PoliceBy::Source { v6, .. } => {
+            let mut address: [u8; 16] = frame[at + 8..at + 24].try_into().unwrap();
+            for bit in usize::from(v6)..128 {
+                address[bit / 8] &= !(0x80 >> (bit % 8));
+            }
+            [&address[..8], &address[8..]].map(|half| u64::from_ne_bytes(half.try_into().unwrap())).to_vec()
+        }
+    }
+}
+
 /// The host's side: the router, its counters, and what has passed that it has not heard of.
 struct Host {
     router: Router,
     counts: RouterCounts,
     unheard: Unheard,
+    policer: Option<(Policer, PoliceBy)>,
 }
 
 #[derive(Default)]
@@ -130,8 +165,8 @@ struct Unheard {
 }
 
 impl Host {
-    /// The frame as it leaves; state and counters are brought up to date.
-    fn pass(&mut self, packet: &Packet, now: u64) -> Vec<u8> {
+    /// The frame as it leaves, `None` if it is refused; state and counters are brought up to date.
+    fn pass(&mut self, packet: &Packet, now: u64) -> Option<Vec<u8>> {
         let mut frame = packet.frame.clone();
         let bytes = frame.len() as u64 + u64::from(packet.extra_wire);
         let segments = u64::from(packet.segments.max(1));
@@ -186,7 +221,7 @@ impl Host {
             counts.fragments += if found == Found::Fragment { segments } else { 0 };
             counts.unreadable += if found == Found::Beyond { segments } else { 0 };
         }
-        let Some((at, mut header, format, tcp)) = forward else { return frame };
+        let Some((at, mut header, format, tcp)) = forward else { return Some(frame) };
         let before = frame.clone();
         if empty {
             Router::withhold(&mut header);
@@ -195,6 +230,13 @@ impl Host {
             let unheard = std::mem::take(&mut self.unheard);
             if let Some(least) = unheard.least_backlog {
                 self.router.others(unheard.bytes, unheard.packets, unheard.returned_bytes, unheard.returned, least);
+            }
+            if let Some((policer, by)) = &mut self.policer {
+                let key = policer.key(&whose(&frame, tcp, *by));
+                let passage = Passage { now_ns: now, key, bytes, segments: segments as u32, queue_bytes: backlog };
+                if !policer.admits(&mut self.router, &passage, &mut header) {
+                    return None;
+                }
             }
             self.router.burst(now, bytes, segments as u16, &mut header, backlog);
             counts.processed += segments;
@@ -206,6 +248,7 @@ impl Host {
         if format == WireFormat::Extended {
             frame[at + 4] |= 0x04;
             frame[at + 5] = header.hops << 4 | frame[at + 5] & 15;
+            frame[at + 8..at + 10].copy_from_slice(&header.window.to_be_bytes());
             frame[at + 10..at + 12].copy_from_slice(&header.feedback.to_be_bytes());
             if header.flags & flags::IDS != 0 {
                 let next = at + if frame[at + 4] & 0x10 != 0 { 18 } else { 16 };
@@ -213,6 +256,7 @@ impl Host {
             }
         } else {
             frame[at + 2..at + 4].copy_from_slice(&header.feedback.to_be_bytes());
+            frame[at + 6..at + 8].copy_from_slice(&header.window.to_be_bytes());
         }
         // Whatever the checksum was off by before, right or wrong, it is off by afterwards: the sums over all words agree.
         let words = |frame: &[u8]| u32::from(folded(sum(&frame[tcp..tcp + 60.min(frame.len() - tcp)])));
@@ -220,7 +264,7 @@ impl Host {
         let checksum = u16::from_be_bytes([frame[tcp + 16], frame[tcp + 17]]);
         let mended = (u32::from(checksum) + difference) % 0xffff;
         frame[tcp + 16..tcp + 18].copy_from_slice(&(mended as u16).to_be_bytes());
-        frame
+        Some(frame)
     }
 }
 
@@ -268,7 +312,8 @@ fn law() -> impl Strategy<Value = RouterConfig> {
             ..law
         }
     });
-    (mixed, 10_000..2_000_000_000u64, 0..100u32, any::<bool>(), prop_oneof![Just(0u64), 0..1_000_000u64]).prop_map(
+    let capacity = prop_oneof![10_000..2_000_000_000u64, 10_000..1_000_000u64];
+    (mixed, capacity, 0..100u32, any::<bool>(), prop_oneof![Just(0u64), 0..1_000_000u64]).prop_map(
         |(law, capacity_bytes_per_sec, overhead_bytes, pools, queue_target_bytes)| RouterConfig {
             capacity_bytes_per_sec,
             overhead_bytes,
@@ -410,38 +455,97 @@ fn packet() -> impl Strategy<Value = Packet> {
     })
 }
 
-#[test]
-fn the_same_bits_in_the_kernel_and_on_the_host() {
-    let kernel = match Rehearsal::load(false) {
-        Ok(kernel) => kernel,
+/// Senders that a stream has.
+const SENDERS: u8 = 12;
+
+/// A packet of one of a few senders: the source address's last bits and the source port differ.
+fn sent() -> impl Strategy<Value = Packet> {
+    (packet(), 0..SENDERS).prop_map(|(mut packet, sender)| {
+        if let (Found::Tcp(tcp, _), Some((_, ip))) = (find_tcp(&packet.frame), find_ip(&packet.frame)) {
+            let last = if packet.frame[ip] >> 4 == 4 { ip + 15 } else { ip + 23 };
+            packet.frame[last] = sender >> 1;
+            packet.frame[tcp + 1] = sender & 1;
+        }
+        packet
+    })
+}
+
+/// The program, or why it is not here.
+fn loaded(police: Option<&Police>) -> Option<Rehearsal> {
+    match Rehearsal::load_policed(false, police) {
+        Ok(kernel) => Some(kernel),
         // A program that the verifier refuses must not pass for a kernel that has no BPF.
         Err(e) if xcp_linux::error::is_root() && e.to_string().contains("router program") => panic!("{e}"),
-        Err(e) => return println!("SKIPPED: the kernel's build of the router against the host's: {e}"),
-    };
-    let packets = prop::collection::vec(packet(), 1..200);
+        Err(e) => {
+            println!("SKIPPED: the kernel's build of the router against the host's: {e}");
+            None
+        }
+    }
+}
+
+/// Shows both the same packets, `cases` times anew; what the policer did in all of them.
+fn same_bits(kernel: &Rehearsal, police: Option<&Police>, cases: u32) -> PolicerState {
+    let packets = prop::collection::vec(sent(), 1..200);
+    let all = Cell::new(PolicerState::default());
     // Without persistence: failures show themselves with their seed, and the tree stays clean.
-    let mut runner = TestRunner::new(Config { cases: 1000, failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let outcome = runner.run(&(law(), packets), |(law, packets)| {
-        let router = Router::new(&law, 0, SEED).unwrap();
-        kernel.begin(law.capacity_bytes_per_sec, &router).unwrap();
-        let mut host = Host { router, counts: RouterCounts::default(), unheard: Unheard::default() };
+        let mut router = Router::new(&law, 0, SEED).unwrap();
+        let policer = police.map(|police| (Policer::new(&police.config, &mut router), police.by));
+        kernel.begin_policed(law.capacity_bytes_per_sec, &router, policer.as_ref().map(|(policer, _)| policer)).unwrap();
+        let mut host = Host { router, counts: RouterCounts::default(), unheard: Unheard::default(), policer };
         let mut now = 1_000;
         for packet in &packets {
             now += packet.after_ns;
             let wire_bytes = packet.frame.len() as u32 + packet.extra_wire;
             let sight = Sight { frame: &packet.frame, now_ns: now, backlog: packet.backlog, wire_bytes, segments: packet.segments };
-            let left = kernel.show(&sight).map_err(|e| TestCaseError::fail(e.to_string()))?;
+            let left = kernel.admit(&sight).map_err(|e| TestCaseError::fail(e.to_string()))?;
             let should = host.pass(packet, now);
-            let tcp = if let Found::Tcp(tcp, _) = find_tcp(&packet.frame) { Some(tcp) } else { None };
-            prop_assert!(same(&left, &should, tcp), "frame {:02x?}\nleft  {:02x?}\nshould {:02x?}", packet.frame, left, should);
+            prop_assert_eq!(left.is_some(), should.is_some(), "whether it passes: {:02x?}", packet.frame);
+            if let (Some(left), Some(should)) = (left, should) {
+                let tcp = if let Found::Tcp(tcp, _) = find_tcp(&packet.frame) { Some(tcp) } else { None };
+                prop_assert!(same(&left, &should, tcp), "frame {:02x?}\nleft  {:02x?}\nshould {:02x?}", packet.frame, left, should);
+            }
             let (state, counted) = kernel.read().map_err(|e| TestCaseError::fail(e.to_string()))?;
             prop_assert_eq!(counted, host.counts);
             prop_assert_eq!(state.words(), host.router.words());
+        }
+        if let Some((policer, _)) = &host.policer {
+            let (words, table) = kernel.read_policer().map_err(|e| TestCaseError::fail(e.to_string()))?;
+            prop_assert_eq!(&words, policer.words());
+            prop_assert_eq!(&table[..], policer.table());
+            let (was, more) = (all.get(), policer.state());
+            all.set(PolicerState {
+                refused: was.refused + more.refused,
+                corrected: was.corrected + more.corrected,
+                crowded: was.crowded + more.crowded,
+                ..more
+            });
         }
         Ok(())
     });
     if let Err(e) = outcome {
         panic!("{e}");
+    }
+    all.get()
+}
+
+#[test]
+fn the_same_bits_in_the_kernel_and_on_the_host() {
+    let Some(kernel) = loaded(None) else { return };
+    same_bits(&kernel, None, 1000);
+}
+
+/// Few places for the senders, so that they take them from each other, too.
+#[test]
+fn the_same_bits_where_senders_are_policed() {
+    for by in [PoliceBy::Flow, PoliceBy::ADDRESS, PoliceBy::Source { v4: 31, v6: 127 }] {
+        let config = PolicerConfig { flows: 2, longest_rtt_ns: 400 * MS, seed: 0x1234_5678_9abc_def0 };
+        let police = Police { config, by };
+        let Some(kernel) = loaded(Some(&police)) else { return };
+        let done = same_bits(&kernel, Some(&police), 400);
+        assert!(done.refused > 0 && done.corrected > 0, "{by}: nobody was caught: {done:?}");
+        assert!(by != PoliceBy::Flow || done.crowded > 0, "{by}: there was room for all: {done:?}");
     }
 }
 

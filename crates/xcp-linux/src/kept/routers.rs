@@ -4,6 +4,7 @@ use super::file_system::{Directory, clear, existing, ours};
 use crate::error::{Error, Result};
 use crate::namespace::Namespace;
 use crate::netlink::{Device, Netlink};
+use crate::police::Police;
 use crate::qdisc::{self, Limit, QdiscInfo, QdiscStats, Shaper};
 use crate::router::{Hook, Router, RouterConfig};
 
@@ -36,6 +37,8 @@ pub struct RouterPlan {
     pub hook: Hook,
     /// Of the rounding of feedback.
     pub seed: u64,
+    /// The policer before the law, if there is to be one.
+    pub police: Option<Police>,
 }
 
 /// A router at its device.
@@ -86,7 +89,7 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
             qdisc::install(&mut netlink, device.index, shaper, capacity_bps, limit)?;
         }
         let link_bytes = if device.mac.is_some() { 14 } else { 0 };
-        let config = RouterConfig { law: plan.law.clone(), seed: plan.seed, link_bytes, hook: plan.hook };
+        let config = RouterConfig { law: plan.law.clone(), seed: plan.seed, link_bytes, hook: plan.hook, police: plan.police };
         let attached =
             namespace.run(|| Router::attach(device.index, &config)).map_err(|e| Error::because("cannot enter the namespace", &e))?;
         let mut router = attached.map_err(|e| Error::new(format!("{}: {e}", device.name)))?;

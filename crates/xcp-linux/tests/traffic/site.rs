@@ -11,10 +11,14 @@ use xcp_linux::endpoint::{Ask, Endpoint, EndpointConfig, Give};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Netlink;
 use xcp_linux::offload::{self, Offload};
+use xcp_linux::police::Police;
 use xcp_linux::qdisc::{self, Limit, Shaper};
 use xcp_linux::rehearsal::{Middlebox, Mischief};
 use xcp_linux::router::{Hook, Router, RouterConfig};
 use xcp_linux::{cgroup, sysctl};
+
+/// Where S sends with less than the truth in its headers (`xcp_lie` of bpf/testing.bpf.c).
+pub const LIE_PORT: u16 = 7863;
 
 /// A process is in one control group: one test at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -127,17 +131,21 @@ impl Site {
     }
 
     pub fn router_of(&self, rate_bps: u64, hook: Hook, law: xcp_engine::RouterConfig) -> Router {
-        self.router_on(self.r1, rate_bps, hook, law)
+        self.router_on(self.r1, rate_bps, hook, law, None)
+    }
+
+    pub fn router_policed(&self, rate_bps: u64, hook: Hook, law: xcp_engine::RouterConfig, police: Option<Police>) -> Router {
+        self.router_on(self.r1, rate_bps, hook, law, police)
     }
 
     /// A router for what goes back, too.
     pub fn router_back(&self, rate_bps: u64) -> Router {
-        self.router_on(self.r0, rate_bps, Hook::Any, xcp_engine::RouterConfig::xcp(rate_bps / 8))
+        self.router_on(self.r0, rate_bps, Hook::Any, xcp_engine::RouterConfig::xcp(rate_bps / 8), None)
     }
 
-    fn router_on(&self, device: u32, rate_bps: u64, hook: Hook, law: xcp_engine::RouterConfig) -> Router {
+    fn router_on(&self, device: u32, rate_bps: u64, hook: Hook, law: xcp_engine::RouterConfig, police: Option<Police>) -> Router {
         self.shape_on(device, rate_bps, Limit::Packets(400));
-        let config = RouterConfig { law, seed: 1, link_bytes: 14, hook };
+        let config = RouterConfig { law, seed: 1, link_bytes: 14, hook, police };
         self.r.run(|| Router::attach(device, &config)).unwrap().unwrap()
     }
 
@@ -184,6 +192,11 @@ impl Site {
     pub fn middlebox(&self, back: bool, mischief: Mischief) -> Middlebox {
         let device = Netlink::open_in(&self.r).unwrap().index_of(if back { "r0" } else { "r1" }).unwrap().unwrap();
         self.r.run(|| Middlebox::attach(device, mischief)).unwrap().unwrap()
+    }
+
+    /// S lies to whoever listens at [`LIE_PORT`]; after the endpoint's own programs there.
+    pub fn liar(&self) -> Middlebox {
+        self.s.run(|| Middlebox::attach(self.devices[0].1, Mischief::Lie)).unwrap().unwrap()
     }
 
     /// No segment came with a wrong checksum: RFC 4022's InCsumErrors of both hosts.
