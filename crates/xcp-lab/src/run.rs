@@ -49,8 +49,13 @@ pub(crate) fn run(scenario: &Scenario, machine: &Machine, observer: &mut dyn Obs
     let routers = laws
         .iter()
         .map(|&(shaper, law, rate_bps)| {
-            let seed = Stream::new(scenario.seed, Purpose::Router, plan.shapers[shaper].direction).bits();
-            Router::attach(&site, &plan, plan.shapers[shaper].device, router_config(law, rate_bps), seed)
+            let direction = plan.shapers[shaper].direction;
+            let seed = Stream::new(scenario.seed, Purpose::Router, direction).bits();
+            let police = match &scenario.links[direction / 2].directions[direction % 2].queue {
+                Queue::Xcp { police, .. } => police.as_ref(),
+                _ => None,
+            };
+            Router::attach(&site, &plan, plan.shapers[shaper].device, router_config(law, rate_bps), police, seed)
         })
         .collect::<Result<Vec<_>, _>>()?;
     let endpoint = endpoint(&home, &site, &plan)?;

@@ -4,10 +4,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::net::sockopt;
-use xcp_engine::RouterState;
+use xcp_engine::{PolicerConfig, RouterState};
 use xcp_linux::endpoint::{self, Agreement, Ask, EndpointConfig, Give};
+use xcp_linux::police::{Police, PoliceBy};
 use xcp_linux::router::{self, Hook};
-use xcp_scenario::model::{LossResponse, Tcp, Unclaimed, WireFormat};
+use xcp_scenario::model::{self, LossResponse, Tcp, Unclaimed, WireFormat};
 use xcp_scenario::units::Nanos;
 
 use crate::LabError;
@@ -107,20 +108,40 @@ impl Endpoint {
 #[derive(Debug)]
 pub(crate) struct Router {
     router: router::Router,
+    policed: bool,
 }
 
 impl Router {
     /// Attaches it to the queue at a device.
-    pub fn attach(site: &Site, plan: &Plan, device: DeviceId, law: xcp_engine::RouterConfig, seed: u64) -> Result<Self, LabError> {
+    pub fn attach(
+        site: &Site,
+        plan: &Plan,
+        device: DeviceId,
+        law: xcp_engine::RouterConfig,
+        police: Option<&model::Police>,
+        seed: u64,
+    ) -> Result<Self, LabError> {
         let (space, index) = site.device(plan, device);
-        let config = router::RouterConfig { law, seed, link_bytes: LINK_BYTES, hook: Hook::Any };
+        let police = police.map(|police| Police {
+            config: PolicerConfig { flows: police.flows, longest_rtt_ns: police.longest_rtt, seed },
+            by: PoliceBy::Flow,
+        });
+        let config = router::RouterConfig { law, seed, link_bytes: LINK_BYTES, hook: Hook::Any, police };
         let router = site.spaces[space].run(|| router::Router::attach(index, &config));
         let router = router.map_err(|why| LabError::failed("enter a namespace", why))?.map_err(|why| LabError::Missing(why.to_string()))?;
-        Ok(Self { router })
+        Ok(Self { router, policed: police.is_some() })
     }
 
     /// The router's own variables; `None` if they cannot be read.
     pub fn state(&self) -> Option<RouterState> {
         Some(self.router.status().ok()?.state)
+    }
+
+    /// Packets that its policer has refused; `None` if that cannot be read.
+    pub fn refused(&self) -> Option<u64> {
+        if !self.policed {
+            return Some(0);
+        }
+        Some(self.router.status().ok()?.policing.map_or(0, |police| police.state.refused))
     }
 }

@@ -54,6 +54,8 @@ impl Direction {
     /// Its counters now.
     fn read(&mut self, now: Nanos, lines: &[Line]) -> LinkCounts {
         let lost = self.lines.iter().map(|&line| lines[line].report().wire).map(|wire| wire.lost_at_random + wire.lost_in_blackouts).sum();
+        // What cannot be read has not changed.
+        let refused = self.router.as_ref().and_then(Router::refused).unwrap_or(self.last.refused);
         let counts = match &mut self.source {
             Source::Queue { netlink, index, seen, frame_bytes } => qdisc::stats(netlink, *index).ok().map(|stats| {
                 let queue = packets(&stats, *frame_bytes);
@@ -61,8 +63,8 @@ impl Direction {
                 LinkCounts {
                     served_bytes: stats.bytes as f64,
                     sent_packets: stats.packets,
-                    drops: stats.drops.into(),
-                    refused: 0,
+                    drops: u64::from(stats.drops) + refused,
+                    refused,
                     lost,
                     queue_integral: seen.integral(),
                     queue,

@@ -3,8 +3,9 @@
 use std::io::Read as _;
 
 use serde_json::json;
-use xcp_engine::{Gain, Interval, Preset, RouterConfig};
+use xcp_engine::{Gain, Interval, PolicerConfig, Preset, RouterConfig};
 use xcp_linux::kept::{self, KeptRouter, RouterPlan, Shaping};
+use xcp_linux::police::{Police, PoliceBy, Policing};
 use xcp_linux::qdisc::{Limit, Shaper};
 use xcp_linux::router::{Hook, RouterStatus};
 use xcp_report::human;
@@ -17,8 +18,8 @@ use crate::cli::{RouterArguments, RouterCommand};
 use crate::failure::Failure;
 use crate::output::Printer;
 
-const ADD: &str =
-    "dev capacity law limit rtt shaper overhead target alpha beta gamma interval min-interval max-interval gain input pools hook seed";
+const ADD: &str = "dev capacity law limit rtt shaper overhead target alpha beta gamma interval min-interval \
+                   max-interval gain input pools hook seed police police-flows police-by police-prefix";
 const CHANGE: &str = "dev capacity limit rtt";
 /// Packets that may wait where nothing is said, as the scenario file has it.
 const DEFAULT_LIMIT: u64 = xcp_scenario::DEFAULT_LIMIT_PACKETS;
@@ -118,8 +119,9 @@ fn add(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(
         Some(seed) => seed,
         None => random()?,
     };
+    let police = police(&words, law.max_interval_ns)?;
     need_root()?;
-    let made = kept::add(&RouterPlan { device, law, shaping, hook, seed }, &namespace(netns)?)?;
+    let made = kept::add(&RouterPlan { device, law, shaping, hook, seed, police }, &namespace(netns)?)?;
     printer.line(&format!("{}: router with {} added ({})", made.device.name, human::rate(capacity_bps as f64), queue(&made)))?;
     if made.behind.is_empty() { Ok(()) } else { printer.line(&behind(&made.behind)) }
 }
@@ -133,6 +135,36 @@ fn behind(names: &[String]) -> String {
 /// The longest control interval where none is given, by the RTT that is.
 fn longest_interval(rtt_ns: Option<u64>) -> u64 {
     rtt_ns.unwrap_or(0).saturating_mul(4).clamp(MAX_INTERVAL_NS, RouterConfig::xcp(1).max_interval_ns)
+}
+
+/// The policer that was asked for. What the law does not believe of round trips, it does not either.
+fn police(words: &Words, longest_rtt_ns: u64) -> Result<Option<Police>, Failure> {
+    let on = words.choice("police", &[("on", true), ("off", false)])?.unwrap_or(false);
+    if let Some(key) = ["police-flows", "police-by", "police-prefix"].into_iter().find(|key| !on && words.text(key).is_some()) {
+        return Err(Failure::new(format!("{key}: there is no policer; write `police on`, too")));
+    }
+    let prefix = words.read("police-prefix", prefix)?;
+    let by = match words.choice("police-by", &[("flow", PoliceBy::Flow), ("address", PoliceBy::ADDRESS), ("prefix", PoliceBy::PREFIX)])? {
+        Some(PoliceBy::PREFIX) => prefix.unwrap_or(PoliceBy::PREFIX),
+        _ if prefix.is_some() => return Err(Failure::new("police-prefix: write `police-by prefix`, too")),
+        by => by.unwrap_or(PoliceBy::Flow),
+    };
+    let flows = words.read("police-flows", |text| match text.parse() {
+        Ok(flows @ 1..=PolicerConfig::FLOWS_MAX) => Ok(flows),
+        _ => Err(format!("\"{text}\" is not a number from 1 to {}", PolicerConfig::FLOWS_MAX)),
+    })?;
+    let seed = if on { random()? } else { 0 };
+    let config = PolicerConfig { flows: flows.unwrap_or(PolicerConfig::DEFAULT.flows), longest_rtt_ns, seed };
+    Ok(on.then_some(Police { config, by }))
+}
+
+/// Bits of an IPv4 and of an IPv6 address: `24,64`.
+fn prefix(text: &str) -> Result<PoliceBy, String> {
+    let both = text.split_once(',').and_then(|(v4, v6)| Some((v4.parse().ok()?, v6.parse().ok()?)));
+    match both {
+        Some((v4 @ 0..=32, v6 @ 0..=128)) => Ok(PoliceBy::Source { v4, v6 }),
+        _ => Err(format!("\"{text}\" does not say how many bits of an IPv4 and of an IPv6 address count; write e.g. 24,64")),
+    }
 }
 
 /// A seed of which two routers do not have the same: their links' ids follow from it.
@@ -186,7 +218,9 @@ fn shown(routers: &[KeptRouter], json: bool) -> Result<String, Failure> {
         return Ok("no routers in this network namespace\n".into());
     }
     for router in routers {
-        out.push_str(&as_text(router, &router.router.status()?));
+        let status = router.router.status()?;
+        out.push_str(&as_text(router, &status));
+        out.push_str(&status.policing.as_ref().map(policing).unwrap_or_default());
         if !router.behind.is_empty() {
             out.push_str(&format!("  {}\n", behind(&router.behind)));
         }
@@ -217,7 +251,36 @@ fn as_json(router: &KeptRouter) -> Result<serde_json::Value, Failure> {
         "phi": state.phi_bps, "shuffled": state.shuffled_bps, "residue_pos": state.residue_pos_bps, "residue_neg": state.residue_neg_bps,
         "persistent_queue": state.persistent_queue_bytes, "backlog": router.qdisc_stats.backlog_bytes, "queue": router.qdisc_stats.qlen,
         "drops": router.qdisc_stats.drops, "intervals": state.intervals, "packets": counts,
+        "police": status.policing.map(|police| json!({
+            "by": police.by.to_string(), "flows": police.flows, "share": police.state.share_bps, "flows_seen": police.state.flows,
+            "refused": police.state.refused, "refused_bytes": police.state.refused_bytes, "corrected": police.state.corrected,
+            "crowded": police.state.crowded,
+        })),
     }))
+}
+
+/// What the policer does, and whether its table is too small.
+fn policing(police: &Policing) -> String {
+    let state = &police.state;
+    let mut text = format!(
+        "  policer by {}, table for {} flows: {} flows, a share is {}; refused {} ({} bytes), corrected {}\n",
+        police.by,
+        police.flows,
+        human::number(state.flows),
+        human::rate(state.share_bps),
+        state.refused,
+        state.refused_bytes,
+        state.corrected,
+    );
+    if state.crowded > 0 {
+        let more = if police.flows < PolicerConfig::FLOWS_MAX {
+            format!("; add the router anew with `police-flows {}`, or with `police-by address`", police.flows.saturating_mul(2))
+        } else {
+            String::new()
+        };
+        text.push_str(&format!("  {} packets found no place in the policer's table and were not believed{more}\n", state.crowded));
+    }
+    text
 }
 
 fn as_text(router: &KeptRouter, status: &RouterStatus) -> String {
@@ -276,5 +339,42 @@ mod tests {
         ] {
             assert_eq!(longest_interval(rtt), longest, "{rtt:?}");
         }
+    }
+
+    fn police_of(text: &str) -> Result<Option<Police>, Failure> {
+        let words = Words::new(&text.split(' ').map(str::to_owned).collect::<Vec<_>>(), ADD).unwrap();
+        police(&words, longest_interval(words.read("rtt", typed::time)?))
+    }
+
+    #[test]
+    fn policers_as_they_are_asked_for() {
+        assert_eq!(police_of("dev eth0").unwrap(), None);
+        assert_eq!(police_of("police off").unwrap(), None);
+        let plain = police_of("police on").unwrap().unwrap();
+        assert_eq!((plain.by, plain.config.flows, plain.config.longest_rtt_ns), (PoliceBy::Flow, 4096, 1_000_000_000));
+        assert_ne!(plain.config.seed, police_of("police on").unwrap().unwrap().config.seed, "a secret is drawn anew");
+        let long = police_of("police on rtt 600ms police-flows 20 police-by prefix police-prefix 20,56").unwrap().unwrap();
+        assert_eq!((long.by, long.config.flows), (PoliceBy::Source { v4: 20, v6: 56 }, 20));
+        assert_eq!(long.config.longest_rtt_ns, 2_400_000_000);
+        for (wrong, why) in [
+            ("police-by flow", "police on"),
+            ("police on police-prefix 24,64", "police-by prefix"),
+            ("police on police-by prefix police-prefix 33,64", "24,64"),
+            ("police on police-flows 0", "1 to 1048576"),
+            ("police maybe", "on, off"),
+        ] {
+            let error = police_of(wrong).unwrap_err().to_string();
+            assert!(error.contains(why), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_too_small_is_told_with_its_remedy() {
+        let state = xcp_engine::PolicerState { crowded: 12, ..Default::default() };
+        let told = |flows| policing(&Policing { by: PoliceBy::Flow, flows, state });
+        assert!(told(64).contains("12 packets found no place") && told(64).contains("`police-flows 128`"), "{}", told(64));
+        assert!(!told(PolicerConfig::FLOWS_MAX).contains("police-flows"));
+        let state = xcp_engine::PolicerState::default();
+        assert!(!policing(&Policing { by: PoliceBy::Flow, flows: 64, state }).contains("no place"));
     }
 }
