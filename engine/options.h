@@ -86,10 +86,18 @@ XCP_PART xcp_options_look(const struct xcp_options_block *block, xcp_u32 length,
     sets->signature |= xcp_options_same(kind ^ XCP_OPTION_MD5, at) | xcp_options_same(kind ^ XCP_OPTION_AO, at);
     sets->forward |= xcp_options_same((kind ^ XCP_CLASSIC_FORWARD_KIND) | (size ^ XCP_CLASSIC_FORWARD_LENGTH), at);
     sets->returned |= xcp_options_same((kind ^ XCP_CLASSIC_RETURN_KIND) | (size ^ XCP_CLASSIC_RETURN_LENGTH), at);
-    XCP_OPAQUE(at); /* the compiler knows that it lies far enough from the end, the verifier does not */
-    if (kind == XCP_EXTENDED_KIND && size >= XCP_EXTENDED_OFFER_LENGTH && at + XCP_EXTENDED_AT_FLAGS < XCP_OPTIONS_MAX) {
-        xcp_u32 flags = block->bytes[at + XCP_EXTENDED_AT_FLAGS];
-        xcp_u32 exid = (xcp_u32)block->bytes[at + XCP_EXTENDED_AT_EXID] << 8 | block->bytes[at + XCP_EXTENDED_AT_EXID + 1];
+    if (kind == XCP_EXTENDED_KIND && size >= XCP_EXTENDED_OFFER_LENGTH) {
+        xcp_u64 here = at;
+        const xcp_u8 *option;
+        xcp_u32 flags, exid;
+        /* The compiler knows that the option lies far enough from the end, verifiers do not: and those before 6.18 only of the register
+         * that was compared. */
+        XCP_OPAQUE(here);
+        if (here > XCP_OPTIONS_MAX - XCP_EXTENDED_OFFER_LENGTH)
+            return 0;
+        option = block->bytes + here;
+        flags = option[XCP_EXTENDED_AT_FLAGS];
+        exid = xcp_get16(option + XCP_EXTENDED_AT_EXID);
         sets->extended |= xcp_options_same((exid ^ XCP_EXTENDED_EXID) | ((flags & XCP_WIRE_VERSION_MASK) ^ XCP_WIRE_VERSION) |
                                                (size ^ xcp_extended_length((xcp_u8)flags)),
                                            at);

@@ -305,7 +305,7 @@ Settings, in any order, each followed by its value:
   target LENGTH    a queue that may stand: bytes, packets or a time
   alpha, beta, gamma, interval mean|max, gain uniform|own-rtt, pools on|off, input all|xcp   docs/protocol.md
   police on|off    whether senders get no more by lying, or by not listening, than they would without  [default: off]
-  police-flows N   flows at a time that its table is good for, 80 bytes each   [default: 4096]
+  police-flows N   flows at a time that its table is good for, 112 bytes each   [default: 4096]
   police-by flow|address|prefix   whose packets share one flow's share         [default: flow]
   police-prefix N,M   bits of an IPv4 and an IPv6 source address that count with `police-by prefix`  [default: 24,64]
   hook tcx|clsact  where to attach                                             [default: tcx where there is one]

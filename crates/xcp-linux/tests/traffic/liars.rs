@@ -19,8 +19,8 @@ const RATE_BPS: u64 = 20_000_000;
 const TARGET_BYTES: u64 = 250_000;
 const FLOWS: usize = 5;
 /// Until all have their share, and how long is measured then.
-const SETTLING: Duration = Duration::from_secs(6);
-const MEASURED: Duration = Duration::from_secs(10);
+const SETTLING: Duration = Duration::from_secs(12);
+const MEASURED: Duration = Duration::from_secs(12);
 
 /// What each flow brought to D, bytes in the measured time; the first one is the liar's, if there is one.
 struct Brought([f64; FLOWS]);
