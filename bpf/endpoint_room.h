@@ -9,8 +9,9 @@
 
 #define TCPOPT_SACK 5
 
+/* A block of options, and what some() may reach beyond it. */
 struct xcp_block {
-    __u8 bytes[XCP_OPTIONS_MAX];
+    __u8 bytes[64];
 };
 
 /* How the block of options of one packet is to be laid out anew. */
@@ -20,6 +21,7 @@ struct xcp_layout {
     __u32 keep;   /* blocks of it that stay */
     __u32 size;   /* of our option, which follows them */
     struct xcp_raw option;
+    __u8 beyond[6]; /* as in struct xcp_block */
 };
 
 /*
@@ -34,6 +36,15 @@ static __always_inline int between(__u64 *x, __u64 low, __u64 high) {
         return 0;
     XCP_OPAQUE(*x);
     return *x <= high;
+}
+
+/*
+ * A length that was found to be right, as helpers want it: above 0 for every verifier there is, some of which forget that it was compared
+ * (7.3 among them), and at most `most`, one less than a power of two, plus 1.
+ */
+static __always_inline __u64 some(__u64 x, __u64 most) {
+    XCP_OPAQUE(x);
+    return ((x - 1) & most) + 1;
 }
 
 /*
@@ -55,21 +66,21 @@ __noinline int xcp_lay_out(struct __sk_buff *skb, __u32 options_at, struct xcp_l
     size = layout->size;
     ours = layout->sack + 2 + layout->keep * 8;
     fill = length - ours - size;
-    if (!between(&length, 12, XCP_OPTIONS_MAX) || bpf_skb_load_bytes(skb, options_at, old.bytes, length))
+    if (!between(&length, 12, XCP_OPTIONS_MAX) || bpf_skb_load_bytes(skb, options_at, old.bytes, some(length, 63)))
         return -1;
     sack[0] = (__u8)(2 + layout->keep * 8);
     if (bpf_skb_store_bytes(skb, options_at + layout->sack + 1, sack, 1, 0))
         return -1;
-    if (!between(&size, 1, XCP_EXTENDED_LENGTH_MAX) || bpf_skb_store_bytes(skb, options_at + ours, layout->option.bytes, size, 0))
+    if (!between(&size, 1, XCP_EXTENDED_LENGTH_MAX) || bpf_skb_store_bytes(skb, options_at + ours, layout->option.bytes, some(size, 31), 0))
         return -1;
     for (i = 0; i < XCP_OPTIONS_MAX; i++)
         new.bytes[i] = 1;
     if (between(&fill, 1, XCP_OPTIONS_MAX))
-        bpf_skb_store_bytes(skb, options_at + ours + size, new.bytes, fill, 0);
+        bpf_skb_store_bytes(skb, options_at + ours + size, new.bytes, some(fill, 63), 0);
     /* the whole block before and after: no-op where the checksum is yet to be made */
     __builtin_memset(&new, 0, sizeof(new));
     length = layout->length;
-    if (!between(&length, 12, XCP_OPTIONS_MAX) || bpf_skb_load_bytes(skb, options_at, new.bytes, length))
+    if (!between(&length, 12, XCP_OPTIONS_MAX) || bpf_skb_load_bytes(skb, options_at, new.bytes, some(length, 63)))
         return -1;
     bpf_l4_csum_replace(skb, options_at - TCP_HEADER + 16, 0,
                         bpf_csum_diff((__be32 *)old.bytes, XCP_OPTIONS_MAX, (__be32 *)new.bytes, XCP_OPTIONS_MAX, 0), 0);
@@ -96,7 +107,7 @@ __noinline int xcp_make_room(struct __sk_buff *skb, __u32 tcp_at, __u32 length, 
     if (!c || !tp || c->state != XCP_AGREED || c->ask.flags & XCP_ASK_CLASSIC)
         return 0;
     which = parts(c, data);
-    if (which == 0 || !between(&bytes, 12, XCP_OPTIONS_MAX) || bpf_skb_load_bytes(skb, tcp_at + TCP_HEADER, old.bytes, bytes))
+    if (which == 0 || !between(&bytes, 12, XCP_OPTIONS_MAX) || bpf_skb_load_bytes(skb, tcp_at + TCP_HEADER, old.bytes, some(bytes, 63)))
         return 0;
     if (old.bytes[0] == 1 && old.bytes[1] == 1 && old.bytes[2] == 8)
         at = 12;
