@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import debian
 import guest
@@ -102,6 +103,46 @@ class Verdict(unittest.TestCase):
             self.assertEqual(len(faults((6, 12), ("endpoint-transfer", ("ok", wrong)))), 1)
         wrong = GATEWAYS.replace('"agreed": 2', '"agreed": 0', 1)
         self.assertEqual(len(faults((6, 12), ("proxy-gateways", ("ok", wrong)))), 1)
+
+
+class Watch(unittest.TestCase):
+    """A guest's lines are read, and one that hangs or dies is ended and said to have done so."""
+
+    def told(self, does, limit_s=30.0):
+        """What comes of a program in qemu's place that has $steps and $console to write to."""
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, guest.QEMU)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(
+                    "#!/bin/bash\n"
+                    'for word; do case "$word" in\n'
+                    "    file:*/console) console=${word#file:} ;;\n"
+                    "    file:*/steps) steps=${word#file:} ;;\n"
+                    f"esac; done\n{does}\n"
+                )
+            os.chmod(path, 0o755)
+            paths = f"{directory}:{os.environ['PATH']}"
+            with unittest.mock.patch.dict(os.environ, {"PATH": paths}):
+                told = guest.run("kernel", "archive", directory, limit_s, False)
+            return told, guest.last_lines(told.console)
+
+    def test_lines_are_steps(self):
+        lines = r"begin\tok\t6.12\r\nx\trefused\ta b\tc\nend\tok\t\nhalf\tok"
+        told, console = self.told(f'printf \'{lines}\' > "$steps"; echo words > "$console"')
+        self.assertIsNone(told.fault)
+        self.assertEqual([step.name for step in told.steps], ["begin", "x", "end"])
+        self.assertEqual(told.steps[1], guest.Step("x", "refused", "a b\tc"))
+        self.assertEqual(console, ["words"])
+
+    def test_one_that_hangs_is_killed(self):
+        told, _ = self.told("exec sleep 600", 1.0)
+        self.assertIn("was killed", told.fault)
+
+    def test_one_that_dies_has_not_come_to_its_end(self):
+        told, _ = self.told("printf 'begin\\tok\\t6.12\\n' > \"$steps\"")
+        self.assertIn("before the last step", told.fault)
+        told, _ = self.told("echo no such machine >&2; exit 1")
+        self.assertEqual(told.fault, "no such machine")
 
 
 class Table(unittest.TestCase):
