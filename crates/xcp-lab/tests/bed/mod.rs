@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
@@ -92,6 +93,7 @@ impl Bed {
         let bed = Self { left, wire, right, device_left: format!("l{number}"), device_right: format!("r{number}") };
         bed.join(&bed.left, "left0", &bed.device_left, LEFT, mtu);
         bed.join(&bed.right, "right0", &bed.device_right, RIGHT, mtu);
+        bed.wait_until_up();
         // Nobody asks for neighbours: what crosses the wire is what the test sends.
         bed.left.ip(&format!("neigh add {RIGHT} lladdr 02:00:00:00:00:02 dev left0 nud permanent"));
         bed.right.ip(&format!("neigh add {LEFT} lladdr 02:00:00:00:00:01 dev right0 nud permanent"));
@@ -111,11 +113,30 @@ impl Bed {
         self.wire.ip(&format!("link set {device} up"));
     }
 
+    /// Waits until all devices send: one that was set up drops everything until a work queue of the kernel's has given it its queueing
+    /// discipline (linkwatch), which takes up to seconds on a busy machine.
+    pub fn wait_until_up(&self) {
+        for (namespace, device) in self.devices() {
+            let begin = Instant::now();
+            loop {
+                let shown = namespace.enter(|| Command::new("ip").args(["-o", "link", "show", "dev", device]).output()).expect("ip runs");
+                let shown = String::from_utf8_lossy(&shown.stdout);
+                if shown.contains(" qdisc noqueue ") {
+                    break;
+                }
+                assert!(begin.elapsed() < Duration::from_secs(30), "{device} does not come up: {shown}");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+
+    fn devices(&self) -> [(&Namespace, &str); 4] {
+        [(&self.left, "left0"), (&self.right, "right0"), (&self.wire, &*self.device_left), (&self.wire, &*self.device_right)]
+    }
+
     /// Turns tso, gso and gro off on the devices that feed the wire, and tx checksums on all, as the lab does.
     pub fn turn_offloads_off(&self) {
-        for (namespace, device) in
-            [(&self.left, "left0"), (&self.right, "right0"), (&self.wire, &*self.device_left), (&self.wire, &*self.device_right)]
-        {
+        for (namespace, device) in self.devices() {
             for command in [ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_STXCSUM] {
                 namespace.enter(|| set_offload(device, command, false)).expect("ethtool");
             }
