@@ -12,6 +12,7 @@
  *   4. A forward header on a packet without data is not believed: the packet counts as other traffic, and what it asks for is set to
  * nothing. Claims without traffic cost their sender next to nothing, and as many small packets as you like may be sent for the price of one
  * of data.
+ *   5. Where XCP's packets and all others have a queue each, the program says which (skb->priority) and looks at the one of XCP's.
  */
 #include "headers.h"
 
@@ -36,6 +37,9 @@ const volatile __u32 police_sets = 1; /* entries of the table, a power of two */
 /* What counts of a source address, as it lies in the packet. */
 const volatile __u32 police_mask_v4 = ~0U;
 const volatile __u64 police_mask_v6[2] = {~0ULL, ~0ULL};
+/* Where XCP's packets and all others wait in queues of their own: the classes of the shaper (crates/xcp-linux/src/qdisc). 0: there is one queue. */
+const volatile __u32 xcp_class = 0;
+const volatile __u32 others_class = 0;
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -60,6 +64,7 @@ struct {
 } policed SEC(".maps");
 
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
+extern void *bpf_rdonly_cast(const void *object, __u32 type) __ksym;
 
 /* What a forward header is to the router (xcp_seen.is_forward). */
 #define XCP_BELIEVED 1
@@ -423,6 +428,27 @@ __noinline int xcp_write_back(struct __sk_buff *skb, const struct xcp_seen *seen
     return 0;
 }
 
+/* Of all queueing disciplines of a device, how many are looked at for one: those whose numbers have the same hash. */
+#define XCP_DISCIPLINES 16
+
+/* hash_32 of linux/hash.h, by which the kernel files queueing disciplines in qdisc_hash. */
+#define XCP_QDISC_BUCKET(handle) ((__u32)((handle) * 0x61c88647U) >> 28)
+
+/* Bytes that wait in the queue of XCP's class, or at the device where somebody has taken that away. */
+__noinline __u64 xcp_class_backlog(struct __sk_buff *skb) {
+    struct sk_buff *kernel = bpf_cast_to_kern_ctx(skb);
+    struct hlist_node *node = kernel->dev->qdisc_hash[XCP_QDISC_BUCKET(XCP_CLASS_QUEUE)].first;
+    __u32 i;
+    for (i = 0; i < XCP_DISCIPLINES && node; i++) {
+        struct Qdisc *qdisc =
+            bpf_rdonly_cast((void *)node - bpf_core_field_offset(struct Qdisc, hash), bpf_core_type_id_kernel(struct Qdisc));
+        if (qdisc->handle == XCP_CLASS_QUEUE)
+            return qdisc->qstats.backlog;
+        node = qdisc->hash.next;
+    }
+    return kernel->dev->_tx->qdisc->qstats.backlog;
+}
+
 /* Bytes that wait at the device. */
 static __always_inline __u64 waiting(struct __sk_buff *skb, const struct sk_buff *kernel) {
     if (rehearsal) {
@@ -430,7 +456,20 @@ static __always_inline __u64 waiting(struct __sk_buff *skb, const struct sk_buff
         XCP_OPAQUE(mark); /* one load for both branches would need address arithmetic on the context */
         return mark;
     }
+    if (xcp_class)
+        return xcp_class_backlog(skb);
     return kernel->dev->_tx->qdisc->qstats.backlog;
+}
+
+/*
+ * Sends a packet to its queue. XCP's are those that the law, and the policer, answer for, and the acknowledgements that come back for them: a header
+ * that the law does not believe, or that no data stands behind, is no ticket.
+ */
+static __always_inline void classify(struct __sk_buff *skb, const struct xcp_seen *seen) {
+    __u32 empty = skb->len <= seen->headers;
+    if (!xcp_class)
+        return;
+    skb->priority = seen->is_forward == XCP_BELIEVED || (!seen->is_forward && seen->is_return && empty) ? xcp_class : others_class;
 }
 
 /* More than the coarse clock lags behind: two ticks of the slowest kernels. */
@@ -466,15 +505,16 @@ int xcp_router(struct __sk_buff *skb) {
     xcp_look(skb, &seen);
     seen.bytes = skb->wire_len;
     seen.segments = xcp_segments(skb->gso_segs, skb->gso_size, skb->len > seen.headers ? skb->len - seen.headers : 0);
+    /* no sender of ours writes a forward header without data: it is a claim without the traffic that it is about */
+    if (seen.is_forward && skb->len <= seen.headers)
+        seen.is_forward = XCP_EMPTY;
+    classify(skb, &seen);
     if (!seen.is_forward) {
         count_other(&seen, backlog);
         return XCP_NEXT;
     }
     seen.backlog = backlog;
-    /* no sender of ours writes one there: it is a claim without the traffic that it is about */
-    if (skb->len <= seen.headers)
-        seen.is_forward = XCP_EMPTY;
-    else
+    if (seen.is_forward == XCP_BELIEVED)
         seen.now = time(skb);
     settled = seen.is_forward == XCP_EMPTY ? -1 : xcp_settle(&seen, police ? xcp_whose(skb, &seen) : 0);
     if (police && settled == XCP_REFUSED)

@@ -3,6 +3,9 @@
 #ifndef XCP_BPF_ROUTER_H
 #define XCP_BPF_ROUTER_H
 
+/* The number of the queue of XCP's packets, where all others have another one (crates/xcp-linux/src/qdisc/mod.rs). */
+#define XCP_CLASS_QUEUE 0x78640000U
+
 /* What passed, in packets (a super-packet of segmentation offload counts as its segments) since the program was attached. */
 struct xcp_port_counts {
     __u64 processed; /* XCP data packets: counted and given feedback */
@@ -59,6 +62,7 @@ struct xcp_control {
     __u64 police_sets;      /* of the policer's table */
     __u64 police_prefix_v4; /* bits of a source address that count */
     __u64 police_prefix_v6;
+    __u64 law_share; /* thousandths of the link's capacity that the law has */
 };
 
 #endif

@@ -178,7 +178,17 @@ struct qdisc_skb_head {
     __u32 qlen;
 };
 
+struct hlist_node {
+    struct hlist_node *next;
+};
+
+struct hlist_head {
+    struct hlist_node *first;
+};
+
 struct Qdisc {
+    struct hlist_node hash;
+    __u32 handle;
     struct qdisc_skb_head q;
     struct gnet_stats_queue qstats;
 };
@@ -189,6 +199,7 @@ struct netdev_queue {
 
 struct net_device {
     struct netdev_queue *_tx;
+    struct hlist_head qdisc_hash[16]; /* the queueing disciplines below the root, by their numbers */
 };
 
 struct sk_buff {

@@ -75,7 +75,8 @@ impl Site {
                 self.indices[id] = index;
             }
         }
-        Ok(())
+        let mut made = plan.cables.iter().flatten();
+        made.try_for_each(|&id| self.netlinks[plan.devices[id].space].wait_until_it_sends(self.indices[id]))
     }
 
     /// Lets devices carry frames and nothing larger, as wires do; where the plan allows a few segments in one packet, only those that lead into a
@@ -134,7 +135,11 @@ impl Site {
                 Limit::Packets(n) => qdisc::Limit::Packets(most(n)),
                 Limit::Bytes(n) => qdisc::Limit::Bytes(most(n)),
             };
-            qdisc::install(&mut self.netlinks[space], index, qdisc::Shaper::Htb, shaper.rate_bps, limit)?;
+            let netlink = &mut self.netlinks[space];
+            match shaper.others {
+                None => qdisc::install(netlink, index, qdisc::Shaper::Htb, shaper.rate_bps, limit)?,
+                Some(others) => qdisc::install_classes(netlink, index, shaper.rate_bps, limit, others)?,
+            }
         }
         Ok(())
     }

@@ -122,11 +122,13 @@ impl Router {
         seed: u64,
     ) -> Result<Self, LabError> {
         let (space, index) = site.device(plan, device);
+        // The law's part of a link that is split is in the law already.
+        let classes = plan.shapers.iter().any(|shaper| shaper.device == device && shaper.others.is_some()).then_some(1000);
         let police = police.map(|police| Police {
             config: PolicerConfig { flows: police.flows, longest_rtt_ns: police.longest_rtt, seed },
             by: PoliceBy::Flow,
         });
-        let config = router::RouterConfig { law, seed, link_bytes: LINK_BYTES, hook: Hook::Any, police };
+        let config = router::RouterConfig { law, seed, link_bytes: LINK_BYTES, hook: Hook::Any, police, classes };
         let router = site.spaces[space].run(|| router::Router::attach(index, &config));
         let router = router.map_err(|why| LabError::failed("enter a namespace", why))?.map_err(|why| LabError::Missing(why.to_string()))?;
         Ok(Self { router, policed: police.is_some() })

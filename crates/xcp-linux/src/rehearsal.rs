@@ -90,7 +90,7 @@ impl Rehearsal {
     /// # Errors
     /// The maps cannot be written.
     pub fn begin_policed(&self, bytes_per_sec: u64, router: &xcp_engine::Router, policer: Option<&Policer>) -> Result<()> {
-        let settings = Control::new(bytes_per_sec, self.police.as_ref());
+        let settings = Control::new(bytes_per_sec, self.police.as_ref(), 1000);
         write_only_entry(&self.control, MapFlags::ANY, &settings, "the router's settings")?;
         for place in 0..self.policed.max_entries() {
             let written = self.policed.update(&place.to_ne_bytes(), &[0; POLICED_SET_WORDS * 8], MapFlags::ANY);

@@ -15,6 +15,7 @@ use crate::netlink::Netlink;
 use crate::object::{Plain, handle, hush, read_only_entry, write_only_entry};
 use crate::police::{self, Noted, Police, Policing};
 use crate::programs::router::{RouterSkel, RouterSkelBuilder};
+use crate::qdisc;
 
 /// Priority and handle of our filter where the device has to be reached by clsact: a filter of ours can be told from others.
 const CLSACT_HANDLE: u32 = 0x7863;
@@ -22,7 +23,7 @@ const CLSACT_HANDLE: u32 = 0x7863;
 /// Settings of a router.
 #[derive(Debug, Clone)]
 pub struct RouterConfig {
-    /// The law; its `count_other` says whether traffic that is not XCP's counts as input.
+    /// The law; its `count_other` says whether traffic that is not XCP's counts as input. Its capacity is the link's.
     pub law: xcp_engine::RouterConfig,
     /// Of the rounding of feedback.
     pub seed: u64,
@@ -32,6 +33,9 @@ pub struct RouterConfig {
     pub hook: Hook,
     /// The policer before the law, if there is to be one.
     pub police: Option<Police>,
+    /// Whether packets are to be told apart for the two queues of [`qdisc::install_classes`]; and then how many thousandths of the capacity the law
+    /// may hand out, 1 to 1000.
+    pub classes: Option<u16>,
 }
 
 /// Where on a device's way out the program hangs.
@@ -126,6 +130,8 @@ pub(crate) struct Control {
     /// Whether the clsact hook was not there before: then it goes with the router.
     made_clsact: u64,
     noted: Noted,
+    /// Thousandths of the link's capacity that the law has.
+    law_share: u64,
 }
 
 // SAFETY: words.
@@ -173,9 +179,16 @@ impl Port {
 }
 
 impl Control {
-    pub fn new(bytes_per_sec: u64, police: Option<&Police>) -> Self {
-        Self { capacity: bytes_per_sec.max(1), made_clsact: 0, noted: Noted::of(police) }
+    pub fn new(bytes_per_sec: u64, police: Option<&Police>, law_share: u16) -> Self {
+        let law_share = law_share.clamp(1, 1000).into();
+        Self { capacity: part(bytes_per_sec, law_share), made_clsact: 0, noted: Noted::of(police), law_share }
     }
+}
+
+/// So many thousandths, at least 1: what is left of a capacity.
+fn part(bytes_per_sec: u64, thousandths: u64) -> u64 {
+    let part = u128::from(bytes_per_sec) * u128::from(thousandths) / 1000;
+    u64::try_from(part).unwrap_or(u64::MAX).max(1)
 }
 
 /// A router at work, as read at one moment.
@@ -253,19 +266,23 @@ impl Router {
     /// A law out of range; a kernel that lacks what is needed, or denies it.
     pub fn attach(ifindex: u32, config: &RouterConfig) -> Result<Self> {
         hush();
-        let mut law =
-            xcp_engine::Router::new(&config.law, now_ns(), config.seed).map_err(|e| Error::new(format!("the router's law: {e}")))?;
         let police = config.police.as_ref();
+        let settings = Control::new(config.law.capacity_bytes_per_sec, police, config.classes.unwrap_or(1000));
+        let law = xcp_engine::RouterConfig { capacity_bytes_per_sec: settings.capacity, ..config.law.clone() };
+        let mut law = xcp_engine::Router::new(&law, now_ns(), config.seed).map_err(|e| Error::new(format!("the router's law: {e}")))?;
         let policer = police.map(|police| Policer::new(&police.config, &mut law));
         let mut object = MaybeUninit::uninit();
         let mut open = RouterSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open the router program", &e))?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.link_bytes = config.link_bytes;
+            if config.classes.is_some() {
+                rodata.xcp_class = qdisc::XCP_CLASS;
+                rodata.others_class = qdisc::OTHERS_CLASS;
+            }
         }
         police::prepare(&mut open, police)?;
         let skel = open.load().map_err(|e| Error::because("the kernel does not take the router program", &e))?;
         let (port, control) = (handle(&skel.maps.port)?, handle(&skel.maps.control)?);
-        let settings = Control::new(config.law.capacity_bytes_per_sec, police);
         write_only_entry(&control, MapFlags::ANY, &settings, "the router's settings")?;
         write_only_entry(&port, MapFlags::ANY, &Port::new(&law, policer.as_ref()), "the router's state")?;
         let attached = hang(&skel, ifindex, config.hook)?;
@@ -287,14 +304,23 @@ impl Router {
         Ok(RouterStatus { state: router.state(), counts, policing: control.noted.policing(port.policer()) })
     }
 
-    /// The link has another capacity from now on, bytes/s (at least 1).
+    /// The link has another capacity from now on, bytes/s (at least 1); the law has its share of that.
     ///
     /// # Errors
     /// The maps cannot be written.
     pub fn set_capacity(&self, bytes_per_sec: u64) -> Result<()> {
         let control: Control = read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
-        let control = Control { capacity: bytes_per_sec.max(1), ..control };
+        let control = Control { capacity: part(bytes_per_sec, control.law_share), ..control };
         write_only_entry(&self.control, MapFlags::ANY, &control, "the router's settings")
+    }
+
+    /// Thousandths of the link's capacity that the law has.
+    ///
+    /// # Errors
+    /// The maps cannot be read.
+    pub fn law_share(&self) -> Result<u16> {
+        let control: Control = read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
+        Ok(u16::try_from(control.law_share).unwrap_or(1000))
     }
 
     /// Keeps the program and its maps in a directory of a BPF file system, so that they outlive this process.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::error::Span;
 use crate::fields::{Faults, Fields};
 use crate::law::{self, Law};
+use crate::model::Input;
 use crate::model::{Direction, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId, Others, Police, Queue};
 use crate::quantity::{Amount, Standing};
 use crate::set::name_of;
@@ -242,8 +243,6 @@ fn read_queue(link: &Fields<'_>) -> QueueDraft {
         weight: queue.number("weight"),
         gentle: queue.bool("gentle").unwrap_or(true),
     };
-    let law = read_law(&queue);
-    let changes = read_changes(&queue);
     let share = queue.number("share").unwrap_or(0.5);
     let others = match queue.choice("others") {
         Some("first") => Others::First,
@@ -252,6 +251,8 @@ fn read_queue(link: &Fields<'_>) -> QueueDraft {
         Some("split") => Others::Split { share },
         _ => Others::Shared,
     };
+    let law = read_law(&queue, others);
+    let changes = read_changes(&queue, others);
     let kind = match kind {
         "red" => red,
         "xcp" => KindDraft::Xcp { law, changes, others, police: read_police(&queue) },
@@ -270,13 +271,19 @@ fn read_police(queue: &Fields<'_>) -> Option<Police> {
 }
 
 /// The `law` of a queue or of a change.
-fn read_law(fields: &Fields<'_>) -> LawDraft {
+fn read_law(fields: &Fields<'_>, others: Others) -> LawDraft {
     let given = fields.table("law", &LAW);
     let target = given.as_ref().and_then(|law| law.standing("target"));
-    LawDraft { law: given.map_or_else(Law::xcp, |given| law::read(&given)), target }
+    let says = given.as_ref().is_some_and(|law| law.item("input").is_some());
+    let mut law = given.map_or_else(Law::xcp, |given| law::read(&given));
+    if others != Others::Shared && !says {
+        // What waits in another queue is none of this one's.
+        law.input = Input::Xcp;
+    }
+    LawDraft { law, target }
 }
 
-fn read_changes(queue: &Fields<'_>) -> Vec<(Nanos, LawDraft)> {
+fn read_changes(queue: &Fields<'_>, others: Others) -> Vec<(Nanos, LawDraft)> {
     let mut changes: Vec<(Nanos, LawDraft)> = Vec::new();
     for change in queue.tables("law-changes", &LAW_CHANGE) {
         change.require("at");
@@ -289,7 +296,7 @@ fn read_changes(queue: &Fields<'_>) -> Vec<(Nanos, LawDraft)> {
                 "list changes in order of time",
             );
         }
-        changes.push((at, read_law(&change)));
+        changes.push((at, read_law(&change, others)));
     }
     changes
 }

@@ -328,7 +328,7 @@ pub(crate) static QUEUE: Spec = Spec {
             "\"fair\"",
             "xcp: where packets wait that are not XCP's: in the same queue, or in one of their own (with the same `limit`), which goes first, last, or in turn with \
              XCP's so that each has its share while both have packets. `\"split\"`: as `\"fair\"`, and the law's `capacity`, unless given, is XCP's share of the \
-             rate. The law looks at XCP's queue only; what it counts as input is for its `input` to say.",
+             rate. The law looks at XCP's queue only, and only XCP's packets are its input, unless its `input` says otherwise.",
         ),
         key(
             "share",
@@ -449,7 +449,7 @@ pub(crate) static LAW: Spec = Spec {
         key(
             "input",
             Kind::Choice(&["all", "xcp"]),
-            "`\"all\"`",
+            "`\"all\"`; with `others` in a queue of their own `\"xcp\"`",
             "\"xcp\"",
             "What counts as input traffic: every packet at the queue, or those of XCP flows and their acknowledgements only, as in ns-2.",
         ),

@@ -304,6 +304,9 @@ Settings, in any order, each followed by its value:
   overhead BYTES   of framing per packet that the device does not count
   target LENGTH    a queue that may stand: bytes, packets or a time
   alpha, beta, gamma, interval mean|max, gain uniform|own-rtt, pools on|off, input all|xcp   docs/protocol.md
+  others shared|first|last|fair|split   where packets wait that are not XCP's: with XCP's, or in a queue of their own,
+                   which goes first, last, or by shares; split: and XCP leaves them theirs unused  [default: shared]
+  share N          XCP's share with `others fair` or `split`                    [default: 0.5]
   police on|off    whether senders get no more by lying, or by not listening, than they would without  [default: off]
   police-flows N   flows at a time that its table is good for, 112 bytes each   [default: 4096]
   police-by flow|address|prefix   whose packets share one flow's share         [default: flow]

@@ -26,6 +26,7 @@ mod ways;
 
 use std::net::IpAddr;
 
+use xcp_linux::qdisc;
 use xcp_scenario::model::{Direction, DirectionId, Limit, Loss, NodeId, Scenario, Tcp, UdpPattern};
 use xcp_scenario::units::{Nanos, Period};
 
@@ -157,6 +158,8 @@ pub(crate) struct Shaper {
     pub limit: Limit,
     /// Whether an XCP router sits before it.
     pub router: bool,
+    /// Whether XCP's packets and all others wait apart, and whose turn it is.
+    pub others: Option<qdisc::Others>,
 }
 
 /// A line in the wire's namespace, one way.

@@ -1,5 +1,6 @@
 //! Nodes and links become namespaces, cables, queues and lines.
 
+use xcp_linux::qdisc;
 use xcp_scenario::model::{DirectionId, LossPlace, Others, Queue, Scenario};
 
 use super::{FASTEST_SHAPED_BPS, HUB, Line, Meter, Places, Plan, Role, Shaper, direction, direction_name};
@@ -77,7 +78,6 @@ fn only_simulated(scenario: &Scenario, number: DirectionId) -> Option<&'static s
     match &direction.queue {
         _ if scenario.links[number / 2].medium.is_some() => Some("shared media"),
         _ if direction.framing_bytes > 0 => Some("framing other than its own (Ethernet's header is part of a packet)"),
-        Queue::Xcp { others, .. } if *others != Others::Shared => Some("queues for two classes"),
         _ => None,
     }
 }
@@ -146,13 +146,27 @@ fn line(plan: &mut Plan, scenario: &Scenario, number: DirectionId, [input, outpu
     });
 }
 
+/// The kernel's word for the scenario's. What is split has a law of less capacity besides, which the scenario's reader has seen to.
+fn classes(others: Others) -> Option<qdisc::Others> {
+    match others {
+        Others::Shared => None,
+        Others::First => Some(qdisc::Others::First),
+        Others::Last => Some(qdisc::Others::Last),
+        Others::Fair { share } | Others::Split { share } => Some(qdisc::Others::fair(share)),
+    }
+}
+
 /// The queue at a direction's device, and where its packets are counted. Called for each direction in turn.
 fn meter(plan: &mut Plan, scenario: &Scenario, number: DirectionId, device: usize, shaper: bool) {
     let (direction, _) = direction(scenario, number);
     let meter = if shaper {
         let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) = direction.queue;
         let router = matches!(direction.queue, Queue::Xcp { .. });
-        plan.shapers.push(Shaper { direction: number, device, rate_bps: direction.rate_bps, limit, router });
+        let others = match direction.queue {
+            Queue::Xcp { others, .. } => classes(others),
+            _ => None,
+        };
+        plan.shapers.push(Shaper { direction: number, device, rate_bps: direction.rate_bps, limit, router, others });
         Meter::Shaper(plan.shapers.len() - 1)
     } else if let Some(line) = plan.lines.iter().position(|line| line.direction == number && line.queue) {
         Meter::Line(line)

@@ -2,6 +2,7 @@
 //! holds on a busy machine, too: what was sent, counted and lost, not how fast.
 
 mod building;
+mod classes;
 mod police;
 mod settings;
 

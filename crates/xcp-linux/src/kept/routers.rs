@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::namespace::Namespace;
 use crate::netlink::{Device, Netlink};
 use crate::police::Police;
-use crate::qdisc::{self, Limit, QdiscInfo, QdiscStats, Shaper};
+use crate::qdisc::{self, Limit, Others, QdiscInfo, QdiscStats, Shaper};
 use crate::router::{Hook, Router, RouterConfig};
 
 /// The directory that keeps them, each in one of its own.
@@ -20,6 +20,15 @@ fn directory() -> Result<Option<Directory>> {
 pub enum Shaping {
     /// A shaper that comes and goes with the router, with the queue's limit.
     Ours(Shaper, Limit),
+    /// An htb that comes and goes with the router, with two queues of this limit: one for XCP's packets, one for all others.
+    Classes {
+        /// Whose turn it is.
+        others: Others,
+        /// Of each queue.
+        limit: Limit,
+        /// Thousandths of the capacity that the law hands out: 1000, or XCP's share where it is to leave the others theirs even if they do not use it.
+        law_share: u16,
+    },
     /// What is there: a device at line rate, or a shaper of somebody else's.
     None,
 }
@@ -29,7 +38,7 @@ pub enum Shaping {
 pub struct RouterPlan {
     /// The device.
     pub device: String,
-    /// The law, its capacity included.
+    /// The law; its capacity is the link's.
     pub law: xcp_engine::RouterConfig,
     /// What limits the device to that capacity.
     pub shaping: Shaping,
@@ -52,6 +61,8 @@ pub struct KeptRouter {
     pub qdisc: QdiscInfo,
     /// What that counts.
     pub qdisc_stats: QdiscStats,
+    /// What XCP's queue and the others' count, where they are apart.
+    pub class_stats: Option<[QdiscStats; 2]>,
     /// Programs of others that see packets before the router does, and can keep them from it.
     pub behind: Vec<String>,
 }
@@ -80,16 +91,22 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     let before = qdisc::root(&mut netlink, device.index)?;
     match plan.shaping {
         Shaping::None => check_foreign(&device, &before, capacity_bps)?,
-        Shaping::Ours(..) => check_replaceable(&device, &before)?,
+        Shaping::Ours(..) | Shaping::Classes { .. } => check_replaceable(&device, &before)?,
     }
     let made = (|| {
         // What cannot be kept is not set up.
         let all = ours()?.make(DIRECTORY)?;
-        if let Shaping::Ours(shaper, limit) = plan.shaping {
-            qdisc::install(&mut netlink, device.index, shaper, capacity_bps, limit)?;
+        match plan.shaping {
+            Shaping::Ours(shaper, limit) => qdisc::install(&mut netlink, device.index, shaper, capacity_bps, limit)?,
+            Shaping::Classes { others, limit, .. } => qdisc::install_classes(&mut netlink, device.index, capacity_bps, limit, others)?,
+            Shaping::None => {}
         }
         let link_bytes = if device.mac.is_some() { 14 } else { 0 };
-        let config = RouterConfig { law: plan.law.clone(), seed: plan.seed, link_bytes, hook: plan.hook, police: plan.police };
+        let classes = match plan.shaping {
+            Shaping::Classes { law_share, .. } => Some(law_share),
+            Shaping::Ours(..) | Shaping::None => None,
+        };
+        let config = RouterConfig { law: plan.law.clone(), seed: plan.seed, link_bytes, hook: plan.hook, police: plan.police, classes };
         let attached =
             namespace.run(|| Router::attach(device.index, &config)).map_err(|e| Error::because("cannot enter the namespace", &e))?;
         let mut router = attached.map_err(|e| Error::new(format!("{}: {e}", device.name)))?;
@@ -100,7 +117,7 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
         Ok(router) => kept(&mut netlink, namespace, device, router),
         Err(e) => {
             let _ = clear(DIRECTORY, Some(&name));
-            if let Shaping::Ours(..) = plan.shaping {
+            if plan.shaping != Shaping::None {
                 let _ = qdisc::remove(&mut netlink, device.index);
             }
             Err(e)
@@ -111,7 +128,8 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
 fn kept(netlink: &mut Netlink, namespace: &Namespace, device: Device, router: Router) -> Result<KeptRouter> {
     let (qdisc, qdisc_stats) = (qdisc::root(netlink, device.index)?, qdisc::stats(netlink, device.index)?);
     let behind = namespace.run(|| router.behind(device.index)).map_err(|e| Error::because("cannot enter the namespace", &e))?;
-    Ok(KeptRouter { device, router, qdisc, qdisc_stats, behind })
+    let class_stats = qdisc.others.map(|_| qdisc::class_stats(netlink, device.index)).transpose()?;
+    Ok(KeptRouter { device, router, qdisc, qdisc_stats, class_stats, behind })
 }
 
 /// A shaper of somebody else's is not thrown away unasked: it may hold a whole configuration.

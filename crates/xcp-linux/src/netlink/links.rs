@@ -1,6 +1,7 @@
 //! Network devices: what there is, pairs of virtual Ethernet devices, up, MTU, removal.
 
 use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
 
 use super::message::{Request, attribute, attributes, number, short, text};
 use super::{Error, Netlink, Result};
@@ -10,6 +11,10 @@ use crate::namespace::Namespace;
 const PEER: u16 = 1;
 /// `RTEXT_FILTER_SKIP_STATS` (linux/rtnetlink.h): the counters of a device are not wanted.
 const NO_COUNTERS: u32 = 1 << 3;
+/// `IF_OPER_UP` (linux/if.h).
+const OPERATIONAL: u8 = 6;
+/// How long a device may take to see its other end.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of a name, less the zero that ends it.
 const LONGEST_NAME: usize = libc::IFNAMSIZ - 1;
 
@@ -26,6 +31,8 @@ pub struct Device {
     pub up: bool,
     /// Whether the other end of the wire is there, too.
     pub running: bool,
+    /// Whether the kernel has seen that it is, and lets packets out (RFC 2863, `IF_OPER_UP`). Not of devices that do not tell.
+    pub operational: bool,
     /// `veth`, `vlan`, `bridge`, ...; `None` for hardware.
     pub kind: Option<String>,
     /// Whether it is the loopback device.
@@ -141,6 +148,23 @@ impl Netlink {
         self.change(|| format!("switch on the network device number {index}"), request)
     }
 
+    /// Waits until a virtual Ethernet device that was switched on sends. Until a work queue of the kernel's has seen that the other end is there,
+    /// and has started the queueing discipline (linkwatch), everything is dropped; on a busy machine that takes seconds.
+    ///
+    /// # Errors
+    /// No such device, or it does not come up.
+    pub fn wait_until_it_sends(&mut self, index: u32) -> Result<()> {
+        let begin = Instant::now();
+        while !self.link(index)?.operational {
+            if begin.elapsed() > PATIENCE {
+                let doing = format!("use the network device number {index}");
+                return Err(Error::refused(doing, "it has been switched on and does not find its other end"));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
     /// Switches a device off.
     pub fn set_down(&mut self, index: u32) -> Result<()> {
         let request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK as u16, &header(index, 0, libc::IFF_UP as u32));
@@ -226,6 +250,7 @@ fn device(payload: &[u8]) -> Option<Device> {
         mtu: 0,
         up: flags & libc::IFF_UP != 0,
         running: flags & libc::IFF_RUNNING != 0,
+        operational: false,
         kind: None,
         loopback: flags & libc::IFF_LOOPBACK != 0,
         mac: None,
@@ -239,6 +264,7 @@ fn device(payload: &[u8]) -> Option<Device> {
             libc::IFLA_MTU => device.mtu = number(value, 0)?,
             libc::IFLA_TXQLEN => device.tx_queue_len = number(value, 0)?,
             libc::IFLA_NUM_TX_QUEUES => device.tx_queues = number(value, 0)?,
+            libc::IFLA_OPERSTATE => device.operational = value.first() == Some(&OPERATIONAL),
             libc::IFLA_QDISC => device.qdisc = text(value),
             libc::IFLA_ADDRESS if link_type == libc::ARPHRD_ETHER => device.mac = value.try_into().ok(),
             libc::IFLA_LINKINFO => {

@@ -1,6 +1,6 @@
 //! What a device's queueing discipline is and what it has counted.
 
-use super::{HANDLE, Limit, Shaper, options, queue_of};
+use super::{HANDLE, Limit, OTHERS_CLASS, Others, Shaper, XCP_CLASS, options, queue_of};
 use crate::netlink::message::{attribute, number};
 use crate::netlink::qdiscs::{Described, ROOT};
 use crate::netlink::{Netlink, Result};
@@ -25,6 +25,8 @@ pub struct QdiscInfo {
     pub rate_bps: Option<u64>,
     /// What the queue below the shaper holds at the most, if it is a pfifo or bfifo.
     pub limit: Option<Limit>,
+    /// Whether XCP's packets and all others wait in queues of their own, and whose turn it is.
+    pub others: Option<Others>,
     /// Whether it was made by [`super::install`].
     pub ours: bool,
     /// Whether the device's packets are spread over several queues, each with its own discipline. There is then no one queue to look at.
@@ -59,6 +61,7 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
             shaper,
             rate_bps,
             limit: None,
+            others: None,
             ours: shaper.is_some() && qdisc.handle == HANDLE,
             multi_queue: matches!(kind.as_str(), "mq" | "mqprio" | "taprio"),
             kind,
@@ -67,7 +70,7 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
     let Some(mut info) = found else {
         // A device that is down has one that is built in (noop), which is not shown; the device names it.
         let kind = nl.link(index)?.qdisc;
-        return Ok(QdiscInfo { kind, handle: 0, shaper: None, rate_bps: None, limit: None, ours: false, multi_queue: false });
+        return Ok(QdiscInfo { kind, handle: 0, shaper: None, rate_bps: None, limit: None, others: None, ours: false, multi_queue: false });
     };
     if info.shaper == Some(Shaper::Htb) {
         let top = |class: &Described<'_>| (class.parent == ROOT).then(|| options::htb_class_rate_bps(class.options()?)).flatten();
@@ -75,9 +78,18 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
             info.rate_bps = Some(rate_bps);
         }
     }
+    if info.ours && info.shaper == Some(Shaper::Htb) {
+        let shares = nl.classes(index, |class| Some((class.handle, options::htb_class_share(class.options()?)?)))?;
+        let share_of = |handle| shares.iter().find(|share| share.0 == handle).map(|share| share.1);
+        info.others = match (share_of(XCP_CLASS), share_of(OTHERS_CLASS), info.rate_bps) {
+            (Some((xcp_bps, first)), Some((_, second)), Some(whole_bps)) => Some(Others::of(xcp_bps, whole_bps, [first, second])),
+            _ => None,
+        };
+    }
     if info.ours || info.shaper == Some(Shaper::Tbf) {
+        let queue = if info.others.is_some() { XCP_CLASS } else { queue_of(info.handle) };
         info.limit = nl
-            .get_qdisc(index, queue_of(info.handle), |queue| {
+            .get_qdisc(index, queue, |queue| {
                 let limit = number(queue.options()?, 0)?;
                 match queue.kind()?.as_str() {
                     "pfifo" => Some(Limit::Packets(limit)),
@@ -96,7 +108,16 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
 /// A shaper counts what its queue drops as its own (htb_enqueue, tbf_enqueue: `qdisc_qstats_drop` where the queue did not take a packet), so the
 /// root's number is all of them.
 pub fn stats(nl: &mut Netlink, index: u32) -> Result<QdiscStats> {
-    let read = nl.get_qdisc(index, ROOT, |qdisc| {
+    stats_of(nl, index, ROOT)
+}
+
+/// The counters of the two queues of a shaper with classes, XCP's and the others'.
+pub fn class_stats(nl: &mut Netlink, index: u32) -> Result<[QdiscStats; 2]> {
+    Ok([stats_of(nl, index, XCP_CLASS)?, stats_of(nl, index, OTHERS_CLASS)?])
+}
+
+fn stats_of(nl: &mut Netlink, index: u32, parent: u32) -> Result<QdiscStats> {
+    let read = nl.get_qdisc(index, parent, |qdisc| {
         let counters = qdisc.statistics()?;
         let (basic, queue) = (attribute(counters, BASIC)?, attribute(counters, QUEUE)?);
         let many = attribute(counters, PACKETS).and_then(wide);

@@ -1,12 +1,15 @@
 //! The shaper in front of a device: a rate, and a queue of a chosen length in which packets wait for it. The XCP router reckons with that rate and
 //! looks at that queue.
 //!
+//! Where asked, there are two queues behind the shaper, one for XCP's packets and one for all others ([`Others`]): two classes of htb's, each with a
+//! share of the rate of its own, and what one does not use is the other's. Which class a packet belongs to the router's program says.
+//!
 //! A rate counts bytes of Ethernet frames: the IP packet and 14 bytes.
 
 mod look;
 mod options;
 
-pub use look::{QdiscInfo, QdiscStats, root, stats};
+pub use look::{QdiscInfo, QdiscStats, class_stats, root, stats};
 use options::Rate;
 
 use crate::netlink::qdiscs::{ROOT, Wanted};
@@ -14,6 +17,14 @@ use crate::netlink::{Error, Netlink, Result};
 
 /// The number of a shaper that [`install`] made, by which it is known again: "xc".
 const HANDLE: u32 = 0x7863 << 16;
+
+/// The class of XCP's packets, where there are two. The router's program writes it into `skb->priority`, which htb takes for a class
+/// (htb_classify).
+pub(crate) const XCP_CLASS: u32 = HANDLE | 2;
+/// The class of all others. Packets that the program never saw go there, too.
+pub(crate) const OTHERS_CLASS: u32 = HANDLE | 3;
+/// The classes, and the numbers of their queues. By its number the program finds XCP's (`XCP_CLASS_QUEUE` of bpf/router.h).
+const QUEUES: [(u32, u32); 2] = [(XCP_CLASS, 0x7864 << 16), (OTHERS_CLASS, 0x7865 << 16)];
 
 /// What holds packets back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,6 +73,46 @@ impl Limit {
     }
 }
 
+/// Whose packets are sent where XCP's and all others wait in queues of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Others {
+    /// The others', while there are any.
+    First,
+    /// XCP's, while there are any.
+    Last,
+    /// While both have packets, XCP's have this share of the rate, in thousandths, 1 to 999.
+    Fair(u16),
+}
+
+/// What the class that has to wait gets all the same, in thousandths of the rate: without a rate there is no class.
+const LEAST: u16 = 1;
+
+impl Others {
+    /// XCP's share, from 0.001 to 0.999.
+    #[must_use]
+    pub fn fair(share: f64) -> Self {
+        Self::Fair(((share * 1000.0).round() as u16).clamp(LEAST, 1000 - LEAST))
+    }
+
+    /// Thousandths of the rate that are XCP's, and whose turn comes first, XCP's and the others'.
+    fn terms(self) -> (u16, [u32; 2]) {
+        match self {
+            Self::First => (LEAST, [1, 0]),
+            Self::Last => (1000 - LEAST, [0, 1]),
+            Self::Fair(share) => (share.clamp(LEAST, 1000 - LEAST), [0, 0]),
+        }
+    }
+
+    /// What was asked for where this is what is found.
+    fn of(xcp_bps: u64, whole_bps: u64, priorities: [u32; 2]) -> Self {
+        match priorities {
+            [1, 0] => Self::First,
+            [0, 1] => Self::Last,
+            _ => Self::fair(xcp_bps as f64 / whole_bps.max(1) as f64),
+        }
+    }
+}
+
 /// Where the queue of a shaper hangs: its class number 1. htb's is ours to number, tbf's always has this one.
 fn queue_of(handle: u32) -> u32 {
     handle | 1
@@ -70,25 +121,40 @@ fn queue_of(handle: u32) -> u32 {
 /// Puts a shaper in front of a device, in the place of whatever is there (look with [`root`] first). If it fails half-way nothing of it stays.
 pub fn install(nl: &mut Netlink, index: u32, shaper: Shaper, rate_bps: u64, limit: Limit) -> Result<()> {
     let rate = rate(nl, index, rate_bps)?;
-    // Neither can become the other, and htb does not even become itself again.
-    remove(nl, index)?;
-    put(nl, index, shaper, &rate, limit).inspect_err(|_| {
-        // The first error is the one to tell.
-        let _ = remove(nl, index);
+    replace(nl, index, |nl| {
+        let root = Wanted { index, handle: HANDLE, parent: ROOT, kind: shaper.name() };
+        match shaper {
+            Shaper::Htb => {
+                nl.set_qdisc(&root, |request| options::htb(request, queue_of(0)))?;
+                set_class(nl, index, &rate)?;
+            }
+            // The queue that this makes is replaced next.
+            Shaper::Tbf => nl.set_qdisc(&root, |request| options::tbf(request, &rate, rate.burst))?,
+        }
+        set_queues(nl, index, limit, None)
     })
 }
 
-fn put(nl: &mut Netlink, index: u32, shaper: Shaper, rate: &Rate, limit: Limit) -> Result<()> {
-    let root = Wanted { index, handle: HANDLE, parent: ROOT, kind: shaper.name() };
-    match shaper {
-        Shaper::Htb => {
-            nl.set_qdisc(&root, |request| options::htb(request, queue_of(0)))?;
-            set_class(nl, index, rate)?;
-        }
-        // The queue that this makes is replaced next.
-        Shaper::Tbf => nl.set_qdisc(&root, |request| options::tbf(request, rate, rate.burst))?,
-    }
-    set_queue(nl, index, limit)
+/// As [`install`], an htb with a queue of this limit for XCP's packets and another one for all others. Without the router's program all packets
+/// are others.
+pub fn install_classes(nl: &mut Netlink, index: u32, rate_bps: u64, limit: Limit, others: Others) -> Result<()> {
+    let rate = rate(nl, index, rate_bps)?;
+    replace(nl, index, |nl| {
+        let root = Wanted { index, handle: HANDLE, parent: ROOT, kind: Shaper::Htb.name() };
+        nl.set_qdisc(&root, |request| options::htb(request, OTHERS_CLASS & 0xffff))?;
+        set_class(nl, index, &rate)?;
+        set_classes(nl, index, &rate, others)?;
+        set_queues(nl, index, limit, Some(others))
+    })
+}
+
+/// Neither shaper can become the other, and htb does not even become itself again.
+fn replace(nl: &mut Netlink, index: u32, put: impl FnOnce(&mut Netlink) -> Result<()>) -> Result<()> {
+    remove(nl, index)?;
+    put(nl).inspect_err(|_| {
+        // The first error is the one to tell.
+        let _ = remove(nl, index);
+    })
 }
 
 /// Changes the rate. What is in the queue stays there.
@@ -100,7 +166,10 @@ pub fn change_rate(nl: &mut Netlink, index: u32, shaper: Shaper, rate_bps: u64) 
     }
     let rate = rate(nl, index, rate_bps)?;
     match shaper {
-        Shaper::Htb => set_class(nl, index, &rate),
+        Shaper::Htb => {
+            set_class(nl, index, &rate)?;
+            info.others.map_or(Ok(()), |others| set_classes(nl, index, &rate, others))
+        }
         Shaper::Tbf => {
             let root = Wanted { index, handle: HANDLE, parent: ROOT, kind: shaper.name() };
             // A tbf that is changed sets the limit of its queue to its own number, whatever the unit (tbf_change, fifo_set_limit).
@@ -112,8 +181,14 @@ pub fn change_rate(nl: &mut Netlink, index: u32, shaper: Shaper, rate_bps: u64) 
 
 /// Changes how much the queue holds. What is in it stays there, unless the unit changes.
 pub fn change_limit(nl: &mut Netlink, index: u32, limit: Limit) -> Result<()> {
-    own(nl, index, "change the queue's limit")?;
-    set_queue(nl, index, limit)
+    let info = own(nl, index, "change the queue's limit")?;
+    if info.others.is_some() && info.limit.is_none_or(|before| before.kind() != limit.kind()) {
+        // A queue with a number cannot be replaced by one of another kind with the same number.
+        for (parent, handle) in QUEUES {
+            nl.delete_qdisc(index, handle, parent)?;
+        }
+    }
+    set_queues(nl, index, limit, info.others)
 }
 
 /// Removes a shaper that [`install`] made; the kernel's default comes in its place. Anybody else's stays.
@@ -147,13 +222,27 @@ fn own(nl: &mut Netlink, index: u32, what: &str) -> Result<QdiscInfo> {
 
 fn set_class(nl: &mut Netlink, index: u32, rate: &Rate) -> Result<()> {
     let class = Wanted { index, handle: queue_of(HANDLE), parent: HANDLE, kind: Shaper::Htb.name() };
-    nl.set_class(&class, |request| options::htb_class(request, rate))
+    nl.set_class(&class, |request| options::htb_class(request, rate, rate, 0))
 }
 
-fn set_queue(nl: &mut Netlink, index: u32, limit: Limit) -> Result<()> {
-    let queue = Wanted { index, handle: 0, parent: queue_of(HANDLE), kind: limit.kind() };
-    nl.set_qdisc(&queue, |request| {
-        // struct tc_fifo_qopt
-        request.plain(&limit.number().to_ne_bytes());
-    })
+/// The two classes below the one that has the rate.
+fn set_classes(nl: &mut Netlink, index: u32, rate: &Rate, others: Others) -> Result<()> {
+    let (xcp, priorities) = others.terms();
+    for (handle, share, priority) in [(XCP_CLASS, xcp, priorities[0]), (OTHERS_CLASS, 1000 - xcp, priorities[1])] {
+        let class = Wanted { index, handle, parent: queue_of(HANDLE), kind: Shaper::Htb.name() };
+        nl.set_class(&class, |request| options::htb_class(request, &rate.share(share), rate, priority))?;
+    }
+    Ok(())
+}
+
+fn set_queues(nl: &mut Netlink, index: u32, limit: Limit, others: Option<Others>) -> Result<()> {
+    let one = [(queue_of(HANDLE), 0)];
+    for &(parent, handle) in if others.is_some() { &QUEUES[..] } else { &one[..] } {
+        let queue = Wanted { index, handle, parent, kind: limit.kind() };
+        nl.set_qdisc(&queue, |request| {
+            // struct tc_fifo_qopt
+            request.plain(&limit.number().to_ne_bytes());
+        })?;
+    }
+    Ok(())
 }

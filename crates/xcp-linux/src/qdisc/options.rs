@@ -48,6 +48,12 @@ impl Rate {
         Self { bytes_per_s, burst: bounded(burst), frame: bounded(frame) }
     }
 
+    /// So many thousandths of it, with a burst of one frame: what the whole may send at once is bounded by its own.
+    pub fn share(&self, thousandths: u16) -> Self {
+        let bytes_per_s = (u128::from(self.bytes_per_s) * u128::from(thousandths) / 1000) as u64;
+        Self { bytes_per_s: bytes_per_s.max(1), burst: self.frame, frame: self.frame }
+    }
+
     /// The burst as the time that it takes.
     fn ticks(&self) -> u32 {
         let ns = (u128::from(self.burst) * 1_000_000_000).div_ceil(u128::from(self.bytes_per_s.max(1)));
@@ -77,18 +83,21 @@ pub fn htb(request: &mut Request, default_class: u32) {
     request.attribute(htb_attribute::INIT, &fields.map(u32::to_ne_bytes).concat());
 }
 
-/// Options of htb's class (`struct tc_htb_opt`): rate and ceiling are the same.
-pub fn htb_class(request: &mut Request, rate: &Rate) {
-    let mut parameters = [rate.specification(), rate.specification()].concat();
-    // The quantum is what a class may send before another has its turn. There is one class, so it only has to be one that the kernel does not find
-    // too small or too large (1000 to 200000), which it would log.
+/// Options of htb's class (`struct tc_htb_opt`): a rate of its own, and the ceiling up to which it may have what other classes leave. Of those that
+/// want it, the one of the lowest priority number has it first.
+pub fn htb_class(request: &mut Request, rate: &Rate, ceiling: &Rate, priority: u32) {
+    let mut parameters = [rate.specification(), ceiling.specification()].concat();
+    // What a class may send of what others leave before another has its turn: a frame. One that the kernel finds too small or too large (1000 to
+    // 200000) it would log.
     let quantum = rate.frame.clamp(1_000, 200_000);
     // burst, burst of the ceiling, quantum, level, priority
-    parameters.extend([rate.ticks(), rate.ticks(), quantum, 0, 0].map(u32::to_ne_bytes).concat());
+    parameters.extend([rate.ticks(), ceiling.ticks(), quantum, 0, priority].map(u32::to_ne_bytes).concat());
     request.attribute(htb_attribute::PARMS, &parameters);
     if rate.is_large() {
         request.attribute(htb_attribute::RATE64, &rate.bytes_per_s.to_ne_bytes());
-        request.attribute(htb_attribute::CEIL64, &rate.bytes_per_s.to_ne_bytes());
+    }
+    if ceiling.is_large() {
+        request.attribute(htb_attribute::CEIL64, &ceiling.bytes_per_s.to_ne_bytes());
     }
 }
 
@@ -109,6 +118,12 @@ pub fn tbf(request: &mut Request, rate: &Rate, limit: u32) {
 pub fn htb_class_rate_bps(options: &[u8]) -> Option<u64> {
     // The ceiling's specification follows that of the rate.
     rate_bps(attribute(options, htb_attribute::PARMS)?.get(12..)?, attribute(options, htb_attribute::CEIL64))
+}
+
+/// The rate of its own that htb's class has, in bit/s, and its priority.
+pub fn htb_class_share(options: &[u8]) -> Option<(u64, u32)> {
+    let parameters = attribute(options, htb_attribute::PARMS)?;
+    Some((rate_bps(parameters, attribute(options, htb_attribute::RATE64))?, number(parameters, 40)?))
 }
 
 /// The rate of a tbf, in bit/s.
@@ -157,7 +172,9 @@ mod tests {
         #[test]
         fn rates_are_read_back(bytes_per_s in 1u64..50_000_000_000) {
             let rate = Rate::new(bytes_per_s * 8, 1500);
-            prop_assert_eq!(htb_class_rate_bps(&written(|r| htb_class(r, &rate))), Some(bytes_per_s * 8));
+            prop_assert_eq!(htb_class_rate_bps(&written(|r| htb_class(r, &rate.share(300), &rate, 1))), Some(bytes_per_s * 8));
+            let share = (u128::from(bytes_per_s) * 3 / 10).max(1) as u64;
+            prop_assert_eq!(htb_class_share(&written(|r| htb_class(r, &rate.share(300), &rate, 1))), Some((share * 8, 1)));
             prop_assert_eq!(tbf_rate_bps(&written(|r| tbf(r, &rate, 5))), Some(bytes_per_s * 8));
         }
     }
@@ -173,9 +190,9 @@ mod tests {
         let rate = Rate::new(1_000_000, 1500);
         let lengths = |options: Vec<u8>| attributes(&options).map(|(kind, value)| (kind, value.len())).collect::<Vec<_>>();
         assert_eq!(lengths(written(|r| htb(r, 1))), [(2, 20)]);
-        assert_eq!(lengths(written(|r| htb_class(r, &rate))), [(1, 44)]);
+        assert_eq!(lengths(written(|r| htb_class(r, &rate, &rate, 0))), [(1, 44)]);
         assert_eq!(lengths(written(|r| tbf(r, &rate, 5))), [(1, 36), (6, 4)]);
         let large = Rate::new(100_000_000_000, 1500);
-        assert_eq!(lengths(written(|r| htb_class(r, &large))), [(1, 44), (6, 8), (7, 8)]);
+        assert_eq!(lengths(written(|r| htb_class(r, &large, &large, 0))), [(1, 44), (6, 8), (7, 8)]);
     }
 }

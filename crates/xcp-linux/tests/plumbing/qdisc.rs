@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use xcp_linux::netlink::Netlink;
-use xcp_linux::qdisc::{self, Limit, QdiscStats, Shaper};
+use xcp_linux::qdisc::{self, Limit, Others, QdiscStats, Shaper};
 use xcp_linux::sysctl;
 
 use crate::{RIGHT, Wire, wire};
@@ -52,6 +52,39 @@ fn what_is_installed_is_what_is_found() {
     qdisc::remove(&mut nl, index).unwrap();
     assert_eq!(qdisc::root(&mut nl, index).unwrap(), before);
     qdisc::remove(&mut nl, index).unwrap();
+}
+
+#[test]
+fn two_queues_are_found_and_stay_what_they_are() {
+    let Some((wire, mut nl)) = quiet_wire("classes") else { return };
+    let index = wire.left_index;
+    let before = qdisc::root(&mut nl, index).unwrap();
+    let limit = prop_oneof![(1u32..100_000).prop_map(Limit::Packets), (1514u32..100_000_000).prop_map(Limit::Bytes)];
+    let others = prop_oneof![Just(Others::First), Just(Others::Last), (1u16..1000).prop_map(Others::Fair)];
+    // From 1 Mbit/s on a thousandth of the rate is whole bytes enough to be told from its neighbours.
+    let step = (others, 125_000u64..13_000_000_000, limit.clone(), 125_000u64..13_000_000_000, limit);
+    let mut runner = TestRunner::new(Config { cases: 40, failure_persistence: None, ..Config::default() });
+    runner
+        .run(&step, |(others, rate, limit, new_rate, new_limit)| {
+            let mut nl = Netlink::open_in(&wire.left).unwrap();
+            let found = |rate: u64, limit| {
+                let found = qdisc::root(&mut Netlink::open_in(&wire.left).unwrap(), index).unwrap();
+                prop_assert!(found.ours && found.shaper == Some(Shaper::Htb), "{:?}", found);
+                prop_assert_eq!((found.others, found.rate_bps, found.limit), (Some(others), Some(rate * 8), Some(limit)));
+                Ok(())
+            };
+            qdisc::install_classes(&mut nl, index, rate * 8, limit, others).unwrap();
+            found(rate, limit)?;
+            qdisc::change_rate(&mut nl, index, Shaper::Htb, new_rate * 8).unwrap();
+            found(new_rate, limit)?;
+            qdisc::change_limit(&mut nl, index, new_limit).unwrap();
+            found(new_rate, new_limit)
+        })
+        .unwrap();
+    qdisc::install(&mut nl, index, Shaper::Htb, 1_000_000, Limit::Packets(5)).unwrap();
+    assert_eq!(qdisc::root(&mut nl, index).unwrap().others, None);
+    qdisc::remove(&mut nl, index).unwrap();
+    assert_eq!(qdisc::root(&mut nl, index).unwrap(), before);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Real connections of the kernel's TCP through the endpoint and a router: host S, router R, host D, each in a network namespace.
 
+mod classes;
 mod forged;
 mod liars;
 mod neighbours;

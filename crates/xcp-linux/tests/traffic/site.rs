@@ -12,7 +12,7 @@ use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Netlink;
 use xcp_linux::offload::{self, Offload};
 use xcp_linux::police::Police;
-use xcp_linux::qdisc::{self, Limit, Shaper};
+use xcp_linux::qdisc::{self, Limit, Others, QdiscStats, Shaper};
 use xcp_linux::rehearsal::{Middlebox, Mischief};
 use xcp_linux::router::{Hook, Router, RouterConfig};
 use xcp_linux::{cgroup, sysctl};
@@ -63,6 +63,9 @@ impl Site {
         let r0 = index(1, "r0", ["10.7.1.2", "fd07:1::2"]);
         let r1 = index(1, "r1", ["10.7.2.2", "fd07:2::2"]);
         let d0 = index(2, "d0", ["10.7.2.1", "fd07:2::1"]);
+        for (at, index) in [(0, s0), (1, r0), (1, r1), (2, d0)] {
+            nets[at].wait_until_it_sends(index).unwrap();
+        }
         nets[0].add_route(ip("10.7.2.0"), 24, Some(ip("10.7.1.2")), s0).unwrap();
         nets[0].add_route(ip("fd07:2::"), 64, Some(ip("fd07:1::2")), s0).unwrap();
         nets[2].add_route(ip("10.7.1.0"), 24, Some(ip("10.7.2.2")), d0).unwrap();
@@ -138,6 +141,20 @@ impl Site {
         self.router_on(self.r1, rate_bps, hook, law, police)
     }
 
+    pub fn router_with_classes(&self, rate_bps: u64, hook: Hook, law: xcp_engine::RouterConfig, others: Others) -> Router {
+        let mut netlink = Netlink::open_in(&self.r).unwrap();
+        qdisc::install_classes(&mut netlink, self.r1, rate_bps, Limit::Bytes(400_000), others).unwrap();
+        let config = RouterConfig { law, seed: 1, link_bytes: 14, hook, police: None, classes: Some(1000) };
+        self.r.run(|| Router::attach(self.r1, &config)).unwrap().unwrap()
+    }
+
+    /// What the queues of a router with classes have counted.
+    pub fn class_stats(&self) -> Option<[QdiscStats; 2]> {
+        let mut netlink = Netlink::open_in(&self.r).unwrap();
+        let there = qdisc::root(&mut netlink, self.r1).unwrap().others.is_some();
+        there.then(|| qdisc::class_stats(&mut netlink, self.r1).unwrap())
+    }
+
     /// A router for what goes back, too.
     pub fn router_back(&self, rate_bps: u64) -> Router {
         self.router_on(self.r0, rate_bps, Hook::Any, xcp_engine::RouterConfig::xcp(rate_bps / 8), None)
@@ -145,7 +162,7 @@ impl Site {
 
     fn router_on(&self, device: u32, rate_bps: u64, hook: Hook, law: xcp_engine::RouterConfig, police: Option<Police>) -> Router {
         self.shape_on(device, rate_bps, Limit::Packets(400));
-        let config = RouterConfig { law, seed: 1, link_bytes: 14, hook, police };
+        let config = RouterConfig { law, seed: 1, link_bytes: 14, hook, police, classes: None };
         self.r.run(|| Router::attach(device, &config)).unwrap().unwrap()
     }
 

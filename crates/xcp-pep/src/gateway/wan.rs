@@ -90,7 +90,7 @@ pub fn router(netlink: &mut Netlink, device: &Device, law: &xcp_engine::RouterCo
     let rate_bps = law.capacity_bytes_per_sec * 8;
     qdisc::install(netlink, device.index, Shaper::Htb, rate_bps, Limit::Bytes(queue_bytes(rate_bps, rtt_ns)))?;
     let link_bytes = if device.mac.is_some() { 14 } else { 0 };
-    let config = RouterConfig { law: law.clone(), seed: 1, link_bytes, hook: Hook::Any, police: None };
+    let config = RouterConfig { law: law.clone(), seed: 1, link_bytes, hook: Hook::Any, police: None, classes: None };
     Router::attach(device.index, &config).map_err(|e| Error::new(format!("{}: {e}", device.name)))
 }
 

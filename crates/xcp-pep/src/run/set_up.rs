@@ -335,6 +335,7 @@ fn no_device() -> Device {
         mtu: 0,
         up: false,
         running: false,
+        operational: false,
         kind: None,
         loopback: false,
         mac: None,

@@ -6,7 +6,7 @@ use serde_json::json;
 use xcp_engine::{Gain, Interval, PolicerConfig, Preset, RouterConfig};
 use xcp_linux::kept::{self, KeptRouter, RouterPlan, Shaping};
 use xcp_linux::police::{Police, PoliceBy, Policing};
-use xcp_linux::qdisc::{Limit, Shaper};
+use xcp_linux::qdisc::{Limit, Others, QdiscStats, Shaper};
 use xcp_linux::router::{Hook, RouterStatus};
 use xcp_report::human;
 use xcp_scenario::model;
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::output::Printer;
 
 const ADD: &str = "dev capacity law limit rtt shaper overhead target alpha beta gamma interval min-interval \
-                   max-interval gain input pools hook seed police police-flows police-by police-prefix";
+                   max-interval gain input pools hook seed police police-flows police-by police-prefix others share";
 const CHANGE: &str = "dev capacity limit rtt";
 /// Packets that may wait where nothing is said, as the scenario file has it.
 const DEFAULT_LIMIT: u64 = xcp_scenario::DEFAULT_LIMIT_PACKETS;
@@ -105,14 +105,22 @@ fn add(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(
     law.min_interval_ns = words.read("min-interval", typed::time)?.unwrap_or(law.min_interval_ns);
     law.max_interval_ns = words.read("max-interval", typed::time)?.unwrap_or_else(|| longest_interval(given_rtt));
     law.gain = words.choice("gain", &[("uniform", Gain::Uniform), ("own-rtt", Gain::OwnRtt)])?.unwrap_or(law.gain);
-    law.count_other = words.choice("input", &[("all", true), ("xcp", false)])?.unwrap_or(law.count_other);
+    let others = others(&words)?;
+    // What waits in another queue is none of the law's.
+    law.count_other = words.choice("input", &[("all", true), ("xcp", false)])?.unwrap_or(law.count_other && others.is_none());
     law.pools = words.choice("pools", &[("on", true), ("off", false)])?.unwrap_or(true);
     let given = limit(&words, capacity_bps)?;
     let shaper = words.choice("shaper", &[("htb", Some(Shaper::Htb)), ("tbf", Some(Shaper::Tbf)), ("none", None)])?;
-    let shaping = match shaper.unwrap_or(Some(Shaper::Htb)) {
-        Some(shaper) => Shaping::Ours(shaper, given.unwrap_or(Limit::Packets(DEFAULT_LIMIT as u32))),
-        None if given.is_some() => return Err(Failure::new("limit: with `shaper none` the queue is not xcpnet's to limit; leave it out")),
-        None => Shaping::None,
+    let shaping = match (shaper.unwrap_or(Some(Shaper::Htb)), others) {
+        (Some(Shaper::Htb), Some((others, law_share))) => {
+            Shaping::Classes { others, limit: given.unwrap_or(Limit::Packets(DEFAULT_LIMIT as u32)), law_share }
+        }
+        (_, Some(_)) => return Err(Failure::new("others: only htb has two queues; leave out `shaper`")),
+        (Some(shaper), None) => Shaping::Ours(shaper, given.unwrap_or(Limit::Packets(DEFAULT_LIMIT as u32))),
+        (None, None) if given.is_some() => {
+            return Err(Failure::new("limit: with `shaper none` the queue is not xcpnet's to limit; leave it out"));
+        }
+        (None, None) => Shaping::None,
     };
     let hook = words.choice("hook", &[("tcx", Hook::Tcx), ("clsact", Hook::Clsact)])?.unwrap_or(Hook::Any);
     let seed = match words.number("seed")? {
@@ -135,6 +143,28 @@ fn behind(names: &[String]) -> String {
 /// The longest control interval where none is given, by the RTT that is.
 fn longest_interval(rtt_ns: Option<u64>) -> u64 {
     rtt_ns.unwrap_or(0).saturating_mul(4).clamp(MAX_INTERVAL_NS, RouterConfig::xcp(1).max_interval_ns)
+}
+
+/// How XCP's packets and all others are to be kept apart, and the thousandths of the capacity that the law may then hand out.
+fn others(words: &Words) -> Result<Option<(Others, u16)>, Failure> {
+    let share = words.read("share", |text| match text.parse() {
+        Ok(share) if (0.01..=0.99).contains(&share) => Ok(share),
+        _ => Err(format!("\"{text}\" is not a number from 0.01 to 0.99")),
+    })?;
+    let fair = Others::fair(share.unwrap_or(0.5));
+    let Others::Fair(thousandths) = fair else { return Ok(None) };
+    let choices = [
+        ("shared", None),
+        ("first", Some((Others::First, 1000))),
+        ("last", Some((Others::Last, 1000))),
+        ("fair", Some((fair, 1000))),
+        ("split", Some((fair, thousandths))),
+    ];
+    let others = words.choice("others", &choices)?.flatten();
+    if share.is_some() && !others.is_some_and(|(others, _)| others == fair) {
+        return Err(Failure::new("share: it is XCP's where `others fair` or `others split` is written, too"));
+    }
+    Ok(others)
 }
 
 /// The policer that was asked for. What the law does not believe of round trips, it does not either.
@@ -187,7 +217,13 @@ fn change(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Resul
     let netns = namespace(netns)?;
     let reckon = match wanted {
         Some(capacity) => capacity,
-        None => kept::need(device, &netns)?.router.status()?.state.capacity_bps as u64,
+        None => {
+            let kept = kept::need(device, &netns)?;
+            match kept.qdisc.rate_bps {
+                Some(rate_bps) if kept.qdisc.ours => rate_bps,
+                _ => kept.router.status()?.state.capacity_bps as u64,
+            }
+        }
     };
     let made = kept::change(device, wanted, limit(&words, reckon)?, &netns)?;
     printer.line(&format!("{device}: router changed to {} ({})", human::rate(reckon as f64), queue(&made)))
@@ -199,6 +235,12 @@ fn queue(router: &KeptRouter) -> String {
     match router.qdisc.limit {
         Some(Limit::Packets(n)) => words.push(format!("limit {n}p")),
         Some(Limit::Bytes(n)) => words.push(format!("limit {n}b")),
+        None => {}
+    }
+    match router.qdisc.others {
+        Some(Others::First) => words.push("others first".into()),
+        Some(Others::Last) => words.push("others last".into()),
+        Some(Others::Fair(xcp)) => words.push(format!("others fair, XCP's share {}", f64::from(xcp) / 1000.0)),
         None => {}
     }
     if !router.qdisc.ours {
@@ -220,6 +262,9 @@ fn shown(routers: &[KeptRouter], json: bool) -> Result<String, Failure> {
     for router in routers {
         let status = router.router.status()?;
         out.push_str(&as_text(router, &status));
+        if let Some([xcp, others]) = &router.class_stats {
+            out.push_str(&format!("  {}\n  {}\n", class("XCP's", xcp), class("the others'", others)));
+        }
         out.push_str(&status.policing.as_ref().map(policing).unwrap_or_default());
         if !router.behind.is_empty() {
             out.push_str(&format!("  {}\n", behind(&router.behind)));
@@ -237,6 +282,8 @@ fn utilisation(status: &RouterStatus) -> f64 {
 fn as_json(router: &KeptRouter) -> Result<serde_json::Value, Failure> {
     let status = router.router.status()?;
     let (state, counts) = (&status.state, &status.counts);
+    let class = |stats: &QdiscStats| json!({"queue": stats.qlen, "backlog": stats.backlog_bytes, "drops": stats.drops, "packets": stats.packets, "bytes": stats.bytes});
+    let classes = router.class_stats.as_ref().map(|[xcp, others]| json!({"xcp": class(xcp), "others": class(others)}));
     Ok(json!({
         "dev": router.device.name, "qdisc": router.qdisc.kind, "hook": router.router.hook(),
         "behind": router.behind,
@@ -250,13 +297,18 @@ fn as_json(router: &KeptRouter) -> Result<serde_json::Value, Failure> {
         "min_interval": state.min_interval_s, "max_interval": state.max_interval_s, "flows_estimated": state.flows_estimated,
         "phi": state.phi_bps, "shuffled": state.shuffled_bps, "residue_pos": state.residue_pos_bps, "residue_neg": state.residue_neg_bps,
         "persistent_queue": state.persistent_queue_bytes, "backlog": router.qdisc_stats.backlog_bytes, "queue": router.qdisc_stats.qlen,
-        "drops": router.qdisc_stats.drops, "intervals": state.intervals, "packets": counts,
+        "drops": router.qdisc_stats.drops, "classes": classes, "intervals": state.intervals, "packets": counts,
         "police": status.policing.map(|police| json!({
             "by": police.by.to_string(), "flows": police.flows, "share": police.state.share_bps, "flows_seen": police.state.flows,
             "refused": police.state.refused, "refused_bytes": police.state.refused_bytes, "corrected": police.state.corrected,
             "crowded": police.state.crowded,
         })),
     }))
+}
+
+/// One of two queues.
+fn class(whose: &str, stats: &QdiscStats) -> String {
+    format!("{whose} queue {} packets, {} bytes; {} sent, {} dropped", stats.qlen, stats.backlog_bytes, stats.packets, stats.drops)
 }
 
 /// What the policer does, and whether its table is too small.
@@ -338,6 +390,32 @@ mod tests {
             (Some(u64::MAX), 65_536_000_000),
         ] {
             assert_eq!(longest_interval(rtt), longest, "{rtt:?}");
+        }
+    }
+
+    #[test]
+    fn queues_as_they_are_asked_for() {
+        let of = |text: &str| others(&Words::new(&text.split(' ').map(str::to_owned).collect::<Vec<_>>(), ADD).unwrap());
+        for (text, wanted) in [
+            ("dev eth0", None),
+            ("others shared", None),
+            ("others first", Some((Others::First, 1000))),
+            ("others last", Some((Others::Last, 1000))),
+            ("others fair", Some((Others::Fair(500), 1000))),
+            ("others fair share 0.7", Some((Others::Fair(700), 1000))),
+            ("share 0.7 others split", Some((Others::Fair(700), 700))),
+        ] {
+            assert_eq!(of(text).unwrap(), wanted, "{text}");
+        }
+        for (wrong, why) in [
+            ("others mine", "shared, first, last, fair, split"),
+            ("share 0.7", "others fair"),
+            ("others first share 0.7", "others fair"),
+            ("others fair share 1", "0.01 to 0.99"),
+            ("others fair share NaN", "0.01 to 0.99"),
+        ] {
+            let error = of(wrong).unwrap_err().to_string();
+            assert!(error.contains(why), "{wrong}: {error}");
         }
     }
 
