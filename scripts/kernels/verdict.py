@@ -14,7 +14,8 @@ OLDEST = (6, 12)
 XCP_UTILISATION, XCP_JAIN, XCP_QUEUE = 0.97, 0.99, 5.0
 CUBIC_UTILISATION = 0.9
 
-HOOKS, SHAPERS = ("tcx", "clsact"), ("htb", "tbf", "none")
+HOOKS, SHAPERS = ("tcx", "clsact"), ("htb", "tbf", "none", "others")
+ROUTERS = "htb, tbf, none, two queues (`others fair`)"
 PLACES = ("doctor", "endpoint", "router", "lab", "proxy", "tests")
 GATEWAYS = {"proxy-gateways": "", "proxy-gateways-confirm": " with `--confirm`"}
 ENDPOINT = ("endpoint-enable", "endpoint-show", "endpoint-transfer", "endpoint-disable")
@@ -57,7 +58,7 @@ class Judge:
         }
         for hook in HOOKS:
             names = [f"router-{hook}-{shaper}" for shaper in SHAPERS]
-            rows[f"router, `hook {hook}`: shapers"] = self._plain(names, ", ".join(SHAPERS))
+            rows[f"router, `hook {hook}`: shapers"] = self._plain(names, ROUTERS)
         rows["lab, XCP"] = self._lab("lab-xcp", self._xcp_faults)
         rows["lab, cubic"] = self._lab("lab-cubic", self._cubic_faults)
         rows["proxy for SOCKS, not root"] = self._plain(["proxy-socks"], "works")

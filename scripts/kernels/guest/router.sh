@@ -1,8 +1,8 @@
-# A router by every hook and shaper: added, shown, removed. Sourced.
+# A router by every hook and shaper, and with a queue for the others: added, shown, removed. Sourced.
 # shellcheck shell=bash
 
 router() {
-    xcpnet router add dev near capacity 10mbit hook "$1" shaper "$2" || return
+    xcpnet router add dev near capacity 10mbit hook "$1" shaper "$2" "${@:3}" || return
     local status=0 shown
     shown=$(xcpnet router show dev near) || status=$?
     tc qdisc show dev near
@@ -15,6 +15,7 @@ router() {
     shown=${shown%%$'\n'*}
     [[ $shown == *"$1" ]] || status=1
     [ "$2" = none ] || [[ $shown == *" $2,"* ]] || status=1
+    [ $# -eq 2 ] || [[ $shown == *"others $4,"* ]] || status=1
     echo "$shown"
     return "$status"
 }
@@ -26,6 +27,7 @@ router_steps() {
         for shaper in htb tbf none; do
             step "router-$hook-$shaper" 120 router "$hook" "$shaper" && export works=yes
         done
+        step "router-$hook-others" 120 router "$hook" htb others fair
     done
     no_hosts
 }

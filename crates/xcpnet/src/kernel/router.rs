@@ -240,7 +240,10 @@ fn queue(router: &KeptRouter) -> String {
     match router.qdisc.others {
         Some(Others::First) => words.push("others first".into()),
         Some(Others::Last) => words.push("others last".into()),
-        Some(Others::Fair(xcp)) => words.push(format!("others fair, XCP's share {}", f64::from(xcp) / 1000.0)),
+        Some(Others::Fair(xcp)) => {
+            let split = router.router.law_share().is_ok_and(|law| law < 1000);
+            words.push(format!("others {}, XCP's share {}", if split { "split" } else { "fair" }, f64::from(xcp) / 1000.0));
+        }
         None => {}
     }
     if !router.qdisc.ours {
