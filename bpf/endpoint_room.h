@@ -7,6 +7,8 @@
  * header's length stays. Only headers as Linux lays them out are touched: [NOP NOP timestamps] NOP NOP SACK [XCP] [NOP...].
  */
 
+#include "bounds.h"
+
 #define TCPOPT_SACK 5
 
 /* A block of options, and what some() may reach beyond it. */
@@ -23,29 +25,6 @@ struct xcp_layout {
     struct xcp_raw option;
     __u8 beyond[6]; /* as in struct xcp_block */
 };
-
-/*
- * Whether a number lies in a range, said so that every verifier understands it. Each comparison
- * reads it anew: of two that the compiler may look at together it makes one,
- * `x - low > high - low`, of a copy, from which the verifiers of Linux 6.12 to 6.18 learn nothing
- * of x itself.
- */
-static __always_inline int between(__u64 *x, __u64 low, __u64 high) {
-    XCP_OPAQUE(*x);
-    if (*x < low)
-        return 0;
-    XCP_OPAQUE(*x);
-    return *x <= high;
-}
-
-/*
- * A length that was found to be right, as helpers want it: above 0 for every verifier there is, some of which forget that it was compared
- * (7.3 among them), and at most `most`, one less than a power of two, plus 1.
- */
-static __always_inline __u64 some(__u64 x, __u64 most) {
-    XCP_OPAQUE(x);
-    return ((x - 1) & most) + 1;
-}
 
 /*
  * Lays the options out: the SACK blocks that stay, our option, NOPs to the end; mends the checksum.

@@ -37,7 +37,8 @@ const volatile __u32 police_sets = 1; /* entries of the table, a power of two */
 /* What counts of a source address, as it lies in the packet. */
 const volatile __u32 police_mask_v4 = ~0U;
 const volatile __u64 police_mask_v6[2] = {~0ULL, ~0ULL};
-/* Where XCP's packets and all others wait in queues of their own: the classes of the shaper (crates/xcp-linux/src/qdisc). 0: there is one queue. */
+/* Where XCP's packets and all others wait in queues of their own: the classes of the shaper (crates/xcp-linux/src/qdisc). 0: there is one
+ * queue. */
 const volatile __u32 xcp_class = 0;
 const volatile __u32 others_class = 0;
 
@@ -432,7 +433,7 @@ __noinline int xcp_write_back(struct __sk_buff *skb, const struct xcp_seen *seen
 #define XCP_DISCIPLINES 16
 
 /* hash_32 of linux/hash.h, by which the kernel files queueing disciplines in qdisc_hash. */
-#define XCP_QDISC_BUCKET(handle) ((__u32)((handle) * 0x61c88647U) >> 28)
+#define XCP_QDISC_BUCKET(handle) ((__u32)((handle)*0x61c88647U) >> 28)
 
 /* Bytes that wait in the queue of XCP's class, or at the device where somebody has taken that away. */
 __noinline __u64 xcp_class_backlog(struct __sk_buff *skb) {
@@ -462,8 +463,8 @@ static __always_inline __u64 waiting(struct __sk_buff *skb, const struct sk_buff
 }
 
 /*
- * Sends a packet to its queue. XCP's are those that the law, and the policer, answer for, and the acknowledgements that come back for them: a header
- * that the law does not believe, or that no data stands behind, is no ticket.
+ * Sends a packet to its queue. XCP's are those that the law, and the policer, answer for, and the acknowledgements that come back for them:
+ * a header that the law does not believe, or that no data stands behind, is no ticket.
  */
 static __always_inline void classify(struct __sk_buff *skb, const struct xcp_seen *seen) {
     __u32 empty = skb->len <= seen->headers;

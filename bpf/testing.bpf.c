@@ -8,6 +8,8 @@
 
 #include "xcp.h"
 
+#include "bounds.h"
+
 char _license[] SEC("license") = "GPL";
 
 SEC("tcx/egress")
@@ -19,20 +21,19 @@ int xcp_nothing(struct __sk_buff *skb) {
 SEC("tcx/egress")
 int xcp_strip(struct __sk_buff *skb) {
     struct xcp_segment segment = {};
-    __u8 was[XCP_OPTIONS_MAX] = {}, is[XCP_OPTIONS_MAX];
-    __u32 at, i, length;
+    __u8 was[64] = {}, is[64]; /* some() may reach beyond XCP_OPTIONS_MAX */
+    __u64 length;
+    __u32 at, i;
     if (xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, 14, &segment) != XCP_FOUND_TCP)
         return XCP_NEXT;
     at = segment.tcp + TCP_HEADER + 12; /* after NOP NOP timestamps */
     length = segment.options - 12;
-    XCP_OPAQUE(length);
-    if (length < 4 || length > XCP_OPTIONS_MAX - 12 || bpf_skb_load_bytes(skb, at, was, length) || was[0] != XCP_EXTENDED_KIND)
+    if (!between(&length, 4, XCP_OPTIONS_MAX - 12) || bpf_skb_load_bytes(skb, at, was, some(length, 63)) || was[0] != XCP_EXTENDED_KIND)
         return XCP_NEXT;
     __builtin_memset(is, 0, sizeof(is));
     for (i = 0; i < XCP_OPTIONS_MAX; i++)
         is[i] = i < length ? 1 : 0;
-    XCP_OPAQUE(length);
-    if (length < 4 || length > XCP_OPTIONS_MAX - 12 || bpf_skb_store_bytes(skb, at, is, length, 0))
+    if (!between(&length, 4, XCP_OPTIONS_MAX - 12) || bpf_skb_store_bytes(skb, at, is, some(length, 63), 0))
         return XCP_NEXT;
     bpf_l4_csum_replace(skb, segment.tcp + 16, 0, bpf_csum_diff((__be32 *)was, XCP_OPTIONS_MAX, (__be32 *)is, XCP_OPTIONS_MAX, 0), 0);
     return XCP_NEXT;

@@ -151,9 +151,8 @@ XCP_PART xcp_limited_grant(struct xcp_router *r, const struct xcp_path *p, const
     here = p->known && by == r->id;
     cured = r->law.spare == XCP_SPARE_LIMITED;
     if (r->law.gain == XCP_GAIN_OWN_RTT && p->known) { /* all terms are proportional to X or to the size */
-        struct xcp_num rtt = xcp_num_scaled(p->rtt, p->re);
-        if (xcp_num_less(r->d, rtt)) {
-            struct xcp_num gain = xcp_num_div(r->d, rtt);
+        struct xcp_num gain;
+        if (xcp_router_slower(r, p, &gain)) {
             x = xcp_num_mul(x, gain);
             size = xcp_num_mul(size, gain);
         }

@@ -352,10 +352,9 @@ XCP_INLINE void xcp_router_other_departure(struct xcp_router *r, xcp_u64 now, xc
 /* Both terms times min(1, d / RTT). */
 XCP_INLINE void xcp_router_own_gain(const struct xcp_router *r, const struct xcp_path *p, xcp_u64 *pos, xcp_s32 *pe, xcp_u64 *neg,
                                     xcp_s32 *ne) {
-    struct xcp_num rtt = xcp_num_scaled(p->rtt, p->re), gain, n;
-    if (!p->known || !xcp_num_less(r->d, rtt))
+    struct xcp_num gain, n;
+    if (!p->known || !xcp_router_slower(r, p, &gain))
         return;
-    gain = xcp_num_div(r->d, rtt);
     n = xcp_num_or_least(xcp_num_mul(xcp_num_scaled(*pos, *pe), gain));
     *pos = (xcp_u64)n.m << 30;
     *pe = n.e - 30;

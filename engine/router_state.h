@@ -81,4 +81,18 @@ struct xcp_router {
     struct xcp_limited limited;
 };
 
+/*
+ * Whether a packet's own gain (XCP_GAIN_OWN_RTT) is less than 1: d / RTT, of as long an RTT as is believed. Who claims a longer one would
+ * else be slow to give back what it took.
+ */
+XCP_INLINE xcp_u32 xcp_router_slower(const struct xcp_router *r, const struct xcp_path *p, struct xcp_num *gain) {
+    struct xcp_num rtt = xcp_num_scaled(p->rtt, p->re), most = xcp_num_of(r->believed_rtt_ns);
+    if (xcp_num_less(most, rtt))
+        rtt = most;
+    if (!xcp_num_less(r->d, rtt))
+        return 0;
+    *gain = xcp_num_div(r->d, rtt);
+    return 1;
+}
+
 #endif
