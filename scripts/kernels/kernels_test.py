@@ -81,6 +81,15 @@ class Verdict(unittest.TestCase):
                 with self.subTest(step=step.name, version=version, status="absent"):
                     self.assertTrue(faults(version, (step.name, None)))
 
+    def test_a_verifier_that_warns_of_itself_is_told_and_nothing_else_is(self):
+        own = "[ 7.9] WARNING: CPU: 0 at verifier.c:2731 reg_bounds_sanity_check+0x163 Call Trace:"
+        other = "[ 9.9] WARNING: CPU: 0 at net/ipv4/tcp.c:1 tcp_x+0x1 Call Trace:"
+        rows = verdict.Judge((6, 18), told((6, 18), [("kernel-log", ("FAILED", own))])).rows()
+        cell = rows["the kernel's own complaints"]
+        self.assertEqual((cell.text, cell.faults), ("its verifier's own", []))
+        for said in (other, own + other, own + " BUG: something"):
+            self.assertEqual(len(faults((6, 18), ("kernel-log", ("FAILED", said)))), 1, said)
+
     def test_a_guest_that_was_killed(self):
         self.assertIn("no end", " ".join(faults((6, 12), fault="no end after 9 s")))
 

@@ -5,7 +5,6 @@
 //! tell that nobody needs it any more.
 
 use std::fs;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
@@ -13,6 +12,8 @@ use xcp_linux::cgroup;
 
 use crate::LabError;
 
+/// A process that is ending, or has ended and was not asked how (linux/sched.h).
+const PF_EXITING: u64 = 4;
 /// How the groups' names begin.
 const PREFIX: &str = "xcpnet-lab-";
 
@@ -25,11 +26,14 @@ pub(crate) struct Home {
     before: PathBuf,
 }
 
-/// When a process was started, in the kernel's ticks since boot: with the number, what tells it from all others. `None` if it is no more.
+/// When a process was started, in the kernel's ticks since boot: with the number, what tells it from all others. `None` if it is no more, or is
+/// ending.
 fn start_time(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; field 22 is the 20th after it.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    // The name, in parentheses, may hold anything; what follows it begins with field 3. Field 9 holds flags, field 22 the start.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ending = fields.get(6)?.parse::<u64>().ok()? & PF_EXITING != 0;
+    if ending { None } else { fields.get(19)?.parse().ok() }
 }
 
 /// The process that a group's name speaks of: number and start.
@@ -46,13 +50,13 @@ pub(crate) fn clean() -> Result<Vec<PathBuf>, LabError> {
     for directory in entries.flatten().map(|entry| entry.path()) {
         let owner = directory.file_name().and_then(|name| owner(name.to_str()?));
         if owner.is_some_and(|(pid, start)| start_time(pid) != Some(start)) {
-            match fs::remove_dir(&directory) {
+            match cgroup::remove(&directory) {
                 Ok(()) => removed.push(directory),
                 // Another lab was faster.
-                Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+                Err(_) if !directory.exists() => {}
                 Err(why) => {
                     let step = format!("remove the control group {} of a lab that is no more", directory.display());
-                    return Err(LabError::failed(step, format_args!("{why}; does a process live in it? Its cgroup.procs says")));
+                    return Err(LabError::failed(step, why));
                 }
             }
         }

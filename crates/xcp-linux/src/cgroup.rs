@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
@@ -106,12 +107,22 @@ pub fn make(directory: &Path) -> Result<()> {
     fs::create_dir(directory).map_err(|e| Error::because(format_args!("cannot make the cgroup {}", directory.display()), &e))
 }
 
-/// Removes one that is empty.
+/// How long the last threads of a group may take to leave it.
+const LEAVING: Duration = Duration::from_secs(2);
+
+/// Removes one that is empty, or about to be: a thread that was joined, a process that was killed, has told so before it has left its group.
 ///
 /// # Errors
 /// Processes, or groups, are left in it.
 pub fn remove(directory: &Path) -> Result<()> {
-    fs::remove_dir(directory).map_err(|e| {
+    let begin = Instant::now();
+    let removed = loop {
+        match fs::remove_dir(directory) {
+            Err(e) if e.raw_os_error() == Some(libc::EBUSY) && begin.elapsed() < LEAVING => std::thread::sleep(Duration::from_millis(2)),
+            other => break other,
+        }
+    };
+    removed.map_err(|e| {
         let error = Error::because(format_args!("cannot remove the cgroup {}", directory.display()), &e);
         match e.raw_os_error() {
             Some(libc::EBUSY | libc::ENOTEMPTY) => {

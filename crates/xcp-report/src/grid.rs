@@ -62,7 +62,7 @@ impl Grid {
         for (n, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
             for i in 0..shown {
-                let repeated = self.grouped && i == 0 && n > 0 && row[0] == before;
+                let repeated = self.grouped && i == 0 && n > 1 && row[0] == before;
                 let cell = if repeated { "" } else { row[i].as_str() };
                 let pad = " ".repeat(widths[i] - cell.chars().count());
                 if i > 0 {

@@ -83,7 +83,8 @@ fn decimal(text: &str) -> Option<Decimal> {
     Some(Decimal { digits, scale: u32::try_from(fraction_digits).ok()? })
 }
 
-/// bit/s of one unit of a rate, as `tc` reads it: `bit` is a bit and `bps` a byte per second, `k` is 1000 and `ki` 1024, case does not matter.
+/// bit/s of one unit of a rate, as `tc` reads it: `bit` is a bit and `bps` a byte per second, `k` is 1000 and `ki` 1024, case does not matter (but
+/// see [`ambiguous`]).
 fn rate_unit(unit: &str) -> Option<u128> {
     let lower = unit.to_ascii_lowercase();
     let name = lower.strip_suffix("/s").filter(|n| n.ends_with("bit")).unwrap_or(&lower);
@@ -101,6 +102,11 @@ fn rate_unit(unit: &str) -> Option<u128> {
         _ => return None,
     };
     Some(prefix * factor)
+}
+
+/// Whether people mean by it something else than `tc` does: "Mbps" is megabits per second nearly everywhere else.
+fn ambiguous(unit: &str) -> bool {
+    unit.to_ascii_lowercase().ends_with("bps") && unit.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
 /// A rate in bit/s, zero included.
@@ -121,6 +127,13 @@ pub(crate) fn rate(text: &str) -> Result<u64, Complaint> {
             "the units are tc's: bit, kbit, mbit, gbit, tbit (bits per second), bps, kbps, mbps, gbps (bytes per second), kibit, mibit, gibit",
         );
     };
+    if ambiguous(unit) {
+        let (prefix, number) = (unit[..unit.len() - 3].to_ascii_lowercase(), text.trim_end_matches(unit).trim_end());
+        return complain(
+            format!("\"{unit}\" may mean bits or bytes per second"),
+            format!("write \"{number}{prefix}bit\" if it is bits; \"{number}{prefix}bps\" is bytes per second, as tc has it"),
+        );
+    }
     match number.times(factor) {
         Ok(None) => complain(format!("\"{text}\" is not a whole number of bits per second"), "write the whole number, like \"1500bit\""),
         Ok(Some(bits)) if bits <= u128::from(MAX_RATE_BPS) => Ok(bits as u64),
@@ -344,6 +357,16 @@ mod tests {
             ("1_000kbit", 1_000_000),
         ] {
             assert_eq!(rate(text), Ok(bps), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_others_read_otherwise_is_asked_for_again() {
+        for (text, bits) in
+            [("10Mbps", "\"10mbit\""), ("1.5 Gbps", "\"1.5gbit\""), ("8MBps", "\"8mbit\""), ("9Bps", "\"9bit\""), ("2KBPS", "\"2kbit\"")]
+        {
+            let complaint = format!("{:?}", rate(text).unwrap_err());
+            assert!(complaint.replace("\\\"", "\"").contains(bits), "{text}: {complaint}");
         }
     }
 

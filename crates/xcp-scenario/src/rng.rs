@@ -39,7 +39,11 @@ impl Stream {
     /// The stream of a purpose and index under the run's seed.
     #[must_use]
     pub fn new(seed: u64, purpose: Purpose, index: usize) -> Self {
-        let state = mix(mix(mix(seed) ^ purpose as u64) ^ index as u64);
+        Self::of(seed, purpose, index as u64)
+    }
+
+    fn of(seed: u64, purpose: Purpose, index: u64) -> Self {
+        let state = mix(mix(mix(seed) ^ purpose as u64) ^ index);
         Self(Pcg64Mcg::seed_from_u64(state))
     }
 
@@ -48,7 +52,7 @@ impl Stream {
     pub fn named(seed: u64, purpose: Purpose, name: &str) -> Self {
         // FNV-1a, 64 bits.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-        Self::new(seed, purpose, hash as usize)
+        Self::of(seed, purpose, hash)
     }
 
     /// 64 random bits.

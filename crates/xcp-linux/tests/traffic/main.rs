@@ -313,7 +313,8 @@ fn sack_makes_room() {
     site.assert_checksums();
 }
 
-/// The same on a kernel that does not take the programs that make the room: no option finds any, nothing else is different.
+/// The same on a kernel that does not take the programs that make the room: no option finds any while there is news of three holes. With one packet
+/// in sixteen lost both ways that can be always, and then senders fall back; whatever they do, all data come.
 #[test]
 fn a_kernel_that_refuses_room_beside_sack() {
     let Some(site) = Site::new() else { return };
@@ -324,7 +325,9 @@ fn a_kernel_that_refuses_room_beside_sack() {
     let losing = [site.middlebox(false, Mischief::Lose), site.middlebox(true, Mischief::Lose)];
     let done = transfer(&site, Plan { bytes: 6 * MEGABYTE, back: 6 * MEGABYTE, ..Plan::new(&endpoint) });
     let (sender, receiver) = (done.sender.unwrap(), done.receiver.unwrap());
-    assert_eq!((sender.agreement, receiver.agreement), (Agreement::Agreed, Agreement::Agreed), "none of the two fell silent");
+    for one in [sender.agreement, receiver.agreement] {
+        assert!(matches!(one, Agreement::Agreed | Agreement::FallenSilent), "{one:?}");
+    }
     assert_eq!((sender.trimmed, receiver.trimmed), (0, 0));
     assert!(sender.marked && sender.returns > 0, "{sender:?}");
     assert!(router.status().unwrap().counts.processed > 0);

@@ -5,7 +5,6 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketType, socket};
 use xcp_linux::endpoint::{Ask, Endpoint, EndpointConfig, Give};
@@ -232,15 +231,7 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         let _ = cgroup::enter(&self.before);
-        // A thread that was joined has told so before it leaves its group.
-        let patience = Instant::now() + Duration::from_secs(5);
-        while let Err(why) = cgroup::remove(&self.group) {
-            if Instant::now() > patience {
-                println!("the control group of these tests stays: {why}");
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let _ = cgroup::remove(&self.group);
     }
 }
 

@@ -184,16 +184,7 @@ impl State {
             {
                 let _ = cgroup::add(above, self.pid);
             }
-            // A process that has just ended may still be counted in it.
-            let mut removed = cgroup::remove(group);
-            for _ in 0..50 {
-                if removed.is_ok() {
-                    break;
-                }
-                std::thread::sleep(std::time::Duration::from_millis(20));
-                removed = cgroup::remove(group);
-            }
-            done(removed.map_err(|e| e.to_string()));
+            done(cgroup::remove(group).map_err(|e| e.to_string()));
         }
         if let Some(log) = &self.log {
             let _ = fs::remove_file(log);

@@ -22,9 +22,9 @@ use crate::failure::Failure;
 /// Name of the file.
 pub const NAME: &str = "sweep.journal";
 
-// Equally long, so that one can be written over the other: the change is a single small write within a sector.
-const RUNNING: &[u8] = b"xcpnet sweep 1, under way\n";
-const COMPLETE: &[u8] = b"xcpnet sweep 1, complete \n";
+// 1 did not draw arrivals and sizes anew for each seed. Equally long, so that one can be written over the other: the change is a single small write within a sector.
+const RUNNING: &[u8] = b"xcpnet sweep 2, under way\n";
+const COMPLETE: &[u8] = b"xcpnet sweep 2, complete \n";
 
 /// What was appended reaches the disk at least this often; a loss of power costs no more than the runs of this time. A kill costs none.
 const SYNC_EVERY: Duration = Duration::from_secs(5);

@@ -1,9 +1,9 @@
-//! The scenarios of a grid, read when they are needed: a combination of settings is read once for all its variants and seeds, and forgotten when
-//! its last run has begun. Also finds what is wrong with a grid before anything runs.
+//! The scenarios of a grid, read when they are needed, each for its run: what a file says of arrivals and sizes is drawn from the seed while it is
+//! read. Also finds what is wrong with a grid before anything runs.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use xcp_scenario::model::Scenario;
@@ -12,9 +12,10 @@ use xcp_sim::SimError;
 
 use crate::failure::Failure;
 use crate::memory;
-use crate::sweep::grid::Grid;
+use crate::sweep::grid::{Grid, Place};
 
-/// Up to this many combinations are all read before anything runs; of more, each value once.
+/// Up to this many combinations and seeds are all read before anything runs; of more, each value once with the first seed, and this many seeds with
+/// the first value of each setting.
 const ALL_CHECKED: u64 = 512;
 
 /// A scenario and how much memory it takes to run.
@@ -23,12 +24,6 @@ pub struct Ready {
     pub bytes: u128,
 }
 
-/// The scenarios of a combination, one for each variant.
-type Combination = Result<Vec<Ready>, String>;
-
-/// A combination that is read by the first who needs it.
-type Shared = Arc<OnceLock<Combination>>;
-
 /// Reads the scenarios of a grid.
 pub struct Scenarios<'a> {
     path: &'a Path,
@@ -36,15 +31,12 @@ pub struct Scenarios<'a> {
     grid: &'a Grid,
     /// Memory a run may take.
     available: Option<u64>,
-    /// The newest combination. Runs begin in the order of the grid, so that no older one is asked for again.
-    newest: Mutex<(u64, Shared)>,
 }
 
 impl<'a> Scenarios<'a> {
     /// Those of a file's text over a grid.
     pub fn new(path: &'a Path, text: &'a str, grid: &'a Grid) -> Self {
-        let none = (u64::MAX, Arc::default());
-        Self { path, text, grid, available: memory::available(), newest: Mutex::new(none) }
+        Self { path, text, grid, available: memory::available() }
     }
 
     /// Memory all runs together may take, if that is known.
@@ -52,28 +44,21 @@ impl<'a> Scenarios<'a> {
         self.available
     }
 
-    /// A combination, to be read by [`Scenarios::read`]. To be asked for in the order of the grid.
-    pub fn combination(&self, number: u64) -> Shared {
-        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-        if newest.0 != number {
-            *newest = (number, Arc::default());
-        }
-        newest.1.clone()
-    }
-
-    /// The scenarios of a combination, in the order of the variants.
+    /// The scenario of a run.
     ///
     /// # Errors
-    /// What is wrong with them, and which combination it is.
-    pub fn read<'c>(&self, number: u64, combination: &'c Shared) -> Result<&'c [Ready], Failure> {
-        let read = combination.get_or_init(|| self.load(number));
-        read.as_deref().map_err(Failure::new)
+    /// What is wrong with it, and which combination it is of.
+    pub fn read(&self, place: Place) -> Result<Ready, Failure> {
+        // All variants: a setting has to mean something in one of them, not in each.
+        let mut read = self.load(place.combination, place.seed).map_err(Failure::new)?;
+        Ok(read.swap_remove(place.variant))
     }
 
-    fn load(&self, number: u64) -> Combination {
+    /// The variants of a combination with a seed, the file's own if absent.
+    fn load(&self, number: u64, seed: Option<u64>) -> Result<Vec<Ready>, String> {
         let told = |e: xcp_scenario::ScenarioError| self.blame(number, &e.to_string());
         let settings = self.grid.settings(number).map(|(path, value)| (path.to_owned(), value.to_owned())).collect();
-        let loaded = self.loaded(settings).map_err(told)?;
+        let loaded = self.loaded(settings, seed).map_err(told)?;
         if let Some(available) = self.available {
             loaded.iter().try_for_each(|one| check(&one.scenario, &one.origins, available).map(drop)).map_err(told)?;
         }
@@ -86,8 +71,12 @@ impl<'a> Scenarios<'a> {
         Ok(loaded.into_iter().map(|l| Ready { bytes: footprint(&l.scenario).bytes, scenario: l.scenario }).collect())
     }
 
-    fn loaded(&self, settings: Vec<(String, String)>) -> Result<Vec<Loaded>, xcp_scenario::ScenarioError> {
-        load_with_origins(self.path, self.text, &Overrides { settings, variants: self.grid.variants.clone(), ..Overrides::none() })
+    fn loaded(&self, settings: Vec<(String, String)>, seed: Option<u64>) -> Result<Vec<Loaded>, xcp_scenario::ScenarioError> {
+        let mut overrides = Overrides { settings, variants: self.grid.variants.clone(), ..Overrides::none() };
+        if let Some(seed) = seed {
+            overrides = overrides.with("seed", seed.to_string());
+        }
+        load_with_origins(self.path, self.text, &overrides)
     }
 
     /// An error, with the combination it occurs in.
@@ -102,7 +91,7 @@ impl<'a> Scenarios<'a> {
     /// The first in the order of the grid.
     pub fn check(&self, jobs: usize) -> Result<(), Failure> {
         // What is wrong without any setting is not the settings' fault, unless they mend it.
-        let without = self.loaded(Vec::new()).err().map(|e| e.to_string());
+        let without = self.loaded(Vec::new(), None).err().map(|e| e.to_string());
         let numbers = self.to_check();
         let next = AtomicUsize::new(0);
         let first: Mutex<Option<(usize, String)>> = Mutex::new(None);
@@ -111,8 +100,8 @@ impl<'a> Scenarios<'a> {
                 scope.spawn(|| {
                     loop {
                         let at = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(&number) = numbers.get(at) else { return };
-                        if let Err(message) = self.load(number) {
+                        let Some(&(number, seed)) = numbers.get(at) else { return };
+                        if let Err(message) = self.load(number, seed) {
                             let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
                             if first.as_ref().is_none_or(|(before, _)| at < *before) {
                                 *first = Some((at, message));
@@ -132,21 +121,30 @@ impl<'a> Scenarios<'a> {
         }
     }
 
-    /// The combinations to be read beforehand, ascending.
-    fn to_check(&self) -> Vec<u64> {
-        if self.grid.combinations() <= ALL_CHECKED {
-            return (0..self.grid.combinations()).collect();
+    /// The combinations and seeds to be read beforehand, in the order of the grid.
+    fn to_check(&self) -> Vec<(u64, Option<u64>)> {
+        let seed = |number: u64| self.grid.seeds.as_ref().map(|seeds| seeds.at(number));
+        let (combinations, seeds) = (self.grid.combinations(), self.grid.seeds());
+        if combinations.saturating_mul(seeds) <= ALL_CHECKED {
+            return (0..combinations)
+                .flat_map(|number| (0..seeds).map(move |s| (number, s)))
+                .map(|(number, s)| (number, seed(s)))
+                .collect();
         }
-        let mut numbers = vec![0];
-        let mut choice = vec![0; self.grid.axes.len()];
-        for (i, axis) in self.grid.axes.iter().enumerate() {
-            for value in 1..axis.written.len() {
-                choice[i] = value;
-                numbers.push(self.grid.combination(&choice));
+        let mut numbers: Vec<(u64, u64)> = (0..seeds.min(ALL_CHECKED)).map(|seed| (0, seed)).collect();
+        if combinations <= ALL_CHECKED {
+            numbers.extend((1..combinations).map(|number| (number, 0)));
+        } else {
+            let mut choice = vec![0; self.grid.axes.len()];
+            for (i, axis) in self.grid.axes.iter().enumerate() {
+                for value in 1..axis.written.len() {
+                    choice[i] = value;
+                    numbers.push((self.grid.combination(&choice), 0));
+                }
+                choice[i] = 0;
             }
-            choice[i] = 0;
         }
         numbers.sort_unstable();
-        numbers
+        numbers.into_iter().map(|(number, s)| (number, seed(s))).collect()
     }
 }

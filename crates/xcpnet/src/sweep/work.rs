@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use xcp_scenario::model::Scenario;
 use xcp_scenario::run::{Observer, Summary};
 use xcp_scenario::units::Nanos;
 
@@ -93,17 +94,15 @@ impl Work<'_> {
     /// One thread's work: run after run until there is none left, or somebody wants it to end.
     fn thread(&self, thread: usize, results: &SyncSender<(u64, Result<String, Failure>)>) {
         while !interrupt::asked() && !self.stop.load(Ordering::Relaxed) {
-            // The run is taken and its combination asked for in one go, so that combinations are asked for in order.
             let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(run) = (*next..self.done.len()).find(|&run| !self.done[run]) else { return };
             *next = run + 1;
-            let place = self.grid.place(run as u64);
-            let combination = self.scenarios.combination(place.combination);
             drop(next);
-            let result = self.scenarios.read(place.combination, &combination).and_then(|ready| {
-                let ready = &ready[place.variant];
-                self.memory.with(ready.bytes, || self.simulate(run as u64, place, ready, thread))
-            });
+            let place = self.grid.place(run as u64);
+            let result = self
+                .scenarios
+                .read(place)
+                .and_then(|ready| self.memory.with(ready.bytes, || self.simulate(run as u64, place, &ready.scenario, thread)));
             let result = match result {
                 Ok(Some(record)) => Ok(record),
                 Ok(None) => return,
@@ -116,14 +115,10 @@ impl Work<'_> {
     }
 
     /// A run's line for the journal; `None` if the run was ended early.
-    fn simulate(&self, run: u64, place: Place, ready: &super::scenarios::Ready, thread: usize) -> Result<Option<String>, Failure> {
-        let mut scenario = ready.scenario.clone();
-        if let Some(seed) = place.seed {
-            scenario.seed = seed;
-        }
+    fn simulate(&self, run: u64, place: Place, scenario: &Scenario, thread: usize) -> Result<Option<String>, Failure> {
         let mut watch = Watch { tally: &self.tally, thread, duration: scenario.duration, before: 0, stop: &self.stop };
         let blame = |e: &dyn std::fmt::Display| Failure::new(self.scenarios.blame(place.combination, &format!("error: {e}")));
-        let result = xcp_sim::simulate(&scenario, &mut watch).map_err(|e| blame(&e))?;
+        let result = xcp_sim::simulate(scenario, &mut watch).map_err(|e| blame(&e))?;
         self.tally.shares[thread].store(0, Ordering::Relaxed);
         self.tally.simulated.fetch_add(result.completed.saturating_sub(watch.before), Ordering::Relaxed);
         if result.summary.interrupted {
