@@ -105,7 +105,7 @@ class Judge:
 
     def _complaints(self):
         """What it logged. A verifier that warns of its own arithmetic has taken the program."""
-        said = self.steps["kernel-log"].text if "kernel-log" in self.steps else ""
+        said = self.steps["kernel-log"].words if "kernel-log" in self.steps else ""
         own = said.count(VERIFIERS_OWN)
         others = sum(said.count(word) for word in COMPLAINTS)
         if own and own == others:
