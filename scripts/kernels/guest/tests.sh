@@ -3,6 +3,8 @@
 
 test_steps() {
     local path passed failed
+    # In software random packets take ten times as long.
+    export XCPNET_CASES_DIVIDED_BY=10
     for path in /tests/*; do
         [ -e "$path" ] || break
         if [ -z "$works" ]; then
