@@ -4,6 +4,7 @@
 #define XCP_ROUTER_STATE_H
 
 #include "law.h"
+#include "path.h"
 
 #define XCP_FIRST_INTERVAL_NS 50000000ULL
 #define XCP_ALLOWED_QUEUE_NS 2000000ULL
