@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
@@ -149,6 +149,16 @@ impl Directory {
             Err(e) => return Err(told(e)),
         }
         self.open(name)?.ok_or_else(|| told(Errno::NOENT))
+    }
+
+    /// Keeps everybody else who asks for it waiting, for as long as the value lives.
+    ///
+    /// # Errors
+    /// The system has no locks for it.
+    pub fn lock(self) -> Result<Self> {
+        let told = |e: Errno| Error::because(format_args!("cannot lock {self}"), &io::Error::from(e));
+        rustix::io::retry_on_intr(|| rustix::fs::flock(&self.descriptor, FlockOperation::LockExclusive)).map_err(told)?;
+        Ok(self)
     }
 
     /// Whether there is something of that name.

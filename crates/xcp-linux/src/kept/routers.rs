@@ -81,6 +81,8 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     clear_orphans();
     let device = find(&mut netlink, &plan.device)?;
     let name = directory_name(namespace, device.index);
+    // Two at once would each take the other's work for its own and clear it away.
+    let _alone = ours()?.lock()?;
     if directory()?.is_some_and(|all| all.has(&name)) {
         return Err(Error::new(format!("{} has a router already", device.name)).remedy(format!(
             "change it with `xcpnet router change dev {0} ...` or remove it with `xcpnet router del dev {0}`",
@@ -214,6 +216,7 @@ pub fn need(device: &str, namespace: &Namespace) -> Result<KeptRouter> {
 /// # Errors
 /// There is no router; a shaper that is not ours lets less through, or was to get another limit.
 pub fn change(device: &str, capacity_bps: Option<u64>, limit: Option<Limit>, namespace: &Namespace) -> Result<KeptRouter> {
+    let _alone = existing()?.map(Directory::lock).transpose()?;
     let kept = need(device, namespace)?;
     let mut netlink = Netlink::open_in(namespace)?;
     let index = kept.device.index;
@@ -242,6 +245,7 @@ pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
     let mut netlink = Netlink::open_in(namespace)?;
     let device = find(&mut netlink, device)?;
     let name = directory_name(namespace, device.index);
+    let _alone = existing()?.map(Directory::lock).transpose()?;
     let Some(directory) = directory()?.map_or(Ok(None), |all| all.open(&name))? else {
         return Err(Error::new(format!("{} has no router", device.name)).remedy("`xcpnet router show` lists those there are"));
     };
