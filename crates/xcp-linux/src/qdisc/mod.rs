@@ -185,7 +185,10 @@ pub fn change_limit(nl: &mut Netlink, index: u32, limit: Limit) -> Result<()> {
     if info.others.is_some() && info.limit.is_none_or(|before| before.kind() != limit.kind()) {
         // A queue with a number cannot be replaced by one of another kind with the same number.
         for (parent, handle) in QUEUES {
-            nl.delete_qdisc(index, handle, parent)?;
+            // Somebody may have taken it away.
+            if nl.get_qdisc(index, parent, |queue| Some(queue.handle)).is_ok_and(|found| found == Some(handle)) {
+                nl.delete_qdisc(index, handle, parent)?;
+            }
         }
     }
     set_queues(nl, index, limit, info.others)
