@@ -276,7 +276,7 @@ fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>
         Some("cubic") => (Congestion::Cubic, Recovery::Sack),
         Some("newreno") => (Congestion::Reno, Recovery::NewRenoImpatient),
         Some("sack") => (Congestion::Reno, Recovery::Sack),
-        Some(name) if name != "reno" => (Congestion::Kernel(name.into()), Recovery::Sack),
+        Some(name) if name != "reno" => (Congestion::Named(name.into()), Recovery::Sack),
         _ => (Congestion::Reno, Recovery::Reno),
     };
     let recovery = match fields.choice("recovery") {

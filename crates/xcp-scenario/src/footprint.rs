@@ -89,7 +89,7 @@ fn sendable(flow: &Flow, active: Nanos, first: u64, slowest: u64) -> u128 {
             let window = [flow.bytes(), tcp.receive_buffer, tcp.send_buffer].into_iter().flatten().min();
             let free = match &tcp.congestion {
                 Congestion::Xcp => packets(first, active, size),
-                Congestion::Reno | Congestion::Cubic | Congestion::Kernel(_) => {
+                Congestion::Reno | Congestion::Cubic | Congestion::Named(_) => {
                     2 * packets(slowest, active, size) + u128::from(tcp.initial_window)
                 }
             };

@@ -40,3 +40,4 @@ pub use footprint::{Footprint, Origins, check, footprint};
 pub use links::DEFAULT_LIMIT_PACKETS;
 pub use plan::{Plan, QuickPlan, plan};
 pub use schema::{reference_tables, schema};
+pub use spec::CONGESTIONS;

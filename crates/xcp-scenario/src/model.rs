@@ -360,8 +360,21 @@ pub enum Congestion {
     Reno,
     /// RFC 9438.
     Cubic,
-    /// One of the kernel's own, by its name; only a backend that has a kernel has it.
-    Kernel(Arc<str>),
+    /// Another, by its name: what this is the backend knows, the simulator or a kernel.
+    Named(Arc<str>),
+}
+
+impl Congestion {
+    /// What it is called, by scenarios and by Linux.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Congestion::Xcp => "xcp",
+            Congestion::Reno => "reno",
+            Congestion::Cubic => "cubic",
+            Congestion::Named(name) => name,
+        }
+    }
 }
 
 /// Loss recovery.

@@ -116,8 +116,8 @@ const fn key(name: &'static str, kind: Kind, default: &'static str, example: &'s
 
 /// Known queues.
 pub(crate) const QUEUES: &[&str] = &["drop-tail", "red", "xcp"];
-/// Known congestion controls.
-pub(crate) const CONGESTIONS: &[&str] = &["xcp", "reno", "newreno", "sack", "cubic"];
+/// The congestion controls that a scenario can name; the simulator has all of them.
+pub const CONGESTIONS: &[&str] = &["xcp", "reno", "newreno", "sack", "cubic", "vegas"];
 /// Keys of a flow that mean nothing to datagrams.
 pub(crate) const TCP_ONLY: &[&str] = &[
     "congestion",
@@ -574,7 +574,7 @@ pub(crate) static FLOW: Spec = Spec {
             Kind::Congestion,
             REQUIRED,
             "\"cubic\"",
-            "Congestion control. `reno`, `newreno` and `sack` are Reno's window with the loss recovery of that name; `cubic` and `xcp` come with SACK. \
+            "Congestion control. `reno`, `newreno` and `sack` are Reno's window with the loss recovery of that name; `cubic`, `vegas` and `xcp` come with SACK. \
              With `--on linux` also whatever the kernel has, like `bbr`; it too comes with SACK. Not with `udp`.",
         ),
         key(

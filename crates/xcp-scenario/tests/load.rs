@@ -72,7 +72,7 @@ fn a_kernels_congestion_controls_are_for_scenarios_that_run_on_it() {
     let kernel = |names: &[&str]| Overrides::none().on_kernel(names.iter().map(|n| (*n).to_owned()).collect());
     let told = |overrides: &Overrides| load(Path::new("x.toml"), &text, overrides).unwrap_err().problems()[0].clone();
     let Traffic::Tcp(tcp) = load(Path::new("x.toml"), &text, &kernel(&["cubic", "bbr"])).unwrap()[0].flows[0].traffic() else { panic!() };
-    assert_eq!((tcp.congestion, tcp.recovery, tcp.paced), (Congestion::Kernel("bbr".into()), Recovery::Sack, false));
+    assert_eq!((tcp.congestion, tcp.recovery, tcp.paced), (Congestion::Named("bbr".into()), Recovery::Sack, false));
     assert_eq!(told(&Overrides::none()).what, "the simulator has no congestion control \"bbr\"");
     let absent = told(&kernel(&["cubic", "bbr2"]));
     assert_eq!(absent.what, "this kernel has no congestion control \"bbr\"");

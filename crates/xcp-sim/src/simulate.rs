@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use xcp_scenario::model::{Congestion, Scenario, Tcp, Traffic};
+use xcp_scenario::model::{Scenario, Tcp, Traffic};
 use xcp_scenario::record::Recorder;
 use xcp_scenario::run::{Observer, Run};
 use xcp_scenario::units::Nanos;
@@ -24,6 +24,7 @@ use crate::partition::{Ends, Partition, Place};
 use crate::region::{Crossing, Region};
 use crate::rng::{Purpose, Stream};
 use crate::routing::Routing;
+use crate::tcp::CONGESTIONS;
 use crate::turns;
 use crate::view::View;
 
@@ -37,7 +38,7 @@ pub enum SimError {
         /// What the engine says.
         reason: xcp_engine::ConfigError,
     },
-    /// A congestion control that only the kernel has.
+    /// A congestion control that only a kernel has.
     Congestion {
         /// The flow.
         flow: String,
@@ -91,8 +92,10 @@ pub fn simulate_on(scenario: &Scenario, processors: usize, observer: &mut dyn Ob
 /// As [`simulate`].
 pub fn simulate_partition(scenario: &Scenario, partition: &Partition, observer: &mut dyn Observer) -> Result<Run, SimError> {
     for group in scenario.flows.chunk_by(|a, b| Arc::ptr_eq(&a.group, &b.group)).map(|members| &members[0].group) {
-        if let Traffic::Tcp(Tcp { congestion: Congestion::Kernel(name), .. }) = &group.traffic {
-            return Err(SimError::Congestion { flow: group.name.to_string(), name: name.to_string() });
+        if let Traffic::Tcp(Tcp { congestion, .. }) = &group.traffic
+            && !CONGESTIONS.contains(&congestion.name())
+        {
+            return Err(SimError::Congestion { flow: group.name.to_string(), name: congestion.name().to_string() });
         }
     }
     let (routing, ends) = (Routing::new(scenario, partition), Ends::new(scenario, partition));

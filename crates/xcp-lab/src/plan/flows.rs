@@ -136,12 +136,7 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
 
 /// The kernel's name of a congestion control; `None` is our XCP.
 fn congestion(tcp: &Tcp) -> Option<&str> {
-    match &tcp.congestion {
-        Congestion::Xcp => None,
-        Congestion::Reno => Some("reno"),
-        Congestion::Cubic => Some("cubic"),
-        Congestion::Kernel(name) => Some(name),
-    }
+    (tcp.congestion != Congestion::Xcp).then(|| tcp.congestion.name())
 }
 
 /// What a flow's path and its queues hold, bytes.

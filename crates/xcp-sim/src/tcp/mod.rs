@@ -18,6 +18,8 @@ mod recovery;
 mod rtt;
 mod sender;
 
+pub(crate) use congestion::WORDS as CONGESTIONS;
+
 pub use config::{ReceiverConfig, SenderConfig};
 pub use counts::SenderStats;
 pub use receiver::Receiver;

@@ -6,7 +6,7 @@
 //! restarting moves a number, whoever drives the sender keeps one event and asks `next_timer` again when that comes.
 
 use super::config::SenderConfig;
-use super::congestion::Congestion;
+use super::congestion::{Acked, Congestion, Control};
 use super::counts::{Counts, SenderStats};
 use super::pacing::Pacer;
 use super::recovery::{Next, Recovery, Step};
@@ -131,7 +131,7 @@ impl Sender {
         self.take_feedback(now, ack);
         self.una = packet.seq;
         self.recovery.advanced_open(packet.timestamp);
-        self.congestion.acked(now, self.rtt.srtt(), segments.min(u64::from(u32::MAX)) as u32, self.limited);
+        self.grow(now, packet, segments, false);
         self.take_window(ack);
         self.restart_timer(now);
         self.pacer.plan(self.rtt.srtt(), &self.congestion);
@@ -161,9 +161,7 @@ impl Sender {
             let step = self.recovery.advanced(old, self.una, packet.timestamp, self.congestion.cwnd());
             let news = ack.sack != SackId::NONE && self.take_sack(packet.seq, sack);
             debug_assert!(!news || self.una < self.nxt);
-            if !was_fast {
-                self.congestion.acked(now, self.rtt.srtt(), u32::try_from(segments).unwrap_or(u32::MAX), self.limited);
-            }
+            self.grow(now, packet, segments, was_fast);
             self.take_window(ack);
             self.after_advance(now, step, out);
             if news && !self.recovery.repairing() {
@@ -172,6 +170,7 @@ impl Sender {
             }
         } else {
             let news = ack.sack != SackId::NONE && self.take_sack(packet.seq, sack);
+            self.grow(now, packet, 0, self.recovery.fast());
             if packet.seq == old && self.nxt > old {
                 self.on_duplicate(now, packet.timestamp, news, out);
             }
@@ -185,6 +184,23 @@ impl Sender {
         let sample = now.saturating_sub(packet.timestamp);
         self.rtt.sample(sample);
         self.counts.rtt_sample(sample);
+    }
+
+    /// Tells the congestion control of an acknowledgement.
+    #[inline(always)]
+    fn grow(&mut self, now: Nanos, packet: &Packet, segments: u64, recovering: bool) {
+        self.congestion.acked(&Acked {
+            now,
+            sent_at: packet.timestamp,
+            rtt: (segments > 0).then(|| now.saturating_sub(packet.timestamp)),
+            srtt: self.rtt.srtt(),
+            segments: segments.min(u64::from(u32::MAX)) as u32,
+            acknowledged: self.una,
+            sent: self.nxt,
+            delivered: self.una + self.recovery.reported(),
+            limited: self.limited,
+            recovering,
+        });
     }
 
     #[inline(always)]
@@ -241,7 +257,8 @@ impl Sender {
             }
             Step::Leave { avoid_burst: true } => {
                 let outstanding = self.recovery.in_network(self.una, self.nxt);
-                self.congestion.recovered_without_burst(u32::try_from(outstanding).unwrap_or(u32::MAX));
+                // RFC 6582 §3.2 step 3, full acknowledgements, option 1.
+                self.congestion.limit(u32::try_from(outstanding).unwrap_or(u32::MAX).max(1).saturating_add(1));
             }
             Step::Leave { avoid_burst: false } | Step::Go | Step::Enter => {}
         }

@@ -8,7 +8,8 @@
 //! 4. No spurious-event undo (§4.9).
 //! 5. While something other than the window limits the sender, the epoch's clock stands still (§5.8 leaves the manner open).
 
-use super::MAX_WINDOW;
+use super::{Acked, Control, MAX_WINDOW};
+use crate::tcp::SenderConfig;
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 
 /// RFC 9438 §5, in packets and seconds.
@@ -39,23 +40,54 @@ pub(in crate::tcp) struct Cubic {
     from_slow_start: bool,
 }
 
+impl Control for Cubic {
+    fn new(config: &SenderConfig) -> Self {
+        Self::with_window(config.initial_window)
+    }
+
+    #[inline]
+    fn cwnd(&self) -> u32 {
+        self.cwnd as u32
+    }
+
+    fn window(&self) -> f64 {
+        self.cwnd
+    }
+
+    fn acked(&mut self, ack: &Acked) {
+        if ack.segments > 0 && !ack.recovering {
+            self.grow(ack.now, ack.srtt, ack.segments, ack.limited);
+        }
+    }
+
+    fn lost(&mut self, flight: u32) {
+        self.reduce(flight);
+        self.cwnd = self.ssthresh;
+        self.from_slow_start = false;
+    }
+
+    fn limit(&mut self, most: u32) {
+        self.cwnd = self.cwnd.min(f64::from(most));
+    }
+
+    fn timed_out(&mut self, flight: u32, again: bool) {
+        if !again {
+            self.reduce(flight);
+        }
+        self.epoch = None;
+        self.cwnd = 1.0;
+        self.from_slow_start = true;
+    }
+}
+
 impl Cubic {
-    pub fn new(initial: u32) -> Self {
+    fn with_window(initial: u32) -> Self {
         let cwnd = f64::from(initial.min(MAX_WINDOW));
         let unbounded = f64::from(u32::MAX);
         Cubic { cwnd, ssthresh: unbounded, w_max: 0.0, prior: 0.0, w_est: cwnd, k: 0.0, epoch: None, last: 0, from_slow_start: true }
     }
 
-    #[inline]
-    pub fn cwnd(&self) -> u32 {
-        self.cwnd as u32
-    }
-
-    pub fn window(&self) -> f64 {
-        self.cwnd
-    }
-
-    pub fn acked(&mut self, now: Nanos, srtt: Nanos, segments: u32, limited: bool) {
+    fn grow(&mut self, now: Nanos, srtt: Nanos, segments: u32, limited: bool) {
         let since = now - self.last;
         self.last = now;
         if !limited {
@@ -114,25 +146,6 @@ impl Cubic {
         self.ssthresh = (f64::from(flight) * BETA).max(2.0);
         self.epoch = None;
     }
-
-    pub fn lost(&mut self, flight: u32) {
-        self.reduce(flight);
-        self.cwnd = self.ssthresh;
-        self.from_slow_start = false;
-    }
-
-    pub fn limit(&mut self, most: u32) {
-        self.cwnd = self.cwnd.min(f64::from(most));
-    }
-
-    pub fn timed_out(&mut self, flight: u32, again: bool) {
-        if !again {
-            self.reduce(flight);
-        }
-        self.epoch = None;
-        self.cwnd = 1.0;
-        self.from_slow_start = true;
-    }
 }
 
 fn seconds(t: Nanos) -> f64 {
@@ -165,7 +178,7 @@ mod tests {
             .map(|_| {
                 let n = cubic.cwnd();
                 for i in 0..n {
-                    cubic.acked(now + rtt * Nanos::from(i) / Nanos::from(n), rtt, 1, true);
+                    cubic.grow(now + rtt * Nanos::from(i) / Nanos::from(n), rtt, 1, true);
                 }
                 now += rtt;
                 cubic.window()
@@ -184,7 +197,7 @@ mod tests {
     /// After a loss at 1000 packets the window is 1000 + .4 (t - K)^3, K = cbrt(300/.4) = 9.09 s: 700, 1000 at K, 1300 at 2 K.
     #[test]
     fn follows_the_cubic_of_rfc_9438() {
-        let mut cubic = Cubic::new(1000);
+        let mut cubic = Cubic::with_window(1000);
         cubic.lost(1000);
         assert_eq!((cubic.window(), cubic.w_max), (700.0, 1000.0));
         let k = (300.0_f64 / C).powf(1.0 / 3.0);
@@ -198,7 +211,7 @@ mod tests {
     /// Where the cubic is slower than Reno (small windows, short round trips), growth is Reno's: ALPHA per round trip up to the old window, then 1.
     #[test]
     fn is_as_fast_as_reno_where_the_curve_is_not() {
-        let mut cubic = Cubic::new(20);
+        let mut cubic = Cubic::with_window(20);
         cubic.lost(20);
         let windows = run(&mut cubic, 0, 10 * MS, 30);
         let slope = windows[7] - windows[2];
@@ -209,7 +222,7 @@ mod tests {
 
     #[test]
     fn fast_convergence_lowers_the_plateau() {
-        let mut cubic = Cubic::new(100);
+        let mut cubic = Cubic::with_window(100);
         cubic.lost(100);
         cubic.lost(70);
         assert!((cubic.w_max - 70.0 * 0.85).abs() < 1e-9);
@@ -217,12 +230,12 @@ mod tests {
 
     #[test]
     fn the_clock_stands_while_the_sender_is_limited_elsewhere() {
-        let mut cubic = Cubic::new(1000);
+        let mut cubic = Cubic::with_window(1000);
         cubic.lost(1000);
         run(&mut cubic, 0, 100 * MS, 20);
         let before = cubic.window();
         for i in 0..600 {
-            cubic.acked(2_000 * MS + i * 100 * MS, 100 * MS, 1, false);
+            cubic.grow(2_000 * MS + i * 100 * MS, 100 * MS, 1, false);
         }
         assert!(cubic.window() == before);
         let after = *run(&mut cubic, 62_000 * MS, 100 * MS, 1).last().unwrap();

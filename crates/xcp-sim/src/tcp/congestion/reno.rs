@@ -7,7 +7,8 @@
 //! 3. The initial slow start threshold is without bound; §3.1 wants it "arbitrarily high".
 //! 4. A window is halved from FlightSize or cwnd, whichever is less: limited transmit's segments and inflation do not count (§3.2 step 2).
 
-use super::MAX_WINDOW;
+use super::{Acked, Control, MAX_WINDOW};
+use crate::tcp::SenderConfig;
 
 /// Window in whole packets.
 #[derive(Debug, Clone)]
@@ -18,18 +19,62 @@ pub(in crate::tcp) struct Reno {
     credit: u32,
 }
 
-impl Reno {
-    pub fn new(initial: u32) -> Self {
-        Reno { cwnd: initial.min(MAX_WINDOW), ssthresh: u32::MAX, credit: 0 }
+impl Control for Reno {
+    fn new(config: &SenderConfig) -> Self {
+        Self::with_window(config.initial_window)
     }
 
     #[inline]
-    pub fn cwnd(&self) -> u32 {
+    fn cwnd(&self) -> u32 {
         self.cwnd
     }
 
     #[inline]
-    pub fn acked(&mut self, mut segments: u32) {
+    fn acked(&mut self, ack: &Acked) {
+        if ack.limited && !ack.recovering {
+            self.grow(ack.segments);
+        }
+    }
+
+    fn lost(&mut self, flight: u32) {
+        // RFC 5681 §3.1 (4).
+        self.ssthresh = (flight / 2).max(2);
+        self.cwnd = self.ssthresh;
+        self.credit = 0;
+    }
+
+    fn limit(&mut self, most: u32) {
+        self.cwnd = self.cwnd.min(most);
+    }
+
+    fn timed_out(&mut self, flight: u32, again: bool) {
+        // RFC 5681 §3.1: the threshold is held when the same segment times out again.
+        if !again {
+            self.ssthresh = (flight / 2).max(2);
+        }
+        self.cwnd = 1;
+        self.credit = 0;
+    }
+}
+
+impl Reno {
+    fn with_window(initial: u32) -> Self {
+        Reno { cwnd: initial.min(MAX_WINDOW), ssthresh: u32::MAX, credit: 0 }
+    }
+
+    /// Whether the window is below the threshold of slow start.
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Sets the window, two packets at least, and ends slow start.
+    pub fn set(&mut self, cwnd: u32) {
+        self.cwnd = cwnd.clamp(2, MAX_WINDOW);
+        self.ssthresh = self.cwnd;
+    }
+
+    #[inline]
+    fn grow(&mut self, mut segments: u32) {
         if self.cwnd < self.ssthresh {
             let step = segments.min(self.ssthresh - self.cwnd);
             self.cwnd += step;
@@ -44,26 +89,6 @@ impl Reno {
         }
         self.cwnd = self.cwnd.min(MAX_WINDOW);
     }
-
-    pub fn lost(&mut self, flight: u32) {
-        // RFC 5681 §3.1 (4).
-        self.ssthresh = (flight / 2).max(2);
-        self.cwnd = self.ssthresh;
-        self.credit = 0;
-    }
-
-    pub fn limit(&mut self, most: u32) {
-        self.cwnd = self.cwnd.min(most);
-    }
-
-    pub fn timed_out(&mut self, flight: u32, again: bool) {
-        // RFC 5681 §3.1: the threshold is held when the same segment times out again.
-        if !again {
-            self.ssthresh = (flight / 2).max(2);
-        }
-        self.cwnd = 1;
-        self.credit = 0;
-    }
 }
 
 #[cfg(test)]
@@ -72,25 +97,25 @@ mod tests {
 
     #[test]
     fn doubles_per_window_then_adds_one_per_window() {
-        let mut reno = Reno::new(2);
+        let mut reno = Reno::with_window(2);
         for window in [2, 4, 8] {
             assert_eq!(reno.cwnd(), window);
-            reno.acked(window);
+            reno.grow(window);
         }
         reno.lost(16);
         for window in [8, 9, 10, 11] {
             assert_eq!(reno.cwnd(), window);
-            (0..window).for_each(|_| reno.acked(1));
+            (0..window).for_each(|_| reno.grow(1));
         }
     }
 
     #[test]
     fn a_second_timeout_for_the_same_segment_keeps_the_threshold() {
-        let mut reno = Reno::new(40);
+        let mut reno = Reno::with_window(40);
         reno.timed_out(40, false);
         reno.timed_out(1, true);
         assert_eq!((reno.cwnd(), reno.ssthresh), (1, 20));
-        reno.acked(25);
+        reno.grow(25);
         assert_eq!((reno.cwnd(), reno.credit), (20, 6), "slow start ends at the threshold, the rest counts towards avoidance");
     }
 }

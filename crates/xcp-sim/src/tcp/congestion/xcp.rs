@@ -6,6 +6,7 @@
 //!    router has been heard of.
 //! 3. A retransmission timeout: one packet, as all XCP senders have it.
 
+use super::{Acked, Control};
 use crate::tcp::SenderConfig;
 use xcp_engine::{ForwardHeader, ReturnHeader, Sendable};
 use xcp_scenario::model::{LossResponse, WireFormat};
@@ -26,8 +27,8 @@ pub(in crate::tcp) struct XcpWindow {
     response: LossResponse,
 }
 
-impl XcpWindow {
-    pub fn new(config: &SenderConfig) -> Self {
+impl Control for XcpWindow {
+    fn new(config: &SenderConfig) -> Self {
         let mut settings = xcp_engine::SenderConfig {
             initial_window: config.initial_window,
             honest: config.honest,
@@ -44,15 +45,35 @@ impl XcpWindow {
     }
 
     #[inline]
-    pub fn cwnd(&self) -> u32 {
+    fn cwnd(&self) -> u32 {
         self.engine.cwnd()
     }
 
     #[inline]
-    pub fn window(&self) -> f64 {
+    fn window(&self) -> f64 {
         self.engine.window()
     }
 
+    /// The window is the routers': what an ACK says to it, it says by its feedback.
+    #[inline]
+    fn acked(&mut self, _: &Acked) {}
+
+    fn lost(&mut self, _flight: u32) {
+        self.engine.on_loss(match self.response {
+            LossResponse::None => false,
+            LossResponse::Halve => true,
+        });
+    }
+
+    fn timed_out(&mut self, _flight: u32, _again: bool) {
+        self.engine.on_timeout();
+    }
+
+    /// What the network takes is not a matter of this sender's losses.
+    fn limit(&mut self, _: u32) {}
+}
+
+impl XcpWindow {
     /// Writes the header of a packet sent now; buffers, data and recovery let at most `sendable` packets be outstanding.
     #[inline]
     pub fn write_header(&mut self, now: Nanos, srtt: Nanos, sendable: u32, header: &mut ForwardHeader) {
@@ -63,18 +84,5 @@ impl XcpWindow {
     #[inline]
     pub fn feedback(&mut self, now: Nanos, returned: &ReturnHeader, srtt: Nanos, limited: bool) {
         self.engine.feedback(now, returned, srtt, limited);
-    }
-
-    /// Three duplicate ACKs.
-    pub fn lost(&mut self) {
-        self.engine.on_loss(match self.response {
-            LossResponse::None => false,
-            LossResponse::Halve => true,
-        });
-    }
-
-    /// The retransmission timer expired.
-    pub fn timed_out(&mut self) {
-        self.engine.on_timeout();
     }
 }

@@ -147,6 +147,12 @@ impl Recovery {
         self.repair.as_ref().map_or(0, |r| r.board.lost_unrepaired(una))
     }
 
+    /// Segments reported by SACK and not acknowledged.
+    #[inline(always)]
+    pub fn reported(&self) -> u64 {
+        self.repair.as_ref().map_or(0, |r| r.board.count())
+    }
+
     /// The cumulative acknowledgement moved while `Open`: all there is to do about that.
     #[inline(always)]
     pub fn advanced_open(&mut self, echo: Nanos) {

@@ -54,6 +54,11 @@ impl Scoreboard {
         self.highest
     }
 
+    /// Outstanding segments that have been SACKed.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     /// Whether nothing outstanding has been SACKed.
     pub fn is_empty(&self) -> bool {
         self.count == 0
