@@ -11,6 +11,7 @@ use std::sync::Arc;
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::Type;
@@ -30,6 +31,21 @@ pub enum ColumnKind {
     Number,
     /// UTF-8.
     Text,
+}
+
+/// What a file says of itself: a key and a value of its metadata. The keys begin with `xcpnet.`; the
+/// units of the columns are added to them.
+pub type Said = (&'static str, String);
+
+/// The units that the ends of columns' names stand for.
+const UNITS: [(&str, &str); 4] = [("_s", "seconds"), ("_bps", "bits per second"), ("_bytes", "bytes"), ("_packets", "packets")];
+
+/// The units of those columns that have one, as a JSON object.
+fn units(columns: &[(&str, ColumnKind)]) -> String {
+    let unit = |name: &str| UNITS.iter().find(|(end, _)| name.ends_with(end)).map(|(_, unit)| *unit);
+    let units = columns.iter().filter(|(_, kind)| *kind != ColumnKind::Text);
+    let units = units.filter_map(|(name, _)| Some(((*name).to_owned(), unit(name)?.into())));
+    serde_json::Value::Object(units.collect()).to_string()
 }
 
 /// A value of a row.
@@ -89,11 +105,11 @@ pub struct Table<W: io::Write + Send> {
 }
 
 impl<W: io::Write + Send> Table<W> {
-    /// An empty table with these columns.
+    /// An empty table with these columns, which says this of itself.
     ///
     /// # Errors
     /// The writer's.
-    pub fn new(out: W, columns: &[(&str, ColumnKind)]) -> io::Result<Self> {
+    pub fn new(out: W, columns: &[(&str, ColumnKind)], metadata: &[Said]) -> io::Result<Self> {
         let field = |&(name, kind): &(&str, ColumnKind)| {
             let (physical, repetition, logical) = match kind {
                 ColumnKind::Integer => (Physical::INT64, Repetition::REQUIRED, None),
@@ -104,7 +120,9 @@ impl<W: io::Write + Send> Table<W> {
         };
         let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>().map_err(error)?;
         let schema = Type::group_type_builder("schema").with_fields(fields).build().map_err(error)?;
-        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let said = metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
+        let said = said.chain([KeyValue::new("xcpnet.units".to_owned(), units(columns))]).collect();
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).set_key_value_metadata(Some(said)).build();
         let writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties)).map_err(error)?;
         let buffer = |&(_, kind): &(&str, ColumnKind)| match kind {
             ColumnKind::Integer => Buffer::Integers(Vec::new()),
@@ -186,11 +204,11 @@ fn error(error: ParquetError) -> io::Error {
 ///
 /// # Errors
 /// The writer's.
-pub fn write(run: &Run, kind: Kind, out: impl io::Write + Send) -> io::Result<()> {
+pub fn write(run: &Run, kind: Kind, metadata: &[Said], out: impl io::Write + Send) -> io::Result<()> {
     let frame = Frame::new(run, kind);
     let mut columns = vec![("time_s", ColumnKind::Number), (kind.column(), ColumnKind::Text)];
     columns.extend(frame.quantities.iter().map(|q| (q.column(), ColumnKind::Number)));
-    let mut table = Table::new(out, &columns)?;
+    let mut table = Table::new(out, &columns, metadata)?;
     for (name, columns) in &frame.subjects {
         let Some(longest) = columns.iter().flatten().max_by_key(|s| s.times.len()) else { continue };
         for (i, &time) in longest.times.iter().enumerate() {

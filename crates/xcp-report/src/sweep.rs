@@ -1,4 +1,4 @@
-//! The results of a sweep as tidy tables in Parquet: runs, links and flows. Every row of each carries its run's number, variant, seed and settings,
+//! The results of a sweep as tidy tables in Parquet: runs, links, flows and groups of flows. Every row of each carries its run's number, variant, seed and settings,
 //! so that no join is needed.
 //!
 //! Written run by run, in whatever order they are given; what is in memory does not depend on how many there are.
@@ -7,9 +7,10 @@ use std::io;
 
 use serde_json::Number;
 use xcp_scenario::run::Summary;
+use xcp_scenario::spread::Percentiles;
 use xcp_scenario::units::Nanos;
 
-use crate::parquet::{Cell, ColumnKind, Table};
+use crate::parquet::{Cell, ColumnKind, Said, Table};
 
 /// A setting's value, as a column has it.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,22 +70,28 @@ pub struct Entry<'a> {
     pub summary: &'a Summary,
 }
 
-/// The three tables.
+/// The four tables.
 pub struct Tables<W: io::Write + Send> {
     runs: Table<W>,
     links: Table<W>,
     flows: Table<W>,
+    groups: Table<W>,
 }
 
-/// Names of the three tables; their files are called after them.
-pub const TABLES: [&str; 3] = ["runs", "links", "flows"];
+/// Names of the four tables; their files are called after them.
+pub const TABLES: [&str; 4] = ["runs", "links", "flows", "groups"];
+
+/// The three columns of percentiles.
+fn percentiles(percentiles: Option<Percentiles>) -> [Cell<'static>; 3] {
+    percentiles.map_or([Cell::Missing; 3], |p| [p.p50, p.p95, p.p99].map(Cell::Number))
+}
 
 impl<W: io::Write + Send> Tables<W> {
-    /// Tables whose settings have these names and kinds, written to these places, in the order of [`TABLES`].
+    /// Tables whose settings have these names and kinds, with what is said of all of them, written to these places, in the order of [`TABLES`].
     ///
     /// # Errors
     /// The writer's.
-    pub fn new(settings: &[(&str, ColumnKind)], [runs, links, flows]: [W; 3]) -> io::Result<Self> {
+    pub fn new(settings: &[(&str, ColumnKind)], metadata: &[Said], [runs, links, flows, groups]: [W; 4]) -> io::Result<Self> {
         use ColumnKind::{Integer, Number, Text};
         let with = |own: &[(&'static str, ColumnKind)]| {
             let mut columns = vec![("run", Integer), ("variant", Text), ("seed", Integer)];
@@ -93,7 +100,7 @@ impl<W: io::Write + Send> Tables<W> {
             columns
         };
         Ok(Self {
-            runs: Table::new(runs, &with(&[("jain", Number), ("completed_s", Number)]))?,
+            runs: Table::new(runs, &with(&[("jain", Number), ("completed_s", Number)]), metadata)?,
             links: Table::new(
                 links,
                 &with(&[
@@ -104,7 +111,11 @@ impl<W: io::Write + Send> Tables<W> {
                     ("drops", Integer),
                     ("lost", Integer),
                     ("packets", Integer),
+                    ("queue_delay_p50_s", Number),
+                    ("queue_delay_p95_s", Number),
+                    ("queue_delay_p99_s", Number),
                 ]),
+                metadata,
             )?,
             flows: Table::new(
                 flows,
@@ -116,12 +127,37 @@ impl<W: io::Write + Send> Tables<W> {
                     ("timeouts", Integer),
                     ("cwnd_mean_packets", Number),
                     ("completed_at_s", Number),
+                    ("group", Text),
+                    ("from", Text),
+                    ("to", Text),
+                    ("start_s", Number),
+                    // Numbers, for there may be none.
+                    ("size_bytes", Number),
+                    ("completion_time_s", Number),
                 ]),
+                metadata,
+            )?,
+            groups: Table::new(
+                groups,
+                &with(&[
+                    ("group", Text),
+                    ("from", Text),
+                    ("to", Text),
+                    ("flows", Integer),
+                    ("completed", Integer),
+                    ("completion_time_p50_s", Number),
+                    ("completion_time_p95_s", Number),
+                    ("completion_time_p99_s", Number),
+                    ("rtt_p50_s", Number),
+                    ("rtt_p95_s", Number),
+                    ("rtt_p99_s", Number),
+                ]),
+                metadata,
             )?,
         })
     }
 
-    /// Adds a run: a row to the runs, one for each link direction, one for each flow.
+    /// Adds a run: a row to the runs, one for each link direction, flow and group of flows.
     ///
     /// # Errors
     /// The writer's.
@@ -132,7 +168,7 @@ impl<W: io::Write + Send> Tables<W> {
         let shared = || shared.iter().copied();
         self.runs.row(shared().chain([Cell::Number(summary.jain), Cell::Number(entry.completed as f64 / 1e9)]))?;
         for (name, link) in &summary.links {
-            self.links.row(shared().chain([
+            let cells = [
                 Cell::Text(name),
                 Cell::Number(link.utilisation),
                 Cell::Number(link.queue_mean),
@@ -140,9 +176,22 @@ impl<W: io::Write + Send> Tables<W> {
                 link.drops.into(),
                 link.lost.into(),
                 link.packets.into(),
-            ]))?;
+            ];
+            self.links.row(shared().chain(cells).chain(percentiles(link.queue_delay)))?;
         }
-        for flow in &summary.flows {
+        for group in &summary.groups {
+            let cells = [
+                Cell::Text(&group.name),
+                Cell::Text(&group.from),
+                Cell::Text(&group.to),
+                (group.flows as u64).into(),
+                (group.completed as u64).into(),
+            ];
+            let cells = cells.into_iter().chain(percentiles(group.completion_time)).chain(percentiles(group.rtt));
+            self.groups.row(shared().chain(cells))?;
+        }
+        let groups = summary.groups.iter().flat_map(|group| std::iter::repeat_n(group, group.flows));
+        for (flow, group) in summary.flows.iter().zip(groups) {
             let name = flow.name.to_string();
             self.flows.row(shared().chain([
                 Cell::Text(&name),
@@ -153,6 +202,12 @@ impl<W: io::Write + Send> Tables<W> {
                 flow.timeouts.into(),
                 Cell::Number(flow.cwnd_mean),
                 flow.completed_at.map_or(Cell::Missing, Cell::Number),
+                Cell::Text(&group.name),
+                Cell::Text(&group.from),
+                Cell::Text(&group.to),
+                Cell::Number(flow.start),
+                flow.bytes.map_or(Cell::Missing, |bytes| Cell::Number(bytes.get() as f64)),
+                flow.completion_time.map_or(Cell::Missing, Cell::Number),
             ]))?;
         }
         Ok(())
@@ -165,7 +220,8 @@ impl<W: io::Write + Send> Tables<W> {
     pub fn finish(self) -> io::Result<()> {
         self.runs.finish()?;
         self.links.finish()?;
-        self.flows.finish()
+        self.flows.finish()?;
+        self.groups.finish()
     }
 }
 

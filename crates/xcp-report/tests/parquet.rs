@@ -17,8 +17,13 @@ fn reader(file: Vec<u8>) -> SerializedFileReader<bytes::Bytes> {
 fn values_read_back() {
     let run = run(Manner::DropTail, 3);
     let mut file = Vec::new();
-    xcp_report::parquet::write(&run, Kind::Flows, &mut file).unwrap();
+    let said = vec![("xcpnet.seed", "7".to_owned())];
+    xcp_report::parquet::write(&run, Kind::Flows, &said, &mut file).unwrap();
     let reader = reader(file);
+    let metadata = reader.metadata().file_metadata().key_value_metadata().unwrap();
+    let said: Vec<_> = metadata.iter().map(|pair| (pair.key.as_str(), pair.value.as_deref().unwrap())).collect();
+    let units = r#"{"cwnd_packets":"packets","goodput_bps":"bits per second","srtt_s":"seconds","time_s":"seconds"}"#;
+    assert_eq!(said, [("xcpnet.seed", "7"), ("xcpnet.units", units)]);
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let at = |name: &str| (0..schema.num_columns()).find(|&i| schema.column(i).name() == name).unwrap();
     let (flow, cwnd) = (at("flow"), at("cwnd_packets"));
@@ -39,7 +44,7 @@ fn long_tables_are_written_in_groups() {
     let rows = 150_000_i64;
     let columns = [("n", ColumnKind::Integer), ("x", ColumnKind::Number), ("group", ColumnKind::Text), ("id", ColumnKind::Text)];
     let mut file = Vec::new();
-    let mut table = Table::new(&mut file, &columns).unwrap();
+    let mut table = Table::new(&mut file, &columns, &[]).unwrap();
     let number = |i: i64| match i % 3 {
         0 => Cell::Missing,
         1 => Cell::Number(f64::NAN),
@@ -65,13 +70,13 @@ fn long_tables_are_written_in_groups() {
 #[test]
 fn a_table_without_rows_is_a_table() {
     let mut file = Vec::new();
-    Table::new(&mut file, &[("n", ColumnKind::Integer)]).unwrap().finish().unwrap();
+    Table::new(&mut file, &[("n", ColumnKind::Integer)], &[]).unwrap().finish().unwrap();
     assert_eq!(reader(file).metadata().file_metadata().num_rows(), 0);
 }
 
 #[test]
 fn a_full_disk_is_told_as_one() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let error = Table::new(full, &[("n", ColumnKind::Integer)]).and_then(Table::finish).unwrap_err();
+    let error = Table::new(full, &[("n", ColumnKind::Integer)], &[]).and_then(Table::finish).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
 }

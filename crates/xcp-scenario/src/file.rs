@@ -282,6 +282,7 @@ fn read(
         seed,
         measure,
         sample,
+        series: true,
         nodes: nodes.names,
         links,
         media: media.names,

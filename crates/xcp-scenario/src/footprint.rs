@@ -176,6 +176,7 @@ pub fn footprint(scenario: &Scenario) -> Footprint {
     }
     let bytes_per_series = match scenario.sample {
         Sampling::Off => 0,
+        _ if !scenario.series => 0,
         Sampling::Every(t) | Sampling::PerRtt(t) => u128::from(scenario.duration / t.max(1) + 1) * BYTES_PER_SAMPLE + BYTES_PER_SERIES,
     };
     let series = directions as u128 * LINK_SERIES + routers * ROUTER_SERIES + scenario.flows.len() as u128 * FLOW_SERIES;

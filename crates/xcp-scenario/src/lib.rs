@@ -27,6 +27,7 @@ mod schema;
 mod set;
 pub mod sizes;
 mod spec;
+pub mod spread;
 mod tree;
 pub mod typed;
 pub mod units;
@@ -39,5 +40,6 @@ pub use file::{Loaded, Overrides, load, load_file, load_with_origins, read_text,
 pub use footprint::{Footprint, Origins, check, footprint};
 pub use links::DEFAULT_LIMIT_PACKETS;
 pub use plan::{Plan, QuickPlan, plan};
+pub use quantity::in_base_units;
 pub use schema::{reference_tables, schema};
 pub use spec::CONGESTIONS;

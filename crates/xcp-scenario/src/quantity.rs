@@ -202,6 +202,18 @@ fn bytes_of(number: Decimal, factor: u128, text: &str) -> Result<u64, Complaint>
     }
 }
 
+/// What a text with a unit is in bit/s, seconds or bytes, and which of these: `_bps`, `_s` or
+/// `_bytes`, the end of a column's name. `None` where it is no such text, or could be two of them
+/// (`5m`).
+#[must_use]
+pub fn in_base_units(text: &str) -> Option<(f64, &'static str)> {
+    let rate = rate(text).ok().map(|bps| (bps as f64, "_bps"));
+    let time = time(text).ok().map(|nanos| (nanos as f64 / crate::units::NANOS_PER_SEC as f64, "_s"));
+    let size = size(text).ok().map(|bytes| (bytes as f64, "_bytes"));
+    let mut readings = [rate, time, size].into_iter().flatten();
+    readings.next().filter(|_| readings.next().is_none())
+}
+
 /// How much of a queue, before rates and delays are known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Amount {

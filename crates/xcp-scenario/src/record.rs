@@ -1,10 +1,12 @@
 //! What is recorded while a run goes on: series at every tick, and the state of all counters at both ends of the measured period. One set of rules
 //! for every backend, which shows its links and flows as [`Gauges`]; they are only looked at.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use crate::model::{self, DirectionId, Sampling, Scenario};
-use crate::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
+use crate::run::{FlowSummary, GroupSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
+use crate::spread::{Percentiles, Spread};
 use crate::units::{NANOS_PER_SEC, Nanos, Period};
 
 /// No time: what never happens.
@@ -28,6 +30,20 @@ pub trait Gauges {
 
     /// A flow.
     fn flow(&self, number: usize) -> Self::Flow<'_>;
+
+    /// The measured period begins: from now on waiting times and round trips are counted, if the
+    /// backend can.
+    fn measure(&mut self) {}
+
+    /// What the packets that have come to a link direction since then waited, or will.
+    fn waits(&mut self, _number: DirectionId) -> Option<Spread> {
+        None
+    }
+
+    /// The RTT samples of a group of flows since then; groups are numbered as the scenario has them.
+    fn round_trips(&mut self, _group: usize) -> Option<Spread> {
+        None
+    }
 }
 
 /// What a link direction has counted.
@@ -105,6 +121,8 @@ pub struct Recorder<'s> {
     from: Vec<Totals>,
     /// Each flow's numbers, made when the measured period ends.
     summaries: Vec<FlowSummary>,
+    /// RTT samples of that period, by group.
+    round_trips: Vec<Option<Percentiles>>,
     /// Jain's index of that period.
     jain: f64,
     phase: Phase,
@@ -136,6 +154,7 @@ struct LinkRecord {
     to: LinkMark,
     interval_max: u64,
     measured_max: u64,
+    waits: Option<Percentiles>,
     columns: Vec<(Quantity, Vec<f64>)>,
 }
 
@@ -166,7 +185,7 @@ impl<'s> Recorder<'s> {
     pub fn new(scenario: &'s Scenario, backend: &'static str) -> Self {
         let (interval, recording) = match scenario.sample {
             Sampling::Off => ((scenario.duration / UNRECORDED_TICKS).max(1), false),
-            Sampling::Every(interval) | Sampling::PerRtt(interval) => (interval.max(1), true),
+            Sampling::Every(interval) | Sampling::PerRtt(interval) => (interval.max(1), scenario.series),
         };
         let links = scenario.links.iter().flat_map(|link| {
             let names = [link.name.clone(), format!("{}.reverse", link.name)];
@@ -184,6 +203,7 @@ impl<'s> Recorder<'s> {
             series: if recording { scenario.flows.iter().map(|_| FlowSeries::default()).collect() } else { Vec::new() },
             from: Vec::new(),
             summaries: Vec::new(),
+            round_trips: Vec::new(),
             jain: 1.0,
             phase: Phase::Before,
             measured: scenario.measure,
@@ -251,6 +271,7 @@ impl<'s> Recorder<'s> {
         if now > 0 {
             self.from = (0..self.flows.len()).map(|number| gauges.flow(number).totals()).collect();
         }
+        gauges.measure();
         self.measured.from = now;
         self.phase = Phase::Within;
     }
@@ -260,7 +281,10 @@ impl<'s> Recorder<'s> {
         for (number, record) in self.links.iter_mut().enumerate() {
             record.collect_max(gauges.take_queue_max(number, now), self.phase);
             record.to = LinkMark { at: now, counts: gauges.link(number, now) };
+            record.waits = gauges.waits(number).and_then(|waits| waits.percentiles());
         }
+        let groups = 0..self.scenario.groups().count();
+        self.round_trips = groups.map(|group| gauges.round_trips(group).and_then(|spread| spread.percentiles())).collect();
         self.measured.to = now;
         self.summaries.reserve_exact(self.flows.len());
         let mut goodputs = Vec::new();
@@ -298,7 +322,9 @@ impl<'s> Recorder<'s> {
             let flow = gauges.flow(number);
             summary.completed_at = flow.completed_at().map(seconds);
             summary.completion_time = flow.completed_at().map(|at| seconds(at - flow.start()));
+            summary.start = seconds(flow.start());
         }
+        let groups = self.groups();
         let scenario = self.scenario;
         let summary = Summary {
             seed: scenario.seed,
@@ -307,6 +333,7 @@ impl<'s> Recorder<'s> {
             variant: scenario.variant.clone(),
             links: self.links.iter().map(|record| (record.name.clone(), record.summary())).collect(),
             flows: self.summaries,
+            groups,
             jain: self.jain,
             interrupted,
             notes: Vec::new(),
@@ -326,6 +353,29 @@ impl<'s> Recorder<'s> {
             summary,
             series: of_links.chain(of_flows).collect(),
         }
+    }
+}
+
+impl Recorder<'_> {
+    /// What is said of flows together, when all is known of each.
+    fn groups(&self) -> Vec<GroupSummary> {
+        let mut members = self.summaries.as_slice();
+        let groups = self.scenario.groups().zip(&self.round_trips).map(|(flows, rtt)| {
+            let (own, rest) = members.split_at(flows.len());
+            members = rest;
+            let times: Vec<f64> = own.iter().filter_map(|flow| flow.completion_time).collect();
+            let group = &flows[0].group;
+            GroupSummary {
+                name: group.name.to_string(),
+                from: self.scenario.nodes[group.from].clone(),
+                to: self.scenario.nodes[group.to].clone(),
+                flows: own.len(),
+                completed: times.len(),
+                completion_time: Percentiles::of(times),
+                rtt: *rtt,
+            }
+        });
+        groups.collect()
     }
 }
 
@@ -366,6 +416,7 @@ impl LinkRecord {
             refused: to.refused - from.refused,
             lost: to.lost - from.lost,
             packets: to.sent_packets - from.sent_packets,
+            queue_delay: self.waits,
         }
     }
 }
@@ -389,6 +440,8 @@ impl FlowRecord {
             cwnd_mean: if self.cwnd_samples == 0 { 0.0 } else { self.cwnd_sum / self.cwnd_samples as f64 },
             completed_at: None,
             completion_time: None,
+            start: 0.0,
+            bytes: spec.bytes().and_then(NonZeroU64::new),
         }
     }
 }

@@ -1,12 +1,14 @@
 //! What every backend returns: a summary for tables and scripts, and series for plots. Knows neither backends nor reports.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::name::FlowName;
+use crate::spread::Percentiles;
 use crate::units::Nanos;
 
 /// The result of one scenario.
@@ -43,6 +45,10 @@ pub struct Summary {
     pub links: BTreeMap<String, LinkSummary>,
     /// In the scenario's order.
     pub flows: Vec<FlowSummary>,
+    /// What is said of flows together: one for each `[[flow]]` of the file, in its order. `flows`
+    /// has the members of the first, then those of the second, and so on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupSummary>,
     /// Jain's fairness index of the goodputs of the TCP flows active in the measured period; 1 when there are none.
     pub jain: f64,
     /// Whether the run was cut short.
@@ -71,6 +77,10 @@ pub struct LinkSummary {
     pub lost: u64,
     /// Packets sent.
     pub packets: u64,
+    /// What packets waited in the queue, those that did not wait among them; `None` where the
+    /// backend does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_delay: Option<Percentiles>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
@@ -99,6 +109,34 @@ pub struct FlowSummary {
     /// How long that took from the flow's start, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<f64>,
+    /// When it started, jitter included, seconds.
+    #[serde(default)]
+    pub start: f64,
+    /// Bytes to transfer; `None`: without end, or datagrams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<NonZeroU64>,
+}
+
+/// The flows of one `[[flow]]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GroupSummary {
+    /// Its name.
+    pub name: String,
+    /// The node where they begin.
+    pub from: String,
+    /// The node where they end.
+    pub to: String,
+    /// How many there are.
+    pub flows: usize,
+    /// How many of them completed their transfer, in the whole run.
+    pub completed: usize,
+    /// How long those took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_time: Option<Percentiles>,
+    /// All their RTT samples of the measured period; `None` where there was none, or where the
+    /// backend does not tell them one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt: Option<Percentiles>,
 }
 
 /// A curve.

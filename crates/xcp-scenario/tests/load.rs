@@ -497,5 +497,5 @@ fn large_files() {
 #[test]
 fn flows_are_small() {
     assert!(size_of::<xcp_scenario::model::Flow>() <= 32);
-    assert!(size_of::<xcp_scenario::run::FlowSummary>() <= 96);
+    assert!(size_of::<xcp_scenario::run::FlowSummary>() <= 112);
 }

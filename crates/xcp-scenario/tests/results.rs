@@ -1,13 +1,15 @@
 //! The run: its summary's published names, and what expectations read from it.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
 use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
+use xcp_scenario::run::{FlowSummary, GroupSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
+use xcp_scenario::spread::Percentiles;
 use xcp_scenario::{Overrides, Verdict, evaluate, evaluate_variants, load, over_seeds};
 
 #[test]
@@ -21,12 +23,25 @@ fn published_names_of_the_summary() {
     let summary: Summary = serde_json::from_value(published.clone()).unwrap();
     assert_eq!(summary.links["bottleneck"].queue_max, 12);
     assert_eq!(summary.flows[0].goodput, 2_384_000.0);
-    assert_eq!(serde_json::to_value(&summary).unwrap(), published);
+    let mut written = serde_json::to_value(&summary).unwrap();
+    assert_eq!(written["flows"][0].as_object_mut().unwrap().remove("start"), Some(json!(0.0)), "it came later");
+    assert_eq!(written, published);
+}
+
+fn percentiles() -> impl Strategy<Value = Option<Percentiles>> {
+    let three = (0.0..1e3, 0.0..1e3, 0.0..1e3);
+    prop::option::of(three.prop_map(|(p50, p95, p99)| Percentiles { p50, p95, p99 }))
+}
+
+fn group_summary() -> impl Strategy<Value = GroupSummary> {
+    (".*", ".*", ".*", any::<usize>(), any::<usize>(), percentiles(), percentiles()).prop_map(
+        |(name, from, to, flows, completed, completion_time, rtt)| GroupSummary { name, from, to, flows, completed, completion_time, rtt },
+    )
 }
 
 fn link_summary() -> impl Strategy<Value = LinkSummary> {
-    (0.0..=1.0, 0.0..1e9, any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>()).prop_map(
-        |(utilisation, queue_mean, queue_max, drops, lost, packets)| LinkSummary {
+    (0.0..=1.0, 0.0..1e9, any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>(), percentiles()).prop_map(
+        |(utilisation, queue_mean, queue_max, drops, lost, packets, queue_delay)| LinkSummary {
             utilisation,
             queue_mean,
             queue_max,
@@ -34,6 +49,7 @@ fn link_summary() -> impl Strategy<Value = LinkSummary> {
             refused: 0,
             lost,
             packets,
+            queue_delay,
         },
     )
 }
@@ -49,14 +65,16 @@ fn flow_summary() -> impl Strategy<Value = FlowSummary> {
             cwnd_mean,
             completed_at: completed.map(|(at, _)| at),
             completion_time: completed.map(|(_, time)| time),
+            start: rtt_mean,
+            bytes: NonZeroU64::new(timeouts / 2),
         },
     )
 }
 
 proptest! {
     #[test]
-    fn summaries_survive_json(seed: u64, title in ".*", links in prop::collection::btree_map(".*", link_summary(), 0..3), flows in prop::collection::vec(flow_summary(), 0..3), interrupted: bool) {
-        let summary = Summary { seed, backend: "sim".into(), title, variant: String::new(), links, flows, jain: 0.5, interrupted, notes: Vec::new() };
+    fn summaries_survive_json(seed: u64, title in ".*", links in prop::collection::btree_map(".*", link_summary(), 0..3), flows in prop::collection::vec(flow_summary(), 0..3), groups in prop::collection::vec(group_summary(), 0..3), interrupted: bool) {
+        let summary = Summary { seed, backend: "sim".into(), title, variant: String::new(), links, flows, groups, jain: 0.5, interrupted, notes: Vec::new() };
         let text = serde_json::to_string(&summary).unwrap();
         prop_assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary);
     }
@@ -102,8 +120,11 @@ fn run() -> Run {
         cwnd_mean: 20.0,
         completed_at: (name == "b-1").then_some(9.5),
         completion_time: (name == "b-1").then_some(4.5),
+        start: 0.0,
+        bytes: None,
     });
-    let direction = LinkSummary { utilisation: 0.9, queue_mean: 2.0, queue_max: 9, drops: 4, refused: 0, lost: 5, packets: 1000 };
+    let direction =
+        LinkSummary { utilisation: 0.9, queue_mean: 2.0, queue_max: 9, drops: 4, refused: 0, lost: 5, packets: 1000, queue_delay: None };
     Run {
         title: String::new(),
         variant: String::new(),
@@ -116,6 +137,7 @@ fn run() -> Run {
             variant: String::new(),
             links: BTreeMap::from([("l".into(), direction.clone()), ("l.reverse".into(), LinkSummary { utilisation: 0.1, ..direction })]),
             flows: flows.to_vec(),
+            groups: Vec::new(),
             jain: 0.75,
             interrupted: false,
             notes: Vec::new(),

@@ -22,6 +22,8 @@ pub struct Sending {
     pub route: Position,
     /// Whether it has started.
     pub started: bool,
+    /// Its group, by number.
+    pub group: u32,
     /// What it is.
     pub source: Source,
 }
@@ -73,7 +75,7 @@ impl Sending {
 
     /// Builds the sending end of flow number `index`.
     #[must_use]
-    pub fn new(spec: &model::Flow, index: usize, seed: u64, route: Position) -> Self {
+    pub fn new(spec: &model::Flow, index: usize, group: u32, seed: u64, route: Position) -> Self {
         let (size, lies) = (spec.group.packet_bytes as u16, &spec.group.lies);
         let source = match &spec.traffic() {
             Traffic::Tcp(tcp) => {
@@ -91,7 +93,18 @@ impl Sending {
                 Source::Udp(source.carrying(lies.as_ref().map_or(Body::Datagram, liar::datagram)))
             }
         };
-        Self { start: Self::start(spec, index, seed), route, started: false, source }
+        Self { start: Self::start(spec, index, seed), route, started: false, group, source }
+    }
+
+    /// RTT samples taken so far.
+    #[inline(always)]
+    #[must_use]
+    pub fn rtt_samples(&self) -> u64 {
+        match &self.source {
+            Source::Tcp(sender) => sender.rtt_samples(),
+            Source::Liar(liar) => liar.honest().rtt_samples(),
+            Source::Udp(_) => 0,
+        }
     }
 }
 

@@ -12,6 +12,7 @@
 
 use xcp_scenario::model::{self, Limit, LossPlace, Others};
 use xcp_scenario::record::capacity_bytes;
+use xcp_scenario::spread::Spread;
 use xcp_scenario::units::{Nanos, Period};
 
 use crate::fifo::{Fifo, Packets, Transit};
@@ -52,6 +53,19 @@ pub struct Link {
     limit: Limit,
     rate_bps: u64,
     framing: u32,
+    /// Waiting times, while they are counted.
+    waits: Option<Box<Waits>>,
+}
+
+/// Waiting times of the measured period. Those of no length are not counted one by one: they are
+/// the packets that are left.
+#[derive(Debug)]
+struct Waits {
+    spread: Spread,
+    /// Packets sent before, and packets that were waiting then: what is sent and has not waited in
+    /// this period.
+    sent_before: u64,
+    waiting_before: u64,
 }
 
 /// What a link has counted since the beginning of the run.
@@ -105,6 +119,7 @@ impl Link {
             counters: Counters::default(),
             feeds: false,
             leads_away: false,
+            waits: None,
         })
     }
 
@@ -134,6 +149,7 @@ impl Link {
             counters: Counters::default(),
             feeds: self.feeds,
             leads_away: false,
+            waits: None,
         };
         self.feeds = false;
         self.leads_away = true;
@@ -228,6 +244,9 @@ impl Link {
         if backlog.packets == 0 {
             self.next_service = self.free_at;
         }
+        if let Some(waits) = &mut self.waits {
+            waits.spread.add(self.free_at - now);
+        }
         // Centuries of backlog on a very slow line: what would leave after the end of time never leaves.
         self.free_at = self.free_at.saturating_add(self.serializer.transmit(packet.size));
         let arrives = self.free_at.saturating_add(self.delay);
@@ -260,7 +279,8 @@ impl Link {
             self.drop_packet(packet, packets);
             return;
         }
-        station.push(line, Transit { arrives: Nanos::MAX, packet: *packet, position, next });
+        // Until it is sent the time of arrival is that at this end.
+        station.push(line, Transit { arrives: now, packet: *packet, position, next });
         self.queue_stood(now, waiting);
     }
 
@@ -273,6 +293,11 @@ impl Link {
     /// It is its turn: the next packet goes into service. Returns when the line falls free.
     pub fn start(&mut self, now: Nanos, packets: &mut Packets) -> Nanos {
         let Some(mut transit) = self.next_in_turn(now) else { return now };
+        if let Some(waits) = &mut self.waits
+            && transit.arrives < now
+        {
+            waits.spread.add(now - transit.arrives);
+        }
         let free_at = now.saturating_add(self.serializer.transmit_first(transit.packet.size).max(1));
         transit.arrives = free_at.saturating_add(self.delay);
         self.counters.sent_bytes += u64::from(transit.packet.size);
@@ -406,6 +431,23 @@ impl Link {
     pub fn take_queue_max(&mut self) -> u64 {
         let waiting = self.backlog().packets;
         std::mem::replace(&mut self.counters.queue_max, waiting).max(waiting)
+    }
+
+    /// From now on waiting times are counted; the link has been advanced to now.
+    pub fn measure(&mut self) {
+        // Where packets wait for a turn they are counted as they leave.
+        let waiting = if self.station.is_some() { 0 } else { self.backlog().packets };
+        self.waits = Some(Box::new(Waits { spread: Spread::default(), sent_before: self.counters.sent_packets, waiting_before: waiting }));
+    }
+
+    /// The waiting times since then, and no more are counted; the link has been advanced to now.
+    pub fn take_waits(&mut self) -> Option<Spread> {
+        let waits = *self.waits.take()?;
+        let waiting = if self.station.is_some() { 0 } else { self.backlog().packets };
+        let packets = self.counters.sent_packets - waits.sent_before + waiting - waits.waiting_before;
+        let mut spread = waits.spread;
+        spread.add_zeros(packets - spread.total());
+        Some(spread)
     }
 
     /// What could have been sent in a stretch of time, bytes.

@@ -4,6 +4,7 @@
 //! of the others only that packets leave for them and come from them; both take at least the lookahead. So what happens in a region does not
 //! depend on how far the others have come, and a run's results not on how it was divided.
 
+use xcp_scenario::spread::Spread;
 use xcp_scenario::units::Nanos;
 
 use crate::events::NEVER;
@@ -32,6 +33,8 @@ pub struct Region<'r> {
     pub exits: Vec<usize>,
     /// Far ends of links that come from other regions.
     pub entries: Vec<usize>,
+    /// RTT samples of the flows that send from here, by group, once they are counted.
+    pub round_trips: Vec<Spread>,
 }
 
 /// Packets that have left one region and not yet come into the next, in the order in which they will arrive, and their SACK blocks.
@@ -200,6 +203,15 @@ impl Region<'_> {
         events.set_link(number as u32, links[number].next_arrival(packets));
     }
 
+    /// From now on waiting times and round trips are counted.
+    pub fn measure(&mut self) {
+        let groups = self.senders.iter().map(|sending| sending.group as usize + 1).max().unwrap_or(0);
+        self.round_trips = vec![Spread::default(); groups];
+        for link in &mut self.network.links {
+            link.measure();
+        }
+    }
+
     /// A packet has come to the end of its route.
     #[inline(never)]
     fn receive(&mut self, packet: &Packet) {
@@ -209,6 +221,7 @@ impl Region<'_> {
             let blocks = self.network.packets.sacks.take(ack.sack);
             let sending = &mut self.senders[number as usize];
             let mut port = Port { now: self.now, route: sending.route, network: &mut self.network };
+            let samples = sending.rtt_samples();
             let next = match &mut sending.source {
                 Source::Tcp(sender) => {
                     sender.on_ack(self.now, packet, ack, &blocks, &mut port);
@@ -217,6 +230,11 @@ impl Region<'_> {
                 Source::Liar(liar) => liar.on_ack(self.now, packet, ack, &blocks, &mut port),
                 Source::Udp(_) => return,
             };
+            if let Some(spread) = self.round_trips.get_mut(sending.group as usize)
+                && sending.rtt_samples() > samples
+            {
+                spread.add(self.now.saturating_sub(packet.timestamp));
+            }
             self.network.events.set_timer_earlier(number, next);
             return;
         }

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 
 use xcp_scenario::model::{Scenario, Tcp, Traffic};
 use xcp_scenario::record::Recorder;
@@ -91,7 +91,7 @@ pub fn simulate_on(scenario: &Scenario, processors: usize, observer: &mut dyn Ob
 /// # Errors
 /// As [`simulate`].
 pub fn simulate_partition(scenario: &Scenario, partition: &Partition, observer: &mut dyn Observer) -> Result<Run, SimError> {
-    for group in scenario.flows.chunk_by(|a, b| Arc::ptr_eq(&a.group, &b.group)).map(|members| &members[0].group) {
+    for group in scenario.groups().map(|members| &members[0].group) {
         if let Traffic::Tcp(Tcp { congestion, .. }) = &group.traffic
             && !CONGESTIONS.contains(&congestion.name())
         {
@@ -209,9 +209,10 @@ impl<'s> Simulation<'s> {
             let random = Stream::named(scenario.seed, Purpose::Medium, name);
             network.media.push(Medium::new(turns::direction(scenario, members[0]).rate_bps, indices.collect(), random));
         }
-        for (i, flow) in scenario.flows.iter().enumerate() {
+        let groups = scenario.groups().zip(0..).flat_map(|(flows, group)| flows.iter().map(move |flow| (flow, group)));
+        for (i, (flow, group)) in groups.enumerate() {
             let (from, to) = (ends.sending(i), ends.receiving(i));
-            let sending = Sending::new(flow, i, scenario.seed, routing.begin(i as u32, false));
+            let sending = Sending::new(flow, i, group, scenario.seed, routing.begin(i as u32, false));
             // Jitter may have moved a start beyond the flow's stop: then there is nothing to send.
             let stop = flow.group.stop;
             let starts = stop.is_none_or(|stop| sending.start < stop);
@@ -268,6 +269,7 @@ impl<'s> Simulation<'s> {
                 places: [senders, receivers],
                 exits: Vec::new(),
                 entries: Vec::new(),
+                round_trips: Vec::new(),
             })
         });
         regions.collect()

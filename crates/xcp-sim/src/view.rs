@@ -3,6 +3,7 @@
 use xcp_scenario::model::DirectionId;
 use xcp_scenario::record::{Gauges, LinkCounts};
 use xcp_scenario::run::Quantity;
+use xcp_scenario::spread::Spread;
 use xcp_scenario::units::Nanos;
 
 use crate::flow::Flow;
@@ -73,6 +74,25 @@ impl<'r> Gauges for View<'_, 'r> {
             Queue::Changing(xcp) => Some(router_quantities(&xcp.queue().state()).to_vec()),
             Queue::DropTail | Queue::Red(_) => None,
         }
+    }
+
+    fn measure(&mut self) {
+        for region in &mut self.regions {
+            region.measure();
+        }
+    }
+
+    fn waits(&mut self, number: DirectionId) -> Option<Spread> {
+        let place = self.partition.near_end(number);
+        self.regions[place.region as usize].network.links[place.index as usize].take_waits()
+    }
+
+    fn round_trips(&mut self, group: usize) -> Option<Spread> {
+        let mut sum = Spread::default();
+        for part in self.regions.iter().filter_map(|region| region.round_trips.get(group)) {
+            sum.merge(part);
+        }
+        Some(sum)
     }
 
     fn flow(&self, number: usize) -> Flow<'_> {

@@ -40,6 +40,94 @@ fn one_link(duration: &str, queue: &str, more_link: &str, udp: &str) -> String {
     )
 }
 
+/// Crommelin 1932: the part of the packets of an M/D/1 queue that wait no longer than `t` services.
+fn crommelin(rho: f64, t: f64) -> f64 {
+    let mut sum = 0.0;
+    let mut factorial = 1.0;
+    for k in 0..=t.floor() as i32 {
+        let x = rho * (t - f64::from(k));
+        factorial *= f64::from(k.max(1));
+        sum += (-x).powi(k) / factorial * x.exp();
+    }
+    (1.0 - rho) * sum
+}
+
+/// Waiting times are counted packet by packet, those that do not wait too, over the measured period:
+/// in one queue, and where each class waits for its turn (all of it is of one class here).
+#[test]
+fn packets_wait_as_crommelin_says() {
+    for more in ["", ", others = \"last\""] {
+        let queue = if more.is_empty() {
+            r#"{ kind = "drop-tail", limit = 100000 }"#.to_owned()
+        } else {
+            format!(r#"{{ kind = "xcp", limit = 100000{more} }}"#)
+        };
+        for (rate, rho) in [("4mbit", 0.5f64), ("6400kbit", 0.8)] {
+            let udp = format!(r#"{{ pattern = "poisson", rate = "{rate}" }}"#);
+            let text = one_link("1000s", &queue, "", &udp);
+            let run = run(&text.replace("[[link]]", "measure = { from = \"100s\" }\n[[link]]"));
+            let waits = run.summary.links["line"].queue_delay.expect("waiting times");
+            for (part, wait) in [(0.5, waits.p50), (0.95, waits.p95), (0.99, waits.p99)] {
+                // In services, a millisecond each: the part that waited no longer is the part asked for.
+                let services = wait / 0.001;
+                let (below, above) = (crommelin(rho, services * 0.98), crommelin(rho, services * 1.02));
+                assert!(
+                    below - 0.002 <= part && part <= above + 0.002,
+                    "load {rho}{more}: {part} wait no longer than {services}, which theory gives {below} to {above}"
+                );
+            }
+        }
+    }
+}
+
+/// Who does not want the series gets the same numbers.
+#[test]
+fn numbers_do_not_depend_on_series() {
+    let text = one_link("20s", r#"{ kind = "red", limit = 100 }"#, "loss = 0.01", r#"{ pattern = "poisson", rate = "3mbit" }"#)
+        + "\n[[flow]]\nname = \"tcp\"\nfrom = \"A\"\nto = \"B\"\ncount = 3\ncongestion = \"sack\"\n";
+    let mut scenario = scenario(&text);
+    let with = xcp_sim::simulate(&scenario, &mut ()).unwrap();
+    scenario.series = false;
+    let without = xcp_sim::simulate(&scenario, &mut ()).unwrap();
+    assert_eq!(with.summary, without.summary);
+    assert!(!with.series.is_empty() && without.series.is_empty());
+}
+
+/// The round trip of a path without a queue is what it is for every packet; completion times and
+/// the members of groups are told.
+#[test]
+fn groups_are_told() {
+    let text = one_link("20s", r#"{ kind = "drop-tail", limit = 1000 }"#, "", r#"{ pattern = "constant", rate = "8kbit" }"#)
+        + r#"
+        [[flow]]
+        name = "short"
+        from = "A"
+        to = "B"
+        count = 3
+        start = "1s"
+        stagger = "2s"
+        packet = 1000
+        congestion = "reno"
+        initial-window = 1
+        delayed-ack = false
+        bytes = 900
+        "#;
+    let summary = run(&text).summary;
+    let names: Vec<_> = summary.groups.iter().map(|group| (group.name.as_str(), group.flows, group.completed)).collect();
+    assert_eq!(names, [("cross", 1, 0), ("short", 3, 3)]);
+    let short = &summary.groups[1];
+    assert_eq!((short.from.as_str(), short.to.as_str()), ("A", "B"));
+    // A segment, 10 ms there and back, and the acknowledgement.
+    let rtt = short.rtt.expect("samples");
+    assert!((0.0205..0.0212).contains(&rtt.p50) && rtt.p50 <= rtt.p99 && rtt.p99 < 0.023, "{rtt:?}");
+    let times = short.completion_time.expect("completed");
+    let flows: Vec<_> = summary.flows.iter().filter(|flow| flow.name.stem() == "short").collect();
+    assert_eq!(flows.iter().map(|flow| flow.start).collect::<Vec<_>>(), [1.0, 3.0, 5.0]);
+    assert!(flows.iter().all(|flow| flow.bytes.is_some_and(|bytes| bytes.get() == 900)));
+    assert_eq!(Some(times.p99), flows.iter().filter_map(|flow| flow.completion_time).max_by(f64::total_cmp));
+    assert_eq!(summary.groups[0].rtt, None, "datagrams are not answered");
+}
+
 /// Pollaczek-Khinchine with constant service: the mean number waiting is rho^2 / (2 (1 - rho)).
 #[test]
 fn poisson_arrivals_queue_as_m_d_1() {

@@ -150,7 +150,7 @@ Examples:
   xcpnet sweep x.toml --set 'link.b.queue={ kind = \"red\", limit = \"1bdp\" },drop-tail' --out queues
 
 Every combination of the values of each --set, of every variant and of every seed is run. DIR gets
-runs.parquet, links.parquet and flows.parquet, each row with its run, variant, seed and settings:
+runs.parquet, links.parquet, flows.parquet and groups.parquet, each row with its run, variant, seed and settings:
   duckdb -c \"select * from 'target/links.parquet' where link = 'bottleneck'\"
   python3 -c \"import pandas; print(pandas.read_parquet('target/flows.parquet'))\"
 

@@ -4,6 +4,7 @@ use std::io::{self, StdoutLock, Write as _};
 
 use xcp_report::csv::{self, Kind};
 use xcp_report::files::{Staged, WriteError, reason};
+use xcp_report::parquet::Said;
 use xcp_report::{Report, Source, html, json};
 use xcp_scenario::Verdict;
 use xcp_scenario::model::Scenario;
@@ -73,6 +74,8 @@ pub struct Content<'a> {
     pub runs: &'a [Run],
     /// Their scenarios.
     pub scenarios: &'a [Scenario],
+    /// What was set beside the files.
+    pub settings: &'a [(String, String)],
     /// Their files.
     pub sources: &'a [Source],
     /// For each run, the file it came from.
@@ -103,12 +106,14 @@ impl Content<'_> {
         if self.numbers {
             staged.write_with(format!("{prefix}summary.json"), |file| json::write(self.runs, file))?;
         }
-        for (run, name) in self.runs.iter().zip(self.names()).filter(|_| self.numbers) {
+        for (number, (run, name)) in self.runs.iter().zip(self.names()).enumerate().filter(|_| self.numbers) {
             for kind in [Kind::Links, Kind::Flows] {
                 let table = kind.name();
                 staged.write_with(format!("{prefix}{name}.{table}.csv"), |file| csv::write(run, kind, file))?;
                 if self.parquet {
-                    staged.write_with(format!("{prefix}{name}.{table}.parquet"), |file| xcp_report::parquet::write(run, kind, file))?;
+                    let path = format!("{prefix}{name}.{table}.parquet");
+                    let metadata = self.metadata(number);
+                    staged.write_with(path, |file| xcp_report::parquet::write(run, kind, &metadata, file))?;
                 }
             }
         }
@@ -121,6 +126,18 @@ impl Content<'_> {
             taken.push(source.name.rsplit('/').next().unwrap_or(&source.name));
         }
         Ok(())
+    }
+
+    /// What a Parquet file of a run says of itself.
+    fn metadata(&self, run: usize) -> Vec<Said> {
+        let settings = self.settings.iter().map(|(path, value)| (path.clone(), value.as_str().into()));
+        vec![
+            ("xcpnet.program", format!("xcpnet {}", env!("CARGO_PKG_VERSION"))),
+            ("xcpnet.scenario", self.sources[self.origins[run]].text.clone()),
+            ("xcpnet.settings", serde_json::Value::Object(settings.collect()).to_string()),
+            ("xcpnet.variant", self.runs[run].variant.clone()),
+            ("xcpnet.seed", self.runs[run].summary.seed.to_string()),
+        ]
     }
 
     /// File names of the runs: the variant, else the scenario file; with the file before it where several files have the variant.

@@ -43,11 +43,15 @@ pub fn chosen_variants(path: &Path, text: &str, wanted: &[String]) -> Result<Vec
 /// Runs what was asked for.
 pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failure> {
     let mut sources = Vec::new();
-    let mut loaded = Vec::new();
+    let mut loaded: Vec<Loaded> = Vec::new();
     let mut origins = Vec::new();
     for (i, file) in arguments.files.iter().enumerate() {
         let text = read_text(file)?;
-        let more = load(file, &text, arguments)?;
+        let mut more = load(file, &text, arguments)?;
+        for one in &mut more {
+            // Claims may be about series; otherwise only files have them.
+            one.scenario.series = arguments.out.is_some() || !one.scenario.expectations.is_empty();
+        }
         origins.extend(std::iter::repeat_n(i, more.len()));
         loaded.extend(more);
         sources.push(Source { name: file.display().to_string(), text });
@@ -82,6 +86,7 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
         let content = Content {
             runs: &runs,
             scenarios: &scenarios,
+            settings: &arguments.settings,
             sources: &sources,
             origins: &origins,
             verdicts: &verdicts,

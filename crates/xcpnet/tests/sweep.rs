@@ -37,7 +37,7 @@ name = "TCP"
 set  = { "queue.kind" = "drop-tail", "flow.congestion" = "reno" }
 "#;
 
-const FILES: [&str; 3] = ["runs.parquet", "links.parquet", "flows.parquet"];
+const FILES: [&str; 4] = ["runs.parquet", "links.parquet", "flows.parquet", "groups.parquet"];
 
 fn xcpnet(arguments: &str, dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xcpnet"));
@@ -68,7 +68,7 @@ fn listing(dir: &Path) -> Vec<String> {
     names
 }
 
-fn results(dir: &Path) -> [Vec<u8>; 3] {
+fn results(dir: &Path) -> [Vec<u8>; 4] {
     FILES.map(|name| fs::read(dir.join(name)).unwrap_or_else(|e| panic!("{name}: {e}")))
 }
 
@@ -98,8 +98,12 @@ fn the_tables_hold_what_run_prints() {
     let home = home(SMALL);
     let dir = home.path();
     let output = run(0, &format!("{GRID} --out out --json"), dir);
-    assert_eq!(text(&output.stderr), "wrote out/runs.parquet, out/links.parquet, out/flows.parquet\n", "no progress bar in a pipe");
-    assert_eq!(listing(&dir.join("out")), ["flows.parquet", "links.parquet", "runs.parquet", "sweep.journal"]);
+    assert_eq!(
+        text(&output.stderr),
+        "wrote out/runs.parquet, out/links.parquet, out/flows.parquet, out/groups.parquet\n",
+        "no progress bar in a pipe"
+    );
+    assert_eq!(listing(&dir.join("out")), ["flows.parquet", "groups.parquet", "links.parquet", "runs.parquet", "sweep.journal"]);
     let lines: Vec<Value> = text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (runs, links, flows) =
         (rows(&dir.join("out/runs.parquet")), rows(&dir.join("out/links.parquet")), rows(&dir.join("out/flows.parquet")));
@@ -171,6 +175,46 @@ fn the_tables_hold_what_run_prints() {
                 assert_eq!(&line[key], value, "{key}");
             }
         }
+    }
+}
+
+/// What one needs for a plot of completion times is in the files, with settings in base units, and so
+/// is what one needs to make them again.
+#[test]
+fn tables_say_of_themselves_what_they_are() {
+    let scenario = SMALL.replace("start-jitter", "bytes = 3000\nstart-jitter");
+    let home = home(&scenario);
+    let dir = home.path();
+    run(0, "sweep s.toml --set link.bottleneck.rate=10..20mbit:10 --seeds 4 --out out", dir);
+    let (flows, groups) = (rows(&dir.join("out/flows.parquet")), rows(&dir.join("out/groups.parquet")));
+    assert_eq!((flows.len(), groups.len()), (8, 4));
+    for (row, rate) in groups.iter().zip([1e7, 1e7, 2e7, 2e7]) {
+        assert_eq!(number(cell(row, "link.bottleneck.rate_bps")), rate);
+        let Field::Str(written) = cell(row, "link.bottleneck.rate") else { panic!("no text") };
+        assert_eq!(written, &format!("{}mbit", rate / 1e6));
+        let [group, from, to] = ["group", "from", "to"].map(|name| cell(row, name));
+        assert_eq!([group, from, to], ["flow", "S", "D"].map(|text| Field::Str(text.into())).each_ref());
+        assert_eq!((number(cell(row, "flows")), number(cell(row, "completed"))), (2.0, 2.0));
+        // A round trip at least; a delayed acknowledgement at most.
+        let times = ["p50", "p95", "p99"].map(|p| number(cell(row, &format!("completion_time_{p}_s"))));
+        assert!(times[0] >= 0.01 && times.is_sorted() && times[2] < 0.08, "{times:?}");
+        let rtts = ["p50", "p95", "p99"].map(|p| number(cell(row, &format!("rtt_{p}_s"))));
+        assert!(rtts[0] >= 0.01 && rtts.is_sorted() && rtts[2] < 0.06, "{rtts:?}");
+    }
+    for row in &flows {
+        let [start, end, time] = ["start_s", "completed_at_s", "completion_time_s"].map(|name| number(cell(row, name)));
+        assert!((start + time - end).abs() < 1e-9 && start > 0.0, "{start} {time} {end}");
+        assert_eq!(number(cell(row, "size_bytes")), 3000.0);
+    }
+    for name in FILES {
+        let reader = SerializedFileReader::try_from(dir.join("out").join(name).as_path()).unwrap();
+        let said = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        let value = |key: &str| said.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone());
+        assert_eq!(value("xcpnet.scenario").as_deref(), Some(scenario.as_str()), "{name}");
+        assert_eq!(value("xcpnet.settings").as_deref(), Some(r#"{"link.bottleneck.rate":["10mbit","20mbit"]}"#));
+        assert_eq!(value("xcpnet.seeds").as_deref(), Some("4"));
+        let units: Value = serde_json::from_str(&value("xcpnet.units").unwrap()).unwrap();
+        assert_eq!(units["link.bottleneck.rate_bps"], "bits per second", "{name}");
     }
 }
 

@@ -97,15 +97,34 @@ pub fn run(manner: Manner, flows: usize) -> Run {
                 refused: 0,
                 lost: 0,
                 packets: 33_000,
+                queue_delay: None,
             },
         ),
         (
             "bottleneck.reverse".to_owned(),
-            LinkSummary { utilisation: 0.031, queue_mean: 0.01, queue_max: 2, drops: 0, refused: 0, lost: 0, packets: 33_000 },
+            LinkSummary {
+                utilisation: 0.031,
+                queue_mean: 0.01,
+                queue_max: 2,
+                drops: 0,
+                refused: 0,
+                lost: 0,
+                packets: 33_000,
+                queue_delay: None,
+            },
         ),
         (
             "S-R".to_owned(),
-            LinkSummary { utilisation: 0.1, queue_mean: 0.02, queue_max: 4, drops: 0, refused: 0, lost: 0, packets: 33_000 },
+            LinkSummary {
+                utilisation: 0.1,
+                queue_mean: 0.02,
+                queue_max: 4,
+                drops: 0,
+                refused: 0,
+                lost: 0,
+                packets: 33_000,
+                queue_delay: None,
+            },
         ),
     ]);
     let flow_summaries: Vec<FlowSummary> = (0..flows)
@@ -118,6 +137,8 @@ pub fn run(manner: Manner, flows: usize) -> Run {
             cwnd_mean: of(Subject::Flow(name(i)), Quantity::Cwnd),
             completed_at: None,
             completion_time: None,
+            start: 0.0,
+            bytes: None,
         })
         .collect();
     let title = "Four flows on a 10 Mbit/s, 500 ms path".to_owned();
@@ -129,6 +150,7 @@ pub fn run(manner: Manner, flows: usize) -> Run {
         links,
         jain: jain(&flow_summaries.iter().map(|f| f.goodput).collect::<Vec<_>>()),
         flows: flow_summaries,
+        groups: Vec::new(),
         interrupted: false,
         notes: Vec::new(),
     };
@@ -155,6 +177,7 @@ pub fn scenario(manner: Manner) -> Scenario {
         seed: 1,
         measure: Period { from: 20 * NANOS_PER_SEC, to: 60 * NANOS_PER_SEC },
         sample: Sampling::Every(NANOS_PER_SEC / 10),
+        series: true,
         nodes: vec!["S".into(), "R".into(), "D".into()],
         links: vec![Link {
             name: "bottleneck".into(),

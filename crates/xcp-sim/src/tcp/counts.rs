@@ -45,6 +45,11 @@ impl Counts {
         self.rtt_sum_high += u32::from(carry);
     }
 
+    #[inline(always)]
+    pub fn rtt_samples(&self) -> u64 {
+        self.rtt_samples
+    }
+
     /// With `nxt` segments sent for the first time.
     pub fn stats(&self, nxt: u64) -> SenderStats {
         SenderStats {

@@ -377,7 +377,7 @@ impl Sender {
     /// Number of RTT samples.
     #[must_use]
     pub fn rtt_samples(&self) -> u64 {
-        self.stats().rtt_samples
+        self.counts.rtt_samples()
     }
 
     /// When the last byte of a finite transfer was acknowledged.

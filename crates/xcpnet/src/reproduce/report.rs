@@ -47,6 +47,7 @@ impl Pages {
         let content = Content {
             runs: &judged.runs,
             scenarios: &judged.scenarios,
+            settings: &[],
             sources: &sources,
             origins: &origins,
             verdicts: &judged.verdicts,

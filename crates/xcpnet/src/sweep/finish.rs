@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use xcp_report::SweepTable;
 use xcp_report::files::WriteError;
-use xcp_report::parquet::ColumnKind;
 use xcp_report::sweep::{Entry, TABLES, Tables};
 use xcp_scenario::run::Summary;
 
@@ -78,11 +77,11 @@ pub fn write(grid: &Grid, journal: &Journal, dir: &Path) -> Result<SweepTable, F
     for table in TABLES {
         temporaries.push(Temporary::new(dir, table)?);
     }
-    let [runs, links, flows] = temporaries.as_slice() else { unreachable!("there are three tables") };
-    let columns: Vec<(&str, ColumnKind)> = grid.axes.iter().map(|a| (a.path.as_str(), a.kind)).collect();
-    // Which of the three was being written is not known here; they are in one place.
+    let [runs, links, flows, groups] = temporaries.as_slice() else { unreachable!("there are four tables") };
+    // Which of the four was being written is not known here; they are in one place.
     let fail = |source: io::Error| Failure::from(WriteError { path: dir.join("*.parquet"), source });
-    let mut tables = Tables::new(&columns, [&runs.file, &links.file, &flows.file]).map_err(fail)?;
+    let files = [&runs.file, &links.file, &flows.file, &groups.file];
+    let mut tables = Tables::new(&grid.columns(), journal.metadata(), files).map_err(fail)?;
     let swept: Vec<usize> = (0..grid.axes.len()).filter(|&i| grid.axes[i].written.len() > 1).collect();
     let variants = grid.variants.len() > 1;
     let mut headings: Vec<String> = swept.iter().map(|&i| grid.axes[i].path.clone()).collect();
@@ -141,7 +140,8 @@ struct Line<'a> {
 pub fn print_json(grid: &Grid, journal: &Journal, printer: &mut Printer) -> Result<(), Failure> {
     let mut lines = String::new();
     each(grid, journal, |_, entry| {
-        let settings = grid.axes.iter().zip(&entry.settings).map(|(axis, value)| (axis.path.clone(), value.json())).collect();
+        let columns = grid.columns().into_iter().zip(&entry.settings);
+        let settings = columns.map(|((name, _), value)| (name.to_owned(), value.json())).collect();
         let line = Line { run: entry.run, settings, summary: entry.summary };
         lines.push_str(&serde_json::to_string(&line).map_err(Failure::new)?);
         lines.push('\n');

@@ -22,6 +22,9 @@ pub struct Axis {
     pub values: Vec<Value>,
     /// Of what kind they are.
     pub kind: ColumnKind,
+    /// The same in bit/s, seconds or bytes, and the name of the column with those, where all of them
+    /// are written with units of one kind.
+    pub base: Option<(String, Vec<Value>)>,
 }
 
 /// The grid.
@@ -73,9 +76,19 @@ pub fn axes(settings: &[(String, String)]) -> Result<Vec<Axis>, String> {
             }
         }
         let (kind, values) = sweep::values(&written);
-        axes.push(Axis { path, written, values, kind });
+        let base = in_base_units(&path, &written);
+        axes.push(Axis { path, written, values, kind, base });
     }
     Ok(axes)
+}
+
+/// What values with units are in base units, and the name of a column for that.
+fn in_base_units(path: &str, written: &[String]) -> Option<(String, Vec<Value>)> {
+    let values: Option<Vec<_>> = written.iter().map(|text| xcp_scenario::in_base_units(text)).collect();
+    let values = values?;
+    let (_, unit) = values.first()?;
+    let alike = values.iter().all(|(_, other)| other == unit);
+    alike.then(|| (format!("{path}{unit}"), values.iter().map(|&(value, _)| Value::Number(value)).collect()))
 }
 
 /// A path without needless quotes and spaces, so that the same path is the same text.
@@ -157,9 +170,22 @@ impl Grid {
         self.axes.iter().zip(choice).map(|(axis, value)| (axis.path.as_str(), axis.written[value].as_str()))
     }
 
-    /// The values of a combination.
+    /// The columns of the settings: each as it was written, and in base units where it has a unit.
+    pub fn columns(&self) -> Vec<(&str, ColumnKind)> {
+        let columns = self.axes.iter().flat_map(|axis| {
+            let base = axis.base.as_ref().map(|(name, _)| (name.as_str(), ColumnKind::Number));
+            std::iter::once((axis.path.as_str(), axis.kind)).chain(base)
+        });
+        columns.collect()
+    }
+
+    /// The values of a combination, by column.
     pub fn values(&self, combination: u64) -> Vec<&Value> {
-        self.axes.iter().zip(self.choice(combination)).map(|(axis, value)| &axis.values[value]).collect()
+        let values = self.axes.iter().zip(self.choice(combination)).flat_map(|(axis, value)| {
+            let base = axis.base.as_ref().map(|(_, values)| &values[value]);
+            std::iter::once(&axis.values[value]).chain(base)
+        });
+        values.collect()
     }
 
     /// A combination as one would type it.

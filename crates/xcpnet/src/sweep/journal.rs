@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use xcp_report::files::WriteError;
+use xcp_report::parquet::Said;
 
 use crate::failure::Failure;
 
@@ -64,6 +65,20 @@ impl Description {
     }
 }
 
+impl Description {
+    /// What the sweep's Parquet files say of themselves: all that is needed to make them again.
+    pub fn metadata(&self) -> Vec<Said> {
+        let settings = self.settings.iter().map(|(path, values)| (path.clone(), values.clone().into()));
+        vec![
+            ("xcpnet.program", self.program.clone()),
+            ("xcpnet.build", self.build.clone()),
+            ("xcpnet.scenario", self.scenario.clone()),
+            ("xcpnet.settings", serde_json::Value::Object(settings.collect()).to_string()),
+            ("xcpnet.seeds", self.seeds.clone().unwrap_or_default()),
+        ]
+    }
+}
+
 /// An open journal.
 #[derive(Debug)]
 pub struct Journal {
@@ -77,6 +92,7 @@ pub struct Journal {
     done: u64,
     complete: bool,
     synced: Instant,
+    metadata: Vec<Said>,
 }
 
 /// A line with its checksum.
@@ -122,10 +138,10 @@ impl Journal {
                 State::Complete => {
                     // Whoever was killed between saying so and cutting the file.
                     file.set_len(begun).map_err(fail)?;
-                    return Ok(Self::new(file, path, begun, description.runs, true));
+                    return Ok(Self::new(file, path, begun, description, true));
                 }
                 State::Running => {
-                    let mut journal = Self::new(file, path, begun, description.runs, false);
+                    let mut journal = Self::new(file, path, begun, description, false);
                     journal.scan().map_err(|source| WriteError { path: journal.path.clone(), source })?;
                     return Ok(journal);
                 }
@@ -139,12 +155,28 @@ impl Journal {
             File::open(dir)?.sync_all()
         };
         begin().map_err(fail)?;
-        Ok(Self::new(file, path, begun, description.runs, false))
+        Ok(Self::new(file, path, begun, description, false))
     }
 
-    fn new(file: File, path: PathBuf, head: u64, runs: u64, complete: bool) -> Self {
+    fn new(file: File, path: PathBuf, head: u64, description: &Description, complete: bool) -> Self {
+        let runs = description.runs;
         let places = vec![0; if complete { 0 } else { runs as usize }];
-        Self { file, path, head, end: head, places, done: if complete { runs } else { 0 }, complete, synced: Instant::now() }
+        Self {
+            file,
+            path,
+            head,
+            end: head,
+            places,
+            done: if complete { runs } else { 0 },
+            complete,
+            synced: Instant::now(),
+            metadata: description.metadata(),
+        }
+    }
+
+    /// What Parquet files made of it say of themselves.
+    pub fn metadata(&self) -> &[Said] {
+        &self.metadata
     }
 
     /// What the head of a file says; refuses other files and other sweeps.

@@ -68,11 +68,18 @@ pub fn values(text: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Numbers from `A..B` or `A..B:STEP`, both ends included, by exact decimal arithmetic; `None` if it is something else.
+/// Numbers from `A..B` or `A..B:STEP`, both ends included, by exact decimal arithmetic; `None` if it is something else. They may have a unit, the same
+/// one wherever there is one (`10ms..100ms:10ms`, `1..20mbit`).
 fn range(text: &str) -> Result<Option<Vec<String>>, String> {
     let Some((from, rest)) = text.split_once("..") else { return Ok(None) };
     let (to, step) = rest.split_once(':').unwrap_or((rest, "1"));
-    let (Some(from), Some(to), Some(step)) = (decimal(from), decimal(to), decimal(step)) else { return Ok(None) };
+    let parts = [from, to, step].map(split_unit);
+    let [Some(from), Some(to), Some(step)] = parts.map(|(number, _)| decimal(number)) else { return Ok(None) };
+    let mut units = parts.into_iter().map(|(_, unit)| unit).filter(|unit| !unit.is_empty());
+    let unit = units.next().unwrap_or("");
+    if let Some(other) = units.find(|other| *other != unit) {
+        return Err(format!("the range {text} has two units, {unit} and {other}; write all of it in one"));
+    }
     let scale = from.1.max(to.1).max(step.1);
     let scaled = |(digits, own): (i128, u32)| digits * 10i128.pow(scale - own);
     let (from, to, step) = (scaled(from), scaled(to), scaled(step));
@@ -84,13 +91,21 @@ fn range(text: &str) -> Result<Option<Vec<String>>, String> {
     }
     let show = |n: i128| {
         let sign = if n < 0 { "-" } else { "" };
-        let unit = 10u128.pow(scale);
-        let (whole, part) = (n.unsigned_abs() / unit, n.unsigned_abs() % unit);
+        let one = 10u128.pow(scale);
+        let (whole, part) = (n.unsigned_abs() / one, n.unsigned_abs() % one);
         let digits = format!("{part:0width$}", width = scale as usize);
         let digits = digits.trim_end_matches('0');
-        if digits.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{digits}") }
+        let point = if digits.is_empty() { "" } else { "." };
+        format!("{sign}{whole}{point}{digits}{unit}")
     };
     Ok(Some((0..=(to - from) / step).map(|i| show(from + i * step)).collect()))
+}
+
+/// A number and the unit behind it.
+fn split_unit(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let number = text.trim_end_matches(|c: char| c.is_alphabetic());
+    (number, &text[number.len()..])
 }
 
 /// A decimal number as digits and how many of them stand behind the point.
@@ -181,6 +196,8 @@ mod tests {
             ("1..3,9", &["1", "2", "3", "9"]),
             ("0.1..0.5:0.1", &["0.1", "0.2", "0.3", "0.4", "0.5"]),
             ("-1..0.5:0.75", &["-1", "-0.25", "0.5"]),
+            ("10ms..30ms:10ms", &["10ms", "20ms", "30ms"]),
+            ("1..2mbit:0.5", &["1mbit", "1.5mbit", "2mbit"]),
             ("a..b", &["a..b"]),
         ] {
             assert_eq!(values(text).unwrap(), expected, "{text}");
@@ -198,6 +215,7 @@ mod tests {
             ("1]", "closes nothing"),
             ("\"a", "lacks `\"`"),
             ("3..1", "goes nowhere"),
+            ("1ms..2s", "two units, ms and s"),
             ("0..1:0", "goes nowhere"),
             ("0..10000000", "more than"),
         ] {

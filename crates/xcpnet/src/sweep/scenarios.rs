@@ -58,7 +58,8 @@ impl<'a> Scenarios<'a> {
     fn load(&self, number: u64, seed: Option<u64>) -> Result<Vec<Ready>, String> {
         let told = |e: xcp_scenario::ScenarioError| self.blame(number, &e.to_string());
         let settings = self.grid.settings(number).map(|(path, value)| (path.to_owned(), value.to_owned())).collect();
-        let loaded = self.loaded(settings, seed).map_err(told)?;
+        let mut loaded = self.loaded(settings, seed).map_err(told)?;
+        loaded.iter_mut().for_each(|one| one.scenario.series = false);
         if let Some(available) = self.available {
             loaded.iter().try_for_each(|one| check(&one.scenario, &one.origins, available).map(drop)).map_err(told)?;
         }
