@@ -348,6 +348,11 @@
     });
   };
   const more = document.getElementById('more');
+  // No series, no places to draw them.
+  if (!more) {
+    window.xcpnet = { version: source.version, runs, plots };
+    return;
+  }
   // Hidden plots have no size, so they wait until they are shown.
   const build = (which) => document.querySelectorAll('.row').forEach((section) => {
     if ((more.open || !more.contains(section)) && (!which || ROWS[section.dataset.row].of === which)) buildRow(section);

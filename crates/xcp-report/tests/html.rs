@@ -10,7 +10,8 @@ use common::{Manner, run, scenario};
 use xcp_report::{Curve, Reference, Report, Source, html};
 use xcp_scenario::Verdict;
 use xcp_scenario::model::OverSeeds;
-use xcp_scenario::run::{Quantity, Run, Subject};
+use xcp_scenario::run::{GroupSummary, Quantity, Run, Subject};
+use xcp_scenario::spread::Percentiles;
 use xcp_scenario::units::{NANOS_PER_SEC, Period};
 
 const MANNERS: [Manner; 3] = [Manner::Xcp, Manner::DropTail, Manner::Red];
@@ -324,6 +325,34 @@ fn notes_are_on_the_page() {
     measured.summary.backend = "linux".into();
     measured.summary.notes = vec!["the line was 12 ms late".into()];
     assert_eq!(told(measured), (true, true, false));
+}
+
+/// Nothing is offered that is not there: no plots without series, no groups without times; and what
+/// there is has its percentiles.
+#[test]
+fn without_series_there_are_no_plots() {
+    let page = |run: Run| {
+        let runs = [run];
+        html(&Report { runs: &runs, scenarios: &[], sources: &[], verdicts: &[], references: &[], command: "", version: "" })
+    };
+    let mut run = run(Manner::Xcp, 1);
+    let before = page(run.clone());
+    assert!(before.contains("<section class=\"row\"") && before.contains("<div class=\"tools\"") && !before.contains("id=\"groups\""));
+    run.series.clear();
+    let times = Percentiles { p50: 0.0125, p95: 0.5, p99: 2.0 };
+    run.summary.groups.push(GroupSummary {
+        name: "web".into(),
+        from: "S".into(),
+        to: "D".into(),
+        flows: 7,
+        completed: 5,
+        completion_time: Some(times),
+        rtt: None,
+    });
+    let after = page(run);
+    assert!(!after.contains("<section class=\"row\"") && !after.contains("<div class=\"tools\""));
+    assert!(after.contains("There are no curves"));
+    assert!(after.contains("id=\"groups\"") && after.contains("<td class=\"n\">12.5 ms<br><small>500 ms – 2.00 s</small></td>"));
 }
 
 #[test]

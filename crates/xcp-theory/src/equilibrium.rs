@@ -47,6 +47,8 @@ pub enum NoEquilibrium {
     OtherTcp,
     /// No flow crosses an XCP router.
     NoRouter,
+    /// Links share a medium.
+    Medium,
 }
 
 impl std::fmt::Display for NoEquilibrium {
@@ -55,6 +57,7 @@ impl std::fmt::Display for NoEquilibrium {
             Self::NoXcp => "there is no XCP flow that lasts",
             Self::OtherTcp => "TCP without feedback shares a link with XCP, and the theory does not know its rate",
             Self::NoRouter => "no flow crosses an XCP router",
+            Self::Medium => "links share a medium, and no router knows what the others take of it",
         })
     }
 }
@@ -66,6 +69,9 @@ impl std::fmt::Display for NoEquilibrium {
 pub fn equilibrium(network: &Network) -> Result<Equilibrium, NoEquilibrium> {
     let routed = |l: &&usize| network.links[**l].router.is_some();
     let explicit = || network.classes.iter().filter(|c| c.explicit);
+    if network.media {
+        return Err(NoEquilibrium::Medium);
+    }
     if explicit().count() == 0 {
         return Err(NoEquilibrium::NoXcp);
     }

@@ -5,8 +5,10 @@
 //! 2. Members of a group are equal, so they are one [`Class`] with a count.
 //! 3. Acknowledgements take nothing from the links.
 //! 4. Round trips are those of empty queues: delays both ways and the time each link takes to send a data packet.
-//! 5. A link carries what its framing leaves; its router need not know that. Links on a shared medium are taken for lines of their own: nobody else sends, and
-//!    nothing collides.
+//! 5. A link carries what its framing leaves; its router need not know that.
+//! 6. A shared medium is a link more, behind those that are on it: a class crosses it once for each
+//!    of them. Nothing collides and acknowledgements take nothing, so that max-min shares are those of
+//!    a medium at its best; of a law's equilibrium there nothing is known.
 
 use std::sync::Arc;
 
@@ -26,6 +28,8 @@ pub struct Network {
     pub classes: Vec<Class>,
     /// Transfers of finite size, left out.
     pub left_out: usize,
+    /// Whether data cross links that share a medium; the media are the last of `links`.
+    pub media: bool,
 }
 
 /// One direction of a link.
@@ -199,14 +203,15 @@ impl Network {
         crossed.extend((0..load.len()).filter(|&d| load[d] > 0.0));
         crossed.sort_unstable();
         crossed.dedup();
-        let classes: Vec<Class> =
+        let mut classes: Vec<Class> =
             groups.iter().filter_map(|&(group, count, start)| class(scenario, group, count, start, &crossed)).collect();
         let packet = |d: DirectionId| {
             let crossing = groups.iter().filter(|(g, ..)| g.route.contains(&d)).map(|(g, ..)| g.packet_bytes);
             f64::from(crossing.max().unwrap_or(1500))
         };
-        let links = crossed.iter().map(|&d| link(scenario, d, at, load[d], packet(d))).collect();
-        Self { links, classes, left_out }
+        let mut links: Vec<Link> = crossed.iter().map(|&d| link(scenario, d, at, load[d], packet(d))).collect();
+        let media = add_media(scenario, &crossed, &mut links, &mut classes);
+        Self { links, classes, left_out, media }
     }
 
     /// Bit/s that each link carries when the classes have these rates per flow.
@@ -224,6 +229,28 @@ impl Network {
     pub fn rate(&self, class: usize, wire: f64) -> Rate {
         Rate { wire, goodput: self.classes[class].goodput(wire) }
     }
+}
+
+/// Adds the media that links share; returns whether there are any.
+fn add_media(scenario: &Scenario, crossed: &[DirectionId], links: &mut Vec<Link>, classes: &mut [Class]) -> bool {
+    let directions = links.len();
+    let medium_of = |place: &usize| scenario.links[crossed[*place] / 2].medium;
+    for (medium, name) in scenario.media.iter().enumerate() {
+        let mut members = (0..directions).filter(|place| medium_of(place) == Some(medium));
+        let Some(first) = members.next() else { continue };
+        let datagrams = members.map(|place| links[place].datagrams).sum::<f64>() + links[first].datagrams;
+        let place = links.len();
+        // All links of a medium have its rate.
+        let rate = links[first].rate;
+        links.push(Link { name: name.clone(), rate, datagrams: datagrams.min(rate), limit: 0.0, router: None });
+        for class in &mut *classes {
+            let crossings = class.route.iter().zip(&class.reach).filter(|(link, _)| **link < directions);
+            let own: Vec<f64> = crossings.filter(|(link, _)| medium_of(link) == Some(medium)).map(|(_, reach)| *reach).collect();
+            class.route.extend(own.iter().map(|_| place));
+            class.reach.extend(own);
+        }
+    }
+    links.len() > directions
 }
 
 /// `NAME` or `NAME.reverse`.

@@ -4,6 +4,7 @@ mod common;
 
 use common::{class, link, scenario, two_links};
 use proptest::prelude::*;
+use xcp_theory::equilibrium::NoEquilibrium;
 use xcp_theory::margins::margins;
 use xcp_theory::max_min::Bound;
 use xcp_theory::network::{Interval, Network, Others, Sharing};
@@ -32,6 +33,7 @@ fn networks(datagrams: bool) -> impl Strategy<Value = Network> {
                 })
                 .collect(),
             left_out: 0,
+            media: false,
         })
 }
 
@@ -131,7 +133,8 @@ fn a_share_may_be_arbitrarily_small() {
 #[test]
 fn the_queue_beside_datagrams() {
     let standing = |share: f64, others| {
-        let mut network = Network { links: vec![link("l", 80e6, share * 80e6)], classes: vec![class("c", 1, &[0], 0.1)], left_out: 0 };
+        let mut network =
+            Network { links: vec![link("l", 80e6, share * 80e6)], classes: vec![class("c", 1, &[0], 0.1)], left_out: 0, media: false };
         network.links[0].limit = f64::INFINITY;
         network.links[0].router.as_mut().unwrap().others = others;
         let rest = equilibrium(&network).unwrap();
@@ -150,7 +153,7 @@ fn the_queue_beside_datagrams() {
 fn no_round_trip_beyond_the_longest() {
     let d = |interval, longest| {
         let classes = vec![class("far", 1, &[0], 3.0), class("near", 1, &[0], 0.1)];
-        let mut network = Network { links: vec![link("l", 80e6, 0.0)], classes, left_out: 0 };
+        let mut network = Network { links: vec![link("l", 80e6, 0.0)], classes, left_out: 0, media: false };
         let router = network.links[0].router.as_mut().unwrap();
         (router.interval, router.longest) = (interval, longest);
         margins(&network, &equilibrium(&network).unwrap(), 0).unwrap().interval
@@ -216,6 +219,48 @@ fn scenario_without_held(scenario: &xcp_scenario::model::Scenario) -> xcp_scenar
     let mut alone = scenario.clone();
     alone.flows.retain(|f| &*f.group.name != "held");
     alone
+}
+
+/// On a shared medium who crosses it twice takes twice of it; of the law's rest there nothing is said.
+#[test]
+fn a_medium_is_shared() {
+    let text = r#"
+        duration = "10s"
+        [[link]]
+        name = "first"
+        between = ["A", "M"]
+        rate = "54mbit"
+        delay = "1ms"
+        medium = "air"
+        queue = { kind = "xcp", limit = 100 }
+        [[link]]
+        name = "second"
+        between = ["M", "B"]
+        rate = "54mbit"
+        delay = "1ms"
+        medium = "air"
+        queue = { kind = "xcp", limit = 100 }
+        [[flow]]
+        name = "both"
+        from = "A"
+        to = "B"
+        congestion = "xcp"
+        [[flow]]
+        name = "one"
+        from = "B"
+        to = "M"
+        congestion = "xcp"
+        "#;
+    let scenario = scenario(text);
+    let network = Network::before(&scenario, 5_000_000_000);
+    let shares = max_min(&network);
+    assert!(shares.rates.iter().all(|rate| (rate - 18e6).abs() < 1.0), "{shares:?}");
+    let air = network.links.len() - 1;
+    assert_eq!((network.links[air].name.as_str(), shares.bounds[0]), ("air", Bound::Link(air)));
+    assert_eq!(equilibrium(&network), Err(NoEquilibrium::Medium));
+    let utilisation = |name: &str| predict(&scenario, Theory::MaxMin, &format!("links.{name}.utilisation"), None);
+    assert_eq!(utilisation("first").map(|u| (u * 3.0).round()), Some(1.0));
+    assert_eq!(predict(&scenario, Theory::Equilibrium, "links.first.utilisation", None), None);
 }
 
 /// A scenario's buffers, framing, comings and goings.

@@ -27,7 +27,7 @@ fn one_round_trip_is_stable_below_the_known_limit() {
 fn example(short: usize, long: f64, gain: Gain) -> Network {
     let mut l1 = link("l1", 1e9, 0.0);
     l1.router.as_mut().unwrap().gain = gain;
-    Network { links: vec![l1], classes: vec![class("long", 1, &[0], long), class("short", short, &[0], 0.02)], left_out: 0 }
+    Network { links: vec![l1], classes: vec![class("long", 1, &[0], long), class("short", short, &[0], 0.02)], left_out: 0, media: false }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use xcp_scenario::model::{Direction, Limit, Queue};
 use xcp_scenario::run::{FlowSummary, Run};
+use xcp_scenario::spread::Percentiles;
 
 use super::{Report, data, escape};
 use crate::table::{band, groups, measured, quantile};
@@ -45,6 +46,7 @@ pub(super) fn write(report: &Report<'_>, page: &mut String) {
     verdicts(report, page);
     link_table(report, page);
     flow_table(report, page);
+    group_table(report, page);
     notes(report, page);
     sources(report, page);
     made(report, page);
@@ -214,6 +216,10 @@ fn verdicts(report: &Report<'_>, page: &mut String) {
 
 fn plots(report: &Report<'_>, page: &mut String) {
     page.push_str("<section aria-labelledby=\"curves\" id=\"plots\">\n<h2 id=\"curves\" class=\"sr\">Curves</h2>\n");
+    if report.runs.iter().all(|run| run.series.is_empty()) {
+        page.push_str("<p class=\"note\">There are no curves: the scenario says <code>sample = \"off\"</code>.</p>\n</section>\n");
+        return;
+    }
     page.push_str("<div class=\"tools\" hidden>\n<label id=\"link-choice\">Link <select></select></label>\n<div class=\"zoom\" role=\"group\" aria-label=\"Stretch of time shown\"><button type=\"button\" data-zoom=\"all\" aria-pressed=\"true\">Whole run</button><button type=\"button\" data-zoom=\"measured\" aria-pressed=\"false\">Measured part</button></div>\n<p class=\"hint\">Point to read values in all plots; drag or pinch to zoom.</p>\n</div>\n");
     page.push_str("<noscript><p class=\"warn\">The curves are drawn by a script that this browser does not run; the tables below hold the figures.</p></noscript>\n");
     let mut notes = Vec::new();
@@ -290,7 +296,7 @@ fn link_table(report: &Report<'_>, page: &mut String) {
     for name in &theories {
         put!(page, "<th scope=\"col\" class=\"n\">by {}</th>", escape(name));
     }
-    for name in ["Mean queue", "Largest queue", "Drops", "Lost on the link", "Packets"] {
+    for name in ["Mean queue", "Largest queue", "Queueing delay", "Drops", "Lost on the link", "Packets"] {
         put!(page, "<th scope=\"col\" class=\"n\">{name}</th>");
     }
     page.push_str("</tr></thead>\n<tbody>\n");
@@ -307,15 +313,21 @@ fn link_table(report: &Report<'_>, page: &mut String) {
                 let said = report.references(place).iter().find(|r| r.name == *theory).and_then(|r| r.utilisation.get(*name));
                 put!(page, "<td class=\"n\">{}</td>", said.map_or("–".to_owned(), |u| human::percent(*u)));
             }
-            for cell in
-                [human::number(l.queue_mean), l.queue_max.to_string(), l.drops.to_string(), l.lost.to_string(), l.packets.to_string()]
-            {
+            let cells = [
+                human::number(l.queue_mean),
+                l.queue_max.to_string(),
+                spread(l.queue_delay),
+                l.drops.to_string(),
+                l.lost.to_string(),
+                l.packets.to_string(),
+            ];
+            for cell in cells {
                 put!(page, "<td class=\"n\">{cell}</td>");
             }
             page.push_str("</tr>\n");
         }
     }
-    page.push_str("</tbody></table></div>\n<p class=\"note\">Queues in packets, the one in service not counted.");
+    page.push_str("</tbody></table></div>\n<p class=\"note\">Queues in packets, the one in service not counted. Queueing delay: the median packet, below it those that 95 and 99 % were no longer than.");
     if ranked.len() > shown {
         put!(page, " The {shown} most used of {} link directions; the rest are in the summary.", ranked.len());
     }
@@ -388,6 +400,51 @@ fn flow_table(report: &Report<'_>, page: &mut String) {
         }
     }
     page.push_str("</tbody></table></div>\n<p class=\"note\">Windows in packets. Of groups: the median flow, below it the least and the greatest value.</p>\n</section>\n");
+}
+
+/// The flows of each `[[flow]]` together, where there is more to say of them than of each.
+fn group_table(report: &Report<'_>, page: &mut String) {
+    let told = |run: &Run| run.summary.groups.iter().any(|g| g.rtt.is_some() || g.completion_time.is_some());
+    if !report.runs.iter().any(told) {
+        return;
+    }
+    page.push_str("<section aria-labelledby=\"groups\">\n<h2 id=\"groups\">Groups of flows</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"groups\"><table>\n<thead><tr><th scope=\"col\">Flows</th><th scope=\"col\">Run</th><th scope=\"col\">From, to</th>");
+    for name in ["Flows", "Completed", "Completion time", "Round trip"] {
+        put!(page, "<th scope=\"col\" class=\"n\">{name}</th>");
+    }
+    page.push_str("</tr></thead>\n<tbody>\n");
+    let mut names: Vec<&str> = Vec::new();
+    for group in report.runs.iter().flat_map(|run| &run.summary.groups) {
+        if !names.contains(&group.name.as_str()) {
+            names.push(&group.name);
+        }
+    }
+    for name in names {
+        let groups = report.runs.iter().flat_map(|run| run.summary.groups.iter().map(move |group| (run, group)));
+        for (i, (run, group)) in groups.filter(|(_, group)| group.name == name).enumerate() {
+            let class = if i == 0 { " class=\"first\"" } else { "" };
+            let head = if i == 0 { escape(name) } else { format!("<span class=\"sr\">{}</span>", escape(name)) };
+            put!(page, "<tr{class}><th scope=\"row\">{head}</th><td>{}</td>", escape(human::run_name(run)));
+            put!(page, "<td>{} – {}</td>", escape(&group.from), escape(&group.to));
+            let completed = if group.completion_time.is_some() { group.completed.to_string() } else { "–".to_owned() };
+            for cell in [group.flows.to_string(), completed, spread(group.completion_time), spread(group.rtt)] {
+                put!(page, "<td class=\"n\">{cell}</td>");
+            }
+            page.push_str("</tr>\n");
+        }
+    }
+    page.push_str("</tbody></table></div>\n<p class=\"note\">Times: the median, below it those that 95 and 99 % were no longer than. Round trips are all samples of all flows.</p>\n</section>\n");
+}
+
+/// Percentiles in a cell.
+fn spread(percentiles: Option<Percentiles>) -> String {
+    percentiles.map_or_else(
+        || "–".to_owned(),
+        |p| {
+            let [p50, p95, p99] = [p.p50, p.p95, p.p99].map(human::seconds_cell);
+            format!("{p50}<br><small>{p95} – {p99}</small>")
+        },
+    )
 }
 
 /// What one should know before believing the numbers.

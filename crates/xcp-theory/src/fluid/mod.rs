@@ -70,6 +70,8 @@ pub enum NoFluid {
     OtherTcp,
     /// A law that tells flows limited here from others.
     OtherLaw,
+    /// Links share a medium.
+    Medium,
     /// It would take long.
     TooLarge,
 }
@@ -80,6 +82,7 @@ impl std::fmt::Display for NoFluid {
             Self::NoXcp => "there is no XCP flow that lasts",
             Self::OtherTcp => "the fluid model knows XCP flows and datagrams, not TCP without feedback",
             Self::OtherLaw => "the fluid model knows no law that tells flows limited here from others",
+            Self::Medium => "the fluid model knows lines of their own, not links that share a medium",
             Self::TooLarge => "too many different flows for the time and the round trips",
         })
     }
@@ -149,6 +152,9 @@ fn plan(scenario: &Scenario) -> Result<Plan, NoFluid> {
     }
     if everything.classes.iter().any(|c| !c.explicit) {
         return Err(NoFluid::OtherTcp);
+    }
+    if everything.media {
+        return Err(NoFluid::Medium);
     }
     let place = |name: &str| everything.links.iter().position(|l| l.name == name);
     let unknown = |l: &Link| l.router.is_some_and(|r| r.sharing != Sharing::Low);

@@ -57,6 +57,7 @@ pub fn two_links(n: usize) -> Network {
         links: vec![link("first", 155e6, 0.0), link("second", 100e6, 0.0)],
         classes: vec![class("long", n, &[0, 1], 0.08), class("short", 1, &[0], 0.04)],
         left_out: 0,
+        media: false,
     }
 }
 
