@@ -5,6 +5,7 @@
 //!
 //! Everything is a pure function of its arguments: no clock, no environment, so the same runs give the same bytes.
 
+mod axis;
 pub mod csv;
 pub mod files;
 pub mod grid;
@@ -14,6 +15,7 @@ pub mod json;
 mod links;
 pub mod papers;
 pub mod parquet;
+pub mod plot;
 mod reference;
 pub mod sweep;
 mod sweep_table;

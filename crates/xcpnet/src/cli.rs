@@ -22,6 +22,7 @@ Examples:
   xcpnet run four-flows.toml --out out          and write out/report.html, CSV, JSON
   xcpnet run x.toml --set link.bottleneck.rate=50mbit --seed 7
   xcpnet sweep x.toml --set queue.target=0,150 --seeds 1..20 --out dir
+  xcpnet plot x.toml --figure series --out queue.svg
   xcpnet theory x.toml                          what theory expects of it, without running it
   xcpnet reproduce                              every figure of the papers against its band
   xcpnet reproduce fig05 --out out              one of them, with its report
@@ -41,6 +42,8 @@ pub enum Command {
     Run(RunArguments),
     /// Run a scenario over a grid of settings and seeds, on every processor, into Parquet files
     Sweep(SweepArguments),
+    /// Run scenarios and draw one figure of them, for a paper: SVG or PDF
+    Plot(PlotArguments),
     /// Say what theory expects of a scenario, without running it: fair shares, equilibrium, stability
     Theory(TheoryArguments),
     /// Run the papers' figures and hold them against the bands the papers claim
@@ -139,6 +142,66 @@ pub struct RunArguments {
     /// With --out: the series as Parquet, too
     #[arg(long, requires = "out")]
     pub parquet: bool,
+}
+
+/// Arguments of `plot`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  xcpnet plot four-flows.toml --figure series --out queue.svg
+  xcpnet plot four-flows.toml --figure series --quantity cwnd_packets --out cwnd.pdf
+  xcpnet plot web.toml --figure cdf --out completion.pdf         completion times of all flows
+  xcpnet plot web.toml --figure completion --out by-size.svg     against their sizes
+  xcpnet plot four-flows.toml --figure delay --out delay.svg     goodput against round trip
+
+Quantities are named as the columns of NAME.links.csv and NAME.flows.csv (docs/cli.md).")]
+pub struct PlotArguments {
+    /// Scenario files; their runs are drawn into one figure
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// What is drawn
+    #[arg(long, value_enum, value_name = "FIGURE")]
+    pub figure: FigureKind,
+    /// Where it goes: a name that ends in .svg or .pdf
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Of `series` the quantity, of `cdf` a flow's number [default: queue_mean_packets, completion_time_s]
+    #[arg(long, value_name = "NAME")]
+    pub quantity: Option<String>,
+    /// Of `series` the link direction, NAME or NAME.reverse [default: the bottleneck]
+    #[arg(long, value_name = "LINK")]
+    pub link: Option<String>,
+    /// Where to run
+    #[arg(long, value_enum, value_name = "BACKEND", default_value = "sim")]
+    pub on: Backend,
+    /// Seed of everything random, instead of the file's
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Change a setting of the file, e.g. link.bottleneck.rate=20mbit; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    pub settings: Vec<(String, String)>,
+    /// Run only this variant of the file; may be repeated
+    #[arg(long = "variant", value_name = "NAME")]
+    pub variants: Vec<String>,
+    /// Simulate at most this many variants at a time [default: one per processor]
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<std::num::NonZeroUsize>,
+    /// Divide each simulation among at most this many processors, which should be free
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub threads: std::num::NonZeroUsize,
+}
+
+/// What `plot` draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FigureKind {
+    /// A quantity over time: of the bottleneck one line a run, of flows one a flow
+    Series,
+    /// Which part of the flows have no more than a value
+    Cdf,
+    /// Completion time against size, a point for each flow
+    Completion,
+    /// Goodput against mean round trip, a point for each flow
+    Delay,
 }
 
 /// Arguments of `sweep`.

@@ -11,6 +11,7 @@ mod interrupt;
 mod kernel;
 mod memory;
 mod output;
+mod plot;
 mod progress;
 mod references;
 mod reproduce;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let mut printer = Printer::new();
     let result = match cli.command {
         Command::Run(arguments) => run::run(&arguments, &mut printer),
+        Command::Plot(arguments) => plot::plot(&arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments, &mut printer),
         Command::Theory(arguments) => theory::theory(&arguments, &mut printer),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, &mut printer),

@@ -40,8 +40,28 @@ pub fn chosen_variants(path: &Path, text: &str, wanted: &[String]) -> Result<Vec
     Ok(names.into_iter().filter(|name| wanted.is_empty() || wanted.contains(name)).collect())
 }
 
-/// Runs what was asked for.
-pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failure> {
+/// What was asked for, carried out as far as it got.
+pub struct Carried {
+    /// The scenarios.
+    pub scenarios: Vec<Scenario>,
+    /// The runs of the first of them; of all, unless interrupted.
+    pub runs: Vec<Run>,
+    /// The files.
+    pub sources: Vec<Source>,
+    /// For each scenario, the file it came from.
+    pub origins: Vec<usize>,
+}
+
+impl Carried {
+    /// Whether something is missing.
+    pub fn interrupted(&self) -> bool {
+        self.runs.len() < self.scenarios.len() || self.runs.iter().any(|r| r.summary.interrupted)
+    }
+}
+
+/// Reads the files, and runs what is in them. `series`: whether those are wanted, which claims want
+/// in any case.
+pub fn carry_out(arguments: &RunArguments, series: bool) -> Result<Carried, Failure> {
     let mut sources = Vec::new();
     let mut loaded: Vec<Loaded> = Vec::new();
     let mut origins = Vec::new();
@@ -49,18 +69,13 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
         let text = read_text(file)?;
         let mut more = load(file, &text, arguments)?;
         for one in &mut more {
-            // Claims may be about series; otherwise only files have them.
-            one.scenario.series = arguments.out.is_some() || !one.scenario.expectations.is_empty();
+            one.scenario.series = series || !one.scenario.expectations.is_empty();
         }
         origins.extend(std::iter::repeat_n(i, more.len()));
         loaded.extend(more);
         sources.push(Source { name: file.display().to_string(), text });
     }
     arguments.on.check()?;
-    // Whether there is room for the result is asked before the work, not after it.
-    if let Some(dir) = &arguments.out {
-        drop(Staged::new(dir)?);
-    }
     let jobs = batch::fitting(loaded.iter(), arguments.on.jobs(batch::jobs(arguments.jobs)))?;
     interrupt::listen()?;
     let scenarios: Vec<Scenario> = loaded.into_iter().map(|l| l.scenario).collect();
@@ -70,7 +85,18 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
         runs.push(run);
         Ok(())
     })?;
-    let interrupted = runs.len() < scenarios.len() || runs.iter().any(|r| r.summary.interrupted);
+    Ok(Carried { scenarios, runs, sources, origins })
+}
+
+/// Runs what was asked for.
+pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failure> {
+    // Whether there is room for the result is asked before the work, not after it.
+    if let Some(dir) = &arguments.out {
+        drop(Staged::new(dir)?);
+    }
+    let carried = carry_out(arguments, arguments.out.is_some())?;
+    let interrupted = carried.interrupted();
+    let Carried { scenarios, runs, sources, origins } = carried;
     let verdicts: Vec<Vec<Verdict>> = if interrupted { Vec::new() } else { judged(&scenarios, &runs, &origins) };
     if arguments.json {
         printer.with(|out| json::write(&runs, out))?;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::axis::Axis;
+use crate::axis::Axis;
 use crate::html::escape;
 
 /// What is drawn over time.
@@ -39,7 +39,7 @@ fn y(axis: &Axis, value: f64) -> f64 {
 pub(super) fn over_time(curves: &[Curve], axis: &Axis, end: f64, measured: Option<[f64; 2]>, described: &str) -> String {
     let mut svg = String::new();
     open(&mut svg, axis, HEIGHT, described);
-    let time = Axis { low: 0.0, high: end.max(1e-9), unit: super::axis::Unit::Plain };
+    let time = Axis { low: 0.0, high: end.max(1e-9), unit: crate::axis::Unit::Plain };
     for tick in time.ticks(5) {
         let at = x(time.share(tick));
         let _ = write!(svg, "<text class=\"t m\" x=\"{at:.0}\" y=\"{:.0}\">{} s</text>", HEIGHT - 4.0, time.label(tick));
@@ -195,8 +195,8 @@ pub(super) fn by_variant(list: &[Judged], axis: &Axis, described: &str) -> Strin
 
 #[cfg(test)]
 mod tests {
-    use super::super::axis::Unit;
     use super::*;
+    use crate::axis::Unit;
 
     #[test]
     fn no_peak_is_lost() {

@@ -9,9 +9,9 @@ use xcp_scenario::model::Scenario;
 use xcp_scenario::run::{Quantity, Run, Subject};
 
 use super::Theories;
-use super::axis::{Axis, Unit};
 use super::chart::{Curve, Judged, by_variant, over_time};
 use crate::Reference;
+use crate::axis::{Axis, Unit};
 use crate::html::escape;
 use crate::table::{groups, quantile};
 use crate::{human, links};

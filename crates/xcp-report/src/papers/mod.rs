@@ -4,7 +4,6 @@
 //!
 //! A figure's section is made as soon as its runs are there ([`section`]), so that runs need not be kept until the end.
 
-mod axis;
 mod chart;
 mod curves;
 pub mod failures;

@@ -4,7 +4,7 @@ use crate::human;
 
 /// What is measured, for its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(crate) enum Unit {
     /// A share of one, shown in percent.
     Share,
     /// Bit/s.
@@ -19,7 +19,7 @@ pub(super) enum Unit {
 
 /// A range of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     pub low: f64,
     pub high: f64,
     pub unit: Unit,

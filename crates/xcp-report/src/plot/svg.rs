@@ -1,0 +1,74 @@
+//! A sheet as SVG.
+
+use std::fmt::Write as _;
+
+use super::drawing::{Anchor, Colour, Item, Mark, Sheet};
+use crate::html::escape;
+
+/// The file.
+pub(super) fn write(sheet: &Sheet, title: &str) -> String {
+    let Sheet { width, height, items } = sheet;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}pt\" height=\"{height}pt\" \
+         viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"Helvetica, Arial, sans-serif\">\n\
+         <title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n",
+        escape(title)
+    );
+    for item in items {
+        // Writing into a string cannot fail.
+        let _ = match item {
+            Item::Path { points, colour, width, dashes } => {
+                let dashes: Vec<String> = dashes.iter().map(f64::to_string).collect();
+                let dashes = if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", dashes.join(" ")) };
+                let d = path(points);
+                let stroke = hex(*colour);
+                writeln!(
+                    out,
+                    "<path d=\"{d}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{width}\" \
+                     stroke-linejoin=\"round\"{dashes}/>"
+                )
+            }
+            Item::Mark { at: (x, y), mark: Mark::Circle, colour } => {
+                let (x, y, r) = (short(*x), short(*y), Mark::RADIUS);
+                writeln!(out, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"{}\"/>", hex(*colour))
+            }
+            Item::Mark { at, mark, colour } => {
+                writeln!(out, "<path d=\"{}z\" fill=\"{}\"/>", path(&mark.corners(*at)), hex(*colour))
+            }
+            Item::Text { at: (x, y), text, size, anchor, upright } => {
+                let anchor = match anchor {
+                    Anchor::Start => "start",
+                    Anchor::Middle => "middle",
+                    Anchor::End => "end",
+                };
+                let (x, y) = (short(*x), short(*y));
+                let turned = if *upright { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() };
+                let text = escape(text);
+                writeln!(
+                    out,
+                    "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"#222\"{turned}>\
+                     {text}</text>"
+                )
+            }
+        };
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn hex(Colour(r, g, b): Colour) -> String {
+    format!("#{r:02x}{g:02x}{b:02x}")
+}
+
+/// A hundredth of a point is finer than any printer.
+fn short(x: f64) -> f64 {
+    (x * 100.0).round() / 100.0
+}
+
+fn path(points: &[(f64, f64)]) -> String {
+    let mut out = String::new();
+    for (i, (x, y)) in points.iter().enumerate() {
+        let _ = write!(out, "{}{} {}", if i == 0 { "M" } else { "L" }, short(*x), short(*y));
+    }
+    out
+}
