@@ -47,7 +47,7 @@ impl Red {
     #[must_use]
     pub fn new(config: &RedConfig, random: Stream) -> Self {
         let packets_per_second = config.rate_bps as f64 / TYPICAL_PACKET_BITS;
-        let weight = config.weight.unwrap_or_else(|| 1.0 - (-1.0 / packets_per_second).exp());
+        let weight = config.weight.unwrap_or_else(|| 1.0 - libm::exp(-1.0 / packets_per_second));
         Self { config: config.clone(), weight, average: 0.0, count: None, random }
     }
 
@@ -63,7 +63,7 @@ impl Red {
             // Floyd & Jacobson 1993 §4: m small packets could have been sent meanwhile.
             let idle_seconds = (now - since) as f64 / NANOS_PER_SEC as f64;
             let m = idle_seconds * self.config.rate_bps as f64 / TYPICAL_PACKET_BITS;
-            self.average *= (1.0 - self.weight).powf(m);
+            self.average *= libm::pow(1.0 - self.weight, m);
         }
         self.average += self.weight * (queue_packets as f64 - self.average);
 
