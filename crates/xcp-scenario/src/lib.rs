@@ -3,6 +3,7 @@
 //! [`load`] reads a file into [`model::Scenario`]s; a backend returns a [`run::Run`]; [`evaluate`] holds that against the file's expectations.
 //! The file is described in `docs/scenario.md` and by [`schema`].
 
+mod advice;
 mod claims;
 mod cost;
 mod error;

@@ -4,6 +4,7 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
+use crate::advice::advice;
 use crate::model::{self, DirectionId, Sampling, Scenario};
 use crate::run::{FlowSummary, GroupSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
 use crate::spread::{Percentiles, Spread};
@@ -336,7 +337,7 @@ impl<'s> Recorder<'s> {
             groups,
             jain: self.jain,
             interrupted,
-            notes: Vec::new(),
+            notes: advice(scenario),
         };
         let times = Arc::new(self.times);
         let series = |subject: Subject, columns: Vec<(Quantity, Vec<f64>)>| {
