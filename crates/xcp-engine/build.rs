@@ -1,12 +1,28 @@
-//! Compiles engine/ through one C file.
+//! Compiles engine/ through one C file; with the feature `mutants` a copy of it that can be wrong in
+//! the ways of `src/mutants/list.rs`.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+#[path = "src/mutants/list.rs"]
+mod list;
+
+use list::MUTANTS;
 
 fn main() {
     let engine = "../../engine";
     println!("cargo:rerun-if-changed=src/shim.c");
+    println!("cargo:rerun-if-changed=src/mutants/list.rs");
     println!("cargo:rerun-if-changed={engine}");
-    cc::Build::new()
-        .file("src/shim.c")
-        .include(engine)
+    let mut build = cc::Build::new();
+    if env::var_os("CARGO_FEATURE_MUTANTS").is_some() {
+        let copy = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo")).join("mutants");
+        spoil(Path::new(engine), &copy);
+        build.file(copy.join("mutants.c")).include(&copy);
+    } else {
+        build.file("src/shim.c").include(engine);
+    }
+    build
         .std("c11")
         .opt_level(2) // the law runs per packet: unoptimised test builds would crawl
         .flag_if_supported("-fno-semantic-interposition")
@@ -16,4 +32,54 @@ fn main() {
         .warnings(true)
         .extra_warnings(true)
         .compile("xcp_engine");
+}
+
+/// Writes a copy of engine/ in which each thread can choose a mutant, and the C file that has it all.
+fn spoil(engine: &Path, copy: &Path) {
+    fs::create_dir_all(copy).expect("the build directory is writable");
+    for entry in fs::read_dir(engine).expect("engine/ is there").map(|e| e.expect("readable").path()) {
+        let file = entry.file_name().expect("an entry has a name").to_str().expect("UTF-8");
+        let text = fs::read_to_string(&entry).expect("readable");
+        fs::write(copy.join(file), spoiled(file, &text)).expect("the build directory is writable");
+    }
+    let shim = Path::new("src/shim.c").canonicalize().expect("it is there");
+    let mut main = String::new();
+    for (index, mutant) in MUTANTS.iter().enumerate() {
+        main.push_str(&format!("/* {}: {}: {} */\n", index + 1, mutant.name, mutant.what));
+    }
+    main.push_str("static _Thread_local int xcp_mutant;\nvoid xcp_mutant_select(int mutant) {\n    xcp_mutant = mutant;\n}\n");
+    main.push_str(&format!("#include {shim:?}\n"));
+    fs::write(copy.join("mutants.c"), main).expect("the build directory is writable");
+}
+
+/// A file with the wrong lines beside the right ones.
+fn spoiled(file: &str, text: &str) -> String {
+    let mut places: Vec<(usize, &str, String)> = Vec::new();
+    for (index, mutant) in MUTANTS.iter().enumerate() {
+        for edit in mutant.edits.iter().filter(|e| e.file == file) {
+            let at = text.find(edit.right).unwrap_or_else(|| panic!("{}: {file} has no {:?}", mutant.name, edit.right));
+            let known = places.iter().position(|place| place.0 == at && place.1 == edit.right);
+            let place = known.unwrap_or_else(|| {
+                places.push((at, edit.right, edit.right.to_owned()));
+                places.len() - 1
+            });
+            let (number, wrong, other) = (index + 1, edit.wrong, &places[place].2);
+            places[place].2 = if edit.right.ends_with(';') {
+                format!("{{ if (xcp_mutant == {number}) {{ {wrong} }} else {{ {other} }} }}")
+            } else {
+                format!("(xcp_mutant == {number} ? ({wrong}) : ({other}))")
+            };
+        }
+    }
+    places.sort();
+    let mut result = String::new();
+    let mut done = 0;
+    for (at, right, code) in &places {
+        assert!(*at >= done, "two texts of {file} overlap at {right:?}");
+        result.push_str(&text[done..*at]);
+        result.push_str(code);
+        done = at + right.len();
+    }
+    result.push_str(&text[done..]);
+    result
 }

@@ -22,6 +22,8 @@
 mod ffi;
 mod header;
 mod law;
+#[cfg(feature = "mutants")]
+pub mod mutants;
 mod options;
 mod policer;
 mod receiver;

@@ -105,10 +105,13 @@ pub fn metric(name: &str, value: f64) -> String {
         return "not measured".to_owned();
     }
     // `flows.NAME.goodput.max` is a goodput; `flows.NAME.goodput.jain` is not.
-    if words.len() > 3 && matches!(words.last(), Some(&("mean" | "min" | "max" | "sum"))) {
+    if words.len() > 3 && matches!(words.last(), Some(&("mean" | "min" | "max" | "sum" | "median"))) {
         words.pop();
     }
     let last = words.last().copied().unwrap_or(name);
+    if last.ends_with("_settling") {
+        return seconds(value);
+    }
     let is = |kinds: &[&str]| kinds.iter().any(|k| last.starts_with(k)) && !last.ends_with("_cov") && !last.ends_with("_growth");
     if is(&["goodput", "phi", "shuffled", "input_traffic"]) {
         rate(value)

@@ -268,6 +268,11 @@ fn samples(series: &Series, period: Period) -> Vec<Sample> {
     result
 }
 
+/// How near to its level at the end a number has to stay to have settled (Sakumoto, Ohsaki & Imase 2010, section 4.1).
+const SETTLED: f64 = 0.05;
+/// The part of the period whose mean that level is.
+const LEVEL_AT_THE_END: f64 = 0.1;
+
 fn statistic(samples: &[Sample], stat: Stat) -> Option<f64> {
     let last = samples.last()?;
     let weight: f64 = samples.iter().map(|s| s.seconds).sum();
@@ -283,6 +288,25 @@ fn statistic(samples: &[Sample], stat: Stat) -> Option<f64> {
         Stat::Growth => {
             let centre = mean(&|s| seconds(s.end));
             mean(&|s| (seconds(s.end) - centre) * (s.value - average)) / mean(&|s| (seconds(s.end) - centre).powi(2))
+        }
+        Stat::Median => {
+            let mut sorted: Vec<&Sample> = samples.iter().collect();
+            sorted.sort_by(|a, b| a.value.total_cmp(&b.value));
+            let mut passed = 0.0;
+            let middle = sorted.iter().find(|s| {
+                passed += s.seconds;
+                passed >= weight / 2.0
+            });
+            middle.map_or(last.value, |s| s.value)
+        }
+        Stat::Settling => {
+            let first = samples.first()?;
+            let begin = seconds(first.end) - first.seconds;
+            let late = begin + (seconds(last.end) - begin) * (1.0 - LEVEL_AT_THE_END);
+            let end: Vec<f64> = samples.iter().filter(|s| seconds(s.end) > late).map(|s| s.value).collect();
+            let level = end.iter().sum::<f64>() / end.len() as f64;
+            let away = samples.iter().rev().find(|s| (s.value - level).abs() > SETTLED * level.abs());
+            away.map_or(0.0, |s| seconds(s.end) - begin)
         }
     })
 }
@@ -302,5 +326,11 @@ fn put_together(values: &[f64], over: Over) -> Option<f64> {
         Over::Sum => sum,
         Over::Jain => jain(values),
         Over::Spread => (greatest - least) / mean,
+        Over::Median => {
+            let mut sorted = values.to_vec();
+            sorted.sort_by(f64::total_cmp);
+            let middle = sorted.len() / 2;
+            if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) }
+        }
     })
 }

@@ -281,6 +281,7 @@ fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>
     };
     let recovery = match fields.choice("recovery") {
         Some("reno") => Recovery::Reno,
+        Some("reno-ns2") => Recovery::RenoNs2,
         Some("newreno") => Recovery::NewRenoImpatient,
         Some("newreno-slow-but-steady") => Recovery::NewRenoSlowButSteady,
         Some("sack") => Recovery::Sack,

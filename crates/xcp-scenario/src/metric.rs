@@ -59,6 +59,10 @@ pub(crate) enum Stat {
     End,
     /// Slope of the least-squares line, per second.
     Growth,
+    /// Half of the time it was less.
+    Median,
+    /// When it was last more than 5 % from its level at the end, seconds from the period's begin.
+    Settling,
 }
 
 /// How the numbers of several flows are put together.
@@ -72,6 +76,8 @@ pub(crate) enum Over {
     Jain,
     /// Greatest less least, over the mean.
     Spread,
+    /// The middle one.
+    Median,
 }
 
 const STATS: &[(&str, Stat)] = &[
@@ -82,9 +88,18 @@ const STATS: &[(&str, Stat)] = &[
     ("cov", Stat::Cov),
     ("end", Stat::End),
     ("growth", Stat::Growth),
+    ("median", Stat::Median),
+    ("settling", Stat::Settling),
 ];
-const OVERS: &[(&str, Over)] =
-    &[("mean", Over::Mean), ("min", Over::Min), ("max", Over::Max), ("sum", Over::Sum), ("jain", Over::Jain), ("spread", Over::Spread)];
+const OVERS: &[(&str, Over)] = &[
+    ("mean", Over::Mean),
+    ("min", Over::Min),
+    ("max", Over::Max),
+    ("sum", Over::Sum),
+    ("jain", Over::Jain),
+    ("spread", Over::Spread),
+    ("median", Over::Median),
+];
 
 /// A sampled quantity: its name, and the statistic its bare name stands for.
 type Sampled = (&'static str, Quantity, Option<Stat>);

@@ -392,6 +392,8 @@ impl Congestion {
 pub enum Recovery {
     /// RFC 5681 §3.2.
     Reno,
+    /// The same, and no second fast retransmit within what was outstanding at the last one: ns-2's (`bugFix_`, its default).
+    RenoNs2,
     /// RFC 6582, the retransmission timer restarted by the first partial ACK only.
     NewRenoImpatient,
     /// RFC 6582, the retransmission timer restarted by every partial ACK.

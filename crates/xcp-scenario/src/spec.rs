@@ -579,10 +579,10 @@ pub(crate) static FLOW: Spec = Spec {
         ),
         key(
             "recovery",
-            Kind::Choice(&["reno", "newreno", "newreno-slow-but-steady", "sack", "sack-linux"]),
+            Kind::Choice(&["reno", "reno-ns2", "newreno", "newreno-slow-but-steady", "sack", "sack-linux"]),
             "by `congestion`",
             "\"newreno\"",
-            "Loss recovery: RFC 5681; RFC 6582 in its Impatient or Slow-but-Steady variant; RFC 6675; RFC 6675 with what Linux has had since \
+            "Loss recovery: RFC 5681; the same as ns-2 has it, without a second fast retransmit in one window; RFC 6582 in its Impatient or Slow-but-Steady variant; RFC 6675; RFC 6675 with what Linux has had since \
              2001: retransmissions that are lost, too, are found before the timeout.",
         ),
         key(

@@ -213,6 +213,10 @@ fn numbers_of_other_periods_come_from_the_series() {
         ("flows.a.cwnd_min", "", 130.0),
         ("flows.a.cwnd_end", "", 140.0),
         ("flows.a.cwnd_growth", "", 5.0),
+        ("flows.a.cwnd_median", "", 135.0),
+        // 130 is more than a twentieth from 140, 135 is not.
+        ("flows.a.cwnd_settling", "", 1.0),
+        ("flows.*.goodput.median", "from = \"6s\"\nto = \"10s\"", 2e6),
         ("flows.b.cwnd_cov", "", 0.0),
         ("flows.b.goodput_cov", "", 0.0),
     ] {

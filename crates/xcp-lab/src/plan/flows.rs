@@ -117,7 +117,7 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
     let mut note = |what: &str| plan.note(format!("flow \"{name}\": {what}"));
     match tcp.recovery {
         Recovery::Sack | Recovery::SackLinux | Recovery::NewRenoSlowButSteady => {}
-        Recovery::Reno => note("recovery = \"reno\": Linux without SACK recovers as NewReno does"),
+        Recovery::Reno | Recovery::RenoNs2 => note("recovery = \"reno\": Linux without SACK recovers as NewReno does"),
         Recovery::NewRenoImpatient => {
             note("recovery = \"newreno\": Linux restarts the retransmission timer at every partial acknowledgement (slow but steady)");
         }

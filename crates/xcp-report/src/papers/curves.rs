@@ -283,7 +283,7 @@ fn unit_of(metric: &str) -> Unit {
     if ["jain", "spread"].contains(&last) || last.ends_with("_cov") || last.ends_with("_growth") {
         return Unit::Plain;
     }
-    if metric.contains("idle_time") || metric.contains("complet") {
+    if metric.contains("idle_time") || metric.contains("complet") || metric.contains("_settling") {
         return Unit::Seconds;
     }
     row_of(metric).map_or(Unit::Plain, |row| row.unit)

@@ -7,8 +7,9 @@ use xcp_sim::packet::{Ack, Body, Outbox, Packet, SackBlock, SackBlocks, SackId, 
 
 const RTT_MS: u64 = 100;
 
-const RECOVERIES: [(Recovery, &str); 5] = [
+const RECOVERIES: [(Recovery, &str); 6] = [
     (Recovery::Reno, "Reno"),
+    (Recovery::RenoNs2, "Reno of ns-2"),
     (Recovery::NewRenoImpatient, "NewReno impatient"),
     (Recovery::NewRenoSlowButSteady, "NewReno steady"),
     (Recovery::Sack, "SACK"),

@@ -9,6 +9,7 @@ fn connection() -> impl Strategy<Value = Tcp> {
     let congestion = prop_oneof![Just(Congestion::Reno), Just(Congestion::Cubic), Just(Congestion::Xcp)];
     let recovery = prop_oneof![
         Just(Recovery::Reno),
+        Just(Recovery::RenoNs2),
         Just(Recovery::NewRenoImpatient),
         Just(Recovery::NewRenoSlowButSteady),
         Just(Recovery::Sack),

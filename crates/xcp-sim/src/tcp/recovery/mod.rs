@@ -71,12 +71,14 @@ pub(super) struct Recovery {
     last_echo: Nanos,
     /// What is known of what is missing; `None` exactly while the phase is `Open`, which is all of the life of most connections.
     repair: Option<Box<Repair>>,
-    /// End of what was outstanding at the last timeout (Reno) or the last timeout or recovery (NewReno: `recover`): below it duplicate ACKs
-    /// prove nothing.
+    /// End of what was outstanding at the last timeout (Reno) or the last timeout or recovery (NewReno and ns-2's Reno: `recover`): below it
+    /// duplicate ACKs prove nothing.
     guard: u64,
     phase: Phase,
-    /// `SackLinux` is `Sack` here.
+    /// `SackLinux` is `Sack` here, `RenoNs2` is `Reno`.
     kind: model::Recovery,
+    /// Whether Reno's fast retransmit comes once for what is outstanding.
+    once: bool,
     /// Whether lost retransmissions are found.
     finds_again: bool,
 }
@@ -100,8 +102,13 @@ pub(super) struct Repair {
 impl Recovery {
     pub fn new(kind: model::Recovery) -> Self {
         let finds_again = kind == model::Recovery::SackLinux;
-        let kind = if finds_again { model::Recovery::Sack } else { kind };
-        Recovery { last_echo: 0, repair: None, guard: 0, phase: Phase::Open, kind, finds_again }
+        let once = kind == model::Recovery::RenoNs2;
+        let kind = match kind {
+            model::Recovery::SackLinux => model::Recovery::Sack,
+            model::Recovery::RenoNs2 => model::Recovery::Reno,
+            other => other,
+        };
+        Recovery { last_echo: 0, repair: None, guard: 0, phase: Phase::Open, kind, once, finds_again }
     }
 
     /// Whether nothing outstanding seems to be missing.
@@ -176,7 +183,7 @@ impl Recovery {
             }
             Phase::Fast => {
                 step = match self.kind {
-                    model::Recovery::Reno => Step::Leave { avoid_burst: false },
+                    model::Recovery::Reno | model::Recovery::RenoNs2 => Step::Leave { avoid_burst: false },
                     model::Recovery::NewRenoImpatient => repair.newreno_advanced(una - old, una, cwnd, false),
                     model::Recovery::NewRenoSlowButSteady => repair.newreno_advanced(una - old, una, cwnd, true),
                     model::Recovery::Sack | model::Recovery::SackLinux => repair.sack_advanced(una),
@@ -200,7 +207,7 @@ impl Recovery {
     /// An ACK that does not advance while data is outstanding; `news`: it carries SACK information not seen before.
     pub fn duplicate(&mut self, una: u64, nxt: u64, echo: Nanos, news: bool) -> Step {
         let lost = match self.kind {
-            model::Recovery::Reno => self.reno_duplicate(una, echo),
+            model::Recovery::Reno | model::Recovery::RenoNs2 => self.reno_duplicate(una, echo),
             model::Recovery::NewRenoImpatient | model::Recovery::NewRenoSlowButSteady => self.newreno_duplicate(una, echo),
             model::Recovery::Sack | model::Recovery::SackLinux => self.sack_duplicate(una, news),
         };
@@ -214,7 +221,12 @@ impl Recovery {
         repair.partials = 0;
         self.phase = Phase::Fast;
         match self.kind {
-            model::Recovery::Reno => self.reno_enter(),
+            model::Recovery::Reno | model::Recovery::RenoNs2 => {
+                if self.once {
+                    self.guard = nxt;
+                }
+                self.reno_enter();
+            }
             model::Recovery::NewRenoImpatient | model::Recovery::NewRenoSlowButSteady => self.newreno_enter(nxt),
             model::Recovery::Sack | model::Recovery::SackLinux => self.sack_enter(una),
         }
@@ -294,6 +306,9 @@ impl Recovery {
     /// Whether duplicate ACKs for `una` prove a loss in spite of an earlier retransmission of everything up to `guard`. Segments that arrive
     /// out of order leave the echoed timestamp as it was; unneeded retransmissions change it (RFC 6582 §4.2, RFC 7323 §4.3).
     fn past_guard(&self, una: u64, echo: Nanos) -> bool {
+        if self.once {
+            return una > self.guard || self.guard == 0; // ns-2 has no timestamp heuristic
+        }
         una > self.guard || self.guard == 0 || (una == self.guard && echo == self.last_echo)
     }
 }

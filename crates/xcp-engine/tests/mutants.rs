@@ -1,0 +1,35 @@
+//! The list of mutants against engine/: no mutant outlives the line that it spoils, and each spoils
+//! something. That claims notice them is `make mutants`.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+#[path = "../src/mutants/list.rs"]
+mod list;
+
+use list::MUTANTS;
+
+#[test]
+fn every_right_text_stands_once_in_its_file() {
+    let engine = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../engine"));
+    for mutant in MUTANTS {
+        assert!(!mutant.edits.is_empty(), "{}", mutant.name);
+        for edit in mutant.edits {
+            let text = std::fs::read_to_string(engine.join(edit.file)).expect("the file is there");
+            assert_eq!(text.matches(edit.right).count(), 1, "{}: {:?} in {}", mutant.name, edit.right, edit.file);
+            assert_ne!(edit.right, edit.wrong, "{}", mutant.name);
+        }
+    }
+}
+
+#[test]
+fn no_two_have_one_name_or_do_the_same() {
+    let mut names = HashSet::new();
+    let mut deeds = HashSet::new();
+    for mutant in MUTANTS {
+        assert!(names.insert(mutant.name), "{}", mutant.name);
+        assert!(!mutant.what.is_empty());
+        let deed: Vec<_> = mutant.edits.iter().map(|e| (e.file, e.right, e.wrong)).collect();
+        assert!(deeds.insert(deed), "{}", mutant.name);
+    }
+}
