@@ -12,11 +12,12 @@ fuzz_target!(|data: &[u8]| {
         let Some(options) = std::str::from_utf8(rest).ok().and_then(|text| toml::from_str::<Options>(text).ok()) else { return };
         let said = [
             options.rate_bps().err(),
+            options.rate_in_bps().err(),
             options.rtt_ns().err(),
             options.memory().err(),
             options.drain().err(),
             options.excludes().err(),
-            options.window().err(),
+            options.windows().err(),
             options.settings(Some("xcp"), 1).err(),
         ];
         for error in said.into_iter().flatten() {
@@ -24,10 +25,10 @@ fuzz_target!(|data: &[u8]| {
             assert!(error.to_string().contains(':'), "{error}");
         }
         assert!((1..=256).contains(&options.workers()));
-        if let Ok(window) = options.window() {
-            assert!((256 << 10..=256 << 20).contains(&window));
+        if let Ok(windows) = options.windows() {
+            assert!([windows.send, windows.receive].iter().all(|window| (128 << 10..=256 << 20).contains(window)));
         }
-        assert!(options.fixed_differences(&options).is_empty());
+        assert!(options.differences(&options).is_empty());
         assert_eq!(options.clone().over(Options::default()), options);
         assert_eq!(Options::default().over(options.clone()), options);
     } else if let Ok(state) = serde_json::from_slice::<State>(rest) {

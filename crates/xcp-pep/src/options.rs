@@ -1,10 +1,13 @@
 //! What the user says: on the command line, in a file (TOML, the same names), or both; the command line wins. SIGHUP reads the file again.
 
+use std::marker::PhantomData;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserializer, IntoDeserializer as _, SeqAccess, Visitor};
 use xcp_linux::{Error, Result};
 use xcp_scenario::typed;
 
@@ -13,59 +16,171 @@ use crate::socket::Leg;
 
 /// Round-trip time that buffers are made for where none is given: a geostationary satellite's.
 const DEFAULT_RTT_NS: u64 = 600_000_000;
-/// Window where no rate is given.
-const DEFAULT_WINDOW: u64 = 4 << 20;
+/// Windows are for so many round trips of the link: while a lost packet is sent again, the others go on.
+const WINDOW_ROUND_TRIPS: usize = 2;
+/// Bytes where a direction's rate is not given: at 600 ms enough for 110 Mbit/s.
+const UNKNOWN_WINDOW: usize = 8 << 20;
+/// Fewer make a slow link slower than it is; more for each connection are nobody's link.
+const LEAST_WINDOW: usize = 128 << 10;
+const MOST_WINDOW: usize = 256 << 20;
 
-/// As read; what is absent has its default.
-#[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct Options {
+/// What is written to the long link and not yet sent, at the most.
+const UNSENT: usize = 256 << 10;
+
+/// Bytes of a connection that may be on the long link, each way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Windows {
+    /// From here.
+    pub send: usize,
+    /// To here.
+    pub receive: usize,
+}
+
+/// When a changed option takes effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// When the file is read again: for connections to come.
+    Live,
+    /// When the proxy is started anew.
+    Start,
+}
+
+/// An option as it is given, or not.
+trait Given: PartialEq + Sized {
+    /// This where it says something, else the other.
+    fn or(self, other: Self) -> Self;
+    /// Whether both come to the same.
+    fn same(&self, other: &Self) -> bool {
+        self == other
+    }
+}
+
+macro_rules! given {
+    ($($kind:ty),*) => {
+        $(impl Given for Option<$kind> {
+            fn or(self, other: Self) -> Self {
+                self.or(other)
+            }
+        })*
+    };
+}
+given!(String, usize, u32, SocketAddr);
+
+impl Given for Option<bool> {
+    fn or(self, other: Self) -> Self {
+        self.or(other)
+    }
+    fn same(&self, other: &Self) -> bool {
+        self.unwrap_or(false) == other.unwrap_or(false)
+    }
+}
+
+impl<T: PartialEq> Given for Vec<T> {
+    fn or(self, other: Self) -> Self {
+        if self.is_empty() { other } else { self }
+    }
+}
+
+/// The one table of options: what each is, and when a change of it takes effect.
+macro_rules! options {
+    ($($(#[$about:meta])* $name:ident: $kind:ty, $change:ident;)*) => {
+        /// As read; what is absent has its default.
+        #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
+        #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+        pub struct Options {
+            $($(#[$about])* pub $name: $kind,)*
+        }
+
+        impl Options {
+            /// These where they say something, else those.
+            #[must_use]
+            pub fn over(self, file: Self) -> Self {
+                Self { $($name: Given::or(self.$name, file.$name),)* }
+            }
+
+            /// What differs from others, and when that takes effect.
+            #[must_use]
+            pub fn differences(&self, other: &Self) -> Vec<(String, Change)> {
+                let mut found = Vec::new();
+                $(if !self.$name.same(&other.$name) {
+                    found.push((stringify!($name).replace('_', "-"), Change::$change));
+                })*
+                found
+            }
+        }
+    };
+}
+
+options! {
     /// Device towards the long link; diverts connections that cross it.
-    pub wan: Option<String>,
+    wan: Option<String>, Start;
     /// Devices towards clients and servers.
-    pub lan: Vec<String>,
+    #[serde(deserialize_with = "one_or_many")]
+    lan: Vec<String>, Start;
     /// The long link's rate in this direction.
-    pub rate: Option<String>,
+    rate: Option<String>, Live;
+    /// The long link's rate in the other direction, for buffers.
+    rate_in: Option<String>, Live;
     /// Its round-trip time, for buffers.
-    pub rtt: Option<String>,
+    rtt: Option<String>, Live;
     /// The router's law.
-    pub law: Option<String>,
+    law: Option<String>, Start;
     /// Networks, addresses and ports to leave alone: `10.0.0.0/8`, `2001:db8::1`, `port 22`.
-    pub exclude: Vec<String>,
+    #[serde(deserialize_with = "one_or_many")]
+    exclude: Vec<String>, Live;
     /// Addresses for clients that speak SOCKS 5 or HTTP CONNECT.
-    pub listen: Vec<SocketAddr>,
+    #[serde(deserialize_with = "one_or_many")]
+    listen: Vec<SocketAddr>, Start;
     /// Where Prometheus finds `/metrics`.
-    pub metrics: Option<SocketAddr>,
+    metrics: Option<SocketAddr>, Start;
     /// Do not send a client's first bytes with the SYN.
-    pub no_early: Option<bool>,
+    no_early: Option<bool>, Live;
     /// Answer clients only when the server has answered.
-    pub confirm: Option<bool>,
+    confirm: Option<bool>, Start;
     /// Threads.
-    pub workers: Option<usize>,
+    workers: Option<usize>, Start;
     /// Connections at the most.
-    pub connections: Option<usize>,
+    connections: Option<usize>, Live;
     /// Bytes waiting in the proxy at the most, all connections together.
-    pub memory: Option<String>,
+    memory: Option<String>, Start;
     /// Bytes waiting in the proxy at the most, one way of one connection.
-    pub held: Option<String>,
+    held: Option<String>, Start;
     /// Reset connections on which nothing moved for so long; `0s`: never.
-    pub idle: Option<String>,
+    idle: Option<String>, Live;
     /// Seconds of silence after which a peer is asked whether it is there.
-    pub keepalive: Option<String>,
+    keepalive: Option<String>, Live;
     /// Longest time between retransmissions on the long link.
-    pub rto_max: Option<String>,
+    rto_max: Option<String>, Start;
     /// Wait so long for connections to end when told to end.
-    pub drain: Option<String>,
+    drain: Option<String>, Live;
     /// Congestion control towards peers that do not speak XCP.
-    pub fallback: Option<String>,
+    fallback: Option<String>, Start;
     /// First window on the long link, packets.
-    pub initial_window: Option<u32>,
+    initial_window: Option<u32>, Start;
     /// Who to be once set up.
-    pub user: Option<String>,
+    user: Option<String>, Start;
     /// Logs: `error`, `warn`, `info`, `debug`.
-    pub log: Option<String>,
+    log: Option<String>, Start;
     /// Logs as JSON, one object per line.
-    pub log_json: Option<bool>,
+    log_json: Option<bool>, Start;
+}
+
+/// A list of one may be written without its brackets.
+fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> std::result::Result<Vec<T>, D::Error> {
+    struct List<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
+        type Value = Vec<T>;
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a text or a list of texts, like [\"eth0\", \"eth2\"]")
+        }
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> std::result::Result<Self::Value, E> {
+            T::deserialize(text.into_deserializer()).map(|one| vec![one])
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> std::result::Result<Self::Value, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(list))
+        }
+    }
+    from.deserialize_any(List(PhantomData))
 }
 
 /// Something to leave alone.
@@ -91,39 +206,6 @@ impl Options {
         toml::from_str(&text).map_err(|e| Error::new(format!("{}: {}", path.display(), e.to_string().trim_end())))
     }
 
-    /// These where they say something, else those.
-    #[must_use]
-    pub fn over(self, file: Self) -> Self {
-        fn list<T>(mine: Vec<T>, other: Vec<T>) -> Vec<T> {
-            if mine.is_empty() { other } else { mine }
-        }
-        Self {
-            wan: self.wan.or(file.wan),
-            lan: list(self.lan, file.lan),
-            rate: self.rate.or(file.rate),
-            rtt: self.rtt.or(file.rtt),
-            law: self.law.or(file.law),
-            exclude: list(self.exclude, file.exclude),
-            listen: list(self.listen, file.listen),
-            metrics: self.metrics.or(file.metrics),
-            no_early: self.no_early.or(file.no_early),
-            confirm: self.confirm.or(file.confirm),
-            workers: self.workers.or(file.workers),
-            connections: self.connections.or(file.connections),
-            memory: self.memory.or(file.memory),
-            held: self.held.or(file.held),
-            idle: self.idle.or(file.idle),
-            keepalive: self.keepalive.or(file.keepalive),
-            rto_max: self.rto_max.or(file.rto_max),
-            drain: self.drain.or(file.drain),
-            fallback: self.fallback.or(file.fallback),
-            initial_window: self.initial_window.or(file.initial_window),
-            user: self.user.or(file.user),
-            log: self.log.or(file.log),
-            log_json: self.log_json.or(file.log_json),
-        }
-    }
-
     fn time(key: &str, text: Option<&str>, default: Duration) -> Result<Duration> {
         text.map_or(Ok(default), |text| typed::time(text).map(Duration::from_nanos).map_err(|e| wrong(key, e)))
     }
@@ -145,17 +227,29 @@ impl Options {
         value.ok_or_else(|| wrong(key, format_args!("\"{text}\" is not a number of bytes; write one like 64mb")))
     }
 
-    /// The long link's rate, bit/s.
+    fn bps(key: &str, text: Option<&String>) -> Result<Option<u64>> {
+        let read = |text: &String| match typed::rate(text) {
+            Ok(0..8) => Err(wrong(key, format_args!("{text} is none; write one like 20mbit"))),
+            Ok(bps) => Ok(bps),
+            Err(e) => Err(wrong(key, e)),
+        };
+        text.map(read).transpose()
+    }
+
+    /// The long link's rate for what this gateway sends, bit/s.
     ///
     /// # Errors
     /// It is none.
     pub fn rate_bps(&self) -> Result<Option<u64>> {
-        let read = |text: &String| match typed::rate(text) {
-            Ok(0..8) => Err(wrong("rate", format_args!("{text} is none; write one like 20mbit"))),
-            Ok(bps) => Ok(bps),
-            Err(e) => Err(wrong("rate", e)),
-        };
-        self.rate.as_ref().map(read).transpose()
+        Self::bps("rate", self.rate.as_ref())
+    }
+
+    /// Its rate for what comes, bit/s.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn rate_in_bps(&self) -> Result<Option<u64>> {
+        Self::bps("rate-in", self.rate_in.as_ref())
     }
 
     /// The long link's round-trip time.
@@ -197,21 +291,22 @@ impl Options {
         self.exclude.iter().map(|text| exclude(text)).collect()
     }
 
-    /// Bytes for which buffers are made: twice what the link carries in a round trip, so that a window's worth waits for a retransmission.
+    /// How many bytes of a connection may be on the long link.
     ///
     /// # Errors
-    /// Rate or time are none.
-    pub fn window(&self) -> Result<usize> {
+    /// Rates or time are none.
+    pub fn windows(&self) -> Result<Windows> {
         let rtt = self.rtt_ns()?;
-        let window = match self.rate_bps()? {
-            None => DEFAULT_WINDOW,
-            Some(bps) => {
-                let bdp = u128::from(bps) * u128::from(rtt) / 8_000_000_000;
-                u64::try_from(bdp.saturating_mul(2)).unwrap_or(u64::MAX)
-            }
+        let content = |bps: u64| {
+            let bytes = u128::from(bps) * u128::from(rtt) / 8_000_000_000;
+            usize::try_from(bytes).unwrap_or(usize::MAX).saturating_mul(WINDOW_ROUND_TRIPS)
         };
-        // Half of a buffer is for the kernel's own accounting; more than 256 MB for each connection is nobody's link.
-        Ok(window.saturating_mul(2).clamp(256 << 10, 256 << 20) as usize)
+        let out = self.rate_bps()?.map_or(UNKNOWN_WINDOW, content);
+        // The other direction may be many times faster: most links of satellites are so.
+        let unsaid = out.max(UNKNOWN_WINDOW);
+        let receive = self.rate_in_bps()?.map_or(unsaid, content);
+        let within = |bytes: usize| bytes.clamp(LEAST_WINDOW, MOST_WINDOW);
+        Ok(Windows { send: within(out), receive: within(receive) })
     }
 
     /// Longest time between retransmissions on the long link, within what the kernel takes.
@@ -233,39 +328,33 @@ impl Options {
         let mut common = default.common;
         common.mark = mark;
         common.keepalive = u32::try_from(keepalive.as_secs()).unwrap_or(u32::MAX).min(32_767);
-        let window = self.window()?;
+        let windows = self.windows()?;
+        let held = self.held()?;
         Ok(Settings {
             common,
-            wan: Leg { congestion: congestion.map(ToOwned::to_owned), window },
+            lan: Leg { receive: held, unsent: held, ..Leg::default() },
+            wan: Leg {
+                congestion: congestion.map(ToOwned::to_owned),
+                // What is sent stays until it is acknowledged; the kernel's accounts of it take as much again.
+                send: windows.send * 2,
+                receive: windows.receive,
+                unsent: UNSENT,
+            },
             early: !self.no_early.unwrap_or(false) && !self.confirm.unwrap_or(false),
             idle_timeout: Self::time("idle", self.idle.as_deref(), Duration::ZERO)?,
             connections: self.connections.unwrap_or(20_000).div_ceil(self.workers()),
-            held: usize::try_from(Self::bytes("held", self.held.as_deref(), 256 << 10)?).unwrap_or(usize::MAX).clamp(32 << 10, 1 << 20),
+            held,
             ..default
         })
     }
 
-    /// What differs from others and cannot be changed while it works.
-    #[must_use]
-    pub fn fixed_differences(&self, other: &Self) -> Vec<&'static str> {
-        let mut found = Vec::new();
-        let mut check = |name, same: bool| {
-            if !same {
-                found.push(name);
-            }
-        };
-        check("wan", self.wan == other.wan);
-        check("lan", self.lan == other.lan);
-        check("law", self.law == other.law);
-        check("listen", self.listen == other.listen);
-        check("metrics", self.metrics == other.metrics);
-        check("workers", self.workers == other.workers);
-        check("memory", self.memory == other.memory);
-        check("confirm", self.confirm.unwrap_or(false) == other.confirm.unwrap_or(false));
-        check("fallback", self.fallback == other.fallback);
-        check("initial-window", self.initial_window == other.initial_window);
-        check("user", self.user == other.user);
-        found
+    /// Bytes that one way of a connection may hold.
+    ///
+    /// # Errors
+    /// They are none.
+    pub fn held(&self) -> Result<usize> {
+        let held = Self::bytes("held", self.held.as_deref(), 256 << 10)?;
+        Ok(usize::try_from(held).unwrap_or(usize::MAX).clamp(32 << 10, 1 << 20))
     }
 }
 

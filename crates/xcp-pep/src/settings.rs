@@ -44,7 +44,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            common: Common { mark: 0, keepalive: 60, give_up_ms: 900_000, unsent: 256 << 10 },
+            common: Common { mark: 0, keepalive: 60, give_up_ms: 900_000 },
             lan: Leg::default(),
             wan: Leg::default(),
             early: false,

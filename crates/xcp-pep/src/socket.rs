@@ -21,8 +21,13 @@ const TCP_NOTSENT_LOWAT: i32 = 25;
 pub struct Leg {
     /// Congestion control by name; the system's if absent.
     pub congestion: Option<String>,
-    /// Bytes on the way at the most: both buffers hold them from the beginning. 0 leaves buffers to the kernel.
-    pub window: usize,
+    /// Bytes of the send buffer, from the beginning; 0 leaves it to the kernel.
+    pub send: usize,
+    /// Bytes that may be on the way to here, from the beginning, and so what a reader that stalls can fill; 0 leaves them to the kernel. The kernel
+    /// doubles it (socket(7)): the rest is for its own accounts of small packets.
+    pub receive: usize,
+    /// What is written and not yet sent, at the most; 0: what the send buffer takes.
+    pub unsent: usize,
 }
 
 /// What every socket is told.
@@ -34,8 +39,6 @@ pub struct Common {
     pub keepalive: u32,
     /// Milliseconds without acknowledgement after which the peer is given up.
     pub give_up_ms: u32,
-    /// What is written and not yet sent, at the most, on a leg with a window.
-    pub unsent: u32,
 }
 
 fn set(fd: BorrowedFd<'_>, level: i32, name: i32, value: u32) -> io::Result<()> {
@@ -75,20 +78,20 @@ pub fn tell_common(fd: BorrowedFd<'_>, common: &Common) -> io::Result<()> {
 }
 
 /// Before it connects or listens (what is accepted inherits it): the window is agreed on in the handshake. Returns whether the congestion control was taken.
-pub fn tell_leg(fd: BorrowedFd<'_>, leg: &Leg, common: &Common) -> io::Result<bool> {
+pub fn tell_leg(fd: BorrowedFd<'_>, leg: &Leg) -> io::Result<bool> {
     let mut taken = true;
     if let Some(name) = &leg.congestion {
         taken = sockopt::set_tcp_congestion(fd, name).is_ok();
     }
-    if leg.window > 0 {
-        let bytes = u32::try_from(leg.window).unwrap_or(u32::MAX / 4).min(u32::MAX / 4);
-        for (force, plain) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
+    for (size, force, plain) in [(leg.receive, libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (leg.send, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
+        if size > 0 {
+            let bytes = u32::try_from(size).unwrap_or(u32::MAX / 4).min(u32::MAX / 4);
             // Above the system's limit needs CAP_NET_ADMIN; without, as much as the limit allows.
             set(fd, libc::SOL_SOCKET, force, bytes).or_else(|_| set(fd, libc::SOL_SOCKET, plain, bytes))?;
         }
-        if common.unsent > 0 {
-            set(fd, libc::SOL_TCP, TCP_NOTSENT_LOWAT, common.unsent)?;
-        }
+    }
+    if leg.unsent > 0 {
+        set(fd, libc::SOL_TCP, TCP_NOTSENT_LOWAT, u32::try_from(leg.unsent).unwrap_or(u32::MAX / 4))?;
     }
     Ok(taken)
 }
@@ -98,7 +101,7 @@ pub fn for_leg(to: &SocketAddr, leg: &Leg, common: &Common) -> io::Result<OwnedF
     let socket = tcp(to)?;
     tell_common(socket.as_fd(), common)?;
     reset_on_close(socket.as_fd(), true)?;
-    tell_leg(socket.as_fd(), leg, common)?;
+    tell_leg(socket.as_fd(), leg)?;
     Ok(socket)
 }
 
@@ -151,6 +154,8 @@ pub struct Tcp {
     pub retransmits: u32,
     /// Segments on the way.
     pub unacked: u32,
+    /// Bytes that the peer may send before it hears of us again.
+    pub receive_window: u32,
 }
 
 fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<libc::tcp_info> {
@@ -171,6 +176,7 @@ pub fn info(fd: BorrowedFd<'_>) -> io::Result<Tcp> {
         mss: raw.tcpi_snd_mss,
         retransmits: raw.tcpi_total_retrans,
         unacked: raw.tcpi_unacked,
+        receive_window: raw.tcpi_rcv_ssthresh,
     })
 }
 

@@ -12,6 +12,7 @@ use xcp_pep::options::Options;
 const GOOD: &str = r#"wan = "eth1"
 lan = ["eth0", "eth2"]
 rate = "20mbit"
+rate-in = "50mbit"
 rtt = "600ms"
 law = "p-xcp"
 exclude = ["port 22", "10.9.0.0/16", "2001:db8::/32", "192.0.2.1"]
@@ -93,6 +94,7 @@ fn options(text: &str) -> bool {
     };
     let said: Vec<String> = [
         options.rate_bps().err(),
+        options.rate_in_bps().err(),
         options.rtt_ns().err(),
         options.memory().err(),
         options.drain().err(),
@@ -108,8 +110,10 @@ fn options(text: &str) -> bool {
         assert!(GOOD.contains(&format!("{key} = ")), "no key is named: {error}");
     }
     assert!((1..=256).contains(&options.workers()));
-    assert!(options.window().is_err() || (256 << 10..=256 << 20).contains(&options.window().unwrap()));
-    assert!(options.fixed_differences(&options).is_empty());
+    if let Ok(windows) = options.windows() {
+        assert!([windows.send, windows.receive].iter().all(|window| (128 << 10..=256 << 20).contains(window)));
+    }
+    assert!(options.differences(&options).is_empty());
     assert_eq!(options.clone().over(Options::default()), options);
     assert_eq!(Options::default().over(options.clone()), options);
     said.is_empty()

@@ -13,6 +13,7 @@ mod routes;
 mod rules;
 mod socket;
 pub mod sockets;
+pub mod tables;
 
 pub use links::{Device, Sent, VethOptions};
 pub use routes::RouteOptions;

@@ -17,14 +17,14 @@ use super::{Error, Result};
 /// linux/netfilter/nfnetlink.h and nf_tables.h.
 const BATCH_BEGIN: u16 = 0x10;
 const BATCH_END: u16 = 0x11;
-const SUBSYSTEM: u16 = 10;
+pub(super) const SUBSYSTEM: u16 = 10;
 const NEW_TABLE: u16 = SUBSYSTEM << 8;
 const NEW_CHAIN: u16 = SUBSYSTEM << 8 | 3;
 const NEW_RULE: u16 = SUBSYSTEM << 8 | 6;
 const DELETE_RULE: u16 = SUBSYSTEM << 8 | 8;
 const FAMILY_ANY: u8 = 0;
 /// IPv4 and IPv6 in one table.
-const FAMILY_INET: u8 = 1;
+pub(super) const FAMILY_INET: u8 = 1;
 const TABLE_OWNER: u32 = 2;
 const NESTED: u16 = libc::NLA_F_NESTED as u16;
 /// The register of verdicts, and one for everything else.
@@ -173,6 +173,14 @@ impl OwnedTable {
     /// # Errors
     /// One of that name is there; a kernel that lacks something; not permitted.
     pub fn new(name: &str, chains: &[Chain]) -> Result<Self> {
+        Self::with_comment(name, None, chains)
+    }
+
+    /// The same with a comment, which `nft list tables` and [`super::tables::list`] show.
+    ///
+    /// # Errors
+    /// As of [`OwnedTable::new`].
+    pub fn with_comment(name: &str, comment: Option<&str>, chains: &[Chain]) -> Result<Self> {
         let doing = || format!("set up the packet-filter table \"{name}\"");
         let opened = || -> io::Result<Socket> {
             let mut socket = Socket::new(NETLINK_NETFILTER)?;
@@ -185,6 +193,9 @@ impl OwnedTable {
         let mut batch = Batch::default();
         let mut new = request(NEW_TABLE, libc::NLM_F_CREATE | libc::NLM_F_EXCL, FAMILY_INET, 0);
         new.text(1, name).attribute(2, &TABLE_OWNER.to_be_bytes());
+        if let Some(comment) = comment {
+            new.attribute(super::tables::USER_DATA, &super::tables::comment_data(comment));
+        }
         batch.add(new);
         for chain in chains {
             batch.add(new_chain(name, chain));

@@ -81,6 +81,15 @@ impl Netlink {
 
     /// Who else uses the mark or the table: rules in words. Ours do not count.
     pub fn others_that_divert(&mut self, diversion: &Diversion) -> Result<Vec<String>> {
+        self.that_divert(diversion, false)
+    }
+
+    /// Whether what [`Netlink::divert`] adds is there.
+    pub fn diverts(&mut self, diversion: &Diversion) -> Result<bool> {
+        Ok(!self.that_divert(diversion, true)?.is_empty())
+    }
+
+    fn that_divert(&mut self, diversion: &Diversion, wanted_ours: bool) -> Result<Vec<String>> {
         let mut found = Vec::new();
         for any in FAMILIES {
             let request = || Request::new(RTM_GETRULE, libc::NLM_F_DUMP as u16, &rule_header(any, 0));
@@ -94,7 +103,7 @@ impl Netlink {
                     let ours = attribute(attributes, FRA_PROTOCOL).is_some_and(|value| value.first() == Some(&PROTOCOL));
                     let (mark, table) = (word(FRA_FWMARK), word(FRA_TABLE));
                     let clash = mark == Some(wanted.mark) || table == Some(wanted.table);
-                    (clash && !ours).then(|| {
+                    (clash && ours == wanted_ours).then(|| {
                         let mark = mark.map(|mark| format!(" fwmark {mark:#x}")).unwrap_or_default();
                         format!("ip rule{mark} lookup {} (priority {})", table.unwrap_or(0), word(FRA_PRIORITY).unwrap_or(0))
                     })

@@ -32,7 +32,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt;
 use xcp_linux::netlink::nfqueue::{Packet, Queue, Verdict};
 
-use crate::gateway::rules::{CONFIRMED, REFUSED, UNREACHABLE};
+use crate::gateway::slot::Slot;
 use crate::settings::Kind;
 use crate::shared::{Ends, Shared};
 use answer::Answer;
@@ -125,6 +125,8 @@ pub struct Holder {
     queue: Queue,
     epoll: OwnedFd,
     wake: Arc<OwnedFd>,
+    /// The proxy's numbers.
+    slot: Slot,
     /// The long link's device.
     wan: u32,
     held: Held<OwnedFd>,
@@ -159,12 +161,12 @@ impl Holder {
     ///
     /// # Errors
     /// No descriptors.
-    pub fn new(shared: Arc<Shared>, queue: Queue, wan: u32) -> io::Result<Self> {
+    pub fn new(shared: Arc<Shared>, queue: Queue, slot: Slot, wan: u32) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let wake = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
         epoll::add(&epoll, queue.as_fd(), EventData::new_u64(QUEUE), EventFlags::IN)?;
-        Ok(Self { shared, queue, epoll, wake, wan, held: Held::new(MOST as usize) })
+        Ok(Self { shared, queue, epoll, wake, slot, wan, held: Held::new(MOST as usize) })
     }
 
     /// Starts it on a thread of its own.
@@ -231,7 +233,7 @@ impl Holder {
                 self.failed(number, &why)
             }
             // Nothing that can be held; as if it had been.
-            _ if packet.device != 0 => self.queue.decide(packet.id, Verdict::Again(CONFIRMED)),
+            _ if packet.device != 0 => self.queue.decide(packet.id, Verdict::Again(self.slot.confirmed())),
             _ => self.queue.decide(packet.id, Verdict::Accept),
         }
     }
@@ -239,7 +241,7 @@ impl Holder {
     fn syn(&mut self, ends: Ends, packet: &Packet, now: Instant) -> io::Result<()> {
         // Sent again after the one that was let go: the listener had no room, the answer was lost, or they crossed.
         if self.shared.confirmed.is_confirmed(&ends) {
-            return self.queue.decide(packet.id, Verdict::Again(CONFIRMED));
+            return self.queue.decide(packet.id, Verdict::Again(self.slot.confirmed()));
         }
         let metrics = &self.shared.metrics;
         match self.held.meet(&ends, packet.id, now) {
@@ -247,7 +249,7 @@ impl Holder {
             Met::Loop => {
                 metrics.loops.one();
                 tracing::warn!(client = %ends.0, server = %ends.1, "a loop: the proxy was to connect to itself");
-                return self.queue.decide(packet.id, Verdict::Again(REFUSED));
+                return self.queue.decide(packet.id, Verdict::Again(self.slot.refused()));
             }
             Met::New => {}
         }
@@ -294,7 +296,7 @@ impl Holder {
         if self.shared.confirmed.put(ends, Leg { socket: leg, since, until: now + WAITS }, MOST as usize) {
             self.shared.metrics.given_up.one();
         }
-        self.queue.decide(packet, Verdict::Again(CONFIRMED))
+        self.queue.decide(packet, Verdict::Again(self.slot.confirmed()))
     }
 
     /// The server cannot be reached.
@@ -311,11 +313,11 @@ impl Holder {
         let verdict = match answer::of(why, ends.0.is_ipv4()) {
             Answer::Reset => {
                 metrics.refused.one();
-                Verdict::Again(REFUSED)
+                Verdict::Again(self.slot.refused())
             }
             Answer::Unreachable(code) => {
                 metrics.unreachable.one();
-                Verdict::Again(UNREACHABLE + u32::from(code))
+                Verdict::Again(self.slot.unreachable(code))
             }
             Answer::Silence => {
                 metrics.silent.one();

@@ -12,36 +12,23 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use xcp_linux::netlink::Diversion;
 use xcp_linux::netlink::nftables::{Chain, OwnedTable, Place, Spelling, Term, Version};
 use xcp_linux::{Error, Result};
 
+use super::slot::Slot;
+pub use super::slot::{QUEUE, TABLE};
 use crate::confirm::answer;
 use crate::options::Exclude;
 use crate::settings::Kind;
 
-/// Of packets that are to stay here. "XCPE".
-pub const DIVERTED: u32 = 0x5843_5045;
-/// Of what our sockets send. "XCPO".
-pub const OWN: u32 = 0x5843_504f;
-/// Of openings that were held, and are to go on. "XCPC".
-pub const CONFIRMED: u32 = 0x5843_5043;
-/// Of openings that are to be reset. "XCPR".
-pub const REFUSED: u32 = 0x5843_5052;
-/// Of openings that are to be answered by ICMP: its code is added. "XCP" and 128 to 143.
-pub const UNREACHABLE: u32 = 0x5843_5080;
-/// Where openings are held.
-pub const QUEUE: u16 = 22_595;
-/// The rule and the table for the first.
-pub const DIVERSION: Diversion = Diversion { mark: DIVERTED, table: 22_595, priority: 1_900 };
-/// The packet filter's table.
-pub const TABLE: &str = "xcpnet_pep";
 /// Before connection tracking.
 const RAW: i32 = -300;
 
 /// What the rules depend on.
 #[derive(Debug, Clone)]
 pub struct Diverted {
+    /// This proxy's numbers.
+    pub slot: Slot,
     /// Device of the long link.
     pub wan: String,
     /// Devices of clients and servers.
@@ -65,19 +52,19 @@ pub fn listener_address(version: Version) -> IpAddr {
     }
 }
 
-fn divert(mut terms: Vec<Term>) -> Vec<Term> {
-    terms.extend([Term::NoTrack, Term::Mark(DIVERTED), Term::Accept]);
+fn divert(slot: Slot, mut terms: Vec<Term>) -> Vec<Term> {
+    terms.extend([Term::NoTrack, Term::Mark(slot.diverted()), Term::Accept]);
     terms
 }
 
 /// Answers to openings whose server cannot be reached, by the marks that they come back with.
-fn answers() -> Vec<Vec<Term>> {
+fn answers(slot: Slot) -> Vec<Vec<Term>> {
     // None of these is for a segment of a connection.
-    let mut rules = vec![vec![Term::Tcp, Term::Continues, Term::Accept], vec![Term::Tcp, Term::Marked(REFUSED), Term::Reset]];
+    let mut rules = vec![vec![Term::Tcp, Term::Continues, Term::Accept], vec![Term::Tcp, Term::Marked(slot.refused()), Term::Reset]];
     for version in VERSIONS {
         rules.extend(
             answer::sent(version == Version::V4)
-                .map(|code| vec![Term::Tcp, Term::Version(version), Term::Marked(UNREACHABLE + u32::from(code)), Term::Refuse(code)]),
+                .map(|code| vec![Term::Tcp, Term::Version(version), Term::Marked(slot.unreachable(code)), Term::Refuse(code)]),
         );
     }
     rules
@@ -91,12 +78,14 @@ impl Diverted {
         for device in devices() {
             // A SYN may find the socket of an earlier connection between the same ends, in TIME_WAIT; TPROXY gives it to the listener instead.
             let which = if fresh { Term::Continues } else { Term::Tcp };
-            rules.push(divert(vec![Term::CameBy(device.clone()), Term::Tcp, which, Term::TransparentSocket]));
-            rules.extend(VERSIONS.map(|version| divert(vec![Term::CameBy(device.clone()), Term::Icmp(version), Term::TransparentSocket])));
+            rules.push(divert(self.slot, vec![Term::CameBy(device.clone()), Term::Tcp, which, Term::TransparentSocket]));
+            rules.extend(
+                VERSIONS.map(|version| divert(self.slot, vec![Term::CameBy(device.clone()), Term::Icmp(version), Term::TransparentSocket])),
+            );
         }
         if fresh {
             if self.hold.is_some() {
-                rules.extend(answers());
+                rules.extend(answers(self.slot));
             }
             rules.extend(self.exclude.iter().flat_map(|exclude| match *exclude {
                 Exclude::Network(address, length) => vec![
@@ -117,8 +106,10 @@ impl Diverted {
                         Term::NotLocal,
                         Term::GoesBy(self.wan.clone(), leaves),
                     ];
-                    let hold = self.hold.map(|spelling| [&new[..], &[Term::NotMarked(CONFIRMED), Term::Queue(QUEUE, spelling)]].concat());
-                    hold.into_iter().chain([divert([&new[..], &[Term::ToListener(*listener)]].concat())])
+                    let hold = self.hold.map(|spelling| {
+                        [&new[..], &[Term::NotMarked(self.slot.confirmed()), Term::Queue(self.slot.queue(), spelling)]].concat()
+                    });
+                    hold.into_iter().chain([divert(self.slot, [&new[..], &[Term::ToListener(*listener)]].concat())])
                 };
                 match kind {
                     Kind::FromLan => rules.extend(self.lan.iter().flat_map(|device| here(device, true))),
@@ -132,9 +123,9 @@ impl Diverted {
 
     /// For what this machine sends. That a neighbour is silent it tells itself by ICMP; of a leg of ours, to the client, whose address that has.
     fn output(&self) -> Chain {
-        let mut rules = vec![vec![Term::Marked(OWN), Term::Tcp, Term::NoTrack, Term::Accept]];
+        let mut rules = vec![vec![Term::Marked(self.slot.own()), Term::Tcp, Term::NoTrack, Term::Accept]];
         if let Some(spelling) = self.hold {
-            rules.extend(VERSIONS.map(|version| vec![Term::Unreachable(version), Term::Queue(QUEUE, spelling)]));
+            rules.extend(VERSIONS.map(|version| vec![Term::Unreachable(version), Term::Queue(self.slot.queue(), spelling)]));
         }
         Chain { name: "output", place: Place::Output, priority: RAW, rules }
     }
@@ -144,11 +135,12 @@ impl Diverted {
     /// # Errors
     /// Another one is there; a kernel that lacks something.
     pub fn raise(&mut self) -> Result<OwnedTable> {
-        let table = match OwnedTable::new(TABLE, &[self.prerouting(true), self.output()]) {
+        let name = self.slot.table();
+        let table = match OwnedTable::new(&name, &[self.prerouting(true), self.output()]) {
             Err(e) if e.errno() == Some(libc::ENOENT) && self.hold.is_some() => {
                 self.hold = Some(Spelling::Target);
                 // What is missing may be something else: then the first words were right.
-                OwnedTable::new(TABLE, &[self.prerouting(true), self.output()]).map_err(|_| e)
+                OwnedTable::new(&name, &[self.prerouting(true), self.output()]).map_err(|_| e)
             }
             other => other,
         };

@@ -11,10 +11,14 @@ use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::{Netlink, sockets};
 use xcp_linux::{Error, Result, cgroup, qdisc, sysctl};
 
-use super::rules::{DIVERSION, OWN};
+use super::owner::{Owner, owners};
+use super::slot::Slot;
 
 /// Where root's are; others' are in `$XDG_RUNTIME_DIR`, or in a directory of the user's own among the temporary files.
 const ROOT: &str = "/run/xcpnet";
+
+/// A setting with what it was and what it became.
+pub type Changed = (String, String, String);
 
 /// What to take back.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -23,12 +27,15 @@ pub struct State {
     pub pid: u32,
     /// When it started, in the kernel's ticks since boot: with the number, what tells it from all others.
     pub start: u64,
+    /// The proxy's numbers.
+    #[serde(default)]
+    pub slot: Slot,
     /// Whether packets are diverted by a routing rule.
     pub diverts: bool,
     /// Device whose shaper is ours.
     pub shaper: Option<u32>,
-    /// Settings with what they were and what they became.
-    pub sysctls: Vec<(String, String, String)>,
+    /// Settings that were changed.
+    pub sysctls: Vec<Changed>,
     /// The proxy's control group.
     pub cgroup: Option<PathBuf>,
     /// Where it logs, if in a file of ours.
@@ -128,15 +135,32 @@ impl Place {
         self.read().filter(|state| start_time(state.pid) == Some(state.start))
     }
 
-    /// Takes back what a proxy that is no more has set up; the directory last. Goes on where something fails, and says what.
+    /// Takes back what is written there of a proxy that is no more; the directory last. Goes on where something fails, and says what.
     ///
     /// # Errors
     /// Something stays.
     pub fn clean(&self) -> Result<()> {
-        let mut failed = Vec::new();
-        if let Some(state) = self.read() {
-            state.take_back(&mut failed);
+        match self.read() {
+            Some(state) => self.clean_after(&state),
+            None => self.remove(Vec::new()),
         }
+    }
+
+    /// The same for one of which is known what it has set up, whatever is written.
+    ///
+    /// # Errors
+    /// Something stays.
+    pub fn clean_after(&self, state: &State) -> Result<()> {
+        let mut failed = Vec::new();
+        state.take_back(&mut failed);
+        // The directory may be another one's by now.
+        if failed.is_empty() && self.read().is_some_and(|now| (now.pid, now.start) != (state.pid, state.start)) {
+            return Ok(());
+        }
+        self.remove(failed)
+    }
+
+    fn remove(&self, mut failed: Vec<String>) -> Result<()> {
         if failed.is_empty() {
             match fs::remove_dir_all(&self.0) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => failed.push(format!("{}: {e}", self.0.display())),
@@ -150,18 +174,26 @@ impl Place {
 }
 
 impl State {
+    /// The other proxies of this network namespace: what they have by now is theirs.
+    fn others(&self) -> Vec<Owner> {
+        let all = if self.diverts { owners().unwrap_or_default() } else { Vec::new() };
+        all.into_iter().filter(|owner| (owner.pid, owner.start) != (self.pid, self.start)).collect()
+    }
+
     fn take_back(&self, failed: &mut Vec<String>) {
         let mut done = |result: std::result::Result<(), String>| failed.extend(result.err());
+        let others = self.others();
         if self.diverts || self.shaper.is_some() {
             match Netlink::open() {
                 Err(e) => done(Err(e.to_string())),
                 Ok(mut netlink) => {
-                    if self.diverts {
-                        done(netlink.undivert(&DIVERSION).map_err(|e| e.to_string()));
+                    if self.diverts && others.iter().all(|other| other.slot != self.slot) {
+                        done(netlink.undivert(&self.slot.diversion()).map_err(|e| e.to_string()));
                         // Else clients that use a port again within a minute would find nobody. Kernels that cannot do it forget them by themselves.
-                        let _ = sockets::end_lingering(OWN);
+                        let _ = sockets::end_lingering(self.slot.own());
                     }
                     if let Some(index) = self.shaper
+                        && netlink.link(index).is_ok_and(|device| others.iter().all(|other| other.wan != device.name))
                         && qdisc::root(&mut netlink, index).is_ok_and(|root| root.ours)
                     {
                         done(qdisc::remove(&mut netlink, index).map_err(|e| e.to_string()));
@@ -169,7 +201,9 @@ impl State {
                 }
             }
         }
-        for (name, before, ours) in &self.sysctls {
+        // The last one puts them back.
+        let sysctls = if others.is_empty() { &self.sysctls[..] } else { &[] };
+        for (name, before, ours) in sysctls {
             // Somebody who has changed it since keeps what he wanted.
             if sysctl::read(name).is_ok_and(|now| now == *ours) {
                 done(sysctl::write(name, before).map_err(|e| e.to_string()));

@@ -102,14 +102,14 @@ pub fn group() -> Result<PathBuf> {
     Ok(cgroup::current()?.join(format!("xcpnet-pep-{}", std::process::id())))
 }
 
-/// The endpoint for sockets that this process makes from now on.
+/// The endpoint for sockets that this process makes from now on; `window`: bytes that a peer may send at once, in the first round trip already.
 ///
 /// # Errors
 /// What the kernel refuses.
 pub fn endpoint(group: &Path, wan: &Device, fallback: &str, window: usize, ask: Ask) -> Result<Endpoint> {
     // Names are the machine's, and others may have theirs.
     let name = format!("xcp_pep{}", std::process::id());
-    let receive_window = u32::try_from(window / 2 / FULL_SEGMENT).unwrap_or(u32::MAX).max(10);
+    let receive_window = u32::try_from(window / FULL_SEGMENT).unwrap_or(u32::MAX).max(10);
     let config = EndpointConfig { name, fallback: fallback.into(), give: Give::Nobody, ask, receive_window };
     let mut endpoint = Endpoint::load(&config)?;
     cgroup::make(group)?;

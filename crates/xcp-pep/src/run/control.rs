@@ -12,8 +12,7 @@ use xcp_linux::{Error, Result, qdisc};
 
 use super::set_up::Proxy;
 use super::{Command, show};
-use crate::gateway::rules::OWN;
-use crate::options::Options;
+use crate::options::{Change, Options};
 use crate::worker::Order;
 
 /// SIGTERM, SIGINT and SIGHUP as something to read.
@@ -157,11 +156,16 @@ fn reload(proxy: &mut Proxy, command: &Command, now: &Options) -> Result<Options
         return Err(Error::new("there is no file of options to read again").remedy("start it with --config FILE"));
     };
     let new = command.typed.clone().over(Options::load(file)?);
-    let fixed = now.fixed_differences(&new);
+    let differences = now.differences(&new);
+    let those = |wanted: Change| {
+        let names: Vec<&str> = differences.iter().filter(|(_, change)| *change == wanted).map(|(name, _)| name.as_str()).collect();
+        names.join(", ")
+    };
+    let (changed, fixed) = (those(Change::Live), those(Change::Start));
     if !fixed.is_empty() {
-        tracing::warn!(settings = fixed.join(", "), "these change only when the proxy is started anew");
+        tracing::warn!(settings = fixed, "these change only when the proxy is started anew");
     }
-    let mark = if proxy.plan.diverted.is_some() { OWN } else { 0 };
+    let mark = if proxy.plan.diverted.is_some() { proxy.slot.own() } else { 0 };
     let mut settings = new.settings(proxy.plan.congestion.as_deref(), mark)?;
     let excludes = new.excludes()?;
     let rate = new.rate_bps()?;
@@ -186,6 +190,6 @@ fn reload(proxy: &mut Proxy, command: &Command, now: &Options) -> Result<Options
         tracing::warn!("a router comes or goes only when the proxy is started anew");
     }
     proxy.shared.set(settings);
-    tracing::info!(file = %file.display(), "settings read again");
+    tracing::info!(file = %file.display(), changed, "settings read again");
     Ok(new)
 }

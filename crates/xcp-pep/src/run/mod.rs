@@ -35,10 +35,10 @@ pub struct Command {
 /// # Errors
 /// It cannot be set up. Nothing of it is left then.
 pub fn run(command: &Command) -> Result<()> {
-    let (proxy, keeper) = set_up::set_up(command)?;
+    // The lock is the keeper's, too, and goes when that has cleaned up.
+    let (proxy, lock, keeper) = set_up::set_up(command)?;
     let ended = control::control(proxy, command);
-    if let Some(keeper) = keeper {
-        keeper.release();
-    }
+    drop(lock);
+    keeper.release();
     ended
 }

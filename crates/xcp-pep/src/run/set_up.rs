@@ -16,8 +16,10 @@ use super::beginnings::Beginnings;
 use super::{Command, limits};
 use crate::confirm::{self, Holder};
 use crate::gateway::keeper::Keeper;
-use crate::gateway::rules::{self, DIVERSION, Diverted, OWN};
-use crate::gateway::state::{Place, State, start_time};
+use crate::gateway::owner::{self, Lock};
+use crate::gateway::rules::{self, Diverted};
+use crate::gateway::slot::Slot;
+use crate::gateway::state::{Changed, Place, State, start_time};
 use crate::gateway::{privileges, wan};
 use crate::options::Options;
 use crate::settings::{Kind, Settings};
@@ -45,6 +47,7 @@ pub struct Plan {
 /// A proxy that is set up.
 pub(super) struct Proxy {
     pub plan: Plan,
+    pub slot: Slot,
     pub shared: Arc<Shared>,
     pub crew: Crew,
     pub table: Option<OwnedTable>,
@@ -81,6 +84,11 @@ fn check(options: &Options, place: &Place) -> Result<()> {
     if let Some(state) = place.living() {
         return Err(Error::new(format!("a proxy is up here already (process {})", state.pid)).remedy("`xcpnet pep down` first"));
     }
+    Ok(())
+}
+
+/// Takes back what a proxy of this name has left.
+fn clear(place: &Place) -> Result<()> {
     if place.read().is_some() {
         tracing::warn!("a proxy was killed together with its keeper; taking back what it left");
         place.clean()?;
@@ -88,8 +96,35 @@ fn check(options: &Options, place: &Place) -> Result<()> {
     Ok(())
 }
 
+/// The long link, if there is one, as ours alone: nothing of another one's is touched where it is not.
+fn lock(options: &Options, name: &str, place: &Place) -> Result<Option<Lock>> {
+    let Some(wan) = &options.wan else {
+        clear(place)?;
+        return Ok(None);
+    };
+    wan::devices(&mut Netlink::open()?, wan, &options.lan)?;
+    owner::wait_for_room(name, wan)?;
+    clear(place)?;
+    owner::take(name, wan).map(Some)
+}
+
+/// Settings that others have changed here already, with what they were: the last one puts them back.
+fn adopted(namespace: &Namespace, slot: Slot, wanted: &[Changed]) -> Vec<Changed> {
+    let others = owner::owners().unwrap_or_default();
+    let states = others.iter().filter(|other| other.slot != slot).filter_map(|other| Place::of(namespace, &other.name).read());
+    let mut found: Vec<Changed> = Vec::new();
+    for changed in states.flat_map(|state| state.sysctls) {
+        let (name, _, ours) = &changed;
+        let known = wanted.iter().chain(&found).any(|(other, ..)| other == name);
+        if !known && sysctl::read(name).is_ok_and(|now| now == *ours) {
+            found.push(changed);
+        }
+    }
+    found
+}
+
 /// Settings that a gateway needs, and refusals of those that it cannot work with.
-fn sysctls() -> Result<Vec<(String, String, String)>> {
+fn sysctls() -> Result<Vec<Changed>> {
     let read = |name: &str| sysctl::read(name).map_err(|e| Error::new(e.to_string()));
     if read("net.ipv4.ip_forward")? == "0" {
         return Err(Error::new("this machine does not forward packets, so it is no gateway").remedy("sysctl -w net.ipv4.ip_forward=1"));
@@ -132,11 +167,11 @@ struct Xcp {
     congestion: Option<String>,
 }
 
-fn gateway(options: &Options, state: &mut State, place: &Place, netlink: &mut Netlink) -> Result<Xcp> {
+fn gateway(options: &Options, state: &mut State, keeper: &mut Keeper, netlink: &mut Netlink) -> Result<Xcp> {
     let namespace = Namespace::current().map_err(|e| Error::because("cannot open this network namespace", &e))?;
     let name = options.wan.as_deref().unwrap_or_default();
     let (device, _) = wan::devices(netlink, name, &options.lan)?;
-    let others = netlink.others_that_divert(&DIVERSION)?;
+    let others = netlink.others_that_divert(&state.slot.diversion())?;
     if let Some(rule) = others.first() {
         return Err(
             Error::new(format!("a routing rule of somebody else's has our mark or table: {rule}")).remedy("remove it (ip rule del ...)")
@@ -150,9 +185,10 @@ fn gateway(options: &Options, state: &mut State, place: &Place, netlink: &mut Ne
     state.diverts = true;
     state.shaper = law.as_ref().map(|_| device.index);
     state.sysctls = sysctls()?;
+    state.sysctls.extend(adopted(&namespace, state.slot, &state.sysctls));
     let group = wan::group()?;
     state.cgroup = Some(group.clone());
-    place.write(state)?;
+    keeper.note(state)?;
     for (name, _, ours) in &state.sysctls {
         sysctl::write(name, ours).map_err(|e| Error::new(e.to_string()))?;
     }
@@ -165,7 +201,7 @@ fn gateway(options: &Options, state: &mut State, place: &Place, netlink: &mut Ne
         rto_max_ms: options.rto_max_ms()?,
         ..Ask::default()
     };
-    let endpoint = wan::endpoint(&group, &device, fallback, options.window()?, ask)?;
+    let endpoint = wan::endpoint(&group, &device, fallback, options.windows()?.receive, ask)?;
     let congestion = Some(endpoint.name().to_owned());
     Ok(Xcp { wan: device, endpoint: Some(endpoint), router, congestion })
 }
@@ -223,7 +259,7 @@ fn user(options: &Options) -> Result<Option<privileges::User>> {
 }
 
 /// Sets everything up; the keeper takes it back.
-pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Keeper>)> {
+pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)> {
     let options = &command.options;
     let namespace = Namespace::current().map_err(|e| Error::because("cannot open this network namespace", &e))?;
     let place = Place::of(&namespace, &command.name);
@@ -231,18 +267,20 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Keeper>)> {
     let user = user(options)?;
     let excludes = options.excludes()?;
     let pid = std::process::id();
-    let mut state = State { pid, start: start_time(pid).unwrap_or(0), log: command.log_file.clone(), ..State::default() };
-    place.write(&state)?;
-    let keeper = Keeper::start(&place)?;
+    let lock = lock(options, &command.name, &place)?;
+    let slot = lock.as_ref().map(|lock| lock.slot).unwrap_or_default();
+    let mut state = State { pid, start: start_time(pid).unwrap_or(0), slot, log: command.log_file.clone(), ..State::default() };
+    let mut keeper = Keeper::start(&place)?;
+    keeper.note(&state)?;
     let set_up = || -> Result<Proxy> {
         let signals = super::control::Signals::take()?;
         let mut netlink = Netlink::open()?;
         let xcp = match &options.wan {
-            Some(_) => gateway(options, &mut state, &place, &mut netlink)?,
+            Some(_) => gateway(options, &mut state, &mut keeper, &mut netlink)?,
             None => Xcp { wan: no_device(), endpoint: None, router: None, congestion: own_xcp() },
         };
         let is_gateway = options.wan.is_some();
-        let mut settings = options.settings(xcp.congestion.as_deref(), if is_gateway { OWN } else { 0 })?;
+        let mut settings = options.settings(xcp.congestion.as_deref(), if is_gateway { slot.own() } else { 0 })?;
         let workers = options.workers();
         let memory = options.memory()?;
         let pipes = (memory / settings.held).max(workers);
@@ -254,8 +292,9 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Keeper>)> {
         let show = super::show::listen(&place)?;
         let metrics = options.metrics.map(super::show::listen_http).transpose()?;
         let hold = held > 0;
-        let queue = hold.then(|| Queue::bind(rules::QUEUE, 2 * confirm::MOST)).transpose()?;
+        let queue = hold.then(|| Queue::bind(slot.queue(), 2 * confirm::MOST)).transpose()?;
         let mut rules = is_gateway.then(|| Diverted {
+            slot,
             wan: xcp.wan.name.clone(),
             lan: options.lan.clone(),
             exclude: excludes,
@@ -273,9 +312,9 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Keeper>)> {
         let per_worker = settings.connections;
         let shared = Arc::new(Shared::new(settings));
         if is_gateway {
-            netlink.divert(&DIVERSION)?;
+            netlink.divert(&slot.diversion())?;
         }
-        let holder = queue.map(|queue| Holder::new(shared.clone(), queue, xcp.wan.index)).transpose();
+        let holder = queue.map(|queue| Holder::new(shared.clone(), queue, slot, xcp.wan.index)).transpose();
         let holder = holder.map_err(|e| Error::because("cannot hold openings", &e))?;
         let table = rules.as_mut().map(Diverted::raise).transpose()?;
         // From here on there are threads, which inherit what they may do.
@@ -299,6 +338,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Keeper>)> {
         let plan = Plan { diverted: rules, wan: is_gateway.then(|| xcp.wan.clone()), congestion: xcp.congestion.clone() };
         Ok(Proxy {
             plan,
+            slot,
             shared,
             crew,
             table,
@@ -312,8 +352,9 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Keeper>)> {
             beginnings,
         })
     };
-    match set_up() {
-        Ok(proxy) => Ok((proxy, Some(keeper))),
+    let made = set_up();
+    match made {
+        Ok(proxy) => Ok((proxy, lock, keeper)),
         Err(e) => {
             // The control group cannot be removed while this process is in it.
             if let Some(group) = &state.cgroup

@@ -11,6 +11,7 @@ use serde::Serialize;
 use xcp_linux::{Error, Result};
 
 use super::set_up::Proxy;
+use crate::gateway::found::Found;
 use crate::gateway::state::Place;
 use crate::shared::Shared;
 use crate::worker::view::View;
@@ -196,11 +197,11 @@ fn text(proxy: &Proxy) -> String {
     proxy.shared.metrics.text(proxy.shared.active.load(Ordering::Relaxed), &more)
 }
 
-/// Asks the proxy of a place.
+/// Asks the proxy of a place; `name`: its name.
 ///
 /// # Errors
-/// There is none.
-pub fn ask(place: &Place) -> Result<serde_json::Value> {
+/// There is none, or none that can be asked: what there is instead is told.
+pub fn ask(place: &Place, name: &str) -> Result<serde_json::Value> {
     let path = place.socket();
     let asked = || -> std::io::Result<Vec<u8>> {
         let mut stream = UnixStream::connect(&path)?;
@@ -211,7 +212,13 @@ pub fn ask(place: &Place) -> Result<serde_json::Value> {
     };
     let bytes = asked().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
-            Error::new("no proxy is up in this network namespace").remedy("start one: xcpnet pep up --wan DEV --lan DEV --rate 20mbit")
+            let found = Found::look(place, name);
+            let error = Error::new(found.why_silent());
+            if found.is_nothing() && found.others.is_empty() {
+                error.remedy("start one: xcpnet pep up --wan DEV --lan DEV --rate 20mbit")
+            } else {
+                error
+            }
         }
         _ => Error::because(format_args!("cannot ask the proxy at {}", path.display()), &e),
     })?;

@@ -490,7 +490,7 @@ pub fn listener(
     }
     socket::tell_common(fd, &settings.common)?;
     socket::reset_on_close(fd, true)?;
-    socket::tell_leg(fd, settings.client_leg(kind), &settings.common)?;
+    socket::tell_leg(fd, settings.client_leg(kind))?;
     rustix::net::bind(fd, &address)?;
     if early && let Err(why) = socket::take_early(fd, 1024) {
         tracing::info!(%why, "the kernel takes no data with a SYN");

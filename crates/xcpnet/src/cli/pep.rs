@@ -82,9 +82,12 @@ pub struct PepRun {
     /// Device towards clients and servers; may be repeated
     #[arg(long, value_name = "DEV")]
     pub lan: Vec<String>,
-    /// Rate of the long link in this direction: sets up its XCP router
+    /// Rate at which this gateway sends into the long link: sets up its XCP router
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
+    /// Rate at which it receives from there, for buffers [default: as much as 110mbit, or --rate]
+    #[arg(long, value_name = "RATE")]
+    pub rate_in: Option<String>,
     /// Round-trip time of the long link, for buffers and for what connections begin with [default: 600ms]
     #[arg(long, value_name = "TIME")]
     pub rtt: Option<String>,

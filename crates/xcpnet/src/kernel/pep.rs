@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::PathBuf;
 use std::process::{Command as Program, Stdio};
 use std::time::{Duration, Instant};
 
+use xcp_linux::error::is_root;
 use xcp_linux::namespace::Namespace;
-use xcp_pep::gateway::state::{Place, State, start_time};
+use xcp_pep::gateway::found::{Found, take_back_leftovers};
+use xcp_pep::gateway::state::{Place, start_time};
 use xcp_pep::options::{self, Options};
 use xcp_pep::run::{self, Command};
 use xcp_report::human;
@@ -20,6 +21,8 @@ use crate::terminal::Plain;
 
 /// What ends a process takes beyond the time its connections are given.
 const GRACE: Duration = Duration::from_secs(10);
+/// Characters of a proxy's name: it is part of a path, and of a comment in the packet filter.
+const LONGEST_NAME: usize = 64;
 
 /// Does what was asked.
 pub fn pep(arguments: &PepArguments, printer: &mut Printer) -> Result<(), Failure> {
@@ -29,12 +32,11 @@ pub fn pep(arguments: &PepArguments, printer: &mut Printer) -> Result<(), Failur
         PepCommand::Down { which, now } => down(which, *now, printer),
         PepCommand::Show { which, json, watch } => {
             let place = enter(which)?;
-            watched(*watch, printer, || shown(&place, *json))
+            watched(*watch, printer, || shown(&place, &which.name, *json))
         }
         PepCommand::Reload { which } => {
             let place = enter(which)?;
-            let state = living(&place)?;
-            signal(&state, Signal::Reload)?;
+            signal(living(&place, &which.name)?, Signal::Reload)?;
             printer.line("told to read its options again; its log says what came of it")
         }
     }
@@ -50,8 +52,11 @@ fn enter(which: &PepWhich) -> Result<Place, Failure> {
             Namespace::current().map_err(Failure::new)?
         }
     };
-    if which.name.is_empty() || !which.name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) {
-        return Err(Failure::new(format!("--name: \"{}\" is none; letters, digits, - _ and . make one", which.name)));
+    if which.name.is_empty()
+        || which.name.len() > LONGEST_NAME
+        || !which.name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+    {
+        return Err(Failure::new(format!("--name: \"{}\" is none; up to 64 letters, digits, - _ and . make one", which.name)));
     }
     Ok(Place::of(&there, &which.name))
 }
@@ -62,6 +67,7 @@ fn typed(run: &PepRun) -> Options {
         wan: run.wan.clone(),
         lan: run.lan.clone(),
         rate: run.rate.clone(),
+        rate_in: run.rate_in.clone(),
         rtt: run.rtt.clone(),
         law: run.law.clone(),
         exclude: run.exclude.clone(),
@@ -124,8 +130,8 @@ fn background(run: &PepRun, printer: &mut Printer) -> Result<(), Failure> {
     if let Some(parent) = place.path().parent() {
         std::fs::create_dir_all(parent).map_err(|e| Failure::new(format!("cannot make {}: {e}", parent.display())))?;
     }
-    if let Some(state) = place.living() {
-        return Err(Failure::new(format!("a proxy is up here already (process {}); `xcpnet pep down` first", state.pid)));
+    if let Some((pid, _)) = Found::look(&place, &run.which.name).living {
+        return Err(Failure::new(format!("a proxy is up here already (process {pid}); `xcpnet pep down` first")));
     }
     let log = place.log();
     let logs = File::create(&log).map_err(|e| Failure::new(format!("cannot write {}: {e}", log.display())))?;
@@ -168,8 +174,9 @@ fn list(addresses: &[std::net::SocketAddr]) -> String {
     addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn living(place: &Place) -> Result<State, Failure> {
-    place.living().ok_or_else(|| Failure::new("no proxy is up in this network namespace"))
+fn living(place: &Place, name: &str) -> Result<u32, Failure> {
+    let found = Found::look(place, name);
+    found.living.map(|(pid, _)| pid).ok_or_else(|| Failure::new(found.why_silent()))
 }
 
 enum Signal {
@@ -177,27 +184,39 @@ enum Signal {
     Reload,
 }
 
-fn signal(state: &State, signal: Signal) -> Result<(), Failure> {
+fn signal(pid: u32, signal: Signal) -> Result<(), Failure> {
     let number = match signal {
         Signal::End => libc::SIGTERM,
         Signal::Reload => libc::SIGHUP,
     };
     // SAFETY: a signal to a process that was seen to be the proxy's a moment ago.
-    let done = unsafe { libc::kill(state.pid as i32, number) };
+    let done = unsafe { libc::kill(pid as i32, number) };
     if done < 0 {
-        return Err(Failure::new(format!("cannot tell process {}: {}; run it as root", state.pid, std::io::Error::last_os_error())));
+        return Err(Failure::new(format!("cannot tell process {pid}: {}; run it as root", std::io::Error::last_os_error())));
     }
     Ok(())
 }
 
 fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failure> {
     let place = enter(which)?;
-    let Some(state) = place.read() else { return printer.line("no proxy is up in this network namespace") };
-    let alive = || start_time(state.pid) == Some(state.start);
-    if alive() {
-        signal(&state, Signal::End)?;
+    let found = Found::look(&place, &which.name);
+    if found.is_nothing() {
+        // Whoever is not root has set none up.
+        let left = if is_root() { take_back_leftovers()? } else { 0 };
+        return printer.line(&match left {
+            0 => found.why_silent(),
+            _ => format!(
+                "no proxy is up; taken back what one that was killed has left: {}. What it was made \
+                 for is not known any more: look at `tc qdisc` and sysctls",
+                human::plural(left as u64, "routing rule")
+            ),
+        });
+    }
+    if let Some((pid, start)) = found.living {
+        let alive = || start_time(pid) == Some(start);
+        signal(pid, Signal::End)?;
         if now {
-            signal(&state, Signal::End)?;
+            signal(pid, Signal::End)?;
         }
         // It knows how long to wait; its connections are shown meanwhile by `pep show`.
         while alive() {
@@ -206,23 +225,19 @@ fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failur
     }
     // Its keeper cleans up. Where that is gone, too, this does.
     let until = Instant::now() + GRACE;
-    while place.path().exists() && Instant::now() < until && alive_keeper(&place) {
+    let keeper_works = || place.path().exists() || Found::look(&place, &which.name).owner.is_some();
+    while found.living.or(found.owner.as_ref().map(|o| (o.pid, o.start))).is_some() && keeper_works() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
     }
     place.clean()?;
-    if let Some(log) = &state.log {
-        let _: Result<(), _> = std::fs::remove_file(PathBuf::from(log));
+    if let Some(log) = found.state.and_then(|state| state.log) {
+        let _: Result<(), _> = std::fs::remove_file(log);
     }
     printer.line("the proxy is down")
 }
 
-/// Whether somebody is still cleaning up: the directory goes last, soon.
-fn alive_keeper(place: &Place) -> bool {
-    place.read().is_some()
-}
-
-fn shown(place: &Place, json: bool) -> Result<String, Failure> {
-    let answer = run::ask(place)?;
+fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
+    let answer = run::ask(place, name)?;
     if json {
         return Ok(format!("{answer}\n"));
     }

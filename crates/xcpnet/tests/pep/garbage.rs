@@ -54,7 +54,7 @@ fn garbage_at_every_door_ends_nothing() {
     assert!(up.status.success(), "{up:?}");
     let text = String::from_utf8_lossy(&up.stdout).into_owned();
     let pid = text.split("process ").nth(1).and_then(|rest| rest.split(')').next()?.parse().ok()).expect("a process number");
-    let proxy = Proxy { namespace: &namespace, pid };
+    let proxy = Proxy { namespace: &namespace, name: "main", pid };
     let asked = Place::of(&namespace, "main").socket();
     for seed in 0..300u64 {
         throw(connect(&namespace, "127.0.0.1", DOOR).unwrap(), seed);

@@ -5,6 +5,8 @@ mod confirm;
 mod exact;
 mod garbage;
 mod link;
+mod owner;
+mod rates;
 mod site;
 mod traffic;
 mod unit;

@@ -36,13 +36,13 @@ pub fn skipped(why: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: the proxy between gateways: {why}");
 }
 
-fn number(namespace: &Namespace, name: &str) -> (Netlink, u32) {
+pub fn number(namespace: &Namespace, name: &str) -> (Netlink, u32) {
     let mut netlink = Netlink::open_in(namespace).unwrap();
     let index = netlink.index_of(name).unwrap().unwrap();
     (netlink, index)
 }
 
-fn join(one: (&Namespace, &str), other: (&Namespace, &str)) {
+pub fn join(one: (&Namespace, &str), other: (&Namespace, &str)) {
     Netlink::open_in(one.0).unwrap().add_veth(one.1, other.1, other.0).unwrap();
     for (namespace, name) in [one, other] {
         let (mut netlink, index) = number(namespace, name);
@@ -159,14 +159,20 @@ pub fn pep(namespace: &Namespace, command: &str, more: &[&str]) -> Output {
 /// A proxy in the background; it is ended when this is dropped.
 pub struct Proxy<'a> {
     pub namespace: &'a Namespace,
+    pub name: &'a str,
     pub pid: u32,
 }
 
 impl<'a> Proxy<'a> {
     /// `None`, and the reason printed, where the machine cannot have one.
     pub fn up(namespace: &'a Namespace, more: &[&str]) -> Option<Self> {
-        let arguments: Vec<&str> =
-            ["--wan", "wan", "--lan", "lan", "--drain", "5s", "--workers", "2"].iter().chain(more).copied().collect();
+        let arguments: Vec<&str> = ["--wan", "wan", "--lan", "lan", "--workers", "2"].iter().chain(more).copied().collect();
+        Self::up_as(namespace, "main", &arguments)
+    }
+
+    /// The same with a name, and devices of one's own.
+    pub fn up_as(namespace: &'a Namespace, name: &'a str, more: &[&str]) -> Option<Self> {
+        let arguments: Vec<&str> = ["--name", name, "--drain", "5s"].iter().chain(more).copied().collect();
         let output = pep(namespace, "up", &arguments);
         if !output.status.success() {
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -176,18 +182,18 @@ impl<'a> Proxy<'a> {
         }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let pid = text.split("process ").nth(1).and_then(|rest| rest.split(')').next()?.parse().ok()).expect("a process number");
-        Some(Self { namespace, pid })
+        Some(Self { namespace, name, pid })
     }
 
     /// What `pep show --json` says.
     pub fn show(&self) -> serde_json::Value {
-        let output = pep(self.namespace, "show", &["--json"]);
+        let output = pep(self.namespace, "show", &["--name", self.name, "--json"]);
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
     }
 
     /// Ends it.
     pub fn down(self, now: bool) {
-        let output = pep(self.namespace, "down", if now { &["--now"] } else { &[] });
+        let output = pep(self.namespace, "down", &["--name", self.name, "--now"][..if now { 3 } else { 2 }]);
         assert!(output.status.success(), "{output:?}");
         std::mem::forget(self);
     }
@@ -200,6 +206,6 @@ impl<'a> Proxy<'a> {
 
 impl Drop for Proxy<'_> {
     fn drop(&mut self) {
-        let _ = pep(self.namespace, "down", &["--now"]);
+        let _ = pep(self.namespace, "down", &["--name", self.name, "--now"]);
     }
 }

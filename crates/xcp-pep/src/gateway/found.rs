@@ -1,0 +1,97 @@
+//! What there is of a proxy, told from what cannot lie: processes, locks, rules. What is written of
+//! it may have been removed, or be of one that was killed.
+
+use xcp_linux::{Result, cgroup};
+use xcp_linux::netlink::Netlink;
+
+use super::owner::{Owner, owners};
+use super::slot::Slot;
+use super::state::{Place, State, start_time};
+
+/// A proxy of a name, as it was found.
+#[derive(Debug)]
+pub struct Found {
+    /// Its process and when that was started, if it lives.
+    pub living: Option<(u32, u64)>,
+    /// Its lock, if it is a gateway: its keeper's where it does not live.
+    pub owner: Option<Owner>,
+    /// What is written of it.
+    pub state: Option<State>,
+    /// Gateways' proxies of other names.
+    pub others: Vec<Owner>,
+}
+
+impl Found {
+    /// Looks. Who may not ask the packet filter learns what is written.
+    #[must_use]
+    pub fn look(place: &Place, name: &str) -> Self {
+        let (mut ours, others): (Vec<_>, Vec<_>) = owners().unwrap_or_default().into_iter().partition(|owner| owner.name == name);
+        let (owner, state) = (ours.pop(), place.read());
+        let of_owner = owner.as_ref().map(|owner| (owner.pid, owner.start));
+        let of_state = state.as_ref().map(|state| (state.pid, state.start));
+        let lives = |(pid, start): &(u32, u64)| start_time(*pid) == Some(*start);
+        let living = [of_owner, of_state].into_iter().flatten().find(lives);
+        Self { living, owner, state, others }
+    }
+
+    /// Whether nothing at all is there.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.living.is_none() && self.owner.is_none() && self.state.is_none()
+    }
+
+    /// The others in words, if there are any.
+    #[must_use]
+    pub fn other_words(&self) -> Option<String> {
+        let words: Vec<String> = self.others.iter().map(Owner::words).collect();
+        (!words.is_empty()).then(|| format!("there is {}; name it with --name", words.join(", ")))
+    }
+
+    /// Why it cannot be asked, in words.
+    #[must_use]
+    pub fn why_silent(&self) -> String {
+        match (&self.living, &self.owner, &self.state) {
+            (Some((pid, _)), _, None) => format!(
+                "a proxy is up (process {pid}), but its directory was removed, so that it cannot be asked; it works on, and `xcpnet pep down` ends it"
+            ),
+            (Some((pid, _)), ..) => format!("a proxy is up (process {pid}) and does not answer yet; its log says why"),
+            (None, Some(owner), _) => {
+                format!("the proxy (process {}) is no more; what it has set up is being taken back", owner.pid)
+            }
+            (None, None, Some(state)) => format!(
+                "the proxy (process {}) was killed together with its keeper; `xcpnet pep down` takes back what it has left",
+                state.pid
+            ),
+            (None, None, None) => {
+                let others = self.other_words().map(|words| format!("; {words}")).unwrap_or_default();
+                format!("no proxy of this name is up in this network namespace{others}")
+            }
+        }
+    }
+}
+
+/// Takes back what nobody is left to take back, as far as it can be known: both proxy and keeper were
+/// killed, and what was written is gone. Returns how many routing rules there were.
+///
+/// # Errors
+/// Not root; what the kernel refuses.
+pub fn take_back_leftovers() -> Result<usize> {
+    let owned: Vec<Slot> = owners()?.into_iter().map(|owner| owner.slot).collect();
+    let mut netlink = Netlink::open()?;
+    let mut count = 0;
+    for slot in Slot::all().filter(|slot| !owned.contains(slot)) {
+        if netlink.diverts(&slot.diversion())? {
+            netlink.undivert(&slot.diversion())?;
+            count += 1;
+        }
+    }
+    let groups = cgroup::current().ok().and_then(|at| at.read_dir().ok());
+    for group in groups.into_iter().flatten().flatten() {
+        let name = group.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix("xcpnet-pep-")).and_then(|pid| pid.parse().ok());
+        if pid.is_some_and(|pid| start_time(pid).is_none()) {
+            let _ = cgroup::remove(&group.path());
+        }
+    }
+    Ok(count)
+}

@@ -1,0 +1,165 @@
+//! Who has a long link: one proxy each, whatever becomes of files and processes; what `show` and
+//! `down` say in every half-state, and that nobody takes back what is another one's.
+
+use std::net::IpAddr;
+use std::process::Command;
+
+use xcp_linux::sysctl;
+use xcp_pep::gateway::state::Place;
+
+use super::site::{Proxy, SERVER, Site, join, number, pep};
+use super::traffic::{connect, listen};
+use super::{DELAY, RATE, leftovers, one, until};
+
+fn said(output: &std::process::Output) -> String {
+    [&output.stdout[..], &output.stderr[..]].map(|bytes| String::from_utf8_lossy(bytes)).concat()
+}
+
+/// Whether a new connection is carried by this proxy. The server's listener takes it.
+fn carries(site: &Site, proxy: &Proxy, to: &str, port: u16) -> bool {
+    let listener = listen(&site.server, to, port);
+    listener.set_nonblocking(true).unwrap();
+    let stream = connect(&site.client, to, port).unwrap();
+    let mut accepted = None;
+    until("the server hears of it", || {
+        accepted = listener.accept().ok();
+        accepted.is_some()
+    });
+    let ours = stream.local_addr().unwrap().to_string();
+    proxy.show()["connections"].as_array().unwrap().iter().any(|c| c["client"] == ours.as_str())
+}
+
+/// The process that takes back what a proxy leaves.
+fn keeper(proxy: u32) -> u32 {
+    let is_keeper = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let after = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().nth(1).map(str::to_owned));
+        after.flatten().is_some_and(|parent| parent == proxy.to_string())
+    };
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    all.filter_map(|e| e.file_name().to_str()?.parse().ok()).find(is_keeper).expect("a keeper")
+}
+
+/// Both at once, the keeper first: nothing is taken back.
+fn kill_with_keeper(proxy: Proxy) {
+    let pids = [keeper(proxy.pid), proxy.pid];
+    for pid in pids {
+        // SAFETY: signals to processes that this test started.
+        unsafe { libc::kill(pid as i32, libc::SIGKILL) };
+    }
+    for pid in pids {
+        until("it is gone", || xcp_pep::gateway::state::start_time(pid).is_none());
+    }
+    std::mem::forget(proxy);
+}
+
+#[test]
+fn a_second_one_is_refused_and_the_first_goes_on() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let before = leftovers(&site.near);
+    let Some(near) = Proxy::up(&site.near, RATE) else { return };
+    let up = leftovers(&site.near);
+    let arguments = ["--name", "two", "--wan", "wan", "--lan", "lan", "--rate", "10mbit"];
+    let second = pep(&site.near, "up", &arguments);
+    let text = said(&second);
+    assert!(!second.status.success() && text.contains("already for wan") && text.contains("pep down"), "{text}");
+    assert_eq!(leftovers(&site.near), up, "what the first has set up");
+    assert!(carries(&site, &near, SERVER[0], 5021));
+    // Who asks for the other name is told what there is.
+    let other = pep(&site.near, "show", &["--name", "two"]);
+    assert!(!other.status.success() && said(&other).contains("there is \"main\""), "{}", said(&other));
+    near.down(true);
+    assert_eq!(leftovers(&site.near), before);
+}
+
+#[test]
+fn without_its_directory_it_is_known_and_can_be_ended() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let before = leftovers(&site.near);
+    let Some(near) = Proxy::up(&site.near, RATE) else { return };
+    let path = Place::of(&site.near, "main").path().to_owned();
+    std::fs::remove_dir_all(&path).unwrap();
+    let up = leftovers(&site.near);
+    let process = format!("process {}", near.pid);
+    let shown = pep(&site.near, "show", &[]);
+    let text = said(&shown);
+    assert!(!shown.status.success() && text.contains(&process) && text.contains("directory was removed"), "{text}");
+    let second = pep(&site.near, "up", &["--wan", "wan", "--lan", "lan", "--rate", "10mbit"]);
+    assert!(!second.status.success() && said(&second).contains(&process), "{}", said(&second));
+    assert_eq!(leftovers(&site.near), up);
+    near.down(true);
+    assert_eq!(leftovers(&site.near), before);
+}
+
+#[test]
+fn what_both_have_left_is_told_and_taken_back() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let before = leftovers(&site.near);
+    let Some(near) = Proxy::up(&site.near, RATE) else { return };
+    kill_with_keeper(near);
+    assert_ne!(leftovers(&site.near), before, "nobody was there to take it back");
+    let shown = pep(&site.near, "show", &[]);
+    let text = said(&shown);
+    assert!(!shown.status.success() && text.contains("killed together with its keeper"), "{text}");
+    assert!(pep(&site.near, "down", &[]).status.success());
+    assert_eq!(leftovers(&site.near), before);
+    // The same where nothing is written any more: the rules go, and it is said what is not known.
+    let Some(near) = Proxy::up(&site.near, &[]) else { return };
+    kill_with_keeper(near);
+    std::fs::remove_dir_all(Place::of(&site.near, "main").path()).unwrap();
+    let rules = |all: Vec<String>| all.into_iter().filter(|line| line.contains("lookup")).collect::<Vec<_>>();
+    assert_ne!(rules(leftovers(&site.near)), rules(before.clone()));
+    let down = pep(&site.near, "down", &[]);
+    assert!(down.status.success() && said(&down).contains("1 routing rule"), "{}", said(&down));
+    assert_eq!(rules(leftovers(&site.near)), rules(before));
+    let again = pep(&site.near, "down", &[]);
+    assert!(said(&again).contains("no proxy"), "{}", said(&again));
+}
+
+/// A second long link beside the first, to another network of the server's.
+fn second_link(site: &Site) -> &'static str {
+    let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+    join((&site.near, "wan2"), (&site.far, "wan2"));
+    let address = |namespace, device, address: &str| {
+        let (mut netlink, index) = number(namespace, device);
+        netlink.add_address(index, ip(address), 24).unwrap();
+    };
+    address(&site.near, "wan2", "10.71.8.1");
+    address(&site.far, "wan2", "10.71.8.2");
+    address(&site.far, "lan", "10.71.3.1");
+    address(&site.server, "s0", "10.71.3.2");
+    for (namespace, device, via) in [(&site.client, "c0", "10.71.1.1"), (&site.near, "wan2", "10.71.8.2")] {
+        let (mut netlink, index) = number(namespace, device);
+        netlink.add_route(ip("10.71.3.0"), 24, Some(ip(via)), index).unwrap();
+    }
+    // What it answers comes back the same way.
+    let words = ["rule add from 10.71.3.0/24 lookup 100", "route add default via 10.71.8.1 dev wan2 table 100"];
+    for words in words.map(|words| words.split(' ').collect::<Vec<_>>()) {
+        let done = site.far.run(|| Command::new("ip").args(&words).status()).unwrap();
+        assert!(done.is_ok_and(|status| status.success()), "ip {words:?}");
+    }
+    "10.71.3.2"
+}
+
+#[test]
+fn two_long_links_have_a_proxy_each() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let other = second_link(&site);
+    let before = leftovers(&site.near);
+    let devices = |wan| ["--wan", wan, "--lan", "lan", "--rate", "100mbit", "--rtt", "40ms", "--workers", "1"];
+    let Some(first) = Proxy::up_as(&site.near, "main", &devices("wan")) else { return };
+    let second = Proxy::up_as(&site.near, "two", &devices("wan2")).expect("the first one came up");
+    assert!(carries(&site, &first, SERVER[0], 5022) && carries(&site, &second, other, 5023));
+    assert!(!carries(&site, &first, other, 5024), "each its own");
+    let tuned = site.near.run(|| sysctl::read("net.ipv4.tcp_retries2").unwrap()).unwrap();
+    first.down(true);
+    // What the first has changed is needed still.
+    assert_eq!(site.near.run(|| sysctl::read("net.ipv4.tcp_retries2").unwrap()).unwrap(), tuned);
+    assert!(carries(&site, &second, other, 5025));
+    second.down(true);
+    assert_eq!(leftovers(&site.near), before);
+}
