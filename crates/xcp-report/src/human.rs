@@ -105,7 +105,7 @@ pub fn metric(name: &str, value: f64) -> String {
         return "not measured".to_owned();
     }
     // `flows.NAME.goodput.max` is a goodput; `flows.NAME.goodput.jain` is not.
-    if words.len() > 3 && matches!(words.last(), Some(&("mean" | "min" | "max" | "sum" | "median"))) {
+    if words.len() > 3 && matches!(words.last(), Some(&("mean" | "min" | "max" | "sum" | "median" | "p95" | "p99"))) {
         words.pop();
     }
     let last = words.last().copied().unwrap_or(name);
@@ -115,7 +115,7 @@ pub fn metric(name: &str, value: f64) -> String {
     let is = |kinds: &[&str]| kinds.iter().any(|k| last.starts_with(k)) && !last.ends_with("_cov") && !last.ends_with("_growth");
     if is(&["goodput", "phi", "shuffled", "input_traffic"]) {
         rate(value)
-    } else if is(&["rtt", "control_interval", "completed_at", "idle_time"]) {
+    } else if is(&["rtt", "control_interval", "completed_at", "completion_time", "idle_time", "queue_delay"]) {
         seconds(value)
     } else if is(&["utilisation", "jain", "spread"]) {
         let text = format!("{value:.4}");

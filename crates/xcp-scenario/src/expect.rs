@@ -1,8 +1,9 @@
 //! Holds a run against what its scenario expects. What the metrics are called is `metric.rs`'s; showing verdicts is for others.
 
-use crate::metric::{self, Metric, Number, Over, Stat};
+use crate::metric::{self, Metric, Number, Over, Part, Stat};
 use crate::model::{Flow, OverSeeds, Scenario};
 use crate::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, jain};
+use crate::spread::Percentiles;
 use crate::units::{NANOS_PER_SEC, Nanos, Period};
 
 /// What became of one expectation.
@@ -238,6 +239,11 @@ fn from_link_summary(link: &LinkSummary, number: Number) -> Option<f64> {
         Number::Sampled(Quantity::Lost, Stat::Sum) => Some(link.lost as f64),
         Number::Packets => Some(link.packets as f64),
         Number::Refused => Some(link.refused as f64),
+        Number::QueueDelay(part) => link.queue_delay.map(|delay| match part {
+            Part::Half => delay.p50,
+            Part::P95 => delay.p95,
+            Part::P99 => delay.p99,
+        }),
         _ => None,
     }
 }
@@ -326,6 +332,8 @@ fn put_together(values: &[f64], over: Over) -> Option<f64> {
         Over::Sum => sum,
         Over::Jain => jain(values),
         Over::Spread => (greatest - least) / mean,
+        Over::P95 => Percentiles::of(values.to_vec())?.p95,
+        Over::P99 => Percentiles::of(values.to_vec())?.p99,
         Over::Median => {
             let mut sorted = values.to_vec();
             sorted.sort_by(f64::total_cmp);

@@ -38,6 +38,8 @@ pub(crate) enum Number {
     Packets,
     /// Packets that the policer refused.
     Refused,
+    /// What this part of the packets waited no longer than.
+    QueueDelay(Part),
     /// Flow: timeouts. Summary only.
     Timeouts,
     /// Flow: when the transfer was complete, seconds. Summary only.
@@ -65,6 +67,14 @@ pub(crate) enum Stat {
     Settling,
 }
 
+/// A part of the packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Half,
+    P95,
+    P99,
+}
+
 /// How the numbers of several flows are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Over {
@@ -78,6 +88,9 @@ pub(crate) enum Over {
     Spread,
     /// The middle one.
     Median,
+    /// 95 and 99 % of them are no greater.
+    P95,
+    P99,
 }
 
 const STATS: &[(&str, Stat)] = &[
@@ -99,6 +112,8 @@ const OVERS: &[(&str, Over)] = &[
     ("jain", Over::Jain),
     ("spread", Over::Spread),
     ("median", Over::Median),
+    ("p95", Over::P95),
+    ("p99", Over::P99),
 ];
 
 /// A sampled quantity: its name, and the statistic its bare name stands for.
@@ -121,7 +136,14 @@ const FLOW_QUANTITIES: &[Sampled] = &[
     ("cwnd", Quantity::Cwnd, None),
     ("retransmits", Quantity::Retransmits, Some(Stat::Sum)),
 ];
-const LINK_EXTRA: &[(&str, Number)] = &[("idle_time", Number::IdleTime), ("packets", Number::Packets), ("refused", Number::Refused)];
+const LINK_EXTRA: &[(&str, Number)] = &[
+    ("idle_time", Number::IdleTime),
+    ("packets", Number::Packets),
+    ("refused", Number::Refused),
+    ("queue_delay_p50", Number::QueueDelay(Part::Half)),
+    ("queue_delay_p95", Number::QueueDelay(Part::P95)),
+    ("queue_delay_p99", Number::QueueDelay(Part::P99)),
+];
 const FLOW_EXTRA: &[(&str, Number)] =
     &[("timeouts", Number::Timeouts), ("completed_at", Number::CompletedAt), ("completion_time", Number::CompletionTime)];
 
@@ -198,7 +220,13 @@ impl Metric {
         match self.number() {
             None
             | Some(
-                Number::IdleTime | Number::Packets | Number::Refused | Number::Timeouts | Number::CompletedAt | Number::CompletionTime,
+                Number::IdleTime
+                | Number::Packets
+                | Number::Refused
+                | Number::QueueDelay(_)
+                | Number::Timeouts
+                | Number::CompletedAt
+                | Number::CompletionTime,
             ) => true,
             Some(Number::Sampled(quantity, stat)) => matches!(
                 (quantity, stat),
@@ -211,7 +239,12 @@ impl Metric {
 
     /// Whether only the summary has it.
     pub fn only_in_summary(&self) -> bool {
-        matches!(self.number(), Some(Number::Packets | Number::Refused | Number::Timeouts | Number::CompletedAt | Number::CompletionTime))
+        matches!(
+            self.number(),
+            Some(
+                Number::Packets | Number::Refused | Number::QueueDelay(_) | Number::Timeouts | Number::CompletedAt | Number::CompletionTime
+            )
+        )
     }
 }
 

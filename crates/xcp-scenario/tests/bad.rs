@@ -245,7 +245,7 @@ fn bad_files() {
         ("expectation of an unknown number", end("[[expect]]\nmetric = \"links.S-D.utilization\"\nmin = 1")),
         ("expectation of an unknown statistic", end("[[expect]]\nmetric = \"flows.flow.cwnd_average\"\nmin = 1")),
         ("expectation of an unknown sort", end("[[expect]]\nmetric = \"throughput\"\nmin = 1")),
-        ("expectation put together in an unknown way", end("[[expect]]\nmetric = \"flows.*.goodput.median\"\nmin = 1")),
+        ("expectation put together in an unknown way", end("[[expect]]\nmetric = \"flows.*.goodput.middle\"\nmin = 1")),
         ("expectation without a bound", end("[[expect]]\nmetric = \"jain\"")),
         ("expectation of nothing", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nmax = 0.5")),
         ("expectation after the run", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nfrom = \"10s\"\nto = \"70s\"")),

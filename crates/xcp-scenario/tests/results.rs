@@ -123,8 +123,9 @@ fn run() -> Run {
         start: 0.0,
         bytes: None,
     });
+    let queue_delay = Some(Percentiles { p50: 0.001, p95: 0.02, p99: 0.3 });
     let direction =
-        LinkSummary { utilisation: 0.9, queue_mean: 2.0, queue_max: 9, drops: 4, refused: 0, lost: 5, packets: 1000, queue_delay: None };
+        LinkSummary { utilisation: 0.9, queue_mean: 2.0, queue_max: 9, drops: 4, refused: 0, lost: 5, packets: 1000, queue_delay };
     Run {
         title: String::new(),
         variant: String::new(),
@@ -172,6 +173,9 @@ fn numbers_of_the_measured_period_are_the_summarys() {
         ("links.l.drops", 4.0),
         ("links.l.lost", 5.0),
         ("links.l.packets", 1000.0),
+        ("links.l.queue_delay_p50", 0.001),
+        ("links.l.queue_delay_p95", 0.02),
+        ("links.l.queue_delay_p99", 0.3),
         ("flows.a.goodput", 4e6),
         ("flows.a.rtt_mean", 0.02),
         ("flows.a.cwnd_mean", 20.0),
@@ -181,6 +185,7 @@ fn numbers_of_the_measured_period_are_the_summarys() {
         ("flows.b.completed_at", 9.5),
         ("flows.b.completion_time", 4.5),
         ("flows.*.completion_time", 4.5),
+        ("flows.*.completion_time.p95", 4.5),
     ] {
         assert_eq!(measured(metric, ""), Some(expected), "{metric}");
     }
