@@ -441,7 +441,8 @@ fn spread(percentiles: Option<Percentiles>) -> String {
     percentiles.map_or_else(
         || "–".to_owned(),
         |p| {
-            let [p50, p95, p99] = [p.p50, p.p95, p.p99].map(human::seconds_cell);
+            let show = |x: f64| if x == 0.0 { "0".to_owned() } else { human::seconds_cell(x) };
+            let [p50, p95, p99] = [p.p50, p.p95, p.p99].map(show);
             format!("{p50}<br><small>{p95} – {p99}</small>")
         },
     )
