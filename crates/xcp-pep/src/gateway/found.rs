@@ -1,8 +1,8 @@
 //! What there is of a proxy, told from what cannot lie: processes, locks, rules. What is written of
 //! it may have been removed, or be of one that was killed.
 
-use xcp_linux::{Result, cgroup};
 use xcp_linux::netlink::Netlink;
+use xcp_linux::{Result, cgroup};
 
 use super::owner::{Owner, owners};
 use super::slot::Slot;
