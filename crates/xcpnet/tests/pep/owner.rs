@@ -181,6 +181,8 @@ fn a_device_that_comes_back_is_set_up_again() {
     let before = leftovers(&site.near);
     let devices = ["--wan", "wan2", "--lan", "lan", "--rate", "100mbit", "--rtt", "40ms", "--workers", "1"];
     let Some(near) = Proxy::up_as(&site.near, "main", &devices) else { return };
+    // By XCP, which its router counts.
+    let Some(_far) = Proxy::up_as(&site.far, "main", &devices) else { return };
     assert!(carries(&site, &near, other, 5026));
     let shaped = || leftovers(&site.near).iter().filter(|line| line.contains("htb 7863: dev wan2")).count();
     let forwarded = || near.show()["gateway"]["input_traffic"].as_f64().unwrap();
