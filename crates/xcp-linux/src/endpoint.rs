@@ -542,6 +542,15 @@ impl Endpoint {
         Ok(())
     }
 
+    /// The same for a device that has come for another one, which has gone.
+    ///
+    /// # Errors
+    /// No such device.
+    pub fn make_room_again(&mut self, ifindex: u32, ethernet: bool) -> Result<()> {
+        self.devices.retain(|link| !link.is_orphan());
+        self.make_room(ifindex, ethernet)
+    }
+
     /// Why there is no room beside SACK, as far as [`Endpoint::make_room`] has found out.
     #[must_use]
     pub fn no_room(&self) -> Option<NoRoom> {

@@ -208,6 +208,8 @@ pub struct Router {
     port: MapHandle,
     control: MapHandle,
     attached: Attached,
+    /// The program, to attach it to another device; not there once kept.
+    program: Option<OwnedFd>,
 }
 
 /// What holds the program on the device.
@@ -290,7 +292,26 @@ impl Router {
             let settings = Control { made_clsact: 1, ..settings };
             write_only_entry(&control, MapFlags::ANY, &settings, "the router's settings")?;
         }
-        Ok(Self { port, control, attached })
+        let program = skel.progs.xcp_router.as_fd().try_clone_to_owned();
+        let program = program.map_err(|e| Error::because("cannot hold a program", &e))?;
+        Ok(Self { port, control, attached, program: Some(program) })
+    }
+
+    /// Attaches it to another device of the calling thread's network namespace instead, of the same
+    /// kind: the first one has gone, and this one has come for it. It goes on with what it knows.
+    ///
+    /// # Errors
+    /// No such device; a kernel without TCX, where the first one hung as a filter.
+    pub fn attach_again(&mut self, ifindex: u32) -> Result<()> {
+        let lacking = || Error::new(format!("cannot attach the router to device {ifindex} anew")).remedy("start it anew");
+        let program = self.program.as_ref().ok_or_else(lacking)?;
+        if !matches!(self.attached, Attached::Tcx(_)) {
+            return Err(lacking());
+        }
+        let link = Link::new(program.as_fd(), Target::Egress(ifindex, position(ifindex)))
+            .map_err(|e| Error::because(format_args!("cannot attach the router to device {ifindex} (TCX egress)"), &e))?;
+        self.attached = Attached::Tcx(link);
+        Ok(())
     }
 
     /// What it is doing.
@@ -351,7 +372,7 @@ impl Router {
             let fd = port.as_fd().try_clone_to_owned().map_err(|e| Error::because("cannot hold a map", &e))?;
             Attached::Clsact(Filter { fd, ifindex, made: settings.made_clsact != 0, kept: true })
         };
-        Ok(Self { port, control, attached })
+        Ok(Self { port, control, attached, program: None })
     }
 
     /// Whether the device it was attached to is gone.

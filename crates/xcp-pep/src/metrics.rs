@@ -86,6 +86,12 @@ pub struct Metrics {
     pub given_up: Counter,
     /// Clients that said nothing that could be understood.
     pub garbage: Counter,
+    /// Clients of the explicit listener that may not ask.
+    pub strangers: Counter,
+    /// Targets that the explicit listener may not reach.
+    pub forbidden: Counter,
+    /// Connections refused because there were too many.
+    pub full: Counter,
     /// Connections refused because they came from ourselves.
     pub loops: Counter,
     /// Connections whose first bytes went with the SYN.
@@ -131,6 +137,9 @@ impl Metrics {
         counter("xcpnet_pep_silent_total", "Held openings whose server was silent.", &self.silent);
         counter("xcpnet_pep_given_up_total", "Held openings given up for want of room, or by their client.", &self.given_up);
         counter("xcpnet_pep_garbage_total", "Clients that said nothing that could be understood.", &self.garbage);
+        counter("xcpnet_pep_strangers_total", "Clients of --listen that may not ask (--allow).", &self.strangers);
+        counter("xcpnet_pep_forbidden_total", "Targets asked for that are this machine's own.", &self.forbidden);
+        counter("xcpnet_pep_full_total", "Connections refused because there were too many (--connections).", &self.full);
         counter("xcpnet_pep_loops_total", "Connections refused because they came from the proxy itself.", &self.loops);
         counter("xcpnet_pep_early_total", "Connections whose first bytes went with the SYN.", &self.early);
         counter("xcpnet_pep_probes_total", "Peers across the long link asked whether they are there, after a timeout.", &self.probes);

@@ -11,11 +11,14 @@ use serde::de::{Deserializer, IntoDeserializer as _, SeqAccess, Visitor};
 use xcp_linux::{Error, Result};
 use xcp_scenario::typed;
 
+use crate::listen::access::{Access, Network};
 use crate::settings::Settings;
 use crate::socket::Leg;
 
 /// Round-trip time that buffers are made for where none is given: a geostationary satellite's.
 const DEFAULT_RTT_NS: u64 = 600_000_000;
+/// Connections where no number is given.
+const MOST_CONNECTIONS: usize = 20_000;
 /// Windows are for so many round trips of the link: while a lost packet is sent again, the others go on.
 const WINDOW_ROUND_TRIPS: usize = 2;
 /// Bytes where a direction's rate is not given: at 600 ms enough for 110 Mbit/s.
@@ -98,6 +101,12 @@ macro_rules! options {
                 Self { $($name: Given::or(self.$name, file.$name),)* }
             }
 
+            /// These, but what can be changed live as in others.
+            #[must_use]
+            pub fn with_live(self, other: Self) -> Self {
+                Self { $($name: if matches!(Change::$change, Change::Live) { other.$name } else { self.$name },)* }
+            }
+
             /// What differs from others, and when that takes effect.
             #[must_use]
             pub fn differences(&self, other: &Self) -> Vec<(String, Change)> {
@@ -123,6 +132,8 @@ options! {
     rate_in: Option<String>, Live;
     /// Its round-trip time, for buffers.
     rtt: Option<String>, Live;
+    /// Bytes of a segment on the long link at the most.
+    mss: Option<u32>, Live;
     /// The router's law.
     law: Option<String>, Start;
     /// Networks, addresses and ports to leave alone: `10.0.0.0/8`, `2001:db8::1`, `port 22`.
@@ -131,6 +142,12 @@ options! {
     /// Addresses for clients that speak SOCKS 5 or HTTP CONNECT.
     #[serde(deserialize_with = "one_or_many")]
     listen: Vec<SocketAddr>, Start;
+    /// Networks and addresses whose clients these answer; all where there are none.
+    #[serde(deserialize_with = "one_or_many")]
+    allow: Vec<String>, Live;
+    /// Networks and addresses of this machine that these clients may reach.
+    #[serde(deserialize_with = "one_or_many")]
+    allow_target: Vec<String>, Live;
     /// Where Prometheus finds `/metrics`.
     metrics: Option<SocketAddr>, Start;
     /// Do not send a client's first bytes with the SYN.
@@ -291,6 +308,20 @@ impl Options {
         self.exclude.iter().map(|text| exclude(text)).collect()
     }
 
+    /// Bytes of a segment on the long link at the most; 0: what its device takes.
+    ///
+    /// # Errors
+    /// More or fewer than the kernel takes.
+    pub fn mss(&self) -> Result<u32> {
+        match self.mss {
+            None => Ok(0),
+            Some(mss @ 88..=32_767) => Ok(mss),
+            Some(mss) => {
+                Err(wrong("mss", format_args!("{mss} bytes are none; from 88 to 32767 they may be, 1360 is usual behind tunnels")))
+            }
+        }
+    }
+
     /// How many bytes of a connection may be on the long link.
     ///
     /// # Errors
@@ -339,13 +370,38 @@ impl Options {
                 send: windows.send * 2,
                 receive: windows.receive,
                 unsent: UNSENT,
+                mss: self.mss()?,
             },
             early: !self.no_early.unwrap_or(false) && !self.confirm.unwrap_or(false),
             idle_timeout: Self::time("idle", self.idle.as_deref(), Duration::ZERO)?,
-            connections: self.connections.unwrap_or(20_000).div_ceil(self.workers()),
+            connections: self.connections.unwrap_or(MOST_CONNECTIONS).max(1),
+            access: self.access()?,
             held,
             ..default
         })
+    }
+
+    /// Whom the explicit listener answers, and where it goes.
+    ///
+    /// # Errors
+    /// What is no network.
+    pub fn access(&self) -> Result<Access> {
+        let read = |key: &str, texts: &[String]| -> Result<Vec<Network>> {
+            let wrong_one = |text: &String| wrong(key, format_args!("\"{text}\" is no network like 10.0.0.0/8"));
+            texts.iter().map(|text| network(text).ok_or_else(|| wrong_one(text))).map(|n| n.map(|(a, l)| Network::new(a, l))).collect()
+        };
+        Ok(Access { clients: read("allow", &self.allow)?, targets: read("allow-target", &self.allow_target)? })
+    }
+
+    /// What is allowed, and is seldom meant.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let open = self.listen.iter().filter(|at| !at.ip().is_loopback() && self.allow.is_empty());
+        open.map(|at| {
+            let whom = if at.ip().is_unspecified() { "everybody, on every side of this machine," } else { "everybody" };
+            format!("listen: {at} answers {whom} who reaches it; say who may ask: --allow NETWORK")
+        })
+        .collect()
     }
 
     /// Bytes that one way of a connection may hold.
@@ -363,11 +419,16 @@ fn exclude(text: &str) -> Result<Exclude> {
     if let Some(port) = text.strip_prefix("port") {
         return port.trim().parse().map(Exclude::Port).map_err(|_| bad());
     }
+    network(text).map(|(address, length)| Exclude::Network(address, length)).ok_or_else(bad)
+}
+
+/// An address, or a network with the length of its common part.
+fn network(text: &str) -> Option<(IpAddr, u8)> {
     let (address, length) = text.split_once('/').map_or((text, None), |(a, l)| (a, Some(l)));
-    let address: IpAddr = address.parse().map_err(|_| bad())?;
+    let address: IpAddr = address.parse().ok()?;
     let most = if address.is_ipv4() { 32 } else { 128 };
-    let length = length.map_or(Ok(most), str::parse).map_err(|_| bad())?;
-    if length > most { Err(bad()) } else { Ok(Exclude::Network(address, length)) }
+    let length = length.map_or(Ok(most), str::parse).ok()?;
+    (length <= most).then_some((address, length))
 }
 
 /// Where a file of options is looked for if none is named.

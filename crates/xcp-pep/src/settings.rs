@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::listen::access::Access;
 use crate::socket::{Common, Leg};
 
 /// Where a connection comes from.
@@ -35,8 +36,10 @@ pub struct Settings {
     pub greeting_timeout: Duration,
     /// Connections on which nothing moved for so long are reset; zero: never, as TCP.
     pub idle_timeout: Duration,
-    /// Connections of a worker at the most; more wait in the listener's queue.
+    /// Connections at the most, of all workers; more are refused.
     pub connections: usize,
+    /// Whom the explicit listener answers, and where it goes.
+    pub access: Access,
     /// Bytes that one way of a connection may hold.
     pub held: usize,
 }
@@ -53,6 +56,7 @@ impl Default for Settings {
             greeting_timeout: Duration::from_secs(10),
             idle_timeout: Duration::ZERO,
             connections: 10_000,
+            access: Access::default(),
             held: 256 << 10,
         }
     }

@@ -2,8 +2,11 @@
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
+
+use rustix::event::{EventfdFlags, eventfd};
 
 use crate::confirm::Legs;
 use crate::metrics::Metrics;
@@ -22,6 +25,12 @@ pub struct Shared {
     pub draining: AtomicBool,
     /// Connections there are.
     pub active: AtomicUsize,
+    /// The number of the long link's device, where this is a gateway; another one when it has come anew.
+    pub wan: AtomicU32,
+    /// There are as many as may be. Until there is room again, no more are to come.
+    pub full: AtomicBool,
+    /// Wakes the thread that controls the proxy.
+    pub bell: Option<OwnedFd>,
     /// Legs to servers that were opened before their clients were answered.
     pub confirmed: Legs,
     numbers: AtomicU64,
@@ -38,6 +47,9 @@ impl Shared {
             metrics: Metrics::default(),
             draining: AtomicBool::new(false),
             active: AtomicUsize::new(0),
+            wan: AtomicU32::new(0),
+            full: AtomicBool::new(false),
+            bell: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).ok(),
             confirmed: Legs::default(),
             numbers: AtomicU64::new(0),
             opened: Mutex::default(),
@@ -53,6 +65,19 @@ impl Shared {
     /// Other settings for connections to come.
     pub fn set(&self, settings: Settings) {
         *self.settings.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(settings);
+    }
+
+    /// There are as many connections as may be. Told once, until there is room again.
+    pub fn fill(&self, most: usize) {
+        if !self.full.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                connections = most,
+                "no room for more connections (--connections): new ones pass untouched, clients of --listen are refused"
+            );
+            if let Some(bell) = &self.bell {
+                let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+            }
+        }
     }
 
     /// A connection's number.

@@ -26,6 +26,8 @@ pub struct Leg {
     /// Bytes that may be on the way to here, from the beginning, and so what a reader that stalls can fill; 0 leaves them to the kernel. The kernel
     /// doubles it (socket(7)): the rest is for its own accounts of small packets.
     pub receive: usize,
+    /// Bytes of a segment at the most, either way; 0: what the device takes.
+    pub mss: u32,
     /// What is written and not yet sent, at the most; 0: what the send buffer takes.
     pub unsent: usize,
 }
@@ -83,6 +85,18 @@ pub fn tell_leg(fd: BorrowedFd<'_>, leg: &Leg) -> io::Result<bool> {
     if let Some(name) = &leg.congestion {
         taken = sockopt::set_tcp_congestion(fd, name).is_ok();
     }
+    tell_buffers(fd, leg)?;
+    if leg.mss > 0 {
+        set(fd, libc::SOL_TCP, libc::TCP_MAXSEG, leg.mss)?;
+    }
+    if leg.unsent > 0 {
+        set(fd, libc::SOL_TCP, TCP_NOTSENT_LOWAT, u32::try_from(leg.unsent).unwrap_or(u32::MAX / 4))?;
+    }
+    Ok(taken)
+}
+
+/// A leg's two buffers.
+fn tell_buffers(fd: BorrowedFd<'_>, leg: &Leg) -> io::Result<()> {
     for (size, force, plain) in [(leg.receive, libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (leg.send, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
         if size > 0 {
             let bytes = u32::try_from(size).unwrap_or(u32::MAX / 4).min(u32::MAX / 4);
@@ -90,10 +104,15 @@ pub fn tell_leg(fd: BorrowedFd<'_>, leg: &Leg) -> io::Result<bool> {
             set(fd, libc::SOL_SOCKET, force, bytes).or_else(|_| set(fd, libc::SOL_SOCKET, plain, bytes))?;
         }
     }
-    if leg.unsent > 0 {
-        set(fd, libc::SOL_TCP, TCP_NOTSENT_LOWAT, u32::try_from(leg.unsent).unwrap_or(u32::MAX / 4))?;
-    }
-    Ok(taken)
+    Ok(())
+}
+
+/// The same for one that is connected already. What the peer may send follows with what it sends,
+/// twice as much each round trip; no further than the handshake has left room for in a header's
+/// window, which is up to twice of what it was (RFC 7323 §2.2).
+pub fn resize(fd: BorrowedFd<'_>, leg: &Leg) -> io::Result<()> {
+    tell_buffers(fd, leg)?;
+    set(fd, libc::SOL_TCP, libc::TCP_WINDOW_CLAMP, u32::try_from(leg.receive).unwrap_or(u32::MAX / 4))
 }
 
 /// A socket for a leg that we open.

@@ -14,9 +14,12 @@ lan = ["eth0", "eth2"]
 rate = "20mbit"
 rate-in = "50mbit"
 rtt = "600ms"
+mss = 1360
 law = "p-xcp"
 exclude = ["port 22", "10.9.0.0/16", "2001:db8::/32", "192.0.2.1"]
 listen = ["127.0.0.1:1080", "[::1]:1080"]
+allow = ["10.0.0.0/8"]
+allow-target = ["127.0.0.1"]
 metrics = "127.0.0.1:9999"
 no-early = true
 confirm = false
@@ -190,4 +193,24 @@ fn what_is_mutated_is_good_to_begin_with() {
     assert!(options(GOOD));
     assert!(serde_json::from_str::<State>(STATE).is_ok());
     assert!(Options::load(Path::new("/nonexistent")).unwrap_err().to_string().contains("/nonexistent"));
+}
+
+/// The example knows every option, and what is commented out in it can be said.
+#[test]
+fn the_example_has_every_option() {
+    let example = include_str!("../../../packaging/pep.toml");
+    let key = |line: &str| line.split_once(" = ").map(|(key, _)| key.to_owned());
+    let is_key = |word: &String| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    let said: String = example
+        .lines()
+        .map(|line| line.strip_prefix("# ").filter(|rest| key(rest).is_some_and(|k| is_key(&k))).unwrap_or(line).to_owned() + "\n")
+        .collect();
+    assert!(options(example) && options(&said), "{said}");
+    for key in GOOD.lines().filter_map(key) {
+        assert!(said.lines().any(|line| line.starts_with(&format!("{key} = "))), "{key}");
+    }
+    for lists in ["lan = \"eth0\"", "exclude = \"port 22\"", "listen = \"127.0.0.1:1080\"", "allow = \"10.0.0.0/8\""] {
+        assert!(options(lists), "{lists}: a list of one needs no brackets");
+    }
+    assert!(!options("lan = 7"));
 }

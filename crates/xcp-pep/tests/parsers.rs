@@ -163,6 +163,7 @@ fn outcomes_say_what_tcp_would() {
     for (reached, code, http) in [
         (Reached::Yes, 0, "200"),
         (Reached::NotAllowed, 2, "403"),
+        (Reached::Forbidden, 2, "403"),
         (Reached::NoNetwork, 3, "502"),
         (Reached::NoHost, 4, "502"),
         (Reached::Refused, 5, "502"),

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use xcp_pep::listen::access::{Access, Network};
 use xcp_pep::settings::{Kind, Settings};
 use xcp_pep::shared::Shared;
 use xcp_pep::socket;
@@ -22,7 +23,13 @@ struct Proxy {
 }
 
 impl Proxy {
-    fn new(settings: Settings, memory: usize) -> Self {
+    fn new(mut settings: Settings, memory: usize) -> Self {
+        // Everything here is at loopback.
+        settings.access.targets.push(Network::new([127, 0, 0, 0].into(), 8));
+        Self::strict(settings, memory)
+    }
+
+    fn strict(settings: Settings, memory: usize) -> Self {
         let taken = listener("127.0.0.1:0".parse().unwrap(), Kind::Explicit, &settings, false, false).unwrap();
         let address = socket::local(taken.socket.as_fd()).unwrap();
         let shared = Arc::new(Shared::new(settings));
@@ -218,29 +225,45 @@ fn what_cannot_be_reached_is_told_and_silence_is_not_waited_for() {
 }
 
 #[test]
-fn at_most_so_many_at_a_time_and_the_others_wait() {
+fn at_most_so_many_at_a_time_and_the_others_are_refused_at_once() {
     let proxy = Proxy::new(Settings { connections: 3, ..Settings::default() }, 1 << 20);
     let (listener, address) = server();
-    std::thread::scope(|scope| {
-        for _ in 0..12 {
-            scope.spawn(|| {
-                let mut client = proxy.connect(address);
-                assert!(proxy.shared.active.load(Ordering::Relaxed) <= 3);
-                client.write_all(b"x").unwrap();
-                client.shutdown(Shutdown::Write).unwrap();
-                let mut got = Vec::new();
-                client.read_to_end(&mut got).unwrap();
-                assert_eq!(got, b"x");
-            });
-        }
-        for _ in 0..12 {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut got = Vec::new();
-            stream.read_to_end(&mut got).unwrap();
-            stream.write_all(&got).unwrap();
-        }
-    });
-    assert_eq!(proxy.shared.metrics.accepted.get(), 12);
+    let there: Vec<_> = (0..3).map(|_| (proxy.connect(address), listener.accept().unwrap())).collect();
+    for refused in 1..=4 {
+        let mut client = TcpStream::connect(proxy.address).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        // Nothing is written: a write would take the error that is looked for.
+        assert_eq!(client.read(&mut [0; 1]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+        assert_eq!(proxy.shared.metrics.full.get(), refused);
+    }
+    assert!(proxy.shared.full.load(Ordering::Relaxed), "who controls it is told");
+    drop(there);
+    proxy.until("there is room", |shared| shared.active.load(Ordering::Relaxed) == 0);
+    let _again = proxy.connect(address);
+    assert_eq!(proxy.shared.metrics.accepted.get(), 4);
+}
+
+#[test]
+fn this_machine_is_not_reached_and_strangers_are_not_heard() {
+    let proxy = Proxy::strict(Settings::default(), 1 << 20);
+    let (listener, address) = server();
+    listener.set_nonblocking(true).unwrap();
+    for host in ["127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"] {
+        let mut client = TcpStream::connect(proxy.address).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        write!(client, "CONNECT {host}:{} HTTP/1.1\r\n\r\n", address.port()).unwrap();
+        let mut said = String::new();
+        client.read_to_string(&mut said).unwrap();
+        assert!(said.starts_with("HTTP/1.1 403"), "{host}: {said:?}");
+    }
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    assert_eq!(proxy.shared.metrics.forbidden.get(), 4);
+    let access = Access { clients: vec![Network::new([10, 0, 0, 0].into(), 8)], ..Access::default() };
+    let proxy = Proxy::strict(Settings { access, ..Settings::default() }, 1 << 20);
+    let mut client = TcpStream::connect(proxy.address).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    assert_eq!(client.read(&mut [0; 1]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+    assert_eq!(proxy.shared.metrics.strangers.get(), 1);
 }
 
 #[test]

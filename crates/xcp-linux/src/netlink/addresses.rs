@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::message::Request;
+use super::message::{Request, attribute, number};
 use super::{Netlink, Result};
 
 /// The bytes of an address as they go onto the wire.
@@ -19,6 +19,24 @@ pub(super) fn family(address: IpAddr) -> u8 {
 }
 
 impl Netlink {
+    /// The addresses of a device that are for more than its own link.
+    pub fn addresses(&mut self, index: u32) -> Result<Vec<IpAddr>> {
+        let request = || Request::new(libc::RTM_GETADDR, libc::NLM_F_DUMP as u16, &[0; 8]);
+        self.dump(
+            || format!("list the addresses of the network device number {index}"),
+            request,
+            |payload| {
+                let (scope, of) = (*payload.get(3)?, number(payload, 4)?);
+                let value = attribute(payload.get(8..)?, libc::IFA_ADDRESS)?;
+                let address = match value.len() {
+                    4 => IpAddr::from(<[u8; 4]>::try_from(value).ok()?),
+                    _ => IpAddr::from(<[u8; 16]>::try_from(value).ok()?),
+                };
+                (of == index && scope < libc::RT_SCOPE_LINK).then_some(address)
+            },
+        )
+    }
+
     /// Gives a device an address. An IPv6 address can be used at once: whether somebody has it already is not asked (RFC 4862, 5.4, which would
     /// take a second).
     pub fn add_address(&mut self, index: u32, address: IpAddr, prefix_len: u8) -> Result<()> {

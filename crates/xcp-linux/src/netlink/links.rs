@@ -13,6 +13,8 @@ const PEER: u16 = 1;
 const NO_COUNTERS: u32 = 1 << 3;
 /// `IF_OPER_UP` (linux/if.h).
 const OPERATIONAL: u8 = 6;
+/// `IFLA_BR_NF_CALL_IPTABLES`, `IFLA_BR_NF_CALL_IP6TABLES` (linux/if_link.h).
+const BRIDGE_NF_CALL: [u16; 2] = [36, 37];
 /// How long a device may take to see its other end.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of a name, less the zero that ends it.
@@ -45,6 +47,11 @@ pub struct Device {
     pub tx_queues: u32,
     /// The queueing discipline in front of it.
     pub qdisc: String,
+    /// The device that it is a part of: a bridge's, a bond's.
+    pub master: Option<u32>,
+    /// Of a bridge: whether it has the packet filter see what it carries, IPv4 and IPv6, whatever
+    /// `net.bridge.bridge-nf-call-iptables` says.
+    pub filtered: [bool; 2],
 }
 
 /// What a device has sent since it was made.
@@ -257,6 +264,8 @@ fn device(payload: &[u8]) -> Option<Device> {
         tx_queue_len: 0,
         tx_queues: 1,
         qdisc: String::new(),
+        master: None,
+        filtered: [false; 2],
     };
     for (kind, value) in attributes(payload.get(16..)?) {
         match kind {
@@ -267,8 +276,15 @@ fn device(payload: &[u8]) -> Option<Device> {
             libc::IFLA_OPERSTATE => device.operational = value.first() == Some(&OPERATIONAL),
             libc::IFLA_QDISC => device.qdisc = text(value),
             libc::IFLA_ADDRESS if link_type == libc::ARPHRD_ETHER => device.mac = value.try_into().ok(),
+            libc::IFLA_MASTER => device.master = number(value, 0),
             libc::IFLA_LINKINFO => {
+                let data = attribute(value, libc::IFLA_INFO_DATA).unwrap_or_default();
+                let on = |kind| attribute(data, kind).is_some_and(|value| value == [1]);
                 device.kind = attributes(value).find(|(kind, _)| *kind == libc::IFLA_INFO_KIND).map(|(_, name)| text(name));
+                // Numbers of other kinds of devices mean something else.
+                if device.kind.as_deref() == Some("bridge") {
+                    device.filtered = BRIDGE_NF_CALL.map(on);
+                }
             }
             _ => {}
         }

@@ -5,6 +5,7 @@
 
 mod addresses;
 mod links;
+mod links_watch;
 pub(crate) mod message;
 pub mod nfqueue;
 pub mod nftables;
@@ -16,6 +17,7 @@ pub mod sockets;
 pub mod tables;
 
 pub use links::{Device, Sent, VethOptions};
+pub use links_watch::Links;
 pub use routes::RouteOptions;
 pub use rules::Diversion;
 pub use socket::{Error, Netlink, Result};

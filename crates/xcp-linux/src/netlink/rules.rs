@@ -127,6 +127,22 @@ impl Netlink {
         let read = |payload: &[u8]| attribute(payload.get(12..)?, libc::RTA_OIF).and_then(|value| number(value, 0));
         self.get(|| format!("look up the route to {to}"), request, read)
     }
+
+    /// Whether an address is this machine's own, or one of those that mean it or many.
+    pub fn is_local(&mut self, address: IpAddr) -> Result<bool> {
+        let mut fixed = [0; 12];
+        fixed[0] = family(address);
+        fixed[1] = if address.is_ipv4() { 32 } else { 128 };
+        let mut request = Request::new(libc::RTM_GETROUTE, 0, &fixed);
+        request.attribute(libc::RTA_DST, &octets(address));
+        let kind = self.get(|| format!("look up the route to {address}"), request, |payload| payload.get(7).copied());
+        match kind {
+            Ok(kind) => Ok(!matches!(kind, Some(libc::RTN_UNICAST | libc::RTN_UNREACHABLE | libc::RTN_BLACKHOLE | libc::RTN_PROHIBIT))),
+            // No way there: then it is not here.
+            Err(e) if matches!(e.errno(), Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EACCES | libc::EINVAL)) => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
 }
 
 /// `struct rtmsg` of the route: to everywhere, of type "local".

@@ -1,17 +1,28 @@
-//! The packet filter's tables as they are: names and comments. A comment is what nft(8) writes and
+//! The packet filter as it is: tables with their comments, chains that drop. A comment is what nft(8) writes and
 //! shows: user data in libnftnl's form, a type, a length and a text.
 
 use std::io;
 
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_NETFILTER};
 
-use super::message::{self, Request, attributes, messages, text};
+use super::message::{self, Request, attribute, attributes, messages, text};
 use super::nftables::{FAMILY_INET, SUBSYSTEM};
 use super::{Error, Result};
 
 /// linux/netfilter/nf_tables.h.
 const NEW_TABLE: u16 = SUBSYSTEM << 8;
 const GET_TABLE: u16 = SUBSYSTEM << 8 | 1;
+const NEW_CHAIN: u16 = SUBSYSTEM << 8 | 3;
+const GET_CHAIN: u16 = SUBSYSTEM << 8 | 4;
+const FAMILY_ANY: u8 = 0;
+const CHAIN_TABLE: u16 = 1;
+const CHAIN_NAME: u16 = 3;
+const CHAIN_HOOK: u16 = 4;
+const CHAIN_POLICY: u16 = 5;
+const HOOK_NUMBER: u16 = 1;
+/// linux/netfilter.h.
+const INPUT: u32 = 1;
+const DROP: u32 = 0;
 const NAME: u16 = 1;
 pub(super) const USER_DATA: u16 = 6;
 /// `NFTNL_UDATA_TABLE_COMMENT` (libnftnl/udata.h).
@@ -69,11 +80,40 @@ fn table(payload: &[u8]) -> Option<Table> {
 /// # Errors
 /// Not permitted; a kernel without nf_tables.
 pub fn list() -> Result<Vec<Table>> {
-    let listed = || -> io::Result<Vec<Table>> {
+    dump(GET_TABLE, NEW_TABLE, FAMILY_INET, table).map_err(|e| Error::new("list the packet filter's tables", e))
+}
+
+/// Chains for what comes to this machine that drop what no rule of theirs accepts, as nft(8) names
+/// them: `inet filter input`.
+///
+/// # Errors
+/// As of [`list`].
+pub fn strict_inputs() -> Result<Vec<String>> {
+    let chain = |payload: &[u8]| {
+        let family = match i32::from(*payload.first()?) {
+            1 => "inet",
+            libc::NFPROTO_IPV4 => "ip",
+            libc::NFPROTO_IPV6 => "ip6",
+            _ => return None,
+        };
+        let attributes = payload.get(4..)?;
+        let network = |bytes: &[u8]| Some(u32::from_be_bytes(bytes.try_into().ok()?));
+        let hook = attribute(attributes, CHAIN_HOOK)?;
+        let is_input = attribute(hook, HOOK_NUMBER).and_then(network) == Some(INPUT);
+        let drops = attribute(attributes, CHAIN_POLICY).and_then(network) == Some(DROP);
+        let name = |kind| attribute(attributes, kind).map(text);
+        (is_input && drops).then_some(format!("{family} {} {}", name(CHAIN_TABLE)?, name(CHAIN_NAME)?))
+    };
+    dump(GET_CHAIN, NEW_CHAIN, FAMILY_ANY, chain).map_err(|e| Error::new("list the packet filter's chains", e))
+}
+
+/// All of a kind; each answer's payload goes to `read`.
+fn dump<T>(get: u16, new: u16, family: u8, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<Vec<T>> {
+    let listed = || -> io::Result<Vec<T>> {
         let mut socket = Socket::new(NETLINK_NETFILTER)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
-        let request = Request::new(GET_TABLE, libc::NLM_F_DUMP as u16, &[FAMILY_INET, 0, 0, 0]);
+        let request = Request::new(get, libc::NLM_F_DUMP as u16, &[family, 0, 0, 0]);
         socket.send(&request.finish(1), 0)?;
         let mut buffer = vec![0; 32 << 10];
         let mut found = Vec::new();
@@ -89,13 +129,13 @@ pub fn list() -> Result<Vec<Table>> {
                         let code = message::number(answer.payload, 0).unwrap_or_default() as i32;
                         return Err(io::Error::from_raw_os_error(code.saturating_neg()));
                     }
-                    _ if answer.kind == NEW_TABLE => found.extend(table(answer.payload)),
+                    _ if answer.kind == new => found.extend(read(answer.payload)),
                     _ => {}
                 }
             }
         }
     };
-    listed().map_err(|e| Error::new("list the packet filter's tables", e))
+    listed()
 }
 
 #[cfg(test)]

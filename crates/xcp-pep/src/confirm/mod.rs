@@ -127,8 +127,6 @@ pub struct Holder {
     wake: Arc<OwnedFd>,
     /// The proxy's numbers.
     slot: Slot,
-    /// The long link's device.
-    wan: u32,
     held: Held<OwnedFd>,
 }
 
@@ -157,16 +155,16 @@ const QUEUE: u64 = u64::MAX;
 const WAKE: u64 = u64::MAX - 1;
 
 impl Holder {
-    /// Holds what comes to a queue; `wan`: the long link's device.
+    /// Holds what comes to a queue.
     ///
     /// # Errors
     /// No descriptors.
-    pub fn new(shared: Arc<Shared>, queue: Queue, slot: Slot, wan: u32) -> io::Result<Self> {
+    pub fn new(shared: Arc<Shared>, queue: Queue, slot: Slot) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let wake = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
         epoll::add(&epoll, queue.as_fd(), EventData::new_u64(QUEUE), EventFlags::IN)?;
-        Ok(Self { shared, queue, epoll, wake, slot, wan, held: Held::new(MOST as usize) })
+        Ok(Self { shared, queue, epoll, wake, slot, held: Held::new(MOST as usize) })
     }
 
     /// Starts it on a thread of its own.
@@ -254,7 +252,7 @@ impl Holder {
             Met::New => {}
         }
         metrics.held.one();
-        let kind = if packet.device == self.wan { Kind::FromWan } else { Kind::FromLan };
+        let kind = if packet.device == self.shared.wan.load(Ordering::Relaxed) { Kind::FromWan } else { Kind::FromLan };
         let leg = match leg::open(ends, kind, &self.shared.settings()) {
             Ok(leg) => leg,
             Err(why) => {

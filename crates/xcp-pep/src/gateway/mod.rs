@@ -5,6 +5,7 @@
 
 pub mod found;
 pub mod keeper;
+pub mod look;
 pub mod owner;
 pub mod privileges;
 pub mod rules;

@@ -80,8 +80,8 @@ pub struct Lock {
     pub slot: Slot,
 }
 
-/// What keeps a proxy of this name from this long link.
-fn obstacle(owners: &[Owner], name: &str, wan: &str) -> Option<Error> {
+/// What keeps a proxy of this name from this long link, and what to do about it.
+pub(super) fn obstacle(owners: &[Owner], name: &str, wan: &str) -> Option<(String, String)> {
     let owner = owners.iter().find(|owner| owner.wan == wan || owner.name == name)?;
     let down = if owner.name == "main" { String::new() } else { format!(" --name {}", owner.name) };
     let told = if owner.wan == wan {
@@ -94,7 +94,11 @@ fn obstacle(owners: &[Owner], name: &str, wan: &str) -> Option<Error> {
     } else {
         format!("give this one another --name, or `xcpnet pep down{down}` first")
     };
-    Some(Error::new(told).remedy(remedy))
+    Some((told, remedy))
+}
+
+fn refused((told, remedy): (String, String)) -> Error {
+    Error::new(told).remedy(remedy)
 }
 
 /// Waits until no keeper is at work any more on what a proxy of this name or on this long link has
@@ -109,7 +113,7 @@ pub fn wait_for_room(name: &str, wan: &str) -> Result<()> {
         let Some(why) = obstacle(&found, name, wan) else { return Ok(()) };
         let waits = found.iter().any(|owner| (owner.wan == wan || owner.name == name) && !owner.lives());
         if !waits || Instant::now() >= until {
-            return Err(why);
+            return Err(refused(why));
         }
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -133,7 +137,7 @@ pub fn take(name: &str, wan: &str) -> Result<Lock> {
         };
         // Two that came at the same time see each other here, and both give way.
         let others: Vec<Owner> = owners()?.into_iter().filter(|other| other.slot != slot).collect();
-        return obstacle(&others, name, wan).map_or(Ok(Lock { _table: table, slot }), Err);
+        return obstacle(&others, name, wan).map_or(Ok(Lock { _table: table, slot }), |why| Err(refused(why)));
     }
     Err(Error::new(format!("there are {} proxies in this network namespace already", Slot::MOST))
         .remedy(format!("`nft list tables` shows whose they are: {OWNER_TABLE}...")))
@@ -164,7 +168,7 @@ mod tests {
     fn names_and_links_have_one_owner_each() {
         let there = [owner("main", "sat0"), owner("two", "sat1")];
         assert!(obstacle(&there, "three", "sat2").is_none());
-        let told = |name, wan| obstacle(&there, name, wan).expect("an obstacle").to_string();
+        let told = |name, wan| refused(obstacle(&there, name, wan).expect("an obstacle")).to_string();
         let second = told("three", "sat1");
         assert!(second.contains("up here already for sat1") && second.contains("pep down --name two"), "{second}");
         let named = told("main", "sat2");

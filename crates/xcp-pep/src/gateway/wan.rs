@@ -12,6 +12,8 @@ use xcp_linux::qdisc::{self, Limit, Shaper};
 use xcp_linux::router::{Hook, Router, RouterConfig};
 use xcp_linux::{Error, Result, cgroup, kept};
 
+use super::look::Finding;
+
 /// The law where none is named (Zhou, Yeung and Li's P-XCP, made for satellites).
 pub const DEFAULT_LAW: &str = "p-xcp";
 /// What the shaper's queue holds, in round trips of the link.
@@ -58,21 +60,27 @@ pub fn devices(netlink: &mut Netlink, wan: &str, lan: &[String]) -> Result<(Devi
     Ok((wan, lan))
 }
 
-/// Refuses to shape a device that has a router, or somebody's shaper.
+/// Whether a device can be shaped: not where it has a router, or somebody's shaper.
 ///
 /// # Errors
-/// It has.
-pub fn check_shaper(netlink: &mut Netlink, device: &Device, namespace: &Namespace) -> Result<()> {
+/// It cannot be looked at.
+pub fn shaper(netlink: &mut Netlink, device: &Device, namespace: &Namespace) -> Result<Finding> {
     if kept::list(namespace)?.iter().any(|router| router.device.index == device.index) {
-        return Err(Error::new(format!("{} has an XCP router already", device.name))
-            .remedy(format!("leave out --rate to use it, or remove it: xcpnet router del dev {}", device.name)));
+        return Ok(Finding::in_the_way(
+            "shaper",
+            format!("{} has an XCP router already", device.name),
+            format!("leave out --rate to use it, or remove it: xcpnet router del dev {}", device.name),
+        ));
     }
     let root = qdisc::root(netlink, device.index)?;
     if root.handle != 0 && !root.ours {
-        return Err(Error::new(format!("{} has a queueing discipline that somebody set up ({})", device.name, root.kind))
-            .remedy(format!("remove it: tc qdisc del dev {} root", device.name)));
+        return Ok(Finding::in_the_way(
+            "shaper",
+            format!("{} has a queueing discipline that somebody set up ({})", device.name, root.kind),
+            format!("remove it: tc qdisc del dev {} root", device.name),
+        ));
     }
-    Ok(())
+    Ok(Finding::ok("shaper", format!("{} has {}, which our shaper takes the place of", device.name, root.kind)))
 }
 
 /// What the shaper's queue holds where connections are few.
@@ -82,13 +90,20 @@ pub fn queue_bytes(rate_bps: u64, rtt_ns: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX).max(128 << 10)
 }
 
+/// Sets the shaper up.
+///
+/// # Errors
+/// What the kernel refuses.
+pub fn shape(netlink: &mut Netlink, device: &Device, rate_bps: u64, rtt_ns: u64) -> Result<()> {
+    qdisc::install(netlink, device.index, Shaper::Htb, rate_bps, Limit::Bytes(queue_bytes(rate_bps, rtt_ns))).map_err(Into::into)
+}
+
 /// Sets the shaper up, and the router in front of it.
 ///
 /// # Errors
 /// What the kernel refuses.
 pub fn router(netlink: &mut Netlink, device: &Device, law: &xcp_engine::RouterConfig, rtt_ns: u64) -> Result<Router> {
-    let rate_bps = law.capacity_bytes_per_sec * 8;
-    qdisc::install(netlink, device.index, Shaper::Htb, rate_bps, Limit::Bytes(queue_bytes(rate_bps, rtt_ns)))?;
+    shape(netlink, device, law.capacity_bytes_per_sec * 8, rtt_ns)?;
     let link_bytes = if device.mac.is_some() { 14 } else { 0 };
     let config = RouterConfig { law: law.clone(), seed: 1, link_bytes, hook: Hook::Any, police: None, classes: None };
     Router::attach(device.index, &config).map_err(|e| Error::new(format!("{}: {e}", device.name)))

@@ -71,7 +71,7 @@ pub(super) fn is_name(name: &str) -> bool {
 pub(super) fn outcome(reached: Reached) -> Vec<u8> {
     let status = match reached {
         Reached::Yes => return b"HTTP/1.1 200 Connection established\r\n\r\n".to_vec(),
-        Reached::NotAllowed => "403 Forbidden",
+        Reached::NotAllowed | Reached::Forbidden => "403 Forbidden",
         Reached::TimedOut => "504 Gateway Timeout",
         Reached::Refused => "502 Bad Gateway (connection refused)",
         Reached::NoNetwork => "502 Bad Gateway (network unreachable)",

@@ -4,6 +4,7 @@
 //!
 //! Parsers see bytes and return what to do; they touch no socket. They are given all that has come and not been used up, again and again.
 
+pub mod access;
 pub mod connect;
 pub mod socks;
 
@@ -49,6 +50,8 @@ pub enum Reached {
     NoName,
     /// Not allowed here: the proxy itself.
     NotAllowed,
+    /// Not allowed here: this machine (`access.rs`).
+    Forbidden,
     /// Something else.
     Failed,
 }

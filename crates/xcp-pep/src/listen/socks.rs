@@ -109,7 +109,7 @@ fn reply(code: u8, bound: Option<SocketAddr>) -> Vec<u8> {
 pub(super) fn outcome(reached: Reached, bound: Option<SocketAddr>) -> Vec<u8> {
     let code = match reached {
         Reached::Yes => 0,
-        Reached::NotAllowed => 2,
+        Reached::NotAllowed | Reached::Forbidden => 2,
         Reached::NoNetwork => 3,
         Reached::NoHost | Reached::NoName => 4,
         Reached::Refused => 5,

@@ -104,6 +104,12 @@ impl Beginnings {
         Self { accounts: Accounts::new(rate_bps, Duration::from_nanos(rtt_ns)), lends, wan, queue, queue_now: queue }
     }
 
+    /// The link is behind another device, whose queue is as it is set up.
+    pub fn move_to(&mut self, wan: u32) {
+        self.wan = wan;
+        self.queue_now = self.queue;
+    }
+
     /// The link has another rate.
     pub fn set_rate(&mut self, rate_bps: u64, rtt_ns: u64) {
         self.accounts = Accounts::new(rate_bps, Duration::from_nanos(rtt_ns));

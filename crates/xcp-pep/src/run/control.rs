@@ -10,10 +10,15 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use xcp_linux::{Error, Result, qdisc};
 
+use super::door::{Door, Visitors};
 use super::set_up::Proxy;
-use super::{Command, show};
+use super::{Command, again, show};
+use crate::gateway::keeper::Keeper;
 use crate::options::{Change, Options};
 use crate::worker::Order;
+
+/// One connection in so many has to end before more are taken where there were too many.
+const ROOM: usize = 20;
 
 /// SIGTERM, SIGINT and SIGHUP as something to read.
 #[derive(Debug)]
@@ -70,7 +75,7 @@ fn tell_ready(command: &Command) {
 }
 
 /// Until it is told to end.
-pub(super) fn control(mut proxy: Proxy, command: &Command) -> Result<()> {
+pub(super) fn control(mut proxy: Proxy, command: &Command, keeper: &mut Keeper) -> Result<()> {
     let mut now = command.options.clone();
     tell_ready(command);
     tracing::info!(
@@ -81,6 +86,7 @@ pub(super) fn control(mut proxy: Proxy, command: &Command) -> Result<()> {
         "the proxy is up"
     );
     let mut end: Option<Instant> = None;
+    let mut visitors = Visitors::default();
     loop {
         if end.is_some_and(|at| at <= Instant::now() || proxy.shared.active.load(Ordering::Relaxed) == 0) {
             break;
@@ -89,11 +95,13 @@ pub(super) fn control(mut proxy: Proxy, command: &Command) -> Result<()> {
         if let (Some(beginnings), Some(endpoint), Some(router)) = (&mut proxy.beginnings, &proxy.endpoint, &proxy.router) {
             beginnings.look(Instant::now(), endpoint, router, &mut proxy.netlink, active);
         }
-        let asked = wait(&proxy, end.is_some() || proxy.beginnings.is_some())?;
+        make_room(&mut proxy, end.is_some());
+        let soon = end.is_some() || proxy.beginnings.is_some() || proxy.passing || !visitors.is_empty();
+        let asked = wait(&proxy, &visitors, soon)?;
         while let Some(signal) = proxy.signals.next() {
             match signal {
                 libc::SIGHUP => match reload(&mut proxy, command, &now) {
-                    Ok(options) => now = options,
+                    Ok(changed) => now = changed.options,
                     Err(why) => tracing::error!(%why, "the settings stay as they were"),
                 },
                 _ if end.is_some() => end = Some(Instant::now()),
@@ -105,12 +113,34 @@ pub(super) fn control(mut proxy: Proxy, command: &Command) -> Result<()> {
                 }
             }
         }
-        if asked.show {
-            show::answer(&proxy);
+        let instant = Instant::now();
+        welcome(&mut visitors, &proxy, &asked, instant);
+        if asked.links
+            && let Some(links) = &mut proxy.links
+        {
+            links.forget();
+            again::look(&mut proxy, &now, keeper)?;
         }
-        if asked.metrics {
-            show::answer_http(&proxy);
-        }
+        visitors.turn(instant, |door, question| match door {
+            Door::Http => show::answer_http(&proxy, question),
+            Door::Own { trusted } => {
+                let question = String::from_utf8_lossy(question);
+                let words: Vec<&str> = question.split_whitespace().collect();
+                let told = match words[..] {
+                    ["reload" | "rate", ..] if !trusted => Err(Error::new("only root may tell the proxy to change; run it with sudo")),
+                    ["reload"] => reload(&mut proxy, command, &now),
+                    ["rate", out, ref rest @ ..] if rest.len() < 2 => rates(&mut proxy, &now, out, rest.first().copied()),
+                    _ => return show::answer(&proxy),
+                };
+                match told {
+                    Ok(changed) => {
+                        now = changed.options;
+                        serde_json::json!({ "done": changed.words }).to_string().into_bytes()
+                    }
+                    Err(why) => serde_json::json!({ "error": why.to_string() }).to_string().into_bytes(),
+                }
+            }
+        });
     }
     let left = proxy.shared.active.load(Ordering::Relaxed);
     tracing::info!(reset = left, "the proxy ends");
@@ -118,25 +148,79 @@ pub(super) fn control(mut proxy: Proxy, command: &Command) -> Result<()> {
     Ok(())
 }
 
+/// Where there are as many connections as may be, more pass untouched until some have ended.
+fn make_room(proxy: &mut Proxy, ending: bool) {
+    let most = proxy.shared.settings().connections;
+    let active = proxy.shared.active.load(Ordering::Relaxed);
+    let full = proxy.shared.full.load(Ordering::Relaxed);
+    let room = full && active <= most - most.div_ceil(ROOM);
+    if room {
+        proxy.shared.full.store(false, Ordering::Relaxed);
+        tracing::info!(connections = active, "there is room for connections again");
+    }
+    let pass = full && !room;
+    if pass == proxy.passing || ending {
+        return;
+    }
+    if let (Some(table), Some(diverted)) = (&mut proxy.table, &proxy.plan.diverted) {
+        let changed = if pass { diverted.drain(table) } else { diverted.change(table) };
+        if let Err(why) = changed {
+            tracing::error!(%why, "the packet filter's rules stay as they were");
+        }
+    }
+    proxy.passing = pass;
+}
+
 struct Asked {
     show: bool,
     metrics: bool,
+    /// Devices have come, gone or changed.
+    links: bool,
 }
 
 /// `soon`: something is to be looked at again before long.
-fn wait(proxy: &Proxy, soon: bool) -> Result<Asked> {
-    let mut fds =
-        vec![PollFd::from_borrowed_fd(proxy.signals.0.as_fd(), PollFlags::IN), PollFd::from_borrowed_fd(proxy.show.as_fd(), PollFlags::IN)];
-    if let Some(metrics) = &proxy.metrics {
-        fds.push(PollFd::from_borrowed_fd(metrics.as_fd(), PollFlags::IN));
-    }
+fn wait(proxy: &Proxy, visitors: &Visitors, soon: bool) -> Result<Asked> {
+    let doors = [
+        Some(proxy.signals.0.as_fd()),
+        Some(proxy.show.as_fd()),
+        proxy.metrics.as_ref().map(|metrics| metrics.as_fd()),
+        proxy.links.as_ref().map(|links| links.as_fd()),
+        proxy.shared.bell.as_ref().map(|bell| bell.as_fd()),
+    ];
+    let mut fds: Vec<PollFd<'_>> = doors.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    fds.extend(visitors.waits().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
     let wait = soon.then(|| Timespec { tv_sec: 0, tv_nsec: Duration::from_millis(50).as_nanos() as i64 });
     match poll(&mut fds, wait.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(e) => return Err(Error::because("cannot wait for signals", &std::io::Error::from(e))),
     }
-    let ready = |at: usize| fds.get(at).is_some_and(|fd| fd.revents().contains(PollFlags::IN));
-    Ok(Asked { show: ready(1), metrics: ready(2) })
+    // Those that are there are at the beginning, in their order.
+    let mut answers = fds.iter();
+    let [_, show, metrics, links, bell] =
+        doors.map(|door| door.and_then(|_| answers.next()).is_some_and(|fd| fd.revents().contains(PollFlags::IN)));
+    if bell && let Some(bell) = &proxy.shared.bell {
+        let _ = rustix::io::read(bell, &mut [0u8; 8]);
+    }
+    Ok(Asked { show, metrics, links })
+}
+
+/// Lets in who has come.
+fn welcome(visitors: &mut Visitors, proxy: &Proxy, asked: &Asked, now: Instant) {
+    if asked.show
+        && let Ok((stream, _)) = proxy.show.accept()
+    {
+        let peer = rustix::net::sockopt::socket_peercred(&stream).ok();
+        let trusted = peer.is_some_and(|peer| peer.uid.is_root() || peer.uid == proxy.user);
+        if stream.set_nonblocking(true).is_ok() {
+            visitors.come(stream.into(), Door::Own { trusted }, now);
+        }
+    }
+    if asked.metrics
+        && let Some(Ok((stream, _))) = proxy.metrics.as_ref().map(|metrics| metrics.accept())
+        && stream.set_nonblocking(true).is_ok()
+    {
+        visitors.come(stream.into(), Door::Http, now);
+    }
 }
 
 /// New connections pass untouched; those that are here go on.
@@ -150,8 +234,15 @@ fn drain(proxy: &mut Proxy) {
     proxy.crew.tell(|| Order::Drain);
 }
 
+/// What came of a change.
+struct Changed {
+    options: Options,
+    /// For whoever asked.
+    words: String,
+}
+
 /// Reads the file again. Connections that are there keep what they have.
-fn reload(proxy: &mut Proxy, command: &Command, now: &Options) -> Result<Options> {
+fn reload(proxy: &mut Proxy, command: &Command, now: &Options) -> Result<Changed> {
     let Some(file) = &command.file else {
         return Err(Error::new("there is no file of options to read again").remedy("start it with --config FILE"));
     };
@@ -162,26 +253,61 @@ fn reload(proxy: &mut Proxy, command: &Command, now: &Options) -> Result<Options
         names.join(", ")
     };
     let (changed, fixed) = (those(Change::Live), those(Change::Start));
+    apply(proxy, now, &new)?;
+    let mut words = if changed.is_empty() { "nothing was changed".to_owned() } else { format!("changed: {changed}") };
     if !fixed.is_empty() {
-        tracing::warn!(settings = fixed, "these change only when the proxy is started anew");
+        words.push_str(&format!("; different in the file, but changed only when the proxy is started anew: {fixed}"));
     }
+    tracing::info!(file = %file.display(), "settings read again; {words}");
+    // What did not take effect is still to be told the next time.
+    Ok(Changed { options: now.clone().with_live(new), words })
+}
+
+/// The link has other rates. What the file says of them holds again when that is read again.
+fn rates(proxy: &mut Proxy, now: &Options, out: &str, come: Option<&str>) -> Result<Changed> {
+    let mut new = now.clone();
+    new.rate = Some(out.to_owned());
+    new.rate_in = come.map(ToOwned::to_owned).or(new.rate_in);
+    if proxy.router.is_none() {
+        return Err(
+            Error::new("this proxy shapes no link: it was started without --rate").remedy("start it with one, then it can be changed")
+        );
+    }
+    apply(proxy, now, &new)?;
+    let words = match come {
+        Some(come) => format!("sends {out}, receives {come}"),
+        None => format!("sends {out}"),
+    };
+    tracing::info!("the long link's rates: {words}");
+    Ok(Changed { options: new, words })
+}
+
+/// Other options take effect, as far as they may.
+fn apply(proxy: &mut Proxy, now: &Options, new: &Options) -> Result<()> {
     let mark = if proxy.plan.diverted.is_some() { proxy.slot.own() } else { 0 };
     let mut settings = new.settings(proxy.plan.congestion.as_deref(), mark)?;
     let excludes = new.excludes()?;
+    new.drain()?;
     let rate = new.rate_bps()?;
     settings.connections = settings.connections.min(proxy.connections);
     settings.held = proxy.shared.settings().held;
+    settings.early &= !now.confirm.unwrap_or(false);
     if let (Some(table), Some(diverted)) = (&mut proxy.table, &mut proxy.plan.diverted)
         && diverted.exclude != excludes
     {
         let changed = crate::gateway::rules::Diverted { exclude: excludes, ..diverted.clone() };
-        changed.change(table)?;
+        if !proxy.passing {
+            changed.change(table)?;
+        }
         *diverted = changed;
     }
+    let link = |options: &Options| -> Result<_> { Ok((options.rate_bps()?, options.rtt_ns()?)) };
     if let (Some(router), Some(rate), Some(wan)) = (&proxy.router, rate, &proxy.plan.wan)
-        && now.rate_bps()? != Some(rate)
+        && link(now)? != link(new)?
     {
-        qdisc::change_rate(&mut proxy.netlink, wan.index, qdisc::Shaper::Htb, rate)?;
+        if proxy.wan_is_there {
+            qdisc::change_rate(&mut proxy.netlink, wan.index, qdisc::Shaper::Htb, rate)?;
+        }
         router.set_capacity(rate / 8)?;
         if let Some(beginnings) = &mut proxy.beginnings {
             beginnings.set_rate(rate, new.rtt_ns()?);
@@ -189,7 +315,10 @@ fn reload(proxy: &mut Proxy, command: &Command, now: &Options) -> Result<Options
     } else if rate.is_some() != proxy.router.is_some() && proxy.plan.wan.is_some() {
         tracing::warn!("a router comes or goes only when the proxy is started anew");
     }
+    let windows = new.windows()? != now.windows()?;
     proxy.shared.set(settings);
-    tracing::info!(file = %file.display(), changed, "settings read again");
-    Ok(new)
+    if windows {
+        proxy.crew.tell(|| Order::Resize);
+    }
+    Ok(())
 }

@@ -1,7 +1,9 @@
 //! A proxy from its set-up to its end: everything in its order ([`set_up`]), then signals, questions and settings ([`control`]) until it is told to end.
 
+mod again;
 mod beginnings;
 mod control;
+mod door;
 mod limits;
 mod set_up;
 pub mod show;
@@ -10,7 +12,7 @@ use std::path::PathBuf;
 
 use xcp_linux::Result;
 
-pub use set_up::Plan;
+pub use set_up::{Plan, check_options};
 pub use show::{Answer, Gateway, ask};
 
 use crate::options::Options;
@@ -37,7 +39,8 @@ pub struct Command {
 pub fn run(command: &Command) -> Result<()> {
     // The lock is the keeper's, too, and goes when that has cleaned up.
     let (proxy, lock, keeper) = set_up::set_up(command)?;
-    let ended = control::control(proxy, command);
+    let mut keeper = keeper;
+    let ended = control::control(proxy, command, &mut keeper);
     drop(lock);
     keeper.release();
     ended

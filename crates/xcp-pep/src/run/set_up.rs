@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use xcp_linux::endpoint::{Ask, Endpoint};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::nfqueue::Queue;
 use xcp_linux::netlink::nftables::{OwnedTable, Spelling, Version};
-use xcp_linux::netlink::{Device, Netlink};
+use xcp_linux::netlink::{Device, Links, Netlink};
 use xcp_linux::router::Router;
 use xcp_linux::{Error, Result, sysctl};
 
@@ -16,6 +17,7 @@ use super::beginnings::Beginnings;
 use super::{Command, limits};
 use crate::confirm::{self, Holder};
 use crate::gateway::keeper::Keeper;
+use crate::gateway::look::{self, Standing};
 use crate::gateway::owner::{self, Lock};
 use crate::gateway::rules::{self, Diverted};
 use crate::gateway::slot::Slot;
@@ -57,14 +59,27 @@ pub(super) struct Proxy {
     pub show: std::os::unix::net::UnixListener,
     pub metrics: Option<std::net::TcpListener>,
     pub signals: super::control::Signals,
-    /// Connections of a worker, after the limit of descriptors.
+    /// Tells of devices that come and go, where we are a gateway.
+    pub links: Option<Links>,
+    /// Whether the long link's device is there.
+    pub wan_is_there: bool,
+    /// What the keeper was told.
+    pub state: State,
+    /// Who the proxy was made by.
+    pub user: rustix::process::Uid,
+    /// New connections pass untouched, because there are too many.
+    pub passing: bool,
+    /// Connections, after the limit of descriptors.
     pub connections: usize,
     /// How connections begin on the long link, where we are its router.
     pub beginnings: Option<Beginnings>,
 }
 
-/// Before anything is done.
-fn check(options: &Options, place: &Place) -> Result<()> {
+/// What is asked for, before anything is looked at.
+///
+/// # Errors
+/// It is nothing, half of something, or none.
+pub fn check_options(options: &Options) -> Result<()> {
     if options.wan.is_none() && options.listen.is_empty() {
         return Err(Error::new("nothing to do")
             .remedy("name the devices (--wan DEV --lan DEV), an address for clients (--listen 127.0.0.1:1080), or both"));
@@ -81,10 +96,24 @@ fn check(options: &Options, place: &Place) -> Result<()> {
     } else if !options.lan.is_empty() {
         return Err(Error::new("--lan without --wan").remedy("name the device towards the long link: --wan DEV"));
     }
-    if let Some(state) = place.living() {
-        return Err(Error::new(format!("a proxy is up here already (process {})", state.pid)).remedy("`xcpnet pep down` first"));
+    options.settings(None, 0)?;
+    options.excludes()?;
+    options.memory()?;
+    options.drain()?;
+    options.rto_max_ms()?;
+    if let Some(bps) = options.rate_bps()? {
+        wan::law(options.law.as_deref().unwrap_or(wan::DEFAULT_LAW), bps)?;
     }
+    user(options)?;
     Ok(())
+}
+
+/// Nobody of this name is up.
+fn check_place(place: &Place) -> Result<()> {
+    match place.living() {
+        Some(state) => Err(Error::new(format!("a proxy is up here already (process {})", state.pid)).remedy("`xcpnet pep down` first")),
+        None => Ok(()),
+    }
 }
 
 /// Takes back what a proxy of this name has left.
@@ -105,6 +134,13 @@ fn lock(options: &Options, name: &str, place: &Place) -> Result<Option<Lock>> {
     wan::devices(&mut Netlink::open()?, wan, &options.lan)?;
     owner::wait_for_room(name, wan)?;
     clear(place)?;
+    for finding in look::look(options, name)? {
+        match finding.standing {
+            Standing::Ok => {}
+            Standing::Warning => tracing::warn!("{}", finding.error()),
+            Standing::InTheWay => return Err(finding.error()),
+        }
+    }
     owner::take(name, wan).map(Some)
 }
 
@@ -123,16 +159,9 @@ fn adopted(namespace: &Namespace, slot: Slot, wanted: &[Changed]) -> Vec<Changed
     found
 }
 
-/// Settings that a gateway needs, and refusals of those that it cannot work with.
+/// Settings that a gateway needs.
 fn sysctls() -> Result<Vec<Changed>> {
     let read = |name: &str| sysctl::read(name).map_err(|e| Error::new(e.to_string()));
-    if read("net.ipv4.ip_forward")? == "0" {
-        return Err(Error::new("this machine does not forward packets, so it is no gateway").remedy("sysctl -w net.ipv4.ip_forward=1"));
-    }
-    if read("net.ipv4.tcp_fwmark_accept")? != "0" {
-        return Err(Error::new("net.ipv4.tcp_fwmark_accept is on: answers to diverted clients would be diverted, too")
-            .remedy("sysctl -w net.ipv4.tcp_fwmark_accept=0"));
-    }
     let mut wanted = Vec::new();
     // Data with a SYN: sent (1), and taken (2).
     let open = read("net.ipv4.tcp_fastopen")?;
@@ -156,6 +185,11 @@ fn sysctls() -> Result<Vec<Changed>> {
     if tries.parse::<u32>().unwrap_or(0) < TRIES {
         wanted.push(("net.ipv4.tcp_retries2".to_owned(), tries, TRIES.to_string()));
     }
+    // Where a router drops large packets without a word, smaller ones are tried (RFC 4821).
+    let probing = read("net.ipv4.tcp_mtu_probing")?;
+    if probing == "0" {
+        wanted.push(("net.ipv4.tcp_mtu_probing".to_owned(), probing, "1".to_owned()));
+    }
     Ok(wanted)
 }
 
@@ -171,17 +205,8 @@ fn gateway(options: &Options, state: &mut State, keeper: &mut Keeper, netlink: &
     let namespace = Namespace::current().map_err(|e| Error::because("cannot open this network namespace", &e))?;
     let name = options.wan.as_deref().unwrap_or_default();
     let (device, _) = wan::devices(netlink, name, &options.lan)?;
-    let others = netlink.others_that_divert(&state.slot.diversion())?;
-    if let Some(rule) = others.first() {
-        return Err(
-            Error::new(format!("a routing rule of somebody else's has our mark or table: {rule}")).remedy("remove it (ip rule del ...)")
-        );
-    }
     let rate = options.rate_bps()?;
     let law = rate.map(|bps| wan::law(options.law.as_deref().unwrap_or(wan::DEFAULT_LAW), bps)).transpose()?;
-    if law.is_some() {
-        wan::check_shaper(netlink, &device, &namespace)?;
-    }
     state.diverts = true;
     state.shaper = law.as_ref().map(|_| device.index);
     state.sysctls = sysctls()?;
@@ -263,7 +288,11 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
     let options = &command.options;
     let namespace = Namespace::current().map_err(|e| Error::because("cannot open this network namespace", &e))?;
     let place = Place::of(&namespace, &command.name);
-    check(options, &place)?;
+    check_options(options)?;
+    check_place(&place)?;
+    for warning in options.warnings() {
+        tracing::warn!("{warning}");
+    }
     let user = user(options)?;
     let excludes = options.excludes()?;
     let pid = std::process::id();
@@ -285,11 +314,13 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
         let memory = options.memory()?;
         let pipes = (memory / settings.held).max(workers);
         let held = if is_gateway && options.confirm == Some(true) { confirm::MOST } else { 0 };
-        let connections = limits::raise(settings.connections * workers, options.connections.is_some(), pipes, held)?;
-        settings.connections = connections.div_ceil(workers);
+        let connections = limits::raise(settings.connections, options.connections.is_some(), pipes, held)?;
+        settings.connections = connections;
         let diverted = if is_gateway { diverted_listeners(&settings)? } else { Vec::new() };
         let explicit = explicit_listeners(options, &settings)?;
         let show = super::show::listen(&place)?;
+        let made_by = rustix::process::geteuid();
+        let links = is_gateway.then(Links::open).transpose()?;
         let metrics = options.metrics.map(super::show::listen_http).transpose()?;
         let hold = held > 0;
         let queue = hold.then(|| Queue::bind(slot.queue(), 2 * confirm::MOST)).transpose()?;
@@ -309,12 +340,12 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
         };
         let listeners: Vec<Listener> = diverted.into_iter().map(|(_, _, listener)| listener).chain(explicit).collect();
         let names_needed = !options.listen.is_empty();
-        let per_worker = settings.connections;
         let shared = Arc::new(Shared::new(settings));
+        shared.wan.store(xcp.wan.index, Ordering::Relaxed);
         if is_gateway {
             netlink.divert(&slot.diversion())?;
         }
-        let holder = queue.map(|queue| Holder::new(shared.clone(), queue, slot, xcp.wan.index)).transpose();
+        let holder = queue.map(|queue| Holder::new(shared.clone(), queue, slot)).transpose();
         let holder = holder.map_err(|e| Error::because("cannot hold openings", &e))?;
         let table = rules.as_mut().map(Diverted::raise).transpose()?;
         // From here on there are threads, which inherit what they may do.
@@ -348,7 +379,12 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             show,
             metrics,
             signals,
-            connections: per_worker,
+            passing: false,
+            links,
+            wan_is_there: true,
+            state: state.clone(),
+            user: made_by,
+            connections,
             beginnings,
         })
     };
@@ -383,5 +419,7 @@ fn no_device() -> Device {
         tx_queue_len: 0,
         tx_queues: 0,
         qdisc: String::new(),
+        master: None,
+        filtered: [false; 2],
     }
 }

@@ -1,11 +1,11 @@
 //! Answers: `pep show`'s question over a Unix socket, one JSON object; Prometheus's over HTTP.
 
 use std::fmt::Write as _;
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 use xcp_linux::{Error, Result};
@@ -15,11 +15,6 @@ use crate::gateway::found::Found;
 use crate::gateway::state::Place;
 use crate::shared::Shared;
 use crate::worker::view::View;
-
-/// Nobody keeps the thread that answers for longer.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Bytes of a request to Prometheus's port that are looked at.
-const LONGEST_REQUEST: usize = 16 << 10;
 
 /// What `pep show --json` prints.
 #[derive(Debug, Serialize)]
@@ -126,9 +121,8 @@ fn gateway(proxy: &Proxy) -> Option<Gateway> {
     })
 }
 
-/// Answers one question.
-pub(super) fn answer(proxy: &Proxy) {
-    let Ok((mut stream, _)) = proxy.show.accept() else { return };
+/// The answer to `pep show`.
+pub(super) fn answer(proxy: &Proxy) -> Vec<u8> {
     let answer = Answer {
         pid: std::process::id(),
         connections: proxy.crew.show(),
@@ -136,40 +130,18 @@ pub(super) fn answer(proxy: &Proxy) {
         draining: proxy.shared.draining.load(Ordering::Relaxed),
         unreached: proxy.shared.metrics.unreached.get(),
     };
-    let _ = stream.set_write_timeout(Some(PATIENCE));
-    if let Ok(text) = serde_json::to_vec(&answer) {
-        let _ = stream.write_all(&text);
-    }
+    serde_json::to_vec(&answer).unwrap_or_default()
 }
 
-/// A request to the end of its headers, if that comes soon and they are not too long: closing a socket with bytes unread would reset it, and take the
-/// answer with it.
-fn read_request(stream: &mut impl std::io::Read) -> Vec<u8> {
-    let mut request = Vec::new();
-    let mut some = [0; 1024];
-    let end = Instant::now() + PATIENCE;
-    while Instant::now() < end && request.len() < LONGEST_REQUEST && !request.windows(4).any(|four| four == b"\r\n\r\n") {
-        match stream.read(&mut some) {
-            Ok(read @ 1..) => request.extend_from_slice(&some[..read]),
-            _ => break,
-        }
-    }
-    request
-}
-
-/// Answers one scrape.
-pub(super) fn answer_http(proxy: &Proxy) {
-    let Some((mut stream, _)) = proxy.metrics.as_ref().and_then(|listener| listener.accept().ok()) else { return };
-    let _ = stream.set_read_timeout(Some(PATIENCE));
-    let _ = stream.set_write_timeout(Some(PATIENCE));
-    let request = read_request(&mut stream);
+/// The answer to a scrape.
+pub(super) fn answer_http(proxy: &Proxy, request: &[u8]) -> Vec<u8> {
     let wanted = request.starts_with(b"GET /metrics");
     let (status, body) = if wanted { ("200 OK", text(proxy)) } else { ("404 Not Found", "there is /metrics\n".to_owned()) };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+    (head + &body).into_bytes()
 }
 
 fn text(proxy: &Proxy) -> String {
@@ -197,21 +169,22 @@ fn text(proxy: &Proxy) -> String {
     proxy.shared.metrics.text(proxy.shared.active.load(Ordering::Relaxed), &more)
 }
 
-/// Asks the proxy of a place; `name`: its name.
+/// Asks the proxy of a place; `name`: its name, `what`: `show`, or an order (`control.rs`).
 ///
 /// # Errors
-/// There is none, or none that can be asked: what there is instead is told.
-pub fn ask(place: &Place, name: &str) -> Result<serde_json::Value> {
+/// There is none, or none that can be asked: what there is instead is told. It refuses.
+pub fn ask(place: &Place, name: &str, what: &str) -> Result<serde_json::Value> {
     let path = place.socket();
     let asked = || -> std::io::Result<Vec<u8>> {
         let mut stream = UnixStream::connect(&path)?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.write_all(format!("{what}\n").as_bytes())?;
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes)?;
-        Ok(bytes)
+        if bytes.is_empty() { Err(ErrorKind::ConnectionReset.into()) } else { Ok(bytes) }
     };
     let bytes = asked().map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
             let found = Found::look(place, name);
             let error = Error::new(found.why_silent());
             if found.is_nothing() && found.others.is_empty() {
@@ -222,30 +195,9 @@ pub fn ask(place: &Place, name: &str) -> Result<serde_json::Value> {
         }
         _ => Error::because(format_args!("cannot ask the proxy at {}", path.display()), &e),
     })?;
-    serde_json::from_slice(&bytes).map_err(|e| Error::because("the proxy's answer cannot be read", &e))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A request that comes a byte at a time is read to the end of its headers and no further; an endless one is not read for ever.
-    #[test]
-    fn requests_are_read_to_the_end_of_their_headers() {
-        struct Bytes<'a>(&'a [u8]);
-        impl std::io::Read for Bytes<'_> {
-            fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
-                let Some((first, rest)) = self.0.split_first() else { return Ok(0) };
-                to[0] = *first;
-                self.0 = rest;
-                Ok(1)
-            }
-        }
-        let head = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
-        let mut source = Bytes(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\nmore");
-        assert_eq!(read_request(&mut source), head);
-        assert_eq!(source.0, b"more");
-        assert_eq!(read_request(&mut &[b'x'; 1 << 20][..]).len(), LONGEST_REQUEST);
-        assert_eq!(read_request(&mut Bytes(b"GET")), b"GET");
+    let answer: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| Error::because("the proxy's answer cannot be read", &e))?;
+    match answer["error"].as_str() {
+        Some(why) => Err(Error::new(why)),
+        None => Ok(answer),
     }
 }

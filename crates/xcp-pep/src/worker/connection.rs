@@ -297,6 +297,15 @@ impl Connection {
         }
     }
 
+    /// The long link has other rates.
+    pub(super) fn resize(&self, settings: &Settings) {
+        if let Some(leg) = self.long_leg()
+            && let Err(why) = socket::resize(leg, &settings.wan)
+        {
+            tracing::debug!(number = self.number, %why, "a leg keeps its buffers");
+        }
+    }
+
     /// If the long link's peer has not answered for longer than a timeout, asks whether it is there. Returns whether that was so.
     pub(super) fn ask_after_outage(&self) -> bool {
         let waits = |leg: &BorrowedFd<'_>| matches!(self.phase, Phase::Open) && socket::waits_in_vain(*leg);

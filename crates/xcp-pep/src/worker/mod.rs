@@ -8,7 +8,7 @@ mod timers;
 pub mod view;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -20,11 +20,14 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use rustix::net::{SocketAddrAny, SocketFlags, acceptfrom_with};
 
+use xcp_linux::netlink::Netlink;
+
 use crate::confirm::{Holder, HolderThread};
 use crate::listen::Reached;
+use crate::listen::access::Access;
 use crate::relay::pipe::Pool;
 use crate::relay::wire::COPY;
-use crate::settings::Kind;
+use crate::settings::{Kind, Settings};
 use crate::shared::Shared;
 use crate::socket;
 use connection::{Connection, Next};
@@ -41,6 +44,8 @@ pub enum Order {
     Show(Sender<Vec<View>>),
     /// Take no more connections.
     Drain,
+    /// The long link has other rates: its legs may have more, or less, on the way.
+    Resize,
     /// Reset what there is, and end.
     Stop,
 }
@@ -130,7 +135,21 @@ struct Bench {
     scratch: Box<[u8]>,
     names: names::Asker,
     handle: Handle,
+    /// Who tells which addresses are this machine's; made when it is asked.
+    routes: Option<Netlink>,
     now: Instant,
+}
+
+impl Bench {
+    /// Whether an explicit client may reach an address. Where nobody tells, it may not.
+    fn may_reach(&mut self, access: &Access, target: IpAddr) -> bool {
+        access.may_reach(target, |address| {
+            if self.routes.is_none() {
+                self.routes = Netlink::open().ok();
+            }
+            self.routes.as_mut().is_none_or(|routes| routes.is_local(address).unwrap_or(true))
+        })
+    }
 }
 
 /// Accepted in a row before others get their turn.
@@ -176,7 +195,7 @@ impl Worker {
     /// epoll itself fails.
     pub fn run(self) -> io::Result<()> {
         let Self { shared, epoll, orders, handle, listeners, names, pool } = self;
-        let bench = Bench { shared, epoll, pool, scratch: vec![0; COPY].into(), names, handle, now: Instant::now() };
+        let bench = Bench { shared, epoll, pool, scratch: vec![0; COPY].into(), names, handle, routes: None, now: Instant::now() };
         Running {
             bench,
             listeners,
@@ -305,6 +324,13 @@ impl Running {
                     let now = self.bench.now;
                     let _ = answer.send(self.places.connections.iter().flatten().map(|c| c.view(now)).collect());
                 }
+                Order::Resize => {
+                    let settings = self.bench.shared.settings();
+                    for listener in self.listeners.iter().filter(|listener| listener.kind == Kind::FromWan) {
+                        let _ = socket::resize(listener.socket.as_fd(), &settings.wan);
+                    }
+                    self.places.connections.iter().flatten().for_each(|connection| connection.resize(&settings));
+                }
                 Order::Drain => {
                     // What the kernel has accepted already is taken.
                     for number in 0..self.listeners.len() {
@@ -332,12 +358,10 @@ impl Running {
         let (socket, kind) = (listener.socket.clone(), listener.kind);
         let settings = self.bench.shared.settings();
         for _ in 0..ACCEPTS {
-            if self.places.used >= settings.connections {
-                self.listen(false)?;
-                return Ok(());
-            }
             match acceptfrom_with(&socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok((client, Some(from))) => self.begin(client, from, kind, &settings),
+                Ok((client, Some(from))) if self.admits(&from, kind, &settings) => self.begin(client, from, kind, &settings),
+                // Closing it resets it.
+                Ok((_, Some(_))) => {}
                 Ok((_, None)) => {}
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
@@ -357,7 +381,27 @@ impl Running {
         Ok(())
     }
 
-    fn begin(&mut self, client: OwnedFd, from: SocketAddrAny, kind: Kind, settings: &Arc<crate::settings::Settings>) {
+    /// Whether a client is taken: it may ask, and there is room.
+    fn admits(&self, from: &SocketAddrAny, kind: Kind, settings: &Settings) -> bool {
+        let shared = &self.bench.shared;
+        if kind == Kind::Explicit
+            && let Ok(from) = socket::canonical(from.clone())
+            && !settings.access.may_ask(from.ip())
+        {
+            shared.metrics.strangers.one();
+            tracing::debug!(client = %from, "a client may not ask (--allow)");
+            return false;
+        }
+        // Workers that look at the same time may let one more in each: limits::raise has descriptors for more than that.
+        if shared.active.load(Ordering::Relaxed) >= settings.connections {
+            shared.metrics.full.one();
+            shared.fill(settings.connections);
+            return false;
+        }
+        true
+    }
+
+    fn begin(&mut self, client: OwnedFd, from: SocketAddrAny, kind: Kind, settings: &Arc<Settings>) {
         let place = self.places.take();
         let token = self.places.token(place);
         self.bench.shared.metrics.accepted.one();
@@ -367,7 +411,10 @@ impl Running {
                 if kind != Kind::Explicit {
                     self.outage.arm(self.bench.now);
                 }
-                self.bench.shared.active.fetch_add(1, Ordering::Relaxed);
+                let before = self.bench.shared.active.fetch_add(1, Ordering::Relaxed);
+                if before + 1 >= settings.connections {
+                    self.bench.shared.fill(settings.connections);
+                }
                 self.places.connections[place] = Some(Box::new(connection));
                 self.advance(place);
             }
@@ -389,10 +436,6 @@ impl Running {
                 self.places.connections[place] = None;
                 self.places.release(place);
                 self.bench.shared.active.fetch_sub(1, Ordering::Relaxed);
-                let room = self.places.used < self.bench.shared.settings().connections;
-                if !self.listening && self.resume.is_none() && room && !self.listeners.is_empty() {
-                    self.resume = Some(self.bench.now);
-                }
                 return;
             }
         }

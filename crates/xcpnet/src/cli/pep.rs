@@ -28,6 +28,15 @@ pub enum PepCommand {
     Up(PepRun),
     /// Run it in the foreground, as systemd wants it
     Run(PepRun),
+    /// Look what is in the way of a proxy with these options, and change nothing; status 1 if something is
+    Check {
+        /// As for `pep up`
+        #[command(flatten)]
+        run: PepRun,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// End it: connections may finish, new ones pass untouched; then take everything back
     Down {
         /// Which
@@ -48,6 +57,15 @@ pub enum PepCommand {
         /// Again every second, until Ctrl-C
         #[arg(long, short)]
         watch: bool,
+    },
+    /// The long link has other rates: tell it, as a modem's script may; connections follow
+    Rate {
+        /// Which
+        #[command(flatten)]
+        which: PepWhich,
+        /// The long link's device, where there are several proxies; what is sent; what comes, if that is another one, too
+        #[arg(value_name = "[DEV] OUT [IN]", num_args = 1..=3, required = true)]
+        rates: Vec<String>,
     },
     /// Let it read its file of options again; connections stay
     Reload {
@@ -91,6 +109,9 @@ pub struct PepRun {
     /// Round-trip time of the long link, for buffers and for what connections begin with [default: 600ms]
     #[arg(long, value_name = "TIME")]
     pub rtt: Option<String>,
+    /// Segments on the long link have at most this many bytes, where something on it drops larger ones [default: as its device takes]
+    #[arg(long, value_name = "BYTES")]
+    pub mss: Option<u32>,
     /// Law of the router
     #[arg(long, value_name = "NAME")]
     pub law: Option<String>,
@@ -100,6 +121,12 @@ pub struct PepRun {
     /// Take SOCKS 5 and HTTP CONNECT at this address; may be repeated
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Vec<SocketAddr>,
+    /// Answer only clients of this network or address there; may be repeated [default: all]
+    #[arg(long, value_name = "NETWORK")]
+    pub allow: Vec<String>,
+    /// Let them reach this network or address although it is this machine's; may be repeated
+    #[arg(long, value_name = "NETWORK")]
+    pub allow_target: Vec<String>,
     /// Answer Prometheus at this address
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
@@ -112,7 +139,7 @@ pub struct PepRun {
     /// Threads [default: one per processor]
     #[arg(long, value_name = "N")]
     pub workers: Option<usize>,
-    /// Connections at the most; others wait [default: 20000]
+    /// Connections at the most; others pass untouched, or are refused [default: 20000]
     #[arg(long, value_name = "N")]
     pub connections: Option<usize>,
     /// Bytes waiting in the proxy at the most, all together [default: 64mib]

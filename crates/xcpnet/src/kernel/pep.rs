@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use xcp_linux::error::is_root;
 use xcp_linux::namespace::Namespace;
 use xcp_pep::gateway::found::{Found, take_back_leftovers};
+use xcp_pep::gateway::look::{Finding, Standing, look};
+use xcp_pep::gateway::owner::owners;
 use xcp_pep::gateway::state::{Place, start_time};
 use xcp_pep::options::{self, Options};
 use xcp_pep::run::{self, Command};
@@ -15,9 +17,9 @@ use xcp_report::human;
 
 use super::{namespace, watched};
 use crate::cli::{PepArguments, PepCommand, PepRun, PepWhich};
-use crate::failure::Failure;
+use crate::failure::{Failure, LACKING};
 use crate::output::Printer;
-use crate::terminal::Plain;
+use crate::terminal::{self, Plain};
 
 /// What ends a process takes beyond the time its connections are given.
 const GRACE: Duration = Duration::from_secs(10);
@@ -29,15 +31,29 @@ pub fn pep(arguments: &PepArguments, printer: &mut Printer) -> Result<(), Failur
     match &arguments.command {
         PepCommand::Run(run) => foreground(run),
         PepCommand::Up(run) => background(run, printer),
+        PepCommand::Check { run, json } => check(run, *json, printer),
         PepCommand::Down { which, now } => down(which, *now, printer),
         PepCommand::Show { which, json, watch } => {
             let place = enter(which)?;
             watched(*watch, printer, || shown(&place, &which.name, *json))
         }
-        PepCommand::Reload { which } => {
+        PepCommand::Reload { which } => told(&enter(which)?, &which.name, "reload", printer),
+        PepCommand::Rate { which, rates } => {
             let place = enter(which)?;
-            signal(living(&place, &which.name)?, Signal::Reload)?;
-            printer.line("told to read its options again; its log says what came of it")
+            let (device, rates) = match &rates[..] {
+                [first, rest @ ..] if !rest.is_empty() && xcp_scenario::typed::rate(first).is_err() => (Some(first), rest),
+                all => (None, all),
+            };
+            let order = format!("rate {}", rates.join(" "));
+            match device {
+                None => told(&place, &which.name, &order, printer),
+                Some(device) => {
+                    let owner = owners()?.into_iter().find(|owner| owner.wan == *device);
+                    let owner = owner.ok_or_else(|| Failure::new(format!("no proxy is up here for {device}; `ip link` lists devices")))?;
+                    let which = PepWhich { netns: None, name: owner.name.clone() };
+                    told(&enter(&which)?, &which.name, &order, printer)
+                }
+            }
         }
     }
 }
@@ -69,9 +85,12 @@ fn typed(run: &PepRun) -> Options {
         rate: run.rate.clone(),
         rate_in: run.rate_in.clone(),
         rtt: run.rtt.clone(),
+        mss: run.mss,
         law: run.law.clone(),
         exclude: run.exclude.clone(),
         listen: run.listen.clone(),
+        allow: run.allow.clone(),
+        allow_target: run.allow_target.clone(),
         metrics: run.metrics,
         no_early: given(run.no_early),
         confirm: given(run.confirm),
@@ -102,6 +121,37 @@ fn command(run: &PepRun) -> Result<Command, Failure> {
         Some(file) => typed.clone().over(Options::load(file)?),
     };
     Ok(Command { options, typed, file, name: run.which.name.clone(), log_file: run.in_background.clone() })
+}
+
+/// Everything that can be known before, and nothing done.
+fn check(run: &PepRun, json: bool, printer: &mut Printer) -> Result<(), Failure> {
+    let command = command(run)?;
+    enter(&run.which)?;
+    run::check_options(&command.options)?;
+    let found = look(&command.options, &run.which.name)?;
+    let warnings = command.options.warnings();
+    if json {
+        printer.line(&serde_json::json!({ "findings": found, "warnings": warnings }).to_string())?;
+    } else {
+        for Finding { name, standing, found, remedy } in &found {
+            let word = match standing {
+                Standing::Ok => "ok",
+                Standing::Warning => "warning",
+                Standing::InTheWay => "in the way",
+            };
+            printer.line(&format!("{word:<10}  {name:<10}  {found}"))?;
+            if let Some(remedy) = remedy {
+                printer.line(&format!("{:<24}do: {remedy}", ""))?;
+            }
+        }
+        for warning in &warnings {
+            printer.line(&format!("{:<10}  {warning}", "warning"))?;
+        }
+    }
+    match found.iter().filter(|finding| finding.standing == Standing::InTheWay).count() {
+        0 => Ok(()),
+        count => Err(Failure::with_status(format!("{} in the way of the proxy", human::plural(count as u64, "thing")), LACKING)),
+    }
 }
 
 /// Logs go to stderr.
@@ -161,6 +211,9 @@ fn background(run: &PepRun, printer: &mut Printer) -> Result<(), Failure> {
             (Some(wan), addresses) => format!("connections across {wan} are carried by XCP; clients at {}", list(addresses)),
             (None, addresses) => format!("clients at {}", list(addresses)),
         };
+        for warning in command.options.warnings() {
+            terminal::tell(&format!("warning: {warning}"));
+        }
         return printer.line(&format!("the proxy is up (process {}): {what}; it logs into {}", child.id(), log.display()));
     }
     let _ = child.wait();
@@ -174,23 +227,16 @@ fn list(addresses: &[std::net::SocketAddr]) -> String {
     addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn living(place: &Place, name: &str) -> Result<u32, Failure> {
-    let found = Found::look(place, name);
-    found.living.map(|(pid, _)| pid).ok_or_else(|| Failure::new(found.why_silent()))
+/// Tells a proxy to do something, and what came of it.
+fn told(place: &Place, name: &str, order: &str, printer: &mut Printer) -> Result<(), Failure> {
+    let answer = run::ask(place, name, order)?;
+    printer.line(answer["done"].as_str().unwrap_or("done"))
 }
 
-enum Signal {
-    End,
-    Reload,
-}
-
-fn signal(pid: u32, signal: Signal) -> Result<(), Failure> {
-    let number = match signal {
-        Signal::End => libc::SIGTERM,
-        Signal::Reload => libc::SIGHUP,
-    };
+/// Tells it to end.
+fn signal_end(pid: u32) -> Result<(), Failure> {
     // SAFETY: a signal to a process that was seen to be the proxy's a moment ago.
-    let done = unsafe { libc::kill(pid as i32, number) };
+    let done = unsafe { libc::kill(pid as i32, libc::SIGTERM) };
     if done < 0 {
         return Err(Failure::new(format!("cannot tell process {pid}: {}; run it as root", std::io::Error::last_os_error())));
     }
@@ -214,9 +260,9 @@ fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failur
     }
     if let Some((pid, start)) = found.living {
         let alive = || start_time(pid) == Some(start);
-        signal(pid, Signal::End)?;
+        signal_end(pid)?;
         if now {
-            signal(pid, Signal::End)?;
+            signal_end(pid)?;
         }
         // It knows how long to wait; its connections are shown meanwhile by `pep show`.
         while alive() {
@@ -237,7 +283,7 @@ fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failur
 }
 
 fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
-    let answer = run::ask(place, name)?;
+    let answer = run::ask(place, name, "show")?;
     if json {
         return Ok(format!("{answer}\n"));
     }

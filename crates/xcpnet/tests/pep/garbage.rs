@@ -49,8 +49,20 @@ fn garbage_at_every_door_ends_nothing() {
         Ok(namespace) => namespace,
         Err(e) => return skipped(e),
     };
-    let up =
-        pep(&namespace, "up", &["--listen", &format!("127.0.0.1:{DOOR}"), "--metrics", &format!("127.0.0.1:{METRICS}"), "--workers", "1"]);
+    let up = pep(
+        &namespace,
+        "up",
+        &[
+            "--listen",
+            &format!("127.0.0.1:{DOOR}"),
+            "--metrics",
+            &format!("127.0.0.1:{METRICS}"),
+            "--workers",
+            "1",
+            "--allow-target",
+            "127.0.0.0/8",
+        ],
+    );
     assert!(up.status.success(), "{up:?}");
     let text = String::from_utf8_lossy(&up.stdout).into_owned();
     let pid = text.split("process ").nth(1).and_then(|rest| rest.split(')').next()?.parse().ok()).expect("a process number");

@@ -1,9 +1,10 @@
 //! Who has a long link: one proxy each, whatever becomes of files and processes; what `show` and
 //! `down` say in every half-state, and that nobody takes back what is another one's.
 
-use std::net::IpAddr;
+use std::io::Write as _;
 use std::process::Command;
 
+use xcp_linux::namespace::Namespace;
 use xcp_linux::sysctl;
 use xcp_pep::gateway::state::Place;
 
@@ -101,9 +102,10 @@ fn what_both_have_left_is_told_and_taken_back() {
     let Some(near) = Proxy::up(&site.near, RATE) else { return };
     kill_with_keeper(near);
     assert_ne!(leftovers(&site.near), before, "nobody was there to take it back");
-    let shown = pep(&site.near, "show", &[]);
-    let text = said(&shown);
-    assert!(!shown.status.success() && text.contains("killed together with its keeper"), "{text}");
+    until("it is told", || {
+        let shown = pep(&site.near, "show", &[]);
+        !shown.status.success() && said(&shown).contains("killed together with its keeper")
+    });
     assert!(pep(&site.near, "down", &[]).status.success());
     assert_eq!(leftovers(&site.near), before);
     // The same where nothing is written any more: the rules go, and it is said what is not known.
@@ -119,29 +121,84 @@ fn what_both_have_left_is_told_and_taken_back() {
     assert!(said(&again).contains("no proxy"), "{}", said(&again));
 }
 
-/// A second long link beside the first, to another network of the server's.
-fn second_link(site: &Site) -> &'static str {
-    let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+fn address(namespace: &Namespace, device: &str, address: &str) {
+    let (mut netlink, index) = number(namespace, device);
+    netlink.add_address(index, address.parse().unwrap(), 24).unwrap();
+}
+
+fn route(namespace: &Namespace, device: &str, via: &str) {
+    let (mut netlink, index) = number(namespace, device);
+    netlink.add_route("10.71.3.0".parse().unwrap(), 24, Some(via.parse().unwrap()), index).unwrap();
+}
+
+fn ip(namespace: &Namespace, words: &str) {
+    let words: Vec<&str> = words.split(' ').collect();
+    let done = namespace.run(|| Command::new("ip").args(&words).status()).unwrap();
+    assert!(done.is_ok_and(|status| status.success()), "ip {words:?}");
+}
+
+/// The devices of a second long link, and what is lost with them.
+fn plug(site: &Site) {
     join((&site.near, "wan2"), (&site.far, "wan2"));
-    let address = |namespace, device, address: &str| {
-        let (mut netlink, index) = number(namespace, device);
-        netlink.add_address(index, ip(address), 24).unwrap();
-    };
     address(&site.near, "wan2", "10.71.8.1");
     address(&site.far, "wan2", "10.71.8.2");
+    route(&site.near, "wan2", "10.71.8.2");
+    ip(&site.far, "route add default via 10.71.8.1 dev wan2 table 100");
+}
+
+/// A second long link beside the first, to another network of the server's.
+fn second_link(site: &Site) -> &'static str {
+    plug(site);
     address(&site.far, "lan", "10.71.3.1");
     address(&site.server, "s0", "10.71.3.2");
-    for (namespace, device, via) in [(&site.client, "c0", "10.71.1.1"), (&site.near, "wan2", "10.71.8.2")] {
-        let (mut netlink, index) = number(namespace, device);
-        netlink.add_route(ip("10.71.3.0"), 24, Some(ip(via)), index).unwrap();
-    }
-    // What it answers comes back the same way.
-    let words = ["rule add from 10.71.3.0/24 lookup 100", "route add default via 10.71.8.1 dev wan2 table 100"];
-    for words in words.map(|words| words.split(' ').collect::<Vec<_>>()) {
-        let done = site.far.run(|| Command::new("ip").args(&words).status()).unwrap();
-        assert!(done.is_ok_and(|status| status.success()), "ip {words:?}");
-    }
+    route(&site.client, "c0", "10.71.1.1");
+    // What the server answers comes back the same way.
+    ip(&site.far, "rule add from 10.71.3.0/24 lookup 100");
     "10.71.3.2"
+}
+
+/// The client sends until something is so.
+fn sends(site: &Site, to: &str, port: u16, mut is: impl FnMut() -> bool) {
+    let listener = listen(&site.server, to, port);
+    let mut stream = connect(&site.client, to, port).unwrap();
+    let reader = std::thread::spawn(move || {
+        let (mut there, _) = listener.accept().unwrap();
+        let _ = std::io::copy(&mut there, &mut std::io::sink());
+    });
+    until("the router sees packets", || {
+        stream.write_all(&[0; 20_000]).unwrap();
+        is()
+    });
+    drop(stream);
+    reader.join().unwrap();
+}
+
+#[test]
+fn a_device_that_comes_back_is_set_up_again() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let other = second_link(&site);
+    let before = leftovers(&site.near);
+    let devices = ["--wan", "wan2", "--lan", "lan", "--rate", "100mbit", "--rtt", "40ms", "--workers", "1"];
+    let Some(near) = Proxy::up_as(&site.near, "main", &devices) else { return };
+    // By XCP, which its router counts.
+    let Some(_far) = Proxy::up_as(&site.far, "main", &devices) else { return };
+    assert!(carries(&site, &near, other, 5026));
+    let shaped = || leftovers(&site.near).iter().filter(|line| line.contains("htb 7863: dev wan2")).count();
+    let forwarded = || near.show()["gateway"]["input_traffic"].as_f64().unwrap();
+    assert_eq!(shaped(), 1);
+    sends(&site, other, 5036, || forwarded() > 0.0);
+    for port in [5027, 5028] {
+        let (mut netlink, index) = number(&site.near, "wan2");
+        netlink.delete_link(index).unwrap();
+        until("the device is gone", || netlink.index_of("wan2").unwrap().is_none());
+        plug(&site);
+        until("the shaper is back", || shaped() == 1);
+        assert!(carries(&site, &near, other, port));
+        sends(&site, other, port + 10, || forwarded() > 0.0);
+    }
+    near.down(true);
+    assert_eq!(leftovers(&site.near), before);
 }
 
 #[test]

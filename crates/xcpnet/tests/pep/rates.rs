@@ -3,9 +3,9 @@
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
-use super::site::{Proxy, SERVER, Site};
+use super::site::{Proxy, SERVER, Site, pep};
 use super::traffic::{Wish, attend, connect, listen};
-use super::{one, until};
+use super::{gateways, one, until};
 
 /// What the peer of the near gateway's long leg may send, as the kernel has it, while a download is
 /// on its way.
@@ -40,4 +40,68 @@ fn a_window_is_for_what_comes_not_for_what_goes() {
         assert!((least..=most).contains(&window), "{rates:?}: {window} bytes");
         near.down(true);
     }
+}
+
+#[test]
+fn a_modem_may_say_other_rates_and_connections_follow() {
+    let _one = one();
+    let Some(site) = Site::new(Duration::from_millis(20), 0.0) else { return };
+    let Some([_near, far]) = gateways(&site, &["--rate", "2mbit", "--rate-in", "2mbit", "--rtt", "40ms"]) else { return };
+    let listener = listen(&site.server, SERVER[0], 5034);
+    let server = std::thread::spawn(move || attend(listener.accept().unwrap().0));
+    let mut stream = connect(&site.client, SERVER[0], 5034).unwrap();
+    stream.write_all(&Wish { seed: 1, down: 1 << 30, reset_at: u64::MAX }.bytes()).unwrap();
+    let reader = std::thread::spawn({
+        let mut stream = stream.try_clone().unwrap();
+        move || while stream.read(&mut [0; 10_000]).is_ok_and(|read| read > 0) {}
+    });
+    let carried = || far.show()["gateway"]["input_traffic"].as_f64().unwrap();
+    until("the link is full", || carried() > 1e6);
+    let told = pep(&site.far, "rate", &["8mbit"]);
+    assert!(told.status.success() && String::from_utf8_lossy(&told.stdout).contains("8mbit"), "{told:?}");
+    // With the next packet.
+    let capacity = |proxy: &Proxy| proxy.show()["gateway"]["capacity"].as_f64();
+    until("the router knows", || capacity(&far) == Some(8e6));
+    until("the connection has followed", || carried() > 4e6);
+    // The other gateway is told by its device, and in both directions.
+    let told = pep(&site.near, "rate", &["wan", "3mbit", "40mbit"]);
+    assert!(told.status.success(), "{told:?}");
+    for wrong in [&["0mbit"][..], &["fast"], &["sat0", "1mbit"], &["1mbit", "slow"]] {
+        let refused = pep(&site.near, "rate", wrong);
+        assert!(!refused.status.success() && !refused.stderr.is_empty(), "{wrong:?}: {refused:?}");
+    }
+    let before = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(before.contains("sends 3mbit, receives 40mbit"), "{before}");
+    super::traffic::rustix_linger(&stream);
+    drop(stream);
+    reader.join().unwrap();
+    server.join().unwrap();
+}
+
+#[test]
+fn reload_says_what_it_did_and_what_it_could_not() {
+    let _one = one();
+    let Some(site) = Site::new(Duration::from_millis(1), 0.0) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("pep.toml");
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    // A list of one needs no brackets.
+    let write = |more: &str| std::fs::write(&file, format!("wan = \"wan\"\nlan = \"lan\"\nrate = \"5mbit\"\n{more}")).unwrap();
+    write("");
+    let Some(near) = Proxy::up_as(&site.near, "main", &["--config", &file.display().to_string()]) else { return };
+    let reload = || {
+        let told = pep(&site.near, "reload", &[]);
+        (told.status.success(), [&told.stdout[..], &told.stderr[..]].map(|b| String::from_utf8_lossy(b)).concat())
+    };
+    assert_eq!(reload(), (true, "nothing was changed\n".to_owned()));
+    write("exclude = \"port 22\"\nheld = \"64kib\"\nlog = \"debug\"\nrto-max = \"2s\"\n");
+    let (well, said) = reload();
+    assert!(well && said.contains("changed: exclude;") && said.contains("anew: held, rto-max, log"), "{said}");
+    write("idle = \"soon\"\n");
+    let (well, said) = reload();
+    assert!(!well && said.contains("idle"), "{said}");
+    write("lan = 7\n");
+    assert!(!reload().0);
+    near.down(true);
 }

@@ -21,7 +21,7 @@ pub const SERVER: [&str; 2] = ["10.71.2.2", "fd71:2::2"];
 pub struct Site {
     pub client: Namespace,
     pub near: Namespace,
-    _wire: Namespace,
+    pub wire: Namespace,
     pub far: Namespace,
     pub server: Namespace,
     _lines: Vec<Line>,
@@ -140,7 +140,7 @@ impl Site {
         };
         let line = |index, from, to| Line::start(&config(index), Some(wire.as_fd()), from, to).unwrap();
         let lines = vec![line(0, "w0", "w1"), line(1, "w1", "w0")];
-        Some(Self { client, near, _wire: wire, far, server, _lines: lines })
+        Some(Self { client, near, wire, far, server, _lines: lines })
     }
 
     /// A namespace's name for other processes.

@@ -99,7 +99,10 @@ impl Connection {
 
     /// The server cannot be reached.
     pub(super) fn unreached(&mut self, reached: Reached, bench: &mut Bench, why: &dyn std::fmt::Display) -> Next {
-        if reached == Reached::NotAllowed {
+        if reached == Reached::Forbidden {
+            bench.shared.metrics.forbidden.one();
+            tracing::info!(client = %self.client_address, server = ?self.server_address, "a client asked for an address of this machine (--allow-target)");
+        } else if reached == Reached::NotAllowed {
             bench.shared.metrics.loops.one();
             tracing::warn!(client = %self.client_address, server = ?self.server_address, "a loop: the proxy was to connect to itself");
         } else {
@@ -134,6 +137,11 @@ impl Connection {
         if self.kind == Kind::Explicit && bench.shared.is_ours(&(self.client_address, socket::local(self.client.as_fd())?)) {
             self.phase = Phase::LookingUp;
             self.found = Some(Err(Reached::NotAllowed));
+            return Ok(());
+        }
+        if self.kind == Kind::Explicit && !bench.may_reach(&self.settings.access, to.ip()) {
+            self.phase = Phase::LookingUp;
+            self.found = Some(Err(Reached::Forbidden));
             return Ok(());
         }
         let server = socket::for_leg(&to, self.settings.server_leg(self.kind), &self.settings.common)?;
