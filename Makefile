@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test reproduce reproduce-quick failures liars lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels clean
+.PHONY: help setup build demo test reproduce reproduce-quick failures liars mutants lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -48,6 +48,11 @@ failures: build ## the table of failures: docs/failures.md
 liars: build ## what senders gain who lie, without and with a policer: docs/liars.md
 	$(XCPNET) reproduce liars --markdown > docs/liars.md.new
 	mv docs/liars.md.new docs/liars.md
+
+# FIGURES="zhang-henderson-2005 ixcp/fig02" runs only those, and writes no table.
+mutants: ## wrong laws and senders against the claims of reproduce-quick: the table of docs/reproduce.md (about an hour of one processor)
+	$(CARGO) build --release --locked --package xcp-mutants --features mutants
+	$(TARGET)/release/xcp-mutants $(if $(FIGURES),$(FIGURES),--write docs/reproduce.md)
 
 # Tells nothing but that it held; otherwise everything.
 reproduce-quick:

@@ -80,7 +80,7 @@ fn pages(text: &str) -> (String, String) {
             seen: text.into(),
         },
         cells: ["xcp", "xcp-ir", "ixcp", "ixcp-r", "p-xcp", "max-rtt", "own-rtt", "newreno", "sack", "cubic"]
-            .map(|p| (p.to_owned(), cell))
+            .map(|p| (p.to_owned(), cell, cell))
             .into(),
     };
     let failures = failures(&[row.clone(), row], text);

@@ -2,7 +2,7 @@
 //! long the queue, how much was dropped. As a terminal table, as Markdown, and as the part of the report that closes it.
 //!
 //! A row is a scenario file with a variant for each protocol. Its numbers are those of the link named `bottleneck`. Cells are graded by their worst number
-//! ([`Cell::grade`]).
+//! ([`Cell::grade`]). Beside the median of the seeds stands the worst of them: what goes well with most seeds and badly with one is not good.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,6 +25,8 @@ pub const LINK: &str = "bottleneck";
 pub struct Cell {
     /// Share of the link's capacity used.
     pub utilisation: f64,
+    /// The most that packets can use of it: less than all where framing, or a medium that acknowledgements share, takes a part.
+    pub most: f64,
     /// Jain's index of the long-lived flows' goodputs, each over its max-min share.
     pub fairness: f64,
     /// Mean queue, packets.
@@ -42,8 +44,8 @@ pub struct Cell {
 pub struct Row {
     /// What it is; what is said about it is what the papers warn of.
     pub situation: Situation,
-    /// Protocols and what they made of it, in the file's order.
-    pub cells: Vec<(String, Cell)>,
+    /// Protocols and what they made of it, in the file's order: the median of the seeds, and the worst.
+    pub cells: Vec<(String, Cell, Cell)>,
 }
 
 /// How bad a number is: 0 good, 3 worst.
@@ -53,12 +55,15 @@ fn grade(value: f64, steps: [f64; 3]) -> Grade {
     steps.iter().filter(|&&step| value > step).count()
 }
 
+/// Bytes of an acknowledgement: headers, timestamps and XCP's option.
+const ACKNOWLEDGEMENT: f64 = 64.0;
+
 impl Cell {
     /// What a run gave. `shares` has each flow's max-min share, bit/s of goodput; `None` for those that fairness does not ask about.
     #[must_use]
     pub fn new(scenario: &Scenario, run: &Run, shares: &[Option<f64>]) -> Option<Self> {
         let link = run.summary.links.get(LINK)?;
-        let direction = scenario.links.iter().find(|l| l.name == LINK).map(|l| &l.directions[0])?;
+        let (direction, medium) = scenario.links.iter().find(|l| l.name == LINK).map(|l| (&l.directions[0], l.medium))?;
         let relative: Vec<f64> =
             run.summary.flows.iter().zip(shares).filter_map(|(f, share)| share.filter(|s| *s > 0.0).map(|s| f.goodput / s)).collect();
         let (mut trips, mut flows) = (0.0, 0.0);
@@ -69,8 +74,12 @@ impl Cell {
         }
         let packet = scenario.flows.first().map_or(1500.0, |f| f64::from(f.group.packet_bytes));
         let drain = link.queue_mean * packet * 8.0 / direction.rate_bps as f64;
+        let framed = packet + f64::from(direction.framing_bytes);
+        // Every second packet is acknowledged; the medium carries that, too.
+        let shared = medium.map_or(0.0, |_| (ACKNOWLEDGEMENT + f64::from(direction.framing_bytes)) / 2.0);
         Some(Self {
             utilisation: link.utilisation,
+            most: packet / (framed + shared),
             fairness: jain(&relative),
             queue: link.queue_mean,
             queue_rtts: drain / (trips / f64::max(flows, 1.0)).max(1e-9),
@@ -90,6 +99,7 @@ impl Cell {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of packets")]
         let cell = Self {
             utilisation: middle(|c| c.utilisation),
+            most: middle(|c| c.most),
             fairness: middle(|c| c.fairness),
             queue: middle(|c| c.queue),
             queue_rtts: middle(|c| c.queue_rtts),
@@ -99,12 +109,27 @@ impl Cell {
         (!seeds.is_empty()).then_some(cell)
     }
 
-    /// Grades of its numbers: utilisation below 95, 80 and 50 %; fairness below .95, .8 and .5; a queue beyond a tenth of the round trip, half of it, all of it;
+    /// The worst of each number over several seeds.
+    #[must_use]
+    pub fn worst(seeds: &[Self]) -> Option<Self> {
+        let worse = |a: Self, b: &Self| Self {
+            utilisation: a.utilisation.min(b.utilisation),
+            most: a.most,
+            fairness: a.fairness.min(b.fairness),
+            queue: a.queue.max(b.queue),
+            queue_rtts: a.queue_rtts.max(b.queue_rtts),
+            drops: a.drops.max(b.drops),
+            dropped: a.dropped.max(b.dropped),
+        };
+        seeds.split_first().map(|(first, rest)| rest.iter().fold(*first, worse))
+    }
+
+    /// Grades of its numbers: utilisation, of the most that there can be, below 95, 80 and 50 %; fairness below .95, .8 and .5; a queue beyond a tenth of the round trip, half of it, all of it;
     /// more than a packet dropped in a thousand, a hundred, ten.
     #[must_use]
     pub fn grades(&self) -> [Grade; 4] {
         [
-            grade(1.0 - self.utilisation, [0.05, 0.2, 0.5]),
+            grade(1.0 - self.utilisation / self.most, [0.05, 0.2, 0.5]),
             grade(1.0 - self.fairness, [0.05, 0.2, 0.5]),
             grade(self.queue_rtts, [0.1, 0.5, 1.0]),
             grade(self.dropped, [0.001, 0.01, 0.1]),
@@ -130,10 +155,21 @@ impl Cell {
     }
 }
 
+/// The median's words, and the worst seed's in brackets where they are others.
+fn beside(median: &Cell, worst: &Cell) -> [String; 4] {
+    let mut words = median.words();
+    for (word, worst) in words.iter_mut().zip(worst.words()) {
+        if *word != worst {
+            *word = format!("{word} ({worst})");
+        }
+    }
+    words
+}
+
 /// Protocols of all rows, in the order in which they come.
 fn protocols(rows: &[Row]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for (name, _) in rows.iter().flat_map(|r| &r.cells) {
+    for (name, ..) in rows.iter().flat_map(|r| &r.cells) {
         if !names.contains(&name.as_str()) {
             names.push(name);
         }
@@ -141,17 +177,18 @@ fn protocols(rows: &[Row]) -> Vec<&str> {
     names
 }
 
-fn by_name(row: &Row) -> BTreeMap<&str, &Cell> {
-    row.cells.iter().map(|(name, cell)| (name.as_str(), cell)).collect()
+fn by_name(row: &Row) -> BTreeMap<&str, (&Cell, &Cell)> {
+    row.cells.iter().map(|(name, median, worst)| (name.as_str(), (median, worst))).collect()
 }
 
 /// What stands in a cell.
 pub const CELLS: &str = "In each cell, from top to bottom: utilisation of the link; Jain’s index of the long-lived flows’ goodputs over their max-min shares; mean \
-                         queue in packets; packets dropped by the queue. Medians of the seeds.";
+                         queue in packets; packets dropped by the queue. Medians of the seeds, and in brackets the worst seed where it is another \
+                         number.";
 /// What grades mean.
 pub const GRADES: [&str; 4] = [
     "good",
-    "utilisation below 95 %, fairness below .95, a queue of more than a tenth of the round trip, or more than one packet dropped in a thousand",
+    "utilisation below 95 % of what packets can use of the link, fairness below .95, a queue of more than a tenth of the round trip, or more than one packet dropped in a thousand",
     "below 80 %, below .8, half a round trip, one in a hundred",
     "below 50 %, below .5, a whole round trip, one in ten",
 ];
@@ -174,9 +211,14 @@ pub fn text(rows: &[Row], width: usize) -> String {
             ("drops", Right),
             ("", Left),
         ]);
-        for (name, cell) in &row.cells {
-            let [utilisation, fairness, queue, drops] = cell.words();
-            grid.push(vec![name.clone(), utilisation, fairness, queue, drops, MARKS[cell.grade()].to_owned()]);
+        for (name, cell, worst) in &row.cells {
+            let [utilisation, fairness, queue, drops] = beside(cell, worst);
+            let marks = if worst.grade() > cell.grade() {
+                format!("{} ({})", MARKS[cell.grade()], MARKS[worst.grade()])
+            } else {
+                MARKS[cell.grade()].to_owned()
+            };
+            grid.push(vec![name.clone(), utilisation, fairness, queue, drops, marks]);
         }
         grid.without("", "").render(width, &mut out);
         out.push('\n');
@@ -194,10 +236,15 @@ pub fn markdown(rows: &[Row]) -> String {
         let told: Vec<String> = names
             .iter()
             .map(|name| {
-                cells.get(name).map_or("–".to_owned(), |cell| {
-                    let words: Vec<String> =
-                        cell.words().into_iter().zip(cell.grades()).map(|(w, g)| if g > 1 { format!("**{w}**") } else { w }).collect();
-                    format!("{} {}", ["🟦", "🟨", "🟧", "🟥"][cell.grade()], words.join("<br>"))
+                cells.get(name).map_or("–".to_owned(), |(cell, worst)| {
+                    let words: Vec<String> = beside(cell, worst)
+                        .into_iter()
+                        .zip(cell.grades())
+                        .map(|(w, g)| if g > 1 { format!("**{w}**") } else { w })
+                        .collect();
+                    let mark = |cell: &Cell| ["🟦", "🟨", "🟧", "🟥"][cell.grade()];
+                    let seeds = if worst.grade() > cell.grade() { format!("{} ({})", mark(cell), mark(worst)) } else { mark(cell).into() };
+                    format!("{seeds} {}", words.join("<br>"))
                 })
             })
             .collect();
@@ -237,12 +284,11 @@ pub fn html(rows: &[Row], lead: &str) -> String {
         let cells = by_name(row);
         let _ = write!(out, "<tr><th scope=\"row\">{}</th>", escape(&row.situation.title));
         for name in &names {
-            let Some(cell) = cells.get(name) else {
+            let Some((cell, worst)) = cells.get(name) else {
                 out.push_str("<td>–</td>");
                 continue;
             };
-            let words: Vec<String> = cell
-                .words()
+            let words: Vec<String> = beside(cell, worst)
                 .into_iter()
                 .zip(cell.grades())
                 .map(|(w, g)| if g > 0 && g == cell.grade() { format!("<b>{w}</b>") } else { w })
@@ -267,7 +313,7 @@ mod tests {
     use super::*;
 
     fn cell(utilisation: f64, fairness: f64, queue_rtts: f64, dropped: f64) -> Cell {
-        Cell { utilisation, fairness, queue: 12.0, queue_rtts, drops: 7, dropped }
+        Cell { utilisation, most: 1.0, fairness, queue: 12.0, queue_rtts, drops: 7, dropped }
     }
 
     #[test]
@@ -290,13 +336,28 @@ mod tests {
         let median = Cell::median(&seeds).unwrap();
         assert_eq!((median.utilisation, median.fairness, median.queue_rtts, median.dropped), (0.9, 0.6, 0.2, 0.1));
         assert_eq!(Cell::median(&[]), None);
+        let worst = Cell::worst(&seeds).unwrap();
+        assert_eq!((worst.utilisation, worst.fairness, worst.queue_rtts, worst.dropped), (0.8, 0.5, 0.3, 0.2));
+        assert_eq!(Cell::worst(&[]), None);
+    }
+
+    #[test]
+    fn the_worst_seed_stands_beside_the_median() {
+        let (median, worst) = (cell(0.9, 0.5, 0.3, 0.0), cell(0.8, 0.5, 0.3, 0.0));
+        assert_eq!(beside(&median, &worst), ["90.0 % (80.0 %)", "0.500", "12", "7"]);
+    }
+
+    #[test]
+    fn a_link_is_graded_by_what_packets_can_use_of_it() {
+        let shared = Cell { most: 0.944, ..cell(0.91, 1.0, 0.0, 0.0) };
+        assert_eq!((shared.grade(), Cell { most: 1.0, ..shared }.grade()), (0, 1));
     }
 
     #[test]
     fn every_form_has_every_cell() {
         let row = |title: &str, cells: &[(&str, f64)]| Row {
             situation: Situation::new("failures/a".into(), title.into(), "Somebody warns:\na < b.\n\nIt is so."),
-            cells: cells.iter().map(|(name, u)| ((*name).to_owned(), cell(*u, 1.0, 0.0, 0.0))).collect(),
+            cells: cells.iter().map(|(name, u)| ((*name).to_owned(), cell(*u, 1.0, 0.0, 0.0), cell(*u, 1.0, 0.0, 0.0))).collect(),
         };
         let rows = [row("One in a hundred", &[("xcp", 0.4321), ("cubic", 0.877)]), row("Many, many", &[("xcp", 0.5432)])];
         for form in [text(&rows, 80), markdown(&rows), html(&rows, "")] {

@@ -7,9 +7,8 @@ use xcp_sim::packet::{Ack, Body, Outbox, Packet, SackBlock, SackBlocks, SackId, 
 
 const RTT_MS: u64 = 100;
 
-const RECOVERIES: [(Recovery, &str); 6] = [
+const RECOVERIES: [(Recovery, &str); 5] = [
     (Recovery::Reno, "Reno"),
-    (Recovery::RenoNs2, "Reno of ns-2"),
     (Recovery::NewRenoImpatient, "NewReno impatient"),
     (Recovery::NewRenoSlowButSteady, "NewReno steady"),
     (Recovery::Sack, "SACK"),
@@ -77,6 +76,24 @@ fn patterns_by_recovery() {
     add("first, four times", &|| lose_zero(4));
     table.insert_str(0, &format!("{:<40} {:>5} {:>8} {:>8} {:>10} {:>8}\n", "", "again", "timeouts", "recover", "recovering", "done"));
     insta::assert_snapshot!(table);
+}
+
+/// ns-2's Reno (`bugFix_`) repairs the first loss of a window as RFC 5681's does and leaves the second
+/// to the timeout, where that starts another fast retransmit.
+#[test]
+fn reno_of_ns2_repairs_one_loss_a_window() {
+    let lose = |recovery, segments: &'static [u64]| {
+        let tcp = settings(Congestion::Reno, recovery);
+        let tcp = Tcp { bytes: Some(bytes(&tcp, 300)), initial_window: 20, handshake: true, ..tcp };
+        let mut pipe = Pipe::new(&tcp, RTT_MS / 2 * MS, MS / 2, lose_first(segments));
+        pipe.start();
+        while pipe.run(pipe.now + MS) {}
+        (pipe.sender.stats().fast_recoveries, pipe.sender.timeouts())
+    };
+    assert_eq!(lose(Recovery::Reno, &[0]), lose(Recovery::RenoNs2, &[0]));
+    assert_eq!(lose(Recovery::Reno, &[0, 1]), (2, 0));
+    let (recoveries, timeouts) = lose(Recovery::RenoNs2, &[0, 1]);
+    assert_eq!((recoveries, timeouts > 0), (1, true));
 }
 
 /// With a window much larger than the number of duplicate ACKs needed, SACK repairs any losses of one window within two round trips and

@@ -17,7 +17,8 @@ pub fn row(figure: &Figure, judged: &Judged) -> Option<Row> {
     let cell = |(i, scenario): (usize, &Scenario)| {
         let shares = shares(scenario);
         let seeds = std::iter::once(&judged.runs).chain(&judged.more).map(|runs| Cell::new(scenario, &runs[i], &shares));
-        Some((scenario.variant.clone(), Cell::median(&seeds.collect::<Option<Vec<_>>>()?)?))
+        let seeds = seeds.collect::<Option<Vec<_>>>()?;
+        Some((scenario.variant.clone(), Cell::median(&seeds)?, Cell::worst(&seeds)?))
     };
     Some(Row { situation: figure.situation(), cells: judged.scenarios.iter().enumerate().filter_map(cell).collect() })
 }
@@ -38,10 +39,12 @@ fn shares(scenario: &Scenario) -> Vec<Option<f64>> {
 /// A line for each cell.
 pub fn json(row: &Row) -> String {
     let (paper, figure) = row.situation.name.split_once('/').unwrap_or((FAILURES, &row.situation.name));
-    let line = |(variant, cell): &(String, Cell)| {
+    let line = |(variant, cell, worst): &(String, Cell, Cell)| {
         let line = json!({
             "paper": paper, "figure": figure, "variant": variant, "utilisation": cell.utilisation, "jain": cell.fairness,
             "queue_mean": cell.queue, "queue_rtts": cell.queue_rtts, "drops": cell.drops, "grade": cell.grade(),
+            "utilisation_most": cell.most, "utilisation_worst": worst.utilisation, "jain_worst": worst.fairness, "queue_mean_worst": worst.queue,
+            "drops_worst": worst.drops, "grade_worst": worst.grade(),
         });
         format!("{line}\n")
     };
