@@ -12,6 +12,7 @@ use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Netlink;
 use xcp_linux::offload::{self, Offload};
 use xcp_linux::sysctl;
+use xcp_pep::gateway::state::Place;
 use xcp_scenario::model::{Loss, LossPlace};
 use xcp_scenario::units::Period;
 
@@ -90,6 +91,11 @@ impl Site {
             }
         }
         let [client, near, wire, far, server] = <[Namespace; 5]>::try_from(spaces).ok()?;
+        // A namespace may have the number of one that is gone and whose proxy was killed with its
+        // keeper. Nobody is at work in a new one.
+        for (gateway, name) in [(&near, "main"), (&near, "two"), (&far, "main"), (&far, "two")] {
+            let _ = std::fs::remove_dir_all(Place::of(gateway, name).path());
+        }
         join((&client, "c0"), (&near, "lan"));
         join((&near, "wan"), (&wire, "w0"));
         join((&wire, "w1"), (&far, "wan"));
