@@ -83,7 +83,9 @@ socks() {
     local server proxy status
     httpd -f -p 127.0.0.1:8080 -h /run/test &
     server=$!
-    su -s /bin/sh nobody -c "exec xcpnet pep run --listen 127.0.0.1:1080 --name socks" &
+    # The server is on the gateway itself, which is refused unless it is allowed.
+    su -s /bin/sh nobody -c "exec xcpnet pep run --listen 127.0.0.1:1080 \
+        --allow-target 127.0.0.0/8 --name socks" &
     proxy=$!
     curl -sS -m 60 --retry 20 --retry-connrefused --retry-delay 1 \
         --socks5-hostname 127.0.0.1:1080 -o /run/test/got http://127.0.0.1:8080/file &&
