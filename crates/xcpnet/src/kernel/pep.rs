@@ -251,11 +251,7 @@ fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failur
         let left = if is_root() { take_back_leftovers()? } else { 0 };
         return printer.line(&match left {
             0 => found.why_silent(),
-            _ => format!(
-                "no proxy is up; taken back what one that was killed has left: {}. What it was made \
-                 for is not known any more: look at `tc qdisc` and sysctls",
-                human::plural(left as u64, "routing rule")
-            ),
+            _ => taken_back(left),
         });
     }
     if let Some((pid, start)) = found.living {
@@ -276,10 +272,23 @@ fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failur
         std::thread::sleep(Duration::from_millis(20));
     }
     place.clean()?;
+    // The kernel may have taken an owner's table away only now: who was killed with keeper and
+    // directory has left rules that nobody else knows of.
+    let unknown = found.living.is_none() && found.state.is_none() && is_root();
     if let Some(log) = found.state.and_then(|state| state.log) {
         let _: Result<(), _> = std::fs::remove_file(log);
     }
-    printer.line("the proxy is down")
+    let left = if unknown { take_back_leftovers()? } else { 0 };
+    printer.line(&if left == 0 { "the proxy is down".to_owned() } else { taken_back(left) })
+}
+
+/// What is said where rules were found that nobody owns.
+fn taken_back(rules: usize) -> String {
+    format!(
+        "no proxy is up; taken back what one that was killed has left: {}. What it was made for is not \
+         known any more: look at `tc qdisc` and sysctls",
+        human::plural(rules as u64, "routing rule")
+    )
 }
 
 fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {

@@ -78,6 +78,15 @@ fn leftovers(namespace: &Namespace) -> Vec<String> {
     found
 }
 
+/// Waits until a namespace is as it was: what has ended may still be dying, its control group last.
+fn settles(namespace: &Namespace, expected: &[String]) {
+    let start = Instant::now();
+    while leftovers(namespace) != expected && start.elapsed() < Duration::from_secs(20) {
+        sleep(Duration::from_millis(50));
+    }
+    assert_eq!(leftovers(namespace), expected);
+}
+
 fn gateways<'a>(site: &'a Site, more: &[&str]) -> Option<[Proxy<'a>; 2]> {
     Some([Proxy::up(&site.near, more)?, Proxy::up(&site.far, more)?])
 }
@@ -396,11 +405,11 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
         refused(&["--wan", "wan", "--lan", "lan"], &["routing rule of somebody else's", "lookup 7"]);
         let _ = site.near.run(|| Command::new("ip").args("rule del fwmark 0x58435045 lookup 7".split(' ')).status()).unwrap();
     }
-    assert_eq!(leftovers(&site.near), before);
+    settles(&site.near, &before);
     // Twice in the same place.
     if let Some(first) = Proxy::up(&site.near, &[]) {
         refused(&["--wan", "wan", "--lan", "lan"], &["up here already", "pep down"]);
         first.down(true);
     }
-    assert_eq!(leftovers(&site.near), before);
+    settles(&site.near, &before);
 }

@@ -10,7 +10,7 @@ use xcp_pep::gateway::state::Place;
 
 use super::site::{Proxy, SERVER, Site, join, number, pep};
 use super::traffic::{connect, listen};
-use super::{DELAY, RATE, leftovers, one, until};
+use super::{DELAY, RATE, leftovers, one, settles, until};
 
 fn said(output: &std::process::Output) -> String {
     [&output.stdout[..], &output.stderr[..]].map(|bytes| String::from_utf8_lossy(bytes)).concat()
@@ -65,13 +65,13 @@ fn a_second_one_is_refused_and_the_first_goes_on() {
     let second = pep(&site.near, "up", &arguments);
     let text = said(&second);
     assert!(!second.status.success() && text.contains("already for wan") && text.contains("pep down"), "{text}");
-    assert_eq!(leftovers(&site.near), up, "what the first has set up");
+    settles(&site.near, &up);
     assert!(carries(&site, &near, SERVER[0], 5021));
     // Who asks for the other name is told what there is.
     let other = pep(&site.near, "show", &["--name", "two"]);
     assert!(!other.status.success() && said(&other).contains("there is \"main\""), "{}", said(&other));
     near.down(true);
-    assert_eq!(leftovers(&site.near), before);
+    settles(&site.near, &before);
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn without_its_directory_it_is_known_and_can_be_ended() {
     assert!(!shown.status.success() && text.contains(&process) && text.contains("directory was removed"), "{text}");
     let second = pep(&site.near, "up", &["--wan", "wan", "--lan", "lan", "--rate", "10mbit"]);
     assert!(!second.status.success() && said(&second).contains(&process), "{}", said(&second));
-    assert_eq!(leftovers(&site.near), up);
+    settles(&site.near, &up);
     near.down(true);
-    assert_eq!(leftovers(&site.near), before);
+    settles(&site.near, &before);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn what_both_have_left_is_told_and_taken_back() {
         !shown.status.success() && said(&shown).contains("killed together with its keeper")
     });
     assert!(pep(&site.near, "down", &[]).status.success());
-    assert_eq!(leftovers(&site.near), before);
+    settles(&site.near, &before);
     // The same where nothing is written any more: the rules go, and it is said what is not known.
     let Some(near) = Proxy::up(&site.near, &[]) else { return };
     kill_with_keeper(near);
@@ -198,7 +198,7 @@ fn a_device_that_comes_back_is_set_up_again() {
         sends(&site, other, port + 10, || forwarded() > 0.0);
     }
     near.down(true);
-    assert_eq!(leftovers(&site.near), before);
+    settles(&site.near, &before);
 }
 
 #[test]
@@ -218,5 +218,5 @@ fn two_long_links_have_a_proxy_each() {
     assert_eq!(site.near.run(|| sysctl::read("net.ipv4.tcp_retries2").unwrap()).unwrap(), tuned);
     assert!(carries(&site, &second, other, 5025));
     second.down(true);
-    assert_eq!(leftovers(&site.near), before);
+    settles(&site.near, &before);
 }
