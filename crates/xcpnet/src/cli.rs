@@ -112,6 +112,22 @@ everything is done; an interrupted run leaves nothing.
 Expectations of a scenario are printed below the table; they do not change the exit status here,
 only with `xcpnet reproduce`.")]
 pub struct RunArguments {
+    #[command(flatten)]
+    pub what: WhatIsRun,
+    /// Write the report, the series and the summary into this directory
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print the summaries as JSON, one line per run, instead of the table
+    #[arg(long)]
+    pub json: bool,
+    /// With --out: the series as Parquet, too
+    #[arg(long, requires = "out")]
+    pub parquet: bool,
+}
+
+/// Which scenarios are run, where and how.
+#[derive(Debug, Args)]
+pub struct WhatIsRun {
     /// Scenario files (docs/scenario.md)
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -121,12 +137,6 @@ pub struct RunArguments {
     /// Seed of everything random, instead of the file's
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Write the report, the series and the summary into this directory
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Print the summaries as JSON, one line per run, instead of the table
-    #[arg(long)]
-    pub json: bool,
     /// Change a setting of the file, e.g. link.bottleneck.rate=20mbit; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
     pub settings: Vec<(String, String)>,
@@ -139,9 +149,6 @@ pub struct RunArguments {
     /// Divide each simulation among at most this many processors, which should be free; the result is the same to the byte
     #[arg(long, value_name = "N", default_value = "1")]
     pub threads: std::num::NonZeroUsize,
-    /// With --out: the series as Parquet, too
-    #[arg(long, requires = "out")]
-    pub parquet: bool,
 }
 
 /// Arguments of `plot`.
@@ -156,10 +163,9 @@ Examples:
 
 Quantities are named as the columns of NAME.links.csv and NAME.flows.csv (docs/cli.md).")]
 pub struct PlotArguments {
-    /// Scenario files; their runs are drawn into one figure
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// What is drawn
+    #[command(flatten)]
+    pub what: WhatIsRun,
+    /// What is drawn, all runs in one figure
     #[arg(long, value_enum, value_name = "FIGURE")]
     pub figure: FigureKind,
     /// Where it goes: a name that ends in .svg or .pdf
@@ -171,24 +177,6 @@ pub struct PlotArguments {
     /// Of `series` the link direction, NAME or NAME.reverse [default: the bottleneck]
     #[arg(long, value_name = "LINK")]
     pub link: Option<String>,
-    /// Where to run
-    #[arg(long, value_enum, value_name = "BACKEND", default_value = "sim")]
-    pub on: Backend,
-    /// Seed of everything random, instead of the file's
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Change a setting of the file, e.g. link.bottleneck.rate=20mbit; may be repeated
-    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
-    pub settings: Vec<(String, String)>,
-    /// Run only this variant of the file; may be repeated
-    #[arg(long = "variant", value_name = "NAME")]
-    pub variants: Vec<String>,
-    /// Simulate at most this many variants at a time [default: one per processor]
-    #[arg(long, short, value_name = "N")]
-    pub jobs: Option<std::num::NonZeroUsize>,
-    /// Divide each simulation among at most this many processors, which should be free
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub threads: std::num::NonZeroUsize,
 }
 
 /// What `plot` draws.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use xcp_report::files::Staged;
 use xcp_report::plot::{Figure, Kind, Wanted, figure};
 
-use crate::cli::{FigureKind, PlotArguments, RunArguments};
+use crate::cli::{FigureKind, PlotArguments};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::run::carry_out;
 use crate::terminal;
@@ -32,7 +32,7 @@ pub fn plot(arguments: &PlotArguments) -> Result<(), Failure> {
     };
     let series = wanted.kind == Kind::Series;
     refuse_what_means_nothing(&wanted)?;
-    let carried = carry_out(&what_is_run(arguments), series)?;
+    let carried = carry_out(&arguments.what, series)?;
     if carried.interrupted() {
         let what = format!("interrupted; nothing was written to {}", arguments.out.display());
         return Err(Failure::with_status(what, INTERRUPTED));
@@ -43,22 +43,6 @@ pub fn plot(arguments: &PlotArguments) -> Result<(), Failure> {
     staged.commit()?;
     terminal::tell(&format!("wrote {}", arguments.out.display()));
     Ok(())
-}
-
-/// The same as `run` would.
-fn what_is_run(arguments: &PlotArguments) -> RunArguments {
-    RunArguments {
-        files: arguments.files.clone(),
-        on: arguments.on,
-        seed: arguments.seed,
-        out: None,
-        json: false,
-        settings: arguments.settings.clone(),
-        variants: arguments.variants.clone(),
-        jobs: arguments.jobs,
-        threads: arguments.threads,
-        parquet: false,
-    }
 }
 
 fn refuse_what_means_nothing(wanted: &Wanted<'_>) -> Result<(), Failure> {

@@ -10,14 +10,14 @@ use xcp_scenario::{Loaded, Verdict, evaluate_variants, load_with_origins, read_t
 
 use crate::backend::tell_notes;
 use crate::batch;
-use crate::cli::RunArguments;
+use crate::cli::{RunArguments, WhatIsRun};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 use crate::output::{Content, Printer, width};
 use crate::terminal;
 
 /// A file's scenarios as chosen by the arguments.
-fn load(path: &Path, text: &str, arguments: &RunArguments) -> Result<Vec<Loaded>, Failure> {
+fn load(path: &Path, text: &str, arguments: &WhatIsRun) -> Result<Vec<Loaded>, Failure> {
     let mut overrides = arguments.on.overrides()?;
     for (path, value) in &arguments.settings {
         overrides = overrides.with(path, value);
@@ -61,7 +61,7 @@ impl Carried {
 
 /// Reads the files, and runs what is in them. `series`: whether those are wanted, which claims want
 /// in any case.
-pub fn carry_out(arguments: &RunArguments, series: bool) -> Result<Carried, Failure> {
+pub fn carry_out(arguments: &WhatIsRun, series: bool) -> Result<Carried, Failure> {
     let mut sources = Vec::new();
     let mut loaded: Vec<Loaded> = Vec::new();
     let mut origins = Vec::new();
@@ -94,7 +94,7 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
     if let Some(dir) = &arguments.out {
         drop(Staged::new(dir)?);
     }
-    let carried = carry_out(arguments, arguments.out.is_some())?;
+    let carried = carry_out(&arguments.what, arguments.out.is_some())?;
     let interrupted = carried.interrupted();
     let Carried { scenarios, runs, sources, origins } = carried;
     let verdicts: Vec<Vec<Verdict>> = if interrupted { Vec::new() } else { judged(&scenarios, &runs, &origins) };
@@ -112,7 +112,7 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
         let content = Content {
             runs: &runs,
             scenarios: &scenarios,
-            settings: &arguments.settings,
+            settings: &arguments.what.settings,
             sources: &sources,
             origins: &origins,
             verdicts: &verdicts,
@@ -169,5 +169,5 @@ fn told(scenarios: &[Scenario], runs: &[Run], arguments: &RunArguments) -> Failu
         });
     }
     let nothing = arguments.out.as_ref().map(|dir| format!("; nothing was written to {}", dir.display())).unwrap_or_default();
-    Failure::with_status(format!("interrupted; {} so far: {}{nothing}", arguments.on.done(), parts.join(", ")), INTERRUPTED)
+    Failure::with_status(format!("interrupted; {} so far: {}{nothing}", arguments.what.on.done(), parts.join(", ")), INTERRUPTED)
 }
