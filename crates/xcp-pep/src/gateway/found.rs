@@ -4,7 +4,7 @@
 use xcp_linux::netlink::Netlink;
 use xcp_linux::{Result, cgroup};
 
-use super::owner::{Owner, owners};
+use super::owner::{self, Owner, owners};
 use super::slot::Slot;
 use super::state::{Place, State, start_time};
 
@@ -81,6 +81,9 @@ pub fn take_back_leftovers() -> Result<usize> {
     let mut count = 0;
     for slot in Slot::all().filter(|slot| !owned.contains(slot)) {
         if netlink.diverts(&slot.diversion())? {
+            // One that comes up at this moment takes its lock before it diverts anything: whose lock
+            // cannot be had lives.
+            let Some(_lock) = owner::hold(slot) else { continue };
             netlink.undivert(&slot.diversion())?;
             count += 1;
         }

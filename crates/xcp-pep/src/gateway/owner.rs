@@ -143,6 +143,12 @@ pub fn take(name: &str, wan: &str) -> Result<Lock> {
         .remedy(format!("`nft list tables` shows whose they are: {OWNER_TABLE}...")))
 }
 
+/// The lock of a place that nobody has, without a name: for as long as what was left there is taken
+/// back. `None` where somebody has it.
+pub(super) fn hold(slot: Slot) -> Option<OwnedTable> {
+    OwnedTable::with_comment(&slot.owner_table(), None, &[]).ok()
+}
+
 fn is_there(slot: Slot) -> bool {
     tables::list().is_ok_and(|all| all.iter().any(|table| table.name == slot.owner_table()))
 }
