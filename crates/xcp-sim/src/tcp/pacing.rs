@@ -35,8 +35,9 @@ impl Pacer {
 
     /// Window (packets), rate or SRTT have changed.
     pub fn plan(&mut self, srtt: Nanos, congestion: &Congestion) {
-        if let Some(rate) = congestion.pacing_rate() {
-            self.enabled = true;
+        let rate = congestion.pacing_rate();
+        self.enabled = self.wanted || rate.is_some();
+        if let Some(rate) = rate {
             self.gap = (NANOS_PER_SEC as f64 / rate) as Nanos;
         } else if self.wanted {
             // `as` saturates; a window is never below one packet, so the gap is at most one SRTT.
