@@ -12,7 +12,7 @@ pub(super) fn write(sheet: &Sheet, title: &str) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}pt\" height=\"{height}pt\" \
          viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"Helvetica, Arial, sans-serif\">\n\
          <title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n",
-        escape(title)
+        words(title)
     );
     for item in items {
         // Writing into a string cannot fail.
@@ -43,7 +43,7 @@ pub(super) fn write(sheet: &Sheet, title: &str) -> String {
                 };
                 let (x, y) = (short(*x), short(*y));
                 let turned = if *upright { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() };
-                let text = escape(text);
+                let text = words(text);
                 writeln!(
                     out,
                     "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"#222\"{turned}>\
@@ -54,6 +54,11 @@ pub(super) fn write(sheet: &Sheet, title: &str) -> String {
     }
     out.push_str("</svg>\n");
     out
+}
+
+/// Text for an element; control characters have no place in XML, escaped or not.
+fn words(text: &str) -> String {
+    escape(&text.replace(char::is_control, " "))
 }
 
 fn hex(Colour(r, g, b): Colour) -> String {
@@ -71,4 +76,19 @@ fn path(points: &[(f64, f64)]) -> String {
         let _ = write!(out, "{}{} {}", if i == 0 { "M" } else { "L" }, short(*x), short(*y));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What others write into files reaches the figure as text, and as nothing else.
+    #[test]
+    fn words_are_words() {
+        let text = "a\u{1b}[31m<b>&\u{0}".to_owned();
+        let item = Item::Text { at: (1.0, 2.0), text: text.clone(), size: 8.0, anchor: Anchor::End, upright: true };
+        let svg = write(&Sheet { width: 10.0, height: 10.0, items: vec![item] }, &text);
+        assert_eq!(svg.matches("a [31m&lt;b&gt;&amp; </").count(), 2, "{svg}");
+        assert!(!svg.contains(|c: char| c.is_control() && c != '\n'));
+    }
 }
