@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bounds of numbers, said so that every kernel's verifier and every compiler's output go together. */
+/* Bounds of numbers, said so that every kernel's verifier and every compiler's output go
+ * together. */
 #ifndef XCP_BPF_BOUNDS_H
 #define XCP_BPF_BOUNDS_H
 
@@ -18,8 +19,9 @@ static __always_inline int between(__u64 *x, __u64 low, __u64 high) {
 }
 
 /*
- * A length that was found to be right, as helpers want it: above 0 for every verifier there is, some of which forget that it was compared
- * (7.3 among them), and at most `most`, one less than a power of two, plus 1.
+ * A length that was found to be right, as helpers want it: above 0 for every verifier there is,
+ * some of which forget that it was compared (7.3 among them), and at most `most`, one less than a
+ * power of two, plus 1.
  */
 static __always_inline __u64 some(__u64 x, __u64 most) {
     XCP_OPAQUE(x);

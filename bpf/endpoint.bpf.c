@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * XCP in the kernel's own TCP, sender and receiver: a congestion control (endpoint_window.h), the header option (endpoint_options.h), room
- * for it beside SACK (endpoint_room.h) and a view of all of it (endpoint_show.h), around the state of a connection in its socket's storage.
- * What sender and receiver do is engine/sender.h's and engine/receiver.h's; losses, retransmission and the timer are the kernel's.
+ * XCP in the kernel's own TCP, sender and receiver: a congestion control (endpoint_window.h), the
+ * header option (endpoint_options.h), room for it beside SACK (endpoint_room.h) and a view of all
+ * of it (endpoint_show.h), around the state of a connection in its socket's storage. What sender
+ * and receiver do is engine/sender.h's and engine/receiver.h's; losses, retransmission and the
+ * timer are the kernel's.
  *
- * Everything here runs with the socket's lock held, but for packets that waited for a neighbour's address: those may find the sums of a
- * receiver that is being updated. The worst is one feedback counted twice or lost.
+ * Everything here runs with the socket's lock held, but for packets that waited for a neighbour's
+ * address: those may find the sums of a receiver that is being updated. The worst is one feedback
+ * counted twice or lost.
  */
 #include "vmlinux.h"
 
@@ -95,11 +98,12 @@ static __always_inline __u64 srtt_ns(const struct xcp_connection *c, const struc
     return c->srtt_ns ? c->srtt_ns : (__u64)tp->srtt_us * 125; /* srtt_us is shifted by 3 */
 }
 
-/* Whether the window is what holds the sender back: it was, at some time within the last round trip (tcp_cwnd_validate), or half of it was
- * used. The kernel does not look while it only retransmits after a timeout: there it is. */
+/* Whether the window is what holds the sender back: it was, at some time within the last round trip
+ * (tcp_cwnd_validate), or half of it was used. The kernel does not look while it only retransmits
+ * after a timeout: there it is. */
 static __always_inline __u32 cwnd_limited(const struct tcp_sock *tp) {
-    return BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Loss || BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) ||
-           tp->max_packets_out > tp->snd_cwnd >> 1;
+    return BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Loss ||
+           BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited) || tp->max_packets_out > tp->snd_cwnd >> 1;
 }
 
 /* Packets that the peer's window and the data at hand let be in flight. */
@@ -107,7 +111,8 @@ static __always_inline __u32 sendable(const struct tcp_sock *tp) {
     __u32 mss = tp->mss_cache, limit = XCP_NO_LIMIT, window;
     if (mss == 0)
         return limit;
-    if (!cwnd_limited(tp) && tp->write_seq - tp->snd_nxt < mss) { /* nothing more to send, or no buffer for it */
+    /* nothing more to send, or no buffer for it */
+    if (!cwnd_limited(tp) && tp->write_seq - tp->snd_nxt < mss) {
         limit = tp->max_packets_out > tp->packets_out ? tp->max_packets_out : tp->packets_out;
         limit = limit ? limit : 1;
     }
@@ -127,7 +132,8 @@ static __always_inline __u32 option_length(const struct xcp_connection *c, __u32
         return 0;
     if (c->ask.flags & XCP_ASK_CLASSIC)
         return forward * XCP_CLASSIC_FORWARD_LENGTH + returned * XCP_CLASSIC_RETURN_LENGTH;
-    return xcp_extended_length((__u8)(forward * XCP_WIRE_FORWARD | returned * XCP_WIRE_RETURN | (c->ids ? XCP_WIRE_IDS : 0)));
+    return xcp_extended_length((__u8)(forward * XCP_WIRE_FORWARD | returned * XCP_WIRE_RETURN |
+                                      (c->ids ? XCP_WIRE_IDS : 0)));
 }
 
 #include "endpoint_options.h"

@@ -12,20 +12,25 @@
 #define XCP_ASK_UNBOUNDED 0x08 /* the 2005 sender: engine/sender.h, honest = 0 */
 #define XCP_ASK_HALVE 0x10     /* halve the window on three duplicate ACKs */
 #define XCP_ASK_IDS 0x20       /* bottleneck ids, if the peer understands them */
-#define XCP_ASK_START 0x40     /* begin with what this host's router lends: endpoint_start.h */
+/* begin with what this host's router lends: endpoint_start.h */
+#define XCP_ASK_START 0x40
 
 struct xcp_ask {
     __u32 flags;
     __u32 initial_window; /* packets; 0: the kernel's */
     __u32 own_id;         /* with ids: the access link's, or 0 (engine/sender.h) */
-    __u32 rto_max_ms;     /* longest time between retransmissions where round trips are shorter than half of it; 0: the kernel's */
+    /* longest time between retransmissions where round trips are shorter than half of it; 0: the
+     * kernel's */
+    __u32 rto_max_ms;
 };
 
-/* What a router lends connections that begin: entries of the maps start_limits and start_taken. Two accounts, and who they are for. */
-#define XCP_START_WINDOW 0    /* for first windows */
-#define XCP_START_REST 1      /* for what follows when the RTT is known */
-#define XCP_START_BEGINNERS 2 /* limits: how many share the rest; taken: how many have begun so far */
-#define XCP_START_RTT 3       /* limits: the round trip that the accounts are for, us */
+/* What a router lends connections that begin: entries of the maps start_limits and start_taken. Two
+ * accounts, and who they are for. */
+#define XCP_START_WINDOW 0 /* for first windows */
+#define XCP_START_REST 1   /* for what follows when the RTT is known */
+/* limits: how many share the rest; taken: how many have begun so far */
+#define XCP_START_BEGINNERS 2
+#define XCP_START_RTT 3 /* limits: the round trip that the accounts are for, us */
 #define XCP_START_ENTRIES 4
 
 /* Whom connections are given to that did not ask. */
@@ -59,13 +64,17 @@ struct xcp_connection {
     __u8 sending;        /* our congestion control governs it: data carry forward headers */
     __u8 receiving;      /* data with forward headers came: ACKs carry return headers */
     __u8 reserved_parts; /* what fits the packet being built */
-    __u8 ids;            /* options carry bottleneck ids: we were asked for them, or the peer sends some */
-    __u8 started;        /* the rest of the start was asked for */
-    __u8 others;         /* those of our callbacks that some other program had asked for before us: not ours to take back */
-    __u32 packet_bytes;  /* a full packet on the wire */
-    __u32 unheard;       /* ACKs of new data since the last return header */
-    __u64 heard_ns;      /* when that came */
-    __u64 srtt_ns;       /* smoothed from segments sent once: retransmissions, and timeouts with them, stay out */
+    /* options carry bottleneck ids: we were asked for them, or the peer sends some */
+    __u8 ids;
+    __u8 started; /* the rest of the start was asked for */
+    /* those of our callbacks that some other program had asked for before us: not ours to take
+     * back */
+    __u8 others;
+    __u32 packet_bytes; /* a full packet on the wire */
+    __u32 unheard;      /* ACKs of new data since the last return header */
+    __u64 heard_ns;     /* when that came */
+    /* smoothed from segments sent once: retransmissions, and timeouts with them, stay out */
+    __u64 srtt_ns;
     __u64 rtt_sum_us;
     __u64 rtt_samples;
     __u64 forwards; /* headers sent */
@@ -73,11 +82,13 @@ struct xcp_connection {
     __u64 received; /* segments with forward headers */
     __u64 losses;   /* recoveries entered */
     __u64 timeouts;
-    __u64 trimmed;       /* packets whose SACK blocks made room */
-    __s64 feedback_sum;  /* of all return headers: 2^-20 bytes/s, or 2^-12 packets in the classic format */
+    __u64 trimmed; /* packets whose SACK blocks made room */
+    /* of all return headers: 2^-20 bytes/s, or 2^-12 packets in the classic format */
+    __s64 feedback_sum;
     __u32 last_feedback; /* code of the newest */
     __u32 rto_max_ms;    /* as set now; 0: the kernel's */
-    __u64 cwnd_before;   /* the loss or timeout answered last: for when it proves to have been none */
+    /* the loss or timeout answered last: for when it proves to have been none */
+    __u64 cwnd_before;
     __u64 threshold_before;
     struct xcp_sender sender;
     struct xcp_receiver receiver;

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The header option: offered in the SYN, accepted in the SYN-ACK, then written into what is sent and read from what comes. Part of
- * endpoint.bpf.c.
+ * The header option: offered in the SYN, accepted in the SYN-ACK, then written into what is sent
+ * and read from what comes. Part of endpoint.bpf.c.
  *
- *   1. All feedback, asked for or returned, is per packet of one MSS. A super-packet's option is copied into each of its segments by
- * segmentation, and merged again by the receiver's coalescing only where it is the same: the receiver multiplies by the segments it stands
- * for, and what is returned is divided by the segments it is sent in.
- *   2. A listener answers offers whether or not its own data are sent by XCP: to receive costs nothing.
- *   3. Connections to the host itself are left alone. So are those whose segments are signed (RFC 2385, RFC 5925): the kernel signs before
- * the option is written, and MD5's leaves no room for it.
- *   4. Headers are believed only in segments that TCP will accept: the kernel calls us when it has looked at sequence number and timestamp,
- * before it looks at the acknowledgement number (RFC 9293 §3.10.7.4, RFC 5961 §5); that is looked at here. A segment without the timestamp
- * that the connection agreed on is not the peer's (RFC 7323 §3.2), though Linux takes it.
- *   5. What returns never raises the window beyond twice what the peer ever offered to receive. An honest answer cannot: each request is
- * what brings the window to the peer's within a round trip. No bound by what an acknowledgement acknowledges would be honest: alone on a
- * fast link, a flow of two packets is given two fifths of the link's bandwidth-delay product in one round trip.
+ *   1. All feedback, asked for or returned, is per packet of one MSS. A super-packet's option is
+ *      copied into each of its segments by segmentation, and merged again by the receiver's
+ *      coalescing only where it is the same: the receiver multiplies by the segments it stands for,
+ *      and what is returned is divided by the segments it is sent in.
+ *   2. A listener answers offers whether or not its own data are sent by XCP: to receive costs
+ *      nothing.
+ *   3. Connections to the host itself are left alone. So are those whose segments are signed (RFC
+ *      2385, RFC 5925): the kernel signs before the option is written, and MD5's leaves no room for
+ *      it.
+ *   4. Headers are believed only in segments that TCP will accept: the kernel calls us when it has
+ *      looked at sequence number and timestamp, before it looks at the acknowledgement number (RFC
+ *      9293 §3.10.7.4, RFC 5961 §5); that is looked at here. A segment without the timestamp that
+ *      the connection agreed on is not the peer's (RFC 7323 §3.2), though Linux takes it.
+ *   5. What returns never raises the window beyond twice what the peer ever offered to receive. An
+ *      honest answer cannot: each request is what brings the window to the peer's within a round
+ *      trip. No bound by what an acknowledgement acknowledges would be honest: alone on a fast
+ *      link, a flow of two packets is given two fifths of the link's bandwidth-delay product in one
+ *      round trip.
  */
 
 /* An extended option as it lies in the header. */
@@ -25,8 +31,10 @@ struct xcp_raw {
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym;
 
-/* Reads the first extended option; returns its length or 0. where: 0, or BPF_LOAD_HDR_OPT_TCP_SYN. */
-static __always_inline __u32 load_extended(struct bpf_sock_ops *ops, struct xcp_raw *raw, __u64 where) {
+/* Reads the first extended option; returns its length or 0. where: 0, or
+ * BPF_LOAD_HDR_OPT_TCP_SYN. */
+static __always_inline __u32 load_extended(struct bpf_sock_ops *ops, struct xcp_raw *raw,
+                                           __u64 where) {
     int length;
     raw->bytes[0] = XCP_EXTENDED_KIND;
     raw->bytes[1] = 4;
@@ -58,8 +66,8 @@ static __always_inline int is_ours(struct bpf_sock_ops *ops) {
     return 1;
 }
 
-/* A word of the context, read where it stands: the verifier allows no address arithmetic on it, which the compiler would make of two reads.
- */
+/* A word of the context, read where it stands: the verifier allows no address arithmetic on it,
+ * which the compiler would make of two reads. */
 static __always_inline __u32 word(const __u32 *at) {
     __u32 v = *(const volatile __u32 *)at;
     XCP_OPAQUE(v);
@@ -67,7 +75,8 @@ static __always_inline __u32 word(const __u32 *at) {
 }
 
 /* Both ends' addresses; IPv4's as ::ffff:a.b.c.d. */
-static __always_inline void ends_of(struct bpf_sock_ops *ops, struct xcp_prefix *peer, struct xcp_prefix *self) {
+static __always_inline void ends_of(struct bpf_sock_ops *ops, struct xcp_prefix *peer,
+                                    struct xcp_prefix *self) {
     __u32 remote = word(&ops->remote_ip4), local = word(&ops->local_ip4);
     peer->address[0] = word(&ops->remote_ip6[0]);
     peer->address[1] = word(&ops->remote_ip6[1]);
@@ -89,10 +98,11 @@ static __always_inline void ends_of(struct bpf_sock_ops *ops, struct xcp_prefix 
 static __always_inline int is_local(struct bpf_sock_ops *ops) {
     struct xcp_prefix peer, self;
     ends_of(ops, &peer, &self);
-    if (peer.address[2] == bpf_htonl(0xffff) && (peer.address[3] & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000))
+    if (peer.address[2] == bpf_htonl(0xffff) &&
+        (peer.address[3] & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000))
         return 1;
-    return peer.address[0] == self.address[0] && peer.address[1] == self.address[1] && peer.address[2] == self.address[2] &&
-           peer.address[3] == self.address[3];
+    return peer.address[0] == self.address[0] && peer.address[1] == self.address[1] &&
+           peer.address[2] == self.address[2] && peer.address[3] == self.address[3];
 }
 
 /* Whether a connection gets XCP although its application did not ask for it. */
@@ -104,7 +114,8 @@ static __always_inline int is_given(struct bpf_sock_ops *ops) {
     if (settings.give == XCP_GIVE_NONE || !sk)
         return 0;
     tp = bpf_skc_to_tcp_sock(sk);
-    if (!tp || BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_setsockopt)) /* the application chose another one */
+    /* the application chose another one */
+    if (!tp || BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_setsockopt))
         return 0;
     if (settings.give == XCP_GIVE_ALL)
         return 1;
@@ -124,9 +135,11 @@ static __always_inline void choose(struct bpf_sock_ops *ops, const volatile char
     bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, copy, sizeof(copy));
 }
 
-#define XCP_CALLBACKS (BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG | BPF_SOCK_OPS_PARSE_UNKNOWN_HDR_OPT_CB_FLAG)
+#define XCP_CALLBACKS                                                                              \
+    (BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG | BPF_SOCK_OPS_PARSE_UNKNOWN_HDR_OPT_CB_FLAG)
 
-/* From now on we are called for this socket's options. The flags are one set for all sock_ops programs of the socket. */
+/* From now on we are called for this socket's options. The flags are one set for all sock_ops
+ * programs of the socket. */
 static __always_inline void call_us(struct bpf_sock_ops *ops) {
     bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | XCP_CALLBACKS);
 }
@@ -165,14 +178,16 @@ static __always_inline void use_default(struct xcp_connection *c) {
 }
 
 /* Both ends speak it. offer: the peer's. */
-static __always_inline void agree(struct xcp_connection *c, __u32 sending, const struct xcp_raw *offer) {
+static __always_inline void agree(struct xcp_connection *c, __u32 sending,
+                                  const struct xcp_raw *offer) {
     struct xcp_endpoint_counts *b = books();
     c->state = XCP_AGREED;
     c->sending = sending != 0;
     c->heard_ns = bpf_ktime_get_ns();
     c->unheard = 0;
     xcp_receiver_init(&c->receiver, c->ask.flags & XCP_ASK_CLASSIC);
-    if (!(c->ask.flags & XCP_ASK_CLASSIC) && c->ask.flags & XCP_ASK_IDS && offer->bytes[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_IDS) {
+    if (!(c->ask.flags & XCP_ASK_CLASSIC) && c->ask.flags & XCP_ASK_IDS &&
+        offer->bytes[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_IDS) {
         c->ids = 1;
         xcp_sender_use_ids(&c->sender, c->ask.own_id);
     }
@@ -220,8 +235,9 @@ __noinline int xcp_connected(struct bpf_sock_ops *ops) {
     return 0;
 }
 
-/* Children inherit the callbacks, and the SYN is kept for them, unless the application has it kept already, perhaps with the link's header.
- * What other programs had asked for is noted for the children. */
+/* Children inherit the callbacks, and the SYN is kept for them, unless the application has it kept
+ * already, perhaps with the link's header. What other programs had asked for is noted for the
+ * children. */
 __noinline int xcp_listen(struct bpf_sock_ops *ops) {
     __u32 others = ops->bpf_sock_ops_cb_flags & XCP_CALLBACKS;
     struct xcp_connection *c;
@@ -267,7 +283,8 @@ __noinline int xcp_accepted(struct bpf_sock_ops *ops) {
     __u32 asked = c && c->ask.flags & XCP_ASK_OWN ? c->ask.flags : settings.ask.flags;
     struct xcp_raw raw;
     int ours = is_ours(ops), given, speaks;
-    speaks = asked & XCP_ASK_CLASSIC ? asked & XCP_ASK_OWN || ours || is_given(ops) : is_offered(ops, &raw);
+    speaks = asked & XCP_ASK_CLASSIC ? asked & XCP_ASK_OWN || ours || is_given(ops)
+                                     : is_offered(ops, &raw);
     if (signs(ops))
         speaks = 0;
     /* most connections of a machine have nothing to do with it, and get no storage */
@@ -333,8 +350,10 @@ __noinline int xcp_reserve(struct bpf_sock_ops *ops) {
     return 0;
 }
 
-/* Writes these parts into a buffer of XCP_EXTENDED_LENGTH_MAX bytes; returns their length. count: segments of the packet. */
-static __always_inline __u32 build(struct xcp_connection *c, const struct tcp_sock *tp, __u32 which, __u32 count, __u8 *out) {
+/* Writes these parts into a buffer of XCP_EXTENDED_LENGTH_MAX bytes; returns their length. count:
+ * segments of the packet. */
+static __always_inline __u32 build(struct xcp_connection *c, const struct tcp_sock *tp, __u32 which,
+                                   __u32 count, __u8 *out) {
     struct xcp_forward forward = {0, 0, 0, 0, 0, 0, 0};
     struct xcp_return returned = {0, 0, 0, 0};
     __u32 length = 0;
@@ -357,7 +376,8 @@ static __always_inline __u32 build(struct xcp_connection *c, const struct tcp_so
     return length;
 }
 
-/* Segments that a packet which is being sent will be cut into: TCP's own count. The packet is told only when its header is complete. */
+/* Segments that a packet which is being sent will be cut into: TCP's own count. The packet is told
+ * only when its header is complete. */
 static __always_inline __u32 segments_to_be(struct bpf_sock_ops *ops) {
     struct bpf_sock_ops_kern *kernel = bpf_cast_to_kern_ctx(ops);
     struct sk_buff *skb = kernel->skb;
@@ -402,17 +422,20 @@ __noinline int xcp_write(struct bpf_sock_ops *ops) {
     return 0;
 }
 
-/* Segments that a packet which came stands for: coalesced by the device, the receive path or the backlog, or never segmented. What a
- * virtual machine is given by its host has the segments' size and not their number. */
+/* Segments that a packet which came stands for: coalesced by the device, the receive path or the
+ * backlog, or never segmented. What a virtual machine is given by its host has the segments' size
+ * and not their number. */
 static __always_inline __u32 segments(struct bpf_sock_ops *ops, __u32 payload) {
     struct bpf_sock_ops_kern *kernel = bpf_cast_to_kern_ctx(ops);
     struct sk_buff *skb = kernel->skb;
-    struct skb_shared_info *info = bpf_rdonly_cast(skb->head + skb->end, bpf_core_type_id_kernel(struct skb_shared_info));
+    struct skb_shared_info *info =
+        bpf_rdonly_cast(skb->head + skb->end, bpf_core_type_id_kernel(struct skb_shared_info));
     return xcp_segments(info->gso_segs, info->gso_size, payload);
 }
 
 /* Reads what came, in either format. */
-static __always_inline void read_options(struct bpf_sock_ops *ops, const struct xcp_connection *c, struct xcp_extended *out) {
+static __always_inline void read_options(struct bpf_sock_ops *ops, const struct xcp_connection *c,
+                                         struct xcp_extended *out) {
     struct xcp_raw raw = {};
     struct xcp_extended none = {{0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0}, 0};
     *out = none;
@@ -422,7 +445,8 @@ static __always_inline void read_options(struct bpf_sock_ops *ops, const struct 
         return;
     }
     raw.bytes[0] = XCP_CLASSIC_FORWARD_KIND;
-    if (bpf_load_hdr_opt(ops, raw.bytes, XCP_CLASSIC_FORWARD_LENGTH, 0) == XCP_CLASSIC_FORWARD_LENGTH)
+    if (bpf_load_hdr_opt(ops, raw.bytes, XCP_CLASSIC_FORWARD_LENGTH, 0) ==
+        XCP_CLASSIC_FORWARD_LENGTH)
         xcp_classic_read_forward(raw.bytes, &out->forward);
     raw.bytes[0] = XCP_CLASSIC_RETURN_KIND;
     raw.bytes[1] = 0;
@@ -430,9 +454,11 @@ static __always_inline void read_options(struct bpf_sock_ops *ops, const struct 
         xcp_classic_read_return(raw.bytes, &out->returned);
 }
 
-/* Whether TCP will take the acknowledgement of a segment that it called us for, so that what the segment carries is the peer's. */
+/* Whether TCP will take the acknowledgement of a segment that it called us for, so that what the
+ * segment carries is the peer's. */
 static __always_inline int is_believed(const struct tcp_sock *tp, __u32 ack) {
-    if (BPF_CORE_READ_BITFIELD(tp, rx_opt.tstamp_ok) && !BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp))
+    if (BPF_CORE_READ_BITFIELD(tp, rx_opt.tstamp_ok) &&
+        !BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp))
         return 0;
     return (__s32)(tp->snd_nxt - ack) >= 0 && (__s32)(ack - (tp->snd_una - tp->max_window)) >= 0;
 }
@@ -452,9 +478,10 @@ __noinline int xcp_heard(struct bpf_sock_ops *ops, struct xcp_return *returned, 
     c->unheard = 0;
     c->heard_ns = now;
     c->last_feedback = returned->feedback;
-    c->feedback_sum += (returned->flags & XCP_CLASSIC ? xcp_classic_feedback_decode(returned->feedback)
-                                                      : xcp_extended_feedback_decode(returned->feedback)) *
-                       count;
+    c->feedback_sum +=
+        (returned->flags & XCP_CLASSIC ? xcp_classic_feedback_decode(returned->feedback)
+                                       : xcp_extended_feedback_decode(returned->feedback)) *
+        count;
     if (!c->sending)
         return 0;
     before = c->sender.cwnd;

@@ -2,9 +2,11 @@
 /*
  * Room for the option beside SACK: TCX egress on the host's own device. Part of endpoint.bpf.c.
  *
- * Timestamps and three SACK blocks fill the forty bytes there are, and the kernel asks nobody who wants to write more. As the 2005 Linux
- * study did in the stack, blocks give way here: those named last are the oldest news (RFC 2018 §4: the first block is the newest). The
- * header's length stays. Only headers as Linux lays them out are touched: [NOP NOP timestamps] NOP NOP SACK [XCP] [NOP...].
+ * Timestamps and three SACK blocks fill the forty bytes there are, and the kernel asks nobody who
+ * wants to write more. As the 2005 Linux study did in the stack, blocks give way here: those named
+ * last are the oldest news (RFC 2018 §4: the first block is the newest). The header's length stays.
+ * Only headers as Linux lays them out are touched: [NOP NOP timestamps] NOP NOP SACK [XCP]
+ * [NOP...].
  */
 
 #include "bounds.h"
@@ -45,12 +47,14 @@ __noinline int xcp_lay_out(struct __sk_buff *skb, __u32 options_at, struct xcp_l
     size = layout->size;
     ours = layout->sack + 2 + layout->keep * 8;
     fill = length - ours - size;
-    if (!between(&length, 12, XCP_OPTIONS_MAX) || bpf_skb_load_bytes(skb, options_at, old.bytes, some(length, 63)))
+    if (!between(&length, 12, XCP_OPTIONS_MAX) ||
+        bpf_skb_load_bytes(skb, options_at, old.bytes, some(length, 63)))
         return -1;
     sack[0] = (__u8)(2 + layout->keep * 8);
     if (bpf_skb_store_bytes(skb, options_at + layout->sack + 1, sack, 1, 0))
         return -1;
-    if (!between(&size, 1, XCP_EXTENDED_LENGTH_MAX) || bpf_skb_store_bytes(skb, options_at + ours, layout->option.bytes, some(size, 31), 0))
+    if (!between(&size, 1, XCP_EXTENDED_LENGTH_MAX) ||
+        bpf_skb_store_bytes(skb, options_at + ours, layout->option.bytes, some(size, 31), 0))
         return -1;
     for (i = 0; i < XCP_OPTIONS_MAX; i++)
         new.bytes[i] = 1;
@@ -59,14 +63,18 @@ __noinline int xcp_lay_out(struct __sk_buff *skb, __u32 options_at, struct xcp_l
     /* the whole block before and after: no-op where the checksum is yet to be made */
     __builtin_memset(&new, 0, sizeof(new));
     length = layout->length;
-    if (!between(&length, 12, XCP_OPTIONS_MAX) || bpf_skb_load_bytes(skb, options_at, new.bytes, some(length, 63)))
+    if (!between(&length, 12, XCP_OPTIONS_MAX) ||
+        bpf_skb_load_bytes(skb, options_at, new.bytes, some(length, 63)))
         return -1;
     bpf_l4_csum_replace(skb, options_at - TCP_HEADER + 16, 0,
-                        bpf_csum_diff((__be32 *)old.bytes, XCP_OPTIONS_MAX, (__be32 *)new.bytes, XCP_OPTIONS_MAX, 0), 0);
+                        bpf_csum_diff((__be32 *)old.bytes, XCP_OPTIONS_MAX, (__be32 *)new.bytes,
+                                      XCP_OPTIONS_MAX, 0),
+                        0);
     return 0;
 }
 
-/* Makes room in a packet, if our option lacks it. length: of all options; data: whether it has any. */
+/* Makes room in a packet, if our option lacks it. length: of all options; data: whether it has
+ * any. */
 __noinline int xcp_make_room(struct __sk_buff *skb, __u32 tcp_at, __u32 length, __u32 data) {
     struct xcp_layout layout = {};
     struct xcp_block old = {};
@@ -86,7 +94,8 @@ __noinline int xcp_make_room(struct __sk_buff *skb, __u32 tcp_at, __u32 length, 
     if (!c || !tp || c->state != XCP_AGREED || c->ask.flags & XCP_ASK_CLASSIC)
         return 0;
     which = parts(c, data);
-    if (which == 0 || !between(&bytes, 12, XCP_OPTIONS_MAX) || bpf_skb_load_bytes(skb, tcp_at + TCP_HEADER, old.bytes, some(bytes, 63)))
+    if (which == 0 || !between(&bytes, 12, XCP_OPTIONS_MAX) ||
+        bpf_skb_load_bytes(skb, tcp_at + TCP_HEADER, old.bytes, some(bytes, 63)))
         return 0;
     if (old.bytes[0] == 1 && old.bytes[1] == 1 && old.bytes[2] == 8)
         at = 12;
@@ -97,12 +106,17 @@ __noinline int xcp_make_room(struct __sk_buff *skb, __u32 tcp_at, __u32 length, 
     if (from > length)
         return 0;
     if (length - from >= XCP_EXTENDED_OFFER_LENGTH) { /* ours is there: is all of it? */
-        if (!between(&from, 12, XCP_OPTIONS_MAX - XCP_EXTENDED_OFFER_LENGTH - 6) || old.bytes[from] != XCP_EXTENDED_KIND)
+        if (!between(&from, 12, XCP_OPTIONS_MAX - XCP_EXTENDED_OFFER_LENGTH - 6) ||
+            old.bytes[from] != XCP_EXTENDED_KIND)
             return 0;
-        if (!(which & XCP_PART_FORWARD) || old.bytes[from + XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_FORWARD)
+        if (!(which & XCP_PART_FORWARD) ||
+            old.bytes[from + XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_FORWARD)
             return 0;
         there.returned.feedback = xcp_get16(old.bytes + from + 6);
-        there.returned.flags = (__u8)(XCP_PRESENT | (old.bytes[from + XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_MARK_RETURNED ? XCP_MARK : 0));
+        there.returned.flags =
+            (__u8)(XCP_PRESENT |
+                   (old.bytes[from + XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_MARK_RETURNED ? XCP_MARK
+                                                                                     : 0));
         there.returned.hops = old.bytes[from + XCP_EXTENDED_AT_HOPS] & 15;
         if (old.bytes[from + XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_IDS)
             there.returned.next_bottleneck_id = xcp_get32(old.bytes + from + 8);
@@ -116,7 +130,8 @@ __noinline int xcp_make_room(struct __sk_buff *skb, __u32 tcp_at, __u32 length, 
     if (layout.keep > blocks)
         layout.keep = blocks;
     if (there.returned.flags & XCP_PRESENT) {
-        xcp_sender_header(&c->sender, bpf_ktime_get_ns(), srtt_ns(c, tp), sendable(tp), &there.forward);
+        xcp_sender_header(&c->sender, bpf_ktime_get_ns(), srtt_ns(c, tp), sendable(tp),
+                          &there.forward);
         c->forwards++;
         xcp_extended_write(layout.option.bytes, &there.forward, &there.returned, c->ids);
     } else {
@@ -133,7 +148,8 @@ static __always_inline int room(struct __sk_buff *skb, __u32 link_bytes) {
     struct xcp_segment segment = {};
     __u8 *block;
     __u32 at = 0;
-    if (!skb->sk || xcp_find_tcp(data, end, link_bytes, &segment) != XCP_FOUND_TCP || segment.options < 12)
+    if (!skb->sk || xcp_find_tcp(data, end, link_bytes, &segment) != XCP_FOUND_TCP ||
+        segment.options < 12)
         return XCP_NEXT;
     block = data + segment.tcp + TCP_HEADER;
     if ((void *)block + 12 > end)
@@ -142,7 +158,8 @@ static __always_inline int room(struct __sk_buff *skb, __u32 link_bytes) {
         at = 12;
     if ((void *)block + at + 4 > end || segment.options <= at || block[at + 2] != TCPOPT_SACK)
         return XCP_NEXT;
-    xcp_make_room(skb, segment.tcp, segment.options, skb->len > segment.tcp + TCP_HEADER + segment.options);
+    xcp_make_room(skb, segment.tcp, segment.options,
+                  skb->len > segment.tcp + TCP_HEADER + segment.options);
     return XCP_NEXT;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Every connection that has our storage, in all network namespaces, as struct xcp_shown: what `ss -i` cannot show. Part of endpoint.bpf.c.
- */
+/* Every connection that has our storage, in all network namespaces, as struct xcp_shown: what `ss
+ * -i` cannot show. Part of endpoint.bpf.c. */
 
 SEC("iter/bpf_sk_storage_map")
 int xcp_show(struct bpf_iter__bpf_sk_storage_map *ctx) {

@@ -2,24 +2,28 @@
 /*
  * The congestion control: the kernel's window is the engine's. Part of endpoint.bpf.c.
  *
- *   1. Feedback was applied when the option was parsed, before the kernel calls cong_control for the same ACK; here the window is only
- * handed over.
- *   2. Three duplicate ACKs leave the window alone (or halve it, if asked, or where no router has been heard of); with cong_control the
- * kernel does no proportional rate reduction. A timeout sets one packet. What the kernel finds spurious afterwards (RFC 3522, RFC 5682,
- * duplicate SACK) is undone.
- *   3. The RTT is averaged here, from the kernel's samples but for those that it takes from a timestamp because retransmitted data were
- * acknowledged. The timestamp echoed may be one of before the timeout (2.6 s were seen after an outage of 2 s in which ACKs were lost too),
- * and H_rtt would tell the routers.
- *   4. The time between retransmissions may be bounded (rto_max_ms), but never below two round trips: with more connections than packets
- * fit on the link, round trips grow beyond any bound chosen before, and everything would be sent twice.
- *   5. Pacing is TCP's internal one, at 33/32 of the window per round trip: the timer comes late sometimes, and the window still bounds
- * what is sent.
+ *   1. Feedback was applied when the option was parsed, before the kernel calls cong_control for
+ *      the same ACK; here the window is only handed over.
+ *   2. Three duplicate ACKs leave the window alone (or halve it, if asked, or where no router has
+ *      been heard of); with cong_control the kernel does no proportional rate reduction. A timeout
+ *      sets one packet. What the kernel finds spurious afterwards (RFC 3522, RFC 5682, duplicate
+ *      SACK) is undone.
+ *   3. The RTT is averaged here, from the kernel's samples but for those that it takes from a
+ *      timestamp because retransmitted data were acknowledged. The timestamp echoed may be one of
+ *      before the timeout (2.6 s were seen after an outage of 2 s in which ACKs were lost too), and
+ *      H_rtt would tell the routers.
+ *   4. The time between retransmissions may be bounded (rto_max_ms), but never below two round
+ *      trips: with more connections than packets fit on the link, round trips grow beyond any bound
+ *      chosen before, and everything would be sent twice.
+ *   5. Pacing is TCP's internal one, at 33/32 of the window per round trip: the timer comes late
+ *      sometimes, and the window still bounds what is sent.
  */
 
-/* While no router has been heard of, round trips shorter than this are not paced: as TCP's are not, and the timer could not keep up. */
+/* While no router has been heard of, round trips shorter than this are not paced: as TCP's are not,
+ * and the timer could not keep up. */
 #define XCP_PACED_NS 1000000ULL
-/* After a timeout the next packet waits this part of a round trip at the most: the kernel does not plan a gap anew when the window has
- * grown. */
+/* After a timeout the next packet waits this part of a round trip at the most: the kernel does not
+ * plan a gap anew when the window has grown. */
 #define XCP_RESTART_PACKETS 16
 
 #define FLAG_RETRANS_DATA_ACKED 0x08 /* net/ipv4/tcp_input.c */
@@ -27,16 +31,17 @@
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 #define TCP_CONG_NON_RESTRICTED 1
 #define SK_PACING_NONE 0
+/* ACKs of new data, and round trips, without any feedback after which the peer is taken to have
+ * stopped. */
 #define SK_PACING_NEEDED 1
-
-/* ACKs of new data, and round trips, without any feedback after which the peer is taken to have stopped. */
 #define XCP_SILENT_ACKS 32
 #define XCP_SILENT_ROUND_TRIPS 4
+/* Bytes of a full packet on the wire, Ethernet's header included: what a router counts. (An IPv6
+ * socket may speak IPv4.) */
 #define XCP_SILENT_NS 1000000000ULL
-
-/* Bytes of a full packet on the wire, Ethernet's header included: what a router counts. (An IPv6 socket may speak IPv4.) */
 static __always_inline __u32 wire_bytes(const struct tcp_sock *tp) {
-    return tp->mss_cache + tp->tcp_header_len + tp->inet_conn.icsk_af_ops->net_header_len + ETHERNET_HEADER;
+    return tp->mss_cache + tp->tcp_header_len + tp->inet_conn.icsk_af_ops->net_header_len +
+           ETHERNET_HEADER;
 }
 
 static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connection *c) {
@@ -48,7 +53,8 @@ static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connectio
         sk->sk_pacing_rate = ~0UL;
         return;
     }
-    rate = xcp_sender_rate(&c->sender, rtt); /* on the wire; the kernel counts what is above TCP, 5 % less in full packets */
+    /* on the wire; the kernel counts what is above TCP, 5 % less in full packets */
+    rate = xcp_sender_rate(&c->sender, rtt);
     rate -= rate >> 5;
     if (BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Loss) {
         least = XCP_RESTART_PACKETS * c->packet_bytes * XCP_NS_PER_S / rtt;
@@ -59,7 +65,8 @@ static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connectio
 
 /* Linux 6.15; before, the kernel's two minutes stay. */
 static __always_inline void bound_rto(struct tcp_sock *tp, struct xcp_connection *c) {
-    __u64 rtt = tp->srtt_us * 125ULL; /* the kernel's, which timestamps tell although everything is sent twice */
+    /* the kernel's, which timestamps tell although everything is sent twice */
+    __u64 rtt = tp->srtt_us * 125ULL;
     __u32 need, most = c->ask.rto_max_ms, i;
     if (!most)
         return;
@@ -86,11 +93,13 @@ void BPF_PROG(xcp_init, struct sock *sk) {
         c->ask.rto_max_ms = settings.ask.rto_max_ms;
     }
     flags = c->ask.flags;
-    first = c->ask.initial_window ? c->ask.initial_window : flags & XCP_ASK_START ? start_window() : tp->snd_cwnd;
+    first = c->ask.initial_window   ? c->ask.initial_window
+            : flags & XCP_ASK_START ? start_window()
+                                    : tp->snd_cwnd;
     c->packet_bytes = wire_bytes(tp);
     c->sending = c->state == XCP_OFFERED || c->state == XCP_AGREED;
-    xcp_sender_init(&c->sender, flags & XCP_ASK_CLASSIC, c->packet_bytes, (__u64)first << 32, 1ULL << 32, (__u64)XCP_NO_LIMIT << 32,
-                    !(flags & XCP_ASK_UNBOUNDED));
+    xcp_sender_init(&c->sender, flags & XCP_ASK_CLASSIC, c->packet_bytes, (__u64)first << 32,
+                    1ULL << 32, (__u64)XCP_NO_LIMIT << 32, !(flags & XCP_ASK_UNBOUNDED));
     if (c->ids)
         xcp_sender_use_ids(&c->sender, c->ask.own_id);
     tp->snd_cwnd = xcp_sender_cwnd(&c->sender);
@@ -119,7 +128,8 @@ static __always_inline void sample_rtt(struct xcp_connection *c, long rtt_us) {
 }
 
 SEC("struct_ops")
-void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs) {
+void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag,
+              const struct rate_sample *rs) {
     struct tcp_sock *tp = (struct tcp_sock *)sk;
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
     __u64 now = bpf_ktime_get_ns();
@@ -132,8 +142,10 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag, const stru
         sample_rtt(c, rs->rtt_us);
     if (rs->acked_sacked)
         c->unheard++;
-    if (c->state == XCP_AGREED && c->unheard > XCP_SILENT_ACKS && BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Open &&
-        now - c->heard_ns > XCP_SILENT_NS && now - c->heard_ns > XCP_SILENT_ROUND_TRIPS * srtt_ns(c, tp))
+    if (c->state == XCP_AGREED && c->unheard > XCP_SILENT_ACKS &&
+        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Open &&
+        now - c->heard_ns > XCP_SILENT_NS &&
+        now - c->heard_ns > XCP_SILENT_ROUND_TRIPS * srtt_ns(c, tp))
         fall(c, XCP_FALL_SILENT);
     else if (c->state == XCP_UNTOUCHED)
         fall(c, XCP_FALL_LATE);
@@ -146,7 +158,8 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag, const stru
         c->packet_bytes = wire_bytes(tp);
         xcp_sender_set_packet(&c->sender, c->packet_bytes);
     }
-    if (c->ask.flags & XCP_ASK_START && !c->started && BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Open && c->srtt_ns &&
+    if (c->ask.flags & XCP_ASK_START && !c->started &&
+        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Open && c->srtt_ns &&
         (__s32)(tp->write_seq - tp->snd_nxt) > 0)
         start_rest(c);
     cwnd = xcp_sender_cwnd(&c->sender);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where a frame's TCP header is: Ethernet with up to two VLAN tags, or no link layer at all; IPv4 with options, IPv6 with the extension
- * headers that hosts send. Says why where it cannot tell; what is in the TCP header is the engine's business (engine/options.h).
+ * Where a frame's TCP header is: Ethernet with up to two VLAN tags, or no link layer at all; IPv4
+ * with options, IPv6 with the extension headers that hosts send. Says why where it cannot tell;
+ * what is in the TCP header is the engine's business (engine/options.h).
  */
 #ifndef XCP_HEADERS_H
 #define XCP_HEADERS_H
@@ -11,8 +12,9 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-#define XCP_NEXT (-1) /* TCX_NEXT, and TC_ACT_UNSPEC for clsact: go on as if we were not here */
-#define XCP_DROP 2    /* TCX_DROP, and TC_ACT_SHOT */
+/* TCX_NEXT, and TC_ACT_UNSPEC for clsact: go on as if we were not here */
+#define XCP_NEXT (-1)
+#define XCP_DROP 2 /* TCX_DROP, and TC_ACT_SHOT */
 
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86dd
@@ -43,8 +45,8 @@ struct xcp_vlan {
     __be16 protocol;
 };
 
-/* Segments that a packet stands for. What comes from a virtual machine or a packet socket has their size only, until a device has looked
- * (SKB_GSO_DODGY). payload: bytes behind all headers. */
+/* Segments that a packet stands for. What comes from a virtual machine or a packet socket has their
+ * size only, until a device has looked (SKB_GSO_DODGY). payload: bytes behind all headers. */
 static __always_inline __u32 xcp_segments(__u32 count, __u32 size, __u32 payload) {
     if (!count && size)
         count = (payload + size - 1) / size;
@@ -81,7 +83,8 @@ static __always_inline enum xcp_found xcp_find_ipv6(void *data, void *end, __u32
 }
 
 /* link: bytes of the link layer's header without VLAN tags, 14 or 0. */
-static __always_inline enum xcp_found xcp_find_tcp(void *data, void *end, __u32 link, struct xcp_segment *out) {
+static __always_inline enum xcp_found xcp_find_tcp(void *data, void *end, __u32 link,
+                                                   struct xcp_segment *out) {
     __u32 at = link, tcp, length;
     __u8 *p;
     if (link) {
@@ -90,7 +93,9 @@ static __always_inline enum xcp_found xcp_find_tcp(void *data, void *end, __u32 
         if (data + 14 > end)
             return XCP_FOUND_BEYOND;
         protocol = *(__be16 *)(data + 12);
-        for (i = 0; i < 2 && (protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD)); i++) {
+        for (i = 0;
+             i < 2 && (protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD));
+             i++) {
             struct xcp_vlan *tag = data + at;
             if ((void *)(tag + 1) > end)
                 return XCP_FOUND_BEYOND;

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An XCP router on a device's way out: TCX (or clsact) egress, in front of the root qdisc, whose rate is the capacity and whose backlog is
- * the queue. Finds the XCP option, lets engine/router.h see and lower it, mends the checksum. One router per loaded object.
+ * An XCP router on a device's way out: TCX (or clsact) egress, in front of the root qdisc, whose
+ * rate is the capacity and whose backlog is the queue. Finds the XCP option, lets engine/router.h
+ * see and lower it, mends the checksum. One router per loaded object.
  *
- *   1. A packet is seen once, before it enters the queue: arrival and departure are settled together then, with the backlog of before the
- *      packet (engine: xcp_router_burst). The engine's other user, the simulator, settles the departure when the packet leaves.
- *   2. Anything that is not XCP, or cannot be read, passes untouched and counts as input traffic: by a counter, of which the law hears with
- * the next packet of XCP's. It closes no interval; where no XCP passes there is nothing to close.
- *   3. Nothing is dropped, unless there is a policer (engine/policer.h): then what it refuses. It knows
- * senders by their addresses; a packet that does not get at the law's state passes without it, too.
- *   4. A forward header on a packet without data is not believed: the packet counts as other traffic, and what it asks for is set to
- * nothing. Claims without traffic cost their sender next to nothing, and as many small packets as you like may be sent for the price of one
- * of data.
- *   5. Where XCP's packets and all others have a queue each, the program says which (skb->priority) and looks at the one of XCP's.
+ *   1. A packet is seen once, before it enters the queue: arrival and departure are settled
+ *      together then, with the backlog of before the packet (engine: xcp_router_burst). The
+ *      engine's other user, the simulator, settles the departure when the packet leaves.
+ *   2. Anything that is not XCP, or cannot be read, passes untouched and counts as input traffic:
+ *      by a counter, of which the law hears with the next packet of XCP's. It closes no interval;
+ *      where no XCP passes there is nothing to close.
+ *   3. Nothing is dropped, unless there is a policer (engine/policer.h): then what it refuses. It
+ *      knows senders by their addresses; a packet that does not get at the law's state passes
+ *      without it, too.
+ *   4. A forward header on a packet without data is not believed: the packet counts as other
+ *      traffic, and what it asks for is set to nothing. Claims without traffic cost their sender
+ *      next to nothing, and as many small packets as you like may be sent for the price of one of
+ *      data.
+ *   5. Where XCP's packets and all others have a queue each, the program says which (skb->priority)
+ *      and looks at the one of XCP's.
  */
 #include "headers.h"
 
@@ -29,16 +35,18 @@ char _license[] SEC("license") = "GPL";
 
 /* Set by the loader before the program is loaded. */
 const volatile __u32 link_bytes = 14; /* of the device's link-layer header, VLAN tags not counted */
-/* Under test: time is skb->tstamp and the backlog skb->mark, so that a run can be repeated on the host. */
+/* Under test: time is skb->tstamp and the backlog skb->mark, so that a run can be repeated on the
+ * host. */
 const volatile __u32 rehearsal = 0;
-/* enum xcp_police. What only the policer needs is not in a program that has none: the verifier takes it out. */
+/* enum xcp_police. What only the policer needs is not in a program that has none: the verifier
+ * takes it out. */
 const volatile __u32 police = XCP_POLICE_NOBODY;
 const volatile __u32 police_sets = 1; /* entries of the table, a power of two */
 /* What counts of a source address, as it lies in the packet. */
 const volatile __u32 police_mask_v4 = ~0U;
 const volatile __u64 police_mask_v6[2] = {~0ULL, ~0ULL};
-/* Where XCP's packets and all others wait in queues of their own: the classes of the shaper (crates/xcp-linux/src/qdisc). 0: there is one
- * queue. */
+/* Where XCP's packets and all others wait in queues of their own: the classes of the shaper
+ * (crates/xcp-linux/src/qdisc). 0: there is one queue. */
 const volatile __u32 xcp_class = 0;
 const volatile __u32 others_class = 0;
 
@@ -91,12 +99,13 @@ struct xcp_seen {
 };
 
 /*
- * The program is made of functions that are not static: the verifier goes through each of them once, knowing nothing of its callers,
- * instead of once for every way that leads to it.
+ * The program is made of functions that are not static: the verifier goes through each of them
+ * once, knowing nothing of its callers, instead of once for every way that leads to it.
  */
 
 /* Any layout: the options go to the engine. */
-__noinline int xcp_search(struct __sk_buff *skb, __u32 from, __u32 length, struct xcp_options *found) {
+__noinline int xcp_search(struct __sk_buff *skb, __u32 from, __u32 length,
+                          struct xcp_options *found) {
     __u8 block[XCP_OPTIONS_MAX] = {};
     if (!found)
         return -1;
@@ -107,26 +116,29 @@ __noinline int xcp_search(struct __sk_buff *skb, __u32 from, __u32 length, struc
 }
 
 /* Headers reach at most this far into a frame; the verifier wants a bound. */
-#define XCP_FAR 2048
-
 /* Looks for the XCP option in a TCP header, length bytes of options from there on. */
-__noinline int xcp_look_into(struct __sk_buff *skb, __u32 from, __u32 length, struct xcp_seen *seen) {
+#define XCP_FAR 2048
+__noinline int xcp_look_into(struct __sk_buff *skb, __u32 from, __u32 length,
+                             struct xcp_seen *seen) {
     void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
     __u32 at = 0;
     __u8 *block, *option;
     struct xcp_options found = {XCP_NOT_FOUND, XCP_NOT_FOUND, XCP_NOT_FOUND, 0};
     if (!seen || from >= XCP_FAR || length == 0 || length > XCP_OPTIONS_MAX)
         return -1;
-    XCP_OPAQUE(from); /* what was compared may have been a copy: the mask is what the verifier sees */
+    /* what was compared may have been a copy: the mask is what the verifier sees */
+    XCP_OPAQUE(from);
     from &= XCP_FAR - 1;
     block = data + from;
-    /* Linux's own segments need no search: [NOP NOP timestamps] [NOP NOP SACK], and then nothing, or ours */
+    /* Linux's own segments need no search: [NOP NOP timestamps] [NOP NOP SACK], and then nothing,
+     * or ours */
     if (length >= 12 && (void *)block + 12 <= end && *(__u32 *)block == bpf_htonl(0x0101080a)) {
         if (length == 12)
             return 0;
         at = 12;
     }
-    if (length - at >= 12 && (void *)block + at + 4 <= end && block[at] == 1 && block[at + 1] == 1 && block[at + 2] == 5) {
+    if (length - at >= 12 && (void *)block + at + 4 <= end && block[at] == 1 &&
+        block[at + 1] == 1 && block[at + 2] == 5) {
         __u32 next = at + 2 + block[at + 3];
         if (next == length)
             return 0;
@@ -134,8 +146,10 @@ __noinline int xcp_look_into(struct __sk_buff *skb, __u32 from, __u32 length, st
             at = next;
     }
     option = block + at;
-    /* what engine/options.h calls an option of ours, when it comes first and a signature has no room after it */
-    if (length - at >= XCP_EXTENDED_OFFER_LENGTH && (void *)option + XCP_EXTENDED_OFFER_LENGTH <= end && option[0] == XCP_EXTENDED_KIND &&
+    /* what engine/options.h calls an option of ours, when it comes first and a signature has no
+     * room after it */
+    if (length - at >= XCP_EXTENDED_OFFER_LENGTH &&
+        (void *)option + XCP_EXTENDED_OFFER_LENGTH <= end && option[0] == XCP_EXTENDED_KIND &&
         option[1] <= length - at && length - at - option[1] < XCP_OPTION_SIGNATURE_MIN &&
         xcp_get16(option + XCP_EXTENDED_AT_EXID) == XCP_EXTENDED_EXID &&
         (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_VERSION_MASK) == XCP_WIRE_VERSION &&
@@ -152,7 +166,8 @@ __noinline int xcp_look_into(struct __sk_buff *skb, __u32 from, __u32 length, st
         if ((void *)option + XCP_EXTENDED_OFFER_LENGTH > end)
             return 0;
         seen->is_return = (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_RETURN) != 0;
-        if (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_FORWARD && (void *)option + XCP_EXTENDED_FORWARD_END <= end) {
+        if (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_FORWARD &&
+            (void *)option + XCP_EXTENDED_FORWARD_END <= end) {
             xcp_extended_read_forward(option, &seen->forward);
             seen->is_forward = 1;
             seen->option = from + found.extended;
@@ -182,9 +197,12 @@ __noinline int xcp_look(struct __sk_buff *skb, struct xcp_seen *seen) {
     enum xcp_found found;
     if (!seen)
         return -1;
-    found = xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, link_bytes, &segment);
-    if (found == XCP_FOUND_BEYOND && !bpf_skb_pull_data(skb, skb->len < XCP_PULL ? skb->len : XCP_PULL))
-        found = xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, link_bytes, &segment);
+    found =
+        xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, link_bytes, &segment);
+    if (found == XCP_FOUND_BEYOND &&
+        !bpf_skb_pull_data(skb, skb->len < XCP_PULL ? skb->len : XCP_PULL))
+        found = xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, link_bytes,
+                             &segment);
     seen->found = found;
     if (found == XCP_FOUND_TCP) {
         seen->tcp = segment.tcp;
@@ -212,7 +230,8 @@ static __always_inline void count_other(const struct xcp_seen *seen, __u64 backl
     __sync_fetch_and_add(&o->packets, segments);
     __sync_fetch_and_add(&o->bytes, seen->bytes);
     if (backlog < o->least_backlog)
-        o->least_backlog = backlog; /* of two at once one may be lost: neither is far from the other */
+        /* of two at once one may be lost: neither is far from the other */
+        o->least_backlog = backlog;
     if (seen->is_return && !seen->is_forward) {
         __sync_fetch_and_add(&o->returned, segments);
         __sync_fetch_and_add(&o->returned_bytes, seen->bytes);
@@ -246,7 +265,8 @@ __noinline __u64 xcp_whose(struct __sk_buff *skb, const struct xcp_seen *seen) {
     } else {
         key = *(__u64 *)(ip + 8);
         if (police == XCP_POLICE_SOURCES)
-            return xcp_policer_join(&p->policer, key & police_mask_v6[0], *(__u64 *)(ip + 16) & police_mask_v6[1]);
+            return xcp_policer_join(&p->policer, key & police_mask_v6[0],
+                                    *(__u64 *)(ip + 16) & police_mask_v6[1]);
         key = xcp_policer_join(&p->policer, key, *(__u64 *)(ip + 16));
         key = xcp_policer_join(&p->policer, key, *(__u64 *)(ip + 24));
         key = xcp_policer_join(&p->policer, key, *(__u64 *)(ip + 32));
@@ -255,11 +275,12 @@ __noinline __u64 xcp_whose(struct __sk_buff *skb, const struct xcp_seen *seen) {
 }
 
 /* The policer, before the law. Returns 1 where it refuses the packet. */
-__noinline int xcp_police(struct xcp_port *p, struct xcp_policed_set *set, __u32 owner, const struct xcp_seen *seen,
-                          struct xcp_forward *forward) {
+__noinline int xcp_police(struct xcp_port *p, struct xcp_policed_set *set, __u32 owner,
+                          const struct xcp_seen *seen, struct xcp_forward *forward) {
     if (!p || !set || !seen || !forward)
         return 0;
-    return xcp_policer_packet(&p->policer, &p->router, set, owner, seen->now, seen->bytes, seen->segments, forward);
+    return xcp_policer_packet(&p->policer, &p->router, set, owner, seen->now, seen->bytes,
+                              seen->segments, forward);
 }
 
 #define XCP_TRIES 1024
@@ -287,7 +308,8 @@ enum xcp_settled {
     XCP_CONTENDED, /* nobody has asked the law */
 };
 
-/* The policer if there is one, the router's law, and the books. key: whose the packet is. Returns enum xcp_settled. */
+/* The policer if there is one, the router's law, and the books. key: whose the packet is. Returns
+ * enum xcp_settled. */
 __noinline int xcp_settle(struct xcp_seen *seen, __u64 key) {
     struct xcp_port *p = the_port();
     struct xcp_policed_set *set = 0;
@@ -301,7 +323,8 @@ __noinline int xcp_settle(struct xcp_seen *seen, __u64 key) {
     if (!p || !c)
         return XCP_CONTENDED;
     if (police) {
-        __u64 hash = xcp_policer_hash(&p->policer, key); /* the seed stays what it is: that needs no guard */
+        /* the seed stays what it is: that needs no guard */
+        __u64 hash = xcp_policer_hash(&p->policer, key);
         __u32 place = xcp_policer_place(hash, police_sets);
         owner = (__u32)hash;
         set = bpf_map_lookup_elem(&policed, &place);
@@ -329,8 +352,9 @@ __noinline int xcp_settle(struct xcp_seen *seen, __u64 key) {
         p->others.least_backlog = ~0ULL;
         returned = p->others.returned;
         returned_bytes = p->others.returned_bytes;
-        xcp_router_others(&p->router, bytes - p->told.bytes, packets - p->told.packets, returned_bytes - p->told.returned_bytes,
-                          returned - p->told.returned, least);
+        xcp_router_others(&p->router, bytes - p->told.bytes, packets - p->told.packets,
+                          returned_bytes - p->told.returned_bytes, returned - p->told.returned,
+                          least);
         p->told.returned = returned;
         p->told.returned_bytes = returned_bytes;
         p->told.packets = packets;
@@ -353,7 +377,8 @@ __noinline int xcp_settle(struct xcp_seen *seen, __u64 key) {
     return XCP_SETTLED;
 }
 
-/* RFC 1624 eq. (3), with 32-bit words: what the checksum becomes when `was` is replaced by `is`, both as they lie in memory. */
+/* RFC 1624 eq. (3), with 32-bit words: what the checksum becomes when `was` is replaced by `is`,
+ * both as they lie in memory. */
 static __always_inline __u16 mend(__u16 checksum, __u32 was, __u32 is) {
     __u64 sum = (__u16)~checksum;
     sum += (__u32)~was;
@@ -373,8 +398,9 @@ static __always_inline __u32 words(const __u8 *p, __u32 odd) {
 }
 
 /*
- * Writes the header back. A checksum that the device or the stack has yet to make (CHECKSUM_PARTIAL) covers what is written here. A
- * function of its own so that what it keeps on the stack is not there too while the law runs: 512 bytes are all there is.
+ * Writes the header back. A checksum that the device or the stack has yet to make
+ * (CHECKSUM_PARTIAL) covers what is written here. A function of its own so that what it keeps on
+ * the stack is not there too while the law runs: 512 bytes are all there is.
  */
 __noinline int xcp_write_back(struct __sk_buff *skb, const struct xcp_seen *seen, __u32 partial) {
     void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
@@ -414,8 +440,8 @@ __noinline int xcp_write_back(struct __sk_buff *skb, const struct xcp_seen *seen
         if (police)
             xcp_put16(option + XCP_EXTENDED_AT_WINDOW, seen->forward.window);
         if (!partial)
-            *checksum = mend(mend(*checksum, was_flags, words(option + XCP_EXTENDED_AT_FLAGS, odd)), was,
-                             words(option + XCP_EXTENDED_AT_WINDOW, odd));
+            *checksum = mend(mend(*checksum, was_flags, words(option + XCP_EXTENDED_AT_FLAGS, odd)),
+                             was, words(option + XCP_EXTENDED_AT_WINDOW, odd));
         if (seen->forward.flags & XCP_IDS) {
             __u8 *next = option + xcp_extended_ids_at(option[XCP_EXTENDED_AT_FLAGS]) + 4;
             if ((void *)next + 4 > end)
@@ -429,20 +455,22 @@ __noinline int xcp_write_back(struct __sk_buff *skb, const struct xcp_seen *seen
     return 0;
 }
 
-/* Of all queueing disciplines of a device, how many are looked at for one: those whose numbers have the same hash. */
-#define XCP_DISCIPLINES 16
-
+/* Of all queueing disciplines of a device, how many are looked at for one: those whose numbers have
+ * the same hash. */
 /* hash_32 of linux/hash.h, by which the kernel files queueing disciplines in qdisc_hash. */
+#define XCP_DISCIPLINES 16
 #define XCP_QDISC_BUCKET(handle) ((__u32)((handle)*0x61c88647U) >> 28)
 
-/* Bytes that wait in the queue of XCP's class, or at the device where somebody has taken that away. */
+/* Bytes that wait in the queue of XCP's class, or at the device where somebody has taken that
+ * away. */
 __noinline __u64 xcp_class_backlog(struct __sk_buff *skb) {
     struct sk_buff *kernel = bpf_cast_to_kern_ctx(skb);
     struct hlist_node *node = kernel->dev->qdisc_hash[XCP_QDISC_BUCKET(XCP_CLASS_QUEUE)].first;
     __u32 i;
     for (i = 0; i < XCP_DISCIPLINES && node; i++) {
         struct Qdisc *qdisc =
-            bpf_rdonly_cast((void *)node - bpf_core_field_offset(struct Qdisc, hash), bpf_core_type_id_kernel(struct Qdisc));
+            bpf_rdonly_cast((void *)node - bpf_core_field_offset(struct Qdisc, hash),
+                            bpf_core_type_id_kernel(struct Qdisc));
         if (qdisc->handle == XCP_CLASS_QUEUE)
             return qdisc->qstats.backlog;
         node = qdisc->hash.next;
@@ -454,7 +482,8 @@ __noinline __u64 xcp_class_backlog(struct __sk_buff *skb) {
 static __always_inline __u64 waiting(struct __sk_buff *skb, const struct sk_buff *kernel) {
     if (rehearsal) {
         __u32 mark = skb->mark;
-        XCP_OPAQUE(mark); /* one load for both branches would need address arithmetic on the context */
+        /* one load for both branches would need address arithmetic on the context */
+        XCP_OPAQUE(mark);
         return mark;
     }
     if (xcp_class)
@@ -463,26 +492,31 @@ static __always_inline __u64 waiting(struct __sk_buff *skb, const struct sk_buff
 }
 
 /*
- * Sends a packet to its queue. XCP's are those that the law, and the policer, answer for, and the acknowledgements that come back for them:
- * a header that the law does not believe, or that no data stands behind, is no ticket.
+ * Sends a packet to its queue. XCP's are those that the law, and the policer, answer for, and the
+ * acknowledgements that come back for them: a header that the law does not believe, or that no data
+ * stands behind, is no ticket.
  */
 static __always_inline void classify(struct __sk_buff *skb, const struct xcp_seen *seen) {
     __u32 empty = skb->len <= seen->headers;
     if (!xcp_class)
         return;
-    skb->priority = seen->is_forward == XCP_BELIEVED || (!seen->is_forward && seen->is_return && empty) ? xcp_class : others_class;
+    skb->priority =
+        seen->is_forward == XCP_BELIEVED || (!seen->is_forward && seen->is_return && empty)
+            ? xcp_class
+            : others_class;
 }
 
 /* More than the coarse clock lags behind: two ticks of the slowest kernels. */
 #define XCP_COARSE_NS 20000000ULL
 
 /*
- * The time. The law wants it only to see whether an interval has run out; while that is far off, the coarse clock, which is one load, shows
- * it as well as the exact one, which asks the processor's counter (29 of 163 ns here).
+ * The time. The law wants it only to see whether an interval has run out; while that is far off,
+ * the coarse clock, which is one load, shows it as well as the exact one, which asks the
+ * processor's counter (29 of 163 ns here).
  *
- * The policer always has the exact one. It reckons with the time between packets; and who gets to see now
- * the one and now the other sees time step back by up to a tick in every interval, which senders could claim
- * twice: 4 ms of a d of 100 are more than the policer lets anybody gain.
+ * The policer always has the exact one. It reckons with the time between packets; and who gets to
+ * see now the one and now the other sees time step back by up to a tick in every interval, which
+ * senders could claim twice: 4 ms of a d of 100 are more than the policer lets anybody gain.
  */
 static __always_inline __u64 time(struct __sk_buff *skb) {
     struct xcp_port *p = the_port();
@@ -505,8 +539,10 @@ int xcp_router(struct __sk_buff *skb) {
     int settled;
     xcp_look(skb, &seen);
     seen.bytes = skb->wire_len;
-    seen.segments = xcp_segments(skb->gso_segs, skb->gso_size, skb->len > seen.headers ? skb->len - seen.headers : 0);
-    /* no sender of ours writes a forward header without data: it is a claim without the traffic that it is about */
+    seen.segments = xcp_segments(skb->gso_segs, skb->gso_size,
+                                 skb->len > seen.headers ? skb->len - seen.headers : 0);
+    /* no sender of ours writes a forward header without data: it is a claim without the traffic
+     * that it is about */
     if (seen.is_forward && skb->len <= seen.headers)
         seen.is_forward = XCP_EMPTY;
     classify(skb, &seen);
@@ -517,13 +553,15 @@ int xcp_router(struct __sk_buff *skb) {
     seen.backlog = backlog;
     if (seen.is_forward == XCP_BELIEVED)
         seen.now = time(skb);
-    settled = seen.is_forward == XCP_EMPTY ? -1 : xcp_settle(&seen, police ? xcp_whose(skb, &seen) : 0);
+    settled =
+        seen.is_forward == XCP_EMPTY ? -1 : xcp_settle(&seen, police ? xcp_whose(skb, &seen) : 0);
     if (police && settled == XCP_REFUSED)
         return XCP_DROP;
     if (settled) {
         count_other(&seen, backlog);
         xcp_router_withhold(&seen.forward);
     }
-    xcp_write_back(skb, &seen, BPF_CORE_READ_BITFIELD(kernel, ip_summed) == CHECKSUM_PARTIAL && !rehearsal);
+    xcp_write_back(skb, &seen,
+                   BPF_CORE_READ_BITFIELD(kernel, ip_summed) == CHECKSUM_PARTIAL && !rehearsal);
     return XCP_NEXT;
 }

@@ -3,10 +3,11 @@
 #ifndef XCP_BPF_ROUTER_H
 #define XCP_BPF_ROUTER_H
 
-/* The number of the queue of XCP's packets, where all others have another one (crates/xcp-linux/src/qdisc/mod.rs). */
+/* The number of the queue of XCP's packets, where all others have another one
+ * (crates/xcp-linux/src/qdisc/mod.rs). */
+/* What passed, in packets (a super-packet of segmentation offload counts as its segments) since the
+ * program was attached. */
 #define XCP_CLASS_QUEUE 0x78640000U
-
-/* What passed, in packets (a super-packet of segmentation offload counts as its segments) since the program was attached. */
 struct xcp_port_counts {
     __u64 processed; /* XCP data packets: counted and given feedback */
     __u64 processed_bytes;
@@ -15,27 +16,31 @@ struct xcp_port_counts {
     __u64 backlog_max; /* most of these */
 };
 
-/* What passed without a forward header. Counted with atomic additions, without the lock and without a clock: this is what all traffic that
- * is not ours pays. */
+/* What passed without a forward header. Counted with atomic additions, without the lock and without
+ * a clock: this is what all traffic that is not ours pays. */
 struct xcp_port_others {
     __u64 packets; /* of both kinds */
     __u64 bytes;
     __u64 returned; /* of these: XCP's acknowledgements */
     __u64 returned_bytes;
-    __u64 fragments;     /* of these: TCP in pieces, never looked into */
-    __u64 malformed;     /* of all packets: TCP headers or options whose lengths contradict each other */
-    __u64 unreadable;    /* of these: headers beyond the linear part that could not be pulled in */
-    __u64 contended;     /* of these: XCP data packets that did not get at the law's state in time */
+    __u64 fragments; /* of these: TCP in pieces, never looked into */
+    /* of all packets: TCP headers or options whose lengths contradict each other */
+    __u64 malformed;
+    __u64 unreadable; /* of these: headers beyond the linear part that could not be pulled in */
+    /* of these: XCP data packets that did not get at the law's state in time */
+    __u64 contended;
     __u64 least_backlog; /* before one of them, since the law last heard of them */
 };
 
 /*
  * One router: the engine's state with what guards it.
  *
- * The guard is a sequence lock of our own: even, free; odd, held; two more with every packet. The verifier's bpf_spin_lock would switch
- * interrupts off, which costs more than the law (45 of 163 ns here), and would spin on a virtual processor that is not running. Ours is
- * held with bottom halves disabled, as every transmission is, by code that calls nothing; who does not get it within XCP_TRIES lets the
- * packet pass without the law and withholds what it asks for. User space reads the state between two equal even values.
+ * The guard is a sequence lock of our own: even, free; odd, held; two more with every packet. The
+ * verifier's bpf_spin_lock would switch interrupts off, which costs more than the law (45 of 163 ns
+ * here), and would spin on a virtual processor that is not running. Ours is held with bottom halves
+ * disabled, as every transmission is, by code that calls nothing; who does not get it within
+ * XCP_TRIES lets the packet pass without the law and withholds what it asks for. User space reads
+ * the state between two equal even values.
  */
 struct xcp_port {
     __u64 sequence;

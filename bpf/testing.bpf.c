@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Programs for tests and measurements only: what a packet costs before any of ours has looked at it, a
- * middlebox that takes our option out, one that loses packets, a neighbour that keeps them to itself,
- * one on the same cgroup, and a sender that lies.
+ * Programs for tests and measurements only: what a packet costs before any of ours has looked at
+ * it, a middlebox that takes our option out, one that loses packets, a neighbour that keeps them to
+ * itself, one on the same cgroup, and a sender that lies.
  */
 #include "headers.h"
 
@@ -24,18 +24,23 @@ int xcp_strip(struct __sk_buff *skb) {
     __u8 was[64] = {}, is[64]; /* some() may reach beyond XCP_OPTIONS_MAX */
     __u64 length;
     __u32 at, i;
-    if (xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, 14, &segment) != XCP_FOUND_TCP)
+    if (xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, 14, &segment) !=
+        XCP_FOUND_TCP)
         return XCP_NEXT;
     at = segment.tcp + TCP_HEADER + 12; /* after NOP NOP timestamps */
     length = segment.options - 12;
-    if (!between(&length, 4, XCP_OPTIONS_MAX - 12) || bpf_skb_load_bytes(skb, at, was, some(length, 63)) || was[0] != XCP_EXTENDED_KIND)
+    if (!between(&length, 4, XCP_OPTIONS_MAX - 12) ||
+        bpf_skb_load_bytes(skb, at, was, some(length, 63)) || was[0] != XCP_EXTENDED_KIND)
         return XCP_NEXT;
     __builtin_memset(is, 0, sizeof(is));
     for (i = 0; i < XCP_OPTIONS_MAX; i++)
         is[i] = i < length ? 1 : 0;
-    if (!between(&length, 4, XCP_OPTIONS_MAX - 12) || bpf_skb_store_bytes(skb, at, is, some(length, 63), 0))
+    if (!between(&length, 4, XCP_OPTIONS_MAX - 12) ||
+        bpf_skb_store_bytes(skb, at, is, some(length, 63), 0))
         return XCP_NEXT;
-    bpf_l4_csum_replace(skb, segment.tcp + 16, 0, bpf_csum_diff((__be32 *)was, XCP_OPTIONS_MAX, (__be32 *)is, XCP_OPTIONS_MAX, 0), 0);
+    bpf_l4_csum_replace(
+        skb, segment.tcp + 16, 0,
+        bpf_csum_diff((__be32 *)was, XCP_OPTIONS_MAX, (__be32 *)is, XCP_OPTIONS_MAX, 0), 0);
     return XCP_NEXT;
 }
 
@@ -63,14 +68,17 @@ int xcp_lie(struct __sk_buff *skb) {
     __u8 option[XCP_EXTENDED_FORWARD_END];
     __be16 port = 0, was, is;
     __u32 at;
-    if (xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, 14, &segment) != XCP_FOUND_TCP)
+    if (xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, 14, &segment) !=
+        XCP_FOUND_TCP)
         return XCP_NEXT;
     at = segment.tcp + TCP_HEADER + 12; /* after NOP NOP timestamps */
-    if (bpf_skb_load_bytes(skb, segment.tcp + 2, &port, sizeof(port)) || port != bpf_htons(XCP_LIE_PORT) ||
-        segment.options < 12 + XCP_EXTENDED_FORWARD_END || bpf_skb_load_bytes(skb, at, option, sizeof(option)))
+    if (bpf_skb_load_bytes(skb, segment.tcp + 2, &port, sizeof(port)) ||
+        port != bpf_htons(XCP_LIE_PORT) || segment.options < 12 + XCP_EXTENDED_FORWARD_END ||
+        bpf_skb_load_bytes(skb, at, option, sizeof(option)))
         return XCP_NEXT;
     was = bpf_htons(xcp_get16(option + XCP_EXTENDED_AT_WINDOW));
-    if (option[0] != XCP_EXTENDED_KIND || !(option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_FORWARD) || bpf_ntohs(was) <= XCP_LIE)
+    if (option[0] != XCP_EXTENDED_KIND || !(option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_FORWARD) ||
+        bpf_ntohs(was) <= XCP_LIE)
         return XCP_NEXT;
     is = bpf_htons(bpf_ntohs(was) - XCP_LIE);
     if (!bpf_skb_store_bytes(skb, at + XCP_EXTENDED_AT_WINDOW, &is, sizeof(is), 0))
@@ -86,13 +94,15 @@ struct {
     __type(value, __u64);
 } asked SEC(".maps");
 
-/* Another user of header options, who asks for callbacks on listeners, for the connections that come in to inherit. */
+/* Another user of header options, who asks for callbacks on listeners, for the connections that
+ * come in to inherit. */
 SEC("sockops")
 int xcp_neighbour(struct bpf_sock_ops *ops) {
     __u32 zero = 0;
     __u64 *count;
     if (ops->op == BPF_SOCK_OPS_TCP_LISTEN_CB) {
-        bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+        bpf_sock_ops_cb_flags_set(ops,
+                                  ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
     } else if (ops->op == BPF_SOCK_OPS_HDR_OPT_LEN_CB && !(ops->skb_tcp_flags & TCP_FLAG_SYN)) {
         count = bpf_map_lookup_elem(&asked, &zero);
         if (count)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What our programs know of the kernel: a hand-kept subset of its types, by name only. libbpf finds the fields' places in the running
- * kernel's BTF when it loads a program (CO-RE), so that neither order nor completeness matters for the kernel's own structures. The
- * contexts (__sk_buff, bpf_sock_ops) are user-space ABI and complete as far as they go.
+ * What our programs know of the kernel: a hand-kept subset of its types, by name only. libbpf finds
+ * the fields' places in the running kernel's BTF when it loads a program (CO-RE), so that neither
+ * order nor completeness matters for the kernel's own structures. The contexts (__sk_buff,
+ * bpf_sock_ops) are user-space ABI and complete as far as they go.
  *
- * A full vmlinux.h would be 3 MB for one kernel; linux/bpf.h of a distribution may be years older than its kernel.
+ * A full vmlinux.h would be 3 MB for one kernel; linux/bpf.h of a distribution may be years older
+ * than its kernel.
  */
 #ifndef XCP_VMLINUX_H
 #define XCP_VMLINUX_H
@@ -199,7 +201,8 @@ struct netdev_queue {
 
 struct net_device {
     struct netdev_queue *_tx;
-    struct hlist_head qdisc_hash[16]; /* the queueing disciplines below the root, by their numbers */
+    /* the queueing disciplines below the root, by their numbers */
+    struct hlist_head qdisc_hash[16];
 };
 
 struct sk_buff {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The choices that make up a router's law, and the named protocols, each a preset of them. router.h and limited.h carry them out.
+ * The choices that make up a router's law, and the named protocols, each a preset of them. router.h
+ * and limited.h carry them out.
  *
- * Choices are independent but for what xcp_law_check refuses: combinations that would count something twice, or ask for what nobody knows.
+ * Choices are independent but for what xcp_law_check refuses: combinations that would count
+ * something twice, or ask for what nobody knows.
  */
 #ifndef XCP_LAW_H
 #define XCP_LAW_H
@@ -11,11 +13,13 @@
 
 /* Control interval d. */
 #define XCP_INTERVAL_MEAN 0 /* mean RTT over flows (Katabi et al. 2002) */
-#define XCP_INTERVAL_MAX 1  /* longest RTT seen in the interval ("An Example of Instability in XCP") */
+/* longest RTT seen in the interval ("An Example of Instability in XCP") */
+#define XCP_INTERVAL_MAX 1
 
 /* What of the link is XCP's. */
 #define XCP_CAPACITY_CONFIGURED 0
-#define XCP_CAPACITY_MINUS_OTHER 1 /* less the traffic of others that departed (XCP-IR, eq. (2)) */
+/* less the traffic of others that departed (XCP-IR, eq. (2)) */
+#define XCP_CAPACITY_MINUS_OTHER 1
 
 /* Whose packets are shuffled. */
 #define XCP_SHUFFLE_ALL 0
@@ -23,12 +27,14 @@
 
 /* Who gets spare bandwidth. */
 #define XCP_SPARE_ALL 0
-#define XCP_SPARE_SCALED 1  /* all flows, N / N_b times as much (P-XCP) */
-#define XCP_SPARE_LIMITED 2 /* the flows limited here, with headroom for the others (limited.h) */
+#define XCP_SPARE_SCALED 1 /* all flows, N / N_b times as much (P-XCP) */
+/* the flows limited here, with headroom for the others (limited.h) */
+#define XCP_SPARE_LIMITED 2
 
 /* Gain on one packet's feedback. */
 #define XCP_GAIN_UNIFORM 0
-#define XCP_GAIN_OWN_RTT 1 /* min(1, d / the packet's RTT), on both signs alike, else shares become unfair */
+/* min(1, d / the packet's RTT), on both signs alike, else shares become unfair */
+#define XCP_GAIN_OWN_RTT 1
 
 /* What counts as input traffic. */
 #define XCP_INPUT_ALL 0
@@ -39,7 +45,8 @@
 #define XCP_BETA 970662609U   /* 0.226 = 0.4^2 * sqrt(2) */
 #define XCP_GAMMA 429496730U  /* 0.1 */
 
-/* For XCP_SPARE_LIMITED, which hands out more than XCP: two-way traffic oscillates from an alpha of 0.35 on (docs/protocol.md). */
+/* For XCP_SPARE_LIMITED, which hands out more than XCP: two-way traffic oscillates from an alpha of
+ * 0.35 on (docs/protocol.md). */
 #define XCP_ALPHA_LIMITED 1073741824U /* 0.25 */
 #define XCP_BETA_LIMITED 379675109U   /* 0.0884 = 0.25^2 * sqrt(2) */
 
@@ -64,18 +71,21 @@ struct xcp_law {
     xcp_u8 spare_most; /* XCP_SPARE_SCALED: N / N_b is taken for no more than this */
 };
 
-/* N / N_b at most: P-XCP's paper names no bound, but a link whose own flows are few would over-allocate without one. */
+/* N / N_b at most: P-XCP's paper names no bound, but a link whose own flows are few would
+ * over-allocate without one. */
 #define XCP_SPARE_MOST 8
 
 /*
  * XCP as published.
  *
- * Shortest interval 100 us: ten packets at 1 Gbit/s; shorter RTTs than that (10 us on a LAN) still count at their own length where the law
- * divides by d, they are only served at a lower gain. Longest 65.536 s: draft-falk-xcp-spec-03 says 1 s or the propagation delay, whichever
- * is longer, and a router that cuts d below the true RTT multiplies the loop's gain by what it cut off, so that flows of 65 s, which the
- * format serves, would oscillate under 1 s. The price: a sender that claims 65 s slows the router for everyone. Whoever knows the longest
- * RTT of their paths and does not trust their senders sets it (`max-interval` in a scenario); `xcpnet router add` does by itself
- * (docs/linux.md).
+ * Shortest interval 100 us: ten packets at 1 Gbit/s; shorter RTTs than that (10 us on a LAN) still
+ * count at their own length where the law divides by d, they are only served at a lower gain.
+ * Longest 65.536 s: draft-falk-xcp-spec-03 says 1 s or the propagation delay, whichever is longer,
+ * and a router that cuts d below the true RTT multiplies the loop's gain by what it cut off, so
+ * that flows of 65 s, which the format serves, would oscillate under 1 s. The price: a sender that
+ * claims 65 s slows the router for everyone. Whoever knows the longest RTT of their paths and does
+ * not trust their senders sets it (`max-interval` in a scenario); `xcpnet router add` does by
+ * itself (docs/linux.md).
  */
 XCP_INLINE void xcp_law_xcp(struct xcp_law *law, xcp_u64 capacity) {
     struct xcp_law xcp = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -92,10 +102,13 @@ XCP_INLINE void xcp_law_xcp(struct xcp_law *law, xcp_u64 capacity) {
 
 /* The named laws. */
 #define XCP_PRESET_XCP 0
-#define XCP_PRESET_XCP_IR                                                                                                                  \
-    1 /* Sakumoto, Ohsaki & Imase 2010: capacity less other traffic, XCP counted apart; the queue target is the user's */
-#define XCP_PRESET_IXCP 2    /* "Improving XCP to Achieve Max-Min Fair Bandwidth Allocation", as it stands there */
-#define XCP_PRESET_IXCP_R 3  /* the same with spare bandwidth for the flows limited here, see limited.h */
+/* Sakumoto, Ohsaki & Imase 2010: capacity less other traffic, XCP counted apart; the queue target
+ * is the user's */
+#define XCP_PRESET_XCP_IR 1
+/* "Improving XCP to Achieve Max-Min Fair Bandwidth Allocation", as it stands there */
+#define XCP_PRESET_IXCP 2
+/* the same with spare bandwidth for the flows limited here, see limited.h */
+#define XCP_PRESET_IXCP_R 3
 #define XCP_PRESET_P_XCP 4   /* Zhou et al. 2004: spare bandwidth times N / N_b */
 #define XCP_PRESET_MAX_RTT 5 /* "An Example of Instability in XCP": d is the longest RTT */
 #define XCP_PRESET_OWN_RTT 6 /* gain by every flow's own RTT */
@@ -131,15 +144,17 @@ XCP_INLINE void xcp_law_preset(struct xcp_law *law, xcp_u32 preset, xcp_u64 capa
 #define XCP_LAW_OVERHEAD 4
 #define XCP_LAW_QUEUE_TARGET 5
 #define XCP_LAW_CHOICE 6 /* a value unknown */
-#define XCP_LAW_TWICE 7  /* XCP_CAPACITY_MINUS_OTHER and XCP_INPUT_ALL: others' traffic would be taken off twice */
-#define XCP_LAW_IDS                                                                                                                        \
-    8 /* XCP_SPARE_LIMITED without XCP_SHUFFLE_MATCHING: the shuffle would go on moving rate to flows that cannot use it                   \
-       */
+/* XCP_CAPACITY_MINUS_OTHER and XCP_INPUT_ALL: others' traffic would be taken off twice */
+#define XCP_LAW_TWICE 7
+/* XCP_SPARE_LIMITED without XCP_SHUFFLE_MATCHING: the shuffle would go on moving rate to flows that
+ * cannot use it */
+#define XCP_LAW_IDS 8
 
 XCP_INLINE int xcp_law_check(const struct xcp_law *law) {
     if (law->capacity == 0 || law->capacity > XCP_CAPACITY_MAX)
         return XCP_LAW_CAPACITY;
-    if (law->min_interval_ns == 0 || law->min_interval_ns > law->max_interval_ns || law->max_interval_ns > XCP_INTERVAL_LIMIT)
+    if (law->min_interval_ns == 0 || law->min_interval_ns > law->max_interval_ns ||
+        law->max_interval_ns > XCP_INTERVAL_LIMIT)
         return XCP_LAW_INTERVALS;
     if (law->alpha == 0)
         return XCP_LAW_ALPHA;
@@ -147,8 +162,9 @@ XCP_INLINE int xcp_law_check(const struct xcp_law *law) {
         return XCP_LAW_OVERHEAD;
     if (law->queue_target > XCP_CAPACITY_MAX)
         return XCP_LAW_QUEUE_TARGET;
-    if (law->interval > XCP_INTERVAL_MAX || law->capacity_for_xcp > XCP_CAPACITY_MINUS_OTHER || law->shuffle > XCP_SHUFFLE_MATCHING ||
-        law->spare > XCP_SPARE_LIMITED || law->gain > XCP_GAIN_OWN_RTT || law->input > XCP_INPUT_XCP || law->pools > 1 ||
+    if (law->interval > XCP_INTERVAL_MAX || law->capacity_for_xcp > XCP_CAPACITY_MINUS_OTHER ||
+        law->shuffle > XCP_SHUFFLE_MATCHING || law->spare > XCP_SPARE_LIMITED ||
+        law->gain > XCP_GAIN_OWN_RTT || law->input > XCP_INPUT_XCP || law->pools > 1 ||
         law->spare_most == 0)
         return XCP_LAW_CHOICE;
     if (law->capacity_for_xcp == XCP_CAPACITY_MINUS_OTHER && law->input == XCP_INPUT_ALL)

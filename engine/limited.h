@@ -1,32 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Laws that know which flows a link limits, by the bottleneck id in each packet: iXCP, and a cured kind of it.
+ * Laws that know which flows a link limits, by the bottleneck id in each packet: iXCP, and a cured
+ * kind of it.
  *
- * iXCP ("Improving XCP to Achieve Max-Min Fair Bandwidth Allocation", §3, eq. (3)): spare bandwidth goes to all packets as in XCP, the
- * shuffle is measured over, taken from and given to those packets only whose id is this link's. XCP_SHUFFLE_MATCHING alone is this, the
- * paper's rule. Where it differs, and why:
+ * iXCP ("Improving XCP to Achieve Max-Min Fair Bandwidth Allocation", §3, eq. (3)): spare bandwidth
+ * goes to all packets as in XCP, the shuffle is measured over, taken from and given to those
+ * packets only whose id is this link's. XCP_SHUFFLE_MATCHING alone is this, the paper's rule. Where
+ * it differs, and why:
  *
- *   1. The paper's pseudo-code is in a report we do not have. Both denominators of the shuffle run over matching packets: with those of all
- * packets more would be taken from the matching ones than is given back to them.
- *   2. Residue pools, of which the paper does not speak: increase, decrease and the two sides of the shuffle have one each. They are
- * charged with what is offered, taken or not, for nobody's refusal has to be made up for. The shuffle's two hold a quarter more than is
- * planned: if one side were cut short before the other, the shuffle would move rate in or out of the link.
+ *   1. The paper's pseudo-code is in a report we do not have. Both denominators of the shuffle run
+ *      over matching packets: with those of all packets more would be taken from the matching ones
+ *      than is given back to them.
+ *   2. Residue pools, of which the paper does not speak: increase, decrease and the two sides of
+ *      the shuffle have one each. They are charged with what is offered, taken or not, for nobody's
+ *      refusal has to be made up for. The shuffle's two hold a quarter more than is planned: if one
+ *      side were cut short before the other, the shuffle would move rate in or out of the link.
  *   3. Packets with unknown RTT or window are matched by nobody and claimed by nobody.
- *   4. Id 0 is no link's. Senders start with it (sender.h) unless told to start with their access link's, as the paper has it.
+ *   4. Id 0 is no link's. Senders start with it (sender.h) unless told to start with their access
+ *      link's, as the paper has it.
  *
- * XCP_SPARE_LIMITED with it is the cured kind. What ails the paper's rule: a flow just below its share at the link that limits it is
- * offered a gain there, while a full link elsewhere, which does not match it, offers the n-th part of nothing: that one is the smaller, so
- * the wrong link claims the flow, and a round trip later the flow has an equal part of a shuffle that is not its own. What the large flow
- * of that link loses comes back only through its n-th part of the spare bandwidth. So:
+ * XCP_SPARE_LIMITED with it is the cured kind. What ails the paper's rule: a flow just below its
+ * share at the link that limits it is offered a gain there, while a full link elsewhere, which does
+ * not match it, offers the n-th part of nothing: that one is the smaller, so the wrong link claims
+ * the flow, and a round trip later the flow has an equal part of a shuffle that is not its own.
+ * What the large flow of that link loses comes back only through its n-th part of the spare
+ * bandwidth. So:
  *
- *   5. A link answers a packet of another link's flow with what the flow would gain here were it limited here, a shuffle of full size among
- * the flows limited here, if that is more than its part of the spare bandwidth: the wrong link's offer is then the larger. It is capped:
- * all such packets of an interval together get a tenth of the capacity at most.
- *   6. Increase goes to the flows limited here, and to those that name no link, instead of to all; the others would not take it. It is
- * charged to a pool; when that is empty, a packet gets what it would get in XCP. Decrease is everybody's.
+ *   5. A link answers a packet of another link's flow with what the flow would gain here were it
+ *      limited here, a shuffle of full size among the flows limited here, if that is more than its
+ *      part of the spare bandwidth: the wrong link's offer is then the larger. It is capped: all
+ *      such packets of an interval together get a tenth of the capacity at most.
+ *   6. Increase goes to the flows limited here, and to those that name no link, instead of to all;
+ *      the others would not take it. It is charged to a pool; when that is empty, a packet gets
+ *      what it would get in XCP. Decrease is everybody's.
  *   7. Nothing else is charged but the shuffle's pools of 2.
  *
- * Feedback is computed in 2^-20 bytes/s, the format's least step; each term is good to half of it and to 2^-31 of itself.
+ * Feedback is computed in 2^-20 bytes/s, the format's least step; each term is good to half of it
+ * and to 2^-31 of itself.
  */
 #ifndef XCP_LIMITED_H
 #define XCP_LIMITED_H
@@ -35,10 +45,10 @@
 #include "path.h"
 #include "router_state.h"
 
-/* Of the capacity, what all packets of flows limited elsewhere may be offered in an interval: a tenth, as a fraction of 2^32. */
-#define XCP_HEADROOM 429496730U
-
+/* Of the capacity, what all packets of flows limited elsewhere may be offered in an interval: a
+ * tenth, as a fraction of 2^32. */
 /* What a link has for one packet, before it is rounded into the header. */
+#define XCP_HEADROOM 429496730U
 struct xcp_grant {
     xcp_u32 size;     /* limited.h: one packet's size on this link */
     xcp_u32 segments; /* and how many packets there are */
@@ -60,7 +70,8 @@ XCP_INLINE xcp_u32 xcp_limited_by(const struct xcp_forward *h) {
 }
 
 /* Packets of one flow, whose RTT and window are known, are input. */
-XCP_PART xcp_limited_count(struct xcp_router *r, const struct xcp_forward *h, xcp_u64 bytes, xcp_u32 segments, const struct xcp_path *p) {
+XCP_PART xcp_limited_count(struct xcp_router *r, const struct xcp_forward *h, xcp_u64 bytes,
+                           xcp_u32 segments, const struct xcp_path *p) {
     struct xcp_limited *l = &r->limited;
     xcp_u32 by;
     XCP_PART_NEEDS(r && h && p);
@@ -80,8 +91,8 @@ XCP_INLINE struct xcp_num xcp_limited_max(struct xcp_num a, struct xcp_num b) {
 }
 
 /*
- * The end of an interval, when cp, cn, the pools of increase and decrease, and the next interval's length are known; the shuffle follows
- * from them. silence: as for line 13 (router.h).
+ * The end of an interval, when cp, cn, the pools of increase and decrease, and the next interval's
+ * length are known; the shuffle follows from them. silence: as for line 13 (router.h).
  */
 XCP_PART xcp_limited_close(struct xcp_router *r, xcp_u32 silence) {
     struct xcp_limited *l = &r->limited;
@@ -105,12 +116,14 @@ XCP_PART xcp_limited_close(struct xcp_router *r, xcp_u32 silence) {
         if (r->law.spare == XCP_SPARE_LIMITED) {
             struct xcp_acc elsewhere = xcp_acc_minus(&r->sum_x, &l->sum_x), here = l->sum_x;
             xcp_acc_plus(&here, &l->sum_x_unknown);
-            l->fp = xcp_num_div(xcp_num_scaled(r->pool_pos, -20), xcp_limited_max(xcp_acc_num(&here, -64), at_least));
+            l->fp = xcp_num_div(xcp_num_scaled(r->pool_pos, -20),
+                                xcp_limited_max(xcp_acc_num(&here, -64), at_least));
             l->fp = xcp_num_or_least(l->fp);
             l->gp = xcp_num_or_least(xcp_num_div(xcp_num_scaled(turnover, -20), over));
             l->gn = xcp_num_or_least(xcp_num_div(xcp_num_scaled(turnover, -20), input));
-            l->cap = xcp_num_div(xcp_num_scaled(xcp_mul_fraction(r->law.capacity << 20, XCP_HEADROOM), -20),
-                                 xcp_limited_max(xcp_acc_num(&elsewhere, -64), at_least));
+            l->cap = xcp_num_div(
+                xcp_num_scaled(xcp_mul_fraction(r->law.capacity << 20, XCP_HEADROOM), -20),
+                xcp_limited_max(xcp_acc_num(&elsewhere, -64), at_least));
             l->cap = xcp_num_or_least(l->cap);
         }
     } else if (r->law.spare == XCP_SPARE_LIMITED) {
@@ -122,8 +135,10 @@ XCP_PART xcp_limited_close(struct xcp_router *r, xcp_u32 silence) {
     return 0;
 }
 
-/* A factor times X or a size, q20, at most what the pool has for each of some packets, for which it is charged. */
-XCP_INLINE xcp_u64 xcp_limited_take(struct xcp_num factor, struct xcp_num of, xcp_u64 *pool, xcp_u32 segments) {
+/* A factor times X or a size, q20, at most what the pool has for each of some packets, for which it
+ * is charged. */
+XCP_INLINE xcp_u64 xcp_limited_take(struct xcp_num factor, struct xcp_num of, xcp_u64 *pool,
+                                    xcp_u32 segments) {
     xcp_u64 q20 = xcp_num_q20(xcp_num_mul(factor, of)), most = xcp_router_each(*pool, segments);
     if (q20 > most)
         q20 = most;
@@ -132,13 +147,16 @@ XCP_INLINE xcp_u64 xcp_limited_take(struct xcp_num factor, struct xcp_num of, xc
 }
 
 /* What the shuffle gives (of is X) or takes (of is the size), charged where there are pools. */
-XCP_INLINE xcp_u64 xcp_limited_share(const struct xcp_router *r, struct xcp_num factor, struct xcp_num of, xcp_u64 *pool,
-                                     xcp_u32 segments) {
-    return r->law.pools ? xcp_limited_take(factor, of, pool, segments) : xcp_num_q20(xcp_num_mul(factor, of));
+XCP_INLINE xcp_u64 xcp_limited_share(const struct xcp_router *r, struct xcp_num factor,
+                                     struct xcp_num of, xcp_u64 *pool, xcp_u32 segments) {
+    return r->law.pools ? xcp_limited_take(factor, of, pool, segments)
+                        : xcp_num_q20(xcp_num_mul(factor, of));
 }
 
-/* Lines 20-22 and the charging of pools, for each of some packets of one flow, of which g says how large and how many they are. */
-XCP_PART xcp_limited_grant(struct xcp_router *r, const struct xcp_path *p, const struct xcp_forward *h, struct xcp_grant *g) {
+/* Lines 20-22 and the charging of pools, for each of some packets of one flow, of which g says how
+ * large and how many they are. */
+XCP_PART xcp_limited_grant(struct xcp_router *r, const struct xcp_path *p,
+                           const struct xcp_forward *h, struct xcp_grant *g) {
     struct xcp_limited *l = &r->limited;
     struct xcp_num x, size;
     xcp_u32 by, here, cured, segments;
@@ -150,7 +168,8 @@ XCP_PART xcp_limited_grant(struct xcp_router *r, const struct xcp_path *p, const
     by = xcp_limited_by(h);
     here = p->known && by == r->id;
     cured = r->law.spare == XCP_SPARE_LIMITED;
-    if (r->law.gain == XCP_GAIN_OWN_RTT && p->known) { /* all terms are proportional to X or to the size */
+    /* all terms are proportional to X or to the size */
+    if (r->law.gain == XCP_GAIN_OWN_RTT && p->known) {
         struct xcp_num gain;
         if (xcp_router_slower(r, p, &gain)) {
             x = xcp_num_mul(x, gain);
@@ -170,7 +189,8 @@ XCP_PART xcp_limited_grant(struct xcp_router *r, const struct xcp_path *p, const
                 r->pool_pos -= own * segments;
             }
         } else if (p->known && by != 0) { /* 5 */
-            xcp_u64 up = xcp_num_q20(xcp_num_mul(l->gp, x)), down = xcp_num_q20(xcp_num_mul(l->gn, size));
+            xcp_u64 up = xcp_num_q20(xcp_num_mul(l->gp, x)),
+                    down = xcp_num_q20(xcp_num_mul(l->gn, size));
             xcp_u64 gain = up > down ? up - down : 0, cap = xcp_num_q20(xcp_num_mul(l->cap, x));
             gain = gain > cap ? cap : gain;
             pos = gain > pos ? gain : pos;

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Wide arithmetic: numbers of any size with 32 significant bits, exact sums in 128 bits, fixed-point rates.
+ * Wide arithmetic: numbers of any size with 32 significant bits, exact sums in 128 bits,
+ * fixed-point rates.
  *
- * The law multiplies quantities from 10^-13 s (a 10 us round trip over 10^8 packets) to 10^28 ns^2 (a million flows of 65 s), which no
- * 64-bit fixed point holds. Zhang & Henderson (2005) used {32-bit integer, scale, shift} and measured errors of 1e-5. Here:
+ * The law multiplies quantities from 10^-13 s (a 10 us round trip over 10^8 packets) to 10^28 ns^2
+ * (a million flows of 65 s), which no 64-bit fixed point holds. Zhang & Henderson (2005) used
+ * {32-bit integer, scale, shift} and measured errors of 1e-5. Here:
  *
- *   struct xcp_num   m * 2^e, m normalised to bit 31 or 0. Every operation rounds to nearest: relative error at most 2^-32 (division
- * 2^-31). struct xcp_acc   a sum as two 64-bit words. What is added is truncated to the sum's last bit, nothing else is lost. q20 rates as
- * xcp_u64 or xcp_s64 in 2^-20 bytes/s, saturating at XCP_Q20_MAX (4.4 TB/s).
+ *   struct xcp_num   m * 2^e, m normalised to bit 31 or 0. Every operation rounds to nearest:
+ *                    relative error at most 2^-32 (division 2^-31).
+ *   struct xcp_acc   a sum as two 64-bit words. What is added is truncated to the sum's last bit,
+ *                    nothing else is lost.
+ *   q20              rates as xcp_u64 or xcp_s64 in 2^-20 bytes/s, saturating at XCP_Q20_MAX
+ *                    (4.4 TB/s).
  */
 #ifndef XCP_NUM_H
 #define XCP_NUM_H
@@ -16,9 +21,8 @@
 
 #define XCP_Q20_MAX ((1ULL << 62) - 1) /* two of them add up without overflow, signed too */
 
-#define XCP_LEAST_E (-4096)
-
 /* m * 2^e; m has bit 31 set, or is 0 and then e means nothing. */
+#define XCP_LEAST_E (-4096)
 struct xcp_num {
     xcp_u32 m;
     xcp_s32 e;
@@ -30,8 +34,8 @@ struct xcp_acc {
     xcp_u64 lo;
 };
 
-/* Leading zeros of v (not 0) by halving, in arithmetic only: BPF's verifier would follow each of a branch's two ways through all that comes
- * after. */
+/* Leading zeros of v (not 0) by halving, in arithmetic only: BPF's verifier would follow each of a
+ * branch's two ways through all that comes after. */
 XCP_INLINE xcp_s32 xcp_clz_halving(xcp_u64 v) {
     xcp_u64 k, n;
     n = k = ((v >> 32) + 0xffffffffULL) >> 32 << 5; /* the sum carries unless v >> 32 is 0 */
@@ -47,7 +51,8 @@ XCP_INLINE xcp_s32 xcp_clz_halving(xcp_u64 v) {
     return (xcp_s32)(63 - n - (v >> 1));
 }
 
-/* Leading zeros; v must not be 0. (BPF has no instruction for it, and clang 14's back end crashes on the builtin.) */
+/* Leading zeros; v must not be 0. (BPF has no instruction for it, and clang 14's back end crashes
+ * on the builtin.) */
 XCP_INLINE xcp_s32 xcp_clz(xcp_u64 v) {
 #ifdef __bpf__
     return xcp_clz_halving(v);
@@ -82,7 +87,8 @@ XCP_INLINE struct xcp_num xcp_num_mul(struct xcp_num a, struct xcp_num b) {
     return xcp_num_scaled((xcp_u64)a.m * b.m, a.e + b.e);
 }
 
-/* a / b, not necessarily normalised either; 0 where b is 0, which callers test for where it can happen. */
+/* a / b, not necessarily normalised either; 0 where b is 0, which callers test for where it can
+ * happen. */
 XCP_INLINE struct xcp_num xcp_num_div(struct xcp_num a, struct xcp_num b) {
     struct xcp_num zero = {0, 0};
     if (b.m == 0)
@@ -96,7 +102,8 @@ XCP_INLINE int xcp_num_less(struct xcp_num a, struct xcp_num b) {
     return a.e != b.e ? a.e < b.e : a.m < b.m;
 }
 
-/* m * 2^e as an integer, rounded to nearest, at most max (itself at most 2^63, or all ones: more than anything). */
+/* m * 2^e as an integer, rounded to nearest, at most max (itself at most 2^63, or all ones: more
+ * than anything). */
 XCP_INLINE xcp_u64 xcp_scale(xcp_u64 m, xcp_s32 e, xcp_u64 max) {
     if (XCP_UNLIKELY(e >= 0)) {
         if (m == 0)
@@ -112,7 +119,8 @@ XCP_INLINE xcp_u64 xcp_scale(xcp_u64 m, xcp_s32 e, xcp_u64 max) {
     return m > max ? max : m;
 }
 
-/* Zero as the smallest of numbers: of two to be brought to one exponent, the other one's is chosen. */
+/* Zero as the smallest of numbers: of two to be brought to one exponent, the other one's is
+ * chosen. */
 XCP_INLINE struct xcp_num xcp_num_or_least(struct xcp_num n) {
     if (n.m == 0)
         n.e = XCP_LEAST_E;
@@ -133,7 +141,8 @@ XCP_INLINE xcp_u64 xcp_mul_fraction(xcp_u64 v, xcp_u32 f) {
     return (v >> 32) * f + (((v & 0xffffffffULL) * f) >> 32);
 }
 
-/* acc += m * 2^e in the sum's own units, saturating at 2^127. (Whether the low words carry is a coin toss: no branch may depend on it.) */
+/* acc += m * 2^e in the sum's own units, saturating at 2^127. (Whether the low words carry is a
+ * coin toss: no branch may depend on it.) */
 XCP_INLINE void xcp_acc_add(struct xcp_acc *acc, xcp_u64 m, xcp_s32 e) {
     xcp_u64 hi, lo;
     if (XCP_LIKELY(e > 0 && e < 64)) {
@@ -195,7 +204,8 @@ XCP_INLINE xcp_u64 xcp_q20_add(xcp_u64 a, xcp_u64 b) {
 
 /* bytes in elapsed ns (0 counts as 1) as q20 bytes/s. */
 XCP_INLINE xcp_u64 xcp_rate(xcp_u64 bytes, xcp_u64 elapsed) {
-    return xcp_num_q20(xcp_num_div(xcp_num_mul(xcp_num_of(bytes), xcp_num_of(XCP_NS_PER_S)), xcp_num_of(elapsed ? elapsed : 1)));
+    return xcp_num_q20(xcp_num_div(xcp_num_mul(xcp_num_of(bytes), xcp_num_of(XCP_NS_PER_S)),
+                                   xcp_num_of(elapsed ? elapsed : 1)));
 }
 
 /* Whether length has passed since start; a clock that steps back has not. */

@@ -1,41 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A policer before the law: takes from senders that claim, or take, what is not theirs whatever they
- * would gain by it. What a packet's header says is believed as far as the clock bears it out, and
- * no flow gets more through than the law itself would leave it. Only packets with a forward header
- * are policed; what has none belongs in a class of its own.
+ * A policer before the law: takes from senders that claim, or take, what is not theirs whatever
+ * they would gain by it. What a packet's header says is believed as far as the clock bears it out,
+ * and no flow gets more through than the law itself would leave it. Only packets with a forward
+ * header are policed; what has none belongs in a class of its own.
  *
  *   1. The clock. X = RTT / window is the time between two packets of a flow, so the X of an honest
- * flow add up to the time that passes. A flow has a clock that its packets' X move forward, never
- * beyond now, and that never lags behind by more than XCP_POLICER_LAG d; what is claimed beyond it is
- * not believed, and the header's window is rewritten to what is (0, unknown, where that is nothing).
- * A flow that is seen for the first time has no time behind it: forged addresses count for nothing.
+ *      flow add up to the time that passes. A flow has a clock that its packets' X move forward,
+ *      never beyond now, and that never lags behind by more than XCP_POLICER_LAG d; what is claimed
+ *      beyond it is not believed, and the header's window is rewritten to what is (0, unknown,
+ *      where that is nothing). A flow that is seen for the first time has no time behind it: forged
+ *      addresses count for nothing.
  *   2. The rate. The law gives a flow cp X and takes cn s for each packet of s bytes, so cp / cn is
- * the rate at which it does neither: the share of whoever this link limits. It is smoothed over some
- * 2^XCP_POLICER_MEMORY intervals, with what pools had in them, and is never below capacity / flows. A
- * flow may be ahead of it by XCP_POLICER_DEPTH d; then packets are refused (the generic cell rate
- * algorithm, ITU-T I.371). There is no margin: a flow that obeys is corrected by gamma of what it has
- * too much in every d, so that all it ever had too much is less than ten d of what it loses; and the
- * smoothed share falls no faster than a flow that was alone and must make room. (Where the gain follows
- * a flow's own RTT, so does the depth.) Where the law takes next to nothing from anybody (the link is
- * not full, or nobody that is limited here says so to a law that asks), no flow can be said to have
- * too much.
- *   3. The fine. A refused packet costs a tenth of what it would have cost, up to twice the depth: else a
- * sender that never listens keeps its bucket at the brim and gains by the fluctuations. And whoever was
- * refused one has an eighth of that depth for a time of eight of them: else a sender that rests while it
- * is fined comes back with a burst, before which the others give way and after which the link is empty.
- *   4. The longest RTT believed is XCP_POLICER_LAG d, and at most `longest_rtt_ns`, which holds before
- * any honest flow has spoken too; d can follow paths that become longer, in several intervals, but
- * no single claim moves it far.
+ *      the rate at which it does neither: the share of whoever this link limits. It is smoothed
+ *      over some 2^XCP_POLICER_MEMORY intervals, with what pools had in them, and is never below
+ *      capacity / flows. A flow may be ahead of it by XCP_POLICER_DEPTH d; then packets are refused
+ *      (the generic cell rate algorithm, ITU-T I.371). There is no margin: a flow that obeys is
+ *      corrected by gamma of what it has too much in every d, so that all it ever had too much is
+ *      less than ten d of what it loses; and the smoothed share falls no faster than a flow that
+ *      was alone and must make room. (Where the gain follows a flow's own RTT, so does the depth.)
+ *      Where the law takes next to nothing from anybody (the link is not full, or nobody that is
+ *      limited here says so to a law that asks), no flow can be said to have too much.
+ *   3. The fine. A refused packet costs a tenth of what it would have cost, up to twice the depth:
+ *      else a sender that never listens keeps its bucket at the brim and gains by the fluctuations.
+ *      And whoever was refused one has an eighth of that depth for a time of eight of them: else a
+ *      sender that rests while it is fined comes back with a burst, before which the others give
+ *      way and after which the link is empty.
+ *   4. The longest RTT believed is XCP_POLICER_LAG d, and at most `longest_rtt_ns`, which holds
+ *      before any honest flow has spoken too; d can follow paths that become longer, in several
+ *      intervals, but no single claim moves it far.
  *
- * Flows are found in a table of sets of XCP_POLICER_WAYS places, by a hash with a secret seed. A flow
- * that has no place takes the one that was used least lately, if that is idle, with no time behind it:
- * packets with ever new addresses find no clock that others left behind. If it is not idle, there are
- * more flows than places, or a flood of addresses. Such packets pass, but nothing that they claim is
- * believed; one in XCP_POLICER_PATIENCE takes the place all the same, so that flows take turns. They
- * are counted (`crowded`): a table is good for about as many flows as it has sets.
+ * Flows are found in a table of sets of XCP_POLICER_WAYS places, by a hash with a secret seed. A
+ * flow that has no place takes the one that was used least lately, if that is idle, with no time
+ * behind it: packets with ever new addresses find no clock that others left behind. If it is not
+ * idle, there are more flows than places, or a flood of addresses. Such packets pass, but nothing
+ * that they claim is believed; one in XCP_POLICER_PATIENCE takes the place all the same, so that
+ * flows take turns. They are counted (`crowded`): a table is good for about as many flows as it has
+ * sets.
  *
- * Not cured: many flows of one sender (let addresses or prefixes be the key), traffic without headers.
+ * Not cured: many flows of one sender (let addresses or prefixes be the key), traffic without
+ * headers.
  */
 #ifndef XCP_POLICER_H
 #define XCP_POLICER_H
@@ -51,9 +55,8 @@
 #define XCP_POLICER_PATIENCE 16
 #define XCP_POLICER_STRICT 8 /* both eights */
 
-#define XCP_POLICER_LONGEST_RTT_NS 1000000000ULL
-
 /* What is kept of a flow. All zero: never used. */
+#define XCP_POLICER_LONGEST_RTT_NS 1000000000ULL
 struct xcp_policed {
     xcp_u64 clock_ns;  /* up to where X has been believed */
     xcp_u64 due_ns;    /* when all that passed would have passed at the rate allowed */
@@ -102,9 +105,11 @@ XCP_INLINE void xcp_policer_set(struct xcp_policer *p, struct xcp_router *r, str
 }
 
 /* longest_rtt_ns: of the paths that there are; seed: secret, for the table. */
-XCP_INLINE void xcp_policer_init(struct xcp_policer *p, struct xcp_router *r, xcp_u64 longest_rtt_ns, xcp_u64 seed) {
+XCP_INLINE void xcp_policer_init(struct xcp_policer *p, struct xcp_router *r,
+                                 xcp_u64 longest_rtt_ns, xcp_u64 seed) {
     __builtin_memset(p, 0, sizeof(*p));
-    p->longest_rtt_ns = longest_rtt_ns < r->law.max_interval_ns ? longest_rtt_ns : r->law.max_interval_ns;
+    p->longest_rtt_ns =
+        longest_rtt_ns < r->law.max_interval_ns ? longest_rtt_ns : r->law.max_interval_ns;
     p->seed = seed;
     xcp_policer_set(p, r, xcp_num_of(r->law.capacity));
 }
@@ -124,18 +129,21 @@ XCP_INLINE struct xcp_num xcp_policer_sum(struct xcp_num a, struct xcp_num b) {
     return xcp_num_scaled(m, more.e - 30);
 }
 
-/* What the law gives flows in the interval that begins, and takes from them: of those that are limited here. */
+/* What the law gives flows in the interval that begins, and takes from them: of those that are
+ * limited here. */
 XCP_INLINE void xcp_policer_note(struct xcp_policer *p, const struct xcp_router *r) {
     p->up = r->cp;
     p->down = r->cn;
     if (r->law.shuffle == XCP_SHUFFLE_MATCHING) {
-        p->up = xcp_policer_sum(r->law.spare == XCP_SPARE_LIMITED ? r->limited.fp : p->up, r->limited.hp);
+        p->up = xcp_policer_sum(r->law.spare == XCP_SPARE_LIMITED ? r->limited.fp : p->up,
+                                r->limited.hp);
         p->down = xcp_policer_sum(p->down, r->limited.hn);
     }
 }
 
-/* What flows were given in the interval that was closed last, and what was taken from them. Pools that ran dry gave less than was planned;
- * traffic in bursts empties that of decreases more often. */
+/* What flows were given in the interval that was closed last, and what was taken from them. Pools
+ * that ran dry gave less than was planned; traffic in bursts empties that of decreases more
+ * often. */
 XCP_PART xcp_policer_account(struct xcp_policer *p, const struct xcp_router *r) {
     struct xcp_num elapsed, n;
     xcp_u32 first;
@@ -163,7 +171,9 @@ XCP_PART xcp_policer_learn(struct xcp_policer *p, struct xcp_router *r) {
     p->intervals = r->intervals;
     capacity = xcp_num_of(r->law.capacity);
     least = p->flows >> 20 ? xcp_num_div(capacity, xcp_num_scaled(p->flows, -20)) : capacity;
-    share = p->loss > XCP_POLICER_STILL ? xcp_num_div(xcp_num_scaled(p->gain, -20), xcp_num_scaled(p->loss, -32)) : capacity;
+    share = p->loss > XCP_POLICER_STILL
+                ? xcp_num_div(xcp_num_scaled(p->gain, -20), xcp_num_scaled(p->loss, -32))
+                : capacity;
     if (xcp_num_less(share, least))
         share = least;
     if (xcp_num_less(capacity, share))
@@ -191,7 +201,9 @@ XCP_INLINE xcp_u32 xcp_policer_place(xcp_u64 hash, xcp_u32 sets) {
 }
 
 /* The flow's place in its set, or 0 where it has none. */
-XCP_INLINE struct xcp_policed *xcp_policer_find(const struct xcp_policer *p, struct xcp_policed_set *set, xcp_u32 owner, xcp_u64 now) {
+XCP_INLINE struct xcp_policed *xcp_policer_find(const struct xcp_policer *p,
+                                                struct xcp_policed_set *set, xcp_u32 owner,
+                                                xcp_u64 now) {
     xcp_u32 i, oldest = 0, busy;
     for (i = 0; i < XCP_POLICER_WAYS; i++)
         if (set->owner[i] == owner)
@@ -208,24 +220,31 @@ XCP_INLINE struct xcp_policed *xcp_policer_find(const struct xcp_policer *p, str
     return busy ? 0 : &set->flow[oldest];
 }
 
-/* X of the packets is believed as far as time has passed; the rest of what their header claims is taken out of it. */
-XCP_PART xcp_policer_correct(struct xcp_forward *h, const struct xcp_path *path, xcp_u64 used, xcp_u32 segments) {
+/* X of the packets is believed as far as time has passed; the rest of what their header claims is
+ * taken out of it. */
+XCP_PART xcp_policer_correct(struct xcp_forward *h, const struct xcp_path *path, xcp_u64 used,
+                             xcp_u32 segments) {
     struct xcp_num window;
     XCP_PART_NEEDS(h && path);
     if (!used) {
         h->window = 0;
         return 0;
     }
-    window = xcp_num_div(xcp_num_mul(xcp_num_scaled(path->rtt, path->re), xcp_num_of(segments)), xcp_num_of(used));
+    window = xcp_num_div(xcp_num_mul(xcp_num_scaled(path->rtt, path->re), xcp_num_of(segments)),
+                         xcp_num_of(used));
     if (h->flags & XCP_CLASSIC)
-        h->window = xcp_classic_window_encode(xcp_scale(window.m, window.e + 32, 1ULL << 62) + (1ULL << 31) - 1); /* rounded up */
+        /* rounded up */
+        h->window = xcp_classic_window_encode(xcp_scale(window.m, window.e + 32, 1ULL << 62) +
+                                              (1ULL << 31) - 1);
     else
         h->window = xcp_extended_window_encode(window.m, window.e);
     return 0;
 }
 
-/* How far ahead of its share a flow may be. Where the gain follows a flow's own RTT, one of longer RTT makes room more slowly. */
-XCP_INLINE xcp_u64 xcp_policer_depth(const struct xcp_policer *p, const struct xcp_router *r, const struct xcp_path *path) {
+/* How far ahead of its share a flow may be. Where the gain follows a flow's own RTT, one of longer
+ * RTT makes room more slowly. */
+XCP_INLINE xcp_u64 xcp_policer_depth(const struct xcp_policer *p, const struct xcp_router *r,
+                                     const struct xcp_path *path) {
     xcp_u64 rtt, depth = p->depth_ns;
     if (r->law.gain == XCP_GAIN_OWN_RTT && path->known) {
         rtt = (xcp_u64)path->rtt << path->re;
@@ -236,11 +255,12 @@ XCP_INLINE xcp_u64 xcp_policer_depth(const struct xcp_policer *p, const struct x
 }
 
 /*
- * Packets of one flow come, together `bytes` on the wire, as for xcp_router_burst, and before it; what
- * has run out must have been closed. set: the flow's. Returns 1 where they are refused: then the law
- * must not see them. Else the header says no more than is believed.
+ * Packets of one flow come, together `bytes` on the wire, as for xcp_router_burst, and before it;
+ * what has run out must have been closed. set: the flow's. Returns 1 where they are refused: then
+ * the law must not see them. Else the header says no more than is believed.
  */
-XCP_INLINE xcp_u32 xcp_policer_packet(struct xcp_policer *p, struct xcp_router *r, struct xcp_policed_set *set, xcp_u32 owner, xcp_u64 now,
+XCP_INLINE xcp_u32 xcp_policer_packet(struct xcp_policer *p, struct xcp_router *r,
+                                      struct xcp_policed_set *set, xcp_u32 owner, xcp_u64 now,
                                       xcp_u64 bytes, xcp_u32 segments, struct xcp_forward *h) {
     struct xcp_path path;
     struct xcp_policed *f;
@@ -264,7 +284,8 @@ XCP_INLINE xcp_u32 xcp_policer_packet(struct xcp_policer *p, struct xcp_router *
         depth /= XCP_POLICER_STRICT;
     ahead = f->due_ns - now;
     ahead = ahead >> 63 ? 0 : ahead;
-    cost = xcp_scale((xcp_u64)p->cost.m * (bytes >> 31 ? 1U << 31 : (xcp_u32)bytes), p->cost.e, 1ULL << 62);
+    cost = xcp_scale((xcp_u64)p->cost.m * (bytes >> 31 ? 1U << 31 : (xcp_u32)bytes), p->cost.e,
+                     1ULL << 62);
     if (XCP_UNLIKELY(ahead > depth)) {
         ahead += cost / XCP_POLICER_FINE;
         f->due_ns = now + (ahead < 2 * depth ? ahead : 2 * depth);

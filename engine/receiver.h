@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The receiver's part: feedback summed over the packets that one acknowledgement answers, and sent back.
+ * The receiver's part: feedback summed over the packets that one acknowledgement answers, and sent
+ * back.
  *
- * The sum is exact. What the return word cannot express stays in the sum for the next acknowledgement, so that nothing drifts however many
- * there are.
+ * The sum is exact. What the return word cannot express stays in the sum for the next
+ * acknowledgement, so that nothing drifts however many there are.
  *
- *   1. What is returned is per segment, as all feedback is (docs/wire-format.md): an acknowledgement that travels in a packet of several
- * segments says in each of them its part of the sum, and who gets them takes each part once. Segmentation copies the option, so that a sum
- * would be applied once for every segment.
- *   2. Where routers appear on a path that had none, the increase that unmarked packets asked for is dropped: nobody granted it, and the
- * mark of the packet that follows would vouch for it.
+ *   1. What is returned is per segment, as all feedback is (docs/wire-format.md): an
+ *      acknowledgement that travels in a packet of several segments says in each of them its part
+ *      of the sum, and who gets them takes each part once. Segmentation copies the option, so that
+ *      a sum would be applied once for every segment.
+ *   2. Where routers appear on a path that had none, the increase that unmarked packets asked for
+ *      is dropped: nobody granted it, and the mark of the packet that follows would vouch for it.
  */
 #ifndef XCP_RECEIVER_H
 #define XCP_RECEIVER_H
@@ -22,12 +24,14 @@
 
 /* One connection's state. */
 struct xcp_receiver {
-    xcp_s64 sum; /* extended: 2^-20 bytes/s; classic: 2^-12 packets; where lone: a code of the extended format */
+    /* extended: 2^-20 bytes/s; classic: 2^-12 packets; where lone: a code of the extended format */
+    xcp_s64 sum;
     xcp_u32 next_bottleneck_id;
     xcp_u8 format; /* as a header's flags have it: XCP_PRESENT, and XCP_CLASSIC in that format */
     xcp_u8 flags;  /* mark and ids of the newest packet */
     xcp_u8 hops;
-    xcp_u8 lone; /* the sum is one packet's feedback, which goes home as it came unless more is added to it */
+    /* the sum is one packet's feedback, which goes home as it came unless more is added to it */
+    xcp_u8 lone;
 };
 
 XCP_INLINE void xcp_receiver_init(struct xcp_receiver *r, xcp_u32 classic) {
@@ -35,7 +39,8 @@ XCP_INLINE void xcp_receiver_init(struct xcp_receiver *r, xcp_u32 classic) {
     r->format = classic ? XCP_PRESENT | XCP_CLASSIC : XCP_PRESENT;
 }
 
-/* Adds count times value, saturating. count: segments that came with one header (receive coalescing), at most 65535. */
+/* Adds count times value, saturating. count: segments that came with one header (receive
+ * coalescing), at most 65535. */
 XCP_INLINE void xcp_receiver_add(struct xcp_receiver *r, xcp_s64 value, xcp_u32 count) {
     xcp_u64 magnitude = value < 0 ? -(xcp_u64)value : (xcp_u64)value;
     xcp_s64 sum;
@@ -59,13 +64,18 @@ XCP_COLD void xcp_receiver_sum(struct xcp_receiver *r, xcp_u16 feedback, xcp_u32
         r->sum = xcp_extended_feedback_decode((xcp_u16)r->sum);
         r->lone = 0;
     }
-    xcp_receiver_add(r, r->format & XCP_CLASSIC ? xcp_classic_feedback_decode(feedback) : xcp_extended_feedback_decode(feedback), segments);
+    xcp_receiver_add(r,
+                     r->format & XCP_CLASSIC ? xcp_classic_feedback_decode(feedback)
+                                             : xcp_extended_feedback_decode(feedback),
+                     segments);
 }
 
-/* Whether nothing has been added to the sum, and this header's feedback can be returned as it is: an extended code up to field 53, the last
- * one before rates saturate, comes out of decoding and encoding as it went in (negative zero as zero). */
+/* Whether nothing has been added to the sum, and this header's feedback can be returned as it is:
+ * an extended code up to field 53, the last one before rates saturate, comes out of decoding and
+ * encoding as it went in (negative zero as zero). */
 XCP_INLINE int xcp_receiver_is_lone(const struct xcp_receiver *r, const struct xcp_forward *h) {
-    return r->sum == 0 && r->format == XCP_PRESENT && (h->flags & (XCP_PRESENT | XCP_CLASSIC)) == XCP_PRESENT &&
+    return r->sum == 0 && r->format == XCP_PRESENT &&
+           (h->flags & (XCP_PRESENT | XCP_CLASSIC)) == XCP_PRESENT &&
            (h->feedback & 0x7fff) < 54 << 9;
 }
 
@@ -89,8 +99,10 @@ XCP_COLD void xcp_receiver_drop_increase(struct xcp_receiver *r) {
     r->lone = 0;
 }
 
-/* Data came; segments: how many packets this header stands for. A header of the other format is ignored. */
-XCP_INLINE void xcp_receiver_data(struct xcp_receiver *r, const struct xcp_forward *h, xcp_u32 segments) {
+/* Data came; segments: how many packets this header stands for. A header of the other format is
+ * ignored. */
+XCP_INLINE void xcp_receiver_data(struct xcp_receiver *r, const struct xcp_forward *h,
+                                  xcp_u32 segments) {
     if ((h->flags & (XCP_PRESENT | XCP_CLASSIC)) != r->format)
         return;
     if (XCP_UNLIKELY(r->sum && h->flags & ~r->flags & XCP_MARK))
@@ -104,8 +116,9 @@ XCP_INLINE void xcp_receiver_data(struct xcp_receiver *r, const struct xcp_forwa
     xcp_receiver_newest(r, h);
 }
 
-/* What of the sum each of so many segments can return, encoded; the rest stays. What no classic code can say is not kept: only requests for
- * all there is come to that, and they would come home for ever. */
+/* What of the sum each of so many segments can return, encoded; the rest stays. What no classic
+ * code can say is not kept: only requests for all there is come to that, and they would come home
+ * for ever. */
 XCP_COLD xcp_u16 xcp_receiver_take(struct xcp_receiver *r, xcp_u32 segments) {
     xcp_u32 negative = r->sum < 0;
     xcp_u64 magnitude = negative ? -(xcp_u64)r->sum : (xcp_u64)r->sum, taken;
@@ -139,7 +152,8 @@ XCP_INLINE struct xcp_return xcp_receiver_write(const struct xcp_receiver *r, xc
     return h;
 }
 
-/* The header of an acknowledgement that leaves now, in a packet that is, or will be cut into, so many segments. */
+/* The header of an acknowledgement that leaves now, in a packet that is, or will be cut into, so
+ * many segments. */
 XCP_INLINE struct xcp_return xcp_receiver_return(struct xcp_receiver *r, xcp_u32 segments) {
     xcp_u16 feedback;
     if (r->lone && segments <= 1) {
@@ -154,13 +168,15 @@ XCP_INLINE struct xcp_return xcp_receiver_return(struct xcp_receiver *r, xcp_u32
     return xcp_receiver_write(r, feedback);
 }
 
-XCP_COLD struct xcp_return xcp_receiver_answer_any(struct xcp_receiver *r, const struct xcp_forward *h) {
+XCP_COLD struct xcp_return xcp_receiver_answer_any(struct xcp_receiver *r,
+                                                   const struct xcp_forward *h) {
     xcp_receiver_data(r, h, 1);
     return xcp_receiver_return(r, 1);
 }
 
 /* Data came and is acknowledged at once: both of the above. */
-XCP_INLINE struct xcp_return xcp_receiver_answer(struct xcp_receiver *r, const struct xcp_forward *h) {
+XCP_INLINE struct xcp_return xcp_receiver_answer(struct xcp_receiver *r,
+                                                 const struct xcp_forward *h) {
     if (!XCP_SPLIT || XCP_UNLIKELY(!xcp_receiver_is_lone(r, h)))
         return xcp_receiver_answer_any(r, h);
     xcp_receiver_newest(r, h);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reciprocals of window mantissas: a table instead of a division per packet (a 64-bit division costs 35 to 88 cycles on current servers).
+ * Reciprocals of window mantissas: a table instead of a division per packet (a 64-bit division
+ * costs 35 to 88 cycles on current servers).
  *
- * xcp_recip[i] = 2^42 / (1024 + i), rounded to nearest, at most 2^32 - 1: relative error at most 2^-32. The compiler computes it.
+ * xcp_recip[i] = 2^42 / (1024 + i), rounded to nearest, at most 2^32 - 1: relative error at most
+ * 2^-32. The compiler computes it.
  */
 #ifndef XCP_RECIP_H
 #define XCP_RECIP_H
@@ -15,11 +17,12 @@
 #define XCP_R64(i) XCP_R16(i) XCP_R16((i) + 16) XCP_R16((i) + 32) XCP_R16((i) + 48)
 #define XCP_R256(i) XCP_R64(i) XCP_R64((i) + 64) XCP_R64((i) + 128) XCP_R64((i) + 192)
 
-static const xcp_u32 xcp_recip[1024] __attribute__((unused)) = {XCP_R256(0) XCP_R256(256) XCP_R256(512) XCP_R256(768)};
+static const xcp_u32 xcp_recip[1024]
+    __attribute__((unused)) = {XCP_R256(0) XCP_R256(256) XCP_R256(512) XCP_R256(768)};
 
 /*
- * 1 / v for v of at most 16 bits and not 0, as m * 2^e with m from 2^31 - 2 to 2^32: the table's 11 bits, doubled twice by Newton's
- * iteration. Relative error below 2^-29.
+ * 1 / v for v of at most 16 bits and not 0, as m * 2^e with m from 2^31 - 2 to 2^32: the table's 11
+ * bits, doubled twice by Newton's iteration. Relative error below 2^-29.
  */
 XCP_INLINE xcp_u64 xcp_recip16(xcp_u32 v, xcp_s32 *e) {
     xcp_s32 shift = xcp_clz(v) - 32; /* v << shift has bit 31 set */

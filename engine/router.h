@@ -1,45 +1,60 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The router's law: what an XCP router does when a packet arrives, when one departs, and at the end of each control interval.
+ * The router's law: what an XCP router does when a packet arrives, when one departs, and at the end
+ * of each control interval.
  *
- * Katabi, Handley & Rohrs (2002) in the rate form of draft-falk-xcp-spec-03, whose line numbers are given. Where it differs, and why:
+ * Katabi, Handley & Rohrs (2002) in the rate form of draft-falk-xcp-spec-03, whose line numbers are
+ * given. Where it differs, and why:
  *
- *   1. No timers. A control interval, or a queue estimation period, that has run out is closed by the next packet to arrive or depart, and
- * input traffic (line 8) is divided by the time that has really passed.
- *   2. Before any RTT is known d is 50 ms (as in ns-2), or as much shorter as the first RTT heard of is. An interval in which no packet
- * tells its RTT leaves d as it was and grants nothing (Cp = 0): nobody is known to share it among.
- *   3. After silence (an interval closed later than twice its length) line 13 divides by the sum of X or by the next interval's length,
- * whichever is larger: there is at least one flow. The sum covers the few packets before the silence only, and each of the first ones after
- * it would otherwise be granted a large part of the whole spare capacity.
- *   4. Lines 20 and 21: pos and neg are bounded by what is left in their pools before their difference is taken (as in ns-2), so that what
- * is handed out in an interval never exceeds the pools. Lines 30 and 31 follow from it: an empty pool gives nothing.
- *   5. Line 27: pos cannot become negative, which in the draft would refill the pool when upstream's decrease exceeds the negative pool.
- *   6. Packets with unknown RTT or window get no positive feedback and are not summed, but count as input traffic, and neg is taken from
- * them. In the classic format, which counts feedback in packets of window, that cannot be said without an RTT: such a request is lowered to
- * 0.
- *   7. ALLOWED_QUEUE (line 35) is 2 ms or d, whichever is shorter. With an RTT of 10 us, 2 ms would be 200 round trips on one stale queue.
- *   8. The persistent queue is the minimum of the backlog right after packets leave (and before packets arrive), as line 32 means it. ns-2
- * looks before the packet leaves and never sees less than one packet.
+ *   1. No timers. A control interval, or a queue estimation period, that has run out is closed by
+ *      the next packet to arrive or depart, and input traffic (line 8) is divided by the time that
+ *      has really passed.
+ *   2. Before any RTT is known d is 50 ms (as in ns-2), or as much shorter as the first RTT heard
+ *      of is. An interval in which no packet tells its RTT leaves d as it was and grants nothing
+ *      (Cp = 0): nobody is known to share it among.
+ *   3. After silence (an interval closed later than twice its length) line 13 divides by the sum of
+ *      X or by the next interval's length, whichever is larger: there is at least one flow. The sum
+ *      covers the few packets before the silence only, and each of the first ones after it would
+ *      otherwise be granted a large part of the whole spare capacity.
+ *   4. Lines 20 and 21: pos and neg are bounded by what is left in their pools before their
+ *      difference is taken (as in ns-2), so that what is handed out in an interval never exceeds
+ *      the pools. Lines 30 and 31 follow from it: an empty pool gives nothing.
+ *   5. Line 27: pos cannot become negative, which in the draft would refill the pool when
+ *      upstream's decrease exceeds the negative pool.
+ *   6. Packets with unknown RTT or window get no positive feedback and are not summed, but count as
+ *      input traffic, and neg is taken from them. In the classic format, which counts feedback in
+ *      packets of window, that cannot be said without an RTT: such a request is lowered to 0.
+ *   7. ALLOWED_QUEUE (line 35) is 2 ms or d, whichever is shorter. With an RTT of 10 us, 2 ms would
+ *      be 200 round trips on one stale queue.
+ *   8. The persistent queue is the minimum of the backlog right after packets leave (and before
+ *      packets arrive), as line 32 means it. ns-2 looks before the packet leaves and never sees
+ *      less than one packet.
  *   9. X is at most 69 s (path.h).
- *  10. A queue target is taken off the persistent queue before beta weighs it (0 in XCP itself); d may be the longest RTT instead of the
- * mean; both terms of the feedback may be scaled by min(1, d / RTT) (law.h).
- *  11. XCP-IR (Sakumoto, Ohsaki & Imase 2010, eqs. (2) and (3)): other traffic is taken off the capacity as bytes that departed in the
- * interval over the time it took. Where a packet is seen but once (xcp_router_others: the kernel's program), they count when they enter the
- * queue. Input is XCP's own, acknowledgements included.
- *  12. P-XCP: N is the sum of X over the interval's packets, N_b the same sum over those that asked for no less than this link gave them;
- * both over the time of one interval, so that their quotient needs no time. The published papers do not say how N_b is found, nor name a
- * bound: here N / N_b is at most law.spare_most, and the shuffle and decreases are not scaled. The positive pool holds what is scaled.
+ *  10. A queue target is taken off the persistent queue before beta weighs it (0 in XCP itself); d
+ *      may be the longest RTT instead of the mean; both terms of the feedback may be scaled by
+ *      min(1, d / RTT) (law.h).
+ *  11. XCP-IR (Sakumoto, Ohsaki & Imase 2010, eqs. (2) and (3)): other traffic is taken off the
+ *      capacity as bytes that departed in the interval over the time it took. Where a packet is
+ *      seen but once (xcp_router_others: the kernel's program), they count when they enter the
+ *      queue. Input is XCP's own, acknowledgements included.
+ *  12. P-XCP: N is the sum of X over the interval's packets, N_b the same sum over those that asked
+ *      for no less than this link gave them; both over the time of one interval, so that their
+ *      quotient needs no time. The published papers do not say how N_b is found, nor name a bound:
+ *      here N / N_b is at most law.spare_most, and the shuffle and decreases are not scaled. The
+ *      positive pool holds what is scaled.
  *  13. iXCP and its cured kind: limited.h.
  *  14. A window below one packet is taken for one (path.h).
  *
- * Feedback is rounded stochastically when written (dither.h), but for whole packets (XCP_WHOLE), whose rounding the pools know nothing of,
- * as in the study. A header value is only ever lowered.
+ * Feedback is rounded stochastically when written (dither.h), but for whole packets (XCP_WHOLE),
+ * whose rounding the pools know nothing of, as in the study. A header value is only ever lowered.
  *
- * Precision, against the law in exact arithmetic on the decoded header, for RTTs of 10 us to 65 s, 1 kB/s to 1 TB/s, packets of 64 to 65535
- * bytes and up to a million flows (crates/xcp-engine/tests/law_precision.rs): d and the sums within 1.5e-9; rates within 2^-20 bytes/s, and
- * F within 2^-28 of the largest term it is the difference of; a packet's feedback within 2^-29 of the larger of pos and neg, and
- * what the error of F adds. So feedback is good to 1e-6 unless its terms and those of F, one times the other, cancel to less than a
- * fiftieth. Rates saturate at 4.4 TB/s, Q / d included.
+ * Precision, against the law in exact arithmetic on the decoded header, for RTTs of 10 us to 65 s,
+ * 1 kB/s to 1 TB/s, packets of 64 to 65535 bytes and up to a million flows
+ * (crates/xcp-engine/tests/law_precision.rs): d and the sums within 1.5e-9; rates within 2^-20
+ * bytes/s, and F within 2^-28 of the largest term it is the difference of; a packet's feedback
+ * within 2^-29 of the larger of pos and neg, and what the error of F adds. So feedback is good to
+ * 1e-6 unless its terms and those of F, one times the other, cancel to less than a fiftieth. Rates
+ * saturate at 4.4 TB/s, Q / d included.
  */
 #ifndef XCP_ROUTER_H
 #define XCP_ROUTER_H
@@ -50,8 +65,8 @@
 XCP_INLINE void xcp_router_prepare(struct xcp_router *r) {
     xcp_u64 end = r->start_ns + r->interval_ns, queue_end = r->queue_start_ns + r->queue_period_ns;
     r->next_ns = (queue_end - end) >> 63 ? queue_end : end; /* the earlier one */
-    r->usual = r->rtt_known && r->law.pools && r->law.gain == XCP_GAIN_UNIFORM && r->law.shuffle == XCP_SHUFFLE_ALL &&
-               r->law.spare == XCP_SPARE_ALL;
+    r->usual = r->rtt_known && r->law.pools && r->law.gain == XCP_GAIN_UNIFORM &&
+               r->law.shuffle == XCP_SHUFFLE_ALL && r->law.spare == XCP_SPARE_ALL;
 }
 
 /* A link's id, from its seed: at random (SplitMix64's mixing), never 0. */
@@ -64,7 +79,8 @@ XCP_INLINE xcp_u32 xcp_router_id(xcp_u64 seed) {
 }
 
 /* Returns XCP_LAW_OK, or what is wrong with the law; then the router must not be used. */
-XCP_INLINE int xcp_router_init(struct xcp_router *r, const struct xcp_law *law, xcp_u64 now_ns, xcp_u64 seed) {
+XCP_INLINE int xcp_router_init(struct xcp_router *r, const struct xcp_law *law, xcp_u64 now_ns,
+                               xcp_u64 seed) {
     int wrong = xcp_law_check(law);
     __builtin_memset(r, 0, sizeof(*r));
     if (wrong)
@@ -90,15 +106,16 @@ XCP_INLINE void xcp_router_set_capacity(struct xcp_router *r, xcp_u64 capacity) 
 }
 
 /*
- * Another law from now on; what the last interval's end decided stays until the next one's. Returns XCP_LAW_OK, or what is wrong with the
- * law; then the router goes on with the one it has.
+ * Another law from now on; what the last interval's end decided stays until the next one's. Returns
+ * XCP_LAW_OK, or what is wrong with the law; then the router goes on with the one it has.
  */
 XCP_INLINE int xcp_router_set_law(struct xcp_router *r, const struct xcp_law *law) {
     int wrong = xcp_law_check(law);
     if (wrong)
         return wrong;
     r->law = *law;
-    r->believed_rtt_ns = law->max_interval_ns; /* a policer bounds it again with the next interval */
+    /* a policer bounds it again with the next interval */
+    r->believed_rtt_ns = law->max_interval_ns;
     r->others = 0;
     r->sum_x_own.hi = r->sum_x_own.lo = 0;
     __builtin_memset(&r->limited, 0, sizeof(r->limited));
@@ -128,9 +145,11 @@ XCP_COLD void xcp_router_close_queue_period(struct xcp_router *r, xcp_u64 now, x
 XCP_INLINE xcp_u64 xcp_router_spare(const struct xcp_router *r, xcp_u64 y, xcp_u32 *negative) {
     xcp_u64 plus = xcp_mul_fraction(r->law.capacity << 20, r->law.alpha);
     xcp_u64 minus = xcp_mul_fraction(y, r->law.alpha);
-    xcp_u64 gap = r->queue > r->law.queue_target ? r->queue - r->law.queue_target : r->law.queue_target - r->queue;
+    xcp_u64 gap = r->queue > r->law.queue_target ? r->queue - r->law.queue_target
+                                                 : r->law.queue_target - r->queue;
     if (gap) {
-        struct xcp_num per_d = xcp_num_div(xcp_num_mul(xcp_num_of(gap), xcp_num_of(XCP_NS_PER_S)), r->d);
+        struct xcp_num per_d =
+            xcp_num_div(xcp_num_mul(xcp_num_of(gap), xcp_num_of(XCP_NS_PER_S)), r->d);
         xcp_u64 term = xcp_mul_fraction(xcp_num_q20(per_d), r->law.beta);
         if (r->queue > r->law.queue_target)
             minus = xcp_q20_add(minus, term);
@@ -141,9 +160,11 @@ XCP_INLINE xcp_u64 xcp_router_spare(const struct xcp_router *r, xcp_u64 y, xcp_u
     return *negative ? minus - plus : plus - minus;
 }
 
-/* P-XCP: spare bandwidth f times N / N_b, flows here by flows limited here, at most law.spare_most; where nobody is limited, f. */
+/* P-XCP: spare bandwidth f times N / N_b, flows here by flows limited here, at most law.spare_most;
+ * where nobody is limited, f. */
 XCP_COLD xcp_u64 xcp_router_scaled(const struct xcp_router *r, xcp_u64 f, struct xcp_num sum_x) {
-    struct xcp_num own = xcp_acc_num(&r->sum_x_own, -64), most = xcp_num_of(r->law.spare_most), ratio;
+    struct xcp_num own = xcp_acc_num(&r->sum_x_own, -64), most = xcp_num_of(r->law.spare_most),
+                   ratio;
     if (own.m == 0 || !xcp_num_less(own, sum_x))
         return f;
     ratio = xcp_num_div(sum_x, own);
@@ -173,7 +194,9 @@ XCP_PART xcp_router_close_interval(struct xcp_router *r, xcp_u64 now, xcp_u32 si
     r->met_neg = xcp_router_met(r->given_neg - r->pool_neg, r->short_neg);
 
     if (sum_x.m) { /* line 7 */
-        r->d = r->law.interval == XCP_INTERVAL_MAX ? xcp_num_of(r->longest_rtt) : xcp_num_div(xcp_acc_num(&r->sum_xr, -32), sum_x);
+        r->d = r->law.interval == XCP_INTERVAL_MAX
+                   ? xcp_num_of(r->longest_rtt)
+                   : xcp_num_div(xcp_acc_num(&r->sum_xr, -32), sum_x);
         if (r->d.m == 0)
             r->d = xcp_num_of(1);
         if (xcp_num_u64(r->d, XCP_INTERVAL_LIMIT) > r->law.max_interval_ns)
@@ -199,7 +222,8 @@ XCP_PART xcp_router_close_interval(struct xcp_router *r, xcp_u64 now, xcp_u32 si
     /* line 13 */
     at_least = r->interval_ns > r->law.min_interval_ns ? r->d : xcp_num_of(r->law.min_interval_ns);
     if (sum_x.m)
-        cp = xcp_num_div(xcp_num_scaled(r->pool_pos, -20), silence && xcp_num_less(sum_x, at_least) ? at_least : sum_x);
+        cp = xcp_num_div(xcp_num_scaled(r->pool_pos, -20),
+                         silence && xcp_num_less(sum_x, at_least) ? at_least : sum_x);
     r->cp = xcp_num_or_least(cp);
     /* line 14 */
     r->cn = xcp_num_or_least(xcp_num_div(xcp_num_scaled(r->pool_neg, -20), xcp_num_of(r->input)));
@@ -240,12 +264,14 @@ XCP_COLD void xcp_router_close(struct xcp_router *r, xcp_u64 now, xcp_u64 backlo
     xcp_router_prepare(r);
 }
 
-/* Whether anything may have run out: not before next_ns. A clock that has stepped back is before it too. */
+/* Whether anything may have run out: not before next_ns. A clock that has stepped back is before it
+ * too. */
 XCP_INLINE int xcp_router_is_due(const struct xcp_router *r, xcp_u64 now) {
     return !((now - r->next_ns) >> 63);
 }
 
-/* backlog: bytes waiting, without the packet in transmission, and without the one that arrives or departs. */
+/* backlog: bytes waiting, without the packet in transmission, and without the one that arrives or
+ * departs. */
 XCP_INLINE void xcp_router_tick(struct xcp_router *r, xcp_u64 now, xcp_u64 backlog) {
     if (backlog < r->min_queue) /* line 32 */
         r->min_queue = backlog;
@@ -254,13 +280,15 @@ XCP_INLINE void xcp_router_tick(struct xcp_router *r, xcp_u64 now, xcp_u64 backl
 }
 
 /*
- * Whether a packet is of the usual kind: nothing has run out, its header is an extended one that says everything, and it is XCP itself that
- * is carried out. The host has the code for such packets in one piece without calls, and everything else in functions of its own
- * (XCP_SPLIT); both are compiled from the same lines, in which `usual` is 1 where all this is known.
+ * Whether a packet is of the usual kind: nothing has run out, its header is an extended one that
+ * says everything, and it is XCP itself that is carried out. The host has the code for such packets
+ * in one piece without calls, and everything else in functions of its own (XCP_SPLIT); both are
+ * compiled from the same lines, in which `usual` is 1 where all this is known.
  */
-XCP_INLINE int xcp_router_is_usual(const struct xcp_router *r, xcp_u64 now, const struct xcp_forward *h) {
-    return (h->flags & (XCP_PRESENT | XCP_CLASSIC)) == XCP_PRESENT && h->rtt >= 1 << 11 && h->window >= 1 << 10 && r->usual &&
-           !xcp_router_is_due(r, now);
+XCP_INLINE int xcp_router_is_usual(const struct xcp_router *r, xcp_u64 now,
+                                   const struct xcp_forward *h) {
+    return (h->flags & (XCP_PRESENT | XCP_CLASSIC)) == XCP_PRESENT && h->rtt >= 1 << 11 &&
+           h->window >= 1 << 10 && r->usual && !xcp_router_is_due(r, now);
 }
 
 /* What the header says. */
@@ -276,7 +304,8 @@ XCP_INLINE xcp_u32 xcp_router_size(const struct xcp_router *r, xcp_u32 size) {
     return (size < XCP_SIZE_MAX ? size : XCP_SIZE_MAX) + r->law.overhead;
 }
 
-/* No interval with an RTT has ended yet: the running one ends one round trip from now, if that is sooner. */
+/* No interval with an RTT has ended yet: the running one ends one round trip from now, if that is
+ * sooner. */
 XCP_COLD void xcp_router_first_rtt(struct xcp_router *r, xcp_u64 now, xcp_u64 rtt_ns) {
     xcp_u64 elapsed = now - r->start_ns;
     xcp_u64 end = elapsed + (rtt_ns > r->law.min_interval_ns ? rtt_ns : r->law.min_interval_ns);
@@ -287,8 +316,9 @@ XCP_COLD void xcp_router_first_rtt(struct xcp_router *r, xcp_u64 now, xcp_u64 rt
 }
 
 /* Lines 1-6: packets of one flow, whose headers say p, together `bytes` on this link, are input. */
-XCP_INLINE void xcp_router_count(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments, const struct xcp_forward *h,
-                                 const struct xcp_path *p, xcp_u32 usual) {
+XCP_INLINE void xcp_router_count(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments,
+                                 const struct xcp_forward *h, const struct xcp_path *p,
+                                 xcp_u32 usual) {
     xcp_u64 rtt_ns;
     r->input += bytes;
     if (!usual && !p->known)
@@ -312,23 +342,25 @@ XCP_INLINE void xcp_router_count(struct xcp_router *r, xcp_u64 now, xcp_u64 byte
         xcp_router_first_rtt(r, now, rtt_ns);
 }
 
-XCP_INLINE void xcp_router_arrive(struct xcp_router *r, xcp_u64 now, xcp_u32 size, const struct xcp_forward *h, xcp_u64 backlog,
-                                  xcp_u32 usual) {
+XCP_INLINE void xcp_router_arrive(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
+                                  const struct xcp_forward *h, xcp_u64 backlog, xcp_u32 usual) {
     struct xcp_path p;
     xcp_router_tick(r, now, backlog);
     xcp_router_read(h, &p, usual);
     xcp_router_count(r, now, xcp_router_size(r, size), 1, h, &p, usual);
 }
 
-XCP_COLD void xcp_router_arrive_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size, const struct xcp_forward *h, xcp_u64 backlog) {
+XCP_COLD void xcp_router_arrive_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
+                                    const struct xcp_forward *h, xcp_u64 backlog) {
     xcp_router_arrive(r, now, size, h, backlog, 0);
 }
 
 /*
- * A packet arrives, whether or not the queue then takes it. size: bytes on the wire; h: its forward header; backlog: bytes waiting before
- * it, without the packet in transmission. Lines 1-6.
+ * A packet arrives, whether or not the queue then takes it. size: bytes on the wire; h: its forward
+ * header; backlog: bytes waiting before it, without the packet in transmission. Lines 1-6.
  */
-XCP_INLINE void xcp_router_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 size, const struct xcp_forward *h, xcp_u64 backlog) {
+XCP_INLINE void xcp_router_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
+                                   const struct xcp_forward *h, xcp_u64 backlog) {
     if (XCP_SPLIT && XCP_LIKELY(xcp_router_is_usual(r, now, h)))
         xcp_router_arrive(r, now, size, h, backlog, 1);
     else
@@ -336,22 +368,24 @@ XCP_INLINE void xcp_router_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 si
 }
 
 /* A packet without forward header arrives: other traffic, or XCP's own acknowledgements. */
-XCP_INLINE void xcp_router_other_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp, xcp_u64 backlog) {
+XCP_INLINE void xcp_router_other_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
+                                         xcp_u32 is_xcp, xcp_u64 backlog) {
     xcp_router_tick(r, now, backlog);
     if (r->law.input == XCP_INPUT_ALL || is_xcp)
         r->input += xcp_router_size(r, size);
 }
 
 /* A packet without forward header departs. */
-XCP_INLINE void xcp_router_other_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp, xcp_u64 backlog) {
+XCP_INLINE void xcp_router_other_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
+                                           xcp_u32 is_xcp, xcp_u64 backlog) {
     xcp_router_tick(r, now, backlog);
     if (r->law.capacity_for_xcp == XCP_CAPACITY_MINUS_OTHER && !is_xcp)
         r->others += xcp_router_size(r, size);
 }
 
 /* Both terms times min(1, d / RTT). */
-XCP_INLINE void xcp_router_own_gain(const struct xcp_router *r, const struct xcp_path *p, xcp_u64 *pos, xcp_s32 *pe, xcp_u64 *neg,
-                                    xcp_s32 *ne) {
+XCP_INLINE void xcp_router_own_gain(const struct xcp_router *r, const struct xcp_path *p,
+                                    xcp_u64 *pos, xcp_s32 *pe, xcp_u64 *neg, xcp_s32 *ne) {
     struct xcp_num gain, n;
     if (!p->known || !xcp_router_slower(r, p, &gain))
         return;
@@ -372,8 +406,8 @@ XCP_INLINE xcp_s64 xcp_router_from_packets(xcp_s64 packets, struct xcp_num per_p
 }
 
 /* Lines 20-22, for each of some packets. s: one packet's size on this link. */
-XCP_INLINE void xcp_router_grant(struct xcp_router *r, const struct xcp_path *p, xcp_u32 s, xcp_u32 segments, struct xcp_grant *g,
-                                 xcp_u32 usual) {
+XCP_INLINE void xcp_router_grant(struct xcp_router *r, const struct xcp_path *p, xcp_u32 s,
+                                 xcp_u32 segments, struct xcp_grant *g, xcp_u32 usual) {
     /* cp and cn have 32 bits, X at most 32, s at most 25: both terms stay below 2^62 */
     xcp_u64 pos = ((xcp_u64)r->cp.m * p->x) >> 2;
     xcp_s32 pe = r->cp.e + p->xe + 2;
@@ -410,7 +444,8 @@ XCP_INLINE void xcp_router_grant(struct xcp_router *r, const struct xcp_path *p,
         }
         g->neg_q = neg_q;
     }
-    /* both to the larger exponent, so that nothing is lost but 2^-40 of the larger term; written without branches, for signs are random */
+    /* both to the larger exponent, so that nothing is lost but 2^-40 of the larger term; written
+     * without branches, for signs are random */
     shift = pe - ne;
     pos >>= shift >= 0 ? 0 : shift < -63 ? 63 : -shift;
     neg >>= shift <= 0 ? 0 : shift > 63 ? 63 : shift;
@@ -437,7 +472,8 @@ struct xcp_settlement {
 };
 
 /* Lines 23 and 24 in the classic format. */
-XCP_PART xcp_router_settle_classic(struct xcp_router *r, const struct xcp_path *p, const struct xcp_forward *h, struct xcp_grant *g,
+XCP_PART xcp_router_settle_classic(struct xcp_router *r, const struct xcp_path *p,
+                                   const struct xcp_forward *h, struct xcp_grant *g,
                                    struct xcp_settlement *to) {
     xcp_s64 theirs;
     xcp_u32 s;
@@ -445,18 +481,23 @@ XCP_PART xcp_router_settle_classic(struct xcp_router *r, const struct xcp_path *
     theirs = xcp_classic_feedback_decode(h->feedback);
     s = g->size;
     if (p->known) {
-        struct xcp_num n = xcp_num_scaled(g->fb, g->e), rtt = {p->rtt, p->re}; /* products normalise */
+        /* products normalise */
+        struct xcp_num n = xcp_num_scaled(g->fb, g->e), rtt = {p->rtt, p->re};
         if (XCP_UNLIKELY(s != r->last_size)) {
             r->last_size = s;
-            r->last_size_recip = xcp_num_div(xcp_num_div(xcp_num_of(1), xcp_num_of(s)), xcp_num_of(XCP_NS_PER_S));
+            r->last_size_recip =
+                xcp_num_div(xcp_num_div(xcp_num_of(1), xcp_num_of(s)), xcp_num_of(XCP_NS_PER_S));
         }
-        n = xcp_num_mul(n, xcp_num_mul(rtt, r->last_size_recip)); /* packets = bytes/s * rtt / (s * 10^9) */
-        to->code = h->flags & XCP_WHOLE ? xcp_classic_feedback_encode_whole(n.m, n.e, g->below)
-                                        : xcp_classic_feedback_encode(n.m, n.e, g->below, to->dither);
+        /* packets = bytes/s * rtt / (s * 10^9) */
+        n = xcp_num_mul(n, xcp_num_mul(rtt, r->last_size_recip));
+        to->code = h->flags & XCP_WHOLE
+                       ? xcp_classic_feedback_encode_whole(n.m, n.e, g->below)
+                       : xcp_classic_feedback_encode(n.m, n.e, g->below, to->dither);
         to->lowered = theirs > xcp_classic_feedback_decode(to->code);
         to->own = theirs >= xcp_classic_feedback_decode(to->code);
         if (!to->lowered)
-            to->upstream = xcp_router_from_packets(theirs, xcp_num_div(xcp_num_mul(xcp_num_of(s), xcp_num_of(XCP_NS_PER_S)), rtt));
+            to->upstream = xcp_router_from_packets(
+                theirs, xcp_num_div(xcp_num_mul(xcp_num_of(s), xcp_num_of(XCP_NS_PER_S)), rtt));
     } else {
         to->code = 0;
         to->lowered = theirs > 0;
@@ -465,16 +506,19 @@ XCP_PART xcp_router_settle_classic(struct xcp_router *r, const struct xcp_path *
     return 0;
 }
 
-/* Lines 20-29: the header of packets of s bytes on this link, which says p, is lowered to what the link has for each of them. */
-XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, xcp_u32 segments, const struct xcp_path *p, struct xcp_forward *h,
-                                  xcp_u64 dither, xcp_u32 usual) {
+/* Lines 20-29: the header of packets of s bytes on this link, which says p, is lowered to what the
+ * link has for each of them. */
+XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, xcp_u32 segments,
+                                  const struct xcp_path *p, struct xcp_forward *h, xcp_u64 dither,
+                                  xcp_u32 usual) {
     struct xcp_grant g;
     xcp_u32 lowered, own;
     xcp_s64 upstream = 0;
     if (usual) {
         xcp_router_grant(r, p, s, segments, &g, 1);
     } else {
-        struct xcp_grant any = {s, segments, 0, 0, 0, 0, 0}; /* copies, whose addresses may be known without harm to the usual way */
+        /* copies, whose addresses may be known without harm to the usual way */
+        struct xcp_grant any = {s, segments, 0, 0, 0, 0, 0};
         struct xcp_path path = *p;
         if (r->law.shuffle == XCP_SHUFFLE_MATCHING)
             xcp_limited_grant(r, &path, h, &any);
@@ -485,8 +529,10 @@ XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, xcp_u32 segme
 
     /* lines 23 and 24 */
     if (usual || !(h->flags & XCP_CLASSIC)) {
-        xcp_s32 granted = (xcp_s32)xcp_extended_feedback_magnitude(g.fb, g.e, dither), asked = xcp_extended_feedback_order(h->feedback);
-        granted = (granted ^ -(xcp_s32)g.below) + (xcp_s32)g.below; /* with its sign, as xcp_extended_feedback_order has it */
+        xcp_s32 granted = (xcp_s32)xcp_extended_feedback_magnitude(g.fb, g.e, dither),
+                asked = xcp_extended_feedback_order(h->feedback);
+        /* with its sign, as xcp_extended_feedback_order has it */
+        granted = (granted ^ -(xcp_s32)g.below) + (xcp_s32)g.below;
         lowered = asked > granted;
         own = asked >= granted;
         if (lowered)
@@ -497,7 +543,8 @@ XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, xcp_u32 segme
             h->hops++;
         h->flags |= XCP_MARK;
     } else {
-        struct xcp_grant grant = g; /* copies, whose addresses may be known without harm to the code above */
+        /* copies, whose addresses may be known without harm to the code above */
+        struct xcp_grant grant = g;
         struct xcp_path path = *p;
         struct xcp_settlement to = {dither, 0, 0, 0, 0};
         grant.size = s;
@@ -521,9 +568,12 @@ XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, xcp_u32 segme
     if (lowered) { /* lines 28 and 29; both are within their pools */
         r->pool_pos -= g.pos_q * segments;
         r->pool_neg -= g.neg_q * segments;
-    } else { /* lines 26 and 27: what the link would have given beyond upstream's value is booked as taken */
+        /* lines 26 and 27: what the link would have given beyond upstream's value is booked as
+         * taken */
+    } else {
         xcp_s64 more = (xcp_s64)g.pos_q - upstream;
-        xcp_u64 most_neg = xcp_router_each(r->pool_neg, segments), most_pos = xcp_router_each(r->pool_pos, segments);
+        xcp_u64 most_neg = xcp_router_each(r->pool_neg, segments),
+                most_pos = xcp_router_each(r->pool_pos, segments);
         xcp_u64 neg = more <= 0 ? 0 : (xcp_u64)more < most_neg ? (xcp_u64)more : most_neg, pos;
         more = upstream + (xcp_s64)neg;
         pos = more <= 0 ? 0 : (xcp_u64)more;
@@ -532,7 +582,8 @@ XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, xcp_u32 segme
     }
 }
 
-XCP_INLINE void xcp_router_depart(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u64 backlog, xcp_u32 usual) {
+XCP_INLINE void xcp_router_depart(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
+                                  struct xcp_forward *h, xcp_u64 backlog, xcp_u32 usual) {
     struct xcp_path p;
     xcp_u64 dither = xcp_dither_next(&r->random);
     xcp_router_tick(r, now, backlog);
@@ -542,15 +593,17 @@ XCP_INLINE void xcp_router_depart(struct xcp_router *r, xcp_u64 now, xcp_u32 siz
     xcp_router_settle(r, xcp_router_size(r, size), 1, &p, h, dither, usual);
 }
 
-XCP_COLD void xcp_router_depart_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u64 backlog) {
+XCP_COLD void xcp_router_depart_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
+                                    struct xcp_forward *h, xcp_u64 backlog) {
     xcp_router_depart(r, now, size, h, backlog, 0);
 }
 
 /*
- * A packet departs: its header's feedback is lowered to what this link has for it. Size as for the arrival; backlog: bytes waiting when it
- * has left the queue, itself excluded. Lines 20-32.
+ * A packet departs: its header's feedback is lowered to what this link has for it. Size as for the
+ * arrival; backlog: bytes waiting when it has left the queue, itself excluded. Lines 20-32.
  */
-XCP_INLINE void xcp_router_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u64 backlog) {
+XCP_INLINE void xcp_router_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
+                                     struct xcp_forward *h, xcp_u64 backlog) {
     if (XCP_SPLIT && XCP_LIKELY(xcp_router_is_usual(r, now, h)))
         xcp_router_depart(r, now, size, h, backlog, 1);
     else
@@ -558,8 +611,9 @@ XCP_INLINE void xcp_router_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 
 }
 
 /* s: one packet's size on this link; bytes: that of all. What has run out has been closed. */
-XCP_INLINE void xcp_router_arrive_and_depart(struct xcp_router *r, xcp_u64 now, xcp_u32 s, xcp_u64 bytes, xcp_u32 segments,
-                                             struct xcp_forward *h, xcp_u32 usual) {
+XCP_INLINE void xcp_router_arrive_and_depart(struct xcp_router *r, xcp_u64 now, xcp_u32 s,
+                                             xcp_u64 bytes, xcp_u32 segments, struct xcp_forward *h,
+                                             xcp_u32 usual) {
     struct xcp_path p;
     xcp_u64 dither;
     xcp_router_read(h, &p, usual);
@@ -569,17 +623,19 @@ XCP_INLINE void xcp_router_arrive_and_depart(struct xcp_router *r, xcp_u64 now, 
         xcp_router_settle(r, s, segments, &p, h, dither, usual);
 }
 
-XCP_COLD void xcp_router_pass_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h) {
+XCP_COLD void xcp_router_pass_any(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
+                                  struct xcp_forward *h) {
     xcp_u32 s = xcp_router_size(r, size);
     xcp_router_tick(r, now, 0);
     xcp_router_arrive_and_depart(r, now, s, s, 1, h, 0);
 }
 
 /*
- * A packet arrives and departs at once: nothing waits and nothing is in transmission. The same as the two calls, whose second tick could
- * not find anything to close after the first.
+ * A packet arrives and departs at once: nothing waits and nothing is in transmission. The same as
+ * the two calls, whose second tick could not find anything to close after the first.
  */
-XCP_INLINE void xcp_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h) {
+XCP_INLINE void xcp_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
+                                struct xcp_forward *h) {
     xcp_u32 s = xcp_router_size(r, size);
     if (XCP_SPLIT && XCP_LIKELY(xcp_router_is_usual(r, now, h))) {
         xcp_router_tick(r, now, 0);
@@ -590,12 +646,14 @@ XCP_INLINE void xcp_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
 }
 
 /*
- * Packets of one flow pass together and share a header, of which each will carry a copy: what segmentation offload hands the kernel's
- * queues in one piece. The header's feedback is for each of them. bytes: all of them on the wire. segments: 1 to XCP_SEGMENTS_MAX. What
- * has run out must have been closed (xcp_router_tick, with the bytes that wait before them). The feedback is settled when they enter the
- * queue, not when they leave it: a kernel program sees a packet only once.
+ * Packets of one flow pass together and share a header, of which each will carry a copy: what
+ * segmentation offload hands the kernel's queues in one piece. The header's feedback is for each of
+ * them. bytes: all of them on the wire. segments: 1 to XCP_SEGMENTS_MAX. What has run out must have
+ * been closed (xcp_router_tick, with the bytes that wait before them). The feedback is settled when
+ * they enter the queue, not when they leave it: a kernel program sees a packet only once.
  */
-XCP_PART xcp_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments, struct xcp_forward *h) {
+XCP_PART xcp_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments,
+                          struct xcp_forward *h) {
     xcp_u64 all, each;
     XCP_PART_NEEDS(r && h && segments);
     all = bytes + (xcp_u64)r->law.overhead * segments;
@@ -609,8 +667,9 @@ XCP_PART xcp_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_
     return 0;
 }
 
-/* A packet has to pass without the law (its state cannot be got at in time). Nobody knows what the link has for it, and a request that
- * comes home as it went out is taken for a grant: it may not ask for more than it has. */
+/* A packet has to pass without the law (its state cannot be got at in time). Nobody knows what the
+ * link has for it, and a request that comes home as it went out is taken for a grant: it may not
+ * ask for more than it has. */
 XCP_INLINE void xcp_router_withhold(struct xcp_forward *h) {
     if (!(h->feedback & 0x8000)) /* the sign, in both formats */
         h->feedback = 0;
@@ -621,21 +680,25 @@ XCP_INLINE void xcp_router_withhold(struct xcp_forward *h) {
     h->flags |= XCP_MARK;
 }
 
-/* Packets without forward header passed since the last call, whose headers nobody but a counter saw: `bytes` of them on the wire, in
- * `packets`, and of these `returned_bytes` in `returned` of XCP's own acknowledgements; least_backlog: the least that waited before one of
- * them. They arrive and depart at once, but close no interval: the next packet with a header does. */
-XCP_INLINE void xcp_router_others(struct xcp_router *r, xcp_u64 bytes, xcp_u64 packets, xcp_u64 returned_bytes, xcp_u64 returned,
-                                  xcp_u64 least_backlog) {
-    xcp_u64 all = bytes + r->law.overhead * packets, xcp = returned_bytes + r->law.overhead * returned;
+/* Packets without forward header passed since the last call, whose headers nobody but a counter
+ * saw: `bytes` of them on the wire, in `packets`, and of these `returned_bytes` in `returned` of
+ * XCP's own acknowledgements; least_backlog: the least that waited before one of them. They arrive
+ * and depart at once, but close no interval: the next packet with a header does. */
+XCP_INLINE void xcp_router_others(struct xcp_router *r, xcp_u64 bytes, xcp_u64 packets,
+                                  xcp_u64 returned_bytes, xcp_u64 returned, xcp_u64 least_backlog) {
+    xcp_u64 all = bytes + r->law.overhead * packets,
+            xcp = returned_bytes + r->law.overhead * returned;
     r->input += r->law.input == XCP_INPUT_ALL ? all : xcp;
     if (r->law.capacity_for_xcp == XCP_CAPACITY_MINUS_OTHER)
-        r->others += all > xcp ? all - xcp : 0; /* counters read one after another may disagree by a packet */
+        /* counters read one after another may disagree by a packet */
+        r->others += all > xcp ? all - xcp : 0;
     if (least_backlog < r->min_queue)
         r->min_queue = least_backlog;
 }
 
 /* As xcp_router_pass, for a packet without forward header. */
-XCP_INLINE void xcp_router_other_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp) {
+XCP_INLINE void xcp_router_other_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
+                                      xcp_u32 is_xcp) {
     xcp_router_other_arrival(r, now, size, is_xcp, 0);
     if (r->law.capacity_for_xcp == XCP_CAPACITY_MINUS_OTHER && !is_xcp)
         r->others += xcp_router_size(r, size);

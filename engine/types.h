@@ -2,9 +2,10 @@
 /*
  * Integer types and the two headers, as every other file of engine/ knows them.
  *
- * engine/ is compiled twice: as C11 for the host (simulator, tests) and with `clang -target bpf` for the kernel. It therefore uses nothing
- * but unsigned 64-bit arithmetic and bounded loops: no libc, no floating point, no signed division, no 128-bit types, no global state. Time
- * and packets are arguments.
+ * engine/ is compiled twice: as C11 for the host (simulator, tests) and with `clang -target bpf`
+ * for the kernel. It therefore uses nothing but unsigned 64-bit arithmetic and bounded loops: no
+ * libc, no floating point, no signed division, no 128-bit types, no global state. Time and packets
+ * are arguments.
  */
 #ifndef XCP_TYPES_H
 #define XCP_TYPES_H
@@ -18,7 +19,8 @@ typedef __INT64_TYPE__ xcp_s64;
 
 #define XCP_INLINE static inline __attribute__((always_inline, unused))
 
-/* Once per interval, not per packet: kept out of the hot path on the host. In BPF everything is inlined, because a lock may be held. */
+/* Once per interval, not per packet: kept out of the hot path on the host. In BPF everything is
+ * inlined, because a lock may be held. */
 #ifdef __bpf__
 #define XCP_COLD XCP_INLINE
 #else
@@ -26,25 +28,25 @@ typedef __INT64_TYPE__ xcp_s64;
 #endif
 
 /*
- * A part of the law that only some laws or some packets need. On the host a function like other cold ones. In BPF a function that is not
- * static: the verifier goes through it once, knowing nothing of its callers, instead of once for every way that leads to it. For that it
- * takes five arguments at most, returns a number, and asks whether its pointers are any (XCP_PART_NEEDS).
+ * A part of the law that only some laws or some packets need. On the host a function like other
+ * cold ones. In BPF a function that is not static: the verifier goes through it once, knowing
+ * nothing of its callers, instead of once for every way that leads to it. For that it takes five
+ * arguments at most, returns a number, and asks whether its pointers are any (XCP_PART_NEEDS).
  */
 #ifdef __bpf__
 #define XCP_PART __attribute__((noinline)) int
-#define XCP_PART_NEEDS(pointers)                                                                                                           \
-    do {                                                                                                                                   \
-        if (!(pointers))                                                                                                                   \
-            return -1;                                                                                                                     \
+#define XCP_PART_NEEDS(pointers)                                                                   \
+    do {                                                                                           \
+        if (!(pointers))                                                                           \
+            return -1;                                                                             \
     } while (0)
 #else
 #define XCP_PART static __attribute__((noinline, unused)) int
 #define XCP_PART_NEEDS(pointers) ((void)0)
 #endif
 
-/* Whether what is common is compiled by itself, and what is rare as a function of its own that calls nothing back. In BPF there is one of
- * each.
- */
+/* Whether what is common is compiled by itself, and what is rare as a function of its own that
+ * calls nothing back. In BPF there is one of each. */
 #ifdef __bpf__
 #define XCP_SPLIT 0
 #else
@@ -54,18 +56,23 @@ typedef __INT64_TYPE__ xcp_s64;
 #define XCP_LIKELY(x) __builtin_expect(!!(x), 1)
 #define XCP_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* The compiler must not reason about x: for arithmetic that it would turn back into the branches it replaces. */
+/* The compiler must not reason about x: for arithmetic that it would turn back into the branches it
+ * replaces. */
 #define XCP_OPAQUE(x) __asm__ volatile("" : "+r"(x))
 
+/* Flags of a header in memory. They are not the wire's: wire_extended.h and wire_classic.h
+ * translate. */
 #define XCP_NS_PER_S 1000000000ULL
-
-/* Flags of a header in memory. They are not the wire's: wire_extended.h and wire_classic.h translate. */
 #define XCP_PRESENT 0x01 /* there is a header; all-zero means none */
-#define XCP_CLASSIC 0x02 /* the 16-bit words are encoded as wire_classic.h says, else as wire_extended.h says */
-#define XCP_MARK 0x04    /* at least one router processed the packet */
-#define XCP_IDS 0x08     /* the bottleneck ids mean something */
-#define XCP_SHARED 0x10  /* in a return header: it came with data, so that it may be one of several segments' part of a sum; on no wire */
-#define XCP_WHOLE 0x80   /* classic: feedback is whole packets; for comparison, on no wire (wire_classic.h) */
+/* the 16-bit words are encoded as wire_classic.h says, else as wire_extended.h says */
+#define XCP_CLASSIC 0x02
+#define XCP_MARK 0x04 /* at least one router processed the packet */
+#define XCP_IDS 0x08  /* the bottleneck ids mean something */
+/* in a return header: it came with data, so that it may be one of several segments' part of a sum;
+ * on no wire */
+#define XCP_SHARED 0x10
+/* classic: feedback is whole packets; for comparison, on no wire (wire_classic.h) */
+#define XCP_WHOLE 0x80
 
 /* Forward header: travels with data, words in host order and still encoded. */
 struct xcp_forward {

@@ -2,15 +2,17 @@
 /*
  * The wire format of Zhang & Henderson's Linux implementation (2005), bit for bit.
  *
- *   kind 14, length 8: feedback, rtt (ms, 0 unknown), window (packets), 16-bit words in network order
- *   kind 15, length 4: feedback
- *   feedback: bits 15..3 two's-complement mantissa m, bits 2..0 exponent e: m * 16^(e-3) packets of window
+ *   kind 14, length 8: feedback, rtt (ms, 0 unknown), window (packets), 16-bit words in network
+ *   order kind 15, length 4: feedback feedback: bits 15..3 two's-complement mantissa m, bits 2..0
+ *   exponent e: m * 16^(e-3) packets of window
  *
- * The options are the alternate-checksum ones of RFC 1146, long out of use; only their lengths tell them apart.
+ * The options are the alternate-checksum ones of RFC 1146, long out of use; only their lengths tell
+ * them apart.
  *
- * The study's "alternative implementation" (its Fig. 3) has an integer for feedback: whole packets, rounded to the nearest, so that less
- * than half a packet is lost. Headers with XCP_WHOLE in memory are of that kind. They are in this format, which can say any integer up to
- * 4095 and larger ones to .2 %; the study does not say what its 16 bits held instead.
+ * The study's "alternative implementation" (its Fig. 3) has an integer for feedback: whole packets,
+ * rounded to the nearest, so that less than half a packet is lost. Headers with XCP_WHOLE in memory
+ * are of that kind. They are in this format, which can say any integer up to 4095 and larger ones
+ * to .2 %; the study does not say what its 16 bits held instead.
  */
 #ifndef XCP_WIRE_CLASSIC_H
 #define XCP_WIRE_CLASSIC_H
@@ -26,9 +28,8 @@
 #define XCP_CLASSIC_AT_WINDOW 6
 
 /* 4095 * 16^4 packets. */
-#define XCP_CLASSIC_FEEDBACK_MAX 0x7fff
-
 /* Round-trip time in ns to whole milliseconds, nearest, but at least 1 where it is known at all. */
+#define XCP_CLASSIC_FEEDBACK_MAX 0x7fff
 XCP_INLINE xcp_u16 xcp_classic_rtt_encode(xcp_u64 ns) {
     xcp_u64 ms;
     if (ns == 0)
@@ -45,9 +46,10 @@ XCP_INLINE xcp_u16 xcp_classic_window_encode(xcp_u64 q32) {
     return packets == 0 ? 1 : packets > 0xffff ? 0xffff : (xcp_u16)packets;
 }
 
-/* Magnitude m * 2^e packets (m below 2^63) and sign (0 or 1) to a code: the smallest exponent whose mantissa fits, rounded by the dither.
- */
-XCP_INLINE xcp_u16 xcp_classic_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 negative, xcp_u64 dither) {
+/* Magnitude m * 2^e packets (m below 2^63) and sign (0 or 1) to a code: the smallest exponent whose
+ * mantissa fits, rounded by the dither. */
+XCP_INLINE xcp_u16 xcp_classic_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 negative,
+                                               xcp_u64 dither) {
     xcp_s32 bits, x = 0;
     xcp_u64 v;
     if (m == 0)
@@ -67,13 +69,15 @@ XCP_INLINE xcp_u16 xcp_classic_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 neg
             x++;
         }
     }
-    v = (v ^ (0 - (xcp_u64)negative)) + negative; /* v or -v: which of the two is random, so no branch */
+    /* v or -v: which of the two is random, so no branch */
+    v = (v ^ (0 - (xcp_u64)negative)) + negative;
     return v == 0 ? 0 : (xcp_u16)((v << 3) | (xcp_u32)x);
 }
 
 /* As above, rounded to the nearest whole packet. */
 XCP_INLINE xcp_u16 xcp_classic_feedback_encode_whole(xcp_u64 m, xcp_s32 e, xcp_u32 negative) {
-    return e < 0 ? xcp_classic_feedback_encode(xcp_dither_shift(m, -e, XCP_NEAREST), 0, negative, XCP_DOWN)
+    return e < 0 ? xcp_classic_feedback_encode(xcp_dither_shift(m, -e, XCP_NEAREST), 0, negative,
+                                               XCP_DOWN)
                  : xcp_classic_feedback_encode(m, e, negative, XCP_DOWN);
 }
 

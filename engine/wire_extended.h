@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The extended wire format, the default: 16-bit floating-point words and the layout of the TCP option. docs/wire-format.md specifies it.
+ * The extended wire format, the default: 16-bit floating-point words and the layout of the TCP
+ * option. docs/wire-format.md specifies it.
  *
- *   rtt       5-bit exponent, 11-bit mantissa, 1 ns:              e = 0: m ns;           else (2048 + m) * 2^(e-1) ns
- *   window    6-bit exponent, 10-bit mantissa, packets:           e = 0: unknown;        else (1024 + m) * 2^(e-21)
- *   feedback  sign, 6-bit exponent, 9-bit mantissa, bytes/s:      e = 0: m * 2^-20;      else (512 + m) * 2^(e-21)
+ *   rtt       5-bit exponent, 11-bit mantissa, 1 ns: m ns if e = 0, else (2048 + m) * 2^(e-1) ns
+ *   window    6-bit exponent, 10-bit mantissa, packets: unknown if e = 0, else (1024 + m) * 2^(e-21)
+ *   feedback  sign, 6-bit exponent, 9-bit mantissa, bytes/s: m * 2^-20 if e = 0,
+ *             else (512 + m) * 2^(e-21)
  */
 #ifndef XCP_WIRE_EXTENDED_H
 #define XCP_WIRE_EXTENDED_H
 
 #include "dither.h"
 
+/* Round-trip time in ns to its code, nearest; 0 stays 0, what is longer than the format holds (4396
+ * s) is the longest. */
 #define XCP_EXTENDED_FEEDBACK_MAX 0x7fff
-
-/* Round-trip time in ns to its code, nearest; 0 stays 0, what is longer than the format holds (4396 s) is the longest. */
 XCP_INLINE xcp_u16 xcp_extended_rtt_encode(xcp_u64 ns) {
     xcp_s32 k;
     xcp_u64 code;
     if (XCP_UNLIKELY(ns < 4096))
         return (xcp_u16)ns; /* exact: codes below 4096 are the nanoseconds themselves */
     k = xcp_top_bit(ns) - 11;
-    code = ((xcp_u64)(xcp_u32)k << 11) + (((ns >> (k - 1)) + 1) >> 1); /* the mantissa's leading 1 adds the exponent's 1 */
+    /* the mantissa's leading 1 adds the exponent's 1 */
+    code = ((xcp_u64)(xcp_u32)k << 11) + (((ns >> (k - 1)) + 1) >> 1);
     return code > 0xffff ? 0xffff : (xcp_u16)code;
 }
 
@@ -31,7 +34,8 @@ XCP_INLINE xcp_u32 xcp_extended_rtt_decode(xcp_u32 code, xcp_s32 *e) {
     return (code & 2047) + (field ? 2048 : 0);
 }
 
-/* Window of m * 2^e packets to its code, nearest; never 0 (unknown): what is smaller than 2^-10 packets becomes that. */
+/* Window of m * 2^e packets to its code, nearest; never 0 (unknown): what is smaller than 2^-10
+ * packets becomes that. */
 XCP_INLINE xcp_u16 xcp_extended_window_encode(xcp_u64 m, xcp_s32 e) {
     xcp_s32 k, field;
     xcp_u64 code;
@@ -41,7 +45,8 @@ XCP_INLINE xcp_u16 xcp_extended_window_encode(xcp_u64 m, xcp_s32 e) {
     field = k + e + 21;
     if (XCP_UNLIKELY((xcp_u32)(field - 1) > 62))
         return field < 1 ? 1 << 10 : 0xffff;
-    code = ((xcp_u64)(xcp_u32)(field - 1) << 10) + (XCP_LIKELY(k > 0) ? ((m >> (k - 1)) + 1) >> 1 : m << -k);
+    code = ((xcp_u64)(xcp_u32)(field - 1) << 10) +
+           (XCP_LIKELY(k > 0) ? ((m >> (k - 1)) + 1) >> 1 : m << -k);
     return code > 0xffff ? 0xffff : (xcp_u16)code;
 }
 
@@ -55,7 +60,8 @@ XCP_INLINE xcp_u32 xcp_extended_window_decode(xcp_u32 code, xcp_s32 *e) {
     return field ? 1024 + (code & 1023) : 0;
 }
 
-/* Magnitude m * 2^e bytes/s (m below 2^63) to a code without sign, rounded by the dither (dither.h); too much becomes the most there is. */
+/* Magnitude m * 2^e bytes/s (m below 2^63) to a code without sign, rounded by the dither
+ * (dither.h); too much becomes the most there is. */
 XCP_INLINE xcp_u32 xcp_extended_feedback_magnitude(xcp_u64 m, xcp_s32 e, xcp_u64 dither) {
     xcp_s32 k, field;
     xcp_u64 code;
@@ -70,12 +76,14 @@ XCP_INLINE xcp_u32 xcp_extended_feedback_magnitude(xcp_u64 m, xcp_s32 e, xcp_u64
         return (xcp_u32)(k > 0 ? xcp_dither_shift(m, k, dither) : m << -k);
     }
     /* a mantissa rounded up to 1024 carries into the exponent as it should */
-    code = ((xcp_u64)(xcp_u32)field << 9) + (XCP_LIKELY(k > 0) ? (m + (dither >> (-k & 63))) >> k : m << -k);
+    code = ((xcp_u64)(xcp_u32)field << 9) +
+           (XCP_LIKELY(k > 0) ? (m + (dither >> (-k & 63))) >> k : m << -k);
     return code > XCP_EXTENDED_FEEDBACK_MAX ? XCP_EXTENDED_FEEDBACK_MAX : (xcp_u32)code;
 }
 
 /* The same with the sign (0 or 1); there is no negative zero. */
-XCP_INLINE xcp_u16 xcp_extended_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 negative, xcp_u64 dither) {
+XCP_INLINE xcp_u16 xcp_extended_feedback_encode(xcp_u64 m, xcp_s32 e, xcp_u32 negative,
+                                                xcp_u64 dither) {
     xcp_u32 code = xcp_extended_feedback_magnitude(m, e, dither);
     return code == 0 ? 0 : (xcp_u16)(code | negative << 15);
 }
@@ -89,7 +97,8 @@ XCP_INLINE xcp_s64 xcp_extended_feedback_decode(xcp_u32 code) {
     return code & 0x8000 ? -(xcp_s64)m : (xcp_s64)m;
 }
 
-/* Feedback without its sign as m * 2^e bytes/s, m at most 10 bits: what decoding and rounding to a number (num.h) give, saturated too. */
+/* Feedback without its sign as m * 2^e bytes/s, m at most 10 bits: what decoding and rounding to a
+ * number (num.h) give, saturated too. */
 XCP_INLINE xcp_u32 xcp_extended_feedback_parts(xcp_u32 code, xcp_s32 *e) {
     xcp_u32 field = (code >> 9) & 63;
     xcp_u32 m = code & 511;
@@ -107,12 +116,14 @@ XCP_INLINE xcp_s32 xcp_extended_feedback_order(xcp_u32 code) {
     return ((xcp_s32)(code & 0x7fff) ^ -negative) + negative; /* the sign is random: no branch */
 }
 
-/* Layout, bytes from the start of the option; 16-bit fields lie on even offsets so that checksums can be mended word by word. */
+/* Layout, bytes from the start of the option; 16-bit fields lie on even offsets so that checksums
+ * can be mended word by word. */
 #define XCP_EXTENDED_KIND 254    /* RFC 4727, RFC 6994 */
 #define XCP_EXTENDED_EXID 0x5843 /* "XC"; not registered with IANA */
 #define XCP_EXTENDED_AT_EXID 2
 #define XCP_EXTENDED_AT_FLAGS 4 /* flags, then hops */
-#define XCP_EXTENDED_AT_HOPS 5  /* forward hops in the upper half, returned hops in the lower */
+/* forward hops in the upper half, returned hops in the lower */
+#define XCP_EXTENDED_AT_HOPS 5
 #define XCP_EXTENDED_AT_RTT 6
 #define XCP_EXTENDED_AT_WINDOW 8
 #define XCP_EXTENDED_AT_FEEDBACK 10
@@ -122,18 +133,21 @@ XCP_INLINE xcp_s32 xcp_extended_feedback_order(xcp_u32 code) {
 
 /* The flags byte. */
 #define XCP_WIRE_VERSION_MASK 0xc0
-#define XCP_WIRE_VERSION 0x40       /* version 1 */
-#define XCP_WIRE_FORWARD 0x20       /* rtt, window and feedback follow */
-#define XCP_WIRE_RETURN 0x10        /* returned feedback follows */
-#define XCP_WIRE_IDS 0x08           /* ids follow; in an offer: ids are understood */
-#define XCP_WIRE_MARK 0x04          /* a router processed this packet */
-#define XCP_WIRE_MARK_RETURNED 0x02 /* a router processed the newest packet this acknowledges */
-#define XCP_WIRE_RESERVED 0x01      /* sent as 0, ignored */
+#define XCP_WIRE_VERSION 0x40 /* version 1 */
+#define XCP_WIRE_FORWARD 0x20 /* rtt, window and feedback follow */
+#define XCP_WIRE_RETURN 0x10  /* returned feedback follows */
+#define XCP_WIRE_IDS 0x08     /* ids follow; in an offer: ids are understood */
+#define XCP_WIRE_MARK 0x04    /* a router processed this packet */
+/* a router processed the newest packet this acknowledges */
+#define XCP_WIRE_MARK_RETURNED 0x02
+#define XCP_WIRE_RESERVED 0x01 /* sent as 0, ignored */
 
 /* Length that the flags imply. */
 XCP_INLINE xcp_u32 xcp_extended_length(xcp_u8 flags) {
-    xcp_u32 forward = (xcp_u32)flags >> 5 & 1, returned = (xcp_u32)flags >> 4 & 1, ids = (xcp_u32)flags >> 3 & 1;
-    return XCP_EXTENDED_OFFER_LENGTH + 6 * forward + 2 * returned + ids * (8 * forward + 4 * returned);
+    xcp_u32 forward = (xcp_u32)flags >> 5 & 1, returned = (xcp_u32)flags >> 4 & 1,
+            ids = (xcp_u32)flags >> 3 & 1;
+    return XCP_EXTENDED_OFFER_LENGTH + 6 * forward + 2 * returned +
+           ids * (8 * forward + 4 * returned);
 }
 
 XCP_INLINE xcp_u16 xcp_get16(const xcp_u8 *p) {

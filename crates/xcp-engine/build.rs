@@ -1,6 +1,7 @@
-//! Compiles engine/ through one C file; with the feature `mutants` a copy of it that can be wrong in
-//! the ways of `src/mutants/list.rs`.
+//! Compiles engine/ through one C file; with the feature `mutants` a copy of it that can be wrong
+//! in the ways of `src/mutants/list.rs`.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -26,7 +27,8 @@ fn main() {
         .std("c11")
         .opt_level(2) // the law runs per packet: unoptimised test builds would crawl
         .flag_if_supported("-fno-semantic-interposition")
-        // Two neighbouring words loaded as one vector wait for the two stores that have just written them.
+        // Two neighbouring words loaded as one vector wait for the two stores that have just
+        // written them.
         .flag_if_supported("-fno-tree-vectorize")
         .force_frame_pointer(false)
         .warnings(true)
@@ -34,10 +36,13 @@ fn main() {
         .compile("xcp_engine");
 }
 
-/// Writes a copy of engine/ in which each thread can choose a mutant, and the C file that has it all.
+/// Writes a copy of engine/ in which each thread can choose a mutant, and the C file that has it
+/// all.
 fn spoil(engine: &Path, copy: &Path) {
     fs::create_dir_all(copy).expect("the build directory is writable");
-    for entry in fs::read_dir(engine).expect("engine/ is there").map(|e| e.expect("readable").path()) {
+    for entry in
+        fs::read_dir(engine).expect("engine/ is there").map(|e| e.expect("readable").path())
+    {
         let file = entry.file_name().expect("an entry has a name").to_str().expect("UTF-8");
         let text = fs::read_to_string(&entry).expect("readable");
         fs::write(copy.join(file), spoiled(file, &text)).expect("the build directory is writable");
@@ -47,39 +52,53 @@ fn spoil(engine: &Path, copy: &Path) {
     for (index, mutant) in MUTANTS.iter().enumerate() {
         main.push_str(&format!("/* {}: {}: {} */\n", index + 1, mutant.name, mutant.what));
     }
-    main.push_str("static _Thread_local int xcp_mutant;\nvoid xcp_mutant_select(int mutant) {\n    xcp_mutant = mutant;\n}\n");
+    main.push_str(
+        "static _Thread_local int xcp_mutant;\nvoid xcp_mutant_select(int mutant) \
+        {\n    xcp_mutant = mutant;\n}\n",
+    );
     main.push_str(&format!("#include {shim:?}\n"));
     fs::write(copy.join("mutants.c"), main).expect("the build directory is writable");
 }
 
 /// A file with the wrong lines beside the right ones.
 fn spoiled(file: &str, text: &str) -> String {
-    let mut places: Vec<(usize, &str, String)> = Vec::new();
+    let mut places: Vec<(Range<usize>, String)> = Vec::new();
     for (index, mutant) in MUTANTS.iter().enumerate() {
         for edit in mutant.edits.iter().filter(|e| e.file == file) {
-            let at = text.find(edit.right).unwrap_or_else(|| panic!("{}: {file} has no {:?}", mutant.name, edit.right));
-            let known = places.iter().position(|place| place.0 == at && place.1 == edit.right);
+            let at = find(text, edit.right)
+                .unwrap_or_else(|| panic!("{}: {file} has no {:?}", mutant.name, edit.right));
+            let known = places.iter().position(|place| place.0 == at);
             let place = known.unwrap_or_else(|| {
-                places.push((at, edit.right, edit.right.to_owned()));
+                places.push((at.clone(), edit.right.to_owned()));
                 places.len() - 1
             });
-            let (number, wrong, other) = (index + 1, edit.wrong, &places[place].2);
-            places[place].2 = if edit.right.ends_with(';') {
+            let (number, wrong, other) = (index + 1, edit.wrong, &places[place].1);
+            places[place].1 = if edit.right.ends_with(';') {
                 format!("{{ if (xcp_mutant == {number}) {{ {wrong} }} else {{ {other} }} }}")
             } else {
                 format!("(xcp_mutant == {number} ? ({wrong}) : ({other}))")
             };
         }
     }
-    places.sort();
+    places.sort_by_key(|(at, _)| (at.start, at.end));
     let mut result = String::new();
     let mut done = 0;
-    for (at, right, code) in &places {
-        assert!(*at >= done, "two texts of {file} overlap at {right:?}");
-        result.push_str(&text[done..*at]);
+    for (at, code) in &places {
+        assert!(at.start >= done, "two texts of {file} overlap at {:?}", &text[at.clone()]);
+        result.push_str(&text[done..at.start]);
         result.push_str(code);
-        done = at + right.len();
+        done = at.end;
     }
     result.push_str(&text[done..]);
     result
+}
+
+/// Where a piece of C stands first, however its lines are broken.
+fn find(text: &str, wanted: &str) -> Option<Range<usize>> {
+    let bare = |c: &u8| !c.is_ascii_whitespace();
+    let wanted: Vec<u8> = wanted.bytes().filter(bare).collect();
+    let kept: Vec<(usize, u8)> = text.bytes().enumerate().filter(|(_, c)| bare(c)).collect();
+    let same = |w: &[(usize, u8)]| w.iter().map(|(_, c)| c).eq(&wanted);
+    let found = kept.windows(wanted.len()).find(|w| same(w))?;
+    Some(found[0].0..found[found.len() - 1].0 + 1)
 }

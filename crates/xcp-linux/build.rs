@@ -1,5 +1,5 @@
-//! Compiles the kernel programs of `bpf/` with clang and generates their loaders. `XCPNET_CLANG` names
-//! another clang than the one on the path.
+//! Compiles the kernel programs of `bpf/` with clang and generates their loaders. `XCPNET_CLANG`
+//! names another clang than the one on the path.
 
 use std::env;
 use std::path::PathBuf;
@@ -16,12 +16,18 @@ fn main() {
     println!("cargo:rerun-if-env-changed=XCPNET_CLANG");
     for name in OBJECTS {
         let mut builder = SkeletonBuilder::new();
-        builder.source(format!("../../bpf/{name}.bpf.c")).obj(out.join(format!("{name}.bpf.o"))).clang_args(CLANG_ARGUMENTS);
+        builder
+            .source(format!("../../bpf/{name}.bpf.c"))
+            .obj(out.join(format!("{name}.bpf.o")))
+            .clang_args(CLANG_ARGUMENTS);
         if let Some(clang) = env::var_os("XCPNET_CLANG") {
             builder.clang(clang);
         }
         if let Err(e) = builder.build_and_generate(out.join(format!("{name}.skel.rs"))) {
-            panic!("bpf/{name}.bpf.c: {e:?}\nclang, libelf-dev and zlib1g-dev are needed: scripts/setup build installs them");
+            panic!(
+                "bpf/{name}.bpf.c: {e:?}\nclang, libelf-dev and zlib1g-dev are needed: \
+                    scripts/setup build installs them"
+            );
         }
     }
 }

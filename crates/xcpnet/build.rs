@@ -1,5 +1,6 @@
-//! Collects `experiments/PAPER/FIGURE.toml` and what `README.md` says of each paper into the program, so that `xcpnet reproduce` works wherever it is
-//! installed; and a fingerprint of what results come from, so that the cache of `reproduce` knows results of another simulator.
+//! Collects `experiments/PAPER/FIGURE.toml` and what `README.md` says of each paper into the
+//! program, so that `xcpnet reproduce` works wherever it is installed; and a fingerprint of what
+//! results come from, so that the cache of `reproduce` knows results of another simulator.
 
 use std::env;
 use std::fmt::Write as _;
@@ -8,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 include!("src/reproduce/fingerprint.rs");
 
-/// All that decides what a simulation gives: the law, the simulator, the reader of scenarios, the libraries' versions.
+/// All that decides what a simulation gives: the law, the simulator, the reader of scenarios, the
+/// libraries' versions.
 const SIMULATOR: [&str; 8] = [
     "engine",
     "crates/xcp-engine/src",
@@ -22,7 +24,8 @@ const SIMULATOR: [&str; 8] = [
 
 fn entries(dir: &Path) -> Vec<PathBuf> {
     println!("cargo::rerun-if-changed={}", dir.display());
-    let mut paths: Vec<PathBuf> = fs::read_dir(dir).into_iter().flatten().filter_map(|e| e.ok().map(|e| e.path())).collect();
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(dir).into_iter().flatten().filter_map(|e| e.ok().map(|e| e.path())).collect();
     paths.sort();
     paths
 }
@@ -47,14 +50,25 @@ fn main() {
     let mut list = String::from("&[\n");
     let mut papers = String::from("&[\n");
     for paper in entries(&root.join("experiments")).into_iter().filter(|p| p.is_dir()) {
-        let name = |p: &Path| p.file_stem().expect("an entry has a name").to_string_lossy().into_owned();
+        let name =
+            |p: &Path| p.file_stem().expect("an entry has a name").to_string_lossy().into_owned();
         if let Ok(about) = paper.join("README.md").canonicalize() {
             println!("cargo::rerun-if-changed={}", about.display());
-            writeln!(papers, "    ({:?}, include_str!({:?})),", name(&paper), about).expect("writing to a string");
+            writeln!(papers, "    ({:?}, include_str!({:?})),", name(&paper), about)
+                .expect("writing to a string");
         }
-        for file in entries(&paper).into_iter().filter(|f| f.extension().is_some_and(|e| e == "toml")) {
+        for file in
+            entries(&paper).into_iter().filter(|f| f.extension().is_some_and(|e| e == "toml"))
+        {
             let path = file.canonicalize().expect("the file was just listed");
-            writeln!(list, "    ({:?}, {:?}, include_str!({:?})),", name(&paper), name(&file), path).expect("writing to a string");
+            writeln!(
+                list,
+                "    ({:?}, {:?}, include_str!({:?})),",
+                name(&paper),
+                name(&file),
+                path
+            )
+            .expect("writing to a string");
         }
     }
     list.push_str("]\n");

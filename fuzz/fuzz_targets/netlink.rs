@@ -1,4 +1,5 @@
-//! Netlink answers: messages and attributes lie where they were said to, one after the other, and what is written is read back.
+//! Netlink answers: messages and attributes lie where they were said to, one after the other, and
+//! what is written is read back.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Files that the proxy reads: its options (TOML) and what it wrote down to be taken back (JSON). The first byte says which.
+//! Files that the proxy reads: its options (TOML) and what it wrote down to be taken back (JSON).
+//! The first byte says which.
 
 #![no_main]
 

@@ -1,5 +1,6 @@
-//! What clients say at the SOCKS and HTTP port, in pieces: the first byte says how long these are. However it is cut, it means the same; nothing is used
-//! up that was not given, and no answer costs nothing.
+//! What clients say at the SOCKS and HTTP port, in pieces: the first byte says how long these are.
+//! However it is cut, it means the same; nothing is used up that was not given, and no answer costs
+//! nothing.
 
 #![no_main]
 

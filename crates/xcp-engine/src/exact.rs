@@ -1,4 +1,5 @@
-//! Safe wrappers around single pieces of engine/num.h, path.h and router.h, so that tests can hold them against exact arithmetic.
+//! Safe wrappers around single pieces of engine/num.h, path.h and router.h, so that tests can hold
+//! them against exact arithmetic.
 #![allow(missing_docs, reason = "private to this crate's tests; the C headers say what each is")]
 
 pub use crate::ffi::{Acc, Grant, Num, Path, View};
@@ -90,13 +91,25 @@ pub enum Work {
 }
 
 /// A packet at a router, by the way for all packets.
-pub fn router_any(router: &mut Router, what: Work, now_ns: u64, size: u32, h: &mut ForwardHeader, backlog: u64) {
+pub fn router_any(
+    router: &mut Router,
+    what: Work,
+    now_ns: u64,
+    size: u32,
+    h: &mut ForwardHeader,
+    backlog: u64,
+) {
     // SAFETY: an initialised router and a header, both exclusive.
     unsafe { ffi::xcp_shim_router_any(router.words_mut(), what as u32, now_ns, size, h, backlog) };
 }
 
 /// [`Sender::header`] by the way for all senders.
-pub fn sender_header_any(sender: &mut Sender, now_ns: u64, srtt_ns: u64, limit: u32) -> ForwardHeader {
+pub fn sender_header_any(
+    sender: &mut Sender,
+    now_ns: u64,
+    srtt_ns: u64,
+    limit: u32,
+) -> ForwardHeader {
     let mut h = ForwardHeader::default();
     // SAFETY: an initialised sender; writes one header.
     unsafe { ffi::xcp_shim_sender_header_any(sender.words_mut(), now_ns, srtt_ns, limit, &mut h) };
@@ -104,7 +117,23 @@ pub fn sender_header_any(sender: &mut Sender, now_ns: u64, srtt_ns: u64, limit: 
 }
 
 /// [`Sender::feedback`] by the way for all senders.
-pub fn sender_feedback_any(sender: &mut Sender, now_ns: u64, h: &ReturnHeader, srtt_ns: u64, cwnd_limited: bool, segments: u32) {
+pub fn sender_feedback_any(
+    sender: &mut Sender,
+    now_ns: u64,
+    h: &ReturnHeader,
+    srtt_ns: u64,
+    cwnd_limited: bool,
+    segments: u32,
+) {
     // SAFETY: an initialised sender; reads one header.
-    unsafe { ffi::xcp_shim_sender_feedback_any(sender.words_mut(), now_ns, h, srtt_ns, u32::from(cwnd_limited), segments) };
+    unsafe {
+        ffi::xcp_shim_sender_feedback_any(
+            sender.words_mut(),
+            now_ns,
+            h,
+            srtt_ns,
+            u32::from(cwnd_limited),
+            segments,
+        )
+    };
 }

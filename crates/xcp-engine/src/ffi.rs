@@ -166,10 +166,20 @@ pub struct Extended {
 
 unsafe extern "C" {
     pub fn xcp_shim_law_preset(law: *mut Law, preset: u32, capacity: u64);
-    pub fn xcp_shim_router_init(r: *mut [u64; ROUTER_WORDS], law: *const Law, now: u64, seed: u64) -> i32;
+    pub fn xcp_shim_router_init(
+        r: *mut [u64; ROUTER_WORDS],
+        law: *const Law,
+        now: u64,
+        seed: u64,
+    ) -> i32;
     pub fn xcp_shim_router_set_law(r: *mut [u64; ROUTER_WORDS], law: *const Law) -> i32;
     pub safe fn xcp_shim_router_id(seed: u64) -> u32;
-    pub fn xcp_shim_policer_init(p: *mut [u64; POLICER_WORDS], r: *mut [u64; ROUTER_WORDS], longest_rtt_ns: u64, seed: u64);
+    pub fn xcp_shim_policer_init(
+        p: *mut [u64; POLICER_WORDS],
+        r: *mut [u64; ROUTER_WORDS],
+        longest_rtt_ns: u64,
+        seed: u64,
+    );
     pub fn xcp_shim_policer_packet(
         p: *mut [u64; POLICER_WORDS],
         r: *mut [u64; ROUTER_WORDS],
@@ -181,11 +191,41 @@ unsafe extern "C" {
     pub safe fn xcp_shim_policer_join(p: &[u64; POLICER_WORDS], key: u64, word: u64) -> u64;
     pub fn xcp_shim_policer_view(p: *const [u64; POLICER_WORDS], v: *mut PolicerView);
     pub fn xcp_shim_router_set_capacity(r: *mut [u64; ROUTER_WORDS], capacity: u64);
-    pub fn xcp_shim_router_arrival(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *const ForwardHeader, backlog: u64);
-    pub fn xcp_shim_router_other_arrival(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, is_xcp: u32, backlog: u64);
-    pub fn xcp_shim_router_departure(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *mut ForwardHeader, backlog: u64);
-    pub fn xcp_shim_router_pass(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, h: *mut ForwardHeader);
-    pub fn xcp_shim_router_burst(r: *mut [u64; ROUTER_WORDS], now: u64, bytes: u64, segments: u32, h: *mut ForwardHeader, backlog: u64);
+    pub fn xcp_shim_router_arrival(
+        r: *mut [u64; ROUTER_WORDS],
+        now: u64,
+        size: u32,
+        h: *const ForwardHeader,
+        backlog: u64,
+    );
+    pub fn xcp_shim_router_other_arrival(
+        r: *mut [u64; ROUTER_WORDS],
+        now: u64,
+        size: u32,
+        is_xcp: u32,
+        backlog: u64,
+    );
+    pub fn xcp_shim_router_departure(
+        r: *mut [u64; ROUTER_WORDS],
+        now: u64,
+        size: u32,
+        h: *mut ForwardHeader,
+        backlog: u64,
+    );
+    pub fn xcp_shim_router_pass(
+        r: *mut [u64; ROUTER_WORDS],
+        now: u64,
+        size: u32,
+        h: *mut ForwardHeader,
+    );
+    pub fn xcp_shim_router_burst(
+        r: *mut [u64; ROUTER_WORDS],
+        now: u64,
+        bytes: u64,
+        segments: u32,
+        h: *mut ForwardHeader,
+        backlog: u64,
+    );
     pub fn xcp_shim_router_withhold(h: *mut ForwardHeader);
     pub fn xcp_shim_router_others(
         r: *mut [u64; ROUTER_WORDS],
@@ -195,8 +235,19 @@ unsafe extern "C" {
         returned: u64,
         least_backlog: u64,
     );
-    pub fn xcp_shim_router_other_pass(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, is_xcp: u32);
-    pub fn xcp_shim_router_other_departure(r: *mut [u64; ROUTER_WORDS], now: u64, size: u32, is_xcp: u32, backlog: u64);
+    pub fn xcp_shim_router_other_pass(
+        r: *mut [u64; ROUTER_WORDS],
+        now: u64,
+        size: u32,
+        is_xcp: u32,
+    );
+    pub fn xcp_shim_router_other_departure(
+        r: *mut [u64; ROUTER_WORDS],
+        now: u64,
+        size: u32,
+        is_xcp: u32,
+        backlog: u64,
+    );
     pub fn xcp_shim_router_view(r: *const [u64; ROUTER_WORDS], view: *mut View);
     pub fn xcp_shim_sender_init(
         s: *mut [u64; SENDER_WORDS],
@@ -211,7 +262,13 @@ unsafe extern "C" {
     pub fn xcp_shim_sender_use_ids(s: *mut [u64; SENDER_WORDS], own: u32);
     pub fn xcp_shim_sender_limited_by(s: *const [u64; SENDER_WORDS]) -> u32;
     pub fn xcp_shim_sender_marked(s: *const [u64; SENDER_WORDS]) -> u32;
-    pub fn xcp_shim_sender_header(s: *mut [u64; SENDER_WORDS], now: u64, srtt_ns: u64, limit: u32, h: *mut ForwardHeader);
+    pub fn xcp_shim_sender_header(
+        s: *mut [u64; SENDER_WORDS],
+        now: u64,
+        srtt_ns: u64,
+        limit: u32,
+        h: *mut ForwardHeader,
+    );
     pub fn xcp_shim_sender_feedback(
         s: *mut [u64; SENDER_WORDS],
         now: u64,
@@ -224,23 +281,54 @@ unsafe extern "C" {
     pub fn xcp_shim_sender_restore(s: *mut [u64; SENDER_WORDS], before: *const [u64; SENDER_WORDS]);
     pub fn xcp_shim_sender_loss(s: *mut [u64; SENDER_WORDS], halve_when_marked: u32);
     pub fn xcp_shim_receiver_init(r: *mut [u64; RECEIVER_WORDS], classic: u32);
-    pub fn xcp_shim_receiver_data(r: *mut [u64; RECEIVER_WORDS], h: *const ForwardHeader, segments: u32);
-    pub fn xcp_shim_receiver_answer(r: *mut [u64; RECEIVER_WORDS], h: *const ForwardHeader) -> ReturnHeader;
+    pub fn xcp_shim_receiver_data(
+        r: *mut [u64; RECEIVER_WORDS],
+        h: *const ForwardHeader,
+        segments: u32,
+    );
+    pub fn xcp_shim_receiver_answer(
+        r: *mut [u64; RECEIVER_WORDS],
+        h: *const ForwardHeader,
+    ) -> ReturnHeader;
     pub fn xcp_shim_receiver_return(r: *mut [u64; RECEIVER_WORDS], segments: u32) -> ReturnHeader;
     pub safe fn xcp_shim_extended_rtt_encode(ns: u64) -> u16;
     pub safe fn xcp_shim_extended_rtt_decode(code: u16) -> u64;
     pub safe fn xcp_shim_extended_window_encode(m: u64, e: i32) -> u16;
     pub fn xcp_shim_extended_window_decode(code: u16, e: *mut i32) -> u32;
-    pub safe fn xcp_shim_extended_feedback_encode(m: u64, e: i32, negative: u32, dither: u64) -> u16;
+    pub safe fn xcp_shim_extended_feedback_encode(
+        m: u64,
+        e: i32,
+        negative: u32,
+        dither: u64,
+    ) -> u16;
     pub safe fn xcp_shim_extended_feedback_decode(code: u16) -> i64;
     pub safe fn xcp_shim_classic_rtt_encode(ns: u64) -> u16;
     pub safe fn xcp_shim_classic_window_encode(q32: u64) -> u16;
-    pub safe fn xcp_shim_classic_feedback_encode(m: u64, e: i32, negative: u32, dither: u64) -> u16;
+    pub safe fn xcp_shim_classic_feedback_encode(m: u64, e: i32, negative: u32, dither: u64)
+    -> u16;
     pub safe fn xcp_shim_classic_feedback_decode(code: u16) -> i64;
     pub fn xcp_shim_path(h: *const ForwardHeader, p: *mut Path);
-    pub fn xcp_shim_router_grant(r: *const [u64; ROUTER_WORDS], size: u32, h: *const ForwardHeader, g: *mut Grant);
-    pub fn xcp_shim_router_any(r: *mut [u64; ROUTER_WORDS], what: u32, now: u64, size: u32, h: *mut ForwardHeader, backlog: u64);
-    pub fn xcp_shim_sender_header_any(s: *mut [u64; SENDER_WORDS], now: u64, srtt_ns: u64, limit: u32, h: *mut ForwardHeader);
+    pub fn xcp_shim_router_grant(
+        r: *const [u64; ROUTER_WORDS],
+        size: u32,
+        h: *const ForwardHeader,
+        g: *mut Grant,
+    );
+    pub fn xcp_shim_router_any(
+        r: *mut [u64; ROUTER_WORDS],
+        what: u32,
+        now: u64,
+        size: u32,
+        h: *mut ForwardHeader,
+        backlog: u64,
+    );
+    pub fn xcp_shim_sender_header_any(
+        s: *mut [u64; SENDER_WORDS],
+        now: u64,
+        srtt_ns: u64,
+        limit: u32,
+        h: *mut ForwardHeader,
+    );
     pub fn xcp_shim_sender_feedback_any(
         s: *mut [u64; SENDER_WORDS],
         now: u64,
@@ -258,7 +346,12 @@ unsafe extern "C" {
     pub fn xcp_shim_acc_add(acc: *mut Acc, m: u64, e: i32);
     pub fn xcp_shim_options_find(block: *const u8, length: u32, found: *mut Options);
     pub fn xcp_shim_extended_read(option: *const u8, out: *mut Extended);
-    pub fn xcp_shim_extended_write(option: *mut u8, f: *const ForwardHeader, r: *const ReturnHeader, ids: u32) -> u32;
+    pub fn xcp_shim_extended_write(
+        option: *mut u8,
+        f: *const ForwardHeader,
+        r: *const ReturnHeader,
+        ids: u32,
+    ) -> u32;
     pub fn xcp_shim_classic_read_forward(option: *const u8, out: *mut ForwardHeader);
     pub fn xcp_shim_classic_write_forward(option: *mut u8, f: *const ForwardHeader);
     pub fn xcp_shim_classic_read_return(option: *const u8, out: *mut ReturnHeader);

@@ -8,11 +8,13 @@ pub mod flags {
     pub const PRESENT: u8 = 0x01;
     /// The words are encoded as the classic format has them, else as the extended one.
     pub const CLASSIC: u8 = 0x02;
-    /// A router processed the packet. The classic format has no room for it: its headers never carry it.
+    /// A router processed the packet. The classic format has no room for it: its headers never
+    /// carry it.
     pub const MARK: u8 = 0x04;
     /// The bottleneck ids mean something.
     pub const IDS: u8 = 0x08;
-    /// A return header that came with data: it may be one of several segments' part of a sum. On no wire.
+    /// A return header that came with data: it may be one of several segments' part of a sum. On no
+    /// wire.
     pub const SHARED: u8 = 0x10;
 }
 
@@ -22,9 +24,11 @@ pub const HOPS_MAX: u8 = 15;
 /// Which encoding a connection uses on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WireFormat {
-    /// The options of Zhang & Henderson's Linux implementation (2005): RTT in ms, windows in whole packets, feedback in packets of window.
+    /// The options of Zhang & Henderson's Linux implementation (2005): RTT in ms, windows in whole
+    /// packets, feedback in packets of window.
     Classic,
-    /// Ours (docs/wire-format.md): RTT from nanoseconds, windows from 2^-10 packets, feedback in bytes/s, a mark, a hop count, ids.
+    /// Ours (docs/wire-format.md): RTT from nanoseconds, windows from 2^-10 packets, feedback in
+    /// bytes/s, a mark, a hop count, ids.
     #[default]
     Extended,
 }
@@ -50,7 +54,8 @@ impl Rounding {
     }
 }
 
-/// XCP's forward header as it stands on the wire, fields in host order and still encoded. The default is no header at all.
+/// XCP's forward header as it stands on the wire, fields in host order and still encoded. The
+/// default is no header at all.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ForwardHeader {
@@ -70,7 +75,8 @@ pub struct ForwardHeader {
     pub next_bottleneck_id: u32,
 }
 
-/// XCP's return header as it stands on the wire, fields in host order and still encoded. The default is no header at all.
+/// XCP's return header as it stands on the wire, fields in host order and still encoded. The
+/// default is no header at all.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReturnHeader {
@@ -98,8 +104,9 @@ fn flags_of(format: WireFormat) -> u8 {
 }
 
 impl ForwardHeader {
-    /// A header that says this, as a sender would: RTT in nanoseconds (0 unknown), window in packets, feedback as [`WireFormat::encode_feedback`]
-    /// takes it. For tests and displays; connections use [`crate::Sender::header`].
+    /// A header that says this, as a sender would: RTT in nanoseconds (0 unknown), window in
+    /// packets, feedback as [`WireFormat::encode_feedback`] takes it. For tests and displays;
+    /// connections use [`crate::Sender::header`].
     pub fn encode(format: WireFormat, rtt_ns: u64, window: f64, feedback: f64) -> Self {
         ForwardHeader {
             rtt: format.encode_rtt(rtt_ns),
@@ -142,8 +149,8 @@ impl ForwardHeader {
 }
 
 impl ReturnHeader {
-    /// A header that carries this feedback, in the unit of [`WireFormat::encode_feedback`]. For tests; connections use
-    /// [`crate::Receiver::returned`].
+    /// A header that carries this feedback, in the unit of [`WireFormat::encode_feedback`]. For
+    /// tests; connections use [`crate::Receiver::returned`].
     pub fn encode(format: WireFormat, feedback: f64, marked: bool) -> Self {
         ReturnHeader {
             feedback: format.encode_feedback(feedback, Rounding::Nearest),
@@ -173,7 +180,8 @@ impl ReturnHeader {
     }
 }
 
-/// A float's magnitude as `m * 2^e` with `m` below 2^53; exact. Not a number becomes 0, infinity 2^1023.
+/// A float's magnitude as `m * 2^e` with `m` below 2^53; exact. Not a number becomes 0, infinity
+/// 2^1023.
 fn split(v: f64) -> (u64, i32) {
     let v = if v.is_nan() { 0.0 } else { v.abs().min(f64::MAX) };
     let bits = v.to_bits();
@@ -204,7 +212,9 @@ impl WireFormat {
     pub fn encode_window(self, packets: f64) -> u16 {
         let packets = packets.max(0.0);
         match self {
-            WireFormat::Classic => ffi::xcp_shim_classic_window_encode((packets * 4_294_967_296.0) as u64),
+            WireFormat::Classic => {
+                ffi::xcp_shim_classic_window_encode((packets * 4_294_967_296.0) as u64)
+            }
             WireFormat::Extended => {
                 let (m, e) = split(packets);
                 ffi::xcp_shim_extended_window_encode(m, e)
@@ -230,16 +240,23 @@ impl WireFormat {
         let (m, e) = split(value);
         let negative = u32::from(value < 0.0);
         match self {
-            WireFormat::Classic => ffi::xcp_shim_classic_feedback_encode(m, e, negative, rounding.dither()),
-            WireFormat::Extended => ffi::xcp_shim_extended_feedback_encode(m, e, negative, rounding.dither()),
+            WireFormat::Classic => {
+                ffi::xcp_shim_classic_feedback_encode(m, e, negative, rounding.dither())
+            }
+            WireFormat::Extended => {
+                ffi::xcp_shim_extended_feedback_encode(m, e, negative, rounding.dither())
+            }
         }
     }
 
-    /// Feedback in the unit of [`WireFormat::encode_feedback`]; the extended format's rates above 4.4 TB/s come back as that.
+    /// Feedback in the unit of [`WireFormat::encode_feedback`]; the extended format's rates above
+    /// 4.4 TB/s come back as that.
     pub fn decode_feedback(self, code: u16) -> f64 {
         match self {
             WireFormat::Classic => ffi::xcp_shim_classic_feedback_decode(code) as f64 / 4096.0,
-            WireFormat::Extended => ffi::xcp_shim_extended_feedback_decode(code) as f64 / 1_048_576.0,
+            WireFormat::Extended => {
+                ffi::xcp_shim_extended_feedback_decode(code) as f64 / 1_048_576.0
+            }
         }
     }
 }

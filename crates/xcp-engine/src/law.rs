@@ -19,7 +19,8 @@ pub enum CapacityForXcp {
     /// The configured capacity.
     #[default]
     Configured,
-    /// The configured capacity less the measured traffic of others (XCP-IR). Not with [`RouterConfig::count_other`].
+    /// The configured capacity less the measured traffic of others (XCP-IR). Not with
+    /// [`RouterConfig::count_other`].
     MinusOther,
 }
 
@@ -41,7 +42,8 @@ pub enum Spare {
     All,
     /// All flows, scaled by N / N_b, at most [`RouterConfig::spare_most`] (P-XCP).
     Scaled,
-    /// The flows limited here, with headroom for the others (engine/limited.h). Only with [`Shuffle::Matching`].
+    /// The flows limited here, with headroom for the others (engine/limited.h). Only with
+    /// [`Shuffle::Matching`].
     Limited,
 }
 
@@ -61,11 +63,13 @@ pub enum Preset {
     /// Katabi, Handley & Rohrs 2002.
     #[default]
     Xcp = 0,
-    /// XCP with Increased Robustness (Sakumoto, Ohsaki & Imase 2010). Its queue target is for the user to set.
+    /// XCP with Increased Robustness (Sakumoto, Ohsaki & Imase 2010). Its queue target is for the
+    /// user to set.
     XcpIr = 1,
     /// "Improving XCP to Achieve Max-Min Fair Bandwidth Allocation", as the paper has it.
     Ixcp = 2,
-    /// iXCP with spare bandwidth for the flows limited at the link (engine/limited.h), alpha 0.25 and beta 0.0884.
+    /// iXCP with spare bandwidth for the flows limited at the link (engine/limited.h), alpha 0.25
+    /// and beta 0.0884.
     IxcpR = 3,
     /// P-XCP: spare bandwidth times N / N_b.
     PXcp = 4,
@@ -77,7 +81,15 @@ pub enum Preset {
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Preset; 7] = [Preset::Xcp, Preset::XcpIr, Preset::Ixcp, Preset::IxcpR, Preset::PXcp, Preset::MaxRtt, Preset::OwnRtt];
+    pub const ALL: [Preset; 7] = [
+        Preset::Xcp,
+        Preset::XcpIr,
+        Preset::Ixcp,
+        Preset::IxcpR,
+        Preset::PXcp,
+        Preset::MaxRtt,
+        Preset::OwnRtt,
+    ];
 
     /// Its name in scenario files and on the command line.
     pub fn name(self) -> &'static str {
@@ -103,7 +115,8 @@ impl Preset {
 pub struct RouterConfig {
     /// Capacity of the link, bytes/s: 1 to 2^40.
     pub capacity_bytes_per_sec: u64,
-    /// Gain on spare bandwidth: above 0, below 1. (Stable for equal RTTs below pi / (4 sqrt 2) = 0.555.)
+    /// Gain on spare bandwidth: above 0, below 1. (Stable for equal RTTs below pi / (4 sqrt 2) =
+    /// 0.555.)
     pub alpha: f64,
     /// Gain on the persistent queue: 0 to below 1.
     pub beta: f64,
@@ -113,13 +126,15 @@ pub struct RouterConfig {
     pub overhead_bytes: u32,
     /// Charge feedback to residue pools.
     pub pools: bool,
-    /// Count traffic without XCP headers as input too. Without it only XCP's own packets count, acknowledgements included.
+    /// Count traffic without XCP headers as input too. Without it only XCP's own packets count,
+    /// acknowledgements included.
     pub count_other: bool,
     /// Control interval.
     pub interval: Interval,
     /// Shortest control interval, ns: at least 1.
     pub min_interval_ns: u64,
-    /// Longest control interval and the longest RTT that is believed, ns: at most 2^42. What paths may really have (engine/law.h says why).
+    /// Longest control interval and the longest RTT that is believed, ns: at most 2^42. What paths
+    /// may really have (engine/law.h says why).
     pub max_interval_ns: u64,
     /// Bytes that may stand in the queue: at most 2^40.
     pub queue_target_bytes: u64,
@@ -136,7 +151,8 @@ pub struct RouterConfig {
 }
 
 impl RouterConfig {
-    /// XCP as published (Katabi, Handley & Rohrs 2002): alpha 0.4, beta 0.226, gamma 0.1, d the mean RTT, everything in the queue is input.
+    /// XCP as published (Katabi, Handley & Rohrs 2002): alpha 0.4, beta 0.226, gamma 0.1, d the
+    /// mean RTT, everything in the queue is input.
     pub fn xcp(capacity_bytes_per_sec: u64) -> Self {
         RouterConfig::preset(Preset::Xcp, capacity_bytes_per_sec)
     }
@@ -147,7 +163,11 @@ impl RouterConfig {
         // SAFETY: writes one Law to the pointer, which is valid and exclusive.
         unsafe { ffi::xcp_shim_law_preset(&mut law, preset as u32, capacity_bytes_per_sec) };
         let (alpha, beta) = if preset == Preset::IxcpR { (0.25, 0.0884) } else { (0.4, 0.226) };
-        debug_assert_eq!((fraction("alpha", alpha), fraction("beta", beta)), (Ok(law.alpha), Ok(law.beta)), "as engine/law.h has them");
+        debug_assert_eq!(
+            (fraction("alpha", alpha), fraction("beta", beta)),
+            (Ok(law.alpha), Ok(law.beta)),
+            "as engine/law.h has them"
+        );
         RouterConfig {
             capacity_bytes_per_sec,
             alpha,
@@ -161,7 +181,11 @@ impl RouterConfig {
             max_interval_ns: law.max_interval_ns,
             queue_target_bytes: law.queue_target,
             gain: if law.gain == 0 { Gain::Uniform } else { Gain::OwnRtt },
-            capacity_for_xcp: if law.capacity_for_xcp == 0 { CapacityForXcp::Configured } else { CapacityForXcp::MinusOther },
+            capacity_for_xcp: if law.capacity_for_xcp == 0 {
+                CapacityForXcp::Configured
+            } else {
+                CapacityForXcp::MinusOther
+            },
             shuffle: if law.shuffle == 0 { Shuffle::All } else { Shuffle::Matching },
             spare: match law.spare {
                 0 => Spare::All,
@@ -228,7 +252,11 @@ impl RouterConfig {
 /// A gain as a fraction of 2^32.
 fn fraction(name: &'static str, v: f64) -> Result<u32, ConfigError> {
     let scaled = (v * 4_294_967_296.0).round();
-    if (0.0..=f64::from(u32::MAX)).contains(&scaled) { Ok(scaled as u32) } else { Err(ConfigError::Gain { name, value: v }) }
+    if (0.0..=f64::from(u32::MAX)).contains(&scaled) {
+        Ok(scaled as u32)
+    } else {
+        Err(ConfigError::Gain { name, value: v })
+    }
 }
 
 /// What is wrong with a [`RouterConfig`].
@@ -261,8 +289,13 @@ pub enum ConfigError {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ConfigError::Capacity => write!(f, "capacity must be between 1 byte/s and 2^40 bytes/s (8.8 Tbit/s)"),
-            ConfigError::Intervals => write!(f, "control intervals must satisfy 0 < shortest <= longest <= 2^42 ns (4398 s)"),
+            ConfigError::Capacity => {
+                write!(f, "capacity must be between 1 byte/s and 2^40 bytes/s (8.8 Tbit/s)")
+            }
+            ConfigError::Intervals => write!(
+                f,
+                "control intervals must satisfy 0 < shortest <= longest <= 2^42 ns (4398 s)"
+            ),
             ConfigError::Gain { name, value } => {
                 let least = if *name == "alpha" { "above 0" } else { "at least 0" };
                 write!(f, "{name} = {value} is outside its range: {least} and below 1")
@@ -272,13 +305,20 @@ impl fmt::Display for ConfigError {
             ConfigError::OtherTwice => {
                 write!(
                     f,
-                    "capacity-for-xcp = minus-other takes other traffic off the capacity, and input = all counts it as well: twice; write input = xcp"
+                    "capacity-for-xcp = minus-other takes other traffic off the capacity, and \
+                        input = all counts it as well: twice; write input = xcp"
                 )
             }
             ConfigError::SpareWithoutIds => {
-                write!(f, "spare = limited is for links that shuffle only the flows limited there; write shuffle = matching")
+                write!(
+                    f,
+                    "spare = limited is for links that shuffle only the flows limited there; \
+                        write shuffle = matching"
+                )
             }
-            ConfigError::SpareMost => write!(f, "spare-most, the bound of N / N_b, must be from 1 to 255"),
+            ConfigError::SpareMost => {
+                write!(f, "spare-most, the bound of N / N_b, must be from 1 to 255")
+            }
         }
     }
 }

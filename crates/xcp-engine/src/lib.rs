@@ -1,7 +1,9 @@
-//! `engine/` for Rust: XCP's router law, sender, receiver and wire formats, the very C headers that also run in the kernel.
+//! `engine/` for Rust: XCP's router law, sender, receiver and wire formats, the very C headers that
+//! also run in the kernel.
 //!
-//! This crate gives them types, units and checked settings and adds no behaviour: a change to the law is made in `engine/`. It knows nothing of
-//! queues, links or TCP; time (nanoseconds) and packets are arguments. Every call is one static foreign call, without allocation.
+//! This crate gives them types, units and checked settings and adds no behaviour: a change to the
+//! law is made in `engine/`. It knows nothing of queues, links or TCP; time (nanoseconds) and
+//! packets are arguments. Every call is one static foreign call, without allocation.
 //!
 //! ```
 //! use xcp_engine::{Receiver, Router, RouterConfig, Sendable, Sender, SenderConfig, WireFormat};
@@ -34,8 +36,9 @@ pub use ffi::{POLICED_SET_WORDS, POLICER_WORDS, RECEIVER_WORDS, ROUTER_WORDS, SE
 pub use header::{ForwardHeader, HOPS_MAX, ReturnHeader, Rounding, WireFormat, flags};
 pub use law::{CapacityForXcp, ConfigError, Gain, Interval, Preset, RouterConfig, Shuffle, Spare};
 pub use options::{
-    EXTENDED_EXID, EXTENDED_KIND, EXTENDED_LENGTH_MAX, ExtendedOption, FoundOptions, find_options, read_classic_forward,
-    read_classic_return, read_extended, write_classic_forward, write_classic_return, write_extended,
+    EXTENDED_EXID, EXTENDED_KIND, EXTENDED_LENGTH_MAX, ExtendedOption, FoundOptions, find_options,
+    read_classic_forward, read_classic_return, read_extended, write_classic_forward,
+    write_classic_return, write_extended,
 };
 pub use policer::{Passage, Policer, PolicerConfig, PolicerState};
 pub use receiver::Receiver;

@@ -26,7 +26,8 @@ pub struct FoundOptions {
     pub malformed: bool,
 }
 
-/// Looks through a raw TCP option block; bytes beyond the 40th are ignored. Of several options of a sort the first counts.
+/// Looks through a raw TCP option block; bytes beyond the 40th are ignored. Of several options of a
+/// sort the first counts.
 pub fn find_options(block: &[u8]) -> FoundOptions {
     let mut found = ffi::Options::default();
     let length = block.len().min(BLOCK_MAX) as u32;
@@ -56,15 +57,24 @@ pub struct ExtendedOption {
 pub fn read_extended(block: &[u8]) -> Option<ExtendedOption> {
     let at = find_options(block).extended?;
     let mut out = ffi::Extended::default();
-    // SAFETY: find_options vouches for an option of the length its flags imply at `at`, within `block`; the function reads no further.
+    // SAFETY: find_options vouches for an option of the length its flags imply at `at`, within
+    // `block`; the function reads no further.
     unsafe { ffi::xcp_shim_extended_read(block[at..].as_ptr(), &mut out) };
     Some(ExtendedOption { forward: out.forward, returned: out.returned, ids: out.ids != 0 })
 }
 
-/// Writes an extended option to the front of `buffer` and returns its length. Headers that are absent are left out.
+/// Writes an extended option to the front of `buffer` and returns its length. Headers that are
+/// absent are left out.
 pub fn write_extended(buffer: &mut [u8; EXTENDED_LENGTH_MAX], option: &ExtendedOption) -> usize {
     // SAFETY: the function writes at most EXTENDED_LENGTH_MAX bytes.
-    unsafe { ffi::xcp_shim_extended_write(buffer.as_mut_ptr(), &option.forward, &option.returned, u32::from(option.ids)) as usize }
+    unsafe {
+        ffi::xcp_shim_extended_write(
+            buffer.as_mut_ptr(),
+            &option.forward,
+            &option.returned,
+            u32::from(option.ids),
+        ) as usize
+    }
 }
 
 /// Reads a classic forward option (kind 14).

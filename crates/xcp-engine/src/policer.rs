@@ -10,8 +10,8 @@ use crate::router::Router;
 /// Settings of a policer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PolicerConfig {
-    /// Flows that its table is good for, 1 to 2^20: the table has as many sets, rounded up to a power
-    /// of two, of [`PolicerConfig::SET_BYTES`] each.
+    /// Flows that its table is good for, 1 to 2^20: the table has as many sets, rounded up to a
+    /// power of two, of [`PolicerConfig::SET_BYTES`] each.
     pub flows: u32,
     /// The longest round-trip time that paths have, ns: at least 1. No claim beyond it is believed.
     pub longest_rtt_ns: u64,
@@ -74,7 +74,10 @@ pub struct Policer {
 
 impl fmt::Debug for Policer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Policer").field("sets", &self.table.len()).field("state", &self.state()).finish()
+        f.debug_struct("Policer")
+            .field("sets", &self.table.len())
+            .field("state", &self.state())
+            .finish()
     }
 }
 
@@ -83,14 +86,26 @@ impl Policer {
     pub fn new(config: &PolicerConfig, router: &mut Router) -> Self {
         let mut words = [0; POLICER_WORDS];
         // SAFETY: both are valid for the call; ffi.rs mirrors the C structs' sizes.
-        unsafe { ffi::xcp_shim_policer_init(&mut words, router.words_mut(), config.longest_rtt_ns.max(1), config.seed) };
+        unsafe {
+            ffi::xcp_shim_policer_init(
+                &mut words,
+                router.words_mut(),
+                config.longest_rtt_ns.max(1),
+                config.seed,
+            )
+        };
         Self { words, table: vec![[0; POLICED_SET_WORDS]; config.sets() as usize] }
     }
 
-    /// Packets come to the router; `false`: they are refused, and the law must not see them. Else their
-    /// header says no more than is believed, and they go on to [`Router::arrival`].
+    /// Packets come to the router; `false`: they are refused, and the law must not see them. Else
+    /// their header says no more than is believed, and they go on to [`Router::arrival`].
     #[inline]
-    pub fn admits(&mut self, router: &mut Router, packets: &Passage, header: &mut ForwardHeader) -> bool {
+    pub fn admits(
+        &mut self,
+        router: &mut Router,
+        packets: &Passage,
+        header: &mut ForwardHeader,
+    ) -> bool {
         let packets = ffi::Passage {
             now: packets.now_ns,
             key: packets.key,
@@ -98,7 +113,8 @@ impl Policer {
             backlog: packets.queue_bytes,
             segments: u64::from(packets.segments.max(1)),
         };
-        // SAFETY: all pointers are valid for the call; the table has as many sets as it is said to have.
+        // SAFETY: all pointers are valid for the call; the table has as many sets as it is said to
+        // have.
         let refused = unsafe {
             ffi::xcp_shim_policer_packet(
                 &mut self.words,

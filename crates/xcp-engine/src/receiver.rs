@@ -1,4 +1,5 @@
-//! An XCP receiver's sum of feedback (engine/receiver.h). When to acknowledge is the transport's business.
+//! An XCP receiver's sum of feedback (engine/receiver.h). When to acknowledge is the transport's
+//! business.
 
 use crate::ffi;
 use crate::header::{ForwardHeader, ReturnHeader, WireFormat};
@@ -12,7 +13,9 @@ impl Receiver {
     pub fn new(format: WireFormat) -> Receiver {
         let mut state = [0; ffi::RECEIVER_WORDS];
         // SAFETY: shim.c asserts that struct xcp_receiver has RECEIVER_WORDS words.
-        unsafe { ffi::xcp_shim_receiver_init(&mut state, u32::from(format == WireFormat::Classic)) };
+        unsafe {
+            ffi::xcp_shim_receiver_init(&mut state, u32::from(format == WireFormat::Classic))
+        };
         Receiver(state)
     }
 
@@ -22,27 +25,31 @@ impl Receiver {
         self.data_segments(header, 1);
     }
 
-    /// As [`Receiver::data`], for `segments` packets that the network card joined into one that kept one header.
+    /// As [`Receiver::data`], for `segments` packets that the network card joined into one that
+    /// kept one header.
     #[inline]
     pub fn data_segments(&mut self, header: &ForwardHeader, segments: u32) {
         // SAFETY: `self.0` was initialised by `new`; `header` is valid for the call.
         unsafe { ffi::xcp_shim_receiver_data(&mut self.0, header, segments) }
     }
 
-    /// [`Receiver::data`] and [`Receiver::returned`] in one call, for who acknowledges every packet.
+    /// [`Receiver::data`] and [`Receiver::returned`] in one call, for who acknowledges every
+    /// packet.
     #[inline]
     pub fn answer(&mut self, header: &ForwardHeader) -> ReturnHeader {
         // SAFETY: as in `data_segments`.
         unsafe { ffi::xcp_shim_receiver_answer(&mut self.0, header) }
     }
 
-    /// The header of an acknowledgement that leaves now: the sum so far; what the word cannot express is kept for the next one.
+    /// The header of an acknowledgement that leaves now: the sum so far; what the word cannot
+    /// express is kept for the next one.
     #[inline]
     pub fn returned(&mut self) -> ReturnHeader {
         self.returned_segments(1)
     }
 
-    /// As [`Receiver::returned`], for an acknowledgement in a packet that is cut into so many segments: each carries this header, which tells its part.
+    /// As [`Receiver::returned`], for an acknowledgement in a packet that is cut into so many
+    /// segments: each carries this header, which tells its part.
     #[inline]
     pub fn returned_segments(&mut self, segments: u32) -> ReturnHeader {
         // SAFETY: as in `data_segments`.

@@ -19,7 +19,8 @@ pub struct RouterState {
     pub min_interval_s: f64,
     /// The longest one, and the longest RTT that is believed, seconds.
     pub max_interval_s: f64,
-    /// Flows, estimated as the sum of RTT/window over the interval's packets, divided by its length.
+    /// Flows, estimated as the sum of RTT/window over the interval's packets, divided by its
+    /// length.
     pub flows_estimated: f64,
     /// Aggregate feedback F (phi), bit/s.
     pub phi_bps: f64,
@@ -52,7 +53,8 @@ impl Router {
     pub fn new(config: &RouterConfig, now_ns: u64, seed: u64) -> Result<Router, ConfigError> {
         let law = config.law()?;
         let mut state = [0; ROUTER_WORDS];
-        // SAFETY: shim.c asserts that struct xcp_router has ROUTER_WORDS words; `law` mirrors struct xcp_law. Both outlive the call.
+        // SAFETY: shim.c asserts that struct xcp_router has ROUTER_WORDS words; `law` mirrors
+        // struct xcp_law. Both outlive the call.
         let wrong = unsafe { ffi::xcp_shim_router_init(&mut state, &law, now_ns, seed) };
         config.verdict(wrong).map(|()| Router(state))
     }
@@ -63,79 +65,161 @@ impl Router {
     /// A setting out of range, or choices that contradict each other; the law stays as it is.
     pub fn set_law(&mut self, config: &RouterConfig) -> Result<(), ConfigError> {
         let law = config.law()?;
-        // SAFETY: `self.0` was initialised by `new`; `law` mirrors struct xcp_law. Both outlive the call.
+        // SAFETY: `self.0` was initialised by `new`; `law` mirrors struct xcp_law. Both outlive the
+        // call.
         let wrong = unsafe { ffi::xcp_shim_router_set_law(&mut self.0, &law) };
         config.verdict(wrong)
     }
 
-    /// A packet arrives at the queue, whether or not the queue then takes it. `queue_bytes`: bytes waiting before it, without the packet in
-    /// transmission. A default header is treated as in [`Router::other_arrival`] with `is_xcp` true.
+    /// A packet arrives at the queue, whether or not the queue then takes it. `queue_bytes`: bytes
+    /// waiting before it, without the packet in transmission. A default header is treated as in
+    /// [`Router::other_arrival`] with `is_xcp` true.
     #[inline]
-    pub fn arrival(&mut self, now_ns: u64, size_bytes: u32, header: &ForwardHeader, queue_bytes: u64) {
+    pub fn arrival(
+        &mut self,
+        now_ns: u64,
+        size_bytes: u32,
+        header: &ForwardHeader,
+        queue_bytes: u64,
+    ) {
         // SAFETY: `self.0` was initialised by `new`; both pointers are valid for the call.
-        unsafe { ffi::xcp_shim_router_arrival(&mut self.0, now_ns, size_bytes, header, queue_bytes) }
+        unsafe {
+            ffi::xcp_shim_router_arrival(&mut self.0, now_ns, size_bytes, header, queue_bytes)
+        }
     }
 
-    /// A packet leaves the queue for the transmitter: its feedback is lowered to what this link has for it, and it is marked. `queue_bytes`: bytes
-    /// waiting when it has left the queue, itself excluded; a packet that finds the transmitter free departs at once, with 0.
+    /// A packet leaves the queue for the transmitter: its feedback is lowered to what this link has
+    /// for it, and it is marked. `queue_bytes`: bytes waiting when it has left the queue, itself
+    /// excluded; a packet that finds the transmitter free departs at once, with 0.
     #[inline]
-    pub fn departure(&mut self, now_ns: u64, size_bytes: u32, header: &mut ForwardHeader, queue_bytes: u64) {
+    pub fn departure(
+        &mut self,
+        now_ns: u64,
+        size_bytes: u32,
+        header: &mut ForwardHeader,
+        queue_bytes: u64,
+    ) {
         // SAFETY: as in `arrival`.
-        unsafe { ffi::xcp_shim_router_departure(&mut self.0, now_ns, size_bytes, header, queue_bytes) }
+        unsafe {
+            ffi::xcp_shim_router_departure(&mut self.0, now_ns, size_bytes, header, queue_bytes)
+        }
     }
 
-    /// A packet finds an empty queue and a free transmitter: [`Router::arrival`] and [`Router::departure`] at once, in one call.
+    /// A packet finds an empty queue and a free transmitter: [`Router::arrival`] and
+    /// [`Router::departure`] at once, in one call.
     #[inline]
     pub fn pass(&mut self, now_ns: u64, size_bytes: u32, header: &mut ForwardHeader) {
         // SAFETY: as in `arrival`.
         unsafe { ffi::xcp_shim_router_pass(&mut self.0, now_ns, size_bytes, header) }
     }
 
-    /// Packets of one flow (1 to 65535) pass together under one header, of which each will carry a copy, as segmentation offload hands them to a
-    /// kernel's queue; what the header gets is for each of them. `bytes`: all of them on the wire; `queue_bytes`: what waits before them.
-    pub fn burst(&mut self, now_ns: u64, bytes: u64, segments: u16, header: &mut ForwardHeader, queue_bytes: u64) {
+    /// Packets of one flow (1 to 65535) pass together under one header, of which each will carry a
+    /// copy, as segmentation offload hands them to a kernel's queue; what the header gets is for
+    /// each of them. `bytes`: all of them on the wire; `queue_bytes`: what waits before them.
+    pub fn burst(
+        &mut self,
+        now_ns: u64,
+        bytes: u64,
+        segments: u16,
+        header: &mut ForwardHeader,
+        queue_bytes: u64,
+    ) {
         // SAFETY: as in `arrival`.
-        unsafe { ffi::xcp_shim_router_burst(&mut self.0, now_ns, bytes, u32::from(segments.max(1)), header, queue_bytes) }
+        unsafe {
+            ffi::xcp_shim_router_burst(
+                &mut self.0,
+                now_ns,
+                bytes,
+                u32::from(segments.max(1)),
+                header,
+                queue_bytes,
+            )
+        }
     }
 
-    /// A packet has to pass without the law, because its state cannot be got at in time: the header may not ask for more than it has.
+    /// A packet has to pass without the law, because its state cannot be got at in time: the header
+    /// may not ask for more than it has.
     pub fn withhold(header: &mut ForwardHeader) {
         // SAFETY: `header` is valid for the call.
         unsafe { ffi::xcp_shim_router_withhold(header) }
     }
 
-    /// Packets without forward header that passed since the last packet with one, and were only counted; `returned` of them, in `returned_bytes`,
-    /// were XCP's own acknowledgements; `least_backlog`: the least that waited before one of them, bytes. They close no interval.
-    pub fn others(&mut self, bytes: u64, packets: u64, returned_bytes: u64, returned: u64, least_backlog: u64) {
+    /// Packets without forward header that passed since the last packet with one, and were only
+    /// counted; `returned` of them, in `returned_bytes`, were XCP's own acknowledgements;
+    /// `least_backlog`: the least that waited before one of them, bytes. They close no interval.
+    pub fn others(
+        &mut self,
+        bytes: u64,
+        packets: u64,
+        returned_bytes: u64,
+        returned: u64,
+        least_backlog: u64,
+    ) {
         // SAFETY: as in `arrival`.
-        unsafe { ffi::xcp_shim_router_others(&mut self.0, bytes, packets, returned_bytes, returned, least_backlog) }
+        unsafe {
+            ffi::xcp_shim_router_others(
+                &mut self.0,
+                bytes,
+                packets,
+                returned_bytes,
+                returned,
+                least_backlog,
+            )
+        }
     }
 
-    /// A packet without forward header arrives; `is_xcp`: it belongs to an XCP flow (an acknowledgement). Counted as input if it is one or if
-    /// [`RouterConfig::count_other`] is set. `queue_bytes` as in [`Router::arrival`].
+    /// A packet without forward header arrives; `is_xcp`: it belongs to an XCP flow (an
+    /// acknowledgement). Counted as input if it is one or if [`RouterConfig::count_other`] is set.
+    /// `queue_bytes` as in [`Router::arrival`].
     #[inline]
     pub fn other_arrival(&mut self, now_ns: u64, size_bytes: u32, is_xcp: bool, queue_bytes: u64) {
         // SAFETY: as in `arrival`.
-        unsafe { ffi::xcp_shim_router_other_arrival(&mut self.0, now_ns, size_bytes, u32::from(is_xcp), queue_bytes) }
+        unsafe {
+            ffi::xcp_shim_router_other_arrival(
+                &mut self.0,
+                now_ns,
+                size_bytes,
+                u32::from(is_xcp),
+                queue_bytes,
+            )
+        }
     }
 
-    /// A packet without forward header finds an empty queue and a free transmitter: [`Router::other_arrival`] and [`Router::other_departure`] at
-    /// once, in one call.
+    /// A packet without forward header finds an empty queue and a free transmitter:
+    /// [`Router::other_arrival`] and [`Router::other_departure`] at once, in one call.
     #[inline]
     pub fn other_pass(&mut self, now_ns: u64, size_bytes: u32, is_xcp: bool) {
         // SAFETY: as in `arrival`.
-        unsafe { ffi::xcp_shim_router_other_pass(&mut self.0, now_ns, size_bytes, u32::from(is_xcp)) }
+        unsafe {
+            ffi::xcp_shim_router_other_pass(&mut self.0, now_ns, size_bytes, u32::from(is_xcp))
+        }
     }
 
-    /// A packet without forward header departs; `is_xcp` as in [`Router::other_arrival`]. `queue_bytes` as in [`Router::departure`]; it matters: the
-    /// persistent queue is sampled here too.
+    /// A packet without forward header departs; `is_xcp` as in [`Router::other_arrival`].
+    /// `queue_bytes` as in [`Router::departure`]; it matters: the persistent queue is sampled here
+    /// too.
     #[inline]
-    pub fn other_departure(&mut self, now_ns: u64, size_bytes: u32, is_xcp: bool, queue_bytes: u64) {
+    pub fn other_departure(
+        &mut self,
+        now_ns: u64,
+        size_bytes: u32,
+        is_xcp: bool,
+        queue_bytes: u64,
+    ) {
         // SAFETY: as in `arrival`.
-        unsafe { ffi::xcp_shim_router_other_departure(&mut self.0, now_ns, size_bytes, u32::from(is_xcp), queue_bytes) }
+        unsafe {
+            ffi::xcp_shim_router_other_departure(
+                &mut self.0,
+                now_ns,
+                size_bytes,
+                u32::from(is_xcp),
+                queue_bytes,
+            )
+        }
     }
 
-    /// The link's capacity changed, bytes/s (bounded to 1..=2^40); counts from the end of the running interval.
+    /// The link's capacity changed, bytes/s (bounded to 1..=2^40); counts from the end of the
+    /// running interval.
     pub fn set_capacity(&mut self, bytes_per_sec: u64) {
         // SAFETY: as in `arrival`.
         unsafe { ffi::xcp_shim_router_set_capacity(&mut self.0, bytes_per_sec) }
@@ -150,7 +234,11 @@ impl Router {
             control_interval_s: v.interval_ns as f64 / 1e9,
             min_interval_s: v.min_interval_ns as f64 / 1e9,
             max_interval_s: v.max_interval_ns as f64 / 1e9,
-            flows_estimated: if v.elapsed_ns == 0 { 0.0 } else { scaled(v.x_m, v.x_e) / v.elapsed_ns as f64 },
+            flows_estimated: if v.elapsed_ns == 0 {
+                0.0
+            } else {
+                scaled(v.x_m, v.x_e) / v.elapsed_ns as f64
+            },
             phi_bps: v.f as f64 * BITS,
             shuffled_bps: v.shuffled as f64 * BITS,
             input_traffic_bps: v.y as f64 * BITS,
@@ -162,7 +250,8 @@ impl Router {
         }
     }
 
-    /// The state as it lies in memory, here and in a kernel program's map: `struct xcp_router` of engine/router.h.
+    /// The state as it lies in memory, here and in a kernel program's map: `struct xcp_router` of
+    /// engine/router.h.
     pub fn words(&self) -> &[u64; ROUTER_WORDS] {
         &self.0
     }

@@ -14,10 +14,12 @@ _Static_assert(sizeof(struct xcp_receiver) == 2 * 8, "ffi.rs: RECEIVER_WORDS");
 _Static_assert(sizeof(struct xcp_forward) == 16, "header.rs: ForwardHeader");
 _Static_assert(sizeof(struct xcp_return) == 8, "header.rs: ReturnHeader");
 
-/* A router's state for display and tests: every number as mantissa and exponent or as an integer. */
+/* A router's state for display and tests: every number as mantissa and exponent or as an
+ * integer. */
 struct xcp_shim_view {
     xcp_u64 start_ns, interval_ns, elapsed_ns, input, sum_x_hi, sum_x_lo, sum_xr_hi, sum_xr_lo;
-    xcp_u64 queue, queue_period_ns, min_queue, pool_pos, pool_neg, y, shuffled, intervals, rtt_known, capacity;
+    xcp_u64 queue, queue_period_ns, min_queue, pool_pos, pool_neg, y, shuffled, intervals,
+        rtt_known, capacity;
     xcp_s64 f;
     xcp_u64 cp_m, cn_m, d_m, x_m;
     xcp_s64 cp_e, cn_e, d_e, x_e;
@@ -40,7 +42,8 @@ void xcp_shim_law_preset(struct xcp_law *law, xcp_u32 preset, xcp_u64 capacity) 
     xcp_law_preset(law, preset, capacity);
 }
 
-int xcp_shim_router_init(struct xcp_router *r, const struct xcp_law *law, xcp_u64 now, xcp_u64 seed) {
+int xcp_shim_router_init(struct xcp_router *r, const struct xcp_law *law, xcp_u64 now,
+                         xcp_u64 seed) {
     return xcp_router_init(r, law, now, seed);
 }
 
@@ -56,19 +59,23 @@ void xcp_shim_router_set_capacity(struct xcp_router *r, xcp_u64 capacity) {
     xcp_router_set_capacity(r, capacity);
 }
 
-void xcp_shim_router_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 size, const struct xcp_forward *h, xcp_u64 backlog) {
+void xcp_shim_router_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
+                             const struct xcp_forward *h, xcp_u64 backlog) {
     xcp_router_arrival(r, now, size, h, backlog);
 }
 
-void xcp_shim_router_other_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp, xcp_u64 backlog) {
+void xcp_shim_router_other_arrival(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp,
+                                   xcp_u64 backlog) {
     xcp_router_other_arrival(r, now, size, is_xcp, backlog);
 }
 
-void xcp_shim_router_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u64 backlog) {
+void xcp_shim_router_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
+                               struct xcp_forward *h, xcp_u64 backlog) {
     xcp_router_departure(r, now, size, h, backlog);
 }
 
-void xcp_shim_router_other_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size, xcp_u32 is_xcp, xcp_u64 backlog) {
+void xcp_shim_router_other_departure(struct xcp_router *r, xcp_u64 now, xcp_u32 size,
+                                     xcp_u32 is_xcp, xcp_u64 backlog) {
     xcp_router_other_departure(r, now, size, is_xcp, backlog);
 }
 
@@ -76,20 +83,24 @@ void xcp_shim_router_pass(struct xcp_router *r, xcp_u64 now, xcp_u32 size, struc
     xcp_router_pass(r, now, size, h);
 }
 
-void xcp_shim_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments, struct xcp_forward *h, xcp_u64 backlog) {
+void xcp_shim_router_burst(struct xcp_router *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments,
+                           struct xcp_forward *h, xcp_u64 backlog) {
     xcp_router_tick(r, now, backlog);
     xcp_router_burst(r, now, bytes, segments, h);
 }
 
-void xcp_shim_policer_init(struct xcp_policer *p, struct xcp_router *r, xcp_u64 longest_rtt_ns, xcp_u64 seed) {
+void xcp_shim_policer_init(struct xcp_policer *p, struct xcp_router *r, xcp_u64 longest_rtt_ns,
+                           xcp_u64 seed) {
     xcp_policer_init(p, r, longest_rtt_ns, seed);
 }
 
-xcp_u32 xcp_shim_policer_packet(struct xcp_policer *p, struct xcp_router *r, struct xcp_policed_set *table, xcp_u32 sets,
+xcp_u32 xcp_shim_policer_packet(struct xcp_policer *p, struct xcp_router *r,
+                                struct xcp_policed_set *table, xcp_u32 sets,
                                 const struct xcp_passage *packet, struct xcp_forward *h) {
     xcp_u64 hash = xcp_policer_hash(p, packet->key);
     xcp_router_tick(r, packet->now, packet->backlog);
-    return xcp_policer_packet(p, r, &table[xcp_policer_place(hash, sets)], (xcp_u32)hash, packet->now, packet->bytes, packet->segments, h);
+    return xcp_policer_packet(p, r, &table[xcp_policer_place(hash, sets)], (xcp_u32)hash,
+                              packet->now, packet->bytes, packet->segments, h);
 }
 
 xcp_u64 xcp_shim_policer_join(const struct xcp_policer *p, xcp_u64 key, xcp_u64 word) {
@@ -97,7 +108,8 @@ xcp_u64 xcp_shim_policer_join(const struct xcp_policer *p, xcp_u64 key, xcp_u64 
 }
 
 void xcp_shim_policer_view(const struct xcp_policer *p, struct xcp_shim_policer_view *v) {
-    struct xcp_shim_policer_view view = {p->share, p->flows, p->refused, p->refused_bytes, p->corrected, p->crowded};
+    struct xcp_shim_policer_view view = {p->share,         p->flows,     p->refused,
+                                         p->refused_bytes, p->corrected, p->crowded};
     *v = view;
 }
 
@@ -105,8 +117,8 @@ void xcp_shim_router_withhold(struct xcp_forward *h) {
     xcp_router_withhold(h);
 }
 
-void xcp_shim_router_others(struct xcp_router *r, xcp_u64 bytes, xcp_u64 packets, xcp_u64 returned_bytes, xcp_u64 returned,
-                            xcp_u64 least_backlog) {
+void xcp_shim_router_others(struct xcp_router *r, xcp_u64 bytes, xcp_u64 packets,
+                            xcp_u64 returned_bytes, xcp_u64 returned, xcp_u64 least_backlog) {
     xcp_router_others(r, bytes, packets, returned_bytes, returned, least_backlog);
 }
 
@@ -158,8 +170,8 @@ void xcp_shim_router_view(const struct xcp_router *r, struct xcp_shim_view *v) {
     *v = view;
 }
 
-void xcp_shim_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 packet_bytes, xcp_u64 initial, xcp_u64 min_window,
-                          xcp_u64 max_window, xcp_u32 honest) {
+void xcp_shim_sender_init(struct xcp_sender *s, xcp_u32 classic, xcp_u32 packet_bytes,
+                          xcp_u64 initial, xcp_u64 min_window, xcp_u64 max_window, xcp_u32 honest) {
     xcp_sender_init(s, classic, packet_bytes, initial, min_window, max_window, honest);
 }
 
@@ -179,12 +191,13 @@ xcp_u32 xcp_shim_sender_marked(const struct xcp_sender *s) {
     return s->marked;
 }
 
-void xcp_shim_sender_header(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h) {
+void xcp_shim_sender_header(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit,
+                            struct xcp_forward *h) {
     xcp_sender_header(s, now, srtt_ns, limit, h);
 }
 
-void xcp_shim_sender_feedback(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited,
-                              xcp_u32 segments) {
+void xcp_shim_sender_feedback(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h,
+                              xcp_u64 srtt_ns, xcp_u32 cwnd_limited, xcp_u32 segments) {
     xcp_sender_feedback(s, now, h, srtt_ns, cwnd_limited, segments);
 }
 
@@ -263,7 +276,8 @@ void xcp_shim_path(const struct xcp_forward *h, struct xcp_path *p) {
 }
 
 /* What the router would grant now: fb, e, below, pos_q, neg_q. */
-void xcp_shim_router_grant(const struct xcp_router *r, xcp_u32 size, const struct xcp_forward *h, struct xcp_grant *g) {
+void xcp_shim_router_grant(const struct xcp_router *r, xcp_u32 size, const struct xcp_forward *h,
+                           struct xcp_grant *g) {
     struct xcp_path p;
     xcp_path_read(h, &p);
     struct xcp_router copy = *r; /* whose pools are charged */
@@ -276,8 +290,10 @@ void xcp_shim_router_grant(const struct xcp_router *r, xcp_u32 size, const struc
     }
 }
 
-/* The ways for all packets, where the functions above take a shorter one for the usual ones: 0 arrival, 1 departure, 2 both. */
-void xcp_shim_router_any(struct xcp_router *r, xcp_u32 what, xcp_u64 now, xcp_u32 size, struct xcp_forward *h, xcp_u64 backlog) {
+/* The ways for all packets, where the functions above take a shorter one for the usual ones: 0
+ * arrival, 1 departure, 2 both. */
+void xcp_shim_router_any(struct xcp_router *r, xcp_u32 what, xcp_u64 now, xcp_u32 size,
+                         struct xcp_forward *h, xcp_u64 backlog) {
     if (what == 0)
         xcp_router_arrive_any(r, now, size, h, backlog);
     else if (what == 1)
@@ -286,12 +302,13 @@ void xcp_shim_router_any(struct xcp_router *r, xcp_u32 what, xcp_u64 now, xcp_u3
         xcp_router_pass_any(r, now, size, h);
 }
 
-void xcp_shim_sender_header_any(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit, struct xcp_forward *h) {
+void xcp_shim_sender_header_any(struct xcp_sender *s, xcp_u64 now, xcp_u64 srtt_ns, xcp_u32 limit,
+                                struct xcp_forward *h) {
     xcp_sender_write_any(s, now, srtt_ns, limit, h);
 }
 
-void xcp_shim_sender_feedback_any(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h, xcp_u64 srtt_ns, xcp_u32 cwnd_limited,
-                                  xcp_u32 segments) {
+void xcp_shim_sender_feedback_any(struct xcp_sender *s, xcp_u64 now, const struct xcp_return *h,
+                                  xcp_u64 srtt_ns, xcp_u32 cwnd_limited, xcp_u32 segments) {
     xcp_sender_take_any(s, now, h, srtt_ns, cwnd_limited, segments);
 }
 
@@ -301,7 +318,8 @@ void xcp_shim_recip16(xcp_u32 v, struct xcp_num *n) {
     *n = xcp_num_scaled(m, e);
 }
 
-void xcp_shim_num(xcp_u32 op, const struct xcp_num *a, const struct xcp_num *b, struct xcp_num *out) {
+void xcp_shim_num(xcp_u32 op, const struct xcp_num *a, const struct xcp_num *b,
+                  struct xcp_num *out) {
     *out = op == 0 ? xcp_num_mul(*a, *b) : xcp_num_div(*a, *b);
 }
 
@@ -333,7 +351,8 @@ void xcp_shim_extended_read(const xcp_u8 *option, struct xcp_extended *out) {
     xcp_extended_read(option, out);
 }
 
-xcp_u32 xcp_shim_extended_write(xcp_u8 *option, const struct xcp_forward *f, const struct xcp_return *r, xcp_u32 ids) {
+xcp_u32 xcp_shim_extended_write(xcp_u8 *option, const struct xcp_forward *f,
+                                const struct xcp_return *r, xcp_u32 ids) {
     return xcp_extended_write(option, f, r, ids != 0);
 }
 

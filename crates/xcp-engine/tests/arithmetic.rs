@@ -1,10 +1,13 @@
-//! engine/num.h, recip.h and dither.h against exact integers: for every input, not only sensible ones.
+//! engine/num.h, recip.h and dither.h against exact integers: for every input, not only sensible
+//! ones.
 
 use num_bigint::BigUint;
 use num_rational::Ratio;
 use num_traits::{ToPrimitive, Zero};
 use proptest::prelude::*;
-use xcp_engine::exact::{Acc, Num, acc_add, clz, mul_fraction, num_div, num_mul, num_scaled, recip16, scale};
+use xcp_engine::exact::{
+    Acc, Num, acc_add, clz, mul_fraction, num_div, num_mul, num_scaled, recip16, scale,
+};
 use xcp_engine::{Rounding, WireFormat};
 
 type Q = Ratio<BigUint>;
@@ -101,7 +104,8 @@ proptest! {
         }
     }
 
-    /// Random rounding keeps the mean: over all of 2^10 evenly spread dithers the mean is within 2^-9 steps of the value.
+    /// Random rounding keeps the mean: over all of 2^10 evenly spread dithers the mean is within
+    /// 2^-9 steps of the value.
     #[test]
     fn random_rounding_has_no_bias(v in 1e-5..1e12f64, negative in any::<bool>(), format in prop_oneof![Just(WireFormat::Extended), Just(WireFormat::Classic)]) {
         let v = if format == WireFormat::Classic { v / 1e6 } else { v };
@@ -114,7 +118,8 @@ proptest! {
         };
         let n = 1024u64;
         let mean = (0..n).map(|i| format.decode_feedback(format.encode_feedback(v, Rounding::Random(i << 54 | 1 << 53)))).sum::<f64>() / n as f64;
-        prop_assert!((mean - v).abs() <= step / 512.0 + v.abs() * 1e-12, "{mean} for {v}, steps of {step}");
+        prop_assert!((mean - v).abs() <= step / 512.0 + v.abs() * 1e-12, "{mean} for {v}, steps \
+            of {step}");
     }
 }
 

@@ -1,10 +1,14 @@
-//! Sender, router and receiver together in the smallest network there is: one link, fixed delay, ACK-clocked senders. No loss recovery, no transport.
-//! (The simulator does the rest; here the engine must show that it closes the loop by itself.)
+//! Sender, router and receiver together in the smallest network there is: one link, fixed delay,
+//! ACK-clocked senders. No loss recovery, no transport. (The simulator does the rest; here the
+//! engine must show that it closes the loop by itself.)
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
-use xcp_engine::{ForwardHeader, Gain, Receiver, ReturnHeader, Router, RouterConfig, Sendable, Sender, SenderConfig, WireFormat};
+use xcp_engine::{
+    ForwardHeader, Gain, Receiver, ReturnHeader, Router, RouterConfig, Sendable, Sender,
+    SenderConfig, WireFormat,
+};
 
 const SIZE: u32 = 1500;
 
@@ -24,7 +28,14 @@ struct Flow {
 
 impl Flow {
     fn new(delay: u64) -> Flow {
-        Flow { format: WireFormat::Extended, delay, start: 0, honest: true, limit: u32::MAX, per_ack: 1 }
+        Flow {
+            format: WireFormat::Extended,
+            delay,
+            start: 0,
+            honest: true,
+            limit: u32::MAX,
+            per_ack: 1,
+        }
     }
 }
 
@@ -77,7 +88,10 @@ fn run_without(config: &RouterConfig, flows: &[Flow], duration: u64, gone: Range
     let mut states: Vec<_> = flows
         .iter()
         .map(|f| State {
-            sender: Sender::new(&SenderConfig { honest: f.honest, ..SenderConfig::new(f.format, SIZE) }),
+            sender: Sender::new(&SenderConfig {
+                honest: f.honest,
+                ..SenderConfig::new(f.format, SIZE)
+            }),
             receiver: Receiver::new(f.format),
             in_flight: 0,
             unacked: 0,
@@ -87,7 +101,10 @@ fn run_without(config: &RouterConfig, flows: &[Flow], duration: u64, gone: Range
         .collect();
     let mut events = BinaryHeap::new();
     let mut payload: Vec<Event> = vec![];
-    let at = |events: &mut BinaryHeap<Reverse<(u64, usize)>>, payload: &mut Vec<Event>, t: u64, e: Event| {
+    let at = |events: &mut BinaryHeap<Reverse<(u64, usize)>>,
+              payload: &mut Vec<Event>,
+              t: u64,
+              e: Event| {
         payload.push(e);
         events.push(Reverse((t, payload.len() - 1)));
     };
@@ -119,7 +136,12 @@ fn run_without(config: &RouterConfig, flows: &[Flow], duration: u64, gone: Range
                 if s.unacked >= f.per_ack.min(s.in_flight) {
                     let n = std::mem::take(&mut s.unacked);
                     let returned = s.receiver.returned();
-                    at(&mut events, &mut payload, now + f.delay, Event::Ack(p.flow, returned, p.sent, n));
+                    at(
+                        &mut events,
+                        &mut payload,
+                        now + f.delay,
+                        Event::Ack(p.flow, returned, p.sent, n),
+                    );
                 }
             }
             Event::Ack(i, returned, sent, n) => {
@@ -170,7 +192,8 @@ const S: u64 = 1000 * MS;
 #[test]
 fn four_flows_fill_the_link_and_share_it() {
     for format in [WireFormat::Extended, WireFormat::Classic] {
-        let flows: Vec<_> = (0..4).map(|i| Flow { format, start: i * S, ..Flow::new(100 * MS) }).collect();
+        let flows: Vec<_> =
+            (0..4).map(|i| Flow { format, start: i * S, ..Flow::new(100 * MS) }).collect();
         let o = run(&RouterConfig::xcp(1_250_000), &flows, 40 * S);
         assert!(o.utilisation > 0.99, "{format:?} {}", o.utilisation);
         assert!(o.jain() > 0.999, "{format:?} {:?}", o.shares);
@@ -191,7 +214,13 @@ fn different_rtts_share_equally() {
 /// From a LAN to beyond satellites, each for 400 round trips.
 #[test]
 fn round_trips_of_ten_microseconds_to_a_minute() {
-    for (rtt, capacity) in [(10_000, 10_000_000_000u64), (100_000, 1_250_000_000), (S / 100, 12_500_000), (S, 125_000), (65 * S, 10_000)] {
+    for (rtt, capacity) in [
+        (10_000, 10_000_000_000u64),
+        (100_000, 1_250_000_000),
+        (S / 100, 12_500_000),
+        (S, 125_000),
+        (65 * S, 10_000),
+    ] {
         let flows: Vec<_> = (0..2).map(|_| Flow::new(rtt)).collect();
         let o = run(&RouterConfig::xcp(capacity), &flows, 400 * rtt);
         assert!(o.utilisation > 0.97, "RTT {rtt} ns: {}", o.utilisation);
@@ -207,30 +236,47 @@ fn delayed_acknowledgements_lose_no_feedback() {
     assert!(o.jain() > 0.999, "{:?}", o.shares);
 }
 
-/// A receive buffer of 40 packets on a path that holds 416: the 2005 study's sender runs away linearly, ours stays at the buffer, and another flow gets
-/// what the first cannot use.
+/// A receive buffer of 40 packets on a path that holds 416: the 2005 study's sender runs away
+/// linearly, ours stays at the buffer, and another flow gets what the first cannot use.
 #[test]
 fn a_window_that_cannot_be_used() {
     let delay = 500 * MS;
-    let long = |honest| run(&RouterConfig::xcp(1_250_000), &[Flow { honest, limit: 40, ..Flow::new(delay) }], 60 * S).windows[0];
+    let long = |honest| {
+        run(
+            &RouterConfig::xcp(1_250_000),
+            &[Flow { honest, limit: 40, ..Flow::new(delay) }],
+            60 * S,
+        )
+        .windows[0]
+    };
     assert!(long(false) > 10_000.0, "{}", long(false));
     assert!(long(true) < 45.0, "{}", long(true));
 
-    let o = run(&RouterConfig::xcp(1_250_000), &[Flow { limit: 40, ..Flow::new(delay) }, Flow::new(delay)], 60 * S);
+    let o = run(
+        &RouterConfig::xcp(1_250_000),
+        &[Flow { limit: 40, ..Flow::new(delay) }, Flow::new(delay)],
+        60 * S,
+    );
     assert!(o.utilisation > 0.97, "{}", o.utilisation);
     assert!(o.shares[0] < 0.11 * o.shares[1] * 1.2, "{:?}", o.shares);
     assert!(o.windows[0] > 36.0, "what the buffer allows is used: {}", o.windows[0]);
 }
 
-/// The router leaves the path in mid-connection, for ten seconds or for good: the windows grow as TCP's do, a packet per flow and round trip, and come
-/// down when it is back.
+/// The router leaves the path in mid-connection, for ten seconds or for good: the windows grow as
+/// TCP's do, a packet per flow and round trip, and come down when it is back.
 #[test]
 fn a_router_that_leaves() {
     for format in [WireFormat::Extended, WireFormat::Classic] {
-        let flows: Vec<_> = (0..4).map(|_| Flow { format, per_ack: 2, ..Flow::new(100 * MS) }).collect();
+        let flows: Vec<_> =
+            (0..4).map(|_| Flow { format, per_ack: 2, ..Flow::new(100 * MS) }).collect();
         let law = RouterConfig::xcp(1_250_000);
         let back = run_without(&law, &flows, 60 * S, 10 * S..20 * S);
-        assert!(back.utilisation > 0.98 && back.jain() > 0.99 && back.queue_max <= 8, "{format:?}: {} {:?}", back.utilisation, back.shares);
+        assert!(
+            back.utilisation > 0.98 && back.jain() > 0.99 && back.queue_max <= 8,
+            "{format:?}: {} {:?}",
+            back.utilisation,
+            back.shares
+        );
         let gone = run_without(&law, &flows, 20 * S, 10 * S..u64::MAX);
         let windows: f64 = gone.windows.iter().sum();
         assert!((110.0..110.0 + 4.0 * 100.0).contains(&windows), "{format:?}: {:?}", gone.windows);

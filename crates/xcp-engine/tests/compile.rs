@@ -1,4 +1,5 @@
-//! engine/ compiled as others compile it: strictly as C11, for BPF, and under the sanitizers with hostile input.
+//! engine/ compiled as others compile it: strictly as C11, for BPF, and under the sanitizers with
+//! hostile input.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -27,7 +28,9 @@ struct Scratch(std::path::PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Scratch {
-        Scratch(Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id())))
+        Scratch(
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id())),
+        )
     }
 
     fn path(&self) -> &str {
@@ -48,7 +51,18 @@ fn headers_stand_alone_as_c11() {
         let path = entry.expect("readable").path();
         let file = path.to_str().expect("UTF-8");
         for compiler in ["gcc", "clang"] {
-            let args = ["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-fsyntax-only", "-x", "c", file];
+            let args = [
+                "-std=c11",
+                "-pedantic",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-ffreestanding",
+                "-fsyntax-only",
+                "-x",
+                "c",
+                file,
+            ];
             if let Some(out) = compile(compiler, &args) {
                 assert!(out.status.success(), "{compiler} {file}:\n{}", text(&out.stderr));
             }
@@ -56,25 +70,39 @@ fn headers_stand_alone_as_c11() {
     }
 }
 
-/// What the kernel's BPF could not run does not get past this: calls to helper routines (128-bit arithmetic, libc, soft floating point), signed division,
-/// more stack than there is.
+/// What the kernel's BPF could not run does not get past this: calls to helper routines (128-bit
+/// arithmetic, libc, soft floating point), signed division, more stack than there is.
 #[test]
 fn compiles_for_bpf() {
     let probe = "crates/xcp-engine/tests/c/bpf_probe.c";
-    let args = ["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-Iengine", "-S", "-o", "-", probe];
+    let args = [
+        "-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-Iengine", "-S",
+        "-o", "-", probe,
+    ];
     let Some(out) = compile("clang", &args) else { return };
     assert!(out.status.success(), "{}", text(&out.stderr));
     let assembly = text(&out.stdout);
-    let code = || assembly.lines().map(str::trim).filter(|l| !l.starts_with('.') && !l.starts_with('#'));
+    let code =
+        || assembly.lines().map(str::trim).filter(|l| !l.starts_with('.') && !l.starts_with('#'));
     assert!(code().filter(|l| *l == "exit").count() >= 8, "eight programs were to be compiled");
     // The law's own parts (XCP_PART of types.h) are functions of this very file.
-    let here = |name: &str| assembly.lines().any(|l| l.starts_with(name) && l[name.len()..].starts_with(':'));
-    let calls: Vec<_> = code().filter(|l| l.strip_prefix("call ").is_some_and(|name| !here(name.trim()))).collect();
+    let here = |name: &str| {
+        assembly.lines().any(|l| l.starts_with(name) && l[name.len()..].starts_with(':'))
+    };
+    let calls: Vec<_> =
+        code().filter(|l| l.strip_prefix("call ").is_some_and(|name| !here(name.trim()))).collect();
     assert!(calls.is_empty(), "calls to what a kernel program does not have: {calls:?}");
     let deepest = code()
-        .flat_map(|l| l.split("r10 - ").skip(1).filter_map(|rest| rest.trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().ok()))
+        .flat_map(|l| {
+            l.split("r10 - ").skip(1).filter_map(|rest| {
+                rest.trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().ok()
+            })
+        })
         .max();
-    assert!(deepest.unwrap_or(0) <= 256, "programs that call these need stack too: {deepest:?} bytes");
+    assert!(
+        deepest.unwrap_or(0) <= 256,
+        "programs that call these need stack too: {deepest:?} bytes"
+    );
 }
 
 /// No floating point and no 128-bit types anywhere in engine/, whoever compiles it.
@@ -84,20 +112,39 @@ fn no_types_that_bpf_lacks() {
         let path = entry.expect("readable").path();
         let source = std::fs::read_to_string(&path).expect("readable");
         for word in source.split(|c: char| !c.is_alphanumeric() && c != '_') {
-            assert!(!["float", "double", "__int128", "__uint128_t"].contains(&word), "{} in {}", word, path.display());
+            assert!(
+                !["float", "double", "__int128", "__uint128_t"].contains(&word),
+                "{} in {}",
+                word,
+                path.display()
+            );
         }
     }
 }
 
-/// Random and hostile input under the address and undefined-behaviour sanitizers: fuzz/engine.c says what is fed and what must hold.
+/// Random and hostile input under the address and undefined-behaviour sanitizers: fuzz/engine.c
+/// says what is fed and what must hold.
 #[test]
 fn hostile_input_under_sanitizers() {
     let program = Scratch::new("hostile");
     let mut ran = false;
     for compiler in ["gcc", "clang"] {
-        let common =
-            ["-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-DXCP_STANDALONE", "-Iengine", "fuzz/engine.c", "-o", program.path()];
-        let args = [&["-fsanitize=undefined,address", "-fno-sanitize-recover=all"][..], &common[..]].concat();
+        let common = [
+            "-std=c11",
+            "-g",
+            "-O1",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-DXCP_STANDALONE",
+            "-Iengine",
+            "fuzz/engine.c",
+            "-o",
+            program.path(),
+        ];
+        let args =
+            [&["-fsanitize=undefined,address", "-fno-sanitize-recover=all"][..], &common[..]]
+                .concat();
         let Some(out) = compile(compiler, &args) else { continue };
         if !out.status.success() {
             let message = text(&out.stderr);
@@ -106,7 +153,10 @@ fn hostile_input_under_sanitizers() {
             continue;
         }
         for seed in ["1", "20050913"] {
-            let out = Command::new(program.path()).args([seed, "25000"]).output().expect("it was just built");
+            let out = Command::new(program.path())
+                .args([seed, "25000"])
+                .output()
+                .expect("it was just built");
             assert!(out.status.success(), "{compiler}, seed {seed}:\n{}", text(&out.stderr));
         }
         ran = true;

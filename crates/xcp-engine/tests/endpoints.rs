@@ -1,7 +1,10 @@
 //! Sender and receiver by themselves: units, bounds, fractions, requests, ageing.
 
 use proptest::prelude::*;
-use xcp_engine::{ForwardHeader, Receiver, ReturnHeader, Rounding, Sendable, Sender, SenderConfig, WireFormat, flags};
+use xcp_engine::{
+    ForwardHeader, Receiver, ReturnHeader, Rounding, Sendable, Sender, SenderConfig, WireFormat,
+    flags,
+};
 
 const MS: u64 = 1_000_000;
 
@@ -38,13 +41,23 @@ fn feedback_is_a_rate_times_the_rtt() {
 #[test]
 fn bounds() {
     let mut s = sender(|c| (c.min_window, c.max_window) = (0.5, 50));
-    s.feedback(0, &ReturnHeader::encode(WireFormat::Extended, f64::INFINITY, true), 65_000 * MS, true);
+    s.feedback(
+        0,
+        &ReturnHeader::encode(WireFormat::Extended, f64::INFINITY, true),
+        65_000 * MS,
+        true,
+    );
     assert_eq!(s.window(), 50.0);
     s.on_loss(true);
     assert_eq!(s.window(), 25.0);
     s.on_timeout();
     assert_eq!(s.window(), 1.0);
-    s.feedback(0, &ReturnHeader::encode(WireFormat::Extended, f64::NEG_INFINITY, true), 65_000 * MS, true);
+    s.feedback(
+        0,
+        &ReturnHeader::encode(WireFormat::Extended, f64::NEG_INFINITY, true),
+        65_000 * MS,
+        true,
+    );
     assert_eq!((s.window(), s.cwnd()), (0.5, 1));
 }
 
@@ -66,7 +79,12 @@ fn a_spurious_timeout_or_loss_is_undone() {
         let ask = |s: &mut Sender| s.header(1, 100 * MS, &Sendable::UNLIMITED).feedback_value();
         assert_eq!(ask(&mut s), ask(&mut before.clone()), "slow start goes on where it was");
         // what has grown meanwhile is not taken away
-        s.feedback(0, &ReturnHeader::encode(WireFormat::Extended, f64::INFINITY, true), 100 * MS, true);
+        s.feedback(
+            0,
+            &ReturnHeader::encode(WireFormat::Extended, f64::INFINITY, true),
+            100 * MS,
+            true,
+        );
         let grown = s.window();
         s.restore(&before);
         assert!(grown > 40.0 && s.window() == grown);
@@ -106,7 +124,8 @@ fn requests() {
     assert_eq!(s.header(1, rtt, &Sendable::UNLIMITED).feedback, 0x7fff);
 }
 
-/// A round trip over a path without routers: as many packets as the window holds, and what each asked for comes back. `per_ack` packets to an ACK.
+/// A round trip over a path without routers: as many packets as the window holds, and what each
+/// asked for comes back. `per_ack` packets to an ACK.
 fn round_trip(s: &mut Sender, now: &mut u64, format: WireFormat, per_ack: usize) {
     let rtt = 100 * MS;
     let mut receiver = Receiver::new(format);
@@ -123,7 +142,9 @@ fn without_routers_it_is_tcp() {
     for format in [WireFormat::Extended, WireFormat::Classic] {
         let mut s = sender(|c| c.format = format);
         let mut now = MS;
-        let near = |s: &Sender, want: f64| assert!((s.window() / want - 1.0).abs() < 0.02, "{format:?}: {} not {want}", s.window());
+        let near = |s: &Sender, want: f64| {
+            assert!((s.window() / want - 1.0).abs() < 0.02, "{format:?}: {} not {want}", s.window())
+        };
         // slow start: what was sent is added
         for _ in 0..5 {
             let want = s.window() + f64::from(s.cwnd());
@@ -145,7 +166,8 @@ fn without_routers_it_is_tcp() {
         let before = s.window();
         (0..4).for_each(|_| round_trip(&mut s, &mut now, format, 2));
         near(&s, before + 4.0);
-        // a timeout: slow start to half the window, where slow start's last answers do not carry it on
+        // a timeout: slow start to half the window, where slow start's last answers do not carry it
+        // on
         let half = s.window() / 2.0;
         s.on_timeout();
         assert_eq!(s.window(), 1.0);
@@ -153,7 +175,11 @@ fn without_routers_it_is_tcp() {
         while s.window() < half {
             let want = (s.window() + f64::from(s.cwnd())).min(half + 2.0);
             round_trip(&mut s, &mut now, format, 1);
-            assert!(s.window() <= want && s.window() > 0.98 * want - 2.0, "{format:?}: {} not {want}", s.window());
+            assert!(
+                s.window() <= want && s.window() > 0.98 * want - 2.0,
+                "{format:?}: {} not {want}",
+                s.window()
+            );
             rounds += 1;
         }
         assert!((4..=6).contains(&rounds) && !s.marked(), "{rounds}");
@@ -163,8 +189,8 @@ fn without_routers_it_is_tcp() {
     }
 }
 
-/// The queue fills while slow start goes on: a request is a rate, and the RTT by which it is taken has grown. With delayed acknowledgements the
-/// window does not more than double all the same.
+/// The queue fills while slow start goes on: a request is a rate, and the RTT by which it is taken
+/// has grown. With delayed acknowledgements the window does not more than double all the same.
 #[test]
 fn growing_round_trips_do_not_hasten_slow_start() {
     let mut s = sender(|c| c.initial_window = 32);
@@ -182,7 +208,8 @@ fn growing_round_trips_do_not_hasten_slow_start() {
 fn late_answers_do_not_undo_a_loss() {
     let rtt = 100 * MS;
     let mut s = sender(|c| c.initial_window = 100);
-    let asked: Vec<_> = (0..100).map(|_| s.header(MS, rtt, &Sendable::UNLIMITED).feedback_value()).collect();
+    let asked: Vec<_> =
+        (0..100).map(|_| s.header(MS, rtt, &Sendable::UNLIMITED).feedback_value()).collect();
     s.on_loss(false);
     for value in asked {
         s.feedback(2 * MS, &ReturnHeader::encode(WireFormat::Extended, value, false), rtt, true);
@@ -190,7 +217,12 @@ fn late_answers_do_not_undo_a_loss() {
     assert!((50.0..=54.0).contains(&s.window()), "{}", s.window());
     // a router's answer is taken whole
     let before = s.window();
-    s.feedback(3 * MS, &ReturnHeader::encode(WireFormat::Extended, 15_000.0 * 10.0, true), rtt, true);
+    s.feedback(
+        3 * MS,
+        &ReturnHeader::encode(WireFormat::Extended, 15_000.0 * 10.0, true),
+        rtt,
+        true,
+    );
     assert!((s.window() - before - 10.0).abs() < 0.1, "{}", s.window());
 }
 
@@ -276,7 +308,8 @@ fn unused_allowance_ages_once_per_round_trip() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// However many packets an acknowledgement answers: what came back is what went out, but for less than one step still in the sum.
+    /// However many packets an acknowledgement answers: what came back is what went out, but for
+    /// less than one step still in the sum.
     #[test]
     fn receivers_lose_nothing(values in prop::collection::vec(-1e4..1e4f64, 1..300), per_ack in 1..5usize, classic in any::<bool>()) {
         let format = if classic { WireFormat::Classic } else { WireFormat::Extended };
@@ -302,7 +335,8 @@ proptest! {
         prop_assert!((sent - back).abs() <= 1e-6, "{sent} {back}");
     }
 
-    /// The same where an acknowledgement is cut into segments, each of which is heard once, whether they are put together again or not.
+    /// The same where an acknowledgement is cut into segments, each of which is heard once, whether
+    /// they are put together again or not.
     #[test]
     fn segments_share_what_is_returned(
         acks in prop::collection::vec((prop::collection::vec(-1e6..1e6f64, 1..4), 1..50u32, any::<bool>()), 1..100),
@@ -311,7 +345,8 @@ proptest! {
         let format = if classic { WireFormat::Classic } else { WireFormat::Extended };
         let rtt = 100 * MS;
         let mut receiver = Receiver::new(format);
-        // In the classic format feedback is packets, in the other a rate of which 15000 bytes/s are a packet.
+        // In the classic format feedback is packets, in the other a rate of which 15000 bytes/s are
+        // a packet.
         let (scale, worth) = if classic { (1e-3, 1.0) } else { (1.0, 15_000.0) };
         let mut s = sender(|c| (c.format, c.initial_window, c.honest) = (format, 1 << 20, false));
         let (start, mut granted) = (s.window(), 0.0);
@@ -330,7 +365,8 @@ proptest! {
                 (0..segments).for_each(|_| s.feedback(0, &part, rtt, true));
             }
         }
-        // What the parts could not say is still in the sum: less than a step of the code for each segment.
+        // What the parts could not say is still in the sum: less than a step of the code for each
+        // segment.
         let rest: f64 = (0..8).map(|_| receiver.returned().feedback_value()).sum();
         prop_assert!(rest.abs() <= 50.0 * (last.abs() / 256.0 + 1e-3), "{rest} after {last}");
         let got = (s.window() - start) * worth + rest;
@@ -351,7 +387,11 @@ proptest! {
 fn mark_and_id_are_the_newest_packets() {
     let mut r = Receiver::new(WireFormat::Extended);
     let h = ForwardHeader::encode(WireFormat::Extended, 1, 1.0, 0.0);
-    r.data(&ForwardHeader { flags: h.flags | flags::MARK | flags::IDS, next_bottleneck_id: 7, ..h });
+    r.data(&ForwardHeader {
+        flags: h.flags | flags::MARK | flags::IDS,
+        next_bottleneck_id: 7,
+        ..h
+    });
     let back = r.returned();
     assert!(back.marked() && back.next_bottleneck_id == 7 && back.flags & flags::IDS != 0);
     r.data(&h);
@@ -363,14 +403,16 @@ fn mark_and_id_are_the_newest_packets() {
     assert_eq!(WireFormat::Extended.encode_feedback(0.0, Rounding::Nearest), 0);
 }
 
-/// Where routers vanish, what was asked for comes home unlowered, and without a mark: it raises nothing, and after a round trip or two the sender is an
-/// ordinary TCP in congestion avoidance, until a router speaks again.
+/// Where routers vanish, what was asked for comes home unlowered, and without a mark: it raises
+/// nothing, and after a round trip or two the sender is an ordinary TCP in congestion avoidance,
+/// until a router speaks again.
 #[test]
 fn a_router_that_vanishes() {
     for format in [WireFormat::Extended, WireFormat::Classic] {
         for per_ack in [1, 2] {
             let mut s = sender(|c| (c.format, c.initial_window) = (format, 50));
-            let router = |value| ReturnHeader::encode(format, value, format == WireFormat::Extended);
+            let router =
+                |value| ReturnHeader::encode(format, value, format == WireFormat::Extended);
             let mut now = MS;
             s.header(now, 100 * MS, &Sendable::UNLIMITED);
             s.feedback(now, &router(-1.0), 100 * MS, true);
@@ -379,12 +421,20 @@ fn a_router_that_vanishes() {
             while s.marked() {
                 round_trip(&mut s, &mut now, format, per_ack);
                 rounds += 1;
-                assert!(s.window() <= was + 2.0 && rounds <= 3, "{format:?}, round {rounds}: {} after {was}", s.window());
+                assert!(
+                    s.window() <= was + 2.0 && rounds <= 3,
+                    "{format:?}, round {rounds}: {} after {was}",
+                    s.window()
+                );
             }
             for _ in 0..10 {
                 was = s.window();
                 round_trip(&mut s, &mut now, format, per_ack);
-                assert!(s.window() > was + 0.9 && s.window() < was + 1.1, "{format:?}: {} after {was}", s.window());
+                assert!(
+                    s.window() > was + 0.9 && s.window() < was + 1.1,
+                    "{format:?}: {} after {was}",
+                    s.window()
+                );
             }
             was = s.window();
             s.on_loss(false);
@@ -397,7 +447,8 @@ fn a_router_that_vanishes() {
     }
 }
 
-/// One path of several has a router: marks come with some answers only. Those count, and the sender stays what it is.
+/// One path of several has a router: marks come with some answers only. Those count, and the sender
+/// stays what it is.
 #[test]
 fn some_answers_without_mark() {
     let rtt = 100 * MS;
@@ -414,7 +465,8 @@ fn some_answers_without_mark() {
     assert!((naive.window() - 310.0).abs() < 1.0, "{}", naive.window());
 }
 
-/// A router comes on to the path within one acknowledgement: its mark does not vouch for what the packet before it asked for.
+/// A router comes on to the path within one acknowledgement: its mark does not vouch for what the
+/// packet before it asked for.
 #[test]
 fn a_mark_vouches_for_nobody_else() {
     let asked = ForwardHeader::encode(WireFormat::Extended, 1, 1.0, f64::INFINITY);
@@ -441,7 +493,8 @@ fn a_mark_vouches_for_nobody_else() {
     assert!((r.returned().feedback_value() / 6000.0 + 1.0).abs() < 0.01);
 }
 
-/// In the classic format feedback below any request names a router; but not where it may be a part of a sum, as beside data.
+/// In the classic format feedback below any request names a router; but not where it may be a part
+/// of a sum, as beside data.
 #[test]
 fn a_part_of_a_sum_names_no_classic_router() {
     let mut receiver = Receiver::new(WireFormat::Classic);

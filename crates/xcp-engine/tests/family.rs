@@ -1,9 +1,13 @@
-//! The laws of the family, each against its equations in floating point, and all of them against what holds for every law: nothing is raised, and
-//! no more is handed out than there is, whatever the headers say.
+//! The laws of the family, each against its equations in floating point, and all of them against
+//! what holds for every law: nothing is raised, and no more is handed out than there is, whatever
+//! the headers say.
 
 use proptest::prelude::*;
 use xcp_engine::exact::{Num, View, grant, view};
-use xcp_engine::{ForwardHeader, Preset, Router, RouterConfig, Sendable, Sender, SenderConfig, WireFormat, bottleneck_id, flags};
+use xcp_engine::{
+    ForwardHeader, Preset, Router, RouterConfig, Sendable, Sender, SenderConfig, WireFormat,
+    bottleneck_id, flags,
+};
 
 const MS: u64 = 1_000_000;
 const SEED: u64 = 3;
@@ -27,9 +31,16 @@ struct Class {
 
 impl Class {
     fn header(&self) -> ForwardHeader {
-        let h = ForwardHeader::encode(WireFormat::Extended, (self.rtt_ms * 1e6) as u64, self.window, f64::INFINITY);
+        let h = ForwardHeader::encode(
+            WireFormat::Extended,
+            (self.rtt_ms * 1e6) as u64,
+            self.window,
+            f64::INFINITY,
+        );
         match self.by {
-            Some(bottleneck_id) => ForwardHeader { flags: h.flags | flags::IDS, bottleneck_id, ..h },
+            Some(bottleneck_id) => {
+                ForwardHeader { flags: h.flags | flags::IDS, bottleneck_id, ..h }
+            }
             None => h,
         }
     }
@@ -46,8 +57,8 @@ fn value(n: Num) -> f64 {
     f64::from(n.m) * f64::from(n.e).exp2()
 }
 
-/// A router that has seen these packets arrive in one interval of 100 ms, and `other` bytes of other traffic leave; whatever they ask for, it is
-/// granted nothing yet.
+/// A router that has seen these packets arrive in one interval of 100 ms, and `other` bytes of
+/// other traffic leave; whatever they ask for, it is granted nothing yet.
 fn after_an_interval(config: &RouterConfig, classes: &[Class], other: u32) -> (Router, View) {
     let config = RouterConfig { min_interval_ns: 100 * MS, ..config.clone() };
     let mut router = Router::new(&config, 0, SEED).expect("valid");
@@ -66,7 +77,8 @@ fn after_an_interval(config: &RouterConfig, classes: &[Class], other: u32) -> (R
     (router, v)
 }
 
-/// The terms of the last interval's end, bytes/s, in floating point: from the packets' headers, not from the engine's sums.
+/// The terms of the last interval's end, bytes/s, in floating point: from the packets' headers, not
+/// from the engine's sums.
 struct Model {
     f: f64,
     sum_x: f64,
@@ -76,7 +88,8 @@ struct Model {
 }
 
 fn model(config: &RouterConfig, classes: &[Class], v: &View, other: u32) -> Model {
-    let sum = |f: &dyn Fn(&Class) -> f64| classes.iter().map(|k| f64::from(k.count) * f(k)).sum::<f64>();
+    let sum =
+        |f: &dyn Fn(&Class) -> f64| classes.iter().map(|k| f64::from(k.count) * f(k)).sum::<f64>();
     let sum_x = sum(&|k| k.path().0);
     let input = sum(&|k| f64::from(k.size));
     let d_s = sum(&|k| k.path().0 * k.path().1) / sum_x / 1e9;
@@ -91,13 +104,8 @@ fn near(got: f64, want: f64, scale: f64) -> bool {
 
 fn class() -> impl Strategy<Value = Class> {
     let by = prop_oneof![3 => Just(Some(here())), 3 => Just(Some(99u32)), 1 => Just(Some(0u32)), 1 => Just(None)];
-    (1.0..400f64, 1.0..300f64, 100..1500u32, 1..300u32, by).prop_map(|(rtt_ms, window, size, count, by)| Class {
-        rtt_ms,
-        window,
-        size,
-        count,
-        by,
-    })
+    (1.0..400f64, 1.0..300f64, 100..1500u32, 1..300u32, by)
+        .prop_map(|(rtt_ms, window, size, count, by)| Class { rtt_ms, window, size, count, by })
 }
 
 fn classes() -> impl Strategy<Value = Vec<Class>> {
@@ -126,14 +134,16 @@ proptest! {
         prop_assert_eq!(view(&router).input, 0);
     }
 
-    /// P-XCP: spare bandwidth times N / N_b, where N_b is what asks for as much as it gets here; no more than the bound.
+    /// P-XCP: spare bandwidth times N / N_b, where N_b is what asks for as much as it gets here; no
+    /// more than the bound.
     #[test]
     fn p_xcp_scales_spare_bandwidth(own in 1..100u32, elsewhere in 0..400u32, most in 1..=255u8) {
         let config = RouterConfig { spare_most: most, min_interval_ns: 100 * MS, ..RouterConfig::preset(Preset::PXcp, C) };
         let mut router = Router::new(&config, 0, SEED).expect("valid");
         router.other_departure(50 * MS, 40, true, 0);
         let h = Class { rtt_ms: 100.0, window: 50.0, size: 100, count: 1, by: None }.header();
-        // Until the first interval with an RTT is over nothing is granted, so that whoever asks for less than nothing is limited elsewhere.
+        // Until the first interval with an RTT is over nothing is granted, so that whoever asks for
+        // less than nothing is limited elsewhere.
         for _ in 0..own {
             router.pass(51 * MS, 100, &mut h.clone());
         }
@@ -150,7 +160,8 @@ proptest! {
         prop_assert_eq!(v.pool_neg, v.shuffled);
     }
 
-    /// iXCP as the paper has it: F for all, the shuffle measured over, given to and taken from matching packets only.
+    /// iXCP as the paper has it: F for all, the shuffle measured over, given to and taken from
+    /// matching packets only.
     #[test]
     fn ixcp_shuffles_what_matches(classes in classes(), other in 0..3_000_000u32, pools in any::<bool>()) {
         let config = RouterConfig { pools, count_other: true, ..RouterConfig::preset(Preset::Ixcp, C) };
@@ -185,7 +196,8 @@ proptest! {
                 pos += h * x / xb;
                 neg += h * f64::from(k.size) / inb;
             }
-            // One packet takes no more than a pool has: with these numbers only where it is nearly alone.
+            // One packet takes no more than a pool has: with these numbers only where it is nearly
+            // alone.
             if !pools || (x < 0.5 * xb.min(m.sum_x)) {
                 let got = granted(&router, k);
                 prop_assert!(near(got, pos - neg, pos.max(neg) * 10.0 + C as f64 / 10.0 * x / m.sum_x), "{k:?}: {got} for {}", pos - neg);
@@ -193,7 +205,8 @@ proptest! {
         }
     }
 
-    /// The cured kind: what is free goes to those limited here, a gain is held out to those limited elsewhere, and cuts are everybody's.
+    /// The cured kind: what is free goes to those limited here, a gain is held out to those limited
+    /// elsewhere, and cuts are everybody's.
     #[test]
     fn ixcp_r_gives_to_those_it_limits(classes in classes()) {
         let config = RouterConfig { pools: false, ..RouterConfig::preset(Preset::IxcpR, C) };
@@ -235,8 +248,8 @@ proptest! {
         prop_assert!(v.fp.m == 0 || value(v.fp) > 0.0);
     }
 
-    /// Whatever a hostile sender or router upstream writes: never raised; nothing changes but feedback, marks, and the next id where the link has
-    /// claimed the flow.
+    /// Whatever a hostile sender or router upstream writes: never raised; nothing changes but
+    /// feedback, marks, and the next id where the link has claimed the flow.
     #[test]
     fn never_raised(
         preset in prop::sample::select(Preset::ALL.to_vec()),
@@ -260,8 +273,9 @@ proptest! {
         }
     }
 
-    /// In one interval what is given beyond what was asked upstream stays within spare bandwidth and shuffle, and so does what is taken, whoever
-    /// sends whatever. The cured rule gives those whom it does not limit what XCP would give them, and the headroom, without a pool.
+    /// In one interval what is given beyond what was asked upstream stays within spare bandwidth
+    /// and shuffle, and so does what is taken, whoever sends whatever. The cured rule gives those
+    /// whom it does not limit what XCP would give them, and the headroom, without a pool.
     #[test]
     fn sums_stay_within_what_there_is(
         preset in prop::sample::select(Preset::ALL.to_vec()), before in classes(), then in prop::collection::vec(class(), 1..6), most in 1..=20u8,
@@ -292,7 +306,8 @@ proptest! {
         // Rounding: a step of the format is 2^-9 of a value.
         prop_assert!(given <= positive * (1.0 + 1.0 / 256.0) + 0.01, "{given} of {positive}");
         prop_assert!(taken <= negative * (1.0 + 1.0 / 256.0) + 0.01, "{taken} of {negative}");
-        // And what there is: spare bandwidth, N / N_b times at most, and the shuffle, a quarter more of it where matching packets have pools.
+        // And what there is: spare bandwidth, N / N_b times at most, and the shuffle, a quarter
+        // more of it where matching packets have pools.
         let f = v.f as f64 / Q20;
         let scale = if preset == Preset::PXcp { f64::from(most) } else { 1.0 };
         prop_assert!(v.pool_pos as f64 / Q20 <= f.max(0.0) * scale + v.shuffled as f64 / Q20 + 1.0);
@@ -301,7 +316,8 @@ proptest! {
     }
 }
 
-/// A law that takes another's place works from then on, with what the last interval decided until the next one's end.
+/// A law that takes another's place works from then on, with what the last interval decided until
+/// the next one's end.
 #[test]
 fn laws_may_change() {
     let flows = [
@@ -310,7 +326,12 @@ fn laws_may_change() {
     ];
     let (mut router, v) = after_an_interval(&RouterConfig::xcp(C), &flows, 0);
     let mean = v.d_m as f64 * (v.d_e as f64).exp2();
-    router.set_law(&RouterConfig { min_interval_ns: 100 * MS, ..RouterConfig::preset(Preset::MaxRtt, C) }).expect("valid");
+    router
+        .set_law(&RouterConfig {
+            min_interval_ns: 100 * MS,
+            ..RouterConfig::preset(Preset::MaxRtt, C)
+        })
+        .expect("valid");
     assert_eq!(view(&router).cp_m, v.cp_m);
     for class in &flows {
         router.arrival(160 * MS, class.size, &class.header(), 0);
@@ -320,18 +341,27 @@ fn laws_may_change() {
     assert!((mean - 120e6).abs() < 1e6 && (longest - 220e6).abs() < 1e6, "{mean} {longest}");
 }
 
-/// A sender names the link that last claimed it; its own access link, if it was told to, until then and where nobody does.
+/// A sender names the link that last claimed it; its own access link, if it was told to, until then
+/// and where nobody does.
 #[test]
 fn senders_name_the_link_that_limits_them() {
     for own in [0, 7] {
-        let config = SenderConfig { ids: Some(own), ..SenderConfig::new(WireFormat::Extended, 1500) };
+        let config =
+            SenderConfig { ids: Some(own), ..SenderConfig::new(WireFormat::Extended, 1500) };
         let mut sender = Sender::new(&config);
         let mut said = Vec::new();
         for next in [None, Some(11), Some(12), Some(own)] {
             if let Some(next_bottleneck_id) = next {
-                let h =
-                    xcp_engine::ReturnHeader { next_bottleneck_id, ..xcp_engine::ReturnHeader::encode(WireFormat::Extended, 10.0, true) };
-                sender.feedback(MS, &xcp_engine::ReturnHeader { flags: h.flags | flags::IDS, ..h }, 100 * MS, true);
+                let h = xcp_engine::ReturnHeader {
+                    next_bottleneck_id,
+                    ..xcp_engine::ReturnHeader::encode(WireFormat::Extended, 10.0, true)
+                };
+                sender.feedback(
+                    MS,
+                    &xcp_engine::ReturnHeader { flags: h.flags | flags::IDS, ..h },
+                    100 * MS,
+                    true,
+                );
             }
             let h = sender.header(2 * MS, 100 * MS, &Sendable::UNLIMITED);
             assert_eq!((h.flags & flags::IDS, h.next_bottleneck_id), (flags::IDS, own));
@@ -341,8 +371,16 @@ fn senders_name_the_link_that_limits_them() {
     }
     // Without ids it names none, whatever comes back.
     let mut sender = Sender::new(&SenderConfig::new(WireFormat::Extended, 1500));
-    let h = xcp_engine::ReturnHeader { next_bottleneck_id: 9, ..xcp_engine::ReturnHeader::encode(WireFormat::Extended, 10.0, true) };
-    sender.feedback(MS, &xcp_engine::ReturnHeader { flags: h.flags | flags::IDS, ..h }, 100 * MS, true);
+    let h = xcp_engine::ReturnHeader {
+        next_bottleneck_id: 9,
+        ..xcp_engine::ReturnHeader::encode(WireFormat::Extended, 10.0, true)
+    };
+    sender.feedback(
+        MS,
+        &xcp_engine::ReturnHeader { flags: h.flags | flags::IDS, ..h },
+        100 * MS,
+        true,
+    );
     let h = sender.header(2 * MS, 100 * MS, &Sendable::UNLIMITED);
     assert_eq!((h.flags & flags::IDS, h.bottleneck_id), (0, 0));
 }

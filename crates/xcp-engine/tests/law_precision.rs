@@ -1,5 +1,6 @@
-//! The router's factors and feedback against the law in exact rational arithmetic, over the whole range that engine/ promises:
-//! RTT 10 us to 65 s, capacity 1 kB/s to 1 TB/s, packets of 64 to 65535 bytes, 1 to a million flows.
+//! The router's factors and feedback against the law in exact rational arithmetic, over the whole
+//! range that engine/ promises: RTT 10 us to 65 s, capacity 1 kB/s to 1 TB/s, packets of 64 to
+//! 65535 bytes, 1 to a million flows.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -10,8 +11,8 @@ use xcp_engine::{ForwardHeader, Gain, Interval, Router, RouterConfig, WireFormat
 
 /// What the issue asks for.
 const REQUIRED: f64 = 1e-6;
-/// Terms that cancel to less than one part in this many leave less precision than that: a hundred times the errors of a
-/// grant (2^-29) and of both pools (2^-28 each).
+/// Terms that cancel to less than one part in this many leave less precision than that: a hundred
+/// times the errors of a grant (2^-29) and of both pools (2^-28 each).
 const CANCELLATION: u64 = 100;
 /// What engine/router.h claims for anything that does not cancel.
 const CLAIMED: f64 = 1.5e-9;
@@ -111,17 +112,22 @@ fn model(s: &Scenario, law: &[u32; 3]) -> Model {
     let queue = int(s.queue) - int(c.queue_target_bytes);
     let drain = &beta * queue * &second / &d;
     let f = &alpha * (int(c.capacity_bytes_per_sec) - &y) - &drain;
-    let terms = max(max(&alpha * int(c.capacity_bytes_per_sec), &alpha * &y), max(&gamma * &y, drain.abs()));
+    let terms = max(
+        max(&alpha * int(c.capacity_bytes_per_sec), &alpha * &y),
+        max(&gamma * &y, drain.abs()),
+    );
     let shuffled = max(Q::zero(), &gamma * &y - f.abs());
     let pool_pos = &shuffled + max(f.clone(), Q::zero());
     let pool_neg = &shuffled + max(-f.clone(), Q::zero());
     let at_least = max(d.clone(), int(c.min_interval_ns));
-    let cp = &pool_pos / if s.elapsed / 2 > FIRST { max(sum_x.clone(), at_least) } else { sum_x.clone() };
+    let cp = &pool_pos
+        / if s.elapsed / 2 > FIRST { max(sum_x.clone(), at_least) } else { sum_x.clone() };
     let cn = &pool_neg / int(input);
     Model { d, y, f, terms, pool_pos, pool_neg, sum_x, cp, cn }
 }
 
-/// A router that has seen the scenario: the packets arrive in its first 50 ms, and the interval is closed by a departure when it has lasted `elapsed`.
+/// A router that has seen the scenario: the packets arrive in its first 50 ms, and the interval is
+/// closed by a departure when it has lasted `elapsed`.
 fn run(s: &Scenario) -> Router {
     let mut router = Router::new(&s.config, 0, 1).expect("in range");
     for k in &s.classes {
@@ -150,30 +156,49 @@ fn check(s: &Scenario, model: &Model, router: &Router) -> Result<(), TestCaseErr
     let d = pow2(v.d_m, v.d_e);
     prop_assert!(error(&d, &model.d, &model.d) <= CLAIMED, "d {:e}", error(&d, &model.d, &model.d));
     let x = pow2(v.x_m, v.x_e);
-    prop_assert!(error(&x, &model.sum_x, &model.sum_x) <= CLAIMED, "sum_x {:e}", error(&x, &model.sum_x, &model.sum_x));
+    prop_assert!(
+        error(&x, &model.sum_x, &model.sum_x) <= CLAIMED,
+        "sum_x {:e}",
+        error(&x, &model.sum_x, &model.sum_x)
+    );
     // y: a rate in 2^-20 bytes/s, and rates from 64 bytes per 65 s
-    prop_assert!(error(&fixed(v.y), &model.y, &model.y) <= REQUIRED, "y {:e}", error(&fixed(v.y), &model.y, &model.y));
+    prop_assert!(
+        error(&fixed(v.y), &model.y, &model.y) <= REQUIRED,
+        "y {:e}",
+        error(&fixed(v.y), &model.y, &model.y)
+    );
     // F and what it leads to: against the largest term, plus the fixed point's resolution
-    // (roundings on the way to y: input, elapsed time and a product, each 2^-32, and a quotient, 2^-31; on the way to Q / d as many and d's own)
+    // (roundings on the way to y: input, elapsed time and a product, each 2^-32, and a quotient,
+    // 2^-31; on the way to Q / d as many and d's own)
     let allowed = &model.terms * pow2(1, -28) + &lsb * int(8);
     let f = pow2(v.f, -20);
     prop_assert!((&f - &model.f).abs() <= allowed, "F {:e}", error(&f, &model.f, &model.terms));
 
-    // the factors, through the pools they come from (the pools are untouched: nothing with a header has departed)
+    // the factors, through the pools they come from (the pools are untouched: nothing with a header
+    // has departed)
     let allowed = &allowed + &allowed;
     prop_assert!((fixed(v.pool_pos) - &model.pool_pos).abs() <= allowed);
     prop_assert!((fixed(v.pool_neg) - &model.pool_neg).abs() <= allowed);
-    for (m, e, exact, pool, what) in
-        [(v.cp_m, v.cp_e, &model.cp, &model.pool_pos, "Cp"), (v.cn_m, v.cn_e, &model.cn, &model.pool_neg, "Cn")]
-    {
+    for (m, e, exact, pool, what) in [
+        (v.cp_m, v.cp_e, &model.cp, &model.pool_pos, "Cp"),
+        (v.cn_m, v.cn_e, &model.cn, &model.pool_neg, "Cn"),
+    ] {
         let got = if m == 0 { Q::zero() } else { pow2(m, e) };
-        // A rate is a whole number of 2^-20 bytes/s, and up to sixteen of those may be missing from a pool: of a pool below 16 bytes/s that is more
-        // than the millionth required. The next line bounds such pools, too.
+        // A rate is a whole number of 2^-20 bytes/s, and up to sixteen of those may be missing from
+        // a pool: of a pool below 16 bytes/s that is more than the millionth required. The next
+        // line bounds such pools, too.
         if pool.clone() * int(CANCELLATION) >= model.terms && *pool >= fixed(16_000_000) {
-            prop_assert!(error(&got, exact, exact) <= REQUIRED, "{what} {:e}", error(&got, exact, exact));
+            prop_assert!(
+                error(&got, exact, exact) <= REQUIRED,
+                "{what} {:e}",
+                error(&got, exact, exact)
+            );
         }
         let per_pool = if pool.is_zero() { continue } else { exact / pool };
-        prop_assert!((&got - exact).abs() <= &per_pool * &allowed + exact * pow2(1, -29), "{what} beyond the error of its pool");
+        prop_assert!(
+            (&got - exact).abs() <= &per_pool * &allowed + exact * pow2(1, -29),
+            "{what} beyond the error of its pool"
+        );
     }
 
     // every packet's feedback
@@ -188,7 +213,8 @@ fn check(s: &Scenario, model: &Model, router: &Router) -> Result<(), TestCaseErr
             neg *= &gain;
         }
         // what a pool's own error makes of its term
-        let share = |term: &Q, pool: &Q| if pool.is_zero() { Q::zero() } else { term / pool * &allowed };
+        let share =
+            |term: &Q, pool: &Q| if pool.is_zero() { Q::zero() } else { term / pool * &allowed };
         let slack = share(&pos, &model.pool_pos) + share(&neg, &model.pool_neg) + &lsb;
         if s.config.pools {
             pos = if pos > model.pool_pos { model.pool_pos.clone() } else { pos };
@@ -197,11 +223,21 @@ fn check(s: &Scenario, model: &Model, router: &Router) -> Result<(), TestCaseErr
         let larger = max(pos.clone(), neg.clone());
         let exact = pos - neg;
         let off = (&got - &exact).abs();
-        prop_assert!(off <= &larger * pow2(1, -29) + &slack, "feedback {:e}", (off / larger).to_f64().unwrap_or(f64::NAN));
-        // and not so small that what may be missing from both pools, sixteen steps of the fixed point each, matters
-        let uncancelled = model.f.abs() * exact.abs() * int(CANCELLATION) >= &model.terms * &larger * int(2);
+        prop_assert!(
+            off <= &larger * pow2(1, -29) + &slack,
+            "feedback {:e}",
+            (off / larger).to_f64().unwrap_or(f64::NAN)
+        );
+        // and not so small that what may be missing from both pools, sixteen steps of the fixed
+        // point each, matters
+        let uncancelled =
+            model.f.abs() * exact.abs() * int(CANCELLATION) >= &model.terms * &larger * int(2);
         if uncancelled && exact.abs() >= fixed(33_000_000) {
-            prop_assert!(error(&got, &exact, &exact) <= REQUIRED, "feedback {:e}", error(&got, &exact, &exact));
+            prop_assert!(
+                error(&got, &exact, &exact) <= REQUIRED,
+                "feedback {:e}",
+                error(&got, &exact, &exact)
+            );
         }
     }
     Ok(())
@@ -214,32 +250,62 @@ fn decades(from: f64, to: f64) -> impl Strategy<Value = f64> + Clone {
 
 fn class(format: WireFormat, most: u64) -> impl Strategy<Value = Class> {
     let shortest = if format == WireFormat::Classic { 6.0 } else { 4.0 };
-    (decades(shortest, 10.81), decades(-3.0, 8.0), prop_oneof![Just(64u32), Just(1500), Just(65535), 64..=65535u32], 1..=most)
-        .prop_map(move |(rtt, window, size, count)| Class { header: ForwardHeader::encode(format, rtt as u64, window, 1e12), size, count })
+    (
+        decades(shortest, 10.81),
+        decades(-3.0, 8.0),
+        prop_oneof![Just(64u32), Just(1500), Just(65535), 64..=65535u32],
+        1..=most,
+    )
+        .prop_map(move |(rtt, window, size, count)| Class {
+            header: ForwardHeader::encode(format, rtt as u64, window, 1e12),
+            size,
+            count,
+        })
 }
 
 fn scenario() -> impl Strategy<Value = Scenario> {
     let format = prop_oneof![3 => Just(WireFormat::Extended), 1 => Just(WireFormat::Classic)];
     let classes = format.prop_flat_map(|f| prop::collection::vec(class(f, 40), 1..6));
-    let config = (decades(3.0, 12.0), any::<bool>(), any::<bool>(), any::<bool>(), 0..=100u32, prop_oneof![Just(0u64), 0..=1_000_000u64])
-        .prop_map(|(capacity, max, own, pools, overhead_bytes, queue_target_bytes)| RouterConfig {
-            interval: if max { Interval::Max } else { Interval::Mean },
-            gain: if own { Gain::OwnRtt } else { Gain::Uniform },
-            pools,
-            overhead_bytes,
-            queue_target_bytes,
-            min_interval_ns: FIRST,
-            ..RouterConfig::xcp(capacity as u64)
+    let config = (
+        decades(3.0, 12.0),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        0..=100u32,
+        prop_oneof![Just(0u64), 0..=1_000_000u64],
+    )
+        .prop_map(|(capacity, max, own, pools, overhead_bytes, queue_target_bytes)| {
+            RouterConfig {
+                interval: if max { Interval::Max } else { Interval::Mean },
+                gain: if own { Gain::OwnRtt } else { Gain::Uniform },
+                pools,
+                overhead_bytes,
+                queue_target_bytes,
+                min_interval_ns: FIRST,
+                ..RouterConfig::xcp(capacity as u64)
+            }
         });
-    (config, classes, decades(7.7, 10.81), prop_oneof![Just(0.0), decades(0.0, 11.0)]).prop_map(|(config, classes, elapsed, queue)| {
-        // rates saturate at 4.4 TB/s, Q / d included: here it stays below 1 TB/s
-        let shortest = classes.iter().filter_map(|k| k.header.rtt_ns()).min().expect("there is a class");
-        let config = RouterConfig { queue_target_bytes: config.queue_target_bytes.min(shortest * 1000), ..config };
-        Scenario { config, elapsed: (elapsed as u64).max(60_000_000), queue: (queue as u64).min(shortest * 1000), classes }
-    })
+    (config, classes, decades(7.7, 10.81), prop_oneof![Just(0.0), decades(0.0, 11.0)]).prop_map(
+        |(config, classes, elapsed, queue)| {
+            // rates saturate at 4.4 TB/s, Q / d included: here it stays below 1 TB/s
+            let shortest =
+                classes.iter().filter_map(|k| k.header.rtt_ns()).min().expect("there is a class");
+            let config = RouterConfig {
+                queue_target_bytes: config.queue_target_bytes.min(shortest * 1000),
+                ..config
+            };
+            Scenario {
+                config,
+                elapsed: (elapsed as u64).max(60_000_000),
+                queue: (queue as u64).min(shortest * 1000),
+                classes,
+            }
+        },
+    )
 }
 
-/// alpha, beta and gamma as engine/law.h has them: the settings' own rounding (2^-33) is not an error of the law.
+/// alpha, beta and gamma as engine/law.h has them: the settings' own rounding (2^-33) is not an
+/// error of the law.
 const GAINS: [u32; 3] = [1_717_986_918, 970_662_609, 429_496_730];
 
 proptest! {
@@ -250,7 +316,8 @@ proptest! {
         check(&s, &model(&s, &GAINS), &run(&s))?;
     }
 
-    /// Load near capacity, where F is small, the shuffled traffic decides, and pos and neg nearly cancel.
+    /// Load near capacity, where F is small, the shuffled traffic decides, and pos and neg nearly
+    /// cancel.
     #[test]
     fn balance(s in scenario(), load in 0.7..1.3f64) {
         let bytes: u64 = s.classes.iter().map(|k| k.count * u64::from(k.size + s.config.overhead_bytes)).sum();
@@ -260,7 +327,8 @@ proptest! {
     }
 }
 
-/// The ends of every range at once, and a million flows: one packet each from a million, in an interval as long as the format's longest RTT.
+/// The ends of every range at once, and a million flows: one packet each from a million, in an
+/// interval as long as the format's longest RTT.
 #[test]
 fn extremes() {
     for capacity in [1_000, 1_000_000_000_000] {
@@ -268,12 +336,18 @@ fn extremes() {
             for window in [1e-3, 1.0, 1e8] {
                 for (size, count) in [(64, 1), (65535, 1), (64, 1_000_000), (65535, 1_000_000)] {
                     let header = ForwardHeader::encode(WireFormat::Extended, rtt, window, 1e12);
-                    let slow = ForwardHeader::encode(WireFormat::Extended, 65_000_000_000, 1.0, 1e12);
-                    let classes = vec![Class { header, size, count }, Class { header: slow, size, count: 1 }];
-                    let config = RouterConfig { min_interval_ns: FIRST, ..RouterConfig::xcp(capacity) };
+                    let slow =
+                        ForwardHeader::encode(WireFormat::Extended, 65_000_000_000, 1.0, 1e12);
+                    let classes =
+                        vec![Class { header, size, count }, Class { header: slow, size, count: 1 }];
+                    let config =
+                        RouterConfig { min_interval_ns: FIRST, ..RouterConfig::xcp(capacity) };
                     let s = Scenario { config, classes, elapsed: 65_000_000_000, queue: 0 };
                     if let Err(e) = check(&s, &model(&s, &GAINS), &run(&s)) {
-                        panic!("capacity {capacity}, rtt {rtt}, window {window}, {count} packets of {size}: {e}");
+                        panic!(
+                            "capacity {capacity}, rtt {rtt}, window {window}, {count} packets of \
+                                {size}: {e}"
+                        );
                     }
                 }
             }

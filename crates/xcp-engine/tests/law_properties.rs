@@ -1,9 +1,11 @@
-//! What the law must do whatever the traffic: bounds, shares, estimates, and its conduct after silence.
+//! What the law must do whatever the traffic: bounds, shares, estimates, and its conduct after
+//! silence.
 
 use proptest::prelude::*;
 use xcp_engine::exact::{grant, router_words, view};
 use xcp_engine::{
-    CapacityForXcp, ConfigError, ForwardHeader, Gain, Interval, Preset, Rounding, Router, RouterConfig, Spare, WireFormat, flags,
+    CapacityForXcp, ConfigError, ForwardHeader, Gain, Interval, Preset, Rounding, Router,
+    RouterConfig, Spare, WireFormat, flags,
 };
 
 const MS: u64 = 1_000_000;
@@ -62,8 +64,13 @@ fn steady(config: &RouterConfig, flows: &[Flow]) -> (Router, u64) {
 #[test]
 fn d_is_the_mean_over_flows_not_packets() {
     // 100 packets per 10 ms beside 1 packet per 100 ms: the mean over packets would be 10.1 ms
-    let flows = [Flow { rtt: 10 * MS, window: 100.0, size: 100 }, Flow { rtt: 100 * MS, window: 1.0, size: 1500 }];
-    let mut router = Router::new(&RouterConfig { min_interval_ns: S, ..RouterConfig::xcp(C) }, 0, 7).expect("valid");
+    let flows = [
+        Flow { rtt: 10 * MS, window: 100.0, size: 100 },
+        Flow { rtt: 100 * MS, window: 1.0, size: 1500 },
+    ];
+    let mut router =
+        Router::new(&RouterConfig { min_interval_ns: S, ..RouterConfig::xcp(C) }, 0, 7)
+            .expect("valid");
     feed(&mut router, &flows, 0, 50 * MS);
     router.other_departure(50 * MS, 40, true, 0);
     feed(&mut router, &flows, 50 * MS, 1050 * MS);
@@ -71,13 +78,21 @@ fn d_is_the_mean_over_flows_not_packets() {
     let s = router.state();
     assert!((s.mean_rtt_s - 0.055).abs() < 1e-4, "{s:?}");
     assert!((s.flows_estimated - 2.0).abs() < 1e-2, "{s:?}");
-    assert!((s.input_traffic_bps / 8.0 - flows.iter().map(Flow::rate).sum::<f64>()).abs() < 0.01 * C as f64, "{s:?}");
+    assert!(
+        (s.input_traffic_bps / 8.0 - flows.iter().map(Flow::rate).sum::<f64>()).abs()
+            < 0.01 * C as f64,
+        "{s:?}"
+    );
 }
 
 #[test]
 fn longest_rtt_where_chosen() {
-    let flows = [Flow { rtt: 10 * MS, window: 100.0, size: 100 }, Flow { rtt: 100 * MS, window: 4.0, size: 1500 }];
-    let (router, _) = steady(&RouterConfig { interval: Interval::Max, ..RouterConfig::xcp(C) }, &flows);
+    let flows = [
+        Flow { rtt: 10 * MS, window: 100.0, size: 100 },
+        Flow { rtt: 100 * MS, window: 4.0, size: 1500 },
+    ];
+    let (router, _) =
+        steady(&RouterConfig { interval: Interval::Max, ..RouterConfig::xcp(C) }, &flows);
     assert!((router.state().mean_rtt_s - 0.1).abs() < 1e-4);
 }
 
@@ -114,7 +129,8 @@ fn shares() {
 #[test]
 fn a_window_below_one_packet_is_taken_for_one() {
     let after = |window: u16| {
-        let (mut router, now) = steady(&RouterConfig::xcp(C), &[Flow { rtt: 100 * MS, window: 20.0, size: 1500 }]);
+        let (mut router, now) =
+            steady(&RouterConfig::xcp(C), &[Flow { rtt: 100 * MS, window: 20.0, size: 1500 }]);
         let mut h = ForwardHeader { window, ..header(MS, 1.0) };
         router.arrival(now + 1, 66, &h, 0);
         router.departure(now + 1, 66, &mut h, 0);
@@ -135,7 +151,9 @@ fn a_window_below_one_packet_is_taken_for_one() {
 #[test]
 fn claims_of_less_than_a_packet_do_not_pass_for_flows() {
     let honest = Flow { rtt: 100 * MS, window: 80.0, size: 1500 };
-    let mut router = Router::new(&RouterConfig { min_interval_ns: S, ..RouterConfig::xcp(C) }, 0, 7).expect("valid");
+    let mut router =
+        Router::new(&RouterConfig { min_interval_ns: S, ..RouterConfig::xcp(C) }, 0, 7)
+            .expect("valid");
     feed(&mut router, std::slice::from_ref(&honest), 0, 50 * MS);
     router.other_departure(50 * MS, 40, true, 0);
     feed(&mut router, std::slice::from_ref(&honest), 50 * MS, 1050 * MS);
@@ -146,13 +164,20 @@ fn claims_of_less_than_a_packet_do_not_pass_for_flows() {
     }
     router.other_departure(1050 * MS, 40, true, 0);
     let flows = router.state().flows_estimated;
-    assert!((flows - 1.1).abs() < 0.02, "one flow, and a hundred packets of X = 1 ms in a second: {flows}");
+    assert!(
+        (flows - 1.1).abs() < 0.02,
+        "one flow, and a hundred packets of X = 1 ms in a second: {flows}"
+    );
 }
 
-/// Scaled by min(1, d / RTT), a flow with RTTs above d is served both increase and decrease at the lower gain, others as before.
+/// Scaled by min(1, d / RTT), a flow with RTTs above d is served both increase and decrease at the
+/// lower gain, others as before.
 #[test]
 fn own_rtt_gain_scales_both_signs() {
-    let flows = [Flow { rtt: 20 * MS, window: 10.0, size: 1000 }, Flow { rtt: 180 * MS, window: 90.0, size: 1000 }];
+    let flows = [
+        Flow { rtt: 20 * MS, window: 10.0, size: 1000 },
+        Flow { rtt: 180 * MS, window: 90.0, size: 1000 },
+    ];
     let (uniform, _) = steady(&RouterConfig::xcp(C), &flows);
     let (own, _) = steady(&RouterConfig { gain: Gain::OwnRtt, ..RouterConfig::xcp(C) }, &flows);
     let d = own.state().mean_rtt_s;
@@ -166,7 +191,8 @@ fn own_rtt_gain_scales_both_signs() {
     }
 }
 
-/// After silence (more than an interval of it) the first packets share the spare capacity as one flow's packets would; none gets all of it.
+/// After silence (more than an interval of it) the first packets share the spare capacity as one
+/// flow's packets would; none gets all of it.
 #[test]
 fn silence() {
     for gap in [150 * MS, S, 100 * S, 10_000_000 * S] {
@@ -180,7 +206,10 @@ fn silence() {
             router.arrival(now + i, 1500, &h, 0);
             router.departure(now + i, 1500, &mut h, 0);
             let fb = h.feedback_value();
-            assert!((0.0..=0.4 * C as f64 / flow.window * 1.01).contains(&fb), "{fb} after {gap} ns");
+            assert!(
+                (0.0..=0.4 * C as f64 / flow.window * 1.01).contains(&fb),
+                "{fb} after {gap} ns"
+            );
             sum += fb;
         }
         assert!(sum <= 0.4 * C as f64 * 1.01, "{sum} after {gap} ns");
@@ -188,10 +217,13 @@ fn silence() {
     }
 }
 
-/// A link so slow that hardly a packet passes per interval: y is right all the same, because time is measured, not assumed.
+/// A link so slow that hardly a packet passes per interval: y is right all the same, because time
+/// is measured, not assumed.
 #[test]
 fn packets_rarer_than_intervals() {
-    let mut router = Router::new(&RouterConfig { max_interval_ns: 10 * MS, ..RouterConfig::xcp(1000) }, 0, 1).expect("valid");
+    let mut router =
+        Router::new(&RouterConfig { max_interval_ns: 10 * MS, ..RouterConfig::xcp(1000) }, 0, 1)
+            .expect("valid");
     for i in 0..40 {
         let mut h = header(S, 1.0); // one packet of 1500 bytes per second: 1.5 times capacity
         router.arrival(i * S, 1500, &h, 0);
@@ -214,14 +246,18 @@ fn capacity_may_change() {
         feed(&mut router, std::slice::from_ref(&flow), now.max(v.start_ns), end);
         router.other_departure(end, 40, true, 0);
         let s = router.state();
-        assert!((s.phi_bps / 8.0 - 0.4 * (capacity as f64 - s.input_traffic_bps / 8.0)).abs() < 1.0, "{s:?}");
+        assert!(
+            (s.phi_bps / 8.0 - 0.4 * (capacity as f64 - s.input_traffic_bps / 8.0)).abs() < 1.0,
+            "{s:?}"
+        );
     }
     router.set_capacity(0);
     router.set_capacity(u64::MAX);
     assert_eq!(router.state().capacity_bps, 8.0 * (1u64 << 40) as f64);
 }
 
-/// The persistent queue is the least backlog over a period, and a burst that drains within it does not count.
+/// The persistent queue is the least backlog over a period, and a burst that drains within it does
+/// not count.
 #[test]
 fn persistent_queue() {
     let flow = Flow { rtt: 100 * MS, window: 20.0, size: 1500 };
@@ -240,7 +276,8 @@ fn persistent_queue() {
 #[test]
 fn traffic_of_others_counts_where_it_should() {
     for (count_other, want) in [(true, 4500.0), (false, 3000.0)] {
-        let mut router = Router::new(&RouterConfig { count_other, ..RouterConfig::xcp(C) }, 0, 1).expect("valid");
+        let mut router = Router::new(&RouterConfig { count_other, ..RouterConfig::xcp(C) }, 0, 1)
+            .expect("valid");
         router.arrival(0, 1500, &header(100 * MS, 1.0), 0);
         router.other_arrival(0, 1500, true, 0);
         router.other_arrival(0, 1500, false, 0);
@@ -258,19 +295,46 @@ fn settings_are_checked() {
         assert_eq!(wrong(RouterConfig::xcp(capacity)), ConfigError::Capacity);
     }
     for (min, max) in [(0, S), (S, MS), (S, 1 << 43)] {
-        assert_eq!(wrong(RouterConfig { min_interval_ns: min, max_interval_ns: max, ..good.clone() }), ConfigError::Intervals);
+        assert_eq!(
+            wrong(RouterConfig { min_interval_ns: min, max_interval_ns: max, ..good.clone() }),
+            ConfigError::Intervals
+        );
     }
     for alpha in [0.0, -0.1, 1.0, f64::INFINITY] {
-        assert_eq!(wrong(RouterConfig { alpha, ..good.clone() }), ConfigError::Gain { name: "alpha", value: alpha });
+        assert_eq!(
+            wrong(RouterConfig { alpha, ..good.clone() }),
+            ConfigError::Gain { name: "alpha", value: alpha }
+        );
     }
-    assert!(matches!(wrong(RouterConfig { beta: f64::NAN, ..good.clone() }), ConfigError::Gain { name: "beta", .. }));
-    assert!(matches!(wrong(RouterConfig { gamma: 2.0, ..good.clone() }), ConfigError::Gain { name: "gamma", .. }));
-    assert_eq!(wrong(RouterConfig { overhead_bytes: 65536, ..good.clone() }), ConfigError::Overhead);
-    assert_eq!(wrong(RouterConfig { queue_target_bytes: u64::MAX, ..good.clone() }), ConfigError::QueueTarget);
+    assert!(matches!(
+        wrong(RouterConfig { beta: f64::NAN, ..good.clone() }),
+        ConfigError::Gain { name: "beta", .. }
+    ));
+    assert!(matches!(
+        wrong(RouterConfig { gamma: 2.0, ..good.clone() }),
+        ConfigError::Gain { name: "gamma", .. }
+    ));
+    assert_eq!(
+        wrong(RouterConfig { overhead_bytes: 65536, ..good.clone() }),
+        ConfigError::Overhead
+    );
+    assert_eq!(
+        wrong(RouterConfig { queue_target_bytes: u64::MAX, ..good.clone() }),
+        ConfigError::QueueTarget
+    );
     // Others' traffic off the capacity, and in the input as well.
-    assert_eq!(wrong(RouterConfig { capacity_for_xcp: CapacityForXcp::MinusOther, ..good.clone() }), ConfigError::OtherTwice);
-    assert_eq!(wrong(RouterConfig { count_other: true, ..RouterConfig::preset(Preset::XcpIr, C) }), ConfigError::OtherTwice);
-    assert_eq!(wrong(RouterConfig { spare: Spare::Limited, ..good.clone() }), ConfigError::SpareWithoutIds);
+    assert_eq!(
+        wrong(RouterConfig { capacity_for_xcp: CapacityForXcp::MinusOther, ..good.clone() }),
+        ConfigError::OtherTwice
+    );
+    assert_eq!(
+        wrong(RouterConfig { count_other: true, ..RouterConfig::preset(Preset::XcpIr, C) }),
+        ConfigError::OtherTwice
+    );
+    assert_eq!(
+        wrong(RouterConfig { spare: Spare::Limited, ..good.clone() }),
+        ConfigError::SpareWithoutIds
+    );
     assert_eq!(wrong(RouterConfig { spare_most: 0, ..good.clone() }), ConfigError::SpareMost);
     for preset in Preset::ALL {
         assert!(Router::new(&RouterConfig::preset(preset, C), 0, 0).is_ok(), "{}", preset.name());
@@ -279,7 +343,10 @@ fn settings_are_checked() {
     // A law that is refused leaves the router's own.
     let mut router = Router::new(&good, 0, 0).expect("valid");
     let before = *router.words();
-    assert_eq!(router.set_law(&RouterConfig { spare: Spare::Limited, ..good.clone() }), Err(ConfigError::SpareWithoutIds));
+    assert_eq!(
+        router.set_law(&RouterConfig { spare: Spare::Limited, ..good.clone() }),
+        Err(ConfigError::SpareWithoutIds)
+    );
     assert_eq!(router.words(), &before);
 }
 
@@ -301,17 +368,22 @@ fn unknown_rtt() {
 fn rate(h: &ForwardHeader, size: u32) -> f64 {
     match h.format() {
         WireFormat::Extended => h.feedback_value(),
-        WireFormat::Classic => h.feedback_value() * f64::from(size) * 1e9 / h.rtt_ns().expect("known") as f64,
+        WireFormat::Classic => {
+            h.feedback_value() * f64::from(size) * 1e9 / h.rtt_ns().expect("known") as f64
+        }
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// In one interval the sum of what is granted stays within the positive pool, of what is taken within the negative one, whatever the requests.
+    /// In one interval the sum of what is granted stays within the positive pool, of what is taken
+    /// within the negative one, whatever the requests.
     ///
-    /// Where the bound comes from: pos and neg are cut to what is left in their pools, and the pools are charged at least what the header then says. Rounding
-    /// moves a value by less than a step, 2^-9 of it or 2^-20 bytes/s (classic: 2^-8 or 2^-12 packets of window), and the pools' own fixed point by 2^-20 bytes/s.
+    /// Where the bound comes from: pos and neg are cut to what is left in their pools, and the
+    /// pools are charged at least what the header then says. Rounding moves a value by less than a
+    /// step, 2^-9 of it or 2^-20 bytes/s (classic: 2^-8 or 2^-12 packets of window), and the pools'
+    /// own fixed point by 2^-20 bytes/s.
     #[test]
     fn sums_stay_within_the_pools(
         packets in prop::collection::vec((1.0..500f64, 0.1..300f64, 64..1500u32, prop_oneof![Just(f64::INFINITY), -1e5..1e5f64]), 1..200),
@@ -339,7 +411,8 @@ proptest! {
         prop_assert!(taken <= pool_neg + slack, "{taken} of {pool_neg}");
     }
 
-    /// Whatever upstream wrote, in whatever state the router is: never raised; hops and mark only grow; nothing else changes.
+    /// Whatever upstream wrote, in whatever state the router is: never raised; hops and mark only
+    /// grow; nothing else changes.
     #[test]
     fn never_raised(words in prop::collection::vec(any::<(u16, u16, u16, bool, u16)>(), 1..100), gap in 1..50 * MS, queue in 0..1_000_000u64) {
         let mut router = Router::new(&RouterConfig::xcp(C), 0, 1).expect("valid");
@@ -364,7 +437,8 @@ proptest! {
         }
     }
 
-    /// Over a window's packets the rounded feedback adds up to what was meant: within 4 standard deviations of a random walk, which has no drift.
+    /// Over a window's packets the rounded feedback adds up to what was meant: within 4 standard
+    /// deviations of a random walk, which has no drift.
     #[test]
     fn rounding_does_not_drift(seed in any::<u64>(), load in 0.6..1.4f64) {
         let flow = Flow { rtt: 100 * MS, window: 80.0, size: 1500 };

@@ -16,7 +16,14 @@ fn every_right_text_stands_once_in_its_file() {
         assert!(!mutant.edits.is_empty(), "{}", mutant.name);
         for edit in mutant.edits {
             let text = std::fs::read_to_string(engine.join(edit.file)).expect("the file is there");
-            assert_eq!(text.matches(edit.right).count(), 1, "{}: {:?} in {}", mutant.name, edit.right, edit.file);
+            assert_eq!(
+                text.matches(edit.right).count(),
+                1,
+                "{}: {:?} in {}",
+                mutant.name,
+                edit.right,
+                edit.file
+            );
             assert_ne!(edit.right, edit.wrong, "{}", mutant.name);
         }
     }

@@ -1,10 +1,12 @@
-//! What the policer must do whatever comes: it believes no more than time bears out, lets no flow have
-//! more than its share, and takes nothing from flows that obey. The liars themselves, one by one and
-//! over every law, are in experiments/liars.
+//! What the policer must do whatever comes: it believes no more than time bears out, lets no flow
+//! have more than its share, and takes nothing from flows that obey. The liars themselves, one by
+//! one and over every law, are in experiments/liars.
 
 use proptest::prelude::*;
 use xcp_engine::exact::view;
-use xcp_engine::{ForwardHeader, Passage, Policer, PolicerConfig, Preset, Router, RouterConfig, WireFormat};
+use xcp_engine::{
+    ForwardHeader, Passage, Policer, PolicerConfig, Preset, Router, RouterConfig, WireFormat,
+};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -29,8 +31,15 @@ impl Site {
         Self { router, policer }
     }
 
-    /// A packet comes, and departs at once unless it is refused; what its header then claims, or `None`.
-    fn packet(&mut self, now_ns: u64, key: u64, bytes: u32, mut header: ForwardHeader) -> Option<ForwardHeader> {
+    /// A packet comes, and departs at once unless it is refused; what its header then claims, or
+    /// `None`.
+    fn packet(
+        &mut self,
+        now_ns: u64,
+        key: u64,
+        bytes: u32,
+        mut header: ForwardHeader,
+    ) -> Option<ForwardHeader> {
         let passage = Passage { now_ns, key, bytes: bytes.into(), segments: 1, queue_bytes: 0 };
         self.policer.admits(&mut self.router, &passage, &mut header).then(|| {
             let claim = header;
@@ -44,8 +53,8 @@ fn small() -> PolicerConfig {
     PolicerConfig { flows: 64, seed: 5, ..PolicerConfig::DEFAULT }
 }
 
-/// X = RTT / window of a header, ns, as the law reads it: a window below one packet is one; 0 where it
-/// is unknown.
+/// X = RTT / window of a header, ns, as the law reads it: a window below one packet is one; 0 where
+/// it is unknown.
 fn x_of(h: &ForwardHeader, format: WireFormat) -> f64 {
     match (format.decode_rtt(h.rtt), format.decode_window(h.window)) {
         (Some(rtt), Some(window)) => rtt as f64 / window.max(1.0),
@@ -54,8 +63,8 @@ fn x_of(h: &ForwardHeader, format: WireFormat) -> f64 {
 }
 
 proptest! {
-    /// Whatever headers of one flow claim, and however they are spaced: the X that are believed add up
-    /// to no more than the time since its first packet, but for what the format rounds.
+    /// Whatever headers of one flow claim, and however they are spaced: the X that are believed add
+    /// up to no more than the time since its first packet, but for what the format rounds.
     #[test]
     fn no_more_time_is_believed_than_has_passed(
         format in prop::sample::select(vec![WireFormat::Extended, WireFormat::Classic]),
@@ -70,17 +79,19 @@ proptest! {
             if let Some(claim) = site.packet(now, 1, 60, header(format, rtt, window)) {
                 believed += x_of(&claim, format);
             }
-            // The extended format rounds windows to 2^-11 of themselves; the 2005 one says no more than 65535
-            // packets, so that of a round trip of a minute a millisecond is left in each header.
+            // The extended format rounds windows to 2^-11 of themselves; the 2005 one says no more
+            // than 65535 packets, so that of a round trip of a minute a millisecond is left in each
+            // header.
             slack += if format == WireFormat::Classic { rtt as f64 / 65535.0 } else { 1.0 };
             prop_assert!(believed <= (now - begin) as f64 * 1.001 + slack, "{believed} of {}", now - begin);
         }
     }
 
     /// Whoever asks for nothing but what it is given loses nothing: flows that send at their window
-    /// per round trip, take the feedback, and claim what is true, whatever their number, with round trips that
-    /// differ by three. (A flow whose round trip is many times that of those who join it makes room more
-    /// slowly than its share falls, where the gain follows the round trip; it is held to its share then.)
+    /// per round trip, take the feedback, and claim what is true, whatever their number, with round
+    /// trips that differ by three. (A flow whose round trip is many times that of those who join it
+    /// makes room more slowly than its share falls, where the gain follows the round trip; it is
+    /// held to its share then.)
     #[test]
     fn an_obedient_flow_is_refused_nothing(
         law in prop::sample::select(vec![Preset::Xcp, Preset::OwnRtt]),
@@ -126,8 +137,9 @@ proptest! {
     }
 }
 
-/// Nine flows that take what they are given and one that sends twice the link's rate whatever happens.
-/// (Laws that shuffle by ids say nothing to flows without any: experiments/liars has those.)
+/// Nine flows that take what they are given and one that sends twice the link's rate whatever
+/// happens. (Laws that shuffle by ids say nothing to flows without any: experiments/liars has
+/// those.)
 #[test]
 fn a_blast_gets_no_more_than_its_share_of_the_link() {
     for law in [Preset::Xcp, Preset::OwnRtt] {
@@ -139,16 +151,29 @@ fn a_blast_gets_no_more_than_its_share_of_the_link() {
         while blast < 120 * S {
             let (i, next) = (0..9).map(|i| (i, honest[i].1)).min_by_key(|h| h.1).expect("nine");
             if blast <= next {
-                let through = site.packet(blast, 99, SIZE, header(WireFormat::Extended, rtt, 300.0)).is_some();
+                let through = site
+                    .packet(blast, 99, SIZE, header(WireFormat::Extended, rtt, 300.0))
+                    .is_some();
                 passed += u64::from(through && blast >= from);
                 blast += u64::from(SIZE) * S / (2 * C);
                 continue;
             }
             let mut h = header(WireFormat::Extended, rtt, honest[i].0);
-            let passage = Passage { now_ns: next, key: i as u64, bytes: SIZE.into(), segments: 1, queue_bytes: 0 };
-            assert!(site.policer.admits(&mut site.router, &passage, &mut h), "an honest packet is refused");
+            let passage = Passage {
+                now_ns: next,
+                key: i as u64,
+                bytes: SIZE.into(),
+                segments: 1,
+                queue_bytes: 0,
+            };
+            assert!(
+                site.policer.admits(&mut site.router, &passage, &mut h),
+                "an honest packet is refused"
+            );
             site.router.pass(next, SIZE, &mut h);
-            let change = WireFormat::Extended.decode_feedback(h.feedback) * rtt as f64 / 1e9 / f64::from(SIZE);
+            let change = WireFormat::Extended.decode_feedback(h.feedback) * rtt as f64
+                / 1e9
+                / f64::from(SIZE);
             honest[i].0 = (honest[i].0 + change).max(1.0);
             honest[i].1 = next + (rtt as f64 / honest[i].0) as u64;
             obedient += u64::from(next >= from);
@@ -181,9 +206,12 @@ fn honest_headers_are_left_as_they_are() {
     let mut site = Site::new(Preset::Xcp, small());
     let mut corrected = 0;
     for i in 0..10_000u64 {
-        // One packet in ten milliseconds, as its header says; from the second one on there is time behind it.
-        let claim = site.packet(S + i * 10 * MS, 1, SIZE, header(WireFormat::Extended, 100 * MS, 10.0));
-        corrected += u32::from(i > 0 && claim != Some(header(WireFormat::Extended, 100 * MS, 10.0)));
+        // One packet in ten milliseconds, as its header says; from the second one on there is time
+        // behind it.
+        let claim =
+            site.packet(S + i * 10 * MS, 1, SIZE, header(WireFormat::Extended, 100 * MS, 10.0));
+        corrected +=
+            u32::from(i > 0 && claim != Some(header(WireFormat::Extended, 100 * MS, 10.0)));
     }
     assert_eq!(corrected, 0, "{:?}", site.policer.state());
 }
@@ -193,7 +221,8 @@ fn honest_headers_are_left_as_they_are() {
 fn a_table_that_is_too_small_lets_traffic_pass_and_says_so() {
     let mut site = Site::new(Preset::Xcp, PolicerConfig { flows: 1, ..small() });
     for i in 0..50_000u64 {
-        let passed = site.packet(S + i * MS, i % 20, SIZE, header(WireFormat::Extended, 100 * MS, 5.0));
+        let passed =
+            site.packet(S + i * MS, i % 20, SIZE, header(WireFormat::Extended, 100 * MS, 5.0));
         assert!(passed.is_some());
     }
     let state = site.policer.state();

@@ -1,11 +1,14 @@
-//! Several ways through the engine lead to the same place, to the bit: a packet that passes and one that arrives and departs, the short way of the
-//! usual packet and the one for all, an answer and its two halves.
+//! Several ways through the engine lead to the same place, to the bit: a packet that passes and one
+//! that arrives and departs, the short way of the usual packet and the one for all, an answer and
+//! its two halves.
 
 use proptest::prelude::*;
-use xcp_engine::exact::{Work, router_any, router_words, sender_feedback_any, sender_header_any, sender_words};
+use xcp_engine::exact::{
+    Work, router_any, router_words, sender_feedback_any, sender_header_any, sender_words,
+};
 use xcp_engine::{
-    ForwardHeader, Gain, Interval, Preset, Receiver, ReturnHeader, Rounding, Router, RouterConfig, Sendable, Sender, SenderConfig,
-    WireFormat, bottleneck_id, flags,
+    ForwardHeader, Gain, Interval, Preset, Receiver, ReturnHeader, Rounding, Router, RouterConfig,
+    Sendable, Sender, SenderConfig, WireFormat, bottleneck_id, flags,
 };
 
 const MS: u64 = 1_000_000;
@@ -23,21 +26,27 @@ struct Packet {
 }
 
 fn header() -> impl Strategy<Value = ForwardHeader> {
-    let sensible = (1_000..200 * MS, 0.01..500f64, prop_oneof![Just(f64::INFINITY), -1e7..1e7f64, Just(0.0)], 0..15u8, any::<bool>());
+    let sensible = (
+        1_000..200 * MS,
+        0.01..500f64,
+        prop_oneof![Just(f64::INFINITY), -1e7..1e7f64, Just(0.0)],
+        0..15u8,
+        any::<bool>(),
+    );
     let sensible = sensible.prop_map(|(rtt, window, feedback, hops, mark)| {
         let h = ForwardHeader::encode(WireFormat::Extended, rtt, window, feedback);
         ForwardHeader { hops, flags: h.flags | if mark { flags::MARK } else { 0 }, ..h }
     });
-    let sensible = (sensible, prop::option::of(prop::sample::select(vec![0, 77, bottleneck_id(SEED)]))).prop_map(|(h, id)| match id {
-        Some(bottleneck_id) => ForwardHeader { flags: h.flags | flags::IDS, bottleneck_id, ..h },
-        None => h,
-    });
-    let any_words = any::<(u16, u16, u16, u8)>().prop_map(|(rtt, window, feedback, flags)| ForwardHeader {
-        rtt,
-        window,
-        feedback,
-        flags: flags & 15,
-        ..Default::default()
+    let sensible =
+        (sensible, prop::option::of(prop::sample::select(vec![0, 77, bottleneck_id(SEED)])))
+            .prop_map(|(h, id)| match id {
+                Some(bottleneck_id) => {
+                    ForwardHeader { flags: h.flags | flags::IDS, bottleneck_id, ..h }
+                }
+                None => h,
+            });
+    let any_words = any::<(u16, u16, u16, u8)>().prop_map(|(rtt, window, feedback, flags)| {
+        ForwardHeader { rtt, window, feedback, flags: flags & 15, ..Default::default() }
     });
     prop_oneof![12 => sensible, 1 => any_words]
 }
@@ -46,12 +55,8 @@ fn packets() -> impl Strategy<Value = Vec<Packet>> {
     let after = prop_oneof![20 => 0..300_000i64, 2 => 0..400 * MS as i64, 1 => -50 * MS as i64..0];
     let size = prop_oneof![5 => 40..1500u32, 1 => any::<u32>()];
     let kind = prop_oneof![6 => header().prop_map(Ok), 1 => any::<bool>().prop_map(Err)];
-    let packet = (after, size, prop_oneof![Just(0), 0..100_000u64], kind).prop_map(|(after, size, backlog, header)| Packet {
-        after,
-        size,
-        backlog,
-        header,
-    });
+    let packet = (after, size, prop_oneof![Just(0), 0..100_000u64], kind)
+        .prop_map(|(after, size, backlog, header)| Packet { after, size, backlog, header });
     prop::collection::vec(packet, 1..600)
 }
 
@@ -60,20 +65,28 @@ const SEED: u64 = 5;
 
 /// Mostly XCP as published, which has the short way.
 fn router() -> impl Strategy<Value = Router> {
-    let choices = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), prop::sample::select(Preset::ALL.to_vec()));
+    let choices = (
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        prop::sample::select(Preset::ALL.to_vec()),
+    );
     let choices = prop_oneof![4 => Just((true, false, false, false, Preset::Xcp)), 1 => Just((true, false, false, false, Preset::XcpIr)), 3 => choices];
-    (10_000..20_000_000u64, choices, 0..100u32).prop_map(|(capacity, (pools, own, longest, other, preset), overhead_bytes)| {
-        let law = RouterConfig::preset(preset, capacity);
-        let config = RouterConfig {
-            pools,
-            gain: if own { Gain::OwnRtt } else { law.gain },
-            interval: if longest { Interval::Max } else { law.interval },
-            count_other: law.count_other && !other,
-            overhead_bytes,
-            ..law
-        };
-        Router::new(&config, 1000 * MS, SEED).expect("valid")
-    })
+    (10_000..20_000_000u64, choices, 0..100u32).prop_map(
+        |(capacity, (pools, own, longest, other, preset), overhead_bytes)| {
+            let law = RouterConfig::preset(preset, capacity);
+            let config = RouterConfig {
+                pools,
+                gain: if own { Gain::OwnRtt } else { law.gain },
+                interval: if longest { Interval::Max } else { law.interval },
+                count_other: law.count_other && !other,
+                overhead_bytes,
+                ..law
+            };
+            Router::new(&config, 1000 * MS, SEED).expect("valid")
+        },
+    )
 }
 
 proptest! {
@@ -154,7 +167,8 @@ proptest! {
             now += after;
             let a = short.header(now, srtt, &Sendable { window_limit });
             prop_assert_eq!(a, sender_header_any(&mut any, now, srtt, window_limit), "step {}", i);
-            // Rates of up to a few packets per millisecond, most of them, and marked: else the window would always be at a bound.
+            // Rates of up to a few packets per millisecond, most of them, and marked: else the
+            // window would always be at a bound.
             let feedback = if i % 8 == 7 { feedback } else { feedback & 0x81ff | 32 << 9 };
             let h = ReturnHeader { feedback, flags: if i % 8 == 7 { flags } else { a.flags | flags::MARK }, ..Default::default() };
             short.feedback_segments(now, &h, srtt, limited, segments);
@@ -167,7 +181,8 @@ proptest! {
         }
     }
 
-    /// An answer is what data and an acknowledgement right after it give, whatever is still in the sum.
+    /// An answer is what data and an acknowledgement right after it give, whatever is still in the
+    /// sum.
     #[test]
     fn answers_are_data_and_return(headers in prop::collection::vec((header(), any::<bool>()), 1..100), classic in any::<bool>()) {
         let mut one = Receiver::new(if classic { WireFormat::Classic } else { WireFormat::Extended });
@@ -183,8 +198,8 @@ proptest! {
     }
 }
 
-/// A lone packet's feedback goes home as it came, which is what decoding and encoding it would make of it; of what they cannot express nothing is
-/// lost.
+/// A lone packet's feedback goes home as it came, which is what decoding and encoding it would make
+/// of it; of what they cannot express nothing is lost.
 #[test]
 fn a_lone_code_is_its_own_sum() {
     let format = WireFormat::Extended;
@@ -194,7 +209,11 @@ fn a_lone_code_is_its_own_sum() {
         let back = r.answer(&h).feedback;
         let rest = r.returned().feedback;
         if code & 0x7fff < 54 << 9 {
-            assert_eq!((back, rest), (format.encode_feedback(format.decode_feedback(code), Rounding::TowardsZero), 0), "{code:#06x}");
+            assert_eq!(
+                (back, rest),
+                (format.encode_feedback(format.decode_feedback(code), Rounding::TowardsZero), 0),
+                "{code:#06x}"
+            );
         } else {
             let sum = format.decode_feedback(back) + format.decode_feedback(rest);
             assert!((sum / format.decode_feedback(code) - 1.0).abs() < 1e-5, "{code:#06x}: {sum}");

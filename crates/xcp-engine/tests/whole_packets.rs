@@ -1,4 +1,5 @@
-//! Feedback in whole packets, the 2005 study's "alternative implementation": the law's own value, rounded to the nearest.
+//! Feedback in whole packets, the 2005 study's "alternative implementation": the law's own value,
+//! rounded to the nearest.
 
 use proptest::prelude::*;
 use xcp_engine::{ForwardHeader, Router, RouterConfig, Sendable, Sender, SenderConfig, WireFormat};
@@ -8,12 +9,17 @@ const MS: u64 = 1_000_000;
 
 /// A header of a sender with this window that asks for all there is.
 fn header(window: u32, rtt: u64, whole: bool) -> ForwardHeader {
-    let config =
-        SenderConfig { initial_window: window, honest: false, whole_packets: whole, ..SenderConfig::new(WireFormat::Classic, SIZE) };
+    let config = SenderConfig {
+        initial_window: window,
+        honest: false,
+        whole_packets: whole,
+        ..SenderConfig::new(WireFormat::Classic, SIZE)
+    };
     Sender::new(&config).header(0, rtt, &Sendable::UNLIMITED)
 }
 
-/// What a router of 10 Mbit/s, on whose link one flow has sent `packets` an interval of one round trip, gives the next packet.
+/// What a router of 10 Mbit/s, on whose link one flow has sent `packets` an interval of one round
+/// trip, gives the next packet.
 fn grant(capacity: u64, window: u32, rtt: u64, packets: u64, whole: bool) -> f64 {
     let mut router = Router::new(&RouterConfig::xcp(capacity), 0, 1).unwrap();
     let mut now = 0;
@@ -39,7 +45,8 @@ proptest! {
     }
 }
 
-/// The study's own example: capacity changes by a part D, and each packet of a converged flow is due alpha D packets; less than half of one is lost.
+/// The study's own example: capacity changes by a part D, and each packet of a converged flow is
+/// due alpha D packets; less than half of one is lost.
 #[test]
 fn less_than_half_a_packet_is_lost() {
     let rtt = 500 * MS;
@@ -48,6 +55,10 @@ fn less_than_half_a_packet_is_lost() {
         let capacity = (1_250_000.0 * (1.0 + change)) as u64;
         let exact = grant(capacity, window, rtt, window.into(), false);
         assert!((exact - 0.4 * change).abs() < 0.05, "{change}: {exact}");
-        assert_eq!(grant(capacity, window, rtt, window.into(), true) == 0.0, lost, "{change}: {exact}");
+        assert_eq!(
+            grant(capacity, window, rtt, window.into(), true) == 0.0,
+            lost,
+            "{change}: {exact}"
+        );
     }
 }

@@ -1,9 +1,11 @@
-//! Words and options: every code of both formats, published vectors, and blocks that somebody else wrote.
+//! Words and options: every code of both formats, published vectors, and blocks that somebody else
+//! wrote.
 
 use proptest::prelude::*;
 use xcp_engine::{
-    EXTENDED_LENGTH_MAX, ExtendedOption, ForwardHeader, HOPS_MAX, ReturnHeader, Rounding, WireFormat, find_options, flags,
-    read_classic_forward, read_classic_return, read_extended, write_classic_forward, write_classic_return, write_extended,
+    EXTENDED_LENGTH_MAX, ExtendedOption, ForwardHeader, HOPS_MAX, ReturnHeader, Rounding,
+    WireFormat, find_options, flags, read_classic_forward, read_classic_return, read_extended,
+    write_classic_forward, write_classic_return, write_extended,
 };
 
 const EXTENDED: WireFormat = WireFormat::Extended;
@@ -35,7 +37,10 @@ fn extended_codes_are_fixed_points_in_order() {
         assert!(rate > last);
         for rounding in [Rounding::TowardsZero, Rounding::Nearest, Rounding::Random(u64::MAX)] {
             assert_eq!(EXTENDED.encode_feedback(rate, rounding), code);
-            assert_eq!(EXTENDED.encode_feedback(-rate, rounding), if code == 0 { 0 } else { code | 0x8000 });
+            assert_eq!(
+                EXTENDED.encode_feedback(-rate, rounding),
+                if code == 0 { 0 } else { code | 0x8000 }
+            );
         }
         assert_eq!(EXTENDED.decode_feedback(code | 0x8000), -rate);
         last = rate;
@@ -49,14 +54,17 @@ fn classic_codes_are_what_the_2005_study_says() {
         let (m, e) = (i64::from(code as i16 >> 3), i32::from(code & 7));
         let packets = m as f64 * 16f64.powi(e - 3);
         assert_eq!(CLASSIC.decode_feedback(code), packets);
-        let smallest = (0..8).find(|e| (packets * 16f64.powi(3 - e)).abs().round() <= 4095.0).unwrap_or(7);
+        let smallest =
+            (0..8).find(|e| (packets * 16f64.powi(3 - e)).abs().round() <= 4095.0).unwrap_or(7);
         let again = CLASSIC.encode_feedback(packets, Rounding::Nearest);
         if m == -4096 && e == 7 {
-            assert_eq!(CLASSIC.decode_feedback(again), -4095.0 * 65536.0); // the encoder's range is symmetric
+            // the encoder's range is symmetric
+            assert_eq!(CLASSIC.decode_feedback(again), -4095.0 * 65536.0);
             continue;
         }
         assert_eq!(i32::from(again & 7), if m == 0 { 0 } else { smallest });
-        // the value survives where its mantissa can be held by the exponent chosen; -4096 * 16^e moves up and stays exact
+        // the value survives where its mantissa can be held by the exponent chosen; -4096 * 16^e
+        // moves up and stays exact
         assert_eq!(CLASSIC.decode_feedback(again), packets, "code {code:#06x}");
     }
 }
@@ -80,7 +88,10 @@ fn classic_vectors() {
     ] {
         assert_eq!(CLASSIC.encode_feedback(packets, Rounding::Nearest), code, "{packets}");
     }
-    let h = ForwardHeader { flags: flags::PRESENT | flags::CLASSIC, ..ForwardHeader::encode(CLASSIC, 500_000_000, 416.0, -1.5) };
+    let h = ForwardHeader {
+        flags: flags::PRESENT | flags::CLASSIC,
+        ..ForwardHeader::encode(CLASSIC, 500_000_000, 416.0, -1.5)
+    };
     assert_eq!(write_classic_forward(&h), [14, 8, 0xf4, 0x01, 0x01, 0xf4, 0x01, 0xa0]);
     assert_eq!(read_classic_forward(&write_classic_forward(&h)), h);
     let r = ReturnHeader::encode(CLASSIC, 1.5, false);
@@ -92,39 +103,58 @@ fn classic_vectors() {
 fn ends_of_ranges_saturate() {
     assert_eq!((EXTENDED.encode_rtt(0), EXTENDED.decode_rtt(0)), (0, None));
     assert_eq!(EXTENDED.encode_rtt(u64::MAX), 0xffff);
-    assert_eq!((EXTENDED.encode_window(0.0), EXTENDED.encode_window(f64::INFINITY)), (1024, 0xffff));
+    assert_eq!(
+        (EXTENDED.encode_window(0.0), EXTENDED.encode_window(f64::INFINITY)),
+        (1024, 0xffff)
+    );
     assert_eq!(EXTENDED.encode_feedback(f64::INFINITY, Rounding::Nearest), 0x7fff);
     assert_eq!(EXTENDED.encode_feedback(f64::NEG_INFINITY, Rounding::Nearest), 0xffff);
-    assert_eq!((CLASSIC.encode_rtt(0), CLASSIC.encode_rtt(1), CLASSIC.encode_rtt(u64::MAX)), (0, 1, 0xffff));
+    assert_eq!(
+        (CLASSIC.encode_rtt(0), CLASSIC.encode_rtt(1), CLASSIC.encode_rtt(u64::MAX)),
+        (0, 1, 0xffff)
+    );
     assert_eq!((CLASSIC.encode_window(0.1), CLASSIC.encode_window(1e9)), (1, 0xffff));
 }
 
 fn header(ids: bool) -> impl Strategy<Value = ForwardHeader> {
-    (any::<(u16, u16, u16, u32, u32, bool)>(), 0..=HOPS_MAX).prop_map(move |((rtt, window, feedback, a, b, mark), hops)| ForwardHeader {
-        rtt,
-        window,
-        feedback,
-        flags: flags::PRESENT | if mark { flags::MARK } else { 0 } | if ids { flags::IDS } else { 0 },
-        hops,
-        bottleneck_id: if ids { a } else { 0 },
-        next_bottleneck_id: if ids { b } else { 0 },
-    })
+    (any::<(u16, u16, u16, u32, u32, bool)>(), 0..=HOPS_MAX).prop_map(
+        move |((rtt, window, feedback, a, b, mark), hops)| ForwardHeader {
+            rtt,
+            window,
+            feedback,
+            flags: flags::PRESENT
+                | if mark { flags::MARK } else { 0 }
+                | if ids { flags::IDS } else { 0 },
+            hops,
+            bottleneck_id: if ids { a } else { 0 },
+            next_bottleneck_id: if ids { b } else { 0 },
+        },
+    )
 }
 
 fn returned(ids: bool) -> impl Strategy<Value = ReturnHeader> {
-    (any::<(u16, u32, bool)>(), 0..=HOPS_MAX).prop_map(move |((feedback, id, mark), hops)| ReturnHeader {
-        feedback,
-        flags: flags::PRESENT | if mark { flags::MARK } else { 0 } | if ids { flags::IDS } else { 0 },
-        hops,
-        next_bottleneck_id: if ids { id } else { 0 },
+    (any::<(u16, u32, bool)>(), 0..=HOPS_MAX).prop_map(move |((feedback, id, mark), hops)| {
+        ReturnHeader {
+            feedback,
+            flags: flags::PRESENT
+                | if mark { flags::MARK } else { 0 }
+                | if ids { flags::IDS } else { 0 },
+            hops,
+            next_bottleneck_id: if ids { id } else { 0 },
+        }
     })
 }
 
 fn option() -> impl Strategy<Value = ExtendedOption> {
     any::<(bool, bool, bool)>().prop_flat_map(|(f, r, ids)| {
         let forward = if f { header(ids).boxed() } else { Just(ForwardHeader::default()).boxed() };
-        let returned = if r { returned(ids).boxed() } else { Just(ReturnHeader::default()).boxed() };
-        (forward, returned).prop_map(move |(forward, returned)| ExtendedOption { forward, returned, ids })
+        let returned =
+            if r { returned(ids).boxed() } else { Just(ReturnHeader::default()).boxed() };
+        (forward, returned).prop_map(move |(forward, returned)| ExtendedOption {
+            forward,
+            returned,
+            ids,
+        })
     })
 }
 
@@ -222,16 +252,20 @@ proptest! {
     }
 }
 
-/// Beside a signature nothing is ours: whoever rewrote an option that TCP-AO signs would make a forgery of the segment.
+/// Beside a signature nothing is ours: whoever rewrote an option that TCP-AO signs would make a
+/// forgery of the segment.
 #[test]
 fn signed_segments_are_left_alone() {
     for (_, option) in examples() {
         let mut buffer = [0; EXTENDED_LENGTH_MAX];
         let n = write_extended(&mut buffer, &option);
         for signature in [[29, 4, 1, 1], [19, 4, 0, 0]] {
-            let (after, before) = ([&buffer[..n], &signature].concat(), [&signature, &buffer[..n]].concat());
+            let (after, before) =
+                ([&buffer[..n], &signature].concat(), [&signature, &buffer[..n]].concat());
             assert!(find_options(&buffer[..n]).extended.is_some());
-            assert!(find_options(&after).extended.is_none() && find_options(&before).extended.is_none());
+            assert!(
+                find_options(&after).extended.is_none() && find_options(&before).extended.is_none()
+            );
         }
     }
 }
@@ -249,19 +283,31 @@ fn documented_examples_hold() {
     }
     for ns in [1u64, 10_000, 500_000_000, 65_000_000_000] {
         let code = EXTENDED.encode_rtt(ns);
-        expected.push(format!("| rtt | {ns} ns | `{code:04x}` | {} ns |", EXTENDED.decode_rtt(code).expect("known")));
+        expected.push(format!(
+            "| rtt | {ns} ns | `{code:04x}` | {} ns |",
+            EXTENDED.decode_rtt(code).expect("known")
+        ));
     }
     for packets in [0.001, 1.0, 416.5, 1e8] {
         let code = EXTENDED.encode_window(packets);
-        expected.push(format!("| window | {packets} | `{code:04x}` | {} |", EXTENDED.decode_window(code).expect("known")));
+        expected.push(format!(
+            "| window | {packets} | `{code:04x}` | {} |",
+            EXTENDED.decode_window(code).expect("known")
+        ));
     }
     for rate in [0.0, 0.001, -1.0, 3000.0, -312_500.0, 1e12] {
         let code = EXTENDED.encode_feedback(rate, Rounding::Nearest);
-        expected.push(format!("| feedback | {rate} bytes/s | `{code:04x}` | {} bytes/s |", EXTENDED.decode_feedback(code)));
+        expected.push(format!(
+            "| feedback | {rate} bytes/s | `{code:04x}` | {} bytes/s |",
+            EXTENDED.decode_feedback(code)
+        ));
     }
     for packets in [0.0, 1.0, -1.0, 0.25, -1.5, 1000.0] {
         let code = CLASSIC.encode_feedback(packets, Rounding::Nearest);
-        expected.push(format!("| classic feedback | {packets} packets | `{code:04x}` | {} packets |", CLASSIC.decode_feedback(code)));
+        expected.push(format!(
+            "| classic feedback | {packets} packets | `{code:04x}` | {} packets |",
+            CLASSIC.decode_feedback(code)
+        ));
     }
     let missing: Vec<_> = expected.iter().filter(|row| !page.contains(row.as_str())).collect();
     assert!(
@@ -273,12 +319,24 @@ fn documented_examples_hold() {
 
 fn examples() -> Vec<(&'static str, ExtendedOption)> {
     let forward = ForwardHeader::encode(EXTENDED, 500_000_000, 104.0, f64::INFINITY);
-    let mut passed = ForwardHeader { feedback: EXTENDED.encode_feedback(-312.5, Rounding::Nearest), hops: 1, ..forward };
+    let mut passed = ForwardHeader {
+        feedback: EXTENDED.encode_feedback(-312.5, Rounding::Nearest),
+        hops: 1,
+        ..forward
+    };
     passed.flags |= flags::MARK;
     let returned = ReturnHeader { hops: 1, ..ReturnHeader::encode(EXTENDED, -312.5, true) };
-    let with_ids =
-        ForwardHeader { bottleneck_id: 0x0102_0304, next_bottleneck_id: 0x0506_0708, flags: passed.flags | flags::IDS, ..passed };
-    let returned_ids = ReturnHeader { next_bottleneck_id: 0x0506_0708, flags: returned.flags | flags::IDS, ..returned };
+    let with_ids = ForwardHeader {
+        bottleneck_id: 0x0102_0304,
+        next_bottleneck_id: 0x0506_0708,
+        flags: passed.flags | flags::IDS,
+        ..passed
+    };
+    let returned_ids = ReturnHeader {
+        next_bottleneck_id: 0x0506_0708,
+        flags: returned.flags | flags::IDS,
+        ..returned
+    };
     let none = ExtendedOption::default();
     vec![
         ("offer (SYN)", none),

@@ -1,9 +1,13 @@
-//! A pair of delay lines between two devices of this network namespace, until it is killed: a long link for experiments by hand and by scripts.
+//! A pair of delay lines between two devices of this network namespace, until it is killed: a long
+//! link for experiments by hand and by scripts.
 //!
-//! `ip netns exec WIRE wire w0 w1 delay=300ms loss=0.01 reorder=0.01 reorder-delay=5ms blackout=25..35 seed=1`
+//! `ip netns exec WIRE wire w0 w1 delay=300ms loss=0.01 reorder=0.01 reorder-delay=5ms
+//! blackout=25..35 seed=1`
 //!
-//! `loss` and `reorder` are probabilities in each direction; what is reordered falls back by up to `reorder-delay` (5 ms unless it is given), so that others
-//! overtake it. `blackout` is in seconds after the start. "ready" is printed when frames are taken; at SIGTERM it says what became of them.
+//! `loss` and `reorder` are probabilities in each direction; what is reordered falls back by up to
+//! `reorder-delay` (5 ms unless it is given), so that others overtake it. `blackout` is in seconds
+//! after the start. "ready" is printed when frames are taken; at SIGTERM it says what became of
+//! them.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -15,22 +19,36 @@ use xcp_scenario::units::Period;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let (names, settings): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| !word.contains('='));
+    let (names, settings): (Vec<&String>, Vec<&String>) =
+        words.iter().partition(|word| !word.contains('='));
     let [one, other] = names[..] else { panic!("two devices, e.g. wire w0 w1 delay=300ms") };
-    let settings: HashMap<&str, &str> = settings.iter().filter_map(|word| word.split_once('=')).collect();
-    let number = |key: &str, default: f64| settings.get(key).map_or(default, |v| v.trim_end_matches("ms").parse().expect(key));
+    let settings: HashMap<&str, &str> =
+        settings.iter().filter_map(|word| word.split_once('=')).collect();
+    let number = |key: &str, default: f64| {
+        settings.get(key).map_or(default, |v| v.trim_end_matches("ms").parse().expect(key))
+    };
     let nanos = |seconds: &str| (seconds.parse::<f64>().expect("blackout=25..35") * 1e9) as u64;
-    let blackouts = settings.get("blackout").map(|text| text.split_once("..").expect("blackout=25..35"));
+    let blackouts =
+        settings.get("blackout").map(|text| text.split_once("..").expect("blackout=25..35"));
     let (loss, reorder) = (number("loss", 0.0), number("reorder", 0.0));
     let most = (number("reorder-delay", 5.0) * 1e6) as u64;
     for device in [one, other] {
-        Offload::ALL.into_iter().for_each(|o| offload::set(device, o, false).expect("offloads off"));
+        Offload::ALL
+            .into_iter()
+            .for_each(|o| offload::set(device, o, false).expect("offloads off"));
     }
     let always = Period { from: 0, to: u64::MAX };
     let config = |index| LineConfig {
         delay: (number("delay", 0.0) * 1e6) as u64,
-        losses: if loss > 0.0 { vec![Loss { probability: loss, place: LossPlace::AfterQueue, period: always }] } else { Vec::new() },
-        blackouts: blackouts.iter().map(|(from, to)| Period { from: nanos(from), to: nanos(to) }).collect(),
+        losses: if loss > 0.0 {
+            vec![Loss { probability: loss, place: LossPlace::AfterQueue, period: always }]
+        } else {
+            Vec::new()
+        },
+        blackouts: blackouts
+            .iter()
+            .map(|(from, to)| Period { from: nanos(from), to: nanos(to) })
+            .collect(),
         reorder: (reorder > 0.0).then_some(Reorder { probability: reorder, most }),
         queue: None,
         seed: number("seed", 1.0) as u64,
@@ -39,7 +57,8 @@ fn main() {
         mtu: 1500,
         input_rate_bps: 1_000_000_000,
     };
-    let line = |index, from: &str, to: &str| Line::start(&config(index), None, from, to).expect("a line");
+    let line =
+        |index, from: &str, to: &str| Line::start(&config(index), None, from, to).expect("a line");
     let end = Termination::block();
     let lines = [line(0, one, other), line(1, other, one)];
     // Who does not want to hear it has closed its end; that is no reason to fail.
@@ -63,7 +82,8 @@ struct Termination(libc::sigset_t);
 impl Termination {
     /// They end nothing from now on, in this thread and those it starts.
     fn block() -> Self {
-        // SAFETY: a signal set is plain bits, made by `sigemptyset`; the calls read and write it only while they last.
+        // SAFETY: a signal set is plain bits, made by `sigemptyset`; the calls read and write it
+        // only while they last.
         unsafe {
             let mut signals = std::mem::zeroed();
             libc::sigemptyset(&raw mut signals);

@@ -36,7 +36,10 @@ impl Clock {
     pub fn sleep_until(self, time: Nanos) {
         let at = self.zero.saturating_add(time);
         let (seconds, nanos) = (at / NANOS_PER_SEC, at % NANOS_PER_SEC);
-        let at = Timespec { tv_sec: i64::try_from(seconds).unwrap_or(i64::MAX), tv_nsec: nanos.cast_signed() };
+        let at = Timespec {
+            tv_sec: i64::try_from(seconds).unwrap_or(i64::MAX),
+            tv_nsec: nanos.cast_signed(),
+        };
         // Interrupted or not, the caller looks at the clock again.
         let _ = clock_nanosleep_absolute(ClockId::Monotonic, &at);
     }

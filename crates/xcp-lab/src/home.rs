@@ -1,8 +1,9 @@
-//! The lab's control group: the kernel programs of the endpoint serve the sockets of a group, and a socket belongs to the group of the process that
-//! makes it. So a lab moves its process into a group of its own, and back when it is done.
+//! The lab's control group: the kernel programs of the endpoint serve the sockets of a group, and a
+//! socket belongs to the group of the process that makes it. So a lab moves its process into a
+//! group of its own, and back when it is done.
 //!
-//! This is all that outlives a killed lab: an empty directory `xcpnet-lab-PID-STARTTIME`. What it was for is in its name, so that the next lab can
-//! tell that nobody needs it any more.
+//! This is all that outlives a killed lab: an empty directory `xcpnet-lab-PID-STARTTIME`. What it
+//! was for is in its name, so that the next lab can tell that nobody needs it any more.
 
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -26,11 +27,12 @@ pub(crate) struct Home {
     before: PathBuf,
 }
 
-/// When a process was started, in the kernel's ticks since boot: with the number, what tells it from all others. `None` if it is no more, or is
-/// ending.
+/// When a process was started, in the kernel's ticks since boot: with the number, what tells it
+/// from all others. `None` if it is no more, or is ending.
 fn start_time(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; what follows it begins with field 3. Field 9 holds flags, field 22 the start.
+    // The name, in parentheses, may hold anything; what follows it begins with field 3. Field 9
+    // holds flags, field 22 the start.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ending = fields.get(6)?.parse::<u64>().ok()? & PF_EXITING != 0;
     if ending { None } else { fields.get(19)?.parse().ok() }
@@ -45,7 +47,8 @@ fn owner(name: &str) -> Option<(u32, u64)> {
 /// Removes the groups of labs that are no more. Returns what it removed.
 pub(crate) fn clean() -> Result<Vec<PathBuf>, LabError> {
     let mount = cgroup::mount_point().map_err(|why| LabError::Missing(why.to_string()))?;
-    let entries = fs::read_dir(&mount).map_err(|why| LabError::failed(format_args!("look into {}", mount.display()), why))?;
+    let entries = fs::read_dir(&mount)
+        .map_err(|why| LabError::failed(format_args!("look into {}", mount.display()), why))?;
     let mut removed = Vec::new();
     for directory in entries.flatten().map(|entry| entry.path()) {
         let owner = directory.file_name().and_then(|name| owner(name.to_str()?));
@@ -55,7 +58,10 @@ pub(crate) fn clean() -> Result<Vec<PathBuf>, LabError> {
                 // Another lab was faster.
                 Err(_) if !directory.exists() => {}
                 Err(why) => {
-                    let step = format!("remove the control group {} of a lab that is no more", directory.display());
+                    let step = format!(
+                        "remove the control group {} of a lab that is no more",
+                        directory.display()
+                    );
                     return Err(LabError::failed(step, why));
                 }
             }
@@ -69,11 +75,13 @@ impl Home {
     /// Makes a group and moves this process into it.
     pub fn enter() -> Result<Self, LabError> {
         let missing = |why: xcp_linux::Error| LabError::Missing(why.to_string());
-        let (mount, before) = (cgroup::mount_point().map_err(missing)?, cgroup::current().map_err(missing)?);
+        let (mount, before) =
+            (cgroup::mount_point().map_err(missing)?, cgroup::current().map_err(missing)?);
         let pid = std::process::id();
         let directory = mount.join(format!("{PREFIX}{pid}-{}", start_time(pid).unwrap_or(0)));
         cgroup::make(&directory).map_err(missing)?;
-        let entered = cgroup::open(&directory).and_then(|file| cgroup::enter(&directory).map(|()| file));
+        let entered =
+            cgroup::open(&directory).and_then(|file| cgroup::enter(&directory).map(|()| file));
         let file = entered.map_err(|why| {
             let _ = cgroup::remove(&directory);
             missing(why)

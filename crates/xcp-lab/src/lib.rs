@@ -1,9 +1,11 @@
-//! Backend 2: a scenario in network namespaces, with real kernel TCP and xcpnet's kernel programs. Takes a resolved scenario, returns a run, as the
-//! simulator does; `docs/lab.md` says what becomes of what.
+//! Backend 2: a scenario in network namespaces, with real kernel TCP and xcpnet's kernel programs.
+//! Takes a resolved scenario, returns a run, as the simulator does; `docs/lab.md` says what becomes
+//! of what.
 //!
-//! Where things are: [`plan`] works out what is to be built, `site` builds it, `wires` starts the delay [`line`]s; `traffic` sends and receives, `measure`
-//! looks, `run` puts all of it together and takes it down; `trust` says whether the result can be believed. `home` is the control group, `xcp` the
-//! one place that knows our kernel programs.
+//! Where things are: [`plan`] works out what is to be built, `site` builds it, `wires` starts the
+//! delay [`line`]s; `traffic` sends and receives, `measure` looks, `run` puts all of it together
+//! and takes it down; `trust` says whether the result can be believed. `home` is the control group,
+//! `xcp` the one place that knows our kernel programs.
 
 mod clock;
 mod error;
@@ -30,8 +32,8 @@ pub use plan::Family;
 pub struct Options {
     /// The internet protocol that its hosts speak.
     pub family: Family,
-    /// Whether hosts hand down packets of several segments at any rate, as behind a network card that cuts them up; the routers' queues do that here,
-    /// and nobody puts together what comes.
+    /// Whether hosts hand down packets of several segments at any rate, as behind a network card
+    /// that cuts them up; the routers' queues do that here, and nobody puts together what comes.
     pub offload: bool,
 }
 
@@ -54,7 +56,8 @@ pub fn congestions() -> Result<Vec<String>, LabError> {
 /// Runs a scenario on this machine, in real time. One at a time in a process: another one waits.
 ///
 /// # Errors
-/// When the scenario cannot be run on Linux, the machine lacks something, or something fails. Nothing is left behind then, nor otherwise.
+/// When the scenario cannot be run on Linux, the machine lacks something, or something fails.
+/// Nothing is left behind then, nor otherwise.
 pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run, LabError> {
     run_with(scenario, Options::default(), observer)
 }
@@ -63,7 +66,11 @@ pub fn run(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run, LabE
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_with(scenario: &Scenario, options: Options, observer: &mut dyn Observer) -> Result<Run, LabError> {
+pub fn run_with(
+    scenario: &Scenario,
+    options: Options,
+    observer: &mut dyn Observer,
+) -> Result<Run, LabError> {
     run::run(scenario, &machine::here(options)?, observer)
 }
 
@@ -75,11 +82,15 @@ pub fn describe(scenario: &Scenario, options: Options) -> Result<String, LabErro
     Ok(plan::Plan::new(scenario, &machine::here(options)?)?.to_string())
 }
 
-/// Removes what labs have left behind that were killed: their control groups. Returns what it removed.
+/// Removes what labs have left behind that were killed: their control groups. Returns what it
+/// removed.
 ///
 /// # Errors
 /// When something cannot be removed.
 pub fn clean() -> Result<Vec<String>, LabError> {
     machine::check()?;
-    Ok(home::clean()?.into_iter().map(|directory| format!("the control group {}", directory.display())).collect())
+    Ok(home::clean()?
+        .into_iter()
+        .map(|directory| format!("the control group {}", directory.display()))
+        .collect())
 }

@@ -12,9 +12,14 @@ const CONGESTIONS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// Names of the kernel's congestion controls.
 pub(crate) fn congestions() -> Result<Vec<String>, LabError> {
-    let text = fs::read_to_string(CONGESTIONS).map_err(|why| LabError::missing(format_args!("cannot read {CONGESTIONS}: {why}")))?;
+    let text = fs::read_to_string(CONGESTIONS)
+        .map_err(|why| LabError::missing(format_args!("cannot read {CONGESTIONS}: {why}")))?;
     // Other labs' are theirs.
-    Ok(text.split_whitespace().filter(|name| !name.starts_with(crate::xcp::PREFIX)).map(str::to_owned).collect())
+    Ok(text
+        .split_whitespace()
+        .filter(|name| !name.starts_with(crate::xcp::PREFIX))
+        .map(str::to_owned)
+        .collect())
 }
 
 /// This machine.
@@ -29,7 +34,11 @@ pub(crate) fn check() -> Result<(), LabError> {
     if geteuid().is_root() {
         return Ok(());
     }
-    Err(LabError::Missing("--on linux makes network namespaces and loads kernel programs, which needs root: run it with sudo".into()))
+    Err(LabError::Missing(
+        "--on linux makes network namespaces and loads kernel programs, which \
+        needs root: run it with sudo"
+            .into(),
+    ))
 }
 
 /// Every connection takes three descriptors.

@@ -1,4 +1,5 @@
-//! A run: builds the lab, lets the traffic flow for the scenario's time, and has the recorder look whenever it wants to.
+//! A run: builds the lab, lets the traffic flow for the scenario's time, and has the recorder look
+//! whenever it wants to.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,14 +29,19 @@ const LONGEST_LEAD: Nanos = 10_000_000_000;
 /// The observer is asked at least this often.
 const PATIENCE: Nanos = 50_000_000;
 
-/// Segments that receivers of XCP flows offer at once: what the endpoint has for everybody, and what a window can express.
+/// Segments that receivers of XCP flows offer at once: what the endpoint has for everybody, and
+/// what a window can express.
 const LEAST_WINDOW: u32 = 2000;
 const MOST_WINDOW: u32 = 100_000;
 /// A process has one control group and one lab at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Runs a scenario on this machine.
-pub(crate) fn run(scenario: &Scenario, machine: &Machine, observer: &mut dyn Observer) -> Result<Run, LabError> {
+pub(crate) fn run(
+    scenario: &Scenario,
+    machine: &Machine,
+    observer: &mut dyn Observer,
+) -> Result<Run, LabError> {
     let mut plan = Plan::new(scenario, machine)?;
     let laws = laws(scenario, &plan)?;
     machine::check()?;
@@ -55,7 +61,14 @@ pub(crate) fn run(scenario: &Scenario, machine: &Machine, observer: &mut dyn Obs
                 Queue::Xcp { police, .. } => police.as_ref(),
                 _ => None,
             };
-            Router::attach(&site, &plan, plan.shapers[shaper].device, router_config(law, rate_bps), police, seed)
+            Router::attach(
+                &site,
+                &plan,
+                plan.shapers[shaper].device,
+                router_config(law, rate_bps),
+                police,
+                seed,
+            )
         })
         .collect::<Result<Vec<_>, _>>()?;
     let endpoint = endpoint(&home, &site, &plan)?;
@@ -79,16 +92,26 @@ pub(crate) fn run(scenario: &Scenario, machine: &Machine, observer: &mut dyn Obs
     for (flow, state) in scenario.flows.iter().zip(&traffic.shared().states) {
         notes.extend(state.trouble().map(|what| format!("flow \"{}\": {what}", flow.name())));
     }
-    notes.extend(flows.fallen().map(|(number, why)| format!("flow \"{}\": {why}", scenario.flows[number].name())));
-    let lines: Vec<(String, Line)> = plan.lines.iter().map(|line| direction_name(scenario, line.direction)).zip(lines).collect();
+    notes.extend(
+        flows
+            .fallen()
+            .map(|(number, why)| format!("flow \"{}\": {why}", scenario.flows[number].name())),
+    );
+    let lines: Vec<(String, Line)> =
+        plan.lines.iter().map(|line| direction_name(scenario, line.direction)).zip(lines).collect();
     let reports: Vec<_> = lines.iter().map(|(name, line)| (name.clone(), line.report())).collect();
     notes.extend(doubts(&reports, watch.sampling(), behind, processors.zip(Processors::now())));
     Ok(run)
 }
 
-/// Starts the lines and says when the run begins, which they have to know: soon, but not before they are all there, and so much before it that
-/// connections can be made `early`.
-fn start_lines(plan: &Plan, scenario: &Scenario, site: &Site, early: Nanos) -> Result<(Clock, Vec<Line>), LabError> {
+/// Starts the lines and says when the run begins, which they have to know: soon, but not before
+/// they are all there, and so much before it that connections can be made `early`.
+fn start_lines(
+    plan: &Plan,
+    scenario: &Scenario,
+    site: &Site,
+    early: Nanos,
+) -> Result<(Clock, Vec<Line>), LabError> {
     let mut lead = LEAD;
     loop {
         let clock = Clock::starting_in(lead + early);
@@ -100,7 +123,8 @@ fn start_lines(plan: &Plan, scenario: &Scenario, site: &Site, early: Nanos) -> R
     }
 }
 
-/// Looks when it is time to, until the end or until the observer has had enough. Returns also how late the latest look was.
+/// Looks when it is time to, until the end or until the observer has had enough. Returns also how
+/// late the latest look was.
 fn record(
     scenario: &Scenario,
     mut recorder: Recorder<'_>,
@@ -129,13 +153,15 @@ fn record(
         if look > scenario.duration {
             return Ok((recorder.finish(scenario.duration, false, &mut gauges), behind));
         }
-        // The times are those that were wanted; what is counted late here is missing in the next interval.
+        // The times are those that were wanted; what is counted late here is missing in the next
+        // interval.
         behind = behind.max(clock.now() - look);
         recorder.look(look, &mut gauges);
     }
 }
 
-/// The XCP routers to be: number of the queue, law, the link's rate. What the engine does not take is refused.
+/// The XCP routers to be: number of the queue, law, the link's rate. What the engine does not take
+/// is refused.
 fn laws<'s>(scenario: &'s Scenario, plan: &Plan) -> Result<Vec<(usize, &'s Law, u64)>, LabError> {
     let mut laws = Vec::new();
     for (number, shaper) in plan.shapers.iter().enumerate() {
@@ -144,12 +170,15 @@ fn laws<'s>(scenario: &'s Scenario, plan: &Plan) -> Result<Vec<(usize, &'s Law, 
         if !changes.is_empty() {
             let name = direction_name(scenario, shaper.direction);
             return Err(LabError::Refused(format!(
-                "link direction \"{name}\": a kernel's router keeps its law; take `law-changes` out, or run it without --on linux"
+                "link direction \"{name}\": a kernel's router keeps its law; take `law-changes` \
+                    out, or run it without --on linux"
             )));
         }
         xcp_engine::Router::new(&router_config(law, direction.rate_bps), 0, 0).map_err(|why| {
             let name = direction_name(scenario, shaper.direction);
-            LabError::Refused(format!("link direction \"{name}\": the router's law cannot be used: {why}"))
+            LabError::Refused(format!(
+                "link direction \"{name}\": the router's law cannot be used: {why}"
+            ))
         })?;
         laws.push((number, law, direction.rate_bps));
     }
@@ -164,10 +193,15 @@ fn endpoint(home: &Home, site: &Site, plan: &Plan) -> Result<Option<Endpoint>, L
     if ends.is_empty() {
         return Ok(None);
     }
-    let devices: Vec<_> = (0..plan.devices.len()).filter(|&device| ends.contains(&plan.devices[device].space)).collect();
-    // As many segments as the path and its queues hold: the window never binds, unless the scenario says so.
+    let devices: Vec<_> = (0..plan.devices.len())
+        .filter(|&device| ends.contains(&plan.devices[device].space))
+        .collect();
+    // As many segments as the path and its queues hold: the window never binds, unless the scenario
+    // says so.
     let window = |flow: &FlowPlan| match &flow.kind {
-        Kind::Tcp(tcp) => plan.spaces[plan.ways[flow.way].destination.0].in_flight / u64::from(tcp.payload),
+        Kind::Tcp(tcp) => {
+            plan.spaces[plan.ways[flow.way].destination.0].in_flight / u64::from(tcp.payload)
+        }
         Kind::Udp { .. } => 0,
     };
     let window = plan.flows.iter().filter(|flow| speaks(&flow.kind)).map(window).max().unwrap_or(0);
@@ -188,7 +222,10 @@ fn directions(
     let open = |device| {
         let (space, index) = site.device(plan, device);
         debug_assert!(plan.spaces[space].role != Role::Wire);
-        let netlink = || Netlink::open_in(&site.spaces[space]).map_err(|why| LabError::failed("look at its queues", why));
+        let netlink = || {
+            Netlink::open_in(&site.spaces[space])
+                .map_err(|why| LabError::failed("look at its queues", why))
+        };
         Ok((netlink()?, netlink()?, index))
     };
     let mut directions = Vec::new();
@@ -199,9 +236,16 @@ fn directions(
                 let (netlink, mut watched, index) = open(plan.shapers[shaper].device)?;
                 let seen = Arc::new(Seen::default());
                 let frame_bytes = (plan.segments != Some(1)).then(|| plan.frame_bytes());
-                let look = move || xcp_linux::qdisc::stats(&mut watched, index).ok().map(|stats| packets(&stats, frame_bytes));
+                let look = move || {
+                    xcp_linux::qdisc::stats(&mut watched, index)
+                        .ok()
+                        .map(|stats| packets(&stats, frame_bytes))
+                };
                 looks.push((seen.clone(), Box::new(look)));
-                router = routers.iter().position(|(of, _)| *of == shaper).map(|at| routers.swap_remove(at).1);
+                router = routers
+                    .iter()
+                    .position(|(of, _)| *of == shaper)
+                    .map(|at| routers.swap_remove(at).1);
                 Source::Queue { netlink, index, seen, frame_bytes }
             }
             Meter::Line(line) => Source::Line(line),
@@ -210,7 +254,8 @@ fn directions(
                 Source::Device { netlink, index }
             }
         };
-        let lines = (0..plan.lines.len()).filter(|&line| plan.lines[line].direction == number).collect();
+        let lines =
+            (0..plan.lines.len()).filter(|&line| plan.lines[line].direction == number).collect();
         directions.push(Direction { source, lines, router, last: LinkCounts::default() });
     }
     Ok((directions, looks))

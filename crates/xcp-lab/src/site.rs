@@ -1,5 +1,6 @@
-//! Builds what a plan says: namespaces, cables, addresses, routes, queues. All of it is held by descriptors of this process and nothing else, so that it
-//! is gone when the process is, however that ends.
+//! Builds what a plan says: namespaces, cables, addresses, routes, queues. All of it is held by
+//! descriptors of this process and nothing else, so that it is gone when the process is, however
+//! that ends.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -48,11 +49,17 @@ impl Site {
     /// # Errors
     /// What the kernel refuses.
     pub fn build(plan: &Plan) -> Result<Self, LabError> {
-        let mut site = Self { spaces: Vec::new(), netlinks: Vec::new(), indices: vec![0; plan.devices.len()] };
+        let mut site =
+            Self { spaces: Vec::new(), netlinks: Vec::new(), indices: vec![0; plan.devices.len()] };
         for space in &plan.spaces {
-            let built = |why: &dyn std::fmt::Display| LabError::failed(format_args!("make a namespace for {}", space.name), why);
+            let built = |why: &dyn std::fmt::Display| {
+                LabError::failed(format_args!("make a namespace for {}", space.name), why)
+            };
             let namespace = Namespace::new().map_err(|why| built(&why))?;
-            namespace.run(|| settings(plan, space)).and_then(|set| set).map_err(|why| built(&why))?;
+            namespace
+                .run(|| settings(plan, space))
+                .and_then(|set| set)
+                .map_err(|why| built(&why))?;
             site.netlinks.push(Netlink::open_in(&namespace).map_err(|why| built(&why))?);
             site.spaces.push(Arc::new(namespace));
         }
@@ -66,8 +73,18 @@ impl Site {
     fn cables(&mut self, plan: &Plan) -> xcp_linux::netlink::Result<()> {
         for &[one, other] in &plan.cables {
             let [a, b] = [one, other].map(|device| &plan.devices[device]);
-            let options = VethOptions { mtu: plan.mtu, mac: Some(mac(one)), peer_mac: Some(mac(other)), ..VethOptions::default() };
-            self.netlinks[a.space].add_veth_with(&a.name, &b.name, &self.spaces[b.space], &options)?;
+            let options = VethOptions {
+                mtu: plan.mtu,
+                mac: Some(mac(one)),
+                peer_mac: Some(mac(other)),
+                ..VethOptions::default()
+            };
+            self.netlinks[a.space].add_veth_with(
+                &a.name,
+                &b.name,
+                &self.spaces[b.space],
+                &options,
+            )?;
             for (id, device) in [(one, a), (other, b)] {
                 let netlink = &mut self.netlinks[device.space];
                 let index = netlink.index_of(&device.name)?.unwrap_or(0);
@@ -76,17 +93,24 @@ impl Site {
             }
         }
         let mut made = plan.cables.iter().flatten();
-        made.try_for_each(|&id| self.netlinks[plan.devices[id].space].wait_until_it_sends(self.indices[id]))
+        made.try_for_each(|&id| {
+            self.netlinks[plan.devices[id].space].wait_until_it_sends(self.indices[id])
+        })
     }
 
-    /// Lets devices carry frames and nothing larger, as wires do; where the plan allows a few segments in one packet, only those that lead into a
-    /// line, or out of a queue that is to cut them up.
+    /// Lets devices carry frames and nothing larger, as wires do; where the plan allows a few
+    /// segments in one packet, only those that lead into a line, or out of a queue that is to cut
+    /// them up.
     fn frames(&mut self, plan: &Plan) -> Result<(), LabError> {
         let Some(segments) = plan.segments else { return Ok(()) };
         let into_lines: Vec<DeviceId> = plan
             .cables
             .iter()
-            .filter(|cable| cable.iter().any(|&device| plan.spaces[plan.devices[device].space].role == Role::Wire))
+            .filter(|cable| {
+                cable
+                    .iter()
+                    .any(|&device| plan.spaces[plan.devices[device].space].role == Role::Wire)
+            })
             .flatten()
             .copied()
             .collect();
@@ -99,7 +123,8 @@ impl Site {
                 .filter(|(_, (d, _))| d.space == space)
                 .map(|(id, (d, i))| (id, d.name.as_str(), *i))
                 .collect();
-            let cuts = |id: &DeviceId| plan.cut && plan.shapers.iter().any(|shaper| shaper.device == *id);
+            let cuts =
+                |id: &DeviceId| plan.cut && plan.shapers.iter().any(|shaper| shaper.device == *id);
             let whole = |id: &DeviceId| segments == 1 || into_lines.contains(id) || cuts(id);
             let off = || {
                 devices.iter().try_for_each(|(id, name, _)| {
@@ -113,7 +138,10 @@ impl Site {
                     what.iter().try_for_each(|o| offload::set(name, *o, false))
                 })
             };
-            namespace.run(off).and_then(|done| done).map_err(|why| LabError::failed("build its network", why))?;
+            namespace
+                .run(off)
+                .and_then(|done| done)
+                .map_err(|why| LabError::failed("build its network", why))?;
             for (id, _, index) in &devices {
                 let netlink = &mut self.netlinks[space];
                 netlink
@@ -131,14 +159,18 @@ impl Site {
             let most = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
             let limit = match shaper.limit {
                 // Several segments in a packet: a limit in packets would hold more.
-                Limit::Packets(n) if plan.segments != Some(1) => qdisc::Limit::Bytes(most(n.saturating_mul(plan.frame_bytes().into()))),
+                Limit::Packets(n) if plan.segments != Some(1) => {
+                    qdisc::Limit::Bytes(most(n.saturating_mul(plan.frame_bytes().into())))
+                }
                 Limit::Packets(n) => qdisc::Limit::Packets(most(n)),
                 Limit::Bytes(n) => qdisc::Limit::Bytes(most(n)),
             };
             let netlink = &mut self.netlinks[space];
             match shaper.others {
                 None => qdisc::install(netlink, index, qdisc::Shaper::Htb, shaper.rate_bps, limit)?,
-                Some(others) => qdisc::install_classes(netlink, index, shaper.rate_bps, limit, others)?,
+                Some(others) => {
+                    qdisc::install_classes(netlink, index, shaper.rate_bps, limit, others)?
+                }
             }
         }
         Ok(())
@@ -157,8 +189,18 @@ impl Site {
             netlink.add_address(lo, address, whole)?;
         }
         for route in &plan.routes {
-            let options = RouteOptions { on_link: true, initial_window: route.initial_window, quick_ack: route.quick_ack };
-            self.netlinks[route.space].add_route_with(route.to, whole, Some(next), self.indices[route.device], options)?;
+            let options = RouteOptions {
+                on_link: true,
+                initial_window: route.initial_window,
+                quick_ack: route.quick_ack,
+            };
+            self.netlinks[route.space].add_route_with(
+                route.to,
+                whole,
+                Some(next),
+                self.indices[route.device],
+                options,
+            )?;
         }
         Ok(())
     }
@@ -174,7 +216,8 @@ fn settings(plan: &Plan, space: &Space) -> std::io::Result<()> {
     let set = |name: &str, value: &str| sysctl::write(name, value);
     match plan.family {
         Family::V4 => {
-            // No neighbour discovery or multicast reports on links whose packets are counted; a kernel without IPv6 has none anyway.
+            // No neighbour discovery or multicast reports on links whose packets are counted; a
+            // kernel without IPv6 has none anyway.
             if sysctl::read("net.ipv6.conf.all.disable_ipv6").is_ok() {
                 set("net.ipv6.conf.all.disable_ipv6", "1")?;
                 set("net.ipv6.conf.default.disable_ipv6", "1")?;
@@ -217,9 +260,10 @@ fn settings(plan: &Plan, space: &Space) -> std::io::Result<()> {
     // No flow learns from the one before it.
     set("net.ipv4.tcp_no_metrics_save", "1")?;
     set("net.ipv4.tcp_slow_start_after_idle", "0")?;
-    // What bounds a window is in the scenario, or it is cwnd. The window offered is about half of the buffer, and twice what can be on the way
-    // leaves room for what waits for a retransmission. Not more from the beginning: as long as the window still grows towards the buffer's
-    // half, every segment is acknowledged at once (tcp_grow_window).
+    // What bounds a window is in the scenario, or it is cwnd. The window offered is about half of
+    // the buffer, and twice what can be on the way leaves room for what waits for a retransmission.
+    // Not more from the beginning: as long as the window still grows towards the buffer's half,
+    // every segment is acknowledged at once (tcp_grow_window).
     let first = space.in_flight.saturating_mul(4).clamp(FIRST_BUFFER, BUFFER);
     set("net.ipv4.tcp_rmem", &format!("4096 {first} {BUFFER}"))?;
     set("net.ipv4.tcp_wmem", &format!("4096 {} {BUFFER}", BUFFER / 16))

@@ -1,5 +1,5 @@
-//! Whether a run can be believed: the one place that says how far sampling may fall behind, how busy the machine. How late a line may be, a line knows
-//! itself.
+//! Whether a run can be believed: the one place that says how far sampling may fall behind, how
+//! busy the machine. How late a line may be, a line knows itself.
 
 use std::fs;
 
@@ -13,7 +13,8 @@ const SAMPLING_LATE_SHARE: f64 = 0.05;
 pub(crate) const SAMPLING_LATE: Nanos = 5_000_000;
 /// Samples that are taken later than this show what happened in another interval.
 const RECORDING_LATE: Nanos = 20_000_000;
-/// A machine whose processors are idle for less than this share of the time may have kept something waiting.
+/// A machine whose processors are idle for less than this share of the time may have kept something
+/// waiting.
 const IDLE_SHARE: f64 = 0.02;
 
 /// How the sampling did.
@@ -39,7 +40,14 @@ impl Processors {
 
     /// The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
     fn parse(stat: &str) -> Option<Self> {
-        let ticks: Vec<u64> = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().take(8).map_while(|n| n.parse().ok()).collect();
+        let ticks: Vec<u64> = stat
+            .lines()
+            .next()?
+            .strip_prefix("cpu ")?
+            .split_whitespace()
+            .take(8)
+            .map_while(|n| n.parse().ok())
+            .collect();
         Some(Self { idle: ticks.get(3)? + ticks.get(4)?, all: ticks.iter().sum() })
     }
 
@@ -60,21 +68,33 @@ pub(crate) fn doubts(
     let ms = |ns: Nanos| format!("{} ms", (ns as f64 / 1e5).round() / 10.0);
     let mut doubts = Vec::new();
     for (name, report) in lines {
-        doubts.extend(report.faults().iter().map(|fault| format!("delay line \"{name}\": {fault}: this run is not to be trusted")));
+        doubts.extend(
+            report.faults().iter().map(|fault| {
+                format!("delay line \"{name}\": {fault}: this run is not to be trusted")
+            }),
+        );
     }
     if sampling.late as f64 > SAMPLING_LATE_SHARE * sampling.looks as f64 {
         doubts.push(format!(
-            "{} % of the looks at the queues were late, by up to {}: their means and maxima are not to be trusted",
+            "{} % of the looks at the queues were late, by up to {}: their means and maxima are \
+                not to be trusted",
             (sampling.late as f64 * 100.0 / sampling.looks as f64).round(),
             ms(sampling.latest)
         ));
     }
     if behind > RECORDING_LATE {
-        doubts.push(format!("samples were up to {} late: the series are not to be trusted to that", ms(behind)));
-    }
-    if let Some(idle) = processors.and_then(|(before, after)| after.idle_since(before)).filter(|&idle| idle < IDLE_SHARE) {
         doubts.push(format!(
-            "the machine's processors were busy {} % of the time: what the network or TCP could not do may be the machine's doing",
+            "samples were up to {} late: the series are not to be trusted to that",
+            ms(behind)
+        ));
+    }
+    if let Some(idle) = processors
+        .and_then(|(before, after)| after.idle_since(before))
+        .filter(|&idle| idle < IDLE_SHARE)
+    {
+        doubts.push(format!(
+            "the machine's processors were busy {} % of the time: what the network or TCP could \
+                not do may be the machine's doing",
             ((1.0 - idle) * 100.0).floor()
         ));
     }
@@ -99,7 +119,10 @@ mod tests {
         let processors = Processors { idle: 100, all: 200 };
         let after = Processors { idle: 110, all: 300 };
         let sampling = Sampling { looks: 1000, late: 10, latest: 30 * MS };
-        assert_eq!(doubts(&[line(MS / 2, 0)], sampling, 5 * MS, Some((processors, after))), Vec::<String>::new());
+        assert_eq!(
+            doubts(&[line(MS / 2, 0)], sampling, 5 * MS, Some((processors, after))),
+            Vec::<String>::new()
+        );
         assert_eq!(doubts(&[], Sampling::default(), 0, None), Vec::<String>::new());
     }
 
@@ -107,7 +130,15 @@ mod tests {
     fn a_bad_run_is_known_for_one() {
         let sampling = Sampling { looks: 1000, late: 200, latest: 30 * MS };
         let processors = [Processors { idle: 100, all: 200 }, Processors { idle: 101, all: 1200 }];
-        insta::assert_snapshot!(doubts(&[line(3 * MS, 0), line(0, 7)], sampling, 30 * MS, Some((processors[0], processors[1]))).join("\n"));
+        insta::assert_snapshot!(
+            doubts(
+                &[line(3 * MS, 0), line(0, 7)],
+                sampling,
+                30 * MS,
+                Some((processors[0], processors[1]))
+            )
+            .join("\n")
+        );
     }
 
     #[test]

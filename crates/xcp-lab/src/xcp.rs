@@ -1,4 +1,5 @@
-//! The one place where the lab meets our kernel programs: the endpoint that makes sockets speak XCP, the router at a queue.
+//! The one place where the lab meets our kernel programs: the endpoint that makes sockets speak
+//! XCP, the router at a queue.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,11 +17,13 @@ use crate::home::Home;
 use crate::plan::{DeviceId, Plan};
 use crate::site::Site;
 
-/// How the names of labs' congestion controls begin: they are global to the machine, and this lab may not be the only one.
+/// How the names of labs' congestion controls begin: they are global to the machine, and this lab
+/// may not be the only one.
 pub(crate) const PREFIX: &str = "xcp_lab";
 /// What a connection goes on with where XCP is not understood.
 const FALLBACK: &str = "cubic";
-/// The id of every host's own access link: no router of ours has it (they draw theirs), and a host never hears another's.
+/// The id of every host's own access link: no router of ours has it (they draw theirs), and a host
+/// never hears another's.
 const ACCESS_ID: u32 = 0xacce_5511;
 /// Ethernet's header.
 const LINK_BYTES: u32 = 14;
@@ -56,11 +59,23 @@ impl Reading {
 }
 
 impl Endpoint {
-    /// Loads it for sockets made in this lab's control group; `devices` are those by which its hosts send, `window` what receivers offer at once,
-    /// segments.
-    pub fn load(home: &Home, site: &Site, plan: &Plan, devices: &[DeviceId], window: u32) -> Result<Self, LabError> {
+    /// Loads it for sockets made in this lab's control group; `devices` are those by which its
+    /// hosts send, `window` what receivers offer at once, segments.
+    pub fn load(
+        home: &Home,
+        site: &Site,
+        plan: &Plan,
+        devices: &[DeviceId],
+        window: u32,
+    ) -> Result<Self, LabError> {
         let name = format!("{PREFIX}{}", std::process::id());
-        let config = EndpointConfig { name, fallback: FALLBACK.into(), give: Give::Nobody, ask: Ask::default(), receive_window: window };
+        let config = EndpointConfig {
+            name,
+            fallback: FALLBACK.into(),
+            give: Give::Nobody,
+            ask: Ask::default(),
+            receive_window: window,
+        };
         let missing = |why: xcp_linux::Error| LabError::Missing(why.to_string());
         let mut endpoint = endpoint::Endpoint::load(&config).map_err(missing)?;
         endpoint.attach(home.as_fd()).map_err(missing)?;
@@ -72,7 +87,8 @@ impl Endpoint {
         Ok(Self { endpoint })
     }
 
-    /// Makes a socket that has not spoken yet speak XCP with these settings; what it accepts does, too.
+    /// Makes a socket that has not spoken yet speak XCP with these settings; what it accepts does,
+    /// too.
     pub fn ask(&self, socket: BorrowedFd<'_>, tcp: &Tcp) -> io::Result<()> {
         let ask = Ask {
             classic: tcp.wire == WireFormat::Classic,
@@ -123,14 +139,27 @@ impl Router {
     ) -> Result<Self, LabError> {
         let (space, index) = site.device(plan, device);
         // The law's part of a link that is split is in the law already.
-        let classes = plan.shapers.iter().any(|shaper| shaper.device == device && shaper.others.is_some()).then_some(1000);
+        let classes = plan
+            .shapers
+            .iter()
+            .any(|shaper| shaper.device == device && shaper.others.is_some())
+            .then_some(1000);
         let police = police.map(|police| Police {
             config: PolicerConfig { flows: police.flows, longest_rtt_ns: police.longest_rtt, seed },
             by: PoliceBy::Flow,
         });
-        let config = router::RouterConfig { law, seed, link_bytes: LINK_BYTES, hook: Hook::Any, police, classes };
+        let config = router::RouterConfig {
+            law,
+            seed,
+            link_bytes: LINK_BYTES,
+            hook: Hook::Any,
+            police,
+            classes,
+        };
         let router = site.spaces[space].run(|| router::Router::attach(index, &config));
-        let router = router.map_err(|why| LabError::failed("enter a namespace", why))?.map_err(|why| LabError::Missing(why.to_string()))?;
+        let router = router
+            .map_err(|why| LabError::failed("enter a namespace", why))?
+            .map_err(|why| LabError::Missing(why.to_string()))?;
         Ok(Self { router, policed: police.is_some() })
     }
 

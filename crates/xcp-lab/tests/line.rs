@@ -1,4 +1,5 @@
-//! Delay lines between real devices. No test asks how fast the machine is: frames may be late, never early, and every one is accounted for.
+//! Delay lines between real devices. No test asks how fast the machine is: frames may be late,
+//! never early, and every one is accounted for.
 
 use std::cell::Cell;
 use std::io;
@@ -34,7 +35,8 @@ fn config() -> LineConfig {
 }
 
 fn to_the_right(bed: &Bed, config: &LineConfig) -> Line {
-    Line::start(config, Some(bed.wire.as_fd()), &bed.device_left, &bed.device_right).expect("a line")
+    Line::start(config, Some(bed.wire.as_fd()), &bed.device_left, &bed.device_right)
+        .expect("a line")
 }
 
 /// A sender on the left and a receiver on the right.
@@ -51,7 +53,8 @@ impl Sockets {
         let sender = bed.left.enter(|| UdpSocket::bind((LEFT, 0))).expect("bind");
         let receiver = bed.right.enter(|| UdpSocket::bind((RIGHT, 7000))).expect("bind");
         sender.connect((RIGHT, 7000)).expect("connect");
-        rustix::net::sockopt::set_socket_recv_buffer_size_force(&receiver, 32 << 20).expect("buffer");
+        rustix::net::sockopt::set_socket_recv_buffer_size_force(&receiver, 32 << 20)
+            .expect("buffer");
         receiver.set_read_timeout(Some(Duration::from_millis(50))).expect("timeout");
         Self { sender, receiver, sent: Cell::new(0), received: Cell::new(0) }
     }
@@ -64,8 +67,9 @@ impl Sockets {
         now
     }
 
-    /// All datagrams that come until the line has seen what was sent, holds nothing and all it sent on is here: numbers and times. On a busy
-    /// machine the line, or what the kernel does between it and the socket, may pause for longer than any silence that could be waited for.
+    /// All datagrams that come until the line has seen what was sent, holds nothing and all it sent
+    /// on is here: numbers and times. On a busy machine the line, or what the kernel does between
+    /// it and the socket, may pause for longer than any silence that could be waited for.
     fn receive(&self, line: &Line, payload: impl Fn(usize) -> usize) -> Vec<(usize, Nanos)> {
         let mut buffer = vec![0; 65536];
         let mut all = Vec::new();
@@ -74,10 +78,19 @@ impl Sockets {
             let length = match self.receiver.recv(&mut buffer) {
                 Ok(length) => length,
                 Err(error) => {
-                    assert!(matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted), "{error}");
+                    assert!(
+                        matches!(
+                            error.kind(),
+                            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                        ),
+                        "{error}"
+                    );
                     let report = line.report();
-                    let settled = report.packets_in + report.trouble.ring_drops >= self.sent.get() && report.held == 0;
-                    if settled && report.packets_out == self.received.get() || silent_since.elapsed() > Duration::from_secs(10) {
+                    let settled = report.packets_in + report.trouble.ring_drops >= self.sent.get()
+                        && report.held == 0;
+                    if settled && report.packets_out == self.received.get()
+                        || silent_since.elapsed() > Duration::from_secs(10)
+                    {
                         return all;
                     }
                     continue;
@@ -86,7 +99,10 @@ impl Sockets {
             silent_since = Instant::now();
             self.received.set(self.received.get() + 1);
             let number = u32::from_le_bytes(buffer[..4].try_into().expect("four bytes")) as usize;
-            assert!(buffer[..length] == datagram(number, payload(number)), "datagram {number} was changed");
+            assert!(
+                buffer[..length] == datagram(number, payload(number)),
+                "datagram {number} was changed"
+            );
             all.push((number, monotonic_now()));
         }
     }
@@ -114,26 +130,46 @@ fn wait_for(line: &Line, what: impl Fn(&Report) -> bool) -> Report {
 /// Every frame is somewhere.
 fn assert_complete(report: &Report) {
     let (wire, trouble) = (report.wire, &report.trouble);
-    let lost = wire.queue_drops + wire.lost_at_random + wire.lost_in_blackouts + trouble.oversize + trouble.tagged + trouble.send_failures;
+    let lost = wire.queue_drops
+        + wire.lost_at_random
+        + wire.lost_in_blackouts
+        + trouble.oversize
+        + trouble.tagged
+        + trouble.send_failures;
     assert_eq!(report.packets_in, report.packets_out + lost + report.held, "{report:?}");
 }
 
 /// Whoever computes checksums: the sender's stack, the line's outgoing device or nobody.
 #[test]
 fn frames_arrive_unchanged_in_order_and_not_early() {
-    for (mtu, sender_checksums, line_checksums) in [(1500, false, false), (1500, true, false), (1500, true, true), (9000, true, false)] {
+    for (mtu, sender_checksums, line_checksums) in
+        [(1500, false, false), (1500, true, false), (1500, true, true), (9000, true, false)]
+    {
         let Some(bed) = Bed::new(mtu) else { return };
         bed.turn_offloads_off();
-        bed.left.enter(|| bed::set_offload("left0", bed::ETHTOOL_STXCSUM, sender_checksums)).expect("ethtool");
-        bed.wire.enter(|| bed::set_offload(&bed.device_right, bed::ETHTOOL_STXCSUM, line_checksums)).expect("ethtool");
+        bed.left
+            .enter(|| bed::set_offload("left0", bed::ETHTOOL_STXCSUM, sender_checksums))
+            .expect("ethtool");
+        bed.wire
+            .enter(|| bed::set_offload(&bed.device_right, bed::ETHTOOL_STXCSUM, line_checksums))
+            .expect("ethtool");
         let line = to_the_right(&bed, &LineConfig { mtu, ..config() });
         let sockets = Sockets::new(&bed);
         let payload = |number| 4 + number * 97 % (mtu as usize - 28 - 3);
-        let sent: Vec<Nanos> = (0..2000).map(|number| sockets.send(number, payload(number))).collect();
+        let sent: Vec<Nanos> =
+            (0..2000).map(|number| sockets.send(number, payload(number))).collect();
         let received = sockets.receive(&line, payload);
-        assert!(received.iter().map(|&(number, _)| number).eq(0..2000), "{} of 2000, or out of order", received.len());
+        assert!(
+            received.iter().map(|&(number, _)| number).eq(0..2000),
+            "{} of 2000, or out of order",
+            received.len()
+        );
         for &(number, at) in &received {
-            assert!(at >= sent[number] + 20 * MS, "datagram {number} was early: {} ns", at - sent[number]);
+            assert!(
+                at >= sent[number] + 20 * MS,
+                "datagram {number} was early: {} ns",
+                at - sent[number]
+            );
         }
         let report = line.stop();
         assert_complete(&report);
@@ -183,7 +219,11 @@ fn who_overtakes_whom_is_the_seeds_and_nobody_is_lost_or_early() {
             assert!(at >= sent[number] + delay + extra[number], "datagram {number} was early");
         }
         // Those that keep their turn do so among themselves.
-        let kept: Vec<usize> = received.iter().map(|&(number, _)| number).filter(|&number| extra[number] == 0).collect();
+        let kept: Vec<usize> = received
+            .iter()
+            .map(|&(number, _)| number)
+            .filter(|&number| extra[number] == 0)
+            .collect();
         assert!(kept.is_sorted());
         assert!(!received.is_sorted_by_key(|&(number, _)| number), "nothing was overtaken");
         let report = line.stop();
@@ -199,9 +239,11 @@ fn a_blackout_is_a_time_of_the_scenario() {
     let hour = 3600 * NANOS_PER_SEC;
     let dark = Period { from: hour, to: Nanos::MAX };
     for (zero, arrive) in [(monotonic_now(), 50), (monotonic_now().saturating_sub(2 * hour), 0)] {
-        // Where the machine has been up for less than two hours, zero is when it was started, and it is still light.
+        // Where the machine has been up for less than two hours, zero is when it was started, and
+        // it is still light.
         let arrive = if monotonic_now() - zero < hour { 50 } else { arrive };
-        let line = to_the_right(&bed, &LineConfig { zero, blackouts: vec![dark], delay: MS, ..config() });
+        let line =
+            to_the_right(&bed, &LineConfig { zero, blackouts: vec![dark], delay: MS, ..config() });
         let sockets = Sockets::new(&bed);
         for number in 0..50 {
             sockets.send(number, 100);
@@ -233,7 +275,8 @@ fn a_queue_of_the_lines_own_holds_its_limit_and_its_rate() {
     let middle = line.report();
     let state = middle.queue.expect("a queue");
     assert!(state.max_packets <= 20);
-    // Those that waited did so for at least the time of the ones before them since the last gap, which only a slow sender leaves.
+    // Those that waited did so for at least the time of the ones before them since the last gap,
+    // which only a slow sender leaves.
     assert!(state.packets == 0 && state.integral <= 20 * 20 * MS * received.len() as u64);
     let report = line.stop();
     assert_complete(&report);
@@ -257,7 +300,10 @@ fn what_finds_the_ring_full_is_counted() {
     assert_eq!(report.packets_in + report.trouble.ring_drops, 5000);
     // All but the first of them unless it took seconds to send them.
     assert!(received.len() >= config.ring_slots() as usize, "{report:?}");
-    assert!(report.trouble.ring_drops == 0 || report.faults().iter().any(|fault| fault.contains("ring")));
+    assert!(
+        report.trouble.ring_drops == 0
+            || report.faults().iter().any(|fault| fault.contains("ring"))
+    );
 }
 
 /// What no wire carries is not sent on in part.
@@ -265,9 +311,12 @@ fn what_finds_the_ring_full_is_counted() {
 fn super_packets_and_tagged_frames_are_counted_and_dropped() {
     let Some(bed) = Bed::new(1500) else { return };
     let line = to_the_right(&bed, &LineConfig { delay: MS, ..config() });
-    let header = |ethertype: [u8; 2]| [[2u8, 0, 0, 0, 0, 2].as_slice(), &[2, 0, 0, 0, 0, 1], &ethertype].concat();
+    let header = |ethertype: [u8; 2]| {
+        [[2u8, 0, 0, 0, 0, 2].as_slice(), &[2, 0, 0, 0, 0, 1], &ethertype].concat()
+    };
     let tagged = [header([0x81, 0]), vec![0, 5, 8, 0], vec![0; 60]].concat();
-    // An experimental ethertype (IEEE 802), the largest frame and one byte more than the wire carries: the sender's MTU is raised.
+    // An experimental ethertype (IEEE 802), the largest frame and one byte more than the wire
+    // carries: the sender's MTU is raised.
     bed.left.ip("link set left0 mtu 3000");
     bed.wire.ip(&format!("link set {} mtu 3000", bed.device_left));
     let plain = |length: usize| [header([0x88, 0xb5]), vec![0; length - 14]].concat();
@@ -275,17 +324,31 @@ fn super_packets_and_tagged_frames_are_counted_and_dropped() {
         bed.left.enter(|| bed::send_frame("left0", &frame)).expect("send");
     }
     let report = wait_for(&line, |report| report.packets_in == 4 && report.held == 0);
-    assert_eq!((report.packets_out, report.bytes_out, report.trouble.tagged, report.trouble.oversize), (1, 1514, 1, 2));
+    assert_eq!(
+        (report.packets_out, report.bytes_out, report.trouble.tagged, report.trouble.oversize),
+        (1, 1514, 1, 2)
+    );
     assert_complete(&report);
-    assert_eq!(report.faults().iter().filter(|fault| fault.contains("MTU") || fault.contains("VLAN")).count(), 2);
+    assert_eq!(
+        report
+            .faults()
+            .iter()
+            .filter(|fault| fault.contains("MTU") || fault.contains("VLAN"))
+            .count(),
+        2
+    );
 
     // A TCP that builds super-packets: no matter how small they are.
-    let back = Line::start(&config(), Some(bed.wire.as_fd()), &bed.device_right, &bed.device_left).expect("a line back");
+    let back = Line::start(&config(), Some(bed.wire.as_fd()), &bed.device_right, &bed.device_left)
+        .expect("a line back");
     bed.right.enter(|| {
         let listener = std::net::TcpListener::bind((RIGHT, 7002)).expect("listen");
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let mut stream = bed.left.enter(|| std::net::TcpStream::connect((RIGHT, 7002))).expect("connect");
+                let mut stream = bed
+                    .left
+                    .enter(|| std::net::TcpStream::connect((RIGHT, 7002)))
+                    .expect("connect");
                 // What is built while nothing can be sent is sent together.
                 std::io::Write::write_all(&mut stream, &[0; 60_000]).expect("write");
             });
@@ -338,7 +401,9 @@ fn a_line_outlives_its_devices_and_says_so() {
 #[test]
 fn a_line_that_cannot_be_is_refused_in_words() {
     let Some(bed) = Bed::new(1500) else { return };
-    let start = |config: &LineConfig, from: &str, to: &str| Line::start(config, Some(bed.wire.as_fd()), from, to).unwrap_err().to_string();
+    let start = |config: &LineConfig, from: &str, to: &str| {
+        Line::start(config, Some(bed.wire.as_fd()), from, to).unwrap_err().to_string()
+    };
     let message = start(&config(), "nosuch0", &bed.device_right);
     assert!(message.contains("nosuch0") && message.contains("none of this name"), "{message}");
     let message = start(&config(), &bed.device_left, "a name far too long for a device");

@@ -1,4 +1,5 @@
-//! A line that has been stopped leaves no descriptor, no thread, no mapping and no namespace. Alone in its process, where these can be counted.
+//! A line that has been stopped leaves no descriptor, no thread, no mapping and no namespace. Alone
+//! in its process, where these can be counted.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -14,7 +15,11 @@ fn count(directory: &str) -> usize {
 
 fn mappings() -> usize {
     // The allocator's own come and go.
-    std::fs::read_to_string("/proc/self/maps").expect("proc").lines().filter(|line| line.contains("socket:")).count()
+    std::fs::read_to_string("/proc/self/maps")
+        .expect("proc")
+        .lines()
+        .filter(|line| line.contains("socket:"))
+        .count()
 }
 
 #[test]
@@ -47,13 +52,18 @@ fn nothing_is_left() {
         // the bed may still be in what was counted before, and those of the line in what is now.
         // Twenty rounds would leave more than the bed had.
         let left = || {
-            let (files, threads, rings) = (count("/proc/self/fd"), count("/proc/self/task"), mappings());
+            let (files, threads, rings) =
+                (count("/proc/self/fd"), count("/proc/self/task"), mappings());
             (files != before.0, threads > before.1, rings)
         };
         let patience = Instant::now() + Duration::from_secs(5);
         while left() != (false, false, 0) && Instant::now() < patience {
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(left(), (false, false, 0), "more files, more threads, rings left in round {round}");
+        assert_eq!(
+            left(),
+            (false, false, 0),
+            "more files, more threads, rings left in round {round}"
+        );
     }
 }

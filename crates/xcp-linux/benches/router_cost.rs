@@ -1,5 +1,5 @@
-//! What the router program costs per packet (BPF_PROG_TEST_RUN), beside a program that does nothing, without and with a policer: medians, ns.
-//! Needs root.
+//! What the router program costs per packet (BPF_PROG_TEST_RUN), beside a program that does
+//! nothing, without and with a policer: medians, ns. Needs root.
 
 use xcp_engine::{Policer, PolicerConfig, Router, RouterConfig, WireFormat};
 use xcp_linux::police::{Police, PoliceBy};
@@ -7,13 +7,37 @@ use xcp_linux::rehearsal::{Rehearsal, nothing_ns};
 
 const REPEAT: u32 = 500_000;
 const ROUNDS: usize = 9;
-/// Bytes a second: so many that one flow that does nothing but send does not get more than its share, which would be refused at less cost.
+/// Bytes a second: so many that one flow that does nothing but send does not get more than its
+/// share, which would be refused at less cost.
 const CAPACITY: u64 = 100_000_000_000;
 
 fn frame(protocol: u8, options: &[u8]) -> Vec<u8> {
     let mut frame = vec![2; 12];
-    frame.extend([8, 0, 0x45, 0, 5, 0xdc, 0, 1, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-    frame.extend([0, 80, 0x9c, 0x40, 0, 0, 0, 1, 0, 0, 0, 2, (((20 + options.len()) / 4) << 4) as u8, 0x18, 1, 0, 0, 0, 0, 0]);
+    frame.extend([
+        8, 0, 0x45, 0, 5, 0xdc, 0, 1, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+    ]);
+    frame.extend([
+        0,
+        80,
+        0x9c,
+        0x40,
+        0,
+        0,
+        0,
+        1,
+        0,
+        0,
+        0,
+        2,
+        (((20 + options.len()) / 4) << 4) as u8,
+        0x18,
+        1,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]);
     frame.extend(options);
     frame.resize(1514, 0);
     frame
@@ -39,9 +63,12 @@ fn main() {
     let stamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
     let sack = [1, 1, 5, 18, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2];
     let ours = [254, 12, 0x58, 0x43, 0x60, 0, 0x96, 0xe7, 0x46, 0x80, 0x7f, 0xff];
-    // One packet every 67 ns, which is less than it takes here: the policer believes all of it, where it corrects what `ours` claims.
-    let (rtt, window) =
-        (WireFormat::Extended.encode_rtt(1_000_000).to_be_bytes(), WireFormat::Extended.encode_window(15_000.0).to_be_bytes());
+    // One packet every 67 ns, which is less than it takes here: the policer believes all of it,
+    // where it corrects what `ours` claims.
+    let (rtt, window) = (
+        WireFormat::Extended.encode_rtt(1_000_000).to_be_bytes(),
+        WireFormat::Extended.encode_window(15_000.0).to_be_bytes(),
+    );
     let fast = [254, 12, 0x58, 0x43, 0x60, 0, rtt[0], rtt[1], window[0], window[1], 0x7f, 0xff];
     let answer = [254, 8, 0x58, 0x43, 0x52, 1, 0xa8, 0x71];
     let classic = [14, 8, 0x7f, 0xff, 0, 100, 0, 100];
@@ -59,7 +86,8 @@ fn main() {
     ];
     let mut law = RouterConfig::xcp(CAPACITY);
     law.count_other = true;
-    let police = |by| Some(Police { config: PolicerConfig { seed: 7, ..PolicerConfig::DEFAULT }, by });
+    let police =
+        |by| Some(Police { config: PolicerConfig { seed: 7, ..PolicerConfig::DEFAULT }, by });
     let kinds = [
         ("-", None),
         ("by flow", police(PoliceBy::Flow)),
@@ -74,7 +102,9 @@ fn main() {
         };
         let mut router = Router::new(&law, 0, 1).expect("a law in range");
         let policer = police.map(|police| Policer::new(&police.config, &mut router));
-        program.begin_policed(law.capacity_bytes_per_sec, &router, policer.as_ref()).expect("maps can be written");
+        program
+            .begin_policed(law.capacity_bytes_per_sec, &router, policer.as_ref())
+            .expect("maps can be written");
         programs.push((name, program));
     }
     // By turns, so that a machine that slows down slows all of them.
@@ -91,7 +121,8 @@ fn main() {
     println!("{:32} {:>10} ns", "a program that does nothing", median(nothing));
     println!("{:32} {}", "policer", kinds.map(|(name, _)| format!("{name:>13}")).concat());
     for (at, (name, _)) in frames.iter().enumerate() {
-        let row: String = costs.iter().map(|costs| format!("{:>10} ns", median(costs[at].clone()))).collect();
+        let row: String =
+            costs.iter().map(|costs| format!("{:>10} ns", median(costs[at].clone()))).collect();
         println!("{name:32} {row}");
     }
 }

@@ -1,6 +1,7 @@
-//! What XCP on Linux needs of a machine, whether it is there, and what to do where it is not. A feature is looked for by using it, in places of which
-//! nothing stays; a version says little of kernels into which distributions carry features back. What is refused to those who are not root is
-//! not called missing.
+//! What XCP on Linux needs of a machine, whether it is there, and what to do where it is not. A
+//! feature is looked for by using it, in places of which nothing stays; a version says little of
+//! kernels into which distributions carry features back. What is refused to those who are not root
+//! is not called missing.
 
 mod distribution;
 mod endpoint;
@@ -23,7 +24,8 @@ use machine::Machine;
 /// What is made to try something out is named after the process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Looks at everything. Needs no rights, but finds out little without root's; changes nothing that stays.
+/// Looks at everything. Needs no rights, but finds out little without root's; changes nothing that
+/// stays.
 #[must_use]
 pub fn examine() -> Report {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);

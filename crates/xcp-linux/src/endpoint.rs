@@ -1,5 +1,6 @@
-//! The endpoint programs (`bpf/endpoint.bpf.c`): XCP in the kernel's own TCP for the sockets of a cgroup. Load, attach, ask for one socket, read.
-//! Which cgroup and devices, and where it is kept while no process runs, is the caller's and `kept`'s.
+//! The endpoint programs (`bpf/endpoint.bpf.c`): XCP in the kernel's own TCP for the sockets of a
+//! cgroup. Load, attach, ask for one socket, read. Which cgroup and devices, and where it is kept
+//! while no process runs, is the caller's and `kept`'s.
 
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -27,7 +28,8 @@ const ROOM: [&str; 2] = ["room_ethernet", "room_bare"];
 /// Settings of an endpoint.
 #[derive(Debug, Clone)]
 pub struct EndpointConfig {
-    /// The congestion control's name, 1 to 15 characters. Names belong to the machine, not to a network namespace.
+    /// The congestion control's name, 1 to 15 characters. Names belong to the machine, not to a
+    /// network namespace.
     pub name: String,
     /// What a connection goes on with where XCP is not understood.
     pub fallback: String,
@@ -35,17 +37,25 @@ pub struct EndpointConfig {
     pub give: Give,
     /// For sockets without a wish of their own.
     pub ask: Ask,
-    /// First advertised window of every connection in the cgroup, segments; 0 leaves it to the kernel, which opens it over half a second.
+    /// First advertised window of every connection in the cgroup, segments; 0 leaves it to the
+    /// kernel, which opens it over half a second.
     pub receive_window: u32,
 }
 
 impl Default for EndpointConfig {
     fn default() -> Self {
-        Self { name: "xcp".into(), fallback: "cubic".into(), give: Give::All, ask: Ask::default(), receive_window: 2000 }
+        Self {
+            name: "xcp".into(),
+            fallback: "cubic".into(),
+            give: Give::All,
+            ask: Ask::default(),
+            receive_window: 2000,
+        }
     }
 }
 
-/// Who gets XCP without asking. An application that chose a congestion control keeps it; connections to the host itself never get XCP.
+/// Who gets XCP without asking. An application that chose a congestion control keeps it;
+/// connections to the host itself never get XCP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Give {
     /// Nobody: only sockets that ask by `setsockopt(TCP_CONGESTION)`.
@@ -64,7 +74,8 @@ pub enum Give {
 /// How a connection is to behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
-    /// The 2005 format instead of the extended one. It is not negotiated: both ends must be set to it.
+    /// The 2005 format instead of the extended one. It is not negotiated: both ends must be set to
+    /// it.
     pub classic: bool,
     /// Whether packets are spread over the round trip.
     pub paced: bool,
@@ -74,18 +85,30 @@ pub struct Ask {
     pub halve_on_loss: bool,
     /// First window, packets; 0: the kernel's.
     pub initial_window: u32,
-    /// Bottleneck ids, for routers that shuffle only the flows they limit, if the peer understands them; and then the id of the sender's own access link, or
-    /// 0 for none. The 2005 format has no room for them.
+    /// Bottleneck ids, for routers that shuffle only the flows they limit, if the peer understands
+    /// them; and then the id of the sender's own access link, or 0 for none. The 2005 format has no
+    /// room for them.
     pub ids: Option<u32>,
-    /// Begin with what this host's router lends ([`Endpoint::lend`]) instead of `initial_window`: for hosts that are the bottleneck themselves.
+    /// Begin with what this host's router lends ([`Endpoint::lend`]) instead of `initial_window`:
+    /// for hosts that are the bottleneck themselves.
     pub start: bool,
-    /// Longest time between retransmissions, ms, as long as round trips are shorter than half of it; 0: the kernel's. Linux 6.15.
+    /// Longest time between retransmissions, ms, as long as round trips are shorter than half of
+    /// it; 0: the kernel's. Linux 6.15.
     pub rto_max_ms: u32,
 }
 
 impl Default for Ask {
     fn default() -> Self {
-        Self { classic: false, paced: true, honest: true, halve_on_loss: false, initial_window: 0, ids: None, start: false, rto_max_ms: 0 }
+        Self {
+            classic: false,
+            paced: true,
+            honest: true,
+            halve_on_loss: false,
+            initial_window: 0,
+            ids: None,
+            start: false,
+            rto_max_ms: 0,
+        }
     }
 }
 
@@ -116,7 +139,12 @@ impl From<Ask> for RawAsk {
             | flag(ask.halve_on_loss, ASK_HALVE)
             | flag(ask.ids.is_some(), ASK_IDS)
             | flag(ask.start, ASK_START);
-        Self { flags, initial_window: ask.initial_window, own_id: ask.ids.unwrap_or(0), rto_max_ms: ask.rto_max_ms }
+        Self {
+            flags,
+            initial_window: ask.initial_window,
+            own_id: ask.ids.unwrap_or(0),
+            rto_max_ms: ask.rto_max_ms,
+        }
     }
 }
 
@@ -210,7 +238,8 @@ pub struct Start {
     pub beginners: u32,
 }
 
-/// What became of the endpoint's connections since it was loaded: `struct xcp_endpoint_counts` of bpf/endpoint.h.
+/// What became of the endpoint's connections since it was loaded: `struct xcp_endpoint_counts` of
+/// bpf/endpoint.h.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[repr(C)]
 pub struct EndpointCounts {
@@ -310,7 +339,11 @@ impl From<&RawConnection> for Connection {
         let classic = raw.ask.flags & ASK_CLASSIC != 0;
         // Q20 bytes/s, or Q12 packets.
         let unit = if classic { 1.0 / 4096.0 } else { 8.0 / (1u64 << 20) as f64 };
-        let format = if classic { xcp_engine::WireFormat::Classic } else { xcp_engine::WireFormat::Extended };
+        let format = if classic {
+            xcp_engine::WireFormat::Classic
+        } else {
+            xcp_engine::WireFormat::Extended
+        };
         Self {
             agreement: match (raw.state, raw.fall) {
                 (0, _) => Agreement::Untouched,
@@ -336,7 +369,8 @@ impl From<&RawConnection> for Connection {
             losses: raw.losses,
             timeouts: raw.timeouts,
             trimmed: raw.trimmed,
-            last_feedback: format.decode_feedback(raw.last_feedback as u16) * if classic { 1.0 } else { 8.0 },
+            last_feedback: format.decode_feedback(raw.last_feedback as u16)
+                * if classic { 1.0 } else { 8.0 },
             feedback_sum: raw.feedback_sum as f64 * unit,
         }
     }
@@ -384,8 +418,8 @@ pub enum NoRoom {
 
 impl NoRoom {
     /// What it costs.
-    pub const COST: &'static str =
-        "feedback that finds no room beside timestamps and three SACK blocks waits for a later acknowledgement; none is lost";
+    pub const COST: &'static str = "feedback that finds no room beside timestamps and three SACK \
+        blocks waits for a later acknowledgement; none is lost";
 
     /// The reason, in words.
     #[must_use]
@@ -409,25 +443,36 @@ pub struct About {
 }
 
 impl Endpoint {
-    /// Loads the programs and registers the congestion control; no socket uses it before [`Endpoint::attach`].
+    /// Loads the programs and registers the congestion control; no socket uses it before
+    /// [`Endpoint::attach`].
     ///
     /// # Errors
-    /// A name that is taken or too long, too many ports or prefixes, a kernel that lacks what is needed or denies it.
+    /// A name that is taken or too long, too many ports or prefixes, a kernel that lacks what is
+    /// needed or denies it.
     pub fn load(config: &EndpointConfig) -> Result<Self> {
         Self::load_changed(config, |_| {})
     }
 
-    /// The same with a change to the programs before they are loaded, for tests. Where the kernel does
-    /// not take all of them, those that are not essential stay away.
-    pub(crate) fn load_changed(config: &EndpointConfig, change: impl Fn(&mut OpenEndpointSkel<'_>)) -> Result<Self> {
-        Self::load_with(config, true, &change).or_else(|all| Self::load_with(config, false, &change).map_err(|_| all))
+    /// The same with a change to the programs before they are loaded, for tests. Where the kernel
+    /// does not take all of them, those that are not essential stay away.
+    pub(crate) fn load_changed(
+        config: &EndpointConfig,
+        change: impl Fn(&mut OpenEndpointSkel<'_>),
+    ) -> Result<Self> {
+        Self::load_with(config, true, &change)
+            .or_else(|all| Self::load_with(config, false, &change).map_err(|_| all))
     }
 
-    fn load_with(config: &EndpointConfig, room: bool, change: &impl Fn(&mut OpenEndpointSkel<'_>)) -> Result<Self> {
+    fn load_with(
+        config: &EndpointConfig,
+        room: bool,
+        change: &impl Fn(&mut OpenEndpointSkel<'_>),
+    ) -> Result<Self> {
         hush();
         let mut object = MaybeUninit::uninit();
-        let mut open =
-            EndpointSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open the endpoint's programs", &e))?;
+        let mut open = EndpointSkelBuilder::default()
+            .open(&mut object)
+            .map_err(|e| Error::because("cannot open the endpoint's programs", &e))?;
         let name = c_name(&config.name)?;
         let fallback = c_name(&config.fallback)?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
@@ -449,23 +494,41 @@ impl Endpoint {
         change(&mut open);
         open.progs.xcp_room_ethernet.set_autoload(room);
         open.progs.xcp_room_bare.set_autoload(room);
-        let mut skel = open.load().map_err(|e| Error::because("the kernel does not take the endpoint's programs", &e))?;
+        let mut skel = open
+            .load()
+            .map_err(|e| Error::because("the kernel does not take the endpoint's programs", &e))?;
         if let Give::Listed { ports, prefixes } = &config.give {
             list(&skel.maps.ports, &skel.maps.prefixes, ports, prefixes)?;
         }
         let congestion = skel.maps.xcp.attach_struct_ops().map_err(|e| {
-            let error = Error::because(format_args!("cannot register the congestion control \"{}\"", config.name), &e);
+            let error = Error::because(
+                format_args!("cannot register the congestion control \"{}\"", config.name),
+                &e,
+            );
             if e.kind() == libbpf_rs::ErrorKind::AlreadyExists {
-                error.remedy("another one of that name is there: `xcpnet endpoint disable` removes xcpnet's")
+                error.remedy(
+                    "another one of that name is there: `xcpnet endpoint disable` removes xcpnet's",
+                )
             } else {
                 error
             }
         })?;
         let connections = handle(&skel.maps.connections)?;
-        let show = skel.progs.xcp_show.attach_iter(connections.as_fd()).map_err(|e| Error::because("cannot attach the iterator", &e))?;
-        let listeners = skel.progs.xcp_listeners.attach().map_err(|e| Error::because("cannot attach the iterator", &e))?;
-        let (congestion, show, listeners) = (Link::adopt(&congestion)?, Link::adopt(&show)?, Link::adopt(&listeners)?);
-        let held = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", &e));
+        let show = skel
+            .progs
+            .xcp_show
+            .attach_iter(connections.as_fd())
+            .map_err(|e| Error::because("cannot attach the iterator", &e))?;
+        let listeners = skel
+            .progs
+            .xcp_listeners
+            .attach()
+            .map_err(|e| Error::because("cannot attach the iterator", &e))?;
+        let (congestion, show, listeners) =
+            (Link::adopt(&congestion)?, Link::adopt(&show)?, Link::adopt(&listeners)?);
+        let held = |fd: BorrowedFd<'_>| {
+            fd.try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", &e))
+        };
         Ok(Self {
             name: config.name.clone(),
             fallback: config.fallback.clone(),
@@ -481,7 +544,10 @@ impl Endpoint {
             programs: Programs {
                 endpoint: held(skel.progs.xcp_endpoint.as_fd())?,
                 room: if room {
-                    Some([held(skel.progs.xcp_room_ethernet.as_fd())?, held(skel.progs.xcp_room_bare.as_fd())?])
+                    Some([
+                        held(skel.progs.xcp_room_ethernet.as_fd())?,
+                        held(skel.progs.xcp_room_bare.as_fd())?,
+                    ])
                 } else {
                     None
                 },
@@ -496,37 +562,47 @@ impl Endpoint {
         &self.name
     }
 
-    /// From now on sockets made by this cgroup's processes are served. For listening sockets that are there already see
-    /// [`Endpoint::wake_listeners`].
+    /// From now on sockets made by this cgroup's processes are served. For listening sockets that
+    /// are there already see [`Endpoint::wake_listeners`].
     ///
     /// # Errors
     /// Not a directory of cgroup v2; an exclusive program is attached above or below it.
     pub fn attach(&mut self, cgroup: BorrowedFd<'_>) -> Result<()> {
-        let link = Link::new(self.programs.endpoint.as_fd(), Target::SockOps(cgroup)).map_err(|e| match e.raw_os_error() {
-            // cgroup_bpf_attach: what is attached without BPF_F_ALLOW_MULTI stays alone with its cgroup, and with those below it.
-            Some(libc::EPERM) if is_root() => {
-                Error::new("another sock_ops program wants the cgroup for itself, or one above or below it, and lets no other beside it")
-                    .remedy("`bpftool cgroup tree` shows which (sock_ops); choose a cgroup that it does not hold (--cgroup), or have it attached with `multi`")
-            }
-            _ => Error::because("cannot attach the endpoint to the cgroup", &e),
-        })?;
+        let link = Link::new(self.programs.endpoint.as_fd(), Target::SockOps(cgroup)).map_err(
+            |e| match e.raw_os_error() {
+                // cgroup_bpf_attach: what is attached without BPF_F_ALLOW_MULTI stays alone with
+                // its cgroup, and with those below it.
+                Some(libc::EPERM) if is_root() => Error::new(
+                    "another sock_ops program wants the cgroup for itself, or one above or \
+                    below it, and lets no other beside it",
+                )
+                .remedy(
+                    "`bpftool cgroup tree` shows which (sock_ops); choose a cgroup that \
+                        it does not hold (--cgroup), or have it attached with `multi`",
+                ),
+                _ => Error::because("cannot attach the endpoint to the cgroup", &e),
+            },
+        )?;
         self.cgroups.push(link);
         Ok(())
     }
 
-    /// Serves sockets of the calling thread's network namespace that listen already, too. Returns how many have to be opened anew, because the kernel
-    /// is older than 6.12.
+    /// Serves sockets of the calling thread's network namespace that listen already, too. Returns
+    /// how many have to be opened anew, because the kernel is older than 6.12.
     ///
     /// # Errors
     /// The iterator cannot be run.
     pub fn wake_listeners(&self) -> Result<usize> {
         let Some(listeners) = &self.listeners else { return Ok(0) };
-        let refused = listeners.read_iterator().map_err(|e| Error::because("cannot go through the listening sockets", &e))?;
+        let refused = listeners
+            .read_iterator()
+            .map_err(|e| Error::because("cannot go through the listening sockets", &e))?;
         Ok(refused.len())
     }
 
-    /// Makes room for the option beside SACK in what leaves by this device of the calling thread's network namespace (bpf/endpoint_room.h), before any
-    /// program that hangs there sees it. Where the kernel cannot have it, nothing is done: [`Endpoint::no_room`].
+    /// Makes room for the option beside SACK in what leaves by this device of the calling thread's
+    /// network namespace (bpf/endpoint_room.h), before any program that hangs there sees it. Where
+    /// the kernel cannot have it, nothing is done: [`Endpoint::no_room`].
     ///
     /// # Errors
     /// No such device.
@@ -537,7 +613,12 @@ impl Endpoint {
             Ok(link) => self.devices.push(link),
             // A kernel that does not know this kind of link.
             Err(e) if e.raw_os_error() == Some(libc::EINVAL) => self.no_room = Some(NoRoom::NoTcx),
-            Err(e) => return Err(Error::because(format_args!("cannot attach to device {ifindex} (TCX egress)"), &e)),
+            Err(e) => {
+                return Err(Error::because(
+                    format_args!("cannot attach to device {ifindex} (TCX egress)"),
+                    &e,
+                ));
+            }
         }
         Ok(())
     }
@@ -563,8 +644,9 @@ impl Endpoint {
         self.devices.iter().filter(|link| !link.is_orphan()).count()
     }
 
-    /// Sets how one socket is to behave, before it connects or listens; what a listener accepts inherits it. Choosing the congestion control, by
-    /// `setsockopt(TCP_CONGESTION)`, is still the socket's owner's to do.
+    /// Sets how one socket is to behave, before it connects or listens; what a listener accepts
+    /// inherits it. Choosing the congestion control, by `setsockopt(TCP_CONGESTION)`, is still the
+    /// socket's owner's to do.
     ///
     /// # Errors
     /// Not a socket.
@@ -583,21 +665,26 @@ impl Endpoint {
     pub fn taken(&self) -> Result<Start> {
         let (_, taken) = self.start()?;
         let read = |account: u32| -> Result<u32> {
-            let bytes = taken.lookup(&account.to_ne_bytes(), MapFlags::ANY).map_err(|e| Error::because("cannot read what was lent", &e))?;
+            let bytes = taken
+                .lookup(&account.to_ne_bytes(), MapFlags::ANY)
+                .map_err(|e| Error::because("cannot read what was lent", &e))?;
             Ok(bytes.and_then(|b| b.try_into().ok()).map_or(0, u32::from_ne_bytes))
         };
         Ok(Start { window: read(0)?, rest: read(1)?, beginners: read(2)? })
     }
 
-    /// Lends packets to connections that begin and were asked to ([`Ask::start`]): until what they have taken reaches this (bpf/endpoint_start.h).
-    /// `beginners`: how many are to share what is left. `rtt`: the round trip in which what is lent can be on the way.
+    /// Lends packets to connections that begin and were asked to ([`Ask::start`]): until what they
+    /// have taken reaches this (bpf/endpoint_start.h). `beginners`: how many are to share what is
+    /// left. `rtt`: the round trip in which what is lent can be on the way.
     ///
     /// # Errors
     /// The map cannot be written; the endpoint is a kept one.
     pub fn lend(&self, until: Start, rtt: Duration) -> Result<()> {
         let rtt_us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
         let (limits, _) = self.start()?;
-        for (account, limit) in [(0u32, until.window), (1, until.rest), (2, until.beginners), (3, rtt_us)] {
+        for (account, limit) in
+            [(0u32, until.window), (1, until.rest), (2, until.beginners), (3, rtt_us)]
+        {
             limits
                 .update(&account.to_ne_bytes(), &limit.to_ne_bytes(), MapFlags::ANY)
                 .map_err(|e| Error::because("cannot lend packets to connections that begin", &e))?;
@@ -606,7 +693,8 @@ impl Endpoint {
     }
 
     fn start(&self) -> Result<(&MapHandle, &MapHandle)> {
-        let [limits, taken] = self.start.as_ref().ok_or_else(|| Error::new("a kept endpoint lends nothing"))?;
+        let [limits, taken] =
+            self.start.as_ref().ok_or_else(|| Error::new("a kept endpoint lends nothing"))?;
         Ok((limits, taken))
     }
 
@@ -644,14 +732,19 @@ impl Endpoint {
     /// # Errors
     /// The iterator cannot be read.
     pub fn connections(&self) -> Result<Vec<Shown>> {
-        let bytes = self.show.read_iterator().map_err(|e| Error::because("cannot list the connections", &e))?;
-        let records = bytes.chunks_exact(std::mem::size_of::<RawShown>()).filter_map(from_bytes::<RawShown>);
-        let ours = records.filter(|raw| raw.connection.state != 0 || raw.connection.ask.flags & ASK_OWN != 0);
+        let bytes = self
+            .show
+            .read_iterator()
+            .map_err(|e| Error::because("cannot list the connections", &e))?;
+        let records =
+            bytes.chunks_exact(std::mem::size_of::<RawShown>()).filter_map(from_bytes::<RawShown>);
+        let ours = records
+            .filter(|raw| raw.connection.state != 0 || raw.connection.ask.flags & ASK_OWN != 0);
         Ok(ours.map(|raw| Shown::from(&raw)).collect())
     }
 
-    /// Keeps everything in a directory of a BPF file system, so that it outlives this process. `cgroup`: what was attached to, for
-    /// [`Endpoint::about`].
+    /// Keeps everything in a directory of a BPF file system, so that it outlives this process.
+    /// `cgroup`: what was attached to, for [`Endpoint::about`].
     ///
     /// # Errors
     /// The directory is not on a BPF file system, or not empty.
@@ -661,8 +754,12 @@ impl Endpoint {
             Some(NoRoom::Refused) => 1,
             Some(NoRoom::NoTcx) => 2,
         };
-        let mut about = RawAbout { name: [0; NAME], fallback: [0; NAME], cgroup: [0; CGROUP], no_room };
-        for (to, from) in [(&mut about.name[..], self.name.as_bytes()), (&mut about.fallback[..], self.fallback.as_bytes())] {
+        let mut about =
+            RawAbout { name: [0; NAME], fallback: [0; NAME], cgroup: [0; CGROUP], no_room };
+        for (to, from) in [
+            (&mut about.name[..], self.name.as_bytes()),
+            (&mut about.fallback[..], self.fallback.as_bytes()),
+        ] {
             to[..from.len()].copy_from_slice(from);
         }
         for (to, from) in about.cgroup.iter_mut().zip(cgroup.as_os_str().as_encoded_bytes()) {
@@ -698,7 +795,10 @@ impl Endpoint {
         hush();
         let several = |prefix: &str| -> Result<Vec<Link>> {
             let names = (0..).map(|n| format!("{prefix}_{n}"));
-            names.take_while(|name| directory.has(name)).map(|name| Link::open(directory, &name)).collect()
+            names
+                .take_while(|name| directory.has(name))
+                .map(|name| Link::open(directory, &name))
+                .collect()
         };
         let about_map = link::open_map(directory, "about")?;
         let raw = read_only_entry::<RawAbout>(&about_map, MapFlags::ANY, "the endpoint's notes")?;
@@ -718,7 +818,9 @@ impl Endpoint {
             programs: Programs {
                 endpoint: link::open(directory, "endpoint")?,
                 room: match ROOM {
-                    [ethernet, bare] if directory.has(ethernet) => Some([link::open(directory, ethernet)?, link::open(directory, bare)?]),
+                    [ethernet, bare] if directory.has(ethernet) => {
+                        Some([link::open(directory, ethernet)?, link::open(directory, bare)?])
+                    }
                     _ => None,
                 },
             },
@@ -735,10 +837,12 @@ impl Endpoint {
     /// # Errors
     /// The map cannot be read.
     pub fn about(&self) -> Result<About> {
-        Ok((&read_only_entry::<RawAbout>(&self.about, MapFlags::ANY, "the endpoint's notes")?).into())
+        Ok((&read_only_entry::<RawAbout>(&self.about, MapFlags::ANY, "the endpoint's notes")?)
+            .into())
     }
 
-    /// Takes everything off for good, pinned or not; the directory's files are the caller's to remove. Connections that use it go on as the fallback.
+    /// Takes everything off for good, pinned or not; the directory's files are the caller's to
+    /// remove. Connections that use it go on as the fallback.
     pub fn detach(self) {
         for link in self.cgroups.iter().chain(&self.devices) {
             link.detach();
@@ -749,7 +853,10 @@ impl Endpoint {
 
 impl From<&RawAbout> for About {
     fn from(raw: &RawAbout) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes.split(|b| *b == 0).next().unwrap_or_default()).into_owned();
+        let text = |bytes: &[u8]| {
+            String::from_utf8_lossy(bytes.split(|b| *b == 0).next().unwrap_or_default())
+                .into_owned()
+        };
         Self { name: text(&raw.name), fallback: text(&raw.fallback), cgroup: text(&raw.cgroup) }
     }
 }
@@ -783,7 +890,8 @@ fn c_name(name: &str) -> Result<[i8; NAME]> {
     let mut out = [0; NAME];
     let valid = !name.is_empty() && name.len() < NAME && name.bytes().all(|b| b.is_ascii_graphic());
     if !valid {
-        return Err(Error::new(format!("\"{name}\" cannot be a congestion control's name")).remedy("1 to 15 letters, digits and signs"));
+        return Err(Error::new(format!("\"{name}\" cannot be a congestion control's name"))
+            .remedy("1 to 15 letters, digits and signs"));
     }
     for (to, from) in out.iter_mut().zip(name.bytes()) {
         *to = from as i8;
@@ -792,9 +900,16 @@ fn c_name(name: &str) -> Result<[i8; NAME]> {
 }
 
 /// Fills the lists of ports and prefixes.
-fn list(ports: &MapMut<'_>, prefixes: &MapMut<'_>, wanted: &[u16], networks: &[(IpAddr, u8)]) -> Result<()> {
+fn list(
+    ports: &MapMut<'_>,
+    prefixes: &MapMut<'_>,
+    wanted: &[u16],
+    networks: &[(IpAddr, u8)],
+) -> Result<()> {
     for port in wanted {
-        ports.update(&port.to_ne_bytes(), &[1], MapFlags::ANY).map_err(|e| Error::because(format_args!("cannot list port {port}"), &e))?;
+        ports
+            .update(&port.to_ne_bytes(), &[1], MapFlags::ANY)
+            .map_err(|e| Error::because(format_args!("cannot list port {port}"), &e))?;
     }
     for (network, length) in networks {
         let (address, length) = match network {

@@ -37,10 +37,17 @@ impl Error {
         // libbpf-rs tells the causes, too, when asked for the long form.
         let error = Self::new(format!("{what}: {reason:#}"));
         match errno(reason) {
-            Some(libc::EPERM | libc::EACCES) if !is_root() => error.remedy("run it as root, e.g. with sudo"),
-            Some(libc::EPERM | libc::EACCES | libc::EINVAL | libc::ENOTSUP | libc::E2BIG | libc::ESRCH) => {
-                error.remedy("`xcpnet doctor` tells what this kernel lacks")
+            Some(libc::EPERM | libc::EACCES) if !is_root() => {
+                error.remedy("run it as root, e.g. with sudo")
             }
+            Some(
+                libc::EPERM
+                | libc::EACCES
+                | libc::EINVAL
+                | libc::ENOTSUP
+                | libc::E2BIG
+                | libc::ESRCH,
+            ) => error.remedy("`xcpnet doctor` tells what this kernel lacks"),
             _ => error,
         }
     }
@@ -54,7 +61,9 @@ pub fn is_root() -> bool {
 
 /// The errno behind an error. libbpf-rs keeps it in the text only.
 fn errno(reason: &(dyn std::error::Error + 'static)) -> Option<i32> {
-    if let Some(number) = reason.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error) {
+    if let Some(number) =
+        reason.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error)
+    {
         return Some(number);
     }
     let text = reason.to_string();

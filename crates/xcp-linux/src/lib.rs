@@ -1,5 +1,5 @@
-//! XCP in the unmodified Linux kernel: the kernel programs of `bpf/` loaded, attached and read, and what of the network around them has to be set
-//! up. Scenarios are `xcp-lab`'s business.
+//! XCP in the unmodified Linux kernel: the kernel programs of `bpf/` loaded, attached and read, and
+//! what of the network around them has to be set up. Scenarios are `xcp-lab`'s business.
 
 pub mod cgroup;
 pub mod doctor;

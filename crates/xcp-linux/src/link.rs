@@ -1,4 +1,5 @@
-//! What holds a program where it is attached: a BPF link by descriptor. (libbpf-rs can make them only while the object that was loaded is alive.)
+//! What holds a program where it is attached: a BPF link by descriptor. (libbpf-rs can make them
+//! only while the object that was loaded is alive.)
 
 use std::ffi::CString;
 use std::fs::File;
@@ -16,14 +17,15 @@ use crate::kept::file_system::Directory;
 /// Where a program is attached.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target<'fd> {
-    /// A device's way out (TCX), in the calling thread's network namespace, and where among the programs that are there.
+    /// A device's way out (TCX), in the calling thread's network namespace, and where among the
+    /// programs that are there.
     Egress(u32, Position),
     /// The sockets of a cgroup.
     SockOps(BorrowedFd<'fd>),
 }
 
-/// Where among the programs of a device's way out. One that decides on a packet (Cilium's do on all)
-/// keeps it from those that come after it.
+/// Where among the programs of a device's way out. One that decides on a packet (Cilium's do on
+/// all) keeps it from those that come after it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Position {
     /// Before all that are there.
@@ -55,12 +57,19 @@ impl Link {
                     }
                     Position::Last => {}
                 }
-                (i32::try_from(ifindex).map_err(|_| io::Error::from_raw_os_error(libc::ENODEV))?, libbpf_sys::BPF_TCX_EGRESS)
+                (
+                    i32::try_from(ifindex)
+                        .map_err(|_| io::Error::from_raw_os_error(libc::ENODEV))?,
+                    libbpf_sys::BPF_TCX_EGRESS,
+                )
             }
             Target::SockOps(cgroup) => (cgroup.as_raw_fd(), libbpf_sys::BPF_CGROUP_SOCK_OPS),
         };
-        // SAFETY: descriptors are open and the options outlive the call; a negative return is an error.
-        let fd = unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), target, kind, &raw const options) };
+        // SAFETY: descriptors are open and the options outlive the call; a negative return is an
+        // error.
+        let fd = unsafe {
+            libbpf_sys::bpf_link_create(program.as_raw_fd(), target, kind, &raw const options)
+        };
         if fd < 0 {
             return Err(io::Error::from_raw_os_error(-fd));
         }
@@ -70,7 +79,10 @@ impl Link {
 
     /// Another hold on a link that libbpf made.
     pub fn adopt(link: &libbpf_rs::Link) -> Result<Self> {
-        let held = link.as_fd().try_clone_to_owned().map_err(|e| Error::because("cannot hold a link", &e))?;
+        let held = link
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(|e| Error::because("cannot hold a link", &e))?;
         Ok(Self(held))
     }
 
@@ -102,7 +114,8 @@ impl Link {
     pub fn is_orphan(&self) -> bool {
         self.info().is_some_and(|info| {
             // SAFETY: the kernel has filled in the part that belongs to this type of link.
-            info.type_ == libbpf_sys::BPF_LINK_TYPE_TCX && unsafe { info.__bindgen_anon_1.tcx.ifindex } == 0
+            info.type_ == libbpf_sys::BPF_LINK_TYPE_TCX
+                && unsafe { info.__bindgen_anon_1.tcx.ifindex } == 0
         })
     }
 
@@ -115,11 +128,14 @@ impl Link {
         let mut info = libbpf_sys::bpf_link_info::default();
         let mut length = mem::size_of::<libbpf_sys::bpf_link_info>() as u32;
         // SAFETY: the buffer is as long as it says and outlives the call.
-        let done = unsafe { libbpf_sys::bpf_link_get_info_by_fd(self.0.as_raw_fd(), &raw mut info, &raw mut length) };
+        let done = unsafe {
+            libbpf_sys::bpf_link_get_info_by_fd(self.0.as_raw_fd(), &raw mut info, &raw mut length)
+        };
         (done == 0).then_some(info)
     }
 
-    /// Takes the program off, pinned or not. A link whose device or cgroup is gone has nothing to take off.
+    /// Takes the program off, pinned or not. A link whose device or cgroup is gone has nothing to
+    /// take off.
     pub fn detach(&self) {
         // SAFETY: an open descriptor.
         let _ = unsafe { libbpf_sys::bpf_link_detach(self.0.as_raw_fd()) };
@@ -128,7 +144,8 @@ impl Link {
 
 /// Keeps a BPF object in a directory of a BPF file system.
 pub(crate) fn pin(object: BorrowedFd<'_>, directory: &Directory, name: &str) -> Result<()> {
-    pin_at(object, &directory.reach(name)).map_err(|e| Error::because(format_args!("cannot keep {}", directory.shown(name)), &e))
+    pin_at(object, &directory.reach(name))
+        .map_err(|e| Error::because(format_args!("cannot keep {}", directory.shown(name)), &e))
 }
 
 /// The same by a path.
@@ -141,7 +158,9 @@ pub(crate) fn pin_at(object: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
 
 /// One that was kept.
 pub(crate) fn open(directory: &Directory, name: &str) -> Result<OwnedFd> {
-    let told = |e: &(dyn std::error::Error + 'static)| Error::because(format_args!("cannot open {}", directory.shown(name)), e);
+    let told = |e: &(dyn std::error::Error + 'static)| {
+        Error::because(format_args!("cannot open {}", directory.shown(name)), e)
+    };
     let path = CString::new(directory.reach(name).as_os_str().as_bytes()).map_err(|e| told(&e))?;
     // SAFETY: a terminated string; a negative return is an error.
     let fd = unsafe { libbpf_sys::bpf_obj_get(path.as_ptr()) };
@@ -167,8 +186,8 @@ pub(crate) struct Hung {
     pub name: String,
 }
 
-/// What hangs on a device's way out (TCX) in the calling thread's network namespace, in the order in
-/// which packets pass it; nothing where the kernel has no TCX.
+/// What hangs on a device's way out (TCX) in the calling thread's network namespace, in the order
+/// in which packets pass it; nothing where the kernel has no TCX.
 pub(crate) fn on_the_way_out(ifindex: u32) -> Vec<Hung> {
     // BPF_MPROG_MAX
     let mut programs = [0u32; 64];
@@ -180,10 +199,16 @@ pub(crate) fn on_the_way_out(ifindex: u32) -> Vec<Hung> {
     options.__bindgen_anon_1.count = programs.len() as u32;
     let index = i32::try_from(ifindex).unwrap_or(0);
     // SAFETY: the array is as long as the options say and outlives the call.
-    let done = unsafe { libbpf_sys::bpf_prog_query_opts(index, libbpf_sys::BPF_TCX_EGRESS, &raw mut options) };
+    let done = unsafe {
+        libbpf_sys::bpf_prog_query_opts(index, libbpf_sys::BPF_TCX_EGRESS, &raw mut options)
+    };
     // SAFETY: both parts of the union are the one number.
     let count = if done == 0 { unsafe { options.__bindgen_anon_1.count } } else { 0 };
-    programs.into_iter().take(count as usize).map(|program| Hung { program, name: program_name(program) }).collect()
+    programs
+        .into_iter()
+        .take(count as usize)
+        .map(|program| Hung { program, name: program_name(program) })
+        .collect()
 }
 
 /// Empty where it cannot be known.
@@ -198,7 +223,9 @@ fn program_name(program: u32) -> String {
     let mut info = libbpf_sys::bpf_prog_info::default();
     let mut length = mem::size_of::<libbpf_sys::bpf_prog_info>() as u32;
     // SAFETY: the buffer is as long as it says and outlives the call.
-    let done = unsafe { libbpf_sys::bpf_prog_get_info_by_fd(fd.as_raw_fd(), &raw mut info, &raw mut length) };
+    let done = unsafe {
+        libbpf_sys::bpf_prog_get_info_by_fd(fd.as_raw_fd(), &raw mut info, &raw mut length)
+    };
     if done != 0 {
         return String::new();
     }

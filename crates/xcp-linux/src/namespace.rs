@@ -1,5 +1,6 @@
-//! Network namespaces held by a descriptor and by nothing else: when the process ends, however it ends, they go with all that is in them. Giving
-//! them names in the file system is left to those who want them to be found (iproute2's `ip netns`).
+//! Network namespaces held by a descriptor and by nothing else: when the process ends, however it
+//! ends, they go with all that is in them. Giving them names in the file system is left to those
+//! who want them to be found (iproute2's `ip netns`).
 
 use std::fs::File;
 use std::io;
@@ -26,15 +27,28 @@ impl Namespace {
     /// A new one, empty but for the loopback device, which is up.
     pub fn new() -> io::Result<Self> {
         on_scratch_thread(|| {
-            // SAFETY: Only a network namespace of its own is asked for. What makes unshare unsafe, a descriptor table apart, is not.
-            unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.map_err(|e| match e {
-                rustix::io::Errno::PERM => refused("cannot make a network namespace: this needs root (CAP_SYS_ADMIN)", e),
-                rustix::io::Errno::INVAL => refused("cannot make a network namespace: this kernel has none (CONFIG_NET_NS)", e),
-                rustix::io::Errno::NOSPC => {
-                    refused("cannot make a network namespace: there are as many as user.max_net_namespaces allows; raise it with sysctl", e)
-                }
-                _ => refused("cannot make a network namespace", e),
-            })?;
+            // SAFETY: Only a network namespace of its own is asked for. What makes unshare unsafe,
+            // a descriptor table apart, is not.
+            unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.map_err(
+                |e| match e {
+                    rustix::io::Errno::PERM => refused(
+                        "cannot make a network namespace: this needs \
+                    root (CAP_SYS_ADMIN)",
+                        e,
+                    ),
+                    rustix::io::Errno::INVAL => refused(
+                        "cannot make a network namespace: this kernel \
+                    has none (CONFIG_NET_NS)",
+                        e,
+                    ),
+                    rustix::io::Errno::NOSPC => refused(
+                        "cannot make a network namespace: there are as many as \
+                        user.max_net_namespaces allows; raise it with sysctl",
+                        e,
+                    ),
+                    _ => refused("cannot make a network namespace", e),
+                },
+            )?;
             let namespace = Self::current()?;
             let mut netlink = Netlink::open()?;
             if let Some(index) = netlink.index_of("lo")? {
@@ -55,38 +69,59 @@ impl Namespace {
             return Self::open(Path::new(name_or_path));
         }
         let path = PathBuf::from(NAMED).join(name_or_path);
-        if name_or_path.is_empty() || name_or_path == "." || name_or_path == ".." || !path.exists() {
-            let text =
-                format!("there is no network namespace \"{name_or_path}\" in {NAMED}; `ip netns` lists them, a path is taken as well");
+        if name_or_path.is_empty() || name_or_path == "." || name_or_path == ".." || !path.exists()
+        {
+            let text = format!(
+                "there is no network namespace \"{name_or_path}\" in {NAMED}; `ip netns` lists \
+                    them, a path is taken as well"
+            );
             return Err(io::Error::new(io::ErrorKind::NotFound, text));
         }
         Self::open(&path)
     }
 
     fn open(path: &Path) -> io::Result<Self> {
-        let told = |e: io::Error| io::Error::new(e.kind(), format!("cannot open the network namespace {}: {e}", path.display()));
+        let told = |e: io::Error| {
+            io::Error::new(
+                e.kind(),
+                format!("cannot open the network namespace {}: {e}", path.display()),
+            )
+        };
         let descriptor = OwnedFd::from(File::open(path).map_err(told)?);
-        // Any file can be opened; only one of a namespace answers this, and says which kind it is (ioctl_ns(2)).
-        // SAFETY: The request takes no argument and the descriptor is open.
-        let kind = unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&descriptor), libc::NS_GET_NSTYPE) };
+        // Any file can be opened; only one of a namespace answers this, and says which kind it is
+        // (ioctl_ns(2)). SAFETY: The request takes no argument and the descriptor is open.
+        let kind = unsafe {
+            libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&descriptor), libc::NS_GET_NSTYPE)
+        };
         if kind != libc::CLONE_NEWNET {
-            let text =
-                format!("{} is not a network namespace; give a name of /run/netns or a path such as /proc/PID/ns/net", path.display());
+            let text = format!(
+                "{} is not a network namespace; give a name of /run/netns or a path such as \
+                    /proc/PID/ns/net",
+                path.display()
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         let inode = rustix::fs::fstat(&descriptor)?.st_ino;
         Ok(Self { descriptor, inode })
     }
 
-    /// Runs something in it, on a thread of its own, and waits for it. Sockets opened there stay in the namespace.
+    /// Runs something in it, on a thread of its own, and waits for it. Sockets opened there stay in
+    /// the namespace.
     pub fn run<T: Send>(&self, f: impl FnOnce() -> T + Send) -> io::Result<T> {
         on_scratch_thread(|| self.enter().map(|()| f()))?
     }
 
-    /// Moves the calling thread into it, for good. Threads started from it begin there, others stay where they are.
+    /// Moves the calling thread into it, for good. Threads started from it begin there, others stay
+    /// where they are.
     pub fn enter(&self) -> io::Result<()> {
-        rustix::thread::move_into_link_name_space(self.descriptor.as_fd(), Some(LinkNameSpaceType::Network)).map_err(|e| match e {
-            rustix::io::Errno::PERM => refused("cannot enter a network namespace: this needs root (CAP_SYS_ADMIN)", e),
+        rustix::thread::move_into_link_name_space(
+            self.descriptor.as_fd(),
+            Some(LinkNameSpaceType::Network),
+        )
+        .map_err(|e| match e {
+            rustix::io::Errno::PERM => {
+                refused("cannot enter a network namespace: this needs root (CAP_SYS_ADMIN)", e)
+            }
             _ => refused("cannot enter a network namespace", e),
         })
     }
@@ -108,10 +143,12 @@ fn refused(text: &str, errno: rustix::io::Errno) -> io::Error {
     io::Error::new(kind, format!("{text}: {errno}"))
 }
 
-/// Runs something on a thread that ends with it, so that a change of namespace stays without consequence. A panic goes on in the caller.
+/// Runs something on a thread that ends with it, so that a change of namespace stays without
+/// consequence. A panic goes on in the caller.
 fn on_scratch_thread<T: Send>(f: impl FnOnce() -> T + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("namespace".to_owned()).spawn_scoped(scope, f)?;
+        let thread =
+            std::thread::Builder::new().name("namespace".to_owned()).spawn_scoped(scope, f)?;
         Ok(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }

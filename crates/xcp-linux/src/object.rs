@@ -18,19 +18,27 @@ unsafe impl Plain for u64 {}
 
 /// The bytes of a structure.
 pub(crate) fn bytes_of<T: Plain>(value: &T) -> &[u8] {
-    // SAFETY: `Plain` has no padding, so every byte is initialised; the slice lives as long as the reference.
+    // SAFETY: `Plain` has no padding, so every byte is initialised; the slice lives as long as the
+    // reference.
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), mem::size_of::<T>()) }
 }
 
 /// A structure from the bytes a map holds; `None` if they are too few.
 pub(crate) fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {
     // SAFETY: `Plain` accepts any bit pattern; the read is unaligned and within the slice.
-    (bytes.len() >= mem::size_of::<T>()).then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+    (bytes.len() >= mem::size_of::<T>())
+        .then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
 }
 
 /// The value of an array map's only entry.
-pub(crate) fn read_only_entry<T: Plain>(map: &impl MapCore, flags: MapFlags, what: &str) -> Result<T> {
-    let bytes = map.lookup(&0u32.to_ne_bytes(), flags).map_err(|e| Error::because(format_args!("cannot read {what}"), &e))?;
+pub(crate) fn read_only_entry<T: Plain>(
+    map: &impl MapCore,
+    flags: MapFlags,
+    what: &str,
+) -> Result<T> {
+    let bytes = map
+        .lookup(&0u32.to_ne_bytes(), flags)
+        .map_err(|e| Error::because(format_args!("cannot read {what}"), &e))?;
     bytes.as_deref().and_then(from_bytes).ok_or_else(|| {
         Error::new(format!("{what} has another layout than this xcpnet knows"))
             .remedy("it was set up by another version: remove it with that one")
@@ -38,8 +46,14 @@ pub(crate) fn read_only_entry<T: Plain>(map: &impl MapCore, flags: MapFlags, wha
 }
 
 /// Sets the value of an array map's only entry.
-pub(crate) fn write_only_entry<T: Plain>(map: &impl MapCore, flags: MapFlags, value: &T, what: &str) -> Result<()> {
-    map.update(&0u32.to_ne_bytes(), bytes_of(value), flags).map_err(|e| Error::because(format_args!("cannot write {what}"), &e))
+pub(crate) fn write_only_entry<T: Plain>(
+    map: &impl MapCore,
+    flags: MapFlags,
+    value: &T,
+    what: &str,
+) -> Result<()> {
+    map.update(&0u32.to_ne_bytes(), bytes_of(value), flags)
+        .map_err(|e| Error::because(format_args!("cannot write {what}"), &e))
 }
 
 /// What libbpf tells while somebody listens to it.
@@ -48,13 +62,15 @@ static HEARD: Mutex<Option<String>> = Mutex::new(None);
 /// As much of it as is kept; a verifier's log can be of many megabytes, and its end says why.
 const HEARD_BYTES: usize = 1 << 20;
 
-/// libbpf tells on stderr what it tries; errors come back as values, and `XCPNET_LIBBPF=1` brings the verifier's log for those who look for it.
+/// libbpf tells on stderr what it tries; errors come back as values, and `XCPNET_LIBBPF=1` brings
+/// the verifier's log for those who look for it.
 pub(crate) fn hush() {
     let wanted = tells_stderr() || heard().is_some();
     libbpf_rs::set_print(wanted.then_some((PrintLevel::Warn, tell)));
 }
 
-/// What a function returns, and what libbpf told meanwhile (on other threads, too: it has one ear for the process).
+/// What a function returns, and what libbpf told meanwhile (on other threads, too: it has one ear
+/// for the process).
 pub(crate) fn overhear<T>(function: impl FnOnce() -> T) -> (T, String) {
     *heard() = Some(String::new());
     hush();

@@ -1,5 +1,7 @@
-//! What a device may leave for its driver to do, switched on and off as `ethtool -K` does: checksums, cutting up large packets, putting small ones
-//! together. The calls work on devices of the calling thread's namespace: make them within [`Namespace::run`](crate::namespace::Namespace::run).
+//! What a device may leave for its driver to do, switched on and off as `ethtool -K` does:
+//! checksums, cutting up large packets, putting small ones together. The calls work on devices of
+//! the calling thread's namespace: make them within
+//! [`Namespace::run`](crate::namespace::Namespace::run).
 
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -20,7 +22,8 @@ pub enum Offload {
 }
 
 impl Offload {
-    /// All of them, in the order in which they can be switched off one by one; on goes in the reverse. Large packets need the driver's checksums.
+    /// All of them, in the order in which they can be switched off one by one; on goes in the
+    /// reverse. Large packets need the driver's checksums.
     pub const ALL: [Self; 4] = [Self::Gso, Self::Tso, Self::TxChecksum, Self::Gro];
 
     /// As `ethtool -k` calls it.
@@ -44,20 +47,27 @@ impl Offload {
     }
 }
 
-/// Switches one on or off, and sees that it is: the kernel passes over in silence what another offload stands in the way of.
+/// Switches one on or off, and sees that it is: the kernel passes over in silence what another
+/// offload stands in the way of.
 pub fn set(device: &str, offload: Offload, on: bool) -> io::Result<()> {
     let what = || format!("switch {} {}", offload.name(), if on { "on" } else { "off" });
     call(device, offload.commands().1, u32::from(on)).map_err(|e| told(&what(), device, &e))?;
     if get(device, offload)? == on {
         return Ok(());
     }
-    let text = format!("cannot {} of the network device \"{device}\": it stays as it is; look at what else `ethtool -k` shows", what());
+    let text = format!(
+        "cannot {} of the network device \"{device}\": it stays as it is; look at what else \
+            `ethtool -k` shows",
+        what()
+    );
     Err(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
 /// Whether one is on.
 pub fn get(device: &str, offload: Offload) -> io::Result<bool> {
-    call(device, offload.commands().0, 0).map(|value| value != 0).map_err(|e| told(&format!("read {}", offload.name()), device, &e))
+    call(device, offload.commands().0, 0)
+        .map(|value| value != 0)
+        .map_err(|e| told(&format!("read {}", offload.name()), device, &e))
 }
 
 fn told(what: &str, device: &str, error: &io::Error) -> io::Error {
@@ -67,7 +77,10 @@ fn told(what: &str, device: &str, error: &io::Error) -> io::Error {
         Some(libc::ENODEV) => "; `ip link` lists the devices there are",
         _ => "",
     };
-    io::Error::new(error.kind(), format!("cannot {what} of the network device \"{device}\": {error}{remedy}"))
+    io::Error::new(
+        error.kind(),
+        format!("cannot {what} of the network device \"{device}\": {error}{remedy}"),
+    )
 }
 
 /// `struct ethtool_value`.
@@ -78,7 +91,8 @@ struct Value {
 }
 
 fn call(device: &str, command: u32, data: u32) -> io::Result<u32> {
-    // SAFETY: All zeros is a valid ifreq: a name that ends at once, and a union of numbers and pointers.
+    // SAFETY: All zeros is a valid ifreq: a name that ends at once, and a union of numbers and
+    // pointers.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if device.is_empty() || device.len() >= request.ifr_name.len() {
         return Err(io::Error::from_raw_os_error(libc::ENODEV));
@@ -88,9 +102,14 @@ fn call(device: &str, command: u32, data: u32) -> io::Result<u32> {
     }
     let mut value = Value { command, data };
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    let socket: OwnedFd = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    // SAFETY: The kernel reads and writes the ifreq and, as the commands used here all have an ethtool_value, that; both live until it returns.
-    if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request) } < 0 {
+    let socket: OwnedFd =
+        socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    // SAFETY: The kernel reads and writes the ifreq and, as the commands used here all have an
+    // ethtool_value, that; both live until it returns.
+    if unsafe {
+        libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request)
+    } < 0
+    {
         return Err(io::Error::last_os_error());
     }
     Ok(value.data)

@@ -1,5 +1,5 @@
-//! The policer of a router in the kernel: how it is asked for, what the program is told of it before it
-//! is loaded, how what it has done is read. What it does is engine/policer.h's business.
+//! The policer of a router in the kernel: how it is asked for, what the program is told of it
+//! before it is loaded, how what it has done is read. What it does is engine/policer.h's business.
 
 use std::fmt;
 
@@ -80,7 +80,9 @@ impl Noted {
         let sets = police.config.sets().into();
         match police.by {
             PoliceBy::Flow => Self { police: FLOWS.into(), sets, ..Self::default() },
-            PoliceBy::Source { v4, v6 } => Self { police: SOURCES.into(), sets, prefix_v4: v4.into(), prefix_v6: v6.into() },
+            PoliceBy::Source { v4, v6 } => {
+                Self { police: SOURCES.into(), sets, prefix_v4: v4.into(), prefix_v6: v6.into() }
+            }
         }
     }
 
@@ -89,10 +91,16 @@ impl Noted {
         let bits = |noted: u64, most: u8| noted.min(most.into()) as u8;
         let by = match u32::try_from(self.police).unwrap_or(0) {
             FLOWS => PoliceBy::Flow,
-            SOURCES => PoliceBy::Source { v4: bits(self.prefix_v4, 32), v6: bits(self.prefix_v6, 128) },
+            SOURCES => {
+                PoliceBy::Source { v4: bits(self.prefix_v4, 32), v6: bits(self.prefix_v6, 128) }
+            }
             _ => return None,
         };
-        Some(Policing { by, flows: u32::try_from(self.sets).unwrap_or(u32::MAX), state: Policer::state_of(words) })
+        Some(Policing {
+            by,
+            flows: u32::try_from(self.sets).unwrap_or(u32::MAX),
+            state: Policer::state_of(words),
+        })
     }
 }
 
@@ -108,11 +116,16 @@ pub fn mask_v6(bits: u8) -> [u64; 2] {
     [word(0), word(8)]
 }
 
-/// Tells a program that is about to be loaded of its policer, and makes the table as large as it has to be.
+/// Tells a program that is about to be loaded of its policer, and makes the table as large as it
+/// has to be.
 pub(crate) fn prepare(open: &mut OpenRouterSkel<'_>, police: Option<&Police>) -> Result<()> {
     let Some(police) = police else { return Ok(()) };
     let sets = police.config.sets();
-    let rodata = open.maps.rodata_data.as_deref_mut().ok_or_else(|| Error::new("the router program has no settings"))?;
+    let rodata = open
+        .maps
+        .rodata_data
+        .as_deref_mut()
+        .ok_or_else(|| Error::new("the router program has no settings"))?;
     rodata.police_sets = sets;
     match police.by {
         PoliceBy::Flow => rodata.police = FLOWS,
@@ -122,7 +135,9 @@ pub(crate) fn prepare(open: &mut OpenRouterSkel<'_>, police: Option<&Police>) ->
             rodata.police_mask_v6 = mask_v6(v6);
         }
     }
-    let told = |e: libbpf_rs::Error| Error::because(format_args!("cannot make a table for {sets} flows"), &e);
+    let told = |e: libbpf_rs::Error| {
+        Error::because(format_args!("cannot make a table for {sets} flows"), &e)
+    };
     open.maps.policed.set_max_entries(sets).map_err(told)
 }
 
@@ -138,7 +153,10 @@ mod tests {
 
     #[test]
     fn masks_keep_the_first_bits() {
-        assert_eq!([0, 1, 24, 32].map(mask_v4).map(u32::to_ne_bytes), [[0; 4], [128, 0, 0, 0], [255, 255, 255, 0], [255; 4]]);
+        assert_eq!(
+            [0, 1, 24, 32].map(mask_v4).map(u32::to_ne_bytes),
+            [[0; 4], [128, 0, 0, 0], [255, 255, 255, 0], [255; 4]]
+        );
         assert_eq!(mask_v6(64), [u64::MAX, 0]);
         assert_eq!(mask_v6(128), [u64::MAX, u64::MAX]);
         assert_eq!(mask_v6(0), [0, 0]);
@@ -148,8 +166,14 @@ mod tests {
     #[test]
     fn what_was_noted_is_read_again() {
         let config = PolicerConfig { flows: 1000, ..PolicerConfig::DEFAULT };
-        for by in [PoliceBy::Flow, PoliceBy::ADDRESS, PoliceBy::PREFIX, PoliceBy::Source { v4: 0, v6: 48 }] {
-            let read = Noted::of(Some(&Police { config, by })).policing(&[0; POLICER_WORDS]).unwrap();
+        for by in [
+            PoliceBy::Flow,
+            PoliceBy::ADDRESS,
+            PoliceBy::PREFIX,
+            PoliceBy::Source { v4: 0, v6: 48 },
+        ] {
+            let read =
+                Noted::of(Some(&Police { config, by })).policing(&[0; POLICER_WORDS]).unwrap();
             assert_eq!((read.by, read.flows), (by, 1024));
         }
         assert_eq!(Noted::of(None).policing(&[0; POLICER_WORDS]), None);

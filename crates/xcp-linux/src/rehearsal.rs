@@ -1,5 +1,6 @@
-//! The router program run on packets at hand (BPF_PROG_TEST_RUN), with time and backlog given: for holding it against the host's build of the
-//! engine, and for measuring what it costs. And a middlebox for tests.
+//! The router program run on packets at hand (BPF_PROG_TEST_RUN), with time and backlog given: for
+//! holding it against the host's build of the engine, and for measuring what it costs. And a
+//! middlebox for tests.
 
 use std::mem::MaybeUninit;
 
@@ -51,7 +52,8 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// Loads the program; `live`: with the kernel's clock and queue, as when it is attached, for measuring.
+    /// Loads the program; `live`: with the kernel's clock and queue, as when it is attached, for
+    /// measuring.
     ///
     /// # Errors
     /// As [`crate::router::Router::attach`].
@@ -66,14 +68,24 @@ impl Rehearsal {
     pub fn load_policed(live: bool, police: Option<&Police>) -> Result<Self> {
         hush();
         let mut object = MaybeUninit::uninit();
-        let mut open = RouterSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open the router program", &e))?;
+        let mut open = RouterSkelBuilder::default()
+            .open(&mut object)
+            .map_err(|e| Error::because("cannot open the router program", &e))?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.rehearsal = u32::from(!live);
         }
         police::prepare(&mut open, police)?;
-        let skel = open.load().map_err(|e| Error::because("the kernel does not take the router program", &e))?;
-        let program = skel.progs.xcp_router.as_fd().try_clone_to_owned().map_err(|e| Error::because("cannot hold the program", &e))?;
-        let (port, control, policed) = (handle(&skel.maps.port)?, handle(&skel.maps.control)?, handle(&skel.maps.policed)?);
+        let skel = open
+            .load()
+            .map_err(|e| Error::because("the kernel does not take the router program", &e))?;
+        let program = skel
+            .progs
+            .xcp_router
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(|e| Error::because("cannot hold the program", &e))?;
+        let (port, control, policed) =
+            (handle(&skel.maps.port)?, handle(&skel.maps.control)?, handle(&skel.maps.policed)?);
         Ok(Self { program, port, control, policed, police: police.copied() })
     }
 
@@ -89,14 +101,28 @@ impl Rehearsal {
     ///
     /// # Errors
     /// The maps cannot be written.
-    pub fn begin_policed(&self, bytes_per_sec: u64, router: &xcp_engine::Router, policer: Option<&Policer>) -> Result<()> {
+    pub fn begin_policed(
+        &self,
+        bytes_per_sec: u64,
+        router: &xcp_engine::Router,
+        policer: Option<&Policer>,
+    ) -> Result<()> {
         let settings = Control::new(bytes_per_sec, self.police.as_ref(), 1000);
         write_only_entry(&self.control, MapFlags::ANY, &settings, "the router's settings")?;
         for place in 0..self.policed.max_entries() {
-            let written = self.policed.update(&place.to_ne_bytes(), &[0; POLICED_SET_WORDS * 8], MapFlags::ANY);
+            let written = self.policed.update(
+                &place.to_ne_bytes(),
+                &[0; POLICED_SET_WORDS * 8],
+                MapFlags::ANY,
+            );
             written.map_err(|e| Error::because("cannot write the policer's table", &e))?;
         }
-        write_only_entry(&self.port, MapFlags::ANY, &Port::new(router, policer), "the router's state")
+        write_only_entry(
+            &self.port,
+            MapFlags::ANY,
+            &Port::new(router, policer),
+            "the router's state",
+        )
     }
 
     /// Runs the program on a packet and returns the frame as it leaves.
@@ -113,7 +139,8 @@ impl Rehearsal {
     /// The kernel does not run it.
     pub fn admit(&self, sight: &Sight<'_>) -> Result<Option<Vec<u8>>> {
         let mut context = [0; CONTEXT_BYTES];
-        let mut put = |at: usize, bytes: &[u8]| context[at..at + bytes.len()].copy_from_slice(bytes);
+        let mut put =
+            |at: usize, bytes: &[u8]| context[at..at + bytes.len()].copy_from_slice(bytes);
         put(MARK_AT, &sight.backlog.to_ne_bytes());
         put(TSTAMP_AT, &sight.now_ns.to_ne_bytes());
         put(WIRE_LEN_AT, &sight.wire_bytes.to_ne_bytes());
@@ -132,7 +159,13 @@ impl Rehearsal {
         Ok(self.run(frame, None, None, repeat)?.mean_ns)
     }
 
-    fn run(&self, frame: &[u8], context: Option<&mut [u8]>, out: Option<&mut [u8]>, repeat: u32) -> Result<Ran> {
+    fn run(
+        &self,
+        frame: &[u8],
+        context: Option<&mut [u8]>,
+        out: Option<&mut [u8]>,
+        repeat: u32,
+    ) -> Result<Ran> {
         run(self.program.as_fd(), frame, context, out, repeat)
     }
 
@@ -151,8 +184,11 @@ impl Rehearsal {
     pub fn read_policer(&self) -> Result<([u64; POLICER_WORDS], Vec<[u64; POLICED_SET_WORDS]>)> {
         let set = |place: u32| {
             let bytes = self.policed.lookup(&place.to_ne_bytes(), MapFlags::ANY);
-            let bytes = bytes.map_err(|e| Error::because("cannot read the policer's table", &e))?.unwrap_or_default();
-            let mut words = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
+            let bytes = bytes
+                .map_err(|e| Error::because("cannot read the policer's table", &e))?
+                .unwrap_or_default();
+            let mut words =
+                bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
             Ok(std::array::from_fn(|_| words.next().unwrap_or(0)))
         };
         let table = (0..self.policed.max_entries()).map(set).collect::<Result<_>>()?;
@@ -160,30 +196,39 @@ impl Rehearsal {
     }
 }
 
-/// Mean time of a program that does nothing on this frame, ns: what the others' times contain without their doing.
+/// Mean time of a program that does nothing on this frame, ns: what the others' times contain
+/// without their doing.
 ///
 /// # Errors
 /// As [`Rehearsal::load`].
 pub fn nothing_ns(frame: &[u8], repeat: u32) -> Result<u32> {
     hush();
     let mut object = MaybeUninit::uninit();
-    let open = TestingSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open a program", &e))?;
-    let skel = open.load().map_err(|e| Error::because("the kernel does not take a program that does nothing", &e))?;
+    let open = TestingSkelBuilder::default()
+        .open(&mut object)
+        .map_err(|e| Error::because("cannot open a program", &e))?;
+    let skel = open
+        .load()
+        .map_err(|e| Error::because("the kernel does not take a program that does nothing", &e))?;
     Ok(run(skel.progs.xcp_nothing.as_fd(), frame, None, None, repeat)?.mean_ns)
 }
 
-/// The names of the programs on a device's way out (TCX) in the calling thread's network namespace, in the order in which packets pass them.
+/// The names of the programs on a device's way out (TCX) in the calling thread's network namespace,
+/// in the order in which packets pass them.
 #[must_use]
 pub fn order(ifindex: u32) -> Vec<String> {
     link::on_the_way_out(ifindex).into_iter().map(|hung| hung.name).collect()
 }
 
-/// An endpoint as on a kernel that refuses one of the programs that make room beside SACK: here because it is said to be of another kind than it is.
+/// An endpoint as on a kernel that refuses one of the programs that make room beside SACK: here
+/// because it is said to be of another kind than it is.
 ///
 /// # Errors
 /// As [`Endpoint::load`].
 pub fn endpoint_without_room(config: &EndpointConfig) -> Result<Endpoint> {
-    Endpoint::load_changed(config, |open| open.progs.xcp_room_bare.set_prog_type(ProgramType::Kprobe))
+    Endpoint::load_changed(config, |open| {
+        open.progs.xcp_room_bare.set_prog_type(ProgramType::Kprobe)
+    })
 }
 
 /// What a middlebox does to packets.
@@ -223,8 +268,12 @@ impl Middlebox {
     fn attach_at(ifindex: u32, mischief: Mischief, position: Position) -> Result<Self> {
         hush();
         let mut object = MaybeUninit::uninit();
-        let open = TestingSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open a program", &e))?;
-        let skel = open.load().map_err(|e| Error::because("the kernel does not take the tests' programs", &e))?;
+        let open = TestingSkelBuilder::default()
+            .open(&mut object)
+            .map_err(|e| Error::because("cannot open a program", &e))?;
+        let skel = open
+            .load()
+            .map_err(|e| Error::because("the kernel does not take the tests' programs", &e))?;
         let program = match mischief {
             Mischief::Strip => &skel.progs.xcp_strip,
             Mischief::Lose => &skel.progs.xcp_lose,
@@ -236,7 +285,8 @@ impl Middlebox {
     }
 }
 
-/// Another program on the same cgroup that wants to be called for header options of connections that come in, as long as this value lives.
+/// Another program on the same cgroup that wants to be called for header options of connections
+/// that come in, as long as this value lives.
 #[derive(Debug)]
 pub struct Neighbour {
     #[expect(dead_code, reason = "held for its end")]
@@ -252,8 +302,12 @@ impl Neighbour {
     pub fn attach(cgroup: std::os::fd::BorrowedFd<'_>) -> Result<Self> {
         hush();
         let mut object = MaybeUninit::uninit();
-        let open = TestingSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open a program", &e))?;
-        let skel = open.load().map_err(|e| Error::because("the kernel does not take the tests' programs", &e))?;
+        let open = TestingSkelBuilder::default()
+            .open(&mut object)
+            .map_err(|e| Error::because("cannot open a program", &e))?;
+        let skel = open
+            .load()
+            .map_err(|e| Error::because("the kernel does not take the tests' programs", &e))?;
         let link = Link::new(skel.progs.xcp_neighbour.as_fd(), Target::SockOps(cgroup));
         let link = link.map_err(|e| Error::because("cannot attach a program", &e))?;
         Ok(Self { link, asked: handle(&skel.maps.asked)? })
@@ -280,7 +334,13 @@ struct Ran {
 }
 
 /// BPF_PROG_TEST_RUN.
-fn run(program: std::os::fd::BorrowedFd<'_>, frame: &[u8], context: Option<&mut [u8]>, out: Option<&mut [u8]>, repeat: u32) -> Result<Ran> {
+fn run(
+    program: std::os::fd::BorrowedFd<'_>,
+    frame: &[u8],
+    context: Option<&mut [u8]>,
+    out: Option<&mut [u8]>,
+    repeat: u32,
+) -> Result<Ran> {
     use std::os::fd::AsRawFd as _;
     let size = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
     let mut options = libbpf_sys::bpf_test_run_opts {
@@ -301,7 +361,14 @@ fn run(program: std::os::fd::BorrowedFd<'_>, frame: &[u8], context: Option<&mut 
     // SAFETY: the buffers outlive the call, and their sizes are told.
     let done = unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &raw mut options) };
     if done < 0 {
-        return Err(Error::because("cannot run the router program on a packet", &std::io::Error::from_raw_os_error(-done)));
+        return Err(Error::because(
+            "cannot run the router program on a packet",
+            &std::io::Error::from_raw_os_error(-done),
+        ));
     }
-    Ok(Ran { length: options.data_size_out as usize, mean_ns: options.duration, verdict: options.retval })
+    Ok(Ran {
+        length: options.data_size_out as usize,
+        mean_ns: options.duration,
+        verdict: options.retval,
+    })
 }

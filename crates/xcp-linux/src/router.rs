@@ -1,5 +1,5 @@
-//! The router program (`bpf/router.bpf.c`) on one device: load, attach, change, read. What shapes the device is `qdisc.rs`'s; where it is kept while
-//! no process runs, `kept`'s.
+//! The router program (`bpf/router.bpf.c`) on one device: load, attach, change, read. What shapes
+//! the device is `qdisc.rs`'s; where it is kept while no process runs, `kept`'s.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -17,13 +17,15 @@ use crate::police::{self, Noted, Police, Policing};
 use crate::programs::router::{RouterSkel, RouterSkelBuilder};
 use crate::qdisc;
 
-/// Priority and handle of our filter where the device has to be reached by clsact: a filter of ours can be told from others.
+/// Priority and handle of our filter where the device has to be reached by clsact: a filter of ours
+/// can be told from others.
 const CLSACT_HANDLE: u32 = 0x7863;
 
 /// Settings of a router.
 #[derive(Debug, Clone)]
 pub struct RouterConfig {
-    /// The law; its `count_other` says whether traffic that is not XCP's counts as input. Its capacity is the link's.
+    /// The law; its `count_other` says whether traffic that is not XCP's counts as input. Its
+    /// capacity is the link's.
     pub law: xcp_engine::RouterConfig,
     /// Of the rounding of feedback.
     pub seed: u64,
@@ -33,8 +35,8 @@ pub struct RouterConfig {
     pub hook: Hook,
     /// The policer before the law, if there is to be one.
     pub police: Option<Police>,
-    /// Whether packets are to be told apart for the two queues of [`qdisc::install_classes`]; and then how many thousandths of the capacity the law
-    /// may hand out, 1 to 1000.
+    /// Whether packets are to be told apart for the two queues of [`qdisc::install_classes`]; and
+    /// then how many thousandths of the capacity the law may hand out, 1 to 1000.
     pub classes: Option<u16>,
 }
 
@@ -181,7 +183,12 @@ impl Port {
 impl Control {
     pub fn new(bytes_per_sec: u64, police: Option<&Police>, law_share: u16) -> Self {
         let law_share = law_share.clamp(1, 1000).into();
-        Self { capacity: part(bytes_per_sec, law_share), made_clsact: 0, noted: Noted::of(police), law_share }
+        Self {
+            capacity: part(bytes_per_sec, law_share),
+            made_clsact: 0,
+            noted: Noted::of(police),
+            law_share,
+        }
     }
 }
 
@@ -202,7 +209,8 @@ pub struct RouterStatus {
     pub policing: Option<Policing>,
 }
 
-/// A router program on a device. It works as long as this value lives, or for good once it is pinned.
+/// A router program on a device. It works as long as this value lives, or for good once it is
+/// pinned.
 #[derive(Debug)]
 pub struct Router {
     port: MapHandle,
@@ -233,12 +241,22 @@ struct Filter {
 impl Filter {
     fn hook(&self) -> TcHook {
         let index = i32::try_from(self.ifindex).unwrap_or(0);
-        TcHookBuilder::new(self.fd.as_fd()).ifindex(index).handle(CLSACT_HANDLE).priority(1).replace(false).hook(TC_EGRESS)
+        TcHookBuilder::new(self.fd.as_fd())
+            .ifindex(index)
+            .handle(CLSACT_HANDLE)
+            .priority(1)
+            .replace(false)
+            .hook(TC_EGRESS)
     }
 
-    /// The hook goes if it came with the router, and with nobody else's filters in it: they would go, too.
+    /// The hook goes if it came with the router, and with nobody else's filters in it: they would
+    /// go, too.
     fn take_back_hook(&self) {
-        let used = || Netlink::open().and_then(|mut netlink| netlink.has_filters(self.ifindex)).unwrap_or(true);
+        let used = || {
+            Netlink::open()
+                .and_then(|mut netlink| netlink.has_filters(self.ifindex))
+                .unwrap_or(true)
+        };
         if self.made && !used() {
             let _ = self.hook().attach_point(TC_INGRESS | TC_EGRESS).destroy();
         }
@@ -262,19 +280,27 @@ fn now_ns() -> u64 {
 }
 
 impl Router {
-    /// Loads the program and attaches it to the way out of a device of the calling thread's network namespace.
+    /// Loads the program and attaches it to the way out of a device of the calling thread's network
+    /// namespace.
     ///
     /// # Errors
     /// A law out of range; a kernel that lacks what is needed, or denies it.
     pub fn attach(ifindex: u32, config: &RouterConfig) -> Result<Self> {
         hush();
         let police = config.police.as_ref();
-        let settings = Control::new(config.law.capacity_bytes_per_sec, police, config.classes.unwrap_or(1000));
-        let law = xcp_engine::RouterConfig { capacity_bytes_per_sec: settings.capacity, ..config.law.clone() };
-        let mut law = xcp_engine::Router::new(&law, now_ns(), config.seed).map_err(|e| Error::new(format!("the router's law: {e}")))?;
+        let settings =
+            Control::new(config.law.capacity_bytes_per_sec, police, config.classes.unwrap_or(1000));
+        let law = xcp_engine::RouterConfig {
+            capacity_bytes_per_sec: settings.capacity,
+            ..config.law.clone()
+        };
+        let mut law = xcp_engine::Router::new(&law, now_ns(), config.seed)
+            .map_err(|e| Error::new(format!("the router's law: {e}")))?;
         let policer = police.map(|police| Policer::new(&police.config, &mut law));
         let mut object = MaybeUninit::uninit();
-        let mut open = RouterSkelBuilder::default().open(&mut object).map_err(|e| Error::because("cannot open the router program", &e))?;
+        let mut open = RouterSkelBuilder::default()
+            .open(&mut object)
+            .map_err(|e| Error::because("cannot open the router program", &e))?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.link_bytes = config.link_bytes;
             if config.classes.is_some() {
@@ -283,10 +309,17 @@ impl Router {
             }
         }
         police::prepare(&mut open, police)?;
-        let skel = open.load().map_err(|e| Error::because("the kernel does not take the router program", &e))?;
+        let skel = open
+            .load()
+            .map_err(|e| Error::because("the kernel does not take the router program", &e))?;
         let (port, control) = (handle(&skel.maps.port)?, handle(&skel.maps.control)?);
         write_only_entry(&control, MapFlags::ANY, &settings, "the router's settings")?;
-        write_only_entry(&port, MapFlags::ANY, &Port::new(&law, policer.as_ref()), "the router's state")?;
+        write_only_entry(
+            &port,
+            MapFlags::ANY,
+            &Port::new(&law, policer.as_ref()),
+            "the router's state",
+        )?;
         let attached = hang(&skel, ifindex, config.hook)?;
         if let Attached::Clsact(Filter { made: true, .. }) = attached {
             let settings = Control { made_clsact: 1, ..settings };
@@ -303,13 +336,22 @@ impl Router {
     /// # Errors
     /// No such device; a kernel without TCX, where the first one hung as a filter.
     pub fn attach_again(&mut self, ifindex: u32) -> Result<()> {
-        let lacking = || Error::new(format!("cannot attach the router to device {ifindex} anew")).remedy("start it anew");
+        let lacking = || {
+            Error::new(format!("cannot attach the router to device {ifindex} anew"))
+                .remedy("start it anew")
+        };
         let program = self.program.as_ref().ok_or_else(lacking)?;
         if !matches!(self.attached, Attached::Tcx(_)) {
             return Err(lacking());
         }
-        let link = Link::new(program.as_fd(), Target::Egress(ifindex, position(ifindex)))
-            .map_err(|e| Error::because(format_args!("cannot attach the router to device {ifindex} (TCX egress)"), &e))?;
+        let link = Link::new(program.as_fd(), Target::Egress(ifindex, position(ifindex))).map_err(
+            |e| {
+                Error::because(
+                    format_args!("cannot attach the router to device {ifindex} (TCX egress)"),
+                    &e,
+                )
+            },
+        )?;
         self.attached = Attached::Tcx(link);
         Ok(())
     }
@@ -321,16 +363,23 @@ impl Router {
     pub fn status(&self) -> Result<RouterStatus> {
         let port = read(&self.port)?;
         let (router, counts) = port.parts();
-        let control: Control = read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
-        Ok(RouterStatus { state: router.state(), counts, policing: control.noted.policing(port.policer()) })
+        let control: Control =
+            read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
+        Ok(RouterStatus {
+            state: router.state(),
+            counts,
+            policing: control.noted.policing(port.policer()),
+        })
     }
 
-    /// The link has another capacity from now on, bytes/s (at least 1); the law has its share of that.
+    /// The link has another capacity from now on, bytes/s (at least 1); the law has its share of
+    /// that.
     ///
     /// # Errors
     /// The maps cannot be written.
     pub fn set_capacity(&self, bytes_per_sec: u64) -> Result<()> {
-        let control: Control = read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
+        let control: Control =
+            read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
         let control = Control { capacity: part(bytes_per_sec, control.law_share), ..control };
         write_only_entry(&self.control, MapFlags::ANY, &control, "the router's settings")
     }
@@ -340,11 +389,13 @@ impl Router {
     /// # Errors
     /// The maps cannot be read.
     pub fn law_share(&self) -> Result<u16> {
-        let control: Control = read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
+        let control: Control =
+            read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
         Ok(u16::try_from(control.law_share).unwrap_or(1000))
     }
 
-    /// Keeps the program and its maps in a directory of a BPF file system, so that they outlive this process.
+    /// Keeps the program and its maps in a directory of a BPF file system, so that they outlive
+    /// this process.
     ///
     /// # Errors
     /// The directory is not on a BPF file system or holds a router already.
@@ -364,12 +415,17 @@ impl Router {
     /// Nothing is kept there, or another version's.
     pub(crate) fn open(directory: &Directory, ifindex: u32) -> Result<Self> {
         hush();
-        let (port, control) = (link::open_map(directory, "port")?, link::open_map(directory, "control")?);
+        let (port, control) =
+            (link::open_map(directory, "port")?, link::open_map(directory, "control")?);
         let attached = if directory.has("link") {
             Attached::Tcx(Link::open(directory, "link")?)
         } else {
-            let settings: Control = read_only_entry(&control, MapFlags::ANY, "the router's settings")?;
-            let fd = port.as_fd().try_clone_to_owned().map_err(|e| Error::because("cannot hold a map", &e))?;
+            let settings: Control =
+                read_only_entry(&control, MapFlags::ANY, "the router's settings")?;
+            let fd = port
+                .as_fd()
+                .try_clone_to_owned()
+                .map_err(|e| Error::because("cannot hold a map", &e))?;
             Attached::Clsact(Filter { fd, ifindex, made: settings.made_clsact != 0, kept: true })
         };
         Ok(Self { port, control, attached, program: None })
@@ -393,8 +449,9 @@ impl Router {
         }
     }
 
-    /// The programs of others that see packets of this device of the calling thread's network namespace before the router does. What they decide on
-    /// (TCX_PASS is a decision, too) never gets here.
+    /// The programs of others that see packets of this device of the calling thread's network
+    /// namespace before the router does. What they decide on (TCX_PASS is a decision, too) never
+    /// gets here.
     #[must_use]
     pub fn behind(&self, ifindex: u32) -> Vec<String> {
         let own = match &self.attached {
@@ -402,11 +459,13 @@ impl Router {
             // All of TCX is before clsact.
             Attached::Clsact(_) => None,
         };
-        let before = link::on_the_way_out(ifindex).into_iter().take_while(|hung| Some(hung.program) != own);
+        let before =
+            link::on_the_way_out(ifindex).into_iter().take_while(|hung| Some(hung.program) != own);
         before.map(|hung| hung.name).filter(|name| !name.starts_with(ROOM)).collect()
     }
 
-    /// Takes the program off the device for good, pinned or not; the directory's files are the caller's to remove.
+    /// Takes the program off the device for good, pinned or not; the directory's files are the
+    /// caller's to remove.
     pub fn detach(mut self) {
         match &mut self.attached {
             Attached::Tcx(link) => link.detach(),
@@ -418,8 +477,8 @@ impl Router {
 /// How often a reader tries to find the state between two packets.
 const READ_TRIES: u32 = 10_000;
 
-/// The states and the counters, of one moment: what lies between two reads of the same even sequence number. A router so busy that there is never
-/// such a moment is read as it comes.
+/// The states and the counters, of one moment: what lies between two reads of the same even
+/// sequence number. A router so busy that there is never such a moment is read as it comes.
 pub(crate) fn read(map: &MapHandle) -> Result<Port> {
     let read = || read_only_entry::<Port>(map, MapFlags::ANY, "the router's state");
     let mut before = read()?;
@@ -437,7 +496,8 @@ pub(crate) fn read(map: &MapHandle) -> Result<Port> {
 /// How the names of the endpoint's programs begin that make room beside SACK (bpf/endpoint_room.h).
 const ROOM: &str = "xcp_room";
 
-/// Before all others, which might keep packets from it; but after the endpoint of this very host, whose option is to be read.
+/// Before all others, which might keep packets from it; but after the endpoint of this very host,
+/// whose option is to be read.
 fn position(ifindex: u32) -> Position {
     let room = link::on_the_way_out(ifindex).into_iter().rfind(|hung| hung.name.starts_with(ROOM));
     room.map_or(Position::First, |hung| Position::After(hung.program))
@@ -450,14 +510,24 @@ fn hang(skel: &RouterSkel<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
             Ok(link) => return Ok(Attached::Tcx(link)),
             // EINVAL: a kernel before 6.6 does not know this kind of link.
             Err(e) if hook == Hook::Any && e.raw_os_error() == Some(libc::EINVAL) => {}
-            Err(e) => return Err(Error::because("cannot attach the router program to the device (TCX egress)", &e)),
+            Err(e) => {
+                return Err(Error::because(
+                    "cannot attach the router program to the device (TCX egress)",
+                    &e,
+                ));
+            }
         }
     }
-    let fd = program.as_fd().try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", &e))?;
+    let fd = program
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(|e| Error::because("cannot hold a program", &e))?;
     // To make one that is there is no error to libbpf: whose it is has to be seen before.
     let made = !Netlink::open()?.has_clsact(ifindex)?;
     let mut filter = Filter { fd, ifindex, made, kept: true };
-    let told = |e: libbpf_rs::Error| Error::because("cannot attach the router program to the device (clsact egress)", &e);
+    let told = |e: libbpf_rs::Error| {
+        Error::because("cannot attach the router program to the device (clsact egress)", &e)
+    };
     filter.hook().create().map_err(told)?;
     match filter.hook().attach() {
         Ok(_) => {
@@ -469,10 +539,12 @@ fn hang(skel: &RouterSkel<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
             // A filter of this very number, or of another kind at this priority.
             Err(match e.kind() {
                 libbpf_rs::ErrorKind::AlreadyExists | libbpf_rs::ErrorKind::InvalidInput if !filter.made => Error::new(
-                    "the device's way out has a filter of somebody else's at priority 1 (clsact egress), where the router's would go",
+                    "the device's way out has a filter of somebody else's at priority 1 (clsact \
+                        egress), where the router's would go",
                 )
                 .remedy(
-                    "`tc filter show dev DEV egress` shows it; move it to another priority, or leave out `hook clsact` where there is TCX",
+                    "`tc filter show dev DEV egress` shows it; move it to another priority, or \
+                        leave out `hook clsact` where there is TCX",
                 ),
                 _ => told(e),
             })

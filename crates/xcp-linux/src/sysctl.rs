@@ -1,12 +1,12 @@
-//! The network's settings under `/proc/sys/net`. Those of a namespace are seen and changed by the threads that are in it: call these within
-//! [`Namespace::run`](crate::namespace::Namespace::run).
+//! The network's settings under `/proc/sys/net`. Those of a namespace are seen and changed by the
+//! threads that are in it: call these within [`Namespace::run`](crate::namespace::Namespace::run).
 
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// Reads a setting, e.g. `net.ipv4.tcp_rmem`. As with sysctl(8), a name with a slash in it is divided by slashes, so that a device's name may
-/// have a dot: `net/ipv4/conf/eth0.100/forwarding`.
+/// Reads a setting, e.g. `net.ipv4.tcp_rmem`. As with sysctl(8), a name with a slash in it is
+/// divided by slashes, so that a device's name may have a dot: `net/ipv4/conf/eth0.100/forwarding`.
 pub fn read(name: &str) -> io::Result<String> {
     let path = path(name)?;
     let text = fs::read_to_string(path).map_err(|e| told("read", name, e))?;
@@ -30,8 +30,12 @@ pub fn write(name: &str, value: &str) -> io::Result<()> {
 fn path(name: &str) -> io::Result<PathBuf> {
     let separator = if name.contains('/') { '/' } else { '.' };
     let parts: Vec<&str> = name.split(separator).collect();
-    if parts.len() < 2 || parts[0] != "net" || parts.iter().any(|part| part.is_empty() || *part == "." || *part == "..") {
-        let text = format!("\"{name}\" is not the name of a network setting; one is net.ipv4.tcp_rmem");
+    if parts.len() < 2
+        || parts[0] != "net"
+        || parts.iter().any(|part| part.is_empty() || *part == "." || *part == "..")
+    {
+        let text =
+            format!("\"{name}\" is not the name of a network setting; one is net.ipv4.tcp_rmem");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     Ok(PathBuf::from("/proc/sys").join(parts.join("/")))
@@ -52,9 +56,23 @@ mod tests {
 
     #[test]
     fn names_lead_into_proc_sys_net_and_nowhere_else() {
-        assert_eq!(path("net.ipv4.tcp_rmem").unwrap(), PathBuf::from("/proc/sys/net/ipv4/tcp_rmem"));
-        assert_eq!(path("net/ipv4/conf/eth0.1/mtu").unwrap(), PathBuf::from("/proc/sys/net/ipv4/conf/eth0.1/mtu"));
-        for name in ["", "net", "kernel.hostname", "net/../kernel/hostname", "net..ipv4", "/net/ipv4", "net/./x"] {
+        assert_eq!(
+            path("net.ipv4.tcp_rmem").unwrap(),
+            PathBuf::from("/proc/sys/net/ipv4/tcp_rmem")
+        );
+        assert_eq!(
+            path("net/ipv4/conf/eth0.1/mtu").unwrap(),
+            PathBuf::from("/proc/sys/net/ipv4/conf/eth0.1/mtu")
+        );
+        for name in [
+            "",
+            "net",
+            "kernel.hostname",
+            "net/../kernel/hostname",
+            "net..ipv4",
+            "/net/ipv4",
+            "net/./x",
+        ] {
             assert!(path(name).is_err(), "{name}");
         }
     }

@@ -1,5 +1,6 @@
-//! What is kept where others may write, and beside what others set up: nothing of theirs is touched, nothing of ours can be moved away, nothing is left
-//! half-done. Each test has a mount namespace and a BPF file system of its own.
+//! What is kept where others may write, and beside what others set up: nothing of theirs is
+//! touched, nothing of ours can be moved away, nothing is left half-done. Each test has a mount
+//! namespace and a BPF file system of its own.
 
 use std::fs;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
@@ -11,7 +12,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use libbpf_rs::{TC_EGRESS, TcHook, TcHookBuilder};
-use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
+};
 use rustix::thread::UnshareFlags;
 use xcp_linux::cgroup;
 use xcp_linux::endpoint::{Endpoint, EndpointConfig, Give};
@@ -35,7 +38,8 @@ fn apart(test: impl FnOnce() + Send) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let outcome = thread::scope(|scope| {
         let on_its_own = || {
-            // SAFETY: what makes it unsafe is leaving the table of descriptors, which is not asked for.
+            // SAFETY: what makes it unsafe is leaving the table of descriptors, which is not asked
+            // for.
             unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }.unwrap();
             mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
             test();
@@ -54,7 +58,13 @@ fn mount_bpf(options: &std::ffi::CStr) {
 
 /// Another user types this; whether it did.
 fn nobody(script: &str) -> bool {
-    let typed = Command::new("sh").args(["-c", script]).uid(NOBODY).gid(NOBODY).current_dir("/").output().unwrap();
+    let typed = Command::new("sh")
+        .args(["-c", script])
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .current_dir("/")
+        .output()
+        .unwrap();
     typed.status.success()
 }
 
@@ -69,7 +79,14 @@ fn device() -> (Namespace, u32) {
 }
 
 fn plan(shaping: Shaping, hook: Hook) -> RouterPlan {
-    RouterPlan { device: "left".into(), law: xcp_engine::RouterConfig::xcp(1_250_000), shaping, hook, seed: 1, police: None }
+    RouterPlan {
+        device: "left".into(),
+        law: xcp_engine::RouterConfig::xcp(1_250_000),
+        shaping,
+        hook,
+        seed: 1,
+        police: None,
+    }
 }
 
 fn htb() -> Shaping {
@@ -78,7 +95,10 @@ fn htb() -> Shaping {
 
 /// Nothing of a router is at the device or kept.
 fn assert_nothing_left(namespace: &Namespace, index: u32) {
-    assert!(!qdisc::root(&mut Netlink::open_in(namespace).unwrap(), index).unwrap().ours, "the shaper stayed");
+    assert!(
+        !qdisc::root(&mut Netlink::open_in(namespace).unwrap(), index).unwrap().ours,
+        "the shaper stayed"
+    );
     let order = namespace.run(|| xcp_linux::rehearsal::order(index)).unwrap();
     assert!(!order.iter().any(|name| name.starts_with("xcp_router")), "{order:?}");
 }
@@ -95,7 +115,8 @@ fn endpoint_plan() -> EndpointPlan {
 
 /// Root's files, which nobody else may even see.
 fn victim() -> tempfile::TempDir {
-    let victim = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o700)).tempdir().unwrap();
+    let victim =
+        tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o700)).tempdir().unwrap();
     fs::create_dir(victim.path().join("endpoint")).unwrap();
     for file in ["precious", "endpoint/precious"] {
         fs::write(victim.path().join(file), "root's").unwrap();
@@ -131,12 +152,20 @@ fn nobody_gets_root_to_remove_files_through_a_link() {
         for script in [
             format!("mkdir {BPFFS}/xcpnet && ln -s {path} {BPFFS}/xcpnet/endpoint"),
             format!("ln -s {path} {BPFFS}/xcpnet"),
-            format!("mkdir {BPFFS}/xcpnet && chmod 777 {BPFFS}/xcpnet && mkdir {BPFFS}/xcpnet/endpoint"),
+            format!(
+                "mkdir {BPFFS}/xcpnet && chmod 777 {BPFFS}/xcpnet && mkdir {BPFFS}/xcpnet/endpoint"
+            ),
         ] {
             assert!(nobody(&script), "{script}");
             for refusal in every_refusal() {
-                assert!(refusal.contains("/sys/fs/bpf/xcpnet") && refusal.contains("user 65534"), "{script}: {refusal}");
-                assert!(refusal.contains("rm -r /sys/fs/bpf/xcpnet"), "{script}: what to do: {refusal}");
+                assert!(
+                    refusal.contains("/sys/fs/bpf/xcpnet") && refusal.contains("user 65534"),
+                    "{script}: {refusal}"
+                );
+                assert!(
+                    refusal.contains("rm -r /sys/fs/bpf/xcpnet"),
+                    "{script}: what to do: {refusal}"
+                );
             }
             assert_whole(victim.path());
             assert!(nobody(&format!("rm -r {BPFFS}/xcpnet")), "and what is theirs is where it was");
@@ -188,7 +217,11 @@ fn a_file_system_that_others_may_rearrange_is_not_written_to() {
 #[test]
 fn what_xcpnet_mounts_is_roots_alone() {
     apart(|| {
-        while fs::read_to_string("/proc/thread-self/mountinfo").unwrap().lines().any(|line| line.contains(&format!(" {BPFFS} "))) {
+        while fs::read_to_string("/proc/thread-self/mountinfo")
+            .unwrap()
+            .lines()
+            .any(|line| line.contains(&format!(" {BPFFS} ")))
+        {
             unmount(BPFFS, UnmountFlags::DETACH).unwrap();
         }
         let (namespace, _) = device();
@@ -220,10 +253,19 @@ fn an_endpoint_is_kept_and_leaves_nothing() {
 fn program(kind: libbpf_sys::bpf_prog_type, returns: i32) -> OwnedFd {
     // r0 = returns; exit
     let n = returns.to_ne_bytes();
-    let code = [[0xb7, 0, 0, 0, n[0], n[1], n[2], n[3]], [0x95, 0, 0, 0, 0, 0, 0, 0]].map(u64::from_ne_bytes);
+    let code = [[0xb7, 0, 0, 0, n[0], n[1], n[2], n[3]], [0x95, 0, 0, 0, 0, 0, 0, 0]]
+        .map(u64::from_ne_bytes);
     // SAFETY: the strings are terminated, the instructions as many as told.
-    let fd =
-        unsafe { libbpf_sys::bpf_prog_load(kind, c"foreign".as_ptr(), c"GPL".as_ptr(), code.as_ptr().cast(), 2, std::ptr::null_mut()) };
+    let fd = unsafe {
+        libbpf_sys::bpf_prog_load(
+            kind,
+            c"foreign".as_ptr(),
+            c"GPL".as_ptr(),
+            code.as_ptr().cast(),
+            2,
+            std::ptr::null_mut(),
+        )
+    };
     assert!(fd >= 0, "{}", std::io::Error::from_raw_os_error(-fd));
     // SAFETY: the kernel has just given us this descriptor.
     unsafe { OwnedFd::from_raw_fd(fd) }
@@ -236,8 +278,9 @@ fn a_filter_of_somebody_elses_stays_where_it_is() {
         let (namespace, index) = device();
         let foreign = program(libbpf_sys::BPF_PROG_TYPE_SCHED_CLS, -1);
         // Where the router's would go: handle and priority of router.rs.
-        let hook =
-            |fd: BorrowedFd<'_>| -> TcHook { TcHookBuilder::new(fd).ifindex(index as i32).handle(0x7863).priority(1).hook(TC_EGRESS) };
+        let hook = |fd: BorrowedFd<'_>| -> TcHook {
+            TcHookBuilder::new(fd).ifindex(index as i32).handle(0x7863).priority(1).hook(TC_EGRESS)
+        };
         let there = namespace.run(|| {
             let mut hook = hook(foreign.as_fd());
             hook.create().unwrap();
@@ -245,9 +288,17 @@ fn a_filter_of_somebody_elses_stays_where_it_is() {
             hook.query().unwrap()
         });
         let refusal = kept::add(&plan(htb(), Hook::Clsact), &namespace).unwrap_err().to_string();
-        assert!(refusal.contains("left") && refusal.contains("somebody else's") && refusal.contains("tc filter show"), "{refusal}");
+        assert!(
+            refusal.contains("left")
+                && refusal.contains("somebody else's")
+                && refusal.contains("tc filter show"),
+            "{refusal}"
+        );
         assert_nothing_left(&namespace, index);
-        assert_eq!(namespace.run(|| hook(foreign.as_fd()).query().unwrap()).unwrap(), there.unwrap());
+        assert_eq!(
+            namespace.run(|| hook(foreign.as_fd()).query().unwrap()).unwrap(),
+            there.unwrap()
+        );
         assert!(kept::list(&namespace).unwrap().is_empty());
     });
 }
@@ -259,7 +310,9 @@ fn a_hook_that_was_there_outlives_the_router() {
         mount_bpf(c"mode=0700");
         let (namespace, index) = device();
         let foreign = program(libbpf_sys::BPF_PROG_TYPE_SCHED_CLS, -1);
-        let filter = |fd: BorrowedFd<'_>| -> TcHook { TcHookBuilder::new(fd).ifindex(index as i32).handle(7).priority(7).hook(TC_EGRESS) };
+        let filter = |fd: BorrowedFd<'_>| -> TcHook {
+            TcHookBuilder::new(fd).ifindex(index as i32).handle(7).priority(7).hook(TC_EGRESS)
+        };
         namespace.run(|| filter(foreign.as_fd()).create().map(drop)).unwrap().unwrap();
         kept::add(&plan(htb(), Hook::Clsact), &namespace).unwrap();
         kept::delete("left", &namespace).unwrap();
@@ -275,14 +328,19 @@ fn a_filter_that_came_later_outlives_the_router() {
         mount_bpf(c"mode=0700");
         let (namespace, index) = device();
         let foreign = program(libbpf_sys::BPF_PROG_TYPE_SCHED_CLS, -1);
-        let hook = |fd: BorrowedFd<'_>| -> TcHook { TcHookBuilder::new(fd).ifindex(index as i32).handle(7).priority(7).hook(TC_EGRESS) };
+        let hook = |fd: BorrowedFd<'_>| -> TcHook {
+            TcHookBuilder::new(fd).ifindex(index as i32).handle(7).priority(7).hook(TC_EGRESS)
+        };
         kept::add(&plan(htb(), Hook::Clsact), &namespace).unwrap();
         let there = namespace.run(|| {
             hook(foreign.as_fd()).attach().unwrap();
             hook(foreign.as_fd()).query().unwrap()
         });
         kept::delete("left", &namespace).unwrap();
-        assert_eq!(namespace.run(|| hook(foreign.as_fd()).query().unwrap()).unwrap(), there.unwrap());
+        assert_eq!(
+            namespace.run(|| hook(foreign.as_fd()).query().unwrap()).unwrap(),
+            there.unwrap()
+        );
         assert_nothing_left(&namespace, index);
     });
 }
@@ -292,15 +350,32 @@ fn a_queue_that_cannot_be_seen_is_refused() {
     apart(|| {
         mount_bpf(c"mode=0700");
         let (namespace, index) = device();
-        let set = namespace.run(|| Command::new("tc").args(["qdisc", "replace", "dev", "left", "root", "pfifo_fast"]).output()).unwrap();
+        let set = namespace
+            .run(|| {
+                Command::new("tc")
+                    .args(["qdisc", "replace", "dev", "left", "root", "pfifo_fast"])
+                    .output()
+            })
+            .unwrap();
         match set {
             Ok(set) if set.status.success() => {}
             other => return println!("SKIPPED: a router at pfifo_fast: {other:?}"),
         }
-        let refusal = kept::add(&plan(Shaping::None, Hook::Any), &namespace).unwrap_err().to_string();
-        assert!(refusal.contains("pfifo_fast") && refusal.contains("tc qdisc replace dev left root pfifo"), "{refusal}");
+        let refusal =
+            kept::add(&plan(Shaping::None, Hook::Any), &namespace).unwrap_err().to_string();
+        assert!(
+            refusal.contains("pfifo_fast")
+                && refusal.contains("tc qdisc replace dev left root pfifo"),
+            "{refusal}"
+        );
         assert_nothing_left(&namespace, index);
-        let replaced = namespace.run(|| Command::new("tc").args(["qdisc", "replace", "dev", "left", "root", "pfifo"]).status()).unwrap();
+        let replaced = namespace
+            .run(|| {
+                Command::new("tc")
+                    .args(["qdisc", "replace", "dev", "left", "root", "pfifo"])
+                    .status()
+            })
+            .unwrap();
         assert!(replaced.unwrap().success());
         kept::add(&plan(Shaping::None, Hook::Any), &namespace).unwrap();
         kept::delete("left", &namespace).unwrap();
@@ -310,17 +385,31 @@ fn a_queue_that_cannot_be_seen_is_refused() {
 #[test]
 fn a_cgroup_that_is_held_by_another_program() {
     apart(|| {
-        let group = cgroup::mount_point().unwrap().join(format!("xcpnet-test-held-{}", std::process::id()));
+        let group =
+            cgroup::mount_point().unwrap().join(format!("xcpnet-test-held-{}", std::process::id()));
         cgroup::make(&group).unwrap();
         let held = cgroup::open(&group).unwrap();
         let foreign = program(libbpf_sys::BPF_PROG_TYPE_SOCK_OPS, 1);
         let attach = |flags: u32| {
             // SAFETY: open descriptors.
-            unsafe { libbpf_sys::bpf_prog_attach(foreign.as_raw_fd(), held.as_raw_fd(), libbpf_sys::BPF_CGROUP_SOCK_OPS, flags) }
+            unsafe {
+                libbpf_sys::bpf_prog_attach(
+                    foreign.as_raw_fd(),
+                    held.as_raw_fd(),
+                    libbpf_sys::BPF_CGROUP_SOCK_OPS,
+                    flags,
+                )
+            }
         };
         let detach = || {
             // SAFETY: open descriptors.
-            unsafe { libbpf_sys::bpf_prog_detach2(foreign.as_raw_fd(), held.as_raw_fd(), libbpf_sys::BPF_CGROUP_SOCK_OPS) }
+            unsafe {
+                libbpf_sys::bpf_prog_detach2(
+                    foreign.as_raw_fd(),
+                    held.as_raw_fd(),
+                    libbpf_sys::BPF_CGROUP_SOCK_OPS,
+                )
+            }
         };
         let mut endpoint = Endpoint::load(&endpoint_plan().config).unwrap();
         assert_eq!(attach(0), 0);
@@ -331,12 +420,16 @@ fn a_cgroup_that_is_held_by_another_program() {
         detach();
         cgroup::remove(&group).unwrap();
         let refusal = refusal.unwrap_err();
-        assert!(refusal.contains("lets no other beside it") && refusal.contains("--cgroup"), "{refusal}");
+        assert!(
+            refusal.contains("lets no other beside it") && refusal.contains("--cgroup"),
+            "{refusal}"
+        );
         beside.unwrap();
     });
 }
 
-/// Of two at the same moment one adds its router and the other is told of it. (Each would otherwise clear the other's away.)
+/// Of two at the same moment one adds its router and the other is told of it. (Each would otherwise
+/// clear the other's away.)
 #[test]
 fn two_that_add_at_once_do_not_harm_each_other() {
     apart(|| {
@@ -344,7 +437,13 @@ fn two_that_add_at_once_do_not_harm_each_other() {
         let (namespace, index) = device();
         for _ in 0..5 {
             let added = thread::scope(|scope| {
-                let add = || scope.spawn(|| kept::add(&plan(htb(), Hook::Any), &namespace).map(drop).map_err(|e| e.to_string()));
+                let add = || {
+                    scope.spawn(|| {
+                        kept::add(&plan(htb(), Hook::Any), &namespace)
+                            .map(drop)
+                            .map_err(|e| e.to_string())
+                    })
+                };
                 [add(), add()].map(|one| one.join().unwrap())
             });
             let refused: Vec<&String> = added.iter().filter_map(|one| one.as_ref().err()).collect();

@@ -1,5 +1,6 @@
-//! The router program in the kernel against the host's build of the same engine: random and hostile frames, one after another, must leave the same
-//! bytes, the same state and the same counters, without a policer and with one. What lies around the engine, headers and checksums, is written
+//! The router program in the kernel against the host's build of the same engine: random and hostile
+//! frames, one after another, must leave the same bytes, the same state and the same counters,
+//! without a policer and with one. What lies around the engine, headers and checksums, is written
 //! here a second time.
 
 use std::cell::Cell;
@@ -7,8 +8,9 @@ use std::cell::Cell;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use xcp_engine::{
-    CapacityForXcp, ForwardHeader, Gain, Interval, Passage, Policer, PolicerConfig, PolicerState, Preset, Router, RouterConfig, Shuffle,
-    Spare, WireFormat, bottleneck_id, find_options, flags, read_classic_forward, read_extended,
+    CapacityForXcp, ForwardHeader, Gain, Interval, Passage, Policer, PolicerConfig, PolicerState,
+    Preset, Router, RouterConfig, Shuffle, Spare, WireFormat, bottleneck_id, find_options, flags,
+    read_classic_forward, read_extended,
 };
 use xcp_linux::police::{Police, PoliceBy};
 use xcp_linux::rehearsal::{Rehearsal, Sight};
@@ -28,7 +30,10 @@ struct Packet {
 
 /// The one's complement sum of RFC 1071.
 fn sum(bytes: &[u8]) -> u64 {
-    bytes.chunks(2).map(|pair| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |b| u64::from(*b))).sum()
+    bytes
+        .chunks(2)
+        .map(|pair| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |b| u64::from(*b)))
+        .sum()
 }
 
 fn folded(mut sum: u64) -> u16 {
@@ -131,7 +136,9 @@ fn whose(frame: &[u8], tcp: usize, by: PoliceBy) -> Vec<u64> {
     let four = frame[at] >> 4 == 4;
     match by {
         PoliceBy::Flow if four => vec![word(at + 12), half(tcp)],
-        PoliceBy::Flow => vec![word(at + 8), word(at + 16), word(at + 24), word(at + 32), half(tcp)],
+        PoliceBy::Flow => {
+            vec![word(at + 8), word(at + 16), word(at + 24), word(at + 32), half(tcp)]
+        }
         PoliceBy::Source { v4, .. } if four => {
             let address = u32::from_be_bytes(frame[at + 12..at + 16].try_into().unwrap());
             let kept = u32::try_from(u64::from(address) >> (32 - v4) << (32 - v4)).unwrap();
@@ -142,7 +149,9 @@ fn whose(frame: &[u8], tcp: usize, by: PoliceBy) -> Vec<u64> {
             for bit in usize::from(v6)..128 {
                 address[bit / 8] &= !(0x80 >> (bit % 8));
             }
-            [&address[..8], &address[8..]].map(|half| u64::from_ne_bytes(half.try_into().unwrap())).to_vec()
+            [&address[..8], &address[8..]]
+                .map(|half| u64::from_ne_bytes(half.try_into().unwrap()))
+                .to_vec()
         }
     }
 }
@@ -179,13 +188,17 @@ impl Host {
             let from = tcp + 20;
             let block = frame[from..tcp + length].to_vec();
             let options = find_options(&block);
-            // Where ours is what comes first, or right after what Linux puts before it, the program looks no further.
-            let mut first = if block.len() > 12 && block.starts_with(&[1, 1, 8, 10]) { 12 } else { 0 };
+            // Where ours is what comes first, or right after what Linux puts before it, the program
+            // looks no further.
+            let mut first =
+                if block.len() > 12 && block.starts_with(&[1, 1, 8, 10]) { 12 } else { 0 };
             if block.len() >= first + 12 && block[first..].starts_with(&[1, 1, 5]) {
                 first += 2 + usize::from(block[first + 3]);
             }
-            // After ours it looks only for a signature (TCP-AO's, or MD5's), which takes four bytes at the least.
-            let ours = options.extended == Some(first) && block.len() < first + usize::from(block[first + 1]) + 4;
+            // After ours it looks only for a signature (TCP-AO's, or MD5's), which takes four bytes
+            // at the least.
+            let ours = options.extended == Some(first)
+                && block.len() < first + usize::from(block[first + 1]) + 4;
             let unseen = first == block.len() || ours || block.is_empty();
             malformed |= options.malformed && !unseen;
             if let (Some(at), Some(option)) = (options.extended, read_extended(&block)) {
@@ -229,11 +242,23 @@ impl Host {
             let asked = header.feedback;
             let unheard = std::mem::take(&mut self.unheard);
             if let Some(least) = unheard.least_backlog {
-                self.router.others(unheard.bytes, unheard.packets, unheard.returned_bytes, unheard.returned, least);
+                self.router.others(
+                    unheard.bytes,
+                    unheard.packets,
+                    unheard.returned_bytes,
+                    unheard.returned,
+                    least,
+                );
             }
             if let Some((policer, by)) = &mut self.policer {
                 let key = policer.key(&whose(&frame, tcp, *by));
-                let passage = Passage { now_ns: now, key, bytes, segments: segments as u32, queue_bytes: backlog };
+                let passage = Passage {
+                    now_ns: now,
+                    key,
+                    bytes,
+                    segments: segments as u32,
+                    queue_bytes: backlog,
+                };
                 if !policer.admits(&mut self.router, &passage, &mut header) {
                     return None;
                 }
@@ -258,8 +283,10 @@ impl Host {
             frame[at + 2..at + 4].copy_from_slice(&header.feedback.to_be_bytes());
             frame[at + 6..at + 8].copy_from_slice(&header.window.to_be_bytes());
         }
-        // Whatever the checksum was off by before, right or wrong, it is off by afterwards: the sums over all words agree.
-        let words = |frame: &[u8]| u32::from(folded(sum(&frame[tcp..tcp + 60.min(frame.len() - tcp)])));
+        // Whatever the checksum was off by before, right or wrong, it is off by afterwards: the
+        // sums over all words agree.
+        let words =
+            |frame: &[u8]| u32::from(folded(sum(&frame[tcp..tcp + 60.min(frame.len() - tcp)])));
         let difference = (words(&before) + 0xffff - words(&frame)) % 0xffff;
         let checksum = u16::from_be_bytes([frame[tcp + 16], frame[tcp + 17]]);
         let mended = (u32::from(checksum) + difference) % 0xffff;
@@ -290,28 +317,42 @@ fn id() -> u32 {
 
 /// Any law that the engine takes.
 fn law() -> impl Strategy<Value = RouterConfig> {
-    let choices = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0..3u8, 1..=255u8);
+    let choices = (
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        0..3u8,
+        1..=255u8,
+    );
     let preset = prop::sample::select(Preset::ALL.to_vec());
-    let mixed = (choices, preset, any::<bool>()).prop_map(|((own, longest, other, minus, matching, spare, most), preset, mix)| {
-        let law = RouterConfig::preset(preset, 1);
-        if !mix {
-            return law;
-        }
-        RouterConfig {
-            gain: if own { Gain::OwnRtt } else { Gain::Uniform },
-            interval: if longest { Interval::Max } else { Interval::Mean },
-            count_other: other,
-            capacity_for_xcp: if minus && !other { CapacityForXcp::MinusOther } else { CapacityForXcp::Configured },
-            shuffle: if matching { Shuffle::Matching } else { Shuffle::All },
-            spare: match spare {
-                1 => Spare::Scaled,
-                2 if matching => Spare::Limited,
-                _ => Spare::All,
-            },
-            spare_most: most,
-            ..law
-        }
-    });
+    let mixed = (choices, preset, any::<bool>()).prop_map(
+        |((own, longest, other, minus, matching, spare, most), preset, mix)| {
+            let law = RouterConfig::preset(preset, 1);
+            if !mix {
+                return law;
+            }
+            RouterConfig {
+                gain: if own { Gain::OwnRtt } else { Gain::Uniform },
+                interval: if longest { Interval::Max } else { Interval::Mean },
+                count_other: other,
+                capacity_for_xcp: if minus && !other {
+                    CapacityForXcp::MinusOther
+                } else {
+                    CapacityForXcp::Configured
+                },
+                shuffle: if matching { Shuffle::Matching } else { Shuffle::All },
+                spare: match spare {
+                    1 => Spare::Scaled,
+                    2 if matching => Spare::Limited,
+                    _ => Spare::All,
+                },
+                spare_most: most,
+                ..law
+            }
+        },
+    );
     let capacity = prop_oneof![10_000..2_000_000_000u64, 10_000..1_000_000u64];
     (mixed, capacity, 0..100u32, any::<bool>(), prop_oneof![Just(0u64), 0..1_000_000u64]).prop_map(
         |(law, capacity_bytes_per_sec, overhead_bytes, pools, queue_target_bytes)| RouterConfig {
@@ -325,41 +366,50 @@ fn law() -> impl Strategy<Value = RouterConfig> {
 }
 
 fn option() -> impl Strategy<Value = Vec<u8>> {
-    let extended = (any::<u8>(), any::<u8>(), prop::collection::vec(any::<u8>(), 20), 0..8u8).prop_map(|(flags, hops, words, lie)| {
-        let flags = if lie == 0 { flags } else { flags & 0x3e | 0x40 };
-        let (f, r, i) = (usize::from(flags >> 5 & 1), usize::from(flags >> 4 & 1), usize::from(flags >> 3 & 1));
-        let length = 6 + 6 * f + 2 * r + i * (8 * f + 4 * r);
-        let mut option = vec![254, length as u8, 0x58, 0x43, flags, hops];
-        option.extend(&words[..length - 6]);
-        if lie == 1 {
-            option[1] ^= 4;
-        }
-        option
-    });
+    let extended = (any::<u8>(), any::<u8>(), prop::collection::vec(any::<u8>(), 20), 0..8u8)
+        .prop_map(|(flags, hops, words, lie)| {
+            let flags = if lie == 0 { flags } else { flags & 0x3e | 0x40 };
+            let (f, r, i) = (
+                usize::from(flags >> 5 & 1),
+                usize::from(flags >> 4 & 1),
+                usize::from(flags >> 3 & 1),
+            );
+            let length = 6 + 6 * f + 2 * r + i * (8 * f + 4 * r);
+            let mut option = vec![254, length as u8, 0x58, 0x43, flags, hops];
+            option.extend(&words[..length - 6]);
+            if lie == 1 {
+                option[1] ^= 4;
+            }
+            option
+        });
     // Values as real senders have them, so that the law has something to do.
-    let usual = (1_000_000..300_000_000u64, 1.0..1000.0f64, any::<bool>(), 0..5u8).prop_map(|(rtt, window, asks, limited_by)| {
-        let code = |v: u16| v.to_be_bytes();
-        // With ids: of no link, of this one, of another.
-        let ids = [0, id(), 77].get(usize::from(limited_by)).copied();
-        let mut option = vec![254, 12, 0x58, 0x43, 0x60, 0];
-        option.extend(code(WireFormat::Extended.encode_rtt(rtt)));
-        option.extend(code(WireFormat::Extended.encode_window(window)));
-        option.extend(code(if asks { 0x7fff } else { 0x1234 }));
-        if let Some(id) = ids {
-            option[1] = 20;
-            option[4] |= 0x08;
-            option.extend(id.to_be_bytes());
-            option.extend([0, 0, 0, 0]);
-        }
-        option
-    });
-    let classic = (any::<u16>(), any::<u16>(), any::<u16>(), 0..3u8).prop_map(|(feedback, rtt, window, which)| {
-        let mut option = vec![14, 8];
-        option.extend(feedback.to_be_bytes());
-        option.extend((rtt % 1000).to_be_bytes());
-        option.extend((window % 1000).to_be_bytes());
-        if which == 2 { vec![15, 4, option[2], option[3]] } else { option }
-    });
+    let usual = (1_000_000..300_000_000u64, 1.0..1000.0f64, any::<bool>(), 0..5u8).prop_map(
+        |(rtt, window, asks, limited_by)| {
+            let code = |v: u16| v.to_be_bytes();
+            // With ids: of no link, of this one, of another.
+            let ids = [0, id(), 77].get(usize::from(limited_by)).copied();
+            let mut option = vec![254, 12, 0x58, 0x43, 0x60, 0];
+            option.extend(code(WireFormat::Extended.encode_rtt(rtt)));
+            option.extend(code(WireFormat::Extended.encode_window(window)));
+            option.extend(code(if asks { 0x7fff } else { 0x1234 }));
+            if let Some(id) = ids {
+                option[1] = 20;
+                option[4] |= 0x08;
+                option.extend(id.to_be_bytes());
+                option.extend([0, 0, 0, 0]);
+            }
+            option
+        },
+    );
+    let classic = (any::<u16>(), any::<u16>(), any::<u16>(), 0..3u8).prop_map(
+        |(feedback, rtt, window, which)| {
+            let mut option = vec![14, 8];
+            option.extend(feedback.to_be_bytes());
+            option.extend((rtt % 1000).to_be_bytes());
+            option.extend((window % 1000).to_be_bytes());
+            if which == 2 { vec![15, 4, option[2], option[3]] } else { option }
+        },
+    );
     prop_oneof![
         6 => usual,
         3 => extended,
@@ -402,57 +452,94 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
     );
     let hostile = prop_oneof![6 => Just(vec![]), 1 => prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)];
     let cut = prop_oneof![9 => Just(None), 1 => any::<prop::sample::Index>().prop_map(Some)];
-    (header, any::<bool>(), 0..8u8, hostile, cut).prop_map(|((options, payload, tags, extra, protocol), six, offset, hostile, cut)| {
-        let mut frame = vec![2; 12];
-        for _ in 0..tags {
-            frame.extend([0x81, 0, 0, 7]);
-        }
-        let mut tcp = vec![0, 80, 0x9c, 0x40, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0x18, 1, 0, 0, 0, 0, 0];
-        tcp[12] = (((20 + options.len()) / 4) << 4) as u8;
-        tcp.extend(&options);
-        tcp.extend((0..payload).map(|i| i as u8));
-        let ends: Vec<u8> = (0..if six { 32 } else { 8 }).collect();
-        let checksum = !folded(sum(&tcp) + sum(&ends) + u64::from(protocol) + tcp.len() as u64);
-        tcp[16..18].copy_from_slice(&checksum.to_be_bytes());
-        if six {
-            frame.extend([0x86, 0xdd]);
-            let mut chain = vec![];
-            for n in 0..extra % 4 {
-                chain.extend([if n + 1 == extra % 4 { protocol } else { 60 }, 0, 0, 0, 0, 0, 0, 0]);
+    (header, any::<bool>(), 0..8u8, hostile, cut).prop_map(
+        |((options, payload, tags, extra, protocol), six, offset, hostile, cut)| {
+            let mut frame = vec![2; 12];
+            for _ in 0..tags {
+                frame.extend([0x81, 0, 0, 7]);
             }
-            let length = (chain.len() + tcp.len()) as u16;
-            frame.extend([0x60, 0, 0, 0, (length >> 8) as u8, length as u8, if chain.is_empty() { protocol } else { 0 }, 64]);
-            frame.extend(&ends);
-            frame.extend(chain);
-        } else {
-            frame.extend([8, 0]);
-            let words = 5 + usize::from(extra) % 11;
-            let length = (words * 4 + tcp.len()) as u16;
-            let fragment = if offset == 7 { 0x20 } else { 0x40 };
-            frame.extend([0x40 | words as u8, 0, (length >> 8) as u8, length as u8, 0, 1, fragment, 0, 64, protocol, 0, 0]);
-            frame.extend(&ends);
-            frame.extend(vec![1; words * 4 - 20]);
-        }
-        frame.extend(tcp);
-        for (index, byte) in hostile {
-            let at = 12 + index.index(frame.len() - 12);
-            frame[at] = byte;
-        }
-        if let Some(cut) = cut {
-            frame.truncate(54 + cut.index(frame.len() - 53)); // a test run wants a whole IP header; 54 is the shortest frame
-        }
-        frame
-    })
+            let mut tcp =
+                vec![0, 80, 0x9c, 0x40, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0x18, 1, 0, 0, 0, 0, 0];
+            tcp[12] = (((20 + options.len()) / 4) << 4) as u8;
+            tcp.extend(&options);
+            tcp.extend((0..payload).map(|i| i as u8));
+            let ends: Vec<u8> = (0..if six { 32 } else { 8 }).collect();
+            let checksum = !folded(sum(&tcp) + sum(&ends) + u64::from(protocol) + tcp.len() as u64);
+            tcp[16..18].copy_from_slice(&checksum.to_be_bytes());
+            if six {
+                frame.extend([0x86, 0xdd]);
+                let mut chain = vec![];
+                for n in 0..extra % 4 {
+                    chain.extend([
+                        if n + 1 == extra % 4 { protocol } else { 60 },
+                        0,
+                        0,
+                        0,
+                        0,
+                        0,
+                        0,
+                        0,
+                    ]);
+                }
+                let length = (chain.len() + tcp.len()) as u16;
+                frame.extend([
+                    0x60,
+                    0,
+                    0,
+                    0,
+                    (length >> 8) as u8,
+                    length as u8,
+                    if chain.is_empty() { protocol } else { 0 },
+                    64,
+                ]);
+                frame.extend(&ends);
+                frame.extend(chain);
+            } else {
+                frame.extend([8, 0]);
+                let words = 5 + usize::from(extra) % 11;
+                let length = (words * 4 + tcp.len()) as u16;
+                let fragment = if offset == 7 { 0x20 } else { 0x40 };
+                frame.extend([
+                    0x40 | words as u8,
+                    0,
+                    (length >> 8) as u8,
+                    length as u8,
+                    0,
+                    1,
+                    fragment,
+                    0,
+                    64,
+                    protocol,
+                    0,
+                    0,
+                ]);
+                frame.extend(&ends);
+                frame.extend(vec![1; words * 4 - 20]);
+            }
+            frame.extend(tcp);
+            for (index, byte) in hostile {
+                let at = 12 + index.index(frame.len() - 12);
+                frame[at] = byte;
+            }
+            if let Some(cut) = cut {
+                // a test run wants a whole IP header; 54 is the shortest frame
+                frame.truncate(54 + cut.index(frame.len() - 53));
+            }
+            frame
+        },
+    )
 }
 
 fn packet() -> impl Strategy<Value = Packet> {
     let segments = prop_oneof![3 => Just(0u32), 2 => 1..45u32];
     let after = prop_oneof![6 => 0..2 * MS, 1 => 0..2_000 * MS];
     let backlog = prop_oneof![2 => Just(0u32), 1 => 0..200_000u32];
-    (frame(), after, backlog, segments, 0..2000u32).prop_map(|(frame, after_ns, backlog, segments, extra)| {
-        let extra_wire = if segments > 1 { extra } else { 0 };
-        Packet { frame, after_ns, backlog, extra_wire, segments }
-    })
+    (frame(), after, backlog, segments, 0..2000u32).prop_map(
+        |(frame, after_ns, backlog, segments, extra)| {
+            let extra_wire = if segments > 1 { extra } else { 0 };
+            Packet { frame, after_ns, backlog, extra_wire, segments }
+        },
+    )
 }
 
 /// Senders that a stream has.
@@ -461,7 +548,9 @@ const SENDERS: u8 = 12;
 /// A packet of one of a few senders: the source address's last bits and the source port differ.
 fn sent() -> impl Strategy<Value = Packet> {
     (packet(), 0..SENDERS).prop_map(|(mut packet, sender)| {
-        if let (Found::Tcp(tcp, _), Some((_, ip))) = (find_tcp(&packet.frame), find_ip(&packet.frame)) {
+        if let (Found::Tcp(tcp, _), Some((_, ip))) =
+            (find_tcp(&packet.frame), find_ip(&packet.frame))
+        {
             let last = if packet.frame[ip] >> 4 == 4 { ip + 15 } else { ip + 23 };
             packet.frame[last] = sender >> 1;
             packet.frame[tcp + 1] = sender & 1;
@@ -475,7 +564,9 @@ fn loaded(police: Option<&Police>) -> Option<Rehearsal> {
     match Rehearsal::load_policed(false, police) {
         Ok(kernel) => Some(kernel),
         // A program that the verifier refuses must not pass for a kernel that has no BPF.
-        Err(e) if xcp_linux::error::is_root() && e.to_string().contains("router program") => panic!("{e}"),
+        Err(e) if xcp_linux::error::is_root() && e.to_string().contains("router program") => {
+            panic!("{e}")
+        }
         Err(e) => {
             println!("SKIPPED: the kernel's build of the router against the host's: {e}");
             None
@@ -483,38 +574,69 @@ fn loaded(police: Option<&Police>) -> Option<Rehearsal> {
     }
 }
 
-/// Shows both the same packets, `cases` times anew; what the policer did in all of them. A processor that is emulated (scripts/kernels) does a part of
-/// them: `XCPNET_CASES_DIVIDED_BY` = 10 is a tenth.
+/// Shows both the same packets, `cases` times anew; what the policer did in all of them. A
+/// processor that is emulated (scripts/kernels) does a part of them: `XCPNET_CASES_DIVIDED_BY` = 10
+/// is a tenth.
 fn same_bits(kernel: &Rehearsal, police: Option<&Police>, cases: u32) -> PolicerState {
-    let part: u32 = std::env::var("XCPNET_CASES_DIVIDED_BY").ok().and_then(|part| part.parse().ok()).unwrap_or(1);
+    let part: u32 = std::env::var("XCPNET_CASES_DIVIDED_BY")
+        .ok()
+        .and_then(|part| part.parse().ok())
+        .unwrap_or(1);
     let cases = (cases / part.max(1)).max(10);
     let packets = prop::collection::vec(sent(), 1..200);
     let all = Cell::new(PolicerState::default());
     // Without persistence: failures show themselves with their seed, and the tree stays clean.
-    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let mut runner =
+        TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let outcome = runner.run(&(law(), packets), |(law, packets)| {
         let mut router = Router::new(&law, 0, SEED).unwrap();
         let policer = police.map(|police| (Policer::new(&police.config, &mut router), police.by));
-        kernel.begin_policed(law.capacity_bytes_per_sec, &router, policer.as_ref().map(|(policer, _)| policer)).unwrap();
-        let mut host = Host { router, counts: RouterCounts::default(), unheard: Unheard::default(), policer };
+        kernel
+            .begin_policed(
+                law.capacity_bytes_per_sec,
+                &router,
+                policer.as_ref().map(|(policer, _)| policer),
+            )
+            .unwrap();
+        let mut host =
+            Host { router, counts: RouterCounts::default(), unheard: Unheard::default(), policer };
         let mut now = 1_000;
         for packet in &packets {
             now += packet.after_ns;
             let wire_bytes = packet.frame.len() as u32 + packet.extra_wire;
-            let sight = Sight { frame: &packet.frame, now_ns: now, backlog: packet.backlog, wire_bytes, segments: packet.segments };
+            let sight = Sight {
+                frame: &packet.frame,
+                now_ns: now,
+                backlog: packet.backlog,
+                wire_bytes,
+                segments: packet.segments,
+            };
             let left = kernel.admit(&sight).map_err(|e| TestCaseError::fail(e.to_string()))?;
             let should = host.pass(packet, now);
-            prop_assert_eq!(left.is_some(), should.is_some(), "whether it passes: {:02x?}", packet.frame);
+            prop_assert_eq!(
+                left.is_some(),
+                should.is_some(),
+                "whether it passes: {:02x?}",
+                packet.frame
+            );
             if let (Some(left), Some(should)) = (left, should) {
-                let tcp = if let Found::Tcp(tcp, _) = find_tcp(&packet.frame) { Some(tcp) } else { None };
-                prop_assert!(same(&left, &should, tcp), "frame {:02x?}\nleft  {:02x?}\nshould {:02x?}", packet.frame, left, should);
+                let tcp =
+                    if let Found::Tcp(tcp, _) = find_tcp(&packet.frame) { Some(tcp) } else { None };
+                prop_assert!(
+                    same(&left, &should, tcp),
+                    "frame {:02x?}\nleft  {:02x?}\nshould {:02x?}",
+                    packet.frame,
+                    left,
+                    should
+                );
             }
             let (state, counted) = kernel.read().map_err(|e| TestCaseError::fail(e.to_string()))?;
             prop_assert_eq!(counted, host.counts);
             prop_assert_eq!(state.words(), host.router.words());
         }
         if let Some((policer, _)) = &host.policer {
-            let (words, table) = kernel.read_policer().map_err(|e| TestCaseError::fail(e.to_string()))?;
+            let (words, table) =
+                kernel.read_policer().map_err(|e| TestCaseError::fail(e.to_string()))?;
             prop_assert_eq!(&words, policer.words());
             prop_assert_eq!(&table[..], policer.table());
             let (was, more) = (all.get(), policer.state());
@@ -543,7 +665,8 @@ fn the_same_bits_in_the_kernel_and_on_the_host() {
 #[test]
 fn the_same_bits_where_senders_are_policed() {
     for by in [PoliceBy::Flow, PoliceBy::ADDRESS, PoliceBy::Source { v4: 31, v6: 127 }] {
-        let config = PolicerConfig { flows: 2, longest_rtt_ns: 400 * MS, seed: 0x1234_5678_9abc_def0 };
+        let config =
+            PolicerConfig { flows: 2, longest_rtt_ns: 400 * MS, seed: 0x1234_5678_9abc_def0 };
         let police = Police { config, by };
         let Some(kernel) = loaded(Some(&police)) else { return };
         let done = same_bits(&kernel, Some(&police), 400);
@@ -552,28 +675,34 @@ fn the_same_bits_where_senders_are_policed() {
     }
 }
 
-/// Two senders, one of which sends four times the link's rate whatever it is told: it is refused packets,
-/// the same ones in the kernel and on the host.
+/// Two senders, one of which sends four times the link's rate whatever it is told: it is refused
+/// packets, the same ones in the kernel and on the host.
 #[test]
 fn the_same_packets_are_refused() {
     let capacity = 1_250_000;
-    let police = Police { config: PolicerConfig { flows: 16, longest_rtt_ns: 1_000 * MS, seed: 9 }, by: PoliceBy::Flow };
+    let police = Police {
+        config: PolicerConfig { flows: 16, longest_rtt_ns: 1_000 * MS, seed: 9 },
+        by: PoliceBy::Flow,
+    };
     for law in [Preset::Xcp, Preset::OwnRtt] {
         let Some(kernel) = loaded(Some(&police)) else { return };
         let mut router = Router::new(&RouterConfig::preset(law, capacity), 0, SEED).unwrap();
         let policer = Policer::new(&police.config, &mut router);
         kernel.begin_policed(capacity, &router, Some(&policer)).unwrap();
         let policer = Some((policer, police.by));
-        let mut host = Host { router, counts: RouterCounts::default(), unheard: Unheard::default(), policer };
+        let mut host =
+            Host { router, counts: RouterCounts::default(), unheard: Unheard::default(), policer };
         let mut refused = [0, 0];
         for i in 0..40_000u64 {
-            // Every tenth packet is the honest one's; RTT 10 ms, a window of five packets and of forty.
+            // Every tenth packet is the honest one's; RTT 10 ms, a window of five packets and of
+            // forty.
             let honest = i % 10 == 0;
             let frame = claim(!honest, if honest { 5.0 } else { 40.0 });
             let now = 1_000 + i * 300_000;
             let packet = Packet { frame, after_ns: 0, backlog: 0, extra_wire: 0, segments: 1 };
             let wire_bytes = packet.frame.len() as u32;
-            let sight = Sight { frame: &packet.frame, now_ns: now, backlog: 0, wire_bytes, segments: 1 };
+            let sight =
+                Sight { frame: &packet.frame, now_ns: now, backlog: 0, wire_bytes, segments: 1 };
             let (left, should) = (kernel.admit(&sight).unwrap(), host.pass(&packet, now));
             assert_eq!(left.is_some(), should.is_some(), "packet {i}");
             refused[usize::from(!honest)] += u32::from(left.is_none());
@@ -584,12 +713,34 @@ fn the_same_packets_are_refused() {
     }
 }
 
-/// A frame of 1514 bytes with data, from one of two ports, that claims an RTT of 10 ms and a window.
+/// A frame of 1514 bytes with data, from one of two ports, that claims an RTT of 10 ms and a
+/// window.
 fn claim(port: bool, window: f64) -> Vec<u8> {
     let header = ForwardHeader::encode(WireFormat::Extended, 10 * MS, window, f64::INFINITY);
     let mut frame = vec![2; 12];
     frame.extend([8, 0, 0x45, 0, 5, 220, 0, 1, 0x40, 0, 64, 6, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
-    frame.extend([0, 80 + u8::from(port), 0x9c, 0x40, 0, 0, 0, 1, 0, 0, 0, 2, 0x80, 0x10, 1, 0, 0, 0, 0, 0]);
+    frame.extend([
+        0,
+        80 + u8::from(port),
+        0x9c,
+        0x40,
+        0,
+        0,
+        0,
+        1,
+        0,
+        0,
+        0,
+        2,
+        0x80,
+        0x10,
+        1,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]);
     frame.extend([254, 12, 0x58, 0x43, 0x60, 0]);
     frame.extend([header.rtt, header.window, header.feedback].map(u16::to_be_bytes).concat());
     frame.resize(1514, 7);
@@ -603,7 +754,9 @@ fn claim(port: bool, window: f64) -> Vec<u8> {
 fn a_claim_without_data_is_not_believed() {
     let kernel = match Rehearsal::load(false) {
         Ok(kernel) => kernel,
-        Err(e) if xcp_linux::error::is_root() && e.to_string().contains("router program") => panic!("{e}"),
+        Err(e) if xcp_linux::error::is_root() && e.to_string().contains("router program") => {
+            panic!("{e}")
+        }
         Err(e) => return println!("SKIPPED: claims without data at the kernel's router: {e}"),
     };
     let asked: u16 = 0x6000;
@@ -616,22 +769,79 @@ fn a_claim_without_data_is_not_believed() {
     for (option, feedback) in [(extended, 10), (classic, 2)] {
         for data in [0, 1] {
             let mut frame = vec![2; 12];
-            frame.extend([8, 0, 0x45, 0, 0, (40 + option.len() + data) as u8, 0, 1, 0x40, 0, 64, 6, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
-            frame.extend([0, 80, 0x9c, 0x40, 0, 0, 0, 1, 0, 0, 0, 2, (((20 + option.len()) / 4) << 4) as u8, 0x10, 1, 0, 0, 0, 0, 0]);
+            frame.extend([
+                8,
+                0,
+                0x45,
+                0,
+                0,
+                (40 + option.len() + data) as u8,
+                0,
+                1,
+                0x40,
+                0,
+                64,
+                6,
+                0,
+                0,
+                1,
+                2,
+                3,
+                4,
+                5,
+                6,
+                7,
+                8,
+            ]);
+            frame.extend([
+                0,
+                80,
+                0x9c,
+                0x40,
+                0,
+                0,
+                0,
+                1,
+                0,
+                0,
+                0,
+                2,
+                (((20 + option.len()) / 4) << 4) as u8,
+                0x10,
+                1,
+                0,
+                0,
+                0,
+                0,
+                0,
+            ]);
             frame.extend(&option);
             frame.extend(vec![7; data]);
             let router = Router::new(&RouterConfig::xcp(1_250_000), 0, SEED).unwrap();
             kernel.begin(1_250_000, &router).unwrap();
             for i in 1..=10 {
-                let sight = Sight { frame: &frame, now_ns: i * 10 * MS, backlog: 0, wire_bytes: frame.len() as u32, segments: 1 };
+                let sight = Sight {
+                    frame: &frame,
+                    now_ns: i * 10 * MS,
+                    backlog: 0,
+                    wire_bytes: frame.len() as u32,
+                    segments: 1,
+                };
                 let left = kernel.show(&sight).unwrap();
                 let at = 54 + feedback;
                 let left = u16::from_be_bytes([left[at], left[at + 1]]);
-                assert!(data > 0 || left == 0, "{left:#06x} of {asked:#06x} left to a packet without data");
+                assert!(
+                    data > 0 || left == 0,
+                    "{left:#06x} of {asked:#06x} left to a packet without data"
+                );
             }
             let (state, counts) = kernel.read().unwrap();
             let (believed, others) = if data > 0 { (10, 0) } else { (0, 10) };
-            assert_eq!((counts.processed, counts.other, counts.contended), (believed, others, 0), "{data} bytes of data");
+            assert_eq!(
+                (counts.processed, counts.other, counts.contended),
+                (believed, others, 0),
+                "{data} bytes of data"
+            );
             assert_eq!(state.state().intervals > 0, data > 0, "{:?}", state.state());
         }
     }

@@ -1,5 +1,6 @@
-//! How much of every kernel program the verifier has to look at, as this kernel's tells. It gives up at a million instructions; another kernel's or
-//! another compiler's share of that may be twice as large, so that a quarter is what a program may take here.
+//! How much of every kernel program the verifier has to look at, as this kernel's tells. It gives
+//! up at a million instructions; another kernel's or another compiler's share of that may be twice
+//! as large, so that a quarter is what a program may take here.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,14 +23,22 @@ const MOST: u32 = 250_000;
 fn compilers() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut numbered: Vec<(u32, PathBuf)> = Vec::new();
-    for entry in std::env::split_paths(&path).filter_map(|directory| directory.read_dir().ok()).flatten().flatten() {
+    for entry in std::env::split_paths(&path)
+        .filter_map(|directory| directory.read_dir().ok())
+        .flatten()
+        .flatten()
+    {
         let name = entry.file_name();
-        if let Some(number) = name.to_str().and_then(|name| name.strip_prefix("clang-")?.parse().ok()) {
+        if let Some(number) =
+            name.to_str().and_then(|name| name.strip_prefix("clang-")?.parse().ok())
+        {
             numbered.push((number, entry.path()));
         }
     }
     numbered.sort();
-    std::iter::once(PathBuf::from("clang")).chain(numbered.pop().map(|(_, newest)| newest)).collect()
+    std::iter::once(PathBuf::from("clang"))
+        .chain(numbered.pop().map(|(_, newest)| newest))
+        .collect()
 }
 
 /// What a compiler calls itself, its first line.
@@ -42,7 +51,9 @@ fn verified(program: BorrowedFd<'_>) -> io::Result<u32> {
     let mut info = libbpf_sys::bpf_prog_info::default();
     let mut length = mem::size_of::<libbpf_sys::bpf_prog_info>() as u32;
     // SAFETY: the buffer is as long as it says and outlives the call.
-    let done = unsafe { libbpf_sys::bpf_prog_get_info_by_fd(program.as_raw_fd(), &raw mut info, &raw mut length) };
+    let done = unsafe {
+        libbpf_sys::bpf_prog_get_info_by_fd(program.as_raw_fd(), &raw mut info, &raw mut length)
+    };
     if done == 0 { Ok(info.verified_insns) } else { Err(io::Error::from_raw_os_error(-done)) }
 }
 
@@ -50,15 +61,19 @@ fn verified(program: BorrowedFd<'_>) -> io::Result<u32> {
 fn place(object: &Path, variable: &str) -> usize {
     let btf = Btf::from_path(object).unwrap();
     let section: DataSec<'_> = btf.type_by_name(".rodata").unwrap();
-    let found = section.iter().find(|entry| btf.type_by_id::<Var<'_>>(entry.ty).is_some_and(|var| var.name() == Some(variable.as_ref())));
+    let found = section.iter().find(|entry| {
+        btf.type_by_id::<Var<'_>>(entry.ty).is_some_and(|var| var.name() == Some(variable.as_ref()))
+    });
     found.unwrap_or_else(|| panic!("{}: no {variable}", object.display())).offset as usize
 }
 
-/// The router's settings that bring code with them, with a value for each: the verifier takes out what is not asked for.
-const ROUTERS: [&[(&str, u32)]; 3] = [&[], &[("police", 1)], &[("police", 2), ("xcp_class", 1), ("others_class", 2)]];
+/// The router's settings that bring code with them, with a value for each: the verifier takes out
+/// what is not asked for.
+const ROUTERS: [&[(&str, u32)]; 3] =
+    [&[], &[("police", 1)], &[("police", 2), ("xcp_class", 1), ("others_class", 2)]];
 
-/// The programs of an object and how many instructions of each were looked at. The endpoint's settings stay unknown to the verifier, so that it
-/// looks at every setting's way.
+/// The programs of an object and how many instructions of each were looked at. The endpoint's
+/// settings stay unknown to the verifier, so that it looks at every setting's way.
 fn load(object: &Path, settings: &[(&str, u32)]) -> BTreeMap<String, u32> {
     let mut open = ObjectBuilder::default().open_file(object).unwrap();
     for mut map in open.maps_mut() {
@@ -69,24 +84,33 @@ fn load(object: &Path, settings: &[(&str, u32)]) -> BTreeMap<String, u32> {
         if map.name().to_string_lossy().ends_with(".rodata") {
             for (variable, value) in settings {
                 let at = place(object, variable);
-                map.initial_value_mut().expect("constant data")[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+                map.initial_value_mut().expect("constant data")[at..at + 4]
+                    .copy_from_slice(&value.to_ne_bytes());
             }
         }
     }
     let loaded = open.load().unwrap_or_else(|e| panic!("{}: {e:#}", object.display()));
-    loaded.progs().map(|program| (program.name().to_string_lossy().into_owned(), verified(program.as_fd()).unwrap())).collect()
+    loaded
+        .progs()
+        .map(|program| {
+            (program.name().to_string_lossy().into_owned(), verified(program.as_fd()).unwrap())
+        })
+        .collect()
 }
 
 #[test]
 fn every_program_is_far_below_what_the_verifier_looks_at() {
     if !xcp_linux::error::is_root() {
-        return println!("SKIPPED: how much of the programs the verifier has to look at: needs root");
+        return println!(
+            "SKIPPED: how much of the programs the verifier has to look at: needs root"
+        );
     }
     let compilers = compilers();
     let versions: Vec<String> = compilers.iter().filter_map(|clang| version(clang)).collect();
     if versions.len() < 2 || versions[0] == versions[1] {
         println!(
-            "SKIPPED: the programs of a second compiler: there is none but clang ({versions:?}); scripts/setup test installs the newest"
+            "SKIPPED: the programs of a second compiler: there is none but clang ({versions:?}); \
+                scripts/setup test installs the newest"
         );
     }
     let directory = tempfile::tempdir().unwrap();
@@ -96,7 +120,11 @@ fn every_program_is_far_below_what_the_verifier_looks_at() {
         for name in OBJECTS {
             let object = directory.path().join(format!("{name}.{number}.o"));
             let mut builder = SkeletonBuilder::new();
-            builder.source(format!("../../bpf/{name}.bpf.c")).obj(&object).clang(clang).clang_args(CLANG_ARGUMENTS);
+            builder
+                .source(format!("../../bpf/{name}.bpf.c"))
+                .obj(&object)
+                .clang(clang)
+                .clang_args(CLANG_ARGUMENTS);
             builder.build().unwrap_or_else(|e| panic!("bpf/{name}.bpf.c with {version}: {e:?}"));
             for &settings in if name == "router" { &ROUTERS[..] } else { &ROUTERS[..1] } {
                 for (program, instructions) in load(&object, settings) {
@@ -104,7 +132,8 @@ fn every_program_is_far_below_what_the_verifier_looks_at() {
                     assert!(instructions > 0, "{program}: the kernel does not tell");
                     assert!(
                         instructions < MOST,
-                        "{program} of bpf/{name}.bpf.c by {version}, {settings:?}: {instructions} instructions, {MOST} allowed"
+                        "{program} of bpf/{name}.bpf.c by {version}, {settings:?}: {instructions} \
+                            instructions, {MOST} allowed"
                     );
                     most = most.max(instructions);
                 }

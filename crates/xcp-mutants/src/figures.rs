@@ -11,13 +11,15 @@ use xcp_engine::mutants::{self, MUTANTS};
 use xcp_scenario::model::{Congestion, Queue, Scenario, Traffic};
 use xcp_scenario::run::{Observer, Run};
 use xcp_scenario::units::Nanos;
-use xcp_scenario::{Overrides, Verdict, evaluate_variants, load, over_seeds, packet_hops, plan, read_text};
+use xcp_scenario::{
+    Overrides, Verdict, evaluate_variants, load, over_seeds, packet_hops, plan, read_text,
+};
 
 /// Directories that hold no paper: their claims are about policers, or there are none.
 const NOT_PAPERS: [&str; 2] = ["failures", "liars"];
 
-/// A figure that takes so many times as long as without the mutant, and five minutes more, is ended; what
-/// it then fails to give is outside every band.
+/// A figure that takes so many times as long as without the mutant, and five minutes more, is
+/// ended; what it then fails to give is outside every band.
 const PATIENCE: u32 = 30;
 
 /// A figure.
@@ -61,12 +63,19 @@ pub fn read(dir: &Path, wanted: &[&String]) -> Result<Vec<Figure>, String> {
         paths.sort();
         Ok(paths)
     };
-    let name = |path: &Path| path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = |path: &Path| {
+        path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+    };
     let mut figures = Vec::new();
-    for paper in list(dir)?.into_iter().filter(|p| p.is_dir() && !NOT_PAPERS.contains(&name(p).as_str())) {
-        for path in list(&paper)?.into_iter().filter(|f| f.extension().is_some_and(|e| e == "toml")) {
+    for paper in
+        list(dir)?.into_iter().filter(|p| p.is_dir() && !NOT_PAPERS.contains(&name(p).as_str()))
+    {
+        for path in list(&paper)?.into_iter().filter(|f| f.extension().is_some_and(|e| e == "toml"))
+        {
             let (paper, figure) = (name(&paper), name(&path));
-            let is = |word: &&String| **word == paper || **word == figure || **word == format!("{paper}/{figure}");
+            let is = |word: &&String| {
+                **word == paper || **word == figure || **word == format!("{paper}/{figure}")
+            };
             if !wanted.is_empty() && !wanted.iter().any(is) {
                 continue;
             }
@@ -87,7 +96,9 @@ fn one(paper: String, name: String, path: &Path) -> Result<Option<Figure>, Strin
         Some(quick) => quick.seeds.clone(),
         None => plan.seeds[..1].to_vec(),
     };
-    let read = |seed: &u64| load(path, &text, &Overrides::none().quick(true).with("seed", seed.to_string()));
+    let read = |seed: &u64| {
+        load(path, &text, &Overrides::none().quick(true).with("seed", seed.to_string()))
+    };
     let seeds = seeds.iter().map(read).collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
     // As `xcpnet reproduce --quick` leaves out what is dear and says nothing of it.
     let hops: f64 = seeds.iter().flatten().map(packet_hops).sum();
@@ -107,7 +118,11 @@ impl Figure {
 
 /// Whether a law or an XCP end has any part in it.
 fn has_xcp(scenario: &Scenario) -> bool {
-    let queues = scenario.links.iter().flat_map(|link| &link.directions).any(|d| matches!(d.queue, Queue::Xcp { .. }));
+    let queues = scenario
+        .links
+        .iter()
+        .flat_map(|link| &link.directions)
+        .any(|d| matches!(d.queue, Queue::Xcp { .. }));
     let is_xcp = |traffic: &Traffic| matches!(traffic, Traffic::Tcp(tcp) if tcp.congestion == Congestion::Xcp);
     queues || scenario.flows.iter().any(|f| is_xcp(&f.group.traffic))
 }
@@ -122,10 +137,15 @@ impl Observer for Watch {
 }
 
 /// The verdicts of a figure, and how long it took. `right`: the runs without a mutant.
-fn judge(figure: &Figure, mutant: Option<usize>, right: Option<&(Vec<Vec<Run>>, Duration)>) -> Result<Judged, String> {
+fn judge(
+    figure: &Figure,
+    mutant: Option<usize>,
+    right: Option<&(Vec<Vec<Run>>, Duration)>,
+) -> Result<Judged, String> {
     mutants::select(mutant);
     let begun = Instant::now();
-    let limit = right.map_or(Duration::MAX, |(_, took)| *took * PATIENCE + Duration::from_secs(300));
+    let limit =
+        right.map_or(Duration::MAX, |(_, took)| *took * PATIENCE + Duration::from_secs(300));
     let mut runs: Vec<Vec<Run>> = Vec::new();
     for (seed, scenarios) in figure.seeds.iter().enumerate() {
         let run = |(variant, scenario): (usize, &Scenario)| match right {
@@ -136,7 +156,8 @@ fn judge(figure: &Figure, mutant: Option<usize>, right: Option<&(Vec<Vec<Run>>, 
         runs.push(all.map_err(|e| format!("{}: {e}", figure.full_name()))?);
     }
     mutants::select(None);
-    let mut each: Vec<_> = figure.seeds.iter().zip(&runs).map(|(s, r)| evaluate_variants(s, r).into_iter()).collect();
+    let mut each: Vec<_> =
+        figure.seeds.iter().zip(&runs).map(|(s, r)| evaluate_variants(s, r).into_iter()).collect();
     let mut verdicts = Vec::new();
     for scenario in &figure.seeds[0] {
         let of_seeds: Vec<Vec<Verdict>> = each.iter_mut().filter_map(Iterator::next).collect();
@@ -154,7 +175,9 @@ struct Judged {
 /// Runs all figures, without and with every mutant, on all processors. An error if a claim fails
 /// without any.
 pub fn run(figures: &[Figure], wanted: &[&String]) -> Result<Vec<Noticed>, String> {
-    let chosen: Vec<usize> = (0..MUTANTS.len()).filter(|&m| wanted.is_empty() || wanted.iter().any(|w| **w == MUTANTS[m].name)).collect();
+    let chosen: Vec<usize> = (0..MUTANTS.len())
+        .filter(|&m| wanted.is_empty() || wanted.iter().any(|w| **w == MUTANTS[m].name))
+        .collect();
     let mut order: Vec<usize> = (0..figures.len()).collect();
     order.sort_by(|&a, &b| figures[b].cost().total_cmp(&figures[a].cost()));
     let next = AtomicUsize::new(0);
@@ -165,7 +188,10 @@ pub fn run(figures: &[Figure], wanted: &[&String]) -> Result<Vec<Noticed>, Strin
             let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
             let figure = &figures[index];
             match mutate(figure, &chosen) {
-                Ok(list) => found.lock().expect("no panic").extend(list.into_iter().map(|(m, told)| (m, index, told))),
+                Ok(list) => found
+                    .lock()
+                    .expect("no panic")
+                    .extend(list.into_iter().map(|(m, told)| (m, index, told))),
                 Err(error) => *wrong.lock().expect("no panic") = Some(error),
             }
         }
@@ -180,7 +206,11 @@ pub fn run(figures: &[Figure], wanted: &[&String]) -> Result<Vec<Noticed>, Strin
     }
     let mut noticed: Vec<Noticed> = chosen
         .iter()
-        .map(|&mutant| Noticed { mutant, claims: vec![Vec::new(); figures.len()], all: vec![Vec::new(); figures.len()] })
+        .map(|&mutant| Noticed {
+            mutant,
+            claims: vec![Vec::new(); figures.len()],
+            all: vec![Vec::new(); figures.len()],
+        })
         .collect();
     for (mutant, figure, (claims, all)) in found.into_inner().expect("no panic") {
         let one = noticed.iter_mut().find(|n| n.mutant == mutant).expect("it was chosen");
@@ -196,7 +226,12 @@ type Told = (Vec<Claim>, Vec<Claim>);
 /// What a figure's claims notice of each mutant.
 fn mutate(figure: &Figure, mutants: &[usize]) -> Result<Vec<(usize, Told)>, String> {
     let right = judge(figure, None, None)?;
-    let failing: Vec<Claim> = right.verdicts.iter().filter(|(_, v)| !v.inside).map(|(variant, v)| claim(variant, v)).collect();
+    let failing: Vec<Claim> = right
+        .verdicts
+        .iter()
+        .filter(|(_, v)| !v.inside)
+        .map(|(variant, v)| claim(variant, v))
+        .collect();
     if !failing.is_empty() {
         return Err(format!("{}: these fail without a mutant: {failing:#?}", figure.full_name()));
     }
@@ -205,14 +240,29 @@ fn mutate(figure: &Figure, mutants: &[usize]) -> Result<Vec<(usize, Told)>, Stri
     for &mutant in mutants {
         let judged = judge(figure, Some(mutant), Some(&known))?;
         if judged.runs.iter().flatten().any(|run| run.summary.interrupted) {
-            eprintln!("{}: {} took too long and was ended", figure.full_name(), MUTANTS[mutant].name);
+            eprintln!(
+                "{}: {} took too long and was ended",
+                figure.full_name(),
+                MUTANTS[mutant].name
+            );
         }
         // The same claims in the same order; what a run does not give is outside.
-        let told = |all: bool| judged.verdicts.iter().filter(|(_, v)| all || !v.inside).map(|(variant, v)| claim(variant, v)).collect();
+        let told = |all: bool| {
+            judged
+                .verdicts
+                .iter()
+                .filter(|(_, v)| all || !v.inside)
+                .map(|(variant, v)| claim(variant, v))
+                .collect()
+        };
         list.push((mutant, (told(false), told(true))));
     }
     let seconds = known.1.as_secs_f64();
-    eprintln!("{}: {} claims, {seconds:.1} s without a mutant", figure.full_name(), right.verdicts.len());
+    eprintln!(
+        "{}: {} claims, {seconds:.1} s without a mutant",
+        figure.full_name(),
+        right.verdicts.len()
+    );
     Ok(list)
 }
 

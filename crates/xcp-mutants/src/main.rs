@@ -41,7 +41,8 @@ struct Arguments {
 }
 
 #[cfg(feature = "mutants")]
-const USAGE: &str = "xcp-mutants [--experiments DIR] [--write PAGE] [--details | --numbers] [MUTANT|PAPER|FIGURE|PAPER/FIGURE]...
+const USAGE: &str = "xcp-mutants [--experiments DIR] [--write PAGE] [--details | --numbers] \
+    [MUTANT|PAPER|FIGURE|PAPER/FIGURE]...
   --experiments DIR  where PAPER/FIGURE.toml are (default: experiments)
   --write PAGE       writes the tables between the page's marks, else to standard output
   --details          also a line for each claim that notices a mutant, to standard error
@@ -54,7 +55,8 @@ fn run() -> Result<bool, String> {
     let mut arguments = Arguments::default();
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
-        let mut value = || words.next().map(Into::into).ok_or(format!("{word} takes a value\n{USAGE}"));
+        let mut value =
+            || words.next().map(Into::into).ok_or(format!("{word} takes a value\n{USAGE}"));
         match word.as_str() {
             "--experiments" => arguments.experiments = Some(value()?),
             "--write" => arguments.write = Some(value()?),
@@ -64,12 +66,15 @@ fn run() -> Result<bool, String> {
                 println!("{USAGE}");
                 return Ok(true);
             }
-            other if other.starts_with('-') => return Err(format!("{other} is not known\n{USAGE}")),
+            other if other.starts_with('-') => {
+                return Err(format!("{other} is not known\n{USAGE}"));
+            }
             other => arguments.words.push(other.into()),
         }
     }
     let is_mutant = |word: &&String| xcp_engine::mutants::MUTANTS.iter().any(|m| m.name == **word);
-    let (mutants, wanted): (Vec<&String>, Vec<&String>) = arguments.words.iter().partition(is_mutant);
+    let (mutants, wanted): (Vec<&String>, Vec<&String>) =
+        arguments.words.iter().partition(is_mutant);
     let dir = arguments.experiments.clone().unwrap_or_else(|| "experiments".into());
     let figures = figures::read(&dir, &wanted)?;
     let noticed = figures::run(&figures, &mutants)?;

@@ -43,38 +43,54 @@ pub fn details(noticed: &Noticed, figures: &[Figure], all: bool) {
 pub fn tables(figures: &[Figure], noticed: &[Noticed]) -> String {
     let mut papers: Vec<&str> = figures.iter().map(|f| f.paper.as_str()).collect();
     papers.dedup();
-    let mut out = format!("| Mutant | {} | claims | files |\n|---|{}---:|---:|\n", papers.join(" | "), "---|".repeat(papers.len()));
+    let mut out = format!(
+        "| Mutant | {} | claims | files |\n|---|{}---:|---:|\n",
+        papers.join(" | "),
+        "---|".repeat(papers.len())
+    );
     for one in noticed {
         let _ = write!(out, "| {} |", MUTANTS[one.mutant].what);
         for paper in &papers {
-            let here = figures.iter().zip(&one.claims).filter(|(f, list)| f.paper == *paper && !list.is_empty());
-            let cells: Vec<String> = here.map(|(f, list)| format!("{} {}", f.name, list.len())).collect();
+            let here = figures
+                .iter()
+                .zip(&one.claims)
+                .filter(|(f, list)| f.paper == *paper && !list.is_empty());
+            let cells: Vec<String> =
+                here.map(|(f, list)| format!("{} {}", f.name, list.len())).collect();
             let _ = write!(out, " {} |", cells.join(", "));
         }
         let (claims, files) = counts(one);
         let lacking = if suffices(one) { "" } else { " **too few**" };
         let _ = writeln!(out, " {claims}{lacking} | {files} |");
     }
-    let same = |a: &Claim, b: &Claim| (&a.variant, &a.claim, &a.metric) == (&b.variant, &b.claim, &b.metric);
+    let same = |a: &Claim, b: &Claim| {
+        (&a.variant, &a.claim, &a.metric) == (&b.variant, &b.claim, &b.metric)
+    };
     let mut all = 0;
     let mut idle = Vec::new();
     for (index, figure) in figures.iter().enumerate() {
         let claims = figure.claims();
         all += claims.len();
-        let notices = |c: &Claim| noticed.iter().any(|n| n.claims[index].iter().any(|other| same(c, other)));
+        let notices =
+            |c: &Claim| noticed.iter().any(|n| n.claims[index].iter().any(|other| same(c, other)));
         let blind: Vec<Claim> = claims.into_iter().filter(|c| !notices(c)).collect();
         if !blind.is_empty() {
             idle.push((figure, blind));
         }
     }
     let many: usize = idle.iter().map(|(_, list)| list.len()).sum();
-    let _ = writeln!(out, "\n{many} of {all} claims notice none of the {} mutants:\n", noticed.len());
+    let _ =
+        writeln!(out, "\n{many} of {all} claims notice none of the {} mutants:\n", noticed.len());
     out.push_str("| File | Claims that notice no mutant |\n|---|---|\n");
     for (figure, list) in idle {
         let mut told = HashSet::new();
-        let words: Vec<String> =
-            list.iter().filter(|c| told.insert(&c.claim)).map(|c| c.claim.rsplit_once(" (").map_or(&*c.claim, |(w, _)| w).into()).collect();
-        let _ = writeln!(out, "| `{}` | {}: {} |", figure.full_name(), list.len(), words.join("; "));
+        let words: Vec<String> = list
+            .iter()
+            .filter(|c| told.insert(&c.claim))
+            .map(|c| c.claim.rsplit_once(" (").map_or(&*c.claim, |(w, _)| w).into())
+            .collect();
+        let _ =
+            writeln!(out, "| `{}` | {}: {} |", figure.full_name(), list.len(), words.join("; "));
     }
     out
 }

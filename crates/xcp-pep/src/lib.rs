@@ -1,8 +1,12 @@
-//! A performance-enhancing proxy (RFC 3135): TCP connections that would cross a long link are ended at a gateway on either side of it, and carried
-//! over it by connections of XCP. Client and server are untouched, and see each other's addresses.
+//! A performance-enhancing proxy (RFC 3135): TCP connections that would cross a long link are ended
+//! at a gateway on either side of it, and carried over it by connections of XCP. Client and server
+//! are untouched, and see each other's addresses.
 //!
-//! [`listen`] finds out where a connection wants to go, [`relay`] moves its bytes, [`worker`] does both for many, with what [`settings`] say, and
-//! counts in [`metrics`]. Where clients are to be answered only when the server has answered, [`confirm`] opens the legs to servers first. [`gateway`] is what of the machine has to be set up and taken back; [`run`] puts it all together.
+//! [`listen`] finds out where a connection wants to go, [`relay`] moves its bytes, [`worker`] does
+//! both for many, with what [`settings`] say, and counts in [`metrics`]. Where clients are to be
+//! answered only when the server has answered, [`confirm`] opens the legs to servers first.
+//! [`gateway`] is what of the machine has to be set up and taken back; [`run`] puts it all
+//! together.
 
 pub mod confirm;
 pub mod gateway;

@@ -1,4 +1,5 @@
-//! Counters and histograms, and how Prometheus reads them (its text format 0.0.4). Aggregates only: nothing here has a label per connection.
+//! Counters and histograms, and how Prometheus reads them (its text format 0.0.4). Aggregates only:
+//! nothing here has a label per connection.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,7 +58,10 @@ impl Histogram {
             }
         }
         let sum = self.sum.load(Ordering::Relaxed) as f64 * unit;
-        let _ = write!(out, "{name}_bucket{{le=\"+Inf\"}} {count}\n{name}_sum {sum}\n{name}_count {count}\n");
+        let _ = write!(
+            out,
+            "{name}_bucket{{le=\"+Inf\"}} {count}\n{name}_sum {sum}\n{name}_count {count}\n"
+        );
     }
 }
 
@@ -82,7 +86,8 @@ pub struct Metrics {
     pub unreachable: Counter,
     /// Of these: nobody has answered, so the client was not.
     pub silent: Counter,
-    /// Of these: given up for want of room, because the client gave up, or because the proxy takes no more.
+    /// Of these: given up for want of room, because the client gave up, or because the proxy takes
+    /// no more.
     pub given_up: Counter,
     /// Clients that said nothing that could be understood.
     pub garbage: Counter,
@@ -120,40 +125,128 @@ impl Metrics {
     pub fn text(&self, active: usize, more: &str) -> String {
         let mut out = String::new();
         let mut counter = |name: &str, help: &str, counter: &Counter| {
-            let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {}\n", counter.get());
+            let _ = write!(
+                out,
+                "# HELP {name} {help}\n# TYPE {name} counter\n{name} {}\n",
+                counter.get()
+            );
         };
         counter("xcpnet_pep_accepted_total", "Connections accepted.", &self.accepted);
         counter("xcpnet_pep_finished_total", "Connections carried to their end.", &self.finished);
-        counter("xcpnet_pep_reset_total", "Connections that one side reset, or that broke.", &self.reset);
-        counter("xcpnet_pep_unreached_total", "Connections whose server could not be reached.", &self.unreached);
-        counter("xcpnet_pep_held_total", "Openings held back until the server has answered.", &self.held);
-        counter("xcpnet_pep_confirmed_total", "Held openings whose server has answered.", &self.confirmed);
-        counter("xcpnet_pep_refused_total", "Held openings whose server has refused.", &self.refused);
+        counter(
+            "xcpnet_pep_reset_total",
+            "Connections that one side reset, or that broke.",
+            &self.reset,
+        );
+        counter(
+            "xcpnet_pep_unreached_total",
+            "Connections whose server could not be reached.",
+            &self.unreached,
+        );
+        counter(
+            "xcpnet_pep_held_total",
+            "Openings held back until the server has answered.",
+            &self.held,
+        );
+        counter(
+            "xcpnet_pep_confirmed_total",
+            "Held openings whose server has answered.",
+            &self.confirmed,
+        );
+        counter(
+            "xcpnet_pep_refused_total",
+            "Held openings whose server has refused.",
+            &self.refused,
+        );
         counter(
             "xcpnet_pep_unreachable_total",
             "Held openings whose client was told that the server cannot be reached.",
             &self.unreachable,
         );
         counter("xcpnet_pep_silent_total", "Held openings whose server was silent.", &self.silent);
-        counter("xcpnet_pep_given_up_total", "Held openings given up for want of room, or by their client.", &self.given_up);
-        counter("xcpnet_pep_garbage_total", "Clients that said nothing that could be understood.", &self.garbage);
-        counter("xcpnet_pep_strangers_total", "Clients of --listen that may not ask (--allow).", &self.strangers);
-        counter("xcpnet_pep_forbidden_total", "Targets asked for that are this machine's own.", &self.forbidden);
-        counter("xcpnet_pep_full_total", "Connections refused because there were too many (--connections).", &self.full);
-        counter("xcpnet_pep_loops_total", "Connections refused because they came from the proxy itself.", &self.loops);
-        counter("xcpnet_pep_early_total", "Connections whose first bytes went with the SYN.", &self.early);
-        counter("xcpnet_pep_probes_total", "Peers across the long link asked whether they are there, after a timeout.", &self.probes);
-        counter("xcpnet_pep_port_changed_total", "Connections whose client's port could not be kept.", &self.port_changed);
-        counter("xcpnet_pep_exhausted_total", "Times accepting stopped for want of descriptors.", &self.exhausted);
-        counter("xcpnet_pep_bytes_to_server_total", "Bytes from clients to servers.", &self.to_server);
-        counter("xcpnet_pep_bytes_to_client_total", "Bytes from servers to clients.", &self.to_client);
+        counter(
+            "xcpnet_pep_given_up_total",
+            "Held openings given up for want of room, or by their client.",
+            &self.given_up,
+        );
+        counter(
+            "xcpnet_pep_garbage_total",
+            "Clients that said nothing that could be understood.",
+            &self.garbage,
+        );
+        counter(
+            "xcpnet_pep_strangers_total",
+            "Clients of --listen that may not ask (--allow).",
+            &self.strangers,
+        );
+        counter(
+            "xcpnet_pep_forbidden_total",
+            "Targets asked for that are this machine's own.",
+            &self.forbidden,
+        );
+        counter(
+            "xcpnet_pep_full_total",
+            "Connections refused because there were too many (--connections).",
+            &self.full,
+        );
+        counter(
+            "xcpnet_pep_loops_total",
+            "Connections refused because they came from the proxy itself.",
+            &self.loops,
+        );
+        counter(
+            "xcpnet_pep_early_total",
+            "Connections whose first bytes went with the SYN.",
+            &self.early,
+        );
+        counter(
+            "xcpnet_pep_probes_total",
+            "Peers across the long link asked whether they are there, after a timeout.",
+            &self.probes,
+        );
+        counter(
+            "xcpnet_pep_port_changed_total",
+            "Connections whose client's port could not be kept.",
+            &self.port_changed,
+        );
+        counter(
+            "xcpnet_pep_exhausted_total",
+            "Times accepting stopped for want of descriptors.",
+            &self.exhausted,
+        );
+        counter(
+            "xcpnet_pep_bytes_to_server_total",
+            "Bytes from clients to servers.",
+            &self.to_server,
+        );
+        counter(
+            "xcpnet_pep_bytes_to_client_total",
+            "Bytes from servers to clients.",
+            &self.to_client,
+        );
         let _ = write!(
             out,
-            "# HELP xcpnet_pep_connections Connections there are.\n# TYPE xcpnet_pep_connections gauge\nxcpnet_pep_connections {active}\n"
+            "# HELP xcpnet_pep_connections Connections there are.\n# TYPE xcpnet_pep_connections \
+                gauge\nxcpnet_pep_connections {active}\n"
         );
-        self.connect_us.write(&mut out, "xcpnet_pep_connect_seconds", "Time to reach a server.", 1e-6);
-        self.age_ms.write(&mut out, "xcpnet_pep_connection_age_seconds", "Age of a connection at its end.", 1e-3);
-        self.bytes.write(&mut out, "xcpnet_pep_connection_bytes", "Bytes of a connection at its end, both ways.", 1.0);
+        self.connect_us.write(
+            &mut out,
+            "xcpnet_pep_connect_seconds",
+            "Time to reach a server.",
+            1e-6,
+        );
+        self.age_ms.write(
+            &mut out,
+            "xcpnet_pep_connection_age_seconds",
+            "Age of a connection at its end.",
+            1e-3,
+        );
+        self.bytes.write(
+            &mut out,
+            "xcpnet_pep_connection_bytes",
+            "Bytes of a connection at its end, both ways.",
+            1.0,
+        );
         out.push_str(more);
         out
     }

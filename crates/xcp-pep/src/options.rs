@@ -1,4 +1,5 @@
-//! What the user says: on the command line, in a file (TOML, the same names), or both; the command line wins. SIGHUP reads the file again.
+//! What the user says: on the command line, in a file (TOML, the same names), or both; the command
+//! line wins. SIGHUP reads the file again.
 
 use std::marker::PhantomData;
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +20,8 @@ use crate::socket::Leg;
 const DEFAULT_RTT_NS: u64 = 600_000_000;
 /// Connections where no number is given.
 const MOST_CONNECTIONS: usize = 20_000;
-/// Windows are for so many round trips of the link: while a lost packet is sent again, the others go on.
+/// Windows are for so many round trips of the link: while a lost packet is sent again, the others
+/// go on.
 const WINDOW_ROUND_TRIPS: usize = 2;
 /// Bytes where a direction's rate is not given: at 600 ms enough for 110 Mbit/s.
 const UNKNOWN_WINDOW: usize = 8 << 20;
@@ -183,7 +185,9 @@ options! {
 }
 
 /// A list of one may be written without its brackets.
-fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> std::result::Result<Vec<T>, D::Error> {
+fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> std::result::Result<Vec<T>, D::Error> {
     struct List<T>(PhantomData<T>);
     impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
         type Value = Vec<T>;
@@ -193,7 +197,10 @@ fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> std::
         fn visit_str<E: serde::de::Error>(self, text: &str) -> std::result::Result<Self::Value, E> {
             T::deserialize(text.into_deserializer()).map(|one| vec![one])
         }
-        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> std::result::Result<Self::Value, A::Error> {
+        fn visit_seq<A: SeqAccess<'de>>(
+            self,
+            list: A,
+        ) -> std::result::Result<Self::Value, A::Error> {
             Vec::deserialize(SeqAccessDeserializer::new(list))
         }
     }
@@ -219,12 +226,16 @@ impl Options {
     /// # Errors
     /// It cannot be read, or says something that is not known.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|e| Error::because(format_args!("cannot read {}", path.display()), &e))?;
-        toml::from_str(&text).map_err(|e| Error::new(format!("{}: {}", path.display(), e.to_string().trim_end())))
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| Error::because(format_args!("cannot read {}", path.display()), &e))?;
+        toml::from_str(&text)
+            .map_err(|e| Error::new(format!("{}: {}", path.display(), e.to_string().trim_end())))
     }
 
     fn time(key: &str, text: Option<&str>, default: Duration) -> Result<Duration> {
-        text.map_or(Ok(default), |text| typed::time(text).map(Duration::from_nanos).map_err(|e| wrong(key, e)))
+        text.map_or(Ok(default), |text| {
+            typed::time(text).map(Duration::from_nanos).map_err(|e| wrong(key, e))
+        })
     }
 
     fn bytes(key: &str, text: Option<&str>, default: u64) -> Result<u64> {
@@ -240,8 +251,11 @@ impl Options {
             "gib" => Some(1 << 30),
             _ => None,
         };
-        let value = digits.trim().parse::<u64>().ok().zip(factor).and_then(|(n, f)| n.checked_mul(f));
-        value.ok_or_else(|| wrong(key, format_args!("\"{text}\" is not a number of bytes; write one like 64mb")))
+        let value =
+            digits.trim().parse::<u64>().ok().zip(factor).and_then(|(n, f)| n.checked_mul(f));
+        value.ok_or_else(|| {
+            wrong(key, format_args!("\"{text}\" is not a number of bytes; write one like 64mb"))
+        })
     }
 
     fn bps(key: &str, text: Option<&String>) -> Result<Option<u64>> {
@@ -283,7 +297,8 @@ impl Options {
     /// # Errors
     /// It is none.
     pub fn memory(&self) -> Result<usize> {
-        Ok(usize::try_from(Self::bytes("memory", self.memory.as_deref(), 64 << 20)?).unwrap_or(usize::MAX))
+        Ok(usize::try_from(Self::bytes("memory", self.memory.as_deref(), 64 << 20)?)
+            .unwrap_or(usize::MAX))
     }
 
     /// How long to wait for connections to end.
@@ -297,7 +312,9 @@ impl Options {
     /// Threads.
     #[must_use]
     pub fn workers(&self) -> usize {
-        self.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, Into::into)).clamp(1, 256)
+        self.workers
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, Into::into))
+            .clamp(1, 256)
     }
 
     /// What to leave alone.
@@ -316,9 +333,13 @@ impl Options {
         match self.mss {
             None => Ok(0),
             Some(mss @ 88..=32_767) => Ok(mss),
-            Some(mss) => {
-                Err(wrong("mss", format_args!("{mss} bytes are none; from 88 to 32767 they may be, 1360 is usual behind tunnels")))
-            }
+            Some(mss) => Err(wrong(
+                "mss",
+                format_args!(
+                    "{mss} bytes are none; from 88 to 32767 they may be, 1360 is usual behind \
+                        tunnels"
+                ),
+            )),
         }
     }
 
@@ -355,7 +376,8 @@ impl Options {
     /// A value that is none.
     pub fn settings(&self, congestion: Option<&str>, mark: u32) -> Result<Settings> {
         let default = Settings::default();
-        let keepalive = Self::time("keepalive", self.keepalive.as_deref(), Duration::from_secs(60))?;
+        let keepalive =
+            Self::time("keepalive", self.keepalive.as_deref(), Duration::from_secs(60))?;
         let mut common = default.common;
         common.mark = mark;
         common.keepalive = u32::try_from(keepalive.as_secs()).unwrap_or(u32::MAX).min(32_767);
@@ -366,7 +388,8 @@ impl Options {
             lan: Leg { receive: held, unsent: held, ..Leg::default() },
             wan: Leg {
                 congestion: congestion.map(ToOwned::to_owned),
-                // What is sent stays until it is acknowledged; the kernel's accounts of it take as much again.
+                // What is sent stays until it is acknowledged; the kernel's accounts of it take as
+                // much again.
                 send: windows.send * 2,
                 receive: windows.receive,
                 unsent: UNSENT,
@@ -387,10 +410,19 @@ impl Options {
     /// What is no network.
     pub fn access(&self) -> Result<Access> {
         let read = |key: &str, texts: &[String]| -> Result<Vec<Network>> {
-            let wrong_one = |text: &String| wrong(key, format_args!("\"{text}\" is no network like 10.0.0.0/8"));
-            texts.iter().map(|text| network(text).ok_or_else(|| wrong_one(text))).map(|n| n.map(|(a, l)| Network::new(a, l))).collect()
+            let wrong_one = |text: &String| {
+                wrong(key, format_args!("\"{text}\" is no network like 10.0.0.0/8"))
+            };
+            texts
+                .iter()
+                .map(|text| network(text).ok_or_else(|| wrong_one(text)))
+                .map(|n| n.map(|(a, l)| Network::new(a, l)))
+                .collect()
         };
-        Ok(Access { clients: read("allow", &self.allow)?, targets: read("allow-target", &self.allow_target)? })
+        Ok(Access {
+            clients: read("allow", &self.allow)?,
+            targets: read("allow-target", &self.allow_target)?,
+        })
     }
 
     /// What is allowed, and is seldom meant.
@@ -398,7 +430,11 @@ impl Options {
     pub fn warnings(&self) -> Vec<String> {
         let open = self.listen.iter().filter(|at| !at.ip().is_loopback() && self.allow.is_empty());
         open.map(|at| {
-            let whom = if at.ip().is_unspecified() { "everybody, on every side of this machine," } else { "everybody" };
+            let whom = if at.ip().is_unspecified() {
+                "everybody, on every side of this machine,"
+            } else {
+                "everybody"
+            };
             format!("listen: {at} answers {whom} who reaches it; say who may ask: --allow NETWORK")
         })
         .collect()
@@ -415,7 +451,14 @@ impl Options {
 }
 
 fn exclude(text: &str) -> Result<Exclude> {
-    let bad = || wrong("exclude", format_args!("\"{text}\" is neither a network like 10.0.0.0/8 nor a port like \"port 22\""));
+    let bad = || {
+        wrong(
+            "exclude",
+            format_args!(
+                "\"{text}\" is neither a network like 10.0.0.0/8 nor a port like \"port 22\""
+            ),
+        )
+    };
     if let Some(port) = text.strip_prefix("port") {
         return port.trim().parse().map(Exclude::Port).map_err(|_| bad());
     }

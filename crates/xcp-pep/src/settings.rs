@@ -1,4 +1,5 @@
-//! What the data path is told, and may be told anew while it works: connections that are there keep what they began with.
+//! What the data path is told, and may be told anew while it works: connections that are there keep
+//! what they began with.
 
 use std::time::Duration;
 

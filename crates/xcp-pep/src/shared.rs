@@ -25,7 +25,8 @@ pub struct Shared {
     pub draining: AtomicBool,
     /// Connections there are.
     pub active: AtomicUsize,
-    /// The number of the long link's device, where this is a gateway; another one when it has come anew.
+    /// The number of the long link's device, where this is a gateway; another one when it has come
+    /// anew.
     pub wan: AtomicU32,
     /// There are as many as may be. Until there is room again, no more are to come.
     pub full: AtomicBool,
@@ -64,7 +65,8 @@ impl Shared {
 
     /// Other settings for connections to come.
     pub fn set(&self, settings: Settings) {
-        *self.settings.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(settings);
+        *self.settings.write().unwrap_or_else(std::sync::PoisonError::into_inner) =
+            Arc::new(settings);
     }
 
     /// There are as many connections as may be. Told once, until there is room again.
@@ -72,7 +74,8 @@ impl Shared {
         if !self.full.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 connections = most,
-                "no room for more connections (--connections): new ones pass untouched, clients of --listen are refused"
+                "no room for more connections (--connections): new ones pass untouched, clients \
+                    of --listen are refused"
             );
             if let Some(bell) = &self.bell {
                 let _ = rustix::io::write(bell, &1u64.to_ne_bytes());

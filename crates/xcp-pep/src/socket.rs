@@ -1,4 +1,5 @@
-//! Sockets: how they are made and what they are told. Everything here is a thin layer over system calls; when they are called, the worker decides.
+//! Sockets: how they are made and what they are told. Everything here is a thin layer over system
+//! calls; when they are called, the worker decides.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,8 +24,9 @@ pub struct Leg {
     pub congestion: Option<String>,
     /// Bytes of the send buffer, from the beginning; 0 leaves it to the kernel.
     pub send: usize,
-    /// Bytes that may be on the way to here, from the beginning, and so what a reader that stalls can fill; 0 leaves them to the kernel. The kernel
-    /// doubles it (socket(7)): the rest is for its own accounts of small packets.
+    /// Bytes that may be on the way to here, from the beginning, and so what a reader that stalls
+    /// can fill; 0 leaves them to the kernel. The kernel doubles it (socket(7)): the rest is for
+    /// its own accounts of small packets.
     pub receive: usize,
     /// Bytes of a segment at the most, either way; 0: what the device takes.
     pub mss: u32,
@@ -45,23 +47,41 @@ pub struct Common {
 
 fn set(fd: BorrowedFd<'_>, level: i32, name: i32, value: u32) -> io::Result<()> {
     // SAFETY: an open socket and an int that outlives the call.
-    let done = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size_of::<u32>() as libc::socklen_t) };
+    let done = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            size_of::<u32>() as libc::socklen_t,
+        )
+    };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// A TCP socket that does not block.
 pub fn tcp(family: &SocketAddr) -> io::Result<OwnedFd> {
     let family = if family.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?;
+    let socket = rustix::net::socket_with(
+        family,
+        SocketType::STREAM,
+        SocketFlags::NONBLOCK | SocketFlags::CLOEXEC,
+        None,
+    )?;
     Ok(socket)
 }
 
 /// It may have addresses that are not this machine's.
 pub fn make_transparent(fd: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
-    if is_v4 { set(fd, libc::SOL_IP, IP_TRANSPARENT, 1) } else { set(fd, libc::SOL_IPV6, IPV6_TRANSPARENT, 1) }
+    if is_v4 {
+        set(fd, libc::SOL_IP, IP_TRANSPARENT, 1)
+    } else {
+        set(fd, libc::SOL_IPV6, IPV6_TRANSPARENT, 1)
+    }
 }
 
-/// What holds for both ends of both legs. What the kernel or missing privileges refuse is left as it is: the connection works without.
+/// What holds for both ends of both legs. What the kernel or missing privileges refuse is left as
+/// it is: the connection works without.
 pub fn tell_common(fd: BorrowedFd<'_>, common: &Common) -> io::Result<()> {
     sockopt::set_tcp_nodelay(fd, true)?;
     // The urgent byte stays in its place, so that it can be passed on (relay/wire.rs).
@@ -79,7 +99,8 @@ pub fn tell_common(fd: BorrowedFd<'_>, common: &Common) -> io::Result<()> {
     Ok(())
 }
 
-/// Before it connects or listens (what is accepted inherits it): the window is agreed on in the handshake. Returns whether the congestion control was taken.
+/// Before it connects or listens (what is accepted inherits it): the window is agreed on in the
+/// handshake. Returns whether the congestion control was taken.
 pub fn tell_leg(fd: BorrowedFd<'_>, leg: &Leg) -> io::Result<bool> {
     let mut taken = true;
     if let Some(name) = &leg.congestion {
@@ -90,18 +111,27 @@ pub fn tell_leg(fd: BorrowedFd<'_>, leg: &Leg) -> io::Result<bool> {
         set(fd, libc::SOL_TCP, libc::TCP_MAXSEG, leg.mss)?;
     }
     if leg.unsent > 0 {
-        set(fd, libc::SOL_TCP, TCP_NOTSENT_LOWAT, u32::try_from(leg.unsent).unwrap_or(u32::MAX / 4))?;
+        set(
+            fd,
+            libc::SOL_TCP,
+            TCP_NOTSENT_LOWAT,
+            u32::try_from(leg.unsent).unwrap_or(u32::MAX / 4),
+        )?;
     }
     Ok(taken)
 }
 
 /// A leg's two buffers.
 fn tell_buffers(fd: BorrowedFd<'_>, leg: &Leg) -> io::Result<()> {
-    for (size, force, plain) in [(leg.receive, libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (leg.send, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
+    for (size, force, plain) in [
+        (leg.receive, libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
+        (leg.send, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
+    ] {
         if size > 0 {
             let bytes = u32::try_from(size).unwrap_or(u32::MAX / 4).min(u32::MAX / 4);
             // Above the system's limit needs CAP_NET_ADMIN; without, as much as the limit allows.
-            set(fd, libc::SOL_SOCKET, force, bytes).or_else(|_| set(fd, libc::SOL_SOCKET, plain, bytes))?;
+            set(fd, libc::SOL_SOCKET, force, bytes)
+                .or_else(|_| set(fd, libc::SOL_SOCKET, plain, bytes))?;
         }
     }
     Ok(())
@@ -112,7 +142,12 @@ fn tell_buffers(fd: BorrowedFd<'_>, leg: &Leg) -> io::Result<()> {
 /// window, which is up to twice of what it was (RFC 7323 §2.2).
 pub fn resize(fd: BorrowedFd<'_>, leg: &Leg) -> io::Result<()> {
     tell_buffers(fd, leg)?;
-    set(fd, libc::SOL_TCP, libc::TCP_WINDOW_CLAMP, u32::try_from(leg.receive).unwrap_or(u32::MAX / 4))
+    set(
+        fd,
+        libc::SOL_TCP,
+        libc::TCP_WINDOW_CLAMP,
+        u32::try_from(leg.receive).unwrap_or(u32::MAX / 4),
+    )
 }
 
 /// A socket for a leg that we open.
@@ -135,8 +170,9 @@ pub fn take_early(fd: BorrowedFd<'_>, queue: u32) -> io::Result<()> {
     set(fd, libc::SOL_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
 }
 
-/// Closing it resets the connection (`true`), or ends it when all is sent. Sockets are so from their beginning until both sides have ended: if this
-/// process is killed, peers learn that the connection broke rather than that it is complete. What a listener accepts inherits it.
+/// Closing it resets the connection (`true`), or ends it when all is sent. Sockets are so from
+/// their beginning until both sides have ended: if this process is killed, peers learn that the
+/// connection broke rather than that it is complete. What a listener accepts inherits it.
 pub fn reset_on_close(fd: BorrowedFd<'_>, reset: bool) -> io::Result<()> {
     Ok(sockopt::set_socket_linger(fd, reset.then_some(std::time::Duration::ZERO))?)
 }
@@ -148,14 +184,16 @@ pub fn local(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
 
 /// An address as std's.
 pub fn canonical(any: rustix::net::SocketAddrAny) -> io::Result<SocketAddr> {
-    let address = SocketAddr::try_from(any).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not an internet address"))?;
+    let address = SocketAddr::try_from(any)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not an internet address"))?;
     Ok(SocketAddr::new(address.ip().to_canonical(), address.port()))
 }
 
 /// Bytes, and the FIN, that the peer has not acknowledged.
 pub fn unacknowledged(fd: BorrowedFd<'_>) -> u32 {
     let mut bytes: libc::c_int = 0;
-    // SAFETY: an open socket; the argument is an int that outlives the call. (SIOCOUTQ has the terminals' number.)
+    // SAFETY: an open socket; the argument is an int that outlives the call. (SIOCOUTQ has the
+    // terminals' number.)
     let done = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
     if done < 0 { 0 } else { u32::try_from(bytes).unwrap_or(0) }
 }
@@ -182,7 +220,15 @@ fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<libc::tcp_info> {
     let mut raw: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
     // SAFETY: the buffer is as long as it says and outlives the call.
-    let done = unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_TCP, libc::TCP_INFO, (&raw mut raw).cast(), &raw mut length) };
+    let done = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_TCP,
+            libc::TCP_INFO,
+            (&raw mut raw).cast(),
+            &raw mut length,
+        )
+    };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(raw) }
 }
 
@@ -204,8 +250,8 @@ pub fn waits_in_vain(fd: BorrowedFd<'_>) -> bool {
     tcp_info(fd).is_ok_and(|raw| raw.tcpi_ca_state == CA_LOSS && raw.tcpi_retransmits > 0)
 }
 
-/// Has the kernel send a segment without data that the peer answers (RFC 9293 §3.8.6.1): leaving repair mode does (tcp_send_window_probe). Needs
-/// CAP_NET_ADMIN.
+/// Has the kernel send a segment without data that the peer answers (RFC 9293 §3.8.6.1): leaving
+/// repair mode does (tcp_send_window_probe). Needs CAP_NET_ADMIN.
 pub fn probe(fd: BorrowedFd<'_>) -> io::Result<()> {
     set(fd, libc::SOL_TCP, libc::TCP_REPAIR, 1)?;
     set(fd, libc::SOL_TCP, libc::TCP_REPAIR, 0)?;

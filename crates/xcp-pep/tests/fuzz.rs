@@ -1,5 +1,6 @@
-//! Whatever is in the files that the proxy reads, its options and what it wrote down to take back: they are understood or refused in words that name the
-//! place, never a panic. `fuzz/` does the same guided by coverage; what clients say is in parsers.rs.
+//! Whatever is in the files that the proxy reads, its options and what it wrote down to take back:
+//! they are understood or refused in words that name the place, never a panic. `fuzz/` does the
+//! same guided by coverage; what clients say is in parsers.rs.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -38,8 +39,7 @@ log = "info"
 log-json = true
 "#;
 
-const STATE: &str =
-    r#"{"pid":4242,"start":99,"diverts":true,"shaper":3,"sysctls":[["net.ipv4.tcp_fastopen","1","3"]],"cgroup":"/x/y","log":"/run/z"}"#;
+const STATE: &str = r#"{"pid":4242,"start":99,"diverts":true,"shaper":3,"sysctls":[["net.ipv4.tcp_fastopen","1","3"]],"cgroup":"/x/y","log":"/run/z"}"#;
 
 /// What is put in the place of something else: the edges of every kind of value.
 const WORDS: &[&str] = &[
@@ -114,7 +114,11 @@ fn options(text: &str) -> bool {
     }
     assert!((1..=256).contains(&options.workers()));
     if let Ok(windows) = options.windows() {
-        assert!([windows.send, windows.receive].iter().all(|window| (128 << 10..=256 << 20).contains(window)));
+        assert!(
+            [windows.send, windows.receive]
+                .iter()
+                .all(|window| (128 << 10..=256 << 20).contains(window))
+        );
     }
     assert!(options.differences(&options).is_empty());
     assert_eq!(options.clone().over(Options::default()), options);
@@ -132,7 +136,8 @@ fn state(text: &[u8]) {
 
 /// Cuts a text at the characters nearest to a place and a length.
 fn cut(text: &str, at: usize, length: usize) -> [&str; 3] {
-    let near = |n: usize| (n.min(text.len())..=text.len()).find(|i| text.is_char_boundary(*i)).unwrap();
+    let near =
+        |n: usize| (n.min(text.len())..=text.len()).find(|i| text.is_char_boundary(*i)).unwrap();
     let (a, b) = (near(at % (text.len() + 1)), near(at % (text.len() + 1) + length));
     [&text[..a], &text[a..b], &text[b..]]
 }
@@ -178,7 +183,8 @@ proptest! {
     #[test]
     fn any_words(key in "rate|rtt|memory|held|idle|keepalive|rto-max|drain", number in "[0-9]{0,22}(\\.[0-9]{0,3})?(e[0-9]{1,3})?", unit in "[a-zA-Zµ ]{0,6}") {
         options(&format!("{key} = \"{number}{unit}\"\n"));
-        options(&format!("exclude = [\"{number}{unit}\", \"port {number}\", \"10.0.0.0/{number}\"]\n"));
+        options(&format!("exclude = [\"{number}{unit}\", \"port \
+            {number}\", \"10.0.0.0/{number}\"]\n"));
     }
 
     #[test]
@@ -192,7 +198,9 @@ proptest! {
 fn what_is_mutated_is_good_to_begin_with() {
     assert!(options(GOOD));
     assert!(serde_json::from_str::<State>(STATE).is_ok());
-    assert!(Options::load(Path::new("/nonexistent")).unwrap_err().to_string().contains("/nonexistent"));
+    assert!(
+        Options::load(Path::new("/nonexistent")).unwrap_err().to_string().contains("/nonexistent")
+    );
 }
 
 /// The example knows every option, and what is commented out in it can be said.
@@ -203,13 +211,24 @@ fn the_example_has_every_option() {
     let is_key = |word: &String| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
     let said: String = example
         .lines()
-        .map(|line| line.strip_prefix("# ").filter(|rest| key(rest).is_some_and(|k| is_key(&k))).unwrap_or(line).to_owned() + "\n")
+        .map(|line| {
+            line.strip_prefix("# ")
+                .filter(|rest| key(rest).is_some_and(|k| is_key(&k)))
+                .unwrap_or(line)
+                .to_owned()
+                + "\n"
+        })
         .collect();
     assert!(options(example) && options(&said), "{said}");
     for key in GOOD.lines().filter_map(key) {
         assert!(said.lines().any(|line| line.starts_with(&format!("{key} = "))), "{key}");
     }
-    for lists in ["lan = \"eth0\"", "exclude = \"port 22\"", "listen = \"127.0.0.1:1080\"", "allow = \"10.0.0.0/8\""] {
+    for lists in [
+        "lan = \"eth0\"",
+        "exclude = \"port 22\"",
+        "listen = \"127.0.0.1:1080\"",
+        "allow = \"10.0.0.0/8\"",
+    ] {
         assert!(options(lists), "{lists}: a list of one needs no brackets");
     }
     assert!(!options("lan = 7"));

@@ -1,5 +1,5 @@
-//! What clients say to an explicit proxy: well-formed requests are understood however they are cut up, and nothing makes the parsers panic, wait for
-//! ever or use up what they have not been given.
+//! What clients say to an explicit proxy: well-formed requests are understood however they are cut
+//! up, and nothing makes the parsers panic, wait for ever or use up what they have not been given.
 
 use std::net::SocketAddr;
 
@@ -15,9 +15,11 @@ enum End {
     More,
 }
 
-/// Gives bytes in pieces, as a socket would; returns how it ended, what was answered, and what was left unused.
+/// Gives bytes in pieces, as a socket would; returns how it ended, what was answered, and what was
+/// left unused.
 fn talk(pieces: &[&[u8]]) -> (End, Vec<u8>, Vec<u8>) {
-    let (mut negotiation, mut buffer, mut answered) = (Negotiation::Unknown, Vec::new(), Vec::new());
+    let (mut negotiation, mut buffer, mut answered) =
+        (Negotiation::Unknown, Vec::new(), Vec::new());
     let mut rest = pieces.iter();
     loop {
         match negotiation.advance(&buffer) {
@@ -26,7 +28,10 @@ fn talk(pieces: &[&[u8]]) -> (End, Vec<u8>, Vec<u8>) {
                 None => return (End::More, answered, buffer),
             },
             Step::Answer(used, answer) => {
-                assert!(used > 0 && used <= buffer.len(), "each answer uses something up, or there would be no end");
+                assert!(
+                    used > 0 && used <= buffer.len(),
+                    "each answer uses something up, or there would be no end"
+                );
                 buffer.drain(..used);
                 answered.extend(answer);
             }
@@ -78,11 +83,15 @@ fn connect(target: &Target, headers: &str) -> Vec<u8> {
 fn target() -> impl Strategy<Value = Target> {
     let port = 1..=u16::MAX;
     prop_oneof![
-        (any::<[u8; 4]>(), port.clone()).prop_map(|(ip, port)| Target::Address(SocketAddr::from((ip, port)))),
+        (any::<[u8; 4]>(), port.clone())
+            .prop_map(|(ip, port)| Target::Address(SocketAddr::from((ip, port)))),
         // Those that are IPv4 in disguise are taken for what they are.
-        (any::<[u8; 16]>(), port.clone())
-            .prop_map(|(ip, port)| Target::Address(SocketAddr::new(std::net::IpAddr::from(ip).to_canonical(), port))),
-        ("[a-z][a-z0-9-]{0,30}(\\.[a-z][a-z0-9-]{0,30}){0,3}", port).prop_map(|(name, port)| Target::Name(name, port)),
+        (any::<[u8; 16]>(), port.clone()).prop_map(|(ip, port)| Target::Address(SocketAddr::new(
+            std::net::IpAddr::from(ip).to_canonical(),
+            port
+        ))),
+        ("[a-z][a-z0-9-]{0,30}(\\.[a-z][a-z0-9-]{0,30}){0,3}", port)
+            .prop_map(|(name, port)| Target::Name(name, port)),
     ]
 }
 
@@ -148,7 +157,11 @@ fn refusals_are_in_the_clients_language() {
     assert_eq!(refused(&[4, 1, 0, 80, 1, 2, 3, 4, 0])[..2], [0, 0x5b]);
     assert_eq!(refused(&[5, 1, 2]), [5, 0xff], "only authentication is offered");
     assert_eq!(refused(&[5, 1, 0, 5, 2, 0, 1, 1, 2, 3, 4, 0, 80])[..2], [5, 7], "BIND");
-    assert_eq!(refused(&[5, 1, 0, 5, 1, 0, 9, 1, 2, 3, 4, 0, 80])[..2], [5, 8], "an unknown kind of address");
+    assert_eq!(
+        refused(&[5, 1, 0, 5, 1, 0, 9, 1, 2, 3, 4, 0, 80])[..2],
+        [5, 8],
+        "an unknown kind of address"
+    );
     assert!(refused(b"GET / HTTP/1.1\r\n").starts_with(b"HTTP/1.1 405"));
     assert!(refused(b"CONNECT nonsense HTTP/1.1\r\n\r\n").starts_with(b"HTTP/1.1 400"));
     assert!(refused(b"CONNECT a:0 HTTP/1.1\r\n\r\n").starts_with(b"HTTP/1.1 400"));

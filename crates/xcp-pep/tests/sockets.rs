@@ -30,10 +30,13 @@ impl Proxy {
     }
 
     fn strict(settings: Settings, memory: usize) -> Self {
-        let taken = listener("127.0.0.1:0".parse().unwrap(), Kind::Explicit, &settings, false, false).unwrap();
+        let taken =
+            listener("127.0.0.1:0".parse().unwrap(), Kind::Explicit, &settings, false, false)
+                .unwrap();
         let address = socket::local(taken.socket.as_fd()).unwrap();
         let shared = Arc::new(Shared::new(settings));
-        let worker = Worker::new(shared.clone(), vec![taken], Asker::start().unwrap(), memory).unwrap();
+        let worker =
+            Worker::new(shared.clone(), vec![taken], Asker::start().unwrap(), memory).unwrap();
         Self { shared, crew: Crew::start(vec![worker], None).unwrap(), address }
     }
 
@@ -74,7 +77,9 @@ fn server() -> (TcpListener, SocketAddr) {
 }
 
 fn noise(seed: u8, length: usize) -> Vec<u8> {
-    (0..length).map(|at| (at as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0] ^ (at >> 7) as u8 ^ seed).collect()
+    (0..length)
+        .map(|at| (at as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0] ^ (at >> 7) as u8 ^ seed)
+        .collect()
 }
 
 #[test]
@@ -96,7 +101,9 @@ fn a_slow_reader_stops_the_fast_writer_and_little_is_held() {
                 sent += n;
                 last = Instant::now();
             }
-            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(5)),
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_millis(5))
+            }
             Err(e) => panic!("{e}"),
         }
     }
@@ -137,7 +144,9 @@ fn without_a_pipe_left_everything_still_arrives() {
             });
         }
     });
-    proxy.until("all have ended", |shared| shared.metrics.finished.get() == 20 && shared.active.load(Ordering::Relaxed) == 0);
+    proxy.until("all have ended", |shared| {
+        shared.metrics.finished.get() == 20 && shared.active.load(Ordering::Relaxed) == 0
+    });
 }
 
 #[test]
@@ -146,14 +155,19 @@ fn an_urgent_byte_arrives_as_one_and_in_its_place() {
     let (listener, address) = server();
     let mut client = proxy.connect(address);
     let (mut reader, _) = listener.accept().unwrap();
-    // All of it fits into the reader's buffer: an urgent byte can be read out of its place only before what follows it.
+    // All of it fits into the reader's buffer: an urgent byte can be read out of its place only
+    // before what follows it.
     let before = noise(3, 50_000);
     client.write_all(&before).unwrap();
     send(&client, b"!", SendFlags::OOB).unwrap();
     client.write_all(b"after").unwrap();
     client.shutdown(Shutdown::Write).unwrap();
     let mut fds = [PollFd::new(&reader, PollFlags::PRI)];
-    assert_eq!(poll(&mut fds, Some(&Timespec { tv_sec: 20, tv_nsec: 0 })).unwrap(), 1, "nothing urgent came");
+    assert_eq!(
+        poll(&mut fds, Some(&Timespec { tv_sec: 20, tv_nsec: 0 })).unwrap(),
+        1,
+        "nothing urgent came"
+    );
     let mut urgent = [0u8; 1];
     assert_eq!(recv(&reader, &mut urgent, RecvFlags::OOB).unwrap().0, 1);
     assert_eq!(&urgent, b"!");
@@ -187,7 +201,10 @@ fn halves_close_one_after_the_other_and_resets_are_resets() {
         socket::reset_on_close(resetting.as_fd(), true).unwrap();
         drop(resetting);
         other.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        assert_eq!(other.read(&mut [0; 1]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+        assert_eq!(
+            other.read(&mut [0; 1]).unwrap_err().kind(),
+            std::io::ErrorKind::ConnectionReset
+        );
     }
     assert_eq!(proxy.shared.metrics.reset.get(), 2);
 }
@@ -198,8 +215,14 @@ fn what_cannot_be_reached_is_told_and_silence_is_not_waited_for() {
     let proxy = Proxy::new(settings, 1 << 20);
     let closed = server().1;
     for (request, answer) in [
-        (format!("CONNECT {closed} HTTP/1.1\r\n\r\n"), "HTTP/1.1 502 Bad Gateway (connection refused)"),
-        ("CONNECT name.invalid:80 HTTP/1.1\r\n\r\n".to_owned(), "HTTP/1.1 502 Bad Gateway (unknown name)"),
+        (
+            format!("CONNECT {closed} HTTP/1.1\r\n\r\n"),
+            "HTTP/1.1 502 Bad Gateway (connection refused)",
+        ),
+        (
+            "CONNECT name.invalid:80 HTTP/1.1\r\n\r\n".to_owned(),
+            "HTTP/1.1 502 Bad Gateway (unknown name)",
+        ),
         (format!("CONNECT {} HTTP/1.1\r\n\r\n", proxy.address), "HTTP/1.1 200"),
         ("GET / HTTP/1.1\r\n\r\n".to_owned(), "HTTP/1.1 405"),
         ("\u{1}nonsense".to_owned(), ""),
@@ -228,12 +251,16 @@ fn what_cannot_be_reached_is_told_and_silence_is_not_waited_for() {
 fn at_most_so_many_at_a_time_and_the_others_are_refused_at_once() {
     let proxy = Proxy::new(Settings { connections: 3, ..Settings::default() }, 1 << 20);
     let (listener, address) = server();
-    let there: Vec<_> = (0..3).map(|_| (proxy.connect(address), listener.accept().unwrap())).collect();
+    let there: Vec<_> =
+        (0..3).map(|_| (proxy.connect(address), listener.accept().unwrap())).collect();
     for refused in 1..=4 {
         let mut client = TcpStream::connect(proxy.address).unwrap();
         client.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         // Nothing is written: a write would take the error that is looked for.
-        assert_eq!(client.read(&mut [0; 1]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+        assert_eq!(
+            client.read(&mut [0; 1]).unwrap_err().kind(),
+            std::io::ErrorKind::ConnectionReset
+        );
         assert_eq!(proxy.shared.metrics.full.get(), refused);
     }
     assert!(proxy.shared.full.load(Ordering::Relaxed), "who controls it is told");
@@ -258,7 +285,8 @@ fn this_machine_is_not_reached_and_strangers_are_not_heard() {
     }
     assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     assert_eq!(proxy.shared.metrics.forbidden.get(), 4);
-    let access = Access { clients: vec![Network::new([10, 0, 0, 0].into(), 8)], ..Access::default() };
+    let access =
+        Access { clients: vec![Network::new([10, 0, 0, 0].into(), 8)], ..Access::default() };
     let proxy = Proxy::strict(Settings { access, ..Settings::default() }, 1 << 20);
     let mut client = TcpStream::connect(proxy.address).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -268,7 +296,10 @@ fn this_machine_is_not_reached_and_strangers_are_not_heard() {
 
 #[test]
 fn an_idle_connection_is_reset_only_where_that_is_asked_for() {
-    let proxy = Proxy::new(Settings { idle_timeout: Duration::from_millis(150), ..Settings::default() }, 1 << 20);
+    let proxy = Proxy::new(
+        Settings { idle_timeout: Duration::from_millis(150), ..Settings::default() },
+        1 << 20,
+    );
     let (listener, address) = server();
     let mut client = proxy.connect(address);
     let (mut there, _) = listener.accept().unwrap();

@@ -1,5 +1,5 @@
-//! One way of a connection against a model: whatever source, sink and store do, what leaves is what came, in order, once, then the end; and the store
-//! never holds more than it may.
+//! One way of a connection against a model: whatever source, sink and store do, what leaves is what
+//! came, in order, once, then the end; and the store never holds more than it may.
 
 use std::collections::VecDeque;
 use std::io;
@@ -131,7 +131,8 @@ proptest! {
             let outcome = loop {
                 let before = model.out.len();
                 match way.pump(&mut model, capacity, turn) {
-                    Ok(Wait::Turn) => prop_assert!(model.out.len() >= before + turn, "a turn is used up before it ends"),
+                    Ok(Wait::Turn) => prop_assert!(model.out.len() >= before + turn, "a turn is \
+                        used up before it ends"),
                     other => break other,
                 }
             };

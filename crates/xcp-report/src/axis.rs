@@ -28,17 +28,21 @@ pub(crate) struct Axis {
 impl Axis {
     /// From zero (or below, where there are such values) to a little above the greatest value.
     pub fn from_zero(values: impl Iterator<Item = f64>, unit: Unit) -> Self {
-        let (low, high) = values.filter(|v| v.is_finite()).fold((0.0f64, 0.0f64), |(a, b), v| (a.min(v), b.max(v)));
+        let (low, high) = values
+            .filter(|v| v.is_finite())
+            .fold((0.0f64, 0.0f64), |(a, b), v| (a.min(v), b.max(v)));
         let room = if high > low { (high - low) * 0.06 } else { 1.0 };
         let low = if low < 0.0 { low - room } else { 0.0 };
         let high = if unit == Unit::Share { (high + 0.02).max(1.05) } else { high + room };
         Self { low, high, unit }
     }
 
-    /// Around the values, for those that differ little: a fifth of their range beyond, and not beyond zero if they are not.
+    /// Around the values, for those that differ little: a fifth of their range beyond, and not
+    /// beyond zero if they are not.
     pub fn around(values: impl Iterator<Item = f64> + Clone, unit: Unit) -> Self {
         let there = values.filter(|v| v.is_finite());
-        let (least, greatest) = there.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+        let (least, greatest) =
+            there.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
         if least > greatest {
             return Self { low: 0.0, high: 1.0, unit };
         }
@@ -60,7 +64,11 @@ impl Axis {
     pub fn ticks(&self, most: usize) -> Vec<f64> {
         let rough = (self.high - self.low) / most.max(1) as f64;
         let decade = 10f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * decade).find(|s| *s >= rough * 0.999).unwrap_or(decade * 10.0);
+        let step = [1.0, 2.0, 5.0, 10.0]
+            .into_iter()
+            .map(|m| m * decade)
+            .find(|s| *s >= rough * 0.999)
+            .unwrap_or(decade * 10.0);
         let first = (self.low / step).ceil();
         let last = (self.high / step + 1e-9).floor();
         if !(step.is_finite() && first.is_finite() && last - first < 100.0) {
@@ -88,7 +96,11 @@ impl Axis {
     /// A tick's label, without the unit.
     pub fn label(&self, tick: f64) -> String {
         let text = format!("{:.6}", tick / self.scale().0);
-        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+        let text = if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            &text
+        };
         if text == "-0" { "0".to_owned() } else { text.to_owned() }
     }
 }

@@ -1,9 +1,10 @@
 //! Series as tidy tables in CSV: one row per time and subject, one column per quantity.
 //!
-//! Two tables per run, links and flows. The first two columns are `time_s` (end of the sampling interval, seconds) and `link` or `flow`; the
-//! others are the quantities that were recorded, named as [`Quantity::column`] says. A missing value is an empty field. Rows are ordered by
-//! subject, then time. RFC 4180: comma, LF, double quotes only where a name needs them. No name
-//! begins as a spreadsheet's formula does: a scenario with such a name is refused (`xcp-scenario`).
+//! Two tables per run, links and flows. The first two columns are `time_s` (end of the sampling
+//! interval, seconds) and `link` or `flow`; the others are the quantities that were recorded, named
+//! as [`Quantity::column`] says. A missing value is an empty field. Rows are ordered by subject,
+//! then time. RFC 4180: comma, LF, double quotes only where a name needs them. No name begins as a
+//! spreadsheet's formula does: a scenario with such a name is refused (`xcp-scenario`).
 
 use std::fmt::Write as _;
 use std::io;
@@ -49,7 +50,8 @@ impl Kind {
     }
 }
 
-/// One table: its subjects with their series by quantity, and the quantities that occur, in the order of [`Quantity`].
+/// One table: its subjects with their series by quantity, and the quantities that occur, in the
+/// order of [`Quantity`].
 pub(crate) struct Frame<'a> {
     /// The quantities, one column each.
     pub(crate) quantities: Vec<Quantity>,
@@ -59,7 +61,8 @@ pub(crate) struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     pub(crate) fn new(run: &'a Run, kind: Kind) -> Self {
-        let of_kind = || run.series.iter().filter_map(|s| kind.subject(&s.subject).map(|name| (name, s)));
+        let of_kind =
+            || run.series.iter().filter_map(|s| kind.subject(&s.subject).map(|name| (name, s)));
         let mut quantities: Vec<Quantity> = of_kind().map(|(_, s)| s.quantity).collect();
         quantities.sort_unstable();
         quantities.dedup();
@@ -91,14 +94,17 @@ pub fn write(run: &Run, kind: Kind, out: &mut impl io::Write) -> io::Result<()> 
     text.push('\n');
     for (name, columns) in &frame.subjects {
         let name = field(name);
-        let Some(longest) = columns.iter().flatten().max_by_key(|s| s.times.len()) else { continue };
+        let Some(longest) = columns.iter().flatten().max_by_key(|s| s.times.len()) else {
+            continue;
+        };
         for (i, &time) in longest.times.iter().enumerate() {
             decimal(time, &mut text);
             text.push(',');
             text.push_str(&name);
             for series in columns {
                 text.push(',');
-                if let Some(value) = series.and_then(|s| s.values.get(i)).filter(|v| v.is_finite()) {
+                if let Some(value) = series.and_then(|s| s.values.get(i)).filter(|v| v.is_finite())
+                {
                     // Shortest text that reads back as the same number; never in exponents.
                     let _ = write!(text, "{value}");
                 }
@@ -124,7 +130,11 @@ fn decimal(time: Nanos, out: &mut String) {
 }
 
 fn field(name: &str) -> String {
-    if name.contains([',', '"', '\n', '\r']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() }
+    if name.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    } else {
+        name.to_owned()
+    }
 }
 
 #[cfg(test)]

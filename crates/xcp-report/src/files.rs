@@ -1,6 +1,7 @@
 //! Output that is there whole or not at all: written beside its place and renamed into it.
 //!
-//! An interrupted program or a full disk leaves nothing half-written: the temporary is deleted on the way out, and what was there before stays.
+//! An interrupted program or a full disk leaves nothing half-written: the temporary is deleted on
+//! the way out, and what was there before stays.
 
 use std::fmt;
 use std::fs;
@@ -45,8 +46,8 @@ pub fn reason(error: &io::Error) -> String {
 
 /// A set of files that appear together in a directory, or not at all.
 ///
-/// Where the directory is new, it appears by one rename. Where it was there before, each file replaces its predecessor by one rename, and files
-/// of other names stay.
+/// Where the directory is new, it appears by one rename. Where it was there before, each file
+/// replaces its predecessor by one rename, and files of other names stay.
 #[derive(Debug)]
 pub struct Staged {
     target: PathBuf,
@@ -56,14 +57,18 @@ pub struct Staged {
     names: Vec<PathBuf>,
 }
 
-/// Directories made on the way, outermost first; removed again when dropped, unless something is in them.
+/// Directories made on the way, outermost first; removed again when dropped, unless something is in
+/// them.
 #[derive(Debug)]
 struct MadeDirectories(Vec<PathBuf>);
 
 impl MadeDirectories {
     fn make(path: &Path) -> io::Result<Self> {
-        let mut missing: Vec<PathBuf> =
-            path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).map(Path::to_owned).collect();
+        let mut missing: Vec<PathBuf> = path
+            .ancestors()
+            .take_while(|p| !p.as_os_str().is_empty() && !p.exists())
+            .map(Path::to_owned)
+            .collect();
         missing.reverse();
         let mut made = Self(Vec::new());
         for dir in missing {
@@ -87,7 +92,8 @@ impl Drop for MadeDirectories {
 }
 
 impl Staged {
-    /// Prepares to fill `target`. Makes its parents. Fails at once if nothing could be written there, so that this can be asked before a long run.
+    /// Prepares to fill `target`. Makes its parents. Fails at once if nothing could be written
+    /// there, so that this can be asked before a long run.
     ///
     /// # Errors
     /// The directory cannot be made or written to.
@@ -96,7 +102,8 @@ impl Staged {
         if target.exists() && !target.is_dir() {
             return Err(fail(io::Error::from(io::ErrorKind::NotADirectory)));
         }
-        // Within an existing directory, since its parent may belong to another file system or to somebody else; else beside the new one.
+        // Within an existing directory, since its parent may belong to another file system or to
+        // somebody else; else beside the new one.
         let place = if target.is_dir() { target.to_owned() } else { parent(target) };
         let parents = MadeDirectories::make(&place).map_err(fail)?;
         let mut builder = Builder::new();
@@ -107,7 +114,8 @@ impl Staged {
         Ok(Self { target: target.to_owned(), temporary, parents, names: Vec::new() })
     }
 
-    /// Where things are until they are committed, for a program that must end at once and wants to leave nothing.
+    /// Where things are until they are committed, for a program that must end at once and wants to
+    /// leave nothing.
     #[must_use]
     pub fn temporary(&self) -> &Path {
         self.temporary.path()
@@ -125,7 +133,11 @@ impl Staged {
     ///
     /// # Errors
     /// As the system reports, naming the place the file was meant for.
-    pub fn write_with(&mut self, name: impl AsRef<Path>, fill: impl FnOnce(&mut fs::File) -> io::Result<()>) -> Result<(), WriteError> {
+    pub fn write_with(
+        &mut self,
+        name: impl AsRef<Path>,
+        fill: impl FnOnce(&mut fs::File) -> io::Result<()>,
+    ) -> Result<(), WriteError> {
         let name = name.as_ref();
         let path = self.temporary.path().join(name);
         let done = (|| {
@@ -146,7 +158,8 @@ impl Staged {
     /// As the system reports; of several files replaced one by one, the first that failed.
     pub fn commit(mut self) -> Result<(), WriteError> {
         if !self.target.exists() {
-            fs::rename(self.temporary.path(), &self.target).map_err(|source| WriteError { path: self.target.clone(), source })?;
+            fs::rename(self.temporary.path(), &self.target)
+                .map_err(|source| WriteError { path: self.target.clone(), source })?;
             // Renamed away: there is nothing left to delete.
             self.temporary.disable_cleanup(true);
             self.parents.0.clear();
@@ -154,7 +167,8 @@ impl Staged {
         }
         for name in &self.names {
             let path = self.target.join(name);
-            let moved = fs::create_dir_all(parent(&path)).and_then(|()| fs::rename(self.temporary.path().join(name), &path));
+            let moved = fs::create_dir_all(parent(&path))
+                .and_then(|()| fs::rename(self.temporary.path().join(name), &path));
             moved.map_err(|source| WriteError { path, source })?;
         }
         Ok(())
@@ -174,7 +188,10 @@ mod tests {
     use super::*;
 
     fn listing(dir: &Path) -> Vec<String> {
-        let mut names: Vec<String> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<String> = fs::read_dir(dir)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
         names.sort();
         names
     }
@@ -184,7 +201,10 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let out = home.path().join("a/out");
         drop(Staged::new(&out).unwrap());
-        assert!(listing(home.path()).is_empty(), "given up, it takes the parents it made away, too");
+        assert!(
+            listing(home.path()).is_empty(),
+            "given up, it takes the parents it made away, too"
+        );
         let mut staged = Staged::new(&out).unwrap();
         staged.write("one.txt", b"1").unwrap();
         staged.write("sub/two.txt", b"2").unwrap();
@@ -216,9 +236,15 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let out = home.path().join("out");
         let mut staged = Staged::new(&out).unwrap();
-        let error =
-            staged.write_with("report.html", |_| fs::OpenOptions::new().write(true).open("/dev/full")?.write_all(b"x")).unwrap_err();
-        assert_eq!(error.to_string(), format!("cannot write {}: the disk is full", out.join("report.html").display()));
+        let error = staged
+            .write_with("report.html", |_| {
+                fs::OpenOptions::new().write(true).open("/dev/full")?.write_all(b"x")
+            })
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("cannot write {}: the disk is full", out.join("report.html").display())
+        );
         drop(staged);
         assert!(listing(home.path()).is_empty());
     }

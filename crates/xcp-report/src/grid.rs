@@ -22,7 +22,11 @@ impl Grid {
     /// A table with these headings.
     #[must_use]
     pub fn new(columns: &[(&str, Align)]) -> Self {
-        Self { align: columns.iter().map(|c| c.1).collect(), rows: vec![columns.iter().map(|c| c.0.to_owned()).collect()], grouped: true }
+        Self {
+            align: columns.iter().map(|c| c.1).collect(),
+            rows: vec![columns.iter().map(|c| c.0.to_owned()).collect()],
+            grouped: true,
+        }
     }
 
     /// Adds a row, a cell for each column.
@@ -51,9 +55,12 @@ impl Grid {
         self
     }
 
-    /// Sets the rows; a table too wide loses columns from the right, never the first two, and says so.
+    /// Sets the rows; a table too wide loses columns from the right, never the first two, and says
+    /// so.
     pub fn render(&self, width: usize, out: &mut String) {
-        let widths: Vec<usize> = (0..self.align.len()).map(|i| self.rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0)).collect();
+        let widths: Vec<usize> = (0..self.align.len())
+            .map(|i| self.rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0))
+            .collect();
         let mut shown = widths.len();
         while shown > 2 && widths[..shown].iter().sum::<usize>() + 2 * (shown - 1) > width {
             shown -= 1;

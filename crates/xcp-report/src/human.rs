@@ -1,9 +1,11 @@
-//! Numbers as people read them: three or four significant digits and a unit. Exact values are for JSON and CSV.
+//! Numbers as people read them: three or four significant digits and a unit. Exact values are for
+//! JSON and CSV.
 
 use xcp_scenario::run::Run;
 use xcp_scenario::units::Nanos;
 
-/// Three significant digits without trailing noise: `0.8`, `12`, `2.38`, `1234`. Nothing below a thousandth is told from zero.
+/// Three significant digits without trailing noise: `0.8`, `12`, `2.38`, `1234`. Nothing below a
+/// thousandth is told from zero.
 #[must_use]
 pub fn number(x: f64) -> String {
     let a = x.abs();
@@ -16,7 +18,11 @@ pub fn number(x: f64) -> String {
         _ => 0,
     };
     let text = format!("{x:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
 
 /// Three significant digits, zeros and all, for columns: `0.800`, `2.30`, `12.0`, `1234`.
@@ -96,8 +102,9 @@ pub fn index(x: f64) -> String {
     if x.is_finite() { format!("{x:.4}") } else { "–".to_owned() }
 }
 
-/// A value of an expectation's metric, in the unit its name implies: `links.NAME.idle_time` in seconds, `flows.NAME.goodput_mean` as a rate. Shares
-/// and indices keep four decimals, since claims are made about them.
+/// A value of an expectation's metric, in the unit its name implies: `links.NAME.idle_time` in
+/// seconds, `flows.NAME.goodput_mean` as a rate. Shares and indices keep four decimals, since
+/// claims are made about them.
 #[must_use]
 pub fn metric(name: &str, value: f64) -> String {
     let mut words: Vec<&str> = name.split('.').collect();
@@ -105,17 +112,33 @@ pub fn metric(name: &str, value: f64) -> String {
         return "not measured".to_owned();
     }
     // `flows.NAME.goodput.max` is a goodput; `flows.NAME.goodput.jain` is not.
-    if words.len() > 3 && matches!(words.last(), Some(&("mean" | "min" | "max" | "sum" | "median" | "p95" | "p99"))) {
+    if words.len() > 3
+        && matches!(
+            words.last(),
+            Some(&("mean" | "min" | "max" | "sum" | "median" | "p95" | "p99"))
+        )
+    {
         words.pop();
     }
     let last = words.last().copied().unwrap_or(name);
     if last.ends_with("_settling") {
         return seconds(value);
     }
-    let is = |kinds: &[&str]| kinds.iter().any(|k| last.starts_with(k)) && !last.ends_with("_cov") && !last.ends_with("_growth");
+    let is = |kinds: &[&str]| {
+        kinds.iter().any(|k| last.starts_with(k))
+            && !last.ends_with("_cov")
+            && !last.ends_with("_growth")
+    };
     if is(&["goodput", "phi", "shuffled", "input_traffic"]) {
         rate(value)
-    } else if is(&["rtt", "control_interval", "completed_at", "completion_time", "idle_time", "queue_delay"]) {
+    } else if is(&[
+        "rtt",
+        "control_interval",
+        "completed_at",
+        "completion_time",
+        "idle_time",
+        "queue_delay",
+    ]) {
         seconds(value)
     } else if is(&["utilisation", "jain", "spread"]) {
         let text = format!("{value:.4}");
@@ -147,9 +170,16 @@ mod tests {
 
     #[test]
     fn three_digits_and_a_unit() {
-        for (x, text) in
-            [(0.0, "0"), (0.7996, "0.8"), (2.384, "2.38"), (9.999, "10"), (12.0, "12"), (99.96, "100"), (1234.5, "1234"), (-3.256, "-3.26")]
-        {
+        for (x, text) in [
+            (0.0, "0"),
+            (0.7996, "0.8"),
+            (2.384, "2.38"),
+            (9.999, "10"),
+            (12.0, "12"),
+            (99.96, "100"),
+            (1234.5, "1234"),
+            (-3.256, "-3.26"),
+        ] {
             assert_eq!(number(x), text);
         }
         assert_eq!(rate(2_384_000.0), "2.38 Mbit/s");

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use xcp_scenario::run::Run;
 
-/// Writes one line per run, in order, each ending in a newline. Numbers are written in full. A run of many flows makes a long line: it is never held
-/// as a whole, and `out` need not be buffered.
+/// Writes one line per run, in order, each ending in a newline. Numbers are written in full. A run
+/// of many flows makes a long line: it is never held as a whole, and `out` need not be buffered.
 ///
 /// # Errors
 /// The writer's.

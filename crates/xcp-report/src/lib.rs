@@ -1,9 +1,13 @@
-//! What runs look like to a person or a script: a terminal table, JSON, CSV, Parquet and one offline HTML report.
+//! What runs look like to a person or a script: a terminal table, JSON, CSV, Parquet and one
+//! offline HTML report.
 //!
-//! Knows the [`Run`](xcp_scenario::run::Run) that every backend returns and, where given, the [`Scenario`](xcp_scenario::model::Scenario) it came
-//! from. Leaves reading scenario files to `xcp-scenario`, running them to the backends and deciding what to write where to the command line.
+//! Knows the [`Run`](xcp_scenario::run::Run) that every backend returns and, where given, the
+//! [`Scenario`](xcp_scenario::model::Scenario) it came from. Leaves reading scenario files to
+//! `xcp-scenario`, running them to the backends and deciding what to write where to the command
+//! line.
 //!
-//! Everything is a pure function of its arguments: no clock, no environment, so the same runs give the same bytes.
+//! Everything is a pure function of its arguments: no clock, no environment, so the same runs give
+//! the same bytes.
 
 mod axis;
 pub mod csv;

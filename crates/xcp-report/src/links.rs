@@ -11,7 +11,10 @@ pub(crate) fn all(runs: &[Run]) -> BTreeSet<&str> {
 }
 
 /// The direction's description in a scenario.
-pub(crate) fn direction<'a>(scenario: &'a Scenario, name: &str) -> Option<&'a xcp_scenario::model::Direction> {
+pub(crate) fn direction<'a>(
+    scenario: &'a Scenario,
+    name: &str,
+) -> Option<&'a xcp_scenario::model::Direction> {
     let (base, way) = name.strip_suffix(".reverse").map_or((name, 0), |base| (base, 1));
     scenario.links.iter().find(|link| link.name == base).map(|link| &link.directions[way])
 }
@@ -25,16 +28,18 @@ pub(crate) fn kind(queue: &Queue) -> &'static str {
     }
 }
 
-/// The bottlenecks: every direction with an XCP or RED queue in some run that carried data worth a queue; where there is none, the direction used
-/// most. In order of use, most first.
+/// The bottlenecks: every direction with an XCP or RED queue in some run that carried data worth a
+/// queue; where there is none, the direction used most. In order of use, most first.
 pub(crate) fn bottlenecks<'a>(runs: &'a [Run], scenarios: &[Scenario]) -> Vec<&'a str> {
     let ranked = ranked(runs);
     let managed: Vec<&str> = ranked
         .iter()
         .copied()
         .filter(|name| {
-            scenarios.iter().any(|s| direction(s, name).is_some_and(|d| !matches!(d.queue, Queue::DropTail { .. })))
-                && best(runs, name, |l| l.utilisation) >= 0.5 * best(runs, ranked[0], |l| l.utilisation)
+            scenarios.iter().any(|s| {
+                direction(s, name).is_some_and(|d| !matches!(d.queue, Queue::DropTail { .. }))
+            }) && best(runs, name, |l| l.utilisation)
+                >= 0.5 * best(runs, ranked[0], |l| l.utilisation)
         })
         .collect();
     if managed.is_empty() { ranked.into_iter().take(1).collect() } else { managed }
@@ -43,7 +48,9 @@ pub(crate) fn bottlenecks<'a>(runs: &'a [Run], scenarios: &[Scenario]) -> Vec<&'
 /// All directions, the most used first; ties in order of name.
 pub(crate) fn ranked(runs: &[Run]) -> Vec<&str> {
     let mut names: Vec<&str> = all(runs).into_iter().collect();
-    names.sort_by(|a, b| best(runs, b, |l| l.utilisation).total_cmp(&best(runs, a, |l| l.utilisation)));
+    names.sort_by(|a, b| {
+        best(runs, b, |l| l.utilisation).total_cmp(&best(runs, a, |l| l.utilisation))
+    });
     names
 }
 

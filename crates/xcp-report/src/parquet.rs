@@ -1,7 +1,9 @@
-//! Parquet files: a writer for tables that are made row by row, and the tables of [`crate::csv`], column for column.
+//! Parquet files: a writer for tables that are made row by row, and the tables of [`crate::csv`],
+//! column for column.
 //!
-//! Flat tables of integers, numbers and texts are all that is needed, so this uses the `parquet` crate's column writers without Arrow, which would
-//! take longer to compile than everything else together. Pages are compressed with Snappy, which every reader has. What is written depends on
+//! Flat tables of integers, numbers and texts are all that is needed, so this uses the `parquet`
+//! crate's column writers without Arrow, which would take longer to compile than everything else
+//! together. Pages are compressed with Snappy, which every reader has. What is written depends on
 //! the rows alone: row groups end after so many rows, no clock is asked.
 
 use std::collections::HashMap;
@@ -33,16 +35,18 @@ pub enum ColumnKind {
     Text,
 }
 
-/// What a file says of itself: a key and a value of its metadata. The keys begin with `xcpnet.`; the
-/// units of the columns are added to them.
+/// What a file says of itself: a key and a value of its metadata. The keys begin with `xcpnet.`;
+/// the units of the columns are added to them.
 pub type Said = (&'static str, String);
 
 /// The units that the ends of columns' names stand for.
-const UNITS: [(&str, &str); 4] = [("_s", "seconds"), ("_bps", "bits per second"), ("_bytes", "bytes"), ("_packets", "packets")];
+const UNITS: [(&str, &str); 4] =
+    [("_s", "seconds"), ("_bps", "bits per second"), ("_bytes", "bytes"), ("_packets", "packets")];
 
 /// The units of those columns that have one, as a JSON object.
 fn units(columns: &[(&str, ColumnKind)]) -> String {
-    let unit = |name: &str| UNITS.iter().find(|(end, _)| name.ends_with(end)).map(|(_, unit)| *unit);
+    let unit =
+        |name: &str| UNITS.iter().find(|(end, _)| name.ends_with(end)).map(|(_, unit)| *unit);
     let units = columns.iter().filter(|(_, kind)| *kind != ColumnKind::Text);
     let units = units.filter_map(|(name, _)| Some(((*name).to_owned(), unit(name)?.into())));
     serde_json::Value::Object(units.collect()).to_string()
@@ -97,7 +101,8 @@ impl Buffer {
     }
 }
 
-/// A table that is written as its rows come. Holds one row group in memory. Not complete until [`Table::finish`].
+/// A table that is written as its rows come. Holds one row group in memory. Not complete until
+/// [`Table::finish`].
 pub struct Table<W: io::Write + Send> {
     writer: SerializedFileWriter<W>,
     columns: Vec<Buffer>,
@@ -114,16 +119,28 @@ impl<W: io::Write + Send> Table<W> {
             let (physical, repetition, logical) = match kind {
                 ColumnKind::Integer => (Physical::INT64, Repetition::REQUIRED, None),
                 ColumnKind::Number => (Physical::DOUBLE, Repetition::OPTIONAL, None),
-                ColumnKind::Text => (Physical::BYTE_ARRAY, Repetition::REQUIRED, Some(LogicalType::String)),
+                ColumnKind::Text => {
+                    (Physical::BYTE_ARRAY, Repetition::REQUIRED, Some(LogicalType::String))
+                }
             };
-            Type::primitive_type_builder(name, physical).with_repetition(repetition).with_logical_type(logical).build().map(Arc::new)
+            Type::primitive_type_builder(name, physical)
+                .with_repetition(repetition)
+                .with_logical_type(logical)
+                .build()
+                .map(Arc::new)
         };
         let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>().map_err(error)?;
-        let schema = Type::group_type_builder("schema").with_fields(fields).build().map_err(error)?;
-        let said = metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
+        let schema =
+            Type::group_type_builder("schema").with_fields(fields).build().map_err(error)?;
+        let said =
+            metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
         let said = said.chain([KeyValue::new("xcpnet.units".to_owned(), units(columns))]).collect();
-        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).set_key_value_metadata(Some(said)).build();
-        let writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties)).map_err(error)?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_key_value_metadata(Some(said))
+            .build();
+        let writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))
+            .map_err(error)?;
         let buffer = |&(_, kind): &(&str, ColumnKind)| match kind {
             ColumnKind::Integer => Buffer::Integers(Vec::new()),
             ColumnKind::Number => Buffer::Numbers(Vec::new(), Vec::new()),
@@ -153,19 +170,26 @@ impl<W: io::Write + Send> Table<W> {
     fn flush(&mut self) -> io::Result<()> {
         let mut group = self.writer.next_row_group().map_err(error)?;
         for buffer in &mut self.columns {
-            let mut column = group.next_column().map_err(error)?.expect("the group has the table's columns");
+            let mut column =
+                group.next_column().map_err(error)?.expect("the group has the table's columns");
             match buffer {
                 Buffer::Integers(values) => {
                     column.typed::<Int64Type>().write_batch(values, None, None).map_err(error)?;
                     values.clear();
                 }
                 Buffer::Numbers(values, levels) => {
-                    column.typed::<DoubleType>().write_batch(values, Some(levels), None).map_err(error)?;
+                    column
+                        .typed::<DoubleType>()
+                        .write_batch(values, Some(levels), None)
+                        .map_err(error)?;
                     values.clear();
                     levels.clear();
                 }
                 Buffer::Texts(values, known) => {
-                    column.typed::<ByteArrayType>().write_batch(values, None, None).map_err(error)?;
+                    column
+                        .typed::<ByteArrayType>()
+                        .write_batch(values, None, None)
+                        .map_err(error)?;
                     values.clear();
                     known.clear();
                 }
@@ -204,18 +228,31 @@ fn error(error: ParquetError) -> io::Error {
 ///
 /// # Errors
 /// The writer's.
-pub fn write(run: &Run, kind: Kind, metadata: &[Said], out: impl io::Write + Send) -> io::Result<()> {
+pub fn write(
+    run: &Run,
+    kind: Kind,
+    metadata: &[Said],
+    out: impl io::Write + Send,
+) -> io::Result<()> {
     let frame = Frame::new(run, kind);
     let mut columns = vec![("time_s", ColumnKind::Number), (kind.column(), ColumnKind::Text)];
     columns.extend(frame.quantities.iter().map(|q| (q.column(), ColumnKind::Number)));
     let mut table = Table::new(out, &columns, metadata)?;
     for (name, columns) in &frame.subjects {
-        let Some(longest) = columns.iter().flatten().max_by_key(|s| s.times.len()) else { continue };
+        let Some(longest) = columns.iter().flatten().max_by_key(|s| s.times.len()) else {
+            continue;
+        };
         for (i, &time) in longest.times.iter().enumerate() {
             let value = |series: &Option<&Series>| {
-                series.and_then(|s: &Series| s.values.get(i)).map_or(Cell::Missing, |&value| Cell::Number(value))
+                series
+                    .and_then(|s: &Series| s.values.get(i))
+                    .map_or(Cell::Missing, |&value| Cell::Number(value))
             };
-            table.row([Cell::Number(time as f64 / 1e9), Cell::Text(name)].into_iter().chain(columns.iter().map(value)))?;
+            table.row(
+                [Cell::Number(time as f64 / 1e9), Cell::Text(name)]
+                    .into_iter()
+                    .chain(columns.iter().map(value)),
+            )?;
         }
     }
     table.finish()

@@ -1,4 +1,5 @@
-//! What is drawn beside measured curves for comparison: theory's, another program's, a paper's. Where the numbers come from is for the caller.
+//! What is drawn beside measured curves for comparison: theory's, another program's, a paper's.
+//! Where the numbers come from is for the caller.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
-//! The results of a sweep as tidy tables in Parquet: runs, links, flows and groups of flows. Every row of each carries its run's number, variant, seed and settings,
-//! so that no join is needed.
+//! The results of a sweep as tidy tables in Parquet: runs, links, flows and groups of flows. Every
+//! row of each carries its run's number, variant, seed and settings, so that no join is needed.
 //!
-//! Written run by run, in whatever order they are given; what is in memory does not depend on how many there are.
+//! Written run by run, in whatever order they are given; what is in memory does not depend on how
+//! many there are.
 
 use std::io;
 
@@ -50,7 +51,9 @@ pub fn values(written: &[String]) -> (ColumnKind, Vec<Value>) {
     if let Some(integers) = integers {
         return (ColumnKind::Integer, integers.into_iter().map(Value::Integer).collect());
     }
-    let number = |v: &String| v.parse().ok().filter(|x: &f64| x.is_finite() && v.contains(|c: char| c.is_ascii_digit()));
+    let number = |v: &String| {
+        v.parse().ok().filter(|x: &f64| x.is_finite() && v.contains(|c: char| c.is_ascii_digit()))
+    };
     if let Some(numbers) = written.iter().map(number).collect::<Option<Vec<f64>>>() {
         return (ColumnKind::Number, numbers.into_iter().map(Value::Number).collect());
     }
@@ -87,11 +90,16 @@ fn percentiles(percentiles: Option<Percentiles>) -> [Cell<'static>; 3] {
 }
 
 impl<W: io::Write + Send> Tables<W> {
-    /// Tables whose settings have these names and kinds, with what is said of all of them, written to these places, in the order of [`TABLES`].
+    /// Tables whose settings have these names and kinds, with what is said of all of them, written
+    /// to these places, in the order of [`TABLES`].
     ///
     /// # Errors
     /// The writer's.
-    pub fn new(settings: &[(&str, ColumnKind)], metadata: &[Said], [runs, links, flows, groups]: [W; 4]) -> io::Result<Self> {
+    pub fn new(
+        settings: &[(&str, ColumnKind)],
+        metadata: &[Said],
+        [runs, links, flows, groups]: [W; 4],
+    ) -> io::Result<Self> {
         use ColumnKind::{Integer, Number, Text};
         let with = |own: &[(&'static str, ColumnKind)]| {
             let mut columns = vec![("run", Integer), ("variant", Text), ("seed", Integer)];
@@ -163,10 +171,14 @@ impl<W: io::Write + Send> Tables<W> {
     /// The writer's.
     pub fn add(&mut self, entry: &Entry<'_>) -> io::Result<()> {
         let summary = entry.summary;
-        let mut shared = vec![Cell::from(entry.run), Cell::Text(&summary.variant), Cell::from(summary.seed)];
+        let mut shared =
+            vec![Cell::from(entry.run), Cell::Text(&summary.variant), Cell::from(summary.seed)];
         shared.extend(entry.settings.iter().map(|v| v.cell()));
         let shared = || shared.iter().copied();
-        self.runs.row(shared().chain([Cell::Number(summary.jain), Cell::Number(entry.completed as f64 / 1e9)]))?;
+        self.runs.row(
+            shared()
+                .chain([Cell::Number(summary.jain), Cell::Number(entry.completed as f64 / 1e9)]),
+        )?;
         for (name, link) in &summary.links {
             let cells = [
                 Cell::Text(name),
@@ -187,10 +199,14 @@ impl<W: io::Write + Send> Tables<W> {
                 (group.flows as u64).into(),
                 (group.completed as u64).into(),
             ];
-            let cells = cells.into_iter().chain(percentiles(group.completion_time)).chain(percentiles(group.rtt));
+            let cells = cells
+                .into_iter()
+                .chain(percentiles(group.completion_time))
+                .chain(percentiles(group.rtt));
             self.groups.row(shared().chain(cells))?;
         }
-        let groups = summary.groups.iter().flat_map(|group| std::iter::repeat_n(group, group.flows));
+        let groups =
+            summary.groups.iter().flat_map(|group| std::iter::repeat_n(group, group.flows));
         for (flow, group) in summary.flows.iter().zip(groups) {
             let name = flow.name.to_string();
             self.flows.row(shared().chain([
@@ -231,11 +247,24 @@ mod tests {
 
     #[test]
     fn a_column_is_of_numbers_if_all_of_it_is() {
-        let of = |written: &[&str]| values(&written.iter().map(|v| (*v).to_owned()).collect::<Vec<_>>());
-        assert_eq!(of(&["0", "-150"]), (ColumnKind::Integer, vec![Value::Integer(0), Value::Integer(-150)]));
-        assert_eq!(of(&["0", "0.5", "1e3"]), (ColumnKind::Number, vec![Value::Number(0.0), Value::Number(0.5), Value::Number(1000.0)]));
+        let of =
+            |written: &[&str]| values(&written.iter().map(|v| (*v).to_owned()).collect::<Vec<_>>());
+        assert_eq!(
+            of(&["0", "-150"]),
+            (ColumnKind::Integer, vec![Value::Integer(0), Value::Integer(-150)])
+        );
+        assert_eq!(
+            of(&["0", "0.5", "1e3"]),
+            (
+                ColumnKind::Number,
+                vec![Value::Number(0.0), Value::Number(0.5), Value::Number(1000.0)]
+            )
+        );
         for texts in [&["0", "2bdp"][..], &["nan"], &["inf", "1"], &["true"], &["infinity"]] {
-            assert_eq!(of(texts), (ColumnKind::Text, texts.iter().map(|t| Value::Text((*t).to_owned())).collect()));
+            assert_eq!(
+                of(texts),
+                (ColumnKind::Text, texts.iter().map(|t| Value::Text((*t).to_owned())).collect())
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! A sweep on the terminal: one row for each point of the grid, put together over its seeds. The full numbers are in the Parquet files.
+//! A sweep on the terminal: one row for each point of the grid, put together over its seeds. The
+//! full numbers are in the Parquet files.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +38,11 @@ impl Spread {
     /// `mean unit (least–greatest)`; the brackets only where they say something.
     fn show(&self, unit: &str, number: impl Fn(f64) -> String) -> String {
         let [mean, least, greatest] = [self.mean(), self.least, self.greatest].map(number);
-        if least == greatest { format!("{mean}{unit}") } else { format!("{mean}{unit} ({least}–{greatest})") }
+        if least == greatest {
+            format!("{mean}{unit}")
+        } else {
+            format!("{mean}{unit} ({least}–{greatest})")
+        }
     }
 }
 
@@ -58,7 +63,8 @@ struct Point {
     goodput: Spread,
 }
 
-/// Collects runs, point by point, and shows them. Keeps the first points only, as many as it will show.
+/// Collects runs, point by point, and shows them. Keeps the first points only, as many as it will
+/// show.
 #[derive(Debug)]
 pub struct SweepTable {
     headings: Vec<String>,
@@ -67,7 +73,8 @@ pub struct SweepTable {
 }
 
 impl SweepTable {
-    /// A table whose rows begin with these labels; of more than `shown` points the rest is left out.
+    /// A table whose rows begin with these labels; of more than `shown` points the rest is left
+    /// out.
     #[must_use]
     pub fn new(headings: Vec<String>, shown: usize) -> Self {
         Self { headings, points: Vec::new(), shown }
@@ -88,7 +95,9 @@ impl SweepTable {
         }
         at.jain.add(summary.jain);
         if !summary.flows.is_empty() {
-            at.goodput.add(summary.flows.iter().map(|f| f.goodput).sum::<f64>() / summary.flows.len() as f64);
+            at.goodput.add(
+                summary.flows.iter().map(|f| f.goodput).sum::<f64>() / summary.flows.len() as f64,
+            );
         }
     }
 
@@ -106,7 +115,8 @@ impl SweepTable {
     #[must_use]
     pub fn render(&self, width: usize) -> String {
         let bottleneck = self.bottleneck().unwrap_or_default();
-        let mut columns: Vec<(&str, Align)> = self.headings.iter().map(|h| (h.as_str(), Align::Right)).collect();
+        let mut columns: Vec<(&str, Align)> =
+            self.headings.iter().map(|h| (h.as_str(), Align::Right)).collect();
         let own = ["utilisation", "mean queue", "drops", "fairness", "mean goodput"];
         columns.extend(own.map(|heading| (heading, Align::Right)));
         let mut grid = Grid::new(&columns);

@@ -1,7 +1,8 @@
-//! Tables for the terminal: links and flows of one run, or of several under one another so that the difference is seen.
+//! Tables for the terminal: links and flows of one run, or of several under one another so that the
+//! difference is seen.
 //!
-//! Long lists are cut down to what matters: idle links become one line, many flows become minimum, median and maximum. The full numbers are in
-//! the JSON and CSV.
+//! Long lists are cut down to what matters: idle links become one line, many flows become minimum,
+//! median and maximum. The full numbers are in the JSON and CSV.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +32,8 @@ pub fn band(v: &Verdict) -> String {
     if than.measured.is_none() {
         return format!("{other} has no number");
     }
-    let factors: Vec<String> = [than.min, than.max].into_iter().flatten().map(human::number).collect();
+    let factors: Vec<String> =
+        [than.min, than.max].into_iter().flatten().map(human::number).collect();
     format!("{text} ({} × {other})", factors.join(" to "))
 }
 
@@ -50,7 +52,8 @@ pub fn measured(v: &Verdict) -> String {
     human::metric(&v.metric, v.measured.unwrap_or(f64::NAN))
 }
 
-/// What came of the seeds, where there are several: `0.91 to 0.98 over 8 seeds, 7 inside`, and what is asked of them if it is not the median.
+/// What came of the seeds, where there are several: `0.91 to 0.98 over 8 seeds, 7 inside`, and what
+/// is asked of them if it is not the median.
 #[must_use]
 pub fn seeds(v: &Verdict) -> Option<String> {
     if v.seeds.len() < 2 {
@@ -58,16 +61,24 @@ pub fn seeds(v: &Verdict) -> Option<String> {
     }
     let there = || v.seeds.iter().flatten().copied();
     let show = |x| human::metric(&v.metric, x);
-    let (least, greatest) = (there().fold(f64::INFINITY, f64::min), there().fold(f64::NEG_INFINITY, f64::max));
+    let (least, greatest) =
+        (there().fold(f64::INFINITY, f64::min), there().fold(f64::NEG_INFINITY, f64::max));
     let asked = match v.over_seeds {
         OverSeeds::Median => String::new(),
         OverSeeds::All => ", all must be".to_owned(),
         OverSeeds::Share(share) => format!(", {} must be", human::percent(share)),
     };
-    Some(format!("{} to {} over {} seeds, {} inside{asked}", show(least), show(greatest), v.seeds.len(), v.seeds_inside))
+    Some(format!(
+        "{} to {} over {} seeds, {} inside{asked}",
+        show(least),
+        show(greatest),
+        v.seeds.len(),
+        v.seeds_inside
+    ))
 }
 
-/// The table of one or several runs. `width` is the terminal's width in characters; `usize::MAX` leaves nothing out.
+/// The table of one or several runs. `width` is the terminal's width in characters; `usize::MAX`
+/// leaves nothing out.
 #[must_use]
 pub fn table(runs: &[Run], width: usize) -> String {
     let mut out = String::new();
@@ -79,9 +90,12 @@ pub fn table(runs: &[Run], width: usize) -> String {
             out.push('\n');
         }
     }
-    let same = |f: fn(&Run) -> String| runs.first().map(f).filter(|first| runs.iter().all(|r| &f(r) == first));
+    let same = |f: fn(&Run) -> String| {
+        runs.first().map(f).filter(|first| runs.iter().all(|r| &f(r) == first))
+    };
     let facts: Vec<String> = [
-        same(|r| format!("{} simulated", human::nanos(r.completed))).filter(|_| runs.iter().all(|r| r.summary.backend == "sim")),
+        same(|r| format!("{} simulated", human::nanos(r.completed)))
+            .filter(|_| runs.iter().all(|r| r.summary.backend == "sim")),
         same(|r| format!("seed {}", r.summary.seed)),
         same(|r| format!("backend {}", r.summary.backend)),
     ]
@@ -95,7 +109,10 @@ pub fn table(runs: &[Run], width: usize) -> String {
     flow_rows(runs, width, &mut out);
     for run in runs.iter().filter(|r| r.summary.interrupted) {
         let (done, asked) = (human::nanos(run.completed), human::nanos(run.duration));
-        out.push_str(&format!("{}: interrupted at {done} of {asked}; the numbers cover what was run\n", human::run_name(run)));
+        out.push_str(&format!(
+            "{}: interrupted at {done} of {asked}; the numbers cover what was run\n",
+            human::run_name(run)
+        ));
     }
     out
 }
@@ -109,7 +126,12 @@ fn link_rows(runs: &[Run], width: usize, out: &mut String) {
             || links::best(runs, name, |l| (l.drops + l.lost) as f64) > 0.0
             || links::best(runs, name, |l| l.queue_mean) >= 1.0
     };
-    let shown: Vec<&str> = ranked.iter().copied().filter(matches_or_few(ranked.len(), matters)).take(LINKS_SHOWN).collect();
+    let shown: Vec<&str> = ranked
+        .iter()
+        .copied()
+        .filter(matches_or_few(ranked.len(), matters))
+        .take(LINKS_SHOWN)
+        .collect();
     let mut grid = Grid::new(&[
         ("link", Left),
         ("run", Left),
@@ -139,7 +161,9 @@ fn link_rows(runs: &[Run], width: usize, out: &mut String) {
     if runs.len() == 1 { grid.without_column(1) } else { grid }.render(width, out);
     let hidden: Vec<&str> = ranked.iter().copied().filter(|name| !shown.contains(name)).collect();
     if !hidden.is_empty() {
-        let most = |of: fn(&xcp_scenario::run::LinkSummary) -> f64| hidden.iter().map(|n| links::best(runs, n, of)).fold(0.0, f64::max);
+        let most = |of: fn(&xcp_scenario::run::LinkSummary) -> f64| {
+            hidden.iter().map(|n| links::best(runs, n, of)).fold(0.0, f64::max)
+        };
         let gone = most(|l| (l.drops + l.lost) as f64) as u64;
         let note = format!(
             "and {}: utilisation at most {}, mean queue at most {}, {}",
@@ -160,7 +184,10 @@ fn link_rows(runs: &[Run], width: usize, out: &mut String) {
 }
 
 /// Shows everything when there are no more than two directions, else what the filter picks.
-fn matches_or_few<'a>(count: usize, picks: impl Fn(&&'a str) -> bool) -> impl FnMut(&&'a str) -> bool {
+fn matches_or_few<'a>(
+    count: usize,
+    picks: impl Fn(&&'a str) -> bool,
+) -> impl FnMut(&&'a str) -> bool {
     move |name| count <= 2 || picks(name)
 }
 
@@ -170,7 +197,10 @@ fn stem(name: &FlowName) -> &str {
     match text.rsplit_once('-') {
         // Numbers that no group gives (`flow-01`).
         Some((stem, number))
-            if name.number().is_none() && !stem.is_empty() && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) =>
+            if name.number().is_none()
+                && !stem.is_empty()
+                && !number.is_empty()
+                && number.bytes().all(|b| b.is_ascii_digit()) =>
         {
             stem
         }
@@ -178,8 +208,8 @@ fn stem(name: &FlowName) -> &str {
     }
 }
 
-/// Flows in groups, in order of appearance. At most `limit` flows in all are groups of one each; if there are more groups than `limit`, all
-/// flows are one group.
+/// Flows in groups, in order of appearance. At most `limit` flows in all are groups of one each; if
+/// there are more groups than `limit`, all flows are one group.
 pub(crate) fn groups(flows: &[FlowSummary], limit: usize) -> Vec<(String, Vec<usize>)> {
     if flows.len() <= limit {
         return flows.iter().enumerate().map(|(i, f)| (f.name.to_string(), vec![i])).collect();
@@ -197,8 +227,13 @@ pub(crate) fn groups(flows: &[FlowSummary], limit: usize) -> Vec<(String, Vec<us
     if order.len() > limit {
         return vec![(format!("all {} flows", flows.len()), (0..flows.len()).collect())];
     }
-    let named =
-        |stem: &str, m: &Vec<usize>| if m.len() == 1 { flows[m[0]].name.to_string() } else { format!("{stem} ({} flows)", m.len()) };
+    let named = |stem: &str, m: &Vec<usize>| {
+        if m.len() == 1 {
+            flows[m[0]].name.to_string()
+        } else {
+            format!("{stem} ({} flows)", m.len())
+        }
+    };
     order.into_iter().map(|stem| (named(stem, &members[stem]), members[stem].clone())).collect()
 }
 
@@ -228,7 +263,8 @@ fn flow_rows(runs: &[Run], width: usize, out: &mut String) {
             done.map_or(String::new(), human::seconds_cell),
         ]
     };
-    // Flow by flow, the runs under one another; the order is that of the first run that has the flow.
+    // Flow by flow, the runs under one another; the order is that of the first run that has the
+    // flow.
     let mut rows: Vec<(String, Vec<Vec<String>>)> = Vec::new();
     for run in runs {
         let flows = &run.summary.flows;
@@ -249,7 +285,9 @@ fn flow_rows(runs: &[Run], width: usize, out: &mut String) {
             let set = if members.len() == 1 {
                 vec![row(&name, run, "", pick(0.0), flows[members[0]].completed_at)]
             } else {
-                [("min", 0.0), ("median", 0.5), ("max", 1.0)].map(|(what, q)| row(&name, run, what, pick(q), None)).to_vec()
+                [("min", 0.0), ("median", 0.5), ("max", 1.0)]
+                    .map(|(what, q)| row(&name, run, what, pick(q), None))
+                    .to_vec()
             };
             push_to(&mut rows, name, set);
         }
@@ -264,7 +302,10 @@ fn flow_rows(runs: &[Run], width: usize, out: &mut String) {
     if let [run] = runs {
         out.push_str(&format!("fairness (Jain's index): {}\n", human::index(run.summary.jain)));
     } else {
-        let each: Vec<String> = runs.iter().map(|r| format!("{} {}", human::run_name(r), human::index(r.summary.jain))).collect();
+        let each: Vec<String> = runs
+            .iter()
+            .map(|r| format!("{} {}", human::run_name(r), human::index(r.summary.jain)))
+            .collect();
         out.push_str(&format!("fairness (Jain's index): {}\n", each.join(" · ")));
     }
 }
@@ -285,15 +326,19 @@ fn completion_rows(runs: &[Run], width: usize, out: &mut String) {
     let mut rows: Vec<(String, Vec<Vec<String>>)> = Vec::new();
     for run in runs {
         let flows = &run.summary.flows;
-        for (name, members) in groups(flows, FLOWS_SHOWN).into_iter().filter(|(_, members)| members.len() > 1) {
-            let mut times: Vec<f64> = members.iter().filter_map(|&i| flows[i].completion_time).collect();
+        for (name, members) in
+            groups(flows, FLOWS_SHOWN).into_iter().filter(|(_, members)| members.len() > 1)
+        {
+            let mut times: Vec<f64> =
+                members.iter().filter_map(|&i| flows[i].completion_time).collect();
             if times.is_empty() {
                 continue;
             }
             times.sort_by(f64::total_cmp);
             let mean = times.iter().sum::<f64>() / times.len() as f64;
             let quantiles = [0.5, 0.9, 0.99, 1.0].map(|q| quantile(&times, q));
-            let mut row = vec![name.clone(), human::run_name(run).to_owned(), times.len().to_string()];
+            let mut row =
+                vec![name.clone(), human::run_name(run).to_owned(), times.len().to_string()];
             row.extend(std::iter::once(mean).chain(quantiles).map(human::seconds_cell));
             push_to(&mut rows, name, [row]);
         }
@@ -307,7 +352,11 @@ fn completion_rows(runs: &[Run], width: usize, out: &mut String) {
 }
 
 /// Adds rows to those of a name; names stay in the order in which they came first.
-fn push_to(rows: &mut Vec<(String, Vec<Vec<String>>)>, name: String, set: impl IntoIterator<Item = Vec<String>>) {
+fn push_to(
+    rows: &mut Vec<(String, Vec<Vec<String>>)>,
+    name: String,
+    set: impl IntoIterator<Item = Vec<String>>,
+) {
     match rows.iter_mut().find(|(n, _)| *n == name) {
         Some((_, list)) => list.extend(set),
         None => rows.push((name, set.into_iter().collect())),
@@ -322,20 +371,36 @@ pub(crate) fn quantile(sorted: &[f64], q: f64) -> f64 {
     sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64)
 }
 
-/// The table of expectations: inside or not, measured, band, number, and the claim below each. `verdicts` has a list for each run, in the order
-/// of `runs`. Empty where nothing is expected.
+/// The table of expectations: inside or not, measured, band, number, and the claim below each.
+/// `verdicts` has a list for each run, in the order of `runs`. Empty where nothing is expected.
 #[must_use]
 pub fn verdict_table(runs: &[Run], verdicts: &[Vec<Verdict>], width: usize) -> String {
     use Align::{Left, Right};
-    let all: Vec<(&Run, &Verdict)> = runs.iter().zip(verdicts).flat_map(|(run, list)| list.iter().map(move |v| (run, v))).collect();
+    let all: Vec<(&Run, &Verdict)> = runs
+        .iter()
+        .zip(verdicts)
+        .flat_map(|(run, list)| list.iter().map(move |v| (run, v)))
+        .collect();
     if all.is_empty() {
         return String::new();
     }
-    let mut grid = Grid::new(&[("claim", Left), ("measured", Right), ("band", Left), ("run", Left), ("number", Left)]);
+    let mut grid = Grid::new(&[
+        ("claim", Left),
+        ("measured", Right),
+        ("band", Left),
+        ("run", Left),
+        ("number", Left),
+    ]);
     grid.grouped = false;
     for (run, v) in &all {
         let verdict = if v.inside { "inside" } else { "OUTSIDE" };
-        grid.push(vec![verdict.to_owned(), measured(v), band(v), run.variant.clone(), v.metric.clone()]);
+        grid.push(vec![
+            verdict.to_owned(),
+            measured(v),
+            band(v),
+            run.variant.clone(),
+            v.metric.clone(),
+        ]);
     }
     let mut rows = String::new();
     grid.without("run", "").render(width, &mut rows);
@@ -361,7 +426,11 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if line.chars().count().saturating_add(1 + word.chars().count()) <= width => line.extend([" ", word]),
+            Some(line)
+                if line.chars().count().saturating_add(1 + word.chars().count()) <= width =>
+            {
+                line.extend([" ", word])
+            }
             _ => lines.push(word.to_owned()),
         }
     }

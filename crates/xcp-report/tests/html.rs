@@ -1,4 +1,5 @@
-//! The HTML report in a real browser: it renders offline and without complaint, its plots hold the runs' numbers, it fits a phone.
+//! The HTML report in a real browser: it renders offline and without complaint, its plots hold the
+//! runs' numbers, it fits a phone.
 
 mod common;
 
@@ -19,7 +20,10 @@ const MANNERS: [Manner; 3] = [Manner::Xcp, Manner::DropTail, Manner::Red];
 fn page(flows: usize) -> (Vec<Run>, String) {
     let runs: Vec<Run> = MANNERS.map(|m| run(m, flows)).into();
     let scenarios = MANNERS.map(scenario);
-    let sources = [Source { name: "four-flows.toml".into(), text: "title = \"Four <flows>\"\nduration = \"60s\"\n".repeat(12) }];
+    let sources = [Source {
+        name: "four-flows.toml".into(),
+        text: "title = \"Four <flows>\"\nduration = \"60s\"\n".repeat(12),
+    }];
     let verdict = |claim: &str, measured, min, max, inside| Verdict {
         claim: claim.into(),
         metric: "links.bottleneck.utilisation".into(),
@@ -34,9 +38,21 @@ fn page(flows: usize) -> (Vec<Run>, String) {
         over_seeds: OverSeeds::Median,
     };
     let verdicts = [
-        vec![verdict("XCP keeps the link full & the queue empty (Katabi et al. 2002)", 0.9987, Some(0.99), None, true)],
+        vec![verdict(
+            "XCP keeps the link full & the queue empty (Katabi et al. 2002)",
+            0.9987,
+            Some(0.99),
+            None,
+            true,
+        )],
         vec![],
-        vec![verdict("RED leaves more than a tenth of the link idle", 0.87, None, Some(0.85), false)],
+        vec![verdict(
+            "RED leaves more than a tenth of the link idle",
+            0.87,
+            None,
+            Some(0.85),
+            false,
+        )],
     ];
     let references = [theory(), Vec::new(), Vec::new()];
     let report = Report {
@@ -54,15 +70,24 @@ fn page(flows: usize) -> (Vec<Run>, String) {
 
 /// One theory with two levels, one that speaks of one flow from 30 s on.
 fn theory() -> Vec<Reference> {
-    let curve = |name: &str, points: &[(f64, f64)]| Curve { name: name.into(), points: points.to_vec() };
+    let curve =
+        |name: &str, points: &[(f64, f64)]| Curve { name: name.into(), points: points.to_vec() };
     let utilisation: BTreeMap<String, f64> = [("bottleneck".to_owned(), 0.876)].into();
     vec![
         Reference {
             name: "max-min".into(),
-            goodputs: vec![curve("flow-1", &[(0.0, 2e6)]), curve("flow-2", &[(0.0, 2e6)]), curve("flow-3", &[(0.0, 1e6)])],
+            goodputs: vec![
+                curve("flow-1", &[(0.0, 2e6)]),
+                curve("flow-2", &[(0.0, 2e6)]),
+                curve("flow-3", &[(0.0, 1e6)]),
+            ],
             utilisation: utilisation.clone(),
         },
-        Reference { name: "equilibrium".into(), goodputs: vec![curve("flow-1", &[(0.0, f64::NAN), (30.0, 3e6)])], utilisation },
+        Reference {
+            name: "equilibrium".into(),
+            goodputs: vec![curve("flow-1", &[(0.0, f64::NAN), (30.0, 3e6)])],
+            utilisation,
+        },
     ]
 }
 
@@ -81,7 +106,11 @@ fn in_a_browser() {
     let path = written("report.html", &text);
 
     browser.open(&path, 1400, 900);
-    assert_eq!(browser.complaints(), Vec::<String>::new(), "the console is quiet and nothing is fetched");
+    assert_eq!(
+        browser.complaints(),
+        Vec::<String>::new(),
+        "the console is quiet and nothing is fetched"
+    );
     plots_hold_the_numbers(&mut browser, &runs);
     the_drop_down_changes_the_link(&mut browser, &runs);
     cursor_and_zoom_are_shared(&mut browser);
@@ -112,9 +141,13 @@ fn in_a_browser() {
 
 /// Numbers that uPlot draws, per curve; gaps are NaN.
 fn drawn(browser: &mut Browser, row: &str, run: usize) -> Vec<Vec<f64>> {
-    let found = format!("xcpnet.plots.find((p) => p.key === {row:?} && p.run === xcpnet.runs[{run}]).uplot");
+    let found = format!(
+        "xcpnet.plots.find((p) => p.key === {row:?} && p.run === xcpnet.runs[{run}]).uplot"
+    );
     let data = browser.eval(&format!("Array.from({found}.data, (c) => Array.from(c))"));
-    let curve = |c: &serde_json::Value| c.as_array().unwrap().iter().map(|v| v.as_f64().unwrap_or(f64::NAN)).collect();
+    let curve = |c: &serde_json::Value| {
+        c.as_array().unwrap().iter().map(|v| v.as_f64().unwrap_or(f64::NAN)).collect()
+    };
     data.as_array().unwrap().iter().map(curve).collect()
 }
 
@@ -122,7 +155,10 @@ fn drawn(browser: &mut Browser, row: &str, run: usize) -> Vec<Vec<f64>> {
 fn assert_same(drawn: &[f64], expected: &[f64], what: &str) {
     assert_eq!(drawn.len(), expected.len(), "{what}");
     for (i, (&a, &b)) in drawn.iter().zip(expected).enumerate() {
-        assert!(a as f32 == b as f32 || a.is_nan() && b.is_nan(), "{what}, sample {i}: {a} drawn for {b}");
+        assert!(
+            a as f32 == b as f32 || a.is_nan() && b.is_nan(),
+            "{what}, sample {i}: {a} drawn for {b}"
+        );
     }
 }
 
@@ -131,7 +167,11 @@ fn values(run: &Run, subject: Subject, quantity: Quantity) -> &[f64] {
 }
 
 fn plots_hold_the_numbers(browser: &mut Browser, runs: &[Run]) {
-    assert_eq!(browser.eval("xcpnet.plots.length"), 15, "five rows for three runs, the rest is folded away");
+    assert_eq!(
+        browser.eval("xcpnet.plots.length"),
+        15,
+        "five rows for three runs, the rest is folded away"
+    );
     let link = || Subject::Link("bottleneck".into());
     for (i, run) in runs.iter().enumerate() {
         let times: Vec<f64> = run.series[0].times.iter().map(|&t| t as f64 / 1e9).collect();
@@ -154,57 +194,106 @@ fn plots_hold_the_numbers(browser: &mut Browser, runs: &[Run]) {
                 let lines = drawn.split_off(5);
                 assert_eq!(lines.len(), 3);
                 assert!(lines[0].iter().all(|v| *v == 2e6) && lines[1].iter().all(|v| *v == 1e6));
-                assert!(lines[2].iter().zip(&times).all(|(v, t)| if *t > 30.0 { *v == 3e6 } else { v.is_nan() }));
-                let legend = browser.eval("[...document.querySelectorAll('[data-row=goodput] figure[data-run=\"0\"] .legend li')].map((l) => l.textContent.trim())");
+                assert!(lines[2].iter().zip(&times).all(|(v, t)| if *t > 30.0 {
+                    *v == 3e6
+                } else {
+                    v.is_nan()
+                }));
+                let legend = browser.eval(
+                    "[...document.querySelectorAll('[data-row=goodput] \
+                    figure[data-run=\"0\"] .legend li')].map((l) => l.textContent.trim())",
+                );
                 let legend = legend.to_string();
-                assert!(legend.contains("max-min: flow-1, flow-2") && legend.contains("equilibrium"), "{legend}");
+                assert!(
+                    legend.contains("max-min: flow-1, flow-2") && legend.contains("equilibrium"),
+                    "{legend}"
+                );
                 let cells = browser
-                    .eval("[...document.querySelectorAll('[aria-labelledby=links] th')].map((t) => t.textContent).join()")
+                    .eval(
+                        "[...document.querySelectorAll('[aria-labelledby=links] th')].map((t) \
+                        => t.textContent).join()",
+                    )
                     .to_string();
-                assert!(cells.contains("by max-min") && cells.contains("by equilibrium"), "{cells}");
+                assert!(
+                    cells.contains("by max-min") && cells.contains("by equilibrium"),
+                    "{cells}"
+                );
             }
             assert_eq!(drawn.len(), 5, "{row}: times and four flows");
             for (k, curve) in drawn[1..].iter().enumerate() {
-                assert_same(curve, values(run, Subject::Flow(format!("flow-{}", k + 1)), quantity), row);
+                assert_same(
+                    curve,
+                    values(run, Subject::Flow(format!("flow-{}", k + 1)), quantity),
+                    row,
+                );
             }
         }
     }
     // The folded rows are drawn when they are opened.
-    browser.eval("new Promise((done) => { const d = document.getElementById('more'); d.addEventListener('toggle', () => setTimeout(() => done(0))); d.open = true; })");
-    assert_same(&drawn(browser, "srtt", 1)[2], values(&runs[1], Subject::Flow("flow-2".into()), Quantity::Srtt), "srtt");
+    browser.eval("new Promise((done) => \
+        { const d = document.getElementById('more'); d.addEventListener('toggle', () => setTimeout(() => done(0))); d.open = true; })");
+    assert_same(
+        &drawn(browser, "srtt", 1)[2],
+        values(&runs[1], Subject::Flow("flow-2".into()), Quantity::Srtt),
+        "srtt",
+    );
     assert_same(&drawn(browser, "phi", 0)[1], values(&runs[0], link(), Quantity::Phi), "phi");
-    let shared = browser.eval("new Set(xcpnet.plots.filter((p) => p.key === 'queue').map((p) => p.uplot.scales.y.max)).size");
+    let shared = browser.eval(
+        "new Set(xcpnet.plots.filter((p) => p.key === 'queue').map((p) => \
+        p.uplot.scales.y.max)).size",
+    );
     assert_eq!(shared, 1, "a row of plots shares its axis");
-    let visible = browser.eval("[...document.querySelectorAll('.row:not(.empty) canvas')].every((c) => c.width > 100 && c.height > 50)");
+    let visible = browser.eval(
+        "[...document.querySelectorAll('.row:not(.empty) \
+        canvas')].every((c) => c.width > 100 && c.height > 50)",
+    );
     assert_eq!(visible, true);
-    let painted = "xcpnet.plots.every((p) => { const c = p.uplot.ctx.canvas; return p.uplot.ctx.getImageData(0, 0, c.width, c.height).data.some((v) => v > 0); })";
+    let painted = "xcpnet.plots.every((p) => \
+        { const c = p.uplot.ctx.canvas; return p.uplot.ctx.getImageData(0, 0, c.width, c.height).data.some((v) => v > 0); })";
     assert_eq!(browser.eval(painted), true, "something is on every canvas");
-    let labelled = "[...document.querySelectorAll('.row:not(.empty) .plot')].every((p) => p.getAttribute('aria-label').length > 10)";
+    let labelled = "[...document.querySelectorAll('.row:not(.empty) .plot')].every((p) => \
+        p.getAttribute('aria-label').length > 10)";
     assert_eq!(browser.eval(labelled), true, "every plot says in words what it shows");
 }
 
 fn the_drop_down_changes_the_link(browser: &mut Browser, runs: &[Run]) {
     browser.eval("xcpnet.choose('bottleneck.reverse')");
     let reverse = Subject::Link("bottleneck.reverse".into());
-    assert_same(&drawn(browser, "queue", 1)[1], values(&runs[1], reverse, Quantity::QueueMean), "the other direction");
+    assert_same(
+        &drawn(browser, "queue", 1)[1],
+        values(&runs[1], reverse, Quantity::QueueMean),
+        "the other direction",
+    );
     browser.eval("xcpnet.choose('bottleneck')");
 }
 
 fn cursor_and_zoom_are_shared(browser: &mut Browser) {
-    browser.eval("document.querySelector('[data-zoom=measured]').click(), new Promise((done) => setTimeout(done))");
-    let views = browser.eval("[...new Set(xcpnet.plots.map((p) => p.uplot.scales.x.min + ' ' + p.uplot.scales.x.max))]");
+    browser.eval(
+        "document.querySelector('[data-zoom=measured]').click(), new Promise((done) => \
+        setTimeout(done))",
+    );
+    let views = browser.eval(
+        "[...new Set(xcpnet.plots.map((p) => p.uplot.scales.x.min + ' ' + p.uplot.scales.x.max))]",
+    );
     assert_eq!(views, serde_json::json!(["20 60"]));
-    browser.eval("document.querySelector('[data-zoom=all]').click(), new Promise((done) => setTimeout(done))");
+    browser.eval(
+        "document.querySelector('[data-zoom=all]').click(), new Promise((done) => \
+        setTimeout(done))",
+    );
     assert_eq!(browser.eval("xcpnet.plots[3].uplot.scales.x.max"), 60);
     browser.eval("xcpnet.plots[0].uplot.setCursor({ left: 100, top: 10 }, true, true)");
     let indices = browser.eval("[...new Set(xcpnet.plots.map((p) => p.uplot.cursor.idx))].length");
     assert_eq!(indices, 1, "the cursor stands at the same time in every plot");
-    let told = browser.eval("[...document.querySelectorAll('.row[data-row=queue] .at')].every((e) => e.textContent.endsWith(' s'))");
+    let told = browser.eval(
+        "[...document.querySelectorAll('.row[data-row=queue] .at')].every((e) \
+        => e.textContent.endsWith(' s'))",
+    );
     assert_eq!(told, true);
 }
 
 fn it_prints_light_and_narrow(browser: &mut Browser) {
-    let dark = serde_json::json!({ "features": [{ "name": "prefers-color-scheme", "value": "dark" }] });
+    let dark =
+        serde_json::json!({ "features": [{ "name": "prefers-color-scheme", "value": "dark" }] });
     browser.call("Emulation.setEmulatedMedia", dark);
     browser.eval("dispatchEvent(new Event('beforeprint'))");
     assert_eq!(
@@ -214,13 +303,21 @@ fn it_prints_light_and_narrow(browser: &mut Browser) {
     );
     assert_eq!(
         browser.eval(
-            "Math.max(...[...document.querySelectorAll('.row:not(.empty) .plot')].map((p) => p.getBoundingClientRect().right)) <= 680"
+            "Math.max(...[...document.querySelectorAll('.row:not(.empty) .plot')].map((p) => \
+                p.getBoundingClientRect().right)) <= 680"
         ),
         true
     );
-    assert_eq!(browser.eval("document.querySelector('details.source').open"), true, "the scenario is unfolded");
+    assert_eq!(
+        browser.eval("document.querySelector('details.source').open"),
+        true,
+        "the scenario is unfolded"
+    );
     browser.eval("dispatchEvent(new Event('afterprint'))");
-    assert_ne!(browser.eval("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
+    assert_ne!(
+        browser.eval("getComputedStyle(document.body).backgroundColor"),
+        "rgb(255, 255, 255)"
+    );
     let pdf = browser.call("Page.printToPDF", serde_json::json!({}));
     assert!(pdf["data"].as_str().unwrap().starts_with("JVBERi"), "base64 of %PDF");
     browser.call("Emulation.setEmulatedMedia", serde_json::json!({ "features": [] }));
@@ -229,16 +326,21 @@ fn it_prints_light_and_narrow(browser: &mut Browser) {
 fn it_fits(browser: &mut Browser, width: u32) {
     let scroll = browser.eval("document.scrollingElement.scrollWidth").as_u64().unwrap();
     assert!(scroll <= u64::from(width), "the page is {scroll} wide on a screen of {width}");
-    let columns = browser
-        .eval("new Set([...document.querySelectorAll('.row[data-row=queue] figure')].map((f) => f.getBoundingClientRect().left)).size");
+    let columns = browser.eval(
+        "new Set([...document.querySelectorAll('.row[data-row=queue] figure')].map((f) => \
+            f.getBoundingClientRect().left)).size",
+    );
     assert_eq!(columns, 1, "one column");
-    let wide =
-        browser.eval("[...document.querySelectorAll('.plot .u-wrap')].every((p) => p.clientWidth <= p.closest('.plot').clientWidth)");
+    let wide = browser.eval(
+        "[...document.querySelectorAll('.plot .u-wrap')].every((p) => p.clientWidth \
+            <= p.closest('.plot').clientWidth)",
+    );
     assert_eq!(wide, true);
 }
 
 fn headline_does_not_overlap(browser: &mut Browser) {
-    // A figure's text is as wide as its last inline box; it must end before the next figure of its line begins.
+    // A figure's text is as wide as its last inline box; it must end before the next figure of its
+    // line begins.
     let overlaps = "[...document.querySelectorAll('.card')].flatMap((card) => {
         const boxes = [...card.querySelectorAll('.figure dd')].map((dd) => { const r = document.createRange(); r.selectNodeContents(dd); return r.getBoundingClientRect(); });
         return boxes.filter((a, i) => a.right > card.getBoundingClientRect().right + 1 || boxes.some((b, k) => k > i && b.left < a.right && b.right > a.left && b.top < a.bottom && b.bottom > a.top));
@@ -249,12 +351,18 @@ fn headline_does_not_overlap(browser: &mut Browser) {
 fn bands_hold_the_quantiles(browser: &mut Browser, runs: &[Run]) {
     let drawn = drawn(browser, "cwnd", 1);
     assert_eq!(drawn.len(), 6, "times, minimum, quartiles, maximum");
-    let flows: Vec<&[f64]> = (1..=120).map(|i| values(&runs[1], Subject::Flow(format!("flow-{i}")), Quantity::Cwnd)).collect();
+    let flows: Vec<&[f64]> = (1..=120)
+        .map(|i| values(&runs[1], Subject::Flow(format!("flow-{i}")), Quantity::Cwnd))
+        .collect();
     for t in [0, 100, 599] {
         let mut at: Vec<f64> = flows.iter().map(|f| f[t]).collect();
         at.sort_by(f64::total_cmp);
         assert_eq!(drawn[1][t] as f32, at[0] as f32);
-        assert_eq!(drawn[3][t] as f32, ((at[59] + at[60]) / 2.0) as f32, "the median of an even number");
+        assert_eq!(
+            drawn[3][t] as f32,
+            ((at[59] + at[60]) / 2.0) as f32,
+            "the median of an even number"
+        );
         assert_eq!(drawn[5][t] as f32, at[119] as f32);
     }
     let said = browser.eval("document.body.innerText.includes('a group of flows is drawn as one')");
@@ -264,7 +372,8 @@ fn bands_hold_the_quantiles(browser: &mut Browser, runs: &[Run]) {
 /// A run whose names try to be markup, whose numbers are missing, cut short.
 fn hostile() -> (Vec<Run>, String) {
     let mut run = run(Manner::Xcp, 2);
-    let evil = "</script><script>window.stolen = 1</script><img src=x onerror=\"window.stolen = 1\">";
+    let evil =
+        "</script><script>window.stolen = 1</script><img src=x onerror=\"window.stolen = 1\">";
     run.title = format!("{evil}{}", "unbroken".repeat(40));
     run.variant = evil.repeat(3);
     run.summary.flows[0].name = evil.into();
@@ -281,7 +390,15 @@ fn hostile() -> (Vec<Run>, String) {
     run.summary.links.insert(evil.into(), summary);
     let runs = vec![run];
     let sources = [Source { name: evil.into(), text: evil.into() }];
-    let report = Report { runs: &runs, scenarios: &[], sources: &sources, verdicts: &[], references: &[], command: evil, version: evil };
+    let report = Report {
+        runs: &runs,
+        scenarios: &[],
+        sources: &sources,
+        verdicts: &[],
+        references: &[],
+        command: evil,
+        version: evil,
+    };
     let text = html(&report);
     (runs, text)
 }
@@ -292,7 +409,10 @@ fn the_page_is_the_same_every_time_and_names_no_host() {
     let (_, again) = page(4);
     assert!(once == again);
     let own: String = once.split("/*! https://github.com/leeoniya/uPlot").collect();
-    assert!(!own.contains("https://") && !own.contains("http://"), "nothing in the page points outside it but uPlot's note of its origin");
+    assert!(
+        !own.contains("https://") && !own.contains("http://"),
+        "nothing in the page points outside it but uPlot's note of its origin"
+    );
 }
 
 /// Long runs and large networks: drawn in groups, and the page says so.
@@ -306,19 +426,40 @@ fn what_is_left_out_is_told() {
     }
     let some = long.summary.links["S-R"].clone();
     long.summary.links.extend((0..50).map(|i| (format!("access-{i}"), some.clone())));
-    let report = Report { runs: &[long], scenarios: &[], sources: &[], verdicts: &[], references: &[], command: "", version: "" };
+    let report = Report {
+        runs: &[long],
+        scenarios: &[],
+        sources: &[],
+        verdicts: &[],
+        references: &[],
+        command: "",
+        version: "",
+    };
     let text = html(&report);
     assert!(text.contains("\"bucket\":3"), "9000 samples in groups of three");
     assert!(text.contains("drawn in equal groups"));
     assert!(text.contains("Of 53 link directions the page has 40"));
 }
 
-/// What one should know before believing the numbers is on the page, and that a measurement is no simulation.
+/// What one should know before believing the numbers is on the page, and that a measurement is no
+/// simulation.
 #[test]
 fn notes_are_on_the_page() {
     let told = |run: Run| {
-        let text = html(&Report { runs: &[run], scenarios: &[], sources: &[], verdicts: &[], references: &[], command: "", version: "" });
-        (text.contains("<h2 id=\"notes\">"), text.contains("the line was 12 ms late"), text.contains("give the same numbers"))
+        let text = html(&Report {
+            runs: &[run],
+            scenarios: &[],
+            sources: &[],
+            verdicts: &[],
+            references: &[],
+            command: "",
+            version: "",
+        });
+        (
+            text.contains("<h2 id=\"notes\">"),
+            text.contains("the line was 12 ms late"),
+            text.contains("give the same numbers"),
+        )
     };
     assert_eq!(told(run(Manner::Xcp, 1)), (false, false, true));
     let mut measured = run(Manner::Xcp, 1);
@@ -333,11 +474,23 @@ fn notes_are_on_the_page() {
 fn without_series_there_are_no_plots() {
     let page = |run: Run| {
         let runs = [run];
-        html(&Report { runs: &runs, scenarios: &[], sources: &[], verdicts: &[], references: &[], command: "", version: "" })
+        html(&Report {
+            runs: &runs,
+            scenarios: &[],
+            sources: &[],
+            verdicts: &[],
+            references: &[],
+            command: "",
+            version: "",
+        })
     };
     let mut run = run(Manner::Xcp, 1);
     let before = page(run.clone());
-    assert!(before.contains("<section class=\"row\"") && before.contains("<div class=\"tools\"") && !before.contains("id=\"groups\""));
+    assert!(
+        before.contains("<section class=\"row\"")
+            && before.contains("<div class=\"tools\"")
+            && !before.contains("id=\"groups\"")
+    );
     run.series.clear();
     let times = Percentiles { p50: 0.0125, p95: 0.5, p99: 2.0 };
     run.summary.groups.push(GroupSummary {
@@ -352,12 +505,23 @@ fn without_series_there_are_no_plots() {
     let after = page(run);
     assert!(!after.contains("<section class=\"row\"") && !after.contains("<div class=\"tools\""));
     assert!(after.contains("There are no curves"));
-    assert!(after.contains("id=\"groups\"") && after.contains("<td class=\"n\">12.5 ms<br><small>500 ms – 2.00 s</small></td>"));
+    assert!(
+        after.contains("id=\"groups\"")
+            && after.contains("<td class=\"n\">12.5 ms<br><small>500 ms – 2.00 s</small></td>")
+    );
 }
 
 #[test]
 fn without_runs_there_is_still_a_page() {
-    let report = Report { runs: &[], scenarios: &[], sources: &[], verdicts: &[], references: &[], command: "", version: "" };
+    let report = Report {
+        runs: &[],
+        scenarios: &[],
+        sources: &[],
+        verdicts: &[],
+        references: &[],
+        command: "",
+        version: "",
+    };
     assert!(html(&report).contains("No runs"));
 }
 

@@ -1,4 +1,5 @@
-//! The papers' pages: every claim and command is in them, nothing is fetched, they fit a phone and stay small.
+//! The papers' pages: every claim and command is in them, nothing is fetched, they fit a phone and
+//! stay small.
 
 mod common;
 
@@ -16,7 +17,14 @@ use xcp_scenario::model::{OverSeeds, Scenario};
 use xcp_scenario::run::Run;
 use xcp_scenario::units::{NANOS_PER_SEC, Period};
 
-fn verdict(claim: &str, metric: &str, measured: f64, min: Option<f64>, max: Option<f64>, seeds: &[f64]) -> Verdict {
+fn verdict(
+    claim: &str,
+    metric: &str,
+    measured: f64,
+    min: Option<f64>,
+    max: Option<f64>,
+    seeds: &[f64],
+) -> Verdict {
     let inside = min.is_none_or(|m| measured >= m) && max.is_none_or(|m| measured <= m);
     Verdict {
         claim: claim.into(),
@@ -37,25 +45,51 @@ fn verdict(claim: &str, metric: &str, measured: f64, min: Option<f64>, max: Opti
 fn figure(name: &str, variants: usize, flows: usize, text: &str) -> Section {
     let manner = |i: usize| [Manner::Xcp, Manner::DropTail, Manner::Red][i % 3];
     let runs: Vec<Run> = (0..variants)
-        .map(|i| Run { variant: if i < 3 { run(manner(i), flows).variant } else { format!("n={i}{text}") }, ..run(manner(i), flows) })
+        .map(|i| Run {
+            variant: if i < 3 { run(manner(i), flows).variant } else { format!("n={i}{text}") },
+            ..run(manner(i), flows)
+        })
         .collect();
     let scenarios: Vec<Scenario> = (0..variants)
-        .map(|i| Scenario { description: format!("{text} leads.\n\nLeft open:\n- this;\n- that."), ..scenario(manner(i)) })
+        .map(|i| Scenario {
+            description: format!("{text} leads.\n\nLeft open:\n- this;\n- that."),
+            ..scenario(manner(i))
+        })
         .collect();
     let verdicts: Vec<Vec<Verdict>> = (0..variants)
         .map(|i| {
             let x = 0.9 + 0.01 * (i % 9) as f64;
             vec![
-                verdict(&format!("full {text}"), "links.bottleneck.utilisation", x, Some(0.92), None, &[x - 0.02, x, x + 0.01]),
+                verdict(
+                    &format!("full {text}"),
+                    "links.bottleneck.utilisation",
+                    x,
+                    Some(0.92),
+                    None,
+                    &[x - 0.02, x, x + 0.01],
+                ),
                 verdict("steady", "flows.*.goodput_cov.max", 0.2, None, Some(0.5), &[0.2]),
             ]
         })
         .collect();
     let theory = vec![vec![vec![("max-min", 1.0), ("equilibrium", 0.97)], vec![]]; variants];
-    let shares = Curve { name: "flow".into(), points: vec![(0.0, 2.0e6), (30.0, f64::NAN), (40.0, 1.0e6)] };
-    let reference = Reference { name: "shares by theory".into(), goodputs: vec![shares], utilisation: BTreeMap::new() };
+    let shares =
+        Curve { name: "flow".into(), points: vec![(0.0, 2.0e6), (30.0, f64::NAN), (40.0, 1.0e6)] };
+    let reference = Reference {
+        name: "shares by theory".into(),
+        goodputs: vec![shares],
+        utilisation: BTreeMap::new(),
+    };
     let references = vec![vec![reference]; variants];
-    section(&Figure { name, scenarios: &scenarios, runs: &runs, verdicts: &verdicts, theory: &theory, references: &references, seeds: 3 })
+    section(&Figure {
+        name,
+        scenarios: &scenarios,
+        runs: &runs,
+        verdicts: &verdicts,
+        theory: &theory,
+        references: &references,
+        seeds: 3,
+    })
 }
 
 fn written(name: &str, text: &str) -> PathBuf {
@@ -79,13 +113,22 @@ fn pages(text: &str) -> (String, String) {
             about: text.into(),
             seen: text.into(),
         },
-        cells: ["xcp", "xcp-ir", "ixcp", "ixcp-r", "p-xcp", "max-rtt", "own-rtt", "newreno", "sack", "cubic"]
-            .map(|p| (p.to_owned(), cell, cell))
-            .into(),
+        cells: [
+            "xcp", "xcp-ir", "ixcp", "ixcp-r", "p-xcp", "max-rtt", "own-rtt", "newreno", "sack",
+            "cubic",
+        ]
+        .map(|p| (p.to_owned(), cell, cell))
+        .into(),
     };
     let failures = failures(&[row.clone(), row], text);
     let left_out = ["somebody-2026/fig11".to_owned()];
-    let front = Front { papers: &[paper], failures: &failures, left_out: &left_out, command: text, version: "0.1.0" };
+    let front = Front {
+        papers: &[paper],
+        failures: &failures,
+        left_out: &left_out,
+        command: text,
+        version: "0.1.0",
+    };
     (front_page(&front), paper_page(&paper, text, "0.1.0"))
 }
 
@@ -93,13 +136,19 @@ fn pages(text: &str) -> (String, String) {
 fn every_claim_and_command_is_there_and_nothing_is_fetched() {
     let (front, paper) = pages("words");
     for page in [&front, &paper] {
-        assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("<script"));
+        assert!(
+            !page.contains("http://") && !page.contains("https://") && !page.contains("<script")
+        );
         for name in ["fig02", "fig10", "section-3"] {
             assert!(page.contains(&format!("xcpnet reproduce somebody-2026/{name}")));
             assert!(page.contains(&format!("#{name}")));
         }
     }
-    assert!(front.contains("somebody-2026.html#fig02") && front.contains("xcpnet reproduce failures/loss") && front.contains("fig11"));
+    assert!(
+        front.contains("somebody-2026.html#fig02")
+            && front.contains("xcpnet reproduce failures/loss")
+            && front.contains("fig11")
+    );
     assert_eq!(paper.matches("full words").count(), 3 + 16 + 1);
     assert!(paper.contains("88.0 % to 91.0 % over 3 seeds") || paper.contains("over 3 seeds"));
     assert!(paper.contains("shares by theory") && paper.contains("equilibrium"));
@@ -121,20 +170,37 @@ fn in_a_browser() {
             let path = written(name, &page);
             for width in [1400, 800, 375] {
                 browser.open(&path, width, 900);
-                assert_eq!(browser.complaints(), Vec::<String>::new(), "the console is quiet and nothing is fetched");
-                let scroll = browser.eval("document.scrollingElement.scrollWidth").as_u64().unwrap();
-                let beyond = format!(
-                    "[...document.querySelectorAll('main *')].filter((e) => !e.closest('.wide') && e.getBoundingClientRect().right > {width}).map((e) => e.outerHTML.slice(0, 90))"
+                assert_eq!(
+                    browser.complaints(),
+                    Vec::<String>::new(),
+                    "the console is quiet and nothing is fetched"
                 );
-                assert!(scroll <= u64::from(width), "{name} is {scroll} wide on a screen of {width}: {}", browser.eval(&beyond));
+                let scroll =
+                    browser.eval("document.scrollingElement.scrollWidth").as_u64().unwrap();
+                let beyond = format!(
+                    "[...document.querySelectorAll('main *')].filter((e) => !e.closest('.wide') \
+                        && e.getBoundingClientRect().right > {width}).map((e) => \
+                        e.outerHTML.slice(0, 90))"
+                );
+                assert!(
+                    scroll <= u64::from(width),
+                    "{name} is {scroll} wide on a screen of {width}: {}",
+                    browser.eval(&beyond)
+                );
             }
-            assert_eq!(browser.eval("typeof window.stolen"), "undefined", "names are text, never markup");
+            assert_eq!(
+                browser.eval("typeof window.stolen"),
+                "undefined",
+                "names are text, never markup"
+            );
             let ids = browser.eval(
                 "(() => { const ids = [...document.querySelectorAll('[id]')].map((e) => e.id); return ids.length - new Set(ids).size; })()",
             );
             assert_eq!(ids, 0, "each id once");
-            let lost = browser
-                .eval("[...document.querySelectorAll('a[href^=\"#\"]')].filter((a) => !document.getElementById(a.hash.slice(1))).length");
+            let lost = browser.eval(
+                "[...document.querySelectorAll('a[href^=\"#\"]')].filter((a) => \
+                    !document.getElementById(a.hash.slice(1))).length",
+            );
             assert_eq!(lost, 0, "links lead somewhere");
         }
     }

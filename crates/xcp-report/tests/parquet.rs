@@ -21,11 +21,13 @@ fn values_read_back() {
     xcp_report::parquet::write(&run, Kind::Flows, &said, &mut file).unwrap();
     let reader = reader(file);
     let metadata = reader.metadata().file_metadata().key_value_metadata().unwrap();
-    let said: Vec<_> = metadata.iter().map(|pair| (pair.key.as_str(), pair.value.as_deref().unwrap())).collect();
+    let said: Vec<_> =
+        metadata.iter().map(|pair| (pair.key.as_str(), pair.value.as_deref().unwrap())).collect();
     let units = r#"{"cwnd_packets":"packets","goodput_bps":"bits per second","srtt_s":"seconds","time_s":"seconds"}"#;
     assert_eq!(said, [("xcpnet.seed", "7"), ("xcpnet.units", units)]);
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
-    let at = |name: &str| (0..schema.num_columns()).find(|&i| schema.column(i).name() == name).unwrap();
+    let at =
+        |name: &str| (0..schema.num_columns()).find(|&i| schema.column(i).name() == name).unwrap();
     let (flow, cwnd) = (at("flow"), at("cwnd_packets"));
     let (mut names, mut cwnds) = (Vec::new(), Vec::new());
     for row in reader.get_row_iter(None).unwrap().map(Result::unwrap) {
@@ -42,7 +44,12 @@ fn values_read_back() {
 #[test]
 fn long_tables_are_written_in_groups() {
     let rows = 150_000_i64;
-    let columns = [("n", ColumnKind::Integer), ("x", ColumnKind::Number), ("group", ColumnKind::Text), ("id", ColumnKind::Text)];
+    let columns = [
+        ("n", ColumnKind::Integer),
+        ("x", ColumnKind::Number),
+        ("group", ColumnKind::Text),
+        ("id", ColumnKind::Text),
+    ];
     let mut file = Vec::new();
     let mut table = Table::new(&mut file, &columns, &[]).unwrap();
     let number = |i: i64| match i % 3 {
@@ -51,7 +58,14 @@ fn long_tables_are_written_in_groups() {
         _ => Cell::Number(0.1 * i as f64),
     };
     for i in 0..rows {
-        table.row([Cell::Integer(-i), number(i), Cell::Text(["a", "ü"][i as usize % 2]), Cell::Text(&i.to_string())]).unwrap();
+        table
+            .row([
+                Cell::Integer(-i),
+                number(i),
+                Cell::Text(["a", "ü"][i as usize % 2]),
+                Cell::Text(&i.to_string()),
+            ])
+            .unwrap();
     }
     table.finish().unwrap();
     let reader = reader(file);
@@ -77,6 +91,7 @@ fn a_table_without_rows_is_a_table() {
 #[test]
 fn a_full_disk_is_told_as_one() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let error = Table::new(full, &[("n", ColumnKind::Integer)], &[]).and_then(Table::finish).unwrap_err();
+    let error =
+        Table::new(full, &[("n", ColumnKind::Integer)], &[]).and_then(Table::finish).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
 }

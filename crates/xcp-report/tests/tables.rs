@@ -46,14 +46,20 @@ fn completed_transfers_are_told_by_how_long_they_took() {
 fn a_narrow_terminal_loses_columns_and_is_told_so() {
     let text = table(&three(4), 60);
     assert!(text.contains("for want of width: "));
-    let longest = text.lines().filter(|l| !l.contains("width: ") && !l.contains("Jain")).map(|l| l.chars().count()).max();
+    let longest = text
+        .lines()
+        .filter(|l| !l.contains("width: ") && !l.contains("Jain"))
+        .map(|l| l.chars().count())
+        .max();
     assert!(longest <= Some(60), "{text}");
 }
 
 #[test]
 fn verdicts() {
     let verdict = |measured, min, max, inside| Verdict {
-        claim: "XCP keeps the queue short and the link full, whatever happens (Katabi, Handley & Rohrs 2002, Fig. 5)".into(),
+        claim: "XCP keeps the queue short and the link full, whatever happens (Katabi, Handley & \
+            Rohrs 2002, Fig. 5)"
+            .into(),
         metric: "links.bottleneck.queue_mean".into(),
         measured,
         min,
@@ -65,7 +71,11 @@ fn verdicts() {
         seeds_inside: usize::from(inside),
         over_seeds: OverSeeds::Median,
     };
-    let lists = [vec![verdict(Some(0.8), None, Some(2.0), true)], vec![], vec![verdict(None, Some(1.0), Some(2.0), false)]];
+    let lists = [
+        vec![verdict(Some(0.8), None, Some(2.0), true)],
+        vec![],
+        vec![verdict(None, Some(1.0), Some(2.0), false)],
+    ];
     insta::assert_snapshot!(verdict_table(&three(4), &lists, 80));
     assert_eq!(verdict_table(&three(4), &[vec![], vec![], vec![]], 80), "");
 
@@ -75,25 +85,42 @@ fn verdicts() {
         over_seeds,
         ..verdict(Some(0.8), None, Some(2.0), inside)
     };
-    let lists = [vec![of_seeds(OverSeeds::Median, true), of_seeds(OverSeeds::All, false), of_seeds(OverSeeds::Share(0.5), true)]];
+    let lists = [vec![
+        of_seeds(OverSeeds::Median, true),
+        of_seeds(OverSeeds::All, false),
+        of_seeds(OverSeeds::Share(0.5), true),
+    ]];
     insta::assert_snapshot!("verdicts_of_seeds", verdict_table(&three(4), &lists, 80));
 
-    let compared = |variant: Option<&str>, metric: Option<&str>, theirs, factors: [Option<f64>; 2]| {
-        let times = |factor: Option<f64>| factor.zip(theirs).map(|(f, x): (f64, f64)| f * x);
-        let than = Multiple {
-            variant: variant.map(Into::into),
-            metric: metric.map(Into::into),
-            measured: theirs,
-            min: factors[0],
-            max: factors[1],
+    let compared =
+        |variant: Option<&str>, metric: Option<&str>, theirs, factors: [Option<f64>; 2]| {
+            let times = |factor: Option<f64>| factor.zip(theirs).map(|(f, x): (f64, f64)| f * x);
+            let than = Multiple {
+                variant: variant.map(Into::into),
+                metric: metric.map(Into::into),
+                measured: theirs,
+                min: factors[0],
+                max: factors[1],
+            };
+            let (min, max) = (times(factors[0]), times(factors[1]));
+            band(&Verdict { than: Some(than), ..verdict(Some(2.0), min, max, true) })
         };
-        let (min, max) = (times(factors[0]), times(factors[1]));
-        band(&Verdict { than: Some(than), ..verdict(Some(2.0), min, max, true) })
-    };
-    assert_eq!(compared(Some("red"), None, Some(10.0), [Some(1.1), None]), "at least 11 (1.1 × red)");
-    assert_eq!(compared(Some("red"), None, Some(10.0), [Some(0.5), Some(2.0)]), "5 to 20 (0.5 to 2 × red)");
-    assert_eq!(compared(None, Some("links.a.drops"), Some(3.0), [None, Some(1.0)]), "at most 3 (1 × links.a.drops)");
-    assert_eq!(compared(Some("red"), Some("links.a.drops"), None, [None, Some(1.0)]), "links.a.drops of red has no number");
+    assert_eq!(
+        compared(Some("red"), None, Some(10.0), [Some(1.1), None]),
+        "at least 11 (1.1 × red)"
+    );
+    assert_eq!(
+        compared(Some("red"), None, Some(10.0), [Some(0.5), Some(2.0)]),
+        "5 to 20 (0.5 to 2 × red)"
+    );
+    assert_eq!(
+        compared(None, Some("links.a.drops"), Some(3.0), [None, Some(1.0)]),
+        "at most 3 (1 × links.a.drops)"
+    );
+    assert_eq!(
+        compared(Some("red"), Some("links.a.drops"), None, [None, Some(1.0)]),
+        "links.a.drops of red has no number"
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! What is wrong with a scenario, for a person: file, line, the words themselves, what is wrong, what would be right. Rendering only; finding
-//! the faults is the business of the modules that read.
+//! What is wrong with a scenario, for a person: file, line, the words themselves, what is wrong,
+//! what would be right. Rendering only; finding the faults is the business of the modules that
+//! read.
 
 use std::fmt;
 
@@ -51,8 +52,8 @@ pub struct Problem {
     pub help: Option<String>,
 }
 
-/// Why a scenario cannot be used: all that is wrong with it, in the file's order. [`fmt::Display`] gives the text to print before leaving with
-/// exit status 2.
+/// Why a scenario cannot be used: all that is wrong with it, in the file's order. [`fmt::Display`]
+/// gives the text to print before leaving with exit status 2.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioError {
     problems: Vec<Problem>,
@@ -74,11 +75,20 @@ impl ScenarioError {
 
     /// An error about a file as a whole: it cannot be read, it is a directory.
     pub(crate) fn whole(source: &str, what: String, help: Option<String>) -> Self {
-        let problem = Problem { source: source.into(), line: 0, column: 0, width: 0, snippet: String::new(), what, help };
+        let problem = Problem {
+            source: source.into(),
+            line: 0,
+            column: 0,
+            width: 0,
+            snippet: String::new(),
+            what,
+            help,
+        };
         Self { problems: vec![problem] }
     }
 
-    /// Ties faults to their texts; the same fault found again (in another variant, in another member of a group) is told once.
+    /// Ties faults to their texts; the same fault found again (in another variant, in another
+    /// member of a group) is told once.
     pub(crate) fn from_issues(mut issues: Vec<Issue>, sources: &[Source]) -> Self {
         issues.sort();
         issues.dedup();
@@ -92,7 +102,15 @@ fn locate(issue: Issue, sources: &[Source]) -> Problem {
     let Issue { span, what, help } = issue;
     let Some(span) = span else {
         let source = sources.first().map_or_else(String::new, |s| s.name.clone());
-        return Problem { source, line: 0, column: 0, width: 0, snippet: String::new(), what, help };
+        return Problem {
+            source,
+            line: 0,
+            column: 0,
+            width: 0,
+            snippet: String::new(),
+            what,
+            help,
+        };
     };
     let source = &sources[span.source];
     let text = &source.text;
@@ -105,7 +123,8 @@ fn locate(issue: Issue, sources: &[Source]) -> Problem {
     let within: String = text[start..end.min(line_end)].chars().map(printable).collect();
     let column = before.chars().count() + 1;
     let width = within.chars().count().max(1);
-    let snippet: String = text[line_start..line_end].trim_end_matches('\r').chars().map(printable).collect();
+    let snippet: String =
+        text[line_start..line_end].trim_end_matches('\r').chars().map(printable).collect();
     Problem { source: source.name.clone(), line, column, width, snippet, what, help }
 }
 
@@ -190,7 +209,8 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, k)| k)
 }
 
-/// Edit distance in which a swap of neighbours, the commonest slip, counts once (optimal string alignment).
+/// Edit distance in which a swap of neighbours, the commonest slip, counts once (optimal string
+/// alignment).
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
     for (i, row) in rows.iter_mut().enumerate() {
@@ -261,11 +281,22 @@ const SYNONYMS: &[(&str, &str)] = &[
 ];
 
 /// A remedy: the word that was probably meant, or all there are.
-pub(crate) fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str> + Clone, plural: &str) -> String {
+pub(crate) fn suggest<'a>(
+    word: &str,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+    plural: &str,
+) -> String {
     let synonym = SYNONYMS.iter().find(|(w, _)| w.eq_ignore_ascii_case(word)).map(|(_, k)| *k);
-    match synonym.filter(|s| known.clone().into_iter().any(|k| k == *s)).or_else(|| nearest(word, known.clone())) {
-        Some(only) if known.clone().into_iter().count() == 1 => format!("did you mean `{only}`? There is no other"),
-        None if known.clone().into_iter().count() == 1 => format!("there is only {}", listed(known)),
+    match synonym
+        .filter(|s| known.clone().into_iter().any(|k| k == *s))
+        .or_else(|| nearest(word, known.clone()))
+    {
+        Some(only) if known.clone().into_iter().count() == 1 => {
+            format!("did you mean `{only}`? There is no other")
+        }
+        None if known.clone().into_iter().count() == 1 => {
+            format!("there is only {}", listed(known))
+        }
         Some(k) => format!("did you mean `{k}`? The {plural} are {}", listed(known)),
         None => format!("the {plural} are {}", listed(known)),
     }

@@ -1,4 +1,5 @@
-//! Holds a run against what its scenario expects. What the metrics are called is `metric.rs`'s; showing verdicts is for others.
+//! Holds a run against what its scenario expects. What the metrics are called is `metric.rs`'s;
+//! showing verdicts is for others.
 
 use crate::metric::{self, Metric, Number, Over, Part, Stat};
 use crate::model::{Flow, OverSeeds, Scenario};
@@ -13,7 +14,8 @@ pub struct Verdict {
     pub claim: String,
     /// Which number.
     pub metric: String,
-    /// The number; `None` where the run did not give it (interrupted, no samples, transfer not complete).
+    /// The number; `None` where the run did not give it (interrupted, no samples, transfer not
+    /// complete).
     pub measured: Option<f64>,
     /// Least value inside the band.
     pub min: Option<f64>,
@@ -35,17 +37,22 @@ pub struct Verdict {
 
 fn within(measured: Option<f64>, min: Option<f64>, max: Option<f64>) -> bool {
     let bounded = min.is_some() || max.is_some();
-    bounded && measured.is_some_and(|x| min.is_none_or(|min| x >= min) && max.is_none_or(|max| x <= max))
+    bounded
+        && measured
+            .is_some_and(|x| min.is_none_or(|min| x >= min) && max.is_none_or(|max| x <= max))
 }
 
-/// Puts the verdicts of a variant's seeds together: a list for each seed, all of the same claims. What is measured is then the median, and so is a
-/// bound that comes from another number. A seed that gave no number counts as outside; if half of them gave none there is no median.
+/// Puts the verdicts of a variant's seeds together: a list for each seed, all of the same claims.
+/// What is measured is then the median, and so is a bound that comes from another number. A seed
+/// that gave no number counts as outside; if half of them gave none there is no median.
 #[must_use]
 pub fn over_seeds(each: &[Vec<Verdict>]) -> Vec<Verdict> {
     let Some(first) = each.first() else { return Vec::new() };
     let together = |(claim, verdict): (usize, &Verdict)| {
         let of_seeds: Vec<&Verdict> = each.iter().filter_map(|list| list.get(claim)).collect();
-        let middle = |of: fn(&Verdict) -> Option<f64>| median(&of_seeds.iter().map(|v| of(v)).collect::<Vec<_>>());
+        let middle = |of: fn(&Verdict) -> Option<f64>| {
+            median(&of_seeds.iter().map(|v| of(v)).collect::<Vec<_>>())
+        };
         let mut verdict = Verdict {
             measured: middle(|v| v.measured),
             min: middle(|v| v.min),
@@ -75,7 +82,11 @@ fn median(seeds: &[Option<f64>]) -> Option<f64> {
     }
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
-    Some(if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) })
+    Some(if values.len() % 2 == 1 {
+        values[middle]
+    } else {
+        f64::midpoint(values[middle - 1], values[middle])
+    })
 }
 
 /// A band given in multiples of another number.
@@ -93,13 +104,15 @@ pub struct Multiple {
     pub max: Option<f64>,
 }
 
-/// One verdict for each expectation, in the file's order. Claims that compare this run with another variant's are left out: see [`evaluate_variants`].
+/// One verdict for each expectation, in the file's order. Claims that compare this run with another
+/// variant's are left out: see [`evaluate_variants`].
 #[must_use]
 pub fn evaluate(scenario: &Scenario, run: &Run) -> Vec<Verdict> {
     judge(scenario, run, &[(scenario, run)])
 }
 
-/// The verdicts on the runs of a file's variants, a list for each. A claim that compares a run with one that is not there is left out.
+/// The verdicts on the runs of a file's variants, a list for each. A claim that compares a run with
+/// one that is not there is left out.
 #[must_use]
 pub fn evaluate_variants(scenarios: &[Scenario], runs: &[Run]) -> Vec<Vec<Verdict>> {
     let all: Vec<(&Scenario, &Run)> = scenarios.iter().zip(runs).collect();
@@ -112,13 +125,18 @@ fn judge(scenario: &Scenario, run: &Run, all: &[(&Scenario, &Run)]) -> Vec<Verdi
         let mut band = (expectation.min, expectation.max);
         let mut than = None;
         if let Some(other) = &expectation.than {
-            let Some((their_scenario, their_run)) = all.iter().find(|(s, _)| s.variant == other.variant) else { continue };
+            let Some((their_scenario, their_run)) =
+                all.iter().find(|(s, _)| s.variant == other.variant)
+            else {
+                continue;
+            };
             let theirs = number(their_scenario, their_run, &other.metric, other.period);
             let times = |factor: Option<f64>| factor.and_then(|factor| theirs.map(|x| factor * x));
             band = (times(expectation.min), times(expectation.max));
             than = Some(Multiple {
                 variant: (other.variant != scenario.variant).then(|| other.variant.clone()),
-                metric: (other.metric != expectation.metric || other.period != expectation.period).then(|| other.metric.clone()),
+                metric: (other.metric != expectation.metric || other.period != expectation.period)
+                    .then(|| other.metric.clone()),
                 measured: theirs,
                 min: expectation.min,
                 max: expectation.max,
@@ -169,17 +187,27 @@ impl Look<'_> {
         match metric {
             Metric::Jain if self.period.is_none() => Some(self.run.summary.jain),
             Metric::Jain => {
-                let active = self.scenario.flows.iter().enumerate().filter(|(i, f)| f.is_tcp() && self.active(*i, f).is_some());
-                let goodputs: Option<Vec<f64>> =
-                    active.map(|(i, f)| self.flow(i, f, Number::Sampled(Quantity::Goodput, Stat::Mean))).collect();
+                let active = self
+                    .scenario
+                    .flows
+                    .iter()
+                    .enumerate()
+                    .filter(|(i, f)| f.is_tcp() && self.active(*i, f).is_some());
+                let goodputs: Option<Vec<f64>> = active
+                    .map(|(i, f)| self.flow(i, f, Number::Sampled(Quantity::Goodput, Stat::Mean)))
+                    .collect();
                 goodputs.map(|g| jain(&g))
             }
             Metric::Link { direction, number } => self.link(direction, *number),
             Metric::Flow { flows, number, over } => {
-                let values = metric::select(flows, &self.scenario.flows).map(|(i, f)| self.flow(i, f, *number));
+                let values = metric::select(flows, &self.scenario.flows)
+                    .map(|(i, f)| self.flow(i, f, *number));
                 // Of flows that keep arriving some are still under way when the run ends.
-                let values: Option<Vec<f64>> =
-                    if *number == Number::CompletionTime { Some(values.flatten().collect()) } else { values.collect() };
+                let values: Option<Vec<f64>> = if *number == Number::CompletionTime {
+                    Some(values.flatten().collect())
+                } else {
+                    values.collect()
+                };
                 put_together(&values?, *over)
             }
         }
@@ -194,12 +222,14 @@ impl Look<'_> {
         }
         match number {
             Number::IdleTime => {
-                let utilisation = self.link(direction, Number::Sampled(Quantity::Utilisation, Stat::Mean))?;
+                let utilisation =
+                    self.link(direction, Number::Sampled(Quantity::Utilisation, Stat::Mean))?;
                 Some((1.0 - utilisation) * seconds(period.length()))
             }
-            Number::Sampled(quantity, stat) => {
-                statistic(&samples(self.run.find(&Subject::Link(direction.into()), quantity)?, period), stat)
-            }
+            Number::Sampled(quantity, stat) => statistic(
+                &samples(self.run.find(&Subject::Link(direction.into()), quantity)?, period),
+                stat,
+            ),
             _ => None,
         }
     }
@@ -207,21 +237,35 @@ impl Look<'_> {
     /// A number of the scenario's flow number `index`.
     fn flow(&self, index: usize, flow: &Flow, number: Number) -> Option<f64> {
         if self.period.is_none()
-            && let Some(value) = self.run.summary.flows.get(index).and_then(|s| from_flow_summary(s, number))
+            && let Some(value) =
+                self.run.summary.flows.get(index).and_then(|s| from_flow_summary(s, number))
         {
             return Some(value);
         }
         let Number::Sampled(quantity, stat) = number else { return None };
-        statistic(&samples(self.run.find(&Subject::Flow(flow.name().to_string()), quantity)?, self.active(index, flow)?), stat)
+        statistic(
+            &samples(
+                self.run.find(&Subject::Flow(flow.name().to_string()), quantity)?,
+                self.active(index, flow)?,
+            ),
+            stat,
+        )
     }
 
     /// The part of the period in which a flow was active: started, not stopped, not complete.
     fn active(&self, index: usize, flow: &Flow) -> Option<Period> {
         let period = self.period.unwrap_or(self.scenario.measure);
         let complete = self.run.summary.flows.get(index).and_then(|f| f.completed_at);
-        #[expect(clippy::cast_sign_loss, clippy::cast_possible_truncation, reason = "a time of the run")]
+        #[expect(
+            clippy::cast_sign_loss,
+            clippy::cast_possible_truncation,
+            reason = "a time of the run"
+        )]
         let complete = complete.map_or(Nanos::MAX, |s| (s * NANOS_PER_SEC as f64) as Nanos);
-        let active = Period { from: period.from.max(flow.start), to: period.to.min(flow.group.stop.unwrap_or(Nanos::MAX)).min(complete) };
+        let active = Period {
+            from: period.from.max(flow.start),
+            to: period.to.min(flow.group.stop.unwrap_or(Nanos::MAX)).min(complete),
+        };
         (active.from < active.to).then_some(active)
     }
 }
@@ -261,7 +305,8 @@ fn from_flow_summary(flow: &FlowSummary, number: Number) -> Option<f64> {
     }
 }
 
-/// The samples whose interval ends within the period (its end included), those without a value left out.
+/// The samples whose interval ends within the period (its end included), those without a value left
+/// out.
 fn samples(series: &Series, period: Period) -> Vec<Sample> {
     let mut start = 0;
     let mut result = Vec::new();
@@ -274,7 +319,8 @@ fn samples(series: &Series, period: Period) -> Vec<Sample> {
     result
 }
 
-/// How near to its level at the end a number has to stay to have settled (Sakumoto, Ohsaki & Imase 2010, section 4.1).
+/// How near to its level at the end a number has to stay to have settled (Sakumoto, Ohsaki & Imase
+/// 2010, section 4.1).
 const SETTLED: f64 = 0.05;
 /// The part of the period whose mean that level is.
 const LEVEL_AT_THE_END: f64 = 0.1;
@@ -282,7 +328,8 @@ const LEVEL_AT_THE_END: f64 = 0.1;
 fn statistic(samples: &[Sample], stat: Stat) -> Option<f64> {
     let last = samples.last()?;
     let weight: f64 = samples.iter().map(|s| s.seconds).sum();
-    let mean = |f: &dyn Fn(&Sample) -> f64| samples.iter().map(|s| s.seconds * f(s)).sum::<f64>() / weight;
+    let mean =
+        |f: &dyn Fn(&Sample) -> f64| samples.iter().map(|s| s.seconds * f(s)).sum::<f64>() / weight;
     let average = mean(&|s| s.value);
     Some(match stat {
         Stat::Mean => average,
@@ -293,7 +340,8 @@ fn statistic(samples: &[Sample], stat: Stat) -> Option<f64> {
         Stat::End => last.value,
         Stat::Growth => {
             let centre = mean(&|s| seconds(s.end));
-            mean(&|s| (seconds(s.end) - centre) * (s.value - average)) / mean(&|s| (seconds(s.end) - centre).powi(2))
+            mean(&|s| (seconds(s.end) - centre) * (s.value - average))
+                / mean(&|s| (seconds(s.end) - centre).powi(2))
         }
         Stat::Median => {
             let mut sorted: Vec<&Sample> = samples.iter().collect();
@@ -309,9 +357,11 @@ fn statistic(samples: &[Sample], stat: Stat) -> Option<f64> {
             let first = samples.first()?;
             let begin = seconds(first.end) - first.seconds;
             let late = begin + (seconds(last.end) - begin) * (1.0 - LEVEL_AT_THE_END);
-            let end: Vec<f64> = samples.iter().filter(|s| seconds(s.end) > late).map(|s| s.value).collect();
+            let end: Vec<f64> =
+                samples.iter().filter(|s| seconds(s.end) > late).map(|s| s.value).collect();
             let level = end.iter().sum::<f64>() / end.len() as f64;
-            let away = samples.iter().rev().find(|s| (s.value - level).abs() > SETTLED * level.abs());
+            let away =
+                samples.iter().rev().find(|s| (s.value - level).abs() > SETTLED * level.abs());
             away.map_or(0.0, |s| seconds(s.end) - begin)
         }
     })
@@ -338,7 +388,11 @@ fn put_together(values: &[f64], over: Over) -> Option<f64> {
             let mut sorted = values.to_vec();
             sorted.sort_by(f64::total_cmp);
             let middle = sorted.len() / 2;
-            if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) }
+            if sorted.len() % 2 == 1 {
+                sorted[middle]
+            } else {
+                f64::midpoint(sorted[middle - 1], sorted[middle])
+            }
         }
     })
 }

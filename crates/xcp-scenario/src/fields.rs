@@ -1,5 +1,5 @@
-//! Reads the keys of one table of the file, each as `spec.rs` says, and reports every fault instead of stopping at the first. What the values
-//! mean together is for the callers.
+//! Reads the keys of one table of the file, each as `spec.rs` says, and reports every fault instead
+//! of stopping at the first. What the values mean together is for the callers.
 
 use std::cell::RefCell;
 
@@ -64,7 +64,11 @@ impl<'a> Fields<'a> {
         match &item.value {
             Value::Table(table) => Some(Self::new(faults, spec, table, item.span)),
             other => {
-                faults.add(item.span, format!("`{}` takes a table, this is {}", spec.name, other.kind()), "write { key = value, ... }");
+                faults.add(
+                    item.span,
+                    format!("`{}` takes a table, this is {}", spec.name, other.kind()),
+                    "write { key = value, ... }",
+                );
                 None
             }
         }
@@ -72,7 +76,9 @@ impl<'a> Fields<'a> {
 
     fn key(&self, name: &str) -> &'static Key {
         // The reader asks for keys of the spec only; a test reads every key of every table.
-        self.spec.key(name).unwrap_or_else(|| panic!("`{name}` is not a key of `{}`", self.spec.name))
+        self.spec
+            .key(name)
+            .unwrap_or_else(|| panic!("`{name}` is not a key of `{}`", self.spec.name))
     }
 
     /// The item of a key, if given.
@@ -100,9 +106,18 @@ impl<'a> Fields<'a> {
 
     /// Reports keys that mean nothing to a choice made in the table; `belongs` are those that do.
     pub fn only(&self, belongs: &[&str], choice: &str) {
-        for entry in self.table.entries.iter().filter(|e| self.spec.key(&e.key).is_some() && !belongs.contains(&e.key.as_str())) {
+        for entry in self
+            .table
+            .entries
+            .iter()
+            .filter(|e| self.spec.key(&e.key).is_some() && !belongs.contains(&e.key.as_str()))
+        {
             let what = format!("`{}` means nothing to {choice}", entry.key);
-            self.faults.add(entry.key_span, what, format!("its keys are {}", listed(belongs.iter().copied())));
+            self.faults.add(
+                entry.key_span,
+                what,
+                format!("its keys are {}", listed(belongs.iter().copied())),
+            );
         }
     }
 
@@ -126,8 +141,13 @@ impl<'a> Fields<'a> {
         };
         let what = if text.trim().is_empty() {
             "a name cannot be empty".into()
-        } else if let Some(c) = text.chars().find(|c| matches!(c, '.' | '"' | '*') || c.is_control()) {
-            format!("a name cannot contain {}", if c.is_control() { "control characters".into() } else { format!("`{c}`") })
+        } else if let Some(c) =
+            text.chars().find(|c| matches!(c, '.' | '"' | '*') || c.is_control())
+        {
+            format!(
+                "a name cannot contain {}",
+                if c.is_control() { "control characters".into() } else { format!("`{c}`") }
+            )
         } else if matches!(self.spec.name, "link" | "flow") && begins_a_formula(text) {
             "a name in a table of results cannot begin as a spreadsheet's formula does".into()
         } else if text.chars().count() > 100 {
@@ -135,7 +155,11 @@ impl<'a> Fields<'a> {
         } else {
             return Some(text.clone());
         };
-        self.faults.add(item.span, what, "use letters, digits, `-` and `_`; dots separate the parts of paths and metrics");
+        self.faults.add(
+            item.span,
+            what,
+            "use letters, digits, `-` and `_`; dots separate the parts of paths and metrics",
+        );
         None
     }
 
@@ -143,8 +167,12 @@ impl<'a> Fields<'a> {
     pub fn names(&self, name: &str) -> Option<Vec<(String, Span)>> {
         let item = self.item(name)?;
         match (&item.value, self.key(name).kind) {
-            (Value::Array(items), _) => items.iter().map(|i| Some((self.name_of(i, name)?, i.span))).collect(),
-            (Value::Text(_), Kind::NameOrNames) => Some(vec![(self.name_of(item, name)?, item.span)]),
+            (Value::Array(items), _) => {
+                items.iter().map(|i| Some((self.name_of(i, name)?, i.span))).collect()
+            }
+            (Value::Text(_), Kind::NameOrNames) => {
+                Some(vec![(self.name_of(item, name)?, item.span)])
+            }
             _ => self.wrong(item, name, "a list of names"),
         }
     }
@@ -159,13 +187,22 @@ impl<'a> Fields<'a> {
 
     pub fn choice(&self, name: &str) -> Option<&'static str> {
         let item = self.item(name)?;
-        let Kind::Choice(words) = self.key(name).kind else { unreachable!("`{name}` is not a choice") };
+        let Kind::Choice(words) = self.key(name).kind else {
+            unreachable!("`{name}` is not a choice")
+        };
         match &item.value {
             Value::Text(text) => {
                 let found = words.iter().find(|w| *w == text).copied();
                 if found.is_none() {
-                    let what = format!("unknown {} \"{text}\"", if name == "preset" { "law" } else { name });
-                    self.faults.add(item.span, what, suggest(text, words.iter().copied(), "known ones"));
+                    let what = format!(
+                        "unknown {} \"{text}\"",
+                        if name == "preset" { "law" } else { name }
+                    );
+                    self.faults.add(
+                        item.span,
+                        what,
+                        suggest(text, words.iter().copied(), "known ones"),
+                    );
                 }
                 found
             }
@@ -173,10 +210,12 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The name of a congestion control: one of ours, or one of the kernel's where the scenario is for a kernel.
+    /// The name of a congestion control: one of ours, or one of the kernel's where the scenario is
+    /// for a kernel.
     pub fn congestion(&self, name: &str, kernel: Option<&'a [String]>) -> Option<&'a str> {
         let item = self.item(name)?;
-        let kernels = kernel.into_iter().flatten().map(String::as_str).filter(|k| !CONGESTIONS.contains(k));
+        let kernels =
+            kernel.into_iter().flatten().map(String::as_str).filter(|k| !CONGESTIONS.contains(k));
         let known = CONGESTIONS.iter().copied().chain(kernels);
         let Value::Text(text) = &item.value else {
             return self.wrong(item, name, &format!("one of {}", listed(known)));
@@ -185,7 +224,10 @@ impl<'a> Fields<'a> {
         if found.is_none() {
             let (who, more) = match kernel {
                 None => ("the simulator", "with --on linux, the kernel's too"),
-                Some(_) => ("this kernel", "others may be modules that are not loaded: try `modprobe tcp_NAME`"),
+                Some(_) => (
+                    "this kernel",
+                    "others may be modules that are not loaded: try `modprobe tcp_NAME`",
+                ),
             };
             let help = format!("{}; {more}", suggest(text, known, "known ones"));
             self.faults.add(item.span, format!("{who} has no congestion control \"{text}\""), help);
@@ -195,7 +237,9 @@ impl<'a> Fields<'a> {
 
     pub fn integer(&self, name: &str) -> Option<u64> {
         let item = self.item(name)?;
-        let Kind::Integer { min, max } = self.key(name).kind else { unreachable!("`{name}` is not an integer") };
+        let Kind::Integer { min, max } = self.key(name).kind else {
+            unreachable!("`{name}` is not an integer")
+        };
         match item.value {
             Value::Integer(n) => self.within(item, name, n, min, max),
             _ => self.wrong(item, name, "a whole number"),
@@ -206,15 +250,24 @@ impl<'a> Fields<'a> {
         let value = n.and_then(|n| u64::try_from(n).ok()).filter(|n| (min..=max).contains(n));
         if value.is_none() {
             let shown = n.map_or_else(|| "this number".into(), |n| n.to_string());
-            self.faults.add(item.span, format!("`{name}` cannot be {shown}"), format!("write a whole number from {min} to {max}"));
+            self.faults.add(
+                item.span,
+                format!("`{name}` cannot be {shown}"),
+                format!("write a whole number from {min} to {max}"),
+            );
         }
         value
     }
 
     pub fn number(&self, name: &str) -> Option<f64> {
         let item = self.item(name)?;
-        let Kind::Number { min, max } = self.key(name).kind else { unreachable!("`{name}` is not a number") };
-        #[expect(clippy::cast_precision_loss, reason = "the nearest double is what a number in a file means")]
+        let Kind::Number { min, max } = self.key(name).kind else {
+            unreachable!("`{name}` is not a number")
+        };
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "the nearest double is what a number in a file means"
+        )]
         let value = match &item.value {
             Value::Integer(Some(n)) => *n as f64,
             Value::Float(text) => text.parse().unwrap_or(f64::NAN),
@@ -256,9 +309,17 @@ impl<'a> Fields<'a> {
     }
 
     pub fn rate_of(&self, item: &Item, name: &str, zero: bool) -> Option<u64> {
-        let bare = |n: &str| format!("write \"{n}bit\" if {n} is in bit/s, \"{n}mbit\" if it is in Mbit/s");
+        let bare = |n: &str| {
+            format!("write \"{n}bit\" if {n} is in bit/s, \"{n}mbit\" if it is in Mbit/s")
+        };
         let rate = self.quantity(item, name, "a rate", bare, quantity::rate)?;
-        self.unless_zero(item, name, rate, zero, "a rate of zero never sends anything: write a rate above zero, like \"10mbit\"")
+        self.unless_zero(
+            item,
+            name,
+            rate,
+            zero,
+            "a rate of zero never sends anything: write a rate above zero, like \"10mbit\"",
+        )
     }
 
     /// A time; zero unless the spec says it cannot be.
@@ -273,7 +334,14 @@ impl<'a> Fields<'a> {
         self.unless_zero(item, name, time, zero, "write a time above zero, like \"10s\"")
     }
 
-    fn unless_zero(&self, item: &Item, name: &str, value: u64, zero: bool, help: &str) -> Option<u64> {
+    fn unless_zero(
+        &self,
+        item: &Item,
+        name: &str,
+        value: u64,
+        zero: bool,
+        help: &str,
+    ) -> Option<u64> {
         if value == 0 && !zero {
             self.faults.add(item.span, format!("`{name}` cannot be zero"), help);
             return None;
@@ -301,9 +369,18 @@ impl<'a> Fields<'a> {
             other => {
                 let example = self.example(name);
                 let (what, help) = match other.number() {
-                    Some(n) if n.starts_with('-') => (format!("{kind} cannot be negative: {n}"), format!("write it like {example}")),
-                    Some(n) => (format!("`{name}` takes {kind} with a unit, this is a bare number"), bare(&n)),
-                    None => (format!("`{name}` takes {kind}, this is {}", other.kind()), format!("write it like {example}")),
+                    Some(n) if n.starts_with('-') => (
+                        format!("{kind} cannot be negative: {n}"),
+                        format!("write it like {example}"),
+                    ),
+                    Some(n) => (
+                        format!("`{name}` takes {kind} with a unit, this is a bare number"),
+                        bare(&n),
+                    ),
+                    None => (
+                        format!("`{name}` takes {kind}, this is {}", other.kind()),
+                        format!("write it like {example}"),
+                    ),
                 };
                 self.faults.add(item.span, what, help);
                 None
@@ -328,12 +405,22 @@ impl<'a> Fields<'a> {
         };
         let bytes = match item.value {
             Value::Integer(n) => return self.within(item, name, n, min, max),
-            _ => self.quantity(item, name, "a size", |n| format!("write a whole number of bytes, not {n}"), quantity::size)?,
+            _ => self.quantity(
+                item,
+                name,
+                "a size",
+                |n| format!("write a whole number of bytes, not {n}"),
+                quantity::size,
+            )?,
         };
         if (min..=max).contains(&bytes) {
             return Some(bytes);
         }
-        self.faults.add(item.span, format!("`{name}` cannot be {bytes} bytes"), format!("write a size from {min} to {max} bytes"));
+        self.faults.add(
+            item.span,
+            format!("`{name}` cannot be {bytes} bytes"),
+            format!("write a size from {min} to {max} bytes"),
+        );
         None
     }
 
@@ -350,14 +437,23 @@ impl<'a> Fields<'a> {
         let item = self.item(name)?;
         let percent = matches!(self.key(name).kind, Kind::Threshold);
         let amount = match item.value {
-            Value::Integer(n) => Amount::Packets(self.within(item, name, n, 0, quantity::MAX_PACKETS)?),
+            Value::Integer(n) => {
+                Amount::Packets(self.within(item, name, n, 0, quantity::MAX_PACKETS)?)
+            }
             _ => {
-                let bare = |n: &str| format!("write whole packets (100), or \"{n}bdp\" for {n} bandwidth-delay products");
-                self.quantity(item, name, "an amount", bare, |text| quantity::amount(text, percent))?
+                let bare = |n: &str| {
+                    format!(
+                        "write whole packets (100), or \"{n}bdp\" for {n} bandwidth-delay products"
+                    )
+                };
+                self.quantity(item, name, "an amount", bare, |text| {
+                    quantity::amount(text, percent)
+                })?
             }
         };
         if amount.is_zero() {
-            let help = "a queue must hold something beside the packet being sent: write packets (\"100p\" or 100), bytes (\"64kb\") or \
+            let help = "a queue must hold something beside the packet being sent: write packets \
+                (\"100p\" or 100), bytes (\"64kb\") or \
                         bandwidth-delay products (\"2bdp\")";
             self.faults.add(item.span, format!("`{name}` cannot be zero"), help);
             return None;
@@ -369,9 +465,20 @@ impl<'a> Fields<'a> {
     pub fn standing(&self, name: &str) -> Option<(Standing, Span)> {
         let item = self.item(name)?;
         let standing = match item.value {
-            Value::Integer(n) => Standing::Amount(Amount::Packets(self.within(item, name, n, 0, quantity::MAX_PACKETS)?)),
+            Value::Integer(n) => Standing::Amount(Amount::Packets(self.within(
+                item,
+                name,
+                n,
+                0,
+                quantity::MAX_PACKETS,
+            )?)),
             _ => {
-                let bare = |n: &str| format!("write whole packets (100), or \"{n}ms\" for what the link sends in {n} milliseconds");
+                let bare = |n: &str| {
+                    format!(
+                        "write whole packets (100), or \"{n}ms\" for what the link sends in {n} \
+                            milliseconds"
+                    )
+                };
                 self.quantity(item, name, "an amount or a time", bare, quantity::standing)?
             }
         };
@@ -380,10 +487,16 @@ impl<'a> Fields<'a> {
 
     fn wrong<T>(&self, item: &Item, name: &str, wanted: &str) -> Option<T> {
         let help = match self.spec.key(name) {
-            Some(key) if !key.example.is_empty() => format!("write it like {name} = {}", key.example),
+            Some(key) if !key.example.is_empty() => {
+                format!("write it like {name} = {}", key.example)
+            }
             _ => String::new(),
         };
-        self.faults.add(item.span, format!("`{name}` takes {wanted}, this is {}", item.value.kind()), help);
+        self.faults.add(
+            item.span,
+            format!("`{name}` takes {wanted}, this is {}", item.value.kind()),
+            help,
+        );
         None
     }
 
@@ -396,14 +509,18 @@ impl<'a> Fields<'a> {
     /// What is claimed of a time.
     pub fn claimed_time(&self, name: &str) -> Option<Claim<Nanos>> {
         let item = self.item(name)?;
-        let bare = |n: &str| format!("write \"{n}s\" for seconds, or \"{n}x\" for multiples of the true one");
+        let bare = |n: &str| {
+            format!("write \"{n}s\" for seconds, or \"{n}x\" for multiples of the true one")
+        };
         self.quantity(item, name, "a time or a factor", bare, quantity::claimed_time)
     }
 
     /// What is claimed of a window.
     pub fn claimed_window(&self, name: &str) -> Option<Claim<f64>> {
         let item = self.item(name)?;
-        let bare = |n: &str| format!("write \"{n}p\" for packets, or \"{n}x\" for multiples of the true one");
+        let bare = |n: &str| {
+            format!("write \"{n}p\" for packets, or \"{n}x\" for multiples of the true one")
+        };
         self.quantity(item, name, "packets or a factor", bare, quantity::claimed_window)
     }
 
@@ -416,7 +533,9 @@ impl<'a> Fields<'a> {
     pub fn tables(&self, name: &str, spec: &'static Spec) -> Vec<Fields<'a>> {
         let Some(item) = self.item(name) else { return Vec::new() };
         match &item.value {
-            Value::Array(items) => items.iter().filter_map(|i| Fields::of(self.faults, spec, i)).collect(),
+            Value::Array(items) => {
+                items.iter().filter_map(|i| Fields::of(self.faults, spec, i)).collect()
+            }
             other => {
                 self.faults.add(
                     item.span,
@@ -434,7 +553,8 @@ impl<'a> Fields<'a> {
 /// flows are what stands in our tables; they are refused here instead of being written otherwise
 /// there, because a name is the same in every table, report and `--json`.
 fn begins_a_formula(name: &str) -> bool {
-    name.split([',', ';']).any(|part| part.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']))
+    name.split([',', ';'])
+        .any(|part| part.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']))
 }
 
 /// A table's name in messages.

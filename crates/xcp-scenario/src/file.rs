@@ -1,4 +1,5 @@
-//! From the text of a scenario file to [`Scenario`]s, one for each variant. Puts the parts together; each part is read in a module of its own.
+//! From the text of a scenario file to [`Scenario`]s, one for each variant. Puts the parts
+//! together; each part is read in a module of its own.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -22,13 +23,17 @@ use crate::units::Nanos;
 /// Settings from outside the file, over those of the file and of its variants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// Dotted path and value, e.g. `queue.limit` and `2bdp`. A value that is not TOML is taken as text, so that quotes are not needed.
+    /// Dotted path and value, e.g. `queue.limit` and `2bdp`. A value that is not TOML is taken as
+    /// text, so that quotes are not needed.
     pub settings: Vec<(String, String)>,
-    /// Read only the variants of these names; all if empty. Names that the file lacks are passed over.
+    /// Read only the variants of these names; all if empty. Names that the file lacks are passed
+    /// over.
     pub variants: Vec<String>,
-    /// Whether what the file's `quick` says is applied, and claims that it does not judge are left out.
+    /// Whether what the file's `quick` says is applied, and claims that it does not judge are left
+    /// out.
     pub quick: bool,
-    /// Names of the congestion controls of the kernel that the scenario is to run on. `None` is for the simulator: only its own are taken.
+    /// Names of the congestion controls of the kernel that the scenario is to run on. `None` is for
+    /// the simulator: only its own are taken.
     pub kernel: Option<Vec<String>>,
 }
 
@@ -77,13 +82,18 @@ pub struct Loaded {
     pub origins: Origins,
 }
 
-/// Reads a scenario from a text; `path` is shown in messages, and the file's name is the title where the text gives none.
+/// Reads a scenario from a text; `path` is shown in messages, and the file's name is the title
+/// where the text gives none.
 ///
 /// Gives one scenario for each `[[variant]]`, or one if there are none.
 ///
 /// # Errors
 /// All that is wrong with the text, see [`ScenarioError`].
-pub fn load(path: &Path, text: &str, overrides: &Overrides) -> Result<Vec<Scenario>, ScenarioError> {
+pub fn load(
+    path: &Path,
+    text: &str,
+    overrides: &Overrides,
+) -> Result<Vec<Scenario>, ScenarioError> {
     Ok(load_with_origins(path, text, overrides)?.into_iter().map(|l| l.scenario).collect())
 }
 
@@ -95,11 +105,16 @@ pub fn load_file(path: &Path, overrides: &Overrides) -> Result<Vec<Loaded>, Scen
     load_with_origins(path, &read_text(path)?, overrides)
 }
 
-/// The names of a text's variants, in its order; one empty name if it has none. None at all if the text is not TOML, which [`load`] will tell.
+/// The names of a text's variants, in its order; one empty name if it has none. None at all if the
+/// text is not TOML, which [`load`] will tell.
 #[must_use]
 pub fn variant_names(text: &str) -> Vec<String> {
     let (root, syntax) = tree::parse(text);
-    if syntax.is_empty() { variants(&root, &Faults::default()).into_iter().map(|v| v.name).collect() } else { Vec::new() }
+    if syntax.is_empty() {
+        variants(&root, &Faults::default()).into_iter().map(|v| v.name).collect()
+    } else {
+        Vec::new()
+    }
 }
 
 /// The content of a scenario file.
@@ -110,14 +125,21 @@ pub fn read_text(path: &Path) -> Result<String, ScenarioError> {
     let name = path.display().to_string();
     let whole = |what: String, help: &str| ScenarioError::whole(&name, what, Some(help.into()));
     if path.is_dir() {
-        return Err(whole("this is a directory, not a scenario file".into(), "name a .toml file in it"));
+        return Err(whole(
+            "this is a directory, not a scenario file".into(),
+            "name a .toml file in it",
+        ));
     }
     let bytes = std::fs::read(path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => whole("there is no such file".into(), "check the path; scenario files end in .toml"),
+        std::io::ErrorKind::NotFound => {
+            whole("there is no such file".into(), "check the path; scenario files end in .toml")
+        }
         _ => whole(format!("the file cannot be read: {e}"), "check its permissions"),
     })?;
     String::from_utf8(bytes).map_err(|e| {
-        let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+        let line =
+            e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count()
+                + 1;
         whole(format!("line {line} is not UTF-8 text"), "save the file as UTF-8")
     })
 }
@@ -126,7 +148,11 @@ pub fn read_text(path: &Path) -> Result<String, ScenarioError> {
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_with_origins(path: &Path, text: &str, overrides: &Overrides) -> Result<Vec<Loaded>, ScenarioError> {
+pub fn load_with_origins(
+    path: &Path,
+    text: &str,
+    overrides: &Overrides,
+) -> Result<Vec<Loaded>, ScenarioError> {
     let mut sources = vec![Source { name: path.display().to_string(), text: text.into() }];
     let faults = Faults::default();
     let outside = read_overrides(overrides, &mut sources, &faults);
@@ -136,7 +162,8 @@ pub fn load_with_origins(path: &Path, text: &str, overrides: &Overrides) -> Resu
         return Err(ScenarioError::from_issues(syntax, &sources));
     }
     set::expand(&mut root, &FILE);
-    let title = path.file_stem().map_or_else(|| "scenario".into(), |s| s.to_string_lossy().into_owned());
+    let title =
+        path.file_stem().map_or_else(|| "scenario".into(), |s| s.to_string_lossy().into_owned());
     let variants = variants(&root, &faults);
     let names: Vec<String> = variants.iter().map(|v| v.name.clone()).collect();
     let plan = plan::read(&root, &names, &faults);
@@ -146,10 +173,13 @@ pub fn load_with_origins(path: &Path, text: &str, overrides: &Overrides) -> Resu
     root.remove("variant");
     let sources: Arc<[Source]> = sources.into();
     let mut loaded = Vec::new();
-    // A setting from outside is for all variants, some of which may have another kind of queue; it must concern one of them.
+    // A setting from outside is for all variants, some of which may have another kind of queue; it
+    // must concern one of them.
     let mut concerns_none = vec![true; outside.len()];
-    let wanted =
-        |v: &&Variant| (overrides.variants.is_empty() || overrides.variants.contains(&v.name)) && quick.is_none_or(|q| q.runs(&v.name));
+    let wanted = |v: &&Variant| {
+        (overrides.variants.is_empty() || overrides.variants.contains(&v.name))
+            && quick.is_none_or(|q| q.runs(&v.name))
+    };
     for variant in variants.iter().filter(wanted) {
         let mut tree = root.clone();
         for setting in variant.settings.iter().chain(quick.into_iter().flat_map(|q| &q.settings)) {
@@ -170,17 +200,30 @@ pub fn load_with_origins(path: &Path, text: &str, overrides: &Overrides) -> Resu
 }
 
 /// Overrides as settings; each becomes a text of its own that messages can point into.
-fn read_overrides(overrides: &Overrides, sources: &mut Vec<Source>, faults: &Faults) -> Vec<Setting> {
+fn read_overrides(
+    overrides: &Overrides,
+    sources: &mut Vec<Source>,
+    faults: &Faults,
+) -> Vec<Setting> {
     let mut settings = Vec::new();
     for (path, value) in &overrides.settings {
         let source = sources.len();
         let path_span = Span { source, start: 0, end: path.len() };
-        sources.push(Source { name: format!("{OVERRIDE}{path}={value}"), text: format!("{path}={value}") });
+        sources.push(Source {
+            name: format!("{OVERRIDE}{path}={value}"),
+            text: format!("{path}={value}"),
+        });
         match set::split_path(path) {
-            Some(parts) => settings.push(Setting { path: parts, path_span, item: tree::parse_value(value, source, path.len() + 1) }),
-            None => {
-                faults.add(path_span, format!("\"{path}\" is not a path"), "write keys with dots between them, like link.bottleneck.rate")
-            }
+            Some(parts) => settings.push(Setting {
+                path: parts,
+                path_span,
+                item: tree::parse_value(value, source, path.len() + 1),
+            }),
+            None => faults.add(
+                path_span,
+                format!("\"{path}\" is not a path"),
+                "write keys with dots between them, like link.bottleneck.rate",
+            ),
         }
     }
     settings
@@ -196,7 +239,9 @@ struct Variant {
 
 fn variants(root: &Table, faults: &Faults) -> Vec<Variant> {
     // Unknown keys of the file are reported when the variants are read, not here as well.
-    let Some(Item { value: Value::Array(items), .. }) = root.get("variant") else { return vec![Variant::default()] };
+    let Some(Item { value: Value::Array(items), .. }) = root.get("variant") else {
+        return vec![Variant::default()];
+    };
     let mut names = HashSet::new();
     let mut result = Vec::new();
     for item in items {
@@ -204,18 +249,29 @@ fn variants(root: &Table, faults: &Faults) -> Vec<Variant> {
         fields.require("name");
         let name = fields.name("name").unwrap_or_default();
         if !name.is_empty() && !names.insert(name.clone()) {
-            faults.add(fields.span_of("name"), format!("two variants are named `{name}`"), "give each variant a name of its own");
+            faults.add(
+                fields.span_of("name"),
+                format!("two variants are named `{name}`"),
+                "give each variant a name of its own",
+            );
         }
         let settings = match fields.item("set") {
             Some(Item { value: Value::Table(table), .. }) => set::settings(table, faults),
             Some(other) => {
-                let what = format!("`set` takes a table of paths and values, this is {}", other.value.kind());
+                let what = format!(
+                    "`set` takes a table of paths and values, this is {}",
+                    other.value.kind()
+                );
                 faults.add(other.span, what, "write set = { \"flow.congestion\" = \"newreno\" }");
                 Vec::new()
             }
             None => Vec::new(),
         };
-        result.push(Variant { name, settings, without: fields.names("without").unwrap_or_default() });
+        result.push(Variant {
+            name,
+            settings,
+            without: fields.names("without").unwrap_or_default(),
+        });
     }
     if result.is_empty() { vec![Variant::default()] } else { result }
 }
@@ -253,25 +309,44 @@ fn read(
     let mut media = Media::default();
     let links = links::read(&file, &mut nodes, &mut media, duration);
     if file.item("link").is_some() && links.is_empty() && faults.count() == before {
-        faults.add(file.span_of("link"), "the file has no [[link]]", "add a section that begins with [[link]]");
+        faults.add(
+            file.span_of("link"),
+            "the file has no [[link]]",
+            "add a section that begins with [[link]]",
+        );
     }
-    let edges: Vec<_> = links.iter().map(|l| (l.ends, [l.directions[0].delay, l.directions[1].delay])).collect();
+    let edges: Vec<_> =
+        links.iter().map(|l| (l.ends, [l.directions[0].delay, l.directions[1].delay])).collect();
     let mut graph = Graph::new(nodes.names.len(), &edges);
-    // Where a link is missing because it is faulty, which nodes exist and what reaches what cannot be told.
+    // Where a link is missing because it is faulty, which nodes exist and what reaches what cannot
+    // be told.
     nodes.complete = links.len() == list_length(file.item("link"));
     let seed = file.integer("seed").unwrap_or(1);
-    let wants_ids: Vec<bool> = links.iter().flat_map(|l| l.directions.each_ref().map(|d| d.queue.wants_ids())).collect();
-    let flows =
-        flows::read(&file, &nodes, &mut graph, Whole { duration, seed, kernel, wants_ids: &wants_ids }, &without(&file, variant, faults));
+    let wants_ids: Vec<bool> =
+        links.iter().flat_map(|l| l.directions.each_ref().map(|d| d.queue.wants_ids())).collect();
+    let flows = flows::read(
+        &file,
+        &nodes,
+        &mut graph,
+        Whole { duration, seed, kernel, wants_ids: &wants_ids },
+        &without(&file, variant, faults),
+    );
     if faults.count() == before && flows.flows.is_empty() {
         let span = variant.without.first().map_or(file.span_of("flow"), |(_, span)| *span);
         faults.add(span, "no flow is left", "a run has at least one [[flow]]");
     }
     let delays: Vec<Nanos> = edges.iter().flat_map(|(_, delays)| *delays).collect();
     let (crossings, largest_rtt) = crossings(&flows.flows, &delays);
-    let limits: Vec<[Span; 2]> = links.iter().map(|l| [l.directions[0].queue.limit_span, l.directions[1].queue.limit_span]).collect();
+    let limits: Vec<[Span; 2]> = links
+        .iter()
+        .map(|l| [l.directions[0].queue.limit_span, l.directions[1].queue.limit_span])
+        .collect();
     let link_spans: Vec<Span> = links.iter().map(|l| l.span).collect();
-    let links: Vec<_> = links.into_iter().enumerate().map(|(i, l)| l.resolve([crossings[2 * i], crossings[2 * i + 1]], faults)).collect();
+    let links: Vec<_> = links
+        .into_iter()
+        .enumerate()
+        .map(|(i, l)| l.resolve([crossings[2 * i], crossings[2 * i + 1]], faults))
+        .collect();
     let measure = measure(&file, duration);
     let sample = sample(&file, duration, largest_rtt);
     let mut scenario = Scenario {
@@ -294,13 +369,24 @@ fn read(
     if faults.count() > before {
         return None;
     }
-    let origins = Origins::new(sources, limits, link_spans, flows.last, file.span_of("sample"), file.span_of("duration"));
+    let origins = Origins::new(
+        sources,
+        limits,
+        link_spans,
+        flows.last,
+        file.span_of("sample"),
+        file.span_of("duration"),
+    );
     Some(Loaded { scenario, origins })
 }
 
 /// A title is a line: what is printed below it is not the file's to say.
 fn one_line(text: &str) -> String {
-    if text.contains(['\n', '\r']) { text.split_whitespace().collect::<Vec<_>>().join(" ") } else { text.into() }
+    if text.contains(['\n', '\r']) {
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    } else {
+        text.into()
+    }
 }
 
 fn list_length(item: Option<&Item>) -> usize {
@@ -324,7 +410,11 @@ fn without(file: &Fields<'_>, variant: &Variant, faults: &Faults) -> HashSet<Str
     };
     for (name, span) in &variant.without {
         if !known.contains(name) {
-            faults.add(*span, format!("no flow is named `{name}`"), suggest(name, known.iter().map(String::as_str), "flows"));
+            faults.add(
+                *span,
+                format!("no flow is named `{name}`"),
+                suggest(name, known.iter().map(String::as_str), "flows"),
+            );
         }
     }
     variant.without.iter().map(|(name, _)| name.clone()).collect()
@@ -339,7 +429,11 @@ fn sample(file: &Fields<'_>, duration: Nanos, largest_rtt: Nanos) -> Sampling {
         Value::Text(text) if text == "off" => return Sampling::Off,
         Value::Text(text) if text == "rtt" => {
             if largest_rtt == 0 {
-                file.faults.add(item.span, "no flow has a round-trip time to sample by", "write a time, like \"100ms\"");
+                file.faults.add(
+                    item.span,
+                    "no flow has a round-trip time to sample by",
+                    "write a time, like \"100ms\"",
+                );
                 return Sampling::Off;
             }
             largest_rtt
@@ -350,12 +444,19 @@ fn sample(file: &Fields<'_>, duration: Nanos, largest_rtt: Nanos) -> Sampling {
         },
     };
     if duration / interval > MAX_SAMPLES {
-        let what = format!("{} samples in {} are too many", duration / interval, show_time(duration));
-        let help =
-            format!("at most {MAX_SAMPLES} can be taken; \"{}\" is usual for a run of this length", show_time(default_sample(duration)));
+        let what =
+            format!("{} samples in {} are too many", duration / interval, show_time(duration));
+        let help = format!(
+            "at most {MAX_SAMPLES} can be taken; \"{}\" is usual for a run of this length",
+            show_time(default_sample(duration))
+        );
         file.faults.add(item.span, what, help);
     }
-    if matches!(&item.value, Value::Text(text) if text == "rtt") { Sampling::PerRtt(interval) } else { Sampling::Every(interval) }
+    if matches!(&item.value, Value::Text(text) if text == "rtt") {
+        Sampling::PerRtt(interval)
+    } else {
+        Sampling::Every(interval)
+    }
 }
 
 /// The largest of 1, 2, 5, 10, ... ms that gives at least 600 samples; at least 1 ms.

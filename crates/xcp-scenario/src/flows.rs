@@ -1,4 +1,5 @@
-//! Reads `[[flow]]`: groups expanded, names resolved, routes found. Where packets go is `graph.rs`'s, what a queue holds `links.rs`'s.
+//! Reads `[[flow]]`: groups expanded, names resolved, routes found. Where packets go is
+//! `graph.rs`'s, what a queue holds `links.rs`'s.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::num::NonZeroU32;
@@ -10,7 +11,8 @@ use crate::graph::Graph;
 use crate::lies::lies;
 use crate::links::{DEFAULT_PACKET_BYTES, Nodes, period, reserved};
 use crate::model::{
-    Congestion, DirectionId, Flow, Group, LossResponse, NodeId, Recovery, RtoPolicy, Tcp, Traffic, UdpPattern, Unclaimed, WireFormat,
+    Congestion, DirectionId, Flow, Group, LossResponse, NodeId, Recovery, RtoPolicy, Tcp, Traffic,
+    UdpPattern, Unclaimed, WireFormat,
 };
 use crate::name::FlowName;
 use crate::quantity::{MAX_TIME, show_time};
@@ -37,7 +39,13 @@ struct Written {
 }
 
 /// Reads all flows of the file, except groups in `without`.
-pub(crate) fn read(file: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, run: Whole<'_>, without: &HashSet<String>) -> Flows {
+pub(crate) fn read(
+    file: &Fields<'_>,
+    nodes: &Nodes,
+    graph: &mut Graph,
+    run: Whole<'_>,
+    without: &HashSet<String>,
+) -> Flows {
     let mut result = Flows::default();
     let mut groups = HashSet::new();
     let mut names = Names::default();
@@ -63,7 +71,11 @@ pub(crate) fn read(file: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, run: Who
         // How many arrive is known when they have been drawn.
         total += if arrivals.is_some() { 0 } else { count.unwrap_or(1) };
         if total > MAX_FLOWS {
-            fields.faults.add(fields.span_of("count"), format!("{total} flows are too many"), format!("at most {MAX_FLOWS} in all"));
+            fields.faults.add(
+                fields.span_of("count"),
+                format!("{total} flows are too many"),
+                format!("at most {MAX_FLOWS} in all"),
+            );
             break;
         }
         if fields.faults.count() > before {
@@ -73,10 +85,20 @@ pub(crate) fn read(file: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, run: Who
         let grouped = count.is_some() || arrivals.is_some();
         let stop = group.stop;
         let starts = match arrivals {
-            Some(mean) => Starts::poisson(run.seed, &name, start, mean, stop.map_or(run.duration, |stop| stop.min(run.duration))),
+            Some(mean) => Starts::poisson(
+                run.seed,
+                &name,
+                start,
+                mean,
+                stop.map_or(run.duration, |stop| stop.min(run.duration)),
+            ),
             None => Starts::Staggered { next: start, stagger: fields.time("stagger").unwrap_or(0) },
         };
-        let most = if arrivals.is_some() { count.unwrap_or(u64::MAX).min(MAX_FLOWS - total + 1) } else { count.unwrap_or(1) };
+        let most = if arrivals.is_some() {
+            count.unwrap_or(u64::MAX).min(MAX_FLOWS - total + 1)
+        } else {
+            count.unwrap_or(1)
+        };
         let mut sizes = sizes.map(|sizes| sizes.draw(run.seed, &name));
         let group = Arc::new(group);
         let first = result.flows.len();
@@ -85,8 +107,15 @@ pub(crate) fn read(file: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, run: Who
         }
         for (start, member) in starts.zip(1..).take(most as usize) {
             if member > 1 && stop.is_some_and(|stop| stop <= start) {
-                let what = format!("`{name}-{member}` starts at {}, when the group has stopped", show_time(start));
-                fields.faults.add(fields.span_of("stop"), what, "write a later `stop`, or a smaller `stagger` or `count`");
+                let what = format!(
+                    "`{name}-{member}` starts at {}, when the group has stopped",
+                    show_time(start)
+                );
+                fields.faults.add(
+                    fields.span_of("stop"),
+                    what,
+                    "write a later `stop`, or a smaller `stagger` or `count`",
+                );
                 break;
             }
             let number = NonZeroU32::new(member).filter(|_| grouped);
@@ -106,14 +135,25 @@ pub(crate) fn read(file: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, run: Who
                 break;
             }
             if members == 0 {
-                let (end, later) =
-                    if stop.is_some_and(|s| s < run.duration) { ("`stop`", "`stop`") } else { ("the run ends", "end of the run") };
+                let (end, later) = if stop.is_some_and(|s| s < run.duration) {
+                    ("`stop`", "`stop`")
+                } else {
+                    ("the run ends", "end of the run")
+                };
                 let what = format!("with this seed no member of `{name}` arrives before {end}");
-                fields.faults.add(at, what, format!("write a smaller `arrivals` or a later {later}"));
+                fields.faults.add(
+                    at,
+                    what,
+                    format!("write a smaller `arrivals` or a later {later}"),
+                );
             }
         } else if fields.faults.count() == before && (members as u64) < most {
             let what = "the last members of the group never start";
-            fields.faults.add(fields.span_of("stagger"), what, "write a smaller `stagger` or `count`");
+            fields.faults.add(
+                fields.span_of("stagger"),
+                what,
+                "write a smaller `stagger` or `count`",
+            );
         }
         if let Some(twice) = names.add(&name, grouped.then_some(members as u32)) {
             let what = format!("two flows are named `{twice}`, one of them as a member of a group");
@@ -136,7 +176,8 @@ pub(crate) struct Whole<'a> {
     pub wants_ids: &'a [bool],
 }
 
-/// Names taken so far. Groups' names differ from one another, but a single flow may be named like another group's member.
+/// Names taken so far. Groups' names differ from one another, but a single flow may be named like
+/// another group's member.
 #[derive(Debug, Default)]
 struct Names {
     /// Single flows named `STEM-NUMBER`: by stem, the numbers.
@@ -158,7 +199,11 @@ impl Names {
                 let single = FlowName::from(name);
                 let number = single.number()?;
                 self.singles.entry(single.stem().into()).or_default().insert(number);
-                return self.groups.get(single.stem()).filter(|members| number.get() <= **members).map(|_| single);
+                return self
+                    .groups
+                    .get(single.stem())
+                    .filter(|members| number.get() <= **members)
+                    .map(|_| single);
             }
         };
         Some(FlowName::member(&stem.into(), Some(number)))
@@ -166,7 +211,12 @@ impl Names {
 }
 
 /// A group, and its name even where the rest is wrong.
-fn read_one<'a>(fields: &Fields<'a>, nodes: &Nodes, graph: &mut Graph, run: Whole<'a>) -> (Option<Written>, String) {
+fn read_one<'a>(
+    fields: &Fields<'a>,
+    nodes: &Nodes,
+    graph: &mut Graph,
+    run: Whole<'a>,
+) -> (Option<Written>, String) {
     let duration = run.duration;
     fields.require("from");
     fields.require("to");
@@ -178,17 +228,29 @@ fn read_one<'a>(fields: &Fields<'a>, nodes: &Nodes, graph: &mut Graph, run: Whol
     let stop = fields.time("stop");
     if start >= duration && fields.item("start").is_some() {
         let what = format!("the flow starts at {}, when the run is over", show_time(start));
-        fields.faults.add(fields.span_of("start"), what, format!("start before {} or write a longer `duration`", show_time(duration)));
+        fields.faults.add(
+            fields.span_of("start"),
+            what,
+            format!("start before {} or write a longer `duration`", show_time(duration)),
+        );
     }
     if let Some(stop) = stop.filter(|stop| *stop <= start) {
-        let what = format!("the flow stops at {} and starts at {}", show_time(stop), show_time(start));
+        let what =
+            format!("the flow stops at {} and starts at {}", show_time(stop), show_time(start));
         fields.faults.add(fields.span_of("stop"), what, "`stop` must be later than `start`");
     }
     let start_jitter = fields.time("start-jitter").unwrap_or(0);
     let packet_bytes = fields.size("packet").map_or(DEFAULT_PACKET_BYTES, |n| n as u32);
     let traffic = traffic(fields, run.kernel);
-    let unclaimed = if fields.bool("access-id").unwrap_or(false) { Unclaimed::Access } else { Unclaimed::Unknown };
-    let (Some(from), Some(to), Some(via), Some((mut traffic, sizes))) = (from, to, via, traffic) else { return (None, name) };
+    let unclaimed = if fields.bool("access-id").unwrap_or(false) {
+        Unclaimed::Access
+    } else {
+        Unclaimed::Unknown
+    };
+    let (Some(from), Some(to), Some(via), Some((mut traffic, sizes))) = (from, to, via, traffic)
+    else {
+        return (None, name);
+    };
     let lies = lies(fields, &traffic, run.kernel.is_some());
     if from == to {
         let what = format!("the flow goes from `{0}` to `{0}`", nodes.names[from]);
@@ -198,7 +260,8 @@ fn read_one<'a>(fields: &Fields<'a>, nodes: &Nodes, graph: &mut Graph, run: Whol
     let mut back = via.clone();
     back.reverse();
     let route = route(fields, nodes, graph, from, &via, to);
-    let return_route = route.as_ref().and_then(|_| self::route(fields, nodes, graph, to, &back, from));
+    let return_route =
+        route.as_ref().and_then(|_| self::route(fields, nodes, graph, to, &back, from));
     let (Some(route), Some(return_route)) = (route, return_route) else { return (None, name) };
     if let Traffic::Tcp(tcp) = &mut traffic
         && tcp.congestion == Congestion::Xcp
@@ -206,7 +269,18 @@ fn read_one<'a>(fields: &Fields<'a>, nodes: &Nodes, graph: &mut Graph, run: Whol
     {
         tcp.ids = Some(unclaimed);
     }
-    let group = Group { name: name.as_str().into(), from, to, route, return_route, start_jitter, stop, packet_bytes, traffic, lies };
+    let group = Group {
+        name: name.as_str().into(),
+        from,
+        to,
+        route,
+        return_route,
+        start_jitter,
+        stop,
+        packet_bytes,
+        traffic,
+        lies,
+    };
     (Some(Written { group, start, sizes }), name)
 }
 
@@ -231,16 +305,32 @@ fn via(fields: &Fields<'_>, nodes: &Nodes) -> Option<Vec<NodeId>> {
     fields.names("via")?.iter().map(|(name, span)| known(fields, name, *span, nodes)).collect()
 }
 
-fn route(fields: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, from: NodeId, via: &[NodeId], to: NodeId) -> Option<Vec<DirectionId>> {
+fn route(
+    fields: &Fields<'_>,
+    nodes: &Nodes,
+    graph: &mut Graph,
+    from: NodeId,
+    via: &[NodeId],
+    to: NodeId,
+) -> Option<Vec<DirectionId>> {
     let mut route = Vec::new();
     let mut at = from;
     for &next in via.iter().chain([&to]) {
         let Some(part) = graph.path(at, next) else {
-            let reachable: Vec<&str> = graph.reachable(at).into_iter().filter(|n| *n != at).map(|n| nodes.names[n].as_str()).collect();
-            let what = format!("there is no way from `{}` to `{}`", nodes.names[at], nodes.names[next]);
+            let reachable: Vec<&str> = graph
+                .reachable(at)
+                .into_iter()
+                .filter(|n| *n != at)
+                .map(|n| nodes.names[n].as_str())
+                .collect();
+            let what =
+                format!("there is no way from `{}` to `{}`", nodes.names[at], nodes.names[next]);
             let key = if next == to { "to" } else { "via" };
-            let help =
-                format!("`{}` reaches {}; add a [[link]] that joins the two parts", nodes.names[at], crate::error::listed(reachable));
+            let help = format!(
+                "`{}` reaches {}; add a [[link]] that joins the two parts",
+                nodes.names[at],
+                crate::error::listed(reachable)
+            );
             fields.faults.add(fields.span_of(key), what, help);
             return None;
         };
@@ -251,10 +341,14 @@ fn route(fields: &Fields<'_>, nodes: &Nodes, graph: &mut Graph, from: NodeId, vi
 }
 
 /// What the members send, and how to draw their sizes where those differ.
-fn traffic<'a>(fields: &Fields<'a>, kernel: Option<&'a [String]>) -> Option<(Traffic, Option<Sizes>)> {
+fn traffic<'a>(
+    fields: &Fields<'a>,
+    kernel: Option<&'a [String]>,
+) -> Option<(Traffic, Option<Sizes>)> {
     if let Some(item) = fields.item("udp") {
         for entry in fields.table.entries.iter().filter(|e| TCP_ONLY.contains(&e.key.as_str())) {
-            let what = format!("`{}` is a setting of TCP, and `udp` makes the flow datagrams", entry.key);
+            let what =
+                format!("`{}` is a setting of TCP, and `udp` makes the flow datagrams", entry.key);
             fields.faults.add(entry.key_span, what, "leave out one of the two");
         }
         let udp = Fields::of(fields.faults, &UDP, item)?;
@@ -292,7 +386,11 @@ fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>
     let tcp = Tcp {
         congestion,
         recovery,
-        loss_response: if fields.choice("loss-response") == Some("halve") { LossResponse::Halve } else { LossResponse::None },
+        loss_response: if fields.choice("loss-response") == Some("halve") {
+            LossResponse::Halve
+        } else {
+            LossResponse::None
+        },
         paced,
         wire: match fields.choice("wire") {
             Some("classic") => WireFormat::Classic,
@@ -307,7 +405,11 @@ fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>
         handshake: fields.bool("handshake").unwrap_or(true),
         initial_window: fields.integer("initial-window").map_or(10, |n| n as u32),
         rto_min: fields.time("rto-min").unwrap_or(200_000_000),
-        rto_policy: if fields.choice("rto") == Some("fixed") { RtoPolicy::Fixed } else { RtoPolicy::BackOff },
+        rto_policy: if fields.choice("rto") == Some("fixed") {
+            RtoPolicy::Fixed
+        } else {
+            RtoPolicy::BackOff
+        },
         honest_window: fields.bool("honest-window").unwrap_or(true),
         ids: None,
     };
@@ -315,7 +417,8 @@ fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>
 }
 
 fn udp_pattern(udp: &Fields<'_>) -> Option<UdpPattern> {
-    let pattern = udp.choice("pattern").or_else(|| udp.item("pattern").is_none().then_some("constant"))?;
+    let pattern =
+        udp.choice("pattern").or_else(|| udp.item("pattern").is_none().then_some("constant"))?;
     let belongs: &[&str] = match pattern {
         "on-off" => &["pattern", "rate", "on", "off", "random"],
         "schedule" => &["pattern", "steps"],
@@ -332,7 +435,8 @@ fn udp_pattern(udp: &Fields<'_>) -> Option<UdpPattern> {
         "on-off" => {
             udp.require("on");
             udp.require("off");
-            let (on, off, random) = (udp.time("on"), udp.time("off"), udp.bool("random").unwrap_or(false));
+            let (on, off, random) =
+                (udp.time("on"), udp.time("off"), udp.bool("random").unwrap_or(false));
             Some(UdpPattern::OnOff { rate_bps: rate_bps?, on: on?, off: off?, random })
         }
         "poisson" => Some(UdpPattern::Poisson { rate_bps: rate_bps? }),
@@ -343,7 +447,11 @@ fn udp_pattern(udp: &Fields<'_>) -> Option<UdpPattern> {
 fn steps(udp: &Fields<'_>) -> Option<Vec<(Nanos, u64)>> {
     let item = udp.item("steps")?;
     let wrong = |item: &Item| {
-        udp.faults.add(item.span, "`steps` takes a list of [time, rate]", "write steps = [[\"0s\", \"1mbit\"], [\"10s\", \"0bit\"]]")
+        udp.faults.add(
+            item.span,
+            "`steps` takes a list of [time, rate]",
+            "write steps = [[\"0s\", \"1mbit\"], [\"10s\", \"0bit\"]]",
+        )
     };
     let Value::Array(rows) = &item.value else {
         wrong(item);
@@ -362,18 +470,28 @@ fn steps(udp: &Fields<'_>) -> Option<Vec<(Nanos, u64)>> {
             wrong(row);
             continue;
         };
-        let (Some(t), Some(rate)) = (udp.time_of(from, "steps", true), udp.rate_of(rate, "steps", true)) else { continue };
+        let (Some(t), Some(rate)) =
+            (udp.time_of(from, "steps", true), udp.rate_of(rate, "steps", true))
+        else {
+            continue;
+        };
         if steps.last().is_some_and(|(before, _)| *before >= t) {
-            udp.faults.add(from.span, "the steps are not in order of time", "each step must be later than the one before it");
+            udp.faults.add(
+                from.span,
+                "the steps are not in order of time",
+                "each step must be later than the one before it",
+            );
         }
         steps.push((t, rate));
     }
     Some(steps)
 }
 
-/// Base RTT of a group's flows: the delays of their route there and back, without queues and transmission. Saturates at [`MAX_TIME`].
+/// Base RTT of a group's flows: the delays of their route there and back, without queues and
+/// transmission. Saturates at [`MAX_TIME`].
 fn base_rtt(group: &Group, delays: &[Nanos]) -> Nanos {
-    let sum: u128 = group.route.iter().chain(&group.return_route).map(|d| u128::from(delays[*d])).sum();
+    let sum: u128 =
+        group.route.iter().chain(&group.return_route).map(|d| u128::from(delays[*d])).sum();
     sum.min(u128::from(MAX_TIME)) as Nanos
 }
 
@@ -406,8 +524,16 @@ pub(crate) fn measure(file: &Fields<'_>, duration: Nanos) -> crate::units::Perio
     let Some(fields) = file.table("measure", &crate::spec::MEASURE) else { return whole };
     let Some(measure) = period(&fields, 0, duration) else { return whole };
     if measure.to > duration {
-        let what = format!("the measured period ends at {}, after the run's {}", show_time(measure.to), show_time(duration));
-        fields.faults.add(fields.span_of("to"), what, format!("write to = \"{}\" or a longer `duration`", show_time(duration)));
+        let what = format!(
+            "the measured period ends at {}, after the run's {}",
+            show_time(measure.to),
+            show_time(duration)
+        );
+        fields.faults.add(
+            fields.span_of("to"),
+            what,
+            format!("write to = \"{}\" or a longer `duration`", show_time(duration)),
+        );
     }
     measure
 }

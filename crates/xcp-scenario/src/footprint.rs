@@ -1,5 +1,6 @@
-//! How much memory a run will need, and which line of the file is to blame for most of it, so that a run that cannot fit is refused before it
-//! starts. An estimate from above by simple bounds; how a backend really stores things is its own affair.
+//! How much memory a run will need, and which line of the file is to blame for most of it, so that
+//! a run that cannot fit is refused before it starts. An estimate from above by simple bounds; how
+//! a backend really stores things is its own affair.
 
 use std::sync::Arc;
 
@@ -42,7 +43,8 @@ const BYTES_PER_FLOW: u128 = 1280;
 const BYTES_PER_SAMPLE: u128 = 8;
 /// A series without its values: where it is recorded, whose it is.
 const BYTES_PER_SERIES: u128 = 256;
-/// Series of a link direction: utilisation, queue (mean, max), drops, lost; and of an XCP router six more.
+/// Series of a link direction: utilisation, queue (mean, max), drops, lost; and of an XCP router
+/// six more.
 const LINK_SERIES: u128 = 5;
 const ROUTER_SERIES: u128 = 6;
 /// Series of a flow: goodput, cwnd, srtt, retransmits.
@@ -73,20 +75,26 @@ pub struct Footprint {
 
 /// Packets of a size that a rate carries in a time, from above.
 fn packets(rate_bps: u64, time: Nanos, packet_bytes: u64) -> u128 {
-    u128::from(rate_bps) * u128::from(time) / u128::from(NANOS_PER_SEC) / 8 / u128::from(packet_bytes.max(1)) + 1
+    u128::from(rate_bps) * u128::from(time)
+        / u128::from(NANOS_PER_SEC)
+        / 8
+        / u128::from(packet_bytes.max(1))
+        + 1
 }
 
 /// Packets that a flow can send in the whole run or have on the way at once, from above.
 ///
 /// 1. Datagrams: as many as their rate gives.
-/// 2. Without XCP a TCP sends at most two packets for each that arrived (slow start), and no more arrive than the slowest link carries.
+/// 2. Without XCP a TCP sends at most two packets for each that arrived (slow start), and no more
+///    arrive than the slowest link carries.
 /// 3. An XCP sender may be told any window by the routers: at most what its first link carries.
 fn sendable(flow: &Flow, active: Nanos, first: u64, slowest: u64) -> u128 {
     let size = u64::from(flow.group.packet_bytes);
     match &flow.group.traffic {
         Traffic::Tcp(tcp) => {
             let payload = u128::from(size.saturating_sub(40).max(1));
-            let window = [flow.bytes(), tcp.receive_buffer, tcp.send_buffer].into_iter().flatten().min();
+            let window =
+                [flow.bytes(), tcp.receive_buffer, tcp.send_buffer].into_iter().flatten().min();
             let free = match &tcp.congestion {
                 Congestion::Xcp => packets(first, active, size),
                 Congestion::Reno | Congestion::Cubic | Congestion::Named(_) => {
@@ -97,8 +105,12 @@ fn sendable(flow: &Flow, active: Nanos, first: u64, slowest: u64) -> u128 {
         }
         Traffic::Udp(pattern) => {
             let rate = match pattern {
-                UdpPattern::Constant { rate_bps } | UdpPattern::Poisson { rate_bps } | UdpPattern::OnOff { rate_bps, .. } => *rate_bps,
-                UdpPattern::Schedule { steps } => steps.iter().map(|(_, rate)| *rate).max().unwrap_or(0),
+                UdpPattern::Constant { rate_bps }
+                | UdpPattern::Poisson { rate_bps }
+                | UdpPattern::OnOff { rate_bps, .. } => *rate_bps,
+                UdpPattern::Schedule { steps } => {
+                    steps.iter().map(|(_, rate)| *rate).max().unwrap_or(0)
+                }
             };
             packets(rate, active, size)
         }
@@ -118,7 +130,8 @@ struct Load {
 
 fn loads(scenario: &Scenario) -> Vec<Load> {
     let direction = |d: usize| &scenario.links[d / 2].directions[d % 2];
-    let mut loads = vec![Load { arrivals: 0, flight: 0, packet: u64::MAX }; 2 * scenario.links.len()];
+    let mut loads =
+        vec![Load { arrivals: 0, flight: 0, packet: u64::MAX }; 2 * scenario.links.len()];
     for flow in &scenario.flows {
         let active = scenario.duration.saturating_sub(flow.start);
         let group = &flow.group;
@@ -129,7 +142,8 @@ fn loads(scenario: &Scenario) -> Vec<Load> {
         let mut upstream = None;
         for &d in &group.route {
             let load = &mut loads[d];
-            let rate = upstream.map_or(direction(d).rate_bps, |u: u64| u.min(direction(d).rate_bps));
+            let rate =
+                upstream.map_or(direction(d).rate_bps, |u: u64| u.min(direction(d).rate_bps));
             load.arrivals += upstream.map_or(total, |u| total.min(packets(u, active, size)));
             load.flight += total.min(packets(rate, direction(d).delay.min(active), size));
             load.packet = load.packet.min(size);
@@ -168,7 +182,11 @@ pub fn footprint(scenario: &Scenario) -> Footprint {
             Limit::Packets(n) => u128::from(n),
             Limit::Bytes(n) => u128::from(n / load.packet) + 1,
         };
-        let flight = load.flight.min(packets(direction.rate_bps, direction.delay.min(scenario.duration), load.packet));
+        let flight = load.flight.min(packets(
+            direction.rate_bps,
+            direction.delay.min(scenario.duration),
+            load.packet,
+        ));
         let queued = load.arrivals.min(room);
         packets_in_all += flight + queued;
         parts.push((Part::Flight(d), flight * BYTES_PER_PACKET));
@@ -177,20 +195,30 @@ pub fn footprint(scenario: &Scenario) -> Footprint {
     let bytes_per_series = match scenario.sample {
         Sampling::Off => 0,
         _ if !scenario.series => 0,
-        Sampling::Every(t) | Sampling::PerRtt(t) => u128::from(scenario.duration / t.max(1) + 1) * BYTES_PER_SAMPLE + BYTES_PER_SERIES,
+        Sampling::Every(t) | Sampling::PerRtt(t) => {
+            u128::from(scenario.duration / t.max(1) + 1) * BYTES_PER_SAMPLE + BYTES_PER_SERIES
+        }
     };
-    let series = directions as u128 * LINK_SERIES + routers * ROUTER_SERIES + scenario.flows.len() as u128 * FLOW_SERIES;
+    let series = directions as u128 * LINK_SERIES
+        + routers * ROUTER_SERIES
+        + scenario.flows.len() as u128 * FLOW_SERIES;
     parts.push((Part::Samples, series * bytes_per_series));
     let bytes = parts.iter().map(|(_, b)| *b).sum();
-    let (part, part_bytes) = parts.into_iter().rev().max_by_key(|(_, b)| *b).unwrap_or((Part::Flows, 0));
+    let (part, part_bytes) =
+        parts.into_iter().rev().max_by_key(|(_, b)| *b).unwrap_or((Part::Flows, 0));
     Footprint { bytes, packets: packets_in_all, part, part_bytes }
 }
 
-/// Estimates the memory of a run, and refuses a scenario that needs more than there is, naming the line that needs most of it.
+/// Estimates the memory of a run, and refuses a scenario that needs more than there is, naming the
+/// line that needs most of it.
 ///
 /// # Errors
 /// That the run does not fit, and what would.
-pub fn check(scenario: &Scenario, origins: &Origins, available_bytes: u64) -> Result<Footprint, ScenarioError> {
+pub fn check(
+    scenario: &Scenario,
+    origins: &Origins,
+    available_bytes: u64,
+) -> Result<Footprint, ScenarioError> {
     let needed = footprint(scenario);
     if needed.bytes <= u128::from(available_bytes) {
         return Ok(needed);
@@ -200,7 +228,11 @@ pub fn check(scenario: &Scenario, origins: &Origins, available_bytes: u64) -> Re
         if d.is_multiple_of(2) { format!("`{link}`") } else { format!("`{link}.reverse`") }
     };
     let (span, why, help) = match needed.part {
-        Part::Flows => (origins.last_flow, format!("{} flows", scenario.flows.len()), "write a smaller `count`".to_string()),
+        Part::Flows => (
+            origins.last_flow,
+            format!("{} flows", scenario.flows.len()),
+            "write a smaller `count`".to_string(),
+        ),
         Part::Samples => (
             if origins.sample == Span::default() { origins.duration } else { origins.sample },
             "the samples of its series".to_string(),
@@ -208,13 +240,25 @@ pub fn check(scenario: &Scenario, origins: &Origins, available_bytes: u64) -> Re
         ),
         Part::Queue(d) => (
             origins.limits.get(d / 2).map_or(Span::default(), |l| l[d % 2]),
-            format!("{} packets in the queue of {}", needed.part_bytes / BYTES_PER_PACKET, place(d)),
-            "write a smaller `limit`, a lower rate, or bound what the flows send (`bytes`, `receive-buffer`)".to_string(),
+            format!(
+                "{} packets in the queue of {}",
+                needed.part_bytes / BYTES_PER_PACKET,
+                place(d)
+            ),
+            "write a smaller `limit`, a lower rate, or bound what the flows send (`bytes`, \
+                `receive-buffer`)"
+                .to_string(),
         ),
         Part::Flight(d) => (
             origins.links.get(d / 2).copied().unwrap_or_default(),
-            format!("{} packets on the way over {}", needed.part_bytes / BYTES_PER_PACKET, place(d)),
-            "write a lower `rate`, a shorter `delay`, larger packets, or bound what the flows send (`bytes`, `receive-buffer`)".to_string(),
+            format!(
+                "{} packets on the way over {}",
+                needed.part_bytes / BYTES_PER_PACKET,
+                place(d)
+            ),
+            "write a lower `rate`, a shorter `delay`, larger packets, or bound what the flows \
+                send (`bytes`, `receive-buffer`)"
+                .to_string(),
         ),
     };
     let what = format!(
@@ -223,5 +267,8 @@ pub fn check(scenario: &Scenario, origins: &Origins, available_bytes: u64) -> Re
         show_bytes(u128::from(available_bytes)),
         show_bytes(needed.part_bytes),
     );
-    Err(ScenarioError::from_issues(vec![Issue { span: Some(span), what, help: Some(help) }], &origins.sources))
+    Err(ScenarioError::from_issues(
+        vec![Issue { span: Some(span), what, help: Some(help) }],
+        &origins.sources,
+    ))
 }

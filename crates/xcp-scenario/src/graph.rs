@@ -1,4 +1,5 @@
-//! Routes: least total delay, then fewest links, then order of appearance in the file. Finds paths; reading and checking flows is `flows.rs`'s.
+//! Routes: least total delay, then fewest links, then order of appearance in the file. Finds paths;
+//! reading and checking flows is `flows.rs`'s.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -25,7 +26,8 @@ type Cost = (u128, usize);
 impl Graph {
     /// `ends` and `delays` of each link, in the file's order; delays along and against `ends`.
     pub fn new(nodes: usize, links: &[([NodeId; 2], [Nanos; 2])]) -> Self {
-        let mut graph = Self { out: vec![Vec::new(); nodes], delays: Vec::new(), trees: HashMap::new() };
+        let mut graph =
+            Self { out: vec![Vec::new(); nodes], delays: Vec::new(), trees: HashMap::new() };
         for (i, ([a, b], [there, back])) in links.iter().enumerate() {
             graph.out[*a].push((2 * i, *b));
             graph.out[*b].push((2 * i + 1, *a));
@@ -34,7 +36,8 @@ impl Graph {
         graph
     }
 
-    /// The directions from one node to another; `None` where there is no way, empty where both are the same.
+    /// The directions from one node to another; `None` where there is no way, empty where both are
+    /// the same.
     pub fn path(&mut self, from: NodeId, to: NodeId) -> Option<Vec<DirectionId>> {
         if !self.trees.contains_key(&from) {
             let tree = self.tree(from);
@@ -58,7 +61,8 @@ impl Graph {
         (0..tree.len()).filter(|n| *n == from || tree[*n].is_some()).collect()
     }
 
-    /// Dijkstra's algorithm. Among equally good ways into a node the direction that appears first in the file wins.
+    /// Dijkstra's algorithm. Among equally good ways into a node the direction that appears first
+    /// in the file wins.
     fn tree(&self, from: NodeId) -> Vec<Option<Hop>> {
         let mut best: Vec<Option<(Cost, Option<Hop>)>> = vec![None; self.out.len()];
         best[from] = Some(((0, 0), None));
@@ -71,7 +75,9 @@ impl Graph {
                 let new = (cost.0 + u128::from(self.delays[direction]), cost.1 + 1);
                 let better = match best[next] {
                     None => true,
-                    Some((known, by)) => new < known || (new == known && by.is_some_and(|(d, _)| direction < d)),
+                    Some((known, by)) => {
+                        new < known || (new == known && by.is_some_and(|(d, _)| direction < d))
+                    }
                 };
                 if better {
                     if best[next].is_none_or(|(known, _)| new < known) {
@@ -93,8 +99,21 @@ mod tests {
     #[test]
     fn delay_before_hops_before_order() {
         // 0 to 3: over 1 (2 ms, first), over 2 (2 ms), directly (3 ms).
-        let mut graph = Graph::new(4, &[([0, 1], [1, 1]), ([0, 2], [1, 1]), ([2, 3], [1, 1]), ([1, 3], [1, 1]), ([0, 3], [3, 3])]);
-        assert_eq!(graph.path(0, 3), Some(vec![4 - 2, 4]), "the direction into 3 that appears first: link 2, over node 2");
+        let mut graph = Graph::new(
+            4,
+            &[
+                ([0, 1], [1, 1]),
+                ([0, 2], [1, 1]),
+                ([2, 3], [1, 1]),
+                ([1, 3], [1, 1]),
+                ([0, 3], [3, 3]),
+            ],
+        );
+        assert_eq!(
+            graph.path(0, 3),
+            Some(vec![4 - 2, 4]),
+            "the direction into 3 that appears first: link 2, over node 2"
+        );
         let mut graph = Graph::new(3, &[([0, 1], [1, 1]), ([1, 2], [1, 1]), ([0, 2], [2, 2])]);
         assert_eq!(graph.path(0, 2), Some(vec![4]), "same delay: fewest links");
         assert_eq!(graph.path(2, 2), Some(vec![]));

@@ -1,4 +1,5 @@
-//! A router's law as a scenario has it: a preset, and what the file says beside it. What the choices mean is `engine/law.h`'s.
+//! A router's law as a scenario has it: a preset, and what the file says beside it. What the
+//! choices mean is `engine/law.h`'s.
 
 use crate::fields::Fields;
 use crate::quantity;
@@ -46,7 +47,8 @@ pub struct Law {
 /// What a router counts as input traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// Every packet that arrives at the queue (XCP 2002: one queue, everything in it is input traffic).
+    /// Every packet that arrives at the queue (XCP 2002: one queue, everything in it is input
+    /// traffic).
     All,
     /// Packets of XCP flows only, acknowledgements included, as ns-2's XCP queue counts.
     Xcp,
@@ -102,8 +104,10 @@ pub enum Gain {
 /// No control interval is longer: what the RTT field of a header can say, as the engine has it.
 const INTERVAL_LIMIT: Nanos = 1 << 42;
 
-/// Names of the presets; the engine's have the same (a test of xcp-sim holds them against each other).
-pub(crate) const LAWS: &[&str] = &["xcp", "xcp-ir", "ixcp", "ixcp-r", "p-xcp", "max-rtt", "own-rtt"];
+/// Names of the presets; the engine's have the same (a test of xcp-sim holds them against each
+/// other).
+pub(crate) const LAWS: &[&str] =
+    &["xcp", "xcp-ir", "ixcp", "ixcp-r", "p-xcp", "max-rtt", "own-rtt"];
 
 impl Law {
     /// XCP (Katabi et al. 2002).
@@ -136,9 +140,17 @@ impl Law {
         let name = *LAWS.iter().find(|law| **law == name)?;
         let xcp = Self { name: name.into(), ..Self::xcp() };
         Some(match name {
-            "xcp-ir" => Self { capacity_for_xcp: CapacityForXcp::MinusOther, input: Input::Xcp, ..xcp },
+            "xcp-ir" => {
+                Self { capacity_for_xcp: CapacityForXcp::MinusOther, input: Input::Xcp, ..xcp }
+            }
             "ixcp" => Self { shuffle: Shuffle::Matching, ..xcp },
-            "ixcp-r" => Self { shuffle: Shuffle::Matching, spare: Spare::Limited, alpha: 0.25, beta: 0.0884, ..xcp },
+            "ixcp-r" => Self {
+                shuffle: Shuffle::Matching,
+                spare: Spare::Limited,
+                alpha: 0.25,
+                beta: 0.0884,
+                ..xcp
+            },
             "p-xcp" => Self { spare: Spare::Scaled, ..xcp },
             "max-rtt" => Self { interval: Interval::Max, ..xcp },
             "own-rtt" => Self { gain: Gain::OwnRtt, ..xcp },
@@ -202,21 +214,41 @@ pub(crate) fn read(fields: &Fields<'_>) -> Law {
     if law.capacity_for_xcp == CapacityForXcp::MinusOther && law.input == Input::All {
         let at = if fields.item("input").is_some() { "input" } else { "capacity-for-xcp" };
         let what = "other traffic would be taken off twice: off the capacity, and again as input";
-        fields.faults.add(fields.span_of(at), what, "write input = \"xcp\" with capacity-for-xcp = \"minus-other\"");
+        fields.faults.add(
+            fields.span_of(at),
+            what,
+            "write input = \"xcp\" with capacity-for-xcp = \"minus-other\"",
+        );
     }
     if law.spare == Spare::Limited && law.shuffle != Shuffle::Matching {
         let at = if fields.item("shuffle").is_some() { "shuffle" } else { "spare" };
-        let what = "spare bandwidth for the flows limited here, and a shuffle that moves rate to flows limited elsewhere";
-        fields.faults.add(fields.span_of(at), what, "write shuffle = \"matching\" with spare = \"limited\"");
+        let what = "spare bandwidth for the flows limited here, and a shuffle that moves rate to \
+            flows limited elsewhere";
+        fields.faults.add(
+            fields.span_of(at),
+            what,
+            "write shuffle = \"matching\" with spare = \"limited\"",
+        );
     }
     if law.max_interval > INTERVAL_LIMIT {
         let what = "`max-interval` is more than the 4398 s that an RTT can be in a header";
-        fields.faults.add(fields.span_of("max-interval"), what, "write the longest RTT that the paths have, like \"1s\"");
+        fields.faults.add(
+            fields.span_of("max-interval"),
+            what,
+            "write the longest RTT that the paths have, like \"1s\"",
+        );
     } else if law.min_interval > law.max_interval {
-        let at = if fields.item("min-interval").is_some() { "min-interval" } else { "max-interval" };
-        let (least, most) = (quantity::show_time(law.min_interval), quantity::show_time(law.max_interval));
-        let what = format!("the shortest control interval, {least}, is longer than the longest, {most}");
-        fields.faults.add(fields.span_of(at), what, "write a min-interval that is no longer than max-interval");
+        let at =
+            if fields.item("min-interval").is_some() { "min-interval" } else { "max-interval" };
+        let (least, most) =
+            (quantity::show_time(law.min_interval), quantity::show_time(law.max_interval));
+        let what =
+            format!("the shortest control interval, {least}, is longer than the longest, {most}");
+        fields.faults.add(
+            fields.span_of(at),
+            what,
+            "write a min-interval that is no longer than max-interval",
+        );
     }
     law
 }

@@ -1,7 +1,9 @@
-//! The scenario file and the run: what goes into a backend and what comes out of it. Leaves simulating to `xcp-sim` and showing to `xcp-report`.
+//! The scenario file and the run: what goes into a backend and what comes out of it. Leaves
+//! simulating to `xcp-sim` and showing to `xcp-report`.
 //!
-//! [`load`] reads a file into [`model::Scenario`]s; a backend returns a [`run::Run`]; [`evaluate`] holds that against the file's expectations.
-//! The file is described in `docs/scenario.md` and by [`schema`].
+//! [`load`] reads a file into [`model::Scenario`]s; a backend returns a [`run::Run`]; [`evaluate`]
+//! holds that against the file's expectations. The file is described in `docs/scenario.md` and by
+//! [`schema`].
 
 mod advice;
 mod claims;

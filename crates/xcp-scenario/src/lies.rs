@@ -1,4 +1,5 @@
-//! Reads `lies` of a flow, and refuses what its kind of traffic could not mean by it. What liars do on the wire is for the backends.
+//! Reads `lies` of a flow, and refuses what its kind of traffic could not mean by it. What liars do
+//! on the wire is for the backends.
 
 use crate::fields::Fields;
 use crate::model::{Claim, Congestion, Lies, Tcp, Traffic, WireFormat};
@@ -31,21 +32,34 @@ pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option
     };
     match traffic {
         Traffic::Udp(_) => of_datagrams(&fields, &lies),
-        Traffic::Tcp(Tcp { congestion: Congestion::Xcp, wire: WireFormat::Extended, .. }) => of_connection(&fields, &lies),
+        Traffic::Tcp(Tcp { congestion: Congestion::Xcp, wire: WireFormat::Extended, .. }) => {
+            of_connection(&fields, &lies)
+        }
         Traffic::Tcp(Tcp { congestion: Congestion::Xcp, .. }) => {
-            refuse("a flow with a classic header cannot lie", "write wire = \"extended\" or leave it out");
+            refuse(
+                "a flow with a classic header cannot lie",
+                "write wire = \"extended\" or leave it out",
+            );
         }
-        Traffic::Tcp(_) => {
-            refuse("`lies` is about XCP's headers, and this flow has none", "write congestion = \"xcp\", or take `lies` out")
-        }
+        Traffic::Tcp(_) => refuse(
+            "`lies` is about XCP's headers, and this flow has none",
+            "write congestion = \"xcp\", or take `lies` out",
+        ),
     }
     Some(lies)
 }
 
 fn of_datagrams(fields: &Fields<'_>, lies: &Lies) {
     fields.only(OF_DATAGRAMS, "datagrams");
-    for (key, example) in [("rtt", "\"65s\""), ("window", "\"1p\"")].into_iter().filter(|(key, _)| fields.item(key).is_none()) {
-        fields.faults.add(fields.span, format!("the header of these datagrams has no `{key}`"), format!("add {key} = {example}"));
+    for (key, example) in [("rtt", "\"65s\""), ("window", "\"1p\"")]
+        .into_iter()
+        .filter(|(key, _)| fields.item(key).is_none())
+    {
+        fields.faults.add(
+            fields.span,
+            format!("the header of these datagrams has no `{key}`"),
+            format!("add {key} = {example}"),
+        );
     }
     let refuse = |key: &str, help: &str| {
         let what = format!("datagrams have no true `{key}` to multiply");
@@ -62,7 +76,10 @@ fn of_datagrams(fields: &Fields<'_>, lies: &Lies) {
 fn of_connection(fields: &Fields<'_>, lies: &Lies) {
     fields.only(OF_CONNECTIONS, "a connection");
     if lies.cwnd.is_some() {
-        for key in ["increases", "decreases", "returns"].into_iter().filter(|key| fields.item(key).is_some()) {
+        for key in ["increases", "decreases", "returns"]
+            .into_iter()
+            .filter(|key| fields.item(key).is_some())
+        {
             let what = format!("`{key}` means nothing to a sender that keeps its `cwnd`");
             fields.faults.add(fields.span_of(key), what, "leave out one of the two");
         }

@@ -1,4 +1,5 @@
-//! Reads `[[link]]`: both directions of every link, queues still with the limits as written (`2bdp` needs the flows, see [`Draft::resolve`]).
+//! Reads `[[link]]`: both directions of every link, queues still with the limits as written (`2bdp`
+//! needs the flows, see [`Draft::resolve`]).
 
 use std::collections::HashMap;
 
@@ -6,7 +7,9 @@ use crate::error::Span;
 use crate::fields::{Faults, Fields};
 use crate::law::{self, Law};
 use crate::model::Input;
-use crate::model::{Direction, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId, Others, Police, Queue};
+use crate::model::{
+    Direction, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId, Others, Police, Queue,
+};
 use crate::quantity::{Amount, Standing};
 use crate::set::name_of;
 use crate::spec::{BLACKOUT, LAW, LAW_CHANGE, LINK, LOSS, POLICE, QUEUE, REVERSE};
@@ -76,7 +79,9 @@ impl QueueDraft {
     /// Whether its router wants to know which link limits a flow, at some time of the run.
     pub fn wants_ids(&self) -> bool {
         match &self.kind {
-            KindDraft::Xcp { law, changes, .. } => law.law.wants_ids() || changes.iter().any(|(_, law)| law.law.wants_ids()),
+            KindDraft::Xcp { law, changes, .. } => {
+                law.law.wants_ids() || changes.iter().any(|(_, law)| law.law.wants_ids())
+            }
             KindDraft::DropTail | KindDraft::Red { .. } => false,
         }
     }
@@ -85,8 +90,19 @@ impl QueueDraft {
 #[derive(Debug, Clone)]
 enum KindDraft {
     DropTail,
-    Red { min: Option<(Amount, Span)>, max: Option<(Amount, Span)>, probability: f64, weight: Option<f64>, gentle: bool },
-    Xcp { law: LawDraft, changes: Vec<(Nanos, LawDraft)>, others: Others, police: Option<Police> },
+    Red {
+        min: Option<(Amount, Span)>,
+        max: Option<(Amount, Span)>,
+        probability: f64,
+        weight: Option<f64>,
+        gentle: bool,
+    },
+    Xcp {
+        law: LawDraft,
+        changes: Vec<(Nanos, LawDraft)>,
+        others: Others,
+        police: Option<Police>,
+    },
 }
 
 /// A law whose queue target depends on the flows.
@@ -99,14 +115,20 @@ struct LawDraft {
 /// What resolving a limit needs to know of the flows that cross a direction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Crossing {
-    /// Largest base RTT of the flows whose data or acknowledgements cross; `None` if there are none.
+    /// Largest base RTT of the flows whose data or acknowledgements cross; `None` if there are
+    /// none.
     pub rtt: Option<Nanos>,
     /// Largest packet of the flows whose data cross.
     pub packet_bytes: Option<u32>,
 }
 
 /// Reads all links of the file. `duration` bounds losses that do not end.
-pub(crate) fn read(file: &Fields<'_>, nodes: &mut Nodes, media: &mut Media, duration: Nanos) -> Vec<Draft> {
+pub(crate) fn read(
+    file: &Fields<'_>,
+    nodes: &mut Nodes,
+    media: &mut Media,
+    duration: Nanos,
+) -> Vec<Draft> {
     let mut names: HashMap<String, ()> = HashMap::new();
     let mut pairs: HashMap<[NodeId; 2], String> = HashMap::new();
     let mut drafts = Vec::new();
@@ -145,7 +167,12 @@ pub(crate) fn reserved(fields: &Fields<'_>, name: &str) {
     );
 }
 
-fn read_one(fields: &Fields<'_>, nodes: &mut Nodes, media: &mut Media, duration: Nanos) -> Option<Draft> {
+fn read_one(
+    fields: &Fields<'_>,
+    nodes: &mut Nodes,
+    media: &mut Media,
+    duration: Nanos,
+) -> Option<Draft> {
     fields.require("between");
     fields.require("rate");
     fields.require("delay");
@@ -179,12 +206,22 @@ fn read_one(fields: &Fields<'_>, nodes: &mut Nodes, media: &mut Media, duration:
         return None;
     };
     if a == b {
-        fields.faults.add(fields.span_of("between"), format!("the link joins `{a}` with itself"), "name two different nodes");
+        fields.faults.add(
+            fields.span_of("between"),
+            format!("the link joins `{a}` with itself"),
+            "name two different nodes",
+        );
         return None;
     }
     let name = given.or_else(|| name_of(fields.table, &LINK))?;
     let medium = fields.name("medium").map(|name| media.join(fields, &name, &directions));
-    Some(Draft { name, span: fields.span, ends: [nodes.intern(a), nodes.intern(b)], directions, medium })
+    Some(Draft {
+        name,
+        span: fields.span,
+        ends: [nodes.intern(a), nodes.intern(b)],
+        directions,
+        medium,
+    })
 }
 
 /// The media that links share, in order of appearance, and the rate of each.
@@ -196,7 +233,12 @@ pub(crate) struct Media {
 
 impl Media {
     /// A link with these directions is on the medium of this name.
-    fn join(&mut self, fields: &Fields<'_>, name: &str, directions: &[DirectionDraft; 2]) -> MediumId {
+    fn join(
+        &mut self,
+        fields: &Fields<'_>,
+        name: &str,
+        directions: &[DirectionDraft; 2],
+    ) -> MediumId {
         let [there, back] = directions;
         let medium = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
             self.names.push(name.into());
@@ -208,7 +250,9 @@ impl Media {
             let other = if there.rate_bps == rate { back.rate_bps } else { there.rate_bps };
             fields.faults.add(
                 fields.span_of("medium"),
-                format!("the medium `{name}` cannot have two rates: {rate} bit/s and {other} bit/s"),
+                format!(
+                    "the medium `{name}` cannot have two rates: {rate} bit/s and {other} bit/s"
+                ),
                 "links of a medium have the same `rate`, in both directions",
             );
         }
@@ -224,15 +268,21 @@ fn override_direction(reverse: &Fields<'_>, direction: &mut DirectionDraft, dura
         direction.queue = read_queue(reverse);
     }
     if reverse.item("loss").is_some() {
-        direction.losses = read_losses(reverse, duration, false).into_iter().map(|(loss, _)| loss).collect();
+        direction.losses =
+            read_losses(reverse, duration, false).into_iter().map(|(loss, _)| loss).collect();
     }
     if reverse.item("blackout").is_some() {
-        direction.blackouts = read_blackouts(reverse, false).into_iter().map(|(period, _)| period).collect();
+        direction.blackouts =
+            read_blackouts(reverse, false).into_iter().map(|(period, _)| period).collect();
     }
 }
 
 fn read_queue(link: &Fields<'_>) -> QueueDraft {
-    let absent = QueueDraft { limit: Amount::Packets(DEFAULT_LIMIT_PACKETS), limit_span: link.span, kind: KindDraft::DropTail };
+    let absent = QueueDraft {
+        limit: Amount::Packets(DEFAULT_LIMIT_PACKETS),
+        limit_span: link.span,
+        kind: KindDraft::DropTail,
+    };
     let Some(queue) = link.table("queue", &QUEUE) else { return absent };
     let kind = queue.choice("kind").unwrap_or("drop-tail");
     let (limit, limit_span) = queue.amount("limit").unwrap_or((absent.limit, queue.span));
@@ -305,7 +355,11 @@ fn read_changes(queue: &Fields<'_>, others: Others) -> Vec<(Nanos, LawDraft)> {
 fn sides(fields: &Fields<'_>, allowed: bool) -> Vec<usize> {
     if !allowed && fields.item("direction").is_some() {
         let what = "`direction` has no place inside `reverse`";
-        fields.faults.add(fields.span_of("direction"), what, "leave it out, or move the table to the link itself");
+        fields.faults.add(
+            fields.span_of("direction"),
+            what,
+            "leave it out, or move the table to the link itself",
+        );
     }
     match fields.choice("direction") {
         Some("forward") => vec![0],
@@ -315,9 +369,15 @@ fn sides(fields: &Fields<'_>, allowed: bool) -> Vec<usize> {
 }
 
 /// The tables of a list that short forms have been expanded in.
-fn listed_tables<'a>(fields: &Fields<'a>, name: &str, spec: &'static crate::spec::Spec) -> Vec<Fields<'a>> {
+fn listed_tables<'a>(
+    fields: &Fields<'a>,
+    name: &str,
+    spec: &'static crate::spec::Spec,
+) -> Vec<Fields<'a>> {
     match fields.item(name) {
-        Some(Item { value: Value::Array(items), .. }) => items.iter().filter_map(|i| Fields::of(fields.faults, spec, i)).collect(),
+        Some(Item { value: Value::Array(items), .. }) => {
+            items.iter().filter_map(|i| Fields::of(fields.faults, spec, i)).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -325,7 +385,11 @@ fn listed_tables<'a>(fields: &Fields<'a>, name: &str, spec: &'static crate::spec
 fn read_losses(fields: &Fields<'_>, duration: Nanos, directed: bool) -> Vec<(Loss, Vec<usize>)> {
     let read = |loss: Fields<'_>| {
         loss.require("probability");
-        let place = if loss.choice("place") == Some("before-queue") { LossPlace::BeforeQueue } else { LossPlace::AfterQueue };
+        let place = if loss.choice("place") == Some("before-queue") {
+            LossPlace::BeforeQueue
+        } else {
+            LossPlace::AfterQueue
+        };
         let period = period(&loss, 0, duration)?;
         let sides = sides(&loss, directed);
         Some((Loss { probability: loss.number("probability")?, place, period }, sides))
@@ -345,14 +409,22 @@ fn read_blackouts(fields: &Fields<'_>, directed: bool) -> Vec<(Period, Vec<usize
 
 /// `from` and `to`, in this order in time.
 pub(crate) fn period(fields: &Fields<'_>, from: Nanos, to: Nanos) -> Option<Period> {
-    let period = Period { from: fields.time("from").unwrap_or(from), to: fields.time("to").unwrap_or(to) };
+    let period =
+        Period { from: fields.time("from").unwrap_or(from), to: fields.time("to").unwrap_or(to) };
     if period.from < period.to {
         return Some(period);
     }
     let late = if fields.item("to").is_some() { "to" } else { "from" };
-    let what =
-        format!("the period ends at {} and begins at {}", crate::quantity::show_time(period.to), crate::quantity::show_time(period.from));
-    fields.faults.add(fields.span_of(late), what, "`to` must be later than `from`, and `from` before the end of the run");
+    let what = format!(
+        "the period ends at {} and begins at {}",
+        crate::quantity::show_time(period.to),
+        crate::quantity::show_time(period.from)
+    );
+    fields.faults.add(
+        fields.span_of(late),
+        what,
+        "`to` must be later than `from`, and `from` before the end of the run",
+    );
     None
 }
 
@@ -361,7 +433,10 @@ impl Draft {
     pub fn resolve(self, crossing: [Crossing; 2], faults: &Faults) -> Link {
         let [there, back] = self.directions;
         let round_trip = there.delay + back.delay;
-        let directions = [there.resolve(crossing[0], round_trip, faults), back.resolve(crossing[1], round_trip, faults)];
+        let directions = [
+            there.resolve(crossing[0], round_trip, faults),
+            back.resolve(crossing[1], round_trip, faults),
+        ];
         Link { name: self.name, ends: self.ends, directions, medium: self.medium }
     }
 }
@@ -380,13 +455,17 @@ impl DirectionDraft {
                         let bytes = target_bytes(target, self.rate_bps, rtt, packet, at, faults);
                         let whole = limit_bytes(limit, packet);
                         if bytes > whole {
-                            let what = format!("the queue's target is beyond its limit: {bytes} of {whole} bytes");
+                            let what = format!(
+                                "the queue's target is beyond its limit: {bytes} of {whole} bytes"
+                            );
                             faults.add(at, what, "`target` can be at most `limit`");
                         }
                         bytes
                     });
                     let capacity_bps = match (law.capacity_bps, others) {
-                        (None, Others::Split { share }) => Some(((self.rate_bps as f64 * share) as u64).max(1)),
+                        (None, Others::Split { share }) => {
+                            Some(((self.rate_bps as f64 * share) as u64).max(1))
+                        }
                         (given, _) => given,
                     };
                     Law { target_bytes, capacity_bps, ..law }
@@ -395,7 +474,10 @@ impl DirectionDraft {
                 Queue::Xcp {
                     limit,
                     law,
-                    changes: changes.into_iter().map(|(at, law)| LawChange { at, law: law_of(law) }).collect(),
+                    changes: changes
+                        .into_iter()
+                        .map(|(at, law)| LawChange { at, law: law_of(law) })
+                        .collect(),
                     others,
                     police,
                 }
@@ -407,21 +489,47 @@ impl DirectionDraft {
                     Some((Amount::Percent(p), _)) => p.to_f64() / 100.0 * whole,
                     Some((Amount::Packets(n), _)) => packets(Limit::Packets(n), packet),
                     Some((Amount::Bytes(n), _)) => packets(Limit::Bytes(n), packet),
-                    Some((Amount::Bdp(b), at)) => packets(Limit::Bytes(bdp(b, self.rate_bps, rtt, at, faults)), packet),
+                    Some((Amount::Bdp(b), at)) => {
+                        packets(Limit::Bytes(bdp(b, self.rate_bps, rtt, at, faults)), packet)
+                    }
                 };
-                let (min_packets, max_packets) = (threshold(min, whole / 3.0), threshold(max, whole * 2.0 / 3.0));
+                let (min_packets, max_packets) =
+                    (threshold(min, whole / 3.0), threshold(max, whole * 2.0 / 3.0));
                 let at = max.or(min).map_or(span, |(_, at)| at);
-                let shown = format!("from {min_packets:.1} to {max_packets:.1} packets, limit {whole:.1}");
+                let shown =
+                    format!("from {min_packets:.1} to {max_packets:.1} packets, limit {whole:.1}");
                 if min_packets >= max_packets {
-                    faults.add(at, format!("RED's thresholds are out of order: {shown}"), "`min` must be below `max`");
+                    faults.add(
+                        at,
+                        format!("RED's thresholds are out of order: {shown}"),
+                        "`min` must be below `max`",
+                    );
                 } else if max_packets > whole {
-                    faults.add(at, format!("RED's upper threshold is beyond the queue's limit: {shown}"), "`max` can be at most `limit`");
+                    faults.add(
+                        at,
+                        format!("RED's upper threshold is beyond the queue's limit: {shown}"),
+                        "`max` can be at most `limit`",
+                    );
                 }
-                Queue::Red { limit, min_packets, max_packets, max_probability: probability, weight, gentle }
+                Queue::Red {
+                    limit,
+                    min_packets,
+                    max_packets,
+                    max_probability: probability,
+                    weight,
+                    gentle,
+                }
             }
         };
         let framing_bytes = self.framing_bytes;
-        Direction { rate_bps: self.rate_bps, delay: self.delay, framing_bytes, queue, losses: self.losses, blackouts: self.blackouts }
+        Direction {
+            rate_bps: self.rate_bps,
+            delay: self.delay,
+            framing_bytes,
+            queue,
+            losses: self.losses,
+            blackouts: self.blackouts,
+        }
     }
 
     fn limit(&self, rtt: Nanos, packet: u32, faults: &Faults) -> Limit {
@@ -431,11 +539,17 @@ impl DirectionDraft {
             Amount::Bytes(n) => {
                 if n < u64::from(packet) {
                     let help = format!("write at least \"{packet}b\", or packets like \"100p\"");
-                    faults.add(limit_span, format!("a queue of {n} bytes holds no packet of {packet} bytes"), help);
+                    faults.add(
+                        limit_span,
+                        format!("a queue of {n} bytes holds no packet of {packet} bytes"),
+                        help,
+                    );
                 }
                 Limit::Bytes(n)
             }
-            Amount::Bdp(b) => Limit::Bytes(bdp(b, self.rate_bps, rtt, limit_span, faults).max(u64::from(packet))),
+            Amount::Bdp(b) => {
+                Limit::Bytes(bdp(b, self.rate_bps, rtt, limit_span, faults).max(u64::from(packet)))
+            }
             // The reader does not let a limit be a percentage.
             Amount::Percent(_) => Limit::Packets(DEFAULT_LIMIT_PACKETS),
         }
@@ -443,8 +557,16 @@ impl DirectionDraft {
 }
 
 /// Bytes of so many bandwidth-delay products, rounded down.
-fn bdp(times: crate::quantity::Decimal, rate_bps: u64, rtt: Nanos, at: Span, faults: &Faults) -> u64 {
-    let bytes = times.scaled(rate_bps, rtt, 8 * u128::from(NANOS_PER_SEC)).filter(|b| *b <= u128::from(crate::quantity::MAX_BYTES));
+fn bdp(
+    times: crate::quantity::Decimal,
+    rate_bps: u64,
+    rtt: Nanos,
+    at: Span,
+    faults: &Faults,
+) -> u64 {
+    let bytes = times
+        .scaled(rate_bps, rtt, 8 * u128::from(NANOS_PER_SEC))
+        .filter(|b| *b <= u128::from(crate::quantity::MAX_BYTES));
     bytes.map_or_else(
         || {
             faults.add(
@@ -459,7 +581,14 @@ fn bdp(times: crate::quantity::Decimal, rate_bps: u64, rtt: Nanos, at: Span, fau
 }
 
 /// Bytes of a standing queue; a packet counts as the largest of the flows whose data cross.
-fn target_bytes(target: Standing, rate_bps: u64, rtt: Nanos, packet: u32, at: Span, faults: &Faults) -> u64 {
+fn target_bytes(
+    target: Standing,
+    rate_bps: u64,
+    rtt: Nanos,
+    packet: u32,
+    at: Span,
+    faults: &Faults,
+) -> u64 {
     match target {
         Standing::Amount(Amount::Packets(n)) => n.saturating_mul(packet.into()),
         Standing::Amount(Amount::Bytes(n)) => n,
@@ -468,7 +597,8 @@ fn target_bytes(target: Standing, rate_bps: u64, rtt: Nanos, packet: u32, at: Sp
         Standing::Amount(Amount::Percent(_)) => 0,
         // At most 2^43 bit/s for 2^57 ns: far below 2^128.
         Standing::Time(time) => {
-            u64::try_from(u128::from(rate_bps) * u128::from(time) / (8 * u128::from(NANOS_PER_SEC))).unwrap_or(u64::MAX)
+            u64::try_from(u128::from(rate_bps) * u128::from(time) / (8 * u128::from(NANOS_PER_SEC)))
+                .unwrap_or(u64::MAX)
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Names of numbers of a result, as expectations use them: what there is, what a name means, whether a scenario has it. Finding the number in a
-//! [`Run`](crate::run::Run) is `expect.rs`'s.
+//! Names of numbers of a result, as expectations use them: what there is, what a name means,
+//! whether a scenario has it. Finding the number in a [`Run`](crate::run::Run) is `expect.rs`'s.
 
 use crate::error::{listed, suggest};
 use crate::model::{Flow, Sampling, Scenario};
@@ -32,7 +32,8 @@ pub(crate) enum Selection {
 pub(crate) enum Number {
     /// A statistic of a sampled quantity.
     Sampled(Quantity, Stat),
-    /// Link: seconds of the period in which it sent nothing: its length times one minus the utilisation.
+    /// Link: seconds of the period in which it sent nothing: its length times one minus the
+    /// utilisation.
     IdleTime,
     /// Link: packets sent. Summary only.
     Packets,
@@ -144,30 +145,48 @@ const LINK_EXTRA: &[(&str, Number)] = &[
     ("queue_delay_p95", Number::QueueDelay(Part::P95)),
     ("queue_delay_p99", Number::QueueDelay(Part::P99)),
 ];
-const FLOW_EXTRA: &[(&str, Number)] =
-    &[("timeouts", Number::Timeouts), ("completed_at", Number::CompletedAt), ("completion_time", Number::CompletionTime)];
+const FLOW_EXTRA: &[(&str, Number)] = &[
+    ("timeouts", Number::Timeouts),
+    ("completed_at", Number::CompletedAt),
+    ("completion_time", Number::CompletionTime),
+];
 
 /// What is wrong with a name, and what would be right.
 pub(crate) type Wrong = (String, String);
 
 /// Reads a name.
 pub(crate) fn parse(text: &str) -> Result<Metric, Wrong> {
-    let help = || "metrics are `jain`, `links.NAME.NUMBER` and `flows.NAME.NUMBER`, like \"links.bottleneck.utilisation\"".to_string();
-    let parts = crate::set::split_path(text).ok_or_else(|| (format!("\"{text}\" is not a metric"), help()))?;
+    let help = || {
+        "metrics are `jain`, `links.NAME.NUMBER` and `flows.NAME.NUMBER`, \
+            like \"links.bottleneck.utilisation\""
+            .to_string()
+    };
+    let parts = crate::set::split_path(text)
+        .ok_or_else(|| (format!("\"{text}\" is not a metric"), help()))?;
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     match parts.as_slice() {
         ["jain"] => Ok(Metric::Jain),
-        ["links", name, number] => {
-            Ok(Metric::Link { direction: (*name).into(), number: number_of(number, LINK_QUANTITIES, LINK_EXTRA, "link")? })
-        }
-        ["links", name, "reverse", number] => {
-            Ok(Metric::Link { direction: format!("{name}.reverse"), number: number_of(number, LINK_QUANTITIES, LINK_EXTRA, "link")? })
-        }
-        ["flows", name, number] => Ok(Metric::Flow { flows: selection(name), number: flow_number(number)?, over: Over::Mean }),
+        ["links", name, number] => Ok(Metric::Link {
+            direction: (*name).into(),
+            number: number_of(number, LINK_QUANTITIES, LINK_EXTRA, "link")?,
+        }),
+        ["links", name, "reverse", number] => Ok(Metric::Link {
+            direction: format!("{name}.reverse"),
+            number: number_of(number, LINK_QUANTITIES, LINK_EXTRA, "link")?,
+        }),
+        ["flows", name, number] => Ok(Metric::Flow {
+            flows: selection(name),
+            number: flow_number(number)?,
+            over: Over::Mean,
+        }),
         ["flows", name, number, over] => {
-            let over = OVERS.iter().find(|(word, _)| word == over).map(|(_, o)| *o).ok_or_else(|| {
-                (format!("\"{over}\" is no way to put flows together"), suggest(over, OVERS.iter().map(|(word, _)| *word), "ways"))
-            })?;
+            let over =
+                OVERS.iter().find(|(word, _)| word == over).map(|(_, o)| *o).ok_or_else(|| {
+                    (
+                        format!("\"{over}\" is no way to put flows together"),
+                        suggest(over, OVERS.iter().map(|(word, _)| *word), "ways"),
+                    )
+                })?;
             Ok(Metric::Flow { flows: selection(name), number: flow_number(number)?, over })
         }
         _ => Err((format!("\"{text}\" is not a metric"), help())),
@@ -182,7 +201,12 @@ fn flow_number(text: &str) -> Result<Number, Wrong> {
     number_of(text, FLOW_QUANTITIES, FLOW_EXTRA, "flow")
 }
 
-fn number_of(text: &str, quantities: &[Sampled], extra: &[(&'static str, Number)], kind: &str) -> Result<Number, Wrong> {
+fn number_of(
+    text: &str,
+    quantities: &[Sampled],
+    extra: &[(&'static str, Number)],
+    kind: &str,
+) -> Result<Number, Wrong> {
     if let Some((_, number)) = extra.iter().find(|(name, _)| *name == text) {
         return Ok(*number);
     }
@@ -195,16 +219,25 @@ fn number_of(text: &str, quantities: &[Sampled], extra: &[(&'static str, Number)
         };
         return match stat {
             // A queue is sampled twice: its mean and its maximum.
-            Some(Stat::Max) if *quantity == Quantity::QueueMean => Ok(Number::Sampled(Quantity::QueueMax, Stat::Max)),
+            Some(Stat::Max) if *quantity == Quantity::QueueMean => {
+                Ok(Number::Sampled(Quantity::QueueMax, Stat::Max))
+            }
             Some(stat) => Ok(Number::Sampled(*quantity, stat)),
             None => {
                 let words = listed(STATS.iter().map(|(word, _)| *word));
-                Err((format!("\"{text}\" is not a number of a {kind}"), format!("write `{name}_STATISTIC`; the statistics are {words}")))
+                Err((
+                    format!("\"{text}\" is not a number of a {kind}"),
+                    format!("write `{name}_STATISTIC`; the statistics are {words}"),
+                ))
             }
         };
     }
-    let known = quantities.iter().map(|(name, _, _)| *name).chain(extra.iter().map(|(name, _)| *name));
-    Err((format!("a {kind} has no number \"{text}\""), suggest(text, known, "numbers (with a statistic as in `queue_mean`)")))
+    let known =
+        quantities.iter().map(|(name, _, _)| *name).chain(extra.iter().map(|(name, _)| *name));
+    Err((
+        format!("a {kind} has no number \"{text}\""),
+        suggest(text, known, "numbers (with a statistic as in `queue_mean`)"),
+    ))
 }
 
 impl Metric {
@@ -230,8 +263,14 @@ impl Metric {
             ) => true,
             Some(Number::Sampled(quantity, stat)) => matches!(
                 (quantity, stat),
-                (Quantity::Utilisation | Quantity::QueueMean | Quantity::Goodput | Quantity::Srtt | Quantity::Cwnd, Stat::Mean)
-                    | (Quantity::QueueMax, Stat::Max)
+                (
+                    Quantity::Utilisation
+                        | Quantity::QueueMean
+                        | Quantity::Goodput
+                        | Quantity::Srtt
+                        | Quantity::Cwnd,
+                    Stat::Mean
+                ) | (Quantity::QueueMax, Stat::Max)
                     | (Quantity::Drops | Quantity::Lost | Quantity::Retransmits, Stat::Sum)
             ),
         }
@@ -242,7 +281,12 @@ impl Metric {
         matches!(
             self.number(),
             Some(
-                Number::Packets | Number::Refused | Number::QueueDelay(_) | Number::Timeouts | Number::CompletedAt | Number::CompletionTime
+                Number::Packets
+                    | Number::Refused
+                    | Number::QueueDelay(_)
+                    | Number::Timeouts
+                    | Number::CompletedAt
+                    | Number::CompletionTime
             )
         )
     }
@@ -263,22 +307,34 @@ pub(crate) fn check(text: &str, period: Option<Period>, scenario: &Scenario) -> 
         Metric::Flow { flows, .. } => {
             if select(flows, &scenario.flows).next().is_none() {
                 return Err(match flows {
-                    Selection::All => ("`*` means all TCP flows, and there are none".into(), "name a flow".into()),
+                    Selection::All => {
+                        ("`*` means all TCP flows, and there are none".into(), "name a flow".into())
+                    }
                     Selection::Named(name) => {
-                        let mut known: Vec<&str> = scenario.flows.iter().map(|f| &*f.group.name).collect();
+                        let mut known: Vec<&str> =
+                            scenario.flows.iter().map(|f| &*f.group.name).collect();
                         known.dedup();
-                        (format!("no flow is named `{name}`"), suggest(name, known.iter().copied(), "flows (or `*`)"))
+                        (
+                            format!("no flow is named `{name}`"),
+                            suggest(name, known.iter().copied(), "flows (or `*`)"),
+                        )
                     }
                 });
             }
         }
     }
     if period.is_some() && metric.only_in_summary() {
-        return Err((format!("\"{text}\" is known for the measured period only"), "leave out `from` and `to`, or set `measure`".into()));
+        return Err((
+            format!("\"{text}\" is known for the measured period only"),
+            "leave out `from` and `to`, or set `measure`".into(),
+        ));
     }
     let interval = match scenario.sample {
         Sampling::Off if period.is_some() || !metric.in_summary() => {
-            return Err((format!("\"{text}\" needs samples, and `sample` is off"), "set `sample`, or leave out `from` and `to`".into()));
+            return Err((
+                format!("\"{text}\" needs samples, and `sample` is off"),
+                "set `sample`, or leave out `from` and `to`".into(),
+            ));
         }
         Sampling::Off => return Ok(()),
         Sampling::Every(t) | Sampling::PerRtt(t) => t,
@@ -295,13 +351,19 @@ pub(crate) fn check(text: &str, period: Option<Period>, scenario: &Scenario) -> 
 }
 
 /// The flows meant, and their places in the list.
-pub(crate) fn select<'a>(selection: &'a Selection, flows: &'a [Flow]) -> impl Iterator<Item = (usize, &'a Flow)> {
+pub(crate) fn select<'a>(
+    selection: &'a Selection,
+    flows: &'a [Flow],
+) -> impl Iterator<Item = (usize, &'a Flow)> {
     let named = match selection {
         Selection::All => None,
         Selection::Named(name) => Some((name.as_str(), FlowName::from(name.as_str()))),
     };
     flows.iter().enumerate().filter(move |(_, flow)| match &named {
         None => flow.is_tcp(),
-        Some((group, name)) => *flow.group.name == **group || (flow.number == name.number() && *flow.group.name == *name.stem()),
+        Some((group, name)) => {
+            *flow.group.name == **group
+                || (flow.number == name.number() && *flow.group.name == *name.stem())
+        }
     })
 }

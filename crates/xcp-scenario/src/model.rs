@@ -1,7 +1,9 @@
-//! The scenario as a backend takes it: every name resolved to an index, every default filled in, every quantity in one unit, every route found.
+//! The scenario as a backend takes it: every name resolved to an index, every default filled in,
+//! every quantity in one unit, every route found.
 //!
-//! Nothing here knows TOML (`file.rs` and its neighbours read that) or any backend. A value of these types has been checked: indices are in
-//! range, rates are not zero, every flow has a route there and back.
+//! Nothing here knows TOML (`file.rs` and its neighbours read that) or any backend. A value of
+//! these types has been checked: indices are in range, rates are not zero, every flow has a route
+//! there and back.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
@@ -12,7 +14,8 @@ use crate::units::{Nanos, Period};
 
 /// Index into [`Scenario::nodes`].
 pub type NodeId = usize;
-/// Index of one direction of a link: `2 * link + 0` as `between` is written, `2 * link + 1` the other way.
+/// Index of one direction of a link: `2 * link + 0` as `between` is written, `2 * link + 1` the
+/// other way.
 pub type DirectionId = usize;
 
 /// One run's worth of instructions.
@@ -32,8 +35,8 @@ pub struct Scenario {
     pub measure: Period,
     /// How often series are sampled.
     pub sample: Sampling,
-    /// Whether they are kept. Who needs the summary only says no, and saves half of the time of a run
-    /// of a thousand flows; the summary is the same.
+    /// Whether they are kept. Who needs the summary only says no, and saves half of the time of a
+    /// run of a thousand flows; the summary is the same.
     pub series: bool,
     /// Names of the nodes, in order of appearance.
     pub nodes: Vec<String>,
@@ -61,7 +64,8 @@ pub enum Sampling {
     Off,
     /// At fixed intervals.
     Every(Nanos),
-    /// Once per round-trip time: at the largest base RTT of the flows, as the 2005 Linux study measured.
+    /// Once per round-trip time: at the largest base RTT of the flows, as the 2005 Linux study
+    /// measured.
     PerRtt(Nanos),
 }
 
@@ -77,7 +81,8 @@ pub struct Link {
     pub ends: [NodeId; 2],
     /// `[0]` from `ends[0]` to `ends[1]`, `[1]` back.
     pub directions: [Direction; 2],
-    /// What both directions transmit on, one packet at a time, perhaps with other links; `None`: each has a line of its own.
+    /// What both directions transmit on, one packet at a time, perhaps with other links; `None`:
+    /// each has a line of its own.
     pub medium: Option<MediumId>,
 }
 
@@ -88,7 +93,8 @@ pub struct Direction {
     pub rate_bps: u64,
     /// Propagation delay, one way.
     pub delay: Nanos,
-    /// Bytes that framing adds to each packet on the line, and that nothing but the transmitter knows of.
+    /// Bytes that framing adds to each packet on the line, and that nothing but the transmitter
+    /// knows of.
     pub framing_bytes: u32,
     /// The queue in front of the transmitter.
     pub queue: Queue,
@@ -123,7 +129,8 @@ pub enum LossPlace {
 pub enum Limit {
     /// Packets.
     Packets(u64),
-    /// Bytes. `2bdp` in the file is turned into these: rate times the largest base RTT of the flows that cross.
+    /// Bytes. `2bdp` in the file is turned into these: rate times the largest base RTT of the flows
+    /// that cross.
     Bytes(u64),
 }
 
@@ -145,9 +152,11 @@ pub enum Queue {
         max_packets: f64,
         /// Drop probability at the upper threshold.
         max_probability: f64,
-        /// Weight of the newest sample in the average; `None` derives it from the link's rate as ns-2 does.
+        /// Weight of the newest sample in the average; `None` derives it from the link's rate as
+        /// ns-2 does.
         weight: Option<f64>,
-        /// Whether the probability rises on to 1 between one and two times the upper threshold instead of jumping to 1.
+        /// Whether the probability rises on to 1 between one and two times the upper threshold
+        /// instead of jumping to 1.
         gentle: bool,
     },
     /// An XCP router: a first-in-first-out queue, or one for XCP's packets and one for the others.
@@ -188,7 +197,8 @@ pub enum Others {
         /// XCP's share.
         share: f64,
     },
-    /// As `Fair`, and XCP takes no more than its share even if it could: the law's capacity, unless set, is that share of the rate.
+    /// As `Fair`, and XCP takes no more than its share even if it could: the law's capacity, unless
+    /// set, is that share of the rate.
     Split {
         /// XCP's share.
         share: f64,
@@ -204,12 +214,14 @@ pub struct LawChange {
     pub law: Law,
 }
 
-/// A transfer of data, or a source of datagrams. There may be a million: what a `[[flow]]`'s members have in common they share.
+/// A transfer of data, or a source of datagrams. There may be a million: what a `[[flow]]`'s
+/// members have in common they share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
     /// What it shares with the other members of its group.
     pub group: Arc<Group>,
-    /// Its number in the group, from 1; `None` where the file asks for a single flow, which bears the group's name.
+    /// Its number in the group, from 1; `None` where the file asks for a single flow, which bears
+    /// the group's name.
     pub number: Option<NonZeroU32>,
     /// When it starts, jitter not yet added.
     pub start: Nanos,
@@ -242,16 +254,18 @@ pub struct Group {
     pub lies: Option<Lies>,
 }
 
-/// How a flow lies. All else it does as its protocol has it. Only XCP flows with headers of the [`Extended`](WireFormat::Extended) format
-/// lie, and datagrams, which then carry such a header: theirs claims an RTT and a window that [`Is`](Claim::Is) so much, and nothing else here
-/// but `forged` means anything to them.
+/// How a flow lies. All else it does as its protocol has it. Only XCP flows with headers of the
+/// [`Extended`](WireFormat::Extended) format lie, and datagrams, which then carry such a header:
+/// theirs claims an RTT and a window that [`Is`](Claim::Is) so much, and nothing else here but
+/// `forged` means anything to them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lies {
     /// What its headers say of its RTT; `Is(0)`: that it is unknown.
     pub rtt: Option<Claim<Nanos>>,
     /// What its headers say of its window, packets.
     pub window: Option<Claim<f64>>,
-    /// The window, packets, that it keeps whatever routers and losses tell it; all its packets ask for the most then.
+    /// The window, packets, that it keeps whatever routers and losses tell it; all its packets ask
+    /// for the most then.
     pub cwnd: Option<u32>,
     /// What it makes of positive feedback: it is multiplied by this.
     pub increases: f64,
@@ -320,7 +334,8 @@ pub struct Tcp {
     pub congestion: Congestion,
     /// How losses are repaired.
     pub recovery: Recovery,
-    /// What an XCP sender does to its window on three duplicate ACKs; TCP's own congestion controls have their own rule.
+    /// What an XCP sender does to its window on three duplicate ACKs; TCP's own congestion controls
+    /// have their own rule.
     pub loss_response: LossResponse,
     /// Whether packets are spread over the round trip at cwnd/srtt instead of sent as ACKs come in.
     pub paced: bool,
@@ -344,11 +359,12 @@ pub struct Tcp {
     pub rto_min: Nanos,
     /// What happens to the timeout when it expires again.
     pub rto_policy: RtoPolicy,
-    /// Whether an XCP sender tells the routers the least of cwnd and what buffers let it send, ages unused allowance and bounds its request;
-    /// `false` is the 2005 study's sender, whose window runs away when a buffer limits it.
+    /// Whether an XCP sender tells the routers the least of cwnd and what buffers let it send, ages
+    /// unused allowance and bounds its request; `false` is the 2005 study's sender, whose window
+    /// runs away when a buffer limits it.
     pub honest_window: bool,
-    /// Whether an XCP flow's packets say which link limits it, because a router on the way wants to know; and what they say as long as no link
-    /// has claimed the flow.
+    /// Whether an XCP flow's packets say which link limits it, because a router on the way wants to
+    /// know; and what they say as long as no link has claimed the flow.
     pub ids: Option<Unclaimed>,
 }
 
@@ -392,7 +408,8 @@ impl Congestion {
 pub enum Recovery {
     /// RFC 5681 §3.2.
     Reno,
-    /// The same, and no second fast retransmit within what was outstanding at the last one: ns-2's (`bugFix_`, its default).
+    /// The same, and no second fast retransmit within what was outstanding at the last one: ns-2's
+    /// (`bugFix_`, its default).
     RenoNs2,
     /// RFC 6582, the retransmission timer restarted by the first partial ACK only.
     NewRenoImpatient,
@@ -400,7 +417,8 @@ pub enum Recovery {
     NewRenoSlowButSteady,
     /// RFC 6675.
     Sack,
-    /// RFC 6675, and retransmissions that are lost, too, are found as Linux did in the days of the 2005 study.
+    /// RFC 6675, and retransmissions that are lost, too, are found as Linux did in the days of the
+    /// 2005 study.
     SackLinux,
 }
 

@@ -1,4 +1,5 @@
-//! Names of flows. There may be a million of them, nearly all members of a group: a name is the group's, which its members share, and a number.
+//! Names of flows. There may be a million of them, nearly all members of a group: a name is the
+//! group's, which its members share, and a number.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -8,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A flow's name: `web`, or `web-7` for a member of a group.
 ///
-/// Whatever ends in `-NUMBER` is kept as stem and number, wherever it comes from, so that equal texts are equal names. They are ordered by stem,
-/// then by number: `web-9` is before `web-10`.
+/// Whatever ends in `-NUMBER` is kept as stem and number, wherever it comes from, so that equal
+/// texts are equal names. They are ordered by stem, then by number: `web-9` is before `web-10`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowName {
     stem: Arc<str>,
@@ -109,7 +110,10 @@ mod tests {
     #[test]
     fn numbers_count() {
         assert!(FlowName::from("web-9") < FlowName::from("web-10"));
-        assert_eq!((FlowName::from("a-b-3").stem(), FlowName::from("a-b-3").number()), ("a-b", NonZeroU32::new(3)));
+        assert_eq!(
+            (FlowName::from("a-b-3").stem(), FlowName::from("a-b-3").number()),
+            ("a-b", NonZeroU32::new(3))
+        );
         assert_eq!(FlowName::from("web-03").stem(), "web-03", "not what a group calls its members");
     }
 }

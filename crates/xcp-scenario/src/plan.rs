@@ -1,4 +1,5 @@
-//! What `xcpnet reproduce` runs of a file: its seeds, and the smaller part that `--quick` asks for. Leaves the scenarios themselves to `file.rs`.
+//! What `xcpnet reproduce` runs of a file: its seeds, and the smaller part that `--quick` asks for.
+//! Leaves the scenarios themselves to `file.rs`.
 
 use std::path::Path;
 
@@ -65,24 +66,33 @@ pub fn plan(path: &Path, text: &str) -> Result<Plan, ScenarioError> {
     let read = read(&root, &crate::variant_names(text), &faults);
     // Faults of other keys are told, too, by whoever reads the scenarios.
     let unknown = Faults::default();
-    let first = Fields::new(&unknown, &FILE, &root, Span { source: 0, start: 0, end: 0 }).integer("seed").unwrap_or(1);
+    let first = Fields::new(&unknown, &FILE, &root, Span { source: 0, start: 0, end: 0 })
+        .integer("seed")
+        .unwrap_or(1);
     let issues = faults.take();
     if !issues.is_empty() {
         return Err(ScenarioError::from_issues(issues, &sources));
     }
     let alone = || vec![first];
-    let quick = read.quick.map(|q| QuickPlan { seeds: q.seeds.unwrap_or_else(alone), skip: q.skip });
+    let quick =
+        read.quick.map(|q| QuickPlan { seeds: q.seeds.unwrap_or_else(alone), skip: q.skip });
     Ok(Plan { seeds: read.seeds.unwrap_or_else(alone), quick })
 }
 
 /// Reads `seeds` and `quick`.
 pub(crate) fn read(root: &Table, variants: &[String], faults: &Faults) -> Read {
     let unknown = Faults::default();
-    let first = Fields::new(&unknown, &FILE, root, Span { source: 0, start: 0, end: 0 }).integer("seed").unwrap_or(1);
+    let first = Fields::new(&unknown, &FILE, root, Span { source: 0, start: 0, end: 0 })
+        .integer("seed")
+        .unwrap_or(1);
     let quick = root.get("quick").and_then(|item| Fields::of(faults, &QUICK, item)).map(|fields| {
         let names = fields.names("variants");
         for (name, span) in names.iter().flatten().filter(|(name, _)| !variants.contains(name)) {
-            let help = suggest(name, variants.iter().map(String::as_str).filter(|v| !v.is_empty()), "variants");
+            let help = suggest(
+                name,
+                variants.iter().map(String::as_str).filter(|v| !v.is_empty()),
+                "variants",
+            );
             faults.add(*span, format!("no variant is named `{name}`"), help);
         }
         if let Some([]) = names.as_deref() {
@@ -95,7 +105,10 @@ pub(crate) fn read(root: &Table, variants: &[String], faults: &Faults) -> Read {
         let settings = match fields.item("set") {
             Some(Item { value: Value::Table(table), .. }) => set::settings(table, faults),
             Some(other) => {
-                let what = format!("`set` takes a table of paths and values, this is {}", other.value.kind());
+                let what = format!(
+                    "`set` takes a table of paths and values, this is {}",
+                    other.value.kind()
+                );
                 faults.add(other.span, what, "write set = { duration = \"20s\" }");
                 Vec::new()
             }
@@ -119,18 +132,27 @@ fn seeds(item: &Item, first: u64, faults: &Faults) -> Option<Vec<u64>> {
     };
     let list = match &item.value {
         Value::Array(items) => items.iter().map(number).collect::<Option<Vec<u64>>>(),
-        _ => number(item).filter(|n| *n <= MAX_SEEDS).map(|n| (0..n).map(|i| first.saturating_add(i)).collect()),
+        _ => number(item)
+            .filter(|n| *n <= MAX_SEEDS)
+            .map(|n| (0..n).map(|i| first.saturating_add(i)).collect()),
     };
     let sound = |list: &Vec<u64>| {
         let mut sorted = list.clone();
         sorted.sort_unstable();
         sorted.dedup();
-        !list.is_empty() && sorted.len() == list.len() && list.len() as u64 <= MAX_SEEDS && list.iter().all(|s| i64::try_from(*s).is_ok())
+        !list.is_empty()
+            && sorted.len() == list.len()
+            && list.len() as u64 <= MAX_SEEDS
+            && list.iter().all(|s| i64::try_from(*s).is_ok())
     };
     let list = list.filter(sound);
     if list.is_none() {
         let what = "`seeds` takes how many seeds there are, or a list of them, each once";
-        faults.add(item.span, what, format!("write seeds = 8 (at most {MAX_SEEDS}), or seeds = [1, 2, 3]"));
+        faults.add(
+            item.span,
+            what,
+            format!("write seeds = 8 (at most {MAX_SEEDS}), or seeds = [1, 2, 3]"),
+        );
     }
     list
 }

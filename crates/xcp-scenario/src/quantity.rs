@@ -1,5 +1,6 @@
-//! Quantities as people write them ("10mbit", "250ms", "64kb", "2bdp") turned into integers by exact decimal arithmetic: 0.1 Gbit/s is
-//! 100 000 000 bit/s, never one less. What a quantity is used for, and whether it may be zero, is for others to say.
+//! Quantities as people write them ("10mbit", "250ms", "64kb", "2bdp") turned into integers by
+//! exact decimal arithmetic: 0.1 Gbit/s is 100 000 000 bit/s, never one less. What a quantity is
+//! used for, and whether it may be zero, is for others to say.
 
 use crate::model::Claim;
 use crate::units::Nanos;
@@ -56,21 +57,36 @@ impl Decimal {
 fn split<'a>(text: &'a str, kind: &str, example: &str) -> Result<(Decimal, &'a str), Complaint> {
     let trimmed = text.trim();
     if trimmed.starts_with('-') {
-        return complain(format!("{kind} cannot be negative: \"{trimmed}\""), format!("write it like \"{example}\""));
+        return complain(
+            format!("{kind} cannot be negative: \"{trimmed}\""),
+            format!("write it like \"{example}\""),
+        );
     }
-    let end = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
+    let end = trimmed
+        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
+        .unwrap_or(trimmed.len());
     let (number, unit) = trimmed.split_at(end);
     match decimal(number) {
         Some(number) => Ok((number, unit.trim())),
-        None if number.len() > 24 => complain(format!("\"{trimmed}\" has too many digits"), format!("write it like \"{example}\"")),
-        None => complain(format!("\"{trimmed}\" is not {kind}"), format!("write a number and a unit, like \"{example}\"")),
+        None if number.len() > 24 => complain(
+            format!("\"{trimmed}\" has too many digits"),
+            format!("write it like \"{example}\""),
+        ),
+        None => complain(
+            format!("\"{trimmed}\" is not {kind}"),
+            format!("write a number and a unit, like \"{example}\""),
+        ),
     }
 }
 
 /// Digits with at most one point and at most 24 of them that count.
 fn decimal(text: &str) -> Option<Decimal> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if whole.is_empty() || (text.contains('.') && fraction.is_empty()) || fraction.contains('.') || text.starts_with('_') {
+    if whole.is_empty()
+        || (text.contains('.') && fraction.is_empty())
+        || fraction.contains('.')
+        || text.starts_with('_')
+    {
         return None;
     }
     let fraction = fraction.trim_end_matches('0');
@@ -83,12 +99,16 @@ fn decimal(text: &str) -> Option<Decimal> {
     Some(Decimal { digits, scale: u32::try_from(fraction_digits).ok()? })
 }
 
-/// bit/s of one unit of a rate, as `tc` reads it: `bit` is a bit and `bps` a byte per second, `k` is 1000 and `ki` 1024, case does not matter (but
-/// see [`ambiguous`]).
+/// bit/s of one unit of a rate, as `tc` reads it: `bit` is a bit and `bps` a byte per second, `k`
+/// is 1000 and `ki` 1024, case does not matter (but see [`ambiguous`]).
 fn rate_unit(unit: &str) -> Option<u128> {
     let lower = unit.to_ascii_lowercase();
     let name = lower.strip_suffix("/s").filter(|n| n.ends_with("bit")).unwrap_or(&lower);
-    let (prefix, factor) = if let Some(prefix) = name.strip_suffix("bit") { (prefix, 1) } else { (name.strip_suffix("bps")?, 8) };
+    let (prefix, factor) = if let Some(prefix) = name.strip_suffix("bit") {
+        (prefix, 1)
+    } else {
+        (name.strip_suffix("bps")?, 8)
+    };
     let prefix = match prefix {
         "" => 1,
         "k" => 1_000,
@@ -104,7 +124,8 @@ fn rate_unit(unit: &str) -> Option<u128> {
     Some(prefix * factor)
 }
 
-/// Whether people mean by it something else than `tc` does: "Mbps" is megabits per second nearly everywhere else.
+/// Whether people mean by it something else than `tc` does: "Mbps" is megabits per second nearly
+/// everywhere else.
 fn ambiguous(unit: &str) -> bool {
     unit.to_ascii_lowercase().ends_with("bps") && unit.bytes().any(|byte| byte.is_ascii_uppercase())
 }
@@ -117,27 +138,39 @@ pub(crate) fn rate(text: &str) -> Result<u64, Complaint> {
         return complain(
             format!("the rate \"{text}\" has no unit"),
             format!(
-                "write \"{text}mbit\" if it is in Mbit/s; the units are tc's: bit, kbit, mbit, gbit, tbit, and kbps, mbps, gbps for bytes"
+                "write \"{text}mbit\" if it is in Mbit/s; the units are tc's: bit, kbit, mbit, \
+                    gbit, tbit, and kbps, mbps, gbps for bytes"
             ),
         );
     }
     let Some(factor) = rate_unit(unit) else {
         return complain(
             format!("\"{unit}\" is not a unit of rate"),
-            "the units are tc's: bit, kbit, mbit, gbit, tbit (bits per second), bps, kbps, mbps, gbps (bytes per second), kibit, mibit, gibit",
+            "the units are tc's: bit, kbit, mbit, gbit, tbit (bits per second), bps, kbps, mbps, \
+                gbps (bytes per second), kibit, mibit, gibit",
         );
     };
     if ambiguous(unit) {
-        let (prefix, number) = (unit[..unit.len() - 3].to_ascii_lowercase(), text.trim_end_matches(unit).trim_end());
+        let (prefix, number) =
+            (unit[..unit.len() - 3].to_ascii_lowercase(), text.trim_end_matches(unit).trim_end());
         return complain(
             format!("\"{unit}\" may mean bits or bytes per second"),
-            format!("write \"{number}{prefix}bit\" if it is bits; \"{number}{prefix}bps\" is bytes per second, as tc has it"),
+            format!(
+                "write \"{number}{prefix}bit\" if it is bits; \"{number}{prefix}bps\" is bytes \
+                    per second, as tc has it"
+            ),
         );
     }
     match number.times(factor) {
-        Ok(None) => complain(format!("\"{text}\" is not a whole number of bits per second"), "write the whole number, like \"1500bit\""),
+        Ok(None) => complain(
+            format!("\"{text}\" is not a whole number of bits per second"),
+            "write the whole number, like \"1500bit\"",
+        ),
         Ok(Some(bits)) if bits <= u128::from(MAX_RATE_BPS) => Ok(bits as u64),
-        _ => complain(format!("the rate \"{text}\" is above 1 TB/s (8tbit)"), "write at most \"8tbit\""),
+        _ => complain(
+            format!("the rate \"{text}\" is above 1 TB/s (8tbit)"),
+            "write at most \"8tbit\"",
+        ),
     }
 }
 
@@ -158,12 +191,23 @@ pub(crate) fn time(text: &str) -> Result<Nanos, Complaint> {
                 format!("write \"{text}s\" for seconds or \"{text}ms\" for milliseconds"),
             );
         }
-        _ => return complain(format!("\"{unit}\" is not a unit of time"), "the units are ns, us, ms, s, m (minutes) and h"),
+        _ => {
+            return complain(
+                format!("\"{unit}\" is not a unit of time"),
+                "the units are ns, us, ms, s, m (minutes) and h",
+            );
+        }
     };
     match number.times(factor) {
-        Ok(None) => complain(format!("\"{text}\" is finer than a nanosecond"), "write a whole number of nanoseconds, like \"1500ns\""),
+        Ok(None) => complain(
+            format!("\"{text}\" is finer than a nanosecond"),
+            "write a whole number of nanoseconds, like \"1500ns\"",
+        ),
         Ok(Some(nanos)) if nanos <= u128::from(MAX_TIME) => Ok(nanos as Nanos),
-        _ => complain(format!("the time \"{text}\" is too long"), "write at most \"100000000s\", about three years"),
+        _ => complain(
+            format!("the time \"{text}\" is too long"),
+            "write at most \"100000000s\", about three years",
+        ),
     }
 }
 
@@ -186,7 +230,10 @@ pub(crate) fn size(text: &str) -> Result<u64, Complaint> {
     let (number, unit) = split(text, "a size", "64kb")?;
     let text = text.trim();
     if unit.is_empty() {
-        return complain(format!("the size \"{text}\" has no unit"), format!("write \"{text}b\" for bytes; {SIZE_UNITS}"));
+        return complain(
+            format!("the size \"{text}\" has no unit"),
+            format!("write \"{text}b\" for bytes; {SIZE_UNITS}"),
+        );
     }
     match size_unit(unit) {
         Some(factor) => bytes_of(number, factor, text),
@@ -196,7 +243,10 @@ pub(crate) fn size(text: &str) -> Result<u64, Complaint> {
 
 fn bytes_of(number: Decimal, factor: u128, text: &str) -> Result<u64, Complaint> {
     match number.times(factor) {
-        Ok(None) => complain(format!("\"{text}\" is not a whole number of bytes"), "write the whole number, like \"1500b\""),
+        Ok(None) => complain(
+            format!("\"{text}\" is not a whole number of bytes"),
+            "write the whole number, like \"1500b\"",
+        ),
         Ok(Some(bytes)) if bytes <= u128::from(MAX_BYTES) => Ok(bytes as u64),
         _ => complain(format!("the size \"{text}\" is too large"), "write at most 10^18 bytes"),
     }
@@ -208,7 +258,8 @@ fn bytes_of(number: Decimal, factor: u128, text: &str) -> Result<u64, Complaint>
 #[must_use]
 pub fn in_base_units(text: &str) -> Option<(f64, &'static str)> {
     let rate = rate(text).ok().map(|bps| (bps as f64, "_bps"));
-    let time = time(text).ok().map(|nanos| (nanos as f64 / crate::units::NANOS_PER_SEC as f64, "_s"));
+    let time =
+        time(text).ok().map(|nanos| (nanos as f64 / crate::units::NANOS_PER_SEC as f64, "_s"));
     let size = size(text).ok().map(|bytes| (bytes as f64, "_bytes"));
     let mut readings = [rate, time, size].into_iter().flatten();
     readings.next().filter(|_| readings.next().is_none())
@@ -234,17 +285,25 @@ impl Amount {
     }
 }
 
-const AMOUNT_HELP: &str = "write packets (\"100p\" or 100), bytes (\"64kb\") or bandwidth-delay products (\"2bdp\")";
+const AMOUNT_HELP: &str =
+    "write packets (\"100p\" or 100), bytes (\"64kb\") or bandwidth-delay products (\"2bdp\")";
 
 /// A queue's limit or, where `percent` is allowed, a threshold of it.
 pub(crate) fn amount(text: &str, percent: bool) -> Result<Amount, Complaint> {
-    let (number, unit) = split(text, if percent { "a threshold" } else { "a queue limit" }, if percent { "33%" } else { "2bdp" })?;
+    let (number, unit) = split(
+        text,
+        if percent { "a threshold" } else { "a queue limit" },
+        if percent { "33%" } else { "2bdp" },
+    )?;
     let text = text.trim();
     match unit.to_ascii_lowercase().as_str() {
         "p" | "packet" | "packets" => packets_of(number, text),
         "bdp" => Ok(Amount::Bdp(number)),
         "%" if percent => Ok(Amount::Percent(number)),
-        "" => complain(format!("\"{text}\" has no unit"), format!("write \"{text}p\" for packets, \"{text}b\" for bytes or \"{text}bdp\"")),
+        "" => complain(
+            format!("\"{text}\" has no unit"),
+            format!("write \"{text}p\" for packets, \"{text}b\" for bytes or \"{text}bdp\""),
+        ),
         lower => match size_unit(lower) {
             Some(factor) => Ok(Amount::Bytes(bytes_of(number, factor, text)?)),
             None => complain(format!("\"{unit}\" is not a unit of queue length"), AMOUNT_HELP),
@@ -268,7 +327,9 @@ pub(crate) fn standing(text: &str) -> Result<Standing, Complaint> {
     }
     match amount(text, false) {
         Ok(amount) => Ok(Standing::Amount(amount)),
-        Err(Complaint { what, help }) => complain(what, format!("{help}, or the time it takes to send (\"5ms\")")),
+        Err(Complaint { what, help }) => {
+            complain(what, format!("{help}, or the time it takes to send (\"5ms\")"))
+        }
     }
 }
 
@@ -287,9 +348,18 @@ pub(crate) const MAX_FACTOR: f64 = 1e9;
 pub(crate) fn factor(text: &str) -> Result<f64, Complaint> {
     match split(text, "a factor", "10x")? {
         (number, "x") if number.to_f64() <= MAX_FACTOR => Ok(number.to_f64()),
-        (_, "x") => complain(format!("the factor \"{}\" is too large", text.trim()), "write at most \"1000000000x\""),
-        (_, "") => complain(format!("the factor \"{0}\" has no unit", text.trim()), format!("write \"{}x\"", text.trim())),
-        (_, unit) => complain(format!("\"{unit}\" does not make a factor"), "write a number and an x, like \"10x\""),
+        (_, "x") => complain(
+            format!("the factor \"{}\" is too large", text.trim()),
+            "write at most \"1000000000x\"",
+        ),
+        (_, "") => complain(
+            format!("the factor \"{0}\" has no unit", text.trim()),
+            format!("write \"{}x\"", text.trim()),
+        ),
+        (_, unit) => complain(
+            format!("\"{unit}\" does not make a factor"),
+            "write a number and an x, like \"10x\"",
+        ),
     }
 }
 
@@ -299,7 +369,10 @@ pub(crate) fn claimed_time(text: &str) -> Result<Claim<Nanos>, Complaint> {
     if unit == "x" {
         return Ok(Claim::Times(factor(text)?));
     }
-    let or_factor = |c: Complaint| Complaint { help: format!("{}; multiples of the true one are written \"10x\"", c.help), ..c };
+    let or_factor = |c: Complaint| Complaint {
+        help: format!("{}; multiples of the true one are written \"10x\"", c.help),
+        ..c
+    };
     time(text).map(Claim::Is).map_err(or_factor)
 }
 
@@ -314,12 +387,17 @@ pub(crate) fn claimed_window(text: &str) -> Result<Claim<f64>, Complaint> {
     let most = MAX_PACKETS as f64;
     match unit.to_ascii_lowercase().as_str() {
         "p" | "packet" | "packets" if number.to_f64() <= most => Ok(Claim::Is(number.to_f64())),
-        "p" | "packet" | "packets" => complain(format!("\"{text}\" are too many packets"), "write at most 10^15 packets"),
+        "p" | "packet" | "packets" => {
+            complain(format!("\"{text}\" are too many packets"), "write at most 10^15 packets")
+        }
         "" => complain(
             format!("\"{text}\" has no unit"),
             format!("write \"{text}p\" for packets or \"{text}x\" for multiples of the true one"),
         ),
-        _ => complain(format!("\"{unit}\" is not a unit of windows"), "write packets (\"10p\") or multiples of the true one (\"0.5x\")"),
+        _ => complain(
+            format!("\"{unit}\" is not a unit of windows"),
+            "write packets (\"10p\") or multiples of the true one (\"0.5x\")",
+        ),
     }
 }
 
@@ -374,9 +452,13 @@ mod tests {
 
     #[test]
     fn what_others_read_otherwise_is_asked_for_again() {
-        for (text, bits) in
-            [("10Mbps", "\"10mbit\""), ("1.5 Gbps", "\"1.5gbit\""), ("8MBps", "\"8mbit\""), ("9Bps", "\"9bit\""), ("2KBPS", "\"2kbit\"")]
-        {
+        for (text, bits) in [
+            ("10Mbps", "\"10mbit\""),
+            ("1.5 Gbps", "\"1.5gbit\""),
+            ("8MBps", "\"8mbit\""),
+            ("9Bps", "\"9bit\""),
+            ("2KBPS", "\"2kbit\""),
+        ] {
             let complaint = format!("{:?}", rate(text).unwrap_err());
             assert!(complaint.replace("\\\"", "\"").contains(bits), "{text}: {complaint}");
         }
@@ -407,31 +489,51 @@ mod tests {
         assert_eq!(amount("64kb", false), Ok(Amount::Bytes(65_536)));
         assert_eq!(amount("0.5bdp", false), Ok(Amount::Bdp(Decimal { digits: 5, scale: 1 })));
         assert_eq!(standing("5ms"), Ok(Standing::Time(5_000_000)));
-        assert_eq!(standing("0.5bdp"), Ok(Standing::Amount(Amount::Bdp(Decimal { digits: 5, scale: 1 }))));
+        assert_eq!(
+            standing("0.5bdp"),
+            Ok(Standing::Amount(Amount::Bdp(Decimal { digits: 5, scale: 1 })))
+        );
         assert_eq!(standing("0p"), Ok(Standing::Amount(Amount::Packets(0))));
-        assert_eq!(standing("2m"), Ok(Standing::Amount(Amount::Bytes(2 << 20))), "a size, not minutes");
+        assert_eq!(
+            standing("2m"),
+            Ok(Standing::Amount(Amount::Bytes(2 << 20))),
+            "a size, not minutes"
+        );
         assert!(standing("33%").is_err());
         assert_eq!(amount("33.3%", true), Ok(Amount::Percent(Decimal { digits: 333, scale: 1 })));
     }
 
     #[test]
     fn nonsense_is_refused_with_a_remedy() {
-        let table: Vec<String> =
-            ["10", "-1mbit", "", "mbit", "1.2.3mbit", "10mbot", "0.5bit", "9tbit", "99999999999999999999999999mbit", "1e3mbit", "1."]
-                .iter()
-                .map(|text| {
-                    let Complaint { what, help } = rate(text).unwrap_err();
-                    format!("{text:30} {what} | {help}")
-                })
-                .chain(["10", "-5s", "1.5", "0.1ns", "10000000000s", "5 fortnights", "1S"].iter().map(|text| {
-                    let Complaint { what, help } = time(text).unwrap_err();
-                    format!("{text:30} {what} | {help}")
-                }))
-                .chain(["10", "1.5p", "2bpd", "33%", "0.0001b", "99999999999999999p"].iter().map(|text| {
-                    let Complaint { what, help } = amount(text, false).unwrap_err();
-                    format!("{text:30} {what} | {help}")
-                }))
-                .collect();
+        let table: Vec<String> = [
+            "10",
+            "-1mbit",
+            "",
+            "mbit",
+            "1.2.3mbit",
+            "10mbot",
+            "0.5bit",
+            "9tbit",
+            "99999999999999999999999999mbit",
+            "1e3mbit",
+            "1.",
+        ]
+        .iter()
+        .map(|text| {
+            let Complaint { what, help } = rate(text).unwrap_err();
+            format!("{text:30} {what} | {help}")
+        })
+        .chain(["10", "-5s", "1.5", "0.1ns", "10000000000s", "5 fortnights", "1S"].iter().map(
+            |text| {
+                let Complaint { what, help } = time(text).unwrap_err();
+                format!("{text:30} {what} | {help}")
+            },
+        ))
+        .chain(["10", "1.5p", "2bpd", "33%", "0.0001b", "99999999999999999p"].iter().map(|text| {
+            let Complaint { what, help } = amount(text, false).unwrap_err();
+            format!("{text:30} {what} | {help}")
+        }))
+        .collect();
         insta::assert_snapshot!(table.join("\n"));
     }
 

@@ -1,19 +1,23 @@
-//! What is recorded while a run goes on: series at every tick, and the state of all counters at both ends of the measured period. One set of rules
-//! for every backend, which shows its links and flows as [`Gauges`]; they are only looked at.
+//! What is recorded while a run goes on: series at every tick, and the state of all counters at
+//! both ends of the measured period. One set of rules for every backend, which shows its links and
+//! flows as [`Gauges`]; they are only looked at.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use crate::advice::advice;
 use crate::model::{self, DirectionId, Sampling, Scenario};
-use crate::run::{FlowSummary, GroupSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
+use crate::run::{
+    FlowSummary, GroupSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain,
+};
 use crate::spread::{Percentiles, Spread};
 use crate::units::{NANOS_PER_SEC, Nanos, Period};
 
 /// No time: what never happens.
 const NEVER: Nanos = Nanos::MAX;
 
-/// What a backend has counted, by the scenario's numbers of link directions and flows. All counts are from the beginning of the run.
+/// What a backend has counted, by the scenario's numbers of link directions and flows. All counts
+/// are from the beginning of the run.
 pub trait Gauges {
     /// A flow, to look at.
     type Flow<'a>: FlowGauge
@@ -26,7 +30,8 @@ pub trait Gauges {
     /// Its largest queue since the last call, packets; the present one at least.
     fn take_queue_max(&mut self, number: DirectionId, now: Nanos) -> u64;
 
-    /// What its XCP router says of itself; `None` where there is none. Which quantities these are never changes in a run.
+    /// What its XCP router says of itself; `None` where there is none. Which quantities these are
+    /// never changes in a run.
     fn router(&mut self, number: DirectionId, now: Nanos) -> Option<Vec<(Quantity, f64)>>;
 
     /// A flow.
@@ -41,7 +46,8 @@ pub trait Gauges {
         None
     }
 
-    /// The RTT samples of a group of flows since then; groups are numbered as the scenario has them.
+    /// The RTT samples of a group of flows since then; groups are numbered as the scenario has
+    /// them.
     fn round_trips(&mut self, _group: usize) -> Option<Spread> {
         None
     }
@@ -118,7 +124,8 @@ pub struct Recorder<'s> {
     flows: Vec<FlowRecord>,
     /// Of each flow, if series are recorded.
     series: Vec<FlowSeries>,
-    /// Each flow's counters when the measured period began; empty if that was before anything was counted.
+    /// Each flow's counters when the measured period began; empty if that was before anything was
+    /// counted.
     from: Vec<Totals>,
     /// Each flow's numbers, made when the measured period ends.
     summaries: Vec<FlowSummary>,
@@ -186,12 +193,18 @@ impl<'s> Recorder<'s> {
     pub fn new(scenario: &'s Scenario, backend: &'static str) -> Self {
         let (interval, recording) = match scenario.sample {
             Sampling::Off => ((scenario.duration / UNRECORDED_TICKS).max(1), false),
-            Sampling::Every(interval) | Sampling::PerRtt(interval) => (interval.max(1), scenario.series),
+            Sampling::Every(interval) | Sampling::PerRtt(interval) => {
+                (interval.max(1), scenario.series)
+            }
         };
         let links = scenario.links.iter().flat_map(|link| {
             let names = [link.name.clone(), format!("{}.reverse", link.name)];
             let rates = link.directions.each_ref().map(|direction| direction.rate_bps);
-            names.into_iter().zip(rates).map(|(name, rate_bps)| LinkRecord { name, rate_bps, ..LinkRecord::default() })
+            names.into_iter().zip(rates).map(|(name, rate_bps)| LinkRecord {
+                name,
+                rate_bps,
+                ..LinkRecord::default()
+            })
         });
         Self {
             backend,
@@ -201,18 +214,27 @@ impl<'s> Recorder<'s> {
             times: Vec::new(),
             links: links.collect(),
             flows: vec![FlowRecord::default(); scenario.flows.len()],
-            series: if recording { scenario.flows.iter().map(|_| FlowSeries::default()).collect() } else { Vec::new() },
+            series: if recording {
+                scenario.flows.iter().map(|_| FlowSeries::default()).collect()
+            } else {
+                Vec::new()
+            },
             from: Vec::new(),
             summaries: Vec::new(),
             round_trips: Vec::new(),
             jain: 1.0,
             phase: Phase::Before,
             measured: scenario.measure,
-            looks: Looks { tick: interval, measure_from: scenario.measure.from, measure_to: scenario.measure.to },
+            looks: Looks {
+                tick: interval,
+                measure_from: scenario.measure.from,
+                measure_to: scenario.measure.to,
+            },
         }
     }
 
-    /// When it wants to look next. At that time, before anything else happens, [`Recorder::look`] is to be called.
+    /// When it wants to look next. At that time, before anything else happens, [`Recorder::look`]
+    /// is to be called.
     #[must_use]
     pub fn next_look(&self) -> Nanos {
         self.looks.tick.min(self.looks.measure_from).min(self.looks.measure_to)
@@ -285,15 +307,22 @@ impl<'s> Recorder<'s> {
             record.waits = gauges.waits(number).and_then(|waits| waits.percentiles());
         }
         let groups = 0..self.scenario.groups().count();
-        self.round_trips = groups.map(|group| gauges.round_trips(group).and_then(|spread| spread.percentiles())).collect();
+        self.round_trips = groups
+            .map(|group| gauges.round_trips(group).and_then(|spread| spread.percentiles()))
+            .collect();
         self.measured.to = now;
         self.summaries.reserve_exact(self.flows.len());
         let mut goodputs = Vec::new();
         let begun = self.from.iter().copied().chain(std::iter::repeat(Totals::default()));
-        for (number, ((record, spec), from)) in self.flows.iter_mut().zip(&self.scenario.flows).zip(begun).enumerate() {
+        for (number, ((record, spec), from)) in
+            self.flows.iter_mut().zip(&self.scenario.flows).zip(begun).enumerate()
+        {
             let flow = &gauges.flow(number);
             // A flow, or a measured period, between two ticks: what the window is now has to do.
-            if record.cwnd_samples == 0 && flow.start() < now && end(spec, flow) > self.measured.from {
+            if record.cwnd_samples == 0
+                && flow.start() < now
+                && end(spec, flow) > self.measured.from
+            {
                 record.sample_cwnd(flow);
             }
             let active = active(spec, flow, self.measured);
@@ -332,7 +361,11 @@ impl<'s> Recorder<'s> {
             backend: self.backend.into(),
             title: scenario.title.clone(),
             variant: scenario.variant.clone(),
-            links: self.links.iter().map(|record| (record.name.clone(), record.summary())).collect(),
+            links: self
+                .links
+                .iter()
+                .map(|record| (record.name.clone(), record.summary()))
+                .collect(),
             flows: self.summaries,
             groups,
             jain: self.jain,
@@ -342,10 +375,20 @@ impl<'s> Recorder<'s> {
         let times = Arc::new(self.times);
         let series = |subject: Subject, columns: Vec<(Quantity, Vec<f64>)>| {
             let times = times.clone();
-            columns.into_iter().map(move |(quantity, values)| Series { subject: subject.clone(), quantity, times: times.clone(), values })
+            columns.into_iter().map(move |(quantity, values)| Series {
+                subject: subject.clone(),
+                quantity,
+                times: times.clone(),
+                values,
+            })
         };
-        let of_links = self.links.into_iter().flat_map(|r| series(Subject::Link(r.name), r.columns));
-        let of_flows = scenario.flows.iter().zip(self.series).flat_map(|(f, s)| series(Subject::Flow(f.name().to_string()), s.columns));
+        let of_links =
+            self.links.into_iter().flat_map(|r| series(Subject::Link(r.name), r.columns));
+        let of_flows = scenario
+            .flows
+            .iter()
+            .zip(self.series)
+            .flat_map(|(f, s)| series(Subject::Flow(f.name().to_string()), s.columns));
         Run {
             title: scenario.title.clone(),
             variant: scenario.variant.clone(),
@@ -389,14 +432,26 @@ impl LinkRecord {
         }
     }
 
-    fn sample(&mut self, number: DirectionId, now: Nanos, samples: usize, gauges: &mut impl Gauges) {
+    fn sample(
+        &mut self,
+        number: DirectionId,
+        now: Nanos,
+        samples: usize,
+        gauges: &mut impl Gauges,
+    ) {
         let mark = LinkMark { at: now, counts: gauges.link(number, now) };
         let last = std::mem::replace(&mut self.last, mark);
         let length = now - last.at;
         let (counts, last) = (&mark.counts, &last.counts);
         let row = [
-            (Quantity::Utilisation, (counts.served_bytes - last.served_bytes) / capacity_bytes(self.rate_bps, length)),
-            (Quantity::QueueMean, (counts.queue_integral - last.queue_integral) as f64 / length as f64),
+            (
+                Quantity::Utilisation,
+                (counts.served_bytes - last.served_bytes) / capacity_bytes(self.rate_bps, length),
+            ),
+            (
+                Quantity::QueueMean,
+                (counts.queue_integral - last.queue_integral) as f64 / length as f64,
+            ),
             (Quantity::QueueMax, self.interval_max as f64),
             (Quantity::Drops, (counts.drops - last.drops) as f64),
             (Quantity::Lost, (counts.lost - last.lost) as f64),
@@ -410,7 +465,10 @@ impl LinkRecord {
         let (from, to) = (&self.from.counts, &self.to.counts);
         let per = |amount: f64, of: f64| if length == 0 { 0.0 } else { amount / of };
         LinkSummary {
-            utilisation: per(to.served_bytes - from.served_bytes, capacity_bytes(self.rate_bps, length)),
+            utilisation: per(
+                to.served_bytes - from.served_bytes,
+                capacity_bytes(self.rate_bps, length),
+            ),
             queue_mean: per((to.queue_integral - from.queue_integral) as f64, length as f64),
             queue_max: self.measured_max,
             drops: to.drops - from.drops,
@@ -428,17 +486,31 @@ impl FlowRecord {
         self.cwnd_samples += 1;
     }
 
-    /// The numbers of the measured period; when the transfer is complete, if it ever is, is known in the end.
-    fn summary(&self, spec: &model::Flow, active: Period, from: &Totals, to: &Totals) -> FlowSummary {
+    /// The numbers of the measured period; when the transfer is complete, if it ever is, is known
+    /// in the end.
+    fn summary(
+        &self,
+        spec: &model::Flow,
+        active: Period,
+        from: &Totals,
+        to: &Totals,
+    ) -> FlowSummary {
         let samples = to.rtt_samples - from.rtt_samples;
         let rtt_sum = (to.rtt_sum - from.rtt_sum) as f64 / NANOS_PER_SEC as f64;
         FlowSummary {
             name: spec.name(),
-            goodput: rate_bps(to.delivered_while_active - from.delivered_while_active, active.length()),
+            goodput: rate_bps(
+                to.delivered_while_active - from.delivered_while_active,
+                active.length(),
+            ),
             rtt_mean: if samples == 0 { 0.0 } else { rtt_sum / samples as f64 },
             retransmits: to.retransmits - from.retransmits,
             timeouts: to.timeouts - from.timeouts,
-            cwnd_mean: if self.cwnd_samples == 0 { 0.0 } else { self.cwnd_sum / self.cwnd_samples as f64 },
+            cwnd_mean: if self.cwnd_samples == 0 {
+                0.0
+            } else {
+                self.cwnd_sum / self.cwnd_samples as f64
+            },
             completed_at: None,
             completion_time: None,
             start: 0.0,
@@ -448,8 +520,16 @@ impl FlowRecord {
 }
 
 impl FlowSeries {
-    /// A sampling interval ends at `now`, of `samples` in the whole run; the flow has nothing more to send from `end` on.
-    fn sample(&mut self, now: Nanos, interval: Nanos, samples: usize, flow: &impl FlowGauge, end: Nanos) {
+    /// A sampling interval ends at `now`, of `samples` in the whole run; the flow has nothing more
+    /// to send from `end` on.
+    fn sample(
+        &mut self,
+        now: Nanos,
+        interval: Nanos,
+        samples: usize,
+        flow: &impl FlowGauge,
+        end: Nanos,
+    ) {
         let totals = flow.totals();
         let last = std::mem::replace(&mut self.last, totals);
         // A flow that was over when the interval began has no window and no round trips any more.
@@ -485,7 +565,11 @@ fn rate_bps(bytes: u64, length: Nanos) -> f64 {
 }
 
 /// Adds a value to each column; when they are new, makes them of the length they will have.
-fn append(columns: &mut Vec<(Quantity, Vec<f64>)>, samples: usize, row: impl IntoIterator<Item = (Quantity, f64)>) {
+fn append(
+    columns: &mut Vec<(Quantity, Vec<f64>)>,
+    samples: usize,
+    row: impl IntoIterator<Item = (Quantity, f64)>,
+) {
     if columns.is_empty() {
         columns.extend(row.into_iter().map(|(quantity, value)| {
             let mut column = Vec::with_capacity(samples);

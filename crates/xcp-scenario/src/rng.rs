@@ -1,4 +1,5 @@
-//! Random numbers, one independent stream per purpose and index, so that a flow added here never changes the losses drawn there.
+//! Random numbers, one independent stream per purpose and index, so that a flow added here never
+//! changes the losses drawn there.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
@@ -11,7 +12,8 @@ use crate::units::Nanos;
 pub enum Purpose {
     /// Jitter of a flow's start; index: flow.
     Start = 1,
-    /// Losses; index: link direction. Where there are some before the queue and some on the way, those before the queue.
+    /// Losses; index: link direction. Where there are some before the queue and some on the way,
+    /// those before the queue.
     Loss = 2,
     /// A RED queue's early drops; index: link direction.
     Red = 3,
@@ -47,11 +49,14 @@ impl Stream {
         Self(Pcg64Mcg::seed_from_u64(state))
     }
 
-    /// The stream of a purpose and a name under the run's seed: it stays the same wherever what has the name stands in the file.
+    /// The stream of a purpose and a name under the run's seed: it stays the same wherever what has
+    /// the name stands in the file.
     #[must_use]
     pub fn named(seed: u64, purpose: Purpose, name: &str) -> Self {
         // FNV-1a, 64 bits.
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
         Self::of(seed, purpose, hash)
     }
 
@@ -75,7 +80,8 @@ impl Stream {
         (self.unit_exponential() * mean as f64) as Nanos
     }
 
-    /// Pareto distributed with least value 1 and this shape: greater than x with probability `x^-shape`.
+    /// Pareto distributed with least value 1 and this shape: greater than x with probability
+    /// `x^-shape`.
     pub fn unit_pareto(&mut self, shape: f64) -> f64 {
         libm::exp(self.unit_exponential() / shape)
     }
@@ -102,11 +108,16 @@ mod tests {
     fn streams_repeat_and_differ() {
         let draw = |seed, purpose, index| Stream::new(seed, purpose, index).bits();
         assert_eq!(draw(1, Purpose::Loss, 0), draw(1, Purpose::Loss, 0));
-        let others = [draw(2, Purpose::Loss, 0), draw(1, Purpose::Red, 0), draw(1, Purpose::Loss, 1)];
+        let others =
+            [draw(2, Purpose::Loss, 0), draw(1, Purpose::Red, 0), draw(1, Purpose::Loss, 1)];
         assert!(others.iter().all(|&x| x != draw(1, Purpose::Loss, 0)));
         let named = |seed, purpose, name| Stream::named(seed, purpose, name).bits();
         assert_eq!(named(1, Purpose::Sizes, "web"), named(1, Purpose::Sizes, "web"));
-        let others = [named(2, Purpose::Sizes, "web"), named(1, Purpose::Arrivals, "web"), named(1, Purpose::Sizes, "wed")];
+        let others = [
+            named(2, Purpose::Sizes, "web"),
+            named(1, Purpose::Arrivals, "web"),
+            named(1, Purpose::Sizes, "wed"),
+        ];
         assert!(others.iter().all(|&x| x != named(1, Purpose::Sizes, "web")));
     }
 
@@ -116,8 +127,24 @@ mod tests {
         let mut s = Stream::new(7, Purpose::Sizes, 3);
         let exponential = [(); 4].map(|()| s.unit_exponential().to_bits());
         let pareto = [1.1, 1.3, 2.0, 5.0].map(|shape| s.unit_pareto(shape).to_bits());
-        assert_eq!(exponential, [0x3f90_08d3_48ca_81a5, 0x3fd5_6a97_9ede_6716, 0x3fec_67cc_b2ac_9fed, 0x4006_9e65_7581_4e86]);
-        assert_eq!(pareto, [0x3ff3_6d20_580e_153b, 0x3ff0_f58e_b5dc_3be2, 0x4002_4bc6_db79_57c0, 0x3ff4_d6df_78e4_dfd8]);
+        assert_eq!(
+            exponential,
+            [
+                0x3f90_08d3_48ca_81a5,
+                0x3fd5_6a97_9ede_6716,
+                0x3fec_67cc_b2ac_9fed,
+                0x4006_9e65_7581_4e86
+            ]
+        );
+        assert_eq!(
+            pareto,
+            [
+                0x3ff3_6d20_580e_153b,
+                0x3ff0_f58e_b5dc_3be2,
+                0x4002_4bc6_db79_57c0,
+                0x3ff4_d6df_78e4_dfd8
+            ]
+        );
     }
 
     #[test]
@@ -125,7 +152,8 @@ mod tests {
         let mut s = Stream::new(7, Purpose::Datagrams, 3);
         let n = 100_000;
         let unit = (0..n).map(|_| s.unit()).sum::<f64>() / f64::from(n);
-        let exponential = (0..n).map(|_| s.exponential(1_000_000) as f64).sum::<f64>() / f64::from(n);
+        let exponential =
+            (0..n).map(|_| s.exponential(1_000_000) as f64).sum::<f64>() / f64::from(n);
         let below = (0..n).map(|_| s.below(1000) as f64).sum::<f64>() / f64::from(n);
         // Four standard errors each.
         assert!((unit - 0.5).abs() < 4.0 * 0.2887 / f64::from(n).sqrt(), "{unit}");

@@ -1,4 +1,5 @@
-//! What every backend returns: a summary for tables and scripts, and series for plots. Knows neither backends nor reports.
+//! What every backend returns: a summary for tables and scripts, and series for plots. Knows
+//! neither backends nor reports.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -28,7 +29,8 @@ pub struct Run {
     pub series: Vec<Series>,
 }
 
-/// The numbers of a run, over the measured period. Field names are a published contract: they are kept, more may come.
+/// The numbers of a run, over the measured period. Field names are a published contract: they are
+/// kept, more may come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Seed of the run.
@@ -49,12 +51,14 @@ pub struct Summary {
     /// has the members of the first, then those of the second, and so on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupSummary>,
-    /// Jain's fairness index of the goodputs of the TCP flows active in the measured period; 1 when there are none.
+    /// Jain's fairness index of the goodputs of the TCP flows active in the measured period; 1 when
+    /// there are none.
     pub jain: f64,
     /// Whether the run was cut short.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
-    /// What one should know before believing the numbers: settings the backend could only approximate, signs that the run went wrong.
+    /// What one should know before believing the numbers: settings the backend could only
+    /// approximate, signs that the run went wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -93,7 +97,8 @@ fn is_zero(n: &u64) -> bool {
 pub struct FlowSummary {
     /// Name.
     pub name: FlowName,
-    /// Payload delivered in order to the receiving application, bit/s, over the part of the measured period in which the flow was active.
+    /// Payload delivered in order to the receiving application, bit/s, over the part of the
+    /// measured period in which the flow was active.
     pub goodput: f64,
     /// Mean of the RTT samples, seconds; 0 if there were none.
     pub rtt_mean: f64,
@@ -161,7 +166,8 @@ pub enum Subject {
     Flow(String),
 }
 
-/// A measured quantity. Averages and counts are over the sampling interval that ends at the time; "now" is at that time.
+/// A measured quantity. Averages and counts are over the sampling interval that ends at the time;
+/// "now" is at that time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Quantity {
     /// Link: wire bytes sent over capacity.
@@ -222,7 +228,8 @@ impl Quantity {
 
 /// Watches a run and may end it.
 pub trait Observer {
-    /// Called a few hundred times in a run, and more often in a long one, with the time of the run; `Break` ends it there.
+    /// Called a few hundred times in a run, and more often in a long one, with the time of the run;
+    /// `Break` ends it there.
     fn progress(&mut self, now: Nanos) -> ControlFlow<()>;
 }
 
@@ -241,7 +248,8 @@ impl Run {
     }
 }
 
-/// Jain's fairness index, (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything. 1 for an empty or all-zero list.
+/// Jain's fairness index, (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything. 1 for
+/// an empty or all-zero list.
 #[must_use]
 pub fn jain(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();

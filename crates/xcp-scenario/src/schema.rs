@@ -1,4 +1,5 @@
-//! The file's JSON schema and the tables of its documentation, both made from `spec.rs`, the table the reader itself works by.
+//! The file's JSON schema and the tables of its documentation, both made from `spec.rs`, the table
+//! the reader itself works by.
 
 use serde_json::{Value, json};
 
@@ -25,12 +26,14 @@ fn time_pattern() -> String {
 
 const SIZE_UNITS: &str = "[bB]|[kKmMgGtT]([iI]?[bB])?";
 
-/// JSON schema (draft 2020-12) of the scenario file, for editors and other tools. It says what each key takes; what keys mean together (that a
-/// flow's nodes exist, that periods lie within the run) only [`load`](crate::load) can tell.
+/// JSON schema (draft 2020-12) of the scenario file, for editors and other tools. It says what each
+/// key takes; what keys mean together (that a flow's nodes exist, that periods lie within the run)
+/// only [`load`](crate::load) can tell.
 #[must_use]
 pub fn schema() -> Value {
     let mut root = object(&FILE);
-    let definitions: serde_json::Map<String, Value> = ALL[1..].iter().map(|spec| (spec.name.into(), object(spec))).collect();
+    let definitions: serde_json::Map<String, Value> =
+        ALL[1..].iter().map(|spec| (spec.name.into(), object(spec))).collect();
     root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     root["title"] = json!("xcpnet scenario");
     root["$defs"] = Value::Object(definitions);
@@ -38,9 +41,15 @@ pub fn schema() -> Value {
 }
 
 fn object(spec: &Spec) -> Value {
-    let properties: serde_json::Map<String, Value> = spec.keys.iter().map(|key| (key.name.into(), property(key))).collect();
+    let properties: serde_json::Map<String, Value> =
+        spec.keys.iter().map(|key| (key.name.into(), property(key))).collect();
     // What a variant's settings may still add cannot be required of the file itself.
-    let required: Vec<&str> = spec.keys.iter().filter(|k| k.required() && k.name != "congestion").map(|k| k.name).collect();
+    let required: Vec<&str> = spec
+        .keys
+        .iter()
+        .filter(|k| k.required() && k.name != "congestion")
+        .map(|k| k.name)
+        .collect();
     json!({ "type": "object", "description": spec.doc, "properties": properties, "required": required, "additionalProperties": false })
 }
 
@@ -77,7 +86,9 @@ fn kind(kind: Kind) -> Value {
         Kind::Number { min, .. } if min == f64::MIN => json!({ "type": "number" }),
         Kind::Number { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
         Kind::Choice(words) => json!({ "enum": words }),
-        Kind::Congestion => json!({ "anyOf": [{ "enum": CONGESTIONS }, { "type": "string", "pattern": KERNEL_NAME }] }),
+        Kind::Congestion => {
+            json!({ "anyOf": [{ "enum": CONGESTIONS }, { "type": "string", "pattern": KERNEL_NAME }] })
+        }
         Kind::Limit | Kind::Threshold => {
             let percent = if matches!(kind, Kind::Threshold) { "|%" } else { "" };
             let units = format!("[pP]|[pP]ackets?|[bB][dD][pP]{percent}|{SIZE_UNITS}");
@@ -103,10 +114,14 @@ fn kind(kind: Kind) -> Value {
             let seed = json!({ "type": "integer", "minimum": 0, "maximum": i64::MAX });
             json!({ "anyOf": [{ "type": "integer", "minimum": 1, "maximum": MAX_SEEDS }, { "type": "array", "items": seed, "minItems": 1 }] })
         }
-        Kind::OverSeeds => json!({ "anyOf": [{ "enum": ["median", "all"] }, { "type": "number", "minimum": 0, "maximum": 1 }] }),
+        Kind::OverSeeds => {
+            json!({ "anyOf": [{ "enum": ["median", "all"] }, { "type": "number", "minimum": 0, "maximum": 1 }] })
+        }
         Kind::Table(spec) => reference(spec),
         Kind::Tables(spec) => json!({ "type": "array", "items": reference(spec) }),
-        Kind::Short { short, table } => json!({ "anyOf": [short_form(table, short), reference(table)] }),
+        Kind::Short { short, table } => {
+            json!({ "anyOf": [short_form(table, short), reference(table)] })
+        }
         Kind::ShortList { short, table } => {
             let mut one = vec![reference(table)];
             if !short.is_empty() {
@@ -123,17 +138,30 @@ fn short_form(table: &Spec, short: &str) -> Value {
     table.key(short).map_or_else(|| json!({}), |key| kind(key.kind))
 }
 
-/// The reference tables of `docs/scenario.md`: for each table of the file its name and its keys as a Markdown table.
+/// The reference tables of `docs/scenario.md`: for each table of the file its name and its keys as
+/// a Markdown table.
 #[must_use]
 pub fn reference_tables() -> Vec<(&'static str, String)> {
     let row = |key: &Key| {
         let default = if key.required() { "**required**" } else { key.default };
-        let example = if key.example.is_empty() { String::new() } else { format!("`{}`", key.example) };
-        format!("| `{}` | {} | {} | {} | {} |", key.name, takes(key.kind), default, example, key.doc.replace('|', "\\|"))
+        let example =
+            if key.example.is_empty() { String::new() } else { format!("`{}`", key.example) };
+        format!(
+            "| `{}` | {} | {} | {} | {} |",
+            key.name,
+            takes(key.kind),
+            default,
+            example,
+            key.doc.replace('|', "\\|")
+        )
     };
     let table = |spec: &'static Spec| {
         let rows: Vec<String> = spec.keys.iter().map(row).collect();
-        let text = format!("{}\n\n| key | takes | default | example | meaning |\n|---|---|---|---|---|\n{}\n", spec.doc, rows.join("\n"));
+        let text = format!(
+            "{}\n\n| key | takes | default | example | meaning |\n|---|---|---|---|---|\n{}\n",
+            spec.doc,
+            rows.join("\n")
+        );
         (spec.name, text)
     };
     ALL.iter().map(|spec| table(spec)).collect()
@@ -155,8 +183,12 @@ fn takes(kind: Kind) -> String {
         Kind::Integer { min, max } => format!("whole number, {min} to {max}"),
         Kind::Number { min, .. } if min == f64::MIN => "number".into(),
         Kind::Number { min, max } => format!("number, {min} to {max}"),
-        Kind::Choice(words) => words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", "),
-        Kind::Congestion => format!("{}; the kernel's with `--on linux`", takes(Kind::Choice(CONGESTIONS))),
+        Kind::Choice(words) => {
+            words.iter().map(|w| format!("`\"{w}\"`")).collect::<Vec<_>>().join(", ")
+        }
+        Kind::Congestion => {
+            format!("{}; the kernel's with `--on linux`", takes(Kind::Choice(CONGESTIONS)))
+        }
         Kind::Limit => "amount above 0".into(),
         Kind::Threshold => "amount or percent, above 0".into(),
         Kind::Standing => "amount, or time".into(),
@@ -175,6 +207,8 @@ fn takes(kind: Kind) -> String {
         Kind::Tables(spec) => format!("tables [`[[{0}]]`](#{0})", spec.name),
         Kind::Short { short, table } => format!("table [`{0}`](#{0}) or its `{short}`", table.name),
         Kind::ShortList { short: "", table } => format!("table(s) [`{0}`](#{0})", table.name),
-        Kind::ShortList { short, table } => format!("table(s) [`{0}`](#{0}) or its `{short}`", table.name),
+        Kind::ShortList { short, table } => {
+            format!("table(s) [`{0}`](#{0}) or its `{short}`", table.name)
+        }
     }
 }

@@ -1,6 +1,8 @@
-//! Settings by dotted path, from variants (`set = { "flow.congestion" = "newreno" }`) and from the command line (`--set queue.limit=2bdp`): they
-//! change the tree before it is read, so that whatever is wrong with a value is found where every value is checked and is shown where it was
-//! written. Also turns short forms (`queue = "red"`) into full ones, which lets a path go through them.
+//! Settings by dotted path, from variants (`set = { "flow.congestion" = "newreno" }`) and from the
+//! command line (`--set queue.limit=2bdp`): they change the tree before it is read, so that
+//! whatever is wrong with a value is found where every value is checked and is shown where it was
+//! written. Also turns short forms (`queue = "red"`) into full ones, which lets a path go through
+//! them.
 
 use crate::error::{Span, suggest};
 use crate::fields::{Faults, title};
@@ -97,8 +99,8 @@ pub(crate) fn settings(table: &Table, faults: &Faults) -> Vec<Setting> {
     table.entries.iter().filter_map(read).collect()
 }
 
-/// Changes the tree of a file as a setting says. `false` if it says something of queues' laws and no queue of the tree has one: what to make of
-/// that is for the caller, see [`no_law`].
+/// Changes the tree of a file as a setting says. `false` if it says something of queues' laws and
+/// no queue of the tree has one: what to make of that is for the caller, see [`no_law`].
 pub(crate) fn apply(root: &mut Table, setting: &Setting, faults: &Faults) -> bool {
     let at = Place { faults, setting };
     match setting.path[0].as_str() {
@@ -107,7 +109,11 @@ pub(crate) fn apply(root: &mut Table, setting: &Setting, faults: &Faults) -> boo
         "queue" => return at.queues(root),
         name @ ("variant" | "expect" | "quick" | "seeds") => {
             let what = format!("`{name}` cannot be set");
-            faults.add(setting.path_span, what, "set the settings of flows, links and the file itself");
+            faults.add(
+                setting.path_span,
+                what,
+                "set the settings of flows, links and the file itself",
+            );
         }
         _ => at.put(root, &FILE, &setting.path, &setting.item),
     }
@@ -133,11 +139,16 @@ impl Place<'_> {
 
     /// `flow.KEY...` of all, or `flow.NAME.KEY...` of one.
     fn members(&self, root: &mut Table, spec: &'static Spec, path: &[String], item: &Item) {
-        let Some(Item { value: Value::Array(members), .. }) = root.get_mut(spec.name) else { return };
+        let Some(Item { value: Value::Array(members), .. }) = root.get_mut(spec.name) else {
+            return;
+        };
         let Some(first) = path.first() else {
             // `flow = { congestion = "reno" }`: a path cut short; go on with what stands inside.
             return match &item.value {
-                Value::Table(inner) => inner.entries.iter().for_each(|e| self.members(root, spec, std::slice::from_ref(&e.key), &e.item)),
+                Value::Table(inner) => inner
+                    .entries
+                    .iter()
+                    .for_each(|e| self.members(root, spec, std::slice::from_ref(&e.key), &e.item)),
                 _ => self.fault(
                     format!("`{0}` is not a setting, its keys are", spec.name),
                     format!("write \"{0}.KEY\" or \"{0}.NAME.KEY\"", spec.name),
@@ -145,7 +156,9 @@ impl Place<'_> {
             };
         };
         if spec.key(first).is_some() {
-            for table in members.iter_mut().filter_map(|m| as_table(m)).filter(|t| concerns(t, first)) {
+            for table in
+                members.iter_mut().filter_map(|m| as_table(m)).filter(|t| concerns(t, first))
+            {
                 self.put(table, spec, path, item);
             }
             return;
@@ -157,21 +170,30 @@ impl Place<'_> {
             if name.as_deref() == Some(first) {
                 found = true;
                 match (&path[1..], &item.value) {
-                    ([], Value::Table(inner)) => {
-                        inner.entries.iter().for_each(|e| self.put(table, spec, std::slice::from_ref(&e.key), &e.item))
-                    }
-                    ([], _) => self
-                        .fault(format!("`{first}` is a {} and not a setting", spec.name), format!("write \"{}.{first}.KEY\"", spec.name)),
+                    ([], Value::Table(inner)) => inner
+                        .entries
+                        .iter()
+                        .for_each(|e| self.put(table, spec, std::slice::from_ref(&e.key), &e.item)),
+                    ([], _) => self.fault(
+                        format!("`{first}` is a {} and not a setting", spec.name),
+                        format!("write \"{}.{first}.KEY\"", spec.name),
+                    ),
                     (rest, _) => self.put(table, spec, rest, item),
                 }
             }
             names.extend(name);
         }
         if !found {
-            let group = first.rsplit_once('-').filter(|(g, n)| n.parse::<u32>().is_ok() && names.iter().any(|name| name == g));
+            let group = first
+                .rsplit_once('-')
+                .filter(|(g, n)| n.parse::<u32>().is_ok() && names.iter().any(|name| name == g));
             let help = match group {
-                Some((group, _)) => format!("members of a group are set together: \"{}.{group}.KEY\"", spec.name),
-                None if path.len() > 1 => suggest(first, names.iter().map(String::as_str), &format!("{}s", spec.name)),
+                Some((group, _)) => {
+                    format!("members of a group are set together: \"{}.{group}.KEY\"", spec.name)
+                }
+                None if path.len() > 1 => {
+                    suggest(first, names.iter().map(String::as_str), &format!("{}s", spec.name))
+                }
                 None => suggest(first, spec.names(), "known keys"),
             };
             let kind = if path.len() > 1 { "name" } else { "key" };
@@ -179,16 +201,23 @@ impl Place<'_> {
         }
     }
 
-    /// `queue.KEY`: in every queue that the file writes; the law's keys reach through to its law. `false` if there is no law.
+    /// `queue.KEY`: in every queue that the file writes; the law's keys reach through to its law.
+    /// `false` if there is no law.
     fn queues(&self, root: &mut Table) -> bool {
         let path = &self.setting.path[1..];
         let Some(first) = path.first() else {
-            self.fault("`queue` is not a setting, its keys are".into(), "write \"queue.limit\", or \"link.queue\" for all links".into());
+            self.fault(
+                "`queue` is not a setting, its keys are".into(),
+                "write \"queue.limit\", or \"link.queue\" for all links".into(),
+            );
             return true;
         };
         let law = spec::is_law_key(first);
-        let full: Vec<String> = law.then(|| "law".to_string()).into_iter().chain(path.iter().cloned()).collect();
-        let Some(Item { value: Value::Array(links), .. }) = root.get_mut("link") else { return true };
+        let full: Vec<String> =
+            law.then(|| "law".to_string()).into_iter().chain(path.iter().cloned()).collect();
+        let Some(Item { value: Value::Array(links), .. }) = root.get_mut("link") else {
+            return true;
+        };
         let mut found = false;
         for link in links.iter_mut().filter_map(as_table) {
             let mut each = |queue: Option<&mut Item>| {
@@ -212,7 +241,10 @@ impl Place<'_> {
     fn put(&self, table: &mut Table, spec: &'static Spec, path: &[String], item: &Item) {
         let (name, rest) = (&path[0], &path[1..]);
         let Some(key) = spec.key(name) else {
-            return self.fault(format!("unknown key `{name}` in {}", title(spec)), suggest(name, spec.names(), "known keys"));
+            return self.fault(
+                format!("unknown key `{name}` in {}", title(spec)),
+                suggest(name, spec.names(), "known keys"),
+            );
         };
         if rest.is_empty() {
             let mut item = item.clone();
@@ -221,17 +253,28 @@ impl Place<'_> {
             return;
         }
         let below = match key.kind {
-            Kind::Table(below) | Kind::Short { table: below, .. } | Kind::ShortList { table: below, .. } => below,
-            _ => return self.fault(format!("`{name}` has no keys of its own"), format!("end the path at `{name}`")),
+            Kind::Table(below)
+            | Kind::Short { table: below, .. }
+            | Kind::ShortList { table: below, .. } => below,
+            _ => {
+                return self.fault(
+                    format!("`{name}` has no keys of its own"),
+                    format!("end the path at `{name}`"),
+                );
+            }
         };
         if table.get(name).is_none() {
-            let mut empty = Item { span: self.setting.item.span, value: Value::Table(Table::default()) };
+            let mut empty =
+                Item { span: self.setting.item.span, value: Value::Table(Table::default()) };
             expand_item(&mut empty, key.kind);
             table.set(name, self.setting.path_span, empty);
         }
         match table.get_mut(name).map(|i| &mut i.value) {
             Some(Value::Table(inner)) => self.put(inner, below, rest, item),
-            Some(Value::Array(items)) => items.iter_mut().filter_map(as_table).for_each(|inner| self.put(inner, below, rest, item)),
+            Some(Value::Array(items)) => items
+                .iter_mut()
+                .filter_map(as_table)
+                .for_each(|inner| self.put(inner, below, rest, item)),
             _ => {}
         }
     }
@@ -244,7 +287,8 @@ fn as_table(item: &mut Item) -> Option<&mut Table> {
     }
 }
 
-/// Whether a key that is set for all flows is meant for this one: TCP's keys are not for datagrams, nor the other way round.
+/// Whether a key that is set for all flows is meant for this one: TCP's keys are not for datagrams,
+/// nor the other way round.
 fn concerns(table: &Table, key: &str) -> bool {
     let udp = table.get("udp").is_some();
     !(udp && TCP_ONLY.contains(&key)) && (udp || key != "udp")
@@ -260,7 +304,9 @@ pub(crate) fn name_of(table: &Table, spec: &Spec) -> Option<String> {
     }
     match &table.get("between")?.value {
         Value::Array(ends) => match ends.as_slice() {
-            [Item { value: Value::Text(a), .. }, Item { value: Value::Text(b), .. }] => Some(format!("{a}-{b}")),
+            [Item { value: Value::Text(a), .. }, Item { value: Value::Text(b), .. }] => {
+                Some(format!("{a}-{b}"))
+            }
             _ => None,
         },
         _ => None,

@@ -1,4 +1,5 @@
-//! What headers take of a TCP packet, so that whoever turns rates on the wire into goodput reckons alike.
+//! What headers take of a TCP packet, so that whoever turns rates on the wire into goodput reckons
+//! alike.
 
 use crate::model::{Congestion, Tcp, WireFormat};
 
@@ -8,7 +9,8 @@ pub const HEADERS: u32 = 20 + 20;
 pub const TIMESTAMPS: u32 = 12;
 
 impl Tcp {
-    /// Bytes of XCP's forward option, in SYNs and data packets; 0 for a flow that does not speak XCP. Bottleneck ids take 8 more, in either format.
+    /// Bytes of XCP's forward option, in SYNs and data packets; 0 for a flow that does not speak
+    /// XCP. Bottleneck ids take 8 more, in either format.
     #[must_use]
     pub fn option_bytes(&self) -> u32 {
         let ids = if self.ids.is_some() { 8 } else { 0 };
@@ -30,7 +32,8 @@ impl Tcp {
         }
     }
 
-    /// Payload of a full segment: what headers and options leave of a packet of that size; at least 1.
+    /// Payload of a full segment: what headers and options leave of a packet of that size; at least
+    /// 1.
     #[must_use]
     pub fn payload_bytes(&self, packet_bytes: u32) -> u32 {
         packet_bytes.saturating_sub(HEADERS + TIMESTAMPS + self.option_bytes()).max(1)

@@ -1,5 +1,6 @@
-//! Every key of the scenario file in one table: name, what it takes, default, meaning, an example. The reader, the JSON schema and the tables of
-//! `docs/scenario.md` all follow from it, so they cannot disagree.
+//! Every key of the scenario file in one table: name, what it takes, default, meaning, an example.
+//! The reader, the JSON schema and the tables of `docs/scenario.md` all follow from it, so they
+//! cannot disagree.
 
 use crate::law::LAWS;
 
@@ -110,7 +111,13 @@ impl Spec {
 /// Marks keys without a default.
 pub(crate) const REQUIRED: &str = "required";
 
-const fn key(name: &'static str, kind: Kind, default: &'static str, example: &'static str, doc: &'static str) -> Key {
+const fn key(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    example: &'static str,
+    doc: &'static str,
+) -> Key {
     Key { name, kind, default, doc, example }
 }
 
@@ -147,7 +154,13 @@ pub(crate) static FILE: Spec = Spec {
     name: "the file",
     doc: "One scenario, or one for each variant.",
     keys: &[
-        key("title", Kind::Text, "the file's name", "\"Four flows\"", "One line for tables and charts."),
+        key(
+            "title",
+            Kind::Text,
+            "the file's name",
+            "\"Four flows\"",
+            "One line for tables and charts.",
+        ),
         key("description", Kind::Text, "none", "\"Why this is run.\"", "Free text."),
         key("duration", Kind::Length, REQUIRED, "\"60s\"", "How long the run lasts."),
         key(
@@ -162,20 +175,41 @@ pub(crate) static FILE: Spec = Spec {
             Kind::Seeds,
             "`seed` alone",
             "8",
-            "What `xcpnet reproduce` runs the file with: this many seeds from `seed` on, or those of a list. Other commands take `seed`.",
+            "What `xcpnet reproduce` runs the file with: this many seeds from `seed` on, or those \
+                of a list. Other commands take `seed`.",
         ),
-        key("measure", Kind::Table(&MEASURE), "the whole run", "{ from = \"20s\", to = \"60s\" }", "What the summary covers."),
+        key(
+            "measure",
+            Kind::Table(&MEASURE),
+            "the whole run",
+            "{ from = \"20s\", to = \"60s\" }",
+            "What the summary covers.",
+        ),
         key(
             "sample",
             Kind::Sample,
             "at least 600 samples",
             "\"100ms\"",
-            "How often the series are sampled: a time; `\"rtt\"` for the largest base RTT of the flows; `\"off\"` for a summary without series. \
-             If absent, the largest of 1, 2, 5, 10, ... ms that gives at least 600 samples (at least 1 ms).",
+            "How often the series are sampled: a time; `\"rtt\"` for the largest base RTT of the \
+                flows; `\"off\"` for a summary without series. \
+             If absent, the largest of 1, 2, 5, 10, ... ms that gives at least 600 samples (at \
+                least 1 ms).",
         ),
-        key("link", Kind::Tables(&LINK), REQUIRED, "", "The links, at least one. Nodes exist by being named in one."),
+        key(
+            "link",
+            Kind::Tables(&LINK),
+            REQUIRED,
+            "",
+            "The links, at least one. Nodes exist by being named in one.",
+        ),
         key("flow", Kind::Tables(&FLOW), REQUIRED, "", "The flows, at least one."),
-        key("variant", Kind::Tables(&VARIANT), "none", "", "Runs of the same file that differ in some settings."),
+        key(
+            "variant",
+            Kind::Tables(&VARIANT),
+            "none",
+            "",
+            "Runs of the same file that differ in some settings.",
+        ),
         key("expect", Kind::Tables(&EXPECT), "none", "", "What the result is expected to be."),
         key(
             "quick",
@@ -191,13 +225,17 @@ pub(crate) static FILE: Spec = Spec {
 pub(crate) static MEASURE: Spec = Spec {
     name: "measure",
     doc: "The measured period, within the run.",
-    keys: &[key("from", Kind::Time, "`\"0s\"`", "\"20s\"", "Its begin."), key("to", Kind::Time, "`duration`", "\"60s\"", "Its end.")],
+    keys: &[
+        key("from", Kind::Time, "`\"0s\"`", "\"20s\"", "Its begin."),
+        key("to", Kind::Time, "`duration`", "\"60s\"", "Its end."),
+    ],
 };
 
 /// `[[link]]`.
 pub(crate) static LINK: Spec = Spec {
     name: "link",
-    doc: "A link between two nodes, full duplex unless it is on a `medium`. What is written here holds for both directions, unless `reverse` says otherwise.",
+    doc: "A link between two nodes, full duplex unless it is on a `medium`. What is written here \
+        holds for both directions, unless `reverse` says otherwise.",
     keys: &[
         key("name", Kind::Name, "`A-B` as in `between`", "\"bottleneck\"", "Its name, unique."),
         key(
@@ -214,7 +252,8 @@ pub(crate) static LINK: Spec = Spec {
             Kind::Name,
             "a line for each direction",
             "\"hub\"",
-            "Name of a medium that both directions transmit on, one packet at a time, with all other links that name it: stations contend for it and collide as on \
+            "Name of a medium that both directions transmit on, one packet at a time, with all \
+                other links that name it: stations contend for it and collide as on \
              an Ethernet hub.",
         ),
         key(
@@ -222,7 +261,8 @@ pub(crate) static LINK: Spec = Spec {
             Kind::Size { min: 0, max: 1000 },
             "0",
             "38",
-            "Bytes that the line takes for each packet beside the packet (preamble, checksum, gap). Neither queue nor router knows of them, nor are they counted as \
+            "Bytes that the line takes for each packet beside the packet (preamble, checksum, \
+                gap). Neither queue nor router knows of them, nor are they counted as \
              used: see the law's `overhead`.",
         ),
         key(
@@ -246,19 +286,32 @@ pub(crate) static LINK: Spec = Spec {
             "{ from = \"20s\", to = \"21s\" }",
             "Periods in which everything that is sent is lost: a table or a list of tables.",
         ),
-        key("reverse", Kind::Table(&REVERSE), "as written", "{ rate = \"1mbit\" }", "What is different from the second node to the first."),
+        key(
+            "reverse",
+            Kind::Table(&REVERSE),
+            "as written",
+            "{ rate = \"1mbit\" }",
+            "What is different from the second node to the first.",
+        ),
     ],
 };
 
 /// `reverse` of a link.
 pub(crate) static REVERSE: Spec = Spec {
     name: "reverse",
-    doc: "What differs in the direction from the second node of `between` to the first. A key given here replaces the link's whole value for that direction.",
+    doc: "What differs in the direction from the second node of `between` to the first. A key \
+        given here replaces the link's whole value for that direction.",
     keys: &[
         key("rate", Kind::Rate, "the link's", "\"1mbit\"", "Its rate."),
         key("delay", Kind::Time, "the link's", "\"20ms\"", "Its delay."),
         key("framing", Kind::Size { min: 0, max: 1000 }, "the link's", "24", "Its framing."),
-        key("queue", Kind::Short { short: "kind", table: &QUEUE }, "the link's", "\"drop-tail\"", "Its queue."),
+        key(
+            "queue",
+            Kind::Short { short: "kind", table: &QUEUE },
+            "the link's",
+            "\"drop-tail\"",
+            "Its queue.",
+        ),
         key(
             "loss",
             Kind::ShortList { short: "probability", table: &LOSS },
@@ -287,8 +340,10 @@ pub(crate) static QUEUE: Spec = Spec {
             Kind::Limit,
             "1000 packets",
             "\"2bdp\"",
-            "How much it holds beside the packet being sent: packets (`100` or `\"100p\"`), bytes (`\"64kb\"`) or bandwidth-delay products (`\"2bdp\"`: \
-             rate x the largest base RTT of the flows that cross this direction, or twice the link's delay if none does; at least one packet). \
+            "How much it holds beside the packet being sent: packets (`100` or `\"100p\"`), bytes \
+                (`\"64kb\"`) or bandwidth-delay products (`\"2bdp\"`: \
+             rate x the largest base RTT of the flows that cross this direction, or twice the \
+                link's delay if none does; at least one packet). \
              The default is Linux's `txqueuelen`.",
         ),
         key(
@@ -298,8 +353,20 @@ pub(crate) static QUEUE: Spec = Spec {
             "\"33%\"",
             "red: lower threshold of the average queue, as `limit` or in percent of it.",
         ),
-        key("max", Kind::Threshold, "two thirds of `limit`", "\"67%\"", "red: upper threshold of the average queue."),
-        key("probability", Kind::Number { min: 0.0, max: 1.0 }, "0.1", "0.1", "red: drop probability at the upper threshold."),
+        key(
+            "max",
+            Kind::Threshold,
+            "two thirds of `limit`",
+            "\"67%\"",
+            "red: upper threshold of the average queue.",
+        ),
+        key(
+            "probability",
+            Kind::Number { min: 0.0, max: 1.0 },
+            "0.1",
+            "0.1",
+            "red: drop probability at the upper threshold.",
+        ),
         key(
             "weight",
             Kind::Number { min: 0.0, max: 1.0 },
@@ -312,7 +379,8 @@ pub(crate) static QUEUE: Spec = Spec {
             Kind::Bool,
             "`true`",
             "false",
-            "red: between one and two times `max` the probability rises on to 1 instead of jumping there.",
+            "red: between one and two times `max` the probability rises on to 1 instead of \
+                jumping there.",
         ),
         key(
             "law",
@@ -326,9 +394,12 @@ pub(crate) static QUEUE: Spec = Spec {
             Kind::Choice(&["shared", "first", "last", "fair", "split"]),
             "`\"shared\"`",
             "\"fair\"",
-            "xcp: where packets wait that are not XCP's: in the same queue, or in one of their own (with the same `limit`), which goes first, last, or in turn with \
-             XCP's so that each has its share while both have packets. `\"split\"`: as `\"fair\"`, and the law's `capacity`, unless given, is XCP's share of the \
-             rate. The law looks at XCP's queue only, and only XCP's packets are its input, unless its `input` says otherwise.",
+            "xcp: where packets wait that are not XCP's: in the same queue, or in one of their \
+                own (with the same `limit`), which goes first, last, or in turn with \
+             XCP's so that each has its share while both have packets. `\"split\"`: as \
+                `\"fair\"`, and the law's `capacity`, unless given, is XCP's share of the \
+             rate. The law looks at XCP's queue only, and only XCP's packets are its input, \
+                unless its `input` says otherwise.",
         ),
         key(
             "share",
@@ -342,7 +413,8 @@ pub(crate) static QUEUE: Spec = Spec {
             Kind::Short { short: "on", table: &POLICE },
             "`false`",
             "true",
-            "xcp: a policer before the law, which takes from senders that lie whatever they would gain by it.",
+            "xcp: a policer before the law, which takes from senders that lie whatever they would \
+                gain by it.",
         ),
         key(
             "law-changes",
@@ -357,7 +429,8 @@ pub(crate) static QUEUE: Spec = Spec {
 /// `police` of a queue.
 pub(crate) static POLICE: Spec = Spec {
     name: "police",
-    doc: "A policer before an XCP router's law: what a header claims is believed only as far as time has passed, and no flow gets more through than \
+    doc: "A policer before an XCP router's law: what a header claims is believed only as far as \
+        time has passed, and no flow gets more through than \
           the law would leave it. Packets with a forward header are policed, each flow by itself.",
     keys: &[
         key("on", Kind::Bool, "`true`", "true", "Whether there is one."),
@@ -366,7 +439,8 @@ pub(crate) static POLICE: Spec = Spec {
             Kind::Integer { min: 1, max: 1 << 20 },
             "4096",
             "1000",
-            "Flows at a time that its table is good for: 112 bytes each, rounded up to a power of two.",
+            "Flows at a time that its table is good for: 112 bytes each, rounded up to a power of \
+                two.",
         ),
         key(
             "longest-rtt",
@@ -381,10 +455,17 @@ pub(crate) static POLICE: Spec = Spec {
 /// `law-changes` of a queue.
 pub(crate) static LAW_CHANGE: Spec = Spec {
     name: "law-changes",
-    doc: "Laws that take another's place: what its last control interval decided still holds for the rest of the running one.",
+    doc: "Laws that take another's place: what its last control interval decided still holds for \
+        the rest of the running one.",
     keys: &[
         key("at", Kind::Time, REQUIRED, "\"10s\"", "When."),
-        key("law", Kind::Short { short: "preset", table: &LAW }, REQUIRED, "\"xcp\"", "The law from then on."),
+        key(
+            "law",
+            Kind::Short { short: "preset", table: &LAW },
+            REQUIRED,
+            "\"xcp\"",
+            "The law from then on.",
+        ),
     ],
 };
 
@@ -398,8 +479,11 @@ pub(crate) static LAW: Spec = Spec {
             Kind::Choice(LAWS),
             "`\"xcp\"`",
             "\"xcp\"",
-            "The law to start from. `xcp`: Katabi et al. 2002. `xcp-ir`: capacity less other traffic, XCP counted apart; set `target` as well. `ixcp`: shuffles \
-             only the flows that the link limits. `ixcp-r`: and gives them the spare bandwidth, with `alpha` 0.25 and `beta` 0.0884. `p-xcp`: spare bandwidth times N/N_b. `max-rtt`: the longest \
+            "The law to start from. `xcp`: Katabi et al. 2002. `xcp-ir`: capacity less other \
+                traffic, XCP counted apart; set `target` as well. `ixcp`: shuffles \
+             only the flows that the link limits. `ixcp-r`: and gives them the spare bandwidth, \
+                with `alpha` 0.25 and `beta` 0.0884. `p-xcp`: spare bandwidth times N/N_b. \
+                `max-rtt`: the longest \
              RTT as control interval. `own-rtt`: gain by each flow's own RTT.",
         ),
         key(
@@ -428,22 +512,31 @@ pub(crate) static LAW: Spec = Spec {
             Kind::Size { min: 0, max: 1000 },
             "0",
             "38",
-            "Bytes added to each packet's size for framing that the router cannot see (Ethernet: 38).",
+            "Bytes added to each packet's size for framing that the router cannot see (Ethernet: \
+                38).",
         ),
         key(
             "pools",
             Kind::Bool,
             "`true`",
             "false",
-            "Whether feedback is charged to residue pools, so that a control interval hands out no more than it has.",
+            "Whether feedback is charged to residue pools, so that a control interval hands out \
+                no more than it has.",
         ),
-        key("capacity", Kind::Rate, "the link's rate", "\"9.5mbit\"", "Capacity the router believes in."),
+        key(
+            "capacity",
+            Kind::Rate,
+            "the link's rate",
+            "\"9.5mbit\"",
+            "Capacity the router believes in.",
+        ),
         key(
             "target",
             Kind::Standing,
             "0",
             "\"5ms\"",
-            "Queue that may stand (XCP-IR's Q_T): the router weighs with `beta` only what the persistent queue has above it, and asks for more where \
+            "Queue that may stand (XCP-IR's Q_T): the router weighs with `beta` only what the \
+                persistent queue has above it, and asks for more where \
              it has less.",
         ),
         key(
@@ -451,7 +544,8 @@ pub(crate) static LAW: Spec = Spec {
             Kind::Choice(&["all", "xcp"]),
             "`\"all\"`; with `others` in a queue of their own `\"xcp\"`",
             "\"xcp\"",
-            "What counts as input traffic: every packet at the queue, or those of XCP flows and their acknowledgements only, as in ns-2.",
+            "What counts as input traffic: every packet at the queue, or those of XCP flows and \
+                their acknowledgements only, as in ns-2.",
         ),
         key(
             "interval",
@@ -460,44 +554,63 @@ pub(crate) static LAW: Spec = Spec {
             "\"max\"",
             "The control interval d: the mean RTT of the flows, or the longest one seen.",
         ),
-        key("min-interval", Kind::Length, "`\"100us\"`", "\"1ms\"", "The shortest control interval. A d below it is divided by as it is."),
+        key(
+            "min-interval",
+            Kind::Length,
+            "`\"100us\"`",
+            "\"1ms\"",
+            "The shortest control interval. A d below it is divided by as it is.",
+        ),
         key(
             "max-interval",
             Kind::Length,
             "`\"65.536s\"`",
             "\"1s\"",
-            "The longest control interval, and the longest RTT that is believed: a longer one counts as this. A sender that claims a long RTT slows the router for \
-             all; whoever knows the longest RTT of the paths and does not trust the senders writes it here. Below the true RTTs it raises the gain: `\"1s\"` with RTTs of 2 s doubles it.",
+            "The longest control interval, and the longest RTT that is believed: a longer one \
+                counts as this. A sender that claims a long RTT slows the router for \
+             all; whoever knows the longest RTT of the paths and does not trust the senders \
+                writes it here. Below the true RTTs it raises the gain: `\"1s\"` with RTTs of 2 s \
+                doubles it.",
         ),
         key(
             "capacity-for-xcp",
             Kind::Choice(&["configured", "minus-other"]),
             "the preset's; `\"configured\"`",
             "\"minus-other\"",
-            "What of the capacity is XCP's: all of it, or what other traffic left in the last interval. The second wants `input = \"xcp\"`.",
+            "What of the capacity is XCP's: all of it, or what other traffic left in the last \
+                interval. The second wants `input = \"xcp\"`.",
         ),
         key(
             "shuffle",
             Kind::Choice(&["all", "matching"]),
             "the preset's; `\"all\"`",
             "\"matching\"",
-            "Whose packets are shuffled: everybody's, or those of the flows that this link limits. The second makes XCP flows that pass carry bottleneck ids.",
+            "Whose packets are shuffled: everybody's, or those of the flows that this link \
+                limits. The second makes XCP flows that pass carry bottleneck ids.",
         ),
         key(
             "spare",
             Kind::Choice(&["all", "scaled", "limited"]),
             "the preset's; `\"all\"`",
             "\"scaled\"",
-            "Who gets spare bandwidth: all flows alike; all, N/N_b times as much; the flows that this link limits, with headroom for the others, which wants \
+            "Who gets spare bandwidth: all flows alike; all, N/N_b times as much; the flows that \
+                this link limits, with headroom for the others, which wants \
              `shuffle = \"matching\"`.",
         ),
-        key("spare-most", Kind::Integer { min: 1, max: 255 }, "8", "2", "What N/N_b is taken for at most where `spare` is scaled by it."),
+        key(
+            "spare-most",
+            Kind::Integer { min: 1, max: 255 },
+            "8",
+            "2",
+            "What N/N_b is taken for at most where `spare` is scaled by it.",
+        ),
         key(
             "gain",
             Kind::Choice(&["uniform", "own-rtt"]),
             "the preset's; `\"uniform\"`",
             "\"own-rtt\"",
-            "Gain on one packet's feedback: one for all, or min(1, d / the flow's RTT), on increase and decrease alike.",
+            "Gain on one packet's feedback: one for all, or min(1, d / the flow's RTT), on \
+                increase and decrease alike.",
         ),
     ],
 };
@@ -507,15 +620,28 @@ pub(crate) static LOSS: Spec = Spec {
     name: "loss",
     doc: "Random losses. `loss = 0.01` is short for `loss = { probability = 0.01 }`.",
     keys: &[
-        key("probability", Kind::Number { min: 0.0, max: 1.0 }, REQUIRED, "0.01", "Chance of each packet to be lost."),
+        key(
+            "probability",
+            Kind::Number { min: 0.0, max: 1.0 },
+            REQUIRED,
+            "0.01",
+            "Chance of each packet to be lost.",
+        ),
         key(
             "place",
             Kind::Choice(&["before-queue", "after-queue"]),
             "`\"after-queue\"`",
             "\"before-queue\"",
-            "Whether the packet is lost before the queue, so that an XCP router there never sees it, or after transmission.",
+            "Whether the packet is lost before the queue, so that an XCP router there never sees \
+                it, or after transmission.",
         ),
-        key("direction", Kind::Choice(DIRECTIONS), "`\"both\"`", "\"forward\"", "`forward` is as `between` is written."),
+        key(
+            "direction",
+            Kind::Choice(DIRECTIONS),
+            "`\"both\"`",
+            "\"forward\"",
+            "`forward` is as `between` is written.",
+        ),
         key("from", Kind::Time, "`\"0s\"`", "\"10s\"", "Begin."),
         key("to", Kind::Time, "`duration`", "\"20s\"", "End."),
     ],
@@ -530,7 +656,13 @@ pub(crate) static BLACKOUT: Spec = Spec {
     keys: &[
         key("from", Kind::Time, REQUIRED, "\"20s\"", "Begin."),
         key("to", Kind::Time, REQUIRED, "\"21s\"", "End."),
-        key("direction", Kind::Choice(DIRECTIONS), "`\"both\"`", "\"reverse\"", "`forward` is as `between` is written."),
+        key(
+            "direction",
+            Kind::Choice(DIRECTIONS),
+            "`\"both\"`",
+            "\"reverse\"",
+            "`forward` is as `between` is written.",
+        ),
     ],
 };
 
@@ -545,11 +677,18 @@ pub(crate) static FLOW: Spec = Spec {
             Kind::Integer { min: 1, max: 1_000_000 },
             "a single flow; with `arrivals` as many as arrive",
             "4",
-            "Makes a group of this many, named `NAME-1`, `NAME-2`, ...; without `count` the flow is named `NAME`. With `arrivals` at most this many.",
+            "Makes a group of this many, named `NAME-1`, `NAME-2`, ...; without `count` the flow \
+                is named `NAME`. With `arrivals` at most this many.",
         ),
         key("from", Kind::Name, REQUIRED, "\"S\"", "Node that sends."),
         key("to", Kind::Name, REQUIRED, "\"D\"", "Node that receives."),
-        key("via", Kind::Names, "none", "[\"R\"]", "Nodes to pass through, in this order; acknowledgements take them in reverse."),
+        key(
+            "via",
+            Kind::Names,
+            "none",
+            "[\"R\"]",
+            "Nodes to pass through, in this order; acknowledgements take them in reverse.",
+        ),
         key("start", Kind::Time, "`\"0s\"`", "\"2s\"", "When it starts."),
         key("stop", Kind::Time, "never", "\"50s\"", "When it stops sending new data."),
         key(
@@ -559,30 +698,55 @@ pub(crate) static FLOW: Spec = Spec {
             "\"100ms\"",
             "The start is moved later by a random time below this, drawn from the seed.",
         ),
-        key("stagger", Kind::Time, "`\"0s\"`", "\"10s\"", "Each member of a group starts this much later than the one before it."),
+        key(
+            "stagger",
+            Kind::Time,
+            "`\"0s\"`",
+            "\"10s\"",
+            "Each member of a group starts this much later than the one before it.",
+        ),
         key(
             "arrivals",
             Kind::Length,
             "together",
             "\"15ms\"",
-            "Members of a group arrive as a Poisson process, with gaps of this mean: the first starts one gap after `start`, each later one a gap after the \
-             one before it. None arrives at or after `stop` or the end of the run. Not with `stagger`.",
+            "Members of a group arrive as a Poisson process, with gaps of this mean: the first \
+                starts one gap after `start`, each later one a gap after the \
+             one before it. None arrives at or after `stop` or the end of the run. Not with \
+                `stagger`.",
         ),
-        key("packet", Kind::Size { min: 64, max: 65_535 }, "1500", "1000", "Size of a full packet on the wire, headers included."),
+        key(
+            "packet",
+            Kind::Size { min: 64, max: 65_535 },
+            "1500",
+            "1000",
+            "Size of a full packet on the wire, headers included.",
+        ),
         key(
             "congestion",
             Kind::Congestion,
             REQUIRED,
             "\"cubic\"",
-            "Congestion control. `reno`, `newreno` and `sack` are Reno's window with the loss recovery of that name; `cubic`, `vegas` and `xcp` come with SACK. \
-             With `--on linux` also whatever the kernel has, like `bbr`; it too comes with SACK. Not with `udp`.",
+            "Congestion control. `reno`, `newreno` and `sack` are Reno's window with the loss \
+                recovery of that name; `cubic`, `vegas` and `xcp` come with SACK. \
+             With `--on linux` also whatever the kernel has, like `bbr`; it too comes with SACK. \
+                Not with `udp`.",
         ),
         key(
             "recovery",
-            Kind::Choice(&["reno", "reno-ns2", "newreno", "newreno-slow-but-steady", "sack", "sack-linux"]),
+            Kind::Choice(&[
+                "reno",
+                "reno-ns2",
+                "newreno",
+                "newreno-slow-but-steady",
+                "sack",
+                "sack-linux",
+            ]),
             "by `congestion`",
             "\"newreno\"",
-            "Loss recovery: RFC 5681; the same as ns-2 has it, without a second fast retransmit in one window; RFC 6582 in its Impatient or Slow-but-Steady variant; RFC 6675; RFC 6675 with what Linux has had since \
+            "Loss recovery: RFC 5681; the same as ns-2 has it, without a second fast retransmit \
+                in one window; RFC 6582 in its Impatient or Slow-but-Steady variant; RFC 6675; \
+                RFC 6675 with what Linux has had since \
              2001: retransmissions that are lost, too, are found before the timeout.",
         ),
         key(
@@ -590,21 +754,24 @@ pub(crate) static FLOW: Spec = Spec {
             Kind::Choice(&["none", "halve"]),
             "`\"none\"`",
             "\"halve\"",
-            "xcp: what three duplicate acknowledgements do to the window. Either way the loss is repaired.",
+            "xcp: what three duplicate acknowledgements do to the window. Either way the loss is \
+                repaired.",
         ),
         key(
             "paced",
             Kind::Bool,
             "`true` for xcp, else `false`",
             "false",
-            "Whether packets are spread over the round trip instead of sent as acknowledgements come in.",
+            "Whether packets are spread over the round trip instead of sent as acknowledgements \
+                come in.",
         ),
         key(
             "wire",
             Kind::Choice(&["extended", "classic", "classic-integer"]),
             "`\"extended\"`",
             "\"classic\"",
-            "xcp: the header format: ours; the 2005 Linux study's; the study's with feedback rounded to the nearest whole packet, which loses all that is less \
+            "xcp: the header format: ours; the 2005 Linux study's; the study's with feedback \
+                rounded to the nearest whole packet, which loses all that is less \
              than half a packet.",
         ),
         key(
@@ -614,9 +781,27 @@ pub(crate) static FLOW: Spec = Spec {
             "\"10mb\"",
             "How much to transfer: a size, or a distribution that each member's size is drawn from.",
         ),
-        key("receive-buffer", Kind::Buffer { min: 1 }, "`\"unlimited\"`", "\"64kb\"", "Receiver's buffer; bounds the advertised window."),
-        key("send-buffer", Kind::Buffer { min: 1 }, "`\"unlimited\"`", "\"64kb\"", "Sender's buffer; bounds the data in flight."),
-        key("window-scaling", Kind::Bool, "`true`", "false", "Without it the advertised window ends at 65535 bytes."),
+        key(
+            "receive-buffer",
+            Kind::Buffer { min: 1 },
+            "`\"unlimited\"`",
+            "\"64kb\"",
+            "Receiver's buffer; bounds the advertised window.",
+        ),
+        key(
+            "send-buffer",
+            Kind::Buffer { min: 1 },
+            "`\"unlimited\"`",
+            "\"64kb\"",
+            "Sender's buffer; bounds the data in flight.",
+        ),
+        key(
+            "window-scaling",
+            Kind::Bool,
+            "`true`",
+            "false",
+            "Without it the advertised window ends at 65535 bytes.",
+        ),
         key(
             "delayed-ack",
             Kind::Bool,
@@ -624,14 +809,27 @@ pub(crate) static FLOW: Spec = Spec {
             "false",
             "Whether every second segment (or a timer) is acknowledged instead of every one.",
         ),
-        key("handshake", Kind::Bool, "`true`", "false", "Whether the connection opens with SYN and SYN-ACK."),
-        key("initial-window", Kind::Integer { min: 1, max: 1_000_000 }, "10", "2", "First window in packets; the default is RFC 6928's."),
+        key(
+            "handshake",
+            Kind::Bool,
+            "`true`",
+            "false",
+            "Whether the connection opens with SYN and SYN-ACK.",
+        ),
+        key(
+            "initial-window",
+            Kind::Integer { min: 1, max: 1_000_000 },
+            "10",
+            "2",
+            "First window in packets; the default is RFC 6928's.",
+        ),
         key(
             "rto-min",
             Kind::Length,
             "`\"200ms\"`",
             "\"1s\"",
-            "Lower bound of the retransmission timeout; the default is Linux's, RFC 6298 recommends 1 s.",
+            "Lower bound of the retransmission timeout; the default is Linux's, RFC 6298 \
+                recommends 1 s.",
         ),
         key(
             "rto",
@@ -645,7 +843,8 @@ pub(crate) static FLOW: Spec = Spec {
             Kind::Bool,
             "`true`",
             "false",
-            "xcp: tell the routers the least of cwnd and what buffers let the sender send; `false` is the 2005 Linux study's sender, whose window runs away \
+            "xcp: tell the routers the least of cwnd and what buffers let the sender send; \
+                `false` is the 2005 Linux study's sender, whose window runs away \
              when a buffer limits it.",
         ),
         key(
@@ -653,7 +852,8 @@ pub(crate) static FLOW: Spec = Spec {
             Kind::Bool,
             "`false`",
             "true",
-            "xcp, where a router on the way asks for bottleneck ids: whether packets name the flow's first link until a router has claimed the flow, and \
+            "xcp, where a router on the way asks for bottleneck ids: whether packets name the \
+                flow's first link until a router has claimed the flow, and \
              where none does, as the iXCP paper has it, instead of none.",
         ),
         key(
@@ -668,7 +868,8 @@ pub(crate) static FLOW: Spec = Spec {
             Kind::Table(&LIES),
             "none",
             "{ window = \"0.1x\" }",
-            "xcp and udp: how the flow cheats routers, senders or both; all else it does as it should. Only in the simulator.",
+            "xcp and udp: how the flow cheats routers, senders or both; all else it does as it \
+                should. Only in the simulator.",
         ),
     ],
 };
@@ -676,7 +877,8 @@ pub(crate) static FLOW: Spec = Spec {
 /// `lies` of a flow.
 pub(crate) static LIES: Spec = Spec {
     name: "lies",
-    doc: "How a flow lies; `{}` is an honest one. An XCP flow must have `wire = \"extended\"`. With `udp`, datagrams carry XCP's forward header: `rtt` and `window` say what it \
+    doc: "How a flow lies; `{}` is an honest one. An XCP flow must have `wire = \"extended\"`. \
+        With `udp`, datagrams carry XCP's forward header: `rtt` and `window` say what it \
           claims, `forged` is theirs alone, and the other keys mean nothing to them.",
     keys: &[
         key(
@@ -684,7 +886,8 @@ pub(crate) static LIES: Spec = Spec {
             Kind::ClaimedTime,
             "the truth; required with `udp`",
             "\"10x\"",
-            "What headers say of the round-trip time: so many times the true one, or a time, `\"0s\"` for unknown. What a header cannot say becomes the \
+            "What headers say of the round-trip time: so many times the true one, or a time, \
+                `\"0s\"` for unknown. What a header cannot say becomes the \
              nearest that it can.",
         ),
         key(
@@ -692,30 +895,46 @@ pub(crate) static LIES: Spec = Spec {
             Kind::ClaimedWindow,
             "the truth; required with `udp`",
             "\"0.1x\"",
-            "What headers say of the window: so many times the true one, or packets and fractions of them (`\"0.01p\"`).",
+            "What headers say of the window: so many times the true one, or packets and fractions \
+                of them (`\"0.01p\"`).",
         ),
         key(
             "cwnd",
             Kind::Integer { min: 1, max: 1_000_000 },
             "by feedback",
             "80",
-            "The window, packets, that the sender keeps, deaf to feedback and losses. It asks for the most that a header can say.",
+            "The window, packets, that the sender keeps, deaf to feedback and losses. It asks for \
+                the most that a header can say.",
         ),
-        key("increases", Kind::Factor, "`\"1x\"`", "\"10x\"", "What the sender takes positive feedback for: so many times what it is."),
-        key("decreases", Kind::Factor, "`\"1x\"`", "\"0x\"", "What it takes negative feedback for; `\"0x\"` ignores it."),
+        key(
+            "increases",
+            Kind::Factor,
+            "`\"1x\"`",
+            "\"10x\"",
+            "What the sender takes positive feedback for: so many times what it is.",
+        ),
+        key(
+            "decreases",
+            Kind::Factor,
+            "`\"1x\"`",
+            "\"0x\"",
+            "What it takes negative feedback for; `\"0x\"` ignores it.",
+        ),
         key(
             "returns",
             Kind::Rate,
             "what routers say",
             "\"1mbit\"",
-            "What the receiver writes into every acknowledgement instead of the feedback that came: more throughput by this. The sender believes it.",
+            "What the receiver writes into every acknowledgement instead of the feedback that \
+                came: more throughput by this. The sender believes it.",
         ),
         key(
             "forged",
             Kind::Bool,
             "`false`",
             "true",
-            "udp: whether each datagram is another flow's, as if its addresses were forged; else all are one flow's.",
+            "udp: whether each datagram is another flow's, as if its addresses were forged; else \
+                all are one flow's.",
         ),
     ],
 };
@@ -723,29 +942,39 @@ pub(crate) static LIES: Spec = Spec {
 /// `bytes` of a flow.
 pub(crate) static BYTES: Spec = Spec {
     name: "bytes",
-    doc: "Sizes of transfers. `bytes = \"10mb\"` is short for `bytes = { mean = \"10mb\" }`: all of one size.",
+    doc: "Sizes of transfers. `bytes = \"10mb\"` is short for `bytes = { mean = \"10mb\" }`: all \
+        of one size.",
     keys: &[
-        key("mean", Kind::Size { min: 1, max: super::quantity::MAX_BYTES }, REQUIRED, "\"30kb\"", "The size, or the mean of the sizes."),
+        key(
+            "mean",
+            Kind::Size { min: 1, max: super::quantity::MAX_BYTES },
+            REQUIRED,
+            "\"30kb\"",
+            "The size, or the mean of the sizes.",
+        ),
         key(
             "distribution",
             Kind::Choice(DISTRIBUTIONS),
             "`\"fixed\"`",
             "\"pareto\"",
-            "All of one size; exponentially distributed; Pareto distributed: few large ones have most of the bytes.",
+            "All of one size; exponentially distributed; Pareto distributed: few large ones have \
+                most of the bytes.",
         ),
         key(
             "shape",
             Kind::Number { min: 1.01, max: 100.0 },
             "required for pareto",
             "1.2",
-            "pareto: a size exceeds x with probability (x0/x)^shape. The least size x0 is mean x (shape - 1) / shape. Below 2 the variance is infinite.",
+            "pareto: a size exceeds x with probability (x0/x)^shape. The least size x0 is mean x \
+                (shape - 1) / shape. Below 2 the variance is infinite.",
         ),
         key(
             "max",
             Kind::Size { min: 1, max: super::quantity::MAX_BYTES },
             "no bound",
             "\"10mb\"",
-            "exponential and pareto: greater sizes become this one, which makes the mean smaller than `mean`.",
+            "exponential and pareto: greater sizes become this one, which makes the mean smaller \
+                than `mean`.",
         ),
     ],
 };
@@ -773,14 +1002,27 @@ pub(crate) static UDP: Spec = Spec {
             "constant and on-off: the rate (while on); poisson: the mean rate.",
         ),
         key("on", Kind::Length, "required for on-off", "\"500ms\"", "on-off: length of a burst."),
-        key("off", Kind::Length, "required for on-off", "\"500ms\"", "on-off: length of a silence."),
-        key("random", Kind::Bool, "`false`", "true", "on-off: whether both lengths are exponentially distributed with these means."),
+        key(
+            "off",
+            Kind::Length,
+            "required for on-off",
+            "\"500ms\"",
+            "on-off: length of a silence.",
+        ),
+        key(
+            "random",
+            Kind::Bool,
+            "`false`",
+            "true",
+            "on-off: whether both lengths are exponentially distributed with these means.",
+        ),
         key(
             "steps",
             Kind::Steps,
             "required for schedule",
             "[[\"0s\", \"1mbit\"], [\"10s\", \"0bit\"]]",
-            "schedule: `[from, rate]` in order of time, from the start of the run; rate `\"0bit\"` is silence.",
+            "schedule: `[from, rate]` in order of time, from the start of the run; rate \
+                `\"0bit\"` is silence.",
         ),
     ],
 };
@@ -791,7 +1033,13 @@ pub(crate) static VARIANT: Spec = Spec {
     doc: "A run of the file with some settings replaced.",
     keys: &[
         key("name", Kind::Name, REQUIRED, "\"newreno\"", "Its name, unique."),
-        key("set", Kind::Paths, "none", "{ \"flow.congestion\" = \"newreno\" }", "Paths and their values, see above."),
+        key(
+            "set",
+            Kind::Paths,
+            "none",
+            "{ \"flow.congestion\" = \"newreno\" }",
+            "Paths and their values, see above.",
+        ),
         key("without", Kind::NameOrNames, "none", "[\"udp\"]", "Flows (or groups) to leave out."),
     ],
 };
@@ -801,7 +1049,13 @@ pub(crate) static EXPECT: Spec = Spec {
     name: "expect",
     doc: "A claim about the result: a band for one number.",
     keys: &[
-        key("metric", Kind::Text, REQUIRED, "\"links.bottleneck.utilisation\"", "Which number, see above."),
+        key(
+            "metric",
+            Kind::Text,
+            REQUIRED,
+            "\"links.bottleneck.utilisation\"",
+            "Which number, see above.",
+        ),
         key(
             "min",
             Kind::Number { min: f64::MIN, max: f64::MAX },
@@ -809,13 +1063,20 @@ pub(crate) static EXPECT: Spec = Spec {
             "0.95",
             "Least value inside the band. `min` or `max` must be given.",
         ),
-        key("max", Kind::Number { min: f64::MIN, max: f64::MAX }, "no bound", "1", "Greatest value inside the band."),
+        key(
+            "max",
+            Kind::Number { min: f64::MIN, max: f64::MAX },
+            "no bound",
+            "1",
+            "Greatest value inside the band.",
+        ),
         key(
             "than",
             Kind::Short { short: "variant", table: &THAN },
             "none",
             "\"integer\"",
-            "Another number: then `min` and `max` are multiples of it. `min = 1.1` and `than = \"integer\"`: at least a tenth more than in the variant \
+            "Another number: then `min` and `max` are multiples of it. `min = 1.1` and `than \
+                = \"integer\"`: at least a tenth more than in the variant \
              `integer`.",
         ),
         key(
@@ -823,18 +1084,26 @@ pub(crate) static EXPECT: Spec = Spec {
             Kind::Time,
             "`measure`'s",
             "\"8s\"",
-            "Begin of the part of the run looked at; with `from` or `to` the number is taken from the series.",
+            "Begin of the part of the run looked at; with `from` or `to` the number is taken from \
+                the series.",
         ),
         key("to", Kind::Time, "`measure`'s", "\"8.5s\"", "Its end."),
         key("variant", Kind::NameOrNames, "all", "\"newreno\"", "Variants it speaks of."),
         key("claim", Kind::Text, "the metric", "\"XCP fills the link\"", "The claim in words."),
-        key("source", Kind::Text, "none", "\"Katabi et al. 2002, Fig. 5\"", "Whose claim it is; shown in brackets after the claim."),
+        key(
+            "source",
+            Kind::Text,
+            "none",
+            "\"Katabi et al. 2002, Fig. 5\"",
+            "Whose claim it is; shown in brackets after the claim.",
+        ),
         key(
             "seeds",
             Kind::OverSeeds,
             "`\"median\"`",
             "0.8",
-            "With several seeds, what must be inside the band: the median over the seeds, `\"all\"` of them, or this share of them.",
+            "With several seeds, what must be inside the band: the median over the seeds, \
+                `\"all\"` of them, or this share of them.",
         ),
         key("quick", Kind::Bool, "`true`", "false", "Whether `--quick` judges it."),
     ],
@@ -843,19 +1112,33 @@ pub(crate) static EXPECT: Spec = Spec {
 /// `than` of an expectation.
 pub(crate) static THAN: Spec = Spec {
     name: "than",
-    doc: "The number that an expectation's is compared with. `than = \"integer\"` is short for `than = { variant = \"integer\" }`. A claim about all variants \
+    doc: "The number that an expectation's is compared with. `than = \"integer\"` is short for \
+        `than = { variant = \"integer\" }`. A claim about all variants \
           (no `variant`) is made about all others.",
     keys: &[
-        key("variant", Kind::Name, "the same run", "\"integer\"", "The variant whose run it is from."),
+        key(
+            "variant",
+            Kind::Name,
+            "the same run",
+            "\"integer\"",
+            "The variant whose run it is from.",
+        ),
         key(
             "preceding",
             Kind::Bool,
             "`false`",
             "true",
-            "Instead: from the run of the variant that stands before in the expectation's list `variant`. `max = 1`: the numbers fall in the order of the list.",
+            "Instead: from the run of the variant that stands before in the expectation's list \
+                `variant`. `max = 1`: the numbers fall in the order of the list.",
         ),
         key("metric", Kind::Text, "the same", "\"links.first.drops\"", "Which number."),
-        key("from", Kind::Time, "the expectation's", "\"8s\"", "Begin of the part of the run looked at."),
+        key(
+            "from",
+            Kind::Time,
+            "the expectation's",
+            "\"8s\"",
+            "Begin of the part of the run looked at.",
+        ),
         key("to", Kind::Time, "the expectation's", "\"8.5s\"", "Its end."),
     ],
 };
@@ -863,11 +1146,18 @@ pub(crate) static THAN: Spec = Spec {
 /// `quick`.
 pub(crate) static QUICK: Spec = Spec {
     name: "quick",
-    doc: "What `xcpnet reproduce --quick` runs: less than the whole file, but enough that the claims still mean something.",
+    doc: "What `xcpnet reproduce --quick` runs: less than the whole file, but enough that the \
+        claims still mean something.",
     keys: &[
         key("variants", Kind::NameOrNames, "all", "[\"xcp\"]", "Run only these variants."),
         key("seeds", Kind::Seeds, "`seed` alone", "2", "Run these seeds, as `seeds` of the file."),
-        key("set", Kind::Paths, "none", "{ duration = \"20s\" }", "Paths and their values, applied after those of the variant."),
+        key(
+            "set",
+            Kind::Paths,
+            "none",
+            "{ duration = \"20s\" }",
+            "Paths and their values, applied after those of the variant.",
+        ),
         key("skip", Kind::Bool, "`false`", "true", "Run nothing of it."),
     ],
 };

@@ -1,7 +1,7 @@
 //! How a time is spread: counts in classes that are fine enough for percentiles, in little room.
 //!
-//! 128 classes to each doubling, so that what is read is within 0.4 % of what was put in; below 128 ns
-//! every value has its own. Spreads of parts add up to the spread of the whole, in any order.
+//! 128 classes to each doubling, so that what is read is within 0.4 % of what was put in; below 128
+//! ns every value has its own. Spreads of parts add up to the spread of the whole, in any order.
 
 use serde::{Deserialize, Serialize};
 

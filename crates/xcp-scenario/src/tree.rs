@@ -1,5 +1,5 @@
-//! TOML as a tree in which every key and value knows where it stands, so that later stages can point at it. Reading text into the tree only;
-//! what keys mean is `spec.rs`'s business.
+//! TOML as a tree in which every key and value knows where it stands, so that later stages can
+//! point at it. Reading text into the tree only; what keys mean is `spec.rs`'s business.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -94,7 +94,9 @@ impl Value {
     pub fn number(&self) -> Option<String> {
         match self {
             Self::Integer(Some(n)) => Some(n.to_string()),
-            Self::Float(text) if text.parse::<f64>().is_ok_and(f64::is_finite) => Some(text.clone()),
+            Self::Float(text) if text.parse::<f64>().is_ok_and(f64::is_finite) => {
+                Some(text.clone())
+            }
             _ => None,
         }
     }
@@ -117,11 +119,15 @@ pub(crate) fn parse(text: &str) -> (Table, Vec<Issue>) {
     (table(root.get_ref(), 0, 0), issues)
 }
 
-/// Reads a single value, as given to an override: a TOML value if it is one (`5`, `true`, `{ kind = "red" }`), otherwise the text itself (`10mbit`).
+/// Reads a single value, as given to an override: a TOML value if it is one (`5`, `true`, `{ kind =
+/// "red" }`), otherwise the text itself (`10mbit`).
 pub(crate) fn parse_value(text: &str, source: usize, offset: usize) -> Item {
     match DeValue::parse(text) {
         Ok(value) => item(&value, source, offset),
-        Err(_) => Item { span: Span { source, start: offset, end: offset + text.len() }, value: Value::Text(text.into()) },
+        Err(_) => Item {
+            span: Span { source, start: offset, end: offset + text.len() },
+            value: Value::Text(text.into()),
+        },
     }
 }
 
@@ -132,7 +138,11 @@ fn syntax(message: &str) -> String {
 
 fn remedy(message: &str) -> Option<String> {
     if message.contains("duplicate key") {
-        Some("a key may be given once in a table; several links or flows each begin with [[link]] or [[flow]]".into())
+        Some(
+            "a key may be given once in a table; several links or flows each begin with [[link]] \
+            or [[flow]]"
+                .into(),
+        )
     } else if message.contains("quoted") || message.contains("unit") || message.contains("number") {
         Some("texts and quantities with units stand in quotes: rate = \"10mbit\"".into())
     } else if message.contains("string") {
@@ -166,7 +176,9 @@ fn item(from: &Spanned<DeValue<'_>>, source: usize, offset: usize) -> Item {
         DeValue::Float(f) => Value::Float(f.as_str().into()),
         DeValue::Boolean(b) => Value::Bool(*b),
         DeValue::Datetime(_) => Value::Datetime,
-        DeValue::Array(items) => Value::Array(items.iter().map(|i| item(i, source, offset)).collect()),
+        DeValue::Array(items) => {
+            Value::Array(items.iter().map(|i| item(i, source, offset)).collect())
+        }
         DeValue::Table(t) => Value::Table(table(t, source, offset)),
     };
     Item { span: span(from.span(), source, offset), value }

@@ -1,4 +1,5 @@
-//! Quantities typed on a command line, read by the scenario file's rules. Errors say what is wrong and what would be right.
+//! Quantities typed on a command line, read by the scenario file's rules. Errors say what is wrong
+//! and what would be right.
 
 use crate::model::Limit;
 use crate::quantity::{self, Amount, Complaint, Standing};
@@ -38,7 +39,10 @@ pub fn limit(text: &str, rate_bps: u64, rtt: Nanos) -> Result<Limit, String> {
         other => Limit::Bytes(bytes(other, rate_bps, rtt)),
     };
     if matches!(limit, Limit::Packets(0) | Limit::Bytes(0)) {
-        return Err(format!("a queue of {text} holds nothing; write packets (100p), bytes (64kb) or bandwidth-delay products (2bdp)"));
+        return Err(format!(
+            "a queue of {text} holds nothing; write packets (100p), bytes (64kb) or \
+                bandwidth-delay products (2bdp)"
+        ));
     }
     Ok(limit)
 }
@@ -52,7 +56,9 @@ pub fn standing(text: &str, rate_bps: u64, rtt: Nanos, packet_bytes: u32) -> Res
         return Ok(packets.saturating_mul(packet_bytes.into()));
     }
     Ok(match quantity::standing(text).map_err(told)? {
-        Standing::Time(time) => (u128::from(rate_bps) * u128::from(time) / (8 * u128::from(NANOS_PER_SEC))) as u64,
+        Standing::Time(time) => {
+            (u128::from(rate_bps) * u128::from(time) / (8 * u128::from(NANOS_PER_SEC))) as u64
+        }
         Standing::Amount(Amount::Packets(packets)) => packets.saturating_mul(packet_bytes.into()),
         Standing::Amount(other) => bytes(other, rate_bps, rtt),
     })
@@ -61,9 +67,9 @@ pub fn standing(text: &str, rate_bps: u64, rtt: Nanos, packet_bytes: u32) -> Res
 fn bytes(amount: Amount, rate_bps: u64, rtt: Nanos) -> u64 {
     match amount {
         Amount::Bytes(n) => n,
-        Amount::Bdp(times) => {
-            times.scaled(rate_bps, rtt, 8 * u128::from(NANOS_PER_SEC)).map_or(u64::MAX, |b| b.min(u128::from(u64::MAX)) as u64)
-        }
+        Amount::Bdp(times) => times
+            .scaled(rate_bps, rtt, 8 * u128::from(NANOS_PER_SEC))
+            .map_or(u64::MAX, |b| b.min(u128::from(u64::MAX)) as u64),
         Amount::Packets(_) | Amount::Percent(_) => 0,
     }
 }

@@ -1,4 +1,5 @@
-//! Units shared by the scenario, the simulator and the results. Integer, so that the same input gives the same bytes.
+//! Units shared by the scenario, the simulator and the results. Integer, so that the same input
+//! gives the same bytes.
 
 /// Nanoseconds, since the start of the run where it is a point in time. 2^64 ns are 584 years.
 pub type Nanos = u64;

@@ -1,6 +1,8 @@
-//! What tells the members of a group apart: when each starts, and how much it transfers. Draws both, once, when the scenario is read, so that every
-//! backend meets the same flows. A group's draws depend on the seed and on its name, and starts and sizes not on each other: other groups may come
-//! and go, and variants that differ in congestion control have the same arrivals of the same sizes.
+//! What tells the members of a group apart: when each starts, and how much it transfers. Draws
+//! both, once, when the scenario is read, so that every backend meets the same flows. A group's
+//! draws depend on the seed and on its name, and starts and sizes not on each other: other groups
+//! may come and go, and variants that differ in congestion control have the same arrivals of the
+//! same sizes.
 
 use std::num::NonZeroU64;
 
@@ -15,14 +17,20 @@ use crate::units::Nanos;
 pub(crate) enum Starts {
     /// Evenly spaced, the first one at once.
     Staggered { next: Nanos, stagger: Nanos },
-    /// A Poisson process that ends at `end`. Gaps keep their fractions of a nanosecond, which add up over a million of short ones.
+    /// A Poisson process that ends at `end`. Gaps keep their fractions of a nanosecond, which add
+    /// up over a million of short ones.
     Poisson { at: f64, mean: Nanos, end: Nanos, random: Stream },
 }
 
 impl Starts {
     /// A Poisson process of a group from `start` to `end`.
     pub fn poisson(seed: u64, group: &str, start: Nanos, mean: Nanos, end: Nanos) -> Self {
-        Self::Poisson { at: start as f64, mean, end, random: Stream::named(seed, Purpose::Arrivals, group) }
+        Self::Poisson {
+            at: start as f64,
+            mean,
+            end,
+            random: Stream::named(seed, Purpose::Arrivals, group),
+        }
     }
 }
 
@@ -87,7 +95,9 @@ pub(crate) fn amounts(flow: &Fields<'_>) -> Option<Amounts> {
     let fields = flow.table("bytes", &BYTES)?;
     fields.require("mean");
     let mean = fields.size("mean");
-    let distribution = fields.choice("distribution").or_else(|| fields.item("distribution").is_none().then_some("fixed"))?;
+    let distribution = fields
+        .choice("distribution")
+        .or_else(|| fields.item("distribution").is_none().then_some("fixed"))?;
     let belongs: &[&str] = match distribution {
         "pareto" => &["mean", "distribution", "shape", "max"],
         "exponential" => &["mean", "distribution", "max"],
@@ -124,21 +134,24 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Gaps have their mean, within five standard errors (one in two million), and the spread of a Poisson process.
+        /// Gaps have their mean, within five standard errors (one in two million), and the spread
+        /// of a Poisson process.
         #[test]
         fn arrivals_are_a_poisson_process(seed: u64, mean in 1u64..1_000_000_000, start in 0u64..1_000_000_000) {
             let starts: Vec<f64> = Starts::poisson(seed, "g", start, mean, Nanos::MAX).take(N).map(|t| t as f64).collect();
             let n = N as f64;
             let total = starts[N - 1] - start as f64;
             prop_assert!((total / mean as f64 - n).abs() < 5.0 * n.sqrt() + 1.0, "{total}");
-            // The variance of an exponential's square is 20 mean^4. Cutting starts to nanoseconds blurs gaps of a few.
+            // The variance of an exponential's square is 20 mean^4. Cutting starts to nanoseconds
+            // blurs gaps of a few.
             if mean > 1000 {
                 let squares: f64 = starts.windows(2).map(|w| ((w[1] - w[0]) / mean as f64).powi(2)).sum();
                 prop_assert!((squares - 2.0 * n).abs() < 5.0 * (20.0 * n).sqrt(), "{squares}");
             }
         }
 
-        /// The logarithm of a Pareto variable over its least value is exponential with mean 1/shape, whatever the shape.
+        /// The logarithm of a Pareto variable over its least value is exponential with mean
+        /// 1/shape, whatever the shape.
         #[test]
         fn pareto_sizes_have_their_shape(seed: u64, shape in 1.05..10.0f64, mean in 1e6..1e9f64) {
             let least = mean * (shape - 1.0) / shape;
@@ -155,7 +168,8 @@ mod tests {
             let sizes = Sizes { mean, pareto_shape: shape, max: u64::MAX };
             let sum: f64 = sizes.draw(seed, "g").take(N).map(|s| s.get() as f64).sum();
             let deviation = shape.map_or(1.0, |a| 1.0 / (a * (a - 2.0)).sqrt());
-            // At shape 3 the tail is heavy enough for the sum to be far from normal: six standard errors.
+            // At shape 3 the tail is heavy enough for the sum to be far from normal: six standard
+            // errors.
             prop_assert!((sum / mean - N as f64).abs() < 6.0 * deviation * (N as f64).sqrt(), "{}", sum / mean / N as f64);
         }
 

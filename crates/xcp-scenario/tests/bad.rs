@@ -107,8 +107,15 @@ fn bad_files() {
         ("node that is a formula", with("[\"S\", \"D\"]", "[\"-S\", \"D\"]")),
         ("name empty", link("name = \"\"")),
         ("name of a key", link("name = \"queue\"")),
-        ("two links without names", end("[[link]]\nbetween = [\"D\", \"S\"]\nrate = \"1mbit\"\ndelay = \"0s\"")),
-        ("two links of one name", end("[[link]]\nname = \"S-D\"\nbetween = [\"D\", \"S\"]\nrate = \"1mbit\"\ndelay = \"0s\"")),
+        (
+            "two links without names",
+            end("[[link]]\nbetween = [\"D\", \"S\"]\nrate = \"1mbit\"\ndelay = \"0s\""),
+        ),
+        (
+            "two links of one name",
+            end("[[link]]\nname = \"S-D\"\nbetween = [\"D\", \"S\"]\nrate = \"1mbit\"\ndelay \
+                    = \"0s\""),
+        ),
         ("limit zero", link("queue = { limit = 0 }")),
         ("limit zero packets", link("queue = { limit = \"0p\" }")),
         ("limit zero bdp", link("queue = { limit = \"0.0bdp\" }")),
@@ -120,55 +127,114 @@ fn bad_files() {
         ("queue a number", link("queue = 100")),
         ("law unknown", link("queue = { kind = \"xcp\", law = \"xpc\" }")),
         ("law far from any", link("queue = { kind = \"xcp\", law = \"bbr\" }")),
-        ("law out of range", link("queue = { kind = \"xcp\", law = { alpha = -0.4, gamma = 1.5 } }")),
-        ("others counted twice", link("queue = { kind = \"xcp\", law = { capacity-for-xcp = \"minus-other\" } }")),
-        ("others counted twice after all", link("queue = { kind = \"xcp\", law = { preset = \"xcp-ir\", input = \"all\" } }")),
-        ("spare bandwidth by ids that nobody asks for", link("queue = { kind = \"xcp\", law = { spare = \"limited\" } }")),
-        ("intervals out of order", link("queue = { kind = \"xcp\", law = { min-interval = \"20ms\", max-interval = \"10ms\" } }")),
-        ("an interval shorter than the shortest", link("queue = { kind = \"xcp\", law = { max-interval = \"10us\" } }")),
-        ("an interval that no RTT can have", link("queue = { kind = \"xcp\", law = { max-interval = \"4399s\" } }")),
-        ("an interval of nothing", link("queue = { kind = \"xcp\", law = { min-interval = \"0s\" } }")),
+        (
+            "law out of range",
+            link("queue = { kind = \"xcp\", law = { alpha = -0.4, gamma = 1.5 } }"),
+        ),
+        (
+            "others counted twice",
+            link("queue = { kind = \"xcp\", law = { capacity-for-xcp = \"minus-other\" } }"),
+        ),
+        (
+            "others counted twice after all",
+            link("queue = { kind = \"xcp\", law = { preset = \"xcp-ir\", input = \"all\" } }"),
+        ),
+        (
+            "spare bandwidth by ids that nobody asks for",
+            link("queue = { kind = \"xcp\", law = { spare = \"limited\" } }"),
+        ),
+        (
+            "intervals out of order",
+            link(
+                "queue = { kind = \"xcp\", law = { min-interval = \"20ms\", max-interval = \"10ms\" } }",
+            ),
+        ),
+        (
+            "an interval shorter than the shortest",
+            link("queue = { kind = \"xcp\", law = { max-interval = \"10us\" } }"),
+        ),
+        (
+            "an interval that no RTT can have",
+            link("queue = { kind = \"xcp\", law = { max-interval = \"4399s\" } }"),
+        ),
+        (
+            "an interval of nothing",
+            link("queue = { kind = \"xcp\", law = { min-interval = \"0s\" } }"),
+        ),
         (
             "laws that change out of order",
-            link("queue = { kind = \"xcp\", law-changes = [{ at = \"2s\", law = \"xcp\" }, { at = \"1s\", law = \"max-rtt\" }] }"),
+            link(
+                "queue = { kind = \"xcp\", law-changes = [{ at = \"2s\", law = \"xcp\" }, { at = \"1s\", law = \"max-rtt\" }] }",
+            ),
         ),
-        ("a change without a law", link("queue = { kind = \"xcp\", law-changes = [{ at = \"2s\" }] }")),
+        (
+            "a change without a law",
+            link("queue = { kind = \"xcp\", law-changes = [{ at = \"2s\" }] }"),
+        ),
         ("target negative", link("queue = { kind = \"xcp\", law = { target = -5 } }")),
-        ("target in an unknown unit", link("queue = { kind = \"xcp\", law = { target = \"5 fortnights\" } }")),
+        (
+            "target in an unknown unit",
+            link("queue = { kind = \"xcp\", law = { target = \"5 fortnights\" } }"),
+        ),
         ("target a fraction", link("queue = { kind = \"xcp\", law = { target = 1.5 } }")),
-        ("target beyond the limit", link("queue = { kind = \"xcp\", limit = 100, law = { target = \"101p\" } }")),
+        (
+            "target beyond the limit",
+            link("queue = { kind = \"xcp\", limit = 100, law = { target = \"101p\" } }"),
+        ),
         ("others in an unknown way", link("queue = { kind = \"xcp\", others = \"priority\" }")),
         ("share of everything", link("queue = { kind = \"xcp\", others = \"fair\", share = 1 }")),
         ("framing negative", link("framing = -1")),
         ("medium without a name", link("medium = \"\"")),
-        ("medium of two rates, there and back", link("medium = \"hub\"\nreverse = { rate = \"1mbit\" }")),
+        (
+            "medium of two rates, there and back",
+            link("medium = \"hub\"\nreverse = { rate = \"1mbit\" }"),
+        ),
         (
             "medium of two rates",
-            file("", "medium = \"hub\"", "", "[[link]]\nbetween = [\"D\", \"X\"]\nrate = \"1mbit\"\ndelay = \"0s\"\nmedium = \"hub\""),
+            file(
+                "",
+                "medium = \"hub\"",
+                "",
+                "[[link]]\nbetween = [\"D\", \"X\"]\nrate = \"1mbit\"\ndelay = \"0s\"\nmedium \
+                    = \"hub\"",
+            ),
         ),
-        ("red thresholds out of order", link("queue = { kind = \"red\", limit = 100, min = 60, max = 30 }")),
-        ("red threshold beyond the limit", link("queue = { kind = \"red\", limit = 100, max = \"120%\" }")),
+        (
+            "red thresholds out of order",
+            link("queue = { kind = \"red\", limit = 100, min = 60, max = 30 }"),
+        ),
+        (
+            "red threshold beyond the limit",
+            link("queue = { kind = \"red\", limit = 100, max = \"120%\" }"),
+        ),
         ("probability above 1", link("loss = 1.5")),
         ("probability in percent", link("loss = \"1%\"")),
         ("probability no number", link("loss = { probability = nan }")),
         ("loss place unknown", link("loss = { probability = 0.1, place = \"before\" }")),
         ("blackout backwards", link("blackout = { from = \"20s\", to = \"10s\" }")),
         ("blackout without end", link("blackout = { from = \"20s\" }")),
-        ("direction within reverse", link("reverse = { loss = { probability = 0.1, direction = \"reverse\" } }")),
+        (
+            "direction within reverse",
+            link("reverse = { loss = { probability = 0.1, direction = \"reverse\" } }"),
+        ),
         ("flow from nowhere", with("from = \"S\"", "from = \"X\"")),
-        ("flow to a slip of the pen", with("[\"S\", \"D\"]", "[\"S\", \"Dst\"]").replacen("to = \"D\"", "to = \"Dest\"", 1)),
+        (
+            "flow to a slip of the pen",
+            with("[\"S\", \"D\"]", "[\"S\", \"Dst\"]").replacen("to = \"D\"", "to = \"Dest\"", 1),
+        ),
         (
             "unreachable",
-            end(
-                "[[link]]\nbetween = [\"X\", \"Y\"]\nrate = \"1mbit\"\ndelay = \"0s\"\n[[flow]]\nname = \"lost\"\nfrom = \"S\"\nto = \"Y\"\ncongestion = \"xcp\"",
-            ),
+            end("[[link]]\nbetween = [\"X\", \"Y\"]\nrate = \"1mbit\"\ndelay \
+                    = \"0s\"\n[[flow]]\nname = \"lost\"\nfrom = \"S\"\nto = \"Y\"\ncongestion \
+                    = \"xcp\""),
         ),
         ("via nowhere", flow("via = [\"R\"]")),
         ("from equals to", with("to = \"D\"", "to = \"S\"")),
         ("two flows without names", end(FLOW)),
         (
             "flow named like a member",
-            flow("count = 2").replace("congestion", "name = \"f\"\ncongestion") + &FLOW.replace("from", "name = \"f-2\"\nfrom"),
+            flow("count = 2").replace("congestion", "name = \"f\"\ncongestion")
+                + &FLOW.replace("from", "name = \"f-2\"\nfrom"),
         ),
         ("no flow", format!("duration = \"1s\"\n{LINK}")),
         ("count zero", flow("count = 0")),
@@ -193,22 +259,40 @@ fn bad_files() {
         ("recovery unknown", flow("recovery = \"impatient\"")),
         ("paced a text", flow("paced = \"yes\"")),
         ("bytes zero", flow("bytes = 0")),
-        ("bytes of an unknown distribution", flow("bytes = { mean = \"30kb\", distribution = \"parreto\" }")),
+        (
+            "bytes of an unknown distribution",
+            flow("bytes = { mean = \"30kb\", distribution = \"parreto\" }"),
+        ),
         ("bytes without a mean", flow("bytes = { distribution = \"exponential\" }")),
         ("pareto without a shape", flow("bytes = { mean = \"30kb\", distribution = \"pareto\" }")),
-        ("pareto of a shape that has no mean", flow("bytes = { mean = \"30kb\", distribution = \"pareto\", shape = 1 }")),
+        (
+            "pareto of a shape that has no mean",
+            flow("bytes = { mean = \"30kb\", distribution = \"pareto\", shape = 1 }"),
+        ),
         ("shape of what has none", flow("bytes = { mean = \"30kb\", shape = 1.2, max = \"1mb\" }")),
-        ("greatest size below the mean", flow("bytes = { mean = \"30kb\", distribution = \"exponential\", max = \"10kb\" }")),
+        (
+            "greatest size below the mean",
+            flow("bytes = { mean = \"30kb\", distribution = \"exponential\", max = \"10kb\" }"),
+        ),
         ("buffer nonsense", flow("receive-buffer = \"lots\"")),
         ("udp and tcp at once", flow("udp = { rate = \"1mbit\" }")),
         ("udp without a rate", with("congestion = \"reno\"", "udp = { pattern = \"poisson\" }")),
-        ("udp keys of another pattern", with("congestion = \"reno\"", "udp = { rate = \"1mbit\", on = \"1s\" }")),
+        (
+            "udp keys of another pattern",
+            with("congestion = \"reno\"", "udp = { rate = \"1mbit\", on = \"1s\" }"),
+        ),
         (
             "udp steps out of order",
-            with("congestion = \"reno\"", "udp = { pattern = \"schedule\", steps = [[\"5s\", \"1mbit\"], [\"1s\", \"0bit\"], \"x\"] }"),
+            with(
+                "congestion = \"reno\"",
+                "udp = { pattern = \"schedule\", steps = [[\"5s\", \"1mbit\"], [\"1s\", \"0bit\"], \"x\"] }",
+            ),
         ),
         ("lies of a flow without XCP", flow("lies = { rtt = \"2x\" }")),
-        ("lies with a classic header", with("\"reno\"", "\"xcp\"\nwire = \"classic\"\nlies = { rtt = \"2x\" }")),
+        (
+            "lies with a classic header",
+            with("\"reno\"", "\"xcp\"\nwire = \"classic\"\nlies = { rtt = \"2x\" }"),
+        ),
         ("lies of an unknown kind", lies("{ windows = \"0.1x\" }")),
         ("lies that are no table", lies("\"2x\"")),
         ("claims that are bare numbers", lies("{ rtt = 5, window = 10, increases = 10 }")),
@@ -216,105 +300,170 @@ fn bad_files() {
         ("claims of a wrong unit", lies("{ rtt = \"5p\", window = \"5s\", decreases = \"5%\" }")),
         ("claims below zero", lies("{ rtt = \"-2x\", window = -1, decreases = \"-1x\" }")),
         ("claims beyond all", lies("{ rtt = \"2000000000x\", window = \"9999999999999999p\" }")),
-        ("a window that is kept and moved", lies("{ cwnd = 20, decreases = \"0x\", returns = \"1mbit\" }")),
+        (
+            "a window that is kept and moved",
+            lies("{ cwnd = 20, decreases = \"0x\", returns = \"1mbit\" }"),
+        ),
         ("a window of nothing that is kept", lies("{ cwnd = 0 }")),
         ("feedback of nothing returned", lies("{ returns = \"0bit\" }")),
         ("a connection that forges addresses", lies("{ forged = true }")),
         ("datagrams that claim half of it", udp_lies("{ rtt = \"65s\" }")),
         ("datagrams with factors", udp_lies("{ rtt = \"10x\", window = \"0.1x\" }")),
-        ("datagrams that listen", udp_lies("{ rtt = \"65s\", window = \"1p\", decreases = \"0x\", cwnd = 5 }")),
+        (
+            "datagrams that listen",
+            udp_lies("{ rtt = \"65s\", window = \"1p\", decreases = \"0x\", cwnd = 5 }"),
+        ),
         ("variant without name", end("[[variant]]\nset = { seed = 2 }")),
         ("variants of one name", end("[[variant]]\nname = \"a\"\n[[variant]]\nname = \"a\"")),
         (
             "variant sets what is not there",
-            end("[[variant]]\nname = \"a\"\nset = { \"link.S-X.rate\" = \"1mbit\", \"flow.congetsion\" = \"xcp\", \"sede\" = 3 }"),
+            end("[[variant]]\nname = \"a\"\nset = \
+                    { \"link.S-X.rate\" = \"1mbit\", \"flow.congetsion\" = \"xcp\", \"sede\" = 3 }"),
         ),
         (
             "variant sets a wrong value",
-            end("[[variant]]\nname = \"a\"\nset = { \"flow.congestion\" = \"cubik\", \"link.S-D.queue.limit\" = \"0p\" }"),
+            end("[[variant]]\nname = \"a\"\nset = \
+                    { \"flow.congestion\" = \"cubik\", \"link.S-D.queue.limit\" = \"0p\" }"),
         ),
-        ("variant sets a member of a group", flow("count = 2") + "[[variant]]\nname = \"a\"\nset = { \"flow.flow-1.start\" = \"1s\" }"),
+        (
+            "variant sets a member of a group",
+            flow("count = 2")
+                + "[[variant]]\nname = \"a\"\nset = { \"flow.flow-1.start\" = \"1s\" }",
+        ),
         (
             "variant sets no path",
-            end("[[variant]]\nname = \"a\"\nset = { \"flow..start\" = \"1s\", \"seed.x\" = 1, \"flow.start.x\" = 1, \"queue.limit\" = 5 }"),
+            end("[[variant]]\nname = \"a\"\nset = \
+                    { \"flow..start\" = \"1s\", \"seed.x\" = 1, \"flow.start.x\" = 1, \"queue.limit\" = 5 }"),
         ),
         ("variant without an unknown flow", end("[[variant]]\nname = \"a\"\nwithout = \"web\"")),
         ("variant without any flow", end("[[variant]]\nname = \"a\"\nwithout = \"flow\"")),
-        ("expectation of an unknown link", end("[[expect]]\nmetric = \"links.bottleneck.utilisation\"\nmin = 1")),
-        ("expectation of an unknown flow", end("[[expect]]\nmetric = \"flows.web.goodput\"\nmin = 1")),
-        ("expectation of an unknown number", end("[[expect]]\nmetric = \"links.S-D.utilization\"\nmin = 1")),
-        ("expectation of an unknown statistic", end("[[expect]]\nmetric = \"flows.flow.cwnd_average\"\nmin = 1")),
+        (
+            "expectation of an unknown link",
+            end("[[expect]]\nmetric = \"links.bottleneck.utilisation\"\nmin = 1"),
+        ),
+        (
+            "expectation of an unknown flow",
+            end("[[expect]]\nmetric = \"flows.web.goodput\"\nmin = 1"),
+        ),
+        (
+            "expectation of an unknown number",
+            end("[[expect]]\nmetric = \"links.S-D.utilization\"\nmin = 1"),
+        ),
+        (
+            "expectation of an unknown statistic",
+            end("[[expect]]\nmetric = \"flows.flow.cwnd_average\"\nmin = 1"),
+        ),
         ("expectation of an unknown sort", end("[[expect]]\nmetric = \"throughput\"\nmin = 1")),
-        ("expectation put together in an unknown way", end("[[expect]]\nmetric = \"flows.*.goodput.middle\"\nmin = 1")),
+        (
+            "expectation put together in an unknown way",
+            end("[[expect]]\nmetric = \"flows.*.goodput.middle\"\nmin = 1"),
+        ),
         ("expectation without a bound", end("[[expect]]\nmetric = \"jain\"")),
         ("expectation of nothing", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nmax = 0.5")),
-        ("expectation after the run", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nfrom = \"10s\"\nto = \"70s\"")),
+        (
+            "expectation after the run",
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nfrom = \"10s\"\nto = \"70s\""),
+        ),
         (
             "expectation of a part of what has no series",
-            end("[[expect]]\nmetric = \"flows.flow.timeouts\"\nmax = 0\nfrom = \"10s\"\nto = \"20s\""),
+            end("[[expect]]\nmetric = \"flows.flow.timeouts\"\nmax = 0\nfrom = \"10s\"\nto \
+                    = \"20s\""),
         ),
-        ("expectation without samples", file("sample = \"off\"", "", "", "[[expect]]\nmetric = \"flows.flow.cwnd_max\"\nmin = 1")),
-        ("expectation between samples", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nfrom = \"10s\"\nto = \"10.01s\"")),
-        ("expectation for an unknown variant", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"b\"\n[[variant]]\nname = \"a\"")),
+        (
+            "expectation without samples",
+            file(
+                "sample = \"off\"",
+                "",
+                "",
+                "[[expect]]\nmetric = \"flows.flow.cwnd_max\"\nmin = 1",
+            ),
+        ),
+        (
+            "expectation between samples",
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nfrom = \"10s\"\nto = \"10.01s\""),
+        ),
+        (
+            "expectation for an unknown variant",
+            end(
+                "[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"b\"\n[[variant]]\nname = \"a\"",
+            ),
+        ),
         (
             "comparison with an unknown variant",
-            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = \"c\"\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = \"c\"\n[[variant]]\nname \
+                    = \"a\"\n[[variant]]\nname = \"b\""),
         ),
         (
             "comparison with itself",
-            end(
-                "[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan = \"a\"\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"",
-            ),
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan \
+                    = \"a\"\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
         ),
         (
             "comparison with nothing else",
-            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan = {}\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan = \
+                    {}\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
         ),
         (
             "comparison with one and the other",
-            end(
-                "[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = [\"a\", \"b\"]\nthan = { variant = \"a\", preceding = true }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"",
-            ),
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = [\"a\", \"b\"]\nthan = \
+                    { variant = \"a\", preceding = true }\n[[variant]]\nname \
+                    = \"a\"\n[[variant]]\nname = \"b\""),
         ),
         (
             "comparison with one that precedes nothing",
-            end(
-                "[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan = { preceding = true }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"",
-            ),
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan = \
+                    { preceding = true }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
         ),
         (
             "comparison with an unknown number",
-            end(
-                "[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan = { variant = \"b\", metric = \"links.S-D.dropped\" }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"",
-            ),
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nvariant = \"a\"\nthan = \
+                    { variant = \"b\", metric = \"links.S-D.dropped\" }\n[[variant]]\nname \
+                    = \"a\"\n[[variant]]\nname = \"b\""),
         ),
         (
             "comparison with a part after the run",
-            end(
-                "[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = { variant = \"b\", from = \"10s\", to = \"70s\" }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"",
-            ),
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = \
+                    { variant = \"b\", from = \"10s\", to = \"70s\" }\n[[variant]]\nname \
+                    = \"a\"\n[[variant]]\nname = \"b\""),
         ),
         (
             "comparison with an unknown key",
-            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = { varient = \"b\" }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = \
+                    { varient = \"b\" }\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
         ),
         (
             "comparison with a number",
-            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = 2\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\""),
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nthan = 2\n[[variant]]\nname \
+                    = \"a\"\n[[variant]]\nname = \"b\""),
         ),
         ("seeds that are none", top("seeds = 0")),
         ("seeds twice", top("seeds = [1, 2, 1]")),
         ("seeds in words", top("seeds = \"many\"")),
         ("too many seeds", top("seeds = 1001")),
-        ("a share of the seeds above one", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nseeds = 1.5")),
-        ("a share of the seeds in words", end("[[expect]]\nmetric = \"jain\"\nmin = 1\nseeds = \"most\"")),
-        ("quick with an unknown variant", end("[quick]\nvariants = [\"b\"]\n[[variant]]\nname = \"a\"")),
+        (
+            "a share of the seeds above one",
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nseeds = 1.5"),
+        ),
+        (
+            "a share of the seeds in words",
+            end("[[expect]]\nmetric = \"jain\"\nmin = 1\nseeds = \"most\""),
+        ),
+        (
+            "quick with an unknown variant",
+            end("[quick]\nvariants = [\"b\"]\n[[variant]]\nname = \"a\""),
+        ),
         ("quick with no variant", end("[quick]\nvariants = []\n[[variant]]\nname = \"a\"")),
         ("quick with an unknown key", end("[quick]\nduration = \"5s\"")),
         ("quick sets no table", end("[quick]\nset = \"5s\"")),
         ("quick that is no table", top("quick = true")),
         ("quick sets no path", end("[quick]\nset = { \"a..b\" = 1 }")),
-        ("several faults at once", link("queu = 1").replace("10mbit", "0bit").replace("\"60s\"", "\"60\"").replace("reno", "rena")),
+        (
+            "several faults at once",
+            link("queu = 1")
+                .replace("10mbit", "0bit")
+                .replace("\"60s\"", "\"60\"")
+                .replace("reno", "rena"),
+        ),
         (
             "a tab, a wide character and a control character before the fault",
             top("title = \"é\t€\"\nseed = { \"\\u0007\" = 1, \t\"é\" = \"x\" }"),
@@ -342,7 +491,12 @@ fn bad_overrides() {
     let text = link("queue = \"drop-tail\"");
     let mut table = String::new();
     for (path, value) in cases {
-        writeln!(table, "──── {path} = {value}\n{}", told(&text, &Overrides::none().with(path, value))).unwrap();
+        writeln!(
+            table,
+            "──── {path} = {value}\n{}",
+            told(&text, &Overrides::none().with(path, value))
+        )
+        .unwrap();
     }
     insta::assert_snapshot!(table);
 }
@@ -350,11 +504,13 @@ fn bad_overrides() {
 #[test]
 fn files_that_cannot_be_read() {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("latin.toml"), b"duration = \"60s\"\ntitle = \"Z\xfcrich\"\n").unwrap();
+    std::fs::write(dir.path().join("latin.toml"), b"duration = \"60s\"\ntitle = \"Z\xfcrich\"\n")
+        .unwrap();
     let mut table = String::new();
     for name in ["", "absent.toml", "latin.toml"] {
         let error = load_file(&dir.path().join(name), &Overrides::none()).unwrap_err().to_string();
-        writeln!(table, "──── {name:?}\n{}", error.replace(dir.path().to_str().unwrap(), "DIR")).unwrap();
+        writeln!(table, "──── {name:?}\n{}", error.replace(dir.path().to_str().unwrap(), "DIR"))
+            .unwrap();
     }
     insta::assert_snapshot!(table);
 }

@@ -1,12 +1,16 @@
-//! Whatever a file holds, reading it ends with scenarios or with an error that says something: never with a panic.
+//! Whatever a file holds, reading it ends with scenarios or with an error that says something:
+//! never with a panic.
 
 use std::path::Path;
 
 use proptest::prelude::*;
 use xcp_scenario::{Overrides, load, load_with_origins};
 
-const SEEDS: [&str; 3] =
-    [include_str!("files/good/four-flows.toml"), include_str!("files/good/everything.toml"), include_str!("files/good/variants.toml")];
+const SEEDS: [&str; 3] = [
+    include_str!("files/good/four-flows.toml"),
+    include_str!("files/good/everything.toml"),
+    include_str!("files/good/variants.toml"),
+];
 
 /// What is put in the place of something else: the edges of every kind of value.
 const WORDS: &[&str] = &[
@@ -56,7 +60,8 @@ fn try_it(text: &str) {
         Ok(all) => {
             for l in all {
                 assert!(xcp_scenario::footprint(&l.scenario).bytes > 0);
-                let _ = xcp_scenario::check(&l.scenario, &l.origins, 1000).map_err(|e| e.to_string());
+                let _ =
+                    xcp_scenario::check(&l.scenario, &l.origins, 1000).map_err(|e| e.to_string());
             }
         }
         Err(e) => {
@@ -68,7 +73,8 @@ fn try_it(text: &str) {
 
 /// Cuts a text at the characters nearest to fractions of its length.
 fn cut(text: &str, a: usize, b: usize) -> (&str, &str, &str) {
-    let at = |n: usize| (n % (text.len() + 1)..=text.len()).find(|i| text.is_char_boundary(*i)).unwrap();
+    let at =
+        |n: usize| (n % (text.len() + 1)..=text.len()).find(|i| text.is_char_boundary(*i)).unwrap();
     let (a, b) = (at(a).min(at(b)), at(a).max(at(b)));
     (&text[..a], &text[a..b], &text[b..])
 }

@@ -34,7 +34,8 @@ static ALLOCATOR: Counting = Counting;
 /// Bytes asked for while a file of so many variants is read. With a fault in it, it is refused.
 fn asked(variants: usize, fault: bool) -> usize {
     let mut text = String::from(
-        "duration = \"1s\"\nlink = [{ between = [\"S\", \"D\"], rate = \"1mbit\", delay = \"1ms\", queue = \"xcp\" }]\n\
+        "duration = \"1s\"\nlink = \
+            [{ between = [\"S\", \"D\"], rate = \"1mbit\", delay = \"1ms\", queue = \"xcp\" }]\n\
          flow = [{ from = \"S\", to = \"D\", congestion = \"xcp\" }]\n",
     );
     for i in 0..variants {
@@ -44,7 +45,10 @@ fn asked(variants: usize, fault: bool) -> usize {
     let before = ASKED.load(Ordering::Relaxed);
     let loaded = load_with_origins(Path::new("many.toml"), &text, &overrides);
     let asked = ASKED.load(Ordering::Relaxed) - before;
-    assert_eq!(loaded.map(|l| l.len()).map_err(|e| e.problems().len()), if fault { Err(1) } else { Ok(variants) });
+    assert_eq!(
+        loaded.map(|l| l.len()).map_err(|e| e.problems().len()),
+        if fault { Err(1) } else { Ok(variants) }
+    );
     asked
 }
 

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::json;
 use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{FlowSummary, GroupSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
+use xcp_scenario::run::{
+    FlowSummary, GroupSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain,
+};
 use xcp_scenario::spread::Percentiles;
 use xcp_scenario::{Overrides, Verdict, evaluate, evaluate_variants, load, over_seeds};
 
@@ -24,7 +26,11 @@ fn published_names_of_the_summary() {
     assert_eq!(summary.links["bottleneck"].queue_max, 12);
     assert_eq!(summary.flows[0].goodput, 2_384_000.0);
     let mut written = serde_json::to_value(&summary).unwrap();
-    assert_eq!(written["flows"][0].as_object_mut().unwrap().remove("start"), Some(json!(0.0)), "it came later");
+    assert_eq!(
+        written["flows"][0].as_object_mut().unwrap().remove("start"),
+        Some(json!(0.0)),
+        "it came later"
+    );
     assert_eq!(written, published);
 }
 
@@ -35,40 +41,58 @@ fn percentiles() -> impl Strategy<Value = Option<Percentiles>> {
 
 fn group_summary() -> impl Strategy<Value = GroupSummary> {
     (".*", ".*", ".*", any::<usize>(), any::<usize>(), percentiles(), percentiles()).prop_map(
-        |(name, from, to, flows, completed, completion_time, rtt)| GroupSummary { name, from, to, flows, completed, completion_time, rtt },
+        |(name, from, to, flows, completed, completion_time, rtt)| GroupSummary {
+            name,
+            from,
+            to,
+            flows,
+            completed,
+            completion_time,
+            rtt,
+        },
     )
 }
 
 fn link_summary() -> impl Strategy<Value = LinkSummary> {
-    (0.0..=1.0, 0.0..1e9, any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>(), percentiles()).prop_map(
-        |(utilisation, queue_mean, queue_max, drops, lost, packets, queue_delay)| LinkSummary {
-            utilisation,
-            queue_mean,
-            queue_max,
-            drops,
-            refused: 0,
-            lost,
-            packets,
-            queue_delay,
-        },
-    )
+    (0.0..=1.0, 0.0..1e9, any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>(), percentiles())
+        .prop_map(|(utilisation, queue_mean, queue_max, drops, lost, packets, queue_delay)| {
+            LinkSummary {
+                utilisation,
+                queue_mean,
+                queue_max,
+                drops,
+                refused: 0,
+                lost,
+                packets,
+                queue_delay,
+            }
+        })
 }
 
 fn flow_summary() -> impl Strategy<Value = FlowSummary> {
-    ("(.*|[a-z]*-[0-9]*)", 0.0..1e13, 0.0..1e3, any::<u64>(), any::<u64>(), 0.0..1e9, prop::option::of((0.0..1e8, 0.0..1e8))).prop_map(
-        |(name, goodput, rtt_mean, retransmits, timeouts, cwnd_mean, completed)| FlowSummary {
-            name: name.into(),
-            goodput,
-            rtt_mean,
-            retransmits,
-            timeouts,
-            cwnd_mean,
-            completed_at: completed.map(|(at, _)| at),
-            completion_time: completed.map(|(_, time)| time),
-            start: rtt_mean,
-            bytes: NonZeroU64::new(timeouts / 2),
-        },
+    (
+        "(.*|[a-z]*-[0-9]*)",
+        0.0..1e13,
+        0.0..1e3,
+        any::<u64>(),
+        any::<u64>(),
+        0.0..1e9,
+        prop::option::of((0.0..1e8, 0.0..1e8)),
     )
+        .prop_map(|(name, goodput, rtt_mean, retransmits, timeouts, cwnd_mean, completed)| {
+            FlowSummary {
+                name: name.into(),
+                goodput,
+                rtt_mean,
+                retransmits,
+                timeouts,
+                cwnd_mean,
+                completed_at: completed.map(|(at, _)| at),
+                completion_time: completed.map(|(_, time)| time),
+                start: rtt_mean,
+                bytes: NonZeroU64::new(timeouts / 2),
+            }
+        })
 }
 
 proptest! {
@@ -91,14 +115,17 @@ proptest! {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Ten seconds, two flows and a source of datagrams; the first flow stops at 8 s, the second starts at 5 s.
+/// Ten seconds, two flows and a source of datagrams; the first flow stops at 8 s, the second starts
+/// at 5 s.
 fn scenario(expectations: &str) -> Scenario {
     let text = format!(
         "duration = \"10s\"\nsample = \"1s\"\nmeasure = {{ from = \"5s\" }}\n\
          [[link]]\nname = \"l\"\nbetween = [\"S\", \"D\"]\nrate = \"10mbit\"\ndelay = \"10ms\"\n\
          [[flow]]\nname = \"a\"\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\nstop = \"8s\"\n\
-         [[flow]]\nname = \"b\"\ncount = 1\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\nstart = \"5s\"\n\
-         [[flow]]\nname = \"u\"\nfrom = \"S\"\nto = \"D\"\nudp = {{ rate = \"1mbit\" }}\n{expectations}"
+         [[flow]]\nname = \"b\"\ncount = 1\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\nstart \
+            = \"5s\"\n\
+         [[flow]]\nname = \"u\"\nfrom = \"S\"\nto = \"D\"\nudp = \
+            {{ rate = \"1mbit\" }}\n{expectations}"
     );
     load(Path::new("x.toml"), &text, &Overrides::none()).unwrap_or_else(|e| panic!("{e}")).remove(0)
 }
@@ -124,8 +151,16 @@ fn run() -> Run {
         bytes: None,
     });
     let queue_delay = Some(Percentiles { p50: 0.001, p95: 0.02, p99: 0.3 });
-    let direction =
-        LinkSummary { utilisation: 0.9, queue_mean: 2.0, queue_max: 9, drops: 4, refused: 0, lost: 5, packets: 1000, queue_delay };
+    let direction = LinkSummary {
+        utilisation: 0.9,
+        queue_mean: 2.0,
+        queue_max: 9,
+        drops: 4,
+        refused: 0,
+        lost: 5,
+        packets: 1000,
+        queue_delay,
+    };
     Run {
         title: String::new(),
         variant: String::new(),
@@ -136,7 +171,10 @@ fn run() -> Run {
             backend: "sim".into(),
             title: String::new(),
             variant: String::new(),
-            links: BTreeMap::from([("l".into(), direction.clone()), ("l.reverse".into(), LinkSummary { utilisation: 0.1, ..direction })]),
+            links: BTreeMap::from([
+                ("l".into(), direction.clone()),
+                ("l.reverse".into(), LinkSummary { utilisation: 0.1, ..direction }),
+            ]),
             flows: flows.to_vec(),
             groups: Vec::new(),
             jain: 0.75,
@@ -226,7 +264,10 @@ fn numbers_of_other_periods_come_from_the_series() {
         ("flows.b.goodput_cov", "", 0.0),
     ] {
         let got = measured(metric, period).unwrap_or(f64::NAN);
-        assert!((got - expected).abs() <= 1e-9 * expected.abs(), "{metric} {period}: {got}, not {expected}");
+        assert!(
+            (got - expected).abs() <= 1e-9 * expected.abs(),
+            "{metric} {period}: {got}, not {expected}"
+        );
     }
     assert_eq!(measured("links.l.phi_mean", ""), None, "not recorded");
 }
@@ -234,24 +275,38 @@ fn numbers_of_other_periods_come_from_the_series() {
 #[test]
 fn verdicts() {
     let band = |bounds: &str| -> Verdict {
-        let scenario = scenario(&format!("[[expect]]\nclaim = \"c\"\nsource = \"s\"\nmetric = \"links.l.drops\"\n{bounds}"));
+        let scenario = scenario(&format!(
+            "[[expect]]\nclaim = \"c\"\nsource = \"s\"\nmetric = \"links.l.drops\"\n{bounds}"
+        ));
         evaluate(&scenario, &run()).remove(0)
     };
     // There are 4.
-    for (bounds, inside) in [("min = 4", true), ("max = 4", true), ("min = 3\nmax = 5", true), ("min = 5", false), ("max = 3.9", false)] {
+    for (bounds, inside) in [
+        ("min = 4", true),
+        ("max = 4", true),
+        ("min = 3\nmax = 5", true),
+        ("min = 5", false),
+        ("max = 3.9", false),
+    ] {
         assert_eq!(band(bounds).inside, inside, "{bounds}");
     }
     let verdict = band("min = 1");
-    assert_eq!((verdict.claim.as_str(), verdict.metric.as_str(), verdict.period.from), ("c (s)", "links.l.drops", 5 * SECOND));
+    assert_eq!(
+        (verdict.claim.as_str(), verdict.metric.as_str(), verdict.period.from),
+        ("c (s)", "links.l.drops", 5 * SECOND)
+    );
     let missing = scenario("[[expect]]\nmetric = \"flows.a.completed_at\"\nmax = 100");
     assert!(!evaluate(&missing, &run())[0].inside, "a number that is missing is not inside");
 }
 
-/// A claim over several seeds: the median is shown; median, all or a share of the seeds must be inside.
+/// A claim over several seeds: the median is shown; median, all or a share of the seeds must be
+/// inside.
 #[test]
 fn several_seeds() {
     let judge = |seeds: &str, drops: &[Option<u64>]| -> Verdict {
-        let scenario = scenario(&format!("[[expect]]\nmetric = \"links.l.drops\"\nmin = 2\nmax = 4\nseeds = {seeds}"));
+        let scenario = scenario(&format!(
+            "[[expect]]\nmetric = \"links.l.drops\"\nmin = 2\nmax = 4\nseeds = {seeds}"
+        ));
         let each: Vec<Vec<Verdict>> = drops
             .iter()
             .map(|drops| {
@@ -293,10 +348,13 @@ fn several_seeds() {
 #[test]
 fn comparisons() {
     let text = |claim: &str| {
-        let variants = "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n[[variant]]\nname = \"c\"\n";
+        let variants =
+            "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n[[variant]]\nname = \"c\"\n";
         format!(
-            "duration = \"10s\"\nsample = \"1s\"\n[[link]]\nname = \"l\"\nbetween = [\"S\", \"D\"]\nrate = \"10mbit\"\ndelay = \"10ms\"\n\
-             [[flow]]\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\n{variants}[[expect]]\n{claim}"
+            "duration = \"10s\"\nsample = \"1s\"\n[[link]]\nname = \"l\"\nbetween = \
+                [\"S\", \"D\"]\nrate = \"10mbit\"\ndelay = \"10ms\"\n\
+             [[flow]]\nfrom = \"S\"\nto = \"D\"\ncongestion \
+                = \"xcp\"\n{variants}[[expect]]\n{claim}"
         )
     };
     let drops = |n: u64| {
@@ -307,32 +365,70 @@ fn comparisons() {
     // 4 are dropped in a, 10 in b, none in c.
     let runs = [drops(4), drops(10), drops(0)];
     let judge = |claim: &str| -> Vec<Vec<Verdict>> {
-        let scenarios = load(Path::new("x.toml"), &text(claim), &Overrides::none()).unwrap_or_else(|e| panic!("{e}"));
+        let scenarios = load(Path::new("x.toml"), &text(claim), &Overrides::none())
+            .unwrap_or_else(|e| panic!("{e}"));
         evaluate_variants(&scenarios, &runs)
     };
-    let of_b = |bounds: &str| judge(&format!("metric = \"links.l.drops\"\nvariant = \"b\"\nthan = \"a\"\n{bounds}")).remove(1).remove(0);
-    for (bounds, inside) in
-        [("min = 2.5", true), ("max = 2.5", true), ("min = 2.51", false), ("max = 2.4", false), ("min = 1\nmax = 3", true)]
-    {
+    let of_b = |bounds: &str| {
+        judge(&format!("metric = \"links.l.drops\"\nvariant = \"b\"\nthan = \"a\"\n{bounds}"))
+            .remove(1)
+            .remove(0)
+    };
+    for (bounds, inside) in [
+        ("min = 2.5", true),
+        ("max = 2.5", true),
+        ("min = 2.51", false),
+        ("max = 2.4", false),
+        ("min = 1\nmax = 3", true),
+    ] {
         assert_eq!(of_b(bounds).inside, inside, "{bounds}");
     }
     let verdict = of_b("min = 1.5");
     assert_eq!((verdict.measured, verdict.min, verdict.max), (Some(10.0), Some(6.0), None));
     let than = verdict.than.unwrap();
-    assert_eq!((than.variant.as_deref(), than.measured, than.min), (Some("a"), Some(4.0), Some(1.5)));
+    assert_eq!(
+        (than.variant.as_deref(), than.measured, than.min),
+        (Some("a"), Some(4.0), Some(1.5))
+    );
 
-    let rising = judge("metric = \"links.l.drops\"\nvariant = [\"c\", \"a\", \"b\"]\nthan = { preceding = true }\nmin = 1");
+    let rising = judge(
+        "metric = \"links.l.drops\"\nvariant = [\"c\", \"a\", \"b\"]\nthan = \
+            { preceding = true }\nmin = 1",
+    );
     assert!(rising[2].is_empty() && rising[0][0].inside && rising[1][0].inside, "0, 4, 10");
-    let falling = judge("metric = \"links.l.drops\"\nvariant = [\"c\", \"a\", \"b\"]\nthan = { preceding = true }\nmax = 1");
+    let falling = judge(
+        "metric = \"links.l.drops\"\nvariant = [\"c\", \"a\", \"b\"]\nthan = \
+            { preceding = true }\nmax = 1",
+    );
     assert!(!falling[0][0].inside && !falling[1][0].inside);
 
-    let own = judge("metric = \"links.l.drops\"\nvariant = \"b\"\nthan = { metric = \"links.l.lost\" }\nmin = 2").remove(1).remove(0);
-    assert_eq!((own.min, own.inside, own.than.unwrap().metric.as_deref()), (Some(10.0), true, Some("links.l.lost")));
+    let own = judge(
+        "metric = \"links.l.drops\"\nvariant = \"b\"\nthan = \
+        { metric = \"links.l.lost\" }\nmin = 2",
+    )
+    .remove(1)
+    .remove(0);
+    assert_eq!(
+        (own.min, own.inside, own.than.unwrap().metric.as_deref()),
+        (Some(10.0), true, Some("links.l.lost"))
+    );
 
-    let nothing =
-        judge("metric = \"links.l.drops\"\nvariant = \"b\"\nthan = { metric = \"links.l.phi_mean\" }\nmin = 0").remove(1).remove(0);
+    let nothing = judge(
+        "metric = \"links.l.drops\"\nvariant = \"b\"\nthan = \
+            { metric = \"links.l.phi_mean\" }\nmin = 0",
+    )
+    .remove(1)
+    .remove(0);
     assert!(!nothing.inside && nothing.min.is_none(), "no number to compare with");
 
-    let scenarios = load(Path::new("x.toml"), &text("metric = \"jain\"\nthan = \"a\"\nmin = 1"), &Overrides::none()).unwrap();
-    assert!(evaluate_variants(&scenarios[1..], &runs[1..]).iter().all(Vec::is_empty), "the other was not run");
+    let scenarios = load(
+        Path::new("x.toml"),
+        &text("metric = \"jain\"\nthan = \"a\"\nmin = 1"),
+        &Overrides::none(),
+    )
+    .unwrap();
+    assert!(
+        evaluate_variants(&scenarios[1..], &runs[1..]).iter().all(Vec::is_empty),
+        "the other was not run"
+    );
 }

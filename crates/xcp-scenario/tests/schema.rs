@@ -1,12 +1,14 @@
-//! The JSON schema and the reader agree: what loads validates, every key the schema knows the reader takes, and what the reader refuses for its
-//! keys, types or single values the schema refuses too.
+//! The JSON schema and the reader agree: what loads validates, every key the schema knows the
+//! reader takes, and what the reader refuses for its keys, types or single values the schema
+//! refuses too.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 use xcp_scenario::{Overrides, load, schema};
 
-/// Validates the part of JSON Schema that our schema uses; an unknown keyword is an error, so that nothing goes unchecked.
+/// Validates the part of JSON Schema that our schema uses; an unknown keyword is an error, so that
+/// nothing goes unchecked.
 fn valid(schema: &Value, root: &Value, value: &Value) -> Result<(), String> {
     let fail = |why: String| Err(format!("{value}: {why}"));
     for (keyword, rule) in schema.as_object().expect("a schema is an object") {
@@ -30,10 +32,17 @@ fn valid(schema: &Value, root: &Value, value: &Value) -> Result<(), String> {
                     return fail(format!("not {rule}"));
                 }
             }
-            "enum" if !rule.as_array().unwrap().contains(value) => return fail(format!("none of {rule}")),
+            "enum" if !rule.as_array().unwrap().contains(value) => {
+                return fail(format!("none of {rule}"));
+            }
             "const" if rule != value => return fail(format!("not {rule}")),
             "anyOf" => {
-                let errors: Vec<String> = rule.as_array().unwrap().iter().filter_map(|s| valid(s, root, value).err()).collect();
+                let errors: Vec<String> = rule
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .filter_map(|s| valid(s, root, value).err())
+                    .collect();
                 if errors.len() == rule.as_array().unwrap().len() {
                     return Err(errors.join("; "));
                 }
@@ -44,20 +53,43 @@ fn valid(schema: &Value, root: &Value, value: &Value) -> Result<(), String> {
                     return fail(format!("does not match {rule}"));
                 }
             }
-            "maxLength" if value.as_str().is_some_and(|s| s.chars().count() as u64 > rule.as_u64().unwrap()) => {
+            "maxLength"
+                if value
+                    .as_str()
+                    .is_some_and(|s| s.chars().count() as u64 > rule.as_u64().unwrap()) =>
+            {
                 return fail("too long".into());
             }
-            "minimum" if value.as_f64().is_some_and(|n| n < rule.as_f64().unwrap()) => return fail(format!("below {rule}")),
-            "maximum" if value.as_f64().is_some_and(|n| n > rule.as_f64().unwrap()) => return fail(format!("above {rule}")),
-            "minItems" if value.as_array().is_some_and(|a| (a.len() as u64) < rule.as_u64().unwrap()) => return fail("too few".into()),
-            "maxItems" if value.as_array().is_some_and(|a| a.len() as u64 > rule.as_u64().unwrap()) => return fail("too many".into()),
-            "items" => value.as_array().into_iter().flatten().try_for_each(|v| valid(rule, root, v))?,
+            "minimum" if value.as_f64().is_some_and(|n| n < rule.as_f64().unwrap()) => {
+                return fail(format!("below {rule}"));
+            }
+            "maximum" if value.as_f64().is_some_and(|n| n > rule.as_f64().unwrap()) => {
+                return fail(format!("above {rule}"));
+            }
+            "minItems"
+                if value.as_array().is_some_and(|a| (a.len() as u64) < rule.as_u64().unwrap()) =>
+            {
+                return fail("too few".into());
+            }
+            "maxItems"
+                if value.as_array().is_some_and(|a| a.len() as u64 > rule.as_u64().unwrap()) =>
+            {
+                return fail("too many".into());
+            }
+            "items" => {
+                value.as_array().into_iter().flatten().try_for_each(|v| valid(rule, root, v))?
+            }
             "prefixItems" => {
                 let items = value.as_array().into_iter().flatten();
                 items.zip(rule.as_array().unwrap()).try_for_each(|(v, s)| valid(s, root, v))?;
             }
             "required" => {
-                if let Some(missing) = rule.as_array().unwrap().iter().find(|k| value.get(k.as_str().unwrap()).is_none()) {
+                if let Some(missing) = rule
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .find(|k| value.get(k.as_str().unwrap()).is_none())
+                {
                     return fail(format!("no {missing}"));
                 }
             }
@@ -71,7 +103,13 @@ fn valid(schema: &Value, root: &Value, value: &Value) -> Result<(), String> {
             "additionalProperties" => {
                 assert_eq!(rule, &json!(false));
                 let known = &schema["properties"];
-                if let Some(key) = value.as_object().into_iter().flatten().map(|(k, _)| k).find(|k| known.get(k).is_none()) {
+                if let Some(key) = value
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .map(|(k, _)| k)
+                    .find(|k| known.get(k).is_none())
+                {
                     return fail(format!("unknown key {key}"));
                 }
             }
@@ -125,7 +163,12 @@ fn every_key_is_taken_by_the_reader() {
     for (_, text) in good_files() {
         collect(&schema, &schema, "file", &json_of(&text), &mut seen);
     }
-    let tables = schema["$defs"].as_object().unwrap().iter().map(|(name, s)| (name.as_str(), s)).chain([("file", &schema)]);
+    let tables = schema["$defs"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(name, s)| (name.as_str(), s))
+        .chain([("file", &schema)]);
     for (name, table) in tables {
         for key in table["properties"].as_object().unwrap().keys() {
             if !seen.contains(&(name.to_string(), key.clone())) {
@@ -136,7 +179,13 @@ fn every_key_is_taken_by_the_reader() {
     assert!(missing.is_empty(), "no good file uses {missing:?}");
 }
 
-fn collect(schema: &Value, root: &Value, table: &str, value: &Value, seen: &mut std::collections::BTreeSet<(String, String)>) {
+fn collect(
+    schema: &Value,
+    root: &Value,
+    table: &str,
+    value: &Value,
+    seen: &mut std::collections::BTreeSet<(String, String)>,
+) {
     if let Some(name) = schema["$ref"].as_str() {
         let name = name.strip_prefix("#/$defs/").unwrap();
         return collect(&root["$defs"][name], root, name, value, seen);
@@ -162,8 +211,10 @@ fn collect(schema: &Value, root: &Value, table: &str, value: &Value, seen: &mut 
 #[test]
 fn both_refuse_wrong_keys_and_values() {
     let schema = schema();
-    let good = "duration = \"60s\"\n[[link]]\nbetween = [\"S\", \"D\"]\nrate = \"10mbit\"\ndelay = \"10ms\"\nqueue = { kind = \"red\", limit = 10 }\nloss = 0.1\n\
-                [[flow]]\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\nbytes = \"1mb\"\nreceive-buffer = \"unlimited\"\n";
+    let good = "duration = \"60s\"\n[[link]]\nbetween = [\"S\", \"D\"]\nrate = \"10mbit\"\ndelay \
+        = \"10ms\"\nqueue = { kind = \"red\", limit = 10 }\nloss = 0.1\n\
+                [[flow]]\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\nbytes \
+        = \"1mb\"\nreceive-buffer = \"unlimited\"\n";
     load(Path::new("x.toml"), good, &Overrides::none()).unwrap();
     valid(&schema, &schema, &json_of(good)).unwrap();
     for (old, new) in [
@@ -192,7 +243,10 @@ fn both_refuse_wrong_keys_and_values() {
     ] {
         let text = good.replacen(old, new, 1);
         assert_ne!(text, good);
-        assert!(load(Path::new("x.toml"), &text, &Overrides::none()).is_err(), "the reader takes {new}");
+        assert!(
+            load(Path::new("x.toml"), &text, &Overrides::none()).is_err(),
+            "the reader takes {new}"
+        );
         assert!(valid(&schema, &schema, &json_of(&text)).is_err(), "the schema takes {new}");
     }
 }

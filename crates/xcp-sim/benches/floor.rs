@@ -1,9 +1,12 @@
-//! The floor under any simulator of this design: what the dumbbell's packets and events cost when nothing is done with them. `cargo bench -p
-//! xcp-sim --bench floor`. Prints nanoseconds per data packet, the best of many short rounds, for the machine may have other things to do.
+//! The floor under any simulator of this design: what the dumbbell's packets and events cost when
+//! nothing is done with them. `cargo bench -p xcp-sim --bench floor`. Prints nanoseconds per data
+//! packet, the best of many short rounds, for the machine may have other things to do.
 //!
-//! A data packet and its acknowledgement cross six link directions between them: a line of 64 bytes moves from ring to ring six times, the rings as
-//! long as the packets under way on the dumbbell of bench/scenarios/speed.toml. Of its events two are left, data and acknowledgement reaching the
-//! bottleneck's far end; the other links are fed by one link alone and go ahead without an event. No law, no TCP, no counting.
+//! A data packet and its acknowledgement cross six link directions between them: a line of 64 bytes
+//! moves from ring to ring six times, the rings as long as the packets under way on the dumbbell of
+//! bench/scenarios/speed.toml. Of its events two are left, data and acknowledgement reaching the
+//! bottleneck's far end; the other links are fed by one link alone and go ahead without an event.
+//! No law, no TCP, no counting.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -51,7 +54,8 @@ fn main() {
     for flows in [10, 100, 1000] {
         let (moved, both) = (cost(flows, false), cost(flows, true));
         println!(
-            "floor, {flows:4} flows: {both:5.1} ns per data packet and its acknowledgement ({moved:.1} of them for moving it), {:.1} million packets/s",
+            "floor, {flows:4} flows: {both:5.1} ns per data packet and its acknowledgement \
+                ({moved:.1} of them for moving it), {:.1} million packets/s",
             1000.0 / both
         );
     }

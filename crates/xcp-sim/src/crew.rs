@@ -1,8 +1,10 @@
 //! Threads that work in step: all start at a word, and whoever gave it waits until all are done.
 //!
-//! Steps are short, some hundred microseconds, and to be woken from sleep takes as long, on a virtual machine at least. So whoever waits looks for
-//! what it waits for much longer than a step takes, and only then sleeps. Where there are fewer free processors than threads that would take them
-//! from those who work: who had to sleep looks for a shorter time next time, and for a longer one again as soon as that was enough.
+//! Steps are short, some hundred microseconds, and to be woken from sleep takes as long, on a
+//! virtual machine at least. So whoever waits looks for what it waits for much longer than a step
+//! takes, and only then sleeps. Where there are fewer free processors than threads that would take
+//! them from those who work: who had to sleep looks for a shorter time next time, and for a longer
+//! one again as soon as that was enough.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
@@ -53,7 +55,8 @@ impl Default for Patience {
     }
 }
 
-/// The one that gives the word. The others are sent home when it is dropped, and so also when its thread fails.
+/// The one that gives the word. The others are sent home when it is dropped, and so also when its
+/// thread fails.
 #[derive(Debug)]
 pub struct Leader<'a> {
     crew: &'a Crew,
@@ -61,7 +64,8 @@ pub struct Leader<'a> {
 }
 
 impl Leader<'_> {
-    /// Has everybody work until then: the others what they are serving with, this thread `own`. Returns when all are done.
+    /// Has everybody work until then: the others what they are serving with, this thread `own`.
+    /// Returns when all are done.
     ///
     /// # Panics
     /// If one of the others has failed; its own message came before.
@@ -73,7 +77,8 @@ impl Leader<'_> {
         crew.wake();
         own();
         // Who has been sent home before it saw the step does not count it as done.
-        self.patience.wait_until(|| crew.working.load(Ordering::Acquire) == 0 || crew.is_dismissed());
+        self.patience
+            .wait_until(|| crew.working.load(Ordering::Acquire) == 0 || crew.is_dismissed());
         assert!(!crew.is_dismissed(), "a region's thread has failed");
     }
 }
@@ -134,7 +139,8 @@ impl Crew {
         self.dismissed.load(Ordering::SeqCst)
     }
 
-    /// What one of the others does, by its number from 0: a step at every word, until they are sent home.
+    /// What one of the others does, by its number from 0: a step at every word, until they are sent
+    /// home.
     pub fn serve(&self, number: usize, mut step: impl FnMut(Nanos)) {
         // Known before it looks for a word: whoever gives one later wakes it.
         self.workers[number].get_or_init(thread::current);
@@ -166,7 +172,9 @@ mod tests {
                 let mut leader = crew.leader();
                 for number in 1..threads {
                     let (crew, done) = (&crew, &done);
-                    scope.spawn(move || crew.serve(number - 1, |until| done.lock().unwrap().push((until, number))));
+                    scope.spawn(move || {
+                        crew.serve(number - 1, |until| done.lock().unwrap().push((until, number)))
+                    });
                 }
                 for until in 0..200 {
                     leader.step(until, || done.lock().unwrap().push((until, 0)));
@@ -175,7 +183,9 @@ mod tests {
             let mut done = done.into_inner().unwrap();
             assert!(done.is_sorted_by_key(|&(until, _)| until));
             done.sort_unstable();
-            let expected: Vec<_> = (0..200).flat_map(|until| (0..threads).map(move |number| (until, number))).collect();
+            let expected: Vec<_> = (0..200)
+                .flat_map(|until| (0..threads).map(move |number| (until, number)))
+                .collect();
             assert_eq!(done, expected);
         }
     }
@@ -187,8 +197,11 @@ mod tests {
         let leading = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             thread::scope(|scope| {
                 let mut leader = crew.leader();
-                let worker = scope.spawn(|| crew.serve(0, |until| assert!(until < 3, "as it should")));
-                let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (0..10).for_each(|until| leader.step(until, || ()))));
+                let worker =
+                    scope.spawn(|| crew.serve(0, |until| assert!(until < 3, "as it should")));
+                let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    (0..10).for_each(|until| leader.step(until, || ()))
+                }));
                 assert!(worker.join().is_err());
                 if let Err(message) = result {
                     std::panic::resume_unwind(message);
@@ -212,7 +225,9 @@ mod tests {
                     thread::sleep(std::time::Duration::from_millis(100));
                     crew.serve(1, |_| ());
                 });
-                let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| leader.step(1, || ())));
+                let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    leader.step(1, || ())
+                }));
                 assert!(failing.join().is_err());
                 assert!(result.is_err(), "the leader must not go on");
             });

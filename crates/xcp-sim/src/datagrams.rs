@@ -1,4 +1,5 @@
-//! Sources of datagrams: UDP traffic that takes no notice of the network. A sans-I/O timer: asked for the next time, told when it has come.
+//! Sources of datagrams: UDP traffic that takes no notice of the network. A sans-I/O timer: asked
+//! for the next time, told when it has come.
 
 use xcp_scenario::model::UdpPattern;
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
@@ -27,8 +28,9 @@ pub struct Datagrams {
 enum Pattern {
     /// Evenly spaced.
     Constant(Serializer),
-    /// Exponential gaps of this mean, nanoseconds. The fraction of a nanosecond is carried to the next gap, as the serializer does: cut off,
-    /// it would be half a nanosecond a packet, 1 % of the rate at 10 Gbit/s of small packets, and all of it beyond a few Tbit/s.
+    /// Exponential gaps of this mean, nanoseconds. The fraction of a nanosecond is carried to the
+    /// next gap, as the serializer does: cut off, it would be half a nanosecond a packet, 1 % of
+    /// the rate at 10 Gbit/s of small packets, and all of it beyond a few Tbit/s.
     Poisson { mean: f64, carry: f64 },
     /// Evenly spaced until `burst_ends`, then silent.
     OnOff { line: Serializer, on: Nanos, off: Nanos, random: bool, burst_ends: Nanos },
@@ -42,13 +44,16 @@ impl Datagrams {
     pub fn new(flow: u32, size: u16, pattern: &UdpPattern, random: Stream) -> Self {
         let pattern = match *pattern {
             UdpPattern::Constant { rate_bps } => Pattern::Constant(Serializer::new(rate_bps)),
-            UdpPattern::Poisson { rate_bps } => {
-                Pattern::Poisson { mean: (8 * u64::from(size) * NANOS_PER_SEC) as f64 / rate_bps as f64, carry: 0.0 }
-            }
+            UdpPattern::Poisson { rate_bps } => Pattern::Poisson {
+                mean: (8 * u64::from(size) * NANOS_PER_SEC) as f64 / rate_bps as f64,
+                carry: 0.0,
+            },
             UdpPattern::OnOff { rate_bps, on, off, random } => {
                 Pattern::OnOff { line: Serializer::new(rate_bps), on, off, random, burst_ends: 0 }
             }
-            UdpPattern::Schedule { ref steps } => Pattern::Schedule { steps: steps.clone(), at: 0, line: None },
+            UdpPattern::Schedule { ref steps } => {
+                Pattern::Schedule { steps: steps.clone(), at: 0, line: None }
+            }
         };
         Self { flow, size, body: Body::Datagram, sent: 0, stopped: false, pattern, random }
     }
@@ -71,12 +76,19 @@ impl Datagrams {
         }
     }
 
-    /// The datagram that goes out now, and when the next one does; nothing if the source was stopped meanwhile.
+    /// The datagram that goes out now, and when the next one does; nothing if the source was
+    /// stopped meanwhile.
     pub fn send(&mut self, now: Nanos) -> Option<(Packet, Option<Nanos>)> {
         if self.stopped {
             return None;
         }
-        let packet = Packet { seq: self.sent, timestamp: now, flow: self.flow, size: self.size, body: self.body };
+        let packet = Packet {
+            seq: self.sent,
+            timestamp: now,
+            flow: self.flow,
+            size: self.size,
+            body: self.body,
+        };
         self.sent += 1;
         Some((packet, self.next(now)))
     }
@@ -120,7 +132,8 @@ impl Datagrams {
         }
     }
 
-    /// Goes to the step that holds at `now`, or to the next that sends anything; returns when it begins.
+    /// Goes to the step that holds at `now`, or to the next that sends anything; returns when it
+    /// begins.
     fn enter_step(&mut self, now: Nanos) -> Option<Nanos> {
         let Pattern::Schedule { steps, at, line } = &mut self.pattern else { return None };
         let mut rate_bps = 0;
@@ -164,13 +177,20 @@ mod tests {
     #[test]
     fn constant_is_evenly_spaced() {
         // 8 Mbit/s of 1000-byte datagrams: one a millisecond.
-        assert_eq!(times(&UdpPattern::Constant { rate_bps: 8_000_000 }, 5 * MS, 8 * MS), [5 * MS, 6 * MS, 7 * MS]);
+        assert_eq!(
+            times(&UdpPattern::Constant { rate_bps: 8_000_000 }, 5 * MS, 8 * MS),
+            [5 * MS, 6 * MS, 7 * MS]
+        );
     }
 
     #[test]
     fn poisson_has_its_rate_and_spread() {
         // 1000-byte datagrams a millisecond, 8 ns and 1 ns apart.
-        for (rate_bps, end) in [(8_000_000, 100_000 * MS), (1_000_000_000_000, MS * 8 / 10), (8_000_000_000_000, MS / 10)] {
+        for (rate_bps, end) in [
+            (8_000_000, 100_000 * MS),
+            (1_000_000_000_000, MS * 8 / 10),
+            (8_000_000_000_000, MS / 10),
+        ] {
             let sent = times(&UdpPattern::Poisson { rate_bps }, 0, end).len() as f64;
             assert!((sent - 1e5).abs() < 4.0 * 1e5f64.sqrt(), "{rate_bps} bit/s: {sent}");
         }
@@ -178,23 +198,34 @@ mod tests {
 
     #[test]
     fn bursts_and_silences_alternate() {
-        let pattern = UdpPattern::OnOff { rate_bps: 8_000_000, on: 3 * MS, off: 7 * MS, random: false };
+        let pattern =
+            UdpPattern::OnOff { rate_bps: 8_000_000, on: 3 * MS, off: 7 * MS, random: false };
         assert_eq!(times(&pattern, MS, 14 * MS), [1, 2, 3, 11, 12, 13].map(|t| t * MS));
     }
 
     #[test]
     fn random_bursts_have_the_right_share() {
-        let pattern = UdpPattern::OnOff { rate_bps: 8_000_000, on: 30 * MS, off: 70 * MS, random: true };
+        let pattern =
+            UdpPattern::OnOff { rate_bps: 8_000_000, on: 30 * MS, off: 70 * MS, random: true };
         let sent = times(&pattern, 0, 1_000_000 * MS).len() as f64;
-        // 0.3 of a million; bursts are cut up to a whole datagram, which adds about half of one to each of 10^4.
+        // 0.3 of a million; bursts are cut up to a whole datagram, which adds about half of one to
+        // each of 10^4.
         assert!((sent / 3.05e5 - 1.0).abs() < 0.04, "{sent}");
     }
 
     #[test]
     fn schedule_changes_rate_and_falls_silent() {
-        let steps = vec![(2 * MS, 8_000_000), (4 * MS, 0), (6 * MS, 16_000_000), (7 * MS, 4_000_000)];
+        let steps =
+            vec![(2 * MS, 8_000_000), (4 * MS, 0), (6 * MS, 16_000_000), (7 * MS, 4_000_000)];
         let pattern = UdpPattern::Schedule { steps };
-        assert_eq!(times(&pattern, 0, 12 * MS), [2 * MS, 3 * MS, 6 * MS, 6 * MS + MS / 2, 7 * MS, 9 * MS, 11 * MS]);
-        assert_eq!(times(&pattern, 3 * MS + 1, 6 * MS), [3 * MS + 1], "started in the middle of a step");
+        assert_eq!(
+            times(&pattern, 0, 12 * MS),
+            [2 * MS, 3 * MS, 6 * MS, 6 * MS + MS / 2, 7 * MS, 9 * MS, 11 * MS]
+        );
+        assert_eq!(
+            times(&pattern, 3 * MS + 1, 6 * MS),
+            [3 * MS + 1],
+            "started in the middle of a step"
+        );
     }
 }

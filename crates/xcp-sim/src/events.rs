@@ -1,15 +1,20 @@
-//! The event queue: for each source of events the time of its next one, and which source comes first.
+//! The event queue: for each source of events the time of its next one, and which source comes
+//! first.
 //!
-//! Every link and every endpoint has at most one event pending: a link's packets arrive in order, and of an endpoint's timers only the earliest
-//! matters. So the queue is a tournament with one leaf a source. Setting a source's time replays its matches on the way to the root; a source
-//! that takes its own event and sets the next pays once, where a heap pays for a removal and an insertion; and a timer that moves leaves nothing
-//! stale behind. Eight meet in a match, one cache line, and the least of them is found without a branch. Links have a tree of their own,
-//! because most events are theirs and they are usually few.
+//! Every link and every endpoint has at most one event pending: a link's packets arrive in order,
+//! and of an endpoint's timers only the earliest matters. So the queue is a tournament with one
+//! leaf a source. Setting a source's time replays its matches on the way to the root; a source that
+//! takes its own event and sets the next pays once, where a heap pays for a removal and an
+//! insertion; and a timer that moves leaves nothing stale behind. Eight meet in a match, one cache
+//! line, and the least of them is found without a branch. Links have a tree of their own, because
+//! most events are theirs and they are usually few.
 //!
-//! Events at the same time happen in the order of their sources' numbers, whatever else goes on in the run.
+//! Events at the same time happen in the order of their sources' numbers, whatever else goes on in
+//! the run.
 //!
-//! A key is one word, the time in its upper bits and the source in as many lower ones as are needed: comparing and moving two words a match
-//! doubled the time spent here. The price is that times and sources share 64 bits (`Events::new` says when they do not fit).
+//! A key is one word, the time in its upper bits and the source in as many lower ones as are
+//! needed: comparing and moving two words a match doubled the time spent here. The price is that
+//! times and sources share 64 bits (`Events::new` says when they do not fit).
 
 use xcp_scenario::units::Nanos;
 
@@ -33,8 +38,9 @@ pub struct Events {
 }
 
 impl Events {
-    /// A queue without events, for times up to `end`, with so many links, which have most of the events, and timers. `None` if a time and a source
-    /// do not fit into 64 bits together: nine hours with 300,000 sources, 25 days with 4,000.
+    /// A queue without events, for times up to `end`, with so many links, which have most of the
+    /// events, and timers. `None` if a time and a source do not fit into 64 bits together: nine
+    /// hours with 300,000 sources, 25 days with 4,000.
     #[must_use]
     pub fn new(end: Nanos, links: Source, timers: Source) -> Option<Self> {
         let (source_bits, greatest) = Self::layout(end, links, timers)?;
@@ -63,7 +69,8 @@ impl Events {
         (end < greatest).then_some((source_bits, greatest))
     }
 
-    /// The earliest event, which stays until its source sets another. Without any, some source's, at a time after the end.
+    /// The earliest event, which stays until its source sets another. Without any, some source's,
+    /// at a time after the end.
     #[inline(always)]
     #[must_use]
     pub fn first(&self) -> (Nanos, Source) {
@@ -78,7 +85,8 @@ impl Events {
         source.checked_sub(self.link_count)
     }
 
-    /// Sets when a link's next event happens, in place of what was set before; `NEVER` for not at all.
+    /// Sets when a link's next event happens, in place of what was set before; `NEVER` for not at
+    /// all.
     #[inline(always)]
     pub fn set_link(&mut self, link: u32, time: Nanos) {
         let key = self.key(link, time);
@@ -92,8 +100,9 @@ impl Events {
         self.timers.set(timer, key);
     }
 
-    /// Sets a timer unless it goes off before. One that has moved later is left where it is: it goes off too early, finds that out and is set anew,
-    /// so that a retransmission timer restarted by every acknowledgement costs nothing.
+    /// Sets a timer unless it goes off before. One that has moved later is left where it is: it
+    /// goes off too early, finds that out and is set anew, so that a retransmission timer restarted
+    /// by every acknowledgement costs nothing.
     #[inline(always)]
     pub fn set_timer_earlier(&mut self, timer: u32, time: Nanos) {
         let key = self.key(self.link_count + timer, time);
@@ -123,7 +132,8 @@ impl Match {
     }
 }
 
-/// Keys in groups of eight, the least of each group among the keys of the round above, up to a round of one match.
+/// Keys in groups of eight, the least of each group among the keys of the round above, up to a
+/// round of one match.
 #[derive(Debug)]
 struct Tournament {
     /// All rounds, the leaves first.
@@ -143,7 +153,8 @@ impl Tournament {
             rounds.push(matches.len());
             // At least one match, even of nobody.
             keys.resize(keys.len().next_multiple_of(MATCH).max(MATCH), u64::MAX);
-            let round: Vec<Match> = keys.as_chunks::<MATCH>().0.iter().map(|&keys| Match(keys)).collect();
+            let round: Vec<Match> =
+                keys.as_chunks::<MATCH>().0.iter().map(|&keys| Match(keys)).collect();
             keys = round.iter().map(Match::least).collect();
             matches.extend(round);
             if keys.len() == 1 {

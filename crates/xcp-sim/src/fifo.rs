@@ -1,9 +1,11 @@
-//! The packets of one link, from the tail of its queue to the far end of its cable, in one line; and the store that all lines share.
+//! The packets of one link, from the tail of its queue to the far end of its cable, in one line;
+//! and the store that all lines share.
 //!
-//! First in, first out holds for the whole link, so one line serves as queue and as pipe; a cursor tells how far dequeuing has come. Lines are
-//! made of blocks that go back to the store when the last of their packets has left, the one given back last taken first: a run takes as much
-//! memory as it has packets under way, a block's rest at either end of each line apart, and walks through it in order, which the processor's
-//! prefetcher knows.
+//! First in, first out holds for the whole link, so one line serves as queue and as pipe; a cursor
+//! tells how far dequeuing has come. Lines are made of blocks that go back to the store when the
+//! last of their packets has left, the one given back last taken first: a run takes as much memory
+//! as it has packets under way, a block's rest at either end of each line apart, and walks through
+//! it in order, which the processor's prefetcher knows.
 
 use xcp_scenario::units::Nanos;
 
@@ -58,7 +60,8 @@ impl Packets {
             self.free = self.next[block as usize];
             return block;
         }
-        let block = BlockId::try_from(self.blocks.len()).expect("fewer than 2^37 packets under way");
+        let block =
+            BlockId::try_from(self.blocks.len()).expect("fewer than 2^37 packets under way");
         self.blocks.push([Transit::default(); BLOCK]);
         self.next.push(NO_BLOCK);
         block
@@ -114,17 +117,32 @@ impl Default for Fifo {
 impl Fifo {
     /// Adds a packet at the tail.
     #[inline(always)]
-    pub fn push(&mut self, packets: &mut Packets, arrives: Nanos, packet: &Packet, position: Position, next: Hop) {
+    pub fn push(
+        &mut self,
+        packets: &mut Packets,
+        arrives: Nanos,
+        packet: &Packet,
+        position: Position,
+        next: Hop,
+    ) {
         if self.tail.starts_block() {
             self.extend(packets);
         }
-        *packets.slot_mut(self.tail.block, self.tail.position) = Transit { arrives, packet: *packet, position, next };
+        *packets.slot_mut(self.tail.block, self.tail.position) =
+            Transit { arrives, packet: *packet, position, next };
         self.tail.position += 1;
     }
 
     /// Adds a packet that is in service already; none must be waiting.
     #[inline(always)]
-    pub fn push_served(&mut self, packets: &mut Packets, arrives: Nanos, packet: &Packet, position: Position, next: Hop) {
+    pub fn push_served(
+        &mut self,
+        packets: &mut Packets,
+        arrives: Nanos,
+        packet: &Packet,
+        position: Position,
+        next: Hop,
+    ) {
         debug_assert!(self.waiting() == 0);
         self.push(packets, arrives, packet, position, next);
         self.dequeued = self.tail;
@@ -162,14 +180,16 @@ impl Fifo {
     #[inline(always)]
     #[must_use]
     pub fn first<'a>(&self, packets: &'a Packets) -> Option<&'a Transit> {
-        (self.head.position < self.tail.position).then(|| packets.slot(self.head.block, self.head.position))
+        (self.head.position < self.tail.position)
+            .then(|| packets.slot(self.head.block, self.head.position))
     }
 
     /// The packet nearest the far end, if it has been dequeued.
     #[inline(always)]
     #[must_use]
     pub fn first_dequeued<'a>(&self, packets: &'a Packets) -> Option<&'a Transit> {
-        (self.head.position < self.dequeued.position).then(|| packets.slot(self.head.block, self.head.position))
+        (self.head.position < self.dequeued.position)
+            .then(|| packets.slot(self.head.block, self.head.position))
     }
 
     /// Forgets the packet nearest the far end, which must have been dequeued.
@@ -186,8 +206,11 @@ impl Fifo {
     pub fn move_dequeued(&mut self, packets: &mut Packets, list: &mut Vec<Transit>) {
         while self.head.position < self.dequeued.position {
             let first = self.head.position as usize % BLOCK;
-            let length = ((self.dequeued.position - self.head.position) as usize).min(BLOCK - first);
-            list.extend_from_slice(&packets.blocks[self.head.block as usize][first..first + length]);
+            let length =
+                ((self.dequeued.position - self.head.position) as usize).min(BLOCK - first);
+            list.extend_from_slice(
+                &packets.blocks[self.head.block as usize][first..first + length],
+            );
             self.head.position += length as u64;
             if self.head.starts_block() {
                 self.head.block = packets.give_back(self.head.block);
@@ -237,8 +260,8 @@ mod tests {
     }
 
     proptest! {
-        /// Several lines that share a store, each against two plain queues: one before, one behind the cursor. The store keeps no more blocks
-        /// than the lines ever needed at once.
+        /// Several lines that share a store, each against two plain queues: one before, one behind
+        /// the cursor. The store keeps no more blocks than the lines ever needed at once.
         #[test]
         fn lines_behave_as_two_queues(operations in prop::collection::vec((0usize..3, 0u8..8, 1usize..50), 0..300)) {
             let mut packets = Packets::default();

@@ -1,5 +1,5 @@
-//! The two ends of a flow, TCP or UDP, and what is counted of it. The ends know nothing of each other; in a run divided among processors they may
-//! be far apart.
+//! The two ends of a flow, TCP or UDP, and what is counted of it. The ends know nothing of each
+//! other; in a run divided among processors they may be far apart.
 
 use xcp_scenario::model::{self, Traffic, Unclaimed};
 use xcp_scenario::record::{FlowGauge, Totals};
@@ -81,7 +81,8 @@ impl Sending {
             Traffic::Tcp(tcp) => {
                 let mut config = SenderConfig::new(index as u32, tcp, size);
                 if tcp.ids == Some(Unclaimed::Access) {
-                    config.ids = Some(xcp_engine::bottleneck_id(router_seed(seed, spec.group.route[0])));
+                    config.ids =
+                        Some(xcp_engine::bottleneck_id(router_seed(seed, spec.group.route[0])));
                 }
                 match lies {
                     None => Source::Tcp(Sender::new(&config)),
@@ -89,7 +90,12 @@ impl Sending {
                 }
             }
             Traffic::Udp(pattern) => {
-                let source = Datagrams::new(index as u32, size, pattern, Stream::new(seed, Purpose::Datagrams, index));
+                let source = Datagrams::new(
+                    index as u32,
+                    size,
+                    pattern,
+                    Stream::new(seed, Purpose::Datagrams, index),
+                );
                 Source::Udp(source.carrying(lies.as_ref().map_or(Body::Datagram, liar::datagram)))
             }
         };
@@ -165,7 +171,10 @@ impl FlowGauge for Flow<'_> {
         let delivered_bytes = self.receiving.delivered_bytes();
         let delivered = Totals {
             delivered_bytes,
-            delivered_while_active: self.receiving.delivered_when_stopped.unwrap_or(delivered_bytes),
+            delivered_while_active: self
+                .receiving
+                .delivered_when_stopped
+                .unwrap_or(delivered_bytes),
             ..Totals::default()
         };
         self.sender().map_or(delivered, |sender| Totals {
@@ -182,7 +191,10 @@ impl FlowGauge for Flow<'_> {
     }
 
     fn srtt_seconds(&self) -> Option<f64> {
-        self.sender().map(Sender::srtt).filter(|&srtt| srtt > 0).map(|srtt| srtt as f64 / NANOS_PER_SEC as f64)
+        self.sender()
+            .map(Sender::srtt)
+            .filter(|&srtt| srtt > 0)
+            .map(|srtt| srtt as f64 / NANOS_PER_SEC as f64)
     }
 
     fn completed_at(&self) -> Option<Nanos> {

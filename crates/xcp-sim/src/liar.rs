@@ -1,12 +1,18 @@
-//! Ends of flows that lie. Each is an honest TCP (`tcp/`) with somebody beside it who rewrites what goes out and what comes in: losses, timers,
-//! pacing and acknowledgements are as ever, and honest flows know nothing of this file. What may be said is `model::Lies`'s.
+//! Ends of flows that lie. Each is an honest TCP (`tcp/`) with somebody beside it who rewrites what
+//! goes out and what comes in: losses, timers, pacing and acknowledgements are as ever, and honest
+//! flows know nothing of this file. What may be said is `model::Lies`'s.
 //!
-//! 1. What a sender's headers say of RTT and window is rewritten as they leave, on SYNs, data and what is sent again.
-//! 2. Feedback is rewritten before the sender takes it. It adds up by the rules of honest feedback: a sender that takes increases for ten times
-//!    what they are has its window pulled back by decreases, unless it ignores those, too.
-//! 3. A window that is kept is a bound below and above of the engine's sender (`tcp/congestion/xcp.rs`); no loss or timeout lowers it.
-//! 4. A receiver that forges writes the same feedback into every acknowledgement, with a router's mark: the sender is honest and believes it.
-//! 5. A source that floods sends datagrams (`datagrams.rs`) with a header that never changes and asks for all it can.
+//! 1. What a sender's headers say of RTT and window is rewritten as they leave, on SYNs, data and
+//!    what is sent again.
+//! 2. Feedback is rewritten before the sender takes it. It adds up by the rules of honest feedback:
+//!    a sender that takes increases for ten times what they are has its window pulled back by
+//!    decreases, unless it ignores those, too.
+//! 3. A window that is kept is a bound below and above of the engine's sender
+//!    (`tcp/congestion/xcp.rs`); no loss or timeout lowers it.
+//! 4. A receiver that forges writes the same feedback into every acknowledgement, with a router's
+//!    mark: the sender is honest and believes it.
+//! 5. A source that floods sends datagrams (`datagrams.rs`) with a header that never changes and
+//!    asks for all it can.
 
 use xcp_engine::{ForwardHeader, ReturnHeader, Rounding, WireFormat, flags};
 use xcp_scenario::model::{Claim, Lies};
@@ -31,12 +37,19 @@ impl Claims {
             None => {}
             Some(Claim::Is(rtt)) => header.rtt = FORMAT.encode_rtt(rtt),
             // Unknown times anything is unknown.
-            Some(Claim::Times(factor)) => header.rtt = header.rtt_ns().map_or(0, |rtt| FORMAT.encode_rtt((rtt as f64 * factor) as Nanos)),
+            Some(Claim::Times(factor)) => {
+                header.rtt = header
+                    .rtt_ns()
+                    .map_or(0, |rtt| FORMAT.encode_rtt((rtt as f64 * factor) as Nanos))
+            }
         }
         match self.window {
             None => {}
             Some(Claim::Is(packets)) => header.window = FORMAT.encode_window(packets),
-            Some(Claim::Times(factor)) => header.window = FORMAT.encode_window(header.window_packets().unwrap_or(0.0) * factor),
+            Some(Claim::Times(factor)) => {
+                header.window =
+                    FORMAT.encode_window(header.window_packets().unwrap_or(0.0) * factor)
+            }
         }
     }
 }
@@ -60,7 +73,8 @@ impl<O: Outbox> Outbox for Mouth<'_, O> {
     }
 }
 
-/// A sender that lies, or whose receiver does. What its functions return is when its next timer runs out, as [`Sender::next_timer`] has it.
+/// A sender that lies, or whose receiver does. What its functions return is when its next timer
+/// runs out, as [`Sender::next_timer`] has it.
 #[derive(Debug)]
 pub struct LyingSender {
     honest: Sender,
@@ -91,7 +105,14 @@ impl LyingSender {
     }
 
     /// As [`Sender::on_ack`].
-    pub fn on_ack(&mut self, now: Nanos, packet: &Packet, ack: &Ack, sack: &SackBlocks, out: &mut impl Outbox) -> Nanos {
+    pub fn on_ack(
+        &mut self,
+        now: Nanos,
+        packet: &Packet,
+        ack: &Ack,
+        sack: &SackBlocks,
+        out: &mut impl Outbox,
+    ) -> Nanos {
         let ack = Ack { returned: self.heard(ack.returned), ..*ack };
         self.honest.on_ack(now, packet, &ack, sack, &mut Mouth { claims: self.claims, out });
         self.honest.next_timer()
@@ -142,7 +163,8 @@ impl<O: Outbox> Outbox for Hand<'_, O> {
     }
 }
 
-/// A receiver that returns what no router said. What its functions return is as [`Receiver::next_timer`] has it.
+/// A receiver that returns what no router said. What its functions return is as
+/// [`Receiver::next_timer`] has it.
 #[derive(Debug)]
 pub struct LyingReceiver {
     honest: Receiver,

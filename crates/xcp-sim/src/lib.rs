@@ -1,9 +1,13 @@
-//! Backend 1: a packet-level discrete-event simulator. Takes a resolved scenario, returns a run. Knows nothing of files, reports or Linux.
+//! Backend 1: a packet-level discrete-event simulator. Takes a resolved scenario, returns a run.
+//! Knows nothing of files, reports or Linux.
 //!
-//! Where things are: [`region`] holds the loop and the events, [`network`] takes packets from link to link, a [`link`] is queue, transmitter and cable
-//! in one, its packets in a [`fifo`]; where links share a [`medium`], or classes of packets a link, they wait for their turn in a [`station`]; [`queue`] has the disciplines, [`tcp`] the endpoints, [`datagrams`] the UDP sources;
-//! [`view`] shows all that to the recorder. [`simulate`](mod@simulate) builds all of it and keeps the regions in step, several of them where [`partition`] divides a run
-//! among processors. The control law is in `xcp-engine`, and nowhere here.
+//! Where things are: [`region`] holds the loop and the events, [`network`] takes packets from link
+//! to link, a [`link`] is queue, transmitter and cable in one, its packets in a [`fifo`]; where
+//! links share a [`medium`], or classes of packets a link, they wait for their turn in a
+//! [`station`]; [`queue`] has the disciplines, [`tcp`] the endpoints, [`datagrams`] the UDP
+//! sources; [`view`] shows all that to the recorder. [`simulate`](mod@simulate) builds all of it
+//! and keeps the regions in step, several of them where [`partition`] divides a run among
+//! processors. The control law is in `xcp-engine`, and nowhere here.
 
 pub mod crew;
 pub mod datagrams;

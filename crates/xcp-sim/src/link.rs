@@ -1,14 +1,18 @@
 //! One direction of a link: queue, transmitter, cable.
 //!
-//! A queue before a transmitter of constant rate is first in, first out, so a packet's time of departure and of arrival at the far end are
-//! known when it comes. A hop therefore costs one event, the arrival; departures are made up for, in order and with their true times,
-//! whenever the link is looked at (`advance`). Nothing else can see the difference: a queue's state is touched only by the link itself.
+//! A queue before a transmitter of constant rate is first in, first out, so a packet's time of
+//! departure and of arrival at the far end are known when it comes. A hop therefore costs one
+//! event, the arrival; departures are made up for, in order and with their true times, whenever the
+//! link is looked at (`advance`). Nothing else can see the difference: a queue's state is touched
+//! only by the link itself.
 //!
-//! Where a transmitter has to wait for its turn (`medium.rs`), packets wait in its `station.rs` until they are told to `start`; the line of
-//! packets (`fifo.rs`) then has only those on the way. To everybody else such a link is never idle, and nothing is ever to be made up for.
+//! Where a transmitter has to wait for its turn (`medium.rs`), packets wait in its `station.rs`
+//! until they are told to `start`; the line of packets (`fifo.rs`) then has only those on the way.
+//! To everybody else such a link is never idle, and nothing is ever to be made up for.
 //!
-//! Where a run is divided among processors (`partition.rs`) and a link leads from one part to another, it is two of these: the one at the near
-//! end has the queue and the transmitter and no cable, the one at the far end only the cable and what strikes there.
+//! Where a run is divided among processors (`partition.rs`) and a link leads from one part to
+//! another, it is two of these: the one at the near end has the queue and the transmitter and no
+//! cable, the one at the far end only the cable and what strikes there.
 
 use xcp_scenario::model::{self, Limit, LossPlace, Others};
 use xcp_scenario::record::capacity_bytes;
@@ -23,8 +27,8 @@ use crate::routing::{Hop, Position};
 use crate::serializer::Serializer;
 use crate::station::Station;
 
-/// One direction of a link. In the order in which a packet needs it, by cache lines: in a network of a thousand links each of them has to come from
-/// far away for nearly every packet.
+/// One direction of a link. In the order in which a packet needs it, by cache lines: in a network
+/// of a thousand links each of them has to come from far away for nearly every packet.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Link {
@@ -87,7 +91,8 @@ pub struct Counters {
     pub lost: u64,
 }
 
-/// What makes packets disappear at one place of a link, kept apart because most links have nothing of the kind.
+/// What makes packets disappear at one place of a link, kept apart because most links have nothing
+/// of the kind.
 #[derive(Debug)]
 struct Hazard {
     losses: Vec<model::Loss>,
@@ -100,8 +105,14 @@ impl Link {
     ///
     /// # Errors
     /// When the router's law is out of range.
-    pub fn new(direction: &model::Direction, index: usize, seed: u64) -> Result<Self, xcp_engine::ConfigError> {
-        let (model::Queue::DropTail { limit } | model::Queue::Red { limit, .. } | model::Queue::Xcp { limit, .. }) = direction.queue;
+    pub fn new(
+        direction: &model::Direction,
+        index: usize,
+        seed: u64,
+    ) -> Result<Self, xcp_engine::ConfigError> {
+        let (model::Queue::DropTail { limit }
+        | model::Queue::Red { limit, .. }
+        | model::Queue::Xcp { limit, .. }) = direction.queue;
         Ok(Self {
             rate_bps: direction.rate_bps,
             delay: direction.delay,
@@ -123,7 +134,8 @@ impl Link {
         })
     }
 
-    /// From now on it transmits on a medium (by its number in the region), when it is its turn; it must not have been used.
+    /// From now on it transmits on a medium (by its number in the region), when it is its turn; it
+    /// must not have been used.
     pub fn wait_for_turns(&mut self, medium: usize, others: Others) {
         self.station = Some(Box::new(Station::new(medium, others)));
         self.free_at = Nanos::MAX;
@@ -156,7 +168,8 @@ impl Link {
         (self, far)
     }
 
-    /// Whether a packet that comes now goes into service at once, and nothing has to be made up for before.
+    /// Whether a packet that comes now goes into service at once, and nothing has to be made up for
+    /// before.
     #[inline(always)]
     #[must_use]
     pub fn is_clear(&self, now: Nanos) -> bool {
@@ -177,10 +190,16 @@ impl Link {
         self.fifo.is_empty()
     }
 
-    /// A packet reaches the near end while the transmitter is idle, which takes it whatever the limit of the queue. Returns when it reaches the
-    /// far end, `None` if never. It is for the caller to `hold` it until then, or to take it on.
+    /// A packet reaches the near end while the transmitter is idle, which takes it whatever the
+    /// limit of the queue. Returns when it reaches the far end, `None` if never. It is for the
+    /// caller to `hold` it until then, or to take it on.
     #[inline(always)]
-    pub fn pass(&mut self, now: Nanos, packet: &mut Packet, packets: &mut Packets) -> Option<Nanos> {
+    pub fn pass(
+        &mut self,
+        now: Nanos,
+        packet: &mut Packet,
+        packets: &mut Packets,
+    ) -> Option<Nanos> {
         if self.is_lost(LossPlace::BeforeQueue, now, packet, packets) {
             return None;
         }
@@ -188,8 +207,13 @@ impl Link {
             self.drop_packet(packet, packets);
             return None;
         }
-        // Not if the line has only just fallen idle: packets shorter than a nanosecond would take no time at all, for ever.
-        let time = if now > self.free_at { self.serializer.transmit_first(packet.size) } else { self.serializer.transmit(packet.size) };
+        // Not if the line has only just fallen idle: packets shorter than a nanosecond would take
+        // no time at all, for ever.
+        let time = if now > self.free_at {
+            self.serializer.transmit_first(packet.size)
+        } else {
+            self.serializer.transmit(packet.size)
+        };
         self.free_at = now + time;
         self.counters.sent_bytes += u64::from(packet.size);
         self.counters.sent_packets += 1;
@@ -198,13 +222,26 @@ impl Link {
 
     /// Keeps a packet that has passed the transmitter until it reaches the far end.
     #[inline(always)]
-    pub fn hold(&mut self, arrives: Nanos, packet: &Packet, position: Position, next: Hop, packets: &mut Packets) {
+    pub fn hold(
+        &mut self,
+        arrives: Nanos,
+        packet: &Packet,
+        position: Position,
+        next: Hop,
+        packets: &mut Packets,
+    ) {
         self.fifo.push_served(packets, arrives, packet, position, next);
     }
 
     /// Whether the packet that passes a place on the link at this time is lost; if so, it is gone.
     #[inline(always)]
-    pub fn is_lost(&mut self, place: LossPlace, at: Nanos, packet: &Packet, packets: &mut Packets) -> bool {
+    pub fn is_lost(
+        &mut self,
+        place: LossPlace,
+        at: Nanos,
+        packet: &Packet,
+        packets: &mut Packets,
+    ) -> bool {
         let hazard = match place {
             LossPlace::BeforeQueue => &mut self.before,
             LossPlace::AfterQueue => &mut self.after,
@@ -212,7 +249,8 @@ impl Link {
         match hazard {
             None => false,
             Some(hazard) => {
-                // What strikes on the way strikes those that left the transmitter at the wrong time.
+                // What strikes on the way strikes those that left the transmitter at the wrong
+                // time.
                 let at = if place == LossPlace::AfterQueue { at - self.delay } else { at };
                 let lost = hazard.strikes(at);
                 if lost {
@@ -229,9 +267,16 @@ impl Link {
         packets.sacks.discard(packet);
     }
 
-    /// A packet reaches the near end while the transmitter is busy, and waits if it may. The link must have been advanced to now. Returns when it
-    /// reaches the far end, `None` if never.
-    pub fn wait(&mut self, now: Nanos, packet: &mut Packet, position: Position, next: Hop, packets: &mut Packets) -> Option<Nanos> {
+    /// A packet reaches the near end while the transmitter is busy, and waits if it may. The link
+    /// must have been advanced to now. Returns when it reaches the far end, `None` if never.
+    pub fn wait(
+        &mut self,
+        now: Nanos,
+        packet: &mut Packet,
+        position: Position,
+        next: Hop,
+        packets: &mut Packets,
+    ) -> Option<Nanos> {
         if self.is_lost(LossPlace::BeforeQueue, now, packet, packets) {
             return None;
         }
@@ -247,7 +292,8 @@ impl Link {
         if let Some(waits) = &mut self.waits {
             waits.spread.add(self.free_at - now);
         }
-        // Centuries of backlog on a very slow line: what would leave after the end of time never leaves.
+        // Centuries of backlog on a very slow line: what would leave after the end of time never
+        // leaves.
         self.free_at = self.free_at.saturating_add(self.serializer.transmit(packet.size));
         let arrives = self.free_at.saturating_add(self.delay);
         self.integrate(now, backlog.packets);
@@ -265,7 +311,14 @@ impl Link {
     }
 
     /// A packet reaches the near end of a link that needs a turn, and waits for it if it may.
-    pub fn queue_up(&mut self, now: Nanos, packet: &mut Packet, position: Position, next: Hop, packets: &mut Packets) {
+    pub fn queue_up(
+        &mut self,
+        now: Nanos,
+        packet: &mut Packet,
+        position: Position,
+        next: Hop,
+        packets: &mut Packets,
+    ) {
         if self.is_lost(LossPlace::BeforeQueue, now, packet, packets) {
             return;
         }
@@ -273,7 +326,8 @@ impl Link {
         let line = station.line(packet);
         let full = is_full(self.limit, station.backlog(line), packet.size);
         let waiting = station.waiting().packets;
-        let idle_since = (waiting == 0 && station.sending_until <= now).then_some(station.sending_until);
+        let idle_since =
+            (waiting == 0 && station.sending_until <= now).then_some(station.sending_until);
         // What waits before a router's law is its own class.
         if !self.queue.arrival(now, packet, station.backlog(0), full, idle_since) {
             self.drop_packet(packet, packets);
@@ -298,7 +352,8 @@ impl Link {
         {
             waits.spread.add(now - transit.arrives);
         }
-        let free_at = now.saturating_add(self.serializer.transmit_first(transit.packet.size).max(1));
+        let free_at =
+            now.saturating_add(self.serializer.transmit_first(transit.packet.size).max(1));
         transit.arrives = free_at.saturating_add(self.delay);
         self.counters.sent_bytes += u64::from(transit.packet.size);
         self.counters.sent_packets += 1;
@@ -307,7 +362,13 @@ impl Link {
             station.backlog(0).bytes
         });
         self.queue.departure(now, &mut transit.packet, law_bytes);
-        self.fifo.push_served(packets, transit.arrives, &transit.packet, transit.position, transit.next);
+        self.fifo.push_served(
+            packets,
+            transit.arrives,
+            &transit.packet,
+            transit.position,
+            transit.next,
+        );
         free_at
     }
 
@@ -343,7 +404,8 @@ impl Link {
         Some(transit)
     }
 
-    /// Until `to` so many packets have waited for a turn. One whose turn has come in the same instant has not waited.
+    /// Until `to` so many packets have waited for a turn. One whose turn has come in the same
+    /// instant has not waited.
     fn queue_stood(&mut self, to: Nanos, waiting: u64) {
         if to > self.counters.integrated_to {
             self.counters.queue_max = self.counters.queue_max.max(waiting);
@@ -382,7 +444,8 @@ impl Link {
         self.fifo.first_dequeued(packets)
     }
 
-    /// The packet that [`Link::next_on_the_way`] shows has reached the far end; returns whether it got there, or was lost.
+    /// The packet that [`Link::next_on_the_way`] shows has reached the far end; returns whether it
+    /// got there, or was lost.
     #[inline(always)]
     pub fn deliver(&mut self, transit: &Transit, packets: &mut Packets) -> bool {
         self.fifo.remove(packets);
@@ -412,10 +475,14 @@ impl Link {
         self.fifo.first(packets).map_or(Nanos::MAX, |transit| transit.arrives)
     }
 
-    /// Wire bytes sent until `now`, the packet in service with the part that has left; up to date after `advance`.
+    /// Wire bytes sent until `now`, the packet in service with the part that has left; up to date
+    /// after `advance`.
     #[must_use]
     pub fn served_bytes(&self, now: Nanos) -> f64 {
-        let service_ends = self.station.as_ref().map_or(self.next_service.min(self.free_at), |station| station.sending_until);
+        let service_ends = self
+            .station
+            .as_ref()
+            .map_or(self.next_service.min(self.free_at), |station| station.sending_until);
         let unsent = if service_ends > now { self.capacity_bytes(service_ends - now) } else { 0.0 };
         // As if framing came last.
         self.counters.sent_bytes as f64 - (unsent - f64::from(self.framing)).max(0.0)
@@ -437,14 +504,19 @@ impl Link {
     pub fn measure(&mut self) {
         // Where packets wait for a turn they are counted as they leave.
         let waiting = if self.station.is_some() { 0 } else { self.backlog().packets };
-        self.waits = Some(Box::new(Waits { spread: Spread::default(), sent_before: self.counters.sent_packets, waiting_before: waiting }));
+        self.waits = Some(Box::new(Waits {
+            spread: Spread::default(),
+            sent_before: self.counters.sent_packets,
+            waiting_before: waiting,
+        }));
     }
 
     /// The waiting times since then, and no more are counted; the link has been advanced to now.
     pub fn take_waits(&mut self) -> Option<Spread> {
         let waits = *self.waits.take()?;
         let waiting = if self.station.is_some() { 0 } else { self.backlog().packets };
-        let packets = self.counters.sent_packets - waits.sent_before + waiting - waits.waiting_before;
+        let packets =
+            self.counters.sent_packets - waits.sent_before + waiting - waits.waiting_before;
         let mut spread = waits.spread;
         spread.add_zeros(packets - spread.total());
         Some(spread)
@@ -482,16 +554,24 @@ impl Link {
 
 impl Hazard {
     /// What is to be feared at a place of a link direction.
-    fn new(direction: &model::Direction, place: LossPlace, index: usize, seed: u64) -> Option<Box<Self>> {
+    fn new(
+        direction: &model::Direction,
+        place: LossPlace,
+        index: usize,
+        seed: u64,
+    ) -> Option<Box<Self>> {
         let (here, elsewhere): (Vec<model::Loss>, Vec<model::Loss>) =
             direction.losses.iter().cloned().partition(|loss| loss.place == place);
-        let blackouts = if place == LossPlace::AfterQueue { direction.blackouts.clone() } else { Vec::new() };
+        let blackouts =
+            if place == LossPlace::AfterQueue { direction.blackouts.clone() } else { Vec::new() };
         if here.is_empty() && blackouts.is_empty() {
             return None;
         }
-        // Each place has its own numbers: which of two comes first depends on when a link is looked at.
+        // Each place has its own numbers: which of two comes first depends on when a link is looked
+        // at.
         let second = place == LossPlace::AfterQueue && !elsewhere.is_empty();
-        let random = Stream::new(seed, if second { Purpose::LossOnTheWay } else { Purpose::Loss }, index);
+        let random =
+            Stream::new(seed, if second { Purpose::LossOnTheWay } else { Purpose::Loss }, index);
         Some(Box::new(Self { losses: here, blackouts, random }))
     }
 
@@ -502,6 +582,9 @@ impl Hazard {
         }
         // One draw for each loss that applies, so that losses are independent.
         let random = &mut self.random;
-        self.losses.iter().filter(|loss| loss.period.contains(at)).fold(false, |hit, loss| (random.unit() < loss.probability) | hit)
+        self.losses
+            .iter()
+            .filter(|loss| loss.period.contains(at))
+            .fold(false, |hit, loss| (random.unit() < loss.probability) | hit)
     }
 }

@@ -1,17 +1,23 @@
-//! A medium that several transmitters share, one at a time: Ethernet's hub and coaxial cable, a half-duplex link.
+//! A medium that several transmitters share, one at a time: Ethernet's hub and coaxial cable, a
+//! half-duplex link.
 //!
-//! Carrier sense, collision detection and binary exponential back-off as IEEE 802.3 has them, clause 4. Where this differs, and why:
+//! Carrier sense, collision detection and binary exponential back-off as IEEE 802.3 has them,
+//! clause 4. Where this differs, and why:
 //!
-//!  1. Signals take no time across the medium: all stations hear at once when it falls free. So only stations that begin in the same instant
-//!     collide: those that had been waiting for it to fall free, or whose back-offs end together. On a real cable those that begin within its
+//!  1. Signals take no time across the medium: all stations hear at once when it falls free. So
+//!     only stations that begin in the same instant collide: those that had been waiting for it to
+//!     fall free, or whose back-offs end together. On a real cable those that begin within its
 //!     length of each other collide, too; a hub's is short beside a packet.
 //!  2. A collision takes one slot, 512 bit times, whatever was heard of it and jammed.
 //!  3. Each direction of a link is a station. A host with two links on the medium is two stations.
 //!  4. The gap between frames and their preamble are part of the link's `framing`.
-//!  5. A packet that has collided 16 times is lost on the link; the standard lets the adapter report it, and IP stacks do nothing about it.
-//!  6. The propagation delay of a link comes after the medium: stations hear each other at once however long it is.
+//!  5. A packet that has collided 16 times is lost on the link; the standard lets the adapter
+//!     report it, and IP stacks do nothing about it.
+//!  6. The propagation delay of a link comes after the medium: stations hear each other at once
+//!     however long it is.
 //!
-//! A link of its own with queues for two classes (`station.rs`) is the only station of its medium: nothing collides there.
+//! A link of its own with queues for two classes (`station.rs`) is the only station of its medium:
+//! nothing collides there.
 
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 
@@ -50,7 +56,8 @@ pub enum Turn {
 }
 
 impl Medium {
-    /// A free medium of this rate; `members` are the links that transmit on it, by their numbers in the region.
+    /// A free medium of this rate; `members` are the links that transmit on it, by their numbers in
+    /// the region.
     #[must_use]
     pub fn new(rate_bps: u64, members: Vec<usize>, random: Stream) -> Self {
         Self { members, free_at: 0, slot: (SLOT_BITS * NANOS_PER_SEC).div_ceil(rate_bps), random }

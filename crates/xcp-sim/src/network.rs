@@ -1,4 +1,5 @@
-//! Links and the packets on them: what happens to a packet from the endpoint that sends it to the one that receives it.
+//! Links and the packets on them: what happens to a packet from the endpoint that sends it to the
+//! one that receives it.
 
 use xcp_scenario::model::LossPlace;
 use xcp_scenario::units::Nanos;
@@ -19,19 +20,27 @@ pub struct Network<'r> {
     pub packets: Packets,
     /// The links.
     pub links: Vec<Link>,
-    /// The media that links transmit on when it is their turn. Their events are numbered after the links'.
+    /// The media that links transmit on when it is their turn. Their events are numbered after the
+    /// links'.
     pub media: Vec<Medium>,
     /// What happens when.
     pub events: Events,
-    /// When the recorder next looks at the links, or the run ends: before that, nobody can tell whether they are ahead.
+    /// When the recorder next looks at the links, or the run ends: before that, nobody can tell
+    /// whether they are ahead.
     pub horizon: Nanos,
 }
 
 impl Network<'_> {
-    /// Puts a packet onto link `number`, the one at `position` of its route, and at once onto those after it as far as it may go ahead. The link
-    /// where it stays gets an event, if it was empty.
+    /// Puts a packet onto link `number`, the one at `position` of its route, and at once onto those
+    /// after it as far as it may go ahead. The link where it stays gets an event, if it was empty.
     #[inline(never)]
-    pub fn forward(&mut self, mut now: Nanos, mut number: usize, mut position: Position, packet: &mut Packet) {
+    pub fn forward(
+        &mut self,
+        mut now: Nanos,
+        mut number: usize,
+        mut position: Position,
+        packet: &mut Packet,
+    ) {
         loop {
             let link = &mut self.links[number];
             if !link.is_clear(now) {
@@ -60,7 +69,8 @@ impl Network<'_> {
         }
     }
 
-    /// Puts a packet onto a link where it has to wait, or where departures have to be made up for first.
+    /// Puts a packet onto a link where it has to wait, or where departures have to be made up for
+    /// first.
     #[inline(never)]
     fn queue(&mut self, now: Nanos, number: usize, position: Position, packet: &mut Packet) {
         let link = &mut self.links[number];
@@ -76,7 +86,10 @@ impl Network<'_> {
             link.hold(arrives, packet, position + 1, next, &mut self.packets);
             arrives
         } else {
-            let Some(arrives) = link.wait(now, packet, position + 1, next, &mut self.packets) else { return };
+            let Some(arrives) = link.wait(now, packet, position + 1, next, &mut self.packets)
+            else {
+                return;
+            };
             arrives
         };
         if was_empty && !link.leads_away {
@@ -86,7 +99,9 @@ impl Network<'_> {
 
     /// It may be somebody's turn on a medium.
     pub fn turn(&mut self, now: Nanos, medium: usize) {
-        if let Turn::Sends(number) = self.media[medium].turn(now, &mut self.links, &mut self.packets) {
+        if let Turn::Sends(number) =
+            self.media[medium].turn(now, &mut self.links, &mut self.packets)
+        {
             let link = &self.links[number];
             if !link.leads_away {
                 self.events.set_link(number as u32, link.next_arrival(&self.packets));
@@ -103,10 +118,12 @@ impl Network<'_> {
 
     /// Lets a link's packets go on to the next link before their time, as far as nobody can tell.
     ///
-    /// A link that gets all its packets from one other gets them in that one's order: nothing comes between two of them, and what they do to
-    /// it can be worked out as soon as they are under way. They keep the times they would have had. Only the recorder looks at links from
-    /// outside, so none goes ahead of its next look. A chain of links then costs one event a packet, not one a link. (Every transmission takes a
-    /// nanosecond at least, a scenario's rates see to that: a packet never reaches two links' ends in the same instant.)
+    /// A link that gets all its packets from one other gets them in that one's order: nothing comes
+    /// between two of them, and what they do to it can be worked out as soon as they are under way.
+    /// They keep the times they would have had. Only the recorder looks at links from outside, so
+    /// none goes ahead of its next look. A chain of links then costs one event a packet, not one a
+    /// link. (Every transmission takes a nanosecond at least, a scenario's rates see to that: a
+    /// packet never reaches two links' ends in the same instant.)
     pub fn go_ahead(&mut self, number: usize) {
         while let Some(transit) = self.links[number].next_on_the_way(&self.packets)
             && transit.arrives < self.horizon

@@ -6,7 +6,8 @@ use xcp_scenario::units::Nanos;
 /// A packet. 48 bytes, so that with what a link knows of it (`fifo.rs`) it fills a cache line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Packet {
-    /// Data: the segment's number, from 0. ACK: the next segment expected, all before it have arrived.
+    /// Data: the segment's number, from 0. ACK: the next segment expected, all before it have
+    /// arrived.
     pub seq: u64,
     /// Data: when it was sent (RFC 7323's TSval, in nanoseconds). ACK: the echo (TSecr).
     pub timestamp: Nanos,
@@ -74,7 +75,8 @@ pub struct SackBlock {
 /// SACK blocks (RFC 2018) of one acknowledgement, the newest first, empty ones at the end.
 pub type SackBlocks = [SackBlock; 3];
 
-/// Names the SACK blocks of an acknowledgement under way. Few have any, so they are kept apart and do not make every packet larger.
+/// Names the SACK blocks of an acknowledgement under way. Few have any, so they are kept apart and
+/// do not make every packet larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SackId(u32);
 
@@ -107,7 +109,9 @@ impl Sacks {
             return SackId(id);
         }
         self.kept.push(blocks);
-        SackId(u32::try_from(self.kept.len() - 1).expect("fewer than 2^32 acknowledgements under way"))
+        SackId(
+            u32::try_from(self.kept.len() - 1).expect("fewer than 2^32 acknowledgements under way"),
+        )
     }
 
     /// Takes the blocks of an acknowledgement that has arrived.
@@ -156,12 +160,17 @@ pub enum Class<'a> {
 }
 
 impl Packet {
-    /// What a router that keeps accounts of flows tells them apart by: as much as a hash of addresses and ports would. The same for all packets
-    /// of a flow that have a forward header, except that of a source that forges addresses every packet has its own.
+    /// What a router that keeps accounts of flows tells them apart by: as much as a hash of
+    /// addresses and ports would. The same for all packets of a flow that have a forward header,
+    /// except that of a source that forges addresses every packet has its own.
     #[inline]
     #[must_use]
     pub fn policing_key(&self) -> u64 {
-        let serial = if matches!(self.body, Body::Claim { forged: true, .. }) { self.seq.wrapping_add(1) } else { 0 };
+        let serial = if matches!(self.body, Body::Claim { forged: true, .. }) {
+            self.seq.wrapping_add(1)
+        } else {
+            0
+        };
         serial << 32 | u64::from(self.flow)
     }
 
@@ -172,7 +181,9 @@ impl Packet {
         if !matches!(self.body, Body::Data { .. }) {
             return match &mut self.body {
                 Body::Ack(ack) if ack.returned.is_present() => Class::XcpAck,
-                Body::Syn { header } | Body::Claim { header, .. } if header.is_present() => Class::XcpData(header),
+                Body::Syn { header } | Body::Claim { header, .. } if header.is_present() => {
+                    Class::XcpData(header)
+                }
                 _ => Class::Other,
             };
         }

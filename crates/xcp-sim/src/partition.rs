@@ -1,12 +1,15 @@
 //! Divides a network into regions that can run on processors of their own.
 //!
-//! Whatever happens in one region is felt in another no sooner than the delay of the links between them: the lookahead. In steps of that length
-//! all regions can run side by side (conservative parallel simulation after Chandy, Misra and Bryant, with a barrier in place of null messages).
-//! So a division is good if its links are long and its regions have equal work. Which one is chosen makes a run faster or slower and changes
-//! nothing else.
+//! Whatever happens in one region is felt in another no sooner than the delay of the links between
+//! them: the lookahead. In steps of that length all regions can run side by side (conservative
+//! parallel simulation after Chandy, Misra and Bryant, with a barrier in place of null messages).
+//! So a division is good if its links are long and its regions have equal work. Which one is chosen
+//! makes a run faster or slower and changes nothing else.
 //!
-//! Nodes joined by short links stay together, and so do all nodes of a shared medium, where whatever one does is felt by the others at once. Every length that occurs is tried as the bound between short and long; what hangs together then is
-//! dealt out, the heaviest first, each to the region that has least so far; and the division with the shortest estimated time is taken, which
+//! Nodes joined by short links stay together, and so do all nodes of a shared medium, where
+//! whatever one does is felt by the others at once. Every length that occurs is tried as the bound
+//! between short and long; what hangs together then is dealt out, the heaviest first, each to the
+//! region that has least so far; and the division with the shortest estimated time is taken, which
 //! may be none at all.
 
 use xcp_scenario::model::{DirectionId, Scenario};
@@ -69,23 +72,28 @@ impl Partition {
     #[must_use]
     pub fn for_processors(scenario: &Scenario, processors: usize) -> Self {
         let load = Load::new(scenario);
-        let mut lengths: Vec<Nanos> = (0..scenario.links.len()).map(|link| length(scenario, link)).filter(|&length| length > 0).collect();
+        let mut lengths: Vec<Nanos> = (0..scenario.links.len())
+            .map(|link| length(scenario, link))
+            .filter(|&length| length > 0)
+            .collect();
         lengths.sort_unstable();
         lengths.dedup();
         let step = lengths.len().div_ceil(TRIALS).max(1);
         let tried = lengths.iter().rev().step_by(step);
-        let divisions = tried.flat_map(|&length| (2..=processors).map(move |regions| (length, regions))).filter_map(|(length, regions)| {
-            let nodes = divide(scenario, &load, length, regions)?;
-            Some((load.time(scenario, &nodes, regions), nodes))
-        });
+        let divisions = tried
+            .flat_map(|&length| (2..=processors).map(move |regions| (length, regions)))
+            .filter_map(|(length, regions)| {
+                let nodes = divide(scenario, &load, length, regions)?;
+                Some((load.time(scenario, &nodes, regions), nodes))
+            });
         match divisions.min_by(|a, b| a.0.total_cmp(&b.0)) {
             Some((time, nodes)) if time < WORTH_WHILE => Self::new(scenario, nodes),
             _ => Self::whole(scenario),
         }
     }
 
-    /// At most so many regions with nothing shorter between them than links of this length, whether or not that is of any use; `None` if the scenario
-    /// cannot be divided so.
+    /// At most so many regions with nothing shorter between them than links of this length, whether
+    /// or not that is of any use; `None` if the scenario cannot be divided so.
     #[must_use]
     pub fn at(scenario: &Scenario, long: Nanos, regions: usize) -> Option<Self> {
         let nodes = divide(scenario, &Load::new(scenario), long.max(1), regions)?;
@@ -104,7 +112,11 @@ impl Partition {
         let (mut near, mut far) = (Vec::new(), Vec::new());
         let mut lookahead = Nanos::MAX;
         for link in &scenario.links {
-            for (direction, [from, to]) in link.directions.iter().zip([[link.ends[0], link.ends[1]], [link.ends[1], link.ends[0]]]) {
+            for (direction, [from, to]) in link
+                .directions
+                .iter()
+                .zip([[link.ends[0], link.ends[1]], [link.ends[1], link.ends[0]]])
+            {
                 near.push(place(from));
                 let divided = nodes[from] != nodes[to];
                 far.push(divided.then(|| place(to)));
@@ -141,7 +153,8 @@ impl Partition {
     }
 }
 
-/// Where the ends of the flows are; empty where there is only one region, and they are in it in the flows' order.
+/// Where the ends of the flows are; empty where there is only one region, and they are in it in the
+/// flows' order.
 #[derive(Debug, Default)]
 pub struct Ends {
     sending: Vec<Place>,
@@ -162,7 +175,11 @@ impl Ends {
             *index += 1;
             Place { region, index: *index - 1 }
         };
-        let (sending, receiving) = scenario.flows.iter().map(|flow| (place(flow.group.from, 0), place(flow.group.to, 1))).unzip();
+        let (sending, receiving) = scenario
+            .flows
+            .iter()
+            .map(|flow| (place(flow.group.from, 0), place(flow.group.to, 1)))
+            .unzip();
         Self { sending, receiving }
     }
 
@@ -206,7 +223,11 @@ impl Load {
         let mut nodes = vec![0.0; scenario.nodes.len()];
         for flow in &scenario.flows {
             let group = &flow.group;
-            let share = group.route.iter().map(|&d| direction(d).rate_bps as f64 / f64::from(flows_on[d])).fold(f64::INFINITY, f64::min);
+            let share = group
+                .route
+                .iter()
+                .map(|&d| direction(d).rate_bps as f64 / f64::from(flows_on[d]))
+                .fold(f64::INFINITY, f64::min);
             let rate = share / (8.0 * f64::from(group.packet_bytes.max(1)));
             nodes[group.from] += rate * work::SENDER;
             nodes[group.to] += rate * work::RECEIVER;
@@ -227,10 +248,17 @@ impl Load {
         for (load, &region) in self.nodes.iter().zip(nodes) {
             work[region as usize] += load;
         }
-        let crosses = |link: &usize| nodes[scenario.links[*link].ends[0]] != nodes[scenario.links[*link].ends[1]];
-        let lookahead = (0..scenario.links.len()).filter(crosses).map(|link| length(scenario, link)).min().unwrap_or(Nanos::MAX);
+        let crosses = |link: &usize| {
+            nodes[scenario.links[*link].ends[0]] != nodes[scenario.links[*link].ends[1]]
+        };
+        let lookahead = (0..scenario.links.len())
+            .filter(crosses)
+            .map(|link| length(scenario, link))
+            .min()
+            .unwrap_or(Nanos::MAX);
         let steps = NANOS_PER_SEC as f64 / lookahead as f64;
-        (work.into_iter().fold(0.0, f64::max) + steps * work::BARRIER) / self.total.max(f64::MIN_POSITIVE)
+        (work.into_iter().fold(0.0, f64::max) + steps * work::BARRIER)
+            / self.total.max(f64::MIN_POSITIVE)
     }
 }
 
@@ -263,7 +291,8 @@ fn divide(scenario: &Scenario, load: &Load, long: Nanos, regions: usize) -> Opti
         let root = root(&mut part, node);
         work[root] += load.nodes[node];
     }
-    let mut parts: Vec<usize> = (0..part.len()).filter(|&node| part[node] == node && work[node] > 0.0).collect();
+    let mut parts: Vec<usize> =
+        (0..part.len()).filter(|&node| part[node] == node && work[node] > 0.0).collect();
     if parts.len() < 2 {
         return None;
     }

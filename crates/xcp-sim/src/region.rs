@@ -1,7 +1,9 @@
-//! A part of the network with its endpoints, and the loop that takes the earliest event there and lets it happen.
+//! A part of the network with its endpoints, and the loop that takes the earliest event there and
+//! lets it happen.
 //!
-//! A run is one region, or several that run on processors of their own (`partition.rs` divides, `simulate.rs` keeps them in step). A region knows
-//! of the others only that packets leave for them and come from them; both take at least the lookahead. So what happens in a region does not
+//! A run is one region, or several that run on processors of their own (`partition.rs` divides,
+//! `simulate.rs` keeps them in step). A region knows of the others only that packets leave for them
+//! and come from them; both take at least the lookahead. So what happens in a region does not
 //! depend on how far the others have come, and a run's results not on how it was divided.
 
 use xcp_scenario::spread::Spread;
@@ -37,7 +39,8 @@ pub struct Region<'r> {
     pub round_trips: Vec<Spread>,
 }
 
-/// Packets that have left one region and not yet come into the next, in the order in which they will arrive, and their SACK blocks.
+/// Packets that have left one region and not yet come into the next, in the order in which they
+/// will arrive, and their SACK blocks.
 #[derive(Debug, Default)]
 pub struct Crossing {
     packets: Vec<Transit>,
@@ -71,8 +74,8 @@ fn acknowledgement_with_sack(transit: &mut Transit) -> Option<&mut Ack> {
 }
 
 impl Region<'_> {
-    /// How many timers the event queue must have for so many endpoints. Events at the same time happen in this order: links, media, senders,
-    /// receivers, stops.
+    /// How many timers the event queue must have for so many endpoints. Events at the same time
+    /// happen in this order: links, media, senders, receivers, stops.
     #[must_use]
     pub fn timers(senders: usize, receivers: usize, stops: bool) -> usize {
         (senders + receivers) * if stops { 2 } else { 1 }
@@ -122,10 +125,14 @@ impl Region<'_> {
     #[must_use]
     pub fn next(&self) -> Nanos {
         let events = self.network.events.first().0;
-        self.exits.iter().map(|&link| self.network.links[link].next_service()).fold(events, Nanos::min)
+        self.exits
+            .iter()
+            .map(|&link| self.network.links[link].next_service())
+            .fold(events, Nanos::min)
     }
 
-    /// Lets happen what happens before `until`, but at most `steps` events; returns whether that was all of it.
+    /// Lets happen what happens before `until`, but at most `steps` events; returns whether that
+    /// was all of it.
     pub fn run(&mut self, until: Nanos, steps: u32) -> bool {
         for _ in 0..steps {
             let (now, source) = self.network.events.first();
@@ -134,7 +141,9 @@ impl Region<'_> {
             }
             self.now = now;
             match self.network.events.timer(source) {
-                None if (source as usize) < self.network.links.len() => self.arrival(source as usize),
+                None if (source as usize) < self.network.links.len() => {
+                    self.arrival(source as usize)
+                }
                 None => self.network.turn(now, source as usize - self.network.links.len()),
                 Some(number) => match self.timer(number) {
                     Timer::Sender(n) => self.sender_event(n),
@@ -183,7 +192,8 @@ impl Region<'_> {
     fn arrival(&mut self, number: usize) {
         let Network { links, packets, .. } = &mut self.network;
         let link = &mut links[number];
-        // Departures can be made up for when they matter: for this packet's own sake, and for those that could go ahead.
+        // Departures can be made up for when they matter: for this packet's own sake, and for those
+        // that could go ahead.
         if link.feeds || link.next_on_the_way(packets).is_none() {
             link.advance(self.now, packets);
         }
@@ -191,7 +201,9 @@ impl Region<'_> {
             let mut transit = *transit;
             if link.deliver(&transit, packets) {
                 match transit.next.link() {
-                    Some(next) => self.network.forward(self.now, next, transit.position, &mut transit.packet),
+                    Some(next) => {
+                        self.network.forward(self.now, next, transit.position, &mut transit.packet)
+                    }
                     None => self.receive(&transit.packet),
                 }
             }
@@ -205,7 +217,8 @@ impl Region<'_> {
 
     /// From now on waiting times and round trips are counted.
     pub fn measure(&mut self) {
-        let groups = self.senders.iter().map(|sending| sending.group as usize + 1).max().unwrap_or(0);
+        let groups =
+            self.senders.iter().map(|sending| sending.group as usize + 1).max().unwrap_or(0);
         self.round_trips = vec![Spread::default(); groups];
         for link in &mut self.network.links {
             link.measure();

@@ -1,4 +1,5 @@
-//! Where a packet goes next: every flow's routes, laid out flat and shared by the flows that have them in common.
+//! Where a packet goes next: every flow's routes, laid out flat and shared by the flows that have
+//! them in common.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use crate::turns::needs_turns;
 /// A place in the table of routes.
 pub type Position = u32;
 
-/// What is at a position: the link that a packet takes next, by its number in the region, or the end of its route.
+/// What is at a position: the link that a packet takes next, by its number in the region, or the
+/// end of its route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop(u32);
 
@@ -90,11 +92,16 @@ impl Routing {
         for route in &distinct {
             let mut from = Feeder::Several;
             for &link in *route {
-                feeders[link] = if feeders[link] == Feeder::Nobody || feeders[link] == from { from } else { Feeder::Several };
+                feeders[link] = if feeders[link] == Feeder::Nobody || feeders[link] == from {
+                    from
+                } else {
+                    Feeder::Several
+                };
                 from = Feeder::One(link);
             }
         }
-        // What happens on a link that waits for its turn depends on others: no packet may come there before its time.
+        // What happens on a link that waits for its turn depends on others: no packet may come
+        // there before its time.
         for (link, feeder) in feeders.iter_mut().enumerate() {
             if needs_turns(scenario, link) {
                 *feeder = Feeder::Several;
@@ -107,7 +114,10 @@ impl Routing {
                 if let Feeder::One(feeder) = feeders[link] {
                     feeding[feeder] = true;
                 }
-                hops.push(Hop::new(partition.near_end(link).index, matches!(feeders[link], Feeder::One(_))));
+                hops.push(Hop::new(
+                    partition.near_end(link).index,
+                    matches!(feeders[link], Feeder::One(_)),
+                ));
             }
             hops.push(Hop::END);
         }

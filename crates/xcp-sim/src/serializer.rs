@@ -1,5 +1,6 @@
-//! Exact transmission times: a packet of n bytes occupies a line of r bit/s for 8n/r seconds, and the fraction of a nanosecond that does not
-//! fit is carried to the next packet, so that a busy line sends exactly r bits in a second however long it runs.
+//! Exact transmission times: a packet of n bytes occupies a line of r bit/s for 8n/r seconds, and
+//! the fraction of a nanosecond that does not fit is carried to the next packet, so that a busy
+//! line sends exactly r bits in a second however long it runs.
 
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 
@@ -36,7 +37,8 @@ impl Serializer {
     #[must_use]
     pub fn with_framing(rate_bps: u64, framing: u32) -> Self {
         assert!(rate_bps > 0, "a line without a rate never sends");
-        let mut line = Self { rate_bps, carry: 0, remembered: [Quotient::default(); REMEMBERED], framing };
+        let mut line =
+            Self { rate_bps, carry: 0, remembered: [Quotient::default(); REMEMBERED], framing };
         // Size 0 stands in all slots, of which it has one.
         line.divide(0, 0);
         line
@@ -52,7 +54,8 @@ impl Serializer {
         whole + u64::from(over)
     }
 
-    /// Time on a line that fell idle: the packet starts on a whole nanosecond, and nothing is carried from the one before.
+    /// Time on a line that fell idle: the packet starts on a whole nanosecond, and nothing is
+    /// carried from the one before.
     #[inline(always)]
     pub fn transmit_first(&mut self, size: u16) -> Nanos {
         let Quotient { whole, remainder, .. } = *self.quotient(size);
@@ -62,7 +65,8 @@ impl Serializer {
 
     #[inline(always)]
     fn quotient(&mut self, size: u16) -> &Quotient {
-        // Sizes in use (a full segment, ACKs with and without SACK blocks) differ by multiples of four.
+        // Sizes in use (a full segment, ACKs with and without SACK blocks) differ by multiples of
+        // four.
         let slot = usize::from(size >> 2) % REMEMBERED;
         if self.remembered[slot].size != size {
             self.divide(size, slot);
@@ -74,7 +78,11 @@ impl Serializer {
     #[inline(never)]
     fn divide(&mut self, size: u16, slot: usize) {
         let bit_nanos = 8 * (u64::from(size) + u64::from(self.framing)) * NANOS_PER_SEC;
-        self.remembered[slot] = Quotient { size, whole: bit_nanos / self.rate_bps, remainder: bit_nanos % self.rate_bps };
+        self.remembered[slot] = Quotient {
+            size,
+            whole: bit_nanos / self.rate_bps,
+            remainder: bit_nanos % self.rate_bps,
+        };
     }
 }
 

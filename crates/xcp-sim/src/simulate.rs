@@ -1,8 +1,10 @@
-//! A run: builds the regions of a scenario, lets them go forward in step, and has the recorder look whenever it wants to.
+//! A run: builds the regions of a scenario, lets them go forward in step, and has the recorder look
+//! whenever it wants to.
 //!
-//! The regions go from one meeting to the next. Nothing that leaves a region after a meeting comes into another before the next one, because
-//! that is no further away than the lookahead; so between meetings each may have a processor of its own. An undivided run is one region that
-//! meets nobody but the recorder.
+//! The regions go from one meeting to the next. Nothing that leaves a region after a meeting comes
+//! into another before the next one, because that is no further away than the lookahead; so between
+//! meetings each may have a processor of its own. An undivided run is one region that meets nobody
+//! but the recorder.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -57,12 +59,22 @@ pub enum SimError {
 impl fmt::Display for SimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Law { link, reason } => write!(f, "link \"{link}\": the router's law cannot be used: {reason}"),
+            Self::Law { link, reason } => {
+                write!(f, "link \"{link}\": the router's law cannot be used: {reason}")
+            }
             Self::Congestion { flow, name } => {
-                write!(f, "flow \"{flow}\": the simulator has no congestion control \"{name}\": run the scenario on Linux's own TCP")
+                write!(
+                    f,
+                    "flow \"{flow}\": the simulator has no congestion control \"{name}\": run the \
+                        scenario on Linux's own TCP"
+                )
             }
             Self::TooLarge { links, flows } => {
-                write!(f, "{links} links and {flows} flows are too many for a run of this length: shorten the run or split the scenario")
+                write!(
+                    f,
+                    "{links} links and {flows} flows are too many for a run of this length: \
+                        shorten the run or split the scenario"
+                )
             }
         }
     }
@@ -78,31 +90,48 @@ pub fn simulate(scenario: &Scenario, observer: &mut dyn Observer) -> Result<Run,
     simulate_partition(scenario, &Partition::whole(scenario), observer)
 }
 
-/// Simulates a scenario on at most so many processors, on fewer where more would not be faster. The run is the same, to the bit.
+/// Simulates a scenario on at most so many processors, on fewer where more would not be faster. The
+/// run is the same, to the bit.
 ///
 /// # Errors
 /// As [`simulate`].
-pub fn simulate_on(scenario: &Scenario, processors: usize, observer: &mut dyn Observer) -> Result<Run, SimError> {
+pub fn simulate_on(
+    scenario: &Scenario,
+    processors: usize,
+    observer: &mut dyn Observer,
+) -> Result<Run, SimError> {
     simulate_partition(scenario, &Partition::for_processors(scenario, processors), observer)
 }
 
-/// Simulates a scenario divided like this, each region on a processor of its own. The run is the same, to the bit.
+/// Simulates a scenario divided like this, each region on a processor of its own. The run is the
+/// same, to the bit.
 ///
 /// # Errors
 /// As [`simulate`].
-pub fn simulate_partition(scenario: &Scenario, partition: &Partition, observer: &mut dyn Observer) -> Result<Run, SimError> {
+pub fn simulate_partition(
+    scenario: &Scenario,
+    partition: &Partition,
+    observer: &mut dyn Observer,
+) -> Result<Run, SimError> {
     for group in scenario.groups().map(|members| &members[0].group) {
         if let Traffic::Tcp(Tcp { congestion, .. }) = &group.traffic
             && !CONGESTIONS.contains(&congestion.name())
         {
-            return Err(SimError::Congestion { flow: group.name.to_string(), name: congestion.name().to_string() });
+            return Err(SimError::Congestion {
+                flow: group.name.to_string(),
+                name: congestion.name().to_string(),
+            });
         }
     }
     let (routing, ends) = (Routing::new(scenario, partition), Ends::new(scenario, partition));
     let mut simulation = Simulation::new(scenario, partition, &routing, &ends)?;
     let (end, interrupted) = simulation.run(observer);
     let Simulation { mut parts, recorder, .. } = simulation;
-    let regions = parts.regions.iter_mut().map(|region| region.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)).collect();
+    let regions = parts
+        .regions
+        .iter_mut()
+        .map(|region| region.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner))
+        .collect();
     Ok(recorder.finish(end, interrupted, &mut View::new(regions, partition, &ends)))
 }
 
@@ -123,7 +152,8 @@ struct Simulation<'s> {
 /// The regions and what is on its way between them.
 struct Parts<'s> {
     regions: Vec<Mutex<Region<'s>>>,
-    /// Link directions between regions: what is crossing, from which region and exit there, to which region and entry there.
+    /// Link directions between regions: what is crossing, from which region and exit there, to
+    /// which region and entry there.
     crossings: Vec<(Mutex<Crossing>, Place, Place)>,
 }
 
@@ -131,7 +161,9 @@ impl Parts<'_> {
     /// Nothing happens in any region before this.
     fn first(&self) -> Nanos {
         let regions = self.regions.iter().map(|region| lock(region).next());
-        regions.chain(self.crossings.iter().map(|(crossing, ..)| lock(crossing).first_arrival())).fold(NEVER, Nanos::min)
+        regions
+            .chain(self.crossings.iter().map(|(crossing, ..)| lock(crossing).first_arrival()))
+            .fold(NEVER, Nanos::min)
     }
 
     /// The recorder will not look before this.
@@ -139,10 +171,18 @@ impl Parts<'_> {
         self.regions.iter().for_each(|region| lock(region).network.horizon = horizon);
     }
 
-    /// Lets a region do what is to be done there before `until`, and now and then says how far it has come.
-    fn advance(&self, number: usize, until: Nanos, observe: &mut dyn FnMut(Nanos) -> ControlFlow<()>) {
+    /// Lets a region do what is to be done there before `until`, and now and then says how far it
+    /// has come.
+    fn advance(
+        &self,
+        number: usize,
+        until: Nanos,
+        observe: &mut dyn FnMut(Nanos) -> ControlFlow<()>,
+    ) {
         let mut region = lock(&self.regions[number]);
-        for (crossing, _, to) in self.crossings.iter().filter(|(_, _, to)| to.region as usize == number) {
+        for (crossing, _, to) in
+            self.crossings.iter().filter(|(_, _, to)| to.region as usize == number)
+        {
             region.enter(to.index as usize, &mut lock(crossing));
         }
         while !region.run(until, OBSERVED_STEPS) {
@@ -150,16 +190,29 @@ impl Parts<'_> {
                 return;
             }
         }
-        for (crossing, from, _) in self.crossings.iter().filter(|(_, from, _)| from.region as usize == number) {
+        for (crossing, from, _) in
+            self.crossings.iter().filter(|(_, from, _)| from.region as usize == number)
+        {
             region.leave(from.index as usize, until, &mut lock(crossing));
         }
     }
 
     /// Shows somebody all of it at this time.
-    fn show<T>(&self, now: Nanos, partition: &Partition, ends: &Ends, to: impl FnOnce(&mut View<'_, '_>) -> T) -> T {
+    fn show<T>(
+        &self,
+        now: Nanos,
+        partition: &Partition,
+        ends: &Ends,
+        to: impl FnOnce(&mut View<'_, '_>) -> T,
+    ) -> T {
         let mut all: Vec<_> = self.regions.iter().map(lock).collect();
-        let seen = to(&mut View::new(all.iter_mut().map(|region| &mut **region).collect(), partition, ends));
-        // Looking makes up for departures, which may have sent packets on their way to other regions.
+        let seen = to(&mut View::new(
+            all.iter_mut().map(|region| &mut **region).collect(),
+            partition,
+            ends,
+        ));
+        // Looking makes up for departures, which may have sent packets on their way to other
+        // regions.
         for (crossing, from, _) in &self.crossings {
             all[from.region as usize].leave(from.index as usize, now + 1, &mut lock(crossing));
         }
@@ -167,19 +220,31 @@ impl Parts<'_> {
     }
 }
 
-/// Held by one thread at a time by construction; what a thread that failed leaves behind is never looked at.
+/// Held by one thread at a time by construction; what a thread that failed leaves behind is never
+/// looked at.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 impl<'s> Simulation<'s> {
-    fn new(scenario: &'s Scenario, partition: &'s Partition, routing: &'s Routing, ends: &'s Ends) -> Result<Self, SimError> {
+    fn new(
+        scenario: &'s Scenario,
+        partition: &'s Partition,
+        routing: &'s Routing,
+        ends: &'s Ends,
+    ) -> Result<Self, SimError> {
         let mut regions = Self::empty_regions(scenario, partition, routing, ends)?;
         let mut crossings = Vec::new();
-        for (number, direction) in scenario.links.iter().flat_map(|link| link.directions.iter().map(move |d| (link, d))).enumerate() {
+        for (number, direction) in scenario
+            .links
+            .iter()
+            .flat_map(|link| link.directions.iter().map(move |d| (link, d)))
+            .enumerate()
+        {
             let (link, direction) = direction;
             let built = Link::new(direction, number, scenario.seed);
-            let mut built = built.map_err(|reason| SimError::Law { link: link.name.clone(), reason })?;
+            let mut built =
+                built.map_err(|reason| SimError::Law { link: link.name.clone(), reason })?;
             built.feeds = routing.feeds(number);
             let near = partition.near_end(number).region as usize;
             match partition.far_end(number) {
@@ -207,18 +272,30 @@ impl<'s> Simulation<'s> {
             }
             let name = medium.map_or("", |medium| scenario.media[medium].as_str());
             let random = Stream::named(scenario.seed, Purpose::Medium, name);
-            network.media.push(Medium::new(turns::direction(scenario, members[0]).rate_bps, indices.collect(), random));
+            network.media.push(Medium::new(
+                turns::direction(scenario, members[0]).rate_bps,
+                indices.collect(),
+                random,
+            ));
         }
-        let groups = scenario.groups().zip(0..).flat_map(|(flows, group)| flows.iter().map(move |flow| (flow, group)));
+        let groups = scenario
+            .groups()
+            .zip(0..)
+            .flat_map(|(flows, group)| flows.iter().map(move |flow| (flow, group)));
         for (i, (flow, group)) in groups.enumerate() {
             let (from, to) = (ends.sending(i), ends.receiving(i));
-            let sending = Sending::new(flow, i, group, scenario.seed, routing.begin(i as u32, false));
+            let sending =
+                Sending::new(flow, i, group, scenario.seed, routing.begin(i as u32, false));
             // Jitter may have moved a start beyond the flow's stop: then there is nothing to send.
             let stop = flow.group.stop;
             let starts = stop.is_none_or(|stop| sending.start < stop);
             let region = &mut regions[from.region as usize];
             region.senders.push(sending);
-            regions[to.region as usize].receivers.push(Receiving::new(flow, i, routing.begin(i as u32, true)));
+            regions[to.region as usize].receivers.push(Receiving::new(
+                flow,
+                i,
+                routing.begin(i as u32, true),
+            ));
             if starts {
                 regions[from.region as usize].start(from.index as usize);
                 if let Some(stop) = stop {
@@ -250,19 +327,36 @@ impl<'s> Simulation<'s> {
             counts[partition.region(flow.group.to) as usize][1] += 1;
         }
         let stops = scenario.flows.iter().any(|flow| flow.group.stop.is_some());
-        let too_large = || SimError::TooLarge { links: scenario.links.len(), flows: scenario.flows.len() };
+        let too_large =
+            || SimError::TooLarge { links: scenario.links.len(), flows: scenario.flows.len() };
         // What an undivided run could not number, a divided one refuses, too.
-        let all = u32::try_from(Region::timers(scenario.flows.len(), scenario.flows.len(), stops)).ok();
+        let all =
+            u32::try_from(Region::timers(scenario.flows.len(), scenario.flows.len(), stops)).ok();
         let mut media = vec![0u32; partition.regions];
-        turns::media(scenario).iter().for_each(|(_, members)| media[partition.near_end(members[0]).region as usize] += 1);
-        let links = u32::try_from(2 * scenario.links.len() + media.iter().sum::<u32>() as usize).ok();
-        all.zip(links).filter(|&(timers, links)| Events::fit(scenario.duration, links, timers)).ok_or_else(too_large)?;
+        turns::media(scenario)
+            .iter()
+            .for_each(|(_, members)| media[partition.near_end(members[0]).region as usize] += 1);
+        let links =
+            u32::try_from(2 * scenario.links.len() + media.iter().sum::<u32>() as usize).ok();
+        all.zip(links)
+            .filter(|&(timers, links)| Events::fit(scenario.duration, links, timers))
+            .ok_or_else(too_large)?;
         let regions = counts.into_iter().enumerate().map(|(number, [senders, receivers])| {
-            let timers = u32::try_from(Region::timers(senders, receivers, stops)).map_err(|_| too_large())?;
-            let events = Events::new(scenario.duration, partition.links(number) + media[number], timers).ok_or_else(too_large)?;
+            let timers = u32::try_from(Region::timers(senders, receivers, stops))
+                .map_err(|_| too_large())?;
+            let events =
+                Events::new(scenario.duration, partition.links(number) + media[number], timers)
+                    .ok_or_else(too_large)?;
             Ok(Region {
                 now: 0,
-                network: Network { routing, packets: Packets::default(), links: Vec::new(), media: Vec::new(), events, horizon: 0 },
+                network: Network {
+                    routing,
+                    packets: Packets::default(),
+                    links: Vec::new(),
+                    media: Vec::new(),
+                    events,
+                    horizon: 0,
+                },
                 ends,
                 senders: Vec::with_capacity(senders),
                 receivers: Vec::with_capacity(receivers),
@@ -275,7 +369,8 @@ impl<'s> Simulation<'s> {
         regions.collect()
     }
 
-    /// Runs to the end or until the observer has had enough; returns how far it came and whether it was broken off.
+    /// Runs to the end or until the observer has had enough; returns how far it came and whether it
+    /// was broken off.
     fn run(&mut self, observer: &mut dyn Observer) -> (Nanos, bool) {
         let Self { end, partition, parts, ends, recorder } = self;
         let (end, parts) = (*end, &*parts);
@@ -284,7 +379,11 @@ impl<'s> Simulation<'s> {
             let mut leader = crew.leader();
             for number in 1..parts.regions.len() {
                 let crew = &crew;
-                scope.spawn(move || crew.serve(number - 1, |until| parts.advance(number, until, &mut |_| ControlFlow::Continue(()))));
+                scope.spawn(move || {
+                    crew.serve(number - 1, |until| {
+                        parts.advance(number, until, &mut |_| ControlFlow::Continue(()))
+                    })
+                });
             }
             let (mut now, mut meetings) = (0, 0u32);
             loop {
@@ -301,7 +400,11 @@ impl<'s> Simulation<'s> {
                         });
                     });
                     meetings += 1;
-                    if broken.is_none() && now <= end && meetings.is_multiple_of(OBSERVED_MEETINGS) && observer.progress(now).is_break() {
+                    if broken.is_none()
+                        && now <= end
+                        && meetings.is_multiple_of(OBSERVED_MEETINGS)
+                        && observer.progress(now).is_break()
+                    {
                         broken = Some(now);
                     }
                     if let Some(at) = broken {

@@ -1,11 +1,13 @@
 //! A transmitter that has to be given its turn: what waits there, and which packet is next.
 //!
-//! A line of constant rate with one first-in-first-out queue knows every departure at the arrival (`link.rs`). Where stations share a medium, or a
-//! link has a queue for each of two classes, when a packet leaves depends on what comes after it. Such a link's packets wait here instead, until
+//! A line of constant rate with one first-in-first-out queue knows every departure at the arrival
+//! (`link.rs`). Where stations share a medium, or a link has a queue for each of two classes, when
+//! a packet leaves depends on what comes after it. Such a link's packets wait here instead, until
 //! `medium.rs` says that it is the station's turn.
 //!
-//! Two classes, XCP's packets (data with a header, acknowledgements with one) and all others, each have a line that is first in, first out and may
-//! grow to the queue's limit. One class goes before the other, or both have their shares: start-time fair queueing (Goyal, Vin & Cheng 1996) with
+//! Two classes, XCP's packets (data with a header, acknowledgements with one) and all others, each
+//! have a line that is first in, first out and may grow to the queue's limit. One class goes before
+//! the other, or both have their shares: start-time fair queueing (Goyal, Vin & Cheng 1996) with
 //! weights, by bytes; a class leaves to the other what it does not use.
 
 use std::collections::VecDeque;
@@ -71,7 +73,15 @@ impl Station {
             Others::Fair { share } | Others::Split { share } => (Order::Fair, share),
         };
         let line = |share: f64| Line { pace: (PACE / share) as u64, ..Line::default() };
-        Self { medium, sending_until: 0, ready_at: 0, collisions: 0, lines: [line(share), line(1.0 - share)], order, virtual_time: 0 }
+        Self {
+            medium,
+            sending_until: 0,
+            ready_at: 0,
+            collisions: 0,
+            lines: [line(share), line(1.0 - share)],
+            order,
+            virtual_time: 0,
+        }
     }
 
     /// The line of a packet.
@@ -142,7 +152,11 @@ mod tests {
     use xcp_engine::{ForwardHeader, ReturnHeader, WireFormat};
 
     fn packet(xcp: bool, size: u16) -> Packet {
-        let header = if xcp { ForwardHeader::encode(WireFormat::Extended, 1, 1.0, 0.0) } else { ForwardHeader::default() };
+        let header = if xcp {
+            ForwardHeader::encode(WireFormat::Extended, 1, 1.0, 0.0)
+        } else {
+            ForwardHeader::default()
+        };
         Packet { size, body: Body::Data { header, retransmission: false }, ..Packet::default() }
     }
 
@@ -158,8 +172,14 @@ mod tests {
     #[test]
     fn acknowledgements_with_a_header_are_xcps() {
         let station = Station::new(0, Others::First);
-        let ack = |returned| Packet { body: Body::Ack(Ack { returned, ..Ack::default() }), ..Packet::default() };
-        assert_eq!(station.line(&mut ack(ReturnHeader::encode(WireFormat::Classic, 0.0, false))), 0);
+        let ack = |returned| Packet {
+            body: Body::Ack(Ack { returned, ..Ack::default() }),
+            ..Packet::default()
+        };
+        assert_eq!(
+            station.line(&mut ack(ReturnHeader::encode(WireFormat::Classic, 0.0, false))),
+            0
+        );
         assert_eq!(station.line(&mut ack(ReturnHeader::default())), 1);
         assert_eq!(station.line(&mut Packet::default()), 1);
         assert_eq!(Station::new(0, Others::Shared).line(&mut Packet::default()), 0);
@@ -193,7 +213,8 @@ mod tests {
             prop_assert_eq!((station.waiting(), station.tries_at()), (Backlog::default(), None));
         }
 
-        /// While both have packets each gets its share of the bytes, to within the two largest packets; whoever was idle before has saved up nothing.
+        /// While both have packets each gets its share of the bytes, to within the two largest
+        /// packets; whoever was idle before has saved up nothing.
         #[test]
         fn fair_shares_are_of_bytes(
             share in 0.05f64..0.95,
@@ -224,7 +245,8 @@ mod tests {
             for xcp in [false, true, false, true] {
                 join(&mut station, packet(xcp, 100));
             }
-            let order: Vec<bool> = std::iter::from_fn(|| station.take()).map(|mut t| is_xcp(&mut t)).collect();
+            let order: Vec<bool> =
+                std::iter::from_fn(|| station.take()).map(|mut t| is_xcp(&mut t)).collect();
             assert_eq!(order, [xcp_first, xcp_first, !xcp_first, !xcp_first]);
         }
     }

@@ -17,7 +17,8 @@ pub fn others(scenario: &Scenario, number: DirectionId) -> Others {
     }
 }
 
-/// Whether a link direction's packets have to wait for its turn: it shares a medium, or has queues for two classes.
+/// Whether a link direction's packets have to wait for its turn: it shares a medium, or has queues
+/// for two classes.
 #[must_use]
 pub fn needs_turns(scenario: &Scenario, number: DirectionId) -> bool {
     scenario.links[number / 2].medium.is_some() || others(scenario, number) != Others::Shared
@@ -26,7 +27,8 @@ pub fn needs_turns(scenario: &Scenario, number: DirectionId) -> bool {
 /// Who takes turns with whom: the links of each shared medium, and alone those that share none.
 #[must_use]
 pub fn media(scenario: &Scenario) -> Vec<(Option<MediumId>, Vec<DirectionId>)> {
-    let mut media: Vec<(Option<MediumId>, Vec<DirectionId>)> = (0..scenario.media.len()).map(|medium| (Some(medium), Vec::new())).collect();
+    let mut media: Vec<(Option<MediumId>, Vec<DirectionId>)> =
+        (0..scenario.media.len()).map(|medium| (Some(medium), Vec::new())).collect();
     for number in (0..2 * scenario.links.len()).filter(|&number| needs_turns(scenario, number)) {
         match scenario.links[number / 2].medium {
             Some(medium) => media[medium].1.push(number),

@@ -1,4 +1,5 @@
-//! The whole of a run, however it is divided, as the recorder sees it: link directions and flows by their numbers in the scenario.
+//! The whole of a run, however it is divided, as the recorder sees it: link directions and flows by
+//! their numbers in the scenario.
 
 use xcp_scenario::model::DirectionId;
 use xcp_scenario::record::{Gauges, LinkCounts};
@@ -26,7 +27,8 @@ impl<'a, 'r> View<'a, 'r> {
         Self { regions, partition, ends }
     }
 
-    /// A link direction at its near end, where queue and transmitter are, with all departures until `now` made up for.
+    /// A link direction at its near end, where queue and transmitter are, with all departures until
+    /// `now` made up for.
     fn near_end(&mut self, number: DirectionId, now: Nanos) -> &mut Link {
         let place = self.partition.near_end(number);
         let network = &mut self.regions[place.region as usize].network;
@@ -38,7 +40,10 @@ impl<'a, 'r> View<'a, 'r> {
     fn counters(&mut self, number: DirectionId, now: Nanos) -> Counters {
         let mut counters = *self.near_end(number, now).counters(now);
         if let Some(place) = self.partition.far_end(number) {
-            counters.lost += self.regions[place.region as usize].network.links[place.index as usize].counters(now).lost;
+            counters.lost += self.regions[place.region as usize].network.links
+                [place.index as usize]
+                .counters(now)
+                .lost;
         }
         counters
     }

@@ -9,7 +9,9 @@ use xcp_scenario::{CONGESTIONS, Overrides, load};
 use xcp_sim::simulate;
 
 fn scenario(text: &str) -> Scenario {
-    load(Path::new("test.toml"), text, &Overrides::none()).unwrap_or_else(|e| panic!("{e}\n{text}")).remove(0)
+    load(Path::new("test.toml"), text, &Overrides::none())
+        .unwrap_or_else(|e| panic!("{e}\n{text}"))
+        .remove(0)
 }
 
 fn run(text: &str) -> Run {
@@ -49,11 +51,18 @@ fn every_word_of_the_language_is_simulated() {
     }
 }
 
-/// Each flow keeps alpha to beta packets in the queue (Brakmo and Peterson, section 3.2), so that the
-/// link is full and nothing is lost.
+/// Each flow keeps alpha to beta packets in the queue (Brakmo and Peterson, section 3.2), so that
+/// the link is full and nothing is lost.
 #[test]
 fn vegas_keeps_its_packets_in_the_queue() {
-    for (count, delay_ms, paced) in [(1, 10, false), (1, 50, false), (1, 50, true), (1, 150, true), (4, 50, true), (8, 20, true)] {
+    for (count, delay_ms, paced) in [
+        (1, 10, false),
+        (1, 50, false),
+        (1, 50, true),
+        (1, 150, true),
+        (4, 50, true),
+        (8, 20, true),
+    ] {
         let run = run(&bottleneck("vegas", count, delay_ms, paced));
         let link = &run.summary.links["line"];
         let each = link.queue_mean / f64::from(count);

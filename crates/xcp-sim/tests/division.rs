@@ -1,4 +1,5 @@
-//! A run divided among processors must come out as one that is not, to the last bit of the last sample.
+//! A run divided among processors must come out as one that is not, to the last bit of the last
+//! sample.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,7 +13,9 @@ use xcp_sim::{simulate, simulate_on, simulate_partition};
 const MS: u64 = 1_000_000;
 
 fn scenario(text: &str) -> Scenario {
-    load(Path::new("test.toml"), text, &Overrides::none()).unwrap_or_else(|e| panic!("{e}\n{text}")).remove(0)
+    load(Path::new("test.toml"), text, &Overrides::none())
+        .unwrap_or_else(|e| panic!("{e}\n{text}"))
+        .remove(0)
 }
 
 /// Everything that a run tells, as text: in numbers, not-a-number is not equal to itself.
@@ -27,10 +30,16 @@ type AnyFlow = (usize, usize, &'static str, &'static str);
 
 /// A tree of nodes with these links, each from node i + 1 to an earlier one, and two links across.
 fn network(links: &[AnyLink], flows: &[AnyFlow], seed: u64) -> String {
-    let mut text = format!("title = \"any\"\nduration = \"900ms\"\nseed = {seed}\nsample = \"70ms\"\nmeasure = {{ from = \"200ms\" }}\n");
+    let mut text = format!(
+        "title = \"any\"\nduration = \"900ms\"\nseed = {seed}\nsample = \"70ms\"\nmeasure = \
+            {{ from = \"200ms\" }}\n"
+    );
     let nodes = links.len() + 1;
-    let across = [(nodes - 1, 25), (nodes / 2, 12)].map(|(far, delay)| (0, far, 10, delay, "drop-tail", 0));
-    let tree = links.iter().enumerate().map(|(i, &(to, rate, delay, queue, what))| (to % (i + 1), i + 1, rate, delay, queue, what));
+    let across =
+        [(nodes - 1, 25), (nodes / 2, 12)].map(|(far, delay)| (0, far, 10, delay, "drop-tail", 0));
+    let tree = links.iter().enumerate().map(|(i, &(to, rate, delay, queue, what))| {
+        (to % (i + 1), i + 1, rate, delay, queue, what)
+    });
     let mut known = Vec::new();
     for (a, b, rate, delay, queue, what) in tree.chain(across) {
         if a == b || known.contains(&(a, b)) {
@@ -39,7 +48,9 @@ fn network(links: &[AnyLink], flows: &[AnyFlow], seed: u64) -> String {
         known.push((a, b));
         let more = match what {
             1 => {
-                "loss = [{ probability = 0.01 }, { probability = 0.01, place = \"after-queue\" }]\nblackout = [{ from = \"400ms\", to = \"430ms\" }]\n"
+                "loss = [{ probability = 0.01 }, \
+                    { probability = 0.01, place = \"after-queue\" }]\nblackout = \
+                    [{ from = \"400ms\", to = \"430ms\" }]\n"
             }
             2 => "medium = \"hub\"\nframing = 38\n",
             _ => "",
@@ -47,7 +58,8 @@ fn network(links: &[AnyLink], flows: &[AnyFlow], seed: u64) -> String {
         let rate = if what == 2 { 10 } else { rate };
         write!(
             text,
-            "[[link]]\nbetween = [\"n{a}\", \"n{b}\"]\nrate = \"{rate}mbit\"\ndelay = \"{delay}ms\"\nqueue = {{ kind = \"{queue}\", limit = 60 }}\n{more}"
+            "[[link]]\nbetween = [\"n{a}\", \"n{b}\"]\nrate = \"{rate}mbit\"\ndelay \
+                = \"{delay}ms\"\nqueue = {{ kind = \"{queue}\", limit = 60 }}\n{more}"
         )
         .unwrap();
     }
@@ -57,13 +69,23 @@ fn network(links: &[AnyLink], flows: &[AnyFlow], seed: u64) -> String {
         let traffic = if congestion == "udp" {
             "udp = { pattern = \"poisson\", rate = \"2mbit\" }".to_owned()
         } else if congestion == "flood" {
-            "packet = 66\nudp = { rate = \"50kbit\" }\nlies = { rtt = \"1s\", window = \"1p\", forged = true }".to_owned()
+            "packet = 66\nudp = { rate = \"50kbit\" }\nlies = \
+                { rtt = \"1s\", window = \"1p\", forged = true }"
+                .to_owned()
         } else if congestion == "liar" {
-            format!("congestion = \"xcp\"\nlies = {{ window = \"0.5x\", increases = \"2x\", returns = \"100bit\" }}\n{more}")
+            format!(
+                "congestion = \"xcp\"\nlies = \
+                    {{ window = \"0.5x\", increases = \"2x\", returns = \"100bit\" }}\n{more}"
+            )
         } else {
             format!("congestion = \"{congestion}\"\n{more}")
         };
-        writeln!(text, "[[flow]]\nname = \"f{i}\"\nfrom = \"n{from}\"\nto = \"n{to}\"\nstart-jitter = \"60ms\"\n{traffic}").unwrap();
+        writeln!(
+            text,
+            "[[flow]]\nname = \"f{i}\"\nfrom = \"n{from}\"\nto \
+            = \"n{to}\"\nstart-jitter = \"60ms\"\n{traffic}"
+        )
+        .unwrap();
     }
     text
 }
@@ -79,7 +101,8 @@ proptest! {
         ),
         flows in prop::collection::vec(
             (0usize..20, 0usize..20, prop::sample::select(vec!["xcp", "xcp", "liar", "sack", "cubic", "newreno", "udp", "flood"]), prop::sample::select(vec![
-                "", "count = 3", "stop = \"500ms\"", "bytes = \"200kb\"", "handshake = false\npaced = false", "delayed-ack = false",
+                "", "count = 3", "stop = \"500ms\"", "bytes = \"200kb\"", "handshake = \
+                    false\npaced = false", "delayed-ack = false",
             ])),
             2..6
         ),
@@ -99,7 +122,8 @@ fn dumbbell(delay: &str) -> String {
     format!(
         "title = \"dumbbell\"\nduration = \"100ms\"\n\
          [[link]]\nbetween = [\"a\", \"b\"]\nrate = \"10gbit\"\ndelay = \"10us\"\n\
-         [[link]]\nbetween = [\"b\", \"c\"]\nrate = \"1gbit\"\ndelay = \"{delay}\"\nqueue = \"xcp\"\n\
+         [[link]]\nbetween = [\"b\", \"c\"]\nrate = \"1gbit\"\ndelay = \"{delay}\"\nqueue \
+            = \"xcp\"\n\
          [[link]]\nbetween = [\"c\", \"d\"]\nrate = \"10gbit\"\ndelay = \"10us\"\n\
          [[flow]]\ncount = 4\nfrom = \"a\"\nto = \"d\"\ncongestion = \"xcp\"\n"
     )
@@ -117,6 +141,10 @@ fn long_links_divide_and_short_ones_do_not() {
     );
     assert_eq!(told(simulate_on(&long, 2, &mut ())), told(simulate(&long, &mut ())));
 
-    assert_eq!(Partition::for_processors(&scenario(&dumbbell("20us")), 2).regions, 1, "regions would wait for each other all the time");
+    assert_eq!(
+        Partition::for_processors(&scenario(&dumbbell("20us")), 2).regions,
+        1,
+        "regions would wait for each other all the time"
+    );
     assert_eq!(Partition::for_processors(&long, 1).regions, 1);
 }

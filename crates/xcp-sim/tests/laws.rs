@@ -1,5 +1,5 @@
-//! The named laws: the scenario's are the engine's, what they do to shares is what their papers' equations say, and a law that takes another's
-//! place during a run does so then.
+//! The named laws: the scenario's are the engine's, what they do to shares is what their papers'
+//! equations say, and a law that takes another's place during a run does so then.
 
 use std::path::Path;
 
@@ -12,7 +12,12 @@ use xcp_scenario::{Overrides, load};
 fn presets_are_the_engines() {
     for preset in Preset::ALL {
         let law = Law::preset(preset.name()).unwrap_or_else(|| panic!("no law {}", preset.name()));
-        assert_eq!(xcp_sim::queue::router_config(&law, 8_000_000), RouterConfig::preset(preset, 1_000_000), "{}", preset.name());
+        assert_eq!(
+            xcp_sim::queue::router_config(&law, 8_000_000),
+            RouterConfig::preset(preset, 1_000_000),
+            "{}",
+            preset.name()
+        );
     }
 }
 
@@ -20,16 +25,24 @@ fn presets_are_the_engines() {
 #[test]
 fn the_longest_interval_is_the_engines() {
     let law = |max: u64| Law { max_interval: max, ..Law::xcp() };
-    let taken = |max: u64| xcp_engine::Router::new(&xcp_sim::queue::router_config(&law(max), 8_000_000), 0, 0).is_ok();
+    let taken = |max: u64| {
+        xcp_engine::Router::new(&xcp_sim::queue::router_config(&law(max), 8_000_000), 0, 0).is_ok()
+    };
     assert!(taken(1 << 42) && !taken((1 << 42) + 1));
     let written = |max: &str| {
         let text = format!(
-            "duration = \"1s\"\n[[link]]\nbetween = [\"S\", \"D\"]\nrate = \"1mbit\"\ndelay = \"1ms\"\n\
-             queue = {{ kind = \"xcp\", law = {{ max-interval = \"{max}\" }} }}\n[[flow]]\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\n"
+            "duration = \"1s\"\n[[link]]\nbetween = [\"S\", \"D\"]\nrate = \"1mbit\"\ndelay \
+                = \"1ms\"\n\
+             queue = {{ kind = \"xcp\", law = {{ max-interval = \"{max}\" }} }}\n[[flow]]\nfrom \
+                = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\n"
         );
         load(Path::new("laws.toml"), &text, &Overrides::none()).map_err(|e| e.to_string())
     };
-    assert!(written("4398.046511104s").is_ok() && written("4398.046511105s").is_err(), "{:?}", written("4398.046511104s"));
+    assert!(
+        written("4398.046511104s").is_ok() && written("4398.046511105s").is_err(),
+        "{:?}",
+        written("4398.046511104s")
+    );
 }
 
 /// A flow over 4 s of path beside one over 20 ms. Its RTT keeps the router from looking for two
@@ -55,7 +68,10 @@ fn intervals_are_bounded_where_the_law_says_so() {
         let run = run(&text, &Overrides::none());
         let d = run.find(&Subject::Link("bottleneck".into()), Quantity::ControlInterval).unwrap();
         let later = &d.values[200..];
-        (later.iter().copied().fold(f64::INFINITY, f64::min), later.iter().copied().fold(0.0, f64::max))
+        (
+            later.iter().copied().fold(f64::INFINITY, f64::min),
+            later.iter().copied().fold(0.0, f64::max),
+        )
     };
     let free = longest("");
     assert!(free.1 > 1.9, "the mean of 4.02 s and 0.02 s: {free:?}");
@@ -66,7 +82,8 @@ fn intervals_are_bounded_where_the_law_says_so() {
 }
 
 fn run(text: &str, overrides: &Overrides) -> Run {
-    let scenario = load(Path::new("laws.toml"), text, overrides).unwrap_or_else(|e| panic!("{e}")).remove(0);
+    let scenario =
+        load(Path::new("laws.toml"), text, overrides).unwrap_or_else(|e| panic!("{e}")).remove(0);
     xcp_sim::simulate(&scenario, &mut ()).unwrap()
 }
 
@@ -93,7 +110,9 @@ fn laws_change_when_they_should() {
     let between = |from: f64, to: f64| move |t: &&usize| (from..to).contains(&(**t as f64 * 0.05));
     let samples: Vec<usize> = (0..d.values.len()).collect();
     // The mean RTT is 75 ms, the longest 220 ms. An interval or two after the change.
-    for t in samples.iter().filter(between(1.0, 1.9)).chain(samples.iter().filter(between(4.7, 5.9))) {
+    for t in
+        samples.iter().filter(between(1.0, 1.9)).chain(samples.iter().filter(between(4.7, 5.9)))
+    {
         assert!(d.values[*t] < 0.1, "d is {} s at sample {t}", d.values[*t]);
     }
     for t in samples.iter().filter(between(2.7, 3.9)) {
@@ -103,7 +122,8 @@ fn laws_change_when_they_should() {
     assert!(samples.iter().filter(between(4.7, 5.9)).all(|t| shuffled.values[*t] == 0.0));
 }
 
-/// The network of iXCP's Fig. 1, one short and `n` long flows, in either order of the links: what the wide link is used to, once settled.
+/// The network of iXCP's Fig. 1, one short and `n` long flows, in either order of the links: what
+/// the wide link is used to, once settled.
 fn two_bottlenecks(law: &str, n: usize, upstream: bool) -> (Run, f64) {
     let (first, second) = if upstream { ("100mbit", "155mbit") } else { ("155mbit", "100mbit") };
     let (from, to) = if upstream { ("b", "c") } else { ("a", "b") };
@@ -128,8 +148,9 @@ fn two_bottlenecks(law: &str, n: usize, upstream: bool) -> (Run, f64) {
     (run, utilisation)
 }
 
-/// Utilisation of the wide link where the short flow's positive feedback, of which spare bandwidth counts `times` as much, balances what it loses to
-/// the shuffle: (h + times * phi) / (N r) = h / y, h + phi = gamma y, phi = alpha (c - y) (Low, Andrew & Wydrowski 2005 for `times` = 1).
+/// Utilisation of the wide link where the short flow's positive feedback, of which spare bandwidth
+/// counts `times` as much, balances what it loses to the shuffle: (h + times * phi) / (N r) = h /
+/// y, h + phi = gamma y, phi = alpha (c - y) (Low, Andrew & Wydrowski 2005 for `times` = 1).
 fn balance(n: usize, times: f64) -> f64 {
     let (alpha, gamma, c, others, flows) = (0.4, 0.1, 155.0, 100.0, n as f64 + 1.0);
     let gain = |r: f64| {
@@ -151,14 +172,15 @@ fn xcp_rests_where_low_andrew_and_wydrowski_say() {
     for (n, known) in [(2, 0.9896), (4, 0.9227), (16, 0.8423), (64, 0.8122)] {
         let theory = balance(n, 1.0);
         assert!((theory - known).abs() < 1e-4, "{n}: {theory}");
-        // Only the tight link downstream: upstream, pools book what the tight link has already refused as taken.
+        // Only the tight link downstream: upstream, pools book what the tight link has already
+        // refused as taken.
         let (_, is) = two_bottlenecks("\"xcp\"", n, false);
         assert!((is - theory).abs() < 0.005, "{n} flows: {is}, theory {theory}");
     }
 }
 
-/// Where the tight link is upstream, P-XCP knows that the long flows are not its own, and scales by N / N_b up to its bound; where it is downstream it
-/// does not, and is XCP.
+/// Where the tight link is upstream, P-XCP knows that the long flows are not its own, and scales by
+/// N / N_b up to its bound; where it is downstream it does not, and is XCP.
 #[test]
 fn p_xcp_rests_where_its_scaling_says() {
     for (n, most) in [(4, 255), (16, 255), (16, 4), (64, 8)] {
@@ -182,7 +204,8 @@ fn ixcp_r_fills_both_bottlenecks() {
     }
 }
 
-/// iXCP's Fig. 6 and 7: the shares that are max-min fair while flows come and go, under the cured rule.
+/// iXCP's Fig. 6 and 7: the shares that are max-min fair while flows come and go, under the cured
+/// rule.
 #[test]
 fn ixcp_r_follows_bottlenecks_that_move() {
     let text = r#"
@@ -203,25 +226,51 @@ fn ixcp_r_follows_bottlenecks_that_move() {
         ]
     "#;
     for (from, to, shares) in [
-        ("10s", "20s", vec![("long", 40.0), ("s1", 110.0), ("s2", 60.0), ("s3", 40.0), ("s4", 40.0)]),
-        ("30s", "40s", vec![("long", 30.0), ("s1", 30.0), ("s2", 70.0), ("s3", 45.0), ("s4", 45.0), ("more-1", 30.0), ("more-3", 30.0)]),
+        (
+            "10s",
+            "20s",
+            vec![("long", 40.0), ("s1", 110.0), ("s2", 60.0), ("s3", 40.0), ("s4", 40.0)],
+        ),
+        (
+            "30s",
+            "40s",
+            vec![
+                ("long", 30.0),
+                ("s1", 30.0),
+                ("s2", 70.0),
+                ("s3", 45.0),
+                ("s4", 45.0),
+                ("more-1", 30.0),
+                ("more-3", 30.0),
+            ],
+        ),
         ("50s", "60s", vec![("long", 50.0), ("s1", 100.0), ("s2", 50.0), ("s3", 70.0)]),
     ] {
-        let period = Overrides::none().with("measure.from", format!("\"{from}\"")).with("measure.to", format!("\"{to}\""));
+        let period = Overrides::none()
+            .with("measure.from", format!("\"{from}\""))
+            .with("measure.to", format!("\"{to}\""));
         let run = run(text, &period);
         for (name, mbit) in shares {
             let flow = run.summary.flows.iter().find(|f| f.name.to_string() == name).unwrap();
             // 928 of 1000 bytes are payload: 52 of headers and timestamps, 20 of XCP with its ids.
             let share = flow.goodput / 0.928 / 1e6;
-            assert!((share / mbit - 1.0).abs() < 0.03, "{name} from {from}: {share} of {mbit} Mbit/s");
+            assert!(
+                (share / mbit - 1.0).abs() < 0.03,
+                "{name} from {from}: {share} of {mbit} Mbit/s"
+            );
         }
         for link in ["l1", "l2", "l3"] {
-            assert!(run.summary.links[link].utilisation > 0.99, "{link} from {from}: {}", run.summary.links[link].utilisation);
+            assert!(
+                run.summary.links[link].utilisation > 0.99,
+                "{link} from {from}: {}",
+                run.summary.links[link].utilisation
+            );
         }
     }
 }
 
-/// The network of "An Example of Instability in XCP": one RTT 5.5 times the mean, windows clocked by acknowledgements.
+/// The network of "An Example of Instability in XCP": one RTT 5.5 times the mean, windows clocked
+/// by acknowledgements.
 #[test]
 fn longest_rtt_and_own_rtt_settle_where_xcp_does_not() {
     let shares = |law: &str, paced: bool| {
@@ -280,11 +329,16 @@ fn ids_travel_in_both_formats() {
         // The 1500 bytes hold 52 of headers and timestamps, 12 or 8 of XCP, and 8 of ids.
         let short = run.summary.flows.iter().find(|f| f.name.to_string() == "short").unwrap();
         let payload = 1500.0 - 52.0 - if wire == "classic" { 16.0 } else { 20.0 };
-        assert!((short.goodput / (20e6 * payload / 1500.0) - 1.0).abs() < 0.02, "{wire}: {}", short.goodput);
+        assert!(
+            (short.goodput / (20e6 * payload / 1500.0) - 1.0).abs() < 0.02,
+            "{wire}: {}",
+            short.goodput
+        );
     }
 }
 
-/// XCP-IR beside datagrams: XCP gives them the room they take, and the queue stands where it was told to.
+/// XCP-IR beside datagrams: XCP gives them the room they take, and the queue stands where it was
+/// told to.
 #[test]
 fn xcp_ir_leaves_others_what_they_take() {
     let text = r#"
@@ -301,7 +355,11 @@ fn xcp_ir_leaves_others_what_they_take() {
         let run = run(text, &Overrides::none().with("queue.target", format!("{target}p")));
         let link = &run.summary.links["bottleneck"];
         assert!(link.utilisation > 0.99, "target {target}: {}", link.utilisation);
-        assert!((link.queue_mean - f64::from(target)).abs() < 25.0, "target {target}: {}", link.queue_mean);
+        assert!(
+            (link.queue_mean - f64::from(target)).abs() < 25.0,
+            "target {target}: {}",
+            link.queue_mean
+        );
         assert_eq!(link.drops, 0);
     }
 }

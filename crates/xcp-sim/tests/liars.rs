@@ -1,4 +1,5 @@
-//! What liars put on the wire is what their scenario says, all else is as honest ends have it; and what a claim gains follows the closed form.
+//! What liars put on the wire is what their scenario says, all else is as honest ends have it; and
+//! what a claim gains follows the closed form.
 
 use std::path::Path;
 
@@ -15,14 +16,25 @@ use xcp_sim::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
 
 const MS: Nanos = 1_000_000;
 const FORMAT: WireFormat = WireFormat::Extended;
-const HONEST: Lies = Lies { rtt: None, window: None, cwnd: None, increases: 1.0, decreases: 1.0, returns_bps: None, forged: false };
+const HONEST: Lies = Lies {
+    rtt: None,
+    window: None,
+    cwnd: None,
+    increases: 1.0,
+    decreases: 1.0,
+    returns_bps: None,
+    forged: false,
+};
 
 fn scenario(flows: &str) -> Scenario {
     let text = format!(
-        "duration = \"60s\"\nmeasure = {{ from = \"40s\" }}\n[[link]]\nname = \"bottleneck\"\nbetween = [\"S\", \"D\"]\nrate = \"20mbit\"\ndelay = \"50ms\"\n\
+        "duration = \"60s\"\nmeasure = {{ from = \"40s\" }}\n[[link]]\nname \
+            = \"bottleneck\"\nbetween = [\"S\", \"D\"]\nrate = \"20mbit\"\ndelay = \"50ms\"\n\
          queue = {{ kind = \"xcp\", limit = \"2bdp\" }}\n{flows}"
     );
-    load(Path::new("test.toml"), &text, &Overrides::none()).unwrap_or_else(|e| panic!("{e}")).remove(0)
+    load(Path::new("test.toml"), &text, &Overrides::none())
+        .unwrap_or_else(|e| panic!("{e}"))
+        .remove(0)
 }
 
 /// An XCP connection's settings.
@@ -56,11 +68,17 @@ fn header(packet: &Packet) -> &ForwardHeader {
 }
 
 fn answer(now: Nanos, seq: u64, feedback: f64, syn: bool) -> (Packet, Ack) {
-    let ack = Ack { window: u32::MAX, returned: ReturnHeader::encode(FORMAT, feedback, true), sack: SackId::NONE, syn };
+    let ack = Ack {
+        window: u32::MAX,
+        returned: ReturnHeader::encode(FORMAT, feedback, true),
+        sack: SackId::NONE,
+        syn,
+    };
     (Packet { seq, timestamp: now - 100 * MS, flow: 0, size: 60, body: Body::Ack(ack) }, ack)
 }
 
-/// A liar and an honest sender that get the same answers, a round trip of 100 ms apart, and send alike as long as their windows are alike.
+/// A liar and an honest sender that get the same answers, a round trip of 100 ms apart, and send
+/// alike as long as their windows are alike.
 struct Twins {
     liar: LyingSender,
     honest: Sender,
@@ -90,7 +108,9 @@ impl Twins {
     /// Acknowledges so many segments more, a round trip later; what is paced has gone by then.
     fn answer(&mut self, segments: u64, feedback: f64, syn: bool) {
         let until = self.now + 100 * MS;
-        while let Some(next) = Some(self.liar.honest().next_timer().min(self.honest.next_timer())).filter(|&next| next < until) {
+        while let Some(next) = Some(self.liar.honest().next_timer().min(self.honest.next_timer()))
+            .filter(|&next| next < until)
+        {
             self.liar.on_timer(next, &mut self.said);
             if self.honest.next_timer() <= next {
                 self.honest.on_timer(next, &mut self.true_);
@@ -107,11 +127,16 @@ impl Twins {
 /// The code in a liar's header, by the number in an honest one.
 type Said<T> = Box<dyn Fn(Option<T>) -> u16>;
 
-/// Of a liar's packets nothing but the claim differs from an honest sender's, and the claim is what the scenario says, on the SYN and ever after.
+/// Of a liar's packets nothing but the claim differs from an honest sender's, and the claim is what
+/// the scenario says, on the SYN and ever after.
 #[test]
 fn headers_say_what_the_liar_claims() {
-    let times = |factor: f64| move |rtt: Option<u64>| rtt.map_or(0, |rtt| FORMAT.encode_rtt((rtt as f64 * factor) as u64));
-    let portion = |factor: f64| move |window: Option<f64>| FORMAT.encode_window(window.unwrap_or(0.0) * factor);
+    let times = |factor: f64| {
+        move |rtt: Option<u64>| rtt.map_or(0, |rtt| FORMAT.encode_rtt((rtt as f64 * factor) as u64))
+    };
+    let portion = |factor: f64| {
+        move |window: Option<f64>| FORMAT.encode_window(window.unwrap_or(0.0) * factor)
+    };
     let rtts: [(Claim<Nanos>, Said<u64>); 5] = [
         (Claim::Times(2.0), Box::new(times(2.0))),
         (Claim::Times(10.0), Box::new(times(10.0))),
@@ -124,13 +149,23 @@ fn headers_say_what_the_liar_claims() {
         (Claim::Times(10.0), Box::new(portion(10.0))),
         (Claim::Is(0.001), Box::new(|_| FORMAT.encode_window(0.001))),
     ];
-    let alike = |twins: &Twins, rtt: &dyn Fn(&ForwardHeader) -> u16, window: &dyn Fn(&ForwardHeader) -> u16| {
+    let alike = |twins: &Twins,
+                 rtt: &dyn Fn(&ForwardHeader) -> u16,
+                 window: &dyn Fn(&ForwardHeader) -> u16| {
         assert_eq!(twins.said.packets.len(), twins.true_.packets.len());
-        assert!(twins.said.packets.len() > 20 && matches!(twins.said.packets[0].body, Body::Syn { .. }));
+        assert!(
+            twins.said.packets.len() > 20 && matches!(twins.said.packets[0].body, Body::Syn { .. })
+        );
         for (said, honest) in twins.said.packets.iter().zip(&twins.true_.packets) {
-            assert_eq!((said.seq, said.timestamp, said.flow, said.size), (honest.seq, honest.timestamp, honest.flow, honest.size));
+            assert_eq!(
+                (said.seq, said.timestamp, said.flow, said.size),
+                (honest.seq, honest.timestamp, honest.flow, honest.size)
+            );
             let truth = header(honest);
-            assert_eq!(*header(said), ForwardHeader { rtt: rtt(truth), window: window(truth), ..*truth });
+            assert_eq!(
+                *header(said),
+                ForwardHeader { rtt: rtt(truth), window: window(truth), ..*truth }
+            );
         }
     };
     let run = |lies: Lies| {
@@ -142,12 +177,15 @@ fn headers_say_what_the_liar_claims() {
         alike(&run(Lies { rtt: Some(claim), ..HONEST }), &|h| expected(h.rtt_ns()), &|h| h.window);
     }
     for (claim, expected) in windows {
-        alike(&run(Lies { window: Some(claim), ..HONEST }), &|h| h.rtt, &|h| expected(h.window_packets()));
+        alike(&run(Lies { window: Some(claim), ..HONEST }), &|h| h.rtt, &|h| {
+            expected(h.window_packets())
+        });
     }
     alike(&run(HONEST), &|h| h.rtt, &|h| h.window);
 }
 
-/// Increases and decreases count for so many times what they are. Feedback of F bytes/s moves the window by F x RTT / packet.
+/// Increases and decreases count for so many times what they are. Feedback of F bytes/s moves the
+/// window by F x RTT / packet.
 #[test]
 fn feedback_is_taken_for_what_suits_the_liar() {
     let moved = |lies: Lies, feedback: f64| {
@@ -166,12 +204,16 @@ fn feedback_is_taken_for_what_suits_the_liar() {
         for (feedback, times) in [(30_000.0, up), (-30_000.0, down)] {
             let moved = moved(lies, feedback);
             // Feedback has eleven bits and a sign.
-            assert!((moved - times * packets).abs() < 0.002 * packets * f64::abs(times).max(0.01), "{lies:?}: {moved} for {feedback}");
+            assert!(
+                (moved - times * packets).abs() < 0.002 * packets * f64::abs(times).max(0.01),
+                "{lies:?}: {moved} for {feedback}"
+            );
         }
     }
 }
 
-/// Feedback, losses and timeouts move it as little as its own RTT does; headers tell the truth of it and ask for all there is.
+/// Feedback, losses and timeouts move it as little as its own RTT does; headers tell the truth of
+/// it and ask for all there is.
 #[test]
 fn a_kept_window_is_kept() {
     let mut twins = Twins::new(Lies { cwnd: Some(83), ..HONEST });
@@ -179,7 +221,8 @@ fn a_kept_window_is_kept() {
         twins.answer(2, feedback, false);
         assert_eq!(twins.liar.honest().cwnd_packets(), 83.0);
     }
-    // Three duplicates of the last acknowledgement, then silence until the retransmission timer has run out.
+    // Three duplicates of the last acknowledgement, then silence until the retransmission timer has
+    // run out.
     (0..3).for_each(|_| twins.answer(0, -1e6, false));
     let timeout = twins.now + 60_000 * MS;
     twins.liar.on_timer(timeout, &mut twins.said);
@@ -187,11 +230,16 @@ fn a_kept_window_is_kept() {
     assert_eq!(twins.liar.honest().cwnd_packets(), 83.0);
     for packet in &twins.said.packets {
         let header = header(packet);
-        assert_eq!((header.window, header.feedback), (FORMAT.encode_window(83.0), 0x7fff), "{packet:?}");
+        assert_eq!(
+            (header.window, header.feedback),
+            (FORMAT.encode_window(83.0), 0x7fff),
+            "{packet:?}"
+        );
     }
 }
 
-/// Every acknowledgement, the one of the SYN included, says the same and claims that a router said it.
+/// Every acknowledgement, the one of the SYN included, says the same and claims that a router said
+/// it.
 #[test]
 fn a_receiver_returns_what_it_likes() {
     let config = ReceiverConfig::new(0, &tcp(), 1500);
@@ -200,45 +248,78 @@ fn a_receiver_returns_what_it_likes() {
     let header = ForwardHeader::encode(FORMAT, 100 * MS, 10.0, -50_000.0);
     liar.on_packet(0, &Packet { body: Body::Syn { header }, ..Packet::default() }, &mut said);
     for seq in [0, 1, 3, 2] {
-        liar.on_packet(MS, &Packet { seq, body: Body::Data { header, retransmission: false }, ..Packet::default() }, &mut said);
+        liar.on_packet(
+            MS,
+            &Packet {
+                seq,
+                body: Body::Data { header, retransmission: false },
+                ..Packet::default()
+            },
+            &mut said,
+        );
     }
     liar.on_timer(100 * MS, &mut said);
     assert!(said.packets.len() >= 4);
     for packet in &said.packets {
         let Body::Ack(Ack { returned, .. }) = packet.body else { panic!("{packet:?}") };
-        assert!((returned.feedback_value() - 100_000.0).abs() < 100.0, "{}", returned.feedback_value());
+        assert!(
+            (returned.feedback_value() - 100_000.0).abs() < 100.0,
+            "{}",
+            returned.feedback_value()
+        );
         assert_eq!((returned.flags, returned.hops), (flags::PRESENT | flags::MARK, 1));
     }
     assert_eq!(liar.honest().delivered_bytes(), 4 * u64::from(config.payload));
 }
 
-/// A flood's datagrams count as XCP's, say what they are told to, ask for all there is; forged ones have a key each, all others their flow's.
+/// A flood's datagrams count as XCP's, say what they are told to, ask for all there is; forged ones
+/// have a key each, all others their flow's.
 #[test]
 fn datagrams_carry_what_they_claim() {
     for forged in [false, true] {
-        let lies = Lies { rtt: Some(Claim::Is(65_000 * MS)), window: Some(Claim::Is(1.0)), forged, ..HONEST };
+        let lies = Lies {
+            rtt: Some(Claim::Is(65_000 * MS)),
+            window: Some(Claim::Is(1.0)),
+            forged,
+            ..HONEST
+        };
         let body = datagram(&lies);
-        let mut packets = [0, 1, 1 << 20].map(|seq| Packet { seq, flow: 7, size: 66, body, ..Packet::default() });
+        let mut packets =
+            [0, 1, 1 << 20].map(|seq| Packet { seq, flow: 7, size: 66, body, ..Packet::default() });
         let Class::XcpData(header) = packets[0].class() else { panic!("no header") };
-        assert_eq!((header.rtt, header.window), (FORMAT.encode_rtt(65_000 * MS), FORMAT.encode_window(1.0)));
+        assert_eq!(
+            (header.rtt, header.window),
+            (FORMAT.encode_rtt(65_000 * MS), FORMAT.encode_window(1.0))
+        );
         assert_eq!((header.feedback, header.flags), (0x7fff, flags::PRESENT));
-        let honest = Packet { seq: 5, flow: 7, body: Body::Data { header: *header, retransmission: false }, ..Packet::default() };
-        let mut keys: Vec<u64> = packets.iter().chain([&honest]).map(Packet::policing_key).collect();
+        let honest = Packet {
+            seq: 5,
+            flow: 7,
+            body: Body::Data { header: *header, retransmission: false },
+            ..Packet::default()
+        };
+        let mut keys: Vec<u64> =
+            packets.iter().chain([&honest]).map(Packet::policing_key).collect();
         keys.sort_unstable();
         keys.dedup();
         assert_eq!((honest.policing_key(), keys.len()), (7, if forged { 4 } else { 1 }));
     }
 }
 
-const NINE: &str = "[[flow]]\nname = \"honest\"\ncount = 9\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\nstart-jitter = \"1s\"\n";
+const NINE: &str = "[[flow]]\nname = \"honest\"\ncount = 9\nfrom = \"S\"\nto = \"D\"\ncongestion \
+    = \"xcp\"\nstart-jitter = \"1s\"\n";
 
 fn run(lies: &str) -> Run {
-    let liar = format!("[[flow]]\nname = \"liar\"\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\nstart-jitter = \"1s\"\n{lies}\n");
+    let liar = format!(
+        "[[flow]]\nname = \"liar\"\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\nstart-jitter \
+            = \"1s\"\n{lies}\n"
+    );
     simulate(&scenario(&format!("{NINE}{liar}")), &mut ()).unwrap()
 }
 
-/// Claiming k times too much RTT per packet of window, one of N flows has k N / (k + N - 1) times its share: routers give each flow what brings its
-/// rate, as it claims it, to everybody's. Feedback goes to packets, of which the liar has more, but that only says how fast.
+/// Claiming k times too much RTT per packet of window, one of N flows has k N / (k + N - 1) times
+/// its share: routers give each flow what brings its rate, as it claims it, to everybody's.
+/// Feedback goes to packets, of which the liar has more, but that only says how fast.
 #[test]
 fn a_claim_gains_what_the_closed_form_says() {
     for (lies, k) in [
@@ -253,16 +334,22 @@ fn a_claim_gains_what_the_closed_form_says() {
         let goodput: Vec<f64> = run.summary.flows.iter().map(|f| f.goodput).collect();
         let gain = goodput[9] / (goodput.iter().sum::<f64>() / 10.0);
         let expected = 10.0 * k / (k + 9.0);
-        assert!((gain / expected - 1.0).abs() < 0.03, "{lies}: {gain}, by the closed form {expected}");
+        assert!(
+            (gain / expected - 1.0).abs() < 0.03,
+            "{lies}: {gain}, by the closed form {expected}"
+        );
     }
 }
 
-/// A flood's every header counts: ten small ones a second that claim the longest round trip leave the link half empty.
+/// A flood's every header counts: ten small ones a second that claim the longest round trip leave
+/// the link half empty.
 #[test]
 fn a_flood_of_headers_takes_the_law_away() {
-    let flood = "[[flow]]\nname = \"flood\"\nfrom = \"S\"\nto = \"D\"\npacket = 66\nudp = { rate = \"5280bit\" }\n";
-    let utilisation =
-        |lies: &str| simulate(&scenario(&format!("{NINE}{flood}{lies}\n")), &mut ()).unwrap().summary.links["bottleneck"].utilisation;
+    let flood = "[[flow]]\nname = \"flood\"\nfrom = \"S\"\nto = \"D\"\npacket = 66\nudp = \
+        { rate = \"5280bit\" }\n";
+    let utilisation = |lies: &str| {
+        simulate(&scenario(&format!("{NINE}{flood}{lies}\n")), &mut ()).unwrap().summary.links["bottleneck"].utilisation
+    };
     assert!(utilisation("") > 0.97);
     assert!(utilisation("lies = { rtt = \"65s\", window = \"1p\", forged = true }") < 0.6);
 }
@@ -277,7 +364,8 @@ proptest! {
         seed in 0u64..1000,
     ) {
         let text = |seed: u64| {
-            let mut scenario = scenario(&format!("{NINE}[[flow]]\nname = \"liar\"\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\nlies = {{ {lies} }}\n"));
+            let mut scenario = scenario(&format!("{NINE}[[flow]]\nname = \"liar\"\nfrom \
+                = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\nlies = {{ {lies} }}\n"));
             (scenario.seed, scenario.duration, scenario.measure.from, scenario.measure.to) = (seed, 3000 * MS, 1000 * MS, 3000 * MS);
             format!("{:?}", simulate(&scenario, &mut ()).unwrap())
         };

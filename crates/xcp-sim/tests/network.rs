@@ -1,4 +1,5 @@
-//! The simulated network without TCP, against closed forms and conservation: queues, losses, routes, repeatability.
+//! The simulated network without TCP, against closed forms and conservation: queues, losses,
+//! routes, repeatability.
 
 use std::path::Path;
 
@@ -8,7 +9,8 @@ use xcp_scenario::run::{Quantity, Run, Subject};
 use xcp_scenario::{Overrides, load};
 
 fn scenario(text: &str) -> Scenario {
-    let mut variants = load(Path::new("test.toml"), text, &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
+    let mut variants =
+        load(Path::new("test.toml"), text, &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(variants.len(), 1);
     variants.remove(0)
 }
@@ -52,8 +54,8 @@ fn crommelin(rho: f64, t: f64) -> f64 {
     (1.0 - rho) * sum
 }
 
-/// Waiting times are counted packet by packet, those that do not wait too, over the measured period:
-/// in one queue, and where each class waits for its turn (all of it is of one class here).
+/// Waiting times are counted packet by packet, those that do not wait too, over the measured
+/// period: in one queue, and where each class waits for its turn (all of it is of one class here).
 #[test]
 fn packets_wait_as_crommelin_says() {
     for more in ["", ", others = \"last\""] {
@@ -68,12 +70,15 @@ fn packets_wait_as_crommelin_says() {
             let run = run(&text.replace("[[link]]", "measure = { from = \"100s\" }\n[[link]]"));
             let waits = run.summary.links["line"].queue_delay.expect("waiting times");
             for (part, wait) in [(0.5, waits.p50), (0.95, waits.p95), (0.99, waits.p99)] {
-                // In services, a millisecond each: the part that waited no longer is the part asked for.
+                // In services, a millisecond each: the part that waited no longer is the part asked
+                // for.
                 let services = wait / 0.001;
-                let (below, above) = (crommelin(rho, services * 0.98), crommelin(rho, services * 1.02));
+                let (below, above) =
+                    (crommelin(rho, services * 0.98), crommelin(rho, services * 1.02));
                 assert!(
                     below - 0.002 <= part && part <= above + 0.002,
-                    "load {rho}{more}: {part} wait no longer than {services}, which theory gives {below} to {above}"
+                    "load {rho}{more}: {part} wait no longer than {services}, which theory gives \
+                        {below} to {above}"
                 );
             }
         }
@@ -83,8 +88,12 @@ fn packets_wait_as_crommelin_says() {
 /// Who does not want the series gets the same numbers.
 #[test]
 fn numbers_do_not_depend_on_series() {
-    let text = one_link("20s", r#"{ kind = "red", limit = 100 }"#, "loss = 0.01", r#"{ pattern = "poisson", rate = "3mbit" }"#)
-        + "\n[[flow]]\nname = \"tcp\"\nfrom = \"A\"\nto = \"B\"\ncount = 3\ncongestion = \"sack\"\n";
+    let text = one_link(
+        "20s",
+        r#"{ kind = "red", limit = 100 }"#,
+        "loss = 0.01",
+        r#"{ pattern = "poisson", rate = "3mbit" }"#,
+    ) + "\n[[flow]]\nname = \"tcp\"\nfrom = \"A\"\nto = \"B\"\ncount = 3\ncongestion = \"sack\"\n";
     let mut scenario = scenario(&text);
     let with = xcp_sim::simulate(&scenario, &mut ()).unwrap();
     scenario.series = false;
@@ -97,8 +106,12 @@ fn numbers_do_not_depend_on_series() {
 /// the members of groups are told.
 #[test]
 fn groups_are_told() {
-    let text = one_link("20s", r#"{ kind = "drop-tail", limit = 1000 }"#, "", r#"{ pattern = "constant", rate = "8kbit" }"#)
-        + r#"
+    let text = one_link(
+        "20s",
+        r#"{ kind = "drop-tail", limit = 1000 }"#,
+        "",
+        r#"{ pattern = "constant", rate = "8kbit" }"#,
+    ) + r#"
         [[flow]]
         name = "short"
         from = "A"
@@ -113,18 +126,28 @@ fn groups_are_told() {
         bytes = 900
         "#;
     let summary = run(&text).summary;
-    let names: Vec<_> = summary.groups.iter().map(|group| (group.name.as_str(), group.flows, group.completed)).collect();
+    let names: Vec<_> = summary
+        .groups
+        .iter()
+        .map(|group| (group.name.as_str(), group.flows, group.completed))
+        .collect();
     assert_eq!(names, [("cross", 1, 0), ("short", 3, 3)]);
     let short = &summary.groups[1];
     assert_eq!((short.from.as_str(), short.to.as_str()), ("A", "B"));
     // A segment, 10 ms there and back, and the acknowledgement.
     let rtt = short.rtt.expect("samples");
-    assert!((0.0205..0.0212).contains(&rtt.p50) && rtt.p50 <= rtt.p99 && rtt.p99 < 0.023, "{rtt:?}");
+    assert!(
+        (0.0205..0.0212).contains(&rtt.p50) && rtt.p50 <= rtt.p99 && rtt.p99 < 0.023,
+        "{rtt:?}"
+    );
     let times = short.completion_time.expect("completed");
     let flows: Vec<_> = summary.flows.iter().filter(|flow| flow.name.stem() == "short").collect();
     assert_eq!(flows.iter().map(|flow| flow.start).collect::<Vec<_>>(), [1.0, 3.0, 5.0]);
     assert!(flows.iter().all(|flow| flow.bytes.is_some_and(|bytes| bytes.get() == 900)));
-    assert_eq!(Some(times.p99), flows.iter().filter_map(|flow| flow.completion_time).max_by(f64::total_cmp));
+    assert_eq!(
+        Some(times.p99),
+        flows.iter().filter_map(|flow| flow.completion_time).max_by(f64::total_cmp)
+    );
     assert_eq!(summary.groups[0].rtt, None, "datagrams are not answered");
 }
 
@@ -140,8 +163,16 @@ fn poisson_arrivals_queue_as_m_d_1() {
         ));
         let link = &run.summary.links["line"];
         let expected = rho * rho / (2.0 * (1.0 - rho));
-        assert!((link.queue_mean / expected - 1.0).abs() < 0.02, "load {rho}: {} waiting, expected {expected}", link.queue_mean);
-        assert!((link.utilisation - rho).abs() < 0.005, "load {rho}: utilisation {}", link.utilisation);
+        assert!(
+            (link.queue_mean / expected - 1.0).abs() < 0.02,
+            "load {rho}: {} waiting, expected {expected}",
+            link.queue_mean
+        );
+        assert!(
+            (link.utilisation - rho).abs() < 0.005,
+            "load {rho}: utilisation {}",
+            link.utilisation
+        );
         assert_eq!((link.drops, link.lost), (0, 0));
     }
 }
@@ -149,7 +180,12 @@ fn poisson_arrivals_queue_as_m_d_1() {
 /// Overload: the line is full, the queue stands at its limit, the excess is dropped.
 #[test]
 fn constant_overload_fills_the_queue() {
-    let run = run(&one_link("10s", r#"{ kind = "drop-tail", limit = 50 }"#, "", r#"{ pattern = "constant", rate = "10mbit" }"#));
+    let run = run(&one_link(
+        "10s",
+        r#"{ kind = "drop-tail", limit = 50 }"#,
+        "",
+        r#"{ pattern = "constant", rate = "10mbit" }"#,
+    ));
     let link = &run.summary.links["line"];
     // 1250 packets a second come, 1000 go, 50 wait, one is in service.
     assert_eq!(link.queue_max, 50);
@@ -166,27 +202,39 @@ fn random_loss_takes_its_share_and_blackouts_everything() {
         let lossy = run(&one_link("100s", queue, &loss, udp));
         let lost = lossy.summary.links["line"].lost as f64;
         // 50,000 packets; four standard deviations.
-        assert!((lost - 5000.0).abs() < 4.0 * (50_000.0 * 0.1 * 0.9f64).sqrt(), "{place}: {lost} lost");
+        assert!(
+            (lost - 5000.0).abs() < 4.0 * (50_000.0 * 0.1 * 0.9f64).sqrt(),
+            "{place}: {lost} lost"
+        );
     }
     let dark = run(&one_link("10s", queue, r#"blackout = [{ from = "2s", to = "4s" }]"#, udp));
     assert_eq!(dark.summary.links["line"].lost, 1000);
     let goodput = dark.find(&Subject::Flow("cross".into()), Quantity::Goodput).unwrap();
-    let heard_in_the_dark =
-        goodput.times.iter().zip(&goodput.values).any(|(&t, &v)| (2_030_000_000..4_000_000_000).contains(&t) && v > 0.0);
+    let heard_in_the_dark = goodput
+        .times
+        .iter()
+        .zip(&goodput.values)
+        .any(|(&t, &v)| (2_030_000_000..4_000_000_000).contains(&t) && v > 0.0);
     assert!(!heard_in_the_dark);
 }
 
 /// Packets of other sizes and a delay: the first bit that arrives says so.
 #[test]
 fn packets_take_transmission_and_propagation_time() {
-    let text = one_link("30ms", r#"{ kind = "drop-tail", limit = 50 }"#, "", r#"{ pattern = "constant", rate = "1mbit" }"#);
+    let text = one_link(
+        "30ms",
+        r#"{ kind = "drop-tail", limit = 50 }"#,
+        "",
+        r#"{ pattern = "constant", rate = "1mbit" }"#,
+    );
     let goodput = |end: &str| run(&text.replace("30ms", end)).summary.flows[0].goodput;
     // One packet, sent at 0: 1 ms on the line, 10 ms on the way.
     assert_eq!(goodput("10999us"), 0.0);
     assert!(goodput("11001us") > 0.0);
 }
 
-/// A connection over 10 Mbit/s and 100 ms whose window of 20 packets stays, because a buffer of 10 is what limits it.
+/// A connection over 10 Mbit/s and 100 ms whose window of 20 packets stays, because a buffer of 10
+/// is what limits it.
 fn one_connection(top: &str, flow: &str) -> Run {
     run(&format!(
         r#"
@@ -217,27 +265,42 @@ fn the_window_is_known_between_ticks() {
     ] {
         assert_eq!(one_connection(top, steady).summary.flows[0].cwnd_mean, 20.0, "{top}");
     }
-    let short = one_connection("duration = \"20s\"\nsample = \"1s\"", &format!("{steady}\nbytes = 1"));
+    let short =
+        one_connection("duration = \"20s\"\nsample = \"1s\"", &format!("{steady}\nbytes = 1"));
     assert_eq!(short.summary.flows[0].cwnd_mean, 20.0);
-    let over = one_connection("duration = \"20s\"\nmeasure = { from = \"10s\" }", &format!("{steady}\nbytes = 1"));
+    let over = one_connection(
+        "duration = \"20s\"\nmeasure = { from = \"10s\" }",
+        &format!("{steady}\nbytes = 1"),
+    );
     assert_eq!(over.summary.flows[0].cwnd_mean, 0.0, "complete before anything was measured");
 }
 
-/// A flow that was told to stop has no window afterwards: the mean is that of the samples until then, and no curve goes on.
+/// A flow that was told to stop has no window afterwards: the mean is that of the samples until
+/// then, and no curve goes on.
 #[test]
 fn a_window_ends_with_its_flow() {
     let run = one_connection("duration = \"20s\"\nsample = \"100ms\"", "stop = \"2050ms\"");
     let cwnd = run.find(&Subject::Flow("f".into()), Quantity::Cwnd).unwrap();
-    let values = |from: u64, to: u64| cwnd.times.iter().zip(&cwnd.values).filter(move |(t, _)| (from..to).contains(*t)).map(|(_, v)| *v);
+    let values = |from: u64, to: u64| {
+        cwnd.times
+            .iter()
+            .zip(&cwnd.values)
+            .filter(move |(t, _)| (from..to).contains(*t))
+            .map(|(_, v)| *v)
+    };
     let sent: Vec<f64> = values(0, 2_050_000_000).collect();
     assert_eq!(sent.len(), 20);
     assert!(sent[19] > 2.0 * sent[5], "it grows meanwhile");
     assert!((run.summary.flows[0].cwnd_mean - sent.iter().sum::<f64>() / 20.0).abs() < 1e-9);
-    assert!(values(2_050_000_000, 2_100_000_001).all(|v| v.is_finite()), "the interval in which it stopped");
+    assert!(
+        values(2_050_000_000, 2_100_000_001).all(|v| v.is_finite()),
+        "the interval in which it stopped"
+    );
     assert!(values(2_100_000_001, u64::MAX).all(f64::is_nan));
 }
 
-/// A line so fast that a packet takes less than a nanosecond, and no delay: time must pass all the same.
+/// A line so fast that a packet takes less than a nanosecond, and no delay: time must pass all the
+/// same.
 #[test]
 fn packets_shorter_than_a_nanosecond_take_time_on_average() {
     let run = run(r#"
@@ -260,7 +323,8 @@ fn packets_shorter_than_a_nanosecond_take_time_on_average() {
     assert!(line.packets > 1000 && line.packets <= 20_000 + 11, "{}", line.packets);
 }
 
-/// What arrives after a flow was stopped does not count as its rate while it was active; a flow that would start after its stop never does.
+/// What arrives after a flow was stopped does not count as its rate while it was active; a flow
+/// that would start after its stop never does.
 #[test]
 fn stopped_flows_count_while_they_ran() {
     let text = |start: &str, measure: &str| {
@@ -285,7 +349,12 @@ fn stopped_flows_count_while_they_ran() {
     };
     let goodput = run(&text("0s", "1900ms")).summary.flows[0].goodput;
     assert!((7.8e6..8e6).contains(&goodput), "{goodput}");
-    let late: u64 = (0..8).map(|seed| run(&format!("seed = {seed}\n{}", text("1999999999ns", "0s"))).summary.links["A-B"].packets).sum();
+    let late: u64 = (0..8)
+        .map(|seed| {
+            run(&format!("seed = {seed}\n{}", text("1999999999ns", "0s"))).summary.links["A-B"]
+                .packets
+        })
+        .sum();
     assert_eq!(late, 0);
 }
 
@@ -337,14 +406,18 @@ fn a_flow_elsewhere_changes_nothing_here() {
     for quantity in [Quantity::Goodput, Quantity::Cwnd, Quantity::Srtt] {
         let subject = Subject::Flow("first".into());
         // NaN before the start compares unequal to itself: compare the text.
-        assert_eq!(format!("{:?}", alone.find(&subject, quantity)), format!("{:?}", beside.find(&subject, quantity)));
+        assert_eq!(
+            format!("{:?}", alone.find(&subject, quantity)),
+            format!("{:?}", beside.find(&subject, quantity))
+        );
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Whatever the chain of links, rates, limits and losses: of the datagrams sent, each was dropped, lost, delivered or is still under way.
+    /// Whatever the chain of links, rates, limits and losses: of the datagrams sent, each was
+    /// dropped, lost, delivered or is still under way.
     #[test]
     fn packets_are_conserved(
         rates in prop::collection::vec(1u64..20, 1..5),
@@ -355,21 +428,27 @@ proptest! {
         seed in 0u64..1000,
     ) {
         let links: String = rates.iter().enumerate().map(|(i, rate)| format!(
-            "[[link]]\nname = \"l{i}\"\nbetween = [\"n{i}\", \"n{}\"]\nrate = \"{rate}mbit\"\ndelay = \"{}ms\"\nqueue = {{ kind = \"{queue}\", limit = {limit} }}\nloss = {loss}\n",
+            "[[link]]\nname = \"l{i}\"\nbetween = [\"n{i}\", \"n{}\"]\nrate \
+                = \"{rate}mbit\"\ndelay = \"{}ms\"\nqueue = \
+                {{ kind = \"{queue}\", limit = {limit} }}\nloss = {loss}\n",
             i + 1, i + 1)).collect();
         let text = format!(
-            "title = \"chain\"\nduration = \"3s\"\nseed = {seed}\n{links}[[flow]]\nname = \"cross\"\nfrom = \"n0\"\nto = \"n{}\"\npacket = 500\nudp = {{ pattern = \"poisson\", rate = \"{load}mbit\" }}\n",
+            "title = \"chain\"\nduration = \"3s\"\nseed = {seed}\n{links}[[flow]]\nname \
+                = \"cross\"\nfrom = \"n0\"\nto = \"n{}\"\npacket = 500\nudp = \
+                {{ pattern = \"poisson\", rate = \"{load}mbit\" }}\n",
             rates.len());
         let run = run(&text);
         let mut arrived = None;
         for i in 0..rates.len() {
             let link = &run.summary.links[&format!("l{i}")];
-            // The end of service is a whole nanosecond: one of three seconds' worth more than the line can do, at most.
+            // The end of service is a whole nanosecond: one of three seconds' worth more than the
+            // line can do, at most.
             prop_assert!(link.utilisation <= 1.0 + 1e-9);
             prop_assert!(link.queue_max <= limit);
             prop_assert!(link.queue_mean <= limit as f64);
             if let Some(arrived) = arrived {
-                // What came from the link before is sent, dropped, lost before the queue or waiting.
+                // What came from the link before is sent, dropped, lost before the queue or
+                // waiting.
                 let seen = link.packets + link.drops;
                 prop_assert!(seen <= arrived, "link {i}: {seen} of {arrived}");
             }
@@ -378,7 +457,8 @@ proptest! {
         let delivered = (run.summary.flows[0].goodput * 3.0 / 8.0 / 472.0).round();
         let (last, lost_last) = (arrived.unwrap(), run.summary.links[&format!("l{}", rates.len() - 1)].lost);
         prop_assert!(delivered <= last as f64);
-        // All that is missing was lost on the last link or is on its cable or line: at most its delay's worth and one.
+        // All that is missing was lost on the last link or is on its cable or line: at most its
+        // delay's worth and one.
         let last_rate = rates[rates.len() - 1] as f64 * 1e6 / 8.0 / 500.0;
         let under_way = last_rate * 0.001 * rates.len() as f64 + 2.0;
         prop_assert!(last as f64 - delivered - lost_last as f64 <= under_way);
@@ -407,7 +487,8 @@ fn completion_times_count_from_the_start() {
         bytes = 100
     "#;
     let run = run(text);
-    // One small packet there and an acknowledgement back: a round trip and the transmission of both, at most behind a few others.
+    // One small packet there and an acknowledgement back: a round trip and the transmission of
+    // both, at most behind a few others.
     assert_eq!(run.summary.flows.len(), 50);
     for flow in &run.summary.flows {
         let time = flow.completion_time.unwrap();

@@ -1,4 +1,5 @@
-//! Transmitters that take turns: shared media against closed forms and conservation, queues for two classes, framing.
+//! Transmitters that take turns: shared media against closed forms and conservation, queues for two
+//! classes, framing.
 
 use std::path::Path;
 
@@ -7,33 +8,44 @@ use xcp_scenario::run::Run;
 use xcp_scenario::{Overrides, load};
 
 fn run(text: &str) -> Run {
-    let mut scenarios = load(Path::new("test.toml"), text, &Overrides::none()).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let mut scenarios = load(Path::new("test.toml"), text, &Overrides::none())
+        .unwrap_or_else(|e| panic!("{e}\n{text}"));
     xcp_sim::simulate(&scenarios.remove(0), &mut ()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Hosts h1, h2, ... on a hub of 10 Mbit/s, each sending datagrams of a size at a rate to the node in the middle.
+/// Hosts h1, h2, ... on a hub of 10 Mbit/s, each sending datagrams of a size at a rate to the node
+/// in the middle.
 fn hub(duration: &str, seed: u64, hosts: &[(u32, u32)], framing: u32) -> String {
-    let mut text = format!("title = \"hub\"\nduration = \"{duration}\"\nseed = {seed}\nsample = \"off\"\n");
+    let mut text =
+        format!("title = \"hub\"\nduration = \"{duration}\"\nseed = {seed}\nsample = \"off\"\n");
     for (i, (kbit, packet)) in hosts.iter().enumerate() {
         let i = i + 1;
         text += &format!(
-            "[[link]]\nname = \"l{i}\"\nbetween = [\"h{i}\", \"hub\"]\nrate = \"10mbit\"\ndelay = \"1us\"\nmedium = \"hub\"\nframing = {framing}\nqueue = {{ limit = 50 }}\n\
-             [[flow]]\nname = \"f{i}\"\nfrom = \"h{i}\"\nto = \"hub\"\npacket = {packet}\nudp = {{ rate = \"{kbit}kbit\" }}\n"
+            "[[link]]\nname = \"l{i}\"\nbetween = [\"h{i}\", \"hub\"]\nrate = \"10mbit\"\ndelay \
+                = \"1us\"\nmedium = \"hub\"\nframing = {framing}\nqueue = {{ limit = 50 }}\n\
+             [[flow]]\nname = \"f{i}\"\nfrom = \"h{i}\"\nto = \"hub\"\npacket = {packet}\nudp = \
+                {{ rate = \"{kbit}kbit\" }}\n"
         );
     }
     text
 }
 
-/// A station that has the medium to itself gets what a line of its own would give: packet by packet, with and without framing.
+/// A station that has the medium to itself gets what a line of its own would give: packet by
+/// packet, with and without framing.
 #[test]
 fn a_medium_with_one_station_is_a_line() {
     for framing in [0, 38] {
         for kbit in [3_000, 9_990, 15_000] {
-            // Not to the end of a packet: whether the next one has begun in that very instant is nobody's business.
+            // Not to the end of a packet: whether the next one has begun in that very instant is
+            // nobody's business.
             let shared = hub("5000100us", 1, &[(kbit, 1000)], framing);
             let own = shared.replace("medium = \"hub\"\n", "");
             assert_ne!(shared, own);
-            assert_eq!(run(&shared).summary.links["l1"], run(&own).summary.links["l1"], "{kbit} kbit/s");
+            assert_eq!(
+                run(&shared).summary.links["l1"],
+                run(&own).summary.links["l1"],
+                "{kbit} kbit/s"
+            );
         }
     }
 }
@@ -41,22 +53,29 @@ fn a_medium_with_one_station_is_a_line() {
 /// A full line spends its framing's part of the time on framing.
 #[test]
 fn framing_takes_its_time() {
-    let link = |framing| run(&hub("10s", 1, &[(20_000, 1000)], framing)).summary.links["l1"].clone();
+    let link =
+        |framing| run(&hub("10s", 1, &[(20_000, 1000)], framing)).summary.links["l1"].clone();
     for framing in [0, 38, 90, 1000] {
         let expected = 1000.0 / (1000.0 + f64::from(framing));
-        assert!((link(framing).utilisation - expected).abs() < 1e-3, "{framing}: {}", link(framing).utilisation);
+        assert!(
+            (link(framing).utilisation - expected).abs() < 1e-3,
+            "{framing}: {}",
+            link(framing).utilisation
+        );
     }
 }
 
-/// Two that always have packets collide after every packet, again and again until they draw different slots: with the first collision in one of two
-/// cases, then in one of four, ... The one that lost backs off longer than the one that won, so one of them keeps the medium for a while; in the long
-/// run each has half. (Ramakrishnan & Yang 1994, the Ethernet capture effect.)
+/// Two that always have packets collide after every packet, again and again until they draw
+/// different slots: with the first collision in one of two cases, then in one of four, ... The one
+/// that lost backs off longer than the one that won, so one of them keeps the medium for a while;
+/// in the long run each has half. (Ramakrishnan & Yang 1994, the Ethernet capture effect.)
 #[test]
 fn two_full_stations_share_a_hub() {
     let run = run(&hub("300s", 3, &[(20_000, 1500), (20_000, 1500)], 0));
     let [a, b] = ["l1", "l2"].map(|name| run.summary.links[name].utilisation);
     let both = a + b;
-    // A packet takes 1.2 ms, a collision 51.2 us; and while the loser backs off, up to 1023 times that, there are none.
+    // A packet takes 1.2 ms, a collision 51.2 us; and while the loser backs off, up to 1023 times
+    // that, there are none.
     assert!((1.2 / 1.35..1.0).contains(&both), "{both}");
     assert!((a / both - 0.5).abs() < 0.05, "{a} {b}");
 }
@@ -67,7 +86,8 @@ fn a_half_duplex_link_is_shared_by_its_directions() {
     let text = |medium: &str| {
         format!(
             "title = \"both ways\"\nduration = \"60s\"\nsample = \"off\"\n\
-             [[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nrate = \"10mbit\"\ndelay = \"5ms\"\n{medium}\n\
+             [[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nrate = \"10mbit\"\ndelay \
+                = \"5ms\"\n{medium}\n\
              [[flow]]\nname = \"there\"\nfrom = \"a\"\nto = \"b\"\nudp = {{ rate = \"9mbit\" }}\n\
              [[flow]]\nname = \"back\"\nfrom = \"b\"\nto = \"a\"\nudp = {{ rate = \"9mbit\" }}\n"
         )
@@ -81,7 +101,8 @@ fn a_half_duplex_link_is_shared_by_its_directions() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// However many stations, whatever they send: never two at a time, nothing made or lost but by collisions, everything sent while there is room.
+    /// However many stations, whatever they send: never two at a time, nothing made or lost but by
+    /// collisions, everything sent while there is room.
     #[test]
     fn a_hub_carries_one_packet_at_a_time(
         hosts in prop::collection::vec((100u32..6000, 64u32..1500), 1..8),
@@ -104,9 +125,11 @@ proptest! {
 /// An XCP flow and a stream of datagrams on a bottleneck of 10 Mbit/s and 100 ms.
 fn classes(queue: &str, others: &str, duration: &str) -> String {
     format!(
-        "title = \"classes\"\nduration = \"{duration}\"\nmeasure = {{ from = \"20s\" }}\nsample = \"off\"\n\
+        "title = \"classes\"\nduration = \"{duration}\"\nmeasure = {{ from = \"20s\" }}\nsample \
+            = \"off\"\n\
          [[link]]\nname = \"in\"\nbetween = [\"S\", \"R\"]\nrate = \"100mbit\"\ndelay = \"1ms\"\n\
-         [[link]]\nname = \"l\"\nbetween = [\"R\", \"D\"]\nrate = \"10mbit\"\ndelay = \"49ms\"\nqueue = {{ kind = \"xcp\", limit = \"2bdp\"{queue} }}\n\
+         [[link]]\nname = \"l\"\nbetween = [\"R\", \"D\"]\nrate = \"10mbit\"\ndelay \
+            = \"49ms\"\nqueue = {{ kind = \"xcp\", limit = \"2bdp\"{queue} }}\n\
          [[flow]]\nname = \"x\"\nfrom = \"S\"\nto = \"D\"\ncongestion = \"xcp\"\n\
          [[flow]]\nname = \"o\"\nfrom = \"S\"\nto = \"D\"\n{others}\n"
     )
@@ -121,7 +144,8 @@ fn goodputs(queue: &str, others: &str) -> [f64; 2] {
 const DATAGRAMS: &str = "udp = { rate = \"4mbit\" }";
 const TCP: &str = "congestion = \"sack\"";
 
-/// Whoever goes first gets what it sends, and XCP's law leaves the others' part of the capacity free where it counts all input.
+/// Whoever goes first gets what it sends, and XCP's law leaves the others' part of the capacity
+/// free where it counts all input.
 #[test]
 fn a_class_that_goes_first_is_not_held_up() {
     let first = goodputs(", others = \"first\", law = { input = \"all\" }", DATAGRAMS);
@@ -132,17 +156,22 @@ fn a_class_that_goes_first_is_not_held_up() {
     assert!(last[0] > 9.3 && last[1] < 0.3, "{last:?}");
 }
 
-/// Each class has its share of the bytes while both have packets, though XCP and TCP differ as much as they can in what they make of a queue.
+/// Each class has its share of the bytes while both have packets, though XCP and TCP differ as much
+/// as they can in what they make of a queue.
 #[test]
 fn fair_classes_have_their_shares() {
     for share in [0.3, 0.7] {
-        let [xcp, tcp] = goodputs(&format!(", others = \"fair\", share = {share}, law = {{ input = \"xcp\" }}"), TCP);
+        let [xcp, tcp] = goodputs(
+            &format!(", others = \"fair\", share = {share}, law = {{ input = \"xcp\" }}"),
+            TCP,
+        );
         assert!((xcp / (xcp + tcp) - share).abs() < 0.03, "{share}: {xcp} {tcp}");
         assert!(xcp + tcp > 9.0, "{xcp} {tcp}");
     }
 }
 
-/// With a static split XCP takes its share and no more, even where nobody else wants the rest; the others may.
+/// With a static split XCP takes its share and no more, even where nobody else wants the rest; the
+/// others may.
 #[test]
 fn a_split_is_a_capacity_of_its_own() {
     let split = ", others = \"split\", share = 0.4, law = { input = \"xcp\" }";
@@ -156,8 +185,9 @@ fn a_split_is_a_capacity_of_its_own() {
 #[test]
 fn the_law_sees_its_own_queue() {
     let persistent = |others: &str| {
-        let text = classes(&format!(", others = \"{others}\", law = {{ input = \"xcp\" }}"), TCP, "60s")
-            .replace("sample = \"off\"", "sample = \"1s\"");
+        let text =
+            classes(&format!(", others = \"{others}\", law = {{ input = \"xcp\" }}"), TCP, "60s")
+                .replace("sample = \"off\"", "sample = \"1s\"");
         let text = text + "[[expect]]\nmetric = \"links.l.persistent_queue_mean\"\nmin = 0\n";
         let scenario = load(Path::new("test.toml"), &text, &Overrides::none()).unwrap().remove(0);
         let run = xcp_sim::simulate(&scenario, &mut ()).unwrap();

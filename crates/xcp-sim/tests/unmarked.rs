@@ -25,7 +25,8 @@ fn drop_tail(loss: &str, flow: &str) -> Summary {
         {flow}
         "#
     );
-    let mut variants = load(Path::new("test.toml"), &text, &Overrides::default()).unwrap_or_else(|e| panic!("{e}"));
+    let mut variants = load(Path::new("test.toml"), &text, &Overrides::default())
+        .unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(variants.len(), 1);
     xcp_sim::simulate(&variants.remove(0), &mut ()).unwrap_or_else(|e| panic!("{e}")).summary
 }
@@ -36,14 +37,22 @@ fn xcp_without_routers_loads_the_path_as_tcp_does() {
         let sack = drop_tail(loss, "congestion = \"sack\"");
         for wire in ["extended", "classic"] {
             for response in ["none", "halve"] {
-                let xcp = drop_tail(loss, &format!("congestion = \"xcp\"\nwire = \"{wire}\"\nloss-response = \"{response}\""));
+                let xcp = drop_tail(
+                    loss,
+                    &format!(
+                        "congestion = \"xcp\"\nwire = \"{wire}\"\nloss-response = \"{response}\""
+                    ),
+                );
                 let figures = |s: &Summary| {
                     let (flow, link) = (&s.flows[0], &s.links["line"]);
                     [flow.cwnd_mean, flow.goodput, flow.retransmits as f64, link.drops as f64]
                 };
                 let (got, want) = (figures(&xcp), figures(&sack));
                 for (got, want) in got.into_iter().zip(want) {
-                    assert!(got <= 2.0 * want && 2.0 * got >= want, "loss {loss}, {wire}, {response}: {got}, sack {want}");
+                    assert!(
+                        got <= 2.0 * want && 2.0 * got >= want,
+                        "loss {loss}, {wire}, {response}: {got}, sack {want}"
+                    );
                 }
             }
         }

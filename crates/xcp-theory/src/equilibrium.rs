@@ -1,23 +1,28 @@
-//! The rates at which XCP's law comes to rest: S. Low, L. Andrew, B. Wydrowski, Understanding XCP: Equilibrium and Fairness (INFOCOM 2005).
+//! The rates at which XCP's law comes to rest: S. Low, L. Andrew, B. Wydrowski, Understanding XCP:
+//! Equilibrium and Fairness (INFOCOM 2005).
 //!
-//! A flow rests where its tightest router gives it nothing: min over its links of F = (h + φ⁺)/(N x) − (h + φ⁻)/y is 0. With
-//! φ ≥ 0 a router's F ≥ 0 is a cap on the rate of every flow,
+//! A flow rests where its tightest router gives it nothing: min over its links of F = (h + φ⁺)/(N
+//! x) − (h + φ⁻)/y is 0. With φ ≥ 0 a router's F ≥ 0 is a cap on the rate of every flow,
 //!
 //! ```text
 //! z = (y/N) / (1 − (α/γ)(c/y − 1)),     none where y ≤ αc/(α + γ), that is .8 c
 //! ```
 //!
-//! so that x = min z over the flow's links: constrained max-min, found by water-filling. A link with M free flows, K stopped ones that send u
-//! and N = K + M has its z from γ(u + Mz)² = N z [(α + γ)(u + Mz) − αc].
+//! so that x = min z over the flow's links: constrained max-min, found by water-filling. A link
+//! with M free flows, K stopped ones that send u and N = K + M has its z from γ(u + Mz)² = N z [(α
+//! + γ)(u + Mz) − αc].
 //!
 //! Where this differs from the paper:
-//! 1. Datagrams are in y and not in N. They can push the balance below φ = 0: the link is full and a queue stands, βQ = γ d · (y − Nz).
-//! 2. A router that does not see the datagrams believes the link has y = c − U to spare when it has none, and is held only by the queue:
-//!    βQ = α d U, where d includes Q's own delay.
+//! 1. Datagrams are in y and not in N. They can push the balance below φ = 0: the link is full and
+//!    a queue stands, βQ = γ d · (y − Nz).
+//! 2. A router that does not see the datagrams believes the link has y = c − U to spare when it has
+//!    none, and is held only by the queue: βQ = α d U, where d includes Q's own delay.
 //! 3. Links without a router stop flows as in max-min, as if somebody shared them out evenly.
-//! 4. A router that takes datagrams off its capacity (XCP-IR) is one without them, on what they leave.
-//! 5. A router that shuffles only among the flows it limits (iXCP) shares as max-min, as its authors prove. P-XCP is taken for XCP, which it is where
-//!    a flow is limited downstream; upstream it comes nearer to max-min.
+//! 4. A router that takes datagrams off its capacity (XCP-IR) is one without them, on what they
+//!    leave.
+//! 5. A router that shuffles only among the flows it limits (iXCP) shares as max-min, as its
+//!    authors prove. P-XCP is taken for XCP, which it is where a flow is limited downstream;
+//!    upstream it comes nearer to max-min.
 //! 6. γ = 0 or α = 0 leave the law without this equilibrium; those links are shared evenly.
 
 use crate::max_min::{Allocation, Bound, fill};
@@ -30,11 +35,13 @@ pub struct Equilibrium {
     pub rates: Vec<f64>,
     /// What stops each class.
     pub bounds: Vec<Bound>,
-    /// By link: z, the most any flow gets there, bit/s on the wire; `None` where the link stops nobody.
+    /// By link: z, the most any flow gets there, bit/s on the wire; `None` where the link stops
+    /// nobody.
     pub caps: Vec<Option<f64>>,
     /// By link: y, bit/s on the wire.
     pub loads: Vec<f64>,
-    /// By link: the queue that stands, bytes; `None` without a router, infinite where the router cannot hold it (its limit does).
+    /// By link: the queue that stands, bytes; `None` without a router, infinite where the router
+    /// cannot hold it (its limit does).
     pub queues: Vec<Option<f64>>,
 }
 
@@ -55,7 +62,9 @@ impl std::fmt::Display for NoEquilibrium {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::NoXcp => "there is no XCP flow that lasts",
-            Self::OtherTcp => "TCP without feedback shares a link with XCP, and the theory does not know its rate",
+            Self::OtherTcp => {
+                "TCP without feedback shares a link with XCP, and the theory does not know its rate"
+            }
             Self::NoRouter => "no flow crosses an XCP router",
             Self::Medium => "links share a medium, and no router knows what the others take of it",
         })
@@ -78,24 +87,39 @@ pub fn equilibrium(network: &Network) -> Result<Equilibrium, NoEquilibrium> {
     if explicit().all(|c| !c.route.iter().any(|l| routed(&l))) {
         return Err(NoEquilibrium::NoRouter);
     }
-    if network.classes.iter().any(|c| !c.explicit && c.route.iter().any(|l| explicit().any(|x| x.route.contains(l)))) {
+    if network
+        .classes
+        .iter()
+        .any(|c| !c.explicit && c.route.iter().any(|l| explicit().any(|x| x.route.contains(l))))
+    {
         return Err(NoEquilibrium::OtherTcp);
     }
-    let flows: Vec<f64> =
-        (0..network.links.len()).map(|l| network.classes.iter().filter(|c| c.route.contains(&l)).map(|c| c.count as f64).sum()).collect();
+    let flows: Vec<f64> = (0..network.links.len())
+        .map(|l| {
+            network.classes.iter().filter(|c| c.route.contains(&l)).map(|c| c.count as f64).sum()
+        })
+        .collect();
     let Allocation { rates, bounds } = fill(network, |l, fixed, free| {
         let link = &network.links[l];
         let even = ((link.rate - link.datagrams - fixed) / free).max(0.0);
         match &link.router {
-            Some(router) if router.alpha > 0.0 && router.gamma > 0.0 && router.sharing != Sharing::MaxMin => {
+            Some(router)
+                if router.alpha > 0.0
+                    && router.gamma > 0.0
+                    && router.sharing != Sharing::MaxMin =>
+            {
                 let mut router = *router;
                 if router.others == Others::Subtracted {
                     router.capacity = (router.capacity - link.datagrams).max(0.0);
                 }
                 let (seen, full) = match router.others {
-                    Others::Input => (link.datagrams, (router.capacity - link.datagrams - fixed) / free),
+                    Others::Input => {
+                        (link.datagrams, (router.capacity - link.datagrams - fixed) / free)
+                    }
                     Others::Subtracted => (0.0, (router.capacity - fixed) / free),
-                    Others::Unseen => (0.0, (router.capacity.min(link.rate - link.datagrams) - fixed) / free),
+                    Others::Unseen => {
+                        (0.0, (router.capacity.min(link.rate - link.datagrams) - fixed) / free)
+                    }
                 };
                 cap(&router, fixed + seen, free, flows[l]).min(full).min(even).max(0.0)
             }
@@ -104,9 +128,13 @@ pub fn equilibrium(network: &Network) -> Result<Equilibrium, NoEquilibrium> {
         }
     });
     let loads = network.loads(&rates);
-    let caps: Vec<Option<f64>> =
-        (0..network.links.len()).map(|l| rates.iter().zip(&bounds).find(|(_, b)| **b == Bound::Link(l)).map(|(rate, _)| *rate)).collect();
-    let queues = (0..network.links.len()).map(|l| queue(network, l, flows[l], loads[l], caps[l])).collect();
+    let caps: Vec<Option<f64>> = (0..network.links.len())
+        .map(|l| {
+            rates.iter().zip(&bounds).find(|(_, b)| **b == Bound::Link(l)).map(|(rate, _)| *rate)
+        })
+        .collect();
+    let queues =
+        (0..network.links.len()).map(|l| queue(network, l, flows[l], loads[l], caps[l])).collect();
     Ok(Equilibrium { rates, bounds, caps, loads, queues })
 }
 
@@ -130,7 +158,9 @@ pub(crate) fn interval(network: &Network, link: usize, wait: f64) -> Option<f64>
     let router = network.links[link].router?;
     let believed = |rtt: f64| rtt.min(router.longest - wait);
     (flows > 0.0).then(|| match router.interval {
-        Interval::Mean => crossing().map(|c| c.count as f64 * believed(c.rtt)).sum::<f64>() / flows + wait,
+        Interval::Mean => {
+            crossing().map(|c| c.count as f64 * believed(c.rtt)).sum::<f64>() / flows + wait
+        }
         Interval::Max => crossing().map(|c| believed(c.rtt)).fold(0.0, f64::max) + wait,
     })
 }

@@ -1,8 +1,10 @@
-//! What theory says of a scenario, without simulating a packet: max-min fair shares, the equilibrium XCP's law comes to, how the loop moves (a
-//! fluid model with delay), how far it is from instability. `docs/theory.md` has the equations, what they assume and where they fail.
+//! What theory says of a scenario, without simulating a packet: max-min fair shares, the
+//! equilibrium XCP's law comes to, how the loop moves (a fluid model with delay), how far it is
+//! from instability. `docs/theory.md` has the equations, what they assume and where they fail.
 //!
-//! Knows the [`Scenario`](xcp_scenario::model::Scenario) and no backend; drawing and printing are for others. **Rates are bits per second on
-//! the wire**, headers included, unless a name says goodput ([`Class::goodput`](network::Class::goodput) converts).
+//! Knows the [`Scenario`](xcp_scenario::model::Scenario) and no backend; drawing and printing are
+//! for others. **Rates are bits per second on the wire**, headers included, unless a name says
+//! goodput ([`Class::goodput`](network::Class::goodput) converts).
 
 pub mod equilibrium;
 pub mod fluid;

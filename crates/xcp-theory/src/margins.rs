@@ -1,6 +1,8 @@
-//! How far a link's loops are from instability around the equilibrium: gain and phase margin of the efficiency loop, and the fairness loop's bound.
+//! How far a link's loops are from instability around the equilibrium: gain and phase margin of the
+//! efficiency loop, and the fairness loop's bound.
 //!
-//! Efficiency loop, rates x = w/T, K of the N flows at the link limited there (the others do not heed it):
+//! Efficiency loop, rates x = w/T, K of the N flows at the link limited there (the others do not
+//! heed it):
 //!
 //! ```text
 //! L(jω) = α/(jωd) · (1 + β/(α d jω)) · (1/N) Σ g_i e^(−jωT_i)        over the K flows, g_i the law's gain for round trip T_i
@@ -10,10 +12,12 @@
 //!
 //! Where the link is not full at rest no queue is near, and the loop is without β.
 //!
-//! For one round trip d and β = α²√2 the first is Katabi, Handley and Rohrs' bound 0 < α < π/(4√2), and L crosses 1 at ω = α√2/d.
+//! For one round trip d and β = α²√2 the first is Katabi, Handley and Rohrs' bound 0 < α < π/(4√2),
+//! and L crosses 1 at ω = α√2/d.
 //!
-//! What this leaves out: sampling once an interval (delay it adds: about d/2), the change of T with the queue, everything that is not small; ACK-clocked
-//! senders, whose rate is not w/T. A link may be stable here and not in packets: "An Example of Instability in XCP" is about one. See `fluid`.
+//! What this leaves out: sampling once an interval (delay it adds: about d/2), the change of T with
+//! the queue, everything that is not small; ACK-clocked senders, whose rate is not w/T. A link may
+//! be stable here and not in packets: "An Example of Instability in XCP" is about one. See `fluid`.
 
 use std::f64::consts::PI;
 
@@ -40,7 +44,8 @@ pub struct Margins {
     pub stable: bool,
 }
 
-/// A loop: its constants, and the flows in it as (weight, round trip), the weights shares of all flows at the link.
+/// A loop: its constants, and the flows in it as (weight, round trip), the weights shares of all
+/// flows at the link.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loop {
     /// Gain on spare bandwidth.
@@ -75,8 +80,9 @@ impl Loop {
 
     /// Phase margin (degrees), gain margin and Nyquist's verdict. `None` without flows or gain.
     ///
-    /// L has two poles at 0 (without β one) and none to the right, so that the closed loop is stable exactly when 1 + L turns by +π (+π/2) from ω = 0 to
-    /// ω = ∞, where it is 1; each pair of unstable poles takes 2π of it.
+    /// L has two poles at 0 (without β one) and none to the right, so that the closed loop is
+    /// stable exactly when 1 + L turns by +π (+π/2) from ω = 0 to ω = ∞, where it is 1; each pair
+    /// of unstable poles takes 2π of it.
     #[must_use]
     pub fn margins(&self) -> Option<(f64, f64, bool)> {
         let weight: f64 = self.flows.iter().map(|(w, _)| w).sum();
@@ -84,7 +90,8 @@ impl Loop {
             return None;
         }
         // From where |L| > 10³ on the poles to where it is surely below 1/20.
-        let mut w = (0.03 * (self.beta * weight).sqrt()).min(1e-3 * self.alpha * weight).max(1e-6) / self.interval;
+        let mut w = (0.03 * (self.beta * weight).sqrt()).min(1e-3 * self.alpha * weight).max(1e-6)
+            / self.interval;
         let end = 100.0 * (self.alpha + self.beta.sqrt()) * weight.max(1.0) / self.interval;
         let (mut phase, mut turned) = (f64::INFINITY, 0.0);
         let (mut more, mut less): (f64, f64) = (f64::INFINITY, 0.0);
@@ -124,14 +131,29 @@ fn turn(a: (f64, f64), b: (f64, f64)) -> f64 {
 #[must_use]
 pub fn margins(network: &Network, rest: &Equilibrium, link: usize) -> Option<Margins> {
     let router = network.links[link].router?;
-    let wait = rest.queues[link].filter(|q| q.is_finite()).unwrap_or(0.0) * 8.0 / network.links[link].rate;
+    let wait =
+        rest.queues[link].filter(|q| q.is_finite()).unwrap_or(0.0) * 8.0 / network.links[link].rate;
     let d = interval(network, link, wait)?;
-    let crossing = || network.classes.iter().zip(&rest.bounds).filter(|(c, _)| c.explicit && c.route.contains(&link));
+    let crossing = || {
+        network
+            .classes
+            .iter()
+            .zip(&rest.bounds)
+            .filter(|(c, _)| c.explicit && c.route.contains(&link))
+    };
     let all: f64 = crossing().map(|(c, _)| c.count as f64).sum();
-    let limited = || crossing().filter(|(_, b)| **b == Bound::Link(link)).map(|(c, _)| (c.count as f64 / all, c.rtt + wait));
-    let flows: Vec<(f64, f64)> = limited().map(|(share, rtt)| (share * router.gain.factor(d, rtt), rtt)).collect();
-    let fairness = limited().map(|(_, rtt)| router.gamma * router.gain.factor(d, rtt) * rtt / d).fold(0.0, f64::max);
-    let (phase_degrees, gain, efficiency_stable) = Loop { alpha: router.alpha, beta: router.beta, interval: d, flows }.margins()?;
+    let limited = || {
+        crossing()
+            .filter(|(_, b)| **b == Bound::Link(link))
+            .map(|(c, _)| (c.count as f64 / all, c.rtt + wait))
+    };
+    let flows: Vec<(f64, f64)> =
+        limited().map(|(share, rtt)| (share * router.gain.factor(d, rtt), rtt)).collect();
+    let fairness = limited()
+        .map(|(_, rtt)| router.gamma * router.gain.factor(d, rtt) * rtt / d)
+        .fold(0.0, f64::max);
+    let (phase_degrees, gain, efficiency_stable) =
+        Loop { alpha: router.alpha, beta: router.beta, interval: d, flows }.margins()?;
     let stable = efficiency_stable && fairness < PI / 2.0;
     Some(Margins { interval: d, phase_degrees, gain, efficiency_stable, fairness, stable })
 }

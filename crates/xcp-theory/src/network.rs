@@ -1,21 +1,23 @@
-//! A scenario as theory sees it at one instant: links with capacities, classes of equal flows, load that heeds nobody. What follows from it is
-//! for the other modules.
+//! A scenario as theory sees it at one instant: links with capacities, classes of equal flows, load
+//! that heeds nobody. What follows from it is for the other modules.
 //!
-//! 1. Flows are those that last: started and not stopped at the instant, without an end of their own. Finite transfers are left out, and counted.
+//! 1. Flows are those that last: started and not stopped at the instant, without an end of their
+//!    own. Finite transfers are left out, and counted.
 //! 2. Members of a group are equal, so they are one [`Class`] with a count.
 //! 3. Acknowledgements take nothing from the links.
-//! 4. Round trips are those of empty queues: delays both ways and the time each link takes to send a data packet.
+//! 4. Round trips are those of empty queues: delays both ways and the time each link takes to send
+//!    a data packet.
 //! 5. A link carries what its framing leaves; its router need not know that.
 //! 6. A shared medium is a link more, behind those that are on it: a class crosses it once for each
-//!    of them. Nothing collides and acknowledgements take nothing, so that max-min shares are those of
-//!    a medium at its best; of a law's equilibrium there nothing is known.
+//!    of them. Nothing collides and acknowledgements take nothing, so that max-min shares are those
+//!    of a medium at its best; of a law's equilibrium there nothing is known.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use xcp_scenario::model::{
-    self, CapacityForXcp, Congestion, DirectionId, Flow, Group, Input, Law, Limit, Queue, Scenario, Shuffle, Spare, Tcp, Traffic,
-    UdpPattern,
+    self, CapacityForXcp, Congestion, DirectionId, Flow, Group, Input, Law, Limit, Queue, Scenario,
+    Shuffle, Spare, Tcp, Traffic, UdpPattern,
 };
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 
@@ -50,7 +52,8 @@ pub struct Link {
 /// An XCP router's law.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Router {
-    /// What it may fill with bits on the wire: the capacity it believes in, less the framing it adds to each packet; bit/s.
+    /// What it may fill with bits on the wire: the capacity it believes in, less the framing it
+    /// adds to each packet; bit/s.
     pub capacity: f64,
     /// Gain on spare bandwidth.
     pub alpha: f64,
@@ -83,8 +86,8 @@ pub enum Sharing {
     Low,
     /// iXCP's, which shuffles among the flows limited here only: max-min, as its authors prove.
     MaxMin,
-    /// P-XCP's: XCP's where the router learns nothing from upstream of flows limited elsewhere, as downstream of it; else it comes nearer to max-min, and this
-    /// theory does not know how near.
+    /// P-XCP's: XCP's where the router learns nothing from upstream of flows limited elsewhere, as
+    /// downstream of it; else it comes nearer to max-min, and this theory does not know how near.
     Scaled,
 }
 
@@ -199,17 +202,22 @@ impl Network {
                 }
             }
         }
-        let mut crossed: Vec<DirectionId> = groups.iter().flat_map(|(g, ..)| g.route.iter().copied()).collect();
+        let mut crossed: Vec<DirectionId> =
+            groups.iter().flat_map(|(g, ..)| g.route.iter().copied()).collect();
         crossed.extend((0..load.len()).filter(|&d| load[d] > 0.0));
         crossed.sort_unstable();
         crossed.dedup();
-        let mut classes: Vec<Class> =
-            groups.iter().filter_map(|&(group, count, start)| class(scenario, group, count, start, &crossed)).collect();
+        let mut classes: Vec<Class> = groups
+            .iter()
+            .filter_map(|&(group, count, start)| class(scenario, group, count, start, &crossed))
+            .collect();
         let packet = |d: DirectionId| {
-            let crossing = groups.iter().filter(|(g, ..)| g.route.contains(&d)).map(|(g, ..)| g.packet_bytes);
+            let crossing =
+                groups.iter().filter(|(g, ..)| g.route.contains(&d)).map(|(g, ..)| g.packet_bytes);
             f64::from(crossing.max().unwrap_or(1500))
         };
-        let mut links: Vec<Link> = crossed.iter().map(|&d| link(scenario, d, at, load[d], packet(d))).collect();
+        let mut links: Vec<Link> =
+            crossed.iter().map(|&d| link(scenario, d, at, load[d], packet(d))).collect();
         let media = add_media(scenario, &crossed, &mut links, &mut classes);
         Self { links, classes, left_out, media }
     }
@@ -232,20 +240,36 @@ impl Network {
 }
 
 /// Adds the media that links share; returns whether there are any.
-fn add_media(scenario: &Scenario, crossed: &[DirectionId], links: &mut Vec<Link>, classes: &mut [Class]) -> bool {
+fn add_media(
+    scenario: &Scenario,
+    crossed: &[DirectionId],
+    links: &mut Vec<Link>,
+    classes: &mut [Class],
+) -> bool {
     let directions = links.len();
     let medium_of = |place: &usize| scenario.links[crossed[*place] / 2].medium;
     for (medium, name) in scenario.media.iter().enumerate() {
         let mut members = (0..directions).filter(|place| medium_of(place) == Some(medium));
         let Some(first) = members.next() else { continue };
-        let datagrams = members.map(|place| links[place].datagrams).sum::<f64>() + links[first].datagrams;
+        let datagrams =
+            members.map(|place| links[place].datagrams).sum::<f64>() + links[first].datagrams;
         let place = links.len();
         // All links of a medium have its rate.
         let rate = links[first].rate;
-        links.push(Link { name: name.clone(), rate, datagrams: datagrams.min(rate), limit: 0.0, router: None });
+        links.push(Link {
+            name: name.clone(),
+            rate,
+            datagrams: datagrams.min(rate),
+            limit: 0.0,
+            router: None,
+        });
         for class in &mut *classes {
-            let crossings = class.route.iter().zip(&class.reach).filter(|(link, _)| **link < directions);
-            let own: Vec<f64> = crossings.filter(|(link, _)| medium_of(link) == Some(medium)).map(|(_, reach)| *reach).collect();
+            let crossings =
+                class.route.iter().zip(&class.reach).filter(|(link, _)| **link < directions);
+            let own: Vec<f64> = crossings
+                .filter(|(link, _)| medium_of(link) == Some(medium))
+                .map(|(_, reach)| *reach)
+                .collect();
             class.route.extend(own.iter().map(|_| place));
             class.reach.extend(own);
         }
@@ -263,7 +287,8 @@ fn link(scenario: &Scenario, id: DirectionId, at: Nanos, datagrams: f64, packet:
     let direction = &scenario.links[id / 2].directions[id % 2];
     let line = direction.rate_bps as f64;
     let rate = line * (packet / (packet + f64::from(direction.framing_bytes)));
-    let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) = &direction.queue;
+    let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) =
+        &direction.queue;
     let limit = match *limit {
         Limit::Packets(n) => n as f64 * packet,
         Limit::Bytes(n) => n as f64,
@@ -280,7 +305,8 @@ fn link(scenario: &Scenario, id: DirectionId, at: Nanos, datagrams: f64, packet:
 
 fn router(law: &Law, rate: f64, packet: f64) -> Router {
     Router {
-        capacity: law.capacity_bps.map_or(rate, |c| c as f64) * packet / (packet + f64::from(law.overhead_bytes)),
+        capacity: law.capacity_bps.map_or(rate, |c| c as f64) * packet
+            / (packet + f64::from(law.overhead_bytes)),
         alpha: law.alpha,
         beta: law.beta,
         gamma: law.gamma,
@@ -309,7 +335,13 @@ fn router(law: &Law, rate: f64, packet: f64) -> Router {
     }
 }
 
-fn class(scenario: &Scenario, group: &Group, count: usize, start: Nanos, crossed: &[DirectionId]) -> Option<Class> {
+fn class(
+    scenario: &Scenario,
+    group: &Group,
+    count: usize,
+    start: Nanos,
+    crossed: &[DirectionId],
+) -> Option<Class> {
     let Traffic::Tcp(tcp) = &group.traffic else { return None };
     let packet = f64::from(group.packet_bytes);
     let payload = f64::from(tcp.payload_bytes(group.packet_bytes));
@@ -320,7 +352,11 @@ fn class(scenario: &Scenario, group: &Group, count: usize, start: Nanos, crossed
         reach.push(way);
         way += seconds(direction.delay) + packet * 8.0 / direction.rate_bps as f64;
     }
-    let back: f64 = group.return_route.iter().map(|&d| seconds(scenario.links[d / 2].directions[d % 2].delay)).sum();
+    let back: f64 = group
+        .return_route
+        .iter()
+        .map(|&d| seconds(scenario.links[d / 2].directions[d % 2].delay))
+        .sum();
     let rtt = way + back;
     Some(Class {
         name: group.name.to_string(),
@@ -338,10 +374,14 @@ fn class(scenario: &Scenario, group: &Group, count: usize, start: Nanos, crossed
     })
 }
 
-/// Packets that buffers let be on the way: each holds whole packets; without window scaling the advertised window ends at 65535 bytes of payload.
+/// Packets that buffers let be on the way: each holds whole packets; without window scaling the
+/// advertised window ends at 65535 bytes of payload.
 fn window(tcp: &Tcp, packet: f64, payload: f64) -> Option<f64> {
     let whole = |bytes: f64, size: f64| (bytes / size).floor().max(1.0);
-    let buffers = [tcp.receive_buffer, tcp.send_buffer].into_iter().flatten().map(|bytes| whole(bytes as f64, packet));
+    let buffers = [tcp.receive_buffer, tcp.send_buffer]
+        .into_iter()
+        .flatten()
+        .map(|bytes| whole(bytes as f64, packet));
     let advertised = (!tcp.window_scaling).then(|| whole(65535.0, payload));
     buffers.chain(advertised).reduce(f64::min)
 }
@@ -350,8 +390,12 @@ fn window(tcp: &Tcp, packet: f64, payload: f64) -> Option<f64> {
 fn mean_rate(pattern: &UdpPattern, at: Nanos) -> f64 {
     match pattern {
         UdpPattern::Constant { rate_bps } | UdpPattern::Poisson { rate_bps } => *rate_bps as f64,
-        UdpPattern::OnOff { rate_bps, on, off, .. } => *rate_bps as f64 * *on as f64 / (*on + *off) as f64,
-        UdpPattern::Schedule { steps } => steps.iter().rev().find(|(from, _)| *from <= at).map_or(0.0, |(_, rate)| *rate as f64),
+        UdpPattern::OnOff { rate_bps, on, off, .. } => {
+            *rate_bps as f64 * *on as f64 / (*on + *off) as f64
+        }
+        UdpPattern::Schedule { steps } => {
+            steps.iter().rev().find(|(from, _)| *from <= at).map_or(0.0, |(_, rate)| *rate as f64)
+        }
     }
 }
 

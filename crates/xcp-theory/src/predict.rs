@@ -1,5 +1,6 @@
-//! What theory puts beside a measured number: the metrics of `[[expect]]` that it knows, which are the utilisation of links and the goodput and
-//! fairness of flows. Averages over time follow the [`timeline`](mod@crate::timeline).
+//! What theory puts beside a measured number: the metrics of `[[expect]]` that it knows, which are
+//! the utilisation of links and the goodput and fairness of flows. Averages over time follow the
+//! [`timeline`](mod@crate::timeline).
 
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::jain;
@@ -42,16 +43,27 @@ impl Theory {
     }
 }
 
-/// A metric's value by theory, over a period (the measured one if absent). `None` for metrics no theory here knows, and where there are transfers
-/// that end, of which theory does not know when they do.
+/// A metric's value by theory, over a period (the measured one if absent). `None` for metrics no
+/// theory here knows, and where there are transfers that end, of which theory does not know when
+/// they do.
 #[must_use]
-pub fn predict(scenario: &Scenario, theory: Theory, metric: &str, period: Option<Period>) -> Option<f64> {
+pub fn predict(
+    scenario: &Scenario,
+    theory: Theory,
+    metric: &str,
+    period: Option<Period>,
+) -> Option<f64> {
     over_time(&timeline(scenario), theory, metric, period.unwrap_or(scenario.measure))
 }
 
 /// [`predict`] for a [`timeline`](mod@crate::timeline) that is at hand.
 #[must_use]
-pub fn over_time(stretches: &[(Period, Network)], theory: Theory, metric: &str, period: Period) -> Option<f64> {
+pub fn over_time(
+    stretches: &[(Period, Network)],
+    theory: Theory,
+    metric: &str,
+    period: Period,
+) -> Option<f64> {
     let parts: Vec<&str> = metric.split('.').collect();
     let (mut sum, mut weight) = (0.0, 0.0);
     for (stretch, network) in stretches {
@@ -72,7 +84,8 @@ pub fn over_time(stretches: &[(Period, Network)], theory: Theory, metric: &str, 
         weight += length;
     }
     // A flow is judged over the part of the period in which it is there, a link over all of it.
-    (weight > 0.0 && (parts[0] == "flows" || weight >= 0.999 * period.length() as f64)).then(|| sum / weight)
+    (weight > 0.0 && (parts[0] == "flows" || weight >= 0.999 * period.length() as f64))
+        .then(|| sum / weight)
 }
 
 /// Whether data ever cross a link, so that it is known to be idle when they do not.
@@ -88,13 +101,26 @@ fn at(network: &Network, theory: Theory, parts: &[&str]) -> Option<f64> {
         None => Some(0.0),
     };
     let goodputs = |name: &str| -> Vec<f64> {
-        let wanted = network.classes.iter().zip(&rates).filter(|(c, _)| name == "*" || c.name == name || member(name, &c.name));
-        wanted.flat_map(|(c, &rate)| std::iter::repeat_n(c.goodput(rate), if member(name, &c.name) { 1 } else { c.count })).collect()
+        let wanted = network
+            .classes
+            .iter()
+            .zip(&rates)
+            .filter(|(c, _)| name == "*" || c.name == name || member(name, &c.name));
+        wanted
+            .flat_map(|(c, &rate)| {
+                std::iter::repeat_n(
+                    c.goodput(rate),
+                    if member(name, &c.name) { 1 } else { c.count },
+                )
+            })
+            .collect()
     };
     match parts {
         ["jain"] if !rates.is_empty() => Some(jain(&goodputs("*"))),
         ["links", name, "utilisation" | "utilisation_mean"] => utilisation(name),
-        ["links", name, "reverse", "utilisation" | "utilisation_mean"] => utilisation(&format!("{name}.reverse")),
+        ["links", name, "reverse", "utilisation" | "utilisation_mean"] => {
+            utilisation(&format!("{name}.reverse"))
+        }
         ["flows", name, "goodput" | "goodput_mean"] => over(&goodputs(name), "mean"),
         ["flows", name, "goodput" | "goodput_mean", how] => over(&goodputs(name), how),
         _ => None,
@@ -103,7 +129,9 @@ fn at(network: &Network, theory: Theory, parts: &[&str]) -> Option<f64> {
 
 /// Whether a name is that of a member of a group: `NAME-3`.
 fn member(name: &str, group: &str) -> bool {
-    name.strip_prefix(group).and_then(|rest| rest.strip_prefix('-')).is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    name.strip_prefix(group)
+        .and_then(|rest| rest.strip_prefix('-'))
+        .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn over(values: &[f64], how: &str) -> Option<f64> {
@@ -111,7 +139,8 @@ fn over(values: &[f64], how: &str) -> Option<f64> {
         return None;
     }
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let (least, greatest) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &v| (a.min(v), b.max(v)));
+    let (least, greatest) =
+        values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &v| (a.min(v), b.max(v)));
     Some(match how {
         "mean" => mean,
         "min" => least,

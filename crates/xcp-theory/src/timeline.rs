@@ -1,5 +1,6 @@
-//! How the theory's network changes while a scenario runs: flows come and go, datagrams change their rate, routers their law. Theory settles at once; how long
-//! packets take is for `fluid` and the simulator.
+//! How the theory's network changes while a scenario runs: flows come and go, datagrams change
+//! their rate, routers their law. Theory settles at once; how long packets take is for `fluid` and
+//! the simulator.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +14,23 @@ const CHANGES: usize = 400;
 /// Bounds the work, flows times changes.
 const WORK: usize = 40_000_000;
 
-/// The networks one after the other, each with its stretch of time. Starts are taken without jitter, on-off and Poisson sources by their mean.
+/// The networks one after the other, each with its stretch of time. Starts are taken without
+/// jitter, on-off and Poisson sources by their mean.
 #[must_use]
 pub fn timeline(scenario: &Scenario) -> Vec<(Period, Network)> {
     let times = changes(scenario).unwrap_or_default();
     if times.is_empty() {
-        return vec![(Period { from: 0, to: scenario.duration }, Network::before(scenario, scenario.measure.to))];
+        return vec![(
+            Period { from: 0, to: scenario.duration },
+            Network::before(scenario, scenario.measure.to),
+        )];
     }
     let ends = times.iter().skip(1).copied().chain([scenario.duration]);
-    times.iter().zip(ends).map(|(&from, to)| (Period { from, to }, Network::before(scenario, to))).collect()
+    times
+        .iter()
+        .zip(ends)
+        .map(|(&from, to)| (Period { from, to }, Network::before(scenario, to)))
+        .collect()
 }
 
 /// When something changes, 0 included; `None` if too often to follow.
@@ -35,7 +44,9 @@ fn changes(scenario: &Scenario) -> Option<Vec<Nanos>> {
     for flow in &scenario.flows {
         match &flow.group.traffic {
             Traffic::Tcp(_) if flow.bytes().is_some() => continue,
-            Traffic::Udp(UdpPattern::Schedule { steps }) => times.extend(steps.iter().map(|(from, _)| *from)),
+            Traffic::Udp(UdpPattern::Schedule { steps }) => {
+                times.extend(steps.iter().map(|(from, _)| *from))
+            }
             _ => {}
         }
         times.insert(flow.start);

@@ -1,7 +1,9 @@
-//! Theory and simulator beside one another: each is the other's referee. Where they must agree, and where theory says beforehand that they will not.
+//! Theory and simulator beside one another: each is the other's referee. Where they must agree, and
+//! where theory says beforehand that they will not.
 //!
-//! The tight link stands downstream (or pools are off): with the tight link upstream the draft's pools give the loose router's flows more than
-//! Low's model, which knows no pools (docs/theory.md).
+//! The tight link stands downstream (or pools are off): with the tight link upstream the draft's
+//! pools give the loose router's flows more than Low's model, which knows no pools
+//! (docs/theory.md).
 
 mod common;
 
@@ -19,13 +21,24 @@ fn beside(scenario: &Scenario, theory: Theory, metrics: &[&str], within: f64) {
         let measured = match metric.split('.').collect::<Vec<_>>()[..] {
             ["links", name, "utilisation"] => run.summary.links[name].utilisation,
             ["flows", name, "goodput"] => {
-                let flows: Vec<f64> = run.summary.flows.iter().filter(|f| f.name.stem() == name).map(|f| f.goodput).collect();
+                let flows: Vec<f64> = run
+                    .summary
+                    .flows
+                    .iter()
+                    .filter(|f| f.name.stem() == name)
+                    .map(|f| f.goodput)
+                    .collect();
                 flows.iter().sum::<f64>() / flows.len() as f64
             }
             _ => panic!("{metric}"),
         };
-        let predicted = predict(scenario, theory, metric, None).unwrap_or_else(|| panic!("no prediction for {metric}"));
-        assert!((measured / predicted - 1.0).abs() < within, "{}: {metric}: packets {measured}, {theory:?} {predicted}", scenario.title);
+        let predicted = predict(scenario, theory, metric, None)
+            .unwrap_or_else(|| panic!("no prediction for {metric}"));
+        assert!(
+            (measured / predicted - 1.0).abs() < within,
+            "{}: {metric}: packets {measured}, {theory:?} {predicted}",
+            scenario.title
+        );
     }
 }
 
@@ -70,20 +83,31 @@ congestion = "xcp"
 fn two_bottlenecks_come_to_the_equilibrium() {
     for (n, pools) in [(4, true), (16, true), (4, false)] {
         let scenario = two_links(n, "155mbit", "100mbit", pools);
-        beside(&scenario, Theory::Equilibrium, &["links.first.utilisation", "links.second.utilisation"], 0.01);
-        beside(&scenario, Theory::Equilibrium, &["flows.long.goodput", "flows.short.goodput"], 0.02);
+        beside(
+            &scenario,
+            Theory::Equilibrium,
+            &["links.first.utilisation", "links.second.utilisation"],
+            0.01,
+        );
+        beside(
+            &scenario,
+            Theory::Equilibrium,
+            &["flows.long.goodput", "flows.short.goodput"],
+            0.02,
+        );
         let fair = predict(&scenario, Theory::MaxMin, "flows.short.goodput", None).unwrap();
         let rest = predict(&scenario, Theory::Equilibrium, "flows.short.goodput", None).unwrap();
         assert!(rest < 0.8 * fair, "the test is of a case in which the two differ");
     }
 }
 
-/// The order of the links matters to packets, not to the model: the tight link first, the short flow gets more than the model says (with n = 4, 47.9
-/// for 43.0).
+/// The order of the links matters to packets, not to the model: the tight link first, the short
+/// flow gets more than the model says (with n = 4, 47.9 for 43.0).
 #[test]
 fn the_tight_link_upstream_is_where_the_model_fails() {
     let mut scenario = two_links(4, "155mbit", "100mbit", true);
-    let (a, b) = (scenario.links[0].directions[0].rate_bps, scenario.links[1].directions[0].rate_bps);
+    let (a, b) =
+        (scenario.links[0].directions[0].rate_bps, scenario.links[1].directions[0].rate_bps);
     scenario.links[0].directions[0].rate_bps = b;
     scenario.links[1].directions[0].rate_bps = a;
     // The short flow crosses what is now the loose link.
@@ -128,15 +152,17 @@ to         = "D"
 congestion = "xcp"
 "#;
 
-/// Flows that their buffers hold back, and others. Such a flow asks for no more than it can use, which is a tight link upstream of every router: with
-/// pools the others get more than the model has for them, up to their max-min share.
+/// Flows that their buffers hold back, and others. Such a flow asks for no more than it can use,
+/// which is a tight link upstream of every router: with pools the others get more than the model
+/// has for them, up to their max-min share.
 #[test]
 fn buffers() {
     let metrics = ["links.bottleneck.utilisation", "flows.held.goodput", "flows.free.goodput"];
     let without = ONE_LINK.replace("limit = 2000", "limit = 2000, law = { pools = false }");
     beside(&scenario(&without), Theory::Equilibrium, &metrics, 0.02);
     let with = scenario(ONE_LINK);
-    let measured = xcp_sim::simulate(&with, &mut ()).unwrap().summary.links["bottleneck"].utilisation;
+    let measured =
+        xcp_sim::simulate(&with, &mut ()).unwrap().summary.links["bottleneck"].utilisation;
     let between = Theory::ALL.map(|theory| predict(&with, theory, metrics[0], None).unwrap());
     assert!(between[1] + 0.01 < measured && measured < between[0], "{measured}, {between:?}");
 }
@@ -149,25 +175,45 @@ fn datagrams() {
         ONE_LINK.replace("receive-buffer = 15000", "")
     );
     let scenario = scenario(&udp);
-    beside(&scenario, Theory::Equilibrium, &["links.bottleneck.utilisation", "flows.free.goodput"], 0.03);
+    beside(
+        &scenario,
+        Theory::Equilibrium,
+        &["links.bottleneck.utilisation", "flows.free.goodput"],
+        0.03,
+    );
     let network = Network::before(&scenario, scenario.measure.to);
     let rest = equilibrium(&network).unwrap();
     let link = network.links.iter().position(|l| l.name == "bottleneck").unwrap();
     let predicted = rest.queues[link].unwrap() / 1500.0;
-    let measured = xcp_sim::simulate(&scenario, &mut ()).unwrap().summary.links["bottleneck"].queue_mean;
-    assert!(predicted > 5.0 && (measured - predicted).abs() < 2.0 + 0.2 * predicted, "packets {measured}, theory {predicted}");
+    let measured =
+        xcp_sim::simulate(&scenario, &mut ()).unwrap().summary.links["bottleneck"].queue_mean;
+    assert!(
+        predicted > 5.0 && (measured - predicted).abs() < 2.0 + 0.2 * predicted,
+        "packets {measured}, theory {predicted}"
+    );
 }
 
-/// The family: XCP-IR beside datagrams has no queue; iXCP's cured rule comes to max-min where XCP does not.
+/// The family: XCP-IR beside datagrams has no queue; iXCP's cured rule comes to max-min where XCP
+/// does not.
 #[test]
 fn the_family() {
     let text = format!(
         "{}\n[[flow]]\nname = \"cbr\"\nfrom = \"S\"\nto = \"D\"\nudp = {{ rate = \"6mbit\" }}\n",
         ONE_LINK.replace("receive-buffer = 15000", "")
     );
-    let beside_datagrams = scenario(&text.replace("kind = \"xcp\"", "kind = \"xcp\", law = \"xcp-ir\""));
-    beside(&beside_datagrams, Theory::Equilibrium, &["links.bottleneck.utilisation", "flows.free.goodput"], 0.03);
-    assert!(xcp_sim::simulate(&beside_datagrams, &mut ()).unwrap().summary.links["bottleneck"].queue_mean < 5.0);
+    let beside_datagrams =
+        scenario(&text.replace("kind = \"xcp\"", "kind = \"xcp\", law = \"xcp-ir\""));
+    beside(
+        &beside_datagrams,
+        Theory::Equilibrium,
+        &["links.bottleneck.utilisation", "flows.free.goodput"],
+        0.03,
+    );
+    assert!(
+        xcp_sim::simulate(&beside_datagrams, &mut ()).unwrap().summary.links["bottleneck"]
+            .queue_mean
+            < 5.0
+    );
     let mut ixcp = two_links(16, "155mbit", "100mbit", true);
     for link in &mut ixcp.links {
         if let xcp_scenario::model::Queue::Xcp { law, .. } = &mut link.directions[0].queue {
@@ -183,21 +229,25 @@ fn the_family() {
     beside(&ixcp, Theory::Equilibrium, &["links.first.utilisation", "flows.short.goodput"], 0.03);
 }
 
-/// TCP's buffers bound it as max-min has it, and a link without a router is shared evenly by like flows in the long run.
+/// TCP's buffers bound it as max-min has it, and a link without a router is shared evenly by like
+/// flows in the long run.
 #[test]
 fn max_min_where_no_router_is() {
     let text = ONE_LINK
         .replace("\"xcp\", limit = 2000", "\"drop-tail\", limit = 100")
         .replace("congestion     = \"xcp\"", "congestion = \"newreno\"");
-    let text = text.replace("congestion = \"xcp\"", "congestion = \"newreno\"").replace("receive-buffer = 15000", "receive-buffer = 6000");
+    let text = text
+        .replace("congestion = \"xcp\"", "congestion = \"newreno\"")
+        .replace("receive-buffer = 15000", "receive-buffer = 6000");
     let scenario = scenario(&text);
     assert!(equilibrium(&Network::before(&scenario, scenario.measure.to)).is_err());
     beside(&scenario, Theory::MaxMin, &["links.bottleneck.utilisation"], 0.05);
     beside(&scenario, Theory::MaxMin, &["flows.free.goodput"], 0.1);
 }
 
-/// The fluid and the packets of "An Example of Instability in XCP", a tenth of its rate: paced flows settle, at the same shares, within a factor of
-/// two of the same time; clocked by acknowledgements they do not.
+/// The fluid and the packets of "An Example of Instability in XCP", a tenth of its rate: paced
+/// flows settle, at the same shares, within a factor of two of the same time; clocked by
+/// acknowledgements they do not.
 #[test]
 fn the_example_moves_alike() {
     let file = |paced: bool| {
@@ -247,17 +297,33 @@ handshake      = false
         let moved = fluid(&scenario).unwrap();
         let run = xcp_sim::simulate(&scenario, &mut ()).unwrap();
         let utilisation = (moved.mean_utilisation(0, 20.0), run.summary.links["l1"].utilisation);
-        let long = run.find(&xcp_scenario::run::Subject::Flow("long".into()), xcp_scenario::run::Quantity::Goodput).unwrap();
+        let long = run
+            .find(
+                &xcp_scenario::run::Subject::Flow("long".into()),
+                xcp_scenario::run::Quantity::Goodput,
+            )
+            .unwrap();
         let late = &long.values[long.values.len() / 2..];
         let mean = late.iter().sum::<f64>() / late.len() as f64;
-        let deviation = (late.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / late.len() as f64).sqrt() / mean;
+        let deviation = (late.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / late.len() as f64)
+            .sqrt()
+            / mean;
         let motion = moved.motion(0, 20.0).unwrap();
         if paced {
             assert!((utilisation.0 - utilisation.1).abs() < 0.01, "{utilisation:?}");
-            assert!(deviation < 0.05 && motion.deviation < 0.05 * motion.mean, "packets {deviation}, fluid {motion:?}");
-            assert!((mean / (motion.mean * 936.0 / 1000.0) - 1.0).abs() < 0.05, "packets {mean}, fluid {motion:?}");
+            assert!(
+                deviation < 0.05 && motion.deviation < 0.05 * motion.mean,
+                "packets {deviation}, fluid {motion:?}"
+            );
+            assert!(
+                (mean / (motion.mean * 936.0 / 1000.0) - 1.0).abs() < 0.05,
+                "packets {mean}, fluid {motion:?}"
+            );
         } else {
-            assert!(deviation > 0.3 && motion.deviation > 0.3 * motion.mean, "packets {deviation}, fluid {motion:?}");
+            assert!(
+                deviation > 0.3 && motion.deviation > 0.3 * motion.mean,
+                "packets {deviation}, fluid {motion:?}"
+            );
             assert!(utilisation.0 < 0.95 && utilisation.1 < 0.95, "{utilisation:?}");
         }
     }

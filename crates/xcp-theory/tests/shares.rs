@@ -11,17 +11,26 @@ use xcp_theory::network::{Interval, Network, Others, Sharing};
 use xcp_theory::predict::Theory;
 use xcp_theory::{equilibrium, max_min, predict};
 
-/// Networks of up to five links and six classes, each over a stretch of links, some limited by buffers; datagrams on some links.
+/// Networks of up to five links and six classes, each over a stretch of links, some limited by
+/// buffers; datagrams on some links.
 fn networks(datagrams: bool) -> impl Strategy<Value = Network> {
-    let links = prop::collection::vec((1e6..1e9f64, if datagrams { 0.0..0.9 } else { 0.0..1e-300 }), 1..5);
+    let links =
+        prop::collection::vec((1e6..1e9f64, if datagrams { 0.0..0.9 } else { 0.0..1e-300 }), 1..5);
     links
         .prop_flat_map(|links| {
             let n = links.len();
-            let classes = prop::collection::vec((1..60usize, 0..n, 0..n, 0.002..0.6f64, prop::option::of(1e4..1e9f64)), 1..7);
+            let classes = prop::collection::vec(
+                (1..60usize, 0..n, 0..n, 0.002..0.6f64, prop::option::of(1e4..1e9f64)),
+                1..7,
+            );
             (Just(links), classes)
         })
         .prop_map(|(links, classes)| Network {
-            links: links.iter().enumerate().map(|(i, &(rate, share))| link(&format!("l{i}"), rate, rate * share)).collect(),
+            links: links
+                .iter()
+                .enumerate()
+                .map(|(i, &(rate, share))| link(&format!("l{i}"), rate, rate * share))
+                .collect(),
             classes: classes
                 .iter()
                 .enumerate()
@@ -38,7 +47,8 @@ fn networks(datagrams: bool) -> impl Strategy<Value = Network> {
 }
 
 proptest! {
-    /// What defines max-min: nothing is overfull, and every flow has its buffers' rate or a full link where nobody has more.
+    /// What defines max-min: nothing is overfull, and every flow has its buffers' rate or a full
+    /// link where nobody has more.
     #[test]
     fn max_min_is_max_min(network in networks(true)) {
         let shares = max_min(&network);
@@ -56,8 +66,9 @@ proptest! {
         }
     }
 
-    /// What defines the equilibrium: the law gives every flow that buffers do not hold exactly nothing, min over its links of F = 0; links that
-    /// stop somebody are used to at least α/(α+γ); a single link is shared as in max-min.
+    /// What defines the equilibrium: the law gives every flow that buffers do not hold exactly
+    /// nothing, min over its links of F = 0; links that stop somebody are used to at least α/(α+γ);
+    /// a single link is shared as in max-min.
     #[test]
     fn the_law_is_at_rest_in_its_equilibrium(network in networks(false)) {
         let rest = equilibrium(&network).unwrap();
@@ -72,7 +83,8 @@ proptest! {
         for ((class, &x), bound) in network.classes.iter().zip(&rest.rates).zip(&rest.bounds) {
             let least = class.route.iter().map(|&l| feedback(l, x)).fold(f64::INFINITY, f64::min);
             match bound {
-                Bound::Link(_) => prop_assert!(least.abs() < 1e-6, "{} at {x}: the law still gives {least}", class.name),
+                Bound::Link(_) => prop_assert!(least.abs() < 1e-6, "{} at {x}: the law still \
+                    gives {least}", class.name),
                 Bound::Buffer => prop_assert!(least > -1e-6, "{} at {x}: the law takes {least}", class.name),
             }
         }
@@ -101,7 +113,8 @@ proptest! {
     }
 }
 
-/// The short flow of iXCP's first figure: r = (−B + √(B² + 4Aγc₂²))/(2A), A = .5n + .4, B = −12n − 32, γc₂² = 1000 (Mbit/s).
+/// The short flow of iXCP's first figure: r = (−B + √(B² + 4Aγc₂²))/(2A), A = .5n + .4, B = −12n −
+/// 32, γc₂² = 1000 (Mbit/s).
 #[test]
 fn two_links_as_the_closed_form_has_them() {
     let mut table = String::from("   n  short flow  of 55 Mbit/s  utilisation of the first link\n");
@@ -109,14 +122,24 @@ fn two_links_as_the_closed_form_has_them() {
         let rest = equilibrium(&two_links(n)).unwrap();
         let (a, b) = (0.5 * n as f64 + 0.4, -12.0 * n as f64 - 32.0);
         let closed = (-b + f64::sqrt(b * b + 4.0 * a * 1000.0)) / (2.0 * a) * 1e6;
-        assert!((rest.rates[1] / closed - 1.0).abs() < 1e-9, "n = {n}: {} for {closed}", rest.rates[1]);
+        assert!(
+            (rest.rates[1] / closed - 1.0).abs() < 1e-9,
+            "n = {n}: {} for {closed}",
+            rest.rates[1]
+        );
         assert!((rest.rates[0] * n as f64 / 100e6 - 1.0).abs() < 1e-9);
-        table += &format!("{n:4}  {:10.3}  {:12.3}  {:.4}\n", rest.rates[1] / 1e6, rest.rates[1] / 55e6, rest.loads[0] / 155e6);
+        table += &format!(
+            "{n:4}  {:10.3}  {:12.3}  {:.4}\n",
+            rest.rates[1] / 1e6,
+            rest.rates[1] / 55e6,
+            rest.loads[0] / 155e6
+        );
     }
     insta::assert_snapshot!(table);
 }
 
-/// Where c₂ ≥ .8 c₁ the short flow's share vanishes as n grows: Low, Andrew and Wydrowski's arbitrarily small part of the max-min share.
+/// Where c₂ ≥ .8 c₁ the short flow's share vanishes as n grows: Low, Andrew and Wydrowski's
+/// arbitrarily small part of the max-min share.
 #[test]
 fn a_share_may_be_arbitrarily_small() {
     for (second, at_4096) in [(124e6, 0.87e6), (140e6, 0.06e6)] {
@@ -128,13 +151,18 @@ fn a_share_may_be_arbitrarily_small() {
     }
 }
 
-/// XCP beside datagrams of rate U: counted in the input, the queue is γ U d/(β − γU/C), of which 74.1 packets were measured in ns-2 where this gives 72.6;
-/// not counted, α U d/(β − αU/C), without bound from U = βC/α on.
+/// XCP beside datagrams of rate U: counted in the input, the queue is γ U d/(β − γU/C), of which
+/// 74.1 packets were measured in ns-2 where this gives 72.6; not counted, α U d/(β − αU/C), without
+/// bound from U = βC/α on.
 #[test]
 fn the_queue_beside_datagrams() {
     let standing = |share: f64, others| {
-        let mut network =
-            Network { links: vec![link("l", 80e6, share * 80e6)], classes: vec![class("c", 1, &[0], 0.1)], left_out: 0, media: false };
+        let mut network = Network {
+            links: vec![link("l", 80e6, share * 80e6)],
+            classes: vec![class("c", 1, &[0], 0.1)],
+            left_out: 0,
+            media: false,
+        };
         network.links[0].limit = f64::INFINITY;
         network.links[0].router.as_mut().unwrap().others = others;
         let rest = equilibrium(&network).unwrap();
@@ -153,31 +181,41 @@ fn the_queue_beside_datagrams() {
 fn no_round_trip_beyond_the_longest() {
     let d = |interval, longest| {
         let classes = vec![class("far", 1, &[0], 3.0), class("near", 1, &[0], 0.1)];
-        let mut network = Network { links: vec![link("l", 80e6, 0.0)], classes, left_out: 0, media: false };
+        let mut network =
+            Network { links: vec![link("l", 80e6, 0.0)], classes, left_out: 0, media: false };
         let router = network.links[0].router.as_mut().unwrap();
         (router.interval, router.longest) = (interval, longest);
         margins(&network, &equilibrium(&network).unwrap(), 0).unwrap().interval
     };
-    for (interval, longest, want) in
-        [(Interval::Mean, 65.536, 1.55), (Interval::Mean, 1.0, 0.55), (Interval::Max, 65.536, 3.0), (Interval::Max, 1.0, 1.0)]
-    {
+    for (interval, longest, want) in [
+        (Interval::Mean, 65.536, 1.55),
+        (Interval::Mean, 1.0, 0.55),
+        (Interval::Max, 65.536, 3.0),
+        (Interval::Max, 1.0, 1.0),
+    ] {
         let got = d(interval, longest);
         assert!((got - want).abs() < 1e-9, "{interval:?} {longest}: {got}");
     }
 }
 
-/// What the family's other laws come to: iXCP's shuffle to max-min, XCP-IR beside datagrams to XCP on a smaller link, without a queue.
+/// What the family's other laws come to: iXCP's shuffle to max-min, XCP-IR beside datagrams to XCP
+/// on a smaller link, without a queue.
 #[test]
 fn the_family() {
     let mut network = two_links(16);
     network.links[0].router.as_mut().unwrap().sharing = Sharing::MaxMin;
     let rest = equilibrium(&network).unwrap();
-    assert!(rest.rates.iter().zip(&max_min(&network).rates).all(|(a, b)| (a / b - 1.0).abs() < 1e-9));
+    assert!(
+        rest.rates.iter().zip(&max_min(&network).rates).all(|(a, b)| (a / b - 1.0).abs() < 1e-9)
+    );
     let mut beside = two_links(16);
     beside.links[0] = link("first", 175e6, 20e6);
     beside.links[0].router.as_mut().unwrap().others = Others::Subtracted;
     let (with, without) = (equilibrium(&beside).unwrap(), equilibrium(&two_links(16)).unwrap());
-    assert!(with.rates.iter().zip(&without.rates).all(|(a, b)| (a / b - 1.0).abs() < 1e-9), "{with:?}");
+    assert!(
+        with.rates.iter().zip(&without.rates).all(|(a, b)| (a / b - 1.0).abs() < 1e-9),
+        "{with:?}"
+    );
     assert_eq!(with.queues[0], Some(0.0));
 }
 
@@ -215,13 +253,16 @@ to   = "D"
 udp  = { pattern = "schedule", steps = [["0s", "2mbit"], ["10s", "0bit"]] }
 "#;
 
-fn scenario_without_held(scenario: &xcp_scenario::model::Scenario) -> xcp_scenario::model::Scenario {
+fn scenario_without_held(
+    scenario: &xcp_scenario::model::Scenario,
+) -> xcp_scenario::model::Scenario {
     let mut alone = scenario.clone();
     alone.flows.retain(|f| &*f.group.name != "held");
     alone
 }
 
-/// On a shared medium who crosses it twice takes twice of it; of the law's rest there nothing is said.
+/// On a shared medium who crosses it twice takes twice of it; of the law's rest there nothing is
+/// said.
 #[test]
 fn a_medium_is_shared() {
     let text = r#"
@@ -258,7 +299,8 @@ fn a_medium_is_shared() {
     let air = network.links.len() - 1;
     assert_eq!((network.links[air].name.as_str(), shares.bounds[0]), ("air", Bound::Link(air)));
     assert_eq!(equilibrium(&network), Err(NoEquilibrium::Medium));
-    let utilisation = |name: &str| predict(&scenario, Theory::MaxMin, &format!("links.{name}.utilisation"), None);
+    let utilisation =
+        |name: &str| predict(&scenario, Theory::MaxMin, &format!("links.{name}.utilisation"), None);
     assert_eq!(utilisation("first").map(|u| (u * 3.0).round()), Some(1.0));
     assert_eq!(predict(&scenario, Theory::Equilibrium, "links.first.utilisation", None), None);
 }
@@ -269,7 +311,10 @@ fn a_scenario_as_theory_sees_it() {
     let scenario = scenario(BUFFERS);
     let network = Network::before(&scenario, 5_000_000_000);
     assert_eq!(network.left_out, 1);
-    assert_eq!(network.classes.iter().map(|c| (c.name.as_str(), c.count)).collect::<Vec<_>>(), [("held", 1), ("free", 2)]);
+    assert_eq!(
+        network.classes.iter().map(|c| (c.name.as_str(), c.count)).collect::<Vec<_>>(),
+        [("held", 1), ("free", 2)]
+    );
     // Ten whole packets of 1500 bytes a round trip of 100 ms and one packet's time on the link.
     let held = 10.0 * 1500.0 * 8.0 / (0.1 + 1500.0 * 8.0 / 10e6);
     let shares = max_min(&network);
@@ -283,16 +328,24 @@ fn a_scenario_as_theory_sees_it() {
     assert_eq!(predict(&scenario, Theory::MaxMin, "links.bottleneck.utilisation", None), None);
     let scenario = self::scenario(&BUFFERS.replace("bytes      = \"10mb\"", "start = \"19999ms\""));
     // From 10 s on the held flow is alone.
-    let utilisation = |theory| predict(&scenario, theory, "links.bottleneck.utilisation", None).unwrap();
+    let utilisation =
+        |theory| predict(&scenario, theory, "links.bottleneck.utilisation", None).unwrap();
     assert!((utilisation(Theory::MaxMin) - (1.0 + held / 10e6) / 2.0).abs() < 1e-3);
     // 12 bytes of option, 52 of headers and timestamps.
     let goodput = predict(&scenario, Theory::MaxMin, "flows.held.goodput", None).unwrap();
     assert!((goodput - held * 1436.0 / 1500.0).abs() < 1.0);
     let free = predict(&scenario, Theory::MaxMin, "flows.free-2.goodput", None).unwrap();
-    assert!((free - (8e6 - held) / 2.0 * 1436.0 / 1500.0).abs() < 1.0, "a flow is judged over the time in which it is there");
+    assert!(
+        (free - (8e6 - held) / 2.0 * 1436.0 / 1500.0).abs() < 1.0,
+        "a flow is judged over the time in which it is there"
+    );
     assert_eq!(predict(&scenario, Theory::MaxMin, "links.bottleneck.queue_mean", None), None);
     assert_eq!(predict(&scenario, Theory::MaxMin, "links.nowhere.utilisation", None), None);
     // Nobody is there: data that crossed before, and none now.
     let alone = scenario_without_held(&scenario);
-    assert_eq!(predict(&alone, Theory::MaxMin, "links.bottleneck.utilisation", None).map(|u| (u * 100.0).round()), Some(50.0));
+    assert_eq!(
+        predict(&alone, Theory::MaxMin, "links.bottleneck.utilisation", None)
+            .map(|u| (u * 100.0).round()),
+        Some(50.0)
+    );
 }

@@ -1,4 +1,5 @@
-//! The two backends: what each needs of a scenario file, how many runs it does at a time, and a run.
+//! The two backends: what each needs of a scenario file, how many runs it does at a time, and a
+//! run.
 
 use xcp_scenario::Overrides;
 use xcp_scenario::model::Scenario;
@@ -49,8 +50,8 @@ impl Backend {
         }
     }
 
-    /// How many of `jobs` runs may go on at a time: those on Linux share the machine's processors with the network they build, and would disturb
-    /// one another.
+    /// How many of `jobs` runs may go on at a time: those on Linux share the machine's processors
+    /// with the network they build, and would disturb one another.
     pub fn jobs(self, jobs: usize) -> usize {
         match self {
             Self::Sim => jobs,
@@ -67,7 +68,12 @@ impl Backend {
     }
 
     /// A run; one that is simulated on at most `threads` processors.
-    pub fn run(self, scenario: &Scenario, threads: usize, observer: &mut dyn Observer) -> Result<Run, Failure> {
+    pub fn run(
+        self,
+        scenario: &Scenario,
+        threads: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<Run, Failure> {
         match self {
             Self::Sim => xcp_sim::simulate_on(scenario, threads, observer).map_err(Failure::new),
             Self::Linux => lab::run(scenario, false, observer),
@@ -79,7 +85,8 @@ impl Backend {
 /// Tells what one should know before believing a run's numbers.
 pub fn tell_notes(run: &Run) {
     for note in &run.summary.notes {
-        let variant = if run.variant.is_empty() { String::new() } else { format!("{}: ", run.variant) };
+        let variant =
+            if run.variant.is_empty() { String::new() } else { format!("{}: ", run.variant) };
         terminal::tell(&format!("note: {}: {variant}{note}", run.summary.backend));
     }
 }

@@ -26,12 +26,20 @@ struct Watch<'a> {
 impl Observer for Watch<'_> {
     fn progress(&mut self, now: Nanos) -> ControlFlow<()> {
         self.progress.update(self.index, now);
-        if interrupt::asked() || self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if interrupt::asked() || self.stop.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }
 
-/// Refuses scenarios that do not fit into memory. Returns how many may run at a time so that they fit together.
-pub fn fitting<'a>(loaded: impl Iterator<Item = &'a Loaded>, jobs: usize) -> Result<usize, Failure> {
+/// Refuses scenarios that do not fit into memory. Returns how many may run at a time so that they
+/// fit together.
+pub fn fitting<'a>(
+    loaded: impl Iterator<Item = &'a Loaded>,
+    jobs: usize,
+) -> Result<usize, Failure> {
     let Some(available) = memory::available() else { return Ok(jobs) };
     let mut needs: Vec<u128> = Vec::new();
     for one in loaded {
@@ -51,11 +59,13 @@ pub fn jobs(asked: Option<std::num::NonZeroUsize>) -> usize {
     asked.or_else(|| thread::available_parallelism().ok()).map_or(1, usize::from)
 }
 
-/// Runs everything, at most `jobs` at a time, simulations on at most `threads` processors each. `ready` gets each run in the order of `scenarios`, as soon as it and all before it are done. After
-/// Ctrl-C the runs under way end early (`summary.interrupted`) and no more are begun.
+/// Runs everything, at most `jobs` at a time, simulations on at most `threads` processors each.
+/// `ready` gets each run in the order of `scenarios`, as soon as it and all before it are done.
+/// After Ctrl-C the runs under way end early (`summary.interrupted`) and no more are begun.
 ///
 /// # Errors
-/// The first error of a backend in the order of `scenarios`, or of `ready`; runs still under way are ended.
+/// The first error of a backend in the order of `scenarios`, or of `ready`; runs still under way
+/// are ended.
 pub fn run(
     backend: Backend,
     scenarios: &[&Scenario],
@@ -63,11 +73,16 @@ pub fn run(
     threads: usize,
     mut ready: impl FnMut(usize, Run, &Progress) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let progress = Progress::new(scenarios.iter().map(|s| (s.duration, s.duration as f64)).collect(), backend.done());
+    let progress = Progress::new(
+        scenarios.iter().map(|s| (s.duration, s.duration as f64)).collect(),
+        backend.done(),
+    );
     let order: Vec<usize> = (0..scenarios.len()).collect();
     let mut early = BTreeMap::new();
     let mut expected = 0;
-    let work = |index: usize, observer: &mut dyn Observer| backend.run(scenarios[index], threads, observer);
+    let work = |index: usize, observer: &mut dyn Observer| {
+        backend.run(scenarios[index], threads, observer)
+    };
     unordered(&order, jobs, &progress, work, |index, result| {
         early.insert(index, result);
         while let Some(result) = early.remove(&expected) {
@@ -78,8 +93,9 @@ pub fn run(
     })
 }
 
-/// Does pieces of work, at most `jobs` at a time, begun in the order given; `ready` gets what came of each as soon as it is done. After Ctrl-C no
-/// more are begun, and those under way are asked to end.
+/// Does pieces of work, at most `jobs` at a time, begun in the order given; `ready` gets what came
+/// of each as soon as it is done. After Ctrl-C no more are begun, and those under way are asked to
+/// end.
 ///
 /// # Errors
 /// The first of `ready`; work under way is ended.
@@ -99,7 +115,9 @@ pub fn unordered<T: Send>(
             let (next, stop, work) = (&next, &stop, &work);
             scope.spawn(move || {
                 while !interrupt::asked() && !stop.load(Ordering::Relaxed) {
-                    let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+                    let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                        return;
+                    };
                     let result = work(index, &mut Watch { progress, index, stop });
                     progress.finish(index);
                     // Nobody listens any more after an error.

@@ -44,7 +44,8 @@ pub enum Command {
     Sweep(SweepArguments),
     /// Run scenarios and draw one figure of them, for a paper: SVG or PDF
     Plot(PlotArguments),
-    /// Say what theory expects of a scenario, without running it: fair shares, equilibrium, stability
+    /// Say what theory expects of a scenario, without running it: fair shares, equilibrium,
+    /// stability
     Theory(TheoryArguments),
     /// Run the papers' figures and hold them against the bands the papers claim
     Reproduce(ReproduceArguments),
@@ -74,7 +75,8 @@ pub enum Command {
 #[cfg(target_os = "linux")]
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
-    /// Show what a scenario would be built of: namespaces, cables, queues, lines, addresses, routes, sockets
+    /// Show what a scenario would be built of: namespaces, cables, queues, lines, addresses,
+    /// routes, sockets
     Plan {
         /// Scenario file
         #[arg(value_name = "FILE")]
@@ -146,7 +148,8 @@ pub struct WhatIsRun {
     /// Simulate at most this many variants at a time [default: one per processor]
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<std::num::NonZeroUsize>,
-    /// Divide each simulation among at most this many processors, which should be free; the result is the same to the byte
+    /// Divide each simulation among at most this many processors, which should be free; the result
+    /// is the same to the byte
     #[arg(long, value_name = "N", default_value = "1")]
     pub threads: std::num::NonZeroUsize,
 }
@@ -171,7 +174,8 @@ pub struct PlotArguments {
     /// Where it goes: a name that ends in .svg or .pdf
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// Of `series` the quantity, of `cdf` a flow's number [default: queue_mean_packets, completion_time_s]
+    /// Of `series` the quantity, of `cdf` a flow's number [default: queue_mean_packets,
+    /// completion_time_s]
     #[arg(long, value_name = "NAME")]
     pub quantity: Option<String>,
     /// Of `series` the link direction, NAME or NAME.reverse [default: the bottleneck]
@@ -302,7 +306,8 @@ pub struct ReproduceArguments {
     /// With `failures` or `liars`: print the table as docs/failures.md or docs/liars.md has it
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
-    /// Write the report into this directory: report.html, a page per paper, and DIR/PAPER/FIGURE/ for each figure
+    /// Write the report into this directory: report.html, a page per paper, and DIR/PAPER/FIGURE/
+    /// for each figure
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Take PAPER/FIGURE.toml from this directory instead of those built into the program
@@ -314,7 +319,8 @@ pub struct ReproduceArguments {
     /// Keep runs in this directory, and look for them there
     #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
     pub cache: Option<PathBuf>,
-    /// Take runs from that directory whoever wrote them; by default only this user's and root's are taken
+    /// Take runs from that directory whoever wrote them; by default only this user's and root's are
+    /// taken
     #[arg(long, requires = "cache")]
     pub trust_cache: bool,
     /// Run everything, and keep nothing for the next time
@@ -372,7 +378,8 @@ Settings, in any order, each followed by its value:
         #[arg(long, value_name = "NAME")]
         netns: Option<String>,
     },
-    /// Change a router's capacity and the rate of the shaper that came with it, or its queue's limit
+    /// Change a router's capacity and the rate of the shaper that came with it, or its queue's
+    /// limit
     Change {
         /// Settings: dev NAME [capacity RATE] [limit LENGTH]
         #[arg(required = true, value_name = "SETTING")]
@@ -461,7 +468,8 @@ pub struct EndpointEnable {
     /// Congestion control where XCP is not understood
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     pub fallback: String,
-    /// Make room for the option beside SACK on this device; may be repeated [default: all that are up]
+    /// Make room for the option beside SACK on this device; may be repeated [default: all that are
+    /// up]
     #[arg(long = "dev", value_name = "NAME")]
     pub devices: Vec<String>,
     /// Devices are those of this network namespace, by name or path
@@ -476,7 +484,8 @@ pub struct EndpointEnable {
     /// The 2005 study's option instead of ours; both ends must be set so
     #[arg(long)]
     pub classic: bool,
-    /// Carry bottleneck ids where both ends can, for routers whose law shuffles only the flows they limit (ixcp, ixcp-r)
+    /// Carry bottleneck ids where both ends can, for routers whose law shuffles only the flows they
+    /// limit (ixcp, ixcp-r)
     #[arg(long, conflicts_with = "classic")]
     pub ids: bool,
     /// Send as ACKs come in instead of spreading packets over the round trip
@@ -499,7 +508,8 @@ Exit status 0 when everything is there that endpoint and router need, 1 when som
 or could not be tried. Lab and proxy do not count; with --for only what was asked for does.")]
 #[cfg(target_os = "linux")]
 pub struct DoctorArguments {
-    /// Tell only what this needs, and whether it is ready by the exit status: endpoint, router, lab or pep
+    /// Tell only what this needs, and whether it is ready by the exit status: endpoint, router, lab
+    /// or pep
     #[arg(long = "for", value_name = "WHAT", value_parser = group)]
     pub group: Option<xcp_linux::doctor::Group>,
 
@@ -511,11 +521,13 @@ pub struct DoctorArguments {
 #[cfg(target_os = "linux")]
 fn group(text: &str) -> Result<xcp_linux::doctor::Group, String> {
     use xcp_linux::doctor::Group;
-    Group::named(text).ok_or_else(|| format!("write one of {}", Group::ALL.map(Group::name).join(", ")))
+    Group::named(text)
+        .ok_or_else(|| format!("write one of {}", Group::ALL.map(Group::name).join(", ")))
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
-    let (path, value) = text.split_once('=').ok_or("write PATH=VALUE, e.g. link.bottleneck.rate=20mbit")?;
+    let (path, value) =
+        text.split_once('=').ok_or("write PATH=VALUE, e.g. link.bottleneck.rate=20mbit")?;
     Ok((path.trim().to_owned(), value.trim().to_owned()))
 }
 

@@ -73,7 +73,9 @@ fn sorted(mut experiments: Vec<Experiment>) -> Vec<Experiment> {
         let mut parts: Vec<(String, u64)> = Vec::new();
         for c in name.chars() {
             match (c.to_digit(10), parts.last_mut()) {
-                (Some(digit), Some((_, number))) => *number = number.saturating_mul(10).saturating_add(digit.into()),
+                (Some(digit), Some((_, number))) => {
+                    *number = number.saturating_mul(10).saturating_add(digit.into())
+                }
                 (Some(digit), None) => parts.push((String::new(), digit.into())),
                 (None, Some((word, 0))) => word.push(c),
                 (None, _) => parts.push((c.into(), 0)),
@@ -87,7 +89,9 @@ fn sorted(mut experiments: Vec<Experiment>) -> Vec<Experiment> {
 
 /// One file.
 pub fn of_file(path: &Path) -> Result<Experiment, Failure> {
-    let name = |p: Option<&std::ffi::OsStr>| p.map(|n| n.to_string_lossy().into_owned()).filter(|n| !n.is_empty());
+    let name = |p: Option<&std::ffi::OsStr>| {
+        p.map(|n| n.to_string_lossy().into_owned()).filter(|n| !n.is_empty())
+    };
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     Ok(Experiment {
         paper: name(whole.parent().and_then(Path::file_name)).unwrap_or_else(|| "file".into()),
@@ -110,8 +114,11 @@ pub fn of_directory(dir: &Path) -> Result<Vec<Experiment>, Failure> {
     };
     let mut found = Vec::new();
     for paper in list(dir)?.into_iter().filter(|p| p.is_dir()) {
-        for file in list(&paper)?.into_iter().filter(|f| f.extension().is_some_and(|e| e == "toml")) {
-            let name = |p: &Path| p.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        for file in list(&paper)?.into_iter().filter(|f| f.extension().is_some_and(|e| e == "toml"))
+        {
+            let name = |p: &Path| {
+                p.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+            };
             found.push(Experiment {
                 paper: name(&paper),
                 figure: name(&file),
@@ -121,17 +128,29 @@ pub fn of_directory(dir: &Path) -> Result<Vec<Experiment>, Failure> {
         }
     }
     if found.is_empty() {
-        return Err(Failure::new(format!("{} holds no experiments; they are files PAPER/FIGURE.toml", dir.display())));
+        return Err(Failure::new(format!(
+            "{} holds no experiments; they are files PAPER/FIGURE.toml",
+            dir.display()
+        )));
     }
     Ok(sorted(found))
 }
 
-/// Those that were asked for: papers, figures, `PAPER/FIGURE`, or files that are there; all if nothing was. In their own order, each once, files last.
+/// Those that were asked for: papers, figures, `PAPER/FIGURE`, or files that are there; all if
+/// nothing was. In their own order, each once, files last.
 pub fn choose(all: Vec<Experiment>, wanted: &[String]) -> Result<Vec<Experiment>, Failure> {
     let is_file = |word: &str| word.ends_with(".toml") && Path::new(word).is_file();
-    let files = wanted.iter().filter(|w| is_file(w)).map(|w| of_file(Path::new(w))).collect::<Result<Vec<_>, _>>()?;
+    let files = wanted
+        .iter()
+        .filter(|w| is_file(w))
+        .map(|w| of_file(Path::new(w)))
+        .collect::<Result<Vec<_>, _>>()?;
     let names: Vec<String> = wanted.iter().filter(|w| !is_file(w)).cloned().collect();
-    let mut chosen = if names.is_empty() && !files.is_empty() { Vec::new() } else { choose_by_name(all, &names)? };
+    let mut chosen = if names.is_empty() && !files.is_empty() {
+        Vec::new()
+    } else {
+        choose_by_name(all, &names)?
+    };
     chosen.extend(files);
     Ok(chosen)
 }
@@ -146,13 +165,15 @@ fn choose_by_name(all: Vec<Experiment>, wanted: &[String]) -> Result<Vec<Experim
         if !all.iter().any(|e| is(e, word)) {
             // Of the paper that was meant its figures, else the papers.
             let meant = word.split('/').next().unwrap_or(word);
-            let mut there: Vec<String> = all.iter().filter(|e| e.paper == meant).map(Experiment::name).collect();
+            let mut there: Vec<String> =
+                all.iter().filter(|e| e.paper == meant).map(Experiment::name).collect();
             if there.is_empty() {
                 there = all.iter().map(|e| e.paper.clone()).collect();
                 there.dedup();
             }
             return Err(Failure::new(format!(
-                "there is no paper or figure \"{word}\"; there are {} (`xcpnet reproduce --list` shows all figures)",
+                "there is no paper or figure \"{word}\"; there are {} (`xcpnet reproduce --list` \
+                    shows all figures)",
                 there.join(", ")
             )));
         }
@@ -166,8 +187,12 @@ mod tests {
 
     #[test]
     fn chosen_by_paper_figure_or_both() {
-        let one =
-            |paper: &str, figure: &str| Experiment { paper: paper.into(), figure: figure.into(), path: String::new(), text: String::new() };
+        let one = |paper: &str, figure: &str| Experiment {
+            paper: paper.into(),
+            figure: figure.into(),
+            path: String::new(),
+            text: String::new(),
+        };
         let all = || vec![one("a", "fig1"), one("a", "fig2"), one("b", "fig1")];
         let names = |wanted: &[&str]| -> Vec<String> {
             let wanted: Vec<String> = wanted.iter().map(|w| (*w).to_owned()).collect();
@@ -182,8 +207,14 @@ mod tests {
 
     #[test]
     fn figures_stand_in_the_order_of_their_numbers() {
-        let one = |figure: &str| Experiment { paper: "p".into(), figure: figure.into(), path: String::new(), text: String::new() };
-        let names = ["fig10", "fig2", "fig06b", "fig06a", "section-3", "fig7-left", "fig7"].map(one);
+        let one = |figure: &str| Experiment {
+            paper: "p".into(),
+            figure: figure.into(),
+            path: String::new(),
+            text: String::new(),
+        };
+        let names =
+            ["fig10", "fig2", "fig06b", "fig06a", "section-3", "fig7-left", "fig7"].map(one);
         let order: Vec<String> = sorted(names.into()).into_iter().map(|e| e.figure).collect();
         assert_eq!(order, ["fig2", "fig06a", "fig06b", "fig7", "fig7-left", "fig10", "section-3"]);
     }
@@ -192,7 +223,11 @@ mod tests {
     fn the_built_in_ones_can_be_loaded() {
         for e in built_in() {
             for quick in [false, true] {
-                let loaded = xcp_scenario::load(Path::new(&e.path), &e.text, &xcp_scenario::Overrides::none().quick(quick));
+                let loaded = xcp_scenario::load(
+                    Path::new(&e.path),
+                    &e.text,
+                    &xcp_scenario::Overrides::none().quick(quick),
+                );
                 assert!(loaded.is_ok(), "{}", loaded.unwrap_err());
             }
         }

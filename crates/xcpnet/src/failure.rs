@@ -35,7 +35,10 @@ impl Failure {
     /// Prints the message. A closed stderr is nobody to tell.
     pub fn tell(&self) {
         let text = self.message.trim_end();
-        terminal::tell(&format!("{}{text}", if text.starts_with("error") { "" } else { "error: " }));
+        terminal::tell(&format!(
+            "{}{text}",
+            if text.starts_with("error") { "" } else { "error: " }
+        ));
     }
 }
 

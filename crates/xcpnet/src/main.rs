@@ -1,5 +1,5 @@
-//! The command line: arguments in, exit status out. What the commands do is in the modules; what runs, files and reports are is in the other
-//! crates.
+//! The command line: arguments in, exit status out. What the commands do is in the modules; what
+//! runs, files and reports are is in the other crates.
 
 mod backend;
 mod batch;

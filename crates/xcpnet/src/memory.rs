@@ -1,4 +1,5 @@
-//! How much memory a run may take: what the kernel says is available, or less where a control group allows less.
+//! How much memory a run may take: what the kernel says is available, or less where a control group
+//! allows less.
 
 use std::fs;
 
@@ -11,13 +12,21 @@ pub fn available() -> Option<u64> {
 
 /// A line of /proc/meminfo, in bytes.
 fn field(meminfo: &str, name: &str) -> Option<u64> {
-    let kib: u64 = meminfo.lines().find_map(|line| line.strip_prefix(name))?.trim().strip_suffix(" kB")?.parse().ok()?;
+    let kib: u64 = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix(name))?
+        .trim()
+        .strip_suffix(" kB")?
+        .parse()
+        .ok()?;
     Some(kib * 1024)
 }
 
 /// What a container's limit leaves (cgroup 2; the file says `max` where there is no limit).
 fn of_group() -> Option<u64> {
-    let read = |name: &str| fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok()?.trim().parse::<u64>().ok();
+    let read = |name: &str| {
+        fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok()?.trim().parse::<u64>().ok()
+    };
     Some(read("memory.max")?.saturating_sub(read("memory.current")?))
 }
 

@@ -14,7 +14,8 @@ use crate::failure::Failure;
 use crate::references::references;
 use crate::terminal::Plain;
 
-/// Standard output that bears being closed by its reader (`| head`): what comes after is dropped, the program goes on.
+/// Standard output that bears being closed by its reader (`| head`): what comes after is dropped,
+/// the program goes on.
 pub struct Printer {
     closed: bool,
 }
@@ -31,7 +32,10 @@ impl Printer {
     }
 
     /// Prints what a function writes, for what is too long to be held as a whole.
-    pub fn with(&mut self, write: impl FnOnce(&mut Plain<StdoutLock<'static>>) -> io::Result<()>) -> Result<(), Failure> {
+    pub fn with(
+        &mut self,
+        write: impl FnOnce(&mut Plain<StdoutLock<'static>>) -> io::Result<()>,
+    ) -> Result<(), Failure> {
         if self.closed {
             return Ok(());
         }
@@ -55,14 +59,22 @@ impl Printer {
 /// Characters to a line: the terminal's, or without bound in a pipe or file.
 pub fn width() -> usize {
     let terminal = console::Term::stdout();
-    if terminal.is_term() { terminal.size_checked().map_or(80, |(_, columns)| usize::from(columns)) } else { usize::MAX }
+    if terminal.is_term() {
+        terminal.size_checked().map_or(80, |(_, columns)| usize::from(columns))
+    } else {
+        usize::MAX
+    }
 }
 
 /// The command as it was typed, quoted for a shell.
 pub fn command() -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     let quote = |word: String| {
-        if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+        if !word.is_empty() && word.chars().all(plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
     };
     let words = std::env::args_os().skip(1).map(|word| quote(word.to_string_lossy().into_owned()));
     std::iter::once("xcpnet".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
@@ -89,7 +101,8 @@ pub struct Content<'a> {
 }
 
 impl Content<'_> {
-    /// Writes report.html, the scenarios, and if wanted summary.json and the series under `prefix` (empty, or ending in a slash).
+    /// Writes report.html, the scenarios, and if wanted summary.json and the series under `prefix`
+    /// (empty, or ending in a slash).
     pub fn stage(&self, staged: &mut Staged, prefix: &str) -> Result<(), WriteError> {
         let command = command();
         let references = references(self.scenarios);
@@ -104,16 +117,23 @@ impl Content<'_> {
         };
         staged.write(format!("{prefix}report.html"), html(&report).as_bytes())?;
         if self.numbers {
-            staged.write_with(format!("{prefix}summary.json"), |file| json::write(self.runs, file))?;
+            staged
+                .write_with(format!("{prefix}summary.json"), |file| json::write(self.runs, file))?;
         }
-        for (number, (run, name)) in self.runs.iter().zip(self.names()).enumerate().filter(|_| self.numbers) {
+        for (number, (run, name)) in
+            self.runs.iter().zip(self.names()).enumerate().filter(|_| self.numbers)
+        {
             for kind in [Kind::Links, Kind::Flows] {
                 let table = kind.name();
-                staged.write_with(format!("{prefix}{name}.{table}.csv"), |file| csv::write(run, kind, file))?;
+                staged.write_with(format!("{prefix}{name}.{table}.csv"), |file| {
+                    csv::write(run, kind, file)
+                })?;
                 if self.parquet {
                     let path = format!("{prefix}{name}.{table}.parquet");
                     let metadata = self.metadata(number);
-                    staged.write_with(path, |file| xcp_report::parquet::write(run, kind, &metadata, file))?;
+                    staged.write_with(path, |file| {
+                        xcp_report::parquet::write(run, kind, &metadata, file)
+                    })?;
                 }
             }
         }
@@ -121,7 +141,8 @@ impl Content<'_> {
         for (i, source) in self.sources.iter().enumerate() {
             // Files of the same name from different directories are told apart by their number.
             let file = source.name.rsplit('/').next().unwrap_or(&source.name);
-            let file = if taken.contains(&file) { format!("{}-{file}", i + 1) } else { file.to_owned() };
+            let file =
+                if taken.contains(&file) { format!("{}-{file}", i + 1) } else { file.to_owned() };
             staged.write(format!("{prefix}{file}"), source.text.as_bytes())?;
             taken.push(source.name.rsplit('/').next().unwrap_or(&source.name));
         }
@@ -130,7 +151,8 @@ impl Content<'_> {
 
     /// What a Parquet file of a run says of itself.
     fn metadata(&self, run: usize) -> Vec<Said> {
-        let settings = self.settings.iter().map(|(path, value)| (path.clone(), value.as_str().into()));
+        let settings =
+            self.settings.iter().map(|(path, value)| (path.clone(), value.as_str().into()));
         vec![
             ("xcpnet.program", format!("xcpnet {}", env!("CARGO_PKG_VERSION"))),
             ("xcpnet.scenario", self.sources[self.origins[run]].text.clone()),
@@ -140,15 +162,20 @@ impl Content<'_> {
         ]
     }
 
-    /// File names of the runs: the variant, else the scenario file; with the file before it where several files have the variant.
+    /// File names of the runs: the variant, else the scenario file; with the file before it where
+    /// several files have the variant.
     fn names(&self) -> Vec<String> {
         let stem = |run: usize| {
             let name = &self.sources[self.origins[run]].name;
             let file = name.rsplit('/').next().unwrap_or(name);
             slug(file.strip_suffix(".toml").unwrap_or(file))
         };
-        let short: Vec<String> =
-            self.runs.iter().enumerate().map(|(i, r)| if r.variant.is_empty() { stem(i) } else { slug(&r.variant) }).collect();
+        let short: Vec<String> = self
+            .runs
+            .iter()
+            .enumerate()
+            .map(|(i, r)| if r.variant.is_empty() { stem(i) } else { slug(&r.variant) })
+            .collect();
         let mut names: Vec<String> = Vec::new();
         for (i, name) in short.iter().enumerate() {
             let unique = short.iter().filter(|n| *n == name).count() == 1;
@@ -165,7 +192,8 @@ impl Content<'_> {
     }
 }
 
-/// A name fit for files everywhere: letters, digits, `-` and `_`; never empty, never with a dot in front.
+/// A name fit for files everywhere: letters, digits, `-` and `_`; never empty, never with a dot in
+/// front.
 fn slug(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars() {
@@ -185,9 +213,14 @@ mod tests {
 
     #[test]
     fn slugs_are_fit_for_files() {
-        for (name, expected) in
-            [("TCP, drop-tail", "TCP-drop-tail"), ("../etc", "etc"), ("  ", "run"), ("n=4", "n-4"), ("1.5 s", "1.5-s"), ("é/ü", "é-ü")]
-        {
+        for (name, expected) in [
+            ("TCP, drop-tail", "TCP-drop-tail"),
+            ("../etc", "etc"),
+            ("  ", "run"),
+            ("n=4", "n-4"),
+            ("1.5 s", "1.5-s"),
+            ("é/ü", "é-ü"),
+        ] {
             assert_eq!(slug(name), expected);
         }
     }

@@ -1,5 +1,5 @@
-//! `xcpnet plot`: runs scenarios and draws one figure of them. What figures show and how they look is
-//! the report's; what is run and how, `run`'s.
+//! `xcpnet plot`: runs scenarios and draws one figure of them. What figures show and how they look
+//! is the report's; what is run and how, `run`'s.
 
 use std::path::{Path, PathBuf};
 
@@ -62,16 +62,23 @@ fn format(out: &Path) -> Result<Format, Failure> {
     match out.extension().and_then(|end| end.to_str()) {
         Some("svg") => Ok(|figure| figure.svg().into_bytes()),
         Some("pdf") => Ok(Figure::pdf),
-        _ => Err(Failure::new(format!("--out {}: write a name that ends in .svg or .pdf", out.display()))),
+        _ => Err(Failure::new(format!(
+            "--out {}: write a name that ends in .svg or .pdf",
+            out.display()
+        ))),
     }
 }
 
 /// The directory and the file's name.
 fn place(out: &Path) -> Result<(PathBuf, PathBuf), Failure> {
     if out.is_dir() {
-        return Err(Failure::new(format!("--out {}: this is a directory; write a file's name", out.display())));
+        return Err(Failure::new(format!(
+            "--out {}: this is a directory; write a file's name",
+            out.display()
+        )));
     }
     let dir = out.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = out.file_name().ok_or_else(|| Failure::new("--out: write a file's name".to_owned()))?;
+    let name =
+        out.file_name().ok_or_else(|| Failure::new("--out: write a file's name".to_owned()))?;
     Ok((dir.to_owned(), name.into()))
 }

@@ -1,4 +1,5 @@
-//! A bar on stderr while scenarios run: their time, share, estimate. On a terminal only; in a pipe nothing.
+//! A bar on stderr while scenarios run: their time, share, estimate. On a terminal only; in a pipe
+//! nothing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,10 +31,19 @@ impl Progress {
     pub fn new(runs: Vec<(Nanos, f64)>, done: &'static str) -> Self {
         // Draws to stderr, and not at all if that is no terminal.
         let bar = ProgressBar::new(STEPS);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  about {eta} left") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  about {eta} left")
+        {
             bar.set_style(style);
         }
-        Self { bar, done, runs: runs.into_iter().map(|(duration, weight)| Part { duration, weight, now: AtomicU64::new(0) }).collect() }
+        Self {
+            bar,
+            done,
+            runs: runs
+                .into_iter()
+                .map(|(duration, weight)| Part { duration, weight, now: AtomicU64::new(0) })
+                .collect(),
+        }
     }
 
     /// Whether there is no terminal to draw to.
@@ -62,10 +72,22 @@ impl Progress {
             work += part.weight;
             finished += usize::from(now == part.duration);
         }
-        let of_runs = if self.runs.len() > 1 { format!(", {finished} of {} runs done", self.runs.len()) } else { String::new() };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the steps")]
+        let of_runs = if self.runs.len() > 1 {
+            format!(", {finished} of {} runs done", self.runs.len())
+        } else {
+            String::new()
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of the steps"
+        )]
         self.bar.set_position((worked / work.max(f64::MIN_POSITIVE) * STEPS as f64) as u64);
-        self.bar.set_message(format!("{:.1} s of {} {word}{of_runs}", simulated as f64 / 1e9, human::nanos(asked)));
+        self.bar.set_message(format!(
+            "{:.1} s of {} {word}{of_runs}",
+            simulated as f64 / 1e9,
+            human::nanos(asked)
+        ));
     }
 
     /// Takes the bar away.

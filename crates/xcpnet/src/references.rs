@@ -1,4 +1,5 @@
-//! Theory's curves for the report of runs: max-min shares and XCP's equilibrium, as they change while flows come and go.
+//! Theory's curves for the report of runs: max-min shares and XCP's equilibrium, as they change
+//! while flows come and go.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +22,15 @@ fn of(scenario: &Scenario) -> Vec<Reference> {
     let mut all: Vec<Reference> = Theory::ALL
         .iter()
         .map(|&theory| {
-            let goodputs = goodputs(theory, stretches.iter().map(|(period, network)| (period.from as f64 / 1e9, network)));
-            Reference { name: theory.name().to_owned(), utilisation: utilisation(scenario, theory, &stretches), goodputs }
+            let goodputs = goodputs(
+                theory,
+                stretches.iter().map(|(period, network)| (period.from as f64 / 1e9, network)),
+            );
+            Reference {
+                name: theory.name().to_owned(),
+                utilisation: utilisation(scenario, theory, &stretches),
+                goodputs,
+            }
         })
         .filter(|r| !r.goodputs.is_empty())
         .collect();
@@ -39,7 +47,11 @@ fn goodputs<'a>(theory: Theory, stretches: impl Iterator<Item = (f64, &'a Networ
     let mut curves: Vec<Curve> = Vec::new();
     for (from, network) in stretches {
         // Transfers that end are none of theory's business; beside them nothing can be said.
-        let rates = if network.left_out == 0 { theory.rates(network).unwrap_or_default() } else { Vec::new() };
+        let rates = if network.left_out == 0 {
+            theory.rates(network).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
         // Who is not there has a gap.
         curves.iter_mut().for_each(|c| c.points.push((from, f64::NAN)));
         for (class, rate) in network.classes.iter().zip(rates) {
@@ -53,10 +65,17 @@ fn goodputs<'a>(theory: Theory, stretches: impl Iterator<Item = (f64, &'a Networ
     curves
 }
 
-fn utilisation(scenario: &Scenario, theory: Theory, stretches: &[(xcp_scenario::units::Period, Network)]) -> BTreeMap<String, f64> {
-    let names: std::collections::BTreeSet<&str> = stretches.iter().flat_map(|(_, n)| &n.links).map(|l| l.name.as_str()).collect();
-    let of =
-        |name: &&str| over_time(stretches, theory, &format!("links.{name}.utilisation"), scenario.measure).map(|u| ((*name).to_owned(), u));
+fn utilisation(
+    scenario: &Scenario,
+    theory: Theory,
+    stretches: &[(xcp_scenario::units::Period, Network)],
+) -> BTreeMap<String, f64> {
+    let names: std::collections::BTreeSet<&str> =
+        stretches.iter().flat_map(|(_, n)| &n.links).map(|l| l.name.as_str()).collect();
+    let of = |name: &&str| {
+        over_time(stretches, theory, &format!("links.{name}.utilisation"), scenario.measure)
+            .map(|u| ((*name).to_owned(), u))
+    };
     names.iter().filter_map(of).collect()
 }
 

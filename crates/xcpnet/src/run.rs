@@ -6,7 +6,9 @@ use xcp_report::files::Staged;
 use xcp_report::{Source, human, json, table, verdict_table};
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
-use xcp_scenario::{Loaded, Verdict, evaluate_variants, load_with_origins, read_text, variant_names};
+use xcp_scenario::{
+    Loaded, Verdict, evaluate_variants, load_with_origins, read_text, variant_names,
+};
 
 use crate::backend::tell_notes;
 use crate::batch;
@@ -29,13 +31,20 @@ fn load(path: &Path, text: &str, arguments: &WhatIsRun) -> Result<Vec<Loaded>, F
     Ok(load_with_origins(path, text, &overrides.only(&arguments.variants))?)
 }
 
-/// Those of a file's variants that were asked for, all if none were, in the file's order. Refuses names that the file lacks.
+/// Those of a file's variants that were asked for, all if none were, in the file's order. Refuses
+/// names that the file lacks.
 pub fn chosen_variants(path: &Path, text: &str, wanted: &[String]) -> Result<Vec<String>, Failure> {
     let names = variant_names(text);
     if let Some(absent) = wanted.iter().find(|w| !names.is_empty() && !names.contains(w)) {
-        let there =
-            if names == [""] { "it has none; leave out --variant".to_owned() } else { format!("it has \"{}\"", names.join("\", \"")) };
-        return Err(Failure::new(format!("{} has no variant \"{absent}\": {there}", path.display())));
+        let there = if names == [""] {
+            "it has none; leave out --variant".to_owned()
+        } else {
+            format!("it has \"{}\"", names.join("\", \""))
+        };
+        return Err(Failure::new(format!(
+            "{} has no variant \"{absent}\": {there}",
+            path.display()
+        )));
     }
     Ok(names.into_iter().filter(|name| wanted.is_empty() || wanted.contains(name)).collect())
 }
@@ -80,11 +89,17 @@ pub fn carry_out(arguments: &WhatIsRun, series: bool) -> Result<Carried, Failure
     interrupt::listen()?;
     let scenarios: Vec<Scenario> = loaded.into_iter().map(|l| l.scenario).collect();
     let mut runs: Vec<Run> = Vec::new();
-    batch::run(arguments.on, &scenarios.iter().collect::<Vec<_>>(), jobs, usize::from(arguments.threads), |_, run, progress| {
-        progress.suspend(|| tell_notes(&run));
-        runs.push(run);
-        Ok(())
-    })?;
+    batch::run(
+        arguments.on,
+        &scenarios.iter().collect::<Vec<_>>(),
+        jobs,
+        usize::from(arguments.threads),
+        |_, run, progress| {
+            progress.suspend(|| tell_notes(&run));
+            runs.push(run);
+            Ok(())
+        },
+    )?;
     Ok(Carried { scenarios, runs, sources, origins })
 }
 
@@ -97,7 +112,8 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
     let carried = carry_out(&arguments.what, arguments.out.is_some())?;
     let interrupted = carried.interrupted();
     let Carried { scenarios, runs, sources, origins } = carried;
-    let verdicts: Vec<Vec<Verdict>> = if interrupted { Vec::new() } else { judged(&scenarios, &runs, &origins) };
+    let verdicts: Vec<Vec<Verdict>> =
+        if interrupted { Vec::new() } else { judged(&scenarios, &runs, &origins) };
     if arguments.json {
         printer.with(|out| json::write(&runs, out))?;
     } else if !runs.is_empty() {
@@ -146,7 +162,8 @@ fn tables(runs: &[Run], origins: &[usize], verdicts: &[Vec<Verdict>]) -> String 
             out.push('\n');
         }
         out.push_str(&table(&runs[from..to], width()));
-        let judged = verdict_table(&runs[from..to], verdicts.get(from..to).unwrap_or_default(), width());
+        let judged =
+            verdict_table(&runs[from..to], verdicts.get(from..to).unwrap_or_default(), width());
         if !judged.is_empty() {
             out.push('\n');
             out.push_str(&judged);
@@ -168,6 +185,13 @@ fn told(scenarios: &[Scenario], runs: &[Run], arguments: &RunArguments) -> Failu
             None => format!("{name}: not begun"),
         });
     }
-    let nothing = arguments.out.as_ref().map(|dir| format!("; nothing was written to {}", dir.display())).unwrap_or_default();
-    Failure::with_status(format!("interrupted; {} so far: {}{nothing}", arguments.what.on.done(), parts.join(", ")), INTERRUPTED)
+    let nothing = arguments
+        .out
+        .as_ref()
+        .map(|dir| format!("; nothing was written to {}", dir.display()))
+        .unwrap_or_default();
+    Failure::with_status(
+        format!("interrupted; {} so far: {}{nothing}", arguments.what.on.done(), parts.join(", ")),
+        INTERRUPTED,
+    )
 }

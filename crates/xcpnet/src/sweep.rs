@@ -1,8 +1,9 @@
 //! `xcpnet sweep`: a scenario over a grid of settings, variants and seeds.
 //!
-//! Command line → [`grid`] → [`scenarios`] → [`work`] → [`journal`] → [`finish`]: threads simulate and append to the journal, and when nothing is
-//! missing the results are made from it, in the order of the grid. So they do not depend on the number of threads, on what finished first, or
-//! on how often the sweep was interrupted.
+//! Command line → [`grid`] → [`scenarios`] → [`work`] → [`journal`] → [`finish`]: threads simulate
+//! and append to the journal, and when nothing is missing the results are made from it, in the
+//! order of the grid. So they do not depend on the number of threads, on what finished first, or on
+//! how often the sweep was interrupted.
 
 mod bar;
 mod finish;
@@ -42,10 +43,14 @@ pub fn sweep(arguments: &SweepArguments, printer: &mut Printer) -> Result<(), Fa
     scenarios.check(jobs)?;
     let mut journal = open(arguments, &grid, &text)?;
     if journal.is_complete() {
-        let missing: Vec<&str> = TABLES.into_iter().filter(|table| !finish::file(dir, table).is_file()).collect();
+        let missing: Vec<&str> =
+            TABLES.into_iter().filter(|table| !finish::file(dir, table).is_file()).collect();
         if let [table, ..] = missing.as_slice() {
             let path = finish::file(dir, table);
-            return Err(Failure::new(format!("this sweep is complete, but {} is gone; make it again with --restart", path.display())));
+            return Err(Failure::new(format!(
+                "this sweep is complete, but {} is gone; make it again with --restart",
+                path.display()
+            )));
         }
         tell(&format!("this sweep is complete: {} runs in {}", grid.runs(), dir.display()));
         return Ok(());
@@ -57,7 +62,11 @@ pub fn sweep(arguments: &SweepArguments, printer: &mut Printer) -> Result<(), Fa
     let kept = |failure: Failure, journal: &Journal| {
         let status = failure.status;
         let (done, all) = (journal.done(), grid.runs());
-        let what = format!("{failure}\n{done} of {all} runs are done and kept in {}; to go on: {}", dir.display(), again());
+        let what = format!(
+            "{failure}\n{done} of {all} runs are done and kept in {}; to go on: {}",
+            dir.display(),
+            again()
+        );
         Failure::with_status(what, status)
     };
     work::work(&grid, &scenarios, &mut journal, jobs).map_err(|failure| kept(failure, &journal))?;
@@ -71,13 +80,21 @@ pub fn sweep(arguments: &SweepArguments, printer: &mut Printer) -> Result<(), Fa
         finish::print_table(&grid, &title(&text, &arguments.file), &table, dir, printer)?;
     }
     journal.complete()?;
-    tell(&format!("wrote {}", TABLES.map(|table| finish::file(dir, table).display().to_string()).join(", ")));
+    tell(&format!(
+        "wrote {}",
+        TABLES.map(|table| finish::file(dir, table).display().to_string()).join(", ")
+    ));
     Ok(())
 }
 
 fn grid_of(arguments: &SweepArguments, text: &str) -> Result<Grid, Failure> {
     let axes = grid::axes(&arguments.settings).map_err(Failure::new)?;
-    let seeds = arguments.seeds.as_deref().map(Seeds::parse).transpose().map_err(|e| Failure::new(format!("--seeds: {e}")))?;
+    let seeds = arguments
+        .seeds
+        .as_deref()
+        .map(Seeds::parse)
+        .transpose()
+        .map_err(|e| Failure::new(format!("--seeds: {e}")))?;
     let mut variants = chosen_variants(&arguments.file, text, &arguments.variants)?;
     if variants.is_empty() {
         // The text is not even TOML; reading it will say so.
@@ -106,9 +123,12 @@ fn open(arguments: &SweepArguments, grid: &Grid, text: &str) -> Result<Journal, 
     fs::create_dir_all(dir).map_err(fail)?;
     if !arguments.restart && !dir.join(journal::NAME).exists() {
         // Results of something else would be written over.
-        if let Some(there) = TABLES.map(|table| finish::file(dir, table)).into_iter().find(|path| path.exists()) {
+        if let Some(there) =
+            TABLES.map(|table| finish::file(dir, table)).into_iter().find(|path| path.exists())
+        {
             let what = format!(
-                "{} is there already, and not of this sweep; choose another directory, or --restart to replace it",
+                "{} is there already, and not of this sweep; choose another directory, or \
+                    --restart to replace it",
                 there.display()
             );
             return Err(Failure::new(what));
@@ -117,7 +137,9 @@ fn open(arguments: &SweepArguments, grid: &Grid, text: &str) -> Result<Journal, 
     let journal = Journal::open(dir, &description, arguments.restart)?;
     if arguments.restart {
         // Nobody shall take the old results for the new ones.
-        for path in TABLES.map(|table| finish::file(dir, table)).into_iter().filter(|path| path.exists()) {
+        for path in
+            TABLES.map(|table| finish::file(dir, table)).into_iter().filter(|path| path.exists())
+        {
             fs::remove_file(&path).map_err(|source| WriteError { path, source })?;
         }
     }
@@ -132,7 +154,9 @@ fn stem(path: &Path) -> String {
 fn title(text: &str, path: &Path) -> String {
     let overrides = xcp_scenario::Overrides::none();
     let loaded = xcp_scenario::load(path, text, &overrides).ok();
-    loaded.and_then(|list| list.into_iter().next()).map_or_else(|| stem(path), |scenario| scenario.title)
+    loaded
+        .and_then(|list| list.into_iter().next())
+        .map_or_else(|| stem(path), |scenario| scenario.title)
 }
 
 /// The command that goes on with this sweep: the same, but that it does not start over.
@@ -140,7 +164,8 @@ fn again() -> String {
     command().split(' ').filter(|word| *word != "--restart").collect::<Vec<_>>().join(" ")
 }
 
-/// Tells builds of one version apart by the program's own bytes: a sweep must not be half by one and half by another.
+/// Tells builds of one version apart by the program's own bytes: a sweep must not be half by one
+/// and half by another.
 fn build() -> String {
     let hash = || {
         let mut file = File::open("/proc/self/exe")?;

@@ -14,7 +14,8 @@ use std::io::{self, Write};
 
 /// Whether a terminal might act on it, or show what follows in another order than it stands.
 fn acts(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') || c.is_control() && c != '\n' && c != '\t'
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || c.is_control() && c != '\n' && c != '\t'
 }
 
 /// A text that a terminal only shows.

@@ -36,7 +36,9 @@ set  = { "link.bottleneck.queue.kind" = "drop-tail", "flow.flow.congestion" = "r
 fn xcpnet() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xcpnet"));
     // Not the user's own.
-    command.stdin(Stdio::null()).env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
+    command
+        .stdin(Stdio::null())
+        .env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
     command
 }
 
@@ -59,7 +61,8 @@ fn home(scenario: &str) -> tempfile::TempDir {
 }
 
 fn listing(dir: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> =
+        fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -80,16 +83,24 @@ fn a_table_on_stdout_and_nothing_on_stderr() {
 fn json_is_one_object_per_variant() {
     let home = home(SMALL);
     let output = run(0, &["run", "s.toml", "--json", "--seed", "7"], home.path());
-    let runs: Vec<Value> = text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let runs: Vec<Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(runs.len(), 2);
     for (run, variant) in runs.iter().zip(["XCP", "TCP"]) {
-        assert_eq!((&run["seed"], &run["backend"], &run["variant"]), (&7.into(), &"sim".into(), &variant.into()));
+        assert_eq!(
+            (&run["seed"], &run["backend"], &run["variant"]),
+            (&7.into(), &"sim".into(), &variant.into())
+        );
         assert!(run["links"]["bottleneck"]["utilisation"].as_f64().unwrap() > 0.1);
         assert!(run["links"]["bottleneck.reverse"]["queue_mean"].is_number());
         assert_eq!(run["flows"][1]["name"], "flow-2");
         assert!(run["jain"].as_f64().unwrap() <= 1.0);
     }
-    let one = run(0, &["run", "s.toml", "--json", "--variant", "TCP", "--set", "link.bottleneck.rate=20mbit"], home.path());
+    let one = run(
+        0,
+        &["run", "s.toml", "--json", "--variant", "TCP", "--set", "link.bottleneck.rate=20mbit"],
+        home.path(),
+    );
     assert_eq!(text(&one.stdout).lines().count(), 1);
 }
 
@@ -101,11 +112,26 @@ fn the_same_seed_gives_the_same_bytes_however_many_run_at_once() {
     run(0, &["run", "s.toml", "--seed", "4", "--out", "c"], home.path());
     let read = |dir: &str, name: &str| fs::read(home.path().join(dir).join(name)).unwrap();
     let names = listing(&home.path().join("a"));
-    assert_eq!(names, ["TCP.flows.csv", "TCP.links.csv", "XCP.flows.csv", "XCP.links.csv", "report.html", "s.toml", "summary.json"]);
+    assert_eq!(
+        names,
+        [
+            "TCP.flows.csv",
+            "TCP.links.csv",
+            "XCP.flows.csv",
+            "XCP.links.csv",
+            "report.html",
+            "s.toml",
+            "summary.json"
+        ]
+    );
     for name in names.iter().filter(|n| *n != "report.html") {
         assert!(read("a", name) == read("b", name), "{name}");
     }
-    assert_ne!(read("a", "XCP.flows.csv"), read("c", "XCP.flows.csv"), "another seed, another start");
+    assert_ne!(
+        read("a", "XCP.flows.csv"),
+        read("c", "XCP.flows.csv"),
+        "another seed, another start"
+    );
     assert_eq!(text(&read("a", "s.toml")), SMALL);
     assert!(text(&read("a", "report.html")).starts_with("<!doctype html>"));
 }
@@ -127,8 +153,13 @@ fn threads_give_the_same_bytes() {
     let home = home(DIVISIBLE);
     let mut told = Vec::new();
     for threads in ["1", "2", "3"] {
-        let output = run(0, &["run", "s.toml", "--json", "--out", threads, "--threads", threads], home.path());
-        let series = ["s.links.csv", "s.flows.csv"].map(|file| fs::read(home.path().join(threads).join(file)).unwrap());
+        let output = run(
+            0,
+            &["run", "s.toml", "--json", "--out", threads, "--threads", threads],
+            home.path(),
+        );
+        let series = ["s.links.csv", "s.flows.csv"]
+            .map(|file| fs::read(home.path().join(threads).join(file)).unwrap());
         told.push((output.stdout, series));
     }
     assert!(told.iter().all(|other| *other == told[0]));
@@ -142,19 +173,31 @@ fn parquet_beside_the_csv() {
     run(0, &["run", "s.toml", "--variant", "XCP", "--out", "out", "--parquet"], home.path());
     assert_eq!(
         listing(&home.path().join("out")),
-        ["XCP.flows.csv", "XCP.flows.parquet", "XCP.links.csv", "XCP.links.parquet", "report.html", "s.toml", "summary.json"]
+        [
+            "XCP.flows.csv",
+            "XCP.flows.parquet",
+            "XCP.links.csv",
+            "XCP.links.parquet",
+            "report.html",
+            "s.toml",
+            "summary.json"
+        ]
     );
     run(2, &["run", "s.toml", "--parquet"], home.path());
 }
 
-/// One figure, of either format and the same bytes every time; with a clear word where there is none.
+/// One figure, of either format and the same bytes every time; with a clear word where there is
+/// none.
 #[test]
 fn figures_are_drawn() {
     let home = home(&SMALL.replace("start-jitter", "bytes = \"3mb\"\nstart-jitter"));
     let dir = home.path();
     for (figure, words) in [
         ("series", &["Queue, packets", "Time (s)", ">XCP<", ">TCP<"][..]),
-        ("series --quantity cwnd_packets", &["Congestion window, packets", "XCP: flow-1", "TCP: flow-2"]),
+        (
+            "series --quantity cwnd_packets",
+            &["Congestion window, packets", "XCP: flow-1", "TCP: flow-2"],
+        ),
         ("series --link bottleneck.reverse --quantity utilisation", &["Utilisation (%)"]),
         ("cdf", &["Completion time (", "Part of the flows (%)", ">TCP<"]),
         ("cdf --quantity goodput_bps --variant TCP", &["Goodput ("]),
@@ -169,27 +212,40 @@ fn figures_are_drawn() {
         for word in words.iter().chain(&["<svg ", "<title>Two flows</title>", "</svg>\n"]) {
             assert!(svg.contains(word), "{figure}: no {word} in\n{svg}");
         }
-        assert!(svg.matches("stroke-width=\"1\"").count() + svg.matches("<circle").count() > 0, "{figure}: {svg}");
+        assert!(
+            svg.matches("stroke-width=\"1\"").count() + svg.matches("<circle").count() > 0,
+            "{figure}: {svg}"
+        );
         run(0, &[&arguments[..], &["--out", "b.svg"]].concat(), dir);
         assert_eq!(fs::read_to_string(dir.join("b.svg")).unwrap(), svg, "the same every time");
         run(0, &[&arguments[..], &["--out", "sub/a.pdf"]].concat(), dir);
         let pdf = fs::read(dir.join("sub/a.pdf")).unwrap();
         assert!(pdf.starts_with(b"%PDF-") && pdf.trim_ascii_end().ends_with(b"%%EOF"));
-        if let Ok(read) = Command::new("pdftotext").args(["sub/a.pdf", "-"]).current_dir(dir).output() {
+        if let Ok(read) =
+            Command::new("pdftotext").args(["sub/a.pdf", "-"]).current_dir(dir).output()
+        {
             let read = text(&read.stdout).to_owned();
             for word in words.iter().map(|word| word.trim_matches(['<', '>'])) {
                 assert!(read.contains(word), "{figure}: no {word} in {read}");
             }
         } else {
-            eprintln!("SKIPPED: whether others read the PDF: needs pdftotext (Debian: poppler-utils)");
+            eprintln!(
+                "SKIPPED: whether others read the PDF: needs pdftotext (Debian: poppler-utils)"
+            );
         }
     }
     fs::create_dir(dir.join("d.svg")).unwrap();
     for (arguments, told) in [
         ("--figure series --out a.png", "write a name that ends in .svg or .pdf"),
         ("--figure series --out sub.svg/a.svg --link nowhere", "there is no link \"nowhere\""),
-        ("--figure series --out c.svg --quantity jain", "there are queue_mean_packets, queue_max_packets"),
-        ("--figure cdf --out c.svg --quantity cwnd", "there are completion_time_s, goodput_bps, rtt_mean_s"),
+        (
+            "--figure series --out c.svg --quantity jain",
+            "there are queue_mean_packets, queue_max_packets",
+        ),
+        (
+            "--figure cdf --out c.svg --quantity cwnd",
+            "there are completion_time_s, goodput_bps, rtt_mean_s",
+        ),
         ("--figure series --out c.svg --set sample=off", "sample = \"off\""),
         ("--figure delay --out c.svg --link bottleneck", "--figure series only"),
         ("--figure delay --out c.svg --quantity goodput_bps", "series or cdf only"),
@@ -201,7 +257,11 @@ fn figures_are_drawn() {
         let output = run(2, &[&["plot", "s.toml"], &words[..]].concat(), dir);
         assert!(text(&output.stderr).contains(told), "{arguments}: {}", text(&output.stderr));
     }
-    assert_eq!(listing(dir), ["a.svg", "b.svg", "d.svg", "s.toml", "sub"], "nothing is left of what failed");
+    assert_eq!(
+        listing(dir),
+        ["a.svg", "b.svg", "d.svg", "s.toml", "sub"],
+        "nothing is left of what failed"
+    );
 }
 
 #[test]
@@ -223,7 +283,10 @@ fn bad_input_is_refused_before_anything_runs() {
     ] {
         let output = run(2, arguments, home.path());
         let told = text(&output.stderr);
-        assert!(words.iter().all(|w| told.contains(w)), "{arguments:?} should speak of {words:?}:\n{told}");
+        assert!(
+            words.iter().all(|w| told.contains(w)),
+            "{arguments:?} should speak of {words:?}:\n{told}"
+        );
         assert_eq!(text(&output.stdout), "", "{arguments:?}");
     }
     assert_eq!(listing(home.path()), ["s.toml", "typo.toml"]);
@@ -234,7 +297,11 @@ fn an_unwritable_place_is_named_before_the_run() {
     let home = home(SMALL);
     for out in ["s.toml", "s.toml/below"] {
         let output = run(2, &["run", "s.toml", "--out", out], home.path());
-        assert!(text(&output.stderr).contains(&format!("cannot write {out}")), "{}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).contains(&format!("cannot write {out}")),
+            "{}",
+            text(&output.stderr)
+        );
         assert_eq!(text(&output.stdout), "");
     }
 }
@@ -244,9 +311,14 @@ fn a_full_disk_on_stdout_is_told() {
     let home = home(SMALL);
     for arguments in [&["run", "s.toml"][..], &["run", "s.toml", "--json"], &["schema"]] {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let output = xcpnet().args(arguments).current_dir(home.path()).stdout(full).output().unwrap();
+        let output =
+            xcpnet().args(arguments).current_dir(home.path()).stdout(full).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
-        assert!(text(&output.stderr).contains("standard output: the disk is full"), "{}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).contains("standard output: the disk is full"),
+            "{}",
+            text(&output.stderr)
+        );
     }
 }
 
@@ -254,18 +326,41 @@ fn a_full_disk_on_stdout_is_told() {
 fn a_full_disk_under_out_is_told_and_leaves_nothing() {
     let home = home(SMALL);
     fs::create_dir(home.path().join("small")).unwrap();
-    let script = "mount -t tmpfs -o size=64k none small || exit 99; \"$0\" run s.toml --out small/out; echo status $?; ls -A small";
+    let script = "mount -t tmpfs -o size=64k none small || exit 99; \"$0\" run s.toml --out \
+        small/out; echo status $?; ls -A small";
     let output = Command::new("unshare")
-        .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_xcpnet")])
+        .args([
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-c",
+            script,
+            env!("CARGO_BIN_EXE_xcpnet"),
+        ])
         .current_dir(home.path())
         .stdin(Stdio::null())
         .output();
     match output {
-        Ok(output) if output.status.code() != Some(99) && text(&output.stdout).contains("status") => {
-            assert!(text(&output.stdout).ends_with("status 2\n"), "nothing is left: {}", text(&output.stdout));
-            assert!(text(&output.stderr).contains("cannot write small/out/report.html: the disk is full"), "{}", text(&output.stderr));
+        Ok(output)
+            if output.status.code() != Some(99) && text(&output.stdout).contains("status") =>
+        {
+            assert!(
+                text(&output.stdout).ends_with("status 2\n"),
+                "nothing is left: {}",
+                text(&output.stdout)
+            );
+            assert!(
+                text(&output.stderr)
+                    .contains("cannot write small/out/report.html: the disk is full"),
+                "{}",
+                text(&output.stderr)
+            );
         }
-        _ => eprintln!("SKIPPED: no small file system can be mounted here (needs unshare and user namespaces); run as root or allow them"),
+        _ => eprintln!(
+            "SKIPPED: no small file system can be mounted here (needs unshare and user \
+                namespaces); run as root or allow them"
+        ),
     }
 }
 
@@ -289,28 +384,42 @@ fn a_closed_pipe_is_no_error() {
 /// Whether a process handles SIGINT itself by now.
 fn listens(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(|m| u64::from_str_radix(m.trim(), 16).unwrap());
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigCgt:"))
+        .map(|m| u64::from_str_radix(m.trim(), 16).unwrap());
     mask.is_some_and(|mask| mask & 1 << (2 - 1) != 0)
 }
 
 /// Starts something long, interrupts it, and gives what came of it.
 fn interrupted(arguments: &[&str], dir: &Path) -> Output {
-    let mut child = xcpnet().args(arguments).current_dir(dir).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = xcpnet()
+        .args(arguments)
+        .current_dir(dir)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     while !listens(child.id()) {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success()
+    );
     child.wait_with_output().unwrap()
 }
 
 #[test]
 fn interrupted_it_says_what_was_done_and_leaves_no_file() {
-    let home = home(&SMALL.replace("\"8s\"", "\"10000h\"").replace("title", "sample = \"off\"\ntitle"));
+    let home =
+        home(&SMALL.replace("\"8s\"", "\"10000h\"").replace("title", "sample = \"off\"\ntitle"));
     let output = interrupted(&["run", "s.toml", "--out", "a/out", "--jobs", "1"], home.path());
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{told}");
-    for word in ["interrupted", "XCP: ", "of 36000000 s", "TCP: not begun", "nothing was written to a/out"] {
+    for word in
+        ["interrupted", "XCP: ", "of 36000000 s", "TCP: not begun", "nothing was written to a/out"]
+    {
         assert!(told.contains(word), "{word} in {told}");
     }
     assert_eq!(listing(home.path()), ["s.toml"]);
@@ -326,8 +435,10 @@ fn experiment(band: &str) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let paper = dir.path().join("experiments/somebody-2026");
     fs::create_dir_all(&paper).unwrap();
-    let claim =
-        format!("{SMALL}\n[[expect]]\nmetric = \"links.bottleneck.utilisation\"\n{band}\nclaim = \"The link is used (somebody 2026)\"\n");
+    let claim = format!(
+        "{SMALL}\n[[expect]]\nmetric = \"links.bottleneck.utilisation\"\n{band}\nclaim = \"The \
+            link is used (somebody 2026)\"\n"
+    );
     fs::write(paper.join("fig1.toml"), claim).unwrap();
     let experiments = dir.path().join("experiments");
     (dir, experiments)
@@ -335,23 +446,36 @@ fn experiment(band: &str) -> (tempfile::TempDir, PathBuf) {
 
 #[test]
 fn reproduce_tells_by_its_status_whether_the_claims_hold() {
-    for (band, status, word) in [("min = 0.1", 0, "inside"), ("min = 0.1\nmax = 0.2", 1, "OUTSIDE")] {
+    for (band, status, word) in [("min = 0.1", 0, "inside"), ("min = 0.1\nmax = 0.2", 1, "OUTSIDE")]
+    {
         let (home, _) = experiment(band);
-        let output = run(status, &["reproduce", "fig1", "--experiments", "experiments", "--out", "out"], home.path());
+        let output = run(
+            status,
+            &["reproduce", "fig1", "--experiments", "experiments", "--out", "out"],
+            home.path(),
+        );
         assert!(text(&output.stdout).contains(word), "{}", text(&output.stdout));
         assert!(text(&output.stdout).contains("The link is used (somebody 2026)"));
         assert!(home.path().join("out/somebody-2026/fig1/report.html").exists());
         let read = |file: &str| fs::read_to_string(home.path().join("out").join(file)).unwrap();
-        assert!(read("report.html").contains("somebody-2026.html#fig1"), "the overview leads to the paper's page");
+        assert!(
+            read("report.html").contains("somebody-2026.html#fig1"),
+            "the overview leads to the paper's page"
+        );
         assert!(read("somebody-2026.html").contains("The link is used (somebody 2026)"));
-        let output = run(status, &["reproduce", "--experiments", "experiments", "--json"], home.path());
+        let output =
+            run(status, &["reproduce", "--experiments", "experiments", "--json"], home.path());
         for line in text(&output.stdout).lines() {
             let verdict: Value = serde_json::from_str(line).unwrap();
             assert_eq!(verdict["paper"], "somebody-2026");
             assert_eq!(verdict["inside"], status == 0);
             assert!(verdict["measured"].is_number());
         }
-        assert_eq!(text(&output.stdout).lines().count(), 2, "a claim without a variant is about each");
+        assert_eq!(
+            text(&output.stdout).lines().count(),
+            2,
+            "a claim without a variant is about each"
+        );
         // With `run` a failed claim is told, but is no failure.
         let output = run(0, &["run", "experiments/somebody-2026/fig1.toml"], home.path());
         assert!(text(&output.stdout).contains(word));
@@ -365,7 +489,9 @@ fn what_was_run_is_kept_and_judged_anew() {
     let scenario = fs::read_to_string(&file).unwrap();
     let cache = home.path().join("kept/runs");
     let judged = |status, more: &[&str]| {
-        let arguments = [&["reproduce", "experiments/somebody-2026/fig1.toml", "--cache", "kept/runs"], more].concat();
+        let arguments =
+            [&["reproduce", "experiments/somebody-2026/fig1.toml", "--cache", "kept/runs"], more]
+                .concat();
         text(&run(status, &arguments, home.path()).stdout).to_owned()
     };
     let made = |name: &str| fs::metadata(cache.join(name)).unwrap().len();
@@ -385,13 +511,26 @@ fn what_was_run_is_kept_and_judged_anew() {
     judged(0, &[]);
     assert_eq!(listing(&cache).len(), 4);
     assert!(judged(0, &["--list"]).contains("kept"));
-    let output = run(0, &["reproduce", "experiments/somebody-2026/fig1.toml", "--no-cache"], home.path());
+    let output =
+        run(0, &["reproduce", "experiments/somebody-2026/fig1.toml", "--no-cache"], home.path());
     assert!(text(&output.stdout).contains("2 of 2 claims"));
     run(2, &["reproduce", "--no-cache", "--cache", "kept/runs"], home.path());
     // Where nothing can be kept the runs are made all the same.
-    let output =
-        run(0, &["reproduce", "experiments/somebody-2026/fig1.toml", "--cache", "experiments/somebody-2026/fig1.toml"], home.path());
-    assert!(text(&output.stderr).contains("note: runs cannot be kept in"), "{}", text(&output.stderr));
+    let output = run(
+        0,
+        &[
+            "reproduce",
+            "experiments/somebody-2026/fig1.toml",
+            "--cache",
+            "experiments/somebody-2026/fig1.toml",
+        ],
+        home.path(),
+    );
+    assert!(
+        text(&output.stderr).contains("note: runs cannot be kept in"),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[test]
@@ -400,8 +539,11 @@ fn interrupted_it_keeps_what_is_done() {
     let file = file.join("somebody-2026/fig1.toml");
     let endless = "duration = \"10000h\"\nsample   = \"off\"\nmeasure  = { from = \"4s\" }";
     let scenario = fs::read_to_string(&file).unwrap();
-    fs::write(file.with_file_name("fig2.toml"), scenario.replace("duration = \"8s\"\nmeasure  = { from = \"4s\", to = \"8s\" }", endless))
-        .unwrap();
+    fs::write(
+        file.with_file_name("fig2.toml"),
+        scenario.replace("duration = \"8s\"\nmeasure  = { from = \"4s\", to = \"8s\" }", endless),
+    )
+    .unwrap();
     let kept = home.path().join("kept");
     // The two endless runs are begun first; the third processor does the short ones meanwhile.
     let mut child = xcpnet()
@@ -411,14 +553,21 @@ fn interrupted_it_keeps_what_is_done() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    while !kept.exists() || listing(&kept).iter().filter(|name| name.ends_with(".run")).count() < 2 {
+    while !kept.exists() || listing(&kept).iter().filter(|name| name.ends_with(".run")).count() < 2
+    {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success()
+    );
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
-    assert!(text(&output.stderr).contains("1 of 2 figures complete; runs that were done are kept"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("1 of 2 figures complete; runs that were done are kept"),
+        "{}",
+        text(&output.stderr)
+    );
     assert_eq!(listing(&kept).len(), 2);
 }
 
@@ -427,16 +576,22 @@ fn seeds_and_less_of_it() {
     let (home, file) = experiment("min = 0.1\nseeds = \"all\"");
     let file = file.join("somebody-2026/fig1.toml");
     let scenario = fs::read_to_string(&file).unwrap();
-    let quick = "[quick]\nvariants = \"XCP\"\nseeds = 2\nset = { duration = \"4s\", \"measure\" = { from = \"2s\" } }\n";
+    let quick = "[quick]\nvariants = \"XCP\"\nseeds = 2\nset = \
+        { duration = \"4s\", \"measure\" = { from = \"2s\" } }\n";
     fs::write(&file, format!("seeds = [1, 4, 6]\n{scenario}{quick}")).unwrap();
     let claims = |more: &[&str]| -> Vec<Value> {
-        let arguments = [&["reproduce", "--experiments", "experiments", "--cache", "kept", "--json"], more].concat();
+        let arguments =
+            [&["reproduce", "--experiments", "experiments", "--cache", "kept", "--json"], more]
+                .concat();
         let output = run(0, &arguments, home.path());
         text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let whole = claims(&[]);
     assert_eq!(listing(&home.path().join("kept")).len(), 2 * 3);
-    assert_eq!((whole.len(), &whole[0]["seeds"], &whole[0]["seeds_inside"]), (2, &3.into(), &3.into()));
+    assert_eq!(
+        (whole.len(), &whole[0]["seeds"], &whole[0]["seeds_inside"]),
+        (2, &3.into(), &3.into())
+    );
     let less = claims(&["--quick"]);
     assert_eq!(listing(&home.path().join("kept")).len(), 2 * 3 + 2);
     assert_eq!((less.len(), &less[0]["variant"], &less[0]["seeds"]), (1, &"XCP".into(), &2.into()));
@@ -447,7 +602,11 @@ fn seeds_and_less_of_it() {
     fs::write(&file, scenario.replace("\"8s\"", "\"800h\"")).unwrap();
     assert_eq!(claims(&["--quick"]).len(), 0);
     let output = run(0, &["reproduce", "--experiments", "experiments", "--quick"], home.path());
-    assert!(text(&output.stdout).contains("left out of --quick: somebody-2026/fig1"), "{}", text(&output.stdout));
+    assert!(
+        text(&output.stdout).contains("left out of --quick: somebody-2026/fig1"),
+        "{}",
+        text(&output.stdout)
+    );
 }
 
 #[test]
@@ -455,18 +614,36 @@ fn a_table_of_failures() {
     let (home, _) = experiment("min = 0.1");
     let dir = home.path().join("experiments/failures");
     fs::create_dir(&dir).unwrap();
-    fs::write(dir.join("01-small.toml"), format!("description = \"\"\"\nSomebody warns.\n\nWe see it.\n\"\"\"\n{SMALL}")).unwrap();
+    fs::write(
+        dir.join("01-small.toml"),
+        format!("description = \"\"\"\nSomebody warns.\n\nWe see it.\n\"\"\"\n{SMALL}"),
+    )
+    .unwrap();
     let told = |more: &[&str]| {
         let arguments = [&["reproduce", "--experiments", "experiments", "failures"], more].concat();
         text(&run(0, &arguments, home.path()).stdout).to_owned()
     };
     let table = told(&[]);
-    assert!(table.contains("failures/01-small: Two flows") && table.contains("fairness") && !table.contains("claims"), "{table}");
+    assert!(
+        table.contains("failures/01-small: Two flows")
+            && table.contains("fairness")
+            && !table.contains("claims"),
+        "{table}"
+    );
     let markdown = told(&["--markdown"]);
-    for words in ["# ", "| XCP | TCP |", "Somebody warns.", "We see it.", "xcpnet reproduce failures/01-small"] {
+    for words in [
+        "# ",
+        "| XCP | TCP |",
+        "Somebody warns.",
+        "We see it.",
+        "xcpnet reproduce failures/01-small",
+    ] {
         assert!(markdown.contains(words), "{words} in\n{markdown}");
     }
-    let cells: Vec<Value> = told(&["--json", "--out", "out"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let cells: Vec<Value> = told(&["--json", "--out", "out"])
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!((cells.len(), &cells[0]["variant"]), (2, &"XCP".into()));
     for number in ["utilisation", "jain", "queue_mean", "queue_rtts", "drops", "grade"] {
         assert!(cells[1][number].is_number(), "{number}");
@@ -475,7 +652,10 @@ fn a_table_of_failures() {
     assert!(report.contains("We see it.") && !report.contains("somebody-2026"));
     // With everything else it comes last.
     let output = run(0, &["reproduce", "--experiments", "experiments"], home.path());
-    assert!(text(&output.stdout).find("failures/01-small") > text(&output.stdout).find("somebody-2026/fig1"));
+    assert!(
+        text(&output.stdout).find("failures/01-small")
+            > text(&output.stdout).find("somebody-2026/fig1")
+    );
 }
 
 #[test]
@@ -520,7 +700,9 @@ fn a_terminal_sees_progress() {
         Ok(output) if output.status.success() => {
             assert!(text(&output.stdout).contains("simulated"), "{}", text(&output.stdout));
         }
-        _ => eprintln!("SKIPPED: no pseudo-terminal; install script(1), package bsdutils or util-linux"),
+        _ => eprintln!(
+            "SKIPPED: no pseudo-terminal; install script(1), package bsdutils or util-linux"
+        ),
     }
 }
 
@@ -529,7 +711,12 @@ fn theory_says_what_it_expects() {
     let home = home(SMALL);
     let told = run(0, &["theory", "s.toml"], home.path());
     let table = text(&told.stdout);
-    assert!(table.contains("5.00 Mbit/s") && table.contains("stable") && table.contains("no equilibrium"), "{table}");
+    assert!(
+        table.contains("5.00 Mbit/s")
+            && table.contains("stable")
+            && table.contains("no equilibrium"),
+        "{table}"
+    );
     let told = run(0, &["theory", "s.toml", "--json", "--variant", "XCP"], home.path());
     let json: Value = serde_json::from_str(text(&told.stdout)).unwrap();
     let near = |pointer: &str, expected: f64| {
@@ -576,7 +763,8 @@ min    = 0.1
 fn terminals_only_show_what_files_say() {
     let dir = home(HOSTILE);
     let evil = "evil\u{1b}[2J\u{202e}.toml";
-    fs::write(dir.path().join(evil), HOSTILE.replace("\"2ms\"", "\"2 \\u001b[31mfortnights\"")).unwrap();
+    fs::write(dir.path().join(evil), HOSTILE.replace("\"2ms\"", "\"2 \\u001b[31mfortnights\""))
+        .unwrap();
     fs::write(dir.path().join("pep.toml"), "listen = \"\\u001b[2J\"\n\"\\u009b2J\" = 1\n").unwrap();
     let mut told = String::new();
     for (status, arguments) in [
@@ -597,14 +785,23 @@ fn terminals_only_show_what_files_say() {
     ] {
         let output = xcpnet().args(arguments).current_dir(dir.path()).output().unwrap();
         let both = format!("{}{}", text(&output.stdout), text(&output.stderr));
-        assert!(status.is_none_or(|status| output.status.code() == Some(status)), "{arguments:?}\n{both}");
-        let acts =
-            |c: &char| (c.is_control() && *c != '\n' && *c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        assert!(
+            status.is_none_or(|status| output.status.code() == Some(status)),
+            "{arguments:?}\n{both}"
+        );
+        let acts = |c: &char| {
+            (c.is_control() && *c != '\n' && *c != '\t')
+                || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        };
         assert_eq!(both.chars().find(acts), None, "{arguments:?}\n{both:?}");
         assert!(!both.contains("\nforged line"), "a title is one line: {both}");
         told.push_str(&both);
     }
-    for shown in ["Two flows\\u001b]0;owned\\u0007\\u001b[2J\\u009b2J\\u202e forged line", "bottle\\u202eneck", "\\u001b[2Jabsent.toml"] {
+    for shown in [
+        "Two flows\\u001b]0;owned\\u0007\\u001b[2J\\u009b2J\\u202e forged line",
+        "bottle\\u202eneck",
+        "\\u001b[2Jabsent.toml",
+    ] {
         assert!(told.contains(shown), "{shown} in\n{told}");
     }
     // What is JSON says what it said.

@@ -1,5 +1,5 @@
-//! `xcpnet doctor` on machines that lack something: the kernel is told to refuse calls (seccomp), mounts are taken away, rights are given up, each for
-//! that process only.
+//! `xcpnet doctor` on machines that lack something: the kernel is told to refuse calls (seccomp),
+//! mounts are taken away, rights are given up, each for that process only.
 #![cfg(target_os = "linux")]
 
 use std::ffi::{CStr, CString};
@@ -14,7 +14,12 @@ const LINK_CREATE: u32 = 28;
 
 fn xcpnet(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xcpnet"));
-    command.arg("doctor").args(arguments).stdin(Stdio::null()).current_dir("/").env_remove("RUST_BACKTRACE");
+    command
+        .arg("doctor")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .current_dir("/")
+        .env_remove("RUST_BACKTRACE");
     command
 }
 
@@ -36,7 +41,8 @@ fn text(bytes: &[u8]) -> &str {
 fn told(output: &Output) -> Value {
     let stderr = text(&output.stderr);
     assert!(!stderr.contains("panicked"), "{stderr}");
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}\n{stderr}", text(&output.stdout)));
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}\n{stderr}", text(&output.stdout)));
     let ready = ["endpoint", "router"].iter().all(|group| report["ready"][group] == "yes");
     assert_eq!(output.status.code(), Some(if ready { 0 } else { 1 }), "{report:#}");
     assert_eq!(stderr.is_empty(), ready, "{stderr}");
@@ -70,18 +76,28 @@ fn own_mounts() -> io::Result<()> {
     // SAFETY: terminated strings and null pointers where mount(2) allows them.
     unsafe {
         done(libc::unshare(libc::CLONE_NEWNS))?;
-        done(libc::mount(std::ptr::null(), c"/".as_ptr(), std::ptr::null(), libc::MS_REC | libc::MS_PRIVATE, std::ptr::null()))
+        done(libc::mount(
+            std::ptr::null(),
+            c"/".as_ptr(),
+            std::ptr::null(),
+            libc::MS_REC | libc::MS_PRIVATE,
+            std::ptr::null(),
+        ))
     }
 }
 
 fn mount(source: &CStr, target: &CStr, kind: &CStr) -> io::Result<()> {
     // SAFETY: terminated strings.
-    done(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) })
+    done(unsafe {
+        libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, std::ptr::null())
+    })
 }
 
-/// Has the kernel answer a system call (if `first` is given, only with that first argument) with this errno.
+/// Has the kernel answer a system call (if `first` is given, only with that first argument) with
+/// this errno.
 fn refuse(call: libc::c_long, first: Option<u32>, errno: i32) -> io::Result<()> {
-    let step = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
+    let step =
+        |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
     let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     let jump = libc::BPF_JMP | libc::BPF_K;
     // struct seccomp_data: the call's number, 12 bytes of others, the arguments of 8 bytes each.
@@ -125,17 +141,34 @@ fn for_one_of_them() {
         let output = xcpnet(&["--json", "--for", group]).output().unwrap();
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         let names = |report: &Value, mine: bool| -> Vec<String> {
-            let of = |check: &&Value| !mine || check["groups"].as_array().unwrap().iter().any(|g| g == group);
-            report["checks"].as_array().unwrap().iter().filter(of).map(|check| check["name"].as_str().unwrap().to_owned()).collect()
+            let of = |check: &&Value| {
+                !mine || check["groups"].as_array().unwrap().iter().any(|g| g == group)
+            };
+            report["checks"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(of)
+                .map(|check| check["name"].as_str().unwrap().to_owned())
+                .collect()
         };
         assert_eq!(names(&report, false), names(&all, true), "{group}");
-        assert_eq!(output.status.code(), Some(if all["ready"][group] == "yes" { 0 } else { 1 }), "{group}: {report:#}");
+        assert_eq!(
+            output.status.code(),
+            Some(if all["ready"][group] == "yes" { 0 } else { 1 }),
+            "{group}: {report:#}"
+        );
         let table = xcpnet(&["--for", group]).output().unwrap();
-        let verdicts = text(&table.stdout).lines().rev().take_while(|line| !line.is_empty()).count();
+        let verdicts =
+            text(&table.stdout).lines().rev().take_while(|line| !line.is_empty()).count();
         assert_eq!(verdicts, 1, "{}", text(&table.stdout));
     }
     let wrong = xcpnet(&["--for", "router2"]).output().unwrap();
-    assert!(wrong.status.code() == Some(2) && text(&wrong.stderr).contains("endpoint, router, lab, pep"), "{wrong:?}");
+    assert!(
+        wrong.status.code() == Some(2)
+            && text(&wrong.stderr).contains("endpoint, router, lab, pep"),
+        "{wrong:?}"
+    );
 }
 
 /// What only the endpoint lacks is nothing to the router.
@@ -147,7 +180,11 @@ fn for_a_router_on_a_kernel_that_makes_no_links() {
     let run = |group: &str| {
         let mut command = xcpnet(&["--json", "--for", group]);
         // SAFETY: it only makes system calls.
-        unsafe { command.pre_exec(|| refuse(libc::SYS_bpf, Some(LINK_CREATE), libc::EINVAL)) }.output().unwrap().status.code()
+        unsafe { command.pre_exec(|| refuse(libc::SYS_bpf, Some(LINK_CREATE), libc::EINVAL)) }
+            .output()
+            .unwrap()
+            .status
+            .code()
     };
     assert_eq!((run("endpoint"), run("router")), (Some(1), Some(0)));
 }
@@ -156,10 +193,13 @@ fn for_a_router_on_a_kernel_that_makes_no_links() {
 fn a_kernel_without_bpf() {
     let report = told(&after(|| refuse(libc::SYS_bpf, None, libc::ENOSYS)));
     statuses(&report, &[("bpf", "missing")]);
-    assert!(check(&report, "bpf")["remedy"]["text"].as_str().unwrap().contains("CONFIG_BPF_SYSCALL"));
+    assert!(
+        check(&report, "bpf")["remedy"]["text"].as_str().unwrap().contains("CONFIG_BPF_SYSCALL")
+    );
     assert_eq!(report["ready"]["endpoint"], "no");
     if report["user"] == "root" {
-        let missing = ["sock_ops", "endpoint_programs", "router_program", "tcx"].map(|name| (name, "missing"));
+        let missing = ["sock_ops", "endpoint_programs", "router_program", "tcx"]
+            .map(|name| (name, "missing"));
         statuses(&report, &missing);
     }
 }
@@ -183,10 +223,22 @@ fn a_kernel_that_makes_no_links() {
         return eprintln!("SKIPPED: this machine lacks what is to be taken away");
     }
     let report = told(&after(|| refuse(libc::SYS_bpf, Some(LINK_CREATE), libc::EINVAL)));
-    statuses(&report, &[("bpf", "ok"), ("sock_ops", "missing"), ("endpoint_programs", "missing"), ("router_program", "ok")]);
+    statuses(
+        &report,
+        &[
+            ("bpf", "ok"),
+            ("sock_ops", "missing"),
+            ("endpoint_programs", "missing"),
+            ("router_program", "ok"),
+        ],
+    );
     statuses(&report, &[("room_beside_sack", "unknown")]);
     let way_out = check(&report, "tcx");
-    assert!(way_out["status"] == "degraded" && way_out["found"].as_str().unwrap().starts_with("clsact only"), "{way_out:#}");
+    assert!(
+        way_out["status"] == "degraded"
+            && way_out["found"].as_str().unwrap().starts_with("clsact only"),
+        "{way_out:#}"
+    );
     assert_eq!(report["ready"]["router"], "yes");
 }
 
@@ -196,7 +248,16 @@ fn a_kernel_without_namespaces_and_packet_sockets() {
         refuse(libc::SYS_unshare, None, libc::EINVAL)?;
         refuse(libc::SYS_socket, Some(libc::AF_PACKET as u32), libc::EAFNOSUPPORT)
     }));
-    statuses(&report, &[("netns", "missing"), ("packet_rings", "missing"), ("veth", "unknown"), ("htb", "unknown"), ("tcx", "unknown")]);
+    statuses(
+        &report,
+        &[
+            ("netns", "missing"),
+            ("packet_rings", "missing"),
+            ("veth", "unknown"),
+            ("htb", "unknown"),
+            ("tcx", "unknown"),
+        ],
+    );
 }
 
 #[test]
@@ -242,7 +303,10 @@ fn under_ip_netns_exec() {
     });
     let report = told(&output);
     statuses(&report, &[("bpffs", "missing"), ("sock_ops", "unknown")]);
-    assert!(check(&report, "bpffs")["remedy"]["text"].as_str().unwrap().contains("--netns"), "{report:#}");
+    assert!(
+        check(&report, "bpffs")["remedy"]["text"].as_str().unwrap().contains("--netns"),
+        "{report:#}"
+    );
 }
 
 #[test]
@@ -254,7 +318,9 @@ fn somebody_else_than_root() {
     }
     let output = match command.output() {
         Ok(output) => output,
-        Err(e) => return eprintln!("SKIPPED: nobody may not run {}: {e}", env!("CARGO_BIN_EXE_xcpnet")),
+        Err(e) => {
+            return eprintln!("SKIPPED: nobody may not run {}: {e}", env!("CARGO_BIN_EXE_xcpnet"));
+        }
     };
     let report = told(&output);
     if report["user"] == "in a user namespace" {

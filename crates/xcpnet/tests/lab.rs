@@ -1,4 +1,5 @@
-//! `--on linux` as scripts meet it: what it refuses, Ctrl-C, being killed, two at a time. Needs root; says so where it is not there.
+//! `--on linux` as scripts meet it: what it refuses, Ctrl-C, being killed, two at a time. Needs
+//! root; says so where it is not there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -71,15 +72,24 @@ fn at_work(test: &str, dir: &Path) -> Option<Child> {
 /// Network namespaces that a process has threads in or descriptors of.
 fn namespaces(pid: u32) -> BTreeSet<PathBuf> {
     let process = PathBuf::from(format!("/proc/{pid}"));
-    let list = |name: &str| fs::read_dir(process.join(name)).into_iter().flatten().flatten().map(|entry| entry.path());
-    let links = list("task").map(|task| task.join("ns/net")).chain(list("fd")).filter_map(|path| fs::read_link(path).ok());
+    let list = |name: &str| {
+        fs::read_dir(process.join(name)).into_iter().flatten().flatten().map(|entry| entry.path())
+    };
+    let links = list("task")
+        .map(|task| task.join("ns/net"))
+        .chain(list("fd"))
+        .filter_map(|path| fs::read_link(path).ok());
     links.filter(|link| link.to_string_lossy().starts_with("net:")).collect()
 }
 
 /// Control groups of labs that this process was.
 fn groups(pid: u32) -> Vec<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let mount = mounts.lines().find(|line| line.contains(" - cgroup2 ")).and_then(|line| line.split(' ').nth(4)).unwrap();
+    let mount = mounts
+        .lines()
+        .find(|line| line.contains(" - cgroup2 "))
+        .and_then(|line| line.split(' ').nth(4))
+        .unwrap();
     let entries = fs::read_dir(mount).unwrap().flatten().map(|entry| entry.path());
     entries.filter(|path| path.to_string_lossy().contains(&format!("xcpnet-lab-{pid}-"))).collect()
 }
@@ -100,7 +110,9 @@ fn only_root_may() {
     if is_root() {
         command.uid(65_534);
     }
-    let Ok(output) = command.output() else { return println!("SKIPPED: only root may: the program is not to be read by others") };
+    let Ok(output) = command.output() else {
+        return println!("SKIPPED: only root may: the program is not to be read by others");
+    };
     if output.status.code() == Some(2) && text(&output.stderr).contains("cannot be read") {
         return println!("SKIPPED: only root may: the file is not to be read by others");
     }
@@ -116,12 +128,18 @@ fn is_root() -> bool {
 
 #[test]
 fn a_kernels_congestion_control_is_known_or_refused_with_the_line() {
-    let home = home(&SCENARIO.replace("\"xcp\" }]\n", "\"qubic\" }]\n").replacen("queue = \"qubic\"", "queue = \"xcp\"", 1));
+    let home = home(&SCENARIO.replace("\"xcp\" }]\n", "\"qubic\" }]\n").replacen(
+        "queue = \"qubic\"",
+        "queue = \"xcp\"",
+        1,
+    ));
     let output = xcpnet(&["run", "s.toml", "--on", "linux"], home.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let told = text(&output.stderr);
     assert!(
-        told.contains("this kernel has no congestion control \"qubic\"") && told.contains("s.toml:4") && told.contains("`cubic`"),
+        told.contains("this kernel has no congestion control \"qubic\"")
+            && told.contains("s.toml:4")
+            && told.contains("`cubic`"),
         "{told}"
     );
 }
@@ -130,15 +148,29 @@ fn a_kernels_congestion_control_is_known_or_refused_with_the_line() {
 fn a_run_gives_what_a_simulation_gives() {
     let _one = one();
     let home = home(SCENARIO);
-    let output = xcpnet(&["run", "s.toml", "--on", "linux", "--json", "--out", "out"], home.path()).output().unwrap();
+    let output = xcpnet(&["run", "s.toml", "--on", "linux", "--json", "--out", "out"], home.path())
+        .output()
+        .unwrap();
     let Some(output) = able("a run on Linux", output) else { return };
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let run: Value = serde_json::from_str(text(&output.stdout)).unwrap();
     assert_eq!((&run["backend"], &run["seed"]), (&"linux".into(), &1.into()));
-    assert!(run["links"]["l"]["packets"].as_u64().unwrap() > 0 && run["flows"][0]["goodput"].as_f64().unwrap() > 0.0, "{run}");
-    let simulated = xcpnet(&["run", "s.toml", "--json", "--out", "simulated"], home.path()).output().unwrap();
+    assert!(
+        run["links"]["l"]["packets"].as_u64().unwrap() > 0
+            && run["flows"][0]["goodput"].as_f64().unwrap() > 0.0,
+        "{run}"
+    );
+    let simulated =
+        xcpnet(&["run", "s.toml", "--json", "--out", "simulated"], home.path()).output().unwrap();
     assert_eq!(simulated.status.code(), Some(0));
-    let header = |dir: &str| fs::read_to_string(home.path().join(dir).join("s.links.csv")).unwrap().lines().next().unwrap().to_owned();
+    let header = |dir: &str| {
+        fs::read_to_string(home.path().join(dir).join("s.links.csv"))
+            .unwrap()
+            .lines()
+            .next()
+            .unwrap()
+            .to_owned()
+    };
     assert_eq!(header("out"), header("simulated"));
 }
 
@@ -173,14 +205,19 @@ fn a_killed_lab_leaves_an_empty_group_that_clean_removes() {
     assert!(!congestions().contains(&congestion(pid)), "the endpoint is gone");
     let own = namespaces(std::process::id());
     let held = |pid: &str| pid.parse().map(namespaces).unwrap_or_default();
-    let all = fs::read_dir("/proc").unwrap().flatten().flat_map(|entry| held(&entry.file_name().to_string_lossy()));
-    let left: BTreeSet<_> = all.filter(|namespace| were.contains(namespace) && !own.contains(namespace)).collect();
+    let all = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .flat_map(|entry| held(&entry.file_name().to_string_lossy()));
+    let left: BTreeSet<_> =
+        all.filter(|namespace| were.contains(namespace) && !own.contains(namespace)).collect();
     // Its own namespace is the machine's, in which others are, too.
     assert!(left.len() <= 1, "{left:?}");
     assert_eq!(groups(pid).len(), usize::from(!at_once));
     let output = xcpnet(&["lab", "clean"], home.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let told = text(&output.stdout).contains("removed the control group ") && text(&output.stdout).contains(&pid.to_string());
+    let told = text(&output.stdout).contains("removed the control group ")
+        && text(&output.stdout).contains(&pid.to_string());
     assert!(told != at_once, "{}", text(&output.stdout));
     assert_eq!(groups(pid), Vec::<PathBuf>::new());
 }
@@ -189,7 +226,12 @@ fn a_killed_lab_leaves_an_empty_group_that_clean_removes() {
 fn two_labs_do_not_meet() {
     let _one = one();
     let home = home(SCENARIO);
-    let start = || xcpnet(&["run", "s.toml", "--on", "linux", "--json"], home.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let start = || {
+        xcpnet(&["run", "s.toml", "--on", "linux", "--json"], home.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+    };
     let both = [start().unwrap(), start().unwrap()];
     for output in both.map(|child| child.wait_with_output().unwrap()) {
         let Some(output) = able("two labs", output) else { return };

@@ -1,4 +1,5 @@
-//! `xcpnet sweep` as its user meets it: the same bytes whatever the number of threads and however often it was killed, clear refusals.
+//! `xcpnet sweep` as its user meets it: the same bytes whatever the number of threads and however
+//! often it was killed, clear refusals.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -52,7 +53,13 @@ fn text(bytes: &[u8]) -> &str {
 /// Runs and checks the exit status; arguments are separated by spaces.
 fn run(status: i32, arguments: &str, dir: &Path) -> Output {
     let output = xcpnet(arguments, dir).output().unwrap();
-    assert_eq!(output.status.code(), Some(status), "{arguments}\n{}\n{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(status),
+        "{arguments}\n{}\n{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
     output
 }
 
@@ -63,7 +70,8 @@ fn home(scenario: &str) -> tempfile::TempDir {
 }
 
 fn listing(dir: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> =
+        fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -103,10 +111,17 @@ fn the_tables_hold_what_run_prints() {
         "wrote out/runs.parquet, out/links.parquet, out/flows.parquet, out/groups.parquet\n",
         "no progress bar in a pipe"
     );
-    assert_eq!(listing(&dir.join("out")), ["flows.parquet", "groups.parquet", "links.parquet", "runs.parquet", "sweep.journal"]);
-    let lines: Vec<Value> = text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let (runs, links, flows) =
-        (rows(&dir.join("out/runs.parquet")), rows(&dir.join("out/links.parquet")), rows(&dir.join("out/flows.parquet")));
+    assert_eq!(
+        listing(&dir.join("out")),
+        ["flows.parquet", "groups.parquet", "links.parquet", "runs.parquet", "sweep.journal"]
+    );
+    let lines: Vec<Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (runs, links, flows) = (
+        rows(&dir.join("out/runs.parquet")),
+        rows(&dir.join("out/links.parquet")),
+        rows(&dir.join("out/flows.parquet")),
+    );
     assert_eq!((lines.len(), runs.len(), links.len(), flows.len()), (36, 36, 72, 12 * (1 + 2 + 3)));
     let mut expected = Vec::new();
     for target in [0, 20] {
@@ -120,17 +135,26 @@ fn the_tables_hold_what_run_prints() {
     }
     for (i, (&(target, count, variant, seed), line)) in expected.iter().zip(&lines).enumerate() {
         assert_eq!(line["run"], i);
-        assert_eq!(line["settings"], serde_json::json!({ "queue.target": target, "flow.count": count }));
+        assert_eq!(
+            line["settings"],
+            serde_json::json!({ "queue.target": target, "flow.count": count })
+        );
         assert_eq!((&line["variant"], &line["seed"]), (&variant.into(), &seed.into()));
         let row = &runs[i];
-        assert_eq!(row.iter().map(|c| c.0.as_str()).collect::<Vec<_>>()[..5], ["run", "variant", "seed", "queue.target", "flow.count"]);
+        assert_eq!(
+            row.iter().map(|c| c.0.as_str()).collect::<Vec<_>>()[..5],
+            ["run", "variant", "seed", "queue.target", "flow.count"]
+        );
         assert_eq!(cell(row, "variant"), &Field::Str(variant.into()));
         assert_eq!(number(cell(row, "jain")).to_bits(), line["jain"].as_f64().unwrap().to_bits());
         assert_eq!(number(cell(row, "completed_s")), 0.3);
         let of_run = |row: &&Vec<(String, Field)>| number(cell(row, "run")) == i as f64;
         for row in links.iter().filter(of_run) {
             let Field::Str(name) = cell(row, "link") else { panic!() };
-            assert_eq!([number(cell(row, "queue.target")), number(cell(row, "seed"))], [f64::from(target), f64::from(seed)]);
+            assert_eq!(
+                [number(cell(row, "queue.target")), number(cell(row, "seed"))],
+                [f64::from(target), f64::from(seed)]
+            );
             for (column, field) in [
                 ("utilisation", "utilisation"),
                 ("queue_mean_packets", "queue_mean"),
@@ -157,19 +181,27 @@ fn the_tables_hold_what_run_prints() {
                 ("timeouts", "timeouts"),
                 ("cwnd_mean_packets", "cwnd_mean"),
             ] {
-                assert_eq!(number(cell(row, column)).to_bits(), flow[field].as_f64().unwrap().to_bits(), "{column}");
+                assert_eq!(
+                    number(cell(row, column)).to_bits(),
+                    flow[field].as_f64().unwrap().to_bits(),
+                    "{column}"
+                );
             }
             assert_eq!(cell(row, "completed_at_s"), &Field::Null);
         }
         // One in five by itself: a sweep's runs are those of `run`.
         if i % 5 == 0 {
             let single = format!(
-                "run s.toml --set queue.target={target} --set flow.count={count} --seed {seed} --json{}",
+                "run s.toml --set queue.target={target} --set flow.count={count} --seed {seed} \
+                    --json{}",
                 // A law's setting without any law would be refused.
                 if variant == "XCP" { " --variant XCP" } else { "" }
             );
             let output = run(0, &single, dir);
-            let mut alone: Vec<Value> = text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let mut alone: Vec<Value> = text(&output.stdout)
+                .lines()
+                .map(|line| serde_json::from_str(line).unwrap())
+                .collect();
             let alone = alone.pop().unwrap();
             for (key, value) in alone.as_object().unwrap() {
                 assert_eq!(&line[key], value, "{key}");
@@ -178,40 +210,51 @@ fn the_tables_hold_what_run_prints() {
     }
 }
 
-/// What one needs for a plot of completion times is in the files, with settings in base units, and so
-/// is what one needs to make them again.
+/// What one needs for a plot of completion times is in the files, with settings in base units, and
+/// so is what one needs to make them again.
 #[test]
 fn tables_say_of_themselves_what_they_are() {
     let scenario = SMALL.replace("start-jitter", "bytes = 3000\nstart-jitter");
     let home = home(&scenario);
     let dir = home.path();
     run(0, "sweep s.toml --set link.bottleneck.rate=10..20mbit:10 --seeds 4 --out out", dir);
-    let (flows, groups) = (rows(&dir.join("out/flows.parquet")), rows(&dir.join("out/groups.parquet")));
+    let (flows, groups) =
+        (rows(&dir.join("out/flows.parquet")), rows(&dir.join("out/groups.parquet")));
     assert_eq!((flows.len(), groups.len()), (8, 4));
     for (row, rate) in groups.iter().zip([1e7, 1e7, 2e7, 2e7]) {
         assert_eq!(number(cell(row, "link.bottleneck.rate_bps")), rate);
         let Field::Str(written) = cell(row, "link.bottleneck.rate") else { panic!("no text") };
         assert_eq!(written, &format!("{}mbit", rate / 1e6));
         let [group, from, to] = ["group", "from", "to"].map(|name| cell(row, name));
-        assert_eq!([group, from, to], ["flow", "S", "D"].map(|text| Field::Str(text.into())).each_ref());
+        assert_eq!(
+            [group, from, to],
+            ["flow", "S", "D"].map(|text| Field::Str(text.into())).each_ref()
+        );
         assert_eq!((number(cell(row, "flows")), number(cell(row, "completed"))), (2.0, 2.0));
         // A round trip at least; a delayed acknowledgement at most.
-        let times = ["p50", "p95", "p99"].map(|p| number(cell(row, &format!("completion_time_{p}_s"))));
+        let times =
+            ["p50", "p95", "p99"].map(|p| number(cell(row, &format!("completion_time_{p}_s"))));
         assert!(times[0] >= 0.01 && times.is_sorted() && times[2] < 0.08, "{times:?}");
         let rtts = ["p50", "p95", "p99"].map(|p| number(cell(row, &format!("rtt_{p}_s"))));
         assert!(rtts[0] >= 0.01 && rtts.is_sorted() && rtts[2] < 0.06, "{rtts:?}");
     }
     for row in &flows {
-        let [start, end, time] = ["start_s", "completed_at_s", "completion_time_s"].map(|name| number(cell(row, name)));
+        let [start, end, time] =
+            ["start_s", "completed_at_s", "completion_time_s"].map(|name| number(cell(row, name)));
         assert!((start + time - end).abs() < 1e-9 && start > 0.0, "{start} {time} {end}");
         assert_eq!(number(cell(row, "size_bytes")), 3000.0);
     }
     for name in FILES {
         let reader = SerializedFileReader::try_from(dir.join("out").join(name).as_path()).unwrap();
         let said = reader.metadata().file_metadata().key_value_metadata().unwrap();
-        let value = |key: &str| said.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone());
+        let value = |key: &str| {
+            said.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone())
+        };
         assert_eq!(value("xcpnet.scenario").as_deref(), Some(scenario.as_str()), "{name}");
-        assert_eq!(value("xcpnet.settings").as_deref(), Some(r#"{"link.bottleneck.rate":["10mbit","20mbit"]}"#));
+        assert_eq!(
+            value("xcpnet.settings").as_deref(),
+            Some(r#"{"link.bottleneck.rate":["10mbit","20mbit"]}"#)
+        );
         assert_eq!(value("xcpnet.seeds").as_deref(), Some("4"));
         let units: Value = serde_json::from_str(&value("xcpnet.units").unwrap()).unwrap();
         assert_eq!(units["link.bottleneck.rate_bps"], "bits per second", "{name}");
@@ -275,18 +318,26 @@ fn each_seed_draws_everything_anew() {
     let home = home(RANDOM);
     let dir = home.path();
     let output = run(0, "sweep s.toml --seeds 1..4 --set queue.target=0,5 --out out --json", dir);
-    let lines: Vec<Value> = text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 8);
     for line in &lines {
         let (seed, target) = (&line["seed"], &line["settings"]["queue.target"]);
-        let alone = run(0, &format!("run s.toml --seed {seed} --set queue.target={target} --json"), dir);
+        let alone =
+            run(0, &format!("run s.toml --seed {seed} --set queue.target={target} --json"), dir);
         let alone: Value = serde_json::from_slice(&alone.stdout).unwrap();
         for (key, value) in alone.as_object().unwrap() {
             assert_eq!(&line[key], value, "seed {seed}, target {target}: {key}");
         }
     }
-    let arrivals =
-        |line: &Value| line["flows"].as_array().unwrap().iter().filter(|f| f["name"].as_str().unwrap().starts_with("web")).count();
+    let arrivals = |line: &Value| {
+        line["flows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|f| f["name"].as_str().unwrap().starts_with("web"))
+            .count()
+    };
     let drawn: std::collections::BTreeSet<usize> = lines.iter().map(arrivals).collect();
     assert!(drawn.len() > 1, "as many arrive whatever the seed: {drawn:?}");
 }
@@ -294,7 +345,9 @@ fn each_seed_draws_everything_anew() {
 /// What is wrong with one seed only is found before the first one runs.
 #[test]
 fn a_seed_without_arrivals_is_told_beforehand() {
-    let sparse = SMALL.replace("count      = 2\n", "arrivals   = \"200ms\"\n").replace("start-jitter = \"100ms\"\n", "");
+    let sparse = SMALL
+        .replace("count      = 2\n", "arrivals   = \"200ms\"\n")
+        .replace("start-jitter = \"100ms\"\n", "");
     let home = home(&sparse);
     let output = run(2, "sweep s.toml --seeds 1..40 --out out", home.path());
     assert!(text(&output.stderr).contains("with this seed no member"), "{}", text(&output.stderr));
@@ -342,17 +395,23 @@ fn a_journal_cut_anywhere_gives_the_same_bytes() {
     fs::create_dir_all(dir.join("cut/.runs.parquet.part")).unwrap();
     let told = run(2, &format!("{grid} cut"), dir);
     assert!(text(&told.stderr).contains("cannot write cut/runs.parquet"), "{}", text(&told.stderr));
-    assert!(text(&told.stderr).contains("4 of 4 runs are done and kept in cut"), "{}", text(&told.stderr));
+    assert!(
+        text(&told.stderr).contains("4 of 4 runs are done and kept in cut"),
+        "{}",
+        text(&told.stderr)
+    );
     fs::remove_dir(dir.join("cut/.runs.parquet.part")).unwrap();
     let journal = fs::read(dir.join("cut/sweep.journal")).unwrap();
-    // Every byte is the journal's own test; here some within each part of it, and the ends of lines.
+    // Every byte is the journal's own test; here some within each part of it, and the ends of
+    // lines.
     let ends = (0..journal.len()).filter(|&i| journal[i] == b'\n').flat_map(|i| [i, i + 1]);
     let mut cuts: Vec<usize> = (0..=journal.len()).step_by(101).chain(ends).collect();
     cuts.sort_unstable();
     cuts.dedup();
     for cut in cuts {
         fs::write(dir.join("cut/sweep.journal"), &journal[..cut]).unwrap();
-        for name in FILES.map(|name| dir.join("cut").join(name)).iter().filter(|path| path.exists()) {
+        for name in FILES.map(|name| dir.join("cut").join(name)).iter().filter(|path| path.exists())
+        {
             fs::remove_file(name).unwrap();
         }
         run(0, &format!("{grid} cut"), dir);
@@ -362,7 +421,12 @@ fn a_journal_cut_anywhere_gives_the_same_bytes() {
 
 /// Lines of the journal, the two at its head not counted.
 fn done(dir: &Path) -> usize {
-    fs::read(dir.join("sweep.journal")).unwrap_or_default().iter().filter(|&&b| b == b'\n').count().saturating_sub(2)
+    fs::read(dir.join("sweep.journal"))
+        .unwrap_or_default()
+        .iter()
+        .filter(|&&b| b == b'\n')
+        .count()
+        .saturating_sub(2)
 }
 
 #[test]
@@ -378,7 +442,11 @@ fn killed_again_and_again_it_gives_the_same_bytes() {
             break;
         }
         let before = done(&dir.join("killed"));
-        let mut child = xcpnet(&format!("{grid} killed --jobs 2"), dir).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = xcpnet(&format!("{grid} killed --jobs 2"), dir)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         while done(&dir.join("killed")) < before + 7 && child.try_wait().unwrap().is_none() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
@@ -402,7 +470,10 @@ fn killed_again_and_again_it_gives_the_same_bytes() {
 fn interrupted_it_says_how_to_go_on() {
     let home = home(SMALL);
     let dir = home.path();
-    let mut child = xcpnet("sweep s.toml --set duration=20ms,10000h --jobs 1 --out out", dir).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = xcpnet("sweep s.toml --set duration=20ms,10000h --jobs 1 --out out", dir)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     // Both variants of the short one are done; the long one never will be.
     while done(&dir.join("out")) < 2 {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
@@ -410,13 +481,20 @@ fn interrupted_it_says_how_to_go_on() {
     }
     // Meanwhile nobody else may write there.
     let refused = run(2, "sweep s.toml --set duration=20ms,10000h --out out", dir);
-    assert!(text(&refused.stderr).contains("another sweep is writing into out"), "{}", text(&refused.stderr));
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(
+        text(&refused.stderr).contains("another sweep is writing into out"),
+        "{}",
+        text(&refused.stderr)
+    );
+    assert!(
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success()
+    );
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     assert_eq!(
         text(&output.stderr),
-        "error: interrupted\n2 of 4 runs are done and kept in out; to go on: xcpnet sweep s.toml --set duration=20ms,10000h --jobs 1 --out out\n"
+        "error: interrupted\n2 of 4 runs are done and kept in out; to go on: xcpnet sweep s.toml \
+            --set duration=20ms,10000h --jobs 1 --out out\n"
     );
     assert_eq!(listing(&dir.join("out")), ["sweep.journal"]);
 }
@@ -464,18 +542,21 @@ fn what_is_wrong_is_told_before_anything_runs() {
     insta::assert_snapshot!(table);
 }
 
-/// Of a grid too large to be read beforehand, what is wrong with a combination is found on the way. What was done is kept.
+/// Of a grid too large to be read beforehand, what is wrong with a combination is found on the way.
+/// What was done is kept.
 #[test]
 fn what_is_wrong_far_into_a_large_grid_stops_it_cleanly() {
     let home = home(&SMALL.replace("300ms", "1ms"));
     let dir = home.path();
     // Each value is right by itself, with the first of the others.
-    let grid = "sweep s.toml --variant XCP --set queue.limit=400,40..390:10 --set queue.target=0..50 --out out";
+    let grid = "sweep s.toml --variant XCP --set queue.limit=400,40..390:10 --set \
+        queue.target=0..50 --out out";
     let output = run(2, grid, dir);
     let told = text(&output.stderr);
     assert!(told.contains("the queue's target is beyond its limit"), "{told}");
     assert!(told.contains("of 1887 runs are done and kept in out"), "{told}");
-    let grid = "sweep s.toml --variant XCP --set queue.limit=50..400:10 --set queue.target=0..50 --out all";
+    let grid = "sweep s.toml --variant XCP --set queue.limit=50..400:10 --set queue.target=0..50 \
+        --out all";
     let output = run(0, grid, dir);
     let table = text(&output.stdout);
     assert!(table.ends_with("... and 1796 more points; all are in all/links.parquet\n"), "{table}");
@@ -489,7 +570,9 @@ fn another_sweep_is_left_alone() {
     run(0, "sweep s.toml --seeds 1..2 --out out", dir);
     let before = results(&dir.join("out"));
     let mut table = String::new();
-    for arguments in ["--seeds 1..3", "--seeds 1..2 --variant TCP", "--seeds 1..2 --set queue.target=0"] {
+    for arguments in
+        ["--seeds 1..3", "--seeds 1..2 --variant TCP", "--seeds 1..2 --set queue.target=0"]
+    {
         let output = run(2, &format!("sweep s.toml {arguments} --out out"), dir);
         writeln!(table, "──── {arguments}\n{}", text(&output.stderr)).unwrap();
     }
@@ -557,7 +640,9 @@ for reader, tables in readers:
     };
     assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
     if text(&output.stdout) == "no reader\n" {
-        eprintln!("SKIPPED: {python} has no reader of Parquet; pip install pyarrow, duckdb or polars");
+        eprintln!(
+            "SKIPPED: {python} has no reader of Parquet; pip install pyarrow, duckdb or polars"
+        );
     } else {
         assert!(text(&output.stdout).lines().all(|line| line.ends_with(" agrees")));
         eprint!("{}", text(&output.stdout));
@@ -578,6 +663,8 @@ fn a_terminal_sees_progress() {
         Ok(output) if output.status.success() => {
             assert!(text(&output.stdout).contains("of 8 runs done"), "{}", text(&output.stdout));
         }
-        _ => eprintln!("SKIPPED: no pseudo-terminal; install script(1), package bsdutils or util-linux"),
+        _ => eprintln!(
+            "SKIPPED: no pseudo-terminal; install script(1), package bsdutils or util-linux"
+        ),
     }
 }

@@ -1,4 +1,5 @@
-//! What the relays share: the only request they understand, and what they are told on the command line.
+//! What the relays share: the only request they understand, and what they are told on the command
+//! line.
 
 use std::net::SocketAddr;
 
@@ -8,7 +9,8 @@ pub const REACHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 /// Bytes moved at once.
 pub const AT_ONCE: usize = 64 << 10;
 
-/// `CONNECT 1.2.3.4:80 HTTP/1.1`, whole and alone. A relay to measure against, not one to use: no names, no headers that matter, no refusals.
+/// `CONNECT 1.2.3.4:80 HTTP/1.1`, whole and alone. A relay to measure against, not one to use: no
+/// names, no headers that matter, no refusals.
 #[must_use]
 pub fn target(request: &[u8]) -> Option<SocketAddr> {
     let text = std::str::from_utf8(request.strip_suffix(b"\r\n\r\n")?).ok()?;

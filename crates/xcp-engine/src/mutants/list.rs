@@ -44,11 +44,13 @@ const fn one(name: &'static str, what: &'static str, edits: &'static [Edit]) -> 
 const CAPACITY: &str = "xcp_mul_fraction(r->law.capacity << 20, r->law.alpha)";
 const INPUT: &str = "xcp_mul_fraction(y, r->law.alpha)";
 const QUEUE: &str = "xcp_mul_fraction(xcp_num_q20(per_d), r->law.beta)";
-const GAP: &str = "r->queue > r->law.queue_target ? r->queue - r->law.queue_target : r->law.queue_target - r->queue";
+const GAP: &str = "r->queue > r->law.queue_target ? r->queue - r->law.queue_target : \
+    r->law.queue_target - r->queue";
 const TURNOVER: &str = "xcp_mul_fraction(y, r->law.gamma)";
 const TURNOVER_OWN: &str = "xcp_mul_fraction(xcp_rate(l->input, r->elapsed_ns), r->law.gamma)";
 const LESS_F: &str = "turnover > f ? turnover - f : 0";
-const D: &str = "r->law.interval == XCP_INTERVAL_MAX ? xcp_num_of(r->longest_rtt) : xcp_num_div(xcp_acc_num(&r->sum_xr, -32), sum_x)";
+const D: &str = "r->law.interval == XCP_INTERVAL_MAX ? xcp_num_of(r->longest_rtt) : \
+    xcp_num_div(xcp_acc_num(&r->sum_xr, -32), sum_x)";
 const INTERVAL: &str = "xcp_num_u64(r->d, r->law.max_interval_ns)";
 const NEXT: &str = "r->next_ns = (queue_end - end) >> 63 ? queue_end : end;";
 const PERIOD: &str = "d > drain ? (d - drain) >> 1 : 0";
@@ -77,8 +79,16 @@ pub const MUTANTS: &[Mutant] = &[
             router(INPUT, "xcp_mul_fraction(y, r->law.alpha) >> 1"),
         ],
     ),
-    one("beta-doubled", "beta twice what it should be", &[router(QUEUE, "xcp_mul_fraction(xcp_num_q20(per_d), r->law.beta) << 1")]),
-    one("beta-halved", "beta half of what it should be", &[router(QUEUE, "xcp_mul_fraction(xcp_num_q20(per_d), r->law.beta) >> 1")]),
+    one(
+        "beta-doubled",
+        "beta twice what it should be",
+        &[router(QUEUE, "xcp_mul_fraction(xcp_num_q20(per_d), r->law.beta) << 1")],
+    ),
+    one(
+        "beta-halved",
+        "beta half of what it should be",
+        &[router(QUEUE, "xcp_mul_fraction(xcp_num_q20(per_d), r->law.beta) >> 1")],
+    ),
     one("beta-zero", "no queue term", &[router(QUEUE, "0")]),
     one(
         "queue-term-flipped",
@@ -90,7 +100,10 @@ pub const MUTANTS: &[Mutant] = &[
         "gamma twice what it should be",
         &[
             router(TURNOVER, "xcp_mul_fraction(y, r->law.gamma) << 1"),
-            limited(TURNOVER_OWN, "xcp_mul_fraction(xcp_rate(l->input, r->elapsed_ns), r->law.gamma) << 1"),
+            limited(
+                TURNOVER_OWN,
+                "xcp_mul_fraction(xcp_rate(l->input, r->elapsed_ns), r->law.gamma) << 1",
+            ),
         ],
     ),
     one(
@@ -98,11 +111,18 @@ pub const MUTANTS: &[Mutant] = &[
         "gamma half of what it should be",
         &[
             router(TURNOVER, "xcp_mul_fraction(y, r->law.gamma) >> 1"),
-            limited(TURNOVER_OWN, "xcp_mul_fraction(xcp_rate(l->input, r->elapsed_ns), r->law.gamma) >> 1"),
+            limited(
+                TURNOVER_OWN,
+                "xcp_mul_fraction(xcp_rate(l->input, r->elapsed_ns), r->law.gamma) >> 1",
+            ),
         ],
     ),
     one("gamma-zero", "nothing is shuffled", &[router(TURNOVER, "0"), limited(TURNOVER_OWN, "0")]),
-    one("shuffle-whole", "F is not taken off the shuffle", &[router(LESS_F, "turnover"), limited(LESS_F, "turnover")]),
+    one(
+        "shuffle-whole",
+        "F is not taken off the shuffle",
+        &[router(LESS_F, "turnover"), limited(LESS_F, "turnover")],
+    ),
     one(
         "capacity-2-low",
         "2 % less capacity than there is",
@@ -118,69 +138,151 @@ pub const MUTANTS: &[Mutant] = &[
         "5 % more capacity than there is",
         &[router(CAPACITY, "xcp_mul_fraction((r->law.capacity << 20) / 100 * 105, r->law.alpha)")],
     ),
-    one("no-pools", "no residue pools", &[router(NEXT, "r->law.pools = 0; r->next_ns = (queue_end - end) >> 63 ? queue_end : end;")]),
-    one("no-dithering", "feedback rounded to the nearest", &[Edit { file: "dither.h", right: ROUNDING, wrong: "return XCP_NEAREST;" }]),
-    one("rounding-down", "feedback rounded towards zero", &[Edit { file: "dither.h", right: ROUNDING, wrong: "return XCP_DOWN;" }]),
-    one("instantaneous-queue", "the queue of the moment instead of the persistent one", &[router(MINIMUM, "r->queue = backlog;")]),
+    one(
+        "no-pools",
+        "no residue pools",
+        &[router(
+            NEXT,
+            "r->law.pools = 0; r->next_ns = (queue_end - end) >> 63 ? queue_end : end;",
+        )],
+    ),
+    one(
+        "no-dithering",
+        "feedback rounded to the nearest",
+        &[Edit { file: "dither.h", right: ROUNDING, wrong: "return XCP_NEAREST;" }],
+    ),
+    one(
+        "rounding-down",
+        "feedback rounded towards zero",
+        &[Edit { file: "dither.h", right: ROUNDING, wrong: "return XCP_DOWN;" }],
+    ),
+    one(
+        "instantaneous-queue",
+        "the queue of the moment instead of the persistent one",
+        &[router(MINIMUM, "r->queue = backlog;")],
+    ),
     one("queue-over-d", "the persistent queue over all of d", &[router(PERIOD, "d")]),
-    one("target-ignored", "no queue target (Q_T of XCP-IR)", &[router(GAP, "r->queue"), router("(r->queue > r->law.queue_target)", "1")]),
+    one(
+        "target-ignored",
+        "no queue target (Q_T of XCP-IR)",
+        &[router(GAP, "r->queue"), router("(r->queue > r->law.queue_target)", "1")],
+    ),
     one(
         "others-ignored",
         "other traffic not taken off the capacity (XCP-IR)",
         &[router("xcp_q20_add(y, xcp_rate(r->others, elapsed))", "y")],
     ),
     one("d-50-ms", "d is 50 ms whatever the round trips are", &[router(D, "xcp_num_of(50000000)")]),
-    one("d-longest", "d is the longest round trip where it should be the mean", &[router(D, "xcp_num_of(r->longest_rtt)")]),
+    one(
+        "d-longest",
+        "d is the longest round trip where it should be the mean",
+        &[router(D, "xcp_num_of(r->longest_rtt)")],
+    ),
     one(
         "d-mean",
         "d is the mean where it should be the longest round trip",
         &[router(D, "xcp_num_div(xcp_acc_num(&r->sum_xr, -32), sum_x)")],
     ),
-    one("interval-doubled", "control intervals of 2 d", &[router(INTERVAL, "xcp_num_u64(r->d, r->law.max_interval_ns) << 1")]),
-    one("no-decrease", "no negative feedback", &[router("negative ? xcp_q20_add(shuffle, f) : shuffle", "0")]),
+    one(
+        "interval-doubled",
+        "control intervals of 2 d",
+        &[router(INTERVAL, "xcp_num_u64(r->d, r->law.max_interval_ns) << 1")],
+    ),
+    one(
+        "no-decrease",
+        "no negative feedback",
+        &[router("negative ? xcp_q20_add(shuffle, f) : shuffle", "0")],
+    ),
     one(
         "spare-unscaled",
         "N / N_b ignored (P-XCP)",
-        &[router("negative || r->law.spare != XCP_SPARE_SCALED ? f : xcp_router_scaled(r, f, sum_x)", "f")],
+        &[router(
+            "negative || r->law.spare != XCP_SPARE_SCALED ? f : xcp_router_scaled(r, f, sum_x)",
+            "f",
+        )],
     ),
     one(
         "lines-26-27",
         "pools not charged where another router gives less (draft, lines 26 and 27)",
-        &[router("r->pool_pos -= (pos < most_pos ? pos : most_pos) * segments;", ""), router("r->pool_neg -= neg * segments;", "")],
+        &[
+            router("r->pool_pos -= (pos < most_pos ? pos : most_pos) * segments;", ""),
+            router("r->pool_neg -= neg * segments;", ""),
+        ],
     ),
     one(
         "last-router-wins",
         "a router writes its feedback over a smaller one",
-        &[router("asked > granted", "1"), router("theirs > xcp_classic_feedback_decode(to->code)", "1")],
+        &[
+            router("asked > granted", "1"),
+            router("theirs > xcp_classic_feedback_decode(to->code)", "1"),
+        ],
     ),
     one(
         "shuffle-everybody",
         "iXCP shuffles everybody",
-        &[router(NEXT, "r->law.shuffle = XCP_SHUFFLE_ALL; r->next_ns = (queue_end - end) >> 63 ? queue_end : end;")],
+        &[router(
+            NEXT,
+            "r->law.shuffle = XCP_SHUFFLE_ALL; r->next_ns = (queue_end - end) >> 63 ? queue_end : \
+                end;",
+        )],
     ),
-    one("own-gain-ignored", "no gain by a flow's own round trip", &[router("!p->known || !xcp_router_slower(r, p, &gain)", "1")]),
+    one(
+        "own-gain-ignored",
+        "no gain by a flow's own round trip",
+        &[router("!p->known || !xcp_router_slower(r, p, &gain)", "1")],
+    ),
     one(
         "overhead-ignored",
         "bytes for framing not added",
-        &[router("(size < XCP_SIZE_MAX ? size : XCP_SIZE_MAX) + r->law.overhead", "size < XCP_SIZE_MAX ? size : XCP_SIZE_MAX")],
+        &[router(
+            "(size < XCP_SIZE_MAX ? size : XCP_SIZE_MAX) + r->law.overhead",
+            "size < XCP_SIZE_MAX ? size : XCP_SIZE_MAX",
+        )],
     ),
-    one("input-everything", "other traffic counts as XCP's (XCP-IR)", &[router("r->law.input == XCP_INPUT_ALL || is_xcp", "1")]),
+    one(
+        "input-everything",
+        "other traffic counts as XCP's (XCP-IR)",
+        &[router("r->law.input == XCP_INPUT_ALL || is_xcp", "1")],
+    ),
     one(
         "feedback-twice",
         "a sender takes feedback twice",
         &[sender(MOVE, "xcp_sender_move(s, by, negative); xcp_sender_move(s, by, negative);")],
     ),
-    one("feedback-half", "a sender takes half of the feedback", &[sender(MOVE, "by.e -= 1; xcp_sender_move(s, by, negative);")]),
-    one("negative-ignored", "a sender ignores negative feedback", &[sender(MOVE, "if (!negative) xcp_sender_move(s, by, negative);")]),
-    one("dishonest", "a sender's header says cwnd whatever limits it, and asks for all there is", &[sender("honest != 0", "0")]),
-    one("header-cwnd", "the header says cwnd although buffers limit", &[sender("window = most;", "")]),
+    one(
+        "feedback-half",
+        "a sender takes half of the feedback",
+        &[sender(MOVE, "by.e -= 1; xcp_sender_move(s, by, negative);")],
+    ),
+    one(
+        "negative-ignored",
+        "a sender ignores negative feedback",
+        &[sender(MOVE, "if (!negative) xcp_sender_move(s, by, negative);")],
+    ),
+    one(
+        "dishonest",
+        "a sender's header says cwnd whatever limits it, and asks for all there is",
+        &[sender("honest != 0", "0")],
+    ),
+    one(
+        "header-cwnd",
+        "the header says cwnd although buffers limit",
+        &[sender("window = most;", "")],
+    ),
     one("no-ageing", "an unused window is kept", &[sender("s->used && s->used < s->cwnd", "0")]),
     one(
         "rtt-halved",
         "the header says half the round trip",
-        &[sender(CLASSIC_RTT, "xcp_classic_rtt_encode(srtt_ns >> 1)"), sender(EXTENDED_RTT, "xcp_extended_rtt_encode(srtt_ns >> 1)")],
+        &[
+            sender(CLASSIC_RTT, "xcp_classic_rtt_encode(srtt_ns >> 1)"),
+            sender(EXTENDED_RTT, "xcp_extended_rtt_encode(srtt_ns >> 1)"),
+        ],
     ),
-    one("always-halving", "a loss halves the window whatever the answer should be", &[sender(LOSS, "1")]),
+    one(
+        "always-halving",
+        "a loss halves the window whatever the answer should be",
+        &[sender(LOSS, "1")],
+    ),
     one("never-halving", "a loss never halves the window", &[sender(LOSS, "0")]),
     one(
         "sums-forgotten",

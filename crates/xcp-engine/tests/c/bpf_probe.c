@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Every function of engine/ that a kernel program calls, each in a program of its own, with state and packets in maps' values as there. */
+/* Every function of engine/ that a kernel program calls, each in a program of its own, with state
+ * and packets in maps' values as there. */
 
 #include "xcp.h"
 
@@ -58,7 +59,8 @@ SEC("tc") int other(void *ctx) {
 SEC("tc") int police(void *ctx) {
     xcp_u64 hash = xcp_policer_hash(&policer, packet.now);
     (void)ctx;
-    return (int)xcp_policer_packet(&policer, &router, &set, (xcp_u32)hash, packet.now, packet.size, packet.length, &packet.forward);
+    return (int)xcp_policer_packet(&policer, &router, &set, (xcp_u32)hash, packet.now, packet.size,
+                                   packet.length, &packet.forward);
 }
 
 SEC("tc") int options(void *ctx) {

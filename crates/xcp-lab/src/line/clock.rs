@@ -1,10 +1,12 @@
 //! Clocks: the one that lines live by, and the one by which the kernel stamps received frames.
 //!
-//! A packet socket stamps by the wall clock (`CLOCK_REALTIME`), which may be set at any time; lines live by `CLOCK_MONOTONIC`. A stamp is turned
-//! from one into the other by their difference at the present look at the ring. Were the clock set between stamp and look, the result would be
-//! wrong by the step; but a frame found by this look was not there when the last one found the ring empty, nor is it from the future, nor did
-//! it come before the one ahead of it in the ring. Held to that, an arrival is wrong at most by the time between two looks, and only if the
-//! clock was set in it.
+//! A packet socket stamps by the wall clock (`CLOCK_REALTIME`), which may be set at any time; lines
+//! live by `CLOCK_MONOTONIC`. A stamp is turned from one into the other by their difference at the
+//! present look at the ring. Were the clock set between stamp and look, the result would be wrong
+//! by the step; but a frame found by this look was not there when the last one found the ring
+//! empty, nor is it from the future, nor did it come before the one ahead of it in the ring. Held
+//! to that, an arrival is wrong at most by the time between two looks, and only if the clock was
+//! set in it.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
@@ -26,7 +28,8 @@ pub fn both_now() -> (Nanos, Nanos) {
             return pair;
         }
     }
-    // The monotonic clock read last: a stamp then never becomes a time before the true one, and no frame is sent too early.
+    // The monotonic clock read last: a stamp then never becomes a time before the true one, and no
+    // frame is sent too early.
     (nanos(clock_gettime(ClockId::Realtime)), monotonic_now())
 }
 
@@ -52,7 +55,8 @@ impl ArrivalClock {
         self.look = monotonic;
     }
 
-    /// The look ended at a slot that is still the kernel's: whatever is found later came after the look began.
+    /// The look ended at a slot that is still the kernel's: whatever is found later came after the
+    /// look began.
     pub fn end_look_at_empty(&mut self) {
         self.floor = self.floor.max(self.look);
     }
@@ -63,7 +67,8 @@ impl ArrivalClock {
         self.floor
     }
 
-    /// When a frame with this stamp, found by the present look, arrived. `now` reads the monotonic clock.
+    /// When a frame with this stamp, found by the present look, arrived. `now` reads the monotonic
+    /// clock.
     pub fn arrival(&mut self, stamp: Nanos, now: impl FnOnce() -> Nanos) -> Nanos {
         // Below zero, if the clock was set by more than the time since the machine was started.
         let converted = stamp.wrapping_sub(self.difference).cast_signed().max(0).cast_unsigned();
@@ -105,12 +110,16 @@ mod tests {
             // And then all is well again.
             clock.end_look_at_empty();
             clock.begin_look((EPOCH + 104 * MS).wrapping_add_signed(step), 104 * MS);
-            assert_eq!(clock.arrival((EPOCH + 103 * MS).wrapping_add_signed(step), || unreachable!()), 103 * MS);
+            assert_eq!(
+                clock.arrival((EPOCH + 103 * MS).wrapping_add_signed(step), || unreachable!()),
+                103 * MS
+            );
         }
     }
 
     proptest! {
-        /// Whatever the stamps and the clocks say, arrivals go neither backwards nor into the future.
+        /// Whatever the stamps and the clocks say, arrivals go neither backwards nor into the
+        /// future.
         #[test]
         fn arrivals_are_in_order_and_past(looks in prop::collection::vec((0u64..10 * MS, any::<u64>(), prop::collection::vec(any::<u64>(), 0..5), any::<bool>()), 1..50)) {
             let mut clock = ArrivalClock::default();

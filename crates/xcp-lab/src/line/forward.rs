@@ -1,9 +1,11 @@
 //! The thread of a line: looks at the ring, asks the wire, sends what is due, sleeps.
 //!
-//! It sleeps until the first frame on the way is due, for none that comes later can be due earlier (where frames are reordered, not within the delay of
-//! the wire: so long does it sleep at most); only when nothing is on the way does it wait for
-//! arrivals. An idle line therefore costs nothing, and a busy one is woken by its own clock, not by every frame. Waiting a little longer for several
-//! frames at once was measured to save nothing (they come in bursts anyway, and while some are sent others fall due), so it is not done.
+//! It sleeps until the first frame on the way is due, for none that comes later can be due earlier
+//! (where frames are reordered, not within the delay of the wire: so long does it sleep at most);
+//! only when nothing is on the way does it wait for arrivals. An idle line therefore costs nothing,
+//! and a busy one is woken by its own clock, not by every frame. Waiting a little longer for
+//! several frames at once was measured to save nothing (they come in bursts anyway, and while some
+//! are sent others fall due), so it is not done.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,17 +22,19 @@ use super::report::{Board, Report};
 use super::ring::{BATCH, Frame, Output, Ring};
 use super::wire::Wire;
 
-/// While something is on the way the ring is looked at this often at least: so old is a report, and so far out may a stamp be after the wall
-/// clock was set.
+/// While something is on the way the ring is looked at this often at least: so old is a report, and
+/// so far out may a stamp be after the wall clock was set.
 const LOOK_INTERVAL: Nanos = 5_000_000;
 
 /// A report is put up this often at most.
 const REPORT_INTERVAL: Nanos = 1_000_000;
 
-/// Where frames are reordered on a wire with less delay, the ring is looked at this often; what overtakes others there may be late by as much.
+/// Where frames are reordered on a wire with less delay, the ring is looked at this often; what
+/// overtakes others there may be late by as much.
 const SHORTEST_LOOK_INTERVAL: Nanos = 50_000;
 
-/// While the device it receives on is down, this often a line asks whether it is still there: its deletion is not told of then.
+/// While the device it receives on is down, this often a line asks whether it is still there: its
+/// deletion is not told of then.
 const DOWN_INTERVAL: Nanos = 100_000_000;
 
 /// Frames taken from the ring before those due are sent.
@@ -55,7 +59,13 @@ pub(super) struct Forwarder<'a> {
 }
 
 impl<'a> Forwarder<'a> {
-    pub fn new(config: &LineConfig, ring: Ring, output: Output, report: Report, board: &'a Board) -> Self {
+    pub fn new(
+        config: &LineConfig,
+        ring: Ring,
+        output: Output,
+        report: Report,
+        board: &'a Board,
+    ) -> Self {
         Self {
             held: VecDeque::with_capacity(ring.slots()),
             ring,
@@ -113,7 +123,10 @@ impl<'a> Forwarder<'a> {
             let trouble = &mut self.report.trouble;
             if frame.is_tagged {
                 trouble.tagged += 1;
-            } else if frame.is_gso || frame.bytes > self.largest_frame || !self.ring.is_whole(&frame) {
+            } else if frame.is_gso
+                || frame.bytes > self.largest_frame
+                || !self.ring.is_whole(&frame)
+            {
                 trouble.oversize += 1;
             } else if let Some(due) = self.wire.arrival(arrival, frame.bytes) {
                 self.hold(frame, due);
@@ -135,7 +148,8 @@ impl<'a> Forwarder<'a> {
         }
     }
 
-    /// Sends what is due, as much as came by a look at most. Returns whether that was all; an error when the device is gone.
+    /// Sends what is due, as much as came by a look at most. Returns whether that was all; an error
+    /// when the device is gone.
     fn send_due(&mut self) -> io::Result<bool> {
         for _ in 0..TAKE / BATCH {
             let now = monotonic_now();
@@ -174,16 +188,23 @@ impl<'a> Forwarder<'a> {
         }
         trouble.last_send_failure = Some(match errno {
             Some(Errno::NETDOWN) => "the device is down; set it up".into(),
-            Some(Errno::NOBUFS) => "the device has no carrier (its peer is down), or its receiver's backlog is full".into(),
+            Some(Errno::NOBUFS) => {
+                "the device has no carrier (its peer is down), or its receiver's backlog is full"
+                    .into()
+            }
             _ => error.to_string(),
         });
         Ok(())
     }
 
-    /// How long there is nothing to do but wait for frames to come; `None` if nothing is on the way.
+    /// How long there is nothing to do but wait for frames to come; `None` if nothing is on the
+    /// way.
     fn pause(&mut self) -> Option<Nanos> {
         let now = monotonic_now();
-        let longest = self.wire.overtakes_in().map_or(LOOK_INTERVAL, |delay| delay.clamp(SHORTEST_LOOK_INTERVAL, LOOK_INTERVAL));
+        let longest = self
+            .wire
+            .overtakes_in()
+            .map_or(LOOK_INTERVAL, |delay| delay.clamp(SHORTEST_LOOK_INTERVAL, LOOK_INTERVAL));
         match self.held.front() {
             Some((_, due)) => Some(due.saturating_sub(now).min(longest)),
             // All were lost on the way, but the queue is still being served.
@@ -194,10 +215,17 @@ impl<'a> Forwarder<'a> {
     /// Sleeps. Returns whether the line is to stop; an error when a device is gone.
     fn sleep(&mut self, stop: &OwnedFd, pause: Option<Nanos>) -> io::Result<bool> {
         let timeout = if self.is_down { Some(pause.unwrap_or(DOWN_INTERVAL)) } else { pause };
-        let timeout = timeout.map(|nanos| Timespec { tv_sec: (nanos / NANOS_PER_SEC) as i64, tv_nsec: (nanos % NANOS_PER_SEC) as i64 });
-        // Nothing wakes us for an arrival while frames are on the way; then the ring would be readable all the time anyway.
+        let timeout = timeout.map(|nanos| Timespec {
+            tv_sec: (nanos / NANOS_PER_SEC) as i64,
+            tv_nsec: (nanos % NANOS_PER_SEC) as i64,
+        });
+        // Nothing wakes us for an arrival while frames are on the way; then the ring would be
+        // readable all the time anyway.
         let arrivals = if self.held.is_empty() { PollFlags::IN } else { PollFlags::empty() };
-        let mut descriptors = [PollFd::new(stop, PollFlags::IN), PollFd::from_borrowed_fd(self.ring.as_fd(), arrivals)];
+        let mut descriptors = [
+            PollFd::new(stop, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.ring.as_fd(), arrivals),
+        ];
         match poll(&mut descriptors, timeout.as_ref()) {
             Ok(_) => {}
             Err(Errno::INTR) => return Ok(false),

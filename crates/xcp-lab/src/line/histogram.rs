@@ -1,5 +1,6 @@
-//! A histogram of durations with logarithmic buckets, eight to an octave: a quantile is at most an eighth too large, over all of 64 bits. The crate
-//! hdrhistogram does more, at any precision, and allocates; this is all that is needed here.
+//! A histogram of durations with logarithmic buckets, eight to an octave: a quantile is at most an
+//! eighth too large, over all of 64 bits. The crate hdrhistogram does more, at any precision, and
+//! allocates; this is all that is needed here.
 
 use std::fmt;
 
@@ -27,7 +28,14 @@ impl Default for Histogram {
 
 impl fmt::Debug for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} values, p50 {} ns, p99 {} ns, max {} ns", self.count, self.quantile(0.5), self.quantile(0.99), self.max)
+        write!(
+            f,
+            "{} values, p50 {} ns, p99 {} ns, max {} ns",
+            self.count,
+            self.quantile(0.5),
+            self.quantile(0.99),
+            self.max
+        )
     }
 }
 
@@ -51,7 +59,8 @@ impl Histogram {
         self.max
     }
 
-    /// A value that this share (0 to 1) does not exceed, at most an eighth too large; 0 where nothing was counted.
+    /// A value that this share (0 to 1) does not exceed, at most an eighth too large; 0 where
+    /// nothing was counted.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Nanos {
         let rank = ((share * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));

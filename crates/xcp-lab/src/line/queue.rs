@@ -1,5 +1,6 @@
-//! A first-in-first-out queue before a transmitter of constant rate. Everything about a packet is known when it comes: when the transmitter is
-//! through with those before it, and so when it leaves; nothing has to be kept but the times at which the waiting ones go into service.
+//! A first-in-first-out queue before a transmitter of constant rate. Everything about a packet is
+//! known when it comes: when the transmitter is through with those before it, and so when it
+//! leaves; nothing has to be kept but the times at which the waiting ones go into service.
 //!
 //! Who may enter, RED's arithmetic and exact transmission times are the simulator's (`xcp_sim`).
 
@@ -48,7 +49,8 @@ pub struct QueueState {
     pub taken_packets: u64,
     /// Their bytes.
     pub taken_bytes: u64,
-    /// Waiting packets integrated over time, packet nanoseconds. Between two looks, the difference over the time is the mean queue.
+    /// Waiting packets integrated over time, packet nanoseconds. Between two looks, the difference
+    /// over the time is the mean queue.
     pub integral: u64,
 }
 
@@ -57,8 +59,17 @@ impl Queue {
     #[must_use]
     pub fn new(config: &QueueConfig, seed: u64, index: usize) -> Self {
         let red = match config.discipline {
-            model::Queue::Red { min_packets, max_packets, max_probability, weight, gentle, .. } => {
-                let red = RedConfig { min_packets, max_packets, max_probability, weight, gentle, rate_bps: config.rate_bps };
+            model::Queue::Red {
+                min_packets, max_packets, max_probability, weight, gentle, ..
+            } => {
+                let red = RedConfig {
+                    min_packets,
+                    max_packets,
+                    max_probability,
+                    weight,
+                    gentle,
+                    rate_bps: config.rate_bps,
+                };
                 Some(Red::new(&red, Stream::new(seed, Purpose::Red, index)))
             }
             model::Queue::DropTail { .. } | model::Queue::Xcp { .. } => None,
@@ -74,23 +85,31 @@ impl Queue {
         }
     }
 
-    /// A frame arrives, not before the one before it. Returns when its last bit leaves; `None` if it is dropped.
+    /// A frame arrives, not before the one before it. Returns when its last bit leaves; `None` if
+    /// it is dropped.
     pub fn arrival(&mut self, now: Nanos, frame_bytes: u32) -> Option<Nanos> {
         self.advance(now);
-        let bytes = (i64::from(frame_bytes) + i64::from(self.overhead_bytes)).clamp(1, i64::from(u16::MAX)) as u16;
+        let bytes = (i64::from(frame_bytes) + i64::from(self.overhead_bytes))
+            .clamp(1, i64::from(u16::MAX)) as u16;
         if now >= self.free_at {
             // An idle transmitter takes the packet whatever the limit.
-            if self.red.as_mut().is_some_and(|red| !red.arrival(now, 0, Some(self.free_at), false)) {
+            if self.red.as_mut().is_some_and(|red| !red.arrival(now, 0, Some(self.free_at), false))
+            {
                 return None;
             }
             self.take(bytes);
-            let time = if now > self.free_at { self.serializer.transmit_first(bytes) } else { self.serializer.transmit(bytes) };
+            let time = if now > self.free_at {
+                self.serializer.transmit_first(bytes)
+            } else {
+                self.serializer.transmit(bytes)
+            };
             self.free_at = now.saturating_add(time);
             return Some(self.free_at);
         }
         let backlog = Backlog { packets: self.state.packets, bytes: self.state.bytes };
         let full = is_full(self.limit, backlog, bytes);
-        let taken = self.red.as_mut().map_or(!full, |red| red.arrival(now, backlog.packets, None, full));
+        let taken =
+            self.red.as_mut().map_or(!full, |red| red.arrival(now, backlog.packets, None, full));
         if !taken {
             return None;
         }
@@ -137,7 +156,8 @@ impl Queue {
     fn integrate(&mut self, to: Nanos) {
         let length = to.saturating_sub(self.state.as_of);
         // 2^64 packet nanoseconds: 10000 packets for three weeks.
-        self.state.integral = self.state.integral.wrapping_add(self.state.packets.wrapping_mul(length));
+        self.state.integral =
+            self.state.integral.wrapping_add(self.state.packets.wrapping_mul(length));
         self.state.as_of = self.state.as_of.max(to);
     }
 }

@@ -13,11 +13,12 @@ const LATENESS_BOUND: Nanos = 1_000_000;
 
 /// What a line has done since it was started. Bytes are those of frames, Ethernet header included.
 ///
-/// Every frame that came in is in one of `packets_out`, `wire`, `oversize`, `tagged`, `send_failures` and `held`.
+/// Every frame that came in is in one of `packets_out`, `wire`, `oversize`, `tagged`,
+/// `send_failures` and `held`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Up to when this is true, `CLOCK_MONOTONIC`. While frames are on the way it is a few milliseconds old at most; an idle line's is as old as its
-    /// last doing.
+    /// Up to when this is true, `CLOCK_MONOTONIC`. While frames are on the way it is a few
+    /// milliseconds old at most; an idle line's is as old as its last doing.
     pub as_of: Nanos,
     /// Frames taken from the ring.
     pub packets_in: u64,
@@ -31,9 +32,11 @@ pub struct Report {
     pub wire: Counters,
     /// On the way.
     pub held: u64,
-    /// The line's own queue, if it has one; its maximum is since the last [`Line::report`](super::Line::report).
+    /// The line's own queue, if it has one; its maximum is since the last
+    /// [`Line::report`](super::Line::report).
     pub queue: Option<QueueState>,
-    /// How much later frames were sent than they were due: until the kernel had taken all frames of the same call.
+    /// How much later frames were sent than they were due: until the kernel had taken all frames of
+    /// the same call.
     pub lateness: Histogram,
     /// What should not have happened.
     pub trouble: Trouble,
@@ -44,9 +47,11 @@ pub struct Report {
 pub struct Trouble {
     /// Frames that found the ring full.
     pub ring_drops: u64,
-    /// Frames not sent on because they exceed the MTU or are GSO super-packets, which no wire carries.
+    /// Frames not sent on because they exceed the MTU or are GSO super-packets, which no wire
+    /// carries.
     pub oversize: u64,
-    /// Frames not sent on because they have a VLAN tag, which the kernel keeps apart from the frame.
+    /// Frames not sent on because they have a VLAN tag, which the kernel keeps apart from the
+    /// frame.
     pub tagged: u64,
     /// Frames that the kernel refused to send.
     pub send_failures: u64,
@@ -69,13 +74,15 @@ impl Report {
         }
         if trouble.ring_drops > 0 {
             faults.push(format!(
-                "{} frames found its ring full: too much came for the rate it was told, or the machine is too busy",
+                "{} frames found its ring full: too much came for the rate it was told, or the \
+                    machine is too busy",
                 trouble.ring_drops
             ));
         }
         if trouble.oversize > 0 {
             faults.push(format!(
-                "{} frames were larger than the MTU: turn off tso, gso and gro on the device that feeds it",
+                "{} frames were larger than the MTU: turn off tso, gso and gro on the device that \
+                    feeds it",
                 trouble.oversize
             ));
         }
@@ -87,7 +94,8 @@ impl Report {
         }
         let lateness = self.lateness.quantile(0.99);
         if lateness > LATENESS_BOUND {
-            let why = trouble.not_real_time.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+            let why =
+                trouble.not_real_time.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
             let ms = |time: Nanos| (time as f64 / 1e5).round() / 10.0;
             faults.push(format!(
                 "it was up to {} ms late (p99 {} ms): the machine is too busy{why}",
@@ -121,7 +129,8 @@ impl Board {
         replace(&mut self.lock(), report);
     }
 
-    /// Puts up a new report unless somebody is reading: a real-time thread must not wait for one that is not. Returns whether it did.
+    /// Puts up a new report unless somebody is reading: a real-time thread must not wait for one
+    /// that is not. Returns whether it did.
     pub fn try_post(&self, report: &Report) -> bool {
         match self.report.try_lock() {
             Ok(mut board) => {

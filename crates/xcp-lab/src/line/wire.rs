@@ -1,10 +1,13 @@
-//! What happens to a frame on the emulated wire, and when it comes out: losses, blackouts, the queue, the delay, and who overtakes whom. No I/O: the caller says what
-//! arrives when, in nanoseconds of `CLOCK_MONOTONIC`.
+//! What happens to a frame on the emulated wire, and when it comes out: losses, blackouts, the
+//! queue, the delay, and who overtakes whom. No I/O: the caller says what arrives when, in
+//! nanoseconds of `CLOCK_MONOTONIC`.
 //!
-//! The order is the simulator's (`xcp_sim::link`): loss before the queue, the queue, loss and blackouts on the way, struck by the time at which the
-//! frame left the transmitter. One difference: every configured loss draws for every packet, in its period or not and in a blackout too, so
-//! that what happens to the n-th packet does not depend on when exactly those before it came; a wire has jitter where a simulation has none. Likewise
-//! for reordering, which the simulator has not.
+//! The order is the simulator's (`xcp_sim::link`): loss before the queue, the queue, loss and
+//! blackouts on the way, struck by the time at which the frame left the transmitter. One
+//! difference: every configured loss draws for every packet, in its period or not and in a blackout
+//! too, so that what happens to the n-th packet does not depend on when exactly those before it
+//! came; a wire has jitter where a simulation has none. Likewise for reordering, which the
+//! simulator has not.
 
 use xcp_scenario::model::{Loss, LossPlace};
 use xcp_scenario::rng::{Purpose, Stream};
@@ -50,13 +53,16 @@ impl Wire {
             after: Losses::new(config, LossPlace::AfterQueue),
             blackouts: config.blackouts.iter().map(|period| shift(period, config.zero)).collect(),
             delay: config.delay,
-            reorder: config.reorder.map(|reorder| (reorder, Stream::new(config.seed, Purpose::Reordering, config.index))),
+            reorder: config.reorder.map(|reorder| {
+                (reorder, Stream::new(config.seed, Purpose::Reordering, config.index))
+            }),
             now: 0,
             counters: Counters::default(),
         }
     }
 
-    /// A frame arrives. Returns when it is due at the other end; `None` if it does not get there. Without reordering it is never due earlier than the one before.
+    /// A frame arrives. Returns when it is due at the other end; `None` if it does not get there.
+    /// Without reordering it is never due earlier than the one before.
     pub fn arrival(&mut self, now: Nanos, frame_bytes: u32) -> Option<Nanos> {
         self.now = self.now.max(now);
         if self.before.strike(self.now) {
@@ -73,7 +79,8 @@ impl Wire {
         };
         let lost = self.after.strike(leaves);
         let extra = self.reorder.as_mut().map_or(0, |(reorder, random)| {
-            let (falls_back, extra) = (random.unit() < reorder.probability, random.below(reorder.most.saturating_add(1)));
+            let (falls_back, extra) =
+                (random.unit() < reorder.probability, random.below(reorder.most.saturating_add(1)));
             if falls_back { extra } else { 0 }
         });
         if self.blackouts.iter().any(|period| period.contains(leaves)) {
@@ -88,7 +95,8 @@ impl Wire {
         }
     }
 
-    /// The least time in which what comes from now on can be due where it may overtake others; `None` where all keep their order.
+    /// The least time in which what comes from now on can be due where it may overtake others;
+    /// `None` where all keep their order.
     #[must_use]
     pub fn overtakes_in(&self) -> Option<Nanos> {
         self.reorder.as_ref().map(|_| self.delay)
@@ -116,9 +124,13 @@ struct Losses {
 impl Losses {
     fn new(config: &LineConfig, place: LossPlace) -> Self {
         let here = config.losses.iter().filter(|loss| loss.place == place);
-        let losses = here.map(|loss| Loss { period: shift(&loss.period, config.zero), ..loss.clone() }).collect();
-        // Each place has its own numbers, chosen as the simulator chooses them, so that a wire loses the packets that a simulation loses.
-        let second = place == LossPlace::AfterQueue && config.losses.iter().any(|loss| loss.place != place);
+        let losses = here
+            .map(|loss| Loss { period: shift(&loss.period, config.zero), ..loss.clone() })
+            .collect();
+        // Each place has its own numbers, chosen as the simulator chooses them, so that a wire
+        // loses the packets that a simulation loses.
+        let second =
+            place == LossPlace::AfterQueue && config.losses.iter().any(|loss| loss.place != place);
         let purpose = if second { Purpose::LossOnTheWay } else { Purpose::Loss };
         Self { losses, random: Stream::new(config.seed, purpose, config.index) }
     }
@@ -126,7 +138,9 @@ impl Losses {
     /// Whether the next packet, which passes at this time, is lost.
     fn strike(&mut self, at: Nanos) -> bool {
         let random = &mut self.random;
-        self.losses.iter().fold(false, |lost, loss| (random.unit() < loss.probability && loss.period.contains(at)) | lost)
+        self.losses.iter().fold(false, |lost, loss| {
+            (random.unit() < loss.probability && loss.period.contains(at)) | lost
+        })
     }
 }
 

@@ -49,16 +49,24 @@ fn limits() -> impl Strategy<Value = Limit> {
 }
 
 fn red() -> impl Strategy<Value = model::Queue> {
-    (limits(), 0.0f64..5.0, 1.0f64..20.0, 0.0f64..=1.0, prop::option::of(0.001f64..=1.0), any::<bool>()).prop_map(
-        |(limit, min_packets, more, max_probability, weight, gentle)| model::Queue::Red {
-            limit,
-            min_packets,
-            max_packets: min_packets + more,
-            max_probability,
-            weight,
-            gentle,
-        },
+    (
+        limits(),
+        0.0f64..5.0,
+        1.0f64..20.0,
+        0.0f64..=1.0,
+        prop::option::of(0.001f64..=1.0),
+        any::<bool>(),
     )
+        .prop_map(|(limit, min_packets, more, max_probability, weight, gentle)| {
+            model::Queue::Red {
+                limit,
+                min_packets,
+                max_packets: min_packets + more,
+                max_probability,
+                weight,
+                gentle,
+            }
+        })
 }
 
 /// A drop-tail queue that remembers everything it was given and counts anew at every arrival.
@@ -127,7 +135,8 @@ proptest! {
         prop_assert_eq!(wire.counters().queue_drops, drops);
     }
 
-    /// The same arrivals at the simulator's link: the same departures, drops, losses and queue, packet by packet.
+    /// The same arrivals at the simulator's link: the same departures, drops, losses and queue,
+    /// packet by packet.
     #[test]
     fn a_wire_is_the_simulators_link(
         frames in frames(),
@@ -173,7 +182,8 @@ proptest! {
         prop_assert_eq!(max, link.take_queue_max());
     }
 
-    /// What is lost in a blackout is what leaves the transmitter in it, to the nanosecond, wherever the scenario's zero lies.
+    /// What is lost in a blackout is what leaves the transmitter in it, to the nanosecond, wherever
+    /// the scenario's zero lies.
     #[test]
     fn blackouts_strike_exactly(frames in frames(), from in 0..200 * MS, length in 0..200 * MS, zero in 0..200 * MS, queued: bool) {
         let base = if queued { with_queue(10_000_000, model::Queue::DropTail { limit: Limit::Packets(u64::MAX) }) } else { config() };
@@ -191,7 +201,8 @@ proptest! {
         prop_assert_eq!(wire.counters(), Counters { lost_in_blackouts: lost, ..Counters::default() });
     }
 
-    /// The fate of the n-th packet does not depend on when packets come, nor on what else strikes them.
+    /// The fate of the n-th packet does not depend on when packets come, nor on what else strikes
+    /// them.
     #[test]
     fn losses_go_by_the_packets_number(gaps in prop::collection::vec(0..100 * MS, 200), other in 0..100 * MS, seed: u64) {
         let half = Period { from: 0, to: 5 * NANOS_PER_SEC };
@@ -213,7 +224,8 @@ proptest! {
         }
     }
 
-    /// A frame that falls back does so by what it may, all others come when they would; which do goes by the packet's number.
+    /// A frame that falls back does so by what it may, all others come when they would; which do
+    /// goes by the packet's number.
     #[test]
     fn some_fall_back_and_the_others_do_not_notice(frames in frames(), probability in 0.0f64..=1.0, most in 0..50 * MS, seed: u64) {
         let losses = vec![loss(0.2, LossPlace::AfterQueue, ALWAYS)];
@@ -252,20 +264,32 @@ proptest! {
 #[test]
 fn losses_have_their_probability() {
     for probability in [0.001, 0.01, 0.5] {
-        let mut wire = Wire::new(&LineConfig { losses: vec![loss(probability, LossPlace::AfterQueue, ALWAYS)], ..config() });
+        let mut wire = Wire::new(&LineConfig {
+            losses: vec![loss(probability, LossPlace::AfterQueue, ALWAYS)],
+            ..config()
+        });
         let n = 400_000u32;
         let lost = (0..n).filter(|_| wire.arrival(0, 1000).is_none()).count() as f64;
         let mean = probability * f64::from(n);
         // Four standard deviations.
-        assert!((lost - mean).abs() < 4.0 * (mean * (1.0 - probability)).sqrt(), "{probability}: {lost} of {n}");
+        assert!(
+            (lost - mean).abs() < 4.0 * (mean * (1.0 - probability)).sqrt(),
+            "{probability}: {lost} of {n}"
+        );
     }
 }
 
 #[test]
 fn as_many_fall_back_as_should_and_half_as_far_on_average_as_they_may() {
-    let mut wire = Wire::new(&LineConfig { reorder: Some(Reorder { probability: 0.01, most: 8 * MS }), ..config() });
+    let mut wire = Wire::new(&LineConfig {
+        reorder: Some(Reorder { probability: 0.01, most: 8 * MS }),
+        ..config()
+    });
     let n = 400_000;
-    let extra: Vec<Nanos> = (0..n).map(|_| wire.arrival(0, 1000).unwrap() - 5 * MS).filter(|&extra| extra > 0).collect();
+    let extra: Vec<Nanos> = (0..n)
+        .map(|_| wire.arrival(0, 1000).unwrap() - 5 * MS)
+        .filter(|&extra| extra > 0)
+        .collect();
     let mean = 0.01 * f64::from(n);
     // Four standard deviations; of a uniform time it is most / sqrt(12).
     assert!((extra.len() as f64 - mean).abs() < 4.0 * (mean * 0.99).sqrt(), "{}", extra.len());

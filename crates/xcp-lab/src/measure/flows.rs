@@ -1,4 +1,5 @@
-//! How flows stand: what their receivers have read, and what the kernel (of XCP flows our endpoint) says of their senders.
+//! How flows stand: what their receivers have read, and what the kernel (of XCP flows our endpoint)
+//! says of their senders.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,7 +30,10 @@ struct Meter {
 impl Flows {
     /// Looks at these.
     pub fn new(shared: &Arc<Shared>) -> Self {
-        Self { shared: shared.clone(), meters: shared.flows.iter().map(|_| Mutex::default()).collect() }
+        Self {
+            shared: shared.clone(),
+            meters: shared.flows.iter().map(|_| Mutex::default()).collect(),
+        }
     }
 
     /// Looks at all connections that are under way, and takes a sample of their round-trip times.
@@ -44,7 +48,10 @@ impl Flows {
         let Ok(info) = TcpInfo::of(socket) else { return };
         let xcp = self.shared.xcp.as_ref().and_then(|xcp| xcp.flow(socket));
         let mut meter = self.meters[number].lock().unwrap_or_else(PoisonError::into_inner);
-        if sample && info.srtt > 0 && meter.info.is_none_or(|before| before.segments_in != info.segments_in) {
+        if sample
+            && info.srtt > 0
+            && meter.info.is_none_or(|before| before.segments_in != info.segments_in)
+        {
             meter.rtt_sum += u128::from(info.srtt);
             meter.rtt_samples += 1;
         }
@@ -55,8 +62,13 @@ impl Flows {
 
     /// Flows that were to speak XCP and do not any more, and why.
     pub fn fallen(&self) -> impl Iterator<Item = (usize, &'static str)> + '_ {
-        let why = |meter: &Mutex<Meter>| meter.lock().unwrap_or_else(PoisonError::into_inner).xcp.and_then(|xcp| xcp.fallen());
-        self.meters.iter().enumerate().filter_map(move |(number, meter)| Some((number, why(meter)?)))
+        let why = |meter: &Mutex<Meter>| {
+            meter.lock().unwrap_or_else(PoisonError::into_inner).xcp.and_then(|xcp| xcp.fallen())
+        };
+        self.meters
+            .iter()
+            .enumerate()
+            .filter_map(move |(number, meter)| Some((number, why(meter)?)))
     }
 
     /// A flow as it is now.
@@ -66,7 +78,8 @@ impl Flows {
             self.look(number, false);
         }
         let meter = *self.meters[number].lock().unwrap_or_else(PoisonError::into_inner);
-        let congestion = if let Kind::Tcp(tcp) = &plan.kind { Some(tcp.congestion.is_none()) } else { None };
+        let congestion =
+            if let Kind::Tcp(tcp) = &plan.kind { Some(tcp.congestion.is_none()) } else { None };
         FlowView { start: plan.start.unwrap_or(Nanos::MAX), xcp: congestion, state, meter }
     }
 }
@@ -87,7 +100,8 @@ impl FlowGauge for FlowView<'_> {
 
     fn totals(&self) -> Totals {
         let info = self.meter.info.unwrap_or_default();
-        // Of an XCP flow always the endpoint's, which never go back, even if it has nothing to say yet.
+        // Of an XCP flow always the endpoint's, which never go back, even if it has nothing to say
+        // yet.
         let (rtt_sum, rtt_samples) = if self.xcp == Some(true) {
             self.meter.xcp.map_or((0, 0), |xcp| (xcp.rtt_sum, xcp.rtt_samples))
         } else {
@@ -105,11 +119,21 @@ impl FlowGauge for FlowView<'_> {
 
     fn cwnd_packets(&self) -> Option<f64> {
         let info = self.meter.info?;
-        Some(self.meter.xcp.filter(|xcp| xcp.sending).map_or(f64::from(info.cwnd), |xcp| xcp.cwnd_packets))
+        Some(
+            self.meter
+                .xcp
+                .filter(|xcp| xcp.sending)
+                .map_or(f64::from(info.cwnd), |xcp| xcp.cwnd_packets),
+        )
     }
 
     fn srtt_seconds(&self) -> Option<f64> {
-        let srtt = self.meter.xcp.filter(|xcp| xcp.sending).map(|xcp| xcp.srtt).or(self.meter.info.map(|info| info.srtt))?;
+        let srtt = self
+            .meter
+            .xcp
+            .filter(|xcp| xcp.sending)
+            .map(|xcp| xcp.srtt)
+            .or(self.meter.info.map(|info| info.srtt))?;
         Some(srtt).filter(|&srtt| srtt > 0).map(|srtt| srtt as f64 / NANOS_PER_SEC as f64)
     }
 

@@ -1,4 +1,5 @@
-//! A lab as the recorder sees it: link directions by their queues and lines, flows by their sockets.
+//! A lab as the recorder sees it: link directions by their queues and lines, flows by their
+//! sockets.
 
 use std::sync::Arc;
 
@@ -42,7 +43,8 @@ pub(crate) struct Gauges<'a> {
     pub flows: &'a Flows,
 }
 
-/// Packets that wait. Where one may be several segments (`frame_bytes`: of a full frame), as many as their bytes would be.
+/// Packets that wait. Where one may be several segments (`frame_bytes`: of a full frame), as many
+/// as their bytes would be.
 pub(crate) fn packets(stats: &qdisc::QdiscStats, frame_bytes: Option<u32>) -> u64 {
     match frame_bytes {
         None => stats.qlen.into(),
@@ -53,23 +55,30 @@ pub(crate) fn packets(stats: &qdisc::QdiscStats, frame_bytes: Option<u32>) -> u6
 impl Direction {
     /// Its counters now.
     fn read(&mut self, now: Nanos, lines: &[Line]) -> LinkCounts {
-        let lost = self.lines.iter().map(|&line| lines[line].report().wire).map(|wire| wire.lost_at_random + wire.lost_in_blackouts).sum();
+        let lost = self
+            .lines
+            .iter()
+            .map(|&line| lines[line].report().wire)
+            .map(|wire| wire.lost_at_random + wire.lost_in_blackouts)
+            .sum();
         // What cannot be read has not changed.
         let refused = self.router.as_ref().and_then(Router::refused).unwrap_or(self.last.refused);
         let counts = match &mut self.source {
-            Source::Queue { netlink, index, seen, frame_bytes } => qdisc::stats(netlink, *index).ok().map(|stats| {
-                let queue = packets(&stats, *frame_bytes);
-                seen.look(now, queue);
-                LinkCounts {
-                    served_bytes: stats.bytes as f64,
-                    sent_packets: stats.packets,
-                    drops: u64::from(stats.drops) + refused,
-                    refused,
-                    lost,
-                    queue_integral: seen.integral(),
-                    queue,
-                }
-            }),
+            Source::Queue { netlink, index, seen, frame_bytes } => {
+                qdisc::stats(netlink, *index).ok().map(|stats| {
+                    let queue = packets(&stats, *frame_bytes);
+                    seen.look(now, queue);
+                    LinkCounts {
+                        served_bytes: stats.bytes as f64,
+                        sent_packets: stats.packets,
+                        drops: u64::from(stats.drops) + refused,
+                        refused,
+                        lost,
+                        queue_integral: seen.integral(),
+                        queue,
+                    }
+                })
+            }
             Source::Line(line) => {
                 let report = lines[*line].report();
                 report.queue.map(|queue| LinkCounts {
@@ -111,7 +120,9 @@ impl record::Gauges for Gauges<'_> {
         match &self.directions[number].source {
             Source::Queue { seen, .. } => seen.take_max(),
             // A report's maximum is since the report before.
-            Source::Line(line) => self.lines[*line].report().queue.map_or(0, |queue| queue.max_packets),
+            Source::Line(line) => {
+                self.lines[*line].report().queue.map_or(0, |queue| queue.max_packets)
+            }
             Source::Device { .. } => 0,
         }
     }

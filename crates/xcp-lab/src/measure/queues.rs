@@ -1,5 +1,6 @@
-//! Watches the kernel's queues while a run goes on: how many packets wait, looked at a thousand times a second by a thread of its own. The kernel
-//! itself remembers neither a queue's mean nor its maximum.
+//! Watches the kernel's queues while a run goes on: how many packets wait, looked at a thousand
+//! times a second by a thread of its own. The kernel itself remembers neither a queue's mean nor
+//! its maximum.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,5 @@
-//! A thread that looks at queues and connections all the time: what the kernel tells only of the present moment has to be seen when it is present.
+//! A thread that looks at queues and connections all the time: what the kernel tells only of the
+//! present moment has to be seen when it is present.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +32,11 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Looks at these queues and flows from the beginning of the run on.
-    pub fn start(clock: Clock, mut queues: Vec<(Arc<Seen>, Look)>, flows: Arc<Flows>) -> Result<Self, LabError> {
+    pub fn start(
+        clock: Clock,
+        mut queues: Vec<(Arc<Seen>, Look)>,
+        flows: Arc<Flows>,
+    ) -> Result<Self, LabError> {
         let stop = Arc::new(AtomicBool::new(false));
         let sampling = Arc::new(Mutex::new(Sampling::default()));
         let (told, counted) = (stop.clone(), sampling.clone());
@@ -50,7 +55,11 @@ impl Watch {
                             seen.look(clock.now(), packets);
                         }
                     }
-                    next_queues = if queues.is_empty() { Nanos::MAX } else { next(now, QUEUES, monotonic() - began) };
+                    next_queues = if queues.is_empty() {
+                        Nanos::MAX
+                    } else {
+                        next(now, QUEUES, monotonic() - began)
+                    };
                 }
                 if now >= next_flows {
                     let began = monotonic();

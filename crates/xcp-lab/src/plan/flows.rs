@@ -1,7 +1,9 @@
-//! What a flow's settings become as settings of sockets, and what of them Linux does in its own way: that is noted, or refused where it would make
-//! the result another one.
+//! What a flow's settings become as settings of sockets, and what of them Linux does in its own
+//! way: that is noted, or refused where it would make the result another one.
 
-use xcp_scenario::model::{Congestion, Flow, Limit, Queue, Recovery, RtoPolicy, Scenario, Tcp, Traffic, WireFormat};
+use xcp_scenario::model::{
+    Congestion, Flow, Limit, Queue, Recovery, RtoPolicy, Scenario, Tcp, Traffic, WireFormat,
+};
 use xcp_scenario::units::Nanos;
 
 use super::{FIRST_PORT, FlowPlan, Kind, Machine, Plan, TcpPlan, ways};
@@ -25,7 +27,11 @@ const EARLY: Nanos = 100_000_000;
 const UNSENT: Nanos = 10_000_000;
 
 /// Works out the sockets of all flows.
-pub(super) fn build(plan: &mut Plan, scenario: &Scenario, machine: &Machine) -> Result<(), LabError> {
+pub(super) fn build(
+    plan: &mut Plan,
+    scenario: &Scenario,
+    machine: &Machine,
+) -> Result<(), LabError> {
     let mut sack: Vec<Option<(bool, String)>> = vec![None; plan.spaces.len()];
     for members in scenario.flows.chunk_by(|a, b| std::sync::Arc::ptr_eq(&a.group, &b.group)) {
         let way = ways::of(plan, &members[0]);
@@ -34,7 +40,8 @@ pub(super) fn build(plan: &mut Plan, scenario: &Scenario, machine: &Machine) -> 
             let (group, ends) = (&members[0].group, &plan.ways[way]);
             for ((space, _), node) in [(ends.source, group.from), (ends.destination, group.to)] {
                 agree(&mut sack[space], &scenario.nodes[node], &members[0], tcp)?;
-                plan.spaces[space].in_flight = plan.spaces[space].in_flight.max(in_flight(scenario, &members[0]));
+                plan.spaces[space].in_flight =
+                    plan.spaces[space].in_flight.max(in_flight(scenario, &members[0]));
             }
         }
         for flow in members {
@@ -68,13 +75,15 @@ fn datagram(plan: &Plan, flow: &Flow) -> Result<u32, LabError> {
     let (packet, headers) = (flow.group.packet_bytes, plan.family.frame_bytes() + UDP_HEADER);
     packet.checked_sub(headers).ok_or_else(|| {
         LabError::Refused(format!(
-            "flow \"{}\": packets of {packet} bytes do not hold the headers of Ethernet, IP and UDP: at least {headers}",
+            "flow \"{}\": packets of {packet} bytes do not hold the headers of Ethernet, IP and \
+                UDP: at least {headers}",
             flow.group.name
         ))
     })
 }
 
-/// TCP_MAXSEG: what of a packet, Ethernet's header included, is neither IP's nor TCP's fixed header.
+/// TCP_MAXSEG: what of a packet, Ethernet's header included, is neither IP's nor TCP's fixed
+/// header.
 fn mss(plan: &Plan, flow: &Flow) -> u32 {
     flow.group.packet_bytes.saturating_sub(plan.family.frame_bytes() + TCP_HEADER)
 }
@@ -85,7 +94,8 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
     let headers = plan.family.frame_bytes() + TCP_HEADER;
     if !MSS.contains(&mss(plan, flow)) {
         return Err(LabError::Refused(format!(
-            "flow \"{name}\": Linux's TCP has no packets of {} bytes on the wire: write `packet` from {} to {}",
+            "flow \"{name}\": Linux's TCP has no packets of {} bytes on the wire: write `packet` \
+                from {} to {}",
             flow.group.packet_bytes,
             MSS.start() + headers,
             MSS.end() + headers
@@ -93,33 +103,44 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
     }
     if tcp.congestion == Congestion::Xcp && tcp.wire == WireFormat::ClassicInteger {
         return Err(LabError::Refused(format!(
-            "flow \"{name}\": the kernel programs have no feedback in whole packets: write wire = \"classic\", or simulate it (without --on)"
+            "flow \"{name}\": the kernel programs have no feedback in whole packets: write wire \
+                = \"classic\", or simulate it (without --on)"
         )));
     }
     if tcp.ids.is_some() && tcp.wire == WireFormat::Classic {
         return Err(LabError::Refused(format!(
-            "flow \"{name}\": a router on its way shuffles only the flows it limits, and the 2005 format has no room for the ids that tell it which: \
+            "flow \"{name}\": a router on its way shuffles only the flows it limits, and the 2005 \
+                format has no room for the ids that tell it which: \
              write wire = \"extended\", or run it without --on linux"
         )));
     }
     let congestion = congestion(tcp);
-    if let Some(congestion) = congestion.filter(|name| !machine.congestions.iter().any(|c| c == name)) {
+    if let Some(congestion) =
+        congestion.filter(|name| !machine.congestions.iter().any(|c| c == name))
+    {
         return Err(LabError::missing(format!(
-            "flow \"{name}\": this kernel has no congestion control \"{congestion}\", it has {}: try `modprobe tcp_{congestion}`",
+            "flow \"{name}\": this kernel has no congestion control \"{congestion}\", it has {}: \
+                try `modprobe tcp_{congestion}`",
             machine.congestions.join(", ")
         )));
     }
     if tcp.rto_min != LINUX_RTO_MIN && !machine.rto_min {
         return Err(LabError::missing(format!(
-            "flow \"{name}\": rto-min other than 200ms needs the setting net.ipv4.tcp_rto_min_us, which Linux has since 6.11"
+            "flow \"{name}\": rto-min other than 200ms needs the setting net.ipv4.tcp_rto_min_us, \
+                which Linux has since 6.11"
         )));
     }
     let mut note = |what: &str| plan.note(format!("flow \"{name}\": {what}"));
     match tcp.recovery {
         Recovery::Sack | Recovery::SackLinux | Recovery::NewRenoSlowButSteady => {}
-        Recovery::Reno | Recovery::RenoNs2 => note("recovery = \"reno\": Linux without SACK recovers as NewReno does"),
+        Recovery::Reno | Recovery::RenoNs2 => {
+            note("recovery = \"reno\": Linux without SACK recovers as NewReno does")
+        }
         Recovery::NewRenoImpatient => {
-            note("recovery = \"newreno\": Linux restarts the retransmission timer at every partial acknowledgement (slow but steady)");
+            note(
+                "recovery = \"newreno\": Linux restarts the retransmission timer at every partial \
+                    acknowledgement (slow but steady)",
+            );
         }
     }
     if tcp.rto_policy == RtoPolicy::Fixed {
@@ -144,25 +165,39 @@ fn in_flight(scenario: &Scenario, flow: &Flow) -> u64 {
     let group = &flow.group;
     let direction = |d: &usize| &scenario.links[d / 2].directions[d % 2];
     let slowest = group.route.iter().map(|d| direction(d).rate_bps).min().unwrap_or(0);
-    let round_trip: u128 = group.route.iter().chain(&group.return_route).map(|d| u128::from(direction(d).delay)).sum();
+    let round_trip: u128 =
+        group.route.iter().chain(&group.return_route).map(|d| u128::from(direction(d).delay)).sum();
     let queues = group.route.iter().map(|d| match direction(d).queue {
-        Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. } => match limit {
-            Limit::Packets(n) => n.saturating_mul(group.packet_bytes.into()),
-            Limit::Bytes(n) => n,
-        },
+        Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. } => {
+            match limit {
+                Limit::Packets(n) => n.saturating_mul(group.packet_bytes.into()),
+                Limit::Bytes(n) => n,
+            }
+        }
     });
     let path = u128::from(slowest) * round_trip / 8_000_000_000;
     u64::try_from(path).unwrap_or(u64::MAX).saturating_add(queues.fold(0, u64::saturating_add))
 }
 
-/// Whether connections use SACK is a setting of the namespace: all that have an end there must agree.
-fn agree(sack: &mut Option<(bool, String)>, node: &str, flow: &Flow, tcp: &Tcp) -> Result<(), LabError> {
+/// Whether connections use SACK is a setting of the namespace: all that have an end there must
+/// agree.
+fn agree(
+    sack: &mut Option<(bool, String)>,
+    node: &str,
+    flow: &Flow,
+    tcp: &Tcp,
+) -> Result<(), LabError> {
     let wanted = matches!(tcp.recovery, Recovery::Sack | Recovery::SackLinux);
     match sack {
         Some((on, other)) if *on != wanted => {
-            let (with, without) = if wanted { (&*flow.group.name, other.as_str()) } else { (other.as_str(), &*flow.group.name) };
+            let (with, without) = if wanted {
+                (&*flow.group.name, other.as_str())
+            } else {
+                (other.as_str(), &*flow.group.name)
+            };
             Err(LabError::Refused(format!(
-                "flow \"{with}\" recovers with SACK, flow \"{without}\" without, and both have an end at {node}: Linux has one setting there \
+                "flow \"{with}\" recovers with SACK, flow \"{without}\" without, and both have an \
+                    end at {node}: Linux has one setting there \
                  for all; let them begin and end at different nodes, or write the same `recovery`",
             )))
         }
@@ -175,7 +210,13 @@ fn agree(sack: &mut Option<(bool, String)>, node: &str, flow: &Flow, tcp: &Tcp) 
 }
 
 /// The settings of one connection.
-fn connection(plan: &Plan, scenario: &Scenario, flow: &Flow, tcp: Tcp, machine: &Machine) -> TcpPlan {
+fn connection(
+    plan: &Plan,
+    scenario: &Scenario,
+    flow: &Flow,
+    tcp: Tcp,
+    machine: &Machine,
+) -> TcpPlan {
     let packet = u64::from(flow.group.packet_bytes);
     let mss = mss(plan, flow);
     let payload = mss - TIMESTAMPS - tcp.option_bytes();
@@ -183,13 +224,19 @@ fn connection(plan: &Plan, scenario: &Scenario, flow: &Flow, tcp: Tcp, machine: 
     let segments = |buffer: Option<u64>| buffer.map(|bytes| (bytes / packet).max(1));
     let window = segments(tcp.receive_buffer).map(|n| n.saturating_mul(payload.into()));
     let unscaled = (!tcp.window_scaling).then_some(u64::from(UNSCALED_WINDOW));
-    let window_clamp = window.into_iter().chain(unscaled).min().and_then(|bytes| u32::try_from(bytes).ok());
+    let window_clamp =
+        window.into_iter().chain(unscaled).min().and_then(|bytes| u32::try_from(bytes).ok());
     let directions = || flow.group.route.iter().map(|d| &scenario.links[d / 2].directions[d % 2]);
     let slowest = directions().map(|d| d.rate_bps).min().unwrap_or(u64::MAX);
     let unsent = u128::from(slowest) * u128::from(UNSENT) / 8_000_000_000;
     let unsent = (unsent as u64).clamp(4 * packet, 1 << 30) as u32;
-    let round_trip: Nanos =
-        flow.group.route.iter().chain(&flow.group.return_route).map(|d| scenario.links[d / 2].directions[d % 2].delay).sum();
+    let round_trip: Nanos = flow
+        .group
+        .route
+        .iter()
+        .chain(&flow.group.return_route)
+        .map(|d| scenario.links[d / 2].directions[d % 2].delay)
+        .sum();
     TcpPlan {
         congestion: congestion(&tcp).map(str::to_owned),
         mss,
@@ -199,7 +246,11 @@ fn connection(plan: &Plan, scenario: &Scenario, flow: &Flow, tcp: Tcp, machine: 
         unsent_bytes: flow.group.stop.map(|_| unsent),
         // Whatever the namespace's last connection asked for, this one gets its own.
         sets_rto_min: machine.rto_min,
-        connects_early: if tcp.handshake { 0 } else { round_trip.saturating_mul(2).saturating_add(EARLY) },
+        connects_early: if tcp.handshake {
+            0
+        } else {
+            round_trip.saturating_mul(2).saturating_add(EARLY)
+        },
         settings: tcp,
     }
 }

@@ -1,5 +1,6 @@
-//! What is to be built for a scenario: namespaces, cables, queues, delay lines, addresses, routes, sockets' settings. Worked out beforehand and
-//! without touching the system, so that what cannot be built is refused before anything is, and the whole can be looked at as a text.
+//! What is to be built for a scenario: namespaces, cables, queues, delay lines, addresses, routes,
+//! sockets' settings. Worked out beforehand and without touching the system, so that what cannot be
+//! built is refused before anything is, and the whole can be looked at as a text.
 //!
 //! ```text
 //!   node's namespace                    the wire's namespace                node's namespace
@@ -13,9 +14,11 @@
 //! ```
 //!
 //! 1. A link without delay and loss is one cable, node to node.
-//! 2. What sends data has a namespace of its own before its node's (`hub`): a sending socket is charged for packets that wait in a queue of its
-//!    own namespace, and holds back before that queue is full ("TCP small queues"). Behind a cable the packets are the node's.
-//! 3. Losses before a queue strike on the way to a gate: a namespace with nothing but the link's queue, between the node and the link.
+//! 2. What sends data has a namespace of its own before its node's (`hub`): a sending socket is
+//!    charged for packets that wait in a queue of its own namespace, and holds back before that
+//!    queue is full ("TCP small queues"). Behind a cable the packets are the node's.
+//! 3. Losses before a queue strike on the way to a gate: a namespace with nothing but the link's
+//!    queue, between the node and the link.
 
 mod flows;
 mod show;
@@ -39,7 +42,8 @@ pub(crate) type DeviceId = usize;
 /// Index into [`Plan::ways`].
 pub(crate) type WayId = usize;
 
-/// Links faster than this are not shaped: this is beyond what a queue of the kernel's, a line or a processor keep up with.
+/// Links faster than this are not shaped: this is beyond what a queue of the kernel's, a line or a
+/// processor keep up with.
 pub(crate) const FASTEST_SHAPED_BPS: u64 = 40_000_000_000;
 /// Namespaces beyond this take longer to make than anybody waits.
 const MOST_NODES: usize = 250;
@@ -85,7 +89,8 @@ pub(crate) struct Machine {
     pub offload: bool,
 }
 
-/// A host may send this long at the slowest link's rate in one piece: segment by segment, a gigabit is more than two processors' work.
+/// A host may send this long at the slowest link's rate in one piece: segment by segment, a gigabit
+/// is more than two processors' work.
 const BURST: Nanos = 100_000;
 /// At the most this many segments.
 const MOST_SEGMENTS: u32 = 16;
@@ -96,15 +101,18 @@ pub(crate) struct Plan {
     pub family: Family,
     /// Of every device, bytes.
     pub mtu: u32,
-    /// Segments that sockets may hand down in one packet; `None`: as many as the kernel likes, where no queue counts them and no line carries them.
+    /// Segments that sockets may hand down in one packet; `None`: as many as the kernel likes,
+    /// where no queue counts them and no line carries them.
     pub segments: Option<u32>,
-    /// Whether queues' devices cut them up (and nothing is put together), instead of leaving that to a line, if one follows.
+    /// Whether queues' devices cut them up (and nothing is put together), instead of leaving that
+    /// to a line, if one follows.
     pub cut: bool,
     pub spaces: Vec<Space>,
     pub devices: Vec<Device>,
     /// Pairs of devices.
     pub cables: Vec<[DeviceId; 2]>,
-    /// (a device, what is at the other end of its link: the device whose address frames sent there bear)
+    /// (a device, what is at the other end of its link: the device whose address frames sent there
+    /// bear)
     pub neighbours: Vec<(DeviceId, DeviceId)>,
     pub shapers: Vec<Shaper>,
     pub lines: Vec<Line>,
@@ -170,7 +178,8 @@ pub(crate) struct Line {
     pub output: DeviceId,
     pub delay: Nanos,
     pub losses: Vec<Loss>,
-    /// Number of the stream the losses are drawn from: losses before the queue and after it are independent.
+    /// Number of the stream the losses are drawn from: losses before the queue and after it are
+    /// independent.
     pub before_queue: bool,
     pub blackouts: Vec<Period>,
     /// Whether the line is queue and transmitter, too (RED, which the kernel may lack).
@@ -188,8 +197,8 @@ pub(crate) enum Meter {
     Device(DeviceId),
 }
 
-/// A pair of addresses between which data and acknowledgements take one path each. Flows share it when they share paths, and what Linux knows only of
-/// destinations.
+/// A pair of addresses between which data and acknowledgements take one path each. Flows share it
+/// when they share paths, and what Linux knows only of destinations.
 #[derive(Debug)]
 pub(crate) struct Way {
     /// Namespace and address of what sends data.
@@ -247,7 +256,8 @@ pub(crate) struct TcpPlan {
     pub window_clamp: Option<u32>,
     /// Segments the send buffer is to hold.
     pub send_segments: Option<u32>,
-    /// Unsent data beyond which the sender waits before it writes more: where what is unsent at the flow's stop would matter.
+    /// Unsent data beyond which the sender waits before it writes more: where what is unsent at the
+    /// flow's stop would matter.
     pub unsent_bytes: Option<u32>,
     /// Whether the least retransmission timeout has to be told to the kernel.
     pub sets_rto_min: bool,
@@ -259,23 +269,29 @@ impl Plan {
     /// What is to be built for a scenario.
     ///
     /// # Errors
-    /// [`LabError::Refused`] where that cannot be done, [`LabError::Missing`] where this kernel cannot do it.
+    /// [`LabError::Refused`] where that cannot be done, [`LabError::Missing`] where this kernel
+    /// cannot do it.
     pub fn new(scenario: &Scenario, machine: &Machine) -> Result<Self, LabError> {
         if scenario.nodes.len() > MOST_NODES {
             return Err(LabError::Refused(format!(
-                "{} nodes are too many for the lab, which makes a network namespace for each: at most {MOST_NODES}",
+                "{} nodes are too many for the lab, which makes a network namespace for each: at \
+                    most {MOST_NODES}",
                 scenario.nodes.len()
             )));
         }
         if scenario.flows.len() > MOST_FLOWS {
             return Err(LabError::Refused(format!(
-                "{} flows are too many for the lab, which has real sockets for each: at most {MOST_FLOWS}",
+                "{} flows are too many for the lab, which has real sockets for each: at most \
+                    {MOST_FLOWS}",
                 scenario.flows.len()
             )));
         }
-        if let Some(flow) = scenario.flows.iter().find(|flow| flow.group.packet_bytes > LARGEST_PACKET) {
+        if let Some(flow) =
+            scenario.flows.iter().find(|flow| flow.group.packet_bytes > LARGEST_PACKET)
+        {
             return Err(LabError::Refused(format!(
-                "flow \"{}\": packets of {} bytes are too large for the lab: at most {LARGEST_PACKET}",
+                "flow \"{}\": packets of {} bytes are too large for the lab: at most \
+                    {LARGEST_PACKET}",
                 flow.group.name, flow.group.packet_bytes
             )));
         }
@@ -301,15 +317,21 @@ impl Plan {
         let places = topology::build(&mut plan, scenario)?;
         if !(plan.shapers.is_empty() && plan.lines.is_empty()) {
             let slowest = plan.shapers.iter().map(|shaper| shaper.rate_bps).min().unwrap_or(0);
-            let frames = u128::from(slowest) * u128::from(BURST) / (8_000_000_000 * u128::from(plan.frame_bytes()));
-            plan.segments = Some(if machine.offload { MOST_SEGMENTS } else { (frames as u32).clamp(1, MOST_SEGMENTS) });
+            let frames = u128::from(slowest) * u128::from(BURST)
+                / (8_000_000_000 * u128::from(plan.frame_bytes()));
+            plan.segments = Some(if machine.offload {
+                MOST_SEGMENTS
+            } else {
+                (frames as u32).clamp(1, MOST_SEGMENTS)
+            });
             plan.cut = machine.offload;
         }
         ways::build(&mut plan, scenario, &places)?;
         flows::build(&mut plan, scenario, machine)?;
         if plan.cut {
             plan.note(format!(
-                "hosts hand down packets of up to {MOST_SEGMENTS} segments, queues cut them up, nobody puts them together again"
+                "hosts hand down packets of up to {MOST_SEGMENTS} segments, queues cut them up, \
+                    nobody puts them together again"
             ));
         }
         Ok(plan)

@@ -35,7 +35,10 @@ impl fmt::Display for Plan {
         let large = match self.segments {
             None => ", packets of any number of segments".to_owned(),
             Some(1) => String::new(),
-            Some(n) => format!(", packets of up to {n} segments{}", if self.cut { ", cut up by queues" } else { "" }),
+            Some(n) => format!(
+                ", packets of up to {n} segments{}",
+                if self.cut { ", cut up by queues" } else { "" }
+            ),
         };
         writeln!(f, "mtu {}{large}", self.mtu)?;
         for &[one, other] in &self.cables {
@@ -52,17 +55,32 @@ impl fmt::Display for Plan {
         }
         for (direction, meter) in self.meters.iter().enumerate() {
             match meter {
-                Meter::Shaper(number) => writeln!(f, "direction {direction} is counted by queue {number}")?,
-                Meter::Line(number) => writeln!(f, "direction {direction} is counted by line {number}")?,
-                Meter::Device(device) => writeln!(f, "direction {direction} is counted by {}", At(self, *device))?,
+                Meter::Shaper(number) => {
+                    writeln!(f, "direction {direction} is counted by queue {number}")?
+                }
+                Meter::Line(number) => {
+                    writeln!(f, "direction {direction} is counted by line {number}")?
+                }
+                Meter::Device(device) => {
+                    writeln!(f, "direction {direction} is counted by {}", At(self, *device))?
+                }
             }
         }
         for (number, way) in self.ways.iter().enumerate() {
-            let [source, destination] = [way.source, way.destination].map(|(space, address)| (&self.spaces[space].name, address));
-            writeln!(f, "way {number} from {} {} to {} {}", source.0, source.1, destination.0, destination.1)?;
+            let [source, destination] = [way.source, way.destination]
+                .map(|(space, address)| (&self.spaces[space].name, address));
+            writeln!(
+                f,
+                "way {number} from {} {} to {} {}",
+                source.0, source.1, destination.0, destination.1
+            )?;
         }
         for route in &self.routes {
-            write!(f, "route in {} to {} by {}", self.spaces[route.space].name, route.to, self.devices[route.device].name)?;
+            write!(
+                f,
+                "route in {} to {} by {}",
+                self.spaces[route.space].name, route.to, self.devices[route.device].name
+            )?;
             if let Some(window) = route.initial_window {
                 write!(f, ", initial window {window}")?;
             }
@@ -80,7 +98,12 @@ impl fmt::Display for Plan {
             match &flow.kind {
                 Kind::Udp { payload, .. } => write!(f, ": datagrams of {payload} bytes")?,
                 Kind::Tcp(tcp) => {
-                    write!(f, ": {} mss {}", tcp.congestion.as_deref().unwrap_or("our xcp"), tcp.mss)?;
+                    write!(
+                        f,
+                        ": {} mss {}",
+                        tcp.congestion.as_deref().unwrap_or("our xcp"),
+                        tcp.mss
+                    )?;
                     if let Some(bytes) = tcp.window_clamp {
                         write!(f, ", window at most {bytes}")?;
                     }
@@ -102,7 +125,12 @@ impl fmt::Display for Plan {
 }
 
 impl Plan {
-    fn show_shaper(&self, f: &mut fmt::Formatter<'_>, number: usize, shaper: &Shaper) -> fmt::Result {
+    fn show_shaper(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        number: usize,
+        shaper: &Shaper,
+    ) -> fmt::Result {
         let router = if shaper.router { ", XCP router" } else { "" };
         let limit = match shaper.limit {
             Limit::Packets(n) => format!("{n} packets"),
@@ -126,6 +154,11 @@ impl Plan {
         for period in &line.blackouts {
             write!(f, ", dark from {} to {}", Ms(period.from), Ms(period.to))?;
         }
-        writeln!(f, "{}{}", if line.before_queue { ", before the queue" } else { "" }, if line.queue { ", queue" } else { "" })
+        writeln!(
+            f,
+            "{}{}",
+            if line.before_queue { ", before the queue" } else { "" },
+            if line.queue { ", queue" } else { "" }
+        )
     }
 }

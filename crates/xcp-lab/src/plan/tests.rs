@@ -10,12 +10,19 @@ use xcp_scenario::{Overrides, load};
 use super::*;
 
 fn machine(family: Family) -> Machine {
-    Machine { congestions: ["reno", "cubic", "bbr"].map(str::to_owned).to_vec(), rto_min: true, family, offload: false }
+    Machine {
+        congestions: ["reno", "cubic", "bbr"].map(str::to_owned).to_vec(),
+        rto_min: true,
+        family,
+        offload: false,
+    }
 }
 
 fn scenario(text: &str) -> Scenario {
     let overrides = Overrides::none().on_kernel(machine(Family::V4).congestions);
-    load(Path::new("x.toml"), &format!("duration = \"10s\"\n{text}"), &overrides).unwrap_or_else(|e| panic!("{e}")).remove(0)
+    load(Path::new("x.toml"), &format!("duration = \"10s\"\n{text}"), &overrides)
+        .unwrap_or_else(|e| panic!("{e}"))
+        .remove(0)
 }
 
 fn plan(text: &str) -> String {
@@ -45,9 +52,17 @@ fn a_dumbbell_with_an_xcp_queue() {
 #[test]
 fn large_packets_where_they_are_wanted() {
     let text = format!("{LINK}queue = \"xcp\"\n{FLOW}congestion = \"xcp\"");
-    for (offload, large) in [(false, "\nmtu 1486\n"), (true, "\nmtu 1486, packets of up to 16 segments, cut up by queues\n")] {
-        let shown = Plan::new(&scenario(&text), &Machine { offload, ..machine(Family::V4) }).unwrap_or_else(|e| panic!("{e}")).to_string();
-        assert!(shown.contains(large) && shown.contains("nobody puts them together") == offload, "{shown}");
+    for (offload, large) in [
+        (false, "\nmtu 1486\n"),
+        (true, "\nmtu 1486, packets of up to 16 segments, cut up by queues\n"),
+    ] {
+        let shown = Plan::new(&scenario(&text), &Machine { offload, ..machine(Family::V4) })
+            .unwrap_or_else(|e| panic!("{e}"))
+            .to_string();
+        assert!(
+            shown.contains(large) && shown.contains("nobody puts them together") == offload,
+            "{shown}"
+        );
     }
 }
 
@@ -61,8 +76,10 @@ fn losses_before_a_queue_have_a_gate() {
 fn red_is_the_lines() {
     let reverse = "reverse = { rate = \"100gbit\", queue = \"drop-tail\", delay = \"0s\" }";
     insta::assert_snapshot!(plan(&format!(
-        "{LINK}queue = {{ kind = \"red\", limit = 90 }}\n{reverse}\n{FLOW}congestion = \"newreno\"\ndelayed-ack = false\nrto = \"fixed\"\n\
-         handshake = false\npaced = true\ninitial-window = 2\nwindow-scaling = false\nsend-buffer = 30000"
+        "{LINK}queue = {{ kind = \"red\", limit = 90 }}\n{reverse}\n{FLOW}congestion \
+            = \"newreno\"\ndelayed-ack = false\nrto = \"fixed\"\n\
+         handshake = false\npaced = true\ninitial-window = 2\nwindow-scaling = false\nsend-buffer \
+            = 30000"
     )));
 }
 
@@ -80,36 +97,63 @@ fn flows_between_the_same_nodes_may_take_different_paths() {
 fn what_linux_cannot_do_is_refused() {
     let triangle = |via: &str| {
         format!(
-            "link = [{{ between = [\"S\", \"D\"], rate = \"1mbit\", delay = \"1ms\" }}, {{ between = [\"S\", \"R\"], rate = \"1mbit\", delay = \"1ms\" }}]
+            "link = [{{ between = [\"S\", \"D\"], rate = \"1mbit\", delay = \"1ms\" }}, \
+                {{ between = [\"S\", \"R\"], rate = \"1mbit\", delay = \"1ms\" }}]
              flow = [{{ from = \"S\", to = \"D\", via = [{via}], congestion = \"cubic\" }}]"
         )
     };
-    let mixed = format!("{LINK}{FLOW}congestion = \"cubic\"\n{FLOW}name = \"old\"\ncongestion = \"reno\"");
-    let fast = |queue: &str| format!("{}queue = \"{queue}\"\n{FLOW}congestion = \"cubic\"", LINK.replace("10mbit", "100gbit"));
+    let mixed =
+        format!("{LINK}{FLOW}congestion = \"cubic\"\n{FLOW}name = \"old\"\ncongestion = \"reno\"");
+    let fast = |queue: &str| {
+        format!(
+            "{}queue = \"{queue}\"\n{FLOW}congestion = \"cubic\"",
+            LINK.replace("10mbit", "100gbit")
+        )
+    };
     let cases = [
         ("packets too small for TCP", format!("{LINK}{FLOW}congestion = \"cubic\"\npacket = 141")),
-        ("packets too large for TCP", format!("{LINK}{FLOW}congestion = \"cubic\"\npacket = 40000")),
+        (
+            "packets too large for TCP",
+            format!("{LINK}{FLOW}congestion = \"cubic\"\npacket = 40000"),
+        ),
         ("a path through a node twice", triangle("\"R\"")),
         ("with and without SACK", mixed),
         ("RED beyond what can be shaped", fast("red")),
         ("XCP beyond what can be shaped", fast("xcp")),
-        ("packets too large for a line", format!("{LINK}{FLOW}udp = {{ rate = \"1mbit\" }}\npacket = 65535")),
+        (
+            "packets too large for a line",
+            format!("{LINK}{FLOW}udp = {{ rate = \"1mbit\" }}\npacket = 65535"),
+        ),
         ("too many flows", format!("{LINK}{FLOW}congestion = \"cubic\"\ncount = 20001")),
     ];
-    insta::assert_snapshot!(cases.map(|(name, text)| format!("──── {name}\n{}\n", refused(&text))).concat());
+    insta::assert_snapshot!(
+        cases.map(|(name, text)| format!("──── {name}\n{}\n", refused(&text))).concat()
+    );
 }
 
 #[test]
 fn a_congestion_control_that_the_kernel_lacks_is_missing() {
-    let poor = Machine { congestions: vec!["reno".into()], rto_min: true, family: Family::V4, offload: false };
-    let error = Plan::new(&scenario(&format!("{LINK}{FLOW}congestion = \"cubic\"")), &poor).unwrap_err();
-    assert!(matches!(&error, LabError::Missing(text) if text.contains("\"cubic\"") && text.contains("modprobe tcp_cubic")), "{error}");
+    let poor = Machine {
+        congestions: vec!["reno".into()],
+        rto_min: true,
+        family: Family::V4,
+        offload: false,
+    };
+    let error =
+        Plan::new(&scenario(&format!("{LINK}{FLOW}congestion = \"cubic\"")), &poor).unwrap_err();
+    assert!(
+        matches!(&error, LabError::Missing(text) if text.contains("\"cubic\"") && text.contains("modprobe tcp_cubic")),
+        "{error}"
+    );
 }
 
 /// A random graph's links, and flows over it.
 fn networks() -> impl Strategy<Value = String> {
     let links = prop::collection::vec((0..6usize, 0..6usize, 0..4usize), 1..9);
-    let flows = prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..3usize), 1..6);
+    let flows = prop::collection::vec(
+        (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..3usize),
+        1..6,
+    );
     (links, flows).prop_map(|(links, flows)| {
         let mut text = String::from("link = [\n");
         // A ring first, so that everything is connected.
@@ -121,21 +165,29 @@ fn networks() -> impl Strategy<Value = String> {
                 "delay = \"0s\", loss = { probability = 0.1, place = \"before-queue\" }",
                 "delay = \"2ms\", queue = \"red\"",
             ][kind];
-            text += &format!("{{ name = \"k{i}\", between = [\"n{a}\", \"n{b}\"], rate = \"1mbit\", {more} }},\n");
+            text += &format!(
+                "{{ name = \"k{i}\", between = [\"n{a}\", \"n{b}\"], rate = \"1mbit\", {more} }},\n"
+            );
         }
         text += "]\nflow = [\n";
         for (i, (from, to, kind)) in flows.iter().enumerate() {
             let (from, to) = (from.index(6), to.index(5));
             let to = if to >= from { to + 1 } else { to };
-            let what = ["congestion = \"cubic\"", "congestion = \"bbr\", initial-window = 3", "udp = { rate = \"1mbit\" }"][*kind];
-            text += &format!("{{ name = \"f{i}\", from = \"n{from}\", to = \"n{to}\", {what} }},\n");
+            let what = [
+                "congestion = \"cubic\"",
+                "congestion = \"bbr\", initial-window = 3",
+                "udp = { rate = \"1mbit\" }",
+            ][*kind];
+            text +=
+                &format!("{{ name = \"f{i}\", from = \"n{from}\", to = \"n{to}\", {what} }},\n");
         }
         text + "]\n"
     })
 }
 
 proptest! {
-    /// Following routes, cables and lines from one end of a way leads over its links' queues, in order, to the other end, and back.
+    /// Following routes, cables and lines from one end of a way leads over its links' queues, in
+    /// order, to the other end, and back.
     #[test]
     fn packets_find_their_way(text in networks()) {
         let scenario = scenario(&text);

@@ -3,12 +3,15 @@
 use xcp_linux::qdisc;
 use xcp_scenario::model::{DirectionId, LossPlace, Others, Queue, Scenario};
 
-use super::{FASTEST_SHAPED_BPS, HUB, Line, Meter, Places, Plan, Role, Shaper, direction, direction_name};
+use super::{
+    FASTEST_SHAPED_BPS, HUB, Line, Meter, Places, Plan, Role, Shaper, direction, direction_name,
+};
 use crate::LabError;
 
 /// Makes namespaces for all nodes and whatever connects them.
 pub(super) fn build(plan: &mut Plan, scenario: &Scenario) -> Result<Places, LabError> {
-    let nodes: Vec<_> = scenario.nodes.iter().map(|name| plan.space(Role::Node, name.clone())).collect();
+    let nodes: Vec<_> =
+        scenario.nodes.iter().map(|name| plan.space(Role::Node, name.clone())).collect();
     let mut places = Places {
         ends: nodes.clone(),
         nodes,
@@ -49,7 +52,8 @@ impl Needs {
         let xcp = matches!(direction.queue, Queue::Xcp { .. });
         if !shaped && (red || xcp) {
             return Err(LabError::Refused(format!(
-                "link direction \"{}\": {} Gbit/s are more than the lab can shape, and without shaping there is no queue for {}: \
+                "link direction \"{}\": {} Gbit/s are more than the lab can shape, and without \
+                    shaping there is no queue for {}: \
                  write a rate of at most {} Gbit/s or queue = \"drop-tail\"",
                 direction_name(scenario, number),
                 direction.rate_bps / 1_000_000_000,
@@ -59,7 +63,9 @@ impl Needs {
         }
         if let Some(what) = only_simulated(scenario, number) {
             let name = direction_name(scenario, number);
-            return Err(LabError::Refused(format!("link direction \"{name}\": the lab has no {what}: simulate it (without --on)")));
+            return Err(LabError::Refused(format!(
+                "link direction \"{name}\": the lab has no {what}: simulate it (without --on)"
+            )));
         }
         let before = direction.losses.iter().any(|loss| loss.place == LossPlace::BeforeQueue);
         let after = direction.losses.iter().any(|loss| loss.place == LossPlace::AfterQueue);
@@ -77,12 +83,19 @@ fn only_simulated(scenario: &Scenario, number: DirectionId) -> Option<&'static s
     let (direction, _) = direction(scenario, number);
     match &direction.queue {
         _ if scenario.links[number / 2].medium.is_some() => Some("shared media"),
-        _ if direction.framing_bytes > 0 => Some("framing other than its own (Ethernet's header is part of a packet)"),
+        _ if direction.framing_bytes > 0 => {
+            Some("framing other than its own (Ethernet's header is part of a packet)")
+        }
         _ => None,
     }
 }
 
-fn link(plan: &mut Plan, scenario: &Scenario, places: &mut Places, number: usize) -> Result<(), LabError> {
+fn link(
+    plan: &mut Plan,
+    scenario: &Scenario,
+    places: &mut Places,
+    number: usize,
+) -> Result<(), LabError> {
     let link = &scenario.links[number];
     let directions = [2 * number, 2 * number + 1];
     let needs = [Needs::of(scenario, directions[0])?, Needs::of(scenario, directions[1])?];
@@ -99,16 +112,20 @@ fn link(plan: &mut Plan, scenario: &Scenario, places: &mut Places, number: usize
         return Ok(());
     }
     let wire = wire(plan);
-    let near = [0, 1].map(|side| plan.cable((spaces[side], &name), (wire, &format!("{name}{}", ["a", "b"][side]))));
+    let near = [0, 1].map(|side| {
+        plan.cable((spaces[side], &name), (wire, &format!("{name}{}", ["a", "b"][side])))
+    });
     for side in [0, 1] {
         let direction = directions[side];
         let [exit, entry] = near[side];
         let [there, last] = near[1 - side];
         places.exits[direction] = exit;
         let (queue, input) = if needs[side].gate {
-            let gate = plan.space(Role::Gate, format!("the gate of {}", direction_name(scenario, direction)));
+            let gate = plan
+                .space(Role::Gate, format!("the gate of {}", direction_name(scenario, direction)));
             let way_in = plan.cable((gate, "in"), (wire, &format!("{name}{}i", ["a", "b"][side])));
-            let way_out = plan.cable((gate, "out"), (wire, &format!("{name}{}o", ["a", "b"][side])));
+            let way_out =
+                plan.cable((gate, "out"), (wire, &format!("{name}{}o", ["a", "b"][side])));
             plan.neighbours.push((exit, way_in[0]));
             plan.neighbours.push((way_out[0], there));
             places.gates.push((direction, gate, way_out[0]));
@@ -126,11 +143,20 @@ fn link(plan: &mut Plan, scenario: &Scenario, places: &mut Places, number: usize
 
 /// The namespace of all lines.
 fn wire(plan: &mut Plan) -> usize {
-    plan.spaces.iter().position(|s| s.role == Role::Wire).unwrap_or_else(|| plan.space(Role::Wire, "the wire".into()))
+    plan.spaces
+        .iter()
+        .position(|s| s.role == Role::Wire)
+        .unwrap_or_else(|| plan.space(Role::Wire, "the wire".into()))
 }
 
 /// A line from one of the wire's devices to another: to a direction's queue, or from it.
-fn line(plan: &mut Plan, scenario: &Scenario, number: DirectionId, [input, output]: [usize; 2], before_queue: bool) {
+fn line(
+    plan: &mut Plan,
+    scenario: &Scenario,
+    number: DirectionId,
+    [input, output]: [usize; 2],
+    before_queue: bool,
+) {
     let (direction, _) = direction(scenario, number);
     let queue = !before_queue && matches!(direction.queue, Queue::Red { .. });
     let place = if before_queue { LossPlace::BeforeQueue } else { LossPlace::AfterQueue };
@@ -139,14 +165,20 @@ fn line(plan: &mut Plan, scenario: &Scenario, number: DirectionId, [input, outpu
         input,
         output,
         delay: if before_queue { 0 } else { direction.delay },
-        losses: direction.losses.iter().filter(|loss| queue || loss.place == place).cloned().collect(),
+        losses: direction
+            .losses
+            .iter()
+            .filter(|loss| queue || loss.place == place)
+            .cloned()
+            .collect(),
         before_queue,
         blackouts: if before_queue { Vec::new() } else { direction.blackouts.clone() },
         queue,
     });
 }
 
-/// The kernel's word for the scenario's. What is split has a law of less capacity besides, which the scenario's reader has seen to.
+/// The kernel's word for the scenario's. What is split has a law of less capacity besides, which
+/// the scenario's reader has seen to.
 fn classes(others: Others) -> Option<qdisc::Others> {
     match others {
         Others::Shared => None,
@@ -156,22 +188,36 @@ fn classes(others: Others) -> Option<qdisc::Others> {
     }
 }
 
-/// The queue at a direction's device, and where its packets are counted. Called for each direction in turn.
+/// The queue at a direction's device, and where its packets are counted. Called for each direction
+/// in turn.
 fn meter(plan: &mut Plan, scenario: &Scenario, number: DirectionId, device: usize, shaper: bool) {
     let (direction, _) = direction(scenario, number);
     let meter = if shaper {
-        let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) = direction.queue;
+        let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) =
+            direction.queue;
         let router = matches!(direction.queue, Queue::Xcp { .. });
         let others = match direction.queue {
             Queue::Xcp { others, .. } => classes(others),
             _ => None,
         };
-        plan.shapers.push(Shaper { direction: number, device, rate_bps: direction.rate_bps, limit, router, others });
+        plan.shapers.push(Shaper {
+            direction: number,
+            device,
+            rate_bps: direction.rate_bps,
+            limit,
+            router,
+            others,
+        });
         Meter::Shaper(plan.shapers.len() - 1)
-    } else if let Some(line) = plan.lines.iter().position(|line| line.direction == number && line.queue) {
+    } else if let Some(line) =
+        plan.lines.iter().position(|line| line.direction == number && line.queue)
+    {
         Meter::Line(line)
     } else {
-        plan.note(format!("links above {} Gbit/s are as fast as this machine, not shaped", FASTEST_SHAPED_BPS / 1_000_000_000));
+        plan.note(format!(
+            "links above {} Gbit/s are as fast as this machine, not shaped",
+            FASTEST_SHAPED_BPS / 1_000_000_000
+        ));
         Meter::Device(device)
     };
     debug_assert_eq!(plan.meters.len(), number);

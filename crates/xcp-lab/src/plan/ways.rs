@@ -1,5 +1,6 @@
-//! Addresses and routes. Linux routes by destination, and a scenario's flows between the same nodes may take different paths: so there is a pair of
-//! addresses for every pair of paths. What Linux keeps with a route (the first window, whether to acknowledge at once) tells pairs apart, too.
+//! Addresses and routes. Linux routes by destination, and a scenario's flows between the same nodes
+//! may take different paths: so there is a pair of addresses for every pair of paths. What Linux
+//! keeps with a route (the first window, whether to acknowledge at once) tells pairs apart, too.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -37,7 +38,8 @@ impl Key {
 
 /// The first window that has to be told to the kernel. XCP's endpoint has its own.
 fn initial_window(tcp: &Tcp) -> Option<u32> {
-    Some(tcp.initial_window).filter(|&n| n != LINUX_INITIAL_WINDOW && tcp.congestion != Congestion::Xcp)
+    Some(tcp.initial_window)
+        .filter(|&n| n != LINUX_INITIAL_WINDOW && tcp.congestion != Congestion::Xcp)
 }
 
 /// The two addresses of a way.
@@ -61,14 +63,17 @@ pub(super) fn build(plan: &mut Plan, scenario: &Scenario, places: &Places) -> Re
         }
         let number = plan.ways.len();
         let [source, destination] = addresses(plan.family, number);
-        let (source, destination) = ((places.ends[key.from], source), (places.ends[key.to], destination));
+        let (source, destination) =
+            ((places.ends[key.from], source), (places.ends[key.to], destination));
         let there = path(scenario, places, &key.route, key.to);
         let back = path(scenario, places, &key.return_route, key.from);
         plan.ways.push(Way { source, destination, key });
         let way = &plan.ways[number].key;
         let (first_window, quick_ack) = (way.initial_window, way.quick_ack);
         let first = [(source.0, first_window, false), (destination.0, None, quick_ack)];
-        for ((steps, to), (begins, initial_window, quick_ack)) in [(there, destination.1), (back, source.1)].into_iter().zip(first) {
+        for ((steps, to), (begins, initial_window, quick_ack)) in
+            [(there, destination.1), (back, source.1)].into_iter().zip(first)
+        {
             let from_host = plan.spaces[begins].role == super::Role::Host;
             let hub = from_host.then(|| host_device(plan, begins)).flatten();
             let steps = hub.into_iter().map(|device| (begins, device)).chain(steps);
@@ -76,13 +81,20 @@ pub(super) fn build(plan: &mut Plan, scenario: &Scenario, places: &Places) -> Re
             for (space, device) in steps {
                 if seen.insert(space, device).is_some_and(|before| before != device) {
                     return Err(LabError::Refused(format!(
-                        "flow \"{}\" passes {} twice and leaves it two ways: Linux routes by destination and would always take one of them; \
+                        "flow \"{}\" passes {} twice and leaves it two ways: Linux routes by \
+                            destination and would always take one of them; \
                          give it a `via` that visits every node once",
                         flow.group.name, plan.spaces[space].name
                     )));
                 }
                 let end = space == begins;
-                plan.routes.push(Route { space, to, device, initial_window: initial_window.filter(|_| end), quick_ack: quick_ack && end });
+                plan.routes.push(Route {
+                    space,
+                    to,
+                    device,
+                    initial_window: initial_window.filter(|_| end),
+                    quick_ack: quick_ack && end,
+                });
             }
         }
     }
@@ -97,7 +109,12 @@ pub(super) fn of(plan: &Plan, flow: &Flow) -> WayId {
 }
 
 /// Along a path, which namespaces send what they get by which device.
-fn path(scenario: &Scenario, places: &Places, route: &[DirectionId], to: NodeId) -> Vec<(SpaceId, DeviceId)> {
+fn path(
+    scenario: &Scenario,
+    places: &Places,
+    route: &[DirectionId],
+    to: NodeId,
+) -> Vec<(SpaceId, DeviceId)> {
     let mut steps = Vec::new();
     for &number in route {
         let (_, node) = direction(scenario, number);

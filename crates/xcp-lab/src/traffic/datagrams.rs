@@ -1,5 +1,5 @@
-//! Sends the datagrams of one namespace's flows, each at its time. What those times are is the simulator's own business: the same sources with the
-//! same seed.
+//! Sends the datagrams of one namespace's flows, each at its time. What those times are is the
+//! simulator's own business: the same sources with the same seed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -54,16 +54,30 @@ impl Sources {
         let mut open = Open { sources: Vec::new(), next: BinaryHeap::new() };
         for number in self.flows {
             let flow = &self.shared.flows[number];
-            let (Kind::Udp { pattern, packet_bytes, payload }, Some(start)) = (&flow.kind, flow.start) else { continue };
+            let (Kind::Udp { pattern, packet_bytes, payload }, Some(start)) =
+                (&flow.kind, flow.start)
+            else {
+                continue;
+            };
             let way = &self.shared.ways[flow.way];
-            let [from, to] = [way.source.1, way.destination.1].map(|ip| SocketAddr::new(ip, flow.port));
-            let mut times =
-                Datagrams::new(number as u32, *packet_bytes, pattern, Stream::new(self.shared.seed, Purpose::Datagrams, number));
+            let [from, to] =
+                [way.source.1, way.destination.1].map(|ip| SocketAddr::new(ip, flow.port));
+            let mut times = Datagrams::new(
+                number as u32,
+                *packet_bytes,
+                pattern,
+                Stream::new(self.shared.seed, Purpose::Datagrams, number),
+            );
             if let Some(first) = times.start(start) {
                 open.next.push(Reverse((first, open.sources.len())));
             }
             let socket = open::datagrams(from, to)?;
-            open.sources.push(Source { socket, times, payload: vec![0; *payload as usize], stop: flow.stop.unwrap_or(Nanos::MAX) });
+            open.sources.push(Source {
+                socket,
+                times,
+                payload: vec![0; *payload as usize],
+                stop: flow.stop.unwrap_or(Nanos::MAX),
+            });
         }
         Ok(open)
     }

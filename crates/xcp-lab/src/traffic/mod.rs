@@ -1,5 +1,6 @@
-//! The lab's own generator: real sockets that send and receive what the scenario's flows do. For each namespace with ends one thread that drives its
-//! connections and reads ([`worker`]), and one that sends datagrams on time ([`datagrams`]).
+//! The lab's own generator: real sockets that send and receive what the scenario's flows do. For
+//! each namespace with ends one thread that drives its connections and reads ([`worker`]), and one
+//! that sends datagrams on time ([`datagrams`]).
 
 mod datagrams;
 mod open;
@@ -52,19 +53,27 @@ impl Traffic {
     ///
     /// # Errors
     /// Whatever cannot be opened.
-    pub fn prepare(plan: &mut Plan, seed: u64, xcp: Option<Endpoint>, spaces: &[Arc<Namespace>]) -> Result<Self, LabError> {
+    pub fn prepare(
+        plan: &mut Plan,
+        seed: u64,
+        xcp: Option<Endpoint>,
+        spaces: &[Arc<Namespace>],
+    ) -> Result<Self, LabError> {
         let flows = std::mem::take(&mut plan.flows);
         let ways = std::mem::take(&mut plan.ways);
         let states = flows.iter().map(|_| FlowState::default()).collect();
         let shared = Arc::new(Shared { flows, ways, states, xcp, seed });
-        let event =
-            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|why| LabError::failed("start its generator", why))?;
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|why| LabError::failed("start its generator", why))?;
         let stop = Arc::new(Stop { event, asked: AtomicBool::new(false) });
         let mut traffic = Self { shared, stop, starts: Vec::new(), threads: Vec::new() };
         let (ready, waiting) = channel();
         for (space, name) in plan.spaces.iter().map(|space| &space.name).enumerate() {
             let shared = &traffic.shared;
-            let ends_here = |flow: &FlowPlan| [shared.ways[flow.way].source.0, shared.ways[flow.way].destination.0].contains(&space);
+            let ends_here = |flow: &FlowPlan| {
+                [shared.ways[flow.way].source.0, shared.ways[flow.way].destination.0]
+                    .contains(&space)
+            };
             if !shared.flows.iter().any(ends_here) {
                 continue;
             }
@@ -86,14 +95,18 @@ impl Traffic {
             }
         }
         drop(ready);
-        // A thread that fails says so, one that panics says nothing: the channel is closed without its word.
+        // A thread that fails says so, one that panics says nothing: the channel is closed without
+        // its word.
         for _ in 0..traffic.threads.len() {
-            waiting.recv().map_err(|_| LabError::failed("start its generator", "a thread of it broke down"))??;
+            waiting.recv().map_err(|_| {
+                LabError::failed("start its generator", "a thread of it broke down")
+            })??;
         }
         Ok(traffic)
     }
 
-    /// A thread in a namespace: opens its sockets, says that it is ready, and runs when the clock is given.
+    /// A thread in a namespace: opens its sockets, says that it is ready, and runs when the clock
+    /// is given.
     fn spawn<Run>(
         &mut self,
         name: &str,
@@ -106,7 +119,10 @@ impl Traffic {
     {
         let (start, begun) = channel();
         let body = move || {
-            let opened = namespace.enter().map_err(|why| LabError::failed("enter a namespace", why)).and_then(|()| open());
+            let opened = namespace
+                .enter()
+                .map_err(|why| LabError::failed("enter a namespace", why))
+                .and_then(|()| open());
             let run = match opened {
                 Ok(run) => run,
                 Err(why) => {
@@ -170,9 +186,10 @@ impl Drop for Traffic {
 impl Shared {
     /// Flows of datagrams that begin in a namespace.
     fn sources(&self, space: usize) -> impl Iterator<Item = (usize, &FlowPlan)> {
-        self.flows
-            .iter()
-            .enumerate()
-            .filter(move |(_, flow)| flow.start.is_some() && matches!(flow.kind, Kind::Udp { .. }) && self.ways[flow.way].source.0 == space)
+        self.flows.iter().enumerate().filter(move |(_, flow)| {
+            flow.start.is_some()
+                && matches!(flow.kind, Kind::Udp { .. })
+                && self.ways[flow.way].source.0 == space
+        })
     }
 }

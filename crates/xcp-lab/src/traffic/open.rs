@@ -1,11 +1,14 @@
-//! Makes the sockets of a flow, with the settings its plan says. To be called in the namespace where the end is: a socket stays where it is made.
+//! Makes the sockets of a flow, with the settings its plan says. To be called in the namespace
+//! where the end is: a socket stays where it is made.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, ipproto, listen, socket_with, sockopt};
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, connect, ipproto, listen, socket_with, sockopt,
+};
 
 use xcp_linux::sysctl;
 use xcp_scenario::units::Nanos;
@@ -15,7 +18,8 @@ use crate::LabError;
 use crate::plan::TcpPlan;
 use crate::xcp::Endpoint;
 
-/// Sockets of datagrams hold this much: a source takes no notice of anything, and a receiver reads all.
+/// Sockets of datagrams hold this much: a source takes no notice of anything, and a receiver reads
+/// all.
 const DATAGRAM_BUFFER: usize = 32 << 20;
 /// What the kernel needs to store a segment beside its payload, from above.
 const STORED: u32 = 4096;
@@ -25,8 +29,14 @@ const PACED_BY_WINDOW: u32 = u32::MAX - 1;
 /// A new socket that does not block.
 fn socket(address: IpAddr, kind: SocketType) -> io::Result<OwnedFd> {
     let (family, protocol) = match address {
-        IpAddr::V4(_) => (AddressFamily::INET, if kind == SocketType::STREAM { ipproto::TCP } else { ipproto::UDP }),
-        IpAddr::V6(_) => (AddressFamily::INET6, if kind == SocketType::STREAM { ipproto::TCP } else { ipproto::UDP }),
+        IpAddr::V4(_) => (
+            AddressFamily::INET,
+            if kind == SocketType::STREAM { ipproto::TCP } else { ipproto::UDP },
+        ),
+        IpAddr::V6(_) => (
+            AddressFamily::INET6,
+            if kind == SocketType::STREAM { ipproto::TCP } else { ipproto::UDP },
+        ),
     };
     Ok(socket_with(family, kind, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, Some(protocol))?)
 }
@@ -39,12 +49,17 @@ fn during(step: &str, address: SocketAddr) -> impl FnOnce(io::Error) -> LabError
 /// What both ends of a connection are told before they speak.
 fn settle(socket: impl AsFd, plan: &TcpPlan, xcp: Option<&Endpoint>) -> io::Result<()> {
     let socket = socket.as_fd();
-    // Whatever way the process ends, its sockets are gone at once: one that lingers would keep its namespace.
+    // Whatever way the process ends, its sockets are gone at once: one that lingers would keep its
+    // namespace.
     sockopt::set_socket_linger(socket, Some(Duration::ZERO))?;
     set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, plan.mss)?;
     if let Some(bytes) = plan.window_clamp {
-        // A buffer that is set does not grow, and so leaves the window alone; it is wide enough not to bind itself.
-        sockopt::set_socket_recv_buffer_size_force(socket, (bytes as usize).saturating_mul(4).clamp(1 << 16, 1 << 30))?;
+        // A buffer that is set does not grow, and so leaves the window alone; it is wide enough not
+        // to bind itself.
+        sockopt::set_socket_recv_buffer_size_force(
+            socket,
+            (bytes as usize).saturating_mul(4).clamp(1 << 16, 1 << 30),
+        )?;
         clamp_window(socket, bytes)?;
     }
     match (&plan.congestion, xcp) {
@@ -58,14 +73,18 @@ fn settle(socket: impl AsFd, plan: &TcpPlan, xcp: Option<&Endpoint>) -> io::Resu
     Ok(())
 }
 
-/// Bounds the window that a socket advertises. The kernel forgets that when it learns how large segments are (tcp_measure_rcv_mss), so that it has to be
-/// said again.
+/// Bounds the window that a socket advertises. The kernel forgets that when it learns how large
+/// segments are (tcp_measure_rcv_mss), so that it has to be said again.
 pub(super) fn clamp_window(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes)
 }
 
 /// The receiving end of a connection, waiting for it.
-pub(super) fn listener(address: SocketAddr, plan: &TcpPlan, xcp: Option<&Endpoint>) -> Result<OwnedFd, LabError> {
+pub(super) fn listener(
+    address: SocketAddr,
+    plan: &TcpPlan,
+    xcp: Option<&Endpoint>,
+) -> Result<OwnedFd, LabError> {
     let open = || {
         let socket = socket(address.ip(), SocketType::STREAM)?;
         settle(&socket, plan, xcp)?;
@@ -82,7 +101,12 @@ fn set_rto_min(rto_min: Nanos) -> io::Result<()> {
 }
 
 /// The sending end of a connection, on its way to the other.
-pub(super) fn sender(from: SocketAddr, to: SocketAddr, plan: &TcpPlan, xcp: Option<&Endpoint>) -> Result<OwnedFd, LabError> {
+pub(super) fn sender(
+    from: SocketAddr,
+    to: SocketAddr,
+    plan: &TcpPlan,
+    xcp: Option<&Endpoint>,
+) -> Result<OwnedFd, LabError> {
     let open = || {
         if plan.sets_rto_min {
             set_rto_min(plan.settings.rto_min)?;
@@ -93,9 +117,13 @@ pub(super) fn sender(from: SocketAddr, to: SocketAddr, plan: &TcpPlan, xcp: Opti
             set(&socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)?;
         }
         if let Some(segments) = plan.send_segments {
-            // Room for them at first, however the kernel stores them; the worker makes it smaller when it knows.
+            // Room for them at first, however the kernel stores them; the worker makes it smaller
+            // when it knows.
             let bytes = u64::from(segments) * u64::from(plan.payload + STORED);
-            sockopt::set_socket_send_buffer_size_force(&socket, usize::try_from(bytes.min(1 << 30)).unwrap_or(1 << 30))?;
+            sockopt::set_socket_send_buffer_size_force(
+                &socket,
+                usize::try_from(bytes.min(1 << 30)).unwrap_or(1 << 30),
+            )?;
         }
         sockopt::set_tcp_nodelay(&socket, true)?;
         bind(&socket, &from)?;

@@ -1,4 +1,5 @@
-//! What the kernel's sockets are asked that has no safe wrapper elsewhere: options by number, TCP_INFO.
+//! What the kernel's sockets are asked that has no safe wrapper elsewhere: options by number,
+//! TCP_INFO.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -16,7 +17,8 @@ pub(crate) fn set(socket: impl AsFd, level: i32, option: i32, value: u32) -> io:
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// struct tcp_info of include/uapi/linux/tcp.h, as far as it is looked at. The kernel fills in what it knows, newer fields come at the end.
+/// struct tcp_info of include/uapi/linux/tcp.h, as far as it is looked at. The kernel fills in what
+/// it knows, newer fields come at the end.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 struct RawInfo {
@@ -66,8 +68,17 @@ impl TcpInfo {
         let fd = socket.as_fd().as_raw_fd();
         let mut raw = MaybeUninit::<RawInfo>::zeroed();
         let mut size = size_of::<RawInfo>() as libc::socklen_t;
-        // SAFETY: the descriptor is open for the call; the kernel writes at most `size` bytes to `raw`, which has them.
-        let result = unsafe { libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, raw.as_mut_ptr().cast(), &raw mut size) };
+        // SAFETY: the descriptor is open for the call; the kernel writes at most `size` bytes to
+        // `raw`, which has them.
+        let result = unsafe {
+            libc::getsockopt(
+                fd,
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                raw.as_mut_ptr().cast(),
+                &raw mut size,
+            )
+        };
         if result != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -77,7 +88,8 @@ impl TcpInfo {
             srtt: Nanos::from(raw.words[15]) * 1000,
             cwnd: raw.words[18],
             retransmits: raw.words[23].into(),
-            timeouts: (size as usize > std::mem::offset_of!(RawInfo, timeouts)).then_some(raw.timeouts[0].into()),
+            timeouts: (size as usize > std::mem::offset_of!(RawInfo, timeouts))
+                .then_some(raw.timeouts[0].into()),
             acked_bytes: raw.totals[2],
             segments_in: raw.segments[1],
             unsent_bytes: raw.segments[2],
@@ -85,9 +97,15 @@ impl TcpInfo {
     }
 }
 
-/// Has the kernel tell, by an error of the socket, when what is sent next is acknowledged (Documentation/networking/timestamping.rst).
+/// Has the kernel tell, by an error of the socket, when what is sent next is acknowledged
+/// (Documentation/networking/timestamping.rst).
 pub(super) fn tell_acknowledged(socket: impl AsFd) -> io::Result<()> {
-    set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, libc::SOF_TIMESTAMPING_TX_ACK | libc::SOF_TIMESTAMPING_OPT_TSONLY)
+    set(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_TIMESTAMPING,
+        libc::SOF_TIMESTAMPING_TX_ACK | libc::SOF_TIMESTAMPING_OPT_TSONLY,
+    )
 }
 
 /// Takes what the kernel has told.
@@ -103,13 +121,25 @@ pub(super) fn keep_send_buffer(socket: impl AsFd) -> io::Result<()> {
     let fd = socket.as_fd().as_raw_fd();
     let mut memory = [0u32; 9];
     let mut size = size_of_val(&memory) as libc::socklen_t;
-    // SAFETY: the descriptor is open for the call; the kernel writes at most `size` bytes to `memory`, which has them.
-    let result = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, memory.as_mut_ptr().cast(), &raw mut size) };
+    // SAFETY: the descriptor is open for the call; the kernel writes at most `size` bytes to
+    // `memory`, which has them.
+    let result = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            memory.as_mut_ptr().cast(),
+            &raw mut size,
+        )
+    };
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
     // The kernel doubles what it is told.
-    Ok(sockopt::set_socket_send_buffer_size_force(socket, memory[SK_MEMINFO_WMEM_QUEUED] as usize / 2)?)
+    Ok(sockopt::set_socket_send_buffer_size_force(
+        socket,
+        memory[SK_MEMINFO_WMEM_QUEUED] as usize / 2,
+    )?)
 }
 
 #[cfg(test)]
@@ -131,7 +161,10 @@ mod tests {
         sender.read_exact(&mut [0]).unwrap();
         let info = TcpInfo::of(&sender).unwrap();
         assert_eq!((info.acked_bytes, info.retransmits, info.unsent_bytes), (1001, 0, 0));
-        assert!((2..=100).contains(&info.cwnd) && (1..1_000_000_000).contains(&info.srtt), "{info:?}");
+        assert!(
+            (2..=100).contains(&info.cwnd) && (1..1_000_000_000).contains(&info.srtt),
+            "{info:?}"
+        );
         assert!(info.segments_in >= 2 && info.timeouts.is_none_or(|n| n == 0), "{info:?}");
         assert!(TcpInfo::of(std::io::stdin()).is_err());
     }

@@ -1,4 +1,5 @@
-//! What is known of a flow while it runs: written by the threads that drive its ends, read by those that measure.
+//! What is known of a flow while it runs: written by the threads that drive its ends, read by those
+//! that measure.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +41,12 @@ impl FlowState {
 
     /// The flow has been told to stop.
     pub fn stop(&self) {
-        let _ = self.delivered_when_stopped.compare_exchange(NONE, self.delivered(), Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.delivered_when_stopped.compare_exchange(
+            NONE,
+            self.delivered(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
     }
 
     /// All it had to send is acknowledged.
@@ -55,7 +61,9 @@ impl FlowState {
 
     /// The same without what was read after the flow had been told to stop.
     pub fn delivered_while_active(&self) -> u64 {
-        Some(self.delivered_when_stopped.load(Ordering::Relaxed)).filter(|&bytes| bytes != NONE).unwrap_or_else(|| self.delivered())
+        Some(self.delivered_when_stopped.load(Ordering::Relaxed))
+            .filter(|&bytes| bytes != NONE)
+            .unwrap_or_else(|| self.delivered())
     }
 
     /// When all it had to send was acknowledged.

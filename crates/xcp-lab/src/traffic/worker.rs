@@ -1,4 +1,5 @@
-//! Drives the ends that are in one namespace: connects and writes, accepts and reads, at the times the plan says. One thread, one epoll.
+//! Drives the ends that are in one namespace: connects and writes, accepts and reads, at the times
+//! the plan says. One thread, one epoll.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,9 +22,11 @@ use crate::plan::{Kind, TcpPlan};
 
 /// Written and read at a time, bytes.
 const CHUNK: usize = 1 << 18;
-/// A sender with a send buffer of its own looks for room in it this often: the kernel would wake it only when a third is free.
+/// A sender with a send buffer of its own looks for room in it this often: the kernel would wake it
+/// only when a third is free.
 const POLL: Nanos = 1_000_000;
-/// A sender writes this much at a time, bytes, before others have their turn: a fast one would never find its buffer full.
+/// A sender writes this much at a time, bytes, before others have their turn: a fast one would
+/// never find its buffer full.
 const TURN: u64 = 1 << 20;
 /// Marks the event that ends the thread.
 const STOP: u64 = u64::MAX;
@@ -84,14 +87,26 @@ impl Worker {
     pub fn new(shared: Arc<Shared>, space: usize, stop: BorrowedFd<'_>) -> Result<Self, LabError> {
         let failed = |why: Errno| LabError::failed("watch its sockets", why);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
-        epoll::add(&epoll, stop, epoll::EventData::new_u64(STOP), epoll::EventFlags::IN).map_err(failed)?;
-        let mut worker = Self { shared: shared.clone(), epoll, ends: Vec::new(), timers: BinaryHeap::new(), buffer: vec![0; CHUNK] };
-        for (number, flow) in shared.flows.iter().enumerate().filter(|(_, flow)| flow.start.is_some()) {
+        epoll::add(&epoll, stop, epoll::EventData::new_u64(STOP), epoll::EventFlags::IN)
+            .map_err(failed)?;
+        let mut worker = Self {
+            shared: shared.clone(),
+            epoll,
+            ends: Vec::new(),
+            timers: BinaryHeap::new(),
+            buffer: vec![0; CHUNK],
+        };
+        for (number, flow) in
+            shared.flows.iter().enumerate().filter(|(_, flow)| flow.start.is_some())
+        {
             let way = &shared.ways[flow.way];
-            let [source, destination] = [way.source, way.destination].map(|(at, ip)| (at, SocketAddr::new(ip, flow.port)));
+            let [source, destination] =
+                [way.source, way.destination].map(|(at, ip)| (at, SocketAddr::new(ip, flow.port)));
             if destination.0 == space {
                 let end = match &flow.kind {
-                    Kind::Tcp(tcp) => End::Listener(open::listener(destination.1, tcp, shared.xcp.as_ref())?),
+                    Kind::Tcp(tcp) => {
+                        End::Listener(open::listener(destination.1, tcp, shared.xcp.as_ref())?)
+                    }
                     Kind::Udp { .. } => End::Datagrams(open::datagrams(destination.1, source.1)?),
                 };
                 worker.add(number, end, epoll::EventFlags::IN)?;
@@ -117,9 +132,16 @@ impl Worker {
                 self.happen(end, event, clock)?;
             }
             let wait = self.timers.peek().map(|Reverse((at, ..))| at.saturating_sub(monotonic()));
-            let wait = wait.map(|ns| Timespec { tv_sec: (ns / NANOS_PER_SEC).cast_signed(), tv_nsec: (ns % NANOS_PER_SEC).cast_signed() });
+            let wait = wait.map(|ns| Timespec {
+                tv_sec: (ns / NANOS_PER_SEC).cast_signed(),
+                tv_nsec: (ns % NANOS_PER_SEC).cast_signed(),
+            });
             events.clear();
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref()) {
+            match epoll::wait(
+                &self.epoll,
+                rustix::buffer::spare_capacity(&mut events),
+                wait.as_ref(),
+            ) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(why) => return Err(LabError::failed("wait for its sockets", why)),
             }
@@ -136,7 +158,10 @@ impl Worker {
     fn schedule(&mut self, clock: Clock) {
         for (end, (flow, what)) in self.ends.iter().enumerate() {
             let plan = &self.shared.flows[*flow];
-            let (Kind::Tcp(tcp), End::Sender(_), Some(start)) = (&plan.kind, what, plan.start) else { continue };
+            let (Kind::Tcp(tcp), End::Sender(_), Some(start)) = (&plan.kind, what, plan.start)
+            else {
+                continue;
+            };
             let start = clock.zero() + start;
             self.timers.push(Reverse((start - tcp.connects_early.min(start), end, Event::Connect)));
             self.timers.push(Reverse((start, end, Event::Start)));
@@ -155,8 +180,14 @@ impl Worker {
         Ok(())
     }
 
-    fn watch(&self, socket: BorrowedFd<'_>, end: usize, flags: epoll::EventFlags) -> Result<(), LabError> {
-        epoll::add(&self.epoll, socket, epoll::EventData::new_u64(end as u64), flags).map_err(|why| LabError::failed("watch a socket", why))
+    fn watch(
+        &self,
+        socket: BorrowedFd<'_>,
+        end: usize,
+        flags: epoll::EventFlags,
+    ) -> Result<(), LabError> {
+        epoll::add(&self.epoll, socket, epoll::EventData::new_u64(end as u64), flags)
+            .map_err(|why| LabError::failed("watch a socket", why))
     }
 
     /// The time of something has come.
@@ -168,9 +199,14 @@ impl Worker {
             Event::Connect => {
                 let Kind::Tcp(tcp) = &plan.kind else { return Ok(()) };
                 let way = &shared.ways[plan.way];
-                let [from, to] = [way.source.1, way.destination.1].map(|ip| SocketAddr::new(ip, plan.port));
+                let [from, to] =
+                    [way.source.1, way.destination.1].map(|ip| SocketAddr::new(ip, plan.port));
                 let socket = open::sender(from, to, tcp, shared.xcp.as_ref())?;
-                self.watch(socket.as_fd(), end, epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET)?;
+                self.watch(
+                    socket.as_fd(),
+                    end,
+                    epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET,
+                )?;
                 state.set_sender(socket);
                 return Ok(());
             }
@@ -191,32 +227,43 @@ impl Worker {
     }
 
     /// The kernel says that something can be done with an end.
-    fn ready(&mut self, end: usize, flags: epoll::EventFlags, clock: Clock) -> Result<(), LabError> {
+    fn ready(
+        &mut self,
+        end: usize,
+        flags: epoll::EventFlags,
+        clock: Clock,
+    ) -> Result<(), LabError> {
         let flow = self.ends[end].0;
         let shared = self.shared.clone();
         let state = &shared.states[flow];
         match &mut self.ends[end].1 {
-            End::Listener(listener) => match accept_with(&*listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(socket) => {
-                    self.ends[end].1 = End::Done;
-                    self.add(flow, End::Receiver(socket), epoll::EventFlags::IN)?;
+            End::Listener(listener) => {
+                match accept_with(&*listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                    Ok(socket) => {
+                        self.ends[end].1 = End::Done;
+                        self.add(flow, End::Receiver(socket), epoll::EventFlags::IN)?;
+                    }
+                    Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => {}
+                    Err(why) => return Err(LabError::failed("accept a connection", why)),
                 }
-                Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => {}
-                Err(why) => return Err(LabError::failed("accept a connection", why)),
-            },
+            }
             End::Receiver(socket) => {
                 // MSG_TRUNC: TCP throws the data away without copying it.
                 match recv(&*socket, self.buffer.as_mut_slice(), RecvFlags::TRUNC) {
                     Ok((_, 0)) => self.ends[end].1 = End::Done,
                     Ok((_, bytes)) => {
                         state.deliver(bytes as u64);
-                        if let Kind::Tcp(TcpPlan { window_clamp: Some(bytes), .. }) = &shared.flows[flow].kind {
-                            open::clamp_window(&*socket, *bytes).map_err(|why| LabError::failed("bound a window", why))?;
+                        if let Kind::Tcp(TcpPlan { window_clamp: Some(bytes), .. }) =
+                            &shared.flows[flow].kind
+                        {
+                            open::clamp_window(&*socket, *bytes)
+                                .map_err(|why| LabError::failed("bound a window", why))?;
                         }
                     }
                     Err(Errno::AGAIN | Errno::INTR) => {}
                     Err(why) => {
-                        state.fail(format!("the receiving end broke off: {}", io::Error::from(why)));
+                        state
+                            .fail(format!("the receiving end broke off: {}", io::Error::from(why)));
                         self.ends[end].1 = End::Done;
                     }
                 }
@@ -231,7 +278,11 @@ impl Worker {
                 if flags.intersects(epoll::EventFlags::ERR | epoll::EventFlags::HUP)
                     && let Ok(Err(why)) = sockopt::socket_error(socket)
                 {
-                    let what = if sender.connected { "the sending end broke off" } else { "it could not connect" };
+                    let what = if sender.connected {
+                        "the sending end broke off"
+                    } else {
+                        "it could not connect"
+                    };
                     state.fail(format!("{what}: {}", io::Error::from(why)));
                     self.ends[end].1 = End::Done;
                     return Ok(());
@@ -251,7 +302,9 @@ impl Worker {
         let shared = self.shared.clone();
         let flow = self.ends[end].0;
         let state = &shared.states[flow];
-        let (End::Sender(sender), Some(socket), Kind::Tcp(plan)) = (&mut self.ends[end].1, state.sender(), &shared.flows[flow].kind) else {
+        let (End::Sender(sender), Some(socket), Kind::Tcp(plan)) =
+            (&mut self.ends[end].1, state.sender(), &shared.flows[flow].kind)
+        else {
             return Ok(());
         };
         if !(sender.connected && sender.started) {
@@ -294,16 +347,26 @@ impl Sender {
         }
     }
 
-    /// Writes until there is no room or nothing left, or its turn is over; says whether it was that.
-    fn fill(&mut self, socket: BorrowedFd<'_>, plan: &TcpPlan, data: &[u8], state: &FlowState) -> Result<bool, LabError> {
-        // A buffer of n segments is made by writing n, and then not letting it become larger than that has made it.
-        let mut room = self.buffer.map_or(u64::MAX, |segments| u64::from(segments) * u64::from(plan.payload));
+    /// Writes until there is no room or nothing left, or its turn is over; says whether it was
+    /// that.
+    fn fill(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        plan: &TcpPlan,
+        data: &[u8],
+        state: &FlowState,
+    ) -> Result<bool, LabError> {
+        // A buffer of n segments is made by writing n, and then not letting it become larger than
+        // that has made it.
+        let mut room =
+            self.buffer.map_or(u64::MAX, |segments| u64::from(segments) * u64::from(plan.payload));
         let mut turn = TURN;
         while self.left > 0 && room > 0 && turn > 0 {
             let bytes = self.left.min(room).min(data.len() as u64) as usize;
             if bytes as u64 == self.left {
                 // The last of it: its acknowledgement is told through the error queue.
-                socket::tell_acknowledged(socket).map_err(|why| LabError::failed("ask for a transfer's end", why))?;
+                socket::tell_acknowledged(socket)
+                    .map_err(|why| LabError::failed("ask for a transfer's end", why))?;
             }
             match send(socket, &data[..bytes], SendFlags::NOSIGNAL) {
                 Ok(sent) => {
@@ -323,7 +386,8 @@ impl Sender {
             }
         }
         if self.buffer.take().is_some() {
-            socket::keep_send_buffer(socket).map_err(|why| LabError::failed("set a send buffer", why))?;
+            socket::keep_send_buffer(socket)
+                .map_err(|why| LabError::failed("set a send buffer", why))?;
         }
         Ok(turn == 0)
     }

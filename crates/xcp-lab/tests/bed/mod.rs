@@ -1,5 +1,6 @@
-//! A test bed for delay lines: three network namespaces in a row, left, wire and right, joined by two veth pairs. They have no names, only
-//! descriptors, so nothing is left behind however the test ends, and two beds never meet.
+//! A test bed for delay lines: three network namespaces in a row, left, wire and right, joined by
+//! two veth pairs. They have no names, only descriptors, so nothing is left behind however the test
+//! ends, and two beds never meet.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -25,7 +26,8 @@ impl Namespace {
     pub fn new() -> io::Result<Self> {
         std::thread::scope(|scope| {
             let made = scope.spawn(|| {
-                // SAFETY: unsafe is what shares or unshares descriptors; a network namespace is of no concern to Rust.
+                // SAFETY: unsafe is what shares or unshares descriptors; a network namespace is of
+                // no concern to Rust.
                 unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET)? };
                 Ok(Self(File::open("/proc/thread-self/ns/net")?.into()))
             });
@@ -37,7 +39,8 @@ impl Namespace {
     pub fn enter<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| {
             let inside = scope.spawn(|| {
-                move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network)).expect("a network namespace");
+                move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))
+                    .expect("a network namespace");
                 what()
             });
             inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -46,8 +49,14 @@ impl Namespace {
 
     /// `ip` in it.
     pub fn ip(&self, arguments: &str) {
-        let output = self.enter(|| Command::new("ip").args(arguments.split_whitespace()).output()).expect("ip runs");
-        assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+        let output = self
+            .enter(|| Command::new("ip").args(arguments.split_whitespace()).output())
+            .expect("ip runs");
+        assert!(
+            output.status.success(),
+            "ip {arguments}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 
     /// Its name for other processes.
@@ -80,30 +89,43 @@ impl Bed {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         if Command::new("ip").arg("-V").stdout(Stdio::null()).status().is_err() {
             // Past the test harness, which would keep it to itself.
-            let _ = writeln!(io::stderr(), "SKIPPED: delay lines on real devices need `ip` (iproute2)");
+            let _ =
+                writeln!(io::stderr(), "SKIPPED: delay lines on real devices need `ip` (iproute2)");
             return None;
         }
         let (left, wire, right) = match (Namespace::new(), Namespace::new(), Namespace::new()) {
             (Ok(left), Ok(wire), Ok(right)) => (left, wire, right),
             (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
-                let _ = writeln!(io::stderr(), "SKIPPED: delay lines on real devices need root, for network namespaces: {error}");
+                let _ = writeln!(
+                    io::stderr(),
+                    "SKIPPED: delay lines on real devices need root, for network namespaces: \
+                        {error}"
+                );
                 return None;
             }
         };
-        let bed = Self { left, wire, right, device_left: format!("l{number}"), device_right: format!("r{number}") };
+        let bed = Self {
+            left,
+            wire,
+            right,
+            device_left: format!("l{number}"),
+            device_right: format!("r{number}"),
+        };
         bed.join(&bed.left, "left0", &bed.device_left, LEFT, mtu);
         bed.join(&bed.right, "right0", &bed.device_right, RIGHT, mtu);
         bed.wait_until_up();
         // Nobody asks for neighbours: what crosses the wire is what the test sends.
         bed.left.ip(&format!("neigh add {RIGHT} lladdr 02:00:00:00:00:02 dev left0 nud permanent"));
-        bed.right.ip(&format!("neigh add {LEFT} lladdr 02:00:00:00:00:01 dev right0 nud permanent"));
+        bed.right
+            .ip(&format!("neigh add {LEFT} lladdr 02:00:00:00:00:01 dev right0 nud permanent"));
         Some(bed)
     }
 
     fn join(&self, host: &Namespace, name: &str, device: &str, address: &str, mtu: u32) {
         let mac = &address[address.len() - 1..];
         host.ip(&format!(
-            "link add {name} mtu {mtu} address 02:00:00:00:00:0{mac} type veth peer name {device} mtu {mtu} netns {}",
+            "link add {name} mtu {mtu} address 02:00:00:00:00:0{mac} type veth peer name {device} \
+                mtu {mtu} netns {}",
             self.wire.path()
         ));
         host.ip(&format!("link set {name} addrgenmode none"));
@@ -113,28 +135,42 @@ impl Bed {
         self.wire.ip(&format!("link set {device} up"));
     }
 
-    /// Waits until all devices send: one that was set up drops everything until a work queue of the kernel's has given it its queueing
-    /// discipline (linkwatch), which takes up to seconds on a busy machine.
+    /// Waits until all devices send: one that was set up drops everything until a work queue of the
+    /// kernel's has given it its queueing discipline (linkwatch), which takes up to seconds on a
+    /// busy machine.
     pub fn wait_until_up(&self) {
         for (namespace, device) in self.devices() {
             let begin = Instant::now();
             loop {
-                let shown = namespace.enter(|| Command::new("ip").args(["-o", "link", "show", "dev", device]).output()).expect("ip runs");
+                let shown = namespace
+                    .enter(|| {
+                        Command::new("ip").args(["-o", "link", "show", "dev", device]).output()
+                    })
+                    .expect("ip runs");
                 let shown = String::from_utf8_lossy(&shown.stdout);
                 if shown.contains(" qdisc noqueue ") {
                     break;
                 }
-                assert!(begin.elapsed() < Duration::from_secs(30), "{device} does not come up: {shown}");
+                assert!(
+                    begin.elapsed() < Duration::from_secs(30),
+                    "{device} does not come up: {shown}"
+                );
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
     }
 
     fn devices(&self) -> [(&Namespace, &str); 4] {
-        [(&self.left, "left0"), (&self.right, "right0"), (&self.wire, &*self.device_left), (&self.wire, &*self.device_right)]
+        [
+            (&self.left, "left0"),
+            (&self.right, "right0"),
+            (&self.wire, &*self.device_left),
+            (&self.wire, &*self.device_right),
+        ]
     }
 
-    /// Turns tso, gso and gro off on the devices that feed the wire, and tx checksums on all, as the lab does.
+    /// Turns tso, gso and gro off on the devices that feed the wire, and tx checksums on all, as
+    /// the lab does.
     pub fn turn_offloads_off(&self) {
         for (namespace, device) in self.devices() {
             for command in [ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_STXCSUM] {
@@ -146,7 +182,11 @@ impl Bed {
 
 /// Sends an Ethernet frame on a device of this thread's network namespace, as it is.
 pub fn send_frame(device: &str, frame: &[u8]) -> io::Result<()> {
-    let socket = rustix::net::socket(rustix::net::AddressFamily::PACKET, rustix::net::SocketType::RAW, None)?;
+    let socket = rustix::net::socket(
+        rustix::net::AddressFamily::PACKET,
+        rustix::net::SocketType::RAW,
+        None,
+    )?;
     // SAFETY: a structure of integers, for all of which zero is a value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
@@ -154,7 +194,14 @@ pub fn send_frame(device: &str, frame: &[u8]) -> io::Result<()> {
     // SAFETY: frame and address are read during the call only, and are as long as said.
     let sent = unsafe {
         let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        libc::sendto(socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0, (&raw const address).cast(), length)
+        libc::sendto(
+            socket.as_raw_fd(),
+            frame.as_ptr().cast(),
+            frame.len(),
+            0,
+            (&raw const address).cast(),
+            length,
+        )
     };
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
@@ -174,7 +221,8 @@ pub fn set_offload(device: &str, command: u32, on: bool) -> io::Result<()> {
         *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: SIOCETHTOOL takes an ifreq that points to a `struct ethtool_value`, two 32-bit numbers; both live until it returns.
+    // SAFETY: SIOCETHTOOL takes an ifreq that points to a `struct ethtool_value`, two 32-bit
+    // numbers; both live until it returns.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), 0x8946, &raw mut request) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

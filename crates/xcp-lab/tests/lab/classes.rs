@@ -4,8 +4,8 @@ use xcp_scenario::run::Run;
 
 use crate::{lab, link};
 
-/// Datagrams at twice the link's rate beside XCP: in a queue of their own they have their share and XCP has its. In one queue with them XCP has
-/// next to nothing.
+/// Datagrams at twice the link's rate beside XCP: in a queue of their own they have their share and
+/// XCP has its. In one queue with them XCP has next to nothing.
 #[test]
 fn datagrams_keep_to_their_share() {
     let text = |others: &str, rate: &str| {
@@ -22,15 +22,37 @@ fn datagrams_keep_to_their_share() {
             "#
         )
     };
-    let xcps =
-        |run: &Run| -> f64 { run.summary.flows.iter().filter(|f| f.name.to_string().starts_with('x')).map(|f| f.goodput / 1e7).sum() };
-    let Some(run) = lab("classes in the lab", &text(r#"others = "fair", share = 0.7"#, "20mbit")) else { return };
-    assert!((0.55..0.7).contains(&xcps(&run)) && link(&run, "l").drops > 100, "{}: {:?}", xcps(&run), link(&run, "l"));
-    let Some(run) = lab("classes in the lab", &text(r#"others = "shared""#, "20mbit")) else { return };
+    let xcps = |run: &Run| -> f64 {
+        run.summary
+            .flows
+            .iter()
+            .filter(|f| f.name.to_string().starts_with('x'))
+            .map(|f| f.goodput / 1e7)
+            .sum()
+    };
+    let Some(run) = lab("classes in the lab", &text(r#"others = "fair", share = 0.7"#, "20mbit"))
+    else {
+        return;
+    };
+    assert!(
+        (0.55..0.7).contains(&xcps(&run)) && link(&run, "l").drops > 100,
+        "{}: {:?}",
+        xcps(&run),
+        link(&run, "l")
+    );
+    let Some(run) = lab("classes in the lab", &text(r#"others = "shared""#, "20mbit")) else {
+        return;
+    };
     assert!(xcps(&run) < 0.3, "{}", xcps(&run));
     // What they leave is XCP's, unless the link is split.
-    let Some(run) = lab("classes in the lab", &text(r#"others = "fair", share = 0.7"#, "1mbit")) else { return };
+    let Some(run) = lab("classes in the lab", &text(r#"others = "fair", share = 0.7"#, "1mbit"))
+    else {
+        return;
+    };
     assert!(xcps(&run) > 0.75, "{}", xcps(&run));
-    let Some(run) = lab("classes in the lab", &text(r#"others = "split", share = 0.7"#, "1mbit")) else { return };
+    let Some(run) = lab("classes in the lab", &text(r#"others = "split", share = 0.7"#, "1mbit"))
+    else {
+        return;
+    };
     assert!((0.55..0.7).contains(&xcps(&run)), "{}", xcps(&run));
 }

@@ -1,5 +1,6 @@
-//! Scenarios on this machine's own TCP: short ones, one for each thing the lab builds. They need root and say so where it is not there. What they assert
-//! holds on a busy machine, too: what was sent, counted and lost, not how fast.
+//! Scenarios on this machine's own TCP: short ones, one for each thing the lab builds. They need
+//! root and say so where it is not there. What they assert holds on a busy machine, too: what was
+//! sent, counted and lost, not how fast.
 
 mod building;
 mod classes;
@@ -21,7 +22,12 @@ fn scenario(text: &str) -> Scenario {
 }
 
 /// Runs it; `None`, and the reason printed, where this machine or this user cannot.
-fn lab_with(test: &str, scenario: &Scenario, options: Options, observer: &mut dyn Observer) -> Option<Run> {
+fn lab_with(
+    test: &str,
+    scenario: &Scenario,
+    options: Options,
+    observer: &mut dyn Observer,
+) -> Option<Run> {
     match xcp_lab::check().and_then(|()| xcp_lab::run_with(scenario, options, observer)) {
         Ok(run) => Some(run),
         Err(LabError::Missing(why)) => {
@@ -41,7 +47,11 @@ fn link<'a>(run: &'a Run, name: &str) -> &'a LinkSummary {
 }
 
 fn flow<'a>(run: &'a Run, name: &str) -> &'a FlowSummary {
-    run.summary.flows.iter().find(|flow| flow.name == name.into()).unwrap_or_else(|| panic!("no flow {name}"))
+    run.summary
+        .flows
+        .iter()
+        .find(|flow| flow.name == name.into())
+        .unwrap_or_else(|| panic!("no flow {name}"))
 }
 
 /// What a run has series of.

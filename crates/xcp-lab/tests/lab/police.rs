@@ -2,8 +2,8 @@
 
 use crate::{lab, link};
 
-/// A policer that believes no RTT beyond a millisecond leaves flows of fifty no burst: it refuses packets, and what it refuses is among
-/// the drops. The queue, which is long enough, drops none.
+/// A policer that believes no RTT beyond a millisecond leaves flows of fifty no burst: it refuses
+/// packets, and what it refuses is among the drops. The queue, which is long enough, drops none.
 #[test]
 fn what_the_policer_refuses_is_counted() {
     let text = |police: &str| {

@@ -1,5 +1,5 @@
-//! What the endpoint needs: cgroup v2 and sock_ops on it, struct_ops for a congestion control, iterators, our programs themselves; and advice on the
-//! TCP around them.
+//! What the endpoint needs: cgroup v2 and sock_ops on it, struct_ops for a congestion control,
+//! iterators, our programs themselves; and advice on the TCP around them.
 
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,9 @@ use libbpf_rs::btf::{Btf, BtfType};
 use rustix::thread::CapabilitySet;
 
 use super::machine::Machine;
-use super::remedies::{BPF_RIGHTS, as_root, bpf_failed, newer_kernel_or, not_taken, not_tried, option, reasoned};
+use super::remedies::{
+    BPF_RIGHTS, as_root, bpf_failed, newer_kernel_or, not_taken, not_tried, option, reasoned,
+};
 use super::report::Group::{Endpoint as ForEndpoint, Lab, Pep};
 use super::report::{Check, Group, Remedy, Topic};
 use super::scratch::{self, Cgroup};
@@ -42,26 +44,46 @@ pub(super) fn checks(machine: &Machine, tcx: Option<bool>) -> Vec<Check> {
         programs,
         room,
         fallback(machine),
-        buffer("tcp_rmem", "Receive buffer", "how much of a connection can be on the way to this host"),
-        buffer("tcp_wmem", "Send buffer", "how much of a connection can be on the way from this host"),
+        buffer(
+            "tcp_rmem",
+            "Receive buffer",
+            "how much of a connection can be on the way to this host",
+        ),
+        buffer(
+            "tcp_wmem",
+            "Send buffer",
+            "how much of a connection can be on the way from this host",
+        ),
     ]
 }
 
 fn cgroup_mount(at: Option<&PathBuf>) -> Check {
-    let topic = Topic { name: "cgroup2", title: "cgroup v2", groups: GROUPS, purpose: "says whose connections are served" };
+    let topic = Topic {
+        name: "cgroup2",
+        title: "cgroup v2",
+        groups: GROUPS,
+        purpose: "says whose connections are served",
+    };
     match at {
         Some(point) => topic.ok(format!("mounted at {}", point.display())),
         None => topic.missing(
             "not mounted",
-            Remedy::new("Mount it; or, with systemd, boot with systemd.unified_cgroup_hierarchy=1.")
-                .command("mkdir -p /sys/fs/cgroup/unified")
-                .command("mount -t cgroup2 none /sys/fs/cgroup/unified"),
+            Remedy::new(
+                "Mount it; or, with systemd, boot with systemd.unified_cgroup_hierarchy=1.",
+            )
+            .command("mkdir -p /sys/fs/cgroup/unified")
+            .command("mount -t cgroup2 none /sys/fs/cgroup/unified"),
         ),
     }
 }
 
 fn sock_ops(machine: &Machine, cgroup: Option<&Path>) -> Check {
-    let topic = Topic { name: "sock_ops", title: "sock_ops on a cgroup", groups: GROUPS, purpose: "writes and reads the TCP option" };
+    let topic = Topic {
+        name: "sock_ops",
+        title: "sock_ops on a cgroup",
+        groups: GROUPS,
+        purpose: "writes and reads the TCP option",
+    };
     let Some(root) = cgroup else {
         return topic.unknown("not tried: no cgroup v2", Remedy::new("First mount cgroup v2."));
     };
@@ -72,10 +94,16 @@ fn sock_ops(machine: &Machine, cgroup: Option<&Path>) -> Check {
     };
     let cgroup = match Cgroup::new(root) {
         Ok(cgroup) => cgroup,
-        Err(_) if !machine.may(CapabilitySet::DAC_OVERRIDE) => return topic.unknown(not_tried(machine), as_root(machine)),
+        Err(_) if !machine.may(CapabilitySet::DAC_OVERRIDE) => {
+            return topic.unknown(not_tried(machine), as_root(machine));
+        }
         Err(e) => {
-            let remedy = "Make its mount one in which root may make cgroups. In a container that is the host's to give (e.g. docker run --privileged).";
-            return topic.unknown(format!("not tried: no cgroup can be made in {}: {e}", root.display()), Remedy::new(remedy));
+            let remedy = "Make its mount one in which root may make cgroups. In a container that \
+                is the host's to give (e.g. docker run --privileged).";
+            return topic.unknown(
+                format!("not tried: no cgroup can be made in {}: {e}", root.display()),
+                Remedy::new(remedy),
+            );
         }
     };
     match Link::new(program.as_fd(), Target::SockOps(cgroup.fd())) {
@@ -86,7 +114,12 @@ fn sock_ops(machine: &Machine, cgroup: Option<&Path>) -> Check {
 
 /// The programs themselves, loaded if the kernel takes them.
 fn programs(machine: &Machine, cgroup: Option<&Path>) -> (Check, Option<Endpoint>) {
-    let topic = Topic { name: "endpoint_programs", title: "Endpoint programs", groups: GROUPS, purpose: "XCP in this host's TCP" };
+    let topic = Topic {
+        name: "endpoint_programs",
+        title: "Endpoint programs",
+        groups: GROUPS,
+        purpose: "XCP in this host's TCP",
+    };
     if !machine.may(BPF_RIGHTS) {
         return (topic.unknown(not_tried(machine), as_root(machine)), None);
     }
@@ -94,7 +127,8 @@ fn programs(machine: &Machine, cgroup: Option<&Path>) -> (Check, Option<Endpoint
         return (bpf_failed(&topic, machine, &e, not_taken(machine)), None);
     }
     let name = format!("xcpd{}", std::process::id());
-    let config = EndpointConfig { name: name.clone(), give: Give::Nobody, ..EndpointConfig::default() };
+    let config =
+        EndpointConfig { name: name.clone(), give: Give::Nobody, ..EndpointConfig::default() };
     let (endpoint, log) = overhear(|| Endpoint::load(&config));
     let mut endpoint = match endpoint {
         Ok(endpoint) => endpoint,
@@ -118,14 +152,26 @@ fn room(machine: &Machine, endpoint: Option<&Endpoint>, tcx: Option<bool>) -> Ch
         groups: GROUPS,
         purpose: "lets the option into acknowledgements that three SACK blocks and timestamps fill",
     };
-    let lacking = |why: NoRoom, remedy| topic.degraded(format!("not on this kernel: {}; {}", why.reason(), NoRoom::COST), remedy);
+    let lacking = |why: NoRoom, remedy| {
+        topic.degraded(format!("not on this kernel: {}; {}", why.reason(), NoRoom::COST), remedy)
+    };
     match (endpoint.map(Endpoint::no_room), tcx) {
         (Some(Some(why)), _) => lacking(why, not_taken(machine)),
         (Some(None), Some(true)) => topic.ok("the programs were loaded; they hang on TCX"),
-        (Some(None), Some(false)) => lacking(NoRoom::NoTcx, newer_kernel_or(machine, &["CONFIG_NET_XGRESS"])),
-        (Some(None), None) => topic.unknown("loaded; not tried where they hang", Remedy::new("First see to network namespaces.")),
-        (None, _) if !machine.may(BPF_RIGHTS) => topic.unknown(not_tried(machine), as_root(machine)),
-        (None, _) => topic.unknown("not tried: the endpoint programs were not loaded", Remedy::new("First see to the endpoint programs.")),
+        (Some(None), Some(false)) => {
+            lacking(NoRoom::NoTcx, newer_kernel_or(machine, &["CONFIG_NET_XGRESS"]))
+        }
+        (Some(None), None) => topic.unknown(
+            "loaded; not tried where they hang",
+            Remedy::new("First see to network namespaces."),
+        ),
+        (None, _) if !machine.may(BPF_RIGHTS) => {
+            topic.unknown(not_tried(machine), as_root(machine))
+        }
+        (None, _) => topic.unknown(
+            "not tried: the endpoint programs were not loaded",
+            Remedy::new("First see to the endpoint programs."),
+        ),
     }
 }
 
@@ -139,32 +185,58 @@ fn struct_ops(machine: &Machine, loaded: bool, btf: Option<&Btf<'_>>) -> Check {
     if loaded {
         return topic.ok("a congestion control was registered, and removed");
     }
-    let mut remedy = option(machine, &["CONFIG_BPF_JIT", "CONFIG_BPF_SYSCALL", "CONFIG_DEBUG_INFO_BTF"], None);
+    let mut remedy =
+        option(machine, &["CONFIG_BPF_JIT", "CONFIG_BPF_SYSCALL", "CONFIG_DEBUG_INFO_BTF"], None);
     if sysctl::read("net.core.bpf_jit_enable").is_ok_and(|value| value == "0") {
-        remedy = remedy.and("The compiler for BPF is switched off: switch it on.").command("sysctl -w net.core.bpf_jit_enable=1");
+        remedy = remedy
+            .and("The compiler for BPF is switched off: switch it on.")
+            .command("sysctl -w net.core.bpf_jit_enable=1");
     }
     by_type(&topic, machine, btf, "bpf_struct_ops_tcp_congestion_ops", remedy)
 }
 
 fn iterators(machine: &Machine, loaded: bool, btf: Option<&Btf<'_>>) -> Check {
-    let topic = Topic { name: "iterators", title: "BPF iterators", groups: GROUPS, purpose: "list connections with their XCP" };
+    let topic = Topic {
+        name: "iterators",
+        title: "BPF iterators",
+        groups: GROUPS,
+        purpose: "list connections with their XCP",
+    };
     if loaded {
         return topic.ok("one over sockets was attached, and removed");
     }
-    by_type(&topic, machine, btf, "bpf_iter__bpf_sk_storage_map", newer_kernel_or(machine, &["CONFIG_BPF_SYSCALL", "CONFIG_NET"]))
+    by_type(
+        &topic,
+        machine,
+        btf,
+        "bpf_iter__bpf_sk_storage_map",
+        newer_kernel_or(machine, &["CONFIG_BPF_SYSCALL", "CONFIG_NET"]),
+    )
 }
 
 /// Where the programs were not loaded, the kernel's types tell at least what is missing.
-fn by_type(topic: &Topic, machine: &Machine, btf: Option<&Btf<'_>>, name: &str, remedy: Remedy) -> Check {
+fn by_type(
+    topic: &Topic,
+    machine: &Machine,
+    btf: Option<&Btf<'_>>,
+    name: &str,
+    remedy: Remedy,
+) -> Check {
     let Some(btf) = btf else {
-        return topic.unknown("not tried: the kernel's BTF cannot be read", Remedy::new("First see to BTF."));
+        return topic.unknown(
+            "not tried: the kernel's BTF cannot be read",
+            Remedy::new("First see to BTF."),
+        );
     };
     if btf.type_by_name::<BtfType<'_>>(name).is_none() {
         return topic.missing(format!("the kernel's BTF has no {name}"), remedy);
     }
     let found = "in the kernel's BTF; not tried";
     if machine.may(BPF_RIGHTS) {
-        topic.unknown(format!("{found}: the endpoint programs were not loaded"), Remedy::new("First see to the endpoint programs."))
+        topic.unknown(
+            format!("{found}: the endpoint programs were not loaded"),
+            Remedy::new("First see to the endpoint programs."),
+        )
     } else {
         topic.unknown(format!("{found}: {}", machine.user()), as_root(machine))
     }
@@ -175,7 +247,8 @@ fn fallback(machine: &Machine) -> Check {
         name: "fallback",
         title: "Fallback",
         groups: GROUPS,
-        purpose: "the congestion control with which a connection goes on where XCP is not understood",
+        purpose: "the congestion control with which a connection goes on where XCP is not \
+            understood",
     };
     let wanted = EndpointConfig::default().fallback;
     let available = sysctl::read("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
@@ -183,9 +256,14 @@ fn fallback(machine: &Machine) -> Check {
         return topic.ok(format!("{wanted} (available: {available})"));
     }
     // The programs cannot load a module, so that it has to be there.
-    let remedy = option(machine, &["CONFIG_TCP_CONG_CUBIC"], Some("tcp_cubic")).and("Until then, choose one that is there as fallback.");
+    let remedy = option(machine, &["CONFIG_TCP_CONG_CUBIC"], Some("tcp_cubic"))
+        .and("Until then, choose one that is there as fallback.");
     topic.degraded(
-        if available.is_empty() { "none can be seen".into() } else { format!("{wanted} is not available, only: {available}") },
+        if available.is_empty() {
+            "none can be seen".into()
+        } else {
+            format!("{wanted} is not available, only: {available}")
+        },
         remedy,
     )
 }
@@ -196,14 +274,26 @@ fn buffer(name: &'static str, title: &'static str, purpose: &'static str) -> Che
     let setting = format!("net.ipv4.{name}");
     let numbers = sysctl::numbers(&setting).unwrap_or_default();
     let &[least, usual, most] = numbers.as_slice() else {
-        return topic.degraded(format!("{setting} cannot be read"), Remedy::new("See that /proc is mounted."));
+        return topic.degraded(
+            format!("{setting} cannot be read"),
+            Remedy::new("See that /proc is mounted."),
+        );
     };
-    // Half of a buffer is what surrounds the data (Documentation/networking/ip-sysctl.rst, tcp_adv_win_scale).
+    // Half of a buffer is what surrounds the data (Documentation/networking/ip-sysctl.rst,
+    // tcp_adv_win_scale).
     let mbit_per_sec = most as f64 / 2.0 * 8.0 / 0.5 / 1e6;
-    let found = format!("up to {:.0} MiB, good for {mbit_per_sec:.0} Mbit/s at 500 ms", most as f64 / f64::from(1 << 20));
+    let found = format!(
+        "up to {:.0} MiB, good for {mbit_per_sec:.0} Mbit/s at 500 ms",
+        most as f64 / f64::from(1 << 20)
+    );
     if most >= LEAST_BUFFER {
         return topic.ok(found);
     }
-    let remedy = Remedy::new("For long fat paths, raise its maximum at both ends; for good, by a file in /etc/sysctl.d.");
-    topic.degraded(found, remedy.command(format!("sysctl -w {setting}=\"{least} {usual} {ADVISED_BUFFER}\"")))
+    let remedy = Remedy::new(
+        "For long fat paths, raise its maximum at both ends; for good, by a file in /etc/sysctl.d.",
+    );
+    topic.degraded(
+        found,
+        remedy.command(format!("sysctl -w {setting}=\"{least} {usual} {ADVISED_BUFFER}\"")),
+    )
 }

@@ -1,4 +1,5 @@
-//! What endpoint and router both need of the kernel: its version, BTF, bpf(2), and where programs are kept.
+//! What endpoint and router both need of the kernel: its version, BTF, bpf(2), and where programs
+//! are kept.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -35,16 +36,24 @@ fn version(machine: &Machine) -> Check {
         name: "kernel",
         title: "Linux 6.12 or later",
         groups: &[Endpoint, Router, Lab, Pep],
-        purpose: "the lowest kernel that has everything and was thought of; older ones may do, as far as the checks below say so",
+        purpose: "the lowest kernel that has everything and was thought of; older ones may do, as \
+            far as the checks below say so",
     };
     let Some(version) = machine.version() else {
-        return topic.degraded(format!("{}, which tells no version", machine.release), newer_kernel(machine));
+        return topic.degraded(
+            format!("{}, which tells no version", machine.release),
+            newer_kernel(machine),
+        );
     };
     if machine.is_recent() {
         return topic.ok(machine.release.clone());
     }
     let later = later_than(version);
-    let found = if later.is_empty() { machine.release.clone() } else { format!("{}, older than {}", machine.release, later.join(", ")) };
+    let found = if later.is_empty() {
+        machine.release.clone()
+    } else {
+        format!("{}, older than {}", machine.release, later.join(", "))
+    };
     topic.degraded(found, newer_kernel(machine))
 }
 
@@ -64,7 +73,8 @@ fn btf(machine: &Machine) -> Check {
         Ok(meta) => topic.ok(format!("{BTF}, {:.1} MB", meta.len() as f64 / 1e6)),
         Err(e) => {
             let remedy = option(machine, &["CONFIG_DEBUG_INFO_BTF"], None).and(
-                "The kernels of Debian, Ubuntu, Fedora, RHEL, Arch and SUSE have it; one's own is built with pahole (dwarves) installed.",
+                "The kernels of Debian, Ubuntu, Fedora, RHEL, Arch and SUSE have it; one's own is \
+                    built with pahole (dwarves) installed.",
             );
             topic.missing(format!("{BTF}: {e}"), remedy)
         }
@@ -72,23 +82,38 @@ fn btf(machine: &Machine) -> Check {
 }
 
 fn bpf(machine: &Machine) -> Check {
-    let topic =
-        Topic { name: "bpf", title: "bpf(2) permitted", groups: &[Endpoint, Router, Lab, Pep], purpose: "loads programs into the kernel" };
-    let tried = scratch::map().and_then(|_| scratch::program(libbpf_sys::BPF_PROG_TYPE_SCHED_CLS, 0));
+    let topic = Topic {
+        name: "bpf",
+        title: "bpf(2) permitted",
+        groups: &[Endpoint, Router, Lab, Pep],
+        purpose: "loads programs into the kernel",
+    };
+    let tried =
+        scratch::map().and_then(|_| scratch::program(libbpf_sys::BPF_PROG_TYPE_SCHED_CLS, 0));
     let mut said = Vec::new();
     if let Some(value) = text("/proc/sys/kernel/unprivileged_bpf_disabled") {
         said.push(format!("unprivileged_bpf_disabled {}", value.trim()));
     }
     // The mode in force stands in brackets.
-    if let Some(mode) = text("/sys/kernel/security/lockdown").as_deref().and_then(|modes| modes.split(['[', ']']).nth(1)) {
+    if let Some(mode) = text("/sys/kernel/security/lockdown")
+        .as_deref()
+        .and_then(|modes| modes.split(['[', ']']).nth(1))
+    {
         said.push(format!("lockdown {mode}"));
     }
     let mut check = match tried {
         Ok(_) => topic.ok("a map and a program were loaded"),
-        Err(e) if e.raw_os_error() == Some(libc::ENOSYS) => {
-            topic.missing(format!("there is no such call: {e}"), option(machine, &["CONFIG_BPF_SYSCALL", "CONFIG_BPF_JIT"], None))
-        }
-        Err(e) => failed(&topic, machine, BPF_RIGHTS, &e, option(machine, &["CONFIG_BPF_SYSCALL", "CONFIG_BPF_JIT"], None)),
+        Err(e) if e.raw_os_error() == Some(libc::ENOSYS) => topic.missing(
+            format!("there is no such call: {e}"),
+            option(machine, &["CONFIG_BPF_SYSCALL", "CONFIG_BPF_JIT"], None),
+        ),
+        Err(e) => failed(
+            &topic,
+            machine,
+            BPF_RIGHTS,
+            &e,
+            option(machine, &["CONFIG_BPF_SYSCALL", "CONFIG_BPF_JIT"], None),
+        ),
     };
     if !said.is_empty() {
         check.found = format!("{} ({})", check.found, said.join(", "));
@@ -101,7 +126,8 @@ fn memlock(machine: &Machine) -> Check {
         name: "memlock",
         title: "Memory for maps",
         groups: &[Endpoint, Router, Lab, Pep],
-        purpose: "before 5.11 the kernel counted maps and programs as locked memory, of which little is allowed",
+        purpose: "before 5.11 the kernel counted maps and programs as locked memory, of which \
+            little is allowed",
     };
     if machine.version().is_none_or(|version| version >= (5, 11)) {
         return topic.ok("no limit of its own since 5.11");
@@ -110,7 +136,8 @@ fn memlock(machine: &Machine) -> Check {
         None => topic.ok("locked memory is not limited"),
         Some(bytes) => topic.degraded(
             format!("{} KiB may be locked", bytes / 1024),
-            Remedy::new("Raise the limit in the shell from which xcpnet is started.").command("ulimit -l unlimited"),
+            Remedy::new("Raise the limit in the shell from which xcpnet is started.")
+                .command("ulimit -l unlimited"),
         ),
     }
 }
@@ -124,16 +151,21 @@ fn kept(machine: &Machine) -> Check {
     };
     let mounted = is_mounted();
     if let Err(e) = check_mount_namespace() {
-        return topic.missing(e.what(), Remedy::new("Run xcpnet outside of it, and name the network namespace: --netns NAME."));
+        return topic.missing(
+            e.what(),
+            Remedy::new("Run xcpnet outside of it, and name the network namespace: --netns NAME."),
+        );
     }
     if !Path::new(BPFFS).exists() {
-        return topic.missing("this kernel has none", option(machine, &["CONFIG_BPF_SYSCALL"], None));
+        return topic
+            .missing("this kernel has none", option(machine, &["CONFIG_BPF_SYSCALL"], None));
     }
     if !machine.may(BPF_RIGHTS | CapabilitySet::SYS_ADMIN) {
         let found = if mounted { format!("mounted at {BPFFS}") } else { "not mounted".into() };
         return topic.unknown(format!("{found}; {}", not_tried(machine)), as_root(machine));
     }
-    let remedy = Remedy::new("Mount one in which root may write.").command(format!("mount -t bpf -o mode=0700 bpf {BPFFS}"));
+    let remedy = Remedy::new("Mount one in which root may write.")
+        .command(format!("mount -t bpf -o mode=0700 bpf {BPFFS}"));
     match if mounted { keep() } else { scratch::in_mount_namespace(mount_and_keep).flatten() } {
         Ok(()) if mounted => topic.ok(format!("{BPFFS}; a map was kept there, and removed")),
         Ok(()) => topic.ok(format!("not mounted; xcpnet mounts it at {BPFFS}, which was tried")),
@@ -160,7 +192,10 @@ mod tests {
     #[test]
     fn what_linux_6_1_is_too_old_for() {
         let lacks = later_than((6, 1));
-        assert!(lacks.iter().any(|what| what.contains("bpf_cast_to_kern_ctx")), "the router is refused for it: {lacks:?}");
+        assert!(
+            lacks.iter().any(|what| what.contains("bpf_cast_to_kern_ctx")),
+            "the router is refused for it: {lacks:?}"
+        );
         assert!(!later_than((6, 2)).iter().any(|what| what.contains("bpf_cast_to_kern_ctx")));
         assert_eq!(later_than((6, 12)), [""; 0]);
     }

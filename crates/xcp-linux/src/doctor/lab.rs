@@ -1,4 +1,5 @@
-//! What the lab's delay line needs beside namespaces and devices: packet rings, and a scheduling that is on time.
+//! What the lab's delay line needs beside namespaces and devices: packet rings, and a scheduling
+//! that is on time.
 
 use std::io;
 use std::mem;
@@ -25,7 +26,13 @@ fn rings(machine: &Machine) -> Check {
     };
     match ring() {
         Ok(()) => topic.ok("one was made, and removed"),
-        Err(e) => failed(&topic, machine, CapabilitySet::NET_RAW, &e, option(machine, &["CONFIG_PACKET"], Some("af_packet"))),
+        Err(e) => failed(
+            &topic,
+            machine,
+            CapabilitySet::NET_RAW,
+            &e,
+            option(machine, &["CONFIG_PACKET"], Some("af_packet")),
+        ),
     }
 }
 
@@ -47,7 +54,12 @@ fn ring() -> io::Result<()> {
     set(
         &socket,
         libc::PACKET_RX_RING,
-        &libc::tpacket_req { tp_block_size: BLOCK, tp_block_nr: 1, tp_frame_size: 2048, tp_frame_nr: BLOCK / 2048 },
+        &libc::tpacket_req {
+            tp_block_size: BLOCK,
+            tp_block_nr: 1,
+            tp_frame_size: 2048,
+            tp_frame_nr: BLOCK / 2048,
+        },
     )
 }
 
@@ -84,11 +96,14 @@ fn on_time(machine: &Machine) -> Check {
     });
     match tried.flatten() {
         Ok(()) => topic.ok("permitted"),
-        Err(_) if !machine.may(CapabilitySet::SYS_NICE) => topic.unknown(not_tried(machine), as_root(machine)),
+        Err(_) if !machine.may(CapabilitySet::SYS_NICE) => {
+            topic.unknown(not_tried(machine), as_root(machine))
+        }
         Err(e) => topic.degraded(
             format!("refused: {e}"),
             guarded().and(
-                "With CONFIG_RT_GROUP_SCHED, the group of processes (cgroup cpu) that xcpnet runs in has no real-time share: give it one \
+                "With CONFIG_RT_GROUP_SCHED, the group of processes (cgroup cpu) that xcpnet runs \
+                    in has no real-time share: give it one \
                  (cpu.rt_runtime_us), or run it in the root group.",
             ),
         ),

@@ -1,5 +1,6 @@
-//! What is tried in a network namespace of its own: where programs hang on a device's way out, queueing disciplines, veth, and such namespaces
-//! themselves. What comes of it concerns the router and the lab, and the endpoint beside SACK.
+//! What is tried in a network namespace of its own: where programs hang on a device's way out,
+//! queueing disciplines, veth, and such namespaces themselves. What comes of it concerns the router
+//! and the lab, and the endpoint beside SACK.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -8,7 +9,10 @@ use libbpf_rs::{TC_EGRESS, TcHookBuilder};
 use rustix::thread::CapabilitySet;
 
 use super::machine::Machine;
-use super::remedies::{BPF_RIGHTS, as_root, bpf_failed, failed, newer_kernel_or, not_taken, not_tried, option, reasoned};
+use super::remedies::{
+    BPF_RIGHTS, as_root, bpf_failed, failed, newer_kernel_or, not_taken, not_tried, option,
+    reasoned,
+};
 use super::report::Group::{Endpoint, Lab, Pep, Router};
 use super::report::{Check, Remedy, Status, Topic};
 use super::{pep, scratch};
@@ -42,7 +46,8 @@ struct Tried {
     pep: pep::Tried,
 }
 
-/// Of the lab, network namespaces and veth; of the router, its program and queueing disciplines; of all, the way out of a device.
+/// Of the lab, network namespaces and veth; of the router, its program and queueing disciplines; of
+/// all, the way out of a device.
 pub(super) struct Checks {
     pub way_out: Check,
     /// Whether TCX takes programs; nothing where it could not be tried.
@@ -53,7 +58,9 @@ pub(super) struct Checks {
 }
 
 pub(super) fn checks(machine: &Machine) -> Checks {
-    let (tried, _) = overhear(|| Namespace::new().and_then(|namespace| namespace.run(|| attempts(&namespace))).flatten());
+    let (tried, _) = overhear(|| {
+        Namespace::new().and_then(|namespace| namespace.run(|| attempts(&namespace))).flatten()
+    });
     let tried = tried.as_ref();
     let program = program(machine);
     let way_out = way_out(machine, tried, program.status);
@@ -72,8 +79,10 @@ pub(super) fn checks(machine: &Machine) -> Checks {
 fn attempts(namespace: &Namespace) -> io::Result<Tried> {
     let mut netlink = Netlink::open()?;
     let mut alone = |limit: Limit| {
-        // As a shaper's queue is made (crate::qdisc), but without a shaper; the number tells it from the one before.
-        let (kind, minor) = if matches!(limit, Limit::Packets(_)) { ("pfifo", 1) } else { ("bfifo", 2) };
+        // As a shaper's queue is made (crate::qdisc), but without a shaper; the number tells it
+        // from the one before.
+        let (kind, minor) =
+            if matches!(limit, Limit::Packets(_)) { ("pfifo", 1) } else { ("bfifo", 2) };
         let wanted = Wanted { index: LOOPBACK, handle: (0x10 + minor) << 16, parent: ROOT, kind };
         netlink.set_qdisc(&wanted, |request| {
             request.plain(&LENGTH.to_ne_bytes());
@@ -100,15 +109,23 @@ fn tcx() -> io::Result<()> {
 
 /// The filter goes with the namespace.
 fn clsact() -> Result<(), String> {
-    let program = scratch::program(libbpf_sys::BPF_PROG_TYPE_SCHED_CLS, -1).map_err(|e| e.to_string())?;
-    let mut hook = TcHookBuilder::new(program.as_fd()).ifindex(LOOPBACK as i32).handle(1).priority(1).hook(TC_EGRESS);
+    let program =
+        scratch::program(libbpf_sys::BPF_PROG_TYPE_SCHED_CLS, -1).map_err(|e| e.to_string())?;
+    let mut hook = TcHookBuilder::new(program.as_fd())
+        .ifindex(LOOPBACK as i32)
+        .handle(1)
+        .priority(1)
+        .hook(TC_EGRESS);
     hook.create().and_then(|mut hook| hook.attach()).map(drop).map_err(|e| e.to_string())
 }
 
 /// Where there is no network namespace to try something in.
 pub(super) fn nowhere(topic: &Topic, machine: &Machine) -> Check {
     if machine.may(RIGHTS) {
-        topic.unknown("not tried: no network namespace to try it in", Remedy::new("First see to network namespaces."))
+        topic.unknown(
+            "not tried: no network namespace to try it in",
+            Remedy::new("First see to network namespaces."),
+        )
     } else {
         topic.unknown(not_tried(machine), as_root(machine))
     }
@@ -120,32 +137,49 @@ fn way_out(machine: &Machine, tried: Result<&Tried, &io::Error>, program: Status
         name: "tcx",
         title: "Way out of a device",
         groups: &[Endpoint, Router, Lab, Pep],
-        purpose: "where the router's program hangs (TCX, else clsact), and the endpoint's that makes room beside SACK (TCX only)",
+        purpose: "where the router's program hangs (TCX, else clsact), and the endpoint's that \
+            makes room beside SACK (TCX only)",
     };
     let Ok(tried) = tried else { return nowhere(&topic, machine) };
     match (&tried.tcx, &tried.clsact) {
         (Ok(()), Ok(())) => topic.ok("TCX; clsact as well"),
         (Ok(()), Err(_)) => topic.ok("TCX"),
         // That is said of the program already: nothing can be said of where it hangs.
-        (Err(e), Err(_)) if e.kind() == io::ErrorKind::PermissionDenied || e.raw_os_error() == Some(libc::ENOSYS) => {
+        (Err(e), Err(_))
+            if e.kind() == io::ErrorKind::PermissionDenied
+                || e.raw_os_error() == Some(libc::ENOSYS) =>
+        {
             bpf_failed(&topic, machine, e, newer_kernel_or(machine, &["CONFIG_NET_XGRESS"]))
         }
         (Err(_), Ok(())) => {
             // Where it could hang is no promise that it does.
-            let refused =
-                if program == Status::Missing { "; and the router program is not taken, so that nothing hangs there" } else { "" };
-            topic.degraded(format!("clsact only: no TCX, which came with 6.6{refused}"), newer_kernel_or(machine, &["CONFIG_NET_XGRESS"]))
+            let refused = if program == Status::Missing {
+                "; and the router program is not taken, so that nothing hangs there"
+            } else {
+                ""
+            };
+            topic.degraded(
+                format!("clsact only: no TCX, which came with 6.6{refused}"),
+                newer_kernel_or(machine, &["CONFIG_NET_XGRESS"]),
+            )
         }
         (Err(tcx), Err(clsact)) => {
             let options = ["CONFIG_NET_CLS_ACT", "CONFIG_NET_SCH_INGRESS", "CONFIG_NET_CLS_BPF"];
-            topic.missing(format!("neither TCX ({tcx}) nor clsact ({clsact})"), option(machine, &options, Some("cls_bpf")))
+            topic.missing(
+                format!("neither TCX ({tcx}) nor clsact ({clsact})"),
+                option(machine, &options, Some("cls_bpf")),
+            )
         }
     }
 }
 
 fn program(machine: &Machine) -> Check {
-    let topic =
-        Topic { name: "router_program", title: "Router program", groups: &[Router, Lab, Pep], purpose: "XCP in front of a device's queue" };
+    let topic = Topic {
+        name: "router_program",
+        title: "Router program",
+        groups: &[Router, Lab, Pep],
+        purpose: "XCP in front of a device's queue",
+    };
     if !machine.may(BPF_RIGHTS) {
         return topic.unknown(not_tried(machine), as_root(machine));
     }
@@ -159,7 +193,11 @@ fn program(machine: &Machine) -> Check {
 }
 
 fn qdiscs(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Vec<Check> {
-    let check = |topic: Topic, option_name: &str, module: &str, came: fn(&Tried) -> &netlink::Result<()>, instead: Option<Instead>| {
+    let check = |topic: Topic,
+                 option_name: &str,
+                 module: &str,
+                 came: fn(&Tried) -> &netlink::Result<()>,
+                 instead: Option<Instead>| {
         let Ok(tried) = tried else {
             let mut check = nowhere(&topic, machine);
             if let Some(how) = machine.module(module) {
@@ -185,14 +223,22 @@ fn qdiscs(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Vec<Check> {
             "CONFIG_NET_SCH_HTB",
             "sch_htb",
             |tried| &tried.htb,
-            Some(("tbf", |tried| &tried.tbf, "Until then, say `shaper tbf` to `xcpnet router add`.")),
+            Some((
+                "tbf",
+                |tried| &tried.tbf,
+                "Until then, say `shaper tbf` to `xcpnet router add`.",
+            )),
         ),
         check(
             of_routers(topic("tbf", "Shaper tbf", rate)),
             "CONFIG_NET_SCH_TBF",
             "sch_tbf",
             |tried| &tried.tbf,
-            Some(("htb", |tried| &tried.htb, "It is only needed where `xcpnet router add` is told `shaper tbf`.")),
+            Some((
+                "htb",
+                |tried| &tried.htb,
+                "It is only needed where `xcpnet router add` is told `shaper tbf`.",
+            )),
         ),
         check(
             of_routers(topic("pfifo", "Queue pfifo", "bounds a queue in packets")),
@@ -201,7 +247,13 @@ fn qdiscs(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Vec<Check> {
             |tried| &tried.pfifo,
             None,
         ),
-        check(topic("bfifo", "Queue bfifo", "bounds a queue in bytes"), "CONFIG_NET_SCHED", "sch_fifo", |tried| &tried.bfifo, None),
+        check(
+            topic("bfifo", "Queue bfifo", "bounds a queue in bytes"),
+            "CONFIG_NET_SCHED",
+            "sch_fifo",
+            |tried| &tried.bfifo,
+            None,
+        ),
     ]
 }
 
@@ -209,14 +261,22 @@ fn qdiscs(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Vec<Check> {
 type Instead = (&'static str, fn(&Tried) -> &netlink::Result<()>, &'static str);
 
 /// A request that failed: refused, or not known to this kernel.
-pub(super) fn netlink_failed(topic: &Topic, machine: &Machine, error: &netlink::Error, remedy: Remedy) -> Check {
+pub(super) fn netlink_failed(
+    topic: &Topic,
+    machine: &Machine,
+    error: &netlink::Error,
+    remedy: Remedy,
+) -> Check {
     match error.errno() {
-        Some(libc::EPERM | libc::EACCES) => failed(topic, machine, RIGHTS, &io::ErrorKind::PermissionDenied.into(), remedy),
+        Some(libc::EPERM | libc::EACCES) => {
+            failed(topic, machine, RIGHTS, &io::ErrorKind::PermissionDenied.into(), remedy)
+        }
         _ => topic.missing(why(error), remedy),
     }
 }
 
-/// The kernel says by "no such file" that it has no such kind, and by "not supported" that it does not know what is asked.
+/// The kernel says by "no such file" that it has no such kind, and by "not supported" that it does
+/// not know what is asked.
 fn why(error: &netlink::Error) -> String {
     match error.errno() {
         Some(libc::ENOENT | libc::EOPNOTSUPP) => "this kernel has none".into(),
@@ -225,22 +285,35 @@ fn why(error: &netlink::Error) -> String {
 }
 
 fn namespaces(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Check {
-    let topic = Topic { name: "netns", title: "Network namespaces", groups: &[Lab], purpose: "hosts and routers of a scenario" };
+    let topic = Topic {
+        name: "netns",
+        title: "Network namespaces",
+        groups: &[Lab],
+        purpose: "hosts and routers of a scenario",
+    };
     match tried {
         Ok(_) => topic.ok("one was made, and removed"),
-        Err(e) if e.kind() == io::ErrorKind::StorageFull => {
-            topic.missing("there are as many as are allowed", Remedy::new("Allow more.").command("sysctl -w user.max_net_namespaces=10000"))
-        }
+        Err(e) if e.kind() == io::ErrorKind::StorageFull => topic.missing(
+            "there are as many as are allowed",
+            Remedy::new("Allow more.").command("sysctl -w user.max_net_namespaces=10000"),
+        ),
         Err(e) => failed(&topic, machine, RIGHTS, e, option(machine, &["CONFIG_NET_NS"], None)),
     }
 }
 
 fn veth(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Check {
-    let topic = Topic { name: "veth", title: "veth devices", groups: &[Lab], purpose: "links of a scenario" };
+    let topic = Topic {
+        name: "veth",
+        title: "veth devices",
+        groups: &[Lab],
+        purpose: "links of a scenario",
+    };
     let Ok(tried) = tried else { return nowhere(&topic, machine) };
     match &tried.veth {
         Ok(()) => topic.ok("a pair was made, and removed"),
-        Err(e) => netlink_failed(&topic, machine, e, option(machine, &["CONFIG_VETH"], Some("veth"))),
+        Err(e) => {
+            netlink_failed(&topic, machine, e, option(machine, &["CONFIG_VETH"], Some("veth")))
+        }
     }
 }
 
@@ -251,7 +324,12 @@ mod tests {
 
     fn tried(htb: Option<i32>, tbf: Option<i32>) -> Tried {
         let came = |errno: Option<i32>| {
-            errno.map_or(Ok(()), |errno| Err(netlink::Error::new("set a queueing discipline", io::Error::from_raw_os_error(errno))))
+            errno.map_or(Ok(()), |errno| {
+                Err(netlink::Error::new(
+                    "set a queueing discipline",
+                    io::Error::from_raw_os_error(errno),
+                ))
+            })
         };
         Tried {
             tcx: Ok(()),
@@ -267,10 +345,15 @@ mod tests {
 
     #[test]
     fn a_way_out_is_no_promise_where_the_program_is_refused() {
-        let tried = Tried { tcx: Err(io::Error::from_raw_os_error(libc::EINVAL)), ..tried(None, None) };
+        let tried =
+            Tried { tcx: Err(io::Error::from_raw_os_error(libc::EINVAL)), ..tried(None, None) };
         for (program, said) in [(Status::Missing, true), (Status::Ok, false)] {
             let check = way_out(&Machine::look(), Ok(&tried), program);
-            assert_eq!((check.status, check.found.contains("router program is not taken")), (Status::Degraded, said), "{check:?}");
+            assert_eq!(
+                (check.status, check.found.contains("router program is not taken")),
+                (Status::Degraded, said),
+                "{check:?}"
+            );
         }
     }
 
@@ -286,7 +369,11 @@ mod tests {
         ] {
             let tried = tried(htb, tbf);
             let checks = qdiscs(&Machine::look(), Ok(&tried));
-            assert_eq!(checks.iter().map(|check| check.status).collect::<Vec<_>>()[..2], expected, "{checks:?}");
+            assert_eq!(
+                checks.iter().map(|check| check.status).collect::<Vec<_>>()[..2],
+                expected,
+                "{checks:?}"
+            );
             assert!(checks[2..].iter().all(|check| check.status == Status::Ok), "{checks:?}");
         }
     }

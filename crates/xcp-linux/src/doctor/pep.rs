@@ -1,4 +1,5 @@
-//! What the proxy needs of the packet filter and of sockets beside endpoint and router, tried in a network namespace of its own; and advice.
+//! What the proxy needs of the packet filter and of sockets beside endpoint and router, tried in a
+//! network namespace of its own; and advice.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -37,26 +38,43 @@ pub(super) struct Tried {
 impl Tried {
     #[cfg(test)]
     pub fn nothing_lacking() -> Self {
-        Self { tables: Ok(()), tproxy: Ok(()), queue: Ok(()), reject: Ok(()), end: Ok(()), fq: Ok(()) }
+        Self {
+            tables: Ok(()),
+            tproxy: Ok(()),
+            queue: Ok(()),
+            reject: Ok(()),
+            end: Ok(()),
+            fq: Ok(()),
+        }
     }
 }
 
 /// A table of rules that is there while it is made.
 fn table(place: Place, rules: Vec<Vec<Term>>) -> netlink::Result<()> {
-    OwnedTable::new("xcpnet_doctor", &[Chain { name: "tried", place, priority: RAW, rules }]).map(drop)
+    OwnedTable::new("xcpnet_doctor", &[Chain { name: "tried", place, priority: RAW, rules }])
+        .map(drop)
 }
 
-/// In that namespace. The rules are those of a gateway (xcp-pep, gateway/rules.rs), as far as expressions of the kernel go.
+/// In that namespace. The rules are those of a gateway (xcp-pep, gateway/rules.rs), as far as
+/// expressions of the kernel go.
 pub(super) fn attempts(netlink: &mut Netlink) -> Tried {
     let listener = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     let came = || Term::CameBy(LOOPBACK_NAME.to_owned());
-    let queue = |spelling| table(Place::Prerouting, vec![vec![Term::Tcp, Term::Queue(NUMBER, spelling)]]);
+    let queue =
+        |spelling| table(Place::Prerouting, vec![vec![Term::Tcp, Term::Queue(NUMBER, spelling)]]);
     Tried {
         tables: table(Place::Output, vec![vec![Term::Tcp, Term::Accept]]),
         tproxy: table(
             Place::Prerouting,
             vec![
-                vec![came(), Term::Tcp, Term::TransparentSocket, Term::NoTrack, Term::Mark(1), Term::Accept],
+                vec![
+                    came(),
+                    Term::Tcp,
+                    Term::TransparentSocket,
+                    Term::NoTrack,
+                    Term::Mark(1),
+                    Term::Accept,
+                ],
                 vec![
                     came(),
                     Term::Version(Version::V4),
@@ -67,10 +85,21 @@ pub(super) fn attempts(netlink: &mut Netlink) -> Tried {
                 ],
             ],
         ),
-        queue: queue(Spelling::Expression).or_else(|_| queue(Spelling::Target)).and_then(|()| Queue::bind(NUMBER, 1).map(drop)),
-        reject: table(Place::Prerouting, vec![vec![Term::Tcp, Term::Reset], vec![Term::Tcp, Term::Version(Version::V4), Term::Refuse(1)]]),
+        queue: queue(Spelling::Expression)
+            .or_else(|_| queue(Spelling::Target))
+            .and_then(|()| Queue::bind(NUMBER, 1).map(drop)),
+        reject: table(
+            Place::Prerouting,
+            vec![
+                vec![Term::Tcp, Term::Reset],
+                vec![Term::Tcp, Term::Version(Version::V4), Term::Refuse(1)],
+            ],
+        ),
         end: sockets::can_end(),
-        fq: netlink.set_qdisc(&Wanted { index: LOOPBACK, handle: 0x20 << 16, parent: ROOT, kind: "fq" }, |_| {}),
+        fq: netlink.set_qdisc(
+            &Wanted { index: LOOPBACK, handle: 0x20 << 16, parent: ROOT, kind: "fq" },
+            |_| {},
+        ),
     }
 }
 
@@ -111,11 +140,21 @@ pub(super) fn checks(machine: &Machine, tried: Option<&Tried>) -> Vec<Check> {
 }
 
 fn tables(machine: &Machine, tried: Option<&Tried>) -> Check {
-    let topic = Topic { name: "nf_tables", title: "nf_tables", groups: &[Pep], purpose: "diverts connections to the proxy (pep --wan)" };
+    let topic = Topic {
+        name: "nf_tables",
+        title: "nf_tables",
+        groups: &[Pep],
+        purpose: "diverts connections to the proxy (pep --wan)",
+    };
     let Some(tried) = tried else { return nowhere(&topic, machine) };
     match &tried.tables {
         Ok(()) => topic.ok("a table was made, and removed"),
-        Err(e) => netlink_failed(&topic, machine, e, option(machine, &["CONFIG_NF_TABLES", "CONFIG_NF_TABLES_INET"], Some("nf_tables"))),
+        Err(e) => netlink_failed(
+            &topic,
+            machine,
+            e,
+            option(machine, &["CONFIG_NF_TABLES", "CONFIG_NF_TABLES_INET"], Some("nf_tables")),
+        ),
     }
 }
 
@@ -127,7 +166,8 @@ fn tproxy(machine: &Machine, tried: Option<&Tried>) -> Check {
         purpose: "the proxy stands between two hosts with their own addresses (pep --wan)",
     };
     let Some(tried) = tried else { return nowhere(&topic, machine) };
-    let options = ["CONFIG_NFT_TPROXY", "CONFIG_NFT_SOCKET", "CONFIG_NFT_FIB_INET", "CONFIG_NFT_CT"];
+    let options =
+        ["CONFIG_NFT_TPROXY", "CONFIG_NFT_SOCKET", "CONFIG_NFT_FIB_INET", "CONFIG_NFT_CT"];
     match &tried.tproxy {
         Ok(()) => topic.ok("rules that divert were made, and removed"),
         Err(e) => netlink_failed(&topic, machine, e, option(machine, &options, Some("nft_tproxy"))),
@@ -147,7 +187,8 @@ fn confirming(
     match came(tried) {
         Ok(()) => topic.ok("tried, and removed"),
         Err(e) => {
-            let remedy = option(machine, options, Some(module)).and("Until then, leave out `--confirm`.");
+            let remedy =
+                option(machine, options, Some(module)).and("Until then, leave out `--confirm`.");
             match e.errno() {
                 Some(libc::EPERM | libc::EACCES) => netlink_failed(&topic, machine, e, remedy),
                 _ => topic.degraded(e.to_string(), remedy),
@@ -161,15 +202,23 @@ fn end(machine: &Machine, tried: Option<&Tried>) -> Check {
         name: "inet_diag_destroy",
         title: "Ending of sockets",
         groups: &[Pep],
-        purpose: "when the proxy goes, connections that linger go at once, and not after a minute in which the same addresses and ports do not get through",
+        purpose: "when the proxy goes, connections that linger go at once, and not after a minute \
+            in which the same addresses and ports do not get through",
     };
     let Some(tried) = tried else { return nowhere(&topic, machine) };
     match &tried.end {
         Ok(()) => topic.ok("the kernel takes the request"),
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-            failed(&topic, machine, CapabilitySet::NET_ADMIN, e, option(machine, &["CONFIG_INET_DIAG_DESTROY"], None))
-        }
-        Err(e) => topic.degraded(format!("the kernel answers: {e}"), option(machine, &["CONFIG_INET_DIAG_DESTROY"], None)),
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => failed(
+            &topic,
+            machine,
+            CapabilitySet::NET_ADMIN,
+            e,
+            option(machine, &["CONFIG_INET_DIAG_DESTROY"], None),
+        ),
+        Err(e) => topic.degraded(
+            format!("the kernel answers: {e}"),
+            option(machine, &["CONFIG_INET_DIAG_DESTROY"], None),
+        ),
     }
 }
 
@@ -178,7 +227,8 @@ fn fq(machine: &Machine, tried: Option<&Tried>) -> Check {
         name: "fq",
         title: "Queue fq",
         groups: &[Pep],
-        purpose: "paces packets at a gateway's local side; without it TCP does so by a timer for each connection",
+        purpose: "paces packets at a gateway's local side; without it TCP does so by a timer for \
+            each connection",
     };
     let Some(tried) = tried else { return nowhere(&topic, machine) };
     match &tried.fq {
@@ -195,14 +245,20 @@ fn fq(machine: &Machine, tried: Option<&Tried>) -> Check {
 
 /// Read off and not tried: to try it would load a module that stays.
 fn bbr(machine: &Machine) -> Check {
-    let topic =
-        Topic { name: "bbr", title: "bbr", groups: &[Pep], purpose: "another congestion control for `--fallback`, and to compare with" };
+    let topic = Topic {
+        name: "bbr",
+        title: "bbr",
+        groups: &[Pep],
+        purpose: "another congestion control for `--fallback`, and to compare with",
+    };
     let available = sysctl::read("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
     if available.split_whitespace().any(|name| name == "bbr") {
         return topic.ok("available");
     }
     let remedy = match machine.module("tcp_bbr") {
-        Some(_) => Remedy::new("Its module is there and has to be loaded.").command("modprobe tcp_bbr"),
+        Some(_) => {
+            Remedy::new("Its module is there and has to be loaded.").command("modprobe tcp_bbr")
+        }
         None => option(machine, &["CONFIG_TCP_CONG_BBR"], Some("tcp_bbr")),
     };
     topic.degraded("not available; only needed where it is named", remedy)

@@ -1,4 +1,5 @@
-//! What can be done, as far as it depends on the machine; and what a refusal means, which depends on who asked.
+//! What can be done, as far as it depends on the machine; and what a refusal means, which depends
+//! on who asked.
 
 use std::io;
 
@@ -8,14 +9,21 @@ use super::machine::Machine;
 use super::report::{Check, Remedy, Topic};
 
 /// What loading the kernel programs takes (capabilities(7)).
-pub(super) const BPF_RIGHTS: CapabilitySet = CapabilitySet::BPF.union(CapabilitySet::PERFMON).union(CapabilitySet::NET_ADMIN);
+pub(super) const BPF_RIGHTS: CapabilitySet =
+    CapabilitySet::BPF.union(CapabilitySet::PERFMON).union(CapabilitySet::NET_ADMIN);
 
 /// For what was not tried: only root may.
 pub(super) fn as_root(machine: &Machine) -> Remedy {
     if machine.enclosed {
-        Remedy::new("Run it as root outside of this user namespace (a container without root makes one): the kernel lets nobody in here.")
+        Remedy::new(
+            "Run it as root outside of this user namespace (a container without root makes one): \
+                the kernel lets nobody in here.",
+        )
     } else if machine.root {
-        Remedy::new("Run it with all capabilities: on the host, or in a container that has them (e.g. docker run --privileged).")
+        Remedy::new(
+            "Run it with all capabilities: on the host, or in a container that has them (e.g. \
+                docker run --privileged).",
+        )
     } else {
         Remedy::new("Run it as root.").command("sudo xcpnet doctor")
     }
@@ -29,10 +37,15 @@ pub(super) fn not_tried(machine: &Machine) -> String {
 /// A newer kernel.
 pub(super) fn newer_kernel(machine: &Machine) -> Remedy {
     if machine.release.to_lowercase().contains("microsoft") {
-        return Remedy::new("Update the kernel of WSL, by this command in Windows.").command("wsl --update");
+        return Remedy::new("Update the kernel of WSL, by this command in Windows.")
+            .command("wsl --update");
     }
     let remedy = machine.distribution.newer_kernel(&machine.architecture);
-    if machine.container { remedy.and("(In a container it is the host's kernel that counts.)") } else { remedy }
+    if machine.container {
+        remedy.and("(In a container it is the host's kernel that counts.)")
+    } else {
+        remedy
+    }
 }
 
 /// A newer kernel, or where it is new enough already, one with these options.
@@ -51,20 +64,36 @@ pub(super) fn option(machine: &Machine, options: &[&str], module: Option<&str>) 
     let mut remedy = Remedy::new(text);
     let Some(module) = module else { return remedy };
     if machine.replaced() {
-        return remedy.and("The running kernel's modules are gone, another's are there: boot the installed kernel.").command("reboot");
+        return remedy
+            .and(
+                "The running kernel's modules are gone, another's are there: boot the \
+            installed kernel.",
+            )
+            .command("reboot");
     }
     if machine.module(module) == Some("a module that can be loaded") {
-        return remedy.and("Its module is there: load it, and see why it was not.").command(format!("modprobe {module}"));
+        return remedy
+            .and("Its module is there: load it, and see why it was not.")
+            .command(format!("modprobe {module}"));
     }
     let package = machine.distribution.more_modules();
     if !package.is_empty() {
-        remedy = remedy.and("The distribution may have it in a package apart.").command(machine.distribution.install(package));
+        remedy = remedy
+            .and("The distribution may have it in a package apart.")
+            .command(machine.distribution.install(package));
     }
     remedy
 }
 
-/// A try that failed: a refusal is no sign of anything where only root may, and otherwise the kernel lacks it.
-pub(super) fn failed(topic: &Topic, machine: &Machine, rights: CapabilitySet, error: &io::Error, remedy: Remedy) -> Check {
+/// A try that failed: a refusal is no sign of anything where only root may, and otherwise the
+/// kernel lacks it.
+pub(super) fn failed(
+    topic: &Topic,
+    machine: &Machine,
+    rights: CapabilitySet,
+    error: &io::Error,
+    remedy: Remedy,
+) -> Check {
     if error.kind() != io::ErrorKind::PermissionDenied {
         return topic.missing(format!("the kernel answers: {error}"), remedy);
     }
@@ -76,7 +105,12 @@ pub(super) fn failed(topic: &Topic, machine: &Machine, rights: CapabilitySet, er
 }
 
 /// The same of loading or attaching a BPF program.
-pub(super) fn bpf_failed(topic: &Topic, machine: &Machine, error: &io::Error, remedy: Remedy) -> Check {
+pub(super) fn bpf_failed(
+    topic: &Topic,
+    machine: &Machine,
+    error: &io::Error,
+    remedy: Remedy,
+) -> Check {
     if error.raw_os_error() == Some(libc::ENOSYS) {
         return topic.missing("this kernel has no bpf(2)", Remedy::new("First see to bpf(2)."));
     }
@@ -88,8 +122,11 @@ pub(super) fn not_taken(machine: &Machine) -> Remedy {
     if !machine.is_recent() {
         return newer_kernel(machine);
     }
-    Remedy::new("If everything above is there, it is a fault of xcpnet: please report it with what this prints.")
-        .command("XCPNET_LIBBPF=1 xcpnet doctor")
+    Remedy::new(
+        "If everything above is there, it is a fault of xcpnet: please report it with \
+        what this prints.",
+    )
+    .command("XCPNET_LIBBPF=1 xcpnet doctor")
 }
 
 /// A failure with the kernel's reason.
@@ -103,13 +140,14 @@ pub(super) fn reasoned(what: &str, log: &str) -> String {
 /// For what is refused to root.
 pub(super) fn guarded() -> Remedy {
     Remedy::new(
-        "Something beyond rights forbids it: a container's seccomp filter, a security module (SELinux, AppArmor), or the kernel's lockdown \
+        "Something beyond rights forbids it: a container's seccomp filter, a security module \
+            (SELinux, AppArmor), or the kernel's lockdown \
          (/sys/kernel/security/lockdown). Run it on the host, and look at the end of `dmesg`.",
     )
 }
 
-/// The message in which the kernel, or libbpf, says why a program was not taken: the last line of the verifier's log before its statistics, or
-/// else libbpf's first complaint.
+/// The message in which the kernel, or libbpf, says why a program was not taken: the last line of
+/// the verifier's log before its statistics, or else libbpf's first complaint.
 fn kernels_reason(log: &str) -> Option<&str> {
     if let Some((_, verifier)) = log.split_once("-- BEGIN PROG LOAD LOG --") {
         let verifier = verifier.split("-- END PROG LOAD LOG --").next().unwrap_or(verifier);
@@ -129,34 +167,47 @@ mod tests {
     #[test]
     fn the_verifiers_last_word_before_its_statistics() {
         let log = "libbpf: prog 'xcp_endpoint': BPF program load failed: Permission denied\n\
-                   libbpf: prog 'xcp_endpoint': -- BEGIN PROG LOAD LOG --\n0: R1=ctx() R10=fp0\nR2 !read_ok\n\
-                   processed 3 insns (limit 1000000) max_states_per_insn 0\n-- END PROG LOAD LOG --\n\
+                   libbpf: prog 'xcp_endpoint': -- BEGIN PROG LOAD LOG --\n0: R1=ctx() \
+            R10=fp0\nR2 !read_ok\n\
+                   processed 3 insns (limit 1000000) max_states_per_insn 0\n-- END PROG LOAD LOG \
+            --\n\
                    libbpf: failed to load object 'endpoint_bpf'\n";
         assert_eq!(kernels_reason(log), Some("R2 !read_ok"));
     }
 
     #[test]
     fn without_a_verifiers_log_libbpfs_first_complaint() {
-        let log = "libbpf: failed to find valid kernel BTF\nlibbpf: Error loading vmlinux BTF: -3\n";
+        let log =
+            "libbpf: failed to find valid kernel BTF\nlibbpf: Error loading vmlinux BTF: -3\n";
         assert_eq!(kernels_reason(log), Some("failed to find valid kernel BTF"));
-        assert_eq!(kernels_reason("libbpf: p\n -- BEGIN PROG LOAD LOG --\n-- END PROG LOAD LOG --\n"), Some("p"));
+        assert_eq!(
+            kernels_reason("libbpf: p\n -- BEGIN PROG LOAD LOG --\n-- END PROG LOAD LOG --\n"),
+            Some("p")
+        );
         assert_eq!(kernels_reason(""), None);
     }
 
     #[test]
     fn an_old_kernel_is_replaced_and_not_reported() {
-        for (release, recent) in [("6.1.0-28-amd64", false), ("6.12.0-1-amd64", true), ("7.3.4+deb13-cloud-amd64", true)] {
+        for (release, recent) in
+            [("6.1.0-28-amd64", false), ("6.12.0-1-amd64", true), ("7.3.4+deb13-cloud-amd64", true)]
+        {
             let mut machine = Machine::look();
             machine.release = release.into();
             let remedy = not_taken(&machine);
             assert_eq!(remedy.text.contains("report"), recent, "{release}: {remedy:?}");
-            assert_eq!(remedy.commands == ["XCPNET_LIBBPF=1 xcpnet doctor"], recent, "{release}: {remedy:?}");
+            assert_eq!(
+                remedy.commands == ["XCPNET_LIBBPF=1 xcpnet doctor"],
+                recent,
+                "{release}: {remedy:?}"
+            );
         }
     }
 
     proptest! {
         #[test]
-        fn no_log_is_too_strange(log in "(?s)(.|libbpf: |-- BEGIN PROG LOAD LOG --|-- END PROG LOAD LOG --|\n){0,30}") {
+        fn no_log_is_too_strange(log in "(?s)(.|libbpf: |-- BEGIN PROG LOAD LOG --|-- END PROG \
+            LOAD LOG --|\n){0,30}") {
             let _ = kernels_reason(&log);
         }
     }

@@ -1,5 +1,6 @@
-//! What was found, check by check, and what follows for endpoint, router and lab. How it was found is in the other modules, how it is printed in
-//! `table.rs`. The field names are kept once published: scripts read them.
+//! What was found, check by check, and what follows for endpoint, router and lab. How it was found
+//! is in the other modules, how it is printed in `table.rs`. The field names are kept once
+//! published: scripts read them.
 
 use serde::Serialize;
 
@@ -222,12 +223,15 @@ impl Report {
 
     /// The checks of a group with this status.
     pub fn with(&self, group: Group, status: Status) -> impl Iterator<Item = &Check> {
-        self.checks.iter().filter(move |check| check.groups.contains(&group) && check.status == status)
+        self.checks
+            .iter()
+            .filter(move |check| check.groups.contains(&group) && check.status == status)
     }
 }
 
 fn ready(checks: &[Check], group: Group) -> Ready {
-    let any = |status| checks.iter().any(|check| check.groups.contains(&group) && check.status == status);
+    let any =
+        |status| checks.iter().any(|check| check.groups.contains(&group) && check.status == status);
     if any(Status::Missing) {
         Ready::No
     } else if any(Status::Unknown) {

@@ -1,5 +1,5 @@
-//! Places to try something out in, of which nothing stays: a thread, a mount namespace, a cgroup; and a program that does nothing. A network
-//! namespace is `crate::namespace`'s.
+//! Places to try something out in, of which nothing stays: a thread, a mount namespace, a cgroup;
+//! and a program that does nothing. A network namespace is `crate::namespace`'s.
 
 use std::fs::{self, File};
 use std::io;
@@ -75,21 +75,40 @@ impl Drop for Cgroup {
     }
 }
 
-/// Loads a program that returns a number and does nothing else, without BTF and relocations: what keeps it out keeps everything out.
+/// Loads a program that returns a number and does nothing else, without BTF and relocations: what
+/// keeps it out keeps everything out.
 pub(super) fn program(kind: libbpf_sys::bpf_prog_type, returns: i32) -> io::Result<OwnedFd> {
     // r0 = returns; exit (Documentation/bpf/standardization/instruction-set.rst)
     let n = returns.to_ne_bytes();
-    let code = [[0xb7, 0, 0, 0, n[0], n[1], n[2], n[3]], [0x95, 0, 0, 0, 0, 0, 0, 0]].map(u64::from_ne_bytes);
-    // SAFETY: instructions are 8 bytes each and as aligned as u64; the strings are terminated; no options.
+    let code = [[0xb7, 0, 0, 0, n[0], n[1], n[2], n[3]], [0x95, 0, 0, 0, 0, 0, 0, 0]]
+        .map(u64::from_ne_bytes);
+    // SAFETY: instructions are 8 bytes each and as aligned as u64; the strings are terminated; no
+    // options.
     taken(unsafe {
-        libbpf_sys::bpf_prog_load(kind, c"doctor".as_ptr(), c"GPL".as_ptr(), code.as_ptr().cast(), code.len() as _, std::ptr::null_mut())
+        libbpf_sys::bpf_prog_load(
+            kind,
+            c"doctor".as_ptr(),
+            c"GPL".as_ptr(),
+            code.as_ptr().cast(),
+            code.len() as _,
+            std::ptr::null_mut(),
+        )
     })
 }
 
 /// Makes a map of one word.
 pub(super) fn map() -> io::Result<OwnedFd> {
     // SAFETY: the name is terminated; no options.
-    taken(unsafe { libbpf_sys::bpf_map_create(libbpf_sys::BPF_MAP_TYPE_ARRAY, c"doctor".as_ptr(), 4, 4, 1, std::ptr::null()) })
+    taken(unsafe {
+        libbpf_sys::bpf_map_create(
+            libbpf_sys::BPF_MAP_TYPE_ARRAY,
+            c"doctor".as_ptr(),
+            4,
+            4,
+            1,
+            std::ptr::null(),
+        )
+    })
 }
 
 /// libbpf returns a descriptor or a negative errno.

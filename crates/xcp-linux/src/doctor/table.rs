@@ -21,7 +21,10 @@ impl Report {
     }
 
     fn write(&self, out: &mut String, width: usize) -> fmt::Result {
-        let machine = format!("Linux {} ({}), {}, {}", self.kernel, self.architecture, self.distribution, self.user);
+        let machine = format!(
+            "Linux {} ({}), {}, {}",
+            self.kernel, self.architecture, self.distribution, self.user
+        );
         wrapped(out, "", 0, &machine, width)?;
         let mut section = "";
         for check in &self.checks {
@@ -34,7 +37,9 @@ impl Report {
         }
         self.write_remedies(out, width)?;
         out.push('\n');
-        for group in Group::ALL.into_iter().filter(|group| self.only.is_none_or(|only| only == *group)) {
+        for group in
+            Group::ALL.into_iter().filter(|group| self.only.is_none_or(|only| only == *group))
+        {
             let told = self.verdict(group);
             wrapped(out, &format!("{:10}", group.name()), 10, &told, width)?;
         }
@@ -44,7 +49,9 @@ impl Report {
     /// What several checks have in common is told once, what is missing first.
     fn write_remedies(&self, out: &mut String, width: usize) -> fmt::Result {
         let mut told: Vec<&Check> = Vec::new();
-        let of = |status| self.checks.iter().filter(move |check| check.status == status && check.remedy.is_some());
+        let of = |status| {
+            self.checks.iter().filter(move |check| check.status == status && check.remedy.is_some())
+        };
         for check in [Status::Missing, Status::Unknown, Status::Degraded].into_iter().flat_map(of) {
             if told.iter().any(|other| same(other, check)) {
                 continue;
@@ -53,10 +60,14 @@ impl Report {
                 out.push_str("\nWhat to do\n");
             }
             told.push(check);
-            let alike: Vec<&Check> = self.checks.iter().filter(|other| same(other, check)).collect();
+            let alike: Vec<&Check> =
+                self.checks.iter().filter(|other| same(other, check)).collect();
             let about = match alike.as_slice() {
                 [one] => format!("{}: {}.", one.title, one.purpose),
-                several => format!("{}.", several.iter().map(|check| check.title).collect::<Vec<_>>().join(", ")),
+                several => format!(
+                    "{}.",
+                    several.iter().map(|check| check.title).collect::<Vec<_>>().join(", ")
+                ),
             };
             out.push('\n');
             wrapped(out, &format!("  {:MARK$}", mark(check.status)), MARK + 2, &about, width)?;
@@ -72,11 +83,17 @@ impl Report {
     }
 
     fn verdict(&self, group: Group) -> String {
-        let titles = |status| self.with(group, status).map(|check| check.title).collect::<Vec<_>>().join(", ");
+        let titles = |status| {
+            self.with(group, status).map(|check| check.title).collect::<Vec<_>>().join(", ")
+        };
         match self.ready(group) {
             Ready::Yes => "ready".into(),
             Ready::No => format!("not ready: {}", titles(Status::Missing)),
-            Ready::Unknown => format!("cannot tell: {} of {} not tried", self.with(group, Status::Unknown).count(), self.of(group)),
+            Ready::Unknown => format!(
+                "cannot tell: {} of {} not tried",
+                self.with(group, Status::Unknown).count(),
+                self.of(group)
+            ),
         }
     }
 
@@ -89,7 +106,8 @@ fn same(a: &Check, b: &Check) -> bool {
     a.status == b.status && a.remedy == b.remedy
 }
 
-/// The heading under which a check stands. Lab and proxy need nearly everything, so what only they need is what is told of them.
+/// The heading under which a check stands. Lab and proxy need nearly everything, so what only they
+/// need is what is told of them.
 fn place(check: &Check) -> &'static str {
     let needs = |group| check.groups.contains(&group);
     match (needs(Group::Endpoint), needs(Group::Router)) {
@@ -110,7 +128,8 @@ fn mark(status: Status) -> &'static str {
     }
 }
 
-/// Writes a text after a head, in lines of at most `width` signs as far as its words allow, the further ones indented.
+/// Writes a text after a head, in lines of at most `width` signs as far as its words allow, the
+/// further ones indented.
 fn wrapped(out: &mut String, head: &str, indent: usize, text: &str, width: usize) -> fmt::Result {
     let mut line = head.to_owned();
     let mut empty = true;
@@ -137,8 +156,22 @@ mod tests {
 
     const ALL: &[Group] = &Group::ALL;
 
-    fn check(title: &'static str, groups: &'static [Group], status: Status, found: &str, remedy: Option<Remedy>) -> Check {
-        Check { name: "n", title, groups, status, purpose: "it is needed for something", found: found.into(), remedy }
+    fn check(
+        title: &'static str,
+        groups: &'static [Group],
+        status: Status,
+        found: &str,
+        remedy: Option<Remedy>,
+    ) -> Check {
+        Check {
+            name: "n",
+            title,
+            groups,
+            status,
+            purpose: "it is needed for something",
+            found: found.into(),
+            remedy,
+        }
     }
 
     fn report(ready: [Ready; 4], checks: Vec<Check>) -> Report {
@@ -156,23 +189,62 @@ mod tests {
 
     #[test]
     fn an_old_kernel() {
-        let newer =
-            || Remedy::new("Debian 12's own kernel is 6.1; its backports have a newer one. Then boot it.").command("apt-get install x");
+        let newer = || {
+            Remedy::new(
+                "Debian 12's own kernel is 6.1; its backports have a newer one. Then boot it.",
+            )
+            .command("apt-get install x")
+        };
         let root = || Remedy::new("Run it as root.").command("sudo xcpnet doctor");
-        let lacks = "6.1.0-28-amd64, older than struct_ops links (6.4), TCX (6.6), cong_control with four arguments (6.10)";
-        let reason = "the kernel does not take the endpoint's programs: Invalid argument (os error 22): arg#3 is not there";
+        let lacks = "6.1.0-28-amd64, older than struct_ops links (6.4), TCX (6.6), cong_control \
+            with four arguments (6.10)";
+        let reason = "the kernel does not take the endpoint's programs: Invalid argument (os \
+            error 22): arg#3 is not there";
         let checks = vec![
             check("Linux 6.12 or later", ALL, Status::Degraded, lacks, Some(newer())),
             check("BTF", ALL, Status::Ok, "/sys/kernel/btf/vmlinux, 5.5 MB", None),
-            check("Way out of a device", ALL, Status::Degraded, "clsact only: no TCX, which came with 6.6", Some(newer())),
-            check("Endpoint programs", &[Group::Endpoint, Group::Lab, Group::Pep], Status::Missing, reason, Some(newer())),
-            check("Shaper htb", &[Group::Router, Group::Lab], Status::Ok, "installed, and removed", None),
-            check("veth devices", &[Group::Lab], Status::Unknown, "not tried: not root", Some(root())),
-            check("Packet rings", &[Group::Lab], Status::Unknown, "not tried: not root", Some(root())),
+            check(
+                "Way out of a device",
+                ALL,
+                Status::Degraded,
+                "clsact only: no TCX, which came with 6.6",
+                Some(newer()),
+            ),
+            check(
+                "Endpoint programs",
+                &[Group::Endpoint, Group::Lab, Group::Pep],
+                Status::Missing,
+                reason,
+                Some(newer()),
+            ),
+            check(
+                "Shaper htb",
+                &[Group::Router, Group::Lab],
+                Status::Ok,
+                "installed, and removed",
+                None,
+            ),
+            check(
+                "veth devices",
+                &[Group::Lab],
+                Status::Unknown,
+                "not tried: not root",
+                Some(root()),
+            ),
+            check(
+                "Packet rings",
+                &[Group::Lab],
+                Status::Unknown,
+                "not tried: not root",
+                Some(root()),
+            ),
         ];
         let report = report([Ready::No, Ready::Yes, Ready::No, Ready::No], checks);
         insta::assert_snapshot!(report.table(80));
-        insta::assert_snapshot!("an_old_kernel_for_the_router", report.only(Group::Router).table(80));
+        insta::assert_snapshot!(
+            "an_old_kernel_for_the_router",
+            report.only(Group::Router).table(80)
+        );
     }
 
     #[test]
@@ -194,7 +266,9 @@ mod tests {
                 Some(Remedy::new("It needs a kernel with CONFIG_NFT_TPROXY.")),
             ),
         ];
-        insta::assert_snapshot!(report([Ready::Yes, Ready::Yes, Ready::Yes, Ready::No], checks).table(80));
+        insta::assert_snapshot!(
+            report([Ready::Yes, Ready::Yes, Ready::Yes, Ready::No], checks).table(80)
+        );
     }
 
     proptest! {

@@ -17,7 +17,8 @@ pub struct EndpointPlan {
     pub config: EndpointConfig,
     /// Whose sockets; the root of cgroup v2 if absent.
     pub cgroup: Option<PathBuf>,
-    /// Devices on which the option makes itself room beside SACK; every Ethernet device that is up if empty.
+    /// Devices on which the option makes itself room beside SACK; every Ethernet device that is up
+    /// if empty.
     pub devices: Vec<String>,
 }
 
@@ -34,9 +35,10 @@ fn directory() -> Result<Option<Directory>> {
 /// It was left half-removed.
 pub fn endpoint() -> Result<Option<Endpoint>> {
     let Some(directory) = directory()? else { return Ok(None) };
-    Endpoint::open(&directory)
-        .map(Some)
-        .map_err(|e| Error::new(format!("the endpoint is only half there: {e}")).remedy("`xcpnet endpoint disable` clears it away"))
+    Endpoint::open(&directory).map(Some).map_err(|e| {
+        Error::new(format!("the endpoint is only half there: {e}"))
+            .remedy("`xcpnet endpoint disable` clears it away")
+    })
 }
 
 /// An endpoint that was enabled.
@@ -52,10 +54,12 @@ pub struct Enabled {
     pub deaf: usize,
 }
 
-/// Enables XCP for a cgroup's sockets, and makes room on devices of a namespace; returns what it did with: the cgroup and the devices.
+/// Enables XCP for a cgroup's sockets, and makes room on devices of a namespace; returns what it
+/// did with: the cgroup and the devices.
 ///
 /// # Errors
-/// It is enabled already; no cgroup v2; no such device; a kernel that lacks something. Nothing is left of it then.
+/// It is enabled already; no cgroup v2; no such device; a kernel that lacks something. Nothing is
+/// left of it then.
 pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<Enabled> {
     let cgroup = plan.cgroup.clone().map_or_else(cgroup::mount_point, Ok)?;
     let held = cgroup::open(&cgroup)?;
@@ -63,38 +67,52 @@ pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<Enabled> {
     let there = netlink.links()?;
     if let Some(absent) = plan.devices.iter().find(|name| !there.iter().any(|d| &d.name == *name)) {
         let names: Vec<&str> = there.iter().map(|d| d.name.as_str()).collect();
-        return Err(
-            Error::new(format!("there is no device \"{absent}\"")).remedy(format!("this network namespace has {}", names.join(", ")))
-        );
+        return Err(Error::new(format!("there is no device \"{absent}\""))
+            .remedy(format!("this network namespace has {}", names.join(", "))));
     }
-    let chosen = |d: &Device| if plan.devices.is_empty() { d.up && !d.loopback } else { plan.devices.contains(&d.name) };
+    let chosen = |d: &Device| {
+        if plan.devices.is_empty() { d.up && !d.loopback } else { plan.devices.contains(&d.name) }
+    };
     let devices: Vec<Device> = there.into_iter().filter(chosen).collect();
     if let Some(there) = directory()? {
         return Err(match Endpoint::open(&there).and_then(|e| e.about()) {
             Ok(about) => {
-                Error::new(format!("the endpoint is enabled already, for {}", about.cgroup)).remedy("`xcpnet endpoint disable` first")
+                Error::new(format!("the endpoint is enabled already, for {}", about.cgroup))
+                    .remedy("`xcpnet endpoint disable` first")
             }
-            Err(_) => Error::new("an endpoint is there that was left half-removed").remedy("`xcpnet endpoint disable` clears it away"),
+            Err(_) => Error::new("an endpoint is there that was left half-removed")
+                .remedy("`xcpnet endpoint disable` clears it away"),
         });
     }
     let mut endpoint = Endpoint::load(&plan.config)?;
     let room = namespace
         .run(|| {
-            devices
-                .iter()
-                .try_for_each(|d| endpoint.make_room(d.index, d.mac.is_some()).map_err(|e| Error::new(format!("{}: {e}", d.name))))
+            devices.iter().try_for_each(|d| {
+                endpoint
+                    .make_room(d.index, d.mac.is_some())
+                    .map_err(|e| Error::new(format!("{}: {e}", d.name)))
+            })
         })
         .map_err(|e| Error::because("cannot enter the network namespace", &e))?;
     room?;
     endpoint.attach(held.as_fd())?;
-    let deaf = namespace.run(|| endpoint.wake_listeners()).map_err(|e| Error::because("cannot enter the network namespace", &e))??;
-    let kept = ours().and_then(|ours| ours.make(DIRECTORY)).and_then(|directory| endpoint.pin(&directory, &cgroup));
+    let deaf = namespace
+        .run(|| endpoint.wake_listeners())
+        .map_err(|e| Error::because("cannot enter the network namespace", &e))??;
+    let kept = ours()
+        .and_then(|ours| ours.make(DIRECTORY))
+        .and_then(|directory| endpoint.pin(&directory, &cgroup));
     if let Err(e) = kept {
         let _ = clear(DIRECTORY, None);
         return Err(e);
     }
     let no_room = endpoint.no_room();
-    Ok(Enabled { cgroup, devices: if no_room.is_some() { Vec::new() } else { devices }, no_room, deaf })
+    Ok(Enabled {
+        cgroup,
+        devices: if no_room.is_some() { Vec::new() } else { devices },
+        no_room,
+        deaf,
+    })
 }
 
 /// Disables it, half-removed ones too; `false` if there was nothing.
@@ -124,17 +142,25 @@ mod tests {
     #[test]
     fn why_there_is_no_room_beside_sack_is_kept() {
         if !crate::error::is_root() {
-            return println!("SKIPPED: what is kept of an endpoint without room beside SACK: needs root");
+            return println!(
+                "SKIPPED: what is kept of an endpoint without room beside SACK: needs root"
+            );
         }
         let on_its_own = || {
-            // SAFETY: what makes it unsafe is leaving the table of descriptors, which is not asked for.
+            // SAFETY: what makes it unsafe is leaving the table of descriptors, which is not asked
+            // for.
             unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }.unwrap();
             mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
             mount_private().unwrap();
-            let config = EndpointConfig { name: format!("xu{}", std::process::id()), ..EndpointConfig::default() };
+            let config = EndpointConfig {
+                name: format!("xu{}", std::process::id()),
+                ..EndpointConfig::default()
+            };
             let mut loaded = endpoint_without_room(&config).unwrap();
             loaded.make_room(1, true).unwrap();
-            loaded.pin(&ours().unwrap().make(DIRECTORY).unwrap(), &PathBuf::from("/sys/fs/cgroup")).unwrap();
+            loaded
+                .pin(&ours().unwrap().make(DIRECTORY).unwrap(), &PathBuf::from("/sys/fs/cgroup"))
+                .unwrap();
             drop(loaded);
             let kept = endpoint().unwrap().unwrap();
             assert_eq!((kept.no_room(), kept.rooms()), (Some(NoRoom::Refused), 0));

@@ -1,9 +1,9 @@
 //! The BPF file system: found, mounted where it is missing, and our directories in it.
 //!
 //! Others may write into a BPF file system: as the kernel mounts it without options everybody may.
-//! Whatever is kept, opened or removed is therefore reached from a descriptor of a directory that was
-//! seen to be root's, and no symbolic link is followed on the way: a path that is walked again could
-//! lead elsewhere the second time.
+//! Whatever is kept, opened or removed is therefore reached from a descriptor of a directory that
+//! was seen to be root's, and no symbolic link is followed on the way: a path that is walked again
+//! could lead elsewhere the second time.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -35,15 +35,25 @@ pub(crate) fn is_mounted() -> bool {
 /// Mounts one in which only root may do anything.
 pub(crate) fn mount_private() -> io::Result<()> {
     let options: &CStr = c"mode=0700";
-    Ok(mount("bpf", MOUNT, "bpf", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, Some(options))?)
+    Ok(mount(
+        "bpf",
+        MOUNT,
+        "bpf",
+        MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC,
+        Some(options),
+    )?)
 }
 
-/// Whether this process is in a mount namespace of `ip netns exec`, which mounts a /sys of its own and names it after the network namespace. A
-/// mount made there would go with the command that made it.
+/// Whether this process is in a mount namespace of `ip netns exec`, which mounts a /sys of its own
+/// and names it after the network namespace. A mount made there would go with the command that made
+/// it.
 fn is_netns_exec() -> bool {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     // proc_pid_mountinfo(5): the mount point is the fifth field; type and source come after " - ".
-    let mut sys = mounts.lines().filter_map(|line| line.split_once(" - ")).filter(|(before, _)| before.split(' ').nth(4) == Some("/sys"));
+    let mut sys = mounts
+        .lines()
+        .filter_map(|line| line.split_once(" - "))
+        .filter(|(before, _)| before.split(' ').nth(4) == Some("/sys"));
     sys.next_back().and_then(|(_, after)| after.strip_prefix("sysfs ")).is_some_and(|rest| {
         let source = rest.split(' ').next().unwrap_or_default();
         !["sysfs", "none", "sys"].contains(&source)
@@ -55,8 +65,10 @@ pub(crate) fn check_mount_namespace() -> Result<()> {
     if is_mounted() || !is_netns_exec() {
         return Ok(());
     }
-    Err(Error::new(format!("under `ip netns exec` there is no {MOUNT}, in which xcpnet keeps what it sets up"))
-        .remedy("run xcpnet outside and name the network namespace: --netns NAME"))
+    Err(Error::new(format!(
+        "under `ip netns exec` there is no {MOUNT}, in which xcpnet keeps what it sets up"
+    ))
+    .remedy("run xcpnet outside and name the network namespace: --netns NAME"))
 }
 
 /// A directory that is root's and in which nobody else may write, held open.
@@ -77,7 +89,9 @@ pub(super) fn existing() -> Result<Option<Directory>> {
 pub(super) fn ours() -> Result<Directory> {
     check_mount_namespace()?;
     if !is_mounted() {
-        mount_private().map_err(|e| Error::because(format_args!("cannot mount a BPF file system at {MOUNT}"), &e))?;
+        mount_private().map_err(|e| {
+            Error::because(format_args!("cannot mount a BPF file system at {MOUNT}"), &e)
+        })?;
     }
     Directory::root()?.make(OURS)
 }
@@ -106,13 +120,17 @@ impl Directory {
     /// The mount itself. Others may write there, but must not be able to move what is root's.
     fn root() -> Result<Self> {
         let path = PathBuf::from(MOUNT);
-        let told = |e: Errno| Error::because(format_args!("cannot open {MOUNT}"), &io::Error::from(e));
+        let told =
+            |e: Errno| Error::because(format_args!("cannot open {MOUNT}"), &io::Error::from(e));
         let descriptor = rustix::fs::open(MOUNT, FLAGS, Mode::empty()).map_err(told)?;
         let status = rustix::fs::fstat(&descriptor).map_err(told)?;
         let mode = Mode::from_raw_mode(status.st_mode);
         if status.st_uid != 0 || mode.intersects(OTHERS_WRITE) && !mode.contains(Mode::SVTX) {
-            return Err(Error::new(format!("others than root may move away what is kept in {MOUNT} ({})", whose(&status)))
-                .remedy(format!("make it root's: chown root {MOUNT} && chmod 0700 {MOUNT}")));
+            return Err(Error::new(format!(
+                "others than root may move away what is kept in {MOUNT} ({})",
+                whose(&status)
+            ))
+            .remedy(format!("make it root's: chown root {MOUNT} && chmod 0700 {MOUNT}")));
         }
         Ok(Self { descriptor, path })
     }
@@ -123,27 +141,35 @@ impl Directory {
     /// It is no directory, or somebody else than root may write into it.
     pub fn open(&self, name: &str) -> Result<Option<Self>> {
         let path = self.path.join(name);
-        let told = |e: Errno| Error::because(format_args!("cannot open {}", path.display()), &io::Error::from(e));
+        let told = |e: Errno| {
+            Error::because(format_args!("cannot open {}", path.display()), &io::Error::from(e))
+        };
         match rustix::fs::openat(&self.descriptor, name, FLAGS, Mode::empty()) {
             Ok(descriptor) => {
                 let status = rustix::fs::fstat(&descriptor).map_err(told)?;
-                if status.st_uid != 0 || Mode::from_raw_mode(status.st_mode).intersects(OTHERS_WRITE) {
+                if status.st_uid != 0
+                    || Mode::from_raw_mode(status.st_mode).intersects(OTHERS_WRITE)
+                {
                     return Err(not_roots(&path, &status));
                 }
                 Ok(Some(Self { descriptor, path }))
             }
             Err(Errno::NOENT) => Ok(None),
             // A symbolic link, or no directory.
-            Err(Errno::LOOP | Errno::NOTDIR) => {
-                Err(not_roots(&path, &rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW).map_err(told)?))
-            }
+            Err(Errno::LOOP | Errno::NOTDIR) => Err(not_roots(
+                &path,
+                &rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)
+                    .map_err(told)?,
+            )),
             Err(e) => Err(told(e)),
         }
     }
 
     /// A directory in this one, made unless it is there.
     pub fn make(&self, name: &str) -> Result<Self> {
-        let told = |e: Errno| Error::because(format_args!("cannot make {}", self.shown(name)), &io::Error::from(e));
+        let told = |e: Errno| {
+            Error::because(format_args!("cannot make {}", self.shown(name)), &io::Error::from(e))
+        };
         match rustix::fs::mkdirat(&self.descriptor, name, PRIVATE) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(e) => return Err(told(e)),
@@ -156,8 +182,12 @@ impl Directory {
     /// # Errors
     /// The system has no locks for it.
     pub fn lock(self) -> Result<Self> {
-        let told = |e: Errno| Error::because(format_args!("cannot lock {self}"), &io::Error::from(e));
-        rustix::io::retry_on_intr(|| rustix::fs::flock(&self.descriptor, FlockOperation::LockExclusive)).map_err(told)?;
+        let told =
+            |e: Errno| Error::because(format_args!("cannot lock {self}"), &io::Error::from(e));
+        rustix::io::retry_on_intr(|| {
+            rustix::fs::flock(&self.descriptor, FlockOperation::LockExclusive)
+        })
+        .map_err(told)?;
         Ok(self)
     }
 
@@ -168,7 +198,8 @@ impl Directory {
 
     /// What is in it.
     pub fn names(&self) -> Result<Vec<String>> {
-        let told = |e: Errno| Error::because(format_args!("cannot list {self}"), &io::Error::from(e));
+        let told =
+            |e: Errno| Error::because(format_args!("cannot list {self}"), &io::Error::from(e));
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.descriptor).map_err(told)? {
             let entry = entry.map_err(told)?;
@@ -183,7 +214,9 @@ impl Directory {
     /// Removes a directory in this one with the files in it.
     pub fn remove(&self, name: &str) -> Result<()> {
         let Some(directory) = self.open(name)? else { return Ok(()) };
-        let told = |e: Errno| Error::because(format_args!("cannot remove {}", self.shown(name)), &io::Error::from(e));
+        let told = |e: Errno| {
+            Error::because(format_args!("cannot remove {}", self.shown(name)), &io::Error::from(e))
+        };
         for file in directory.names()? {
             rustix::fs::unlinkat(&directory.descriptor, file, AtFlags::empty()).map_err(told)?;
         }
@@ -195,7 +228,8 @@ impl Directory {
         let _ = rustix::fs::unlinkat(&self.descriptor, name, AtFlags::REMOVEDIR);
     }
 
-    /// A path by which bpf(2) reaches something in this very directory, whatever has become of its name.
+    /// A path by which bpf(2) reaches something in this very directory, whatever has become of its
+    /// name.
     pub fn reach(&self, name: &str) -> PathBuf {
         Path::new("/proc/self/fd").join(self.descriptor.as_fd().as_raw_fd().to_string()).join(name)
     }
@@ -212,7 +246,8 @@ impl fmt::Display for Directory {
     }
 }
 
-const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const FLAGS: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const OTHERS_WRITE: Mode = Mode::WGRP.union(Mode::WOTH);
 
 fn whose(status: &rustix::fs::Stat) -> String {
@@ -226,6 +261,9 @@ fn not_roots(path: &Path, status: &rustix::fs::Stat) -> Error {
         FileType::Symlink => "is a symbolic link",
         _ => "is no directory",
     };
-    Error::new(format!("{path} {what} ({}): somebody else made it, and xcpnet touches nothing there", whose(status)))
-        .remedy(format!("look what it is, and if nothing needs it remove it: rm -r {path}"))
+    Error::new(format!(
+        "{path} {what} ({}): somebody else made it, and xcpnet touches nothing there",
+        whose(status)
+    ))
+    .remedy(format!("look what it is, and if nothing needs it remove it: rm -r {path}"))
 }

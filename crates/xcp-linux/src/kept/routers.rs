@@ -1,4 +1,5 @@
-//! `xcpnet router add`, `change`, `del` and `show`: the program, the shaper in front of it, and the directory that keeps both.
+//! `xcpnet router add`, `change`, `del` and `show`: the program, the shaper in front of it, and the
+//! directory that keeps both.
 
 use super::file_system::{Directory, clear, existing, ours};
 use crate::error::{Error, Result};
@@ -20,13 +21,15 @@ fn directory() -> Result<Option<Directory>> {
 pub enum Shaping {
     /// A shaper that comes and goes with the router, with the queue's limit.
     Ours(Shaper, Limit),
-    /// An htb that comes and goes with the router, with two queues of this limit: one for XCP's packets, one for all others.
+    /// An htb that comes and goes with the router, with two queues of this limit: one for XCP's
+    /// packets, one for all others.
     Classes {
         /// Whose turn it is.
         others: Others,
         /// Of each queue.
         limit: Limit,
-        /// Thousandths of the capacity that the law hands out: 1000, or XCP's share where it is to leave the others theirs even if they do not use it.
+        /// Thousandths of the capacity that the law hands out: 1000, or XCP's share where it is to
+        /// leave the others theirs even if they do not use it.
         law_share: u16,
     },
     /// What is there: a device at line rate, or a shaper of somebody else's.
@@ -74,8 +77,8 @@ fn directory_name(namespace: &Namespace, index: u32) -> String {
 /// Adds a router; nothing is left of it if that fails.
 ///
 /// # Errors
-/// No such device, or it has a router; a capacity above what the device's own shaper lets through; a device whose queue cannot be seen; a kernel that
-/// lacks something.
+/// No such device, or it has a router; a capacity above what the device's own shaper lets through;
+/// a device whose queue cannot be seen; a kernel that lacks something.
 pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     let mut netlink = Netlink::open_in(namespace)?;
     clear_orphans();
@@ -85,7 +88,8 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     let _alone = ours()?.lock()?;
     if directory()?.is_some_and(|all| all.has(&name)) {
         return Err(Error::new(format!("{} has a router already", device.name)).remedy(format!(
-            "change it with `xcpnet router change dev {0} ...` or remove it with `xcpnet router del dev {0}`",
+            "change it with `xcpnet router change dev {0} ...` or remove it with `xcpnet router \
+                del dev {0}`",
             device.name
         )));
     }
@@ -99,8 +103,12 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
         // What cannot be kept is not set up.
         let all = ours()?.make(DIRECTORY)?;
         match plan.shaping {
-            Shaping::Ours(shaper, limit) => qdisc::install(&mut netlink, device.index, shaper, capacity_bps, limit)?,
-            Shaping::Classes { others, limit, .. } => qdisc::install_classes(&mut netlink, device.index, capacity_bps, limit, others)?,
+            Shaping::Ours(shaper, limit) => {
+                qdisc::install(&mut netlink, device.index, shaper, capacity_bps, limit)?
+            }
+            Shaping::Classes { others, limit, .. } => {
+                qdisc::install_classes(&mut netlink, device.index, capacity_bps, limit, others)?
+            }
             Shaping::None => {}
         }
         let link_bytes = if device.mac.is_some() { 14 } else { 0 };
@@ -108,9 +116,17 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
             Shaping::Classes { law_share, .. } => Some(law_share),
             Shaping::Ours(..) | Shaping::None => None,
         };
-        let config = RouterConfig { law: plan.law.clone(), seed: plan.seed, link_bytes, hook: plan.hook, police: plan.police, classes };
-        let attached =
-            namespace.run(|| Router::attach(device.index, &config)).map_err(|e| Error::because("cannot enter the namespace", &e))?;
+        let config = RouterConfig {
+            law: plan.law.clone(),
+            seed: plan.seed,
+            link_bytes,
+            hook: plan.hook,
+            police: plan.police,
+            classes,
+        };
+        let attached = namespace
+            .run(|| Router::attach(device.index, &config))
+            .map_err(|e| Error::because("cannot enter the namespace", &e))?;
         let mut router = attached.map_err(|e| Error::new(format!("{}: {e}", device.name)))?;
         router.pin(&all.make(&name)?)?;
         Ok(router)
@@ -127,10 +143,19 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     }
 }
 
-fn kept(netlink: &mut Netlink, namespace: &Namespace, device: Device, router: Router) -> Result<KeptRouter> {
-    let (qdisc, qdisc_stats) = (qdisc::root(netlink, device.index)?, qdisc::stats(netlink, device.index)?);
-    let behind = namespace.run(|| router.behind(device.index)).map_err(|e| Error::because("cannot enter the namespace", &e))?;
-    let class_stats = qdisc.others.map(|_| qdisc::class_stats(netlink, device.index)).transpose()?;
+fn kept(
+    netlink: &mut Netlink,
+    namespace: &Namespace,
+    device: Device,
+    router: Router,
+) -> Result<KeptRouter> {
+    let (qdisc, qdisc_stats) =
+        (qdisc::root(netlink, device.index)?, qdisc::stats(netlink, device.index)?);
+    let behind = namespace
+        .run(|| router.behind(device.index))
+        .map_err(|e| Error::because("cannot enter the namespace", &e))?;
+    let class_stats =
+        qdisc.others.map(|_| qdisc::class_stats(netlink, device.index)).transpose()?;
     Ok(KeptRouter { device, router, qdisc, qdisc_stats, class_stats, behind })
 }
 
@@ -139,17 +164,29 @@ fn check_replaceable(device: &Device, root: &QdiscInfo) -> Result<()> {
     if root.handle == 0 || root.ours {
         return Ok(());
     }
-    Err(Error::new(format!("{} has a queueing discipline that somebody set up ({})", device.name, root.kind))
-        .remedy(format!("leave it and say `shaper none`, or remove it first: tc qdisc del dev {} root", device.name)))
+    Err(Error::new(format!(
+        "{} has a queueing discipline that somebody set up ({})",
+        device.name, root.kind
+    ))
+    .remedy(format!(
+        "leave it and say `shaper none`, or remove it first: tc qdisc del dev {} root",
+        device.name
+    )))
 }
 
-/// Without a shaper of ours the queue must be one that can be seen, and the capacity not above what it lets through.
+/// Without a shaper of ours the queue must be one that can be seen, and the capacity not above what
+/// it lets through.
 fn check_foreign(device: &Device, root: &QdiscInfo, capacity_bps: u64) -> Result<()> {
-    // It works without a lock and counts for each processor apart (net/sched/sch_generic.c): the one
-    // counter that the program can read stays at nought.
+    // It works without a lock and counts for each processor apart (net/sched/sch_generic.c): the
+    // one counter that the program can read stays at nought.
     if root.kind == "pfifo_fast" {
-        return Err(Error::new(format!("{} has pfifo_fast, which tells nobody how long its queue is", device.name)).remedy(format!(
-            "give it a queue that does, e.g. tc qdisc replace dev {} root pfifo, or let xcpnet shape it (shaper htb)",
+        return Err(Error::new(format!(
+            "{} has pfifo_fast, which tells nobody how long its queue is",
+            device.name
+        ))
+        .remedy(format!(
+            "give it a queue that does, e.g. tc qdisc replace dev {} root pfifo, or let xcpnet \
+                shape it (shaper htb)",
             device.name
         )));
     }
@@ -158,11 +195,16 @@ fn check_foreign(device: &Device, root: &QdiscInfo, capacity_bps: u64) -> Result
             "{} spreads its packets over several queues ({}): there is no one queue to watch",
             device.name, root.kind
         ))
-        .remedy(format!("give it one, e.g. tc qdisc replace dev {} root pfifo, or let xcpnet shape it (shaper htb)", device.name)));
+        .remedy(format!(
+            "give it one, e.g. tc qdisc replace dev {} root pfifo, or let xcpnet \
+            shape it (shaper htb)",
+            device.name
+        )));
     }
     match root.rate_bps {
         Some(rate) if capacity_bps > rate => Err(Error::new(format!(
-            "the capacity, {capacity_bps} bit/s, is above what the {} of {} lets through, {rate} bit/s: a queue would stand for ever",
+            "the capacity, {capacity_bps} bit/s, is above what the {} of {} lets through, {rate} \
+                bit/s: a queue would stand for ever",
             root.kind, device.name
         ))
         .remedy("name a capacity of at most that")),
@@ -176,7 +218,8 @@ fn find(netlink: &mut Netlink, name: &str) -> Result<Device> {
         return Ok(device.clone());
     }
     let names: Vec<&str> = devices.iter().map(|d| d.name.as_str()).collect();
-    Err(Error::new(format!("there is no device \"{name}\"")).remedy(format!("this network namespace has {}", names.join(", "))))
+    Err(Error::new(format!("there is no device \"{name}\""))
+        .remedy(format!("this network namespace has {}", names.join(", "))))
 }
 
 /// The routers of a namespace, in the order of their devices.
@@ -207,28 +250,38 @@ pub fn list(namespace: &Namespace) -> Result<Vec<KeptRouter>> {
 pub fn need(device: &str, namespace: &Namespace) -> Result<KeptRouter> {
     find(&mut Netlink::open_in(namespace)?, device)?;
     list(namespace)?.into_iter().find(|r| r.device.name == device).ok_or_else(|| {
-        Error::new(format!("{device} has no router")).remedy(format!("add one: xcpnet router add dev {device} capacity 10mbit"))
+        Error::new(format!("{device} has no router"))
+            .remedy(format!("add one: xcpnet router add dev {device} capacity 10mbit"))
     })
 }
 
-/// Changes a router's capacity, and the rate of the shaper that came with it; the limit of that one's queue if given.
+/// Changes a router's capacity, and the rate of the shaper that came with it; the limit of that
+/// one's queue if given.
 ///
 /// # Errors
 /// There is no router; a shaper that is not ours lets less through, or was to get another limit.
-pub fn change(device: &str, capacity_bps: Option<u64>, limit: Option<Limit>, namespace: &Namespace) -> Result<KeptRouter> {
+pub fn change(
+    device: &str,
+    capacity_bps: Option<u64>,
+    limit: Option<Limit>,
+    namespace: &Namespace,
+) -> Result<KeptRouter> {
     let _alone = existing()?.map(Directory::lock).transpose()?;
     let kept = need(device, namespace)?;
     let mut netlink = Netlink::open_in(namespace)?;
     let index = kept.device.index;
     if let Some(limit) = limit {
         if !kept.qdisc.ours {
-            return Err(Error::new(format!("the queue of {device} is not xcpnet's")).remedy("change its limit where it was set up (tc)"));
+            return Err(Error::new(format!("the queue of {device} is not xcpnet's"))
+                .remedy("change its limit where it was set up (tc)"));
         }
         qdisc::change_limit(&mut netlink, index, limit)?;
     }
     if let Some(capacity) = capacity_bps {
         match kept.qdisc.shaper {
-            Some(shaper) if kept.qdisc.ours => qdisc::change_rate(&mut netlink, index, shaper, capacity)?,
+            Some(shaper) if kept.qdisc.ours => {
+                qdisc::change_rate(&mut netlink, index, shaper, capacity)?
+            }
             _ => check_foreign(&kept.device, &kept.qdisc, capacity)?,
         }
         kept.router.set_capacity(capacity / 8)?;
@@ -247,10 +300,13 @@ pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
     let name = directory_name(namespace, device.index);
     let _alone = existing()?.map(Directory::lock).transpose()?;
     let Some(directory) = directory()?.map_or(Ok(None), |all| all.open(&name))? else {
-        return Err(Error::new(format!("{} has no router", device.name)).remedy("`xcpnet router show` lists those there are"));
+        return Err(Error::new(format!("{} has no router", device.name))
+            .remedy("`xcpnet router show` lists those there are"));
     };
     if let Ok(router) = Router::open(&directory, device.index) {
-        namespace.run(|| router.detach()).map_err(|e| Error::because("cannot enter the namespace", &e))?;
+        namespace
+            .run(|| router.detach())
+            .map_err(|e| Error::because("cannot enter the namespace", &e))?;
     }
     clear(DIRECTORY, Some(&name))?;
     qdisc::remove(&mut netlink, device.index)?;

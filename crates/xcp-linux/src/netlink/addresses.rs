@@ -37,23 +37,26 @@ impl Netlink {
         )
     }
 
-    /// Gives a device an address. An IPv6 address can be used at once: whether somebody has it already is not asked (RFC 4862, 5.4, which would
-    /// take a second).
+    /// Gives a device an address. An IPv6 address can be used at once: whether somebody has it
+    /// already is not asked (RFC 4862, 5.4, which would take a second).
     pub fn add_address(&mut self, index: u32, address: IpAddr, prefix_len: u8) -> Result<()> {
         let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
         // struct ifaddrmsg: family, prefix length, flags, scope, device
         let mut fixed = [family(address), prefix_len, 0, libc::RT_SCOPE_UNIVERSE, 0, 0, 0, 0];
         fixed[4..].copy_from_slice(&index.to_ne_bytes());
         let mut request = Request::new(libc::RTM_NEWADDR, flags as u16, &fixed);
-        request.attribute(libc::IFA_LOCAL, &octets(address)).attribute(libc::IFA_ADDRESS, &octets(address));
+        request
+            .attribute(libc::IFA_LOCAL, &octets(address))
+            .attribute(libc::IFA_ADDRESS, &octets(address));
         if address.is_ipv6() {
             request.number(libc::IFA_FLAGS, libc::IFA_F_NODAD);
         }
-        let doing = || format!("give the network device number {index} the address {address}/{prefix_len}");
+        let doing =
+            || format!("give the network device number {index} the address {address}/{prefix_len}");
         self.change(doing, request).map_err(|e| match (e.errno(), address) {
-            (Some(libc::EACCES | libc::EOPNOTSUPP), IpAddr::V6(_)) => {
-                e.or("IPv6 is switched off here (net.ipv6.conf.all.disable_ipv6, or ipv6.disable=1 on the kernel's command line)")
-            }
+            (Some(libc::EACCES | libc::EOPNOTSUPP), IpAddr::V6(_)) => e
+                .or("IPv6 is switched off here (net.ipv6.conf.all.disable_ipv6, or \
+                    ipv6.disable=1 on the kernel's command line)"),
             _ => e,
         })
     }

@@ -33,7 +33,8 @@ pub struct Device {
     pub up: bool,
     /// Whether the other end of the wire is there, too.
     pub running: bool,
-    /// Whether the kernel has seen that it is, and lets packets out (RFC 2863, `IF_OPER_UP`). Not of devices that do not tell.
+    /// Whether the kernel has seen that it is, and lets packets out (RFC 2863, `IF_OPER_UP`). Not
+    /// of devices that do not tell.
     pub operational: bool,
     /// `veth`, `vlan`, `bridge`, ...; `None` for hardware.
     pub kind: Option<String>,
@@ -90,7 +91,8 @@ impl Netlink {
     /// The devices of the namespace.
     pub fn links(&mut self) -> Result<Vec<Device>> {
         let request = || {
-            let mut request = Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP as u16, &header(0, 0, 0));
+            let mut request =
+                Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP as u16, &header(0, 0, 0));
             request.number(libc::IFLA_EXT_MASK, NO_COUNTERS);
             request
         };
@@ -119,13 +121,25 @@ impl Netlink {
         }
     }
 
-    /// Makes a pair of virtual Ethernet devices: one end here, the other in the namespace given. Both are down.
-    pub fn add_veth(&mut self, name: &str, peer_name: &str, peer_namespace: &Namespace) -> Result<()> {
+    /// Makes a pair of virtual Ethernet devices: one end here, the other in the namespace given.
+    /// Both are down.
+    pub fn add_veth(
+        &mut self,
+        name: &str,
+        peer_name: &str,
+        peer_namespace: &Namespace,
+    ) -> Result<()> {
         self.add_veth_with(name, peer_name, peer_namespace, &VethOptions::default())
     }
 
     /// The same with a say in how they are.
-    pub fn add_veth_with(&mut self, name: &str, peer_name: &str, peer_namespace: &Namespace, options: &VethOptions) -> Result<()> {
+    pub fn add_veth_with(
+        &mut self,
+        name: &str,
+        peer_name: &str,
+        peer_namespace: &Namespace,
+        options: &VethOptions,
+    ) -> Result<()> {
         let doing = || format!("add the pair of devices \"{name}\" and \"{peer_name}\"");
         check_name(name, doing)?;
         check_name(peer_name, doing)?;
@@ -143,7 +157,9 @@ impl Netlink {
             });
         });
         self.change(doing, request).map_err(|e| match e.errno() {
-            Some(libc::EOPNOTSUPP) => e.or("this kernel has no veth devices (CONFIG_VETH; modprobe veth)"),
+            Some(libc::EOPNOTSUPP) => {
+                e.or("this kernel has no veth devices (CONFIG_VETH; modprobe veth)")
+            }
             _ => e,
         })
     }
@@ -151,12 +167,14 @@ impl Netlink {
     /// Switches a device on.
     pub fn set_up(&mut self, index: u32) -> Result<()> {
         let up = libc::IFF_UP as u32;
-        let request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK as u16, &header(index, up, up));
+        let request =
+            Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK as u16, &header(index, up, up));
         self.change(|| format!("switch on the network device number {index}"), request)
     }
 
-    /// Waits until a virtual Ethernet device that was switched on sends. Until a work queue of the kernel's has seen that the other end is there,
-    /// and has started the queueing discipline (linkwatch), everything is dropped; on a busy machine that takes seconds.
+    /// Waits until a virtual Ethernet device that was switched on sends. Until a work queue of the
+    /// kernel's has seen that the other end is there, and has started the queueing discipline
+    /// (linkwatch), everything is dropped; on a busy machine that takes seconds.
     ///
     /// # Errors
     /// No such device, or it does not come up.
@@ -165,7 +183,10 @@ impl Netlink {
         while !self.link(index)?.operational {
             if begin.elapsed() > PATIENCE {
                 let doing = format!("use the network device number {index}");
-                return Err(Error::refused(doing, "it has been switched on and does not find its other end"));
+                return Err(Error::refused(
+                    doing,
+                    "it has been switched on and does not find its other end",
+                ));
             }
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -174,35 +195,52 @@ impl Netlink {
 
     /// Switches a device off.
     pub fn set_down(&mut self, index: u32) -> Result<()> {
-        let request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK as u16, &header(index, 0, libc::IFF_UP as u32));
+        let request = Request::new(
+            libc::RTM_NEWLINK,
+            libc::NLM_F_ACK as u16,
+            &header(index, 0, libc::IFF_UP as u32),
+        );
         self.change(|| format!("switch off the network device number {index}"), request)
     }
 
     /// Sets the bytes of the largest IP packet.
     pub fn set_mtu(&mut self, index: u32, mtu: u32) -> Result<()> {
-        let mut request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK as u16, &header(index, 0, 0));
+        let mut request =
+            Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK as u16, &header(index, 0, 0));
         request.number(libc::IFLA_MTU, mtu);
-        self.change(|| format!("set the MTU of the network device number {index} to {mtu}"), request)
+        self.change(
+            || format!("set the MTU of the network device number {index} to {mtu}"),
+            request,
+        )
     }
 
-    /// Sets how many segments a packet handed down by TCP may hold; with 1 each is one from the beginning, and what a queue counts are segments.
+    /// Sets how many segments a packet handed down by TCP may hold; with 1 each is one from the
+    /// beginning, and what a queue counts are segments.
     pub fn set_gso_max_segments(&mut self, index: u32, segments: u32) -> Result<()> {
-        let mut request = Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK as u16, &header(index, 0, 0));
+        let mut request =
+            Request::new(libc::RTM_NEWLINK, libc::NLM_F_ACK as u16, &header(index, 0, 0));
         request.number(libc::IFLA_GSO_MAX_SEGS, segments);
-        self.change(|| format!("limit packets of the network device number {index} to {segments} segments"), request)
+        self.change(
+            || format!("limit packets of the network device number {index} to {segments} segments"),
+            request,
+        )
     }
 
     /// What a device has sent.
     pub fn sent(&mut self, index: u32) -> Result<Sent> {
         let doing = || format!("read the counters of the network device number {index}");
         let request = Request::new(libc::RTM_GETLINK, 0, &header(index, 0, 0));
-        // struct rtnl_link_stats64: packets received and sent, bytes received and sent, errors, drops received and sent
+        // struct rtnl_link_stats64: packets received and sent, bytes received and sent, errors,
+        // drops received and sent
         let read = |payload: &[u8]| {
             let counters = attribute(payload.get(16..)?, libc::IFLA_STATS64)?;
-            let field = |at: usize| Some(u64::from_ne_bytes(counters.get(8 * at..8 * at + 8)?.try_into().ok()?));
+            let field = |at: usize| {
+                Some(u64::from_ne_bytes(counters.get(8 * at..8 * at + 8)?.try_into().ok()?))
+            };
             Some(Sent { packets: field(1)?, bytes: field(3)?, drops: field(7)? })
         };
-        self.get(doing, request, read)?.ok_or_else(|| Error::refused(doing(), "the kernel does not tell"))
+        self.get(doing, request, read)?
+            .ok_or_else(|| Error::refused(doing(), "the kernel does not tell"))
     }
 
     /// Removes a device; of a pair, both ends.
@@ -233,13 +271,17 @@ fn describe(request: &mut Request, name: &str, mac: Option<[u8; 6]>, options: &V
     }
 }
 
-/// The kernel's rules for names (dev_valid_name), with the reason where it would only say "invalid argument".
+/// The kernel's rules for names (dev_valid_name), with the reason where it would only say "invalid
+/// argument".
 fn check_name(name: &str, doing: impl Fn() -> String) -> Result<()> {
     let why = if name.is_empty() {
         "a device's name is not empty"
     } else if name.len() > LONGEST_NAME {
         "a device's name has at most 15 characters"
-    } else if name == "." || name == ".." || name.bytes().any(|b| b == b'/' || b == b':' || b == 0 || b.is_ascii_whitespace()) {
+    } else if name == "."
+        || name == ".."
+        || name.bytes().any(|b| b == b'/' || b == b':' || b == 0 || b.is_ascii_whitespace())
+    {
         "a device's name has no slash, colon or white space"
     } else {
         return Ok(());
@@ -275,12 +317,16 @@ fn device(payload: &[u8]) -> Option<Device> {
             libc::IFLA_NUM_TX_QUEUES => device.tx_queues = number(value, 0)?,
             libc::IFLA_OPERSTATE => device.operational = value.first() == Some(&OPERATIONAL),
             libc::IFLA_QDISC => device.qdisc = text(value),
-            libc::IFLA_ADDRESS if link_type == libc::ARPHRD_ETHER => device.mac = value.try_into().ok(),
+            libc::IFLA_ADDRESS if link_type == libc::ARPHRD_ETHER => {
+                device.mac = value.try_into().ok()
+            }
             libc::IFLA_MASTER => device.master = number(value, 0),
             libc::IFLA_LINKINFO => {
                 let data = attribute(value, libc::IFLA_INFO_DATA).unwrap_or_default();
                 let on = |kind| attribute(data, kind).is_some_and(|value| value == [1]);
-                device.kind = attributes(value).find(|(kind, _)| *kind == libc::IFLA_INFO_KIND).map(|(_, name)| text(name));
+                device.kind = attributes(value)
+                    .find(|(kind, _)| *kind == libc::IFLA_INFO_KIND)
+                    .map(|(_, name)| text(name));
                 // Numbers of other kinds of devices mean something else.
                 if device.kind.as_deref() == Some("bridge") {
                     device.filtered = BRIDGE_NF_CALL.map(on);
@@ -299,7 +345,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// What the kernel says of a device or a queue, with lengths that are none: it is read or not, never a panic.
+        /// What the kernel says of a device or a queue, with lengths that are none: it is read or
+        /// not, never a panic.
         #[test]
         fn no_answer_is_too_strange(
             fixed in prop::collection::vec(any::<u8>(), 0..24),

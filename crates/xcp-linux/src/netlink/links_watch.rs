@@ -28,13 +28,16 @@ impl Links {
         opened().map(Self).map_err(|e| Error::new("listen for network devices that come and go", e))
     }
 
-    /// Takes what there is to read, whatever it says; it may have been too much for the kernel to keep.
+    /// Takes what there is to read, whatever it says; it may have been too much for the kernel to
+    /// keep.
     pub fn forget(&mut self) {
         let mut buffer = [0; 1024];
         loop {
             match self.0.recv(&mut &mut buffer[..], libc::MSG_DONTWAIT | libc::MSG_TRUNC) {
                 Ok(_) => {}
-                Err(e) if e.kind() == io::ErrorKind::Interrupted || e.raw_os_error() == Some(libc::ENOBUFS) => {}
+                Err(e)
+                    if e.kind() == io::ErrorKind::Interrupted
+                        || e.raw_os_error() == Some(libc::ENOBUFS) => {}
                 Err(_) => return,
             }
         }

@@ -1,5 +1,6 @@
-//! Netlink messages as bytes: a header, a fixed structure and attributes, which may hold attributes (netlink(7), rtnetlink(7)). What they mean is
-//! the other files' business. All numbers are in the machine's own byte order.
+//! Netlink messages as bytes: a header, a fixed structure and attributes, which may hold attributes
+//! (netlink(7), rtnetlink(7)). What they mean is the other files' business. All numbers are in the
+//! machine's own byte order.
 
 /// Length of `struct nlmsghdr`.
 pub const HEADER: usize = 16;
@@ -16,7 +17,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// A message of this kind (`RTM_...`) with the fixed structure that its kind wants. `NLM_F_REQUEST` is added.
+    /// A message of this kind (`RTM_...`) with the fixed structure that its kind wants.
+    /// `NLM_F_REQUEST` is added.
     pub fn new(kind: u16, flags: u16, fixed: &[u8]) -> Self {
         let mut bytes = Vec::with_capacity(256);
         bytes.extend(0u32.to_ne_bytes()); // the length, when all is there
@@ -52,14 +54,16 @@ impl Request {
         self.bytes.extend([0; 2]);
         self.bytes.extend(kind.to_ne_bytes());
         fill(self);
-        // Attributes are far below 64 KB: what the callers put in them are names, addresses and small structures.
+        // Attributes are far below 64 KB: what the callers put in them are names, addresses and
+        // small structures.
         let length = (self.bytes.len() - start) as u16;
         self.bytes[start..start + 2].copy_from_slice(&length.to_ne_bytes());
         self.bytes.resize(aligned(self.bytes.len()), 0);
         self
     }
 
-    /// Adds bytes without a header: the fixed structure of a message within an attribute, a multiple of 4 in length.
+    /// Adds bytes without a header: the fixed structure of a message within an attribute, a
+    /// multiple of 4 in length.
     pub fn plain(&mut self, bytes: &[u8]) -> &mut Self {
         self.bytes.extend(bytes);
         self
@@ -92,7 +96,12 @@ pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     std::iter::from_fn(move || {
         let length = number(bytes, 0)? as usize;
         let payload = bytes.get(HEADER..length)?;
-        let message = Message { kind: short(bytes, 4)?, flags: short(bytes, 6)?, sequence: number(bytes, 8)?, payload };
+        let message = Message {
+            kind: short(bytes, 4)?,
+            flags: short(bytes, 6)?,
+            sequence: number(bytes, 8)?,
+            payload,
+        };
         bytes = bytes.get(aligned(length)..).unwrap_or_default();
         Some(message)
     })

@@ -1,5 +1,6 @@
-//! nfnetlink_queue: packets that a rule ([`Term::Queue`](super::nftables::Term::Queue)) hands to this process, which decides what becomes of each. The
-//! kernel keeps them meanwhile; when the socket closes, however its process ends, it drops those it has and queues no more.
+//! nfnetlink_queue: packets that a rule ([`Term::Queue`](super::nftables::Term::Queue)) hands to
+//! this process, which decides what becomes of each. The kernel keeps them meanwhile; when the
+//! socket closes, however its process ends, it drops those it has and queues no more.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
@@ -64,7 +65,8 @@ fn request(kind: u16, flags: i32, number: u16) -> Request {
 }
 
 impl Queue {
-    /// Takes a queue of the calling thread's network namespace, for at most `longest` packets; more are dropped.
+    /// Takes a queue of the calling thread's network namespace, for at most `longest` packets; more
+    /// are dropped.
     ///
     /// # Errors
     /// Somebody has it; a kernel that has none; not permitted.
@@ -75,31 +77,41 @@ impl Queue {
             socket.connect(&SocketAddr::new(0, 0))?;
             // What finds no room is dropped, as in any queue: its sender sends it again.
             socket.set_no_enobufs(true)?;
-            // SAFETY: an open socket and an int that outlives the call. Where it fails there is less room.
+            // SAFETY: an open socket and an int that outlives the call. Where it fails there is
+            // less room.
             unsafe {
                 let length = size_of::<i32>() as libc::socklen_t;
-                libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, (&raw const BUFFER).cast(), length);
+                libc::setsockopt(
+                    socket.as_raw_fd(),
+                    libc::SOL_SOCKET,
+                    libc::SO_RCVBUFFORCE,
+                    (&raw const BUFFER).cast(),
+                    length,
+                );
             }
             Ok(socket)
         };
         let doing = || format!("hold packets in queue {number} of the packet filter");
-        let socket = opened().map_err(|e| Error::new("open a netlink socket for the packet filter", e))?;
+        let socket =
+            opened().map_err(|e| Error::new("open a netlink socket for the packet filter", e))?;
         let mut queue = Self { socket, number, sequence: 0, buffer: vec![0; 64 << 10] };
         let mut bind = request(CONFIG, libc::NLM_F_ACK, number);
         bind.attribute(1, &[BIND, 0, 0, 0]);
         let mut copy = request(CONFIG, libc::NLM_F_ACK, number);
-        copy.attribute(2, &[&COPIED.to_be_bytes()[..], &[COPY_PACKET]].concat()).attribute(3, &longest.to_be_bytes());
+        copy.attribute(2, &[&COPIED.to_be_bytes()[..], &[COPY_PACKET]].concat())
+            .attribute(3, &longest.to_be_bytes());
         for each in [bind, copy] {
             queue.ask(each).map_err(|e| {
                 let error = Error::new(doing(), e);
                 match error.errno() {
                     // EPERM without the right for it, too.
                     Some(libc::EBUSY | libc::EPERM) => error.or(
-                        "another program has it (/proc/net/netfilter/nfnetlink_queue names its port), or this is not root (CAP_NET_ADMIN)",
+                        "another program has it (/proc/net/netfilter/nfnetlink_queue names its \
+                            port), or this is not root (CAP_NET_ADMIN)",
                     ),
-                    Some(libc::EINVAL | libc::EOPNOTSUPP) => {
-                        error.or("the kernel lacks CONFIG_NETFILTER_NETLINK_QUEUE (as a module: modprobe nfnetlink_queue)")
-                    }
+                    Some(libc::EINVAL | libc::EOPNOTSUPP) => error
+                        .or("the kernel lacks CONFIG_NETFILTER_NETLINK_QUEUE (as a module: \
+                            modprobe nfnetlink_queue)"),
                     _ => error,
                 }
             })?;
@@ -107,7 +119,8 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Sends a request and reads its acknowledgement, which the kernel has written when send returns.
+    /// Sends a request and reads its acknowledgement, which the kernel has written when send
+    /// returns.
     fn ask(&mut self, request: Request) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         self.socket.send(&request.finish(self.sequence), 0)?;
@@ -135,12 +148,16 @@ impl Queue {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(e) => return Err(e),
         };
-        packets
-            .extend(messages(self.buffer.get(..length).unwrap_or_default()).filter(|m| m.kind == PACKET).filter_map(|m| packet(m.payload)));
+        packets.extend(
+            messages(self.buffer.get(..length).unwrap_or_default())
+                .filter(|m| m.kind == PACKET)
+                .filter_map(|m| packet(m.payload)),
+        );
         Ok(true)
     }
 
-    /// Decides about a packet. One that is no more (its device went down, the rules changed) is no error.
+    /// Decides about a packet. One that is no more (its device went down, the rules changed) is no
+    /// error.
     ///
     /// # Errors
     /// The socket is broken.

@@ -1,9 +1,12 @@
-//! nf_tables: a table of packet-filter rules that belongs to this process. The kernel removes a table with the flag `owner` when the socket that made
-//! it closes, however its process ends, and lets nobody else change it (Linux 5.12). So rules that divert traffic to a process cannot outlive it.
+//! nf_tables: a table of packet-filter rules that belongs to this process. The kernel removes a
+//! table with the flag `owner` when the socket that made it closes, however its process ends, and
+//! lets nobody else change it (Linux 5.12). So rules that divert traffic to a process cannot
+//! outlive it.
 //!
-//! Only what a transparent proxy needs is here. Rules are written as the kernel evaluates them: expressions from left to right that load a
-//! register, compare it (a rule ends where a comparison fails) or do something. Numbers are in network order, but for what is compared with a
-//! register, which is as the kernel keeps it.
+//! Only what a transparent proxy needs is here. Rules are written as the kernel evaluates them:
+//! expressions from left to right that load a register, compare it (a rule ends where a comparison
+//! fails) or do something. Numbers are in network order, but for what is compared with a register,
+//! which is as the kernel keeps it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -64,7 +67,8 @@ pub enum Term {
     CameBy(String),
     /// It is IPv4, or IPv6.
     Version(Version),
-    /// The route to its destination goes by this device (`true`), or by another one, but somewhere (`false`).
+    /// The route to its destination goes by this device (`true`), or by another one, but somewhere
+    /// (`false`).
     GoesBy(String, bool),
     /// Its destination is not one of this machine's addresses.
     NotLocal,
@@ -90,7 +94,8 @@ pub enum Term {
     ToListener(SocketAddr),
     /// The chain's other rules do not see it.
     Accept,
-    /// The chain's other rules do not see it until the program at this queue has decided (`nfqueue.rs`); nor then, if there is none.
+    /// The chain's other rules do not see it until the program at this queue has decided
+    /// (`nfqueue.rs`); nor then, if there is none.
     Queue(u16, Spelling),
     /// Its sender gets a reset, as from its destination.
     Reset,
@@ -168,7 +173,8 @@ pub struct OwnedTable {
 }
 
 impl OwnedTable {
-    /// Makes a table with its chains in the calling thread's network namespace, all at once or not at all.
+    /// Makes a table with its chains in the calling thread's network namespace, all at once or not
+    /// at all.
     ///
     /// # Errors
     /// One of that name is there; a kernel that lacks something; not permitted.
@@ -188,7 +194,8 @@ impl OwnedTable {
             socket.connect(&Address::new(0, 0))?;
             Ok(socket)
         };
-        let socket = opened().map_err(|e| Error::new("open a netlink socket for the packet filter", e))?;
+        let socket =
+            opened().map_err(|e| Error::new("open a netlink socket for the packet filter", e))?;
         let mut table = Self { socket, name: name.to_owned(), sequence: 0 };
         let mut batch = Batch::default();
         let mut new = request(NEW_TABLE, libc::NLM_F_CREATE | libc::NLM_F_EXCL, FAMILY_INET, 0);
@@ -204,15 +211,20 @@ impl OwnedTable {
         table.send(batch).map_err(|e| {
             let error = Error::new(doing(), e);
             match error.errno() {
-                Some(libc::EEXIST) => error.or("a process has one of that name already; end it (`xcpnet pep down` ends xcpnet's)"),
-                Some(libc::EPERM) => error.or("a process has one of that name already, or this is not root (CAP_NET_ADMIN)"),
-                Some(libc::EOPNOTSUPP | libc::EINVAL) => {
-                    error.or("the kernel is older than 5.12, or was built without CONFIG_NF_TABLES_INET")
+                Some(libc::EEXIST) => error.or("a process has one of that name already; end it \
+                    (`xcpnet pep down` ends xcpnet's)"),
+                Some(libc::EPERM) => error
+                    .or("a process has one of that name already, or this is \
+                    not root (CAP_NET_ADMIN)"),
+                Some(libc::EOPNOTSUPP | libc::EINVAL) => error
+                    .or("the kernel is older than 5.12, or was built without \
+                        CONFIG_NF_TABLES_INET"),
+                Some(libc::ENOENT) => {
+                    error.or("the kernel lacks an expression of nf_tables: CONFIG_NFT_TPROXY, \
+                        CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT (and where clients \
+                        are to be \
+                     confirmed CONFIG_NFT_QUEUE, CONFIG_NFT_REJECT_INET)")
                 }
-                Some(libc::ENOENT) => error.or(
-                    "the kernel lacks an expression of nf_tables: CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT (and where clients are to be \
-                     confirmed CONFIG_NFT_QUEUE, CONFIG_NFT_REJECT_INET)",
-                ),
                 _ => error,
             }
         })?;
@@ -230,7 +242,8 @@ impl OwnedTable {
         delete.text(1, &self.name).text(2, chain.name);
         batch.add(delete);
         chain.rules.iter().for_each(|rule| batch.add(new_rule(&self.name, chain.name, rule)));
-        self.send(batch).map_err(|e| Error::new(format!("change the packet-filter table \"{}\"", self.name), e))
+        self.send(batch)
+            .map_err(|e| Error::new(format!("change the packet-filter table \"{}\"", self.name), e))
     }
 
     /// Sends a batch; the kernel answers every message of it.
@@ -239,8 +252,9 @@ impl OwnedTable {
         let mut waiting = 0u32;
         let begin = request(BATCH_BEGIN, 0, FAMILY_ANY, SUBSYSTEM);
         let end = request(BATCH_END, 0, FAMILY_ANY, SUBSYSTEM);
-        for (kind_of_batch, each) in
-            std::iter::once((true, begin)).chain(batch.messages.into_iter().map(|m| (false, m))).chain(std::iter::once((true, end)))
+        for (kind_of_batch, each) in std::iter::once((true, begin))
+            .chain(batch.messages.into_iter().map(|m| (false, m)))
+            .chain(std::iter::once((true, end)))
         {
             self.sequence = self.sequence.wrapping_add(1);
             waiting += u32::from(!kind_of_batch);
@@ -479,12 +493,17 @@ fn write(list: &mut Request, term: &Term) {
             });
         }),
         Term::Queue(number, Spelling::Expression) => expression(list, "queue", |data| {
-            data.attribute(1, &number.to_be_bytes()).attribute(2, &1u16.to_be_bytes()).attribute(3, &QUEUE_BYPASS.to_be_bytes());
+            data.attribute(1, &number.to_be_bytes())
+                .attribute(2, &1u16.to_be_bytes())
+                .attribute(3, &QUEUE_BYPASS.to_be_bytes());
         }),
         Term::Queue(number, Spelling::Target) => expression(list, "target", |data| {
-            // struct xt_NFQ_info_v2: the queue, how many, bypass; and what fills it up to the kernel's alignment.
+            // struct xt_NFQ_info_v2: the queue, how many, bypass; and what fills it up to the
+            // kernel's alignment.
             let words = [*number, 1, QUEUE_BYPASS, 0];
-            data.text(1, "NFQUEUE").attribute(2, &2u32.to_be_bytes()).attribute(3, &words.map(u16::to_ne_bytes).concat());
+            data.text(1, "NFQUEUE")
+                .attribute(2, &2u32.to_be_bytes())
+                .attribute(3, &words.map(u16::to_ne_bytes).concat());
         }),
         Term::Reset => load(list, "reject", &[(1, REJECT_RESET)]),
         Term::Refuse(code) => expression(list, "reject", |data| {
@@ -498,8 +517,9 @@ mod tests {
     use super::*;
     use crate::netlink::message::{attribute, attributes};
 
-    /// What `nft --debug=mnl` of nftables 1.0.6 sends for `queue flags bypass to 22595`: a kernel built without the expression, as this project's machines
-    /// have it, cannot say whether it would take ours.
+    /// What `nft --debug=mnl` of nftables 1.0.6 sends for `queue flags bypass to 22595`: a kernel
+    /// built without the expression, as this project's machines have it, cannot say whether it
+    /// would take ours.
     #[test]
     fn the_queue_is_told_as_nft_tells_it() {
         let bytes = new_rule("t", "c", &[Term::Queue(22_595, Spelling::Expression)]).finish(0);

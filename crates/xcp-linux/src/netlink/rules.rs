@@ -1,4 +1,5 @@
-//! Policy routing: packets with a mark are for this machine, whatever their destination is. A rule sends them to a table, the table has one route.
+//! Policy routing: packets with a mark are for this machine, whatever their destination is. A rule
+//! sends them to a table, the table has one route.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,7 +7,8 @@ use super::addresses::{family, octets};
 use super::message::{Request, attribute, number};
 use super::{Netlink, Result};
 
-/// Who made rules and routes (rtnetlink(7)'s rtm_protocol): a number nobody else has, by which they are known again.
+/// Who made rules and routes (rtnetlink(7)'s rtm_protocol): a number nobody else has, by which they
+/// are known again.
 const PROTOCOL: u8 = 0x58;
 /// linux/fib_rules.h.
 const RTM_NEWRULE: u16 = 32;
@@ -31,14 +33,16 @@ pub struct Diversion {
 }
 
 /// An address of each family that stands for all of it.
-const FAMILIES: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+const FAMILIES: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
 
 fn is_unsupported(errno: Option<i32>) -> bool {
     matches!(errno, Some(libc::EAFNOSUPPORT | libc::EOPNOTSUPP))
 }
 
 impl Netlink {
-    /// Adds rules and routes for both families (IPv6's where there is one). What is there of them already is no error.
+    /// Adds rules and routes for both families (IPv6's where there is one). What is there of them
+    /// already is no error.
     pub fn divert(&mut self, diversion: &Diversion) -> Result<()> {
         for any in FAMILIES {
             match self.divert_family(diversion, any) {
@@ -54,9 +58,20 @@ impl Netlink {
         let lo = self.index_of("lo")?.unwrap_or(1);
         let mut route = Request::new(libc::RTM_NEWROUTE, flags as u16, &route_header(any));
         route.number(libc::RTA_OIF, lo).number(libc::RTA_TABLE, diversion.table);
-        self.change(|| format!("add the route of packets that are to stay here to table {}", diversion.table), route)?;
+        self.change(
+            || {
+                format!(
+                    "add the route of packets that are to stay here to table {}",
+                    diversion.table
+                )
+            },
+            route,
+        )?;
         let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-        match self.change(|| format!("add the rule for mark {:#x}", diversion.mark), rule(RTM_NEWRULE, flags, diversion, any)) {
+        match self.change(
+            || format!("add the rule for mark {:#x}", diversion.mark),
+            rule(RTM_NEWRULE, flags, diversion, any),
+        ) {
             Err(e) if e.errno() == Some(libc::EEXIST) => Ok(()),
             result => result,
         }
@@ -64,13 +79,19 @@ impl Netlink {
 
     /// Takes them away, one of each that [`Netlink::divert`] added; what is not there is no error.
     pub fn undivert(&mut self, diversion: &Diversion) -> Result<()> {
-        let gone = |errno| matches!(errno, Some(libc::ENOENT | libc::ESRCH | libc::ENODEV)) || is_unsupported(errno);
+        let gone = |errno| {
+            matches!(errno, Some(libc::ENOENT | libc::ESRCH | libc::ENODEV))
+                || is_unsupported(errno)
+        };
         for any in FAMILIES {
             let removal = rule(RTM_DELRULE, libc::NLM_F_ACK, diversion, any);
-            let mut route = Request::new(libc::RTM_DELROUTE, libc::NLM_F_ACK as u16, &route_header(any));
+            let mut route =
+                Request::new(libc::RTM_DELROUTE, libc::NLM_F_ACK as u16, &route_header(any));
             route.number(libc::RTA_TABLE, diversion.table);
             for (what, request) in [("rule", removal), ("route", route)] {
-                match self.change(|| format!("remove the {what} for mark {:#x}", diversion.mark), request) {
+                match self
+                    .change(|| format!("remove the {what} for mark {:#x}", diversion.mark), request)
+                {
                     Err(e) if !gone(e.errno()) => return Err(e),
                     _ => {}
                 }
@@ -92,20 +113,28 @@ impl Netlink {
     fn that_divert(&mut self, diversion: &Diversion, wanted_ours: bool) -> Result<Vec<String>> {
         let mut found = Vec::new();
         for any in FAMILIES {
-            let request = || Request::new(RTM_GETRULE, libc::NLM_F_DUMP as u16, &rule_header(any, 0));
+            let request =
+                || Request::new(RTM_GETRULE, libc::NLM_F_DUMP as u16, &rule_header(any, 0));
             let wanted = *diversion;
             let others = self.dump(
                 || "list the routing rules".to_owned(),
                 request,
                 |payload| {
                     let attributes = payload.get(12..)?;
-                    let word = |kind| attribute(attributes, kind).and_then(|value| number(value, 0));
-                    let ours = attribute(attributes, FRA_PROTOCOL).is_some_and(|value| value.first() == Some(&PROTOCOL));
+                    let word =
+                        |kind| attribute(attributes, kind).and_then(|value| number(value, 0));
+                    let ours = attribute(attributes, FRA_PROTOCOL)
+                        .is_some_and(|value| value.first() == Some(&PROTOCOL));
                     let (mark, table) = (word(FRA_FWMARK), word(FRA_TABLE));
                     let clash = mark == Some(wanted.mark) || table == Some(wanted.table);
                     (clash && ours == wanted_ours).then(|| {
-                        let mark = mark.map(|mark| format!(" fwmark {mark:#x}")).unwrap_or_default();
-                        format!("ip rule{mark} lookup {} (priority {})", table.unwrap_or(0), word(FRA_PRIORITY).unwrap_or(0))
+                        let mark =
+                            mark.map(|mark| format!(" fwmark {mark:#x}")).unwrap_or_default();
+                        format!(
+                            "ip rule{mark} lookup {} (priority {})",
+                            table.unwrap_or(0),
+                            word(FRA_PRIORITY).unwrap_or(0)
+                        )
                     })
                 },
             );
@@ -124,7 +153,9 @@ impl Netlink {
         fixed[1] = if to.is_ipv4() { 32 } else { 128 };
         let mut request = Request::new(libc::RTM_GETROUTE, 0, &fixed);
         request.attribute(libc::RTA_DST, &octets(to));
-        let read = |payload: &[u8]| attribute(payload.get(12..)?, libc::RTA_OIF).and_then(|value| number(value, 0));
+        let read = |payload: &[u8]| {
+            attribute(payload.get(12..)?, libc::RTA_OIF).and_then(|value| number(value, 0))
+        };
         self.get(|| format!("look up the route to {to}"), request, read)
     }
 
@@ -135,11 +166,30 @@ impl Netlink {
         fixed[1] = if address.is_ipv4() { 32 } else { 128 };
         let mut request = Request::new(libc::RTM_GETROUTE, 0, &fixed);
         request.attribute(libc::RTA_DST, &octets(address));
-        let kind = self.get(|| format!("look up the route to {address}"), request, |payload| payload.get(7).copied());
+        let kind = self.get(
+            || format!("look up the route to {address}"),
+            request,
+            |payload| payload.get(7).copied(),
+        );
         match kind {
-            Ok(kind) => Ok(!matches!(kind, Some(libc::RTN_UNICAST | libc::RTN_UNREACHABLE | libc::RTN_BLACKHOLE | libc::RTN_PROHIBIT))),
+            Ok(kind) => Ok(!matches!(
+                kind,
+                Some(
+                    libc::RTN_UNICAST
+                        | libc::RTN_UNREACHABLE
+                        | libc::RTN_BLACKHOLE
+                        | libc::RTN_PROHIBIT
+                )
+            )),
             // No way there: then it is not here.
-            Err(e) if matches!(e.errno(), Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EACCES | libc::EINVAL)) => Ok(false),
+            Err(e)
+                if matches!(
+                    e.errno(),
+                    Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EACCES | libc::EINVAL)
+                ) =>
+            {
+                Ok(false)
+            }
             Err(e) => Err(e),
         }
     }
@@ -147,7 +197,20 @@ impl Netlink {
 
 /// `struct rtmsg` of the route: to everywhere, of type "local".
 fn route_header(any: IpAddr) -> [u8; 12] {
-    [family(any), 0, 0, 0, libc::RT_TABLE_UNSPEC, PROTOCOL, libc::RT_SCOPE_HOST, libc::RTN_LOCAL, 0, 0, 0, 0]
+    [
+        family(any),
+        0,
+        0,
+        0,
+        libc::RT_TABLE_UNSPEC,
+        PROTOCOL,
+        libc::RT_SCOPE_HOST,
+        libc::RTN_LOCAL,
+        0,
+        0,
+        0,
+        0,
+    ]
 }
 
 /// `struct fib_rule_hdr`.

@@ -1,4 +1,5 @@
-//! A netlink socket: send a request, hear the answer, turn the kernel's refusal into an error that says what was refused and why.
+//! A netlink socket: send a request, hear the answer, turn the kernel's refusal into an error that
+//! says what was refused and why.
 
 use std::fmt;
 use std::io;
@@ -30,7 +31,12 @@ pub struct Error {
 impl Error {
     /// A failure of this side's, without an errno.
     pub(crate) fn refused(doing: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { doing: doing.into(), cause: io::Error::new(io::ErrorKind::InvalidInput, why.into()), kernel: None, remedy: None }
+        Self {
+            doing: doing.into(),
+            cause: io::Error::new(io::ErrorKind::InvalidInput, why.into()),
+            kernel: None,
+            remedy: None,
+        }
     }
 
     pub(crate) fn new(doing: impl Into<String>, cause: io::Error) -> Self {
@@ -57,8 +63,12 @@ impl fmt::Display for Error {
         }
         match (&self.remedy, self.errno()) {
             (Some(remedy), _) => write!(f, "; {remedy}"),
-            (None, Some(libc::EPERM | libc::EACCES)) => write!(f, "; this needs root (CAP_NET_ADMIN)"),
-            (None, Some(libc::EEXIST)) => write!(f, "; remove what is there, or choose another name"),
+            (None, Some(libc::EPERM | libc::EACCES)) => {
+                write!(f, "; this needs root (CAP_NET_ADMIN)")
+            }
+            (None, Some(libc::EEXIST)) => {
+                write!(f, "; remove what is there, or choose another name")
+            }
             (None, Some(libc::ENODEV)) => write!(f, "; `ip link` lists the devices there are"),
             _ => Ok(()),
         }
@@ -77,7 +87,8 @@ impl From<Error> for io::Error {
     }
 }
 
-/// A connection to the kernel's routing and traffic control. It belongs to the namespace it was opened in, whichever thread uses it.
+/// A connection to the kernel's routing and traffic control. It belongs to the namespace it was
+/// opened in, whichever thread uses it.
 #[derive(Debug)]
 pub struct Netlink {
     socket: Socket,
@@ -92,7 +103,8 @@ impl Netlink {
             let mut socket = Socket::new(NETLINK_ROUTE)?;
             socket.bind_auto()?;
             socket.connect(&SocketAddr::new(0, 0))?;
-            // An error with the kernel's words and without a copy of the request, so that the words are always at one place.
+            // An error with the kernel's words and without a copy of the request, so that the words
+            // are always at one place.
             socket.set_ext_ack(true)?;
             socket.set_cap_ack(true)?;
             Ok(socket)
@@ -107,12 +119,16 @@ impl Netlink {
     }
 
     /// Asks for a change and waits until it is made. `doing` completes "cannot ..." in the error.
-    pub(crate) fn change(&mut self, doing: impl FnOnce() -> String, request: Request) -> Result<()> {
+    pub(crate) fn change(
+        &mut self,
+        doing: impl FnOnce() -> String,
+        request: Request,
+    ) -> Result<()> {
         self.exchange(request, |_| ()).map_err(|e| e.told(doing))
     }
 
-    /// Asks for one thing; hands the answer's payload on. `None` if the kernel has nothing to say, which is no error: so it answers for a queueing
-    /// discipline that is built in.
+    /// Asks for one thing; hands the answer's payload on. `None` if the kernel has nothing to say,
+    /// which is no error: so it answers for a queueing discipline that is built in.
     pub(crate) fn get<T>(
         &mut self,
         doing: impl FnOnce() -> String,
@@ -121,11 +137,13 @@ impl Netlink {
     ) -> Result<Option<T>> {
         let mut read = read;
         let mut found = None;
-        self.exchange(request, |message| found = read(message.payload)).map_err(|e| e.told(doing))?;
+        self.exchange(request, |message| found = read(message.payload))
+            .map_err(|e| e.told(doing))?;
         Ok(found)
     }
 
-    /// Asks for all there is; each answer's payload goes to `read`, and what this makes of it is returned.
+    /// Asks for all there is; each answer's payload goes to `read`, and what this makes of it is
+    /// returned.
     pub(crate) fn dump<T>(
         &mut self,
         doing: impl FnOnce() -> String,
@@ -149,11 +167,17 @@ impl Netlink {
         }
     }
 
-    /// Sends a request and passes on what answers it, up to the acknowledgement, the end of the dump, or the one answer if neither was asked for.
+    /// Sends a request and passes on what answers it, up to the acknowledgement, the end of the
+    /// dump, or the one answer if neither was asked for.
     ///
-    /// The kernel works on a request while it is being sent, and what it answers waits here when send returns (rtnetlink_rcv runs in the sender's
-    /// context). So there is no waiting: nothing there means that nothing was answered.
-    fn exchange(&mut self, request: Request, mut answer: impl FnMut(&Message<'_>)) -> std::result::Result<(), Refusal> {
+    /// The kernel works on a request while it is being sent, and what it answers waits here when
+    /// send returns (rtnetlink_rcv runs in the sender's context). So there is no waiting: nothing
+    /// there means that nothing was answered.
+    fn exchange(
+        &mut self,
+        request: Request,
+        mut answer: impl FnMut(&Message<'_>),
+    ) -> std::result::Result<(), Refusal> {
         self.sequence = self.sequence.wrapping_add(1);
         let bytes = request.finish(self.sequence);
         let flags = message::short(&bytes, 6).unwrap_or_default();
@@ -162,13 +186,19 @@ impl Netlink {
         again_if_interrupted(|| self.socket.send(&bytes, 0))?;
         loop {
             let mut window = &mut self.buffer[..];
-            let length = match again_if_interrupted(|| self.socket.recv(&mut window, libc::MSG_TRUNC | libc::MSG_DONTWAIT)) {
+            let length = match again_if_interrupted(|| {
+                self.socket.recv(&mut window, libc::MSG_TRUNC | libc::MSG_DONTWAIT)
+            }) {
                 Ok(length) => length,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock && one_answer => return Ok(()),
                 Err(e) => return Err(e.into()),
             };
             let Some(datagram) = self.buffer.get(..length) else {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, format!("an answer of {length} bytes is too long")).into());
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("an answer of {length} bytes is too long"),
+                )
+                .into());
             };
             for message in message::messages(datagram).filter(|m| m.sequence == self.sequence) {
                 match i32::from(message.kind) {
@@ -214,8 +244,9 @@ impl From<io::Error> for Refusal {
     }
 }
 
-/// An acknowledgement or refusal (`struct nlmsgerr`: the errno, negative, and the header of the request), or the end of a dump (the errno alone),
-/// each followed by the kernel's words, if it has any.
+/// An acknowledgement or refusal (`struct nlmsgerr`: the errno, negative, and the header of the
+/// request), or the end of a dump (the errno alone), each followed by the kernel's words, if it has
+/// any.
 fn outcome(message: &Message<'_>) -> std::result::Result<(), Refusal> {
     let code = message::number(message.payload, 0).unwrap_or_default() as i32;
     if code == 0 {
@@ -223,6 +254,13 @@ fn outcome(message: &Message<'_>) -> std::result::Result<(), Refusal> {
     }
     let fixed = if i32::from(message.kind) == libc::NLMSG_ERROR { 4 + HEADER } else { 4 };
     let has_words = message.flags & libc::NLM_F_ACK_TLVS as u16 != 0;
-    let words = message.payload.get(fixed..).filter(|_| has_words).and_then(|rest| message::attribute(rest, ERROR_TEXT));
-    Err(Refusal { cause: io::Error::from_raw_os_error(code.saturating_neg()), kernel: words.map(message::text) })
+    let words = message
+        .payload
+        .get(fixed..)
+        .filter(|_| has_words)
+        .and_then(|rest| message::attribute(rest, ERROR_TEXT));
+    Err(Refusal {
+        cause: io::Error::from_raw_os_error(code.saturating_neg()),
+        kernel: words.map(message::text),
+    })
 }

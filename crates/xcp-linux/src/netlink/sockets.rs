@@ -1,8 +1,10 @@
-//! sock_diag: connections that are over and linger in the kernel (TIME_WAIT), found by the mark that their sockets had, and ended.
+//! sock_diag: connections that are over and linger in the kernel (TIME_WAIT), found by the mark
+//! that their sockets had, and ended.
 //!
-//! A gateway that has ended a connection between two others keeps it like any host for a minute. While it does, packets between the same addresses and
-//! ports that it is to forward are taken for that connection's and lost (the kernel looks for a socket before it looks for a route, and does not
-//! forward what has one).
+//! A gateway that has ended a connection between two others keeps it like any host for a minute.
+//! While it does, packets between the same addresses and ports that it is to forward are taken for
+//! that connection's and lost (the kernel looks for a socket before it looks for a route, and does
+//! not forward what has one).
 
 use std::io;
 
@@ -30,9 +32,15 @@ fn request(kind: u16, flags: i32, family: u8, id: &[u8]) -> Request {
 }
 
 /// Those of a mark: their numbers as the kernel has them.
-fn lingering(socket: &Socket, family: u8, mark: u32, buffer: &mut [u8]) -> io::Result<Vec<[u8; ID]>> {
+fn lingering(
+    socket: &Socket,
+    family: u8,
+    mark: u32,
+    buffer: &mut [u8],
+) -> io::Result<Vec<[u8; ID]>> {
     let mut dump = request(BY_FAMILY, libc::NLM_F_DUMP, family, &[0; ID]);
-    // struct inet_diag_bc_op (go on behind it if so, else beyond the end: no), struct inet_diag_markcond.
+    // struct inet_diag_bc_op (go on behind it if so, else beyond the end: no), struct
+    // inet_diag_markcond.
     let mut code = vec![MARKED, 12];
     code.extend(16u16.to_ne_bytes());
     code.extend([mark, u32::MAX].map(u32::to_ne_bytes).concat());
@@ -49,7 +57,9 @@ fn lingering(socket: &Socket, family: u8, mark: u32, buffer: &mut [u8]) -> io::R
                     return Err(io::Error::from_raw_os_error(code.saturating_neg()));
                 }
                 // struct inet_diag_msg: four bytes, then the number.
-                _ => found.extend(message.payload.get(4..4 + ID).and_then(|id| <[u8; ID]>::try_from(id).ok())),
+                _ => found.extend(
+                    message.payload.get(4..4 + ID).and_then(|id| <[u8; ID]>::try_from(id).ok()),
+                ),
             }
         }
     }
@@ -70,7 +80,8 @@ pub(crate) fn can_end() -> io::Result<()> {
     }
 }
 
-/// Ends all TCP connections that linger in the calling thread's network namespace and whose sockets had this mark; returns how many there were.
+/// Ends all TCP connections that linger in the calling thread's network namespace and whose sockets
+/// had this mark; returns how many there were.
 ///
 /// # Errors
 /// Not permitted; a kernel without CONFIG_INET_DIAG_DESTROY, in which they are gone after a minute.
@@ -87,7 +98,10 @@ pub fn end_lingering(mark: u32) -> Result<usize> {
                 socket.send(&request(DESTROY, libc::NLM_F_ACK, family, &id).finish(2), 0)?;
                 let length = socket.recv(&mut &mut buffer[..], 0)?;
                 let answer = messages(buffer.get(..length).unwrap_or_default()).next();
-                match answer.and_then(|answer| message::number(answer.payload, 0)).unwrap_or_default() as i32 {
+                match answer
+                    .and_then(|answer| message::number(answer.payload, 0))
+                    .unwrap_or_default() as i32
+                {
                     0 => count += 1,
                     // Gone by itself meanwhile.
                     code if code == -libc::ENOENT => {}

@@ -1,5 +1,5 @@
-//! The packet filter as it is: tables with their comments, chains that drop. A comment is what nft(8) writes and
-//! shows: user data in libnftnl's form, a type, a length and a text.
+//! The packet filter as it is: tables with their comments, chains that drop. A comment is what
+//! nft(8) writes and shows: user data in libnftnl's form, a type, a length and a text.
 
 use std::io;
 
@@ -80,7 +80,8 @@ fn table(payload: &[u8]) -> Option<Table> {
 /// # Errors
 /// Not permitted; a kernel without nf_tables.
 pub fn list() -> Result<Vec<Table>> {
-    dump(GET_TABLE, NEW_TABLE, FAMILY_INET, table).map_err(|e| Error::new("list the packet filter's tables", e))
+    dump(GET_TABLE, NEW_TABLE, FAMILY_INET, table)
+        .map_err(|e| Error::new("list the packet filter's tables", e))
 }
 
 /// Chains for what comes to this machine that drop what no rule of theirs accepts, as nft(8) names
@@ -102,13 +103,23 @@ pub fn strict_inputs() -> Result<Vec<String>> {
         let is_input = attribute(hook, HOOK_NUMBER).and_then(network) == Some(INPUT);
         let drops = attribute(attributes, CHAIN_POLICY).and_then(network) == Some(DROP);
         let name = |kind| attribute(attributes, kind).map(text);
-        (is_input && drops).then_some(format!("{family} {} {}", name(CHAIN_TABLE)?, name(CHAIN_NAME)?))
+        (is_input && drops).then_some(format!(
+            "{family} {} {}",
+            name(CHAIN_TABLE)?,
+            name(CHAIN_NAME)?
+        ))
     };
-    dump(GET_CHAIN, NEW_CHAIN, FAMILY_ANY, chain).map_err(|e| Error::new("list the packet filter's chains", e))
+    dump(GET_CHAIN, NEW_CHAIN, FAMILY_ANY, chain)
+        .map_err(|e| Error::new("list the packet filter's chains", e))
 }
 
 /// All of a kind; each answer's payload goes to `read`.
-fn dump<T>(get: u16, new: u16, family: u8, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<Vec<T>> {
+fn dump<T>(
+    get: u16,
+    new: u16,
+    family: u8,
+    read: impl Fn(&[u8]) -> Option<T>,
+) -> io::Result<Vec<T>> {
     let listed = || -> io::Result<Vec<T>> {
         let mut socket = Socket::new(NETLINK_NETFILTER)?;
         socket.bind_auto()?;

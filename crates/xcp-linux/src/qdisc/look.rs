@@ -21,7 +21,8 @@ pub struct QdiscInfo {
     pub handle: u32,
     /// What of ours it is or could be.
     pub shaper: Option<Shaper>,
-    /// To what it limits the device: the rate of a tbf, the ceiling of an htb that has one class at the top.
+    /// To what it limits the device: the rate of a tbf, the ceiling of an htb that has one class at
+    /// the top.
     pub rate_bps: Option<u64>,
     /// What the queue below the shaper holds at the most, if it is a pfifo or bfifo.
     pub limit: Option<Limit>,
@@ -29,7 +30,8 @@ pub struct QdiscInfo {
     pub others: Option<Others>,
     /// Whether it was made by [`super::install`].
     pub ours: bool,
-    /// Whether the device's packets are spread over several queues, each with its own discipline. There is then no one queue to look at.
+    /// Whether the device's packets are spread over several queues, each with its own discipline.
+    /// There is then no one queue to look at.
     pub multi_queue: bool,
 }
 
@@ -40,7 +42,8 @@ pub struct QdiscStats {
     pub bytes: u64,
     /// Sent; a packet that the device will cut up counts as its parts.
     pub packets: u64,
-    /// Not taken into the queue, or thrown out of it. One that the device would have cut up counts once. Starts again at 0 after 2^32 - 1, as the rest does.
+    /// Not taken into the queue, or thrown out of it. One that the device would have cut up counts
+    /// once. Starts again at 0 after 2^32 - 1, as the rest does.
     pub drops: u32,
     /// How often there was something to send and no leave to.
     pub overlimits: u32,
@@ -55,7 +58,11 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
     let found = nl.get_qdisc(index, ROOT, |qdisc| {
         let kind = qdisc.kind()?;
         let shaper = Shaper::of(&kind);
-        let rate_bps = if shaper == Some(Shaper::Tbf) { qdisc.options().and_then(options::tbf_rate_bps) } else { None };
+        let rate_bps = if shaper == Some(Shaper::Tbf) {
+            qdisc.options().and_then(options::tbf_rate_bps)
+        } else {
+            None
+        };
         Some(QdiscInfo {
             handle: qdisc.handle,
             shaper,
@@ -68,21 +75,37 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
         })
     })?;
     let Some(mut info) = found else {
-        // A device that is down has one that is built in (noop), which is not shown; the device names it.
+        // A device that is down has one that is built in (noop), which is not shown; the device
+        // names it.
         let kind = nl.link(index)?.qdisc;
-        return Ok(QdiscInfo { kind, handle: 0, shaper: None, rate_bps: None, limit: None, others: None, ours: false, multi_queue: false });
+        return Ok(QdiscInfo {
+            kind,
+            handle: 0,
+            shaper: None,
+            rate_bps: None,
+            limit: None,
+            others: None,
+            ours: false,
+            multi_queue: false,
+        });
     };
     if info.shaper == Some(Shaper::Htb) {
-        let top = |class: &Described<'_>| (class.parent == ROOT).then(|| options::htb_class_rate_bps(class.options()?)).flatten();
+        let top = |class: &Described<'_>| {
+            (class.parent == ROOT).then(|| options::htb_class_rate_bps(class.options()?)).flatten()
+        };
         if let [rate_bps] = nl.classes(index, top)?[..] {
             info.rate_bps = Some(rate_bps);
         }
     }
     if info.ours && info.shaper == Some(Shaper::Htb) {
-        let shares = nl.classes(index, |class| Some((class.handle, options::htb_class_share(class.options()?)?)))?;
+        let shares = nl.classes(index, |class| {
+            Some((class.handle, options::htb_class_share(class.options()?)?))
+        })?;
         let share_of = |handle| shares.iter().find(|share| share.0 == handle).map(|share| share.1);
         info.others = match (share_of(XCP_CLASS), share_of(OTHERS_CLASS), info.rate_bps) {
-            (Some((xcp_bps, first)), Some((_, second)), Some(whole_bps)) => Some(Others::of(xcp_bps, whole_bps, [first, second])),
+            (Some((xcp_bps, first)), Some((_, second)), Some(whole_bps)) => {
+                Some(Others::of(xcp_bps, whole_bps, [first, second]))
+            }
             _ => None,
         };
     }
@@ -102,11 +125,12 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
     Ok(info)
 }
 
-/// Reads the counters at the root of a device: one question and one answer, so that it can be asked often. All are 0 where packets do not queue
-/// (noqueue) or where the device is down: nothing is counted there.
+/// Reads the counters at the root of a device: one question and one answer, so that it can be asked
+/// often. All are 0 where packets do not queue (noqueue) or where the device is down: nothing is
+/// counted there.
 ///
-/// A shaper counts what its queue drops as its own (htb_enqueue, tbf_enqueue: `qdisc_qstats_drop` where the queue did not take a packet), so the
-/// root's number is all of them.
+/// A shaper counts what its queue drops as its own (htb_enqueue, tbf_enqueue: `qdisc_qstats_drop`
+/// where the queue did not take a packet), so the root's number is all of them.
 pub fn stats(nl: &mut Netlink, index: u32) -> Result<QdiscStats> {
     stats_of(nl, index, ROOT)
 }

@@ -1,8 +1,9 @@
-//! The shaper in front of a device: a rate, and a queue of a chosen length in which packets wait for it. The XCP router reckons with that rate and
-//! looks at that queue.
+//! The shaper in front of a device: a rate, and a queue of a chosen length in which packets wait
+//! for it. The XCP router reckons with that rate and looks at that queue.
 //!
-//! Where asked, there are two queues behind the shaper, one for XCP's packets and one for all others ([`Others`]): two classes of htb's, each with a
-//! share of the rate of its own, and what one does not use is the other's. Which class a packet belongs to the router's program says.
+//! Where asked, there are two queues behind the shaper, one for XCP's packets and one for all
+//! others ([`Others`]): two classes of htb's, each with a share of the rate of its own, and what
+//! one does not use is the other's. Which class a packet belongs to the router's program says.
 //!
 //! A rate counts bytes of Ethernet frames: the IP packet and 14 bytes.
 
@@ -18,18 +19,20 @@ use crate::netlink::{Error, Netlink, Result};
 /// The number of a shaper that [`install`] made, by which it is known again: "xc".
 const HANDLE: u32 = 0x7863 << 16;
 
-/// The class of XCP's packets, where there are two. The router's program writes it into `skb->priority`, which htb takes for a class
-/// (htb_classify).
+/// The class of XCP's packets, where there are two. The router's program writes it into
+/// `skb->priority`, which htb takes for a class (htb_classify).
 pub(crate) const XCP_CLASS: u32 = HANDLE | 2;
 /// The class of all others. Packets that the program never saw go there, too.
 pub(crate) const OTHERS_CLASS: u32 = HANDLE | 3;
-/// The classes, and the numbers of their queues. By its number the program finds XCP's (`XCP_CLASS_QUEUE` of bpf/router.h).
+/// The classes, and the numbers of their queues. By its number the program finds XCP's
+/// (`XCP_CLASS_QUEUE` of bpf/router.h).
 const QUEUES: [(u32, u32); 2] = [(XCP_CLASS, 0x7864 << 16), (OTHERS_CLASS, 0x7865 << 16)];
 
 /// What holds packets back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shaper {
-    /// Hierarchical token bucket, with one class for everything. Sends a packet that the device will cut up (GSO) as a whole.
+    /// Hierarchical token bucket, with one class for everything. Sends a packet that the device
+    /// will cut up (GSO) as a whole.
     Htb,
     /// Token bucket filter. Cuts up packets that are larger than its burst.
     Tbf,
@@ -84,7 +87,8 @@ pub enum Others {
     Fair(u16),
 }
 
-/// What the class that has to wait gets all the same, in thousandths of the rate: without a rate there is no class.
+/// What the class that has to wait gets all the same, in thousandths of the rate: without a rate
+/// there is no class.
 const LEAST: u16 = 1;
 
 impl Others {
@@ -113,13 +117,21 @@ impl Others {
     }
 }
 
-/// Where the queue of a shaper hangs: its class number 1. htb's is ours to number, tbf's always has this one.
+/// Where the queue of a shaper hangs: its class number 1. htb's is ours to number, tbf's always has
+/// this one.
 fn queue_of(handle: u32) -> u32 {
     handle | 1
 }
 
-/// Puts a shaper in front of a device, in the place of whatever is there (look with [`root`] first). If it fails half-way nothing of it stays.
-pub fn install(nl: &mut Netlink, index: u32, shaper: Shaper, rate_bps: u64, limit: Limit) -> Result<()> {
+/// Puts a shaper in front of a device, in the place of whatever is there (look with [`root`]
+/// first). If it fails half-way nothing of it stays.
+pub fn install(
+    nl: &mut Netlink,
+    index: u32,
+    shaper: Shaper,
+    rate_bps: u64,
+    limit: Limit,
+) -> Result<()> {
     let rate = rate(nl, index, rate_bps)?;
     replace(nl, index, |nl| {
         let root = Wanted { index, handle: HANDLE, parent: ROOT, kind: shaper.name() };
@@ -129,15 +141,23 @@ pub fn install(nl: &mut Netlink, index: u32, shaper: Shaper, rate_bps: u64, limi
                 set_class(nl, index, &rate)?;
             }
             // The queue that this makes is replaced next.
-            Shaper::Tbf => nl.set_qdisc(&root, |request| options::tbf(request, &rate, rate.burst))?,
+            Shaper::Tbf => {
+                nl.set_qdisc(&root, |request| options::tbf(request, &rate, rate.burst))?
+            }
         }
         set_queues(nl, index, limit, None)
     })
 }
 
-/// As [`install`], an htb with a queue of this limit for XCP's packets and another one for all others. Without the router's program all packets
-/// are others.
-pub fn install_classes(nl: &mut Netlink, index: u32, rate_bps: u64, limit: Limit, others: Others) -> Result<()> {
+/// As [`install`], an htb with a queue of this limit for XCP's packets and another one for all
+/// others. Without the router's program all packets are others.
+pub fn install_classes(
+    nl: &mut Netlink,
+    index: u32,
+    rate_bps: u64,
+    limit: Limit,
+    others: Others,
+) -> Result<()> {
     let rate = rate(nl, index, rate_bps)?;
     replace(nl, index, |nl| {
         let root = Wanted { index, handle: HANDLE, parent: ROOT, kind: Shaper::Htb.name() };
@@ -149,7 +169,11 @@ pub fn install_classes(nl: &mut Netlink, index: u32, rate_bps: u64, limit: Limit
 }
 
 /// Neither shaper can become the other, and htb does not even become itself again.
-fn replace(nl: &mut Netlink, index: u32, put: impl FnOnce(&mut Netlink) -> Result<()>) -> Result<()> {
+fn replace(
+    nl: &mut Netlink,
+    index: u32,
+    put: impl FnOnce(&mut Netlink) -> Result<()>,
+) -> Result<()> {
     remove(nl, index)?;
     put(nl).inspect_err(|_| {
         // The first error is the one to tell.
@@ -162,7 +186,10 @@ pub fn change_rate(nl: &mut Netlink, index: u32, shaper: Shaper, rate_bps: u64) 
     let info = own(nl, index, "change the rate")?;
     if info.shaper != Some(shaper) {
         let why = format!("its shaper is {}, not {}", info.kind, shaper.name());
-        return Err(Error::refused(format!("change the rate of the network device number {index}"), why));
+        return Err(Error::refused(
+            format!("change the rate of the network device number {index}"),
+            why,
+        ));
     }
     let rate = rate(nl, index, rate_bps)?;
     match shaper {
@@ -172,7 +199,8 @@ pub fn change_rate(nl: &mut Netlink, index: u32, shaper: Shaper, rate_bps: u64) 
         }
         Shaper::Tbf => {
             let root = Wanted { index, handle: HANDLE, parent: ROOT, kind: shaper.name() };
-            // A tbf that is changed sets the limit of its queue to its own number, whatever the unit (tbf_change, fifo_set_limit).
+            // A tbf that is changed sets the limit of its queue to its own number, whatever the
+            // unit (tbf_change, fifo_set_limit).
             let limit = info.limit.map_or(rate.burst, Limit::number);
             nl.set_qdisc(&root, |request| options::tbf(request, &rate, limit))
         }
@@ -186,7 +214,10 @@ pub fn change_limit(nl: &mut Netlink, index: u32, limit: Limit) -> Result<()> {
         // A queue with a number cannot be replaced by one of another kind with the same number.
         for (parent, handle) in QUEUES {
             // Somebody may have taken it away.
-            if nl.get_qdisc(index, parent, |queue| Some(queue.handle)).is_ok_and(|found| found == Some(handle)) {
+            if nl
+                .get_qdisc(index, parent, |queue| Some(queue.handle))
+                .is_ok_and(|found| found == Some(handle))
+            {
                 nl.delete_qdisc(index, handle, parent)?;
             }
         }
@@ -194,7 +225,8 @@ pub fn change_limit(nl: &mut Netlink, index: u32, limit: Limit) -> Result<()> {
     set_queues(nl, index, limit, info.others)
 }
 
-/// Removes a shaper that [`install`] made; the kernel's default comes in its place. Anybody else's stays.
+/// Removes a shaper that [`install`] made; the kernel's default comes in its place. Anybody else's
+/// stays.
 pub fn remove(nl: &mut Netlink, index: u32) -> Result<()> {
     if !root(nl, index)?.ours {
         return Ok(());
@@ -206,7 +238,10 @@ fn rate(nl: &mut Netlink, index: u32, rate_bps: u64) -> Result<Rate> {
     let rate = Rate::new(rate_bps, nl.link(index)?.mtu);
     if rate.bytes_per_s == 0 {
         let doing = format!("limit the network device number {index} to {rate_bps} bit/s");
-        return Err(Error::refused(doing, "the kernel counts whole bytes a second: the least is 8 bit/s"));
+        return Err(Error::refused(
+            doing,
+            "the kernel counts whole bytes a second: the least is 8 bit/s",
+        ));
     }
     Ok(rate)
 }
@@ -217,23 +252,29 @@ fn own(nl: &mut Netlink, index: u32, what: &str) -> Result<QdiscInfo> {
         return Ok(info);
     }
     let why = format!(
-        "its queueing discipline is {}, which xcpnet did not put there; change it with tc, or let xcpnet install a shaper",
+        "its queueing discipline is {}, which xcpnet did not put there; change it with tc, or let \
+            xcpnet install a shaper",
         info.kind
     );
     Err(Error::refused(format!("{what} of the network device number {index}"), why))
 }
 
 fn set_class(nl: &mut Netlink, index: u32, rate: &Rate) -> Result<()> {
-    let class = Wanted { index, handle: queue_of(HANDLE), parent: HANDLE, kind: Shaper::Htb.name() };
+    let class =
+        Wanted { index, handle: queue_of(HANDLE), parent: HANDLE, kind: Shaper::Htb.name() };
     nl.set_class(&class, |request| options::htb_class(request, rate, rate, 0))
 }
 
 /// The two classes below the one that has the rate.
 fn set_classes(nl: &mut Netlink, index: u32, rate: &Rate, others: Others) -> Result<()> {
     let (xcp, priorities) = others.terms();
-    for (handle, share, priority) in [(XCP_CLASS, xcp, priorities[0]), (OTHERS_CLASS, 1000 - xcp, priorities[1])] {
+    for (handle, share, priority) in
+        [(XCP_CLASS, xcp, priorities[0]), (OTHERS_CLASS, 1000 - xcp, priorities[1])]
+    {
         let class = Wanted { index, handle, parent: queue_of(HANDLE), kind: Shaper::Htb.name() };
-        nl.set_class(&class, |request| options::htb_class(request, &rate.share(share), rate, priority))?;
+        nl.set_class(&class, |request| {
+            options::htb_class(request, &rate.share(share), rate, priority)
+        })?;
     }
     Ok(())
 }

@@ -1,13 +1,17 @@
-//! The options of the shapers and of their queues, in the kernel's structures (linux/pkt_sched.h), and how large a shaper's burst is.
+//! The options of the shapers and of their queues, in the kernel's structures (linux/pkt_sched.h),
+//! and how large a shaper's burst is.
 
 use crate::netlink::message::{Request, attribute, number};
 
-/// How long a shaper may be late without losing any of its rate: it makes up for what it was not there to send. In exchange so much may leave at
-/// once after a pause. Timers are late by microseconds as a rule, by some 100 us on a busy machine.
+/// How long a shaper may be late without losing any of its rate: it makes up for what it was not
+/// there to send. In exchange so much may leave at once after a pause. Timers are late by
+/// microseconds as a rule, by some 100 us on a busy machine.
 const BURST_NS: u64 = 1_000_000;
-/// Nanoseconds in the kernel's unit of a burst (PSCHED_SHIFT, net/pkt_sched.h; the same since 2.6.31, and what /proc/net/psched says).
+/// Nanoseconds in the kernel's unit of a burst (PSCHED_SHIFT, net/pkt_sched.h; the same since
+/// 2.6.31, and what /proc/net/psched says).
 const TICK_NS: u64 = 64;
-/// `TC_LINKLAYER_ETHERNET`: the kernel reckons time from bytes itself. Without it, it would want tables (net/sched/sch_htb.c, "backward compatible").
+/// `TC_LINKLAYER_ETHERNET`: the kernel reckons time from bytes itself. Without it, it would want
+/// tables (net/sched/sch_htb.c, "backward compatible").
 const ETHERNET: u8 = 1;
 /// Bytes of an Ethernet header with a VLAN tag, which shapers count, too.
 const ETHERNET_HEADER: u64 = 18;
@@ -38,8 +42,8 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// For a device of this MTU. One frame on top of [`BURST_NS`]: a token bucket must hold a frame before it sends one, and what comes in while it is
-    /// full is lost.
+    /// For a device of this MTU. One frame on top of [`BURST_NS`]: a token bucket must hold a frame
+    /// before it sends one, and what comes in while it is full is lost.
     pub fn new(rate_bps: u64, mtu: u32) -> Self {
         let bytes_per_s = rate_bps / 8;
         let frame = u64::from(mtu) + ETHERNET_HEADER;
@@ -48,7 +52,8 @@ impl Rate {
         Self { bytes_per_s, burst: bounded(burst), frame: bounded(frame) }
     }
 
-    /// So many thousandths of it, with a burst of one frame: what the whole may send at once is bounded by its own.
+    /// So many thousandths of it, with a burst of one frame: what the whole may send at once is
+    /// bounded by its own.
     pub fn share(&self, thousandths: u16) -> Self {
         let bytes_per_s = (u128::from(self.bytes_per_s) * u128::from(thousandths) / 1000) as u64;
         Self { bytes_per_s: bytes_per_s.max(1), burst: self.frame, frame: self.frame }
@@ -56,7 +61,8 @@ impl Rate {
 
     /// The burst as the time that it takes.
     fn ticks(&self) -> u32 {
-        let ns = (u128::from(self.burst) * 1_000_000_000).div_ceil(u128::from(self.bytes_per_s.max(1)));
+        let ns =
+            (u128::from(self.burst) * 1_000_000_000).div_ceil(u128::from(self.bytes_per_s.max(1)));
         u32::try_from(ns.div_ceil(u128::from(TICK_NS))).unwrap_or(u32::MAX)
     }
 
@@ -64,7 +70,8 @@ impl Rate {
     fn specification(&self) -> [u8; 12] {
         let mut bytes = [0; 12];
         bytes[1] = ETHERNET;
-        bytes[8..].copy_from_slice(&u32::try_from(self.bytes_per_s).unwrap_or(u32::MAX).to_ne_bytes());
+        bytes[8..]
+            .copy_from_slice(&u32::try_from(self.bytes_per_s).unwrap_or(u32::MAX).to_ne_bytes());
         bytes
     }
 
@@ -73,7 +80,8 @@ impl Rate {
     }
 }
 
-/// Options of htb itself (`struct tc_htb_glob`): everything goes to the class of this number unless a filter says otherwise.
+/// Options of htb itself (`struct tc_htb_glob`): everything goes to the class of this number unless
+/// a filter says otherwise.
 pub fn htb(request: &mut Request, default_class: u32) {
     /// `TC_HTB_PROTOVER`: the major number of the version that the kernel insists on.
     const VERSION: u32 = 3;
@@ -83,15 +91,18 @@ pub fn htb(request: &mut Request, default_class: u32) {
     request.attribute(htb_attribute::INIT, &fields.map(u32::to_ne_bytes).concat());
 }
 
-/// Options of htb's class (`struct tc_htb_opt`): a rate of its own, and the ceiling up to which it may have what other classes leave. Of those that
-/// want it, the one of the lowest priority number has it first.
+/// Options of htb's class (`struct tc_htb_opt`): a rate of its own, and the ceiling up to which it
+/// may have what other classes leave. Of those that want it, the one of the lowest priority number
+/// has it first.
 pub fn htb_class(request: &mut Request, rate: &Rate, ceiling: &Rate, priority: u32) {
     let mut parameters = [rate.specification(), ceiling.specification()].concat();
-    // What a class may send of what others leave before another has its turn: a frame. One that the kernel finds too small or too large (1000 to
-    // 200000) it would log.
+    // What a class may send of what others leave before another has its turn: a frame. One that the
+    // kernel finds too small or too large (1000 to 200000) it would log.
     let quantum = rate.frame.clamp(1_000, 200_000);
     // burst, burst of the ceiling, quantum, level, priority
-    parameters.extend([rate.ticks(), ceiling.ticks(), quantum, 0, priority].map(u32::to_ne_bytes).concat());
+    parameters.extend(
+        [rate.ticks(), ceiling.ticks(), quantum, 0, priority].map(u32::to_ne_bytes).concat(),
+    );
     request.attribute(htb_attribute::PARMS, &parameters);
     if rate.is_large() {
         request.attribute(htb_attribute::RATE64, &rate.bytes_per_s.to_ne_bytes());
@@ -101,8 +112,8 @@ pub fn htb_class(request: &mut Request, rate: &Rate, ceiling: &Rate, priority: u
     }
 }
 
-/// Options of tbf (`struct tc_tbf_qopt`). Its limit goes to the queue below it, in the unit of that one, if it is a pfifo or bfifo; if there is none
-/// yet, the kernel makes a bfifo.
+/// Options of tbf (`struct tc_tbf_qopt`). Its limit goes to the queue below it, in the unit of that
+/// one, if it is a pfifo or bfifo; if there is none yet, the kernel makes a bfifo.
 pub fn tbf(request: &mut Request, rate: &Rate, limit: u32) {
     // No peak rate. The MTU is looked at with one only.
     let mut parameters = [rate.specification(), [0; 12]].concat();
@@ -117,13 +128,19 @@ pub fn tbf(request: &mut Request, rate: &Rate, limit: u32) {
 /// The rate in htb's class, of its ceiling, in bit/s.
 pub fn htb_class_rate_bps(options: &[u8]) -> Option<u64> {
     // The ceiling's specification follows that of the rate.
-    rate_bps(attribute(options, htb_attribute::PARMS)?.get(12..)?, attribute(options, htb_attribute::CEIL64))
+    rate_bps(
+        attribute(options, htb_attribute::PARMS)?.get(12..)?,
+        attribute(options, htb_attribute::CEIL64),
+    )
 }
 
 /// The rate of its own that htb's class has, in bit/s, and its priority.
 pub fn htb_class_share(options: &[u8]) -> Option<(u64, u32)> {
     let parameters = attribute(options, htb_attribute::PARMS)?;
-    Some((rate_bps(parameters, attribute(options, htb_attribute::RATE64))?, number(parameters, 40)?))
+    Some((
+        rate_bps(parameters, attribute(options, htb_attribute::RATE64))?,
+        number(parameters, 40)?,
+    ))
 }
 
 /// The rate of a tbf, in bit/s.
@@ -188,11 +205,16 @@ mod tests {
     #[test]
     fn structures_have_the_kernels_lengths() {
         let rate = Rate::new(1_000_000, 1500);
-        let lengths = |options: Vec<u8>| attributes(&options).map(|(kind, value)| (kind, value.len())).collect::<Vec<_>>();
+        let lengths = |options: Vec<u8>| {
+            attributes(&options).map(|(kind, value)| (kind, value.len())).collect::<Vec<_>>()
+        };
         assert_eq!(lengths(written(|r| htb(r, 1))), [(2, 20)]);
         assert_eq!(lengths(written(|r| htb_class(r, &rate, &rate, 0))), [(1, 44)]);
         assert_eq!(lengths(written(|r| tbf(r, &rate, 5))), [(1, 36), (6, 4)]);
         let large = Rate::new(100_000_000_000, 1500);
-        assert_eq!(lengths(written(|r| htb_class(r, &large, &large, 0))), [(1, 44), (6, 8), (7, 8)]);
+        assert_eq!(
+            lengths(written(|r| htb_class(r, &large, &large, 0))),
+            [(1, 44), (6, 8), (7, 8)]
+        );
     }
 }

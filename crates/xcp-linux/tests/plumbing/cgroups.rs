@@ -11,7 +11,9 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(test: &str) -> Option<Self> {
-        let path = cgroup::mount_point().map(|at| at.join(format!("xcpnet-test-{}-{}", std::process::id(), test.replace(' ', "-"))));
+        let path = cgroup::mount_point().map(|at| {
+            at.join(format!("xcpnet-test-{}-{}", std::process::id(), test.replace(' ', "-")))
+        });
         match path.and_then(|path| cgroup::make(&path).map(|()| path)) {
             Ok(path) => Some(Self(path)),
             Err(e) => {
@@ -34,7 +36,8 @@ fn a_group_is_made_filled_emptied_and_removed() {
     assert!(cgroup::make(group).unwrap_err().to_string().contains("exists"));
     cgroup::open(group).unwrap();
     // A name as /proc/PID/cgroup has it: the right one is told.
-    let told = cgroup::open(&Path::new("/").join(group.file_name().unwrap())).unwrap_err().to_string();
+    let told =
+        cgroup::open(&Path::new("/").join(group.file_name().unwrap())).unwrap_err().to_string();
     assert!(told.ends_with(&format!("say {}", group.display())), "{told}");
     let processes = || fs::read_to_string(group.join("cgroup.procs")).unwrap();
     assert_eq!(processes(), "");
@@ -72,9 +75,15 @@ fn what_is_no_group_is_refused_with_the_place_to_look() {
     let place = mount.display().to_string();
     let file = mount.join("cgroup.procs");
     let first_version = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let first_version = first_version.lines().find(|line| line.contains(" - cgroup ")).and_then(|line| line.split(' ').nth(4));
-    let mut cases =
-        vec![("/tmp", "not a cgroup"), ("/no/such/group", "No such file"), (file.to_str().unwrap(), "not the cgroup's directory")];
+    let first_version = first_version
+        .lines()
+        .find(|line| line.contains(" - cgroup "))
+        .and_then(|line| line.split(' ').nth(4));
+    let mut cases = vec![
+        ("/tmp", "not a cgroup"),
+        ("/no/such/group", "No such file"),
+        (file.to_str().unwrap(), "not the cgroup's directory"),
+    ];
     cases.extend(first_version.map(|path| (path, "version 1")));
     for (path, words) in cases {
         let text = cgroup::open(Path::new(path)).unwrap_err().to_string();

@@ -1,4 +1,5 @@
-//! What sets up the network around the kernel programs, tried in network namespaces that are thrown away. Needs root; says so where it is not there.
+//! What sets up the network around the kernel programs, tried in network namespaces that are thrown
+//! away. Needs root; says so where it is not there.
 
 mod cgroups;
 mod measure;
@@ -23,7 +24,8 @@ fn namespace(test: &str) -> Option<Namespace> {
     }
 }
 
-/// Two namespaces with a wire between them: devices `left` (10.0.0.1, fd00::1) and `right` (10.0.0.2, fd00::2), each other's neighbours known.
+/// Two namespaces with a wire between them: devices `left` (10.0.0.1, fd00::1) and `right`
+/// (10.0.0.2, fd00::2), each other's neighbours known.
 struct Wire {
     left: Namespace,
     right: Namespace,
@@ -40,7 +42,8 @@ const RIGHT_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 fn wire(test: &str) -> Option<Wire> {
     let (left, right) = (namespace(test)?, namespace(test)?);
     let mut nl = Netlink::open_in(&left).unwrap();
-    let options = VethOptions { mac: Some(LEFT_MAC), peer_mac: Some(RIGHT_MAC), ..VethOptions::default() };
+    let options =
+        VethOptions { mac: Some(LEFT_MAC), peer_mac: Some(RIGHT_MAC), ..VethOptions::default() };
     if let Err(e) = nl.add_veth_with("left", "right", &right, &options) {
         println!("SKIPPED: {test}: {e}");
         return None;

@@ -1,4 +1,5 @@
-//! What is measured rather than asserted, as a busy machine would fail it: `cargo test -p xcp-linux --release --test plumbing -- --ignored --nocapture measure`.
+//! What is measured rather than asserted, as a busy machine would fail it: `cargo test -p xcp-linux
+//! --release --test plumbing -- --ignored --nocapture measure`.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -10,7 +11,8 @@ use xcp_linux::qdisc::{self, Limit, QdiscStats, Shaper};
 
 use crate::{RIGHT, Wire, namespace, wire};
 
-/// Fills the shaper with full-sized datagrams, or with a TCP connection (whose packets are cut up after the shaper), while `f` runs.
+/// Fills the shaper with full-sized datagrams, or with a TCP connection (whose packets are cut up
+/// after the shaper), while `f` runs.
 fn while_busy<T>(wire: &Wire, tcp: bool, f: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -61,13 +63,21 @@ fn measure_rates() {
                 while_busy(&wire, tcp, || {
                     std::thread::sleep(Duration::from_millis(500));
                     let (start, before) = timed_stats(&mut nl, wire.left_index);
-                    std::thread::sleep(Duration::from_secs(if rate_bps < 1_000_000 { 10 } else { 3 }));
+                    std::thread::sleep(Duration::from_secs(if rate_bps < 1_000_000 {
+                        10
+                    } else {
+                        3
+                    }));
                     let (end, after) = timed_stats(&mut nl, wire.left_index);
-                    let measured = (after.bytes - before.bytes) as f64 * 8.0 / (end - start).as_secs_f64();
+                    let measured =
+                        (after.bytes - before.bytes) as f64 * 8.0 / (end - start).as_secs_f64();
                     let off = (measured / rate_bps as f64 - 1.0) * 100.0;
                     let name = shaper.name();
                     let sent = if tcp { "TCP" } else { "UDP" };
-                    println!("{sent} {name} {rate_bps:>10} bit/s: {measured:>13.0} ({off:+.2} %), {after:?}");
+                    println!(
+                        "{sent} {name} {rate_bps:>10} bit/s: {measured:>13.0} ({off:+.2} %), \
+                            {after:?}"
+                    );
                     // What waits would be sent for minutes.
                     qdisc::remove(&mut nl, wire.left_index).unwrap();
                 });
@@ -93,7 +103,13 @@ fn measure_stats() {
             .collect();
         each.sort();
         let at = |share: f64| each[(share * (each.len() - 1) as f64) as usize];
-        format!("median {:?}, 99 % {:?}, 99.9 % {:?}, most {:?}", at(0.5), at(0.99), at(0.999), at(1.0))
+        format!(
+            "median {:?}, 99 % {:?}, 99.9 % {:?}, most {:?}",
+            at(0.5),
+            at(0.99),
+            at(0.999),
+            at(1.0)
+        )
     };
     println!("idle:            {}", cost(&mut nl));
     println!("100 Mbit/s UDP:  {}", while_busy(&wire, false, || cost(&mut nl)));

@@ -1,4 +1,5 @@
-//! Namespaces are apart from one another, are entered by the thread that asks and by no other, and need no name.
+//! Namespaces are apart from one another, are entered by the thread that asks and by no other, and
+//! need no name.
 
 use std::os::fd::AsFd as _;
 use std::os::fd::AsRawFd as _;
@@ -45,7 +46,9 @@ fn a_thread_that_enters_stays_and_takes_no_other_with_it() {
 fn a_panic_within_comes_out_and_leaves_the_caller_where_it_was() {
     let Some(new) = namespace("panic in a namespace") else { return };
     let before = Namespace::current().unwrap().inode();
-    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| new.run(|| std::panic::panic_any("within"))));
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        new.run(|| std::panic::panic_any("within"))
+    }));
     assert_eq!(*panic.unwrap_err().downcast::<&str>().unwrap(), "within");
     assert_eq!(Namespace::current().unwrap().inode(), before);
 }

@@ -13,13 +13,25 @@ use crate::{LEFT_MAC, RIGHT, RIGHT_MAC, RIGHT6, namespace, wire};
 fn a_pair_is_as_it_was_asked_for_at_both_ends() {
     let (Some(here), Some(there)) = (namespace("veth"), namespace("veth")) else { return };
     let (mut near, mut far) = (Netlink::open_in(&here).unwrap(), Netlink::open_in(&there).unwrap());
-    let options = VethOptions { mtu: 9000, tx_queue_len: 77, queues: 1, mac: Some(LEFT_MAC), peer_mac: Some(RIGHT_MAC) };
+    let options = VethOptions {
+        mtu: 9000,
+        tx_queue_len: 77,
+        queues: 1,
+        mac: Some(LEFT_MAC),
+        peer_mac: Some(RIGHT_MAC),
+    };
     near.add_veth_with("a", "b", &there, &options).unwrap();
     for (nl, name, mac) in [(&mut near, "a", LEFT_MAC), (&mut far, "b", RIGHT_MAC)] {
         let index = nl.index_of(name).unwrap().unwrap();
         let device = nl.link(index).unwrap();
-        assert_eq!((device.name.as_str(), device.mtu, device.tx_queue_len, device.tx_queues), (name, 9000, 77, 1));
-        assert_eq!((device.kind.as_deref(), device.mac, device.up, device.loopback), (Some("veth"), Some(mac), false, false));
+        assert_eq!(
+            (device.name.as_str(), device.mtu, device.tx_queue_len, device.tx_queues),
+            (name, 9000, 77, 1)
+        );
+        assert_eq!(
+            (device.kind.as_deref(), device.mac, device.up, device.loopback),
+            (Some("veth"), Some(mac), false, false)
+        );
         assert_eq!(nl.links().unwrap().into_iter().find(|d| d.index == index), Some(device));
         nl.set_mtu(index, 1400).unwrap();
         nl.set_up(index).unwrap();
@@ -41,7 +53,13 @@ fn many_devices_are_listed() {
     for i in 0..60 {
         nl.add_veth(&format!("a{i}"), &format!("b{i}"), &there).unwrap();
     }
-    let names: Vec<String> = nl.links().unwrap().into_iter().filter(|d| d.kind.as_deref() == Some("veth")).map(|d| d.name).collect();
+    let names: Vec<String> = nl
+        .links()
+        .unwrap()
+        .into_iter()
+        .filter(|d| d.kind.as_deref() == Some("veth"))
+        .map(|d| d.name)
+        .collect();
     assert_eq!(names, (0..60).map(|i| format!("a{i}")).collect::<Vec<_>>());
 }
 
@@ -53,7 +71,8 @@ fn refusals_name_the_thing_and_the_reason() {
     let twice = nl.add_veth("twice", "other", &here).unwrap_err();
     assert_eq!(twice.errno(), Some(libc::EEXIST));
     let index = nl.index_of("twice").unwrap().unwrap();
-    let unreachable = nl.add_route([10, 9, 0, 0].into(), 16, Some([10, 1, 2, 3].into()), index).unwrap_err();
+    let unreachable =
+        nl.add_route([10, 9, 0, 0].into(), 16, Some([10, 1, 2, 3].into()), index).unwrap_err();
     let absent = nl.set_up(9999).unwrap_err();
     let long = nl.index_of("a-name-of-16-let").unwrap_err();
     let slash = nl.add_veth("a/b", "c", &here).unwrap_err();
@@ -77,21 +96,34 @@ fn refusals_name_the_thing_and_the_reason() {
 fn packets_go_over_the_wire_at_once_and_nobody_is_asked_for_an_address() {
     let Some(wire) = wire("traffic over a veth") else { return };
     let mut addresses: Vec<IpAddr> = vec![RIGHT.into()];
-    if wire.left.run(|| sysctl::read("net.ipv6.conf.left.disable_ipv6")).unwrap().is_ok_and(|v| v == "0") {
+    if wire
+        .left
+        .run(|| sysctl::read("net.ipv6.conf.left.disable_ipv6"))
+        .unwrap()
+        .is_ok_and(|v| v == "0")
+    {
         addresses.push(RIGHT6.into());
     }
     for address in addresses {
         let server = wire.right.run(|| TcpListener::bind((address, 0))).unwrap().unwrap();
         let to = server.local_addr().unwrap();
-        let mut client = wire.left.run(|| TcpStream::connect_timeout(&to, Duration::from_secs(10))).unwrap().unwrap();
+        let mut client = wire
+            .left
+            .run(|| TcpStream::connect_timeout(&to, Duration::from_secs(10)))
+            .unwrap()
+            .unwrap();
         client.write_all(b"over the wire").unwrap();
         drop(client);
         let mut text = String::new();
         server.accept().unwrap().0.read_to_string(&mut text).unwrap();
         assert_eq!(text, "over the wire");
     }
-    let table = wire.left.run(|| std::fs::read_to_string("/proc/thread-self/net/arp")).unwrap().unwrap();
-    let entry = table.lines().find(|line| line.starts_with("10.0.0.2 ")).unwrap_or_else(|| panic!("{table}"));
+    let table =
+        wire.left.run(|| std::fs::read_to_string("/proc/thread-self/net/arp")).unwrap().unwrap();
+    let entry = table
+        .lines()
+        .find(|line| line.starts_with("10.0.0.2 "))
+        .unwrap_or_else(|| panic!("{table}"));
     assert!(entry.contains("0x6"), "permanent and complete: {entry}");
 }
 
@@ -110,8 +142,11 @@ fn routes_lead_where_they_were_set_to() {
     let mut left = Netlink::open_in(&wire.left).unwrap();
     left.add_route([10, 7, 0, 0].into(), 16, Some(RIGHT.into()), wire.left_index).unwrap();
     left.add_route([10, 8, 0, 0].into(), 16, None, wire.left_index).unwrap();
-    // A device that has just come up drops packets until the kernel has noticed that its peer is up, too.
-    let arrives = |_| client.send_to(b"x", to).is_ok() && server.recv(&mut [0; 8]).is_ok_and(|bytes| bytes == 1);
+    // A device that has just come up drops packets until the kernel has noticed that its peer is
+    // up, too.
+    let arrives = |_| {
+        client.send_to(b"x", to).is_ok() && server.recv(&mut [0; 8]).is_ok_and(|bytes| bytes == 1)
+    };
     assert!((0..100).any(arrives), "nothing arrives within ten seconds");
     let twice = left.add_route([10, 8, 0, 0].into(), 16, None, wire.left_index).unwrap_err();
     assert_eq!(twice.errno(), Some(libc::EEXIST));

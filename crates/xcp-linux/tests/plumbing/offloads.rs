@@ -14,11 +14,20 @@ fn each_is_switched_off_and_on_again() {
                 assert_eq!(offload::get("left", offload).unwrap(), on, "{}", offload.name());
             };
             Offload::ALL.into_iter().for_each(|offload| switch(offload, false));
-            assert_eq!(Offload::ALL.map(|offload| offload::get("left", offload).unwrap()), [false; 4]);
+            assert_eq!(
+                Offload::ALL.map(|offload| offload::get("left", offload).unwrap()),
+                [false; 4]
+            );
             let refused = offload::set("left", Offload::Tso, true).unwrap_err().to_string();
-            assert!(refused.contains("tcp-segmentation-offload on") && refused.contains("ethtool -k"), "{refused}");
+            assert!(
+                refused.contains("tcp-segmentation-offload on") && refused.contains("ethtool -k"),
+                "{refused}"
+            );
             Offload::ALL.into_iter().rev().for_each(|offload| switch(offload, true));
-            assert_eq!(Offload::ALL.map(|offload| offload::get("left", offload).unwrap()), [true; 4]);
+            assert_eq!(
+                Offload::ALL.map(|offload| offload::get("left", offload).unwrap()),
+                [true; 4]
+            );
         })
         .unwrap();
 }

@@ -29,23 +29,46 @@ fn what_is_installed_is_what_is_found() {
     let index = wire.left_index;
     let before = qdisc::root(&mut nl, index).unwrap();
     assert!(!before.ours && before.shaper.is_none() && before.rate_bps.is_none(), "{before:?}");
-    let limit = prop_oneof![(1u32..100_000).prop_map(Limit::Packets), (1514u32..100_000_000).prop_map(Limit::Bytes)];
-    let step = (proptest::sample::select(&SHAPERS), 1u64..13_000_000_000, limit.clone(), 1u64..13_000_000_000, limit);
-    let mut runner = TestRunner::new(Config { cases: 40, failure_persistence: None, ..Config::default() });
+    let limit = prop_oneof![
+        (1u32..100_000).prop_map(Limit::Packets),
+        (1514u32..100_000_000).prop_map(Limit::Bytes)
+    ];
+    let step = (
+        proptest::sample::select(&SHAPERS),
+        1u64..13_000_000_000,
+        limit.clone(),
+        1u64..13_000_000_000,
+        limit,
+    );
+    let mut runner =
+        TestRunner::new(Config { cases: 40, failure_persistence: None, ..Config::default() });
     runner
         .run(&step, |(shaper, rate, limit, new_rate, new_limit)| {
             let mut nl = Netlink::open_in(&wire.left).unwrap();
             // One after another without removal between, as a user might.
             qdisc::install(&mut nl, index, shaper, rate * 8, limit).unwrap();
             let found = qdisc::root(&mut nl, index).unwrap();
-            prop_assert!(found.ours && !found.multi_queue && found.handle == 0x7863_0000, "{:?}", found);
-            prop_assert_eq!((found.shaper, found.rate_bps, found.limit), (Some(shaper), Some(rate * 8), Some(limit)));
+            prop_assert!(
+                found.ours && !found.multi_queue && found.handle == 0x7863_0000,
+                "{:?}",
+                found
+            );
+            prop_assert_eq!(
+                (found.shaper, found.rate_bps, found.limit),
+                (Some(shaper), Some(rate * 8), Some(limit))
+            );
             qdisc::change_rate(&mut nl, index, shaper, new_rate * 8).unwrap();
             let found = qdisc::root(&mut nl, index).unwrap();
-            prop_assert_eq!((found.shaper, found.rate_bps, found.limit), (Some(shaper), Some(new_rate * 8), Some(limit)));
+            prop_assert_eq!(
+                (found.shaper, found.rate_bps, found.limit),
+                (Some(shaper), Some(new_rate * 8), Some(limit))
+            );
             qdisc::change_limit(&mut nl, index, new_limit).unwrap();
             let found = qdisc::root(&mut nl, index).unwrap();
-            prop_assert_eq!((found.shaper, found.rate_bps, found.limit), (Some(shaper), Some(new_rate * 8), Some(new_limit)));
+            prop_assert_eq!(
+                (found.shaper, found.rate_bps, found.limit),
+                (Some(shaper), Some(new_rate * 8), Some(new_limit))
+            );
             Ok(())
         })
         .unwrap();
@@ -59,18 +82,28 @@ fn two_queues_are_found_and_stay_what_they_are() {
     let Some((wire, mut nl)) = quiet_wire("classes") else { return };
     let index = wire.left_index;
     let before = qdisc::root(&mut nl, index).unwrap();
-    let limit = prop_oneof![(1u32..100_000).prop_map(Limit::Packets), (1514u32..100_000_000).prop_map(Limit::Bytes)];
-    let others = prop_oneof![Just(Others::First), Just(Others::Last), (1u16..1000).prop_map(Others::Fair)];
-    // From 1 Mbit/s on a thousandth of the rate is whole bytes enough to be told from its neighbours.
-    let step = (others, 125_000u64..13_000_000_000, limit.clone(), 125_000u64..13_000_000_000, limit);
-    let mut runner = TestRunner::new(Config { cases: 40, failure_persistence: None, ..Config::default() });
+    let limit = prop_oneof![
+        (1u32..100_000).prop_map(Limit::Packets),
+        (1514u32..100_000_000).prop_map(Limit::Bytes)
+    ];
+    let others =
+        prop_oneof![Just(Others::First), Just(Others::Last), (1u16..1000).prop_map(Others::Fair)];
+    // From 1 Mbit/s on a thousandth of the rate is whole bytes enough to be told from its
+    // neighbours.
+    let step =
+        (others, 125_000u64..13_000_000_000, limit.clone(), 125_000u64..13_000_000_000, limit);
+    let mut runner =
+        TestRunner::new(Config { cases: 40, failure_persistence: None, ..Config::default() });
     runner
         .run(&step, |(others, rate, limit, new_rate, new_limit)| {
             let mut nl = Netlink::open_in(&wire.left).unwrap();
             let found = |rate: u64, limit| {
                 let found = qdisc::root(&mut Netlink::open_in(&wire.left).unwrap(), index).unwrap();
                 prop_assert!(found.ours && found.shaper == Some(Shaper::Htb), "{:?}", found);
-                prop_assert_eq!((found.others, found.rate_bps, found.limit), (Some(others), Some(rate * 8), Some(limit)));
+                prop_assert_eq!(
+                    (found.others, found.rate_bps, found.limit),
+                    (Some(others), Some(rate * 8), Some(limit))
+                );
                 Ok(())
             };
             qdisc::install_classes(&mut nl, index, rate * 8, limit, others).unwrap();
@@ -110,8 +143,16 @@ fn packets_are_counted_once_whether_sent_waiting_or_dropped() {
         let counted = qdisc::stats(&mut nl, index).unwrap();
         assert!((1..3).contains(&counted.packets), "{shaper:?} {limit:?} {counted:?}");
         assert_eq!(counted.bytes, counted.packets * u64::from(frame), "{shaper:?} {counted:?}");
-        assert_eq!((counted.qlen, counted.backlog_bytes), (held, held * frame), "{shaper:?} {counted:?}");
-        assert_eq!(counted.packets + u64::from(counted.qlen + counted.drops), 20, "{shaper:?} {counted:?}");
+        assert_eq!(
+            (counted.qlen, counted.backlog_bytes),
+            (held, held * frame),
+            "{shaper:?} {counted:?}"
+        );
+        assert_eq!(
+            counted.packets + u64::from(counted.qlen + counted.drops),
+            20,
+            "{shaper:?} {counted:?}"
+        );
         assert!(counted.overlimits > 0, "{shaper:?} {counted:?}");
         // A higher rate lets those go that wait.
         qdisc::change_rate(&mut nl, index, shaper, 1_000_000_000).unwrap();
@@ -127,7 +168,8 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     let index = wire.left_index;
     let before = qdisc::root(&mut nl, index).unwrap();
     let zero = qdisc::install(&mut nl, index, Shaper::Htb, 7, Limit::Packets(5)).unwrap_err();
-    let absent = qdisc::install(&mut nl, 9999, Shaper::Tbf, 1_000_000, Limit::Packets(5)).unwrap_err();
+    let absent =
+        qdisc::install(&mut nl, 9999, Shaper::Tbf, 1_000_000, Limit::Packets(5)).unwrap_err();
     let not_ours = qdisc::change_rate(&mut nl, index, Shaper::Htb, 1_000_000).unwrap_err();
     assert_eq!(qdisc::stats(&mut nl, index).unwrap(), QdiscStats::default());
     assert_eq!(qdisc::root(&mut nl, index).unwrap(), before);

@@ -1,5 +1,6 @@
-//! XCP's packets and all others in queues of their own: a flood without headers, which no policer holds back, takes what is the others' and no more;
-//! and XCP takes what the others leave. (That a link that is split stays split is seen in the lab, where there are delays.)
+//! XCP's packets and all others in queues of their own: a flood without headers, which no policer
+//! holds back, takes what is the others' and no more; and XCP takes what the others leave. (That a
+//! link that is split stays split is seen in the lab, where there are delays.)
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -31,14 +32,22 @@ fn goodput(others: Option<Others>, flood: bool, hook: Hook) -> Option<f64> {
         Some(others) => site.router_with_classes(RATE_BPS, hook, law, others),
         None => site.router_of(RATE_BPS, hook, law),
     };
-    let listeners: Vec<TcpListener> =
-        (0..3).map(|_| site.d.run(|| TcpListener::bind(SocketAddr::new(site.address(false), 0)).unwrap()).unwrap()).collect();
+    let listeners: Vec<TcpListener> = (0..3)
+        .map(|_| {
+            site.d
+                .run(|| TcpListener::bind(SocketAddr::new(site.address(false), 0)).unwrap())
+                .unwrap()
+        })
+        .collect();
     let (over, count) = (AtomicBool::new(false), AtomicU64::new(0));
     let part = thread::scope(|scope| {
         for listener in &listeners {
             let to = listener.local_addr().unwrap();
-            let (mut sender, over) = (site.s.run(|| TcpStream::connect(to).unwrap()).unwrap(), &over);
-            scope.spawn(move || while !over.load(Ordering::Relaxed) && sender.write_all(&[0; 1 << 14]).is_ok() {});
+            let (mut sender, over) =
+                (site.s.run(|| TcpStream::connect(to).unwrap()).unwrap(), &over);
+            scope.spawn(move || {
+                while !over.load(Ordering::Relaxed) && sender.write_all(&[0; 1 << 14]).is_ok() {}
+            });
             let (mut receiver, _) = listener.accept().unwrap();
             let count = &count;
             scope.spawn(move || {
@@ -55,7 +64,8 @@ fn goodput(others: Option<Others>, flood: bool, hook: Hook) -> Option<f64> {
                 // 40 Mbit/s in pieces of 2 ms, made up for where this thread was late.
                 let (begin, mut sent) = (Instant::now(), 0);
                 while !over.load(Ordering::Relaxed) {
-                    let due = (begin.elapsed().as_secs_f64() * 2.0 * RATE_BPS as f64 / 8.0 / 1442.0) as u64;
+                    let due = (begin.elapsed().as_secs_f64() * 2.0 * RATE_BPS as f64 / 8.0 / 1442.0)
+                        as u64;
                     while sent < due {
                         let _ = socket.send_to(&[0; 1400], to);
                         sent += 1;
@@ -65,8 +75,10 @@ fn goodput(others: Option<Others>, flood: bool, hook: Hook) -> Option<f64> {
             });
         }
         thread::sleep(SETTLING);
-        // What fills a hole brings all that came before: where its queue tells what XCP had of the link, that is what counts.
-        let sent = || site.class_stats().map_or(count.load(Ordering::Relaxed), |[xcp, _]| xcp.bytes);
+        // What fills a hole brings all that came before: where its queue tells what XCP had of the
+        // link, that is what counts.
+        let sent =
+            || site.class_stats().map_or(count.load(Ordering::Relaxed), |[xcp, _]| xcp.bytes);
         let (before, begin) = (sent(), Instant::now());
         thread::sleep(MEASURED);
         let part = (sent() - before) as f64 * 8.0 / begin.elapsed().as_secs_f64() / RATE_BPS as f64;
@@ -74,7 +86,10 @@ fn goodput(others: Option<Others>, flood: bool, hook: Hook) -> Option<f64> {
         part
     });
     let stats = site.class_stats();
-    println!("{others:?}, flood {flood}: {part:.3} of the link; {stats:?}; {:?}", router.status().unwrap().counts);
+    println!(
+        "{others:?}, flood {flood}: {part:.3} of the link; {stats:?}; {:?}",
+        router.status().unwrap().counts
+    );
     if let (Some([xcp, others]), Some(wanted)) = (stats, others) {
         assert!(xcp.packets > 1000, "{xcp:?}");
         let whole = RATE_BPS as f64 / 8.0 * (SETTLING + MEASURED).as_secs_f64();

@@ -1,4 +1,5 @@
-//! Segments that no TCP sent: as anybody may who can send packets. Which of the headers that they carry are believed.
+//! Segments that no TCP sent: as anybody may who can send packets. Which of the headers that they
+//! carry are believed.
 
 use std::io::{Read as _, Write as _};
 use std::mem::size_of_val;
@@ -7,7 +8,10 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
-use xcp_engine::{EXTENDED_LENGTH_MAX, ExtendedOption, ForwardHeader, ReturnHeader, WireFormat, flags, write_extended};
+use xcp_engine::{
+    EXTENDED_LENGTH_MAX, ExtendedOption, ForwardHeader, ReturnHeader, WireFormat, flags,
+    write_extended,
+};
 use xcp_linux::endpoint::{Connection, Endpoint, Give};
 use xcp_linux::router::Hook;
 
@@ -29,12 +33,22 @@ pub struct Segment {
 impl Default for Segment {
     fn default() -> Self {
         let nobody = (Ipv4Addr::new(192, 0, 2, 1), 9);
-        Segment { from: nobody, to: nobody, sequence: 0, acknowledgement: 0, options: Vec::new(), payload: Vec::new() }
+        Segment {
+            from: nobody,
+            to: nobody,
+            sequence: 0,
+            acknowledgement: 0,
+            options: Vec::new(),
+            payload: Vec::new(),
+        }
     }
 }
 
 fn sum(bytes: &[u8]) -> u32 {
-    let sum: u32 = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |b| u32::from(*b))).sum();
+    let sum: u32 = bytes
+        .chunks(2)
+        .map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |b| u32::from(*b)))
+        .sum();
     (sum & 0xffff) + (sum >> 16)
 }
 
@@ -100,22 +114,32 @@ impl Segment {
     /// Sends it, in the calling thread's network namespace.
     fn send(&self) {
         let packet = self.packet(false);
-        // SAFETY: plain calls; the descriptor is new and owned from here on; the address is all there and lives as long as the call.
+        // SAFETY: plain calls; the descriptor is new and owned from here on; the address is all
+        // there and lives as long as the call.
         unsafe {
-            let fd = libc::socket(libc::AF_INET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::IPPROTO_RAW);
+            let fd =
+                libc::socket(libc::AF_INET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::IPPROTO_RAW);
             assert!(fd >= 0, "{}", std::io::Error::last_os_error());
             let socket = OwnedFd::from_raw_fd(fd);
             let mut to: libc::sockaddr_in = std::mem::zeroed();
             to.sin_family = libc::AF_INET as u16;
             to.sin_addr.s_addr = u32::from_ne_bytes(self.to.0.octets());
             let length = size_of_val(&to) as u32;
-            let sent = libc::sendto(socket.as_raw_fd(), packet.as_ptr().cast(), packet.len(), 0, (&raw const to).cast(), length);
+            let sent = libc::sendto(
+                socket.as_raw_fd(),
+                packet.as_ptr().cast(),
+                packet.len(),
+                0,
+                (&raw const to).cast(),
+                length,
+            );
             assert_eq!(sent, packet.len() as isize, "{}", std::io::Error::last_os_error());
         }
     }
 
-    /// Sends it by a device of the calling thread's namespace as a virtual machine's network card hands it over: with the size of the segments that it is
-    /// to be cut into (PACKET_VNET_HDR, struct virtio_net_hdr).
+    /// Sends it by a device of the calling thread's namespace as a virtual machine's network card
+    /// hands it over: with the size of the segments that it is to be cut into (PACKET_VNET_HDR,
+    /// struct virtio_net_hdr).
     pub fn send_large(&self, device: &str, size: u16) {
         const PACKET_VNET_HDR: i32 = 15;
         let packet = self.packet(true);
@@ -133,14 +157,22 @@ impl Segment {
             assert!(fd >= 0, "{}", std::io::Error::last_os_error());
             let socket = OwnedFd::from_raw_fd(fd);
             let one = 1i32;
-            let set = libc::setsockopt(fd, libc::SOL_PACKET, PACKET_VNET_HDR, (&raw const one).cast(), 4);
+            let set =
+                libc::setsockopt(fd, libc::SOL_PACKET, PACKET_VNET_HDR, (&raw const one).cast(), 4);
             assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
             let mut to: libc::sockaddr_ll = std::mem::zeroed();
             to.sll_family = libc::AF_PACKET as u16;
             to.sll_protocol = 0x0800u16.to_be();
             to.sll_ifindex = libc::if_nametoindex(name.as_ptr()) as i32;
             let length = size_of_val(&to) as u32;
-            let sent = libc::sendto(socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0, (&raw const to).cast(), length);
+            let sent = libc::sendto(
+                socket.as_raw_fd(),
+                frame.as_ptr().cast(),
+                frame.len(),
+                0,
+                (&raw const to).cast(),
+                length,
+            );
             assert_eq!(sent, frame.len() as isize, "{}", std::io::Error::last_os_error());
         }
     }
@@ -150,14 +182,24 @@ impl Segment {
 fn option(socket: &TcpStream, name: i32) -> u32 {
     let (mut value, mut length) = (0u32, 4u32);
     // SAFETY: the buffer is as long as is said.
-    let got = unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, name, (&raw mut value).cast(), &raw mut length) };
+    let got = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            name,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    };
     assert_eq!(got, 0, "{}", std::io::Error::last_os_error());
     value
 }
 
 fn set_option(socket: &TcpStream, name: i32, value: i32) {
     // SAFETY: as in `option`.
-    let set = unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, name, (&raw const value).cast(), 4) };
+    let set = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, name, (&raw const value).cast(), 4)
+    };
     assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
 }
 
@@ -189,7 +231,10 @@ fn at_rest(site: &Site, endpoint: &Endpoint) -> (TcpStream, TcpStream) {
         s.read_exact(&mut data).unwrap();
     }
     let before = settled(endpoint, &s);
-    assert!(before.sending && before.receiving && before.marked && before.returns > 0, "{before:?}");
+    assert!(
+        before.sending && before.receiving && before.marked && before.returns > 0,
+        "{before:?}"
+    );
     (s, d)
 }
 
@@ -214,7 +259,11 @@ fn what_the_peer_did_not_send_is_not_believed() {
     let endpoint = endpoint(&site, Give::All);
     let router = site.router(20_000_000, Hook::Any);
     let (s, d) = at_rest(&site, &endpoint);
-    let (SocketAddr::V4(local), SocketAddr::V4(peer)) = (s.local_addr().unwrap(), s.peer_addr().unwrap()) else { panic!("IPv4") };
+    let (SocketAddr::V4(local), SocketAddr::V4(peer)) =
+        (s.local_addr().unwrap(), s.peer_addr().unwrap())
+    else {
+        panic!("IPv4")
+    };
     let (sent, heard) = numbers(&s);
     let genuine = Segment {
         from: (*peer.ip(), peer.port()),
@@ -223,20 +272,53 @@ fn what_the_peer_did_not_send_is_not_believed() {
         acknowledgement: sent,
         ..Segment::default()
     };
-    let timed = |rest: Vec<u8>| [timestamps(option(&d, TCP_TIMESTAMP), option(&s, TCP_TIMESTAMP)), rest].concat();
+    let timed = |rest: Vec<u8>| {
+        [timestamps(option(&d, TCP_TIMESTAMP), option(&s, TCP_TIMESTAMP)), rest].concat()
+    };
     let long_ago = option(&d, TCP_TIMESTAMP).wrapping_sub(1_000_000);
     let gift = || returned(1e9);
     let mut before = settled(&endpoint, &s);
     for (what, segment) in [
         ("no timestamp", Segment { options: gift(), ..genuine.clone() }),
-        ("an old acknowledgement", Segment { options: timed(gift()), acknowledgement: sent.wrapping_sub(1000), ..genuine.clone() }),
-        ("neither", Segment { options: gift(), acknowledgement: sent.wrapping_sub(1000), ..genuine.clone() }),
-        ("what was never sent", Segment { options: timed(gift()), acknowledgement: sent.wrapping_add(1000), ..genuine.clone() }),
+        (
+            "an old acknowledgement",
+            Segment {
+                options: timed(gift()),
+                acknowledgement: sent.wrapping_sub(1000),
+                ..genuine.clone()
+            },
+        ),
+        (
+            "neither",
+            Segment {
+                options: gift(),
+                acknowledgement: sent.wrapping_sub(1000),
+                ..genuine.clone()
+            },
+        ),
+        (
+            "what was never sent",
+            Segment {
+                options: timed(gift()),
+                acknowledgement: sent.wrapping_add(1000),
+                ..genuine.clone()
+            },
+        ),
         (
             "a timestamp of long ago",
-            Segment { options: [timestamps(long_ago, option(&s, TCP_TIMESTAMP)), gift()].concat(), ..genuine.clone() },
+            Segment {
+                options: [timestamps(long_ago, option(&s, TCP_TIMESTAMP)), gift()].concat(),
+                ..genuine.clone()
+            },
         ),
-        ("beyond the window", Segment { options: timed(gift()), sequence: heard.wrapping_add(1 << 30), ..genuine.clone() }),
+        (
+            "beyond the window",
+            Segment {
+                options: timed(gift()),
+                sequence: heard.wrapping_add(1 << 30),
+                ..genuine.clone()
+            },
+        ),
     ] {
         site.r.run(|| segment.send()).unwrap();
         let after = settled(&endpoint, &s);
@@ -248,14 +330,22 @@ fn what_the_peer_did_not_send_is_not_believed() {
     }
     // nor what data says of the way here
     for (what, segment) in [
-        ("no timestamp", Segment { options: forward(MEGABYTE as u64, 1.0, 1e9), ..genuine.clone() }),
+        (
+            "no timestamp",
+            Segment { options: forward(MEGABYTE as u64, 1.0, 1e9), ..genuine.clone() },
+        ),
         (
             "what was never sent",
-            Segment { options: timed(forward(1, 1.0, 1e9)), acknowledgement: sent.wrapping_add(1000), ..genuine.clone() },
+            Segment {
+                options: timed(forward(1, 1.0, 1e9)),
+                acknowledgement: sent.wrapping_add(1000),
+                ..genuine.clone()
+            },
         ),
     ] {
         // far enough from what comes next to be out of the way
-        let segment = Segment { payload: vec![0; 100], sequence: heard.wrapping_add(100_000), ..segment };
+        let segment =
+            Segment { payload: vec![0; 100], sequence: heard.wrapping_add(100_000), ..segment };
         site.r.run(|| segment.send()).unwrap();
         assert_eq!(settled(&endpoint, &s).received, before.received, "{what}");
     }
@@ -264,15 +354,23 @@ fn what_the_peer_did_not_send_is_not_believed() {
     let after = settled(&endpoint, &s);
     assert_eq!(after.returns, before.returns + 1);
     assert!(
-        (after.feedback_sum - before.feedback_sum + 8000.0).abs() < 100.0 && after.cwnd_packets < before.cwnd_packets,
+        (after.feedback_sum - before.feedback_sum + 8000.0).abs() < 100.0
+            && after.cwnd_packets < before.cwnd_packets,
         "{before:?} {after:?}"
     );
     before = after;
     // yet gives no more than the peer can take
     let mut data = vec![0; MEGABYTE];
     thread::scope(|scope| {
-        scope.spawn(|| (&s).write_all(&payload(MEGABYTE)).unwrap()); // so that the window is the limit
-        site.r.run(|| (0..50).for_each(|_| Segment { options: timed(returned(1e15)), ..genuine.clone() }.send())).unwrap();
+        // so that the window is the limit
+        scope.spawn(|| (&s).write_all(&payload(MEGABYTE)).unwrap());
+        site.r
+            .run(|| {
+                (0..50).for_each(|_| {
+                    Segment { options: timed(returned(1e15)), ..genuine.clone() }.send()
+                })
+            })
+            .unwrap();
         (&d).read_exact(&mut data).unwrap();
     });
     assert!(data == payload(MEGABYTE), "the connection does not go on");

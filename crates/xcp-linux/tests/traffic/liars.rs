@@ -1,5 +1,6 @@
-//! The kernel's own TCP beside a sender that claims an eighth of its window, which makes the law give it eight times as much: what it gains,
-//! and what honest senders lose, without a policer and with one.
+//! The kernel's own TCP beside a sender that claims an eighth of its window, which makes the law
+//! give it eight times as much: what it gains, and what honest senders lose, without a policer and
+//! with one.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -22,7 +23,8 @@ const FLOWS: usize = 5;
 const SETTLING: Duration = Duration::from_secs(12);
 const MEASURED: Duration = Duration::from_secs(12);
 
-/// What each flow brought to D, bytes in the measured time; the first one is the liar's, if there is one.
+/// What each flow brought to D, bytes in the measured time; the first one is the liar's, if there
+/// is one.
 struct Brought([f64; FLOWS]);
 
 impl Brought {
@@ -49,14 +51,19 @@ fn run(lies: bool, police: Option<Police>) -> Option<Brought> {
     let router = site.router_policed(RATE_BPS, Hook::Any, law, police);
     let _liar = lies.then(|| site.liar());
     let port = |flow: usize| if flow == 0 { LIE_PORT } else { 0 };
-    let listen = |flow| TcpListener::bind(SocketAddr::new(site.address(false), port(flow))).unwrap();
-    let listeners: Vec<TcpListener> = (0..FLOWS).map(|flow| site.d.run(|| listen(flow)).unwrap()).collect();
+    let listen =
+        |flow| TcpListener::bind(SocketAddr::new(site.address(false), port(flow))).unwrap();
+    let listeners: Vec<TcpListener> =
+        (0..FLOWS).map(|flow| site.d.run(|| listen(flow)).unwrap()).collect();
     let (over, counts) = (AtomicBool::new(false), [const { AtomicU64::new(0) }; FLOWS]);
     let (brought, status) = thread::scope(|scope| {
         for (listener, count) in listeners.iter().zip(&counts) {
             let to = listener.local_addr().unwrap();
-            let (mut sender, over) = (site.s.run(|| TcpStream::connect(to).unwrap()).unwrap(), &over);
-            scope.spawn(move || while !over.load(Ordering::Relaxed) && sender.write_all(&[0; 1 << 14]).is_ok() {});
+            let (mut sender, over) =
+                (site.s.run(|| TcpStream::connect(to).unwrap()).unwrap(), &over);
+            scope.spawn(move || {
+                while !over.load(Ordering::Relaxed) && sender.write_all(&[0; 1 << 14]).is_ok() {}
+            });
             let (mut receiver, _) = listener.accept().unwrap();
             scope.spawn(move || {
                 let mut data = vec![0; 1 << 16];
@@ -74,7 +81,13 @@ fn run(lies: bool, police: Option<Police>) -> Option<Brought> {
         over.store(true, Ordering::Relaxed);
         (Brought(std::array::from_fn(|flow| (after[flow] - before[flow]) as f64)), status)
     });
-    println!("lies: {lies}: {:?} bytes, {:?}, {:?}, {} dropped", brought.0, status.policing, status.state, site.dropped());
+    println!(
+        "lies: {lies}: {:?} bytes, {:?}, {:?}, {} dropped",
+        brought.0,
+        status.policing,
+        status.state,
+        site.dropped()
+    );
     assert_eq!(status.policing.is_some(), police.is_some());
     site.assert_checksums();
     Some(brought)
@@ -82,7 +95,10 @@ fn run(lies: bool, police: Option<Police>) -> Option<Brought> {
 
 #[test]
 fn a_liar_gains_nothing_where_senders_are_policed() {
-    let police = Police { config: PolicerConfig { seed: 0x5eed, ..PolicerConfig::DEFAULT }, by: PoliceBy::Flow };
+    let police = Police {
+        config: PolicerConfig { seed: 0x5eed, ..PolicerConfig::DEFAULT },
+        by: PoliceBy::Flow,
+    };
     let Some(before) = run(false, None) else { return };
     let Some(taken) = run(true, None) else { return };
     let Some(policed) = run(true, Some(police)) else { return };

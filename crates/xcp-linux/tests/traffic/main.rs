@@ -1,4 +1,5 @@
-//! Real connections of the kernel's TCP through the endpoint and a router: host S, router R, host D, each in a network namespace.
+//! Real connections of the kernel's TCP through the endpoint and a router: host S, router R, host
+//! D, each in a network namespace.
 
 mod classes;
 mod forged;
@@ -81,7 +82,11 @@ fn transfer(site: &Site, plan: Plan<'_>) -> Transfer {
             let mut data = Vec::new();
             socket.read_to_end(&mut data).unwrap();
             answer.join().unwrap();
-            assert!(data == payload(bytes), "{} of {bytes} bytes came, or not as they were", data.len());
+            assert!(
+                data == payload(bytes),
+                "{} of {bytes} bytes came, or not as they were",
+                data.len()
+            );
             endpoint.connection(socket.as_fd()).unwrap()
         });
         let mut socket = site
@@ -101,7 +106,11 @@ fn transfer(site: &Site, plan: Plan<'_>) -> Transfer {
         socket.shutdown(std::net::Shutdown::Write).unwrap();
         assert!(answered.join().unwrap() == payload(back), "what came back is not what was sent");
         let receiver = accepting.join().unwrap();
-        Transfer { sender: endpoint.connection(socket.as_fd()).unwrap(), receiver, congestion: congestion(&socket) }
+        Transfer {
+            sender: endpoint.connection(socket.as_fd()).unwrap(),
+            receiver,
+            congestion: congestion(&socket),
+        }
     })
 }
 
@@ -116,7 +125,9 @@ fn unaware_programs_speak_xcp_over_both_internets() {
         assert_eq!((sender.agreement, receiver.agreement), (Agreement::Agreed, Agreement::Agreed));
         assert!(sender.sending && sender.marked && sender.receiving, "{sender:?}");
         assert!(
-            sender.returns > 0 && sender.rtt_samples > 0 && receiver.received as usize >= 2 * MEGABYTE / 1500,
+            sender.returns > 0
+                && sender.rtt_samples > 0
+                && receiver.received as usize >= 2 * MEGABYTE / 1500,
             "{sender:?} {receiver:?}"
         );
         assert_eq!(done.congestion, endpoint.name());
@@ -147,7 +158,10 @@ fn the_2005_format() {
     let ask = Ask { classic: true, ..Ask::default() };
     let done = transfer(&site, Plan { ask: Some(ask), back: MEGABYTE, ..Plan::new(&endpoint) });
     let sender = done.sender.unwrap();
-    assert!(sender.classic && sender.marked && sender.returns > 0 && sender.receiving, "{sender:?}");
+    assert!(
+        sender.classic && sender.marked && sender.returns > 0 && sender.receiving,
+        "{sender:?}"
+    );
     assert!(router.status().unwrap().counts.lowered > 0);
     site.assert_checksums();
 }
@@ -166,7 +180,11 @@ fn ids_tell_a_router_whom_it_limits() {
         let named = scope.spawn(|| {
             let (mut named, mut shuffled) = (false, false);
             while !over.load(Ordering::Relaxed) {
-                named |= endpoint.connections().unwrap().iter().any(|c| c.connection.bottleneck_id == Some(id));
+                named |= endpoint
+                    .connections()
+                    .unwrap()
+                    .iter()
+                    .any(|c| c.connection.bottleneck_id == Some(id));
                 shuffled |= router.status().unwrap().state.shuffled_bps > 0.0;
                 thread::sleep(Duration::from_millis(10));
             }
@@ -192,7 +210,8 @@ fn listeners_that_were_there_before() {
     let listener = listen(&site, false);
     let endpoint = endpoint(&site, Give::All);
     site.d.run(|| endpoint.wake_listeners()).unwrap().unwrap();
-    let done = transfer(&site, Plan { listener: Some(listener), back: MEGABYTE, ..Plan::new(&endpoint) });
+    let done =
+        transfer(&site, Plan { listener: Some(listener), back: MEGABYTE, ..Plan::new(&endpoint) });
     let (sender, receiver) = (done.sender.unwrap(), done.receiver.unwrap());
     assert_eq!((sender.agreement, receiver.agreement), (Agreement::Agreed, Agreement::Agreed));
     assert!(sender.sending && receiver.sending, "{sender:?} {receiver:?}");
@@ -211,7 +230,10 @@ fn who_asks_for_nothing_gets_nothing() {
 fn ports_and_prefixes_choose() {
     let Some(site) = Site::new() else { return };
     let elsewhere: (IpAddr, u8) = ("192.0.2.0".parse().unwrap(), 24);
-    let listed = |ports: &[u16], prefixes: &[(IpAddr, u8)]| Give::Listed { ports: ports.to_vec(), prefixes: prefixes.to_vec() };
+    let listed = |ports: &[u16], prefixes: &[(IpAddr, u8)]| Give::Listed {
+        ports: ports.to_vec(),
+        prefixes: prefixes.to_vec(),
+    };
     let port = 7_863;
     for (give, given) in [
         (listed(&[port], &[]), true),
@@ -220,8 +242,12 @@ fn ports_and_prefixes_choose() {
         (listed(&[], &[(site.address(false), 8)]), true),
     ] {
         let endpoint = endpoint(&site, give.clone());
-        let listener = site.d.run(|| TcpListener::bind((site.address(false), port)).unwrap()).unwrap();
-        let done = transfer(&site, Plan { listener: Some(listener), bytes: 10_000, ..Plan::new(&endpoint) });
+        let listener =
+            site.d.run(|| TcpListener::bind((site.address(false), port)).unwrap()).unwrap();
+        let done = transfer(
+            &site,
+            Plan { listener: Some(listener), bytes: 10_000, ..Plan::new(&endpoint) },
+        );
         assert_eq!(done.congestion == endpoint.name(), given, "{give:?}");
     }
 }
@@ -243,7 +269,8 @@ fn chosen_too_late() {
     let Some(site) = Site::new() else { return };
     let endpoint = endpoint(&site, Give::Nobody);
     let listener = listen(&site, false);
-    let mut socket = site.s.run(|| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).unwrap();
+    let mut socket =
+        site.s.run(|| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).unwrap();
     let (mut other, _) = listener.accept().unwrap();
     rustix::net::sockopt::set_tcp_congestion(socket.as_fd(), endpoint.name()).unwrap();
     socket.write_all(&payload(100_000)).unwrap();
@@ -254,13 +281,15 @@ fn chosen_too_late() {
     assert_eq!(endpoint.counts().unwrap().fallen_late, 1);
 }
 
-/// The option stops coming in mid-connection: what an endpoint that is disabled, or a middlebox, does.
+/// The option stops coming in mid-connection: what an endpoint that is disabled, or a middlebox,
+/// does.
 #[test]
 fn feedback_that_stops() {
     let Some(site) = Site::new() else { return };
     let endpoint = endpoint(&site, Give::All);
     let listener = listen(&site, false);
-    let mut socket = site.s.run(|| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).unwrap();
+    let mut socket =
+        site.s.run(|| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).unwrap();
     let (mut other, _) = listener.accept().unwrap();
     let reader = thread::spawn(move || {
         let mut data = vec![0; MEGABYTE];
@@ -294,27 +323,38 @@ fn a_path_without_router_is_not_blasted() {
     site.assert_checksums();
 }
 
-/// Losses all over the window, data both ways: what has three SACK blocks to tell makes room in them for the option.
+/// Losses all over the window, data both ways: what has three SACK blocks to tell makes room in
+/// them for the option.
 #[test]
 fn sack_makes_room() {
     let Some(site) = Site::new() else { return };
     let endpoint = endpoint(&site, Give::All);
-    // A queue of 24 ms is to stand: there is no other delay here, and windows have to be large enough to have holes.
+    // A queue of 24 ms is to stand: there is no other delay here, and windows have to be large
+    // enough to have holes.
     let router = site.router_with(50_000_000, Hook::Any, 150_000);
     // Single segments are lost, not super-packets: many holes.
     site.cut_up_at_hosts();
     let losing = [site.middlebox(false, Mischief::Lose), site.middlebox(true, Mischief::Lose)];
-    let done = transfer(&site, Plan { bytes: 6 * MEGABYTE, back: 6 * MEGABYTE, ..Plan::new(&endpoint) });
+    let done =
+        transfer(&site, Plan { bytes: 6 * MEGABYTE, back: 6 * MEGABYTE, ..Plan::new(&endpoint) });
     let (sender, receiver) = (done.sender.unwrap(), done.receiver.unwrap());
-    assert!(receiver.trimmed + sender.trimmed > 0, "nobody had three SACK blocks to tell: {sender:?} {receiver:?}");
-    assert_eq!((sender.agreement, receiver.agreement), (Agreement::Agreed, Agreement::Agreed), "none of the two fell silent");
+    assert!(
+        receiver.trimmed + sender.trimmed > 0,
+        "nobody had three SACK blocks to tell: {sender:?} {receiver:?}"
+    );
+    assert_eq!(
+        (sender.agreement, receiver.agreement),
+        (Agreement::Agreed, Agreement::Agreed),
+        "none of the two fell silent"
+    );
     assert_eq!(router.status().unwrap().counts.malformed, 0);
     drop(losing);
     site.assert_checksums();
 }
 
-/// The same on a kernel that does not take the programs that make the room: no option finds any while there is news of three holes. With one packet
-/// in sixteen lost both ways that can be always, and then senders fall back; whatever they do, all data come.
+/// The same on a kernel that does not take the programs that make the room: no option finds any
+/// while there is news of three holes. With one packet in sixteen lost both ways that can be
+/// always, and then senders fall back; whatever they do, all data come.
 #[test]
 fn a_kernel_that_refuses_room_beside_sack() {
     let Some(site) = Site::new() else { return };
@@ -323,7 +363,8 @@ fn a_kernel_that_refuses_room_beside_sack() {
     let router = site.router_with(50_000_000, Hook::Any, 150_000);
     site.cut_up_at_hosts();
     let losing = [site.middlebox(false, Mischief::Lose), site.middlebox(true, Mischief::Lose)];
-    let done = transfer(&site, Plan { bytes: 6 * MEGABYTE, back: 6 * MEGABYTE, ..Plan::new(&endpoint) });
+    let done =
+        transfer(&site, Plan { bytes: 6 * MEGABYTE, back: 6 * MEGABYTE, ..Plan::new(&endpoint) });
     let (sender, receiver) = (done.sender.unwrap(), done.receiver.unwrap());
     for one in [sender.agreement, receiver.agreement] {
         assert!(matches!(one, Agreement::Agreed | Agreement::FallenSilent), "{one:?}");
@@ -335,7 +376,8 @@ fn a_kernel_that_refuses_room_beside_sack() {
     site.assert_checksums();
 }
 
-/// A program of somebody else's decides on every packet. The router comes first where it can, and says so where it cannot.
+/// A program of somebody else's decides on every packet. The router comes first where it can, and
+/// says so where it cannot.
 #[test]
 fn a_neighbour_that_keeps_packets_to_itself() {
     let Some(site) = Site::new() else { return };
@@ -353,7 +395,11 @@ fn a_neighbour_that_keeps_packets_to_itself() {
     assert_eq!(site.behind(&router), ["xcp_pass"]);
     let before = router.status().unwrap().counts.processed;
     transfer(&site, Plan { bytes: 10_000, ..Plan::new(&endpoint) });
-    assert_eq!(router.status().unwrap().counts.processed, before, "it was told what it does not see, and sees it");
+    assert_eq!(
+        router.status().unwrap().counts.processed,
+        before,
+        "it was told what it does not see, and sees it"
+    );
     drop(router);
     let clsact = site.router(20_000_000, Hook::Clsact);
     assert_eq!(site.behind(&clsact), ["xcp_pass"], "all of TCX is before clsact");
@@ -365,7 +411,9 @@ fn a_neighbour_that_keeps_packets_to_itself() {
 fn room_is_made_before_the_router_of_the_same_host() {
     let Some(site) = Site::new() else { return };
     let mut endpoint = endpoint(&site, Give::Nobody);
-    let at_router = |endpoint: &mut Endpoint| site.r.run(|| endpoint.make_room(site.out(), true)).unwrap().unwrap();
+    let at_router = |endpoint: &mut Endpoint| {
+        site.r.run(|| endpoint.make_room(site.out(), true)).unwrap().unwrap()
+    };
     let order = || site.r.run(|| xcp_linux::rehearsal::order(site.out())).unwrap();
     let expected = ["xcp_room_ethern", "xcp_router"];
     let _last = site.middlebox(false, Mischief::Pass);
@@ -383,14 +431,16 @@ fn room_is_made_before_the_router_of_the_same_host() {
     assert_eq!(site.behind(&router), [""; 0], "what is xcpnet's own is nothing to be told");
 }
 
-/// The router leaves in mid-connection, its link and queue stay: the sender goes on as an ordinary TCP, and is XCP's again when a router is back.
+/// The router leaves in mid-connection, its link and queue stay: the sender goes on as an ordinary
+/// TCP, and is XCP's again when a router is back.
 #[test]
 fn a_router_that_leaves() {
     let Some(site) = Site::new() else { return };
     let endpoint = endpoint(&site, Give::All);
     let router = site.router(20_000_000, Hook::Any);
     let listener = listen(&site, false);
-    let mut socket = site.s.run(|| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).unwrap();
+    let mut socket =
+        site.s.run(|| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).unwrap();
     let (mut other, _) = listener.accept().unwrap();
     let reader = thread::spawn(move || {
         let mut data = vec![0; MEGABYTE];
@@ -424,9 +474,14 @@ fn a_router_that_leaves() {
 fn names_are_checked_and_taken_once() {
     let Some(site) = Site::new() else { return };
     let first = endpoint(&site, Give::Nobody);
-    let again = EndpointConfig { name: first.name().into(), fallback: "reno".into(), ..EndpointConfig::default() };
+    let again = EndpointConfig {
+        name: first.name().into(),
+        fallback: "reno".into(),
+        ..EndpointConfig::default()
+    };
     let error = Endpoint::load(&again).unwrap_err().to_string();
     assert!(error.contains(first.name()) && error.contains("endpoint disable"), "{error}");
-    let long = EndpointConfig { name: "a-name-that-is-too-long".into(), ..EndpointConfig::default() };
+    let long =
+        EndpointConfig { name: "a-name-that-is-too-long".into(), ..EndpointConfig::default() };
     assert!(Endpoint::load(&long).unwrap_err().to_string().contains("1 to 15"));
 }

@@ -1,4 +1,5 @@
-//! Others on the machine, and what is theirs: options that an application set, callbacks that another program asked for, memory that is not there.
+//! Others on the machine, and what is theirs: options that an application set, callbacks that
+//! another program asked for, memory that is not there.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -20,13 +21,26 @@ fn what_an_application_has_kept_of_syns_stays() {
     let Some(site) = Site::new() else { return };
     let endpoint = endpoint(&site, Give::All);
     for wanted in [0i32, 2] {
-        let socket: OwnedFd = site.d.run(|| socket(AddressFamily::INET, SocketType::STREAM, None).unwrap()).unwrap();
+        let socket: OwnedFd =
+            site.d.run(|| socket(AddressFamily::INET, SocketType::STREAM, None).unwrap()).unwrap();
         let (mut is, mut length) = (0i32, 4u32);
         // SAFETY: the buffers are as long as is said, and live as long as the calls.
         unsafe {
-            libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, TCP_SAVE_SYN, (&raw const wanted).cast(), 4);
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                TCP_SAVE_SYN,
+                (&raw const wanted).cast(),
+                4,
+            );
             rustix::net::listen(&socket, 8).unwrap();
-            libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, TCP_SAVE_SYN, (&raw mut is).cast(), &raw mut length);
+            libc::getsockopt(
+                socket.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                TCP_SAVE_SYN,
+                (&raw mut is).cast(),
+                &raw mut length,
+            );
         }
         assert_eq!(is, if wanted == 0 { 1 } else { wanted });
         // and offers are answered with either
@@ -49,17 +63,22 @@ fn another_programs_callbacks_stay() {
     let done = transfer(&site, Plan::new(&endpoint));
     assert_ne!(done.congestion, endpoint.name());
     let asked = neighbour.asked().unwrap();
-    assert!(asked > 20, "another program was asked {asked} times for connections that inherit its callbacks");
+    assert!(
+        asked > 20,
+        "another program was asked {asked} times for connections that inherit its callbacks"
+    );
 }
 
-/// A connection without storage cannot be governed: another congestion control takes over, where the window would stay as it is for good.
+/// A connection without storage cannot be governed: another congestion control takes over, where
+/// the window would stay as it is for good.
 #[test]
 fn without_memory_the_fallback_takes_over() {
     let Some(site) = Site::new() else { return };
     let endpoint = endpoint(&site, Give::All);
     let _router = site.router(20_000_000, Hook::Any);
     let listener = listen(&site, false);
-    let mut socket = site.s.run(|| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).unwrap();
+    let mut socket =
+        site.s.run(|| TcpStream::connect(listener.local_addr().unwrap()).unwrap()).unwrap();
     let (mut other, _) = listener.accept().unwrap();
     assert_eq!(congestion(&socket), endpoint.name());
     endpoint.forget(socket.as_fd()).unwrap();

@@ -1,4 +1,5 @@
-//! Connections whose segments are signed (TCP-MD5, RFC 2385; TCP-AO, RFC 5925): they are left alone, and open and carry data as ever.
+//! Connections whose segments are signed (TCP-MD5, RFC 2385; TCP-AO, RFC 5925): they are left
+//! alone, and open and carry data as ever.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -54,7 +55,8 @@ fn sign(socket: i32, signature: Signature, peer: IpAddr) -> io::Result<()> {
     let IpAddr::V4(peer) = peer else { panic!("IPv4 only") };
     let mut key = [0; 80];
     key[..KEY.len()].copy_from_slice(KEY);
-    // SAFETY: All zeros is valid for plain numbers; a sockaddr_in fits in a sockaddr_storage; the buffers live as long as the calls.
+    // SAFETY: All zeros is valid for plain numbers; a sockaddr_in fits in a sockaddr_storage; the
+    // buffers live as long as the calls.
     let set = unsafe {
         let mut storage: libc::sockaddr_storage = std::mem::zeroed();
         let address = (&raw mut storage).cast::<libc::sockaddr_in>();
@@ -62,8 +64,21 @@ fn sign(socket: i32, signature: Signature, peer: IpAddr) -> io::Result<()> {
         (*address).sin_addr.s_addr = u32::from_ne_bytes(peer.octets());
         match signature {
             Signature::Md5 => {
-                let md5 = Md5 { peer: storage, flags: 0, prefix: 0, key_length: KEY.len() as u16, device: 0, key };
-                libc::setsockopt(socket, libc::IPPROTO_TCP, 14, (&raw const md5).cast(), size_of::<Md5>() as u32)
+                let md5 = Md5 {
+                    peer: storage,
+                    flags: 0,
+                    prefix: 0,
+                    key_length: KEY.len() as u16,
+                    device: 0,
+                    key,
+                };
+                libc::setsockopt(
+                    socket,
+                    libc::IPPROTO_TCP,
+                    14,
+                    (&raw const md5).cast(),
+                    size_of::<Md5>() as u32,
+                )
             }
             Signature::Ao => {
                 let mut algorithm = [0; 64];
@@ -82,7 +97,13 @@ fn sign(socket: i32, signature: Signature, peer: IpAddr) -> io::Result<()> {
                     key_length: KEY.len() as u8,
                     key,
                 };
-                libc::setsockopt(socket, libc::IPPROTO_TCP, 38, (&raw const ao).cast(), size_of::<Ao>() as u32)
+                libc::setsockopt(
+                    socket,
+                    libc::IPPROTO_TCP,
+                    38,
+                    (&raw const ao).cast(),
+                    size_of::<Ao>() as u32,
+                )
             }
         }
     };
@@ -91,18 +112,29 @@ fn sign(socket: i32, signature: Signature, peer: IpAddr) -> io::Result<()> {
 
 /// A socket with a key that gives up soon; `None`, said aloud, where the kernel cannot sign.
 fn signing(site: &Site, signature: Signature, what: &str) -> Option<OwnedFd> {
-    let socket: OwnedFd = site.s.run(|| socket(AddressFamily::INET, SocketType::STREAM, None).unwrap()).unwrap();
+    let socket: OwnedFd =
+        site.s.run(|| socket(AddressFamily::INET, SocketType::STREAM, None).unwrap()).unwrap();
     match sign(socket.as_raw_fd(), signature, site.address(false)) {
         Ok(()) => {}
         Err(e) if e.raw_os_error() == Some(libc::ENOPROTOOPT) => {
-            println!("SKIPPED: connections that are signed by {what}: this kernel does not have it");
+            println!(
+                "SKIPPED: connections that are signed by {what}: this kernel does not have it"
+            );
             return None;
         }
         Err(e) => panic!("{what}: {e}"),
     }
     let patience = 10_000i32; // ms, TCP_USER_TIMEOUT
     // SAFETY: as in `sign`.
-    unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, (&raw const patience).cast(), 4) };
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_USER_TIMEOUT,
+            (&raw const patience).cast(),
+            4,
+        )
+    };
     Some(socket)
 }
 
@@ -115,20 +147,29 @@ fn signed_connections(signature: Signature, what: &str) {
     sign(listener.as_raw_fd(), signature, site.address_of_s().into()).unwrap();
     let to = listener.local_addr().unwrap();
     let accepting = thread::spawn(move || accept(&listener));
-    rustix::net::connect(&socket, &to).unwrap_or_else(|e| panic!("{what}: the connection does not open: {e}"));
+    rustix::net::connect(&socket, &to)
+        .unwrap_or_else(|e| panic!("{what}: the connection does not open: {e}"));
     let mut socket = TcpStream::from(socket);
     socket.write_all(&payload(MEGABYTE)).unwrap();
     socket.shutdown(std::net::Shutdown::Write).unwrap();
-    assert!(accepting.join().unwrap() == payload(MEGABYTE), "{what}: the data are not what was sent");
+    assert!(
+        accepting.join().unwrap() == payload(MEGABYTE),
+        "{what}: the data are not what was sent"
+    );
     assert_ne!(congestion(&socket), endpoint.name(), "{what}");
-    assert_eq!(endpoint.counts().unwrap().agreed, 0, "{what}: signed connections have agreed on XCP");
+    assert_eq!(
+        endpoint.counts().unwrap().agreed,
+        0,
+        "{what}: signed connections have agreed on XCP"
+    );
     let counts = router.status().unwrap().counts;
     assert_eq!((counts.processed, counts.malformed), (0, 0), "{what}: {counts:?}");
     site.assert_checksums();
     // who listens with a key for somebody else speaks it with all others
     let listener = listen(&site, false);
     sign(listener.as_raw_fd(), signature, "192.0.2.77".parse().unwrap()).unwrap();
-    let done = transfer(&site, crate::Plan { listener: Some(listener), ..crate::Plan::new(&endpoint) });
+    let done =
+        transfer(&site, crate::Plan { listener: Some(listener), ..crate::Plan::new(&endpoint) });
     assert_eq!(done.congestion, endpoint.name(), "{what}: not signed");
 }
 

@@ -71,16 +71,20 @@ impl Site {
         nets[2].add_route(ip("10.7.1.0"), 24, Some(ip("10.7.2.2")), d0).unwrap();
         nets[2].add_route(ip("fd07:1::"), 64, Some(ip("fd07:2::2")), d0).unwrap();
         r.run(|| {
-            // Behind the routers packets are cut up and get their checksums: else nobody would see a wrong one.
+            // Behind the routers packets are cut up and get their checksums: else nobody would see
+            // a wrong one.
             for device in ["r0", "r1"] {
-                Offload::ALL.into_iter().for_each(|offload| offload::set(device, offload, false).unwrap());
+                Offload::ALL
+                    .into_iter()
+                    .for_each(|offload| offload::set(device, offload, false).unwrap());
             }
             sysctl::write("net.ipv4.ip_forward", "1").unwrap();
             sysctl::write("net.ipv6.conf.all.forwarding", "1").unwrap();
         })
         .unwrap();
         let before = cgroup::current().unwrap();
-        let group = cgroup::mount_point().unwrap().join(format!("xcpnet-test-{}", std::process::id()));
+        let group =
+            cgroup::mount_point().unwrap().join(format!("xcpnet-test-{}", std::process::id()));
         cgroup::make(&group).unwrap();
         cgroup::enter(&group).unwrap();
         Some(Self { s, r, d, r0, r1, devices: [(0, s0), (2, d0)], group, before, _alone: alone })
@@ -89,7 +93,12 @@ impl Site {
     /// The hosts' devices hand over single segments.
     pub fn cut_up_at_hosts(&self) {
         for (host, device) in [(&self.s, "s0"), (&self.d, "d0")] {
-            host.run(|| Offload::ALL.into_iter().for_each(|offload| offload::set(device, offload, false).unwrap())).unwrap();
+            host.run(|| {
+                Offload::ALL
+                    .into_iter()
+                    .for_each(|offload| offload::set(device, offload, false).unwrap())
+            })
+            .unwrap();
         }
     }
 
@@ -119,7 +128,14 @@ impl Site {
     }
 
     fn shape_on(&self, device: u32, rate_bps: u64, limit: Limit) {
-        qdisc::install(&mut Netlink::open_in(&self.r).unwrap(), device, Shaper::Htb, rate_bps, limit).unwrap();
+        qdisc::install(
+            &mut Netlink::open_in(&self.r).unwrap(),
+            device,
+            Shaper::Htb,
+            rate_bps,
+            limit,
+        )
+        .unwrap();
     }
 
     pub fn router(&self, rate_bps: u64, hook: Hook) -> Router {
@@ -137,14 +153,28 @@ impl Site {
         self.router_on(self.r1, rate_bps, hook, law, None)
     }
 
-    pub fn router_policed(&self, rate_bps: u64, hook: Hook, law: xcp_engine::RouterConfig, police: Option<Police>) -> Router {
+    pub fn router_policed(
+        &self,
+        rate_bps: u64,
+        hook: Hook,
+        law: xcp_engine::RouterConfig,
+        police: Option<Police>,
+    ) -> Router {
         self.router_on(self.r1, rate_bps, hook, law, police)
     }
 
-    pub fn router_with_classes(&self, rate_bps: u64, hook: Hook, law: xcp_engine::RouterConfig, others: Others) -> Router {
+    pub fn router_with_classes(
+        &self,
+        rate_bps: u64,
+        hook: Hook,
+        law: xcp_engine::RouterConfig,
+        others: Others,
+    ) -> Router {
         let mut netlink = Netlink::open_in(&self.r).unwrap();
-        qdisc::install_classes(&mut netlink, self.r1, rate_bps, Limit::Bytes(400_000), others).unwrap();
-        let config = RouterConfig { law, seed: 1, link_bytes: 14, hook, police: None, classes: Some(1000) };
+        qdisc::install_classes(&mut netlink, self.r1, rate_bps, Limit::Bytes(400_000), others)
+            .unwrap();
+        let config =
+            RouterConfig { law, seed: 1, link_bytes: 14, hook, police: None, classes: Some(1000) };
         self.r.run(|| Router::attach(self.r1, &config)).unwrap().unwrap()
     }
 
@@ -157,10 +187,23 @@ impl Site {
 
     /// A router for what goes back, too.
     pub fn router_back(&self, rate_bps: u64) -> Router {
-        self.router_on(self.r0, rate_bps, Hook::Any, xcp_engine::RouterConfig::xcp(rate_bps / 8), None)
+        self.router_on(
+            self.r0,
+            rate_bps,
+            Hook::Any,
+            xcp_engine::RouterConfig::xcp(rate_bps / 8),
+            None,
+        )
     }
 
-    fn router_on(&self, device: u32, rate_bps: u64, hook: Hook, law: xcp_engine::RouterConfig, police: Option<Police>) -> Router {
+    fn router_on(
+        &self,
+        device: u32,
+        rate_bps: u64,
+        hook: Hook,
+        law: xcp_engine::RouterConfig,
+        police: Option<Police>,
+    ) -> Router {
         self.shape_on(device, rate_bps, Limit::Packets(400));
         let config = RouterConfig { law, seed: 1, link_bytes: 14, hook, police, classes: None };
         self.r.run(|| Router::attach(device, &config)).unwrap().unwrap()
@@ -195,7 +238,10 @@ impl Site {
 
     /// Whether the router's device has a clsact hook, as `tc` sees it.
     pub fn has_clsact(&self) -> bool {
-        let shown = self.r.run(|| std::process::Command::new("tc").args(["qdisc", "show", "dev", "r1"]).output()).unwrap();
+        let shown = self
+            .r
+            .run(|| std::process::Command::new("tc").args(["qdisc", "show", "dev", "r1"]).output())
+            .unwrap();
         match shown {
             Ok(shown) => String::from_utf8_lossy(&shown.stdout).contains("clsact"),
             Err(e) => {
@@ -207,7 +253,11 @@ impl Site {
 
     /// A middlebox on the way from S to D, or back.
     pub fn middlebox(&self, back: bool, mischief: Mischief) -> Middlebox {
-        let device = Netlink::open_in(&self.r).unwrap().index_of(if back { "r0" } else { "r1" }).unwrap().unwrap();
+        let device = Netlink::open_in(&self.r)
+            .unwrap()
+            .index_of(if back { "r0" } else { "r1" })
+            .unwrap()
+            .unwrap();
         self.r.run(|| Middlebox::attach(device, mischief)).unwrap().unwrap()
     }
 
@@ -219,10 +269,16 @@ impl Site {
     /// No segment came with a wrong checksum: RFC 4022's InCsumErrors of both hosts.
     pub fn assert_checksums(&self) {
         for host in [&self.s, &self.d] {
-            let text = host.run(|| fs::read_to_string("/proc/thread-self/net/snmp").unwrap()).unwrap();
+            let text =
+                host.run(|| fs::read_to_string("/proc/thread-self/net/snmp").unwrap()).unwrap();
             let mut tcp = text.lines().filter(|l| l.starts_with("Tcp:"));
             let (names, values) = (tcp.next().unwrap(), tcp.next().unwrap());
-            let errors = names.split(' ').zip(values.split(' ')).find(|(name, _)| *name == "InCsumErrors").unwrap().1;
+            let errors = names
+                .split(' ')
+                .zip(values.split(' '))
+                .find(|(name, _)| *name == "InCsumErrors")
+                .unwrap()
+                .1;
             assert_eq!(errors, "0");
         }
     }
@@ -235,15 +291,25 @@ impl Drop for Site {
     }
 }
 
-/// An endpoint for the sockets of these tests, under a name of its own, with room beside SACK at both hosts.
+/// An endpoint for the sockets of these tests, under a name of its own, with room beside SACK at
+/// both hosts.
 pub fn endpoint(site: &Site, give: Give) -> Endpoint {
-    let config = EndpointConfig { name: format!("xt{}", std::process::id()), fallback: "reno".into(), give, ..EndpointConfig::default() };
+    let config = EndpointConfig {
+        name: format!("xt{}", std::process::id()),
+        fallback: "reno".into(),
+        give,
+        ..EndpointConfig::default()
+    };
     attached(site, Endpoint::load(&config).unwrap())
 }
 
 /// The same on a kernel that refuses the programs that make room.
 pub fn endpoint_without_room(site: &Site) -> Endpoint {
-    let config = EndpointConfig { name: format!("xt{}", std::process::id()), fallback: "reno".into(), ..EndpointConfig::default() };
+    let config = EndpointConfig {
+        name: format!("xt{}", std::process::id()),
+        fallback: "reno".into(),
+        ..EndpointConfig::default()
+    };
     attached(site, xcp_linux::rehearsal::endpoint_without_room(&config).unwrap())
 }
 

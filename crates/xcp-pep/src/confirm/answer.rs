@@ -1,5 +1,6 @@
-//! What a client is told whose server cannot be reached: what makes its own TCP fail with the error that ours failed with. Linux turns ICMP's codes
-//! into errors (`icmp_err_convert` of net/ipv4/icmp.c, `tab_unreach` of net/ipv6/icmp.c); this is the way back.
+//! What a client is told whose server cannot be reached: what makes its own TCP fail with the error
+//! that ours failed with. Linux turns ICMP's codes into errors (`icmp_err_convert` of
+//! net/ipv4/icmp.c, `tab_unreach` of net/ipv6/icmp.c); this is the way back.
 
 use std::io;
 
@@ -14,7 +15,8 @@ pub enum Answer {
     Silence,
 }
 
-/// ICMP's codes (RFC 792, 1122, 1812) with Linux's errors; of several codes for an error the first is sent.
+/// ICMP's codes (RFC 792, 1122, 1812) with Linux's errors; of several codes for an error the first
+/// is sent.
 const CODES_4: [(u8, i32); 15] = [
     (0, libc::ENETUNREACH),
     (1, libc::EHOSTUNREACH),
@@ -33,7 +35,8 @@ const CODES_4: [(u8, i32); 15] = [
     (15, libc::EHOSTUNREACH),
 ];
 
-/// Those of ICMPv6 (RFC 4443). The kernel sends address unreachable (3), not beyond scope (2), of a neighbour that is silent.
+/// Those of ICMPv6 (RFC 4443). The kernel sends address unreachable (3), not beyond scope (2), of a
+/// neighbour that is silent.
 const CODES_6: [(u8, i32); 7] = [
     (0, libc::ENETUNREACH),
     (1, libc::EACCES),
@@ -51,7 +54,9 @@ fn codes(is_v4: bool) -> &'static [(u8, i32)] {
 /// Codes that are sent, so that there are rules for them.
 pub fn sent(is_v4: bool) -> impl Iterator<Item = u8> {
     let all = codes(is_v4);
-    all.iter().filter(move |(code, error)| of_error(*error, is_v4) == Answer::Unreachable(*code)).map(|(code, _)| *code)
+    all.iter()
+        .filter(move |(code, error)| of_error(*error, is_v4) == Answer::Unreachable(*code))
+        .map(|(code, _)| *code)
 }
 
 /// To a client whose server's leg failed so.
@@ -65,17 +70,24 @@ fn of_error(error: i32, is_v4: bool) -> Answer {
     if matches!(error, libc::ECONNREFUSED | libc::ECONNRESET) {
         return Answer::Reset;
     }
-    // A route that forbids (`ip route add prohibit`): routers say so by code 13, which is the same error to a client as 1.
+    // A route that forbids (`ip route add prohibit`): routers say so by code 13, which is the same
+    // error to a client as 1.
     if is_v4 && error == libc::EACCES {
         return Answer::Unreachable(1);
     }
-    codes(is_v4).iter().find(|(_, known)| *known == error).map_or(Answer::Silence, |(code, _)| Answer::Unreachable(*code))
+    codes(is_v4)
+        .iter()
+        .find(|(_, known)| *known == error)
+        .map_or(Answer::Silence, |(code, _)| Answer::Unreachable(*code))
 }
 
 /// What a socket's error would be to which this code came.
 #[must_use]
 pub fn error_of(code: u8, is_v4: bool) -> Option<io::Error> {
-    codes(is_v4).iter().find(|(known, _)| *known == code).map(|(_, error)| io::Error::from_raw_os_error(*error))
+    codes(is_v4)
+        .iter()
+        .find(|(known, _)| *known == code)
+        .map(|(_, error)| io::Error::from_raw_os_error(*error))
 }
 
 #[cfg(test)]
@@ -89,7 +101,9 @@ mod tests {
                 let Some(error) = error_of(code, is_v4) else { continue };
                 let seen = match of(&error, is_v4) {
                     Answer::Reset => libc::ECONNREFUSED,
-                    Answer::Unreachable(code) => error_of(code, is_v4).unwrap().raw_os_error().unwrap(),
+                    Answer::Unreachable(code) => {
+                        error_of(code, is_v4).unwrap().raw_os_error().unwrap()
+                    }
                     Answer::Silence => panic!("code {code}"),
                 };
                 assert_eq!(Some(seen), error.raw_os_error(), "code {code}");

@@ -1,5 +1,6 @@
-//! Openings that are held: the client's SYN waits in the kernel while the leg to the server is being opened. A table without sockets and clocks: it
-//! is told the time, and what it holds of a leg is its caller's business.
+//! Openings that are held: the client's SYN waits in the kernel while the leg to the server is
+//! being opened. A table without sockets and clocks: it is told the time, and what it holds of a
+//! leg is its caller's business.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -7,7 +8,8 @@ use std::time::{Duration, Instant};
 use crate::settings::Kind;
 use crate::shared::Ends;
 
-/// A client that sends its SYN again does so later each time, at most twice as late; beyond that and this it has given up.
+/// A client that sends its SYN again does so later each time, at most twice as late; beyond that
+/// and this it has given up.
 const SILENT: Duration = Duration::from_secs(10);
 
 /// An opening that is held.
@@ -54,7 +56,13 @@ impl<L> Held<L> {
     /// Holds so many at the most.
     #[must_use]
     pub fn new(most: usize) -> Self {
-        Self { openings: BTreeMap::new(), numbers: HashMap::new(), legs: HashMap::new(), next: 0, most: most.max(1) }
+        Self {
+            openings: BTreeMap::new(),
+            numbers: HashMap::new(),
+            legs: HashMap::new(),
+            next: 0,
+            most: most.max(1),
+        }
     }
 
     /// How many are held.
@@ -71,7 +79,9 @@ impl<L> Held<L> {
 
     /// A SYN has come.
     pub fn meet(&mut self, ends: &Ends, packet: u32, now: Instant) -> Met {
-        if let Some(opening) = self.numbers.get(ends).and_then(|number| self.openings.get_mut(number)) {
+        if let Some(opening) =
+            self.numbers.get(ends).and_then(|number| self.openings.get_mut(number))
+        {
             opening.gap = now.saturating_duration_since(opening.last);
             opening.last = now;
             return Met::Again(std::mem::replace(&mut opening.packet, packet));
@@ -80,14 +90,33 @@ impl<L> Held<L> {
     }
 
     /// Holds one that is [`Met::New`]; returns its number, and the oldest if that has to go for it.
-    pub fn hold(&mut self, (ends, kind, packet): (Ends, Kind, u32), leg: L, leg_ends: Ends, now: Instant) -> (u64, Option<Opening<L>>) {
-        let oldest = (self.len() >= self.most).then(|| self.openings.keys().next().copied()).flatten();
+    pub fn hold(
+        &mut self,
+        (ends, kind, packet): (Ends, Kind, u32),
+        leg: L,
+        leg_ends: Ends,
+        now: Instant,
+    ) -> (u64, Option<Opening<L>>) {
+        let oldest =
+            (self.len() >= self.most).then(|| self.openings.keys().next().copied()).flatten();
         let gone = oldest.and_then(|number| self.take(number));
         let number = self.next;
         self.next += 1;
         self.numbers.insert(ends, number);
         self.legs.insert(leg_ends, number);
-        self.openings.insert(number, Opening { ends, kind, packet, leg, leg_ends, since: now, last: now, gap: Duration::ZERO });
+        self.openings.insert(
+            number,
+            Opening {
+                ends,
+                kind,
+                packet,
+                leg,
+                leg_ends,
+                since: now,
+                last: now,
+                gap: Duration::ZERO,
+            },
+        );
         (number, gone)
     }
 
@@ -117,7 +146,12 @@ impl<L> Held<L> {
             now.saturating_duration_since(opening.since) >= patience
                 || now.saturating_duration_since(opening.last) > opening.gap * 2 + SILENT
         };
-        let numbers: Vec<u64> = self.openings.iter().filter(|(_, opening)| is_overdue(opening)).map(|(number, _)| *number).collect();
+        let numbers: Vec<u64> = self
+            .openings
+            .iter()
+            .filter(|(_, opening)| is_overdue(opening))
+            .map(|(number, _)| *number)
+            .collect();
         numbers.into_iter().filter_map(|number| self.take(number)).collect()
     }
 
@@ -137,11 +171,15 @@ mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
 
     fn ends(client: u16) -> Ends {
-        (SocketAddr::new(Ipv4Addr::LOCALHOST.into(), client), SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 80))
+        (
+            SocketAddr::new(Ipv4Addr::LOCALHOST.into(), client),
+            SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 80),
+        )
     }
 
     proptest! {
-        /// Beside a list that does the same slowly: every SYN is held once, nothing is lost, never more than may be, the oldest goes first.
+        /// Beside a list that does the same slowly: every SYN is held once, nothing is lost, never
+        /// more than may be, the oldest goes first.
         #[test]
         fn holds_what_a_list_would(most in 1usize..6, steps in proptest::collection::vec((0u16..8, 0u8..4), 0..60)) {
             let start = Instant::now();
@@ -187,7 +225,8 @@ mod tests {
             prop_assert!(held.is_empty());
         }
 
-        /// A client that doubles its time, as TCP does, is waited for until the patience ends; one that is silent is not.
+        /// A client that doubles its time, as TCP does, is waited for until the patience ends; one
+        /// that is silent is not.
         #[test]
         fn a_client_that_tries_again_is_waited_for(first_ms in 500u64..4000, silent_after in 0usize..5) {
             let start = Instant::now();

@@ -20,7 +20,12 @@ pub struct Started {
     pub ends: Ends,
 }
 
-fn start(client: SocketAddr, to: SocketAddr, kind: Kind, settings: &Settings) -> io::Result<Started> {
+fn start(
+    client: SocketAddr,
+    to: SocketAddr,
+    kind: Kind,
+    settings: &Settings,
+) -> io::Result<Started> {
     let server = socket::for_leg(&to, settings.server_leg(kind), &settings.common)?;
     socket::make_transparent(server.as_fd(), to.is_ipv4())?;
     sockopt::set_socket_reuseaddr(&server, client.port() != 0)?;

@@ -1,18 +1,23 @@
 //! Answering a diverted client only when the server has answered, and with what it has answered.
 //!
-//! 1. The packet filter's rules decide what is diverted, here as ever; a SYN that would be goes into a queue first (`gateway/rules.rs`). The kernel
-//!    keeps it, and hands its headers to the [`Holder`], a thread.
-//! 2. The holder opens the leg to the server. SYNs that the client sends meanwhile are dropped: the newest is held.
-//! 3. The server answers: the leg waits in [`Legs`], the SYN goes on through the rules to the listener, and the worker that accepts the client takes the
-//!    leg (`worker/connection.rs`).
-//! 4. The server refuses, or cannot be reached: the SYN goes back to a rule by which the kernel answers it with a reset or with ICMP ([`answer`]).
-//!    Nobody answers: nor do we.
-//! 5. With two gateways the far one's SYN-ACK is held like any server's, so that the confirmation is the server's.
+//! 1. The packet filter's rules decide what is diverted, here as ever; a SYN that would be goes
+//!    into a queue first (`gateway/rules.rs`). The kernel keeps it, and hands its headers to the
+//!    [`Holder`], a thread.
+//! 2. The holder opens the leg to the server. SYNs that the client sends meanwhile are dropped: the
+//!    newest is held.
+//! 3. The server answers: the leg waits in [`Legs`], the SYN goes on through the rules to the
+//!    listener, and the worker that accepts the client takes the leg (`worker/connection.rs`).
+//! 4. The server refuses, or cannot be reached: the SYN goes back to a rule by which the kernel
+//!    answers it with a reset or with ICMP ([`answer`]). Nobody answers: nor do we.
+//! 5. With two gateways the far one's SYN-ACK is held like any server's, so that the confirmation
+//!    is the server's.
 //!
-//! That a neighbour of this gateway is silent the kernel tells by ICMP, to the address that the leg has, which is the client's; so the holder looks at
-//! such messages, too, and takes those about its legs.
+//! That a neighbour of this gateway is silent the kernel tells by ICMP, to the address that the leg
+//! has, which is the client's; so the holder looks at such messages, too, and takes those about its
+//! legs.
 //!
-//! At most [`MOST`] are held, and as many legs wait; the oldest goes for a new one. Where there is no holder (any more) the queue lets everything pass.
+//! At most [`MOST`] are held, and as many legs wait; the oldest goes for a new one. Where there is
+//! no holder (any more) the queue lets everything pass.
 
 pub mod answer;
 pub mod held;
@@ -39,7 +44,8 @@ use answer::Answer;
 use held::{Held, Met, Opening};
 use packet::Said;
 
-/// Openings held at the most, and legs that wait for their client. The queue takes more, so that it is here that the oldest goes.
+/// Openings held at the most, and legs that wait for their client. The queue takes more, so that it
+/// is here that the oldest goes.
 pub const MOST: u32 = 4096;
 /// How long a leg waits: the kernel answers a client's SYN again after 1, 3, 7, 15 and 31 s.
 const WAITS: Duration = Duration::from_secs(35);
@@ -98,7 +104,10 @@ impl Legs {
     fn put(&self, ends: Ends, leg: Leg, most: usize) -> bool {
         let mut waiting = self.waiting();
         let full = waiting.len() >= most;
-        if full && let Some(oldest) = waiting.iter().min_by_key(|(_, leg)| leg.until).map(|(ends, _)| *ends) {
+        if full
+            && let Some(oldest) =
+                waiting.iter().min_by_key(|(_, leg)| leg.until).map(|(ends, _)| *ends)
+        {
             waiting.remove(&oldest);
         }
         waiting.insert(ends, leg);
@@ -176,7 +185,8 @@ impl Holder {
         let thread = std::thread::Builder::new().name("pep hold".to_owned()).spawn(move || {
             let result = self.run();
             if let Err(why) = &result {
-                tracing::error!(%why, "clients are no longer confirmed: new connections pass untouched");
+                tracing::error!(%why, "clients are no longer confirmed: new connections pass \
+                    untouched");
             }
             result
         })?;
@@ -191,8 +201,15 @@ impl Holder {
             events.clear();
             let busy = !self.held.is_empty() || !self.shared.confirmed.is_empty();
             let wait = busy.then(|| next.saturating_duration_since(Instant::now()));
-            let wait = wait.map(|wait| Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) });
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref()) {
+            let wait = wait.map(|wait| Timespec {
+                tv_sec: wait.as_secs() as i64,
+                tv_nsec: i64::from(wait.subsec_nanos()),
+            });
+            match epoll::wait(
+                &self.epoll,
+                rustix::buffer::spare_capacity(&mut events),
+                wait.as_ref(),
+            ) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(e) => return Err(e.into()),
             }
@@ -226,18 +243,23 @@ impl Holder {
             Some(Said::Open(ends)) if packet.device != 0 => self.syn(ends, packet, now),
             Some(Said::Unreachable(ends, code)) => {
                 let failed = self.held.of_leg(&ends).zip(answer::error_of(code, ends.0.is_ipv4()));
-                let Some((number, why)) = failed else { return self.queue.decide(packet.id, Verdict::Accept) };
+                let Some((number, why)) = failed else {
+                    return self.queue.decide(packet.id, Verdict::Accept);
+                };
                 self.queue.decide(packet.id, Verdict::Drop)?;
                 self.failed(number, &why)
             }
             // Nothing that can be held; as if it had been.
-            _ if packet.device != 0 => self.queue.decide(packet.id, Verdict::Again(self.slot.confirmed())),
+            _ if packet.device != 0 => {
+                self.queue.decide(packet.id, Verdict::Again(self.slot.confirmed()))
+            }
             _ => self.queue.decide(packet.id, Verdict::Accept),
         }
     }
 
     fn syn(&mut self, ends: Ends, packet: &Packet, now: Instant) -> io::Result<()> {
-        // Sent again after the one that was let go: the listener had no room, the answer was lost, or they crossed.
+        // Sent again after the one that was let go: the listener had no room, the answer was lost,
+        // or they crossed.
         if self.shared.confirmed.is_confirmed(&ends) {
             return self.queue.decide(packet.id, Verdict::Again(self.slot.confirmed()));
         }
@@ -246,17 +268,25 @@ impl Holder {
             Met::Again(before) => return self.queue.decide(before, Verdict::Drop),
             Met::Loop => {
                 metrics.loops.one();
-                tracing::warn!(client = %ends.0, server = %ends.1, "a loop: the proxy was to connect to itself");
+                tracing::warn!(client = %ends.0, server = %ends.1, "a loop: the proxy was to \
+                    connect to itself");
                 return self.queue.decide(packet.id, Verdict::Again(self.slot.refused()));
             }
             Met::New => {}
         }
         metrics.held.one();
-        let kind = if packet.device == self.shared.wan.load(Ordering::Relaxed) { Kind::FromWan } else { Kind::FromLan };
+        let kind = if packet.device == self.shared.wan.load(Ordering::Relaxed) {
+            Kind::FromWan
+        } else {
+            Kind::FromLan
+        };
         let leg = match leg::open(ends, kind, &self.shared.settings()) {
             Ok(leg) => leg,
             Err(why) => {
-                if matches!(why.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM)) {
+                if matches!(
+                    why.raw_os_error(),
+                    Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM)
+                ) {
                     metrics.exhausted.one();
                     tracing::error!(%why, "no leg could be opened; the client has to try again");
                 }
@@ -287,11 +317,17 @@ impl Holder {
         if !flags.intersects(EventFlags::OUT | EventFlags::HUP) {
             return Ok(());
         }
-        let Some(Opening { ends, packet, leg, since, .. }) = self.held.take(number) else { return Ok(()) };
+        let Some(Opening { ends, packet, leg, since, .. }) = self.held.take(number) else {
+            return Ok(());
+        };
         epoll::delete(&self.epoll, &leg)?;
         self.shared.metrics.confirmed.one();
         // The worker may accept the client before this returns.
-        if self.shared.confirmed.put(ends, Leg { socket: leg, since, until: now + WAITS }, MOST as usize) {
+        if self.shared.confirmed.put(
+            ends,
+            Leg { socket: leg, since, until: now + WAITS },
+            MOST as usize,
+        ) {
             self.shared.metrics.given_up.one();
         }
         self.queue.decide(packet, Verdict::Again(self.slot.confirmed()))
@@ -335,7 +371,11 @@ impl Holder {
         let patience = self.shared.settings().connect_timeout;
         for opening in self.held.overdue(patience, now) {
             if now.saturating_duration_since(opening.since) >= patience {
-                self.answer(opening.ends, opening.packet, &io::Error::from_raw_os_error(libc::ETIMEDOUT))?;
+                self.answer(
+                    opening.ends,
+                    opening.packet,
+                    &io::Error::from_raw_os_error(libc::ETIMEDOUT),
+                )?;
             } else {
                 self.give_up(&opening)?;
             }
@@ -345,7 +385,8 @@ impl Holder {
         Ok(())
     }
 
-    /// The proxy takes no more: what is held passes as if it were not here. Legs that wait have a client that is being answered.
+    /// The proxy takes no more: what is held passes as if it were not here. Legs that wait have a
+    /// client that is being answered.
     fn release_all(mut self) -> io::Result<()> {
         for opening in self.held.clear() {
             self.shared.metrics.given_up.one();
@@ -365,11 +406,17 @@ mod tests {
     #[test]
     fn legs_wait_for_their_own_client_for_a_time_and_the_oldest_goes_first() {
         let start = Instant::now();
-        let ends = |port| (SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port), SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 80));
+        let ends = |port| {
+            (
+                SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port),
+                SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 80),
+            )
+        };
         let second = Duration::from_secs(1);
         let legs = Legs::default();
         for n in 0..5u16 {
-            let (socket, since) = (eventfd(0, EventfdFlags::CLOEXEC).unwrap(), start + second * u32::from(n));
+            let (socket, since) =
+                (eventfd(0, EventfdFlags::CLOEXEC).unwrap(), start + second * u32::from(n));
             assert_eq!(legs.put(ends(n), Leg { socket, since, until: since + WAITS }, 3), n >= 3);
         }
         assert!((0..2).all(|n| legs.take(&ends(n)).is_none()));

@@ -1,11 +1,12 @@
-//! What the packets say that the kernel hands over: a SYN, whose connection it opens; ICMP's "destination unreachable", of which connection and why.
-//! Anything else is nothing.
+//! What the packets say that the kernel hands over: a SYN, whose connection it opens; ICMP's
+//! "destination unreachable", of which connection and why. Anything else is nothing.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::shared::Ends;
 
-/// Headers that may stand between IPv6's and TCP's: hop-by-hop options, routing, destination options.
+/// Headers that may stand between IPv6's and TCP's: hop-by-hop options, routing, destination
+/// options.
 const BETWEEN: [u8; 3] = [0, 43, 60];
 /// As many of them as are walked past.
 const MOST_BETWEEN: usize = 8;
@@ -90,7 +91,8 @@ pub fn read(bytes: &[u8]) -> Option<Said> {
             let unreachable = if packet.protocol == ICMP { 3 } else { 1 };
             let code = *after.get(1)?;
             let (ends, _) = ends(after.get(8..)?)?;
-            (after[0] == unreachable && ends.0.is_ipv4() == packet.from.is_ipv4()).then_some(Said::Unreachable(ends, code))
+            (after[0] == unreachable && ends.0.is_ipv4() == packet.from.is_ipv4())
+                .then_some(Said::Unreachable(ends, code))
         }
         _ => None,
     }
@@ -102,15 +104,21 @@ mod tests {
     use proptest::prelude::*;
 
     fn address(v4: bool, seed: [u8; 16]) -> IpAddr {
-        if v4 { Ipv4Addr::new(seed[0], seed[1], seed[2], seed[3]).into() } else { Ipv6Addr::from(seed).into() }
+        if v4 {
+            Ipv4Addr::new(seed[0], seed[1], seed[2], seed[3]).into()
+        } else {
+            Ipv6Addr::from(seed).into()
+        }
     }
 
-    /// As RFC 791 and 8200 draw it, with `more` words of IPv4 options or of an IPv6 header of destination options.
+    /// As RFC 791 and 8200 draw it, with `more` words of IPv4 options or of an IPv6 header of
+    /// destination options.
     fn packet(from: IpAddr, to: IpAddr, protocol: u8, more: usize, body: &[u8]) -> Vec<u8> {
         let mut bytes = match (from, to) {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
                 let more = more % 11;
-                let mut bytes = vec![0x40 | (5 + more) as u8, 0, 0, 0, 0, 0, 0x40, 0, 64, protocol, 0, 0];
+                let mut bytes =
+                    vec![0x40 | (5 + more) as u8, 0, 0, 0, 0, 0, 0x40, 0, 64, protocol, 0, 0];
                 bytes.extend(from.octets().into_iter().chain(to.octets()));
                 bytes.extend(vec![1; 4 * more]);
                 bytes
@@ -178,7 +186,8 @@ mod tests {
 
     #[test]
     fn a_later_fragment_says_nothing() {
-        let mut bytes = packet(Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into(), TCP, 0, &tcp(1, 2, SYN));
+        let mut bytes =
+            packet(Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into(), TCP, 0, &tcp(1, 2, SYN));
         assert!(read(&bytes).is_some());
         bytes[7] = 1;
         assert_eq!(read(&bytes), None);

@@ -25,7 +25,8 @@ impl Found {
     /// Looks. Who may not ask the packet filter learns what is written.
     #[must_use]
     pub fn look(place: &Place, name: &str) -> Self {
-        let (mut ours, others): (Vec<_>, Vec<_>) = owners().unwrap_or_default().into_iter().partition(|owner| owner.name == name);
+        let (mut ours, others): (Vec<_>, Vec<_>) =
+            owners().unwrap_or_default().into_iter().partition(|owner| owner.name == name);
         let (owner, state) = (ours.pop(), place.read());
         let of_owner = owner.as_ref().map(|owner| (owner.pid, owner.start));
         let of_state = state.as_ref().map(|state| (state.pid, state.start));
@@ -52,26 +53,34 @@ impl Found {
     pub fn why_silent(&self) -> String {
         match (&self.living, &self.owner, &self.state) {
             (Some((pid, _)), _, None) => format!(
-                "a proxy is up (process {pid}), but its directory was removed, so that it cannot be asked; it works on, and `xcpnet pep down` ends it"
+                "a proxy is up (process {pid}), but its directory was removed, so that it cannot \
+                    be asked; it works on, and `xcpnet pep down` ends it"
             ),
-            (Some((pid, _)), ..) => format!("a proxy is up (process {pid}) and does not answer yet; its log says why"),
+            (Some((pid, _)), ..) => {
+                format!("a proxy is up (process {pid}) and does not answer yet; its log says why")
+            }
             (None, Some(owner), _) => {
-                format!("the proxy (process {}) is no more; what it has set up is being taken back", owner.pid)
+                format!(
+                    "the proxy (process {}) is no more; what it has set up is being taken back",
+                    owner.pid
+                )
             }
             (None, None, Some(state)) => format!(
-                "the proxy (process {}) was killed together with its keeper; `xcpnet pep down` takes back what it has left",
+                "the proxy (process {}) was killed together with its keeper; `xcpnet pep down` \
+                    takes back what it has left",
                 state.pid
             ),
             (None, None, None) => {
-                let others = self.other_words().map(|words| format!("; {words}")).unwrap_or_default();
+                let others =
+                    self.other_words().map(|words| format!("; {words}")).unwrap_or_default();
                 format!("no proxy of this name is up in this network namespace{others}")
             }
         }
     }
 }
 
-/// Takes back what nobody is left to take back, as far as it can be known: both proxy and keeper were
-/// killed, and what was written is gone. Returns how many routing rules there were.
+/// Takes back what nobody is left to take back, as far as it can be known: both proxy and keeper
+/// were killed, and what was written is gone. Returns how many routing rules there were.
 ///
 /// # Errors
 /// Not root; what the kernel refuses.
@@ -81,8 +90,8 @@ pub fn take_back_leftovers() -> Result<usize> {
     let mut count = 0;
     for slot in Slot::all().filter(|slot| !owned.contains(slot)) {
         if netlink.diverts(&slot.diversion())? {
-            // One that comes up at this moment takes its lock before it diverts anything: whose lock
-            // cannot be had lives.
+            // One that comes up at this moment takes its lock before it diverts anything: whose
+            // lock cannot be had lives.
             let Some(_lock) = owner::hold(slot) else { continue };
             netlink.undivert(&slot.diversion())?;
             count += 1;
@@ -91,7 +100,10 @@ pub fn take_back_leftovers() -> Result<usize> {
     let groups = cgroup::current().ok().and_then(|at| at.read_dir().ok());
     for group in groups.into_iter().flatten().flatten() {
         let name = group.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix("xcpnet-pep-")).and_then(|pid| pid.parse().ok());
+        let pid = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("xcpnet-pep-"))
+            .and_then(|pid| pid.parse().ok());
         if pid.is_some_and(|pid| start_time(pid).is_none()) {
             let _ = cgroup::remove(&group.path());
         }

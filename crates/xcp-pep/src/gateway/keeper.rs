@@ -1,9 +1,10 @@
-//! The keeper: a process that waits for the proxy's end, however that comes, and takes back what does not go with it. The proxy has dropped the
-//! privileges for that by then, and after `kill -9` it could not.
+//! The keeper: a process that waits for the proxy's end, however that comes, and takes back what
+//! does not go with it. The proxy has dropped the privileges for that by then, and after `kill -9`
+//! it could not.
 //!
 //! It is told by the proxy what there will be to take back, before that is done ([`Keeper::note`]);
-//! it writes it down for others, but goes by what it was told: a file may be removed, or be somebody
-//! else's by then.
+//! it writes it down for others, but goes by what it was told: a file may be removed, or be
+//! somebody else's by then.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -22,15 +23,18 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Starts it. Call it while the process has one thread, and before anything is opened that is to go with the proxy: the keeper holds what was
-    /// open.
+    /// Starts it. Call it while the process has one thread, and before anything is opened that is
+    /// to go with the proxy: the keeper holds what was open.
     ///
     /// # Errors
     /// No process, no sockets.
     pub fn start(place: &Place) -> Result<Self> {
-        let told = |e: &dyn std::fmt::Display| Error::new(format!("cannot start the process that cleans up: {e}"));
+        let told = |e: &dyn std::fmt::Display| {
+            Error::new(format!("cannot start the process that cleans up: {e}"))
+        };
         let (theirs, ours) = UnixStream::pair().map_err(|e| told(&e))?;
-        // SAFETY: the process has one thread, so no lock is held by one that is missing in the child.
+        // SAFETY: the process has one thread, so no lock is held by one that is missing in the
+        // child.
         let pid = unsafe { libc::fork() };
         match pid {
             ..0 => Err(told(&std::io::Error::last_os_error())),
@@ -50,12 +54,20 @@ impl Keeper {
     /// # Errors
     /// It could not be written, or the keeper is no more.
     pub fn note(&mut self, state: &State) -> Result<()> {
-        let told = |e: &dyn std::fmt::Display| Error::new(format!("cannot note what is to be taken back: {e}"));
-        let line = self.line.as_mut().ok_or_else(|| told(&"the process that cleans up has been let go"))?;
+        let told = |e: &dyn std::fmt::Display| {
+            Error::new(format!("cannot note what is to be taken back: {e}"))
+        };
+        let line = self
+            .line
+            .as_mut()
+            .ok_or_else(|| told(&"the process that cleans up has been let go"))?;
         let mut text = serde_json::to_vec(state).map_err(|e| told(&e))?;
         text.push(b'\n');
         let mut answer = String::new();
-        line.get_mut().write_all(&text).and_then(|()| line.read_line(&mut answer)).map_err(|e| told(&e))?;
+        line.get_mut()
+            .write_all(&text)
+            .and_then(|()| line.read_line(&mut answer))
+            .map_err(|e| told(&e))?;
         match answer.trim_end() {
             WRITTEN => Ok(()),
             "" => Err(told(&"the process that cleans up is no more")),
@@ -88,7 +100,8 @@ fn keep(mut line: BufReader<UnixStream>, place: &Place) -> ! {
         if let Ok(state) = serde_json::from_str::<State>(&text) {
             let written = place.write(&state);
             last = Some(state);
-            let answer = written.map_or_else(|e| e.to_string().replace('\n', " "), |()| WRITTEN.to_owned());
+            let answer =
+                written.map_or_else(|e| e.to_string().replace('\n', " "), |()| WRITTEN.to_owned());
             let _ = line.get_mut().write_all(format!("{answer}\n").as_bytes());
         }
         text.clear();

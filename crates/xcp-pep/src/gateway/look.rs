@@ -42,12 +42,25 @@ impl Finding {
         Self { name, standing: Standing::Ok, found: found.into(), remedy: None }
     }
 
-    pub(super) fn warning(name: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub(super) fn warning(
+        name: &'static str,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
         Self { name, standing: Standing::Warning, found: found.into(), remedy: Some(remedy.into()) }
     }
 
-    pub(super) fn in_the_way(name: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { name, standing: Standing::InTheWay, found: found.into(), remedy: Some(remedy.into()) }
+    pub(super) fn in_the_way(
+        name: &'static str,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            name,
+            standing: Standing::InTheWay,
+            found: found.into(),
+            remedy: Some(remedy.into()),
+        }
     }
 
     /// As an error.
@@ -74,13 +87,16 @@ fn is_on(name: &str) -> bool {
 fn parts(netlink: &mut Netlink, devices: &[(&str, &Device)]) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
     for (option, device) in devices {
-        let Some(whole) = device.master.and_then(|index| netlink.link(index).ok()) else { continue };
+        let Some(whole) = device.master.and_then(|index| netlink.link(index).ok()) else {
+            continue;
+        };
         let kind = whole.kind.as_deref().unwrap_or_default();
         if matches!(kind, "bridge" | "bond" | "team") {
             found.push(Finding::in_the_way(
                 "parts",
                 format!(
-                    "--{option}: {} is a port of the {kind} {}: what comes in there comes by {}, and nothing would be diverted",
+                    "--{option}: {} is a port of the {kind} {}: what comes in there comes by {}, \
+                        and nothing would be diverted",
                     device.name, whole.name, whole.name
                 ),
                 format!("name the {kind}: --{option} {}", whole.name),
@@ -98,24 +114,47 @@ fn parts(netlink: &mut Netlink, devices: &[(&str, &Device)]) -> Result<Vec<Findi
 fn bridges(devices: &[(&str, &Device)]) -> Finding {
     let settings = ["net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"];
     let bridge = devices.iter().find(|(_, device)| device.kind.as_deref() == Some("bridge"));
-    let Some((option, bridge)) = bridge else { return Finding::ok("bridges", "no device is a bridge") };
+    let Some((option, bridge)) = bridge else {
+        return Finding::ok("bridges", "no device is a bridge");
+    };
     let on: Vec<&str> = settings.into_iter().filter(|name| is_on(name)).collect();
     if !on.is_empty() {
         let commands: Vec<String> = on.iter().map(|name| format!("sysctl -w {name}=0")).collect();
         return Finding::in_the_way(
             "bridges",
-            format!("--{option}: {} is a bridge, and {} is on: new connections would hang", bridge.name, on.join(" and ")),
-            format!("{} (Docker and Kubernetes switch it on: give them a bridge in another network namespace)", commands.join("; ")),
+            format!(
+                "--{option}: {} is a bridge, and {} is on: new connections would hang",
+                bridge.name,
+                on.join(" and ")
+            ),
+            format!(
+                "{} (Docker and Kubernetes switch it on: give them a bridge in another network \
+                    namespace)",
+                commands.join("; ")
+            ),
         );
     }
     if bridge.filtered.contains(&true) {
         return Finding::in_the_way(
             "bridges",
-            format!("--{option}: {} is a bridge that calls the packet filter itself: new connections would hang", bridge.name),
-            format!("ip link set {} type bridge nf_call_iptables 0 nf_call_ip6tables 0", bridge.name),
+            format!(
+                "--{option}: {} is a bridge that calls the packet filter itself: new connections \
+                    would hang",
+                bridge.name
+            ),
+            format!(
+                "ip link set {} type bridge nf_call_iptables 0 nf_call_ip6tables 0",
+                bridge.name
+            ),
         );
     }
-    Finding::ok("bridges", format!("{} is a bridge, and the packet filter sees nothing of what it bridges", bridge.name))
+    Finding::ok(
+        "bridges",
+        format!(
+            "{} is a bridge, and the packet filter sees nothing of what it bridges",
+            bridge.name
+        ),
+    )
 }
 
 /// Whether packets are forwarded, of the versions that the devices have addresses of.
@@ -132,20 +171,31 @@ fn forwarding(netlink: &mut Netlink, devices: &[(&str, &Device)]) -> Result<Find
     // Without any address, as on a link that is still coming up, IPv4 is meant.
     let meant = if has == [false; 2] { [true, false] } else { has };
     Ok(match (meant, on) {
-        ([true, _], [false, _]) => {
-            Finding::in_the_way("forwarding", "this machine does not forward packets, so it is no gateway", remedy(0))
-        }
-        ([false, true], [_, false]) => {
-            Finding::in_the_way("forwarding", "this machine does not forward IPv6, and has no IPv4: it is no gateway", remedy(1))
-        }
+        ([true, _], [false, _]) => Finding::in_the_way(
+            "forwarding",
+            "this machine does not forward packets, so it is no gateway",
+            remedy(0),
+        ),
+        ([false, true], [_, false]) => Finding::in_the_way(
+            "forwarding",
+            "this machine does not forward IPv6, and has no IPv4: it is no gateway",
+            remedy(1),
+        ),
         ([true, true], [true, false]) => Finding::warning(
             "forwarding",
-            "IPv4 is forwarded, IPv6 is not, though devices have addresses of it: nothing of IPv6 is carried",
+            "IPv4 is forwarded, IPv6 is not, though devices have addresses of it: nothing of IPv6 \
+                is carried",
             remedy(1),
         ),
         (_, on) => {
-            let versions = ["IPv4", "IPv6"].into_iter().zip(on).filter_map(|(version, on)| on.then_some(version));
-            Finding::ok("forwarding", format!("{} forwarded", versions.collect::<Vec<_>>().join(" and ")))
+            let versions = ["IPv4", "IPv6"]
+                .into_iter()
+                .zip(on)
+                .filter_map(|(version, on)| on.then_some(version));
+            Finding::ok(
+                "forwarding",
+                format!("{} forwarded", versions.collect::<Vec<_>>().join(" and ")),
+            )
         }
     })
 }
@@ -161,7 +211,10 @@ fn way_back(devices: &[(&str, &Device)]) -> Finding {
     if let Some(device) = of("src_valid_mark") {
         return Finding::in_the_way(
             "way_back",
-            format!("net.ipv4.conf.{device}.src_valid_mark is on: packets that are diverted would be dropped (wg-quick switches it on)"),
+            format!(
+                "net.ipv4.conf.{device}.src_valid_mark is on: packets that are diverted would be \
+                    dropped (wg-quick switches it on)"
+            ),
             format!("sysctl -w net.ipv4.conf.{device}.src_valid_mark=0"),
         );
     }
@@ -199,10 +252,17 @@ fn firewall(slot: Slot) -> Finding {
         return Finding::ok("firewall", "no chain of nf_tables drops what comes to this machine");
     }
     let mark = slot.diverted();
-    let rules: Vec<String> = strict.iter().map(|chain| format!("nft insert rule {chain} meta mark {mark:#x} accept")).collect();
+    let rules: Vec<String> = strict
+        .iter()
+        .map(|chain| format!("nft insert rule {chain} meta mark {mark:#x} accept"))
+        .collect();
     Finding::warning(
         "firewall",
-        format!("{} drops what no rule accepts: without a rule for the proxy's mark every new connection hangs", strict.join(", ")),
+        format!(
+            "{} drops what no rule accepts: without a rule for the proxy's mark every new \
+                connection hangs",
+            strict.join(", ")
+        ),
         format!("unless there is such a rule: {}", rules.join("; ")),
     )
 }
@@ -211,23 +271,37 @@ fn firewall(slot: Slot) -> Finding {
 fn tracking() -> Finding {
     match setting("net.netfilter.nf_conntrack_count") {
         None => Finding::ok("conntrack", "connections are not tracked here"),
-        Some(count) => Finding::ok("conntrack", format!("connections are tracked ({count} now); those of the proxy are not")),
+        Some(count) => Finding::ok(
+            "conntrack",
+            format!("connections are tracked ({count} now); those of the proxy are not"),
+        ),
     }
 }
 
 fn offloads(device: &Device) -> Finding {
-    let on: Vec<&str> =
-        Offload::ALL.into_iter().filter(|offload| offload::get(&device.name, *offload).unwrap_or(false)).map(Offload::name).collect();
+    let on: Vec<&str> = Offload::ALL
+        .into_iter()
+        .filter(|offload| offload::get(&device.name, *offload).unwrap_or(false))
+        .map(Offload::name)
+        .collect();
     let on = if on.is_empty() { "none".to_owned() } else { on.join(", ") };
     Finding::ok("offloads", format!("of {}: {on}; the router counts each segment", device.name))
 }
 
 fn mtu(options: &Options, wan: &Device, lan: &[Device]) -> Finding {
-    let lans: Vec<String> = lan.iter().map(|device| format!("{} {}", device.name, device.mtu)).collect();
+    let lans: Vec<String> =
+        lan.iter().map(|device| format!("{} {}", device.name, device.mtu)).collect();
     let found = format!("{} {}, {} bytes", wan.name, wan.mtu, lans.join(", "));
-    let limit = options.mss.map(|mss| format!("; segments on the long link are at most {mss} bytes")).unwrap_or_default();
+    let limit = options
+        .mss
+        .map(|mss| format!("; segments on the long link are at most {mss} bytes"))
+        .unwrap_or_default();
     if wan.mtu < 1280 {
-        return Finding::warning("mtu", format!("{found}: IPv6 needs 1280"), format!("ip link set {} mtu 1280", wan.name));
+        return Finding::warning(
+            "mtu",
+            format!("{found}: IPv6 needs 1280"),
+            format!("ip link set {} mtu 1280", wan.name),
+        );
     }
     Finding::ok("mtu", found + &limit)
 }
@@ -238,12 +312,15 @@ fn mtu(options: &Options, wan: &Device, lan: &[Device]) -> Finding {
 /// Options that are none; devices that are not there; not root.
 pub fn look(options: &Options, name: &str) -> Result<Vec<Finding>> {
     let Some(wan_name) = &options.wan else { return Ok(Vec::new()) };
-    let namespace = Namespace::current().map_err(|e| Error::because("cannot open this network namespace", &e))?;
+    let namespace = Namespace::current()
+        .map_err(|e| Error::because("cannot open this network namespace", &e))?;
     let mut netlink = Netlink::open()?;
     let (wan, lan) = wan::devices(&mut netlink, wan_name, &options.lan)?;
-    let devices: Vec<(&str, &Device)> = std::iter::once(("wan", &wan)).chain(lan.iter().map(|device| ("lan", device))).collect();
+    let devices: Vec<(&str, &Device)> =
+        std::iter::once(("wan", &wan)).chain(lan.iter().map(|device| ("lan", device))).collect();
     let owners = owners()?;
-    let slot = Slot::all().find(|slot| owners.iter().all(|owner| owner.slot != *slot)).unwrap_or_default();
+    let slot =
+        Slot::all().find(|slot| owners.iter().all(|owner| owner.slot != *slot)).unwrap_or_default();
     let mut found = vec![match owner::obstacle(&owners, name, wan_name) {
         Some((told, remedy)) => Finding::in_the_way("owner", told, remedy),
         None => Finding::ok("owner", format!("nobody has {wan_name}")),

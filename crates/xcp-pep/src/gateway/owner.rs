@@ -40,7 +40,8 @@ impl Owner {
 
     fn read(slot: Slot, comment: &str) -> Option<Self> {
         let mut words = comment.strip_prefix(WORDS)?.strip_prefix(": ")?.split(' ');
-        let mut value = |key: &str| words.next().filter(|word| *word == key).and_then(|_| words.next());
+        let mut value =
+            |key: &str| words.next().filter(|word| *word == key).and_then(|_| words.next());
         let (name, wan) = (value("name")?.to_owned(), value("wan")?.to_owned());
         let (pid, start) = (value("process")?.parse().ok()?, value("start")?.parse().ok()?);
         Some(Self { slot, name, wan, pid, start })
@@ -111,7 +112,8 @@ pub fn wait_for_room(name: &str, wan: &str) -> Result<()> {
     loop {
         let found = owners()?;
         let Some(why) = obstacle(&found, name, wan) else { return Ok(()) };
-        let waits = found.iter().any(|owner| (owner.wan == wan || owner.name == name) && !owner.lives());
+        let waits =
+            found.iter().any(|owner| (owner.wan == wan || owner.name == name) && !owner.lives());
         if !waits || Instant::now() >= until {
             return Err(refused(why));
         }
@@ -129,15 +131,19 @@ pub fn take(name: &str, wan: &str) -> Result<Lock> {
     let start = start_time(pid).unwrap_or_default();
     for slot in Slot::all() {
         let owner = Owner { slot, name: name.into(), wan: wan.into(), pid, start };
-        let table = match OwnedTable::with_comment(&slot.owner_table(), Some(&owner.comment()), &[]) {
+        let table = match OwnedTable::with_comment(&slot.owner_table(), Some(&owner.comment()), &[])
+        {
             Ok(table) => table,
             // Another one's; EPERM where it has an owner.
-            Err(e) if matches!(e.errno(), Some(libc::EEXIST | libc::EPERM)) && is_there(slot) => continue,
+            Err(e) if matches!(e.errno(), Some(libc::EEXIST | libc::EPERM)) && is_there(slot) => {
+                continue;
+            }
             Err(e) => return Err(e.into()),
         };
         // Two that came at the same time see each other here, and both give way.
         let others: Vec<Owner> = owners()?.into_iter().filter(|other| other.slot != slot).collect();
-        return obstacle(&others, name, wan).map_or(Ok(Lock { _table: table, slot }), |why| Err(refused(why)));
+        return obstacle(&others, name, wan)
+            .map_or(Ok(Lock { _table: table, slot }), |why| Err(refused(why)));
     }
     Err(Error::new(format!("there are {} proxies in this network namespace already", Slot::MOST))
         .remedy(format!("`nft list tables` shows whose they are: {OWNER_TABLE}...")))
@@ -165,7 +171,12 @@ mod tests {
     fn what_is_written_is_read() {
         let one = owner("main", "eth1.100");
         assert_eq!(Owner::read(one.slot, &one.comment()), Some(one));
-        for other in ["", "xcpnet pep", "xcpnet pep: name main wan", "somebody: name a wan b process 1 start 2"] {
+        for other in [
+            "",
+            "xcpnet pep",
+            "xcpnet pep: name main wan",
+            "somebody: name a wan b process 1 start 2",
+        ] {
             assert_eq!(Owner::read(Slot::default(), other), None, "{other}");
         }
     }
@@ -174,9 +185,13 @@ mod tests {
     fn names_and_links_have_one_owner_each() {
         let there = [owner("main", "sat0"), owner("two", "sat1")];
         assert!(obstacle(&there, "three", "sat2").is_none());
-        let told = |name, wan| refused(obstacle(&there, name, wan).expect("an obstacle")).to_string();
+        let told =
+            |name, wan| refused(obstacle(&there, name, wan).expect("an obstacle")).to_string();
         let second = told("three", "sat1");
-        assert!(second.contains("up here already for sat1") && second.contains("pep down --name two"), "{second}");
+        assert!(
+            second.contains("up here already for sat1") && second.contains("pep down --name two"),
+            "{second}"
+        );
         let named = told("main", "sat2");
         assert!(named.contains("another --name") && named.contains("`xcpnet pep down`"), "{named}");
     }

@@ -1,13 +1,16 @@
-//! Fewer rights once all is set up: another user, and of root's capabilities only those that connections and `pep show` need.
+//! Fewer rights once all is set up: another user, and of root's capabilities only those that
+//! connections and `pep show` need.
 
 use rustix::process::{Gid, Uid};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use xcp_linux::{Error, Result};
 
-/// What stays: transparent sockets, marks and rules (NET_ADMIN, NET_RAW), clients' ports below 1024 (NET_BIND_SERVICE), the routers' and endpoint's
-/// maps (BPF).
-const KEPT: CapabilitySet =
-    CapabilitySet::NET_ADMIN.union(CapabilitySet::NET_RAW).union(CapabilitySet::NET_BIND_SERVICE).union(CapabilitySet::BPF);
+/// What stays: transparent sockets, marks and rules (NET_ADMIN, NET_RAW), clients' ports below 1024
+/// (NET_BIND_SERVICE), the routers' and endpoint's maps (BPF).
+const KEPT: CapabilitySet = CapabilitySet::NET_ADMIN
+    .union(CapabilitySet::NET_RAW)
+    .union(CapabilitySet::NET_BIND_SERVICE)
+    .union(CapabilitySet::BPF);
 
 /// A user's numbers.
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +41,13 @@ pub fn user(name: &str) -> Result<User> {
 /// # Errors
 /// Not permitted.
 pub fn drop_to(user: User) -> Result<()> {
-    let told = |e: rustix::io::Errno| Error::because("cannot drop privileges", &std::io::Error::from(e));
-    let sets = |kept| CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+    let told =
+        |e: rustix::io::Errno| Error::because("cannot drop privileges", &std::io::Error::from(e));
+    let sets = |kept| CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: CapabilitySet::empty(),
+    };
     rustix::thread::set_no_new_privs(true).map_err(told)?;
     // SAFETY: a user's and group's numbers that the system's list has.
     let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));

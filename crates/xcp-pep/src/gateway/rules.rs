@@ -1,14 +1,20 @@
-//! Diverting connections: a packet-filter table that this process owns, and a routing rule for what it marks.
+//! Diverting connections: a packet-filter table that this process owns, and a routing rule for what
+//! it marks.
 //!
-//! 1. Only segments that open a connection are diverted, and those of connections whose socket is here. Connections that were there before pass as
-//!    they did.
-//! 2. From the LAN only what leaves by the long link, from the long link only what does not: nothing that goes back where it came from, so no loop.
-//! 3. Listeners are at loopback addresses: no packet on the network is for them, and none is taken for one of theirs.
-//! 4. Both legs have the same addresses and ports, so connection tracking would take them for one connection; it leaves them alone.
+//! 1. Only segments that open a connection are diverted, and those of connections whose socket is
+//!    here. Connections that were there before pass as they did.
+//! 2. From the LAN only what leaves by the long link, from the long link only what does not:
+//!    nothing that goes back where it came from, so no loop.
+//! 3. Listeners are at loopback addresses: no packet on the network is for them, and none is taken
+//!    for one of theirs.
+//! 4. Both legs have the same addresses and ports, so connection tracking would take them for one
+//!    connection; it leaves them alone.
 //! 5. ICMP about a connection whose socket is here is for that socket.
-//! 6. Where clients are to be confirmed, what would be diverted as a new connection first waits in a queue (`confirm`). It comes back with a mark: of
-//!    one that is to go on, through the same rules, or of how it is to be answered.
-//! 7. The table vanishes with this process's socket. Marks are then set no more, so the routing rule, if it stays, does nothing.
+//! 6. Where clients are to be confirmed, what would be diverted as a new connection first waits in
+//!    a queue (`confirm`). It comes back with a mark: of one that is to go on, through the same
+//!    rules, or of how it is to be answered.
+//! 7. The table vanishes with this process's socket. Marks are then set no more, so the routing
+//!    rule, if it stays, does nothing.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -37,7 +43,8 @@ pub struct Diverted {
     pub exclude: Vec<Exclude>,
     /// Where listeners are.
     pub listeners: Vec<(Kind, SocketAddr)>,
-    /// Whether new connections are held until their server has answered, and how the kernel is told.
+    /// Whether new connections are held until their server has answered, and how the kernel is
+    /// told.
     pub hold: Option<Spelling>,
 }
 
@@ -60,12 +67,19 @@ fn divert(slot: Slot, mut terms: Vec<Term>) -> Vec<Term> {
 /// Answers to openings whose server cannot be reached, by the marks that they come back with.
 fn answers(slot: Slot) -> Vec<Vec<Term>> {
     // None of these is for a segment of a connection.
-    let mut rules = vec![vec![Term::Tcp, Term::Continues, Term::Accept], vec![Term::Tcp, Term::Marked(slot.refused()), Term::Reset]];
+    let mut rules = vec![
+        vec![Term::Tcp, Term::Continues, Term::Accept],
+        vec![Term::Tcp, Term::Marked(slot.refused()), Term::Reset],
+    ];
     for version in VERSIONS {
-        rules.extend(
-            answer::sent(version == Version::V4)
-                .map(|code| vec![Term::Tcp, Term::Version(version), Term::Marked(slot.unreachable(code)), Term::Refuse(code)]),
-        );
+        rules.extend(answer::sent(version == Version::V4).map(|code| {
+            vec![
+                Term::Tcp,
+                Term::Version(version),
+                Term::Marked(slot.unreachable(code)),
+                Term::Refuse(code),
+            ]
+        }));
     }
     rules
 }
@@ -76,12 +90,23 @@ impl Diverted {
         let mut rules = Vec::new();
         let devices = || self.lan.iter().chain(std::iter::once(&self.wan));
         for device in devices() {
-            // A SYN may find the socket of an earlier connection between the same ends, in TIME_WAIT; TPROXY gives it to the listener instead.
+            // A SYN may find the socket of an earlier connection between the same ends, in
+            // TIME_WAIT; TPROXY gives it to the listener instead.
             let which = if fresh { Term::Continues } else { Term::Tcp };
-            rules.push(divert(self.slot, vec![Term::CameBy(device.clone()), Term::Tcp, which, Term::TransparentSocket]));
-            rules.extend(
-                VERSIONS.map(|version| divert(self.slot, vec![Term::CameBy(device.clone()), Term::Icmp(version), Term::TransparentSocket])),
-            );
+            rules.push(divert(
+                self.slot,
+                vec![Term::CameBy(device.clone()), Term::Tcp, which, Term::TransparentSocket],
+            ));
+            rules.extend(VERSIONS.map(|version| {
+                divert(
+                    self.slot,
+                    vec![
+                        Term::CameBy(device.clone()),
+                        Term::Icmp(version),
+                        Term::TransparentSocket,
+                    ],
+                )
+            }));
         }
         if fresh {
             if self.hold.is_some() {
@@ -107,12 +132,24 @@ impl Diverted {
                         Term::GoesBy(self.wan.clone(), leaves),
                     ];
                     let hold = self.hold.map(|spelling| {
-                        [&new[..], &[Term::NotMarked(self.slot.confirmed()), Term::Queue(self.slot.queue(), spelling)]].concat()
+                        [
+                            &new[..],
+                            &[
+                                Term::NotMarked(self.slot.confirmed()),
+                                Term::Queue(self.slot.queue(), spelling),
+                            ],
+                        ]
+                        .concat()
                     });
-                    hold.into_iter().chain([divert(self.slot, [&new[..], &[Term::ToListener(*listener)]].concat())])
+                    hold.into_iter().chain([divert(
+                        self.slot,
+                        [&new[..], &[Term::ToListener(*listener)]].concat(),
+                    )])
                 };
                 match kind {
-                    Kind::FromLan => rules.extend(self.lan.iter().flat_map(|device| here(device, true))),
+                    Kind::FromLan => {
+                        rules.extend(self.lan.iter().flat_map(|device| here(device, true)))
+                    }
                     Kind::FromWan => rules.extend(here(&self.wan, false)),
                     Kind::Explicit => {}
                 }
@@ -121,11 +158,15 @@ impl Diverted {
         Chain { name: "prerouting", place: Place::Prerouting, priority: RAW, rules }
     }
 
-    /// For what this machine sends. That a neighbour is silent it tells itself by ICMP; of a leg of ours, to the client, whose address that has.
+    /// For what this machine sends. That a neighbour is silent it tells itself by ICMP; of a leg of
+    /// ours, to the client, whose address that has.
     fn output(&self) -> Chain {
-        let mut rules = vec![vec![Term::Marked(self.slot.own()), Term::Tcp, Term::NoTrack, Term::Accept]];
+        let mut rules =
+            vec![vec![Term::Marked(self.slot.own()), Term::Tcp, Term::NoTrack, Term::Accept]];
         if let Some(spelling) = self.hold {
-            rules.extend(VERSIONS.map(|version| vec![Term::Unreachable(version), Term::Queue(self.slot.queue(), spelling)]));
+            rules.extend(VERSIONS.map(|version| {
+                vec![Term::Unreachable(version), Term::Queue(self.slot.queue(), spelling)]
+            }));
         }
         Chain { name: "output", place: Place::Output, priority: RAW, rules }
     }

@@ -83,7 +83,11 @@ impl Slot {
     /// The routing rule for what stays here, and the table it leads to.
     #[must_use]
     pub fn diversion(self) -> Diversion {
-        Diversion { mark: self.diverted(), table: u32::from(self.queue()), priority: PRIORITY + u32::from(self.0) }
+        Diversion {
+            mark: self.diverted(),
+            table: u32::from(self.queue()),
+            priority: PRIORITY + u32::from(self.0),
+        }
     }
 
     fn table_name(self, first: &str) -> String {

@@ -1,5 +1,6 @@
-//! What a proxy has set up that does not go with its process, written down before it is done, so that whoever cleans up knows: its keeper, `pep down`,
-//! or the next `pep up`. One directory for each proxy, named after the network namespace.
+//! What a proxy has set up that does not go with its process, written down before it is done, so
+//! that whoever cleans up knows: its keeper, `pep down`, or the next `pep up`. One directory for
+//! each proxy, named after the network namespace.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,7 +15,8 @@ use xcp_linux::{Error, Result, cgroup, qdisc, sysctl};
 use super::owner::{Owner, owners};
 use super::slot::Slot;
 
-/// Where root's are; others' are in `$XDG_RUNTIME_DIR`, or in a directory of the user's own among the temporary files.
+/// Where root's are; others' are in `$XDG_RUNTIME_DIR`, or in a directory of the user's own among
+/// the temporary files.
 const ROOT: &str = "/run/xcpnet";
 
 /// A setting with what it was and what it became.
@@ -25,7 +27,8 @@ pub type Changed = (String, String, String);
 pub struct State {
     /// The proxy's process.
     pub pid: u32,
-    /// When it started, in the kernel's ticks since boot: with the number, what tells it from all others.
+    /// When it started, in the kernel's ticks since boot: with the number, what tells it from all
+    /// others.
     pub start: u64,
     /// The proxy's numbers.
     #[serde(default)]
@@ -93,10 +96,13 @@ impl Place {
         self.0.join("state.json")
     }
 
-    /// Whether the directory above is this user's: what somebody else has put there says nothing of what we have set up.
+    /// Whether the directory above is this user's: what somebody else has put there says nothing of
+    /// what we have set up.
     fn is_ours(&self) -> bool {
         let above = self.0.parent().and_then(|above| fs::symlink_metadata(above).ok());
-        above.is_some_and(|about| about.is_dir() && about.uid() == rustix::process::geteuid().as_raw())
+        above.is_some_and(|about| {
+            about.is_dir() && about.uid() == rustix::process::geteuid().as_raw()
+        })
     }
 
     /// What is written there.
@@ -115,7 +121,8 @@ impl Place {
     pub fn write(&self, state: &State) -> Result<()> {
         let doing = || format!("cannot write {}", self.file().display());
         let written = || -> std::io::Result<()> {
-            // For others to look at where it is root's, and nobody else's business where it is a user's.
+            // For others to look at where it is root's, and nobody else's business where it is a
+            // user's.
             let mode = if rustix::process::geteuid().is_root() { 0o755 } else { 0o700 };
             fs::DirBuilder::new().recursive(true).mode(mode).create(&self.0)?;
             if !self.is_ours() {
@@ -135,7 +142,8 @@ impl Place {
         self.read().filter(|state| start_time(state.pid) == Some(state.start))
     }
 
-    /// Takes back what is written there of a proxy that is no more; the directory last. Goes on where something fails, and says what.
+    /// Takes back what is written there of a proxy that is no more; the directory last. Goes on
+    /// where something fails, and says what.
     ///
     /// # Errors
     /// Something stays.
@@ -154,7 +162,9 @@ impl Place {
         let mut failed = Vec::new();
         state.take_back(&mut failed);
         // The directory may be another one's by now.
-        if failed.is_empty() && self.read().is_some_and(|now| (now.pid, now.start) != (state.pid, state.start)) {
+        if failed.is_empty()
+            && self.read().is_some_and(|now| (now.pid, now.start) != (state.pid, state.start))
+        {
             return Ok(());
         }
         self.remove(failed)
@@ -163,13 +173,19 @@ impl Place {
     fn remove(&self, mut failed: Vec<String>) -> Result<()> {
         if failed.is_empty() {
             match fs::remove_dir_all(&self.0) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => failed.push(format!("{}: {e}", self.0.display())),
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    failed.push(format!("{}: {e}", self.0.display()))
+                }
                 _ => {}
             }
             // Others' places keep it.
             let _ = self.0.parent().map(fs::remove_dir);
         }
-        if failed.is_empty() { Ok(()) } else { Err(Error::new(format!("cannot take back everything: {}", failed.join("; ")))) }
+        if failed.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::new(format!("cannot take back everything: {}", failed.join("; "))))
+        }
     }
 }
 
@@ -189,11 +205,14 @@ impl State {
                 Ok(mut netlink) => {
                     if self.diverts && others.iter().all(|other| other.slot != self.slot) {
                         done(netlink.undivert(&self.slot.diversion()).map_err(|e| e.to_string()));
-                        // Else clients that use a port again within a minute would find nobody. Kernels that cannot do it forget them by themselves.
+                        // Else clients that use a port again within a minute would find nobody.
+                        // Kernels that cannot do it forget them by themselves.
                         let _ = sockets::end_lingering(self.slot.own());
                     }
                     if let Some(index) = self.shaper
-                        && netlink.link(index).is_ok_and(|device| others.iter().all(|other| other.wan != device.name))
+                        && netlink
+                            .link(index)
+                            .is_ok_and(|device| others.iter().all(|other| other.wan != device.name))
                         && qdisc::root(&mut netlink, index).is_ok_and(|root| root.ours)
                     {
                         done(qdisc::remove(&mut netlink, index).map_err(|e| e.to_string()));

@@ -1,5 +1,6 @@
-//! XCP on the long link: the endpoint for this proxy's sockets, in a control group of its own, and the router at the device's way out for what this
-//! gateway sends. Both hang on this process's descriptors; the shaper and the control group are its [`State`](super::state::State)'s.
+//! XCP on the long link: the endpoint for this proxy's sockets, in a control group of its own, and
+//! the router at the device's way out for what this gateway sends. Both hang on this process's
+//! descriptors; the shaper and the control group are its [`State`](super::state::State)'s.
 
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -20,14 +21,16 @@ pub const DEFAULT_LAW: &str = "p-xcp";
 const QUEUE_RTTS: u128 = 2;
 const FULL_SEGMENT: usize = 1448;
 
-/// A law by its name, with the gain of each flow's own round-trip time: flows from beyond the far gateway have others than the link's.
+/// A law by its name, with the gain of each flow's own round-trip time: flows from beyond the far
+/// gateway have others than the link's.
 ///
 /// # Errors
 /// It is not known.
 pub fn law(name: &str, rate_bps: u64) -> Result<xcp_engine::RouterConfig> {
     let Some(preset) = Preset::ALL.into_iter().find(|preset| preset.name() == name) else {
         let names = Preset::ALL.map(Preset::name);
-        return Err(Error::new(format!("law: \"{name}\" is not known here")).remedy(format!("there are {}", names.join(", "))));
+        return Err(Error::new(format!("law: \"{name}\" is not known here"))
+            .remedy(format!("there are {}", names.join(", "))));
     };
     let mut law = xcp_engine::RouterConfig::preset(preset, rate_bps / 8);
     law.gain = Gain::OwnRtt;
@@ -41,21 +44,24 @@ pub fn law(name: &str, rate_bps: u64) -> Result<xcp_engine::RouterConfig> {
 pub fn devices(netlink: &mut Netlink, wan: &str, lan: &[String]) -> Result<(Device, Vec<Device>)> {
     let all = netlink.links()?;
     let find = |option: &str, name: &str| {
-        let names: Vec<&str> = all.iter().filter(|d| !d.loopback).map(|d| d.name.as_str()).collect();
+        let names: Vec<&str> =
+            all.iter().filter(|d| !d.loopback).map(|d| d.name.as_str()).collect();
         let absent = || {
             Error::new(format!("--{option}: there is no device \"{name}\""))
                 .remedy(format!("this network namespace has {}", names.join(", ")))
         };
         let device = all.iter().find(|d| d.name == name).ok_or_else(absent)?;
         if !device.up {
-            return Err(Error::new(format!("--{option}: the device {name} is down")).remedy(format!("ip link set {name} up")));
+            return Err(Error::new(format!("--{option}: the device {name} is down"))
+                .remedy(format!("ip link set {name} up")));
         }
         Ok(device.clone())
     };
     let wan = find("wan", wan)?;
     let lan = lan.iter().map(|name| find("lan", name)).collect::<Result<Vec<_>>>()?;
     if lan.iter().any(|d| d.index == wan.index) {
-        return Err(Error::new(format!("{} is named both --wan and --lan", wan.name)).remedy("name the device of each side"));
+        return Err(Error::new(format!("{} is named both --wan and --lan", wan.name))
+            .remedy("name the device of each side"));
     }
     Ok((wan, lan))
 }
@@ -69,18 +75,27 @@ pub fn shaper(netlink: &mut Netlink, device: &Device, namespace: &Namespace) -> 
         return Ok(Finding::in_the_way(
             "shaper",
             format!("{} has an XCP router already", device.name),
-            format!("leave out --rate to use it, or remove it: xcpnet router del dev {}", device.name),
+            format!(
+                "leave out --rate to use it, or remove it: xcpnet router del dev {}",
+                device.name
+            ),
         ));
     }
     let root = qdisc::root(netlink, device.index)?;
     if root.handle != 0 && !root.ours {
         return Ok(Finding::in_the_way(
             "shaper",
-            format!("{} has a queueing discipline that somebody set up ({})", device.name, root.kind),
+            format!(
+                "{} has a queueing discipline that somebody set up ({})",
+                device.name, root.kind
+            ),
             format!("remove it: tc qdisc del dev {} root", device.name),
         ));
     }
-    Ok(Finding::ok("shaper", format!("{} has {}, which our shaper takes the place of", device.name, root.kind)))
+    Ok(Finding::ok(
+        "shaper",
+        format!("{} has {}, which our shaper takes the place of", device.name, root.kind),
+    ))
 }
 
 /// What the shaper's queue holds where connections are few.
@@ -95,17 +110,36 @@ pub fn queue_bytes(rate_bps: u64, rtt_ns: u64) -> u32 {
 /// # Errors
 /// What the kernel refuses.
 pub fn shape(netlink: &mut Netlink, device: &Device, rate_bps: u64, rtt_ns: u64) -> Result<()> {
-    qdisc::install(netlink, device.index, Shaper::Htb, rate_bps, Limit::Bytes(queue_bytes(rate_bps, rtt_ns))).map_err(Into::into)
+    qdisc::install(
+        netlink,
+        device.index,
+        Shaper::Htb,
+        rate_bps,
+        Limit::Bytes(queue_bytes(rate_bps, rtt_ns)),
+    )
+    .map_err(Into::into)
 }
 
 /// Sets the shaper up, and the router in front of it.
 ///
 /// # Errors
 /// What the kernel refuses.
-pub fn router(netlink: &mut Netlink, device: &Device, law: &xcp_engine::RouterConfig, rtt_ns: u64) -> Result<Router> {
+pub fn router(
+    netlink: &mut Netlink,
+    device: &Device,
+    law: &xcp_engine::RouterConfig,
+    rtt_ns: u64,
+) -> Result<Router> {
     shape(netlink, device, law.capacity_bytes_per_sec * 8, rtt_ns)?;
     let link_bytes = if device.mac.is_some() { 14 } else { 0 };
-    let config = RouterConfig { law: law.clone(), seed: 1, link_bytes, hook: Hook::Any, police: None, classes: None };
+    let config = RouterConfig {
+        law: law.clone(),
+        seed: 1,
+        link_bytes,
+        hook: Hook::Any,
+        police: None,
+        classes: None,
+    };
     Router::attach(device.index, &config).map_err(|e| Error::new(format!("{}: {e}", device.name)))
 }
 
@@ -117,20 +151,30 @@ pub fn group() -> Result<PathBuf> {
     Ok(cgroup::current()?.join(format!("xcpnet-pep-{}", std::process::id())))
 }
 
-/// The endpoint for sockets that this process makes from now on; `window`: bytes that a peer may send at once, in the first round trip already.
+/// The endpoint for sockets that this process makes from now on; `window`: bytes that a peer may
+/// send at once, in the first round trip already.
 ///
 /// # Errors
 /// What the kernel refuses.
-pub fn endpoint(group: &Path, wan: &Device, fallback: &str, window: usize, ask: Ask) -> Result<Endpoint> {
+pub fn endpoint(
+    group: &Path,
+    wan: &Device,
+    fallback: &str,
+    window: usize,
+    ask: Ask,
+) -> Result<Endpoint> {
     // Names are the machine's, and others may have theirs.
     let name = format!("xcp_pep{}", std::process::id());
     let receive_window = u32::try_from(window / FULL_SEGMENT).unwrap_or(u32::MAX).max(10);
-    let config = EndpointConfig { name, fallback: fallback.into(), give: Give::Nobody, ask, receive_window };
+    let config =
+        EndpointConfig { name, fallback: fallback.into(), give: Give::Nobody, ask, receive_window };
     let mut endpoint = Endpoint::load(&config)?;
     cgroup::make(group)?;
     let held = cgroup::open(group)?;
     endpoint.attach(held.as_fd())?;
-    endpoint.make_room(wan.index, wan.mac.is_some()).map_err(|e| Error::new(format!("{}: {e}", wan.name)))?;
+    endpoint
+        .make_room(wan.index, wan.mac.is_some())
+        .map_err(|e| Error::new(format!("{}: {e}", wan.name)))?;
     cgroup::enter(group)?;
     Ok(endpoint)
 }

@@ -1,6 +1,6 @@
-//! Whom the explicit listener answers, and where it goes for them. It connects as this machine: what
-//! listens at the machine's own addresses trusts them, and packet filters between networks do not
-//! see it. So these are nobody's to reach, unless the user says so.
+//! Whom the explicit listener answers, and where it goes for them. It connects as this machine:
+//! what listens at the machine's own addresses trusts them, and packet filters between networks do
+//! not see it. So these are nobody's to reach, unless the user says so.
 
 use std::net::IpAddr;
 
@@ -27,8 +27,12 @@ impl Network {
         }
         let length = u32::from(self.length);
         match (self.address, other) {
-            (IpAddr::V4(one), IpAddr::V4(other)) => alike(one.to_bits().into(), other.to_bits().into(), 32u32.saturating_sub(length)),
-            (IpAddr::V6(one), IpAddr::V6(other)) => alike(one.to_bits(), other.to_bits(), 128u32.saturating_sub(length)),
+            (IpAddr::V4(one), IpAddr::V4(other)) => {
+                alike(one.to_bits().into(), other.to_bits().into(), 32u32.saturating_sub(length))
+            }
+            (IpAddr::V6(one), IpAddr::V6(other)) => {
+                alike(one.to_bits(), other.to_bits(), 128u32.saturating_sub(length))
+            }
             _ => false,
         }
     }
@@ -43,8 +47,8 @@ pub struct Access {
     pub targets: Vec<Network>,
 }
 
-/// Addresses that mean this machine, a link of it, or many: no destination to be asked for. What the
-/// kernel takes "no address" for is this machine.
+/// Addresses that mean this machine, a link of it, or many: no destination to be asked for. What
+/// the kernel takes "no address" for is this machine.
 fn is_special(address: IpAddr) -> bool {
     let common = address.is_loopback() || address.is_unspecified() || address.is_multicast();
     common
@@ -62,12 +66,13 @@ impl Access {
         self.clients.is_empty() || self.clients.iter().any(|network| network.contains(client))
     }
 
-    /// Whether a target is connected to; `is_ours`: whether an address is this machine's, asked only
-    /// where that decides.
+    /// Whether a target is connected to; `is_ours`: whether an address is this machine's, asked
+    /// only where that decides.
     #[must_use]
     pub fn may_reach(&self, target: IpAddr, is_ours: impl FnOnce(IpAddr) -> bool) -> bool {
         let target = target.to_canonical();
-        self.targets.iter().any(|network| network.contains(target)) || !is_special(target) && !is_ours(target)
+        self.targets.iter().any(|network| network.contains(target))
+            || !is_special(target) && !is_ours(target)
     }
 }
 
@@ -105,16 +110,31 @@ mod tests {
             assert!(strict.may_reach(ip(other), |_| false), "{other}");
             assert!(!strict.may_reach(ip(other), |_| true), "{other} is ours");
         }
-        let allowed = Access { targets: vec![Network::new(ip("127.0.0.0"), 8)], ..Access::default() };
-        assert!(allowed.may_reach(ip("127.0.0.1"), |_| true) && allowed.may_reach(ip("::ffff:127.0.0.1"), |_| true));
-        assert!(!allowed.may_reach(ip("::1"), |_| true) && !allowed.may_reach(ip("10.0.0.1"), |_| true));
+        let allowed =
+            Access { targets: vec![Network::new(ip("127.0.0.0"), 8)], ..Access::default() };
+        assert!(
+            allowed.may_reach(ip("127.0.0.1"), |_| true)
+                && allowed.may_reach(ip("::ffff:127.0.0.1"), |_| true)
+        );
+        assert!(
+            !allowed.may_reach(ip("::1"), |_| true) && !allowed.may_reach(ip("10.0.0.1"), |_| true)
+        );
     }
 
     #[test]
     fn who_is_named_may_ask_and_nobody_else() {
         assert!(Access::default().may_ask(ip("192.0.2.1")), "nobody is named");
-        let named = Access { clients: vec![Network::new(ip("10.1.0.0"), 16), Network::new(ip("::1"), 128)], ..Access::default() };
-        for (client, may) in [("10.1.2.3", true), ("::ffff:10.1.2.3", true), ("10.2.0.1", false), ("::1", true), ("::2", false)] {
+        let named = Access {
+            clients: vec![Network::new(ip("10.1.0.0"), 16), Network::new(ip("::1"), 128)],
+            ..Access::default()
+        };
+        for (client, may) in [
+            ("10.1.2.3", true),
+            ("::ffff:10.1.2.3", true),
+            ("10.2.0.1", false),
+            ("::1", true),
+            ("::2", false),
+        ] {
             assert_eq!(named.may_ask(ip(client)), may, "{client}");
         }
     }

@@ -1,4 +1,5 @@
-//! HTTP CONNECT (RFC 9110 §9.3.6): `CONNECT host:port HTTP/1.1`, headers that are not looked at, an empty line.
+//! HTTP CONNECT (RFC 9110 §9.3.6): `CONNECT host:port HTTP/1.1`, headers that are not looked at, an
+//! empty line.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,7 +11,10 @@ const LONGEST: usize = 8 * 1024;
 const LONGEST_NAME: usize = 253;
 
 fn refuse(status: &str, why: &'static str) -> Step {
-    Step::Refuse(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").into_bytes(), why)
+    Step::Refuse(
+        format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").into_bytes(),
+        why,
+    )
 }
 
 /// The next step.
@@ -29,7 +33,9 @@ pub(super) fn advance(input: &[u8]) -> Step {
     };
     let line = input[..end].split(|byte| *byte == b'\r').next().unwrap_or_default();
     let mut words = std::str::from_utf8(line).unwrap_or_default().split(' ');
-    let (Some(method), Some(authority), Some(version), None) = (words.next(), words.next(), words.next(), words.next()) else {
+    let (Some(method), Some(authority), Some(version), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
         return refuse("400 Bad Request", "its request line is not one of HTTP");
     };
     if method != "CONNECT" {
@@ -47,7 +53,10 @@ pub(super) fn advance(input: &[u8]) -> Step {
 /// `host:port`, `1.2.3.4:port`, `[2001:db8::1]:port`.
 fn read(authority: &str) -> Option<Target> {
     let (host, port) = authority.rsplit_once(':')?;
-    let port = port.parse().ok().filter(|port| *port != 0 && authority.ends_with(|c: char| c.is_ascii_digit()))?;
+    let port = port
+        .parse()
+        .ok()
+        .filter(|port| *port != 0 && authority.ends_with(|c: char| c.is_ascii_digit()))?;
     if let Some(inner) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         return Some(Target::Address(SocketAddr::new(IpAddr::V6(inner.parse().ok()?), port)));
     }
@@ -64,7 +73,9 @@ pub(super) fn target(name: &str, port: u16) -> Target {
 
 /// Whether it can be a name.
 pub(super) fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.len() <= LONGEST_NAME && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._:".contains(&b))
+    !name.is_empty()
+        && name.len() <= LONGEST_NAME
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._:".contains(&b))
 }
 
 /// What the client is told.

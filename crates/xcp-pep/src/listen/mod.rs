@@ -1,8 +1,10 @@
-//! Where connections come from and where they want to go. [`socks`] and [`connect`] are the two languages in which a client that knows of the proxy
-//! says it, told apart by the first byte ([`Negotiation`]); connections that were diverted do not say it: their socket's own address is where they
-//! want to go (`gateway/rules.rs`).
+//! Where connections come from and where they want to go. [`socks`] and [`connect`] are the two
+//! languages in which a client that knows of the proxy says it, told apart by the first byte
+//! ([`Negotiation`]); connections that were diverted do not say it: their socket's own address is
+//! where they want to go (`gateway/rules.rs`).
 //!
-//! Parsers see bytes and return what to do; they touch no socket. They are given all that has come and not been used up, again and again.
+//! Parsers see bytes and return what to do; they touch no socket. They are given all that has come
+//! and not been used up, again and again.
 
 pub mod access;
 pub mod connect;
@@ -89,7 +91,12 @@ impl Negotiation {
                 None => return Step::More,
                 Some(&socks::VERSION) => Self::Socks(socks::Stage::Greeting),
                 Some(b'A'..=b'Z') => Self::Connect,
-                Some(4) => return Step::Refuse(socks::REFUSE_4.to_vec(), "it speaks SOCKS 4; use SOCKS 5"),
+                Some(4) => {
+                    return Step::Refuse(
+                        socks::REFUSE_4.to_vec(),
+                        "it speaks SOCKS 4; use SOCKS 5",
+                    );
+                }
                 Some(_) => return Step::Refuse(Vec::new(), "neither SOCKS 5 nor HTTP CONNECT"),
             };
         }

@@ -1,4 +1,5 @@
-//! SOCKS 5 (RFC 1928), the part a client needs to connect: no authentication, CONNECT to an address or a name.
+//! SOCKS 5 (RFC 1928), the part a client needs to connect: no authentication, CONNECT to an address
+//! or a name.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -59,7 +60,10 @@ fn request(input: &[u8]) -> Step {
         return Step::Refuse(reply(FAILURE, None), "its request is not one of SOCKS 5");
     }
     if *command != CONNECT {
-        return Step::Refuse(reply(COMMAND_NOT_SUPPORTED, None), "it asks for something else than CONNECT");
+        return Step::Refuse(
+            reply(COMMAND_NOT_SUPPORTED, None),
+            "it asks for something else than CONNECT",
+        );
     }
     let length = match *kind {
         ATYP_V4 => 4,
@@ -68,7 +72,12 @@ fn request(input: &[u8]) -> Step {
             None => return Step::More,
             Some(length) => 1 + usize::from(*length),
         },
-        _ => return Step::Refuse(reply(ADDRESS_NOT_SUPPORTED, None), "its address is of an unknown kind"),
+        _ => {
+            return Step::Refuse(
+                reply(ADDRESS_NOT_SUPPORTED, None),
+                "its address is of an unknown kind",
+            );
+        }
     };
     let Some(address) = rest.get(..length + 2) else { return Step::More };
     let (host, port) = address.split_at(length);
@@ -79,7 +88,9 @@ fn request(input: &[u8]) -> Step {
         ATYP_V6 => Ipv6Addr::from(<[u8; 16]>::try_from(host).unwrap_or_default()).to_canonical(),
         _ => {
             return match std::str::from_utf8(&host[1..]) {
-                Ok(name) if super::connect::is_name(name) => Step::Go(used, super::connect::target(name, port)),
+                Ok(name) if super::connect::is_name(name) => {
+                    Step::Go(used, super::connect::target(name, port))
+                }
                 _ => Step::Refuse(reply(ADDRESS_NOT_SUPPORTED, None), "its name is none"),
             };
         }

@@ -1,5 +1,7 @@
-//! Pipes: where bytes wait between two sockets. A connection has one only while bytes wait, so a pool serves many; it is of a fixed size, which bounds
-//! what all connections together may hold. When it is empty, bytes go by another way that needs none (`wire.rs`), slower but without waiting.
+//! Pipes: where bytes wait between two sockets. A connection has one only while bytes wait, so a
+//! pool serves many; it is of a fixed size, which bounds what all connections together may hold.
+//! When it is empty, bytes go by another way that needs none (`wire.rs`), slower but without
+//! waiting.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -37,8 +39,9 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Makes as many pipes as fit into `memory` bytes: before privileges are dropped, since users' pipes are limited
-    /// (`fs.pipe-user-pages-soft`). Fewer and smaller ones if the kernel allows no more; none is no error.
+    /// Makes as many pipes as fit into `memory` bytes: before privileges are dropped, since users'
+    /// pipes are limited (`fs.pipe-user-pages-soft`). Fewer and smaller ones if the kernel allows
+    /// no more; none is no error.
     #[must_use]
     pub fn new(size: usize, memory: usize) -> Self {
         let most = (memory / size.max(1)).max(1);
@@ -55,7 +58,8 @@ impl Pool {
 
     fn make(&mut self) -> io::Result<Pipe> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        // Past the soft limit a pipe has two pages, and cannot be made larger: then there are enough of them.
+        // Past the soft limit a pipe has two pages, and cannot be made larger: then there are
+        // enough of them.
         fcntl_setpipe_size(&write, self.size)?;
         Ok(Pipe { read, write })
     }

@@ -1,15 +1,17 @@
-//! One way of a connection as a state machine: what to do next, without any socket. What does the reading and writing is a [`Medium`], so that the
-//! tests can put a model in its place.
+//! One way of a connection as a state machine: what to do next, without any socket. What does the
+//! reading and writing is a [`Medium`], so that the tests can put a model in its place.
 //!
-//! Bytes leave in the order in which they came, none twice, none left out: what is held is written before anything more is read past the store's
-//! room. The end (FIN) goes after the last byte. An error ends the way at once: what was delivered is a prefix of what was sent.
+//! Bytes leave in the order in which they came, none twice, none left out: what is held is written
+//! before anything more is read past the store's room. The end (FIN) goes after the last byte. An
+//! error ends the way at once: what was delivered is a prefix of what was sent.
 
 use std::io;
 
 /// What came of an attempt to read.
 #[derive(Debug)]
 pub enum Filled {
-    /// Bytes were read; `kept` of them are in the store, the others have been written on already. `dry`: there is no more for now.
+    /// Bytes were read; `kept` of them are in the store, the others have been written on already.
+    /// `dry`: there is no more for now.
     Some {
         /// Bytes read.
         read: usize,
@@ -28,7 +30,8 @@ pub enum Filled {
 
 /// What reads, holds and writes.
 pub trait Medium {
-    /// Reads from the source into the store, at most `room` bytes. With an empty store it may write on directly.
+    /// Reads from the source into the store, at most `room` bytes. With an empty store it may write
+    /// on directly.
     ///
     /// # Errors
     /// The source is broken, or the sink.
@@ -120,7 +123,12 @@ impl Way {
     ///
     /// # Errors
     /// A side is broken.
-    pub fn pump(&mut self, medium: &mut impl Medium, capacity: usize, turn: usize) -> Result<Wait, Broken> {
+    pub fn pump(
+        &mut self,
+        medium: &mut impl Medium,
+        capacity: usize,
+        turn: usize,
+    ) -> Result<Wait, Broken> {
         if self.done {
             return Ok(Wait::Done);
         }
@@ -163,7 +171,8 @@ impl Way {
                     medium.idle();
                     return Ok(Wait::Source);
                 }
-                // Either the source is empty or the store's slots are full of small pieces: both are known when it has been drained.
+                // Either the source is empty or the store's slots are full of small pieces: both
+                // are known when it has been drained.
                 Filled::Blocked => {}
                 Filled::SinkBlocked => return Ok(Wait::Sink),
                 Filled::End => self.ended = true,

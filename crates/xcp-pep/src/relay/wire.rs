@@ -1,6 +1,7 @@
-//! A [`Medium`] of two sockets. Little at a time is copied: one system call reads it, one writes it, and both know when there is no more. Much is
-//! spliced through a pipe. Where the pool has no pipe left, bytes are looked at where they lie in the source's queue, written, and only then taken
-//! out of it. TCP's urgent byte, which splice(2) would stop at for ever, is sent on as one.
+//! A [`Medium`] of two sockets. Little at a time is copied: one system call reads it, one writes
+//! it, and both know when there is no more. Much is spliced through a pipe. Where the pool has no
+//! pipe left, bytes are looked at where they lie in the source's queue, written, and only then
+//! taken out of it. TCP's urgent byte, which splice(2) would stop at for ever, is sent on as one.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -47,7 +48,8 @@ pub struct Sockets<'a> {
     pub pool: &'a mut Pool,
     /// [`COPY`] bytes to copy through.
     pub scratch: &'a mut [u8],
-    /// Whether the source is known to have ended, so that a short read does not mean that nothing follows.
+    /// Whether the source is known to have ended, so that a short read does not mean that nothing
+    /// follows.
     pub ending: bool,
 }
 
@@ -86,7 +88,9 @@ impl Sockets<'_> {
     fn copy(&mut self, room: usize) -> Result<Filled, Broken> {
         let length = room.min(self.scratch.len());
         let buffer = &mut self.scratch[..length];
-        let Some((read, _)) = ready(again(|| recv(self.source, &mut *buffer, RecvFlags::DONTWAIT))).map_err(source)? else {
+        let Some((read, _)) = ready(again(|| recv(self.source, &mut *buffer, RecvFlags::DONTWAIT)))
+            .map_err(source)?
+        else {
             return Ok(Filled::Blocked);
         };
         if read == 0 {
@@ -112,13 +116,17 @@ impl Sockets<'_> {
     fn look_and_take(&mut self) -> Result<Filled, Broken> {
         let buffer = &mut self.scratch[..];
         let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
-        let Some((seen, _)) = ready(again(|| recv(self.source, &mut *buffer, flags))).map_err(source)? else {
+        let Some((seen, _)) =
+            ready(again(|| recv(self.source, &mut *buffer, flags))).map_err(source)?
+        else {
             return Ok(Filled::Blocked);
         };
         if seen == 0 {
             return Ok(Filled::End);
         }
-        let Some(written) = ready(again(|| send(self.sink, &self.scratch[..seen], SEND))).map_err(sink)? else {
+        let Some(written) =
+            ready(again(|| send(self.sink, &self.scratch[..seen], SEND))).map_err(sink)?
+        else {
             return Ok(Filled::SinkBlocked);
         };
         self.take(written)?;
@@ -130,7 +138,8 @@ impl Sockets<'_> {
         let mut left = length;
         while left > 0 {
             let buffer = &mut self.scratch[..left];
-            let (taken, _) = again(|| recv(self.source, &mut *buffer, RecvFlags::DONTWAIT)).map_err(source)?;
+            let (taken, _) =
+                again(|| recv(self.source, &mut *buffer, RecvFlags::DONTWAIT)).map_err(source)?;
             if taken == 0 {
                 return Err(source(Errno::CONNRESET));
             }
@@ -139,7 +148,8 @@ impl Sockets<'_> {
         Ok(())
     }
 
-    /// At the mark: one byte, sent on as urgent. What is before the mark is copied as usual; reading stops there by itself.
+    /// At the mark: one byte, sent on as urgent. What is before the mark is copied as usual;
+    /// reading stops there by itself.
     fn urgent(&mut self) -> Result<Option<Filled>, Broken> {
         let mut at_mark: libc::c_int = 0;
         // SAFETY: an open socket; the argument is an int that outlives the call.
@@ -148,14 +158,19 @@ impl Sockets<'_> {
             return Ok(None);
         }
         let byte = &mut self.scratch[..1];
-        let Some((seen, _)) = ready(again(|| recv(self.source, &mut *byte, RecvFlags::DONTWAIT | RecvFlags::PEEK))).map_err(source)? else {
+        let Some((seen, _)) =
+            ready(again(|| recv(self.source, &mut *byte, RecvFlags::DONTWAIT | RecvFlags::PEEK)))
+                .map_err(source)?
+        else {
             return Ok(Some(Filled::Blocked));
         };
         self.store.urgent = false;
         if seen == 0 {
             return Ok(Some(Filled::End));
         }
-        let Some(_) = ready(again(|| send(self.sink, &self.scratch[..1], SEND | SendFlags::OOB))).map_err(sink)? else {
+        let Some(_) = ready(again(|| send(self.sink, &self.scratch[..1], SEND | SendFlags::OOB)))
+            .map_err(sink)?
+        else {
             self.store.urgent = true;
             return Ok(Some(Filled::SinkBlocked));
         };
@@ -183,9 +198,12 @@ impl Medium for Sockets<'_> {
         if empty && (!self.store.bulk || self.store.urgent) {
             return self.copy(room);
         }
-        match ready(again(|| splice(self.source, None, pipe.writer(), None, room, SPLICE))).map_err(source)? {
+        match ready(again(|| splice(self.source, None, pipe.writer(), None, room, SPLICE)))
+            .map_err(source)?
+        {
             None => Ok(Filled::Blocked),
-            // The end, or an urgent byte before the end, at which splice(2) stops, too: recv(2) tells.
+            // The end, or an urgent byte before the end, at which splice(2) stops, too: recv(2)
+            // tells.
             Some(0) => {
                 self.store.bulk = false;
                 if !empty {
@@ -227,5 +245,14 @@ impl Medium for Sockets<'_> {
 /// How a failure looks from the other side of a connection.
 #[must_use]
 pub fn is_quiet(why: &io::Error) -> bool {
-    matches!(why.raw_os_error(), Some(libc::ECONNRESET | libc::EPIPE | libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::ENETUNREACH))
+    matches!(
+        why.raw_os_error(),
+        Some(
+            libc::ECONNRESET
+                | libc::EPIPE
+                | libc::ETIMEDOUT
+                | libc::EHOSTUNREACH
+                | libc::ENETUNREACH
+        )
+    )
 }

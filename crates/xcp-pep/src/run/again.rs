@@ -1,7 +1,7 @@
-//! The long link's device goes and comes back under another number, as those of PPP, LTE and USB do.
-//! The packet filter's rules know it by its name. What hangs on its number went with it, and is set
-//! up again: the shaper, the router, the room beside SACK. Where that cannot be done the proxy ends
-//! with an error, and whoever keeps it running starts it anew.
+//! The long link's device goes and comes back under another number, as those of PPP, LTE and USB
+//! do. The packet filter's rules know it by its name. What hangs on its number went with it, and is
+//! set up again: the shaper, the router, the room beside SACK. Where that cannot be done the proxy
+//! ends with an error, and whoever keeps it running starts it anew.
 
 use std::sync::atomic::Ordering;
 
@@ -26,7 +26,11 @@ pub(super) fn look(proxy: &mut Proxy, options: &Options, keeper: &mut Keeper) ->
         Some(device) if device.up => set_up(proxy, options, keeper, device),
         _ => {
             if std::mem::take(&mut proxy.wan_is_there) {
-                tracing::error!(wan = before.name, "the long link's device is gone; what waits for it is set up again when it is back");
+                tracing::error!(
+                    wan = before.name,
+                    "the long link's device is gone; what waits for it is set up again when it is \
+                        back"
+                );
             }
             Ok(())
         }

@@ -1,6 +1,7 @@
-//! What connections begin with where this gateway is the router of the long link. It shapes the link, so it knows how much of it is free, and lends
-//! that to those that begin (bpf/endpoint_start.h), who need no round trips to find out. Beside them it keeps the queue long enough for one packet
-//! of every connection: fewer than one in flight TCP cannot have.
+//! What connections begin with where this gateway is the router of the long link. It shapes the
+//! link, so it knows how much of it is free, and lends that to those that begin
+//! (bpf/endpoint_start.h), who need no round trips to find out. Beside them it keeps the queue long
+//! enough for one packet of every connection: fewer than one in flight TCP cannot have.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -15,7 +16,8 @@ use crate::gateway::wan::queue_bytes;
 
 /// A full packet on the wire.
 const PACKET_BYTES: u64 = 1514;
-/// First windows of one round trip come to a link's content divided by this, whatever else is on it.
+/// First windows of one round trip come to a link's content divided by this, whatever else is on
+/// it.
 const WINDOWS_SHARE: u64 = 4;
 /// What was lent does not show in what is sent before so many round trips.
 const LENT_ROUND_TRIPS: u32 = 2;
@@ -53,7 +55,8 @@ impl Accounts {
 
     /// The newest that was seen no later than so long ago, or the oldest there is.
     fn ago(&self, now: Instant, time: Duration) -> Option<&Seen> {
-        let old = self.seen.iter().rev().find(|seen| now.saturating_duration_since(seen.at) >= time);
+        let old =
+            self.seen.iter().rev().find(|seen| now.saturating_duration_since(seen.at) >= time);
         old.or_else(|| self.seen.front())
     }
 
@@ -68,16 +71,23 @@ impl Accounts {
             self.windows = (self.windows.saturating_sub(used) + earned as u64).min(full);
         }
         let sent = self.ago(now, self.rtt).map_or(0, |then| bytes.saturating_sub(then.bytes));
-        let lent = self.ago(now, self.rtt * LENT_ROUND_TRIPS).map_or(0, |then| taken.rest.wrapping_sub(then.taken.rest));
-        let free = (self.content.saturating_sub(sent) / PACKET_BYTES).saturating_sub(u64::from(lent));
-        let beginners = self.ago(now, self.rtt).map_or(0, |then| taken.beginners.wrapping_sub(then.taken.beginners));
+        let lent = self
+            .ago(now, self.rtt * LENT_ROUND_TRIPS)
+            .map_or(0, |then| taken.rest.wrapping_sub(then.taken.rest));
+        let free =
+            (self.content.saturating_sub(sent) / PACKET_BYTES).saturating_sub(u64::from(lent));
+        let beginners = self
+            .ago(now, self.rtt)
+            .map_or(0, |then| taken.beginners.wrapping_sub(then.taken.beginners));
         let packets = |n: u64| u32::try_from(n).unwrap_or(u32::MAX).min(i32::MAX as u32);
         self.limits = Start {
             window: taken.window.wrapping_add(packets(self.windows / FRACTION)),
             rest: taken.rest.wrapping_add(packets(free)),
             beginners: beginners.max(1),
         };
-        while self.seen.get(1).is_some_and(|second| now.saturating_duration_since(second.at) >= self.rtt * LENT_ROUND_TRIPS) {
+        while self.seen.get(1).is_some_and(|second| {
+            now.saturating_duration_since(second.at) >= self.rtt * LENT_ROUND_TRIPS
+        }) {
             self.seen.pop_front();
         }
         self.seen.push_back(Seen { at: now, bytes, taken });
@@ -101,7 +111,13 @@ impl Beginnings {
     /// For the link behind the device `wan`. `lends`: whether nobody has fixed the first window.
     pub fn new(rate_bps: u64, rtt_ns: u64, wan: u32, lends: bool) -> Self {
         let queue = queue_bytes(rate_bps, rtt_ns);
-        Self { accounts: Accounts::new(rate_bps, Duration::from_nanos(rtt_ns)), lends, wan, queue, queue_now: queue }
+        Self {
+            accounts: Accounts::new(rate_bps, Duration::from_nanos(rtt_ns)),
+            lends,
+            wan,
+            queue,
+            queue_now: queue,
+        }
     }
 
     /// The link is behind another device, whose queue is as it is set up.
@@ -117,13 +133,27 @@ impl Beginnings {
     }
 
     /// To be called several times in a round trip.
-    pub fn look(&mut self, now: Instant, endpoint: &Endpoint, router: &Router, netlink: &mut Netlink, active: usize) {
+    pub fn look(
+        &mut self,
+        now: Instant,
+        endpoint: &Endpoint,
+        router: &Router,
+        netlink: &mut Netlink,
+        active: usize,
+    ) {
         if let Err(why) = self.try_look(now, endpoint, router, netlink, active) {
             tracing::debug!(%why, "connections begin as they did");
         }
     }
 
-    fn try_look(&mut self, now: Instant, endpoint: &Endpoint, router: &Router, netlink: &mut Netlink, active: usize) -> Result<()> {
+    fn try_look(
+        &mut self,
+        now: Instant,
+        endpoint: &Endpoint,
+        router: &Router,
+        netlink: &mut Netlink,
+        active: usize,
+    ) -> Result<()> {
         if self.lends {
             let counts = router.status()?.counts;
             let bytes = counts.processed_bytes + counts.returned_bytes + counts.other_bytes;
@@ -139,7 +169,8 @@ impl Beginnings {
     }
 }
 
-/// Bytes of the queue where there are so many connections: a packet of each, and another where its answer comes so late that it is sent again.
+/// Bytes of the queue where there are so many connections: a packet of each, and another where its
+/// answer comes so late that it is sent again.
 fn queue_for(least: u32, active: usize) -> u32 {
     let each = (active as u64).saturating_mul(PACKET_BYTES * 2);
     u32::try_from(each).unwrap_or(u32::MAX).max(least)
@@ -159,10 +190,17 @@ mod tests {
     #[test]
     fn an_idle_link_is_lent_whole_and_a_full_one_not_at_all() {
         let (mut accounts, begin) = accounts();
-        assert_eq!(accounts.next(begin, 0, Start::default()), Start { window: 247, rest: 990, beginners: 1 });
+        assert_eq!(
+            accounts.next(begin, 0, Start::default()),
+            Start { window: 247, rest: 990, beginners: 1 }
+        );
         // 20 Mbit/s are 125,000 bytes in 50 ms.
         for tick in 1..40u64 {
-            accounts.next(begin + Duration::from_millis(50) * tick as u32, 125_000 * tick, Start::default());
+            accounts.next(
+                begin + Duration::from_millis(50) * tick as u32,
+                125_000 * tick,
+                Start::default(),
+            );
         }
         assert_eq!(accounts.limits, Start { window: 247, rest: 0, beginners: 1 });
     }
@@ -173,7 +211,10 @@ mod tests {
         accounts.next(begin, 0, Start::default());
         let taken = Start { window: 61, rest: 742, beginners: 3 };
         let at = |ms: u64| begin + Duration::from_millis(ms);
-        assert_eq!(accounts.next(at(50), 0, taken), Start { window: 61 + 247 - 61 + 20, rest: 742 + 990 - 742, beginners: 3 });
+        assert_eq!(
+            accounts.next(at(50), 0, taken),
+            Start { window: 61 + 247 - 61 + 20, rest: 742 + 990 - 742, beginners: 3 }
+        );
         // Nothing was sent after all.
         for tick in 2..=26 {
             accounts.next(at(50 * tick), 0, taken);
@@ -183,11 +224,15 @@ mod tests {
 
     #[test]
     fn the_queue_holds_a_packet_of_each() {
-        assert_eq!([0, 1000, 5000].map(|active| queue_for(3_000_000, active)), [3_000_000, 3_028_000, 15_140_000]);
+        assert_eq!(
+            [0, 1000, 5000].map(|active| queue_for(3_000_000, active)),
+            [3_000_000, 3_028_000, 15_140_000]
+        );
     }
 
     proptest! {
-        /// Whatever connections take, counters running over, at most a link's content is lent beyond what was sent in the last round trip.
+        /// Whatever connections take, counters running over, at most a link's content is lent
+        /// beyond what was sent in the last round trip.
         #[test]
         fn never_more_than_the_link_carries(
             steps in prop::collection::vec((1u64..400, 0u64..300_000, 0u32..400, 0u32..1000), 1..60),

@@ -1,4 +1,5 @@
-//! The thread that is asked and told: signals, questions of `pep show`, Prometheus, and the file of options when it is to be read again.
+//! The thread that is asked and told: signals, questions of `pep show`, Prometheus, and the file of
+//! options when it is to be read again.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
@@ -27,7 +28,8 @@ pub(super) struct Signals(OwnedFd);
 impl Signals {
     /// Takes them for this thread and those it starts.
     pub fn take() -> Result<Self> {
-        // SAFETY: a set of signals is initialised before use; signalfd returns a descriptor of ours or -1.
+        // SAFETY: a set of signals is initialised before use; signalfd returns a descriptor of ours
+        // or -1.
         let fd = unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&raw mut set);
@@ -38,7 +40,10 @@ impl Signals {
             libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
         };
         if fd < 0 {
-            return Err(Error::because("cannot listen to signals", &std::io::Error::last_os_error()));
+            return Err(Error::because(
+                "cannot listen to signals",
+                &std::io::Error::last_os_error(),
+            ));
         }
         // SAFETY: the kernel has just given us this descriptor.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
@@ -88,15 +93,20 @@ pub(super) fn control(mut proxy: Proxy, command: &Command, keeper: &mut Keeper) 
     let mut end: Option<Instant> = None;
     let mut visitors = Visitors::default();
     loop {
-        if end.is_some_and(|at| at <= Instant::now() || proxy.shared.active.load(Ordering::Relaxed) == 0) {
+        if end.is_some_and(|at| {
+            at <= Instant::now() || proxy.shared.active.load(Ordering::Relaxed) == 0
+        }) {
             break;
         }
         let active = proxy.shared.active.load(Ordering::Relaxed);
-        if let (Some(beginnings), Some(endpoint), Some(router)) = (&mut proxy.beginnings, &proxy.endpoint, &proxy.router) {
+        if let (Some(beginnings), Some(endpoint), Some(router)) =
+            (&mut proxy.beginnings, &proxy.endpoint, &proxy.router)
+        {
             beginnings.look(Instant::now(), endpoint, router, &mut proxy.netlink, active);
         }
         make_room(&mut proxy, end.is_some());
-        let soon = end.is_some() || proxy.beginnings.is_some() || proxy.passing || !visitors.is_empty();
+        let soon =
+            end.is_some() || proxy.beginnings.is_some() || proxy.passing || !visitors.is_empty();
         let asked = wait(&proxy, &visitors, soon)?;
         while let Some(signal) = proxy.signals.next() {
             match signal {
@@ -107,7 +117,11 @@ pub(super) fn control(mut proxy: Proxy, command: &Command, keeper: &mut Keeper) 
                 _ if end.is_some() => end = Some(Instant::now()),
                 _ => {
                     let patience = now.drain().unwrap_or_default();
-                    tracing::info!(connections = proxy.shared.active.load(Ordering::Relaxed), ?patience, "draining");
+                    tracing::info!(
+                        connections = proxy.shared.active.load(Ordering::Relaxed),
+                        ?patience,
+                        "draining"
+                    );
                     drain(&mut proxy);
                     end = Some(Instant::now() + patience);
                 }
@@ -127,9 +141,13 @@ pub(super) fn control(mut proxy: Proxy, command: &Command, keeper: &mut Keeper) 
                 let question = String::from_utf8_lossy(question);
                 let words: Vec<&str> = question.split_whitespace().collect();
                 let told = match words[..] {
-                    ["reload" | "rate", ..] if !trusted => Err(Error::new("only root may tell the proxy to change; run it with sudo")),
+                    ["reload" | "rate", ..] if !trusted => {
+                        Err(Error::new("only root may tell the proxy to change; run it with sudo"))
+                    }
                     ["reload"] => reload(&mut proxy, command, &now),
-                    ["rate", out, ref rest @ ..] if rest.len() < 2 => rates(&mut proxy, &now, out, rest.first().copied()),
+                    ["rate", out, ref rest @ ..] if rest.len() < 2 => {
+                        rates(&mut proxy, &now, out, rest.first().copied())
+                    }
                     _ => return show::answer(&proxy),
                 };
                 match told {
@@ -137,7 +155,9 @@ pub(super) fn control(mut proxy: Proxy, command: &Command, keeper: &mut Keeper) 
                         now = changed.options;
                         serde_json::json!({ "done": changed.words }).to_string().into_bytes()
                     }
-                    Err(why) => serde_json::json!({ "error": why.to_string() }).to_string().into_bytes(),
+                    Err(why) => {
+                        serde_json::json!({ "error": why.to_string() }).to_string().into_bytes()
+                    }
                 }
             }
         });
@@ -187,17 +207,20 @@ fn wait(proxy: &Proxy, visitors: &Visitors, soon: bool) -> Result<Asked> {
         proxy.links.as_ref().map(|links| links.as_fd()),
         proxy.shared.bell.as_ref().map(|bell| bell.as_fd()),
     ];
-    let mut fds: Vec<PollFd<'_>> = doors.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    let mut fds: Vec<PollFd<'_>> =
+        doors.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     fds.extend(visitors.waits().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
-    let wait = soon.then(|| Timespec { tv_sec: 0, tv_nsec: Duration::from_millis(50).as_nanos() as i64 });
+    let wait =
+        soon.then(|| Timespec { tv_sec: 0, tv_nsec: Duration::from_millis(50).as_nanos() as i64 });
     match poll(&mut fds, wait.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(e) => return Err(Error::because("cannot wait for signals", &std::io::Error::from(e))),
     }
     // Those that are there are at the beginning, in their order.
     let mut answers = fds.iter();
-    let [_, show, metrics, links, bell] =
-        doors.map(|door| door.and_then(|_| answers.next()).is_some_and(|fd| fd.revents().contains(PollFlags::IN)));
+    let [_, show, metrics, links, bell] = doors.map(|door| {
+        door.and_then(|_| answers.next()).is_some_and(|fd| fd.revents().contains(PollFlags::IN))
+    });
     if bell && let Some(bell) = &proxy.shared.bell {
         let _ = rustix::io::read(bell, &mut [0u8; 8]);
     }
@@ -244,19 +267,30 @@ struct Changed {
 /// Reads the file again. Connections that are there keep what they have.
 fn reload(proxy: &mut Proxy, command: &Command, now: &Options) -> Result<Changed> {
     let Some(file) = &command.file else {
-        return Err(Error::new("there is no file of options to read again").remedy("start it with --config FILE"));
+        return Err(Error::new("there is no file of options to read again")
+            .remedy("start it with --config FILE"));
     };
     let new = command.typed.clone().over(Options::load(file)?);
     let differences = now.differences(&new);
     let those = |wanted: Change| {
-        let names: Vec<&str> = differences.iter().filter(|(_, change)| *change == wanted).map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = differences
+            .iter()
+            .filter(|(_, change)| *change == wanted)
+            .map(|(name, _)| name.as_str())
+            .collect();
         names.join(", ")
     };
     let (changed, fixed) = (those(Change::Live), those(Change::Start));
     apply(proxy, now, &new)?;
-    let mut words = if changed.is_empty() { "nothing was changed".to_owned() } else { format!("changed: {changed}") };
+    let mut words = if changed.is_empty() {
+        "nothing was changed".to_owned()
+    } else {
+        format!("changed: {changed}")
+    };
     if !fixed.is_empty() {
-        words.push_str(&format!("; different in the file, but changed only when the proxy is started anew: {fixed}"));
+        words.push_str(&format!(
+            "; different in the file, but changed only when the proxy is started anew: {fixed}"
+        ));
     }
     tracing::info!(file = %file.display(), "settings read again; {words}");
     // What did not take effect is still to be told the next time.
@@ -269,9 +303,8 @@ fn rates(proxy: &mut Proxy, now: &Options, out: &str, come: Option<&str>) -> Res
     new.rate = Some(out.to_owned());
     new.rate_in = come.map(ToOwned::to_owned).or(new.rate_in);
     if proxy.router.is_none() {
-        return Err(
-            Error::new("this proxy shapes no link: it was started without --rate").remedy("start it with one, then it can be changed")
-        );
+        return Err(Error::new("this proxy shapes no link: it was started without --rate")
+            .remedy("start it with one, then it can be changed"));
     }
     apply(proxy, now, &new)?;
     let words = match come {

@@ -54,7 +54,13 @@ impl Visitors {
         if self.0.len() >= MOST {
             self.0.remove(0);
         }
-        self.0.push(Visitor { socket, door, question: Vec::new(), answer: None, until: now + PATIENCE });
+        self.0.push(Visitor {
+            socket,
+            door,
+            question: Vec::new(),
+            answer: None,
+            until: now + PATIENCE,
+        });
     }
 
     /// What to wait for.
@@ -128,12 +134,14 @@ mod tests {
         text
     }
 
-    /// A question that comes a byte at a time is waited for to its end; nobody waits for a silent one.
+    /// A question that comes a byte at a time is waited for to its end; nobody waits for a silent
+    /// one.
     #[test]
     fn the_silent_keep_nobody_waiting() {
         let (mut visitors, now) = (Visitors::default(), Instant::now());
         let mut echo = |_: Door, question: &[u8]| [b"you said ", question].concat();
-        let silent: Vec<UnixStream> = (0..MOST - 2).map(|_| visitor(&mut visitors, Door::Http, now)).collect();
+        let silent: Vec<UnixStream> =
+            (0..MOST - 2).map(|_| visitor(&mut visitors, Door::Http, now)).collect();
         let mut slow = visitor(&mut visitors, Door::Own { trusted: true }, now);
         let mut quick = visitor(&mut visitors, Door::Http, now);
         quick.write_all(b"GET\r\n\r\n").unwrap();
@@ -156,7 +164,8 @@ mod tests {
     #[test]
     fn there_is_always_room_for_one_more_and_an_end_of_every_question() {
         let (mut visitors, now) = (Visitors::default(), Instant::now());
-        let all: Vec<UnixStream> = (0..MOST + 5).map(|_| visitor(&mut visitors, Door::Http, now)).collect();
+        let all: Vec<UnixStream> =
+            (0..MOST + 5).map(|_| visitor(&mut visitors, Door::Http, now)).collect();
         assert_eq!(visitors.0.len(), MOST);
         let mut last = all.into_iter().next_back().unwrap();
         last.write_all(&[b'x'; LONGEST]).unwrap();

@@ -1,6 +1,6 @@
-//! Descriptors: two for each connection, two for each pipe, one for each opening that is held, and for each
-//! leg that waits for its client. The limit is raised as far as it may be; what does not fit is refused in words before it
-//! fails in deeds.
+//! Descriptors: two for each connection, two for each pipe, one for each opening that is held, and
+//! for each leg that waits for its client. The limit is raised as far as it may be; what does not
+//! fit is refused in words before it fails in deeds.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use xcp_linux::{Error, Result};
@@ -17,7 +17,10 @@ pub fn raise(connections: usize, asked: bool, pipes: usize, held: u32) -> Result
     let needed = 2 * connections as u64 + fixed;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|now| now < needed) {
-        let wanted = Rlimit { current: Some(needed), maximum: Some(maximum.map_or(needed, |m| m.max(needed))) };
+        let wanted = Rlimit {
+            current: Some(needed),
+            maximum: Some(maximum.map_or(needed, |m| m.max(needed))),
+        };
         if setrlimit(Resource::Nofile, wanted).is_err() {
             let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
         }
@@ -28,8 +31,11 @@ pub fn raise(connections: usize, asked: bool, pipes: usize, held: u32) -> Result
         return Ok(connections);
     }
     if asked || fit < 16 {
-        return Err(Error::new(format!("{connections} connections need {needed} file descriptors, and this process may have {now}"))
-            .remedy("raise the limit (ulimit -n, LimitNOFILE= in the unit), or say --connections N"));
+        return Err(Error::new(format!(
+            "{connections} connections need {needed} file descriptors, \
+            and this process may have {now}"
+        ))
+        .remedy("raise the limit (ulimit -n, LimitNOFILE= in the unit), or say --connections N"));
     }
     Ok(fit)
 }

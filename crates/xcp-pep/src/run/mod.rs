@@ -1,4 +1,5 @@
-//! A proxy from its set-up to its end: everything in its order ([`set_up`]), then signals, questions and settings ([`control`]) until it is told to end.
+//! A proxy from its set-up to its end: everything in its order ([`set_up`]), then signals,
+//! questions and settings ([`control`]) until it is told to end.
 
 mod again;
 mod beginnings;
@@ -28,7 +29,8 @@ pub struct Command {
     pub file: Option<PathBuf>,
     /// Tells this proxy from others of the same network namespace.
     pub name: String,
-    /// Tell that it is ready by a line on stdout, and log into this file from the beginning: it is in the background.
+    /// Tell that it is ready by a line on stdout, and log into this file from the beginning: it is
+    /// in the background.
     pub log_file: Option<PathBuf>,
 }
 

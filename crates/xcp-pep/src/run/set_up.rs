@@ -1,4 +1,5 @@
-//! Sets a proxy up, in an order in which nothing is diverted before all is there, and everything is written down before it is done.
+//! Sets a proxy up, in an order in which nothing is diverted before all is there, and everything is
+//! written down before it is done.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
@@ -81,20 +82,23 @@ pub(super) struct Proxy {
 /// It is nothing, half of something, or none.
 pub fn check_options(options: &Options) -> Result<()> {
     if options.wan.is_none() && options.listen.is_empty() {
-        return Err(Error::new("nothing to do")
-            .remedy("name the devices (--wan DEV --lan DEV), an address for clients (--listen 127.0.0.1:1080), or both"));
+        return Err(Error::new("nothing to do").remedy(
+            "name the devices (--wan DEV --lan DEV), an address for clients (--listen \
+                127.0.0.1:1080), or both",
+        ));
     }
     if options.wan.is_some() {
         if !xcp_linux::error::is_root() {
-            return Err(
-                Error::new("diverting connections needs root").remedy("run it with sudo, or as an explicit proxy: --listen ADDRESS")
-            );
+            return Err(Error::new("diverting connections needs root")
+                .remedy("run it with sudo, or as an explicit proxy: --listen ADDRESS"));
         }
         if options.lan.is_empty() {
-            return Err(Error::new("--wan without --lan").remedy("name the devices towards clients and servers: --lan DEV"));
+            return Err(Error::new("--wan without --lan")
+                .remedy("name the devices towards clients and servers: --lan DEV"));
         }
     } else if !options.lan.is_empty() {
-        return Err(Error::new("--lan without --wan").remedy("name the device towards the long link: --wan DEV"));
+        return Err(Error::new("--lan without --wan")
+            .remedy("name the device towards the long link: --wan DEV"));
     }
     options.settings(None, 0)?;
     options.excludes()?;
@@ -111,7 +115,10 @@ pub fn check_options(options: &Options) -> Result<()> {
 /// Nobody of this name is up.
 fn check_place(place: &Place) -> Result<()> {
     match place.living() {
-        Some(state) => Err(Error::new(format!("a proxy is up here already (process {})", state.pid)).remedy("`xcpnet pep down` first")),
+        Some(state) => {
+            Err(Error::new(format!("a proxy is up here already (process {})", state.pid))
+                .remedy("`xcpnet pep down` first"))
+        }
         None => Ok(()),
     }
 }
@@ -125,7 +132,8 @@ fn clear(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// The long link, if there is one, as ours alone: nothing of another one's is touched where it is not.
+/// The long link, if there is one, as ours alone: nothing of another one's is touched where it is
+/// not.
 fn lock(options: &Options, name: &str, place: &Place) -> Result<Option<Lock>> {
     let Some(wan) = &options.wan else {
         clear(place)?;
@@ -144,10 +152,14 @@ fn lock(options: &Options, name: &str, place: &Place) -> Result<Option<Lock>> {
     owner::take(name, wan).map(Some)
 }
 
-/// Settings that others have changed here already, with what they were: the last one puts them back.
+/// Settings that others have changed here already, with what they were: the last one puts them
+/// back.
 fn adopted(namespace: &Namespace, slot: Slot, wanted: &[Changed]) -> Vec<Changed> {
     let others = owner::owners().unwrap_or_default();
-    let states = others.iter().filter(|other| other.slot != slot).filter_map(|other| Place::of(namespace, &other.name).read());
+    let states = others
+        .iter()
+        .filter(|other| other.slot != slot)
+        .filter_map(|other| Place::of(namespace, &other.name).read());
     let mut found: Vec<Changed> = Vec::new();
     for changed in states.flat_map(|state| state.sysctls) {
         let (name, _, ours) = &changed;
@@ -174,13 +186,15 @@ fn sysctls() -> Result<Vec<Changed>> {
     if reuse != "1" {
         wanted.push(("net.ipv4.tcp_tw_reuse".to_owned(), reuse, "1".to_owned()));
     }
-    // Connections that are opened at the same time wait for a round trip in the listener's queue; where it is full, the kernel answers with cookies, and
-    // what answers those has no socket by which it could be known.
+    // Connections that are opened at the same time wait for a round trip in the listener's queue;
+    // where it is full, the kernel answers with cookies, and what answers those has no socket by
+    // which it could be known.
     let queue = read("net.core.somaxconn")?;
     if queue.parse::<u32>().unwrap_or(0) < LISTEN_QUEUE {
         wanted.push(("net.core.somaxconn".to_owned(), queue, LISTEN_QUEUE.to_string()));
     }
-    // With retransmissions every second, fifteen in vain (tcp_retries2) would be a quarter of a minute; our sockets are given up by time instead.
+    // With retransmissions every second, fifteen in vain (tcp_retries2) would be a quarter of a
+    // minute; our sockets are given up by time instead.
     let tries = read("net.ipv4.tcp_retries2")?;
     if tries.parse::<u32>().unwrap_or(0) < TRIES {
         wanted.push(("net.ipv4.tcp_retries2".to_owned(), tries, TRIES.to_string()));
@@ -201,12 +215,20 @@ struct Xcp {
     congestion: Option<String>,
 }
 
-fn gateway(options: &Options, state: &mut State, keeper: &mut Keeper, netlink: &mut Netlink) -> Result<Xcp> {
-    let namespace = Namespace::current().map_err(|e| Error::because("cannot open this network namespace", &e))?;
+fn gateway(
+    options: &Options,
+    state: &mut State,
+    keeper: &mut Keeper,
+    netlink: &mut Netlink,
+) -> Result<Xcp> {
+    let namespace = Namespace::current()
+        .map_err(|e| Error::because("cannot open this network namespace", &e))?;
     let name = options.wan.as_deref().unwrap_or_default();
     let (device, _) = wan::devices(netlink, name, &options.lan)?;
     let rate = options.rate_bps()?;
-    let law = rate.map(|bps| wan::law(options.law.as_deref().unwrap_or(wan::DEFAULT_LAW), bps)).transpose()?;
+    let law = rate
+        .map(|bps| wan::law(options.law.as_deref().unwrap_or(wan::DEFAULT_LAW), bps))
+        .transpose()?;
     state.diverts = true;
     state.shaper = law.as_ref().map(|_| device.index);
     state.sysctls = sysctls()?;
@@ -231,7 +253,8 @@ fn gateway(options: &Options, state: &mut State, keeper: &mut Keeper, netlink: &
     Ok(Xcp { wan: device, endpoint: Some(endpoint), router, congestion })
 }
 
-/// The congestion control of explicit proxies, which may have no right to set anything up: that of `xcpnet endpoint enable`, if it is there.
+/// The congestion control of explicit proxies, which may have no right to set anything up: that of
+/// `xcpnet endpoint enable`, if it is there.
 fn own_xcp() -> Option<String> {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let probe = socket::tcp(&any).ok()?;
@@ -245,12 +268,20 @@ fn diverted_listeners(settings: &Settings) -> Result<Vec<(Kind, SocketAddr, List
             let address = SocketAddr::new(rules::listener_address(version), 0);
             match listener(address, kind, settings, true, kind == Kind::FromWan) {
                 Ok(listener) => {
-                    let at = socket::local(listener.socket.as_fd()).map_err(|e| Error::because("cannot read a listener's address", &e))?;
+                    let at = socket::local(listener.socket.as_fd())
+                        .map_err(|e| Error::because("cannot read a listener's address", &e))?;
                     found.push((kind, at, listener));
                 }
                 // IPv6 is switched off.
-                Err(e) if version == Version::V6 && matches!(e.raw_os_error(), Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL)) => {}
-                Err(e) => return Err(Error::because(format_args!("cannot listen at {address}"), &e)),
+                Err(e)
+                    if version == Version::V6
+                        && matches!(
+                            e.raw_os_error(),
+                            Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL)
+                        ) => {}
+                Err(e) => {
+                    return Err(Error::because(format_args!("cannot listen at {address}"), &e));
+                }
             }
         }
     }
@@ -262,10 +293,13 @@ fn explicit_listeners(options: &Options, settings: &Settings) -> Result<Vec<List
         listener(*address, Kind::Explicit, settings, false, false).map_err(|e| {
             let error = Error::because(format_args!("cannot listen at {address}"), &e);
             match e.raw_os_error() {
-                Some(libc::EADDRINUSE) => {
-                    error.remedy(format!("another program has the port: `ss -ltnp sport = :{}` names it", address.port()))
+                Some(libc::EADDRINUSE) => error.remedy(format!(
+                    "another program has the port: `ss -ltnp sport = :{}` names it",
+                    address.port()
+                )),
+                Some(libc::EADDRNOTAVAIL) => {
+                    error.remedy("it is no address of this machine: `ip address` lists them")
                 }
-                Some(libc::EADDRNOTAVAIL) => error.remedy("it is no address of this machine: `ip address` lists them"),
                 _ => error,
             }
         })
@@ -286,7 +320,8 @@ fn user(options: &Options) -> Result<Option<privileges::User>> {
 /// Sets everything up; the keeper takes it back.
 pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)> {
     let options = &command.options;
-    let namespace = Namespace::current().map_err(|e| Error::because("cannot open this network namespace", &e))?;
+    let namespace = Namespace::current()
+        .map_err(|e| Error::because("cannot open this network namespace", &e))?;
     let place = Place::of(&namespace, &command.name);
     check_options(options)?;
     check_place(&place)?;
@@ -298,7 +333,13 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
     let pid = std::process::id();
     let lock = lock(options, &command.name, &place)?;
     let slot = lock.as_ref().map(|lock| lock.slot).unwrap_or_default();
-    let mut state = State { pid, start: start_time(pid).unwrap_or(0), slot, log: command.log_file.clone(), ..State::default() };
+    let mut state = State {
+        pid,
+        start: start_time(pid).unwrap_or(0),
+        slot,
+        log: command.log_file.clone(),
+        ..State::default()
+    };
     let mut keeper = Keeper::start(&place)?;
     keeper.note(&state)?;
     let set_up = || -> Result<Proxy> {
@@ -309,12 +350,14 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             None => Xcp { wan: no_device(), endpoint: None, router: None, congestion: own_xcp() },
         };
         let is_gateway = options.wan.is_some();
-        let mut settings = options.settings(xcp.congestion.as_deref(), if is_gateway { slot.own() } else { 0 })?;
+        let mut settings =
+            options.settings(xcp.congestion.as_deref(), if is_gateway { slot.own() } else { 0 })?;
         let workers = options.workers();
         let memory = options.memory()?;
         let pipes = (memory / settings.held).max(workers);
         let held = if is_gateway && options.confirm == Some(true) { confirm::MOST } else { 0 };
-        let connections = limits::raise(settings.connections, options.connections.is_some(), pipes, held)?;
+        let connections =
+            limits::raise(settings.connections, options.connections.is_some(), pipes, held)?;
         settings.connections = connections;
         let diverted = if is_gateway { diverted_listeners(&settings)? } else { Vec::new() };
         let explicit = explicit_listeners(options, &settings)?;
@@ -333,12 +376,16 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             hold: hold.then_some(Spelling::Expression),
         });
         let beginnings = match options.rate_bps()? {
-            Some(rate) if xcp.router.is_some() => {
-                Some(Beginnings::new(rate, options.rtt_ns()?, xcp.wan.index, options.initial_window.is_none()))
-            }
+            Some(rate) if xcp.router.is_some() => Some(Beginnings::new(
+                rate,
+                options.rtt_ns()?,
+                xcp.wan.index,
+                options.initial_window.is_none(),
+            )),
             _ => None,
         };
-        let listeners: Vec<Listener> = diverted.into_iter().map(|(_, _, listener)| listener).chain(explicit).collect();
+        let listeners: Vec<Listener> =
+            diverted.into_iter().map(|(_, _, listener)| listener).chain(explicit).collect();
         let names_needed = !options.listen.is_empty();
         let shared = Arc::new(Shared::new(settings));
         shared.wan.store(xcp.wan.index, Ordering::Relaxed);
@@ -351,7 +398,9 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
         // From here on there are threads, which inherit what they may do.
         let made = |asker: &Asker| {
             (0..workers)
-                .map(|_| Worker::new(shared.clone(), listeners.clone(), asker.clone(), memory / workers))
+                .map(|_| {
+                    Worker::new(shared.clone(), listeners.clone(), asker.clone(), memory / workers)
+                })
                 .collect::<std::io::Result<Vec<_>>>()
                 .map_err(|e| Error::because("cannot make a worker", &e))
         };
@@ -365,8 +414,13 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             crew.iter_mut().for_each(|worker| worker.look_names_up_with(asker.clone()));
         }
         tracing::debug!(pipes = crew.iter().map(Worker::pipes).sum::<usize>(), "pipes");
-        let crew = Crew::start(crew, holder).map_err(|e| Error::because("cannot start threads", &e))?;
-        let plan = Plan { diverted: rules, wan: is_gateway.then(|| xcp.wan.clone()), congestion: xcp.congestion.clone() };
+        let crew =
+            Crew::start(crew, holder).map_err(|e| Error::because("cannot start threads", &e))?;
+        let plan = Plan {
+            diverted: rules,
+            wan: is_gateway.then(|| xcp.wan.clone()),
+            congestion: xcp.congestion.clone(),
+        };
         Ok(Proxy {
             plan,
             slot,

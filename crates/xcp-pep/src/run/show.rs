@@ -90,7 +90,8 @@ fn openings(shared: &Shared) -> Openings {
 pub(super) fn listen(place: &Place) -> Result<UnixListener> {
     let path = place.socket();
     let _ = std::fs::remove_file(&path);
-    UnixListener::bind(&path).map_err(|e| Error::because(format_args!("cannot listen at {}", path.display()), &e))
+    UnixListener::bind(&path)
+        .map_err(|e| Error::because(format_args!("cannot listen at {}", path.display()), &e))
 }
 
 /// The address for Prometheus.
@@ -98,7 +99,10 @@ pub(super) fn listen_http(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).map_err(|e| {
         let error = Error::because(format_args!("--metrics: cannot listen at {address}"), &e);
         if e.kind() == std::io::ErrorKind::AddrInUse {
-            error.remedy(format!("another program has the port: `ss -ltnp sport = :{}` names it", address.port()))
+            error.remedy(format!(
+                "another program has the port: `ss -ltnp sport = :{}` names it",
+                address.port()
+            ))
         } else {
             error
         }
@@ -107,7 +111,8 @@ pub(super) fn listen_http(address: SocketAddr) -> Result<TcpListener> {
 
 fn gateway(proxy: &Proxy) -> Option<Gateway> {
     let diverted = proxy.plan.diverted.as_ref()?;
-    let state = proxy.router.as_ref().and_then(|router| router.status().ok()).map(|status| status.state);
+    let state =
+        proxy.router.as_ref().and_then(|router| router.status().ok()).map(|status| status.state);
     Some(Gateway {
         wan: diverted.wan.clone(),
         lan: diverted.lan.clone(),
@@ -116,7 +121,11 @@ fn gateway(proxy: &Proxy) -> Option<Gateway> {
         input_traffic: state.as_ref().map(|s| s.input_traffic_bps),
         persistent_queue: state.as_ref().map(|s| s.persistent_queue_bytes),
         endpoint: proxy.endpoint.as_ref().and_then(|endpoint| endpoint.counts().ok()),
-        lent: proxy.endpoint.as_ref().filter(|_| proxy.beginnings.is_some()).and_then(|endpoint| endpoint.taken().ok()),
+        lent: proxy
+            .endpoint
+            .as_ref()
+            .filter(|_| proxy.beginnings.is_some())
+            .and_then(|endpoint| endpoint.taken().ok()),
         confirm: diverted.hold.map(|_| openings(&proxy.shared)),
     })
 }
@@ -136,9 +145,14 @@ pub(super) fn answer(proxy: &Proxy) -> Vec<u8> {
 /// The answer to a scrape.
 pub(super) fn answer_http(proxy: &Proxy, request: &[u8]) -> Vec<u8> {
     let wanted = request.starts_with(b"GET /metrics");
-    let (status, body) = if wanted { ("200 OK", text(proxy)) } else { ("404 Not Found", "there is /metrics\n".to_owned()) };
+    let (status, body) = if wanted {
+        ("200 OK", text(proxy))
+    } else {
+        ("404 Not Found", "there is /metrics\n".to_owned())
+    };
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: \
+            {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
     (head + &body).into_bytes()
@@ -152,17 +166,42 @@ fn text(proxy: &Proxy) -> String {
                 let _ = write!(more, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n");
             }
         };
-        gauge("xcpnet_pep_wan_capacity_bits_per_second", "Capacity of the long link.", gateway.capacity);
-        gauge("xcpnet_pep_wan_input_bits_per_second", "What its router let in in the last control interval.", gateway.input_traffic);
-        gauge("xcpnet_pep_wan_persistent_queue_bytes", "Its queue that does not go away.", gateway.persistent_queue);
-        gauge("xcpnet_pep_holding", "Openings held back now.", gateway.confirm.map(|openings| openings.holding as f64));
+        gauge(
+            "xcpnet_pep_wan_capacity_bits_per_second",
+            "Capacity of the long link.",
+            gateway.capacity,
+        );
+        gauge(
+            "xcpnet_pep_wan_input_bits_per_second",
+            "What its router let in in the last control interval.",
+            gateway.input_traffic,
+        );
+        gauge(
+            "xcpnet_pep_wan_persistent_queue_bytes",
+            "Its queue that does not go away.",
+            gateway.persistent_queue,
+        );
+        gauge(
+            "xcpnet_pep_holding",
+            "Openings held back now.",
+            gateway.confirm.map(|openings| openings.holding as f64),
+        );
         if let Some(counts) = gateway.endpoint {
             for (name, help, value) in [
                 ("xcpnet_pep_xcp_agreed_total", "Legs whose ends both speak XCP.", counts.agreed),
-                ("xcpnet_pep_xcp_fallen_peer_total", "Legs whose peer does not.", counts.fallen_peer),
-                ("xcpnet_pep_xcp_fallen_silent_total", "Legs whose feedback stopped.", counts.fallen_silent),
+                (
+                    "xcpnet_pep_xcp_fallen_peer_total",
+                    "Legs whose peer does not.",
+                    counts.fallen_peer,
+                ),
+                (
+                    "xcpnet_pep_xcp_fallen_silent_total",
+                    "Legs whose feedback stopped.",
+                    counts.fallen_silent,
+                ),
             ] {
-                let _ = write!(more, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {value}\n");
+                let _ =
+                    write!(more, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {value}\n");
             }
         }
     }
@@ -184,7 +223,10 @@ pub fn ask(place: &Place, name: &str, what: &str) -> Result<serde_json::Value> {
         if bytes.is_empty() { Err(ErrorKind::ConnectionReset.into()) } else { Ok(bytes) }
     };
     let bytes = asked().map_err(|e| match e.kind() {
-        ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+        ErrorKind::NotFound
+        | ErrorKind::ConnectionRefused
+        | ErrorKind::ConnectionReset
+        | ErrorKind::BrokenPipe => {
             let found = Found::look(place, name);
             let error = Error::new(found.why_silent());
             if found.is_nothing() && found.others.is_empty() {
@@ -195,7 +237,8 @@ pub fn ask(place: &Place, name: &str, what: &str) -> Result<serde_json::Value> {
         }
         _ => Error::because(format_args!("cannot ask the proxy at {}", path.display()), &e),
     })?;
-    let answer: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| Error::because("the proxy's answer cannot be read", &e))?;
+    let answer: serde_json::Value = serde_json::from_slice(&bytes)
+        .map_err(|e| Error::because("the proxy's answer cannot be read", &e))?;
     match answer["error"].as_str() {
         Some(why) => Err(Error::new(why)),
         None => Ok(answer),

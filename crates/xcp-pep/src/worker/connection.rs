@@ -1,8 +1,10 @@
-//! A connection from its acceptance to its end: find out where it wants to go and open the other leg (`opening.rs`), carry bytes both ways and end as its
-//! ends do (`carrying.rs`). Here is what it knows, and which phase it is in.
+//! A connection from its acceptance to its end: find out where it wants to go and open the other
+//! leg (`opening.rs`), carry bytes both ways and end as its ends do (`carrying.rs`). Here is what
+//! it knows, and which phase it is in.
 //!
-//! What one side does the other side sees: FIN as FIN after the last byte, a reset (or an end of the kernel's patience with a silent peer) as a
-//! reset, an unreachable server as what the client's language has for it, a reset where it has none.
+//! What one side does the other side sees: FIN as FIN after the last byte, a reset (or an end of
+//! the kernel's patience with a silent peer) as a reset, an unreachable server as what the client's
+//! language has for it, a reset where it has none.
 
 mod carrying;
 mod opening;
@@ -113,7 +115,8 @@ impl Connection {
         token: u64,
         bench: &Bench,
     ) -> io::Result<Self> {
-        let diverted = if kind == Kind::Explicit { None } else { Some(socket::local(client.as_fd())?) };
+        let diverted =
+            if kind == Kind::Explicit { None } else { Some(socket::local(client.as_fd())?) };
         watch(bench.epoll.as_fd(), &client, token)?;
         let mut connection = Self {
             number: bench.shared.number(),
@@ -168,7 +171,8 @@ impl Connection {
     /// An event of one of its sockets.
     pub(super) fn hear(&mut self, of_server: bool, flags: EventFlags) {
         let heard = &mut self.heard[usize::from(of_server)];
-        heard.readable |= flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::PRI);
+        heard.readable |= flags
+            .intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::PRI);
         heard.writable |= flags.intersects(EventFlags::OUT | EventFlags::HUP);
         heard.ending |= flags.intersects(EventFlags::RDHUP | EventFlags::HUP);
         heard.broken |= flags.contains(EventFlags::ERR);
@@ -205,7 +209,8 @@ impl Connection {
             let next = match self.phase {
                 Phase::Negotiating if late => {
                     bench.shared.metrics.garbage.one();
-                    tracing::info!(client = %self.client_address, "a client did not say in time where it wants to go");
+                    tracing::info!(client = %self.client_address, "a client did not say in time \
+                        where it wants to go");
                     self.close(bench, false);
                     Next::Closed
                 }
@@ -231,7 +236,11 @@ impl Connection {
                         return Next::Wait;
                     }
                     let Some(to) = self.server_address else { return Next::Closed };
-                    let seen = match recv(&self.client, &mut bench.scratch[..EARLY], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+                    let seen = match recv(
+                        &self.client,
+                        &mut bench.scratch[..EARLY],
+                        RecvFlags::PEEK | RecvFlags::DONTWAIT,
+                    ) {
                         Ok((seen, _)) => seen,
                         Err(Errno::AGAIN) => {
                             self.heard[0].readable = false;
@@ -256,7 +265,11 @@ impl Connection {
                         return Next::Wait;
                     }
                     let took = bench.now.saturating_duration_since(since);
-                    bench.shared.metrics.connect_us.note(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+                    bench
+                        .shared
+                        .metrics
+                        .connect_us
+                        .note(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
                     if self.start(bench).is_err() {
                         return self.broken(bench, CLIENT, &Errno::CONNRESET.into());
                     }
@@ -306,9 +319,11 @@ impl Connection {
         }
     }
 
-    /// If the long link's peer has not answered for longer than a timeout, asks whether it is there. Returns whether that was so.
+    /// If the long link's peer has not answered for longer than a timeout, asks whether it is
+    /// there. Returns whether that was so.
     pub(super) fn ask_after_outage(&self) -> bool {
-        let waits = |leg: &BorrowedFd<'_>| matches!(self.phase, Phase::Open) && socket::waits_in_vain(*leg);
+        let waits =
+            |leg: &BorrowedFd<'_>| matches!(self.phase, Phase::Open) && socket::waits_in_vain(*leg);
         self.long_leg().filter(waits).is_some_and(|leg| socket::probe(leg).is_ok())
     }
 

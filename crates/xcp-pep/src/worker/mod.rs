@@ -1,5 +1,6 @@
-//! A worker: one thread, one epoll, any number of connections. It accepts, waits for events, and lets each connection go as far as it can
-//! (`connection.rs`); names are looked up by threads of their own ([`names`]), which it hears from like from everybody else: by [`Order`]s.
+//! A worker: one thread, one epoll, any number of connections. It accepts, waits for events, and
+//! lets each connection go as far as it can (`connection.rs`); names are looked up by threads of
+//! their own ([`names`]), which it hears from like from everybody else: by [`Order`]s.
 
 mod connection;
 pub mod names;
@@ -87,7 +88,8 @@ pub struct Worker {
     pool: Pool,
 }
 
-/// Connections by their place; a place's number changes with each connection in it, so that events of an earlier one are known.
+/// Connections by their place; a place's number changes with each connection in it, so that events
+/// of an earlier one are known.
 #[derive(Debug, Default)]
 struct Places {
     connections: Vec<Option<Box<Connection>>>,
@@ -117,7 +119,10 @@ impl Places {
     /// The place of a token, if it still is that connection's.
     fn find(&self, token: u64) -> Option<usize> {
         let place = (token >> 1 & u64::from(u32::MAX)) as usize;
-        (place < self.connections.len() && self.token(place) == token & !1 && self.connections[place].is_some()).then_some(place)
+        (place < self.connections.len()
+            && self.token(place) == token & !1
+            && self.connections[place].is_some())
+        .then_some(place)
     }
 
     fn release(&mut self, place: usize) {
@@ -162,7 +167,12 @@ impl Worker {
     ///
     /// # Errors
     /// No descriptors.
-    pub fn new(shared: Arc<Shared>, listeners: Vec<Listener>, names: names::Asker, memory: usize) -> io::Result<Self> {
+    pub fn new(
+        shared: Arc<Shared>,
+        listeners: Vec<Listener>,
+        names: names::Asker,
+        memory: usize,
+    ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let wake = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
         let (sender, orders) = channel();
@@ -195,7 +205,16 @@ impl Worker {
     /// epoll itself fails.
     pub fn run(self) -> io::Result<()> {
         let Self { shared, epoll, orders, handle, listeners, names, pool } = self;
-        let bench = Bench { shared, epoll, pool, scratch: vec![0; COPY].into(), names, handle, routes: None, now: Instant::now() };
+        let bench = Bench {
+            shared,
+            epoll,
+            pool,
+            scratch: vec![0; COPY].into(),
+            names,
+            handle,
+            routes: None,
+            now: Instant::now(),
+        };
         Running {
             bench,
             listeners,
@@ -232,7 +251,11 @@ impl Running {
         loop {
             events.clear();
             let wait = self.wait();
-            match epoll::wait(&self.bench.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref()) {
+            match epoll::wait(
+                &self.bench.epoll,
+                rustix::buffer::spare_capacity(&mut events),
+                wait.as_ref(),
+            ) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(e) => return Err(e.into()),
             }
@@ -276,17 +299,29 @@ impl Running {
 
     /// How long to wait for events.
     fn wait(&self) -> Option<Timespec> {
-        let next = [self.timers.next(), self.outage.next(), self.resume].into_iter().flatten().min();
-        let wait = if self.turns.is_empty() { next.map(|at| at.saturating_duration_since(Instant::now())) } else { Some(Duration::ZERO) };
+        let next =
+            [self.timers.next(), self.outage.next(), self.resume].into_iter().flatten().min();
+        let wait = if self.turns.is_empty() {
+            next.map(|at| at.saturating_duration_since(Instant::now()))
+        } else {
+            Some(Duration::ZERO)
+        };
         // Rounded up: waking just before the time would be in vain.
-        wait.map(|wait| Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) })
+        wait.map(|wait| Timespec {
+            tv_sec: wait.as_secs() as i64,
+            tv_nsec: i64::from(wait.subsec_nanos()),
+        })
     }
 
     /// Asks peers across the long link of whom nothing was heard for too long.
     fn ask_after_outage(&mut self) {
         let now = self.bench.now;
         let Some(places) = self.outage.due(now, self.places.connections.len()) else { return };
-        let waiting = places.filter(|place| self.places.connections[*place].as_ref().is_some_and(|c| c.ask_after_outage())).count();
+        let waiting = places
+            .filter(|place| {
+                self.places.connections[*place].as_ref().is_some_and(|c| c.ask_after_outage())
+            })
+            .count();
         self.outage.found(now, self.places.used, waiting);
         self.bench.shared.metrics.probes.add(waiting as u64);
     }
@@ -300,7 +335,12 @@ impl Running {
         for (number, listener) in self.listeners.iter().enumerate() {
             if on {
                 let data = EventData::new_u64(LISTENER + number as u64);
-                epoll::add(&self.bench.epoll, &listener.socket, data, EventFlags::IN | EventFlags::EXCLUSIVE)?;
+                epoll::add(
+                    &self.bench.epoll,
+                    &listener.socket,
+                    data,
+                    EventFlags::IN | EventFlags::EXCLUSIVE,
+                )?;
             } else {
                 epoll::delete(&self.bench.epoll, &listener.socket)?;
             }
@@ -322,14 +362,22 @@ impl Running {
                 }
                 Order::Show(answer) => {
                     let now = self.bench.now;
-                    let _ = answer.send(self.places.connections.iter().flatten().map(|c| c.view(now)).collect());
+                    let _ = answer.send(
+                        self.places.connections.iter().flatten().map(|c| c.view(now)).collect(),
+                    );
                 }
                 Order::Resize => {
                     let settings = self.bench.shared.settings();
-                    for listener in self.listeners.iter().filter(|listener| listener.kind == Kind::FromWan) {
+                    for listener in
+                        self.listeners.iter().filter(|listener| listener.kind == Kind::FromWan)
+                    {
                         let _ = socket::resize(listener.socket.as_fd(), &settings.wan);
                     }
-                    self.places.connections.iter().flatten().for_each(|connection| connection.resize(&settings));
+                    self.places
+                        .connections
+                        .iter()
+                        .flatten()
+                        .for_each(|connection| connection.resize(&settings));
                 }
                 Order::Drain => {
                     // What the kernel has accepted already is taken.
@@ -359,7 +407,9 @@ impl Running {
         let settings = self.bench.shared.settings();
         for _ in 0..ACCEPTS {
             match acceptfrom_with(&socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok((client, Some(from))) if self.admits(&from, kind, &settings) => self.begin(client, from, kind, &settings),
+                Ok((client, Some(from))) if self.admits(&from, kind, &settings) => {
+                    self.begin(client, from, kind, &settings)
+                }
                 // Closing it resets it.
                 Ok((_, Some(_))) => {}
                 Ok((_, None)) => {}
@@ -368,7 +418,8 @@ impl Running {
                     self.bench.shared.metrics.exhausted.one();
                     tracing::error!(
                         connections = self.places.used,
-                        "no descriptors left: new connections wait; raise the limit (ulimit -n, LimitNOFILE=)"
+                        "no descriptors left: new connections wait; raise the limit (ulimit -n, \
+                            LimitNOFILE=)"
                     );
                     self.listen(false)?;
                     self.resume = Some(self.bench.now + PAUSE);
@@ -392,7 +443,8 @@ impl Running {
             tracing::debug!(client = %from, "a client may not ask (--allow)");
             return false;
         }
-        // Workers that look at the same time may let one more in each: limits::raise has descriptors for more than that.
+        // Workers that look at the same time may let one more in each: limits::raise has
+        // descriptors for more than that.
         if shared.active.load(Ordering::Relaxed) >= settings.connections {
             shared.metrics.full.one();
             shared.fill(settings.connections);
@@ -401,11 +453,19 @@ impl Running {
         true
     }
 
-    fn begin(&mut self, client: OwnedFd, from: SocketAddrAny, kind: Kind, settings: &Arc<Settings>) {
+    fn begin(
+        &mut self,
+        client: OwnedFd,
+        from: SocketAddrAny,
+        kind: Kind,
+        settings: &Arc<Settings>,
+    ) {
         let place = self.places.take();
         let token = self.places.token(place);
         self.bench.shared.metrics.accepted.one();
-        let begun = socket::canonical(from).and_then(|from| Connection::begin(client, from, kind, settings.clone(), token, &self.bench));
+        let begun = socket::canonical(from).and_then(|from| {
+            Connection::begin(client, from, kind, settings.clone(), token, &self.bench)
+        });
         match begun {
             Ok(connection) => {
                 if kind != Kind::Explicit {
@@ -449,7 +509,8 @@ impl Running {
 
 /// Registers a socket for everything, once and for all.
 fn watch(epoll: BorrowedFd<'_>, socket: &OwnedFd, token: u64) -> io::Result<()> {
-    let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::PRI | EventFlags::ET;
+    let flags =
+        EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::PRI | EventFlags::ET;
     Ok(epoll::add(epoll, socket.as_fd(), EventData::new_u64(token), flags)?)
 }
 
@@ -471,7 +532,11 @@ impl Crew {
         let threads = workers
             .into_iter()
             .enumerate()
-            .map(|(number, worker)| std::thread::Builder::new().name(format!("pep {number}")).spawn(move || worker.run()))
+            .map(|(number, worker)| {
+                std::thread::Builder::new()
+                    .name(format!("pep {number}"))
+                    .spawn(move || worker.run())
+            })
             .collect::<io::Result<Vec<_>>>()?;
         let holder = holder.map(Holder::start).transpose()?;
         Ok(Self { handles, holder, threads: Mutex::new(threads) })
@@ -500,7 +565,9 @@ impl Crew {
     /// Stops them and waits for their end.
     pub fn stop(&self) {
         self.tell(|| Order::Stop);
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let threads = std::mem::take(
+            &mut *self.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
+        );
         for thread in threads {
             match thread.join() {
                 Ok(Ok(())) => {}

@@ -39,7 +39,9 @@ impl Asker {
         let questions = Arc::new(Mutex::new(questions));
         for number in 0..THREADS {
             let questions = questions.clone();
-            std::thread::Builder::new().name(format!("names {number}")).spawn(move || answer(&questions))?;
+            std::thread::Builder::new()
+                .name(format!("names {number}"))
+                .spawn(move || answer(&questions))?;
         }
         Ok(Self(Some(sender)))
     }
@@ -50,7 +52,8 @@ impl Asker {
         let refused = match &self.0 {
             None => Some(question),
             Some(sender) => sender.try_send(question).err().map(|e| match e {
-                std::sync::mpsc::TrySendError::Full(question) | std::sync::mpsc::TrySendError::Disconnected(question) => question,
+                std::sync::mpsc::TrySendError::Full(question)
+                | std::sync::mpsc::TrySendError::Disconnected(question) => question,
             }),
         };
         if let Some(question) = refused {

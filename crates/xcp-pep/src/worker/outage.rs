@@ -1,6 +1,8 @@
-//! After an outage of the long link: when to look which connections wait in vain, and to ask their peers. A connection that waits retransmits every
-//! second at the most often (TCP_RTO_MAX_MS takes no less), so a second may pass before it learns that the link is back. A probe without data costs
-//! 66 bytes and may go ten times a second; with its answer the kernel goes on, and has its window back soon. Who looks and asks is the worker.
+//! After an outage of the long link: when to look which connections wait in vain, and to ask their
+//! peers. A connection that waits retransmits every second at the most often (TCP_RTO_MAX_MS takes
+//! no less), so a second may pass before it learns that the link is back. A probe without data
+//! costs 66 bytes and may go ten times a second; with its answer the kernel goes on, and has its
+//! window back soon. Who looks and asks is the worker.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +32,11 @@ impl Outage {
     }
 
     /// Places to look at now, if it is time, of so many.
-    pub fn due(&mut self, now: Instant, places: usize) -> Option<impl Iterator<Item = usize> + use<>> {
+    pub fn due(
+        &mut self,
+        now: Instant,
+        places: usize,
+    ) -> Option<impl Iterator<Item = usize> + use<>> {
         self.at.take_if(|at| *at <= now)?;
         let first = self.place;
         let count = AT_ONCE.min(places);
@@ -61,7 +67,8 @@ mod tests {
                 outage.found(now, 1, 0);
             }
             assert!(
-                seen.iter().all(|n| (1..=2).contains(n)) && seen.iter().sum::<i32>() < 2 * places.max(AT_ONCE) as i32,
+                seen.iter().all(|n| (1..=2).contains(n))
+                    && seen.iter().sum::<i32>() < 2 * places.max(AT_ONCE) as i32,
                 "{places}: {seen:?}"
             );
         }

@@ -1,4 +1,5 @@
-//! Times at which connections want to be called. One that does not want to any more is called in vain, which costs less than to search for it.
+//! Times at which connections want to be called. One that does not want to any more is called in
+//! vain, which costs less than to search for it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,7 +1,10 @@
-//! The series as the page carries them: 32-bit floats in base64, cut down to what a screen can show.
+//! The series as the page carries them: 32-bit floats in base64, cut down to what a screen can
+//! show.
 //!
-//! * More than [`POINTS`] samples are drawn in equal groups of consecutive samples (means; sums of counts; maxima of the largest queue).
-//! * More than [`LINES`] flows are drawn as groups (`NAME-1`, `NAME-2`, ... are one), each by its minimum, quartiles and maximum.
+//! * More than [`POINTS`] samples are drawn in equal groups of consecutive samples (means; sums of
+//!   counts; maxima of the largest queue).
+//! * More than [`LINES`] flows are drawn as groups (`NAME-1`, `NAME-2`, ... are one), each by its
+//!   minimum, quartiles and maximum.
 //! * More than [`LINKS`] link directions: the most used ones, bottlenecks first.
 //!
 //! The page says where it does so.
@@ -27,8 +30,10 @@ pub(super) fn json(report: &Report<'_>) -> String {
     let mut names = bottlenecks.clone();
     names.extend(links::ranked(report.runs).into_iter().filter(|n| !bottlenecks.contains(n)));
     names.truncate(LINKS);
-    let runs: Vec<Value> = report.runs.iter().enumerate().map(|(i, run)| one(report, i, run, &names)).collect();
-    json!({ "version": report.version, "links": names, "bottlenecks": bottlenecks, "runs": runs }).to_string()
+    let runs: Vec<Value> =
+        report.runs.iter().enumerate().map(|(i, run)| one(report, i, run, &names)).collect();
+    json!({ "version": report.version, "links": names, "bottlenecks": bottlenecks, "runs": runs })
+        .to_string()
 }
 
 fn one(report: &Report<'_>, index: usize, run: &Run, names: &[&str]) -> Value {
@@ -36,8 +41,10 @@ fn one(report: &Report<'_>, index: usize, run: &Run, names: &[&str]) -> Value {
     let bucket = samples.div_ceil(POINTS).max(1);
     let times = run.series.iter().max_by_key(|s| s.times.len()).map_or(&[][..], |s| &s.times[..]);
     let ends: Vec<f64> = times.chunks(bucket).map(|c| c[c.len() - 1] as f64 / 1e9).collect();
-    let links: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), link(run, name, bucket))).collect();
-    let measure = report.scenario(index).map(|s| [s.measure.from as f64 / 1e9, s.measure.to as f64 / 1e9]);
+    let links: Map<String, Value> =
+        names.iter().map(|name| ((*name).to_owned(), link(run, name, bucket))).collect();
+    let measure =
+        report.scenario(index).map(|s| [s.measure.from as f64 / 1e9, s.measure.to as f64 / 1e9]);
     json!({
         "name": human::run_name(run),
         "seed": run.summary.seed,
@@ -52,14 +59,16 @@ fn one(report: &Report<'_>, index: usize, run: &Run, names: &[&str]) -> Value {
     })
 }
 
-/// Curves to compare goodput with, equal ones of a theory together: at the ends of the samples drawn.
+/// Curves to compare goodput with, equal ones of a theory together: at the ends of the samples
+/// drawn.
 fn references(list: &[Reference], ends: &[f64]) -> Value {
     let mut out = Vec::new();
     for reference in list {
         let mut curves: Vec<(String, Vec<f64>)> = Vec::new();
         for curve in &reference.goodputs {
             let values: Vec<f64> = ends.iter().map(|&t| curve.step_before(t)).collect();
-            let near = |a: &f64, b: &f64| (a - b).abs() <= 1e-6 * a.abs() || a.is_nan() && b.is_nan();
+            let near =
+                |a: &f64, b: &f64| (a - b).abs() <= 1e-6 * a.abs() || a.is_nan() && b.is_nan();
             match curves.iter_mut().find(|(_, v)| v.iter().zip(&values).all(|(a, b)| near(a, b))) {
                 Some((name, _)) => name.extend([", ", &curve.name]),
                 None => curves.push((curve.name.clone(), values)),
@@ -67,8 +76,14 @@ fn references(list: &[Reference], ends: &[f64]) -> Value {
         }
         let single = curves.len() == 1;
         for (flows, values) in curves.into_iter().take(LINES) {
-            let name = if single { reference.name.clone() } else { format!("{}: {flows}", reference.name) };
-            out.push(json!({ "name": name, "theory": reference.name, "goodput_bps": floats(&values) }));
+            let name = if single {
+                reference.name.clone()
+            } else {
+                format!("{}: {flows}", reference.name)
+            };
+            out.push(
+                json!({ "name": name, "theory": reference.name, "goodput_bps": floats(&values) }),
+            );
         }
     }
     Value::Array(out)
@@ -77,16 +92,19 @@ fn references(list: &[Reference], ends: &[f64]) -> Value {
 fn link(run: &Run, name: &str, bucket: usize) -> Value {
     let subject = Subject::Link(name.to_owned());
     let curves = run.series.iter().filter(|s| s.subject == subject);
-    let mut out: Map<String, Value> = curves.map(|s| (s.quantity.column().to_owned(), floats(&shrunk(s, bucket)))).collect();
+    let mut out: Map<String, Value> =
+        curves.map(|s| (s.quantity.column().to_owned(), floats(&shrunk(s, bucket)))).collect();
     if let Some(summary) = run.summary.links.get(name) {
         out.insert("summary".to_owned(), json!(summary));
     }
     Value::Object(out)
 }
 
-/// Flows or groups of them, each with its curves: one array for a flow, five (minimum, quartiles, maximum) for a group.
+/// Flows or groups of them, each with its curves: one array for a flow, five (minimum, quartiles,
+/// maximum) for a group.
 fn flows(run: &Run, bucket: usize) -> Value {
-    let mut by_flow: std::collections::BTreeMap<&str, Vec<&Series>> = std::collections::BTreeMap::new();
+    let mut by_flow: std::collections::BTreeMap<&str, Vec<&Series>> =
+        std::collections::BTreeMap::new();
     for series in &run.series {
         if let Subject::Flow(name) = &series.subject {
             by_flow.entry(name).or_default().push(series);
@@ -186,7 +204,14 @@ mod tests {
 
     #[test]
     fn base64_as_the_rfc_shows_it() {
-        for (plain, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")] {
+        for (plain, coded) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("foobar", "Zm9vYmFy"),
+        ] {
             assert_eq!(base64(plain.bytes()), coded);
         }
     }

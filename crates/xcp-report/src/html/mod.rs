@@ -1,7 +1,8 @@
 //! One offline HTML page for one or several runs side by side.
 //!
-//! The numbers are in the page twice: as headings and tables written here, readable without scripts, and as compact arrays ([`data`]) that
-//! `assets/report.js` draws with uPlot. The page's own content-security policy forbids every network access.
+//! The numbers are in the page twice: as headings and tables written here, readable without
+//! scripts, and as compact arrays ([`data`]) that `assets/report.js` draws with uPlot. The page's
+//! own content-security policy forbids every network access.
 
 mod data;
 mod sections;
@@ -23,13 +24,16 @@ pub(crate) const REPORT_CSS: &str = include_str!("../../assets/report.css");
 pub struct Report<'a> {
     /// The runs, in the order in which they stand side by side.
     pub runs: &'a [Run],
-    /// The scenario of each run, in the same order; empty if they are not known. Tells which links are bottlenecks and what was measured when.
+    /// The scenario of each run, in the same order; empty if they are not known. Tells which links
+    /// are bottlenecks and what was measured when.
     pub scenarios: &'a [Scenario],
     /// The files the runs came from.
     pub sources: &'a [Source],
-    /// Expectations and what came of them: a list for each run, in the same order; empty if nothing was judged.
+    /// Expectations and what came of them: a list for each run, in the same order; empty if nothing
+    /// was judged.
     pub verdicts: &'a [Vec<Verdict>],
-    /// What to compare with, theory for instance: a list for each run, in the same order; empty if there is nothing.
+    /// What to compare with, theory for instance: a list for each run, in the same order; empty if
+    /// there is nothing.
     pub references: &'a [Vec<Reference>],
     /// The command that makes this report again; empty if there is none.
     pub command: &'a str,
@@ -63,12 +67,16 @@ pub fn html(report: &Report<'_>) -> String {
     let mut page = String::with_capacity(1 << 20);
     let mut put = |text: &str| page.push_str(text);
     put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    put("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
-    put(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n",
-    );
+    put("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta \
+            name=\"color-scheme\" content=\"light dark\">\n");
+    put("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src \
+            'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n");
     put("<link rel=\"icon\" href=\"data:,\">\n");
-    put(&format!("<meta name=\"generator\" content=\"xcpnet {}\">\n<title>{}</title>\n", escape(report.version), escape(title)));
+    put(&format!(
+        "<meta name=\"generator\" content=\"xcpnet {}\">\n<title>{}</title>\n",
+        escape(report.version),
+        escape(title)
+    ));
     put("<style>\n");
     put(UPLOT_CSS);
     put("\n");

@@ -1,4 +1,5 @@
-//! The page's body: headings, headline numbers, empty places for the plots, tables, the scenario, how it was made.
+//! The page's body: headings, headline numbers, empty places for the plots, tables, the scenario,
+//! how it was made.
 
 use std::fmt::Write as _;
 
@@ -19,23 +20,65 @@ struct Row {
 
 /// What everybody looks at.
 const ROWS: [Row; 5] = [
-    Row { key: "utilisation", heading: "Utilisation", note: "share of the link’s capacity in use" },
-    Row { key: "queue", heading: "Queue", note: "packets waiting: mean of each interval, the largest shaded" },
+    Row {
+        key: "utilisation", heading: "Utilisation", note: "share of the link’s capacity in use"
+    },
+    Row {
+        key: "queue",
+        heading: "Queue",
+        note: "packets waiting: mean of each interval, the largest shaded",
+    },
     Row { key: "drops", heading: "Drops", note: "packets dropped by the queue in each interval" },
-    Row { key: "goodput", heading: "Goodput", note: "new data that reached the receiving application" },
-    Row { key: "cwnd", heading: "Congestion window", note: "packets each sender may have on the way" },
+    Row {
+        key: "goodput",
+        heading: "Goodput",
+        note: "new data that reached the receiving application",
+    },
+    Row {
+        key: "cwnd",
+        heading: "Congestion window",
+        note: "packets each sender may have on the way",
+    },
 ];
 
 /// What explains the rest.
 const MORE: [Row; 8] = [
     Row { key: "srtt", heading: "Round-trip time", note: "smoothed, as the sender sees it" },
-    Row { key: "retransmits", heading: "Retransmissions", note: "segments sent again in each interval" },
-    Row { key: "control_interval", heading: "Control interval", note: "XCP router: the mean RTT it works with" },
-    Row { key: "flows_estimated", heading: "Flows", note: "XCP router: how many it takes to be there" },
-    Row { key: "phi", heading: "Aggregate feedback", note: "XCP router: φ of the last control interval" },
-    Row { key: "shuffled", heading: "Shuffled traffic", note: "XCP router: taken and given again for fairness" },
-    Row { key: "persistent_queue", heading: "Persistent queue", note: "XCP router: the queue that did not drain within an interval" },
-    Row { key: "input_traffic", heading: "Input traffic", note: "XCP router: rate of arrivals in the last control interval" },
+    Row {
+        key: "retransmits",
+        heading: "Retransmissions",
+        note: "segments sent again in each interval",
+    },
+    Row {
+        key: "control_interval",
+        heading: "Control interval",
+        note: "XCP router: the mean RTT it works with",
+    },
+    Row {
+        key: "flows_estimated",
+        heading: "Flows",
+        note: "XCP router: how many it takes to be there",
+    },
+    Row {
+        key: "phi",
+        heading: "Aggregate feedback",
+        note: "XCP router: φ of the last control interval",
+    },
+    Row {
+        key: "shuffled",
+        heading: "Shuffled traffic",
+        note: "XCP router: taken and given again for fairness",
+    },
+    Row {
+        key: "persistent_queue",
+        heading: "Persistent queue",
+        note: "XCP router: the queue that did not drain within an interval",
+    },
+    Row {
+        key: "input_traffic",
+        heading: "Input traffic",
+        note: "XCP router: rate of arrivals in the last control interval",
+    },
 ];
 
 /// Writes the body.
@@ -60,11 +103,19 @@ macro_rules! put {
 fn heading(report: &Report<'_>, page: &mut String) {
     let title = report.runs.first().map_or("No runs", |run| run.title.as_str());
     let others = titles(report).len().saturating_sub(1) as u64;
-    let more = if others == 0 { String::new() } else { format!(" and {}", human::plural(others, "other scenario")) };
+    let more = if others == 0 {
+        String::new()
+    } else {
+        format!(" and {}", human::plural(others, "other scenario"))
+    };
     put!(page, "<header>\n<h1>{}{more}</h1>\n", escape(title));
     // The first paragraph leads; the rest is with the scenario's text, which holds it.
-    if let Some(text) =
-        report.scenarios.first().filter(|_| others == 0).and_then(|s| s.description.trim().split("\n\n").next()).filter(|t| !t.is_empty())
+    if let Some(text) = report
+        .scenarios
+        .first()
+        .filter(|_| others == 0)
+        .and_then(|s| s.description.trim().split("\n\n").next())
+        .filter(|t| !t.is_empty())
     {
         put!(page, "<p class=\"lead\">{}</p>\n", escape(text));
     }
@@ -77,9 +128,14 @@ fn heading(report: &Report<'_>, page: &mut String) {
         };
         let lengths = report.runs.iter().map(|r| r.completed);
         let (shortest, longest) = (lengths.clone().min().unwrap_or(0), lengths.max().unwrap_or(0));
-        let range = if shortest == longest { String::new() } else { format!("{} to ", human::nanos(shortest)) };
+        let range = if shortest == longest {
+            String::new()
+        } else {
+            format!("{} to ", human::nanos(shortest))
+        };
         facts.push(format!("{range}{} {backend}", human::nanos(longest)));
-        let seeds: std::collections::BTreeSet<u64> = report.runs.iter().map(|r| r.summary.seed).collect();
+        let seeds: std::collections::BTreeSet<u64> =
+            report.runs.iter().map(|r| r.summary.seed).collect();
         let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
         facts.push(format!("seed {}", seeds.join(", ")));
         if let Some(s) = report
@@ -88,15 +144,22 @@ fn heading(report: &Report<'_>, page: &mut String) {
             .filter(|s| report.scenarios.iter().all(|t| t.measure == s.measure))
             .filter(|s| s.measure.from > 0 || s.measure.to < s.duration)
         {
-            facts.push(format!("figures cover {} to {}", human::nanos(s.measure.from), human::nanos(s.measure.to)));
+            facts.push(format!(
+                "figures cover {} to {}",
+                human::nanos(s.measure.from),
+                human::nanos(s.measure.to)
+            ));
         }
     }
-    let facts: Vec<String> = facts.iter().map(|f| format!("<span class=\"nb\">{}</span>", escape(f))).collect();
+    let facts: Vec<String> =
+        facts.iter().map(|f| format!("<span class=\"nb\">{}</span>", escape(f))).collect();
     let claims = report.verdicts.iter().flatten().count();
     let inside = report.verdicts.iter().flatten().filter(|v| v.inside).count();
     let judged = match claims {
         0 => String::new(),
-        n => format!(" · <a class=\"nb\" href=\"#claims\">{inside} of {n} claims inside their bands</a>"),
+        n => format!(
+            " · <a class=\"nb\" href=\"#claims\">{inside} of {n} claims inside their bands</a>"
+        ),
     };
     put!(page, "<p class=\"facts\">{}{judged}</p>\n</header>\n", facts.join(" · "));
 }
@@ -115,34 +178,75 @@ fn titles<'a>(report: &Report<'a>) -> Vec<&'a str> {
 /// The link the big numbers of a run are about: of the bottlenecks the one this run used most.
 fn main_link<'a>(report: &'a Report<'_>, run: &Run) -> Option<&'a str> {
     let use_of = |name: &str| run.summary.links.get(name).map_or(-1.0, |l| l.utilisation);
-    links::bottlenecks(report.runs, report.scenarios).into_iter().reduce(|a, b| if use_of(b) > use_of(a) { b } else { a })
+    links::bottlenecks(report.runs, report.scenarios)
+        .into_iter()
+        .reduce(|a, b| if use_of(b) > use_of(a) { b } else { a })
 }
 
 fn headline(report: &Report<'_>, page: &mut String) {
-    put!(page, "<section aria-labelledby=\"headline\">\n<h2 id=\"headline\" class=\"sr\">At a glance</h2>\n{}", grid(report));
+    put!(
+        page,
+        "<section aria-labelledby=\"headline\">\n<h2 id=\"headline\" class=\"sr\">At a \
+            glance</h2>\n{}",
+        grid(report)
+    );
     for (i, run) in report.runs.iter().enumerate() {
-        put!(page, "<article class=\"card\">\n<h3{}>{}</h3>\n", quiet(report), escape(human::run_name(run)));
+        put!(
+            page,
+            "<article class=\"card\">\n<h3{}>{}</h3>\n",
+            quiet(report),
+            escape(human::run_name(run))
+        );
         if titles(report).len() > 1 && !run.variant.is_empty() {
             put!(page, "<p class=\"sub\">{}</p>\n", escape(&run.title));
         }
         if let Some(name) = main_link(report, run) {
-            let described = report.scenario(i).and_then(|s| links::direction(s, name)).map(describe);
+            let described =
+                report.scenario(i).and_then(|s| links::direction(s, name)).map(describe);
             let described = described.unwrap_or_else(|| vec![name.to_owned()]);
-            let described: Vec<String> = described.iter().map(|d| format!("<span class=\"nb\">{}</span>", escape(d))).collect();
+            let described: Vec<String> = described
+                .iter()
+                .map(|d| format!("<span class=\"nb\">{}</span>", escape(d)))
+                .collect();
             put!(page, "<p class=\"sub\">{}</p>\n", described.join(", "));
             if let Some(link) = run.summary.links.get(name) {
-                put!(page, "<dl>\n{}", figure("Utilisation", &human::percent(link.utilisation), "big"));
-                put!(page, "{}", figure("Mean queue", &format!("{} packets", human::number(link.queue_mean)), "big"));
+                put!(
+                    page,
+                    "<dl>\n{}",
+                    figure("Utilisation", &human::percent(link.utilisation), "big")
+                );
+                put!(
+                    page,
+                    "{}",
+                    figure(
+                        "Mean queue",
+                        &format!("{} packets", human::number(link.queue_mean)),
+                        "big"
+                    )
+                );
                 put!(page, "{}", figure("Drops", &link.drops.to_string(), "big"));
-                let rtts: Vec<f64> = run.summary.flows.iter().map(|f| f.rtt_mean).filter(|&r| r > 0.0).collect();
-                let rtt = if rtts.is_empty() { "–".to_owned() } else { human::seconds(rtts.iter().sum::<f64>() / rtts.len() as f64) };
+                let rtts: Vec<f64> =
+                    run.summary.flows.iter().map(|f| f.rtt_mean).filter(|&r| r > 0.0).collect();
+                let rtt = if rtts.is_empty() {
+                    "–".to_owned()
+                } else {
+                    human::seconds(rtts.iter().sum::<f64>() / rtts.len() as f64)
+                };
                 put!(page, "{}", figure("Mean RTT", &rtt, ""));
-                put!(page, "{}</dl>\n", figure("Fairness (Jain)", &human::index(run.summary.jain), ""));
+                put!(
+                    page,
+                    "{}</dl>\n",
+                    figure("Fairness (Jain)", &human::index(run.summary.jain), "")
+                );
             }
         }
         if run.summary.interrupted {
             let (done, asked) = (human::nanos(run.completed), human::nanos(run.duration));
-            put!(page, "<p class=\"warn\">Interrupted at {done} of {asked}; the figures cover what was run.</p>\n");
+            put!(
+                page,
+                "<p class=\"warn\">Interrupted at {done} of {asked}; the figures cover what was \
+                    run.</p>\n"
+            );
         }
         page.push_str("</article>\n");
     }
@@ -152,8 +256,12 @@ fn headline(report: &Report<'_>, page: &mut String) {
 fn figure(name: &str, value: &str, class: &str) -> String {
     // The unit is set smaller than the number.
     let (number, unit) = value.split_once(' ').unwrap_or((value, ""));
-    let unit = if unit.is_empty() { String::new() } else { format!(" <small>{}</small>", escape(unit)) };
-    format!("<div class=\"figure {class}\"><dt>{name}</dt><dd>{}{unit}</dd></div>\n", escape(number))
+    let unit =
+        if unit.is_empty() { String::new() } else { format!(" <small>{}</small>", escape(unit)) };
+    format!(
+        "<div class=\"figure {class}\"><dt>{name}</dt><dd>{}{unit}</dd></div>\n",
+        escape(number)
+    )
 }
 
 /// A single run needs no name of its own beside the title; readers by ear get it all the same.
@@ -174,36 +282,61 @@ fn grid(report: &Report<'_>) -> String {
 
 /// A queue and link in a few words: `xcp queue of 313 kB`, `10 Mbit/s`, `249 ms one way`.
 fn describe(d: &Direction) -> Vec<String> {
-    let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) = &d.queue;
+    let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) =
+        &d.queue;
     let size = match *limit {
         Limit::Packets(n) => human::plural(n, "packet"),
         Limit::Bytes(n) if n >= 10_000 => format!("{} kB", n / 1000),
         Limit::Bytes(n) => human::plural(n, "byte"),
     };
     let kind = match &d.queue {
-        Queue::Xcp { law, .. } if law.name != "xcp" => format!("{} ({})", links::kind(&d.queue), law.name),
+        Queue::Xcp { law, .. } if law.name != "xcp" => {
+            format!("{} ({})", links::kind(&d.queue), law.name)
+        }
         queue => links::kind(queue).to_owned(),
     };
-    vec![format!("{kind} queue of {size}"), human::rate(d.rate_bps as f64), format!("{} one way", human::nanos(d.delay))]
+    vec![
+        format!("{kind} queue of {size}"),
+        human::rate(d.rate_bps as f64),
+        format!("{} one way", human::nanos(d.delay)),
+    ]
 }
 
 fn verdicts(report: &Report<'_>, page: &mut String) {
-    let all: Vec<_> = report.runs.iter().zip(report.verdicts).flat_map(|(run, list)| list.iter().map(move |v| (run, v))).collect();
+    let all: Vec<_> = report
+        .runs
+        .iter()
+        .zip(report.verdicts)
+        .flat_map(|(run, list)| list.iter().map(move |v| (run, v)))
+        .collect();
     if all.is_empty() {
         return;
     }
     let outside = all.iter().filter(|(_, v)| !v.inside).count();
-    let say = if outside == 0 { "all inside".to_owned() } else { format!("{outside} of {} outside", all.len()) };
+    let say = if outside == 0 {
+        "all inside".to_owned()
+    } else {
+        format!("{outside} of {} outside", all.len())
+    };
     put!(
         page,
-        "<section aria-labelledby=\"claims\">\n<h2 id=\"claims\">Claims <span class=\"unit\">{say}</span></h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"claims\"><table class=\"claims\">\n"
+        "<section aria-labelledby=\"claims\">\n<h2 id=\"claims\">Claims <span \
+            class=\"unit\">{say}</span></h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" \
+            aria-labelledby=\"claims\"><table class=\"claims\">\n"
     );
-    page.push_str("<thead><tr><th scope=\"col\">Verdict</th><th scope=\"col\">Run</th><th scope=\"col\">Claim</th><th scope=\"col\" class=\"n\">Measured</th><th scope=\"col\">Band</th></tr></thead>\n<tbody>\n");
+    page.push_str(
+        "<thead><tr><th scope=\"col\">Verdict</th><th scope=\"col\">Run</th><th \
+        scope=\"col\">Claim</th><th scope=\"col\" class=\"n\">Measured</th><th \
+        scope=\"col\">Band</th></tr></thead>\n<tbody>\n",
+    );
     for (run, v) in all {
-        let (class, mark, word) = if v.inside { ("ok", "✓", "inside") } else { ("bad", "✗", "outside") };
+        let (class, mark, word) =
+            if v.inside { ("ok", "✓", "inside") } else { ("bad", "✗", "outside") };
         put!(
             page,
-            "<tr><td class=\"{class}\"><span aria-hidden=\"true\">{mark}</span> {word}</td><td>{}</td><td>{}<br><code>{}</code></td><td class=\"n\">{}</td><td>{}</td></tr>\n",
+            "<tr><td class=\"{class}\"><span aria-hidden=\"true\">{mark}</span> \
+                {word}</td><td>{}</td><td>{}<br><code>{}</code></td><td \
+                class=\"n\">{}</td><td>{}</td></tr>\n",
             escape(human::run_name(run)),
             escape(&v.claim),
             escape(&v.metric),
@@ -215,24 +348,48 @@ fn verdicts(report: &Report<'_>, page: &mut String) {
 }
 
 fn plots(report: &Report<'_>, page: &mut String) {
-    page.push_str("<section aria-labelledby=\"curves\" id=\"plots\">\n<h2 id=\"curves\" class=\"sr\">Curves</h2>\n");
+    page.push_str(
+        "<section aria-labelledby=\"curves\" id=\"plots\">\n<h2 id=\"curves\" \
+        class=\"sr\">Curves</h2>\n",
+    );
     if report.runs.iter().all(|run| run.series.is_empty()) {
-        page.push_str("<p class=\"note\">There are no curves: the scenario says <code>sample = \"off\"</code>.</p>\n</section>\n");
+        page.push_str(
+            "<p class=\"note\">There are no curves: the scenario says <code>sample \
+            = \"off\"</code>.</p>\n</section>\n",
+        );
         return;
     }
-    page.push_str("<div class=\"tools\" hidden>\n<label id=\"link-choice\">Link <select></select></label>\n<div class=\"zoom\" role=\"group\" aria-label=\"Stretch of time shown\"><button type=\"button\" data-zoom=\"all\" aria-pressed=\"true\">Whole run</button><button type=\"button\" data-zoom=\"measured\" aria-pressed=\"false\">Measured part</button></div>\n<p class=\"hint\">Point to read values in all plots; drag or pinch to zoom.</p>\n</div>\n");
-    page.push_str("<noscript><p class=\"warn\">The curves are drawn by a script that this browser does not run; the tables below hold the figures.</p></noscript>\n");
+    page.push_str(
+        "<div class=\"tools\" hidden>\n<label id=\"link-choice\">Link \
+        <select></select></label>\n<div class=\"zoom\" role=\"group\" aria-label=\"Stretch of \
+        time shown\"><button type=\"button\" data-zoom=\"all\" aria-pressed=\"true\">Whole \
+        run</button><button type=\"button\" data-zoom=\"measured\" \
+        aria-pressed=\"false\">Measured part</button></div>\n<p class=\"hint\">Point to read \
+        values in all plots; drag or pinch to zoom.</p>\n</div>\n",
+    );
+    page.push_str(
+        "<noscript><p class=\"warn\">The curves are drawn by a script that this browser \
+        does not run; the tables below hold the figures.</p></noscript>\n",
+    );
     let mut notes = Vec::new();
     let most = report.runs.iter().map(|r| r.summary.flows.len()).max().unwrap_or(0);
     if most > data::LINES {
-        notes.push(format!("With more than {} flows, a group of flows is drawn as one: the line is the median flow, the darker band the middle half, the lighter band all of them.", data::LINES));
+        notes.push(format!(
+            "With more than {} flows, a group of flows is drawn as one: the line \
+            is the median flow, the darker band the middle half, the lighter band all of them.",
+            data::LINES
+        ));
     }
     if report.scenarios.iter().any(|s| s.measure.from > 0 || s.measure.to < s.duration) {
-        notes.push("The grey bar under a plot marks the part of the run that the figures cover.".to_owned());
+        notes.push(
+            "The grey bar under a plot marks the part of the run that the figures cover."
+                .to_owned(),
+        );
     }
     if report.runs.iter().flat_map(|r| &r.series).any(|s| s.times.len() > data::POINTS) {
         notes.push(
-            "More samples than can be seen are drawn in equal groups: their mean, of counts the sum, of the largest queue the largest."
+            "More samples than can be seen are drawn in equal groups: their mean, of counts the \
+                sum, of the largest queue the largest."
                 .to_owned(),
         );
     }
@@ -242,7 +399,10 @@ fn plots(report: &Report<'_>, page: &mut String) {
     }
     let directions = links::all(report.runs).len();
     if directions > data::LINKS {
-        notes.push(format!("Of {directions} link directions the page has {}: the bottlenecks and the most used.", data::LINKS));
+        notes.push(format!(
+            "Of {directions} link directions the page has {}: the bottlenecks and the most used.",
+            data::LINKS
+        ));
     }
     if !notes.is_empty() {
         put!(page, "<p class=\"note\">{}</p>\n", escape(&notes.join(" ")));
@@ -250,7 +410,10 @@ fn plots(report: &Report<'_>, page: &mut String) {
     for row in &ROWS {
         plot_row(report, row, page);
     }
-    page.push_str("<details id=\"more\">\n<summary><h2>Round-trip times and the router’s own variables</h2></summary>\n");
+    page.push_str(
+        "<details id=\"more\">\n<summary><h2>Round-trip times and the router’s own \
+        variables</h2></summary>\n",
+    );
     for row in &MORE {
         plot_row(report, row, page);
     }
@@ -262,7 +425,8 @@ fn plot_row(report: &Report<'_>, row: &Row, page: &mut String) {
     put!(page, "<section class=\"row\" data-row=\"{key}\" aria-labelledby=\"row-{key}\">\n");
     put!(
         page,
-        "<h3 id=\"row-{key}\">{} <span class=\"unit\"></span></h3>\n<p class=\"note\">{}<span class=\"of\"></span></p>\n",
+        "<h3 id=\"row-{key}\">{} <span class=\"unit\"></span></h3>\n<p class=\"note\">{}<span \
+            class=\"of\"></span></p>\n",
         row.heading,
         row.note
     );
@@ -270,7 +434,9 @@ fn plot_row(report: &Report<'_>, row: &Row, page: &mut String) {
     for (i, run) in report.runs.iter().enumerate() {
         put!(
             page,
-            "<figure data-run=\"{i}\"><figcaption><b{}>{}</b><span class=\"at\"></span></figcaption><div class=\"plot\"></div><ul class=\"legend\"></ul></figure>\n",
+            "<figure data-run=\"{i}\"><figcaption><b{}>{}</b><span \
+                class=\"at\"></span></figcaption><div class=\"plot\"></div><ul \
+                class=\"legend\"></ul></figure>\n",
             quiet(report),
             escape(human::run_name(run))
         );
@@ -290,28 +456,57 @@ fn theories<'a>(report: &Report<'a>) -> Vec<&'a str> {
 }
 
 fn link_table(report: &Report<'_>, page: &mut String) {
-    page.push_str("<section aria-labelledby=\"links\">\n<h2 id=\"links\">Links</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"links\"><table>\n<thead><tr><th scope=\"col\">Link</th><th scope=\"col\">Run</th>");
+    page.push_str(
+        "<section aria-labelledby=\"links\">\n<h2 id=\"links\">Links</h2>\n<div \
+        class=\"wide\" tabindex=\"0\" role=\"region\" \
+        aria-labelledby=\"links\"><table>\n<thead><tr><th scope=\"col\">Link</th><th \
+        scope=\"col\">Run</th>",
+    );
     let theories = theories(report);
     page.push_str("<th scope=\"col\" class=\"n\">Utilisation</th>");
     for name in &theories {
         put!(page, "<th scope=\"col\" class=\"n\">by {}</th>", escape(name));
     }
-    for name in ["Mean queue", "Largest queue", "Queueing delay", "Drops", "Lost on the link", "Packets"] {
+    for name in
+        ["Mean queue", "Largest queue", "Queueing delay", "Drops", "Lost on the link", "Packets"]
+    {
         put!(page, "<th scope=\"col\" class=\"n\">{name}</th>");
     }
     page.push_str("</tr></thead>\n<tbody>\n");
     let ranked = links::ranked(report.runs);
     let shown = 20;
     for name in ranked.iter().take(shown) {
-        for (i, (place, run)) in report.runs.iter().enumerate().filter(|(_, r)| r.summary.links.contains_key(*name)).enumerate() {
+        for (i, (place, run)) in report
+            .runs
+            .iter()
+            .enumerate()
+            .filter(|(_, r)| r.summary.links.contains_key(*name))
+            .enumerate()
+        {
             let l = &run.summary.links[*name];
             let class = if i == 0 { " class=\"first\"" } else { "" };
-            let head = if i == 0 { escape(name) } else { format!("<span class=\"sr\">{}</span>", escape(name)) };
-            put!(page, "<tr{class}><th scope=\"row\">{head}</th><td>{}</td>", escape(human::run_name(run)));
+            let head = if i == 0 {
+                escape(name)
+            } else {
+                format!("<span class=\"sr\">{}</span>", escape(name))
+            };
+            put!(
+                page,
+                "<tr{class}><th scope=\"row\">{head}</th><td>{}</td>",
+                escape(human::run_name(run))
+            );
             put!(page, "<td class=\"n\">{}</td>", human::percent(l.utilisation));
             for theory in &theories {
-                let said = report.references(place).iter().find(|r| r.name == *theory).and_then(|r| r.utilisation.get(*name));
-                put!(page, "<td class=\"n\">{}</td>", said.map_or("–".to_owned(), |u| human::percent(*u)));
+                let said = report
+                    .references(place)
+                    .iter()
+                    .find(|r| r.name == *theory)
+                    .and_then(|r| r.utilisation.get(*name));
+                put!(
+                    page,
+                    "<td class=\"n\">{}</td>",
+                    said.map_or("–".to_owned(), |u| human::percent(*u))
+                );
             }
             let cells = [
                 human::number(l.queue_mean),
@@ -327,22 +522,36 @@ fn link_table(report: &Report<'_>, page: &mut String) {
             page.push_str("</tr>\n");
         }
     }
-    page.push_str("</tbody></table></div>\n<p class=\"note\">Queues in packets, the one in service not counted. Queueing delay: the median packet, below it those that 95 and 99 % were no longer than.");
+    page.push_str(
+        "</tbody></table></div>\n<p class=\"note\">Queues in packets, the one in \
+        service not counted. Queueing delay: the median packet, below it those that 95 and 99 % \
+        were no longer than.",
+    );
     if ranked.len() > shown {
-        put!(page, " The {shown} most used of {} link directions; the rest are in the summary.", ranked.len());
+        put!(
+            page,
+            " The {shown} most used of {} link directions; the rest are in the summary.",
+            ranked.len()
+        );
     }
     page.push_str("</p>\n</section>\n");
 }
 
 fn flow_table(report: &Report<'_>, page: &mut String) {
-    page.push_str("<section aria-labelledby=\"flows\">\n<h2 id=\"flows\">Flows</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"flows\"><table>\n<thead><tr><th scope=\"col\">Flow</th><th scope=\"col\">Run</th>");
+    page.push_str(
+        "<section aria-labelledby=\"flows\">\n<h2 id=\"flows\">Flows</h2>\n<div \
+        class=\"wide\" tabindex=\"0\" role=\"region\" \
+        aria-labelledby=\"flows\"><table>\n<thead><tr><th scope=\"col\">Flow</th><th \
+        scope=\"col\">Run</th>",
+    );
     for name in ["Goodput", "Mean RTT", "Mean window", "Sent again", "Timeouts", "Done at"] {
         put!(page, "<th scope=\"col\" class=\"n\">{name}</th>");
     }
     page.push_str("</tr></thead>\n<tbody>\n");
     // Name, then run; groups by their median flow with the extremes of goodput beside it.
     let mut names: Vec<String> = Vec::new();
-    let grouped: Vec<Vec<(String, Vec<usize>)>> = report.runs.iter().map(|r| groups(&r.summary.flows, 2 * data::LINES)).collect();
+    let grouped: Vec<Vec<(String, Vec<usize>)>> =
+        report.runs.iter().map(|r| groups(&r.summary.flows, 2 * data::LINES)).collect();
     for (name, _) in grouped.iter().flatten() {
         if !names.contains(name) {
             names.push(name.clone());
@@ -362,7 +571,12 @@ fn flow_table(report: &Report<'_>, page: &mut String) {
                 if members.len() == 1 {
                     show(at(0.5, of))
                 } else {
-                    format!("{}<br><small>{} – {}</small>", show(at(0.5, of)), show(at(0.0, of)), show(at(1.0, of)))
+                    format!(
+                        "{}<br><small>{} – {}</small>",
+                        show(at(0.5, of)),
+                        show(at(0.0, of)),
+                        show(at(1.0, of))
+                    )
                 }
             };
             let rtt = |x: f64| if x > 0.0 { human::seconds_cell(x) } else { "–".to_owned() };
@@ -370,11 +584,13 @@ fn flow_table(report: &Report<'_>, page: &mut String) {
                 ([_], Some(t)) => human::seconds(t),
                 ([_], None) => "–".to_owned(),
                 _ => {
-                    let mut times: Vec<f64> = members.iter().filter_map(|&i| flows[i].completion_time).collect();
+                    let mut times: Vec<f64> =
+                        members.iter().filter_map(|&i| flows[i].completion_time).collect();
                     times.sort_by(f64::total_cmp);
                     let took = match times.last() {
                         Some(&longest) => {
-                            let [median, longest] = [quantile(&times, 0.5), longest].map(human::seconds_cell);
+                            let [median, longest] =
+                                [quantile(&times, 0.5), longest].map(human::seconds_cell);
                             format!("<br><small>took {median}, at most {longest}</small>")
                         }
                         None => String::new(),
@@ -383,9 +599,17 @@ fn flow_table(report: &Report<'_>, page: &mut String) {
                 }
             };
             let class = if first { " class=\"first\"" } else { "" };
-            let head = if first { escape(name) } else { format!("<span class=\"sr\">{}</span>", escape(name)) };
+            let head = if first {
+                escape(name)
+            } else {
+                format!("<span class=\"sr\">{}</span>", escape(name))
+            };
             first = false;
-            put!(page, "<tr{class}><th scope=\"row\">{head}</th><td>{}</td>", escape(human::run_name(run)));
+            put!(
+                page,
+                "<tr{class}><th scope=\"row\">{head}</th><td>{}</td>",
+                escape(human::run_name(run))
+            );
             for cell in [
                 range(|f| f.goodput, human::rate_cell),
                 range(|f| f.rtt_mean, rtt),
@@ -399,16 +623,26 @@ fn flow_table(report: &Report<'_>, page: &mut String) {
             page.push_str("</tr>\n");
         }
     }
-    page.push_str("</tbody></table></div>\n<p class=\"note\">Windows in packets. Of groups: the median flow, below it the least and the greatest value.</p>\n</section>\n");
+    page.push_str(
+        "</tbody></table></div>\n<p class=\"note\">Windows in packets. Of groups: the \
+        median flow, below it the least and the greatest value.</p>\n</section>\n",
+    );
 }
 
 /// The flows of each `[[flow]]` together, where there is more to say of them than of each.
 fn group_table(report: &Report<'_>, page: &mut String) {
-    let told = |run: &Run| run.summary.groups.iter().any(|g| g.rtt.is_some() || g.completion_time.is_some());
+    let told = |run: &Run| {
+        run.summary.groups.iter().any(|g| g.rtt.is_some() || g.completion_time.is_some())
+    };
     if !report.runs.iter().any(told) {
         return;
     }
-    page.push_str("<section aria-labelledby=\"groups\">\n<h2 id=\"groups\">Groups of flows</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"groups\"><table>\n<thead><tr><th scope=\"col\">Flows</th><th scope=\"col\">Run</th><th scope=\"col\">From, to</th>");
+    page.push_str(
+        "<section aria-labelledby=\"groups\">\n<h2 id=\"groups\">Groups of \
+        flows</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" \
+        aria-labelledby=\"groups\"><table>\n<thead><tr><th scope=\"col\">Flows</th><th \
+        scope=\"col\">Run</th><th scope=\"col\">From, to</th>",
+    );
     for name in ["Flows", "Completed", "Completion time", "Round trip"] {
         put!(page, "<th scope=\"col\" class=\"n\">{name}</th>");
     }
@@ -420,20 +654,44 @@ fn group_table(report: &Report<'_>, page: &mut String) {
         }
     }
     for name in names {
-        let groups = report.runs.iter().flat_map(|run| run.summary.groups.iter().map(move |group| (run, group)));
+        let groups = report
+            .runs
+            .iter()
+            .flat_map(|run| run.summary.groups.iter().map(move |group| (run, group)));
         for (i, (run, group)) in groups.filter(|(_, group)| group.name == name).enumerate() {
             let class = if i == 0 { " class=\"first\"" } else { "" };
-            let head = if i == 0 { escape(name) } else { format!("<span class=\"sr\">{}</span>", escape(name)) };
-            put!(page, "<tr{class}><th scope=\"row\">{head}</th><td>{}</td>", escape(human::run_name(run)));
+            let head = if i == 0 {
+                escape(name)
+            } else {
+                format!("<span class=\"sr\">{}</span>", escape(name))
+            };
+            put!(
+                page,
+                "<tr{class}><th scope=\"row\">{head}</th><td>{}</td>",
+                escape(human::run_name(run))
+            );
             put!(page, "<td>{} – {}</td>", escape(&group.from), escape(&group.to));
-            let completed = if group.completion_time.is_some() { group.completed.to_string() } else { "–".to_owned() };
-            for cell in [group.flows.to_string(), completed, spread(group.completion_time), spread(group.rtt)] {
+            let completed = if group.completion_time.is_some() {
+                group.completed.to_string()
+            } else {
+                "–".to_owned()
+            };
+            for cell in [
+                group.flows.to_string(),
+                completed,
+                spread(group.completion_time),
+                spread(group.rtt),
+            ] {
                 put!(page, "<td class=\"n\">{cell}</td>");
             }
             page.push_str("</tr>\n");
         }
     }
-    page.push_str("</tbody></table></div>\n<p class=\"note\">Times: the median, below it those that 95 and 99 % were no longer than. Round trips are all samples of all flows.</p>\n</section>\n");
+    page.push_str(
+        "</tbody></table></div>\n<p class=\"note\">Times: the median, below it those \
+        that 95 and 99 % were no longer than. Round trips are all samples of all \
+        flows.</p>\n</section>\n",
+    );
 }
 
 /// Percentiles in a cell.
@@ -453,9 +711,17 @@ fn notes(report: &Report<'_>, page: &mut String) {
     if report.runs.iter().all(|run| run.summary.notes.is_empty()) {
         return;
     }
-    page.push_str("<section aria-labelledby=\"notes\">\n<h2 id=\"notes\">Notes</h2>\n<ul class=\"notes\">\n");
-    for (run, note) in report.runs.iter().flat_map(|run| run.summary.notes.iter().map(move |note| (run, note))) {
-        let name = if report.runs.len() == 1 { String::new() } else { format!("<b>{}</b>: ", escape(human::run_name(run))) };
+    page.push_str(
+        "<section aria-labelledby=\"notes\">\n<h2 id=\"notes\">Notes</h2>\n<ul class=\"notes\">\n",
+    );
+    for (run, note) in
+        report.runs.iter().flat_map(|run| run.summary.notes.iter().map(move |note| (run, note)))
+    {
+        let name = if report.runs.len() == 1 {
+            String::new()
+        } else {
+            format!("<b>{}</b>: ", escape(human::run_name(run)))
+        };
         put!(page, "<li>{name}{}</li>\n", escape(note));
     }
     page.push_str("</ul>\n</section>\n");
@@ -465,7 +731,8 @@ fn sources(report: &Report<'_>, page: &mut String) {
     for source in report.sources {
         put!(
             page,
-            "<details class=\"source\">\n<summary><h2>The scenario <span class=\"unit\">{}</span></h2></summary>\n",
+            "<details class=\"source\">\n<summary><h2>The scenario <span \
+                class=\"unit\">{}</span></h2></summary>\n",
             escape(&source.name)
         );
         put!(page, "<pre tabindex=\"0\"><code>{}</code></pre>\n</details>\n", escape(&source.text));
@@ -482,5 +749,8 @@ fn made(report: &Report<'_>, page: &mut String) {
     } else {
         "Measured on a real machine: another run gives somewhat other numbers."
     };
-    put!(page, ". {repeatable} Plots: uPlot (MIT licence, in this file’s source).</p>\n</footer>\n");
+    put!(
+        page,
+        ". {repeatable} Plots: uPlot (MIT licence, in this file’s source).</p>\n</footer>\n"
+    );
 }

@@ -1,5 +1,6 @@
-//! Charts as SVG, drawn here and not by a script: they print, need nothing, and stay small. Curves are cut down to what can be seen, with the least
-//! and the greatest value of every stretch kept, so that no peak is lost. Colours come from the page's style, with shapes beside them.
+//! Charts as SVG, drawn here and not by a script: they print, need nothing, and stay small. Curves
+//! are cut down to what can be seen, with the least and the greatest value of every stretch kept,
+//! so that no peak is lost. Colours come from the page's style, with shapes beside them.
 
 use std::fmt::Write as _;
 
@@ -35,33 +36,69 @@ fn y(axis: &Axis, value: f64) -> f64 {
     TOP + (1.0 - axis.share(value)) * (HEIGHT - TOP - BOTTOM)
 }
 
-/// One chart: curves over the time from 0 to `end` seconds, which part of it was `measured`, and what it shows in words.
-pub(super) fn over_time(curves: &[Curve], axis: &Axis, end: f64, measured: Option<[f64; 2]>, described: &str) -> String {
+/// One chart: curves over the time from 0 to `end` seconds, which part of it was `measured`, and
+/// what it shows in words.
+pub(super) fn over_time(
+    curves: &[Curve],
+    axis: &Axis,
+    end: f64,
+    measured: Option<[f64; 2]>,
+    described: &str,
+) -> String {
     let mut svg = String::new();
     open(&mut svg, axis, HEIGHT, described);
     let time = Axis { low: 0.0, high: end.max(1e-9), unit: crate::axis::Unit::Plain };
     for tick in time.ticks(5) {
         let at = x(time.share(tick));
-        let _ = write!(svg, "<text class=\"t m\" x=\"{at:.0}\" y=\"{:.0}\">{} s</text>", HEIGHT - 4.0, time.label(tick));
+        let _ = write!(
+            svg,
+            "<text class=\"t m\" x=\"{at:.0}\" y=\"{:.0}\">{} s</text>",
+            HEIGHT - 4.0,
+            time.label(tick)
+        );
     }
     if let Some([from, to]) = measured.filter(|[from, to]| *from > 0.0 || *to < end) {
         let (from, to) = (x(time.share(from)), x(time.share(to)));
-        let _ = write!(svg, "<rect class=\"w\" x=\"{from:.0}\" y=\"{:.0}\" width=\"{:.0}\" height=\"2\"/>", HEIGHT - BOTTOM, to - from);
+        let _ = write!(
+            svg,
+            "<rect class=\"w\" x=\"{from:.0}\" y=\"{:.0}\" width=\"{:.0}\" height=\"2\"/>",
+            HEIGHT - BOTTOM,
+            to - from
+        );
     }
     for curve in curves {
         match curve {
             Curve::Line { colour, points, .. } => {
-                let _ = write!(svg, "<path class=\"k{}\" d=\"{}\"/>", colour % 8, path(&thinned(points, end), axis, &time));
+                let _ = write!(
+                    svg,
+                    "<path class=\"k{}\" d=\"{}\"/>",
+                    colour % 8,
+                    path(&thinned(points, end), axis, &time)
+                );
             }
             Curve::Dashed { points, dashes, .. } => {
-                let _ = write!(svg, "<path class=\"d d{dashes}\" d=\"{}\"/>", path(&thinned(points, end), axis, &time));
+                let _ = write!(
+                    svg,
+                    "<path class=\"d d{dashes}\" d=\"{}\"/>",
+                    path(&thinned(points, end), axis, &time)
+                );
             }
             Curve::Spread { colour, points, .. } => {
                 let part = |i: usize| points.iter().map(|(t, v)| (*t, v[i])).collect::<Vec<_>>();
                 let mut outline: Vec<(f64, f64)> = extreme(&part(2), end, f64::max);
                 outline.extend(extreme(&part(0), end, f64::min).into_iter().rev());
-                let _ = write!(svg, "<path class=\"f{0}\" d=\"{1}z\"/>", colour % 8, path(&outline, axis, &time));
-                let _ = write!(svg, "<path class=\"k{}\" d=\"{}\"/>", colour % 8, path(&thinned(&part(1), end), axis, &time));
+                let _ = write!(
+                    svg,
+                    "<path class=\"f{0}\" d=\"{1}z\"/>",
+                    colour % 8,
+                    path(&outline, axis, &time)
+                );
+                let _ = write!(
+                    svg,
+                    "<path class=\"k{}\" d=\"{}\"/>",
+                    colour % 8,
+                    path(&thinned(&part(1), end), axis, &time)
+                );
             }
         }
     }
@@ -70,15 +107,27 @@ pub(super) fn over_time(curves: &[Curve], axis: &Axis, end: f64, measured: Optio
 }
 
 fn open(svg: &mut String, axis: &Axis, height: f64, described: &str) {
-    let _ = write!(svg, "<svg class=\"chart\" viewBox=\"0 0 {WIDTH:.0} {height:.0}\" role=\"img\" aria-label=\"{}\">", escape(described));
+    let _ = write!(
+        svg,
+        "<svg class=\"chart\" viewBox=\"0 0 {WIDTH:.0} {height:.0}\" role=\"img\" \
+            aria-label=\"{}\">",
+        escape(described)
+    );
     for tick in axis.ticks(4) {
         let at = y(axis, tick);
         let _ = write!(svg, "<path class=\"g\" d=\"M{LEFT:.0} {at:.1}H{:.0}\"/>", WIDTH - RIGHT);
-        let _ = write!(svg, "<text class=\"t e\" x=\"{:.0}\" y=\"{:.1}\">{}</text>", LEFT - 4.0, at + 3.0, axis.label(tick));
+        let _ = write!(
+            svg,
+            "<text class=\"t e\" x=\"{:.0}\" y=\"{:.1}\">{}</text>",
+            LEFT - 4.0,
+            at + 3.0,
+            axis.label(tick)
+        );
     }
 }
 
-/// The least and the greatest value of each stretch in the order in which they come; points as they are if they are few.
+/// The least and the greatest value of each stretch in the order in which they come; points as they
+/// are if they are few.
 fn thinned(points: &[(f64, f64)], end: f64) -> Vec<(f64, f64)> {
     if points.len() <= 2 * STRETCHES {
         return points.to_vec();
@@ -98,17 +147,24 @@ fn thinned(points: &[(f64, f64)], end: f64) -> Vec<(f64, f64)> {
 
 /// One value of each stretch.
 fn extreme(points: &[(f64, f64)], end: f64, of: fn(f64, f64) -> f64) -> Vec<(f64, f64)> {
-    let one = |part: &[(f64, f64)]| Some((part[0].0, part.iter().map(|p| p.1).filter(|v| v.is_finite()).reduce(of)?));
+    let one = |part: &[(f64, f64)]| {
+        Some((part[0].0, part.iter().map(|p| p.1).filter(|v| v.is_finite()).reduce(of)?))
+    };
     stretches(points, end).filter_map(one).collect()
 }
 
 fn stretches(points: &[(f64, f64)], end: f64) -> impl Iterator<Item = &[(f64, f64)]> {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a stretch's number")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a stretch's number"
+    )]
     let number = move |t: f64| (t / end.max(1e-9) * STRETCHES as f64) as usize;
     points.chunk_by(move |a, b| number(a.0) == number(b.0))
 }
 
-/// A line through points, broken where there is none. Coordinates in tenths are finer than can be seen.
+/// A line through points, broken where there is none. Coordinates in tenths are finer than can be
+/// seen.
 fn path(points: &[(f64, f64)], axis: &Axis, time: &Axis) -> String {
     let mut out = String::new();
     let mut before: Option<(i64, i64)> = None;
@@ -119,7 +175,9 @@ fn path(points: &[(f64, f64)], axis: &Axis, time: &Axis) -> String {
         }
         #[expect(clippy::cast_possible_truncation, reason = "within the chart")]
         let at = ((x(time.share(*t)) * 10.0).round() as i64, (y(axis, *v) * 10.0).round() as i64);
-        let show = |n: i64| if n % 10 == 0 { (n / 10).to_string() } else { format!("{}", n as f64 / 10.0) };
+        let show = |n: i64| {
+            if n % 10 == 0 { (n / 10).to_string() } else { format!("{}", n as f64 / 10.0) }
+        };
         let _ = match before {
             None => write!(out, "M{} {}", show(at.0), show(at.1)),
             Some(last) if last == at => Ok(()),
@@ -160,7 +218,8 @@ pub(super) fn by_variant(list: &[Judged], axis: &Axis, described: &str) -> Strin
     for (i, one) in list.iter().enumerate() {
         let at = LEFT + (i as f64 + 0.5) * slot;
         let half = (slot * 0.4).min(14.0);
-        let (top, low) = (one.band[1].map_or(TOP, |v| y(axis, v)), one.band[0].map_or(bottom, |v| y(axis, v)));
+        let (top, low) =
+            (one.band[1].map_or(TOP, |v| y(axis, v)), one.band[0].map_or(bottom, |v| y(axis, v)));
         let _ = write!(
             svg,
             "<rect class=\"b\" x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
@@ -169,22 +228,43 @@ pub(super) fn by_variant(list: &[Judged], axis: &Axis, described: &str) -> Strin
             (low - top).max(1.0)
         );
         if let Some([least, greatest]) = one.range {
-            let _ = write!(svg, "<path class=\"s\" d=\"M{at:.1} {:.1}V{:.1}\"/>", y(axis, least), y(axis, greatest));
+            let _ = write!(
+                svg,
+                "<path class=\"s\" d=\"M{at:.1} {:.1}V{:.1}\"/>",
+                y(axis, least),
+                y(axis, greatest)
+            );
         }
         for (i, (_, theory)) in one.theory.iter().enumerate() {
-            let _ = write!(svg, "<path class=\"h h{i}\" d=\"M{:.1} {:.1}h{:.1}\"/>", at - half, y(axis, *theory), 2.0 * half);
+            let _ = write!(
+                svg,
+                "<path class=\"h h{i}\" d=\"M{:.1} {:.1}h{:.1}\"/>",
+                at - half,
+                y(axis, *theory),
+                2.0 * half
+            );
         }
         if let Some(value) = one.measured {
             let v = y(axis, value);
             let _ = if one.inside {
                 write!(svg, "<circle class=\"i\" cx=\"{at:.1}\" cy=\"{v:.1}\" r=\"3\"/>")
             } else {
-                write!(svg, "<path class=\"o\" d=\"M{:.1} {:.1}l7 7m0 -7l-7 7\"/>", at - 3.5, v - 3.5)
+                write!(
+                    svg,
+                    "<path class=\"o\" d=\"M{:.1} {:.1}l7 7m0 -7l-7 7\"/>",
+                    at - 3.5,
+                    v - 3.5
+                )
             };
         }
         let name = escape(&one.name);
         let _ = if turned {
-            write!(svg, "<text class=\"t e\" transform=\"translate({:.1} {:.0}) rotate(-50)\">{name}</text>", at + 3.0, bottom + 10.0)
+            write!(
+                svg,
+                "<text class=\"t e\" transform=\"translate({:.1} {:.0}) rotate(-50)\">{name}</text>",
+                at + 3.0,
+                bottom + 10.0
+            )
         } else {
             write!(svg, "<text class=\"t m\" x=\"{at:.1}\" y=\"{:.0}\">{name}</text>", HEIGHT - 4.0)
         };
@@ -200,7 +280,8 @@ mod tests {
 
     #[test]
     fn no_peak_is_lost() {
-        let mut points: Vec<(f64, f64)> = (0..10_000).map(|i| (f64::from(i) / 100.0, 1.0 + f64::from(i % 7) * 0.01)).collect();
+        let mut points: Vec<(f64, f64)> =
+            (0..10_000).map(|i| (f64::from(i) / 100.0, 1.0 + f64::from(i % 7) * 0.01)).collect();
         points[1234].1 = 50.0;
         points[7777].1 = -3.0;
         let thin = thinned(&points, 100.0);
@@ -214,7 +295,8 @@ mod tests {
     fn a_gap_is_a_gap() {
         let axis = Axis { low: 0.0, high: 1.0, unit: Unit::Plain };
         let time = Axis { low: 0.0, high: 4.0, unit: Unit::Plain };
-        let drawn = path(&[(0.0, 0.5), (1.0, 0.5), (2.0, f64::NAN), (3.0, 0.5), (4.0, 0.5)], &axis, &time);
+        let drawn =
+            path(&[(0.0, 0.5), (1.0, 0.5), (2.0, f64::NAN), (3.0, 0.5), (4.0, 0.5)], &axis, &time);
         assert_eq!(drawn.matches('M').count(), 2, "{drawn}");
         assert_eq!(drawn.matches('l').count(), 2, "{drawn}");
     }
@@ -229,7 +311,11 @@ mod tests {
             inside,
             theory: vec![("max-min", 0.5)],
         };
-        let svg = by_variant(&[one(0.3, true), one(0.1, false)], &Axis { low: 0.0, high: 1.0, unit: Unit::Share }, "x & y");
+        let svg = by_variant(
+            &[one(0.3, true), one(0.1, false)],
+            &Axis { low: 0.0, high: 1.0, unit: Unit::Share },
+            "x & y",
+        );
         assert_eq!((svg.matches("<circle").count(), svg.matches("class=\"o\"").count()), (1, 1));
         assert!(svg.contains("n&lt;4") && svg.contains("x &amp; y"));
     }

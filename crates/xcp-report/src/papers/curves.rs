@@ -1,5 +1,6 @@
-//! Which charts a figure gets: over time, a row for each quantity that its claims are about, a chart for each variant; or, where there are more
-//! variants than can be looked at, the claimed numbers of all variants beside one another. What they look like is `chart.rs`'s.
+//! Which charts a figure gets: over time, a row for each quantity that its claims are about, a
+//! chart for each variant; or, where there are more variants than can be looked at, the claimed
+//! numbers of all variants beside one another. What they look like is `chart.rs`'s.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +17,8 @@ use crate::html::escape;
 use crate::table::{groups, quantile};
 use crate::{human, links};
 
-/// Most variants whose curves are drawn; of more the first ones are, if no claim's numbers can stand for them.
+/// Most variants whose curves are drawn; of more the first ones are, if no claim's numbers can
+/// stand for them.
 const VARIANTS: usize = 6;
 /// Most flows drawn one by one; more are drawn as groups.
 const FLOWS: usize = 5;
@@ -46,7 +48,11 @@ const ROW: [Row; 12] = [
     Row { heading: "Control interval", quantity: Quantity::ControlInterval, unit: Unit::Seconds },
     Row { heading: "Persistent queue", quantity: Quantity::PersistentQueue, unit: Unit::Bytes },
     Row { heading: "Input traffic", quantity: Quantity::InputTraffic, unit: Unit::Rate },
-    Row { heading: "Flows the router counts", quantity: Quantity::FlowsEstimated, unit: Unit::Plain },
+    Row {
+        heading: "Flows the router counts",
+        quantity: Quantity::FlowsEstimated,
+        unit: Unit::Plain,
+    },
 ];
 
 /// The row that shows best what a metric is about.
@@ -95,9 +101,14 @@ impl Content<'_> {
         if self.runs.len() > VARIANTS && beside > 0 {
             return;
         }
-        let metrics: Vec<&str> = self.verdicts.iter().flatten().map(|v| v.metric.as_str()).collect();
-        let mut rows: Vec<&Row> =
-            ROW.iter().filter(|row| metrics.iter().any(|m| row_of(m).is_some_and(|r| r.quantity == row.quantity))).collect();
+        let metrics: Vec<&str> =
+            self.verdicts.iter().flatten().map(|v| v.metric.as_str()).collect();
+        let mut rows: Vec<&Row> = ROW
+            .iter()
+            .filter(|row| {
+                metrics.iter().any(|m| row_of(m).is_some_and(|r| r.quantity == row.quantity))
+            })
+            .collect();
         if rows.is_empty() {
             rows = ROW[..2].iter().collect();
         }
@@ -121,7 +132,10 @@ impl Content<'_> {
             }
         }
         if names.is_empty() {
-            names = links::bottlenecks(self.runs, self.scenarios).into_iter().map(str::to_owned).collect();
+            names = links::bottlenecks(self.runs, self.scenarios)
+                .into_iter()
+                .map(str::to_owned)
+                .collect();
         }
         names.truncate(LINKS);
         names
@@ -135,31 +149,48 @@ impl Content<'_> {
             .take(VARIANTS)
             .map(|(i, run)| (i, self.curves(i, run, row, chosen)))
             // Theory alone is no chart: the run was not sampled.
-            .filter(|(_, curves)| curves.iter().any(|c| !matches!(c, Curve::Dashed { .. }) && values(c).any(|v| v.is_finite())))
+            .filter(|(_, curves)| {
+                curves
+                    .iter()
+                    .any(|c| !matches!(c, Curve::Dashed { .. }) && values(c).any(|v| v.is_finite()))
+            })
             .collect();
         if drawn.is_empty() {
             return;
         }
-        let axis = Axis::from_zero(drawn.iter().flat_map(|(_, curves)| curves.iter().flat_map(values)), row.unit);
+        let axis = Axis::from_zero(
+            drawn.iter().flat_map(|(_, curves)| curves.iter().flat_map(values)),
+            row.unit,
+        );
         let unit = match (row.unit, row.quantity) {
             (Unit::Plain, Quantity::FlowsEstimated) => "flows",
-            (Unit::Plain, Quantity::Drops | Quantity::Lost | Quantity::Retransmits) => "packets in each interval",
+            (Unit::Plain, Quantity::Drops | Quantity::Lost | Quantity::Retransmits) => {
+                "packets in each interval"
+            }
             (Unit::Plain, _) => "packets",
             _ => axis.scale().1,
         };
         let columns = if drawn.len() == 4 { 2 } else { drawn.len().clamp(1, 3) };
         let _ = write!(
             page,
-            "<h3>{} <span class=\"unit\">{unit}</span></h3>\n<div class=\"charts\" style=\"--cols:{columns}\">\n",
+            "<h3>{} <span class=\"unit\">{unit}</span></h3>\n<div class=\"charts\" \
+                style=\"--cols:{columns}\">\n",
             row.heading
         );
         for (i, curves) in &drawn {
             let run = &self.runs[*i];
             let name = human::run_name(run);
-            let measured = self.scenarios.get(*i).map(|s| [s.measure.from as f64 / 1e9, s.measure.to as f64 / 1e9]);
+            let measured = self
+                .scenarios
+                .get(*i)
+                .map(|s| [s.measure.from as f64 / 1e9, s.measure.to as f64 / 1e9]);
             let described = format!("{} over time, {name}", row.heading);
             let chart = over_time(curves, &axis, run.completed as f64 / 1e9, measured, &described);
-            let caption = if self.runs.len() > 1 { format!("<figcaption>{}</figcaption>", escape(name)) } else { String::new() };
+            let caption = if self.runs.len() > 1 {
+                format!("<figcaption>{}</figcaption>", escape(name))
+            } else {
+                String::new()
+            };
             let _ = writeln!(page, "<figure>{caption}{chart}</figure>");
         }
         page.push_str("</div>\n");
@@ -169,29 +200,51 @@ impl Content<'_> {
     fn curves(&self, index: usize, run: &Run, row: &Row, chosen: &[String]) -> Vec<Curve> {
         let points = |subject: &Subject| -> Vec<(f64, f64)> {
             let series = run.find(subject, row.quantity);
-            series.map_or_else(Vec::new, |s| s.times.iter().map(|t| *t as f64 / 1e9).zip(s.values.iter().copied()).collect())
+            series.map_or_else(Vec::new, |s| {
+                s.times.iter().map(|t| *t as f64 / 1e9).zip(s.values.iter().copied()).collect()
+            })
         };
         let mut curves: Vec<Curve> = Vec::new();
-        if matches!(row.quantity, Quantity::Goodput | Quantity::Cwnd | Quantity::Srtt | Quantity::Retransmits) {
-            for (colour, (name, members)) in groups(&run.summary.flows, FLOWS).into_iter().take(8).enumerate() {
-                let all: Vec<Vec<(f64, f64)>> =
-                    members.iter().map(|&i| points(&Subject::Flow(run.summary.flows[i].name.to_string()))).collect();
+        if matches!(
+            row.quantity,
+            Quantity::Goodput | Quantity::Cwnd | Quantity::Srtt | Quantity::Retransmits
+        ) {
+            for (colour, (name, members)) in
+                groups(&run.summary.flows, FLOWS).into_iter().take(8).enumerate()
+            {
+                let all: Vec<Vec<(f64, f64)>> = members
+                    .iter()
+                    .map(|&i| points(&Subject::Flow(run.summary.flows[i].name.to_string())))
+                    .collect();
                 curves.push(match &all[..] {
                     [one] => Curve::Line { name, colour, points: one.clone() },
-                    many => Curve::Spread { name: format!("{name}, {} flows", many.len()), colour, points: spread(many) },
+                    many => Curve::Spread {
+                        name: format!("{name}, {} flows", many.len()),
+                        colour,
+                        points: spread(many),
+                    },
                 });
             }
         } else {
             for (colour, name) in chosen.iter().enumerate() {
                 let points = points(&Subject::Link(name.clone()));
-                curves.push(Curve::Line { name: if chosen.len() > 1 { name.clone() } else { String::new() }, colour, points });
+                curves.push(Curve::Line {
+                    name: if chosen.len() > 1 { name.clone() } else { String::new() },
+                    colour,
+                    points,
+                });
             }
         }
         if row.quantity == Quantity::Goodput {
             let end = run.completed as f64 / 1e9;
-            for (dashes, reference) in self.references.get(index).into_iter().flatten().enumerate() {
+            for (dashes, reference) in self.references.get(index).into_iter().flatten().enumerate()
+            {
                 for curve in reference.goodputs.iter().take(FLOWS) {
-                    curves.push(Curve::Dashed { name: reference.name.clone(), dashes, points: steps(&curve.points, end) });
+                    curves.push(Curve::Dashed {
+                        name: reference.name.clone(),
+                        dashes,
+                        points: steps(&curve.points, end),
+                    });
                 }
             }
         }
@@ -213,12 +266,20 @@ impl Content<'_> {
                 let name = human::run_name(run);
                 if let Some(known) = list.iter_mut().find(|k| k.name == name) {
                     // Of several claims about the same number the bands are put together.
-                    known.band = [tighter(known.band[0], v.min, f64::max), tighter(known.band[1], v.max, f64::min)];
+                    known.band = [
+                        tighter(known.band[0], v.min, f64::max),
+                        tighter(known.band[1], v.max, f64::min),
+                    ];
                     known.inside &= v.inside;
                     continue;
                 }
                 let there = || v.seeds.iter().flatten().copied();
-                let range = (v.seeds.len() > 1).then(|| [there().fold(f64::INFINITY, f64::min), there().fold(f64::NEG_INFINITY, f64::max)]);
+                let range = (v.seeds.len() > 1).then(|| {
+                    [
+                        there().fold(f64::INFINITY, f64::min),
+                        there().fold(f64::NEG_INFINITY, f64::max),
+                    ]
+                });
                 list.push(Judged {
                     name: name.to_owned(),
                     measured: v.measured,
@@ -229,7 +290,12 @@ impl Content<'_> {
                 });
             }
         }
-        let lists: Vec<_> = order.into_iter().map(|key| (key, &numbers[&key])).filter(|(_, list)| list.len() >= BESIDE).take(6).collect();
+        let lists: Vec<_> = order
+            .into_iter()
+            .map(|key| (key, &numbers[&key]))
+            .filter(|(_, list)| list.len() >= BESIDE)
+            .take(6)
+            .collect();
         if lists.is_empty() {
             return 0;
         }
@@ -245,24 +311,43 @@ impl Content<'_> {
             });
             let axis = Axis::around(shown, unit_of(metric));
             let unit = axis.scale().1;
-            let span = if self.scenarios.first().is_some_and(|s| (s.measure.from, s.measure.to) == (*from, *to)) {
+            let span = if self
+                .scenarios
+                .first()
+                .is_some_and(|s| (s.measure.from, s.measure.to) == (*from, *to))
+            {
                 String::new()
             } else {
                 format!(", {} to {}", human::nanos(*from), human::nanos(*to))
             };
             let unit = if unit.is_empty() { String::new() } else { format!(" [{unit}]") };
             let chart = by_variant(list, &axis, &format!("{metric} in each variant"));
-            let _ = writeln!(page, "<figure><figcaption><code>{}</code>{unit}{span}</figcaption>{chart}</figure>", escape(metric));
+            let _ = writeln!(
+                page,
+                "<figure><figcaption><code>{}</code>{unit}{span}</figcaption>{chart}</figure>",
+                escape(metric)
+            );
         }
-        page.push_str("</div>\n<p class=\"note\">Shaded: the band that is claimed. ● inside, ✕ outside");
+        page.push_str(
+            "</div>\n<p class=\"note\">Shaded: the band that is claimed. ● inside, ✕ outside",
+        );
         if self.seeds > 1 {
-            let _ = write!(page, "; the median of {} seeds, the line from the least to the greatest", self.seeds);
+            let _ = write!(
+                page,
+                "; the median of {} seeds, the line from the least to the greatest",
+                self.seeds
+            );
         }
-        let mut theories: Vec<&str> = lists.iter().flat_map(|(_, list)| list.iter().flat_map(|j| &j.theory)).map(|t| t.0).collect();
+        let mut theories: Vec<&str> = lists
+            .iter()
+            .flat_map(|(_, list)| list.iter().flat_map(|j| &j.theory))
+            .map(|t| t.0)
+            .collect();
         theories.sort_unstable();
         theories.dedup();
         if !theories.is_empty() {
-            let lines = if theories.len() > 1 { "; dashed and dotted: theory" } else { "; dashed: theory" };
+            let lines =
+                if theories.len() > 1 { "; dashed and dotted: theory" } else { "; dashed: theory" };
             let _ = write!(page, "{lines} ({})", theories.join(", "));
         }
         page.push_str(".</p>\n");
@@ -291,7 +376,9 @@ fn unit_of(metric: &str) -> Unit {
 
 fn values(curve: &Curve) -> Box<dyn Iterator<Item = f64> + '_> {
     match curve {
-        Curve::Line { points, .. } | Curve::Dashed { points, .. } => Box::new(points.iter().map(|p| p.1)),
+        Curve::Line { points, .. } | Curve::Dashed { points, .. } => {
+            Box::new(points.iter().map(|p| p.1))
+        }
         Curve::Spread { points, .. } => Box::new(points.iter().flat_map(|p| p.1)),
     }
 }
@@ -339,13 +426,17 @@ fn legend<'a>(curves: impl Iterator<Item = &'a Curve>, page: &mut String) {
     for (name, class) in items {
         let _ = write!(
             page,
-            "<li><svg class=\"key\" viewBox=\"0 0 16 4\" aria-hidden=\"true\"><path class=\"{class}\" d=\"M0 2H16\"/></svg>{}</li>",
+            "<li><svg class=\"key\" viewBox=\"0 0 16 4\" aria-hidden=\"true\"><path \
+                class=\"{class}\" d=\"M0 2H16\"/></svg>{}</li>",
             escape(&name)
         );
     }
     page.push_str("</ul>\n");
     if spread {
-        page.push_str("<p class=\"note\">Of groups of flows: the median, and shaded the least to the greatest.</p>\n");
+        page.push_str(
+            "<p class=\"note\">Of groups of flows: the median, and shaded the least to \
+            the greatest.</p>\n",
+        );
     }
 }
 

@@ -1,8 +1,11 @@
-//! The table of failures: situations that the papers warn of, down, protocols, across; in each cell how full the link was, how equal the shares, how
-//! long the queue, how much was dropped. As a terminal table, as Markdown, and as the part of the report that closes it.
+//! The table of failures: situations that the papers warn of, down, protocols, across; in each cell
+//! how full the link was, how equal the shares, how long the queue, how much was dropped. As a
+//! terminal table, as Markdown, and as the part of the report that closes it.
 //!
-//! A row is a scenario file with a variant for each protocol. Its numbers are those of the link named `bottleneck`. Cells are graded by their worst number
-//! ([`Cell::grade`]). Beside the median of the seeds stands the worst of them: what goes well with most seeds and badly with one is not good.
+//! A row is a scenario file with a variant for each protocol. Its numbers are those of the link
+//! named `bottleneck`. Cells are graded by their worst number ([`Cell::grade`]). Beside the median
+//! of the seeds stands the worst of them: what goes well with most seeds and badly with one is not
+//! good.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,7 +28,8 @@ pub const LINK: &str = "bottleneck";
 pub struct Cell {
     /// Share of the link's capacity used.
     pub utilisation: f64,
-    /// The most that packets can use of it: less than all where framing, or a medium that acknowledgements share, takes a part.
+    /// The most that packets can use of it: less than all where framing, or a medium that
+    /// acknowledgements share, takes a part.
     pub most: f64,
     /// Jain's index of the long-lived flows' goodputs, each over its max-min share.
     pub fairness: f64,
@@ -44,7 +48,8 @@ pub struct Cell {
 pub struct Row {
     /// What it is; what is said about it is what the papers warn of.
     pub situation: Situation,
-    /// Protocols and what they made of it, in the file's order: the median of the seeds, and the worst.
+    /// Protocols and what they made of it, in the file's order: the median of the seeds, and the
+    /// worst.
     pub cells: Vec<(String, Cell, Cell)>,
 }
 
@@ -59,24 +64,38 @@ fn grade(value: f64, steps: [f64; 3]) -> Grade {
 const ACKNOWLEDGEMENT: f64 = 64.0;
 
 impl Cell {
-    /// What a run gave. `shares` has each flow's max-min share, bit/s of goodput; `None` for those that fairness does not ask about.
+    /// What a run gave. `shares` has each flow's max-min share, bit/s of goodput; `None` for those
+    /// that fairness does not ask about.
     #[must_use]
     pub fn new(scenario: &Scenario, run: &Run, shares: &[Option<f64>]) -> Option<Self> {
         let link = run.summary.links.get(LINK)?;
-        let (direction, medium) = scenario.links.iter().find(|l| l.name == LINK).map(|l| (&l.directions[0], l.medium))?;
-        let relative: Vec<f64> =
-            run.summary.flows.iter().zip(shares).filter_map(|(f, share)| share.filter(|s| *s > 0.0).map(|s| f.goodput / s)).collect();
+        let (direction, medium) =
+            scenario.links.iter().find(|l| l.name == LINK).map(|l| (&l.directions[0], l.medium))?;
+        let relative: Vec<f64> = run
+            .summary
+            .flows
+            .iter()
+            .zip(shares)
+            .filter_map(|(f, share)| share.filter(|s| *s > 0.0).map(|s| f.goodput / s))
+            .collect();
         let (mut trips, mut flows) = (0.0, 0.0);
         for flow in scenario.flows.iter().filter(|f| f.is_tcp()) {
             let directions: Vec<_> = scenario.links.iter().flat_map(|l| &l.directions).collect();
-            trips += flow.group.route.iter().chain(&flow.group.return_route).map(|&d| directions[d].delay as f64 / 1e9).sum::<f64>();
+            trips += flow
+                .group
+                .route
+                .iter()
+                .chain(&flow.group.return_route)
+                .map(|&d| directions[d].delay as f64 / 1e9)
+                .sum::<f64>();
             flows += 1.0;
         }
         let packet = scenario.flows.first().map_or(1500.0, |f| f64::from(f.group.packet_bytes));
         let drain = link.queue_mean * packet * 8.0 / direction.rate_bps as f64;
         let framed = packet + f64::from(direction.framing_bytes);
         // Every second packet is acknowledged; the medium carries that, too.
-        let shared = medium.map_or(0.0, |_| (ACKNOWLEDGEMENT + f64::from(direction.framing_bytes)) / 2.0);
+        let shared =
+            medium.map_or(0.0, |_| (ACKNOWLEDGEMENT + f64::from(direction.framing_bytes)) / 2.0);
         Some(Self {
             utilisation: link.utilisation,
             most: packet / (framed + shared),
@@ -96,7 +115,11 @@ impl Cell {
             values.sort_by(f64::total_cmp);
             quantile(&values, 0.5)
         };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of packets")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a number of packets"
+        )]
         let cell = Self {
             utilisation: middle(|c| c.utilisation),
             most: middle(|c| c.most),
@@ -124,8 +147,9 @@ impl Cell {
         seeds.split_first().map(|(first, rest)| rest.iter().fold(*first, worse))
     }
 
-    /// Grades of its numbers: utilisation, of the most that there can be, below 95, 80 and 50 %; fairness below .95, .8 and .5; a queue beyond a tenth of the round trip, half of it, all of it;
-    /// more than a packet dropped in a thousand, a hundred, ten.
+    /// Grades of its numbers: utilisation, of the most that there can be, below 95, 80 and 50 %;
+    /// fairness below .95, .8 and .5; a queue beyond a tenth of the round trip, half of it, all of
+    /// it; more than a packet dropped in a thousand, a hundred, ten.
     #[must_use]
     pub fn grades(&self) -> [Grade; 4] {
         [
@@ -147,7 +171,11 @@ impl Cell {
         let percent = |x: f64| format!("{:.0} %", x * 100.0);
         [
             // 99.96 % is not full.
-            if self.utilisation < 0.9995 { format!("{:.1} %", self.utilisation * 100.0) } else { percent(self.utilisation) },
+            if self.utilisation < 0.9995 {
+                format!("{:.1} %", self.utilisation * 100.0)
+            } else {
+                percent(self.utilisation)
+            },
             format!("{:.3}", self.fairness),
             human::number(self.queue),
             self.drops.to_string(),
@@ -182,13 +210,16 @@ fn by_name(row: &Row) -> BTreeMap<&str, (&Cell, &Cell)> {
 }
 
 /// What stands in a cell.
-pub const CELLS: &str = "In each cell, from top to bottom: utilisation of the link; Jain’s index of the long-lived flows’ goodputs over their max-min shares; mean \
-                         queue in packets; packets dropped by the queue. Medians of the seeds, and in brackets the worst seed where it is another \
+pub const CELLS: &str = "In each cell, from top to bottom: utilisation of the link; Jain’s index \
+    of the long-lived flows’ goodputs over their max-min shares; mean \
+                         queue in packets; packets dropped by the queue. Medians of the seeds, \
+    and in brackets the worst seed where it is another \
                          number.";
 /// What grades mean.
 pub const GRADES: [&str; 4] = [
     "good",
-    "utilisation below 95 % of what packets can use of the link, fairness below .95, a queue of more than a tenth of the round trip, or more than one packet dropped in a thousand",
+    "utilisation below 95 % of what packets can use of the link, fairness below .95, a queue of \
+        more than a tenth of the round trip, or more than one packet dropped in a thousand",
     "below 80 %, below .8, half a round trip, one in a hundred",
     "below 50 %, below .5, a whole round trip, one in ten",
 ];
@@ -243,7 +274,11 @@ pub fn markdown(rows: &[Row]) -> String {
                         .map(|(w, g)| if g > 1 { format!("**{w}**") } else { w })
                         .collect();
                     let mark = |cell: &Cell| ["🟦", "🟨", "🟧", "🟥"][cell.grade()];
-                    let seeds = if worst.grade() > cell.grade() { format!("{} ({})", mark(cell), mark(worst)) } else { mark(cell).into() };
+                    let seeds = if worst.grade() > cell.grade() {
+                        format!("{} ({})", mark(cell), mark(worst))
+                    } else {
+                        mark(cell).into()
+                    };
                     format!("{seeds} {}", words.join("<br>"))
                 })
             })
@@ -264,18 +299,26 @@ pub fn html(rows: &[Row], lead: &str) -> String {
     }
     let names = protocols(rows);
     let mut out = String::from(
-        "<section id=\"failures\" aria-labelledby=\"failures-title\">\n<h2 id=\"failures-title\">Where each protocol fails</h2>\n",
+        "<section id=\"failures\" aria-labelledby=\"failures-title\">\n<h2 \
+            id=\"failures-title\">Where each protocol fails</h2>\n",
     );
     for paragraph in lead.split("\n\n").filter(|p| !p.is_empty()) {
         let _ = writeln!(out, "<p class=\"lead\">{}</p>", inline(paragraph));
     }
-    let _ = writeln!(out, "<p class=\"note\">{CELLS} Coloured by the worst of them, which is bold:</p>");
+    let _ = writeln!(
+        out,
+        "<p class=\"note\">{CELLS} Coloured by the worst of them, which is bold:</p>"
+    );
     out.push_str("<ul class=\"grades\">");
     for (i, grade) in GRADES.iter().enumerate() {
         let _ = write!(out, "<li class=\"q{i}\">{grade}</li>");
     }
     out.push_str("</ul>\n");
-    out.push_str("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"failures-title\"><table class=\"failures\">\n<thead><tr><th scope=\"col\">Situation</th>");
+    out.push_str(
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" \
+        aria-labelledby=\"failures-title\"><table class=\"failures\">\n<thead><tr><th \
+        scope=\"col\">Situation</th>",
+    );
     for name in &names {
         let _ = write!(out, "<th scope=\"col\">{}</th>", escape(name));
     }
@@ -297,7 +340,8 @@ pub fn html(rows: &[Row], lead: &str) -> String {
         }
         let _ = writeln!(
             out,
-            "</tr>\n<tr class=\"say\"><td colspan=\"{}\">{} <b>Seen:</b> {} <code>xcpnet reproduce {}</code> · <a href=\"{3}/report.html\">all curves</a></td></tr>",
+            "</tr>\n<tr class=\"say\"><td colspan=\"{}\">{} <b>Seen:</b> {} <code>xcpnet \
+                reproduce {}</code> · <a href=\"{3}/report.html\">all curves</a></td></tr>",
             names.len() + 1,
             inline(&row.situation.about),
             inline(&row.situation.seen),
@@ -334,10 +378,16 @@ mod tests {
     fn seeds_are_put_together_number_by_number() {
         let seeds = [cell(0.9, 0.5, 0.3, 0.0), cell(0.8, 0.7, 0.1, 0.2), cell(1.0, 0.6, 0.2, 0.1)];
         let median = Cell::median(&seeds).unwrap();
-        assert_eq!((median.utilisation, median.fairness, median.queue_rtts, median.dropped), (0.9, 0.6, 0.2, 0.1));
+        assert_eq!(
+            (median.utilisation, median.fairness, median.queue_rtts, median.dropped),
+            (0.9, 0.6, 0.2, 0.1)
+        );
         assert_eq!(Cell::median(&[]), None);
         let worst = Cell::worst(&seeds).unwrap();
-        assert_eq!((worst.utilisation, worst.fairness, worst.queue_rtts, worst.dropped), (0.8, 0.5, 0.3, 0.2));
+        assert_eq!(
+            (worst.utilisation, worst.fairness, worst.queue_rtts, worst.dropped),
+            (0.8, 0.5, 0.3, 0.2)
+        );
         assert_eq!(Cell::worst(&[]), None);
     }
 
@@ -356,10 +406,22 @@ mod tests {
     #[test]
     fn every_form_has_every_cell() {
         let row = |title: &str, cells: &[(&str, f64)]| Row {
-            situation: Situation::new("failures/a".into(), title.into(), "Somebody warns:\na < b.\n\nIt is so."),
-            cells: cells.iter().map(|(name, u)| ((*name).to_owned(), cell(*u, 1.0, 0.0, 0.0), cell(*u, 1.0, 0.0, 0.0))).collect(),
+            situation: Situation::new(
+                "failures/a".into(),
+                title.into(),
+                "Somebody warns:\na < b.\n\nIt is so.",
+            ),
+            cells: cells
+                .iter()
+                .map(|(name, u)| {
+                    ((*name).to_owned(), cell(*u, 1.0, 0.0, 0.0), cell(*u, 1.0, 0.0, 0.0))
+                })
+                .collect(),
         };
-        let rows = [row("One in a hundred", &[("xcp", 0.4321), ("cubic", 0.877)]), row("Many, many", &[("xcp", 0.5432)])];
+        let rows = [
+            row("One in a hundred", &[("xcp", 0.4321), ("cubic", 0.877)]),
+            row("Many, many", &[("xcp", 0.5432)]),
+        ];
         for form in [text(&rows, 80), markdown(&rows), html(&rows, "")] {
             for number in ["43.2 %", "87.7 %", "54.3 %", "cubic"] {
                 assert!(form.contains(number), "{number} in\n{form}");

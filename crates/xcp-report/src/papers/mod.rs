@@ -1,8 +1,10 @@
-//! The report of `xcpnet reproduce`: a page for each paper with a section for each of its figures, in the paper's order, and an overview that leads to
-//! them and ends with the table of failures. Static HTML: no script, no network, fit for paper. The curves of single runs in full are in the pages of
-//! [`crate::html`], which the sections lead to.
+//! The report of `xcpnet reproduce`: a page for each paper with a section for each of its figures,
+//! in the paper's order, and an overview that leads to them and ends with the table of failures.
+//! Static HTML: no script, no network, fit for paper. The curves of single runs in full are in the
+//! pages of [`crate::html`], which the sections lead to.
 //!
-//! A figure's section is made as soon as its runs are there ([`section`]), so that runs need not be kept until the end.
+//! A figure's section is made as soon as its runs are there ([`section`]), so that runs need not be
+//! kept until the end.
 
 mod chart;
 mod curves;
@@ -24,7 +26,8 @@ use crate::html::escape;
 use crate::human;
 use crate::table::{band, measured, seeds};
 
-/// What theories say of a number, each by its name; the same ones in the same order wherever they say something.
+/// What theories say of a number, each by its name; the same ones in the same order wherever they
+/// say something.
 pub type Theories = Vec<(&'static str, f64)>;
 
 /// A figure, run and judged. Lists have an entry for each variant.
@@ -64,7 +67,9 @@ pub struct Section {
 fn called(name: &str) -> String {
     let figure = name.rsplit('/').next().unwrap_or(name);
     match figure.strip_prefix("fig") {
-        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => format!("Fig. {}", rest.trim_start_matches('0')),
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => {
+            format!("Fig. {}", rest.trim_start_matches('0'))
+        }
         _ => figure.replace('-', " "),
     }
 }
@@ -92,14 +97,16 @@ pub fn section(figure: &Figure<'_>) -> Section {
     let id = escape(anchor(figure.name));
     let _ = write!(
         page,
-        "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\"><a href=\"#{id}\">{}</a> {}</h2>\n",
+        "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\"><a \
+            href=\"#{id}\">{}</a> {}</h2>\n",
         escape(&called(figure.name)),
         escape(title)
     );
     let runs = human::plural((figure.runs.len() * figure.seeds) as u64, "run");
     let _ = writeln!(
         page,
-        "<p class=\"facts\">{} · {runs} · <code>xcpnet reproduce {}</code> · <a href=\"{1}/report.html\">all curves</a></p>",
+        "<p class=\"facts\">{} · {runs} · <code>xcpnet reproduce {}</code> · <a \
+            href=\"{1}/report.html\">all curves</a></p>",
         verdict(inside, outside),
         escape(figure.name)
     );
@@ -111,7 +118,8 @@ pub fn section(figure: &Figure<'_>) -> Section {
     if !rest.is_empty() {
         let _ = writeln!(
             page,
-            "<details><summary>What the paper leaves open, and what was chosen</summary><div class=\"more\">{}</div></details>",
+            "<details><summary>What the paper leaves open, and what was chosen</summary><div \
+                class=\"more\">{}</div></details>",
             paragraphs(rest)
         );
     }
@@ -168,7 +176,8 @@ fn paragraphs(text: &str) -> String {
             let _ = write!(out, "<p>{}</p>", inline(words.trim()));
         }
         if !items.is_empty() {
-            let items: Vec<String> = items.iter().map(|i| format!("<li>{}</li>", inline(i))).collect();
+            let items: Vec<String> =
+                items.iter().map(|i| format!("<li>{}</li>", inline(i))).collect();
             let _ = write!(out, "<ul>{}</ul>", items.concat());
         }
     }
@@ -181,20 +190,32 @@ fn claims(figure: &Figure<'_>, page: &mut String) {
     }
     let with_theory = figure.theory.iter().flatten().any(|t| !t.is_empty());
     let named = figure.runs.len() > 1;
-    page.push_str("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Claims\"><table class=\"claims\">\n<thead><tr><th scope=\"col\">Verdict</th>");
+    page.push_str(
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" \
+        aria-label=\"Claims\"><table class=\"claims\">\n<thead><tr><th scope=\"col\">Verdict</th>",
+    );
     if named {
         page.push_str("<th scope=\"col\">Run</th>");
     }
-    page.push_str("<th scope=\"col\">What the paper claims</th><th scope=\"col\" class=\"n\">Measured</th><th scope=\"col\">Band</th>");
+    page.push_str(
+        "<th scope=\"col\">What the paper claims</th><th scope=\"col\" \
+        class=\"n\">Measured</th><th scope=\"col\">Band</th>",
+    );
     if with_theory {
         page.push_str("<th scope=\"col\" class=\"n\">Theory</th>");
     }
     page.push_str("</tr></thead>\n<tbody>\n");
     for (i, (run, verdicts)) in figure.runs.iter().zip(figure.verdicts).enumerate() {
         for (j, v) in verdicts.iter().enumerate() {
-            let (class, words) = if v.inside { ("ok", "✓ inside") } else { ("bad", "✗ outside") };
-            let name = if named { format!("<td>{}</td>", escape(human::run_name(run))) } else { String::new() };
-            let over = seeds(v).map_or(String::new(), |text| format!("<br><small>{}</small>", escape(&text)));
+            let (class, words) =
+                if v.inside { ("ok", "✓ inside") } else { ("bad", "✗ outside") };
+            let name = if named {
+                format!("<td>{}</td>", escape(human::run_name(run)))
+            } else {
+                String::new()
+            };
+            let over = seeds(v)
+                .map_or(String::new(), |text| format!("<br><small>{}</small>", escape(&text)));
             let span = if figure.scenarios.get(i).is_some_and(|s| s.measure == v.period) {
                 String::new()
             } else {
@@ -210,9 +231,17 @@ fn claims(figure: &Figure<'_>, page: &mut String) {
                     None => told.push((value, vec![name])),
                 }
             }
-            let theory: Vec<String> =
-                told.iter().map(|(value, names)| format!("{} <small>{}</small>", escape(value), names.join(", "))).collect();
-            let theory = if with_theory { format!("<td class=\"n\">{}</td>", theory.join("<br>")) } else { String::new() };
+            let theory: Vec<String> = told
+                .iter()
+                .map(|(value, names)| {
+                    format!("{} <small>{}</small>", escape(value), names.join(", "))
+                })
+                .collect();
+            let theory = if with_theory {
+                format!("<td class=\"n\">{}</td>", theory.join("<br>"))
+            } else {
+                String::new()
+            };
             let _ = writeln!(
                 page,
                 "<tr><td class=\"{class}\">{words}</td>{name}<td>{}<br><code>{}</code><small>{span}</small></td><td class=\"n\">{}{over}</td><td>{}</td>{theory}</tr>",
@@ -232,9 +261,12 @@ mod tests {
 
     #[test]
     fn figures_are_called_as_papers_call_them() {
-        for (name, expected) in
-            [("p/fig05", "Fig. 5"), ("p/fig06a", "Fig. 6a"), ("p/fig16-left", "Fig. 16-left"), ("p/section-3", "section 3")]
-        {
+        for (name, expected) in [
+            ("p/fig05", "Fig. 5"),
+            ("p/fig06a", "Fig. 6a"),
+            ("p/fig16-left", "Fig. 16-left"),
+            ("p/section-3", "section 3"),
+        ] {
             assert_eq!(called(name), expected);
         }
     }
@@ -248,10 +280,12 @@ mod tests {
 
     #[test]
     fn descriptions_become_paragraphs_and_lists() {
-        let text = "Left open, and\nchosen here:\n- how long: 100 s;\n- which TCP: SACK,\n  of Linux.\n\nA < B.";
+        let text = "Left open, and\nchosen here:\n- how long: 100 s;\n- which TCP: SACK,\n  of \
+            Linux.\n\nA < B.";
         assert_eq!(
             paragraphs(text),
-            "<p>Left open, and chosen here:</p><ul><li>how long: 100 s;</li><li>which TCP: SACK, of Linux.</li></ul><p>A &lt; B.</p>"
+            "<p>Left open, and chosen here:</p><ul><li>how long: 100 s;</li><li>which TCP: SACK, \
+                of Linux.</li></ul><p>A &lt; B.</p>"
         );
     }
 }

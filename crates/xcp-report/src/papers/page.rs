@@ -23,7 +23,10 @@ pub struct Paper<'a> {
 
 impl Paper<'_> {
     fn counts(&self) -> (usize, usize) {
-        (self.sections.iter().map(|s| s.inside).sum(), self.sections.iter().map(|s| s.outside).sum())
+        (
+            self.sections.iter().map(|s| s.inside).sum(),
+            self.sections.iter().map(|s| s.outside).sum(),
+        )
     }
 }
 
@@ -45,13 +48,20 @@ pub struct Front<'a> {
 fn head(title: &str, version: &str, page: &mut String) {
     page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_str(
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n",
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta \
+            name=\"color-scheme\" content=\"light dark\">\n",
     );
     page.push_str(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n",
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
+            'unsafe-inline'; img-src data:\">\n",
     );
     page.push_str("<link rel=\"icon\" href=\"data:,\">\n");
-    let _ = write!(page, "<meta name=\"generator\" content=\"xcpnet {}\">\n<title>{}</title>\n<style>\n", escape(version), escape(title));
+    let _ = write!(
+        page,
+        "<meta name=\"generator\" content=\"xcpnet {}\">\n<title>{}</title>\n<style>\n",
+        escape(version),
+        escape(title)
+    );
     page.push_str(REPORT_CSS);
     page.push_str(PAPERS_CSS);
     page.push_str("</style>\n</head>\n<body class=\"papers\">\n<main>\n");
@@ -60,7 +70,8 @@ fn head(title: &str, version: &str, page: &mut String) {
 fn foot(command: &str, version: &str, page: &mut String) {
     let _ = write!(
         page,
-        "<footer>\n<p>Made by xcpnet {} with <code>{}</code>. The same files, seeds and version give the same numbers.</p>\n</footer>\n</main>\n</body>\n</html>\n",
+        "<footer>\n<p>Made by xcpnet {} with <code>{}</code>. The same files, seeds and version \
+            give the same numbers.</p>\n</footer>\n</main>\n</body>\n</html>\n",
         escape(version),
         escape(command)
     );
@@ -72,7 +83,11 @@ pub fn paper_page(paper: &Paper<'_>, command: &str, version: &str) -> String {
     let mut page = String::new();
     head(paper.title, version, &mut page);
     let (inside, outside) = paper.counts();
-    let _ = write!(page, "<nav class=\"facts\"><a href=\"report.html\">All papers</a></nav>\n<header>\n<h1>{}</h1>\n", escape(paper.title));
+    let _ = write!(
+        page,
+        "<nav class=\"facts\"><a href=\"report.html\">All papers</a></nav>\n<header>\n<h1>{}</h1>\n",
+        escape(paper.title)
+    );
     for paragraph in paper.about.split("\n\n").filter(|p| !p.is_empty()) {
         let _ = writeln!(page, "<p class=\"lead\">{}</p>", inline(paragraph));
     }
@@ -96,7 +111,8 @@ fn list(paper: &Paper<'_>, file: &str, page: &mut String) {
     for s in paper.sections {
         let _ = writeln!(
             page,
-            "<tr><th scope=\"row\"><a href=\"{file}#{}\">{}</a></th><td class=\"what\">{}</td><td>{}</td><td><code>xcpnet reproduce {}</code></td></tr>",
+            "<tr><th scope=\"row\"><a href=\"{file}#{}\">{}</a></th><td \
+                class=\"what\">{}</td><td>{}</td><td><code>xcpnet reproduce {}</code></td></tr>",
             escape(anchor(&s.name)),
             escape(&called(&s.name)),
             escape(&s.title),
@@ -115,10 +131,14 @@ pub fn front_page(front: &Front<'_>) -> String {
     let inside: usize = front.papers.iter().map(|p| p.counts().0).sum();
     let outside: usize = front.papers.iter().map(|p| p.counts().1).sum();
     let figures: usize = front.papers.iter().map(|p| p.sections.len()).sum();
-    let _ = write!(page, "<header>\n<h1>Explicit congestion control: the papers, reproduced</h1>\n");
+    let _ =
+        write!(page, "<header>\n<h1>Explicit congestion control: the papers, reproduced</h1>\n");
     let _ = write!(
         page,
-        "<p class=\"lead\">{} of {}, each run as the paper describes it and held against what the paper claims. {} of {} claims lie inside their bands. Where a band comes from stands beside it, what a paper leaves open and what was chosen in each figure’s text.</p>\n</header>\n",
+        "<p class=\"lead\">{} of {}, each run as the paper describes it and held against what the \
+            paper claims. {} of {} claims lie inside their bands. Where a band comes from stands \
+            beside it, what a paper leaves open and what was chosen in each figure’s \
+            text.</p>\n</header>\n",
         human::plural(figures as u64, "figure"),
         human::plural(front.papers.len() as u64, "paper"),
         inside,
@@ -129,7 +149,8 @@ pub fn front_page(front: &Front<'_>) -> String {
         let (inside, outside) = paper.counts();
         let _ = write!(
             page,
-            "<section>\n<h2><a href=\"{file}\">{}</a></h2>\n<p class=\"facts\">{} · <code>xcpnet reproduce {}</code></p>\n",
+            "<section>\n<h2><a href=\"{file}\">{}</a></h2>\n<p class=\"facts\">{} · <code>xcpnet \
+                reproduce {}</code></p>\n",
             escape(paper.title),
             verdict(inside, outside),
             escape(paper.name)
@@ -140,7 +161,8 @@ pub fn front_page(front: &Front<'_>) -> String {
     if !front.left_out.is_empty() {
         let _ = writeln!(
             page,
-            "<p class=\"note\">A quick run: fewer variants and seeds, without the claims that are known to be outside their bands. Left out: {}.</p>",
+            "<p class=\"note\">A quick run: fewer variants and seeds, without the claims that are \
+                known to be outside their bands. Left out: {}.</p>",
             escape(&front.left_out.join(", "))
         );
     }

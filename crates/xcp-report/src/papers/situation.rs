@@ -1,4 +1,5 @@
-//! A row of a table that is made of scenario files: what it is called and what is said of it, in Markdown. Its numbers are for the tables.
+//! A row of a table that is made of scenario files: what it is called and what is said of it, in
+//! Markdown. Its numbers are for the tables.
 
 /// What a row is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +18,16 @@ impl Situation {
     /// Of a file with this description.
     #[must_use]
     pub fn new(name: String, title: String, description: &str) -> Self {
-        let mut paragraphs = description.trim().split("\n\n").map(|p| p.split_whitespace().collect::<Vec<_>>().join(" "));
-        Self { name, title, about: paragraphs.next().unwrap_or_default(), seen: paragraphs.next().unwrap_or_default() }
+        let mut paragraphs = description
+            .trim()
+            .split("\n\n")
+            .map(|p| p.split_whitespace().collect::<Vec<_>>().join(" "));
+        Self {
+            name,
+            title,
+            about: paragraphs.next().unwrap_or_default(),
+            seen: paragraphs.next().unwrap_or_default(),
+        }
     }
 
     /// A link to its part of the page.
@@ -29,7 +38,13 @@ impl Situation {
 
     /// The anchor that its heading gets on the usual sites.
     fn slug(&self) -> String {
-        let anchor = |c: char| if c == ' ' { Some('-') } else { (c.is_alphanumeric() || c == '-').then(|| c.to_ascii_lowercase()) };
+        let anchor = |c: char| {
+            if c == ' ' {
+                Some('-')
+            } else {
+                (c.is_alphanumeric() || c == '-').then(|| c.to_ascii_lowercase())
+            }
+        };
         self.title.chars().filter_map(anchor).collect()
     }
 

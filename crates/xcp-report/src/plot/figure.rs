@@ -31,8 +31,8 @@ pub enum Kind {
 pub struct Wanted<'a> {
     /// The kind.
     pub kind: Kind,
-    /// Of [`Kind::Series`] a quantity's column name, of [`Kind::Cdf`] that of a flow's number; `None`
-    /// for the usual one.
+    /// Of [`Kind::Series`] a quantity's column name, of [`Kind::Cdf`] that of a flow's number;
+    /// `None` for the usual one.
     pub quantity: Option<&'a str>,
     /// The link direction whose series is drawn; `None` for the bottleneck.
     pub link: Option<&'a str>,
@@ -99,10 +99,18 @@ impl fmt::Display for NoFigure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Quantity(name, known) => {
-                write!(f, "there is no quantity \"{name}\" for this figure; there are {}", known.join(", "))
+                write!(
+                    f,
+                    "there is no quantity \"{name}\" for this figure; there are {}",
+                    known.join(", ")
+                )
             }
             Self::Link(name, known) => {
-                write!(f, "there is no link \"{name}\" in these runs; there are {}", known.join(", "))
+                write!(
+                    f,
+                    "there is no link \"{name}\" in these runs; there are {}",
+                    known.join(", ")
+                )
             }
             Self::Nothing(what) => f.write_str(what),
         }
@@ -141,14 +149,20 @@ type OfFlow = fn(&FlowSummary) -> Option<f64>;
 const NUMBERS: [(&str, Measure, OfFlow); 3] = [
     ("completion_time_s", measure("Completion time", Unit::Seconds), |flow| flow.completion_time),
     ("goodput_bps", measure("Goodput", Unit::Rate), |flow| Some(flow.goodput)),
-    ("rtt_mean_s", measure("Mean round-trip time", Unit::Seconds), |flow| Some(flow.rtt_mean).filter(|&rtt| rtt > 0.0)),
+    ("rtt_mean_s", measure("Mean round-trip time", Unit::Seconds), |flow| {
+        Some(flow.rtt_mean).filter(|&rtt| rtt > 0.0)
+    }),
 ];
 
 /// Makes a figure from runs and, in the same order, the scenarios they came from.
 ///
 /// # Errors
 /// Where the runs do not have what it shows.
-pub fn figure(runs: &[Run], scenarios: &[Scenario], wanted: &Wanted<'_>) -> Result<Figure, NoFigure> {
+pub fn figure(
+    runs: &[Run],
+    scenarios: &[Scenario],
+    wanted: &Wanted<'_>,
+) -> Result<Figure, NoFigure> {
     let title = runs.first().map_or_else(String::new, |run| run.title.clone());
     let (x, y, curves) = match wanted.kind {
         Kind::Series => {
@@ -163,22 +177,32 @@ pub fn figure(runs: &[Run], scenarios: &[Scenario], wanted: &Wanted<'_>) -> Resu
             (x, measure("Part of the flows", Unit::Share), curves)
         }
         Kind::Completion => {
-            let point = |flow: &FlowSummary| Some((flow.bytes?.get() as f64, flow.completion_time?));
+            let point =
+                |flow: &FlowSummary| Some((flow.bytes?.get() as f64, flow.completion_time?));
             let logarithmic = |name, unit| Measure { name, unit, range: Range::Logarithmic };
             let curves = clouds(runs, point);
-            (logarithmic("Size", Unit::Bytes), logarithmic("Completion time", Unit::Seconds), curves)
+            (
+                logarithmic("Size", Unit::Bytes),
+                logarithmic("Completion time", Unit::Seconds),
+                curves,
+            )
         }
         Kind::Delay => {
-            let point = |flow: &FlowSummary| (flow.rtt_mean > 0.0).then_some((flow.rtt_mean, flow.goodput));
+            let point =
+                |flow: &FlowSummary| (flow.rtt_mean > 0.0).then_some((flow.rtt_mean, flow.goodput));
             let curves = clouds(runs, point);
-            let rtt = Measure { range: Range::Around, ..measure("Mean round-trip time", Unit::Seconds) };
+            let rtt =
+                Measure { range: Range::Around, ..measure("Mean round-trip time", Unit::Seconds) };
             (rtt, measure("Goodput", Unit::Rate), curves)
         }
     };
     let drawn = |curve: &Curve| curve.points.iter().any(|(x, y)| x.is_finite() && y.is_finite());
     if !curves.iter().any(drawn) {
         return Err(NoFigure::Nothing(match wanted.kind {
-            Kind::Series => "the runs have no such series: the quantity is another kind of queue's, or sample = \"off\"",
+            Kind::Series => {
+                "the runs have no such series: the quantity is another kind of queue's, or sample \
+                    = \"off\""
+            }
             Kind::Cdf => "no flow has such a number; for completion times flows need `bytes`",
             Kind::Completion => "no flow completed a transfer; flows need `bytes`",
             Kind::Delay => "no flow has RTT samples in the measured period",
@@ -189,22 +213,39 @@ pub fn figure(runs: &[Run], scenarios: &[Scenario], wanted: &Wanted<'_>) -> Resu
 
 fn series_of(name: Option<&str>) -> Result<(Quantity, Measure), NoFigure> {
     let Some(name) = name else { return Ok(SERIES[0]) };
-    let unknown = || NoFigure::Quantity(name.to_owned(), SERIES.iter().map(|(q, _)| q.column()).collect());
+    let unknown =
+        || NoFigure::Quantity(name.to_owned(), SERIES.iter().map(|(q, _)| q.column()).collect());
     SERIES.into_iter().find(|(quantity, _)| quantity.column() == name).ok_or_else(unknown)
 }
 
 fn number_of(name: Option<&str>) -> Result<(Measure, OfFlow), NoFigure> {
     let wanted = name.unwrap_or(NUMBERS[0].0);
-    let unknown = || NoFigure::Quantity(wanted.to_owned(), NUMBERS.iter().map(|(name, ..)| *name).collect());
-    NUMBERS.into_iter().find(|(name, ..)| *name == wanted).map(|(_, measure, of)| (measure, of)).ok_or_else(unknown)
+    let unknown =
+        || NoFigure::Quantity(wanted.to_owned(), NUMBERS.iter().map(|(name, ..)| *name).collect());
+    NUMBERS
+        .into_iter()
+        .find(|(name, ..)| *name == wanted)
+        .map(|(_, measure, of)| (measure, of))
+        .ok_or_else(unknown)
 }
 
 /// The series of a quantity: of a link one curve for each run, of flows one for each flow or group.
-fn series(runs: &[Run], scenarios: &[Scenario], quantity: Quantity, link: Option<&str>) -> Result<Vec<Curve>, NoFigure> {
+fn series(
+    runs: &[Run],
+    scenarios: &[Scenario],
+    quantity: Quantity,
+    link: Option<&str>,
+) -> Result<Vec<Curve>, NoFigure> {
     if let Some(link) = link.filter(|link| !links::all(runs).contains(link)) {
-        return Err(NoFigure::Link(link.to_owned(), links::all(runs).into_iter().map(str::to_owned).collect()));
+        return Err(NoFigure::Link(
+            link.to_owned(),
+            links::all(runs).into_iter().map(str::to_owned).collect(),
+        ));
     }
-    let of_link = runs.iter().flat_map(|run| &run.series).any(|s| s.quantity == quantity && matches!(s.subject, Subject::Link(_)));
+    let of_link = runs
+        .iter()
+        .flat_map(|run| &run.series)
+        .any(|s| s.quantity == quantity && matches!(s.subject, Subject::Link(_)));
     let mut curves = Vec::new();
     for run in runs {
         let name = human::run_name(run);
@@ -218,8 +259,12 @@ fn series(runs: &[Run], scenarios: &[Scenario], quantity: Quantity, link: Option
         let entities = groups(&run.summary.flows, LINES);
         let alone = entities.len() == 1;
         for (group, members) in entities {
-            let own: Vec<Vec<(f64, f64)>> =
-                members.iter().map(|&flow| points(run, &Subject::Flow(run.summary.flows[flow].name.to_string()), quantity)).collect();
+            let own: Vec<Vec<(f64, f64)>> = members
+                .iter()
+                .map(|&flow| {
+                    points(run, &Subject::Flow(run.summary.flows[flow].name.to_string()), quantity)
+                })
+                .collect();
             let name = together(runs, name, &group, alone);
             curves.push(Curve { name, manner: Manner::Line, points: median(&own) });
         }
@@ -229,7 +274,12 @@ fn series(runs: &[Run], scenarios: &[Scenario], quantity: Quantity, link: Option
 
 fn points(run: &Run, subject: &Subject, quantity: Quantity) -> Vec<(f64, f64)> {
     let Some(series) = run.find(subject, quantity) else { return Vec::new() };
-    series.times.iter().zip(&series.values).map(|(&time, &value)| (time as f64 / 1e9, value)).collect()
+    series
+        .times
+        .iter()
+        .zip(&series.values)
+        .map(|(&time, &value)| (time as f64 / 1e9, value))
+        .collect()
 }
 
 /// At each time the median of the curves that have a value.
@@ -239,15 +289,20 @@ fn median(curves: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
     }
     let longest = curves.iter().max_by_key(|curve| curve.len()).map_or(&[][..], Vec::as_slice);
     let at = |i: usize| {
-        let mut values: Vec<f64> = curves.iter().filter_map(|curve| curve.get(i)).map(|point| point.1).filter(|v| v.is_finite()).collect();
+        let mut values: Vec<f64> = curves
+            .iter()
+            .filter_map(|curve| curve.get(i))
+            .map(|point| point.1)
+            .filter(|v| v.is_finite())
+            .collect();
         values.sort_unstable_by(f64::total_cmp);
         quantile(&values, 0.5)
     };
     longest.iter().enumerate().map(|(i, point)| (point.0, at(i))).collect()
 }
 
-/// A run's name and that of flows in it, which may be `alone` there: as much of both as tells curves
-/// apart.
+/// A run's name and that of flows in it, which may be `alone` there: as much of both as tells
+/// curves apart.
 fn together(runs: &[Run], run: &str, flows: &str, alone: bool) -> String {
     match (runs.len(), alone) {
         (1, _) => flows.to_owned(),
@@ -285,7 +340,11 @@ fn accumulate(curve: &mut Curve) {
     values.sort_unstable_by(f64::total_cmp);
     let all = values.len() as f64;
     curve.manner = Manner::Line;
-    curve.points = values.iter().enumerate().flat_map(|(i, &value)| [(value, i as f64 / all), (value, (i + 1) as f64 / all)]).collect();
+    curve.points = values
+        .iter()
+        .enumerate()
+        .flat_map(|(i, &value)| [(value, i as f64 / all), (value, (i + 1) as f64 / all)])
+        .collect();
 }
 
 #[cfg(test)]
@@ -297,13 +356,23 @@ mod tests {
         let points = [3.0, 1.0, 2.0, 2.0].map(|value| (value, 0.0)).to_vec();
         let mut curve = Curve { name: String::new(), manner: Manner::Points, points };
         accumulate(&mut curve);
-        let expected = [(1.0, 0.0), (1.0, 0.25), (2.0, 0.25), (2.0, 0.5), (2.0, 0.5), (2.0, 0.75), (3.0, 0.75), (3.0, 1.0)];
+        let expected = [
+            (1.0, 0.0),
+            (1.0, 0.25),
+            (2.0, 0.25),
+            (2.0, 0.5),
+            (2.0, 0.5),
+            (2.0, 0.75),
+            (3.0, 0.75),
+            (3.0, 1.0),
+        ];
         assert_eq!(curve.points, expected);
     }
 
     #[test]
     fn the_median_leaves_out_what_is_not_there() {
-        let curves = [vec![(1.0, 5.0), (2.0, f64::NAN)], vec![(1.0, 7.0), (2.0, 3.0)], vec![(1.0, 9.0)]];
+        let curves =
+            [vec![(1.0, 5.0), (2.0, f64::NAN)], vec![(1.0, 7.0), (2.0, 3.0)], vec![(1.0, 9.0)]];
         assert_eq!(median(&curves), [(1.0, 7.0), (2.0, 3.0)]);
     }
 }

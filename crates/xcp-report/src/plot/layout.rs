@@ -1,5 +1,5 @@
-//! Where everything of a figure goes on its sheet: a column's width of a journal, axes at the left and
-//! below, the names of the curves above.
+//! Where everything of a figure goes on its sheet: a column's width of a journal, axes at the left
+//! and below, the names of the curves above.
 
 use super::drawing::{Anchor, Colour, Item, Mark, Sheet, text_width};
 use super::figure::{Curve, Figure, Manner, Measure, Range};
@@ -43,12 +43,16 @@ impl Scale {
         let axis = match measure.range {
             Range::FromZero => Axis::from_zero(values, measure.unit),
             Range::Around => Axis::around(values, measure.unit),
-            Range::ToTheEnd => Axis { low: 0.0, high: values.fold(1e-9, f64::max), unit: measure.unit },
+            Range::ToTheEnd => {
+                Axis { low: 0.0, high: values.fold(1e-9, f64::max), unit: measure.unit }
+            }
             Range::Logarithmic => {
                 let there = values.filter(|v| v.is_finite() && *v > 0.0);
-                let (least, greatest) = there.fold((f64::INFINITY, 0.0f64), |(a, b), v| (a.min(v), b.max(v)));
+                let (least, greatest) =
+                    there.fold((f64::INFINITY, 0.0f64), |(a, b), v| (a.min(v), b.max(v)));
                 let (low, high) = if greatest > 0.0 { (least, greatest) } else { (1.0, 10.0) };
-                // Half a step beyond on either side; whole decades would leave much of the sheet empty.
+                // Half a step beyond on either side; whole decades would leave much of the sheet
+                // empty.
                 Axis { low: low / 1.3, high: high * 1.3, unit: measure.unit }
             }
         };
@@ -66,7 +70,11 @@ impl Scale {
 
     /// Places of the ticks, and their labels in the axis' unit.
     fn ticks(&self, most: usize) -> Vec<(f64, String)> {
-        let values = if self.measure.range == Range::Logarithmic { self.decades() } else { self.axis.ticks(most) };
+        let values = if self.measure.range == Range::Logarithmic {
+            self.decades()
+        } else {
+            self.axis.ticks(most)
+        };
         values.into_iter().map(|value| (value, self.axis.label(value))).collect()
     }
 
@@ -86,20 +94,32 @@ impl Scale {
     /// `Goodput (Mbit/s)`.
     fn title(&self) -> String {
         let unit = self.axis.scale().1;
-        if unit.is_empty() { self.measure.name.to_owned() } else { format!("{} ({unit})", self.measure.name) }
+        if unit.is_empty() {
+            self.measure.name.to_owned()
+        } else {
+            format!("{} ({unit})", self.measure.name)
+        }
     }
 }
 
 /// The sheet of a figure.
 pub(super) fn layout(figure: &Figure) -> Sheet {
-    let values = |of: fn(&(f64, f64)) -> f64| figure.curves.iter().flat_map(|curve| &curve.points).map(of);
+    let values =
+        |of: fn(&(f64, f64)) -> f64| figure.curves.iter().flat_map(|curve| &curve.points).map(of);
     let (x, y) = (Scale::new(figure.x, values(|p| p.0)), Scale::new(figure.y, values(|p| p.1)));
     let mut items = Vec::new();
     let top = legend(&figure.curves, &mut items);
     let height = HEIGHT + top;
     let bottom = height - BOTTOM;
-    let at = |(a, b): (f64, f64)| (LEFT + x.share(a) * (WIDTH - LEFT - RIGHT), top + (1.0 - y.share(b)) * (bottom - top));
-    let line = |points: Vec<(f64, f64)>, colour, width, dashes| Item::Path { points, colour, width, dashes };
+    let at = |(a, b): (f64, f64)| {
+        (LEFT + x.share(a) * (WIDTH - LEFT - RIGHT), top + (1.0 - y.share(b)) * (bottom - top))
+    };
+    let line = |points: Vec<(f64, f64)>, colour, width, dashes| Item::Path {
+        points,
+        colour,
+        width,
+        dashes,
+    };
     for (value, label) in y.ticks(5) {
         let (_, level) = at((x.axis.low, value));
         items.push(line(vec![(LEFT, level), (WIDTH - RIGHT, level)], GREY, 0.4, &[]));
@@ -110,21 +130,39 @@ pub(super) fn layout(figure: &Figure) -> Sheet {
         let (place, _) = at((value, y.axis.low));
         items.push(line(vec![(place, bottom), (place, bottom + 2.5)], BLACK, 0.5, &[]));
         let at = (place, bottom + 3.0 + SIZE);
-        items.push(Item::Text { at, text: label, size: SIZE, anchor: Anchor::Middle, upright: false });
+        items.push(Item::Text {
+            at,
+            text: label,
+            size: SIZE,
+            anchor: Anchor::Middle,
+            upright: false,
+        });
     }
     items.push(line(vec![(LEFT, top), (LEFT, bottom), (WIDTH - RIGHT, bottom)], BLACK, 0.6, &[]));
     let middle = (LEFT + (WIDTH - LEFT - RIGHT) / 2.0, height - 4.0);
-    items.push(Item::Text { at: middle, text: x.title(), size: SIZE, anchor: Anchor::Middle, upright: false });
+    items.push(Item::Text {
+        at: middle,
+        text: x.title(),
+        size: SIZE,
+        anchor: Anchor::Middle,
+        upright: false,
+    });
     let beside = (SIZE + 1.0, top + (bottom - top) / 2.0);
-    items.push(Item::Text { at: beside, text: y.title(), size: SIZE, anchor: Anchor::Middle, upright: true });
+    items.push(Item::Text {
+        at: beside,
+        text: y.title(),
+        size: SIZE,
+        anchor: Anchor::Middle,
+        upright: true,
+    });
     for (number, curve) in figure.curves.iter().enumerate() {
         draw(number, curve, at, &mut items);
     }
     Sheet { width: WIDTH, height, items }
 }
 
-/// The names of the curves, in as many lines as they need; returns where the plot begins below them. A
-/// single curve needs no name.
+/// The names of the curves, in as many lines as they need; returns where the plot begins below
+/// them. A single curve needs no name.
 fn legend(curves: &[Curve], items: &mut Vec<Item>) -> f64 {
     const SAMPLE: f64 = 14.0;
     let margin = 6.0;
@@ -140,7 +178,9 @@ fn legend(curves: &[Curve], items: &mut Vec<Item>) -> f64 {
         let y = margin + line + SIZE * 0.65;
         let (colour, dashes, mark) = looks(number);
         items.push(match curve.manner {
-            Manner::Line => Item::Path { points: vec![(x, y), (x + SAMPLE, y)], colour, width: 1.0, dashes },
+            Manner::Line => {
+                Item::Path { points: vec![(x, y), (x + SAMPLE, y)], colour, width: 1.0, dashes }
+            }
             Manner::Points => Item::Mark { at: (x + SAMPLE / 2.0, y), mark, colour },
         });
         let at = (x + SAMPLE + 3.0, y + SIZE * 0.35);
@@ -155,7 +195,12 @@ fn looks(number: usize) -> (Colour, &'static [f64], Mark) {
     (COLOURS[number % COLOURS.len()], DASHES[number % DASHES.len()], MARKS[number % MARKS.len()])
 }
 
-fn draw(number: usize, curve: &Curve, at: impl Fn((f64, f64)) -> (f64, f64), items: &mut Vec<Item>) {
+fn draw(
+    number: usize,
+    curve: &Curve,
+    at: impl Fn((f64, f64)) -> (f64, f64),
+    items: &mut Vec<Item>,
+) {
     let (colour, dashes, mark) = looks(number);
     match curve.manner {
         Manner::Points => {
@@ -206,7 +251,11 @@ mod tests {
     #[test]
     fn decades_are_labelled_in_the_axis_unit() {
         let labels = |values: &[f64]| -> Vec<String> {
-            scale(Unit::Bytes, Range::Logarithmic, values).ticks(4).into_iter().map(|tick| tick.1).collect()
+            scale(Unit::Bytes, Range::Logarithmic, values)
+                .ticks(4)
+                .into_iter()
+                .map(|tick| tick.1)
+                .collect()
         };
         assert_eq!(labels(&[1e3, 2e6]), ["0.001", "0.01", "0.1", "1"]);
         assert_eq!(labels(&[2e3, 3e4]), ["2", "5", "10", "20"]);

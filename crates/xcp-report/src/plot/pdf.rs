@@ -1,5 +1,5 @@
-//! A sheet as PDF: one page. Text is in Helvetica, one of the fonts that a file need not bring along,
-//! in the encoding WinAnsi; what that does not have is a question mark.
+//! A sheet as PDF: one page. Text is in Helvetica, one of the fonts that a file need not bring
+//! along, in the encoding WinAnsi; what that does not have is a question mark.
 
 use pdf_writer::types::LineJoinStyle;
 use pdf_writer::{Content, Finish as _, Name, Pdf, Rect, Ref, Str, TextStr};
@@ -17,10 +17,14 @@ pub(super) fn write(sheet: &Sheet, title: &str) -> Vec<u8> {
     pdf.catalog(catalogue).pages(pages);
     pdf.pages(pages).kids([page]).count(1);
     let mut leaf = pdf.page(page);
-    leaf.media_box(Rect::new(0.0, 0.0, sheet.width as f32, sheet.height as f32)).parent(pages).contents(content);
+    leaf.media_box(Rect::new(0.0, 0.0, sheet.width as f32, sheet.height as f32))
+        .parent(pages)
+        .contents(content);
     leaf.resources().fonts().pair(name, font);
     leaf.finish();
-    pdf.type1_font(font).base_font(Name(b"Helvetica")).encoding_predefined(Name(b"WinAnsiEncoding"));
+    pdf.type1_font(font)
+        .base_font(Name(b"Helvetica"))
+        .encoding_predefined(Name(b"WinAnsiEncoding"));
     pdf.document_info(about).title(TextStr(title)).creator(TextStr("xcpnet"));
     let mut drawn = Content::new();
     drawn.set_line_join(LineJoinStyle::RoundJoin);
@@ -66,8 +70,15 @@ fn draw(item: &Item, height: f64, font: Name<'_>, out: &mut Content) {
                 Anchor::End => width,
             };
             let (x, y) = at(*place);
-            let matrix = if *upright { [0.0, 1.0, -1.0, 0.0, x, y - back] } else { [1.0, 0.0, 0.0, 1.0, x - back, y] };
-            out.set_fill_gray(0.13).begin_text().set_font(font, *size as f32).set_text_matrix(matrix);
+            let matrix = if *upright {
+                [0.0, 1.0, -1.0, 0.0, x, y - back]
+            } else {
+                [1.0, 0.0, 0.0, 1.0, x - back, y]
+            };
+            out.set_fill_gray(0.13)
+                .begin_text()
+                .set_font(font, *size as f32)
+                .set_text_matrix(matrix);
             out.show(Str(&encoded(text))).end_text();
         }
     }

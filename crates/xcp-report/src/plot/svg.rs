@@ -10,7 +10,8 @@ pub(super) fn write(sheet: &Sheet, title: &str) -> String {
     let Sheet { width, height, items } = sheet;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}pt\" height=\"{height}pt\" \
-         viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"Helvetica, Arial, sans-serif\">\n\
+         viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"Helvetica, Arial, \
+            sans-serif\">\n\
          <title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n",
         words(title)
     );
@@ -19,7 +20,11 @@ pub(super) fn write(sheet: &Sheet, title: &str) -> String {
         let _ = match item {
             Item::Path { points, colour, width, dashes } => {
                 let dashes: Vec<String> = dashes.iter().map(f64::to_string).collect();
-                let dashes = if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", dashes.join(" ")) };
+                let dashes = if dashes.is_empty() {
+                    String::new()
+                } else {
+                    format!(" stroke-dasharray=\"{}\"", dashes.join(" "))
+                };
                 let d = path(points);
                 let stroke = hex(*colour);
                 writeln!(
@@ -33,7 +38,12 @@ pub(super) fn write(sheet: &Sheet, title: &str) -> String {
                 writeln!(out, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"{}\"/>", hex(*colour))
             }
             Item::Mark { at, mark, colour } => {
-                writeln!(out, "<path d=\"{}z\" fill=\"{}\"/>", path(&mark.corners(*at)), hex(*colour))
+                writeln!(
+                    out,
+                    "<path d=\"{}z\" fill=\"{}\"/>",
+                    path(&mark.corners(*at)),
+                    hex(*colour)
+                )
             }
             Item::Text { at: (x, y), text, size, anchor, upright } => {
                 let anchor = match anchor {
@@ -42,11 +52,16 @@ pub(super) fn write(sheet: &Sheet, title: &str) -> String {
                     Anchor::End => "end",
                 };
                 let (x, y) = (short(*x), short(*y));
-                let turned = if *upright { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() };
+                let turned = if *upright {
+                    format!(" transform=\"rotate(-90 {x} {y})\"")
+                } else {
+                    String::new()
+                };
                 let text = words(text);
                 writeln!(
                     out,
-                    "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"#222\"{turned}>\
+                    "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\" \
+                        fill=\"#222\"{turned}>\
                      {text}</text>"
                 )
             }
@@ -86,7 +101,13 @@ mod tests {
     #[test]
     fn words_are_words() {
         let text = "a\u{1b}[31m<b>&\u{0}".to_owned();
-        let item = Item::Text { at: (1.0, 2.0), text: text.clone(), size: 8.0, anchor: Anchor::End, upright: true };
+        let item = Item::Text {
+            at: (1.0, 2.0),
+            text: text.clone(),
+            size: 8.0,
+            anchor: Anchor::End,
+            upright: true,
+        };
         let svg = write(&Sheet { width: 10.0, height: 10.0, items: vec![item] }, &text);
         assert_eq!(svg.matches("a [31m&lt;b&gt;&amp; </").count(), 2, "{svg}");
         assert!(!svg.contains(|c: char| c.is_control() && c != '\n'));

@@ -1,4 +1,5 @@
-//! Just enough of a headless Chromium: the DevTools protocol over a pair of named pipes, so that no port and no WebSocket is needed.
+//! Just enough of a headless Chromium: the DevTools protocol over a pair of named pipes, so that no
+//! port and no WebSocket is needed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -23,10 +24,13 @@ pub struct Browser {
 pub fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
-    let found = std::env::split_paths(&path).flat_map(|dir| names.map(|name| dir.join(name))).find(|p| p.is_file());
+    let found = std::env::split_paths(&path)
+        .flat_map(|dir| names.map(|name| dir.join(name)))
+        .find(|p| p.is_file());
     if found.is_none() {
         eprintln!(
-            "SKIPPED: no Chromium found on PATH, so the report is not looked at in a browser; install it with `apt-get install chromium`"
+            "SKIPPED: no Chromium found on PATH, so the report is not looked at in a browser; \
+                install it with `apt-get install chromium`"
         );
     }
     found
@@ -42,8 +46,20 @@ impl Browser {
         let child = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<\"$TO\" 4>\"$FROM\""])
             .arg(program)
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"])
-            .args(["--disable-component-update", "--disable-sync", "--hide-scrollbars", "--remote-debugging-pipe"])
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-quic",
+                "--no-first-run",
+                "--disable-background-networking",
+            ])
+            .args([
+                "--disable-component-update",
+                "--disable-sync",
+                "--hide-scrollbars",
+                "--remote-debugging-pipe",
+            ])
             .arg(format!("--user-data-dir={}", home.path().join("profile").display()))
             .arg("about:blank")
             .env("TO", &to)
@@ -55,9 +71,20 @@ impl Browser {
             .unwrap();
         let requests = OpenOptions::new().write(true).open(&to).unwrap();
         let answers = BufReader::new(File::open(&from).unwrap());
-        let mut browser = Self { child, _home: home, requests, answers, session: String::new(), next: 0, events: Vec::new() };
+        let mut browser = Self {
+            child,
+            _home: home,
+            requests,
+            answers,
+            session: String::new(),
+            next: 0,
+            events: Vec::new(),
+        };
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
-        let attached = browser.call("Target.attachToTarget", json!({ "targetId": target["targetId"], "flatten": true }));
+        let attached = browser.call(
+            "Target.attachToTarget",
+            json!({ "targetId": target["targetId"], "flatten": true }),
+        );
         browser.session = attached["sessionId"].as_str().unwrap().to_owned();
         for domain in ["Page", "Runtime", "Log", "Network"] {
             browser.call(&format!("{domain}.enable"), json!({}));
@@ -107,12 +134,20 @@ impl Browser {
 
     /// The value of a JavaScript expression, promises awaited.
     pub fn eval(&mut self, expression: &str) -> Value {
-        let mut answer = self.call("Runtime.evaluate", json!({ "expression": expression, "returnByValue": true, "awaitPromise": true }));
-        assert!(answer.get("exceptionDetails").is_none(), "{expression}: {}", answer["exceptionDetails"]);
+        let mut answer = self.call(
+            "Runtime.evaluate",
+            json!({ "expression": expression, "returnByValue": true, "awaitPromise": true }),
+        );
+        assert!(
+            answer.get("exceptionDetails").is_none(),
+            "{expression}: {}",
+            answer["exceptionDetails"]
+        );
         answer["result"]["value"].take()
     }
 
-    /// Requests that would leave the machine, errors and warnings in the console, exceptions: everything a report must not cause.
+    /// Requests that would leave the machine, errors and warnings in the console, exceptions:
+    /// everything a report must not cause.
     pub fn complaints(&self) -> Vec<String> {
         let bad = |e: &&Value| match e["method"].as_str().unwrap_or_default() {
             "Network.requestWillBeSent" => {
@@ -127,7 +162,10 @@ impl Browser {
 
     /// The whole page as PNG, in base64.
     pub fn screenshot(&mut self) -> String {
-        let shot = self.call("Page.captureScreenshot", json!({ "format": "png", "captureBeyondViewport": true }));
+        let shot = self.call(
+            "Page.captureScreenshot",
+            json!({ "format": "png", "captureBeyondViewport": true }),
+        );
         shot["data"].as_str().unwrap().to_owned()
     }
 }

@@ -34,18 +34,26 @@ fn curve(manner: Manner, quantity: Quantity, who: usize, t: f64, n: usize, i: us
         (Manner::Xcp, Quantity::QueueMean) => 0.8 * jitter + 6.0 * (-(t - 3.0).powi(2)).exp(),
         (Manner::Xcp, Quantity::QueueMax) => 3.0 + 3.0 * jitter + 9.0 * (-(t - 3.0).powi(2)).exp(),
         (Manner::Xcp, Quantity::Goodput) => {
-            9.6e6 / n as f64 * ramp * (1.0 + 0.3 * (0.5 - who as f64 / n as f64) * (-t / 6.0).exp() + 0.004 * jitter)
+            9.6e6 / n as f64
+                * ramp
+                * (1.0 + 0.3 * (0.5 - who as f64 / n as f64) * (-t / 6.0).exp() + 0.004 * jitter)
         }
-        (Manner::Xcp, Quantity::Cwnd) => bdp / n as f64 * ramp * (1.0 + 0.3 * (0.5 - who as f64 / n as f64) * (-t / 6.0).exp()),
+        (Manner::Xcp, Quantity::Cwnd) => {
+            bdp / n as f64 * ramp * (1.0 + 0.3 * (0.5 - who as f64 / n as f64) * (-t / 6.0).exp())
+        }
         (Manner::Xcp, Quantity::Srtt) => 0.501 + 0.001 * jitter,
         (Manner::Xcp, _) => 0.0,
-        (_, Quantity::Utilisation) => ramp * (if manner == Manner::Red { 0.86 } else { 0.97 }) + 0.03 * jitter * ramp,
+        (_, Quantity::Utilisation) => {
+            ramp * (if manner == Manner::Red { 0.86 } else { 0.97 }) + 0.03 * jitter * ramp
+        }
         (Manner::DropTail, Quantity::QueueMean) => ramp * (390.0 + 430.0 * saw),
         (Manner::DropTail, Quantity::QueueMax) => ramp * (405.0 + 430.0 * saw),
         (Manner::Red, Quantity::QueueMean) => ramp * (60.0 + 120.0 * saw * jitter),
         (Manner::Red, Quantity::QueueMax) => ramp * (90.0 + 180.0 * saw),
         (_, Quantity::Drops) if saw > 0.97 => (12.0 * jitter).floor(),
-        (_, Quantity::Goodput) => 2.2e6 * 4.0 / n as f64 * ramp * (0.55 + 0.9 * saw) * (1.0 + 0.1 * jitter),
+        (_, Quantity::Goodput) => {
+            2.2e6 * 4.0 / n as f64 * ramp * (0.55 + 0.9 * saw) * (1.0 + 0.1 * jitter)
+        }
         (_, Quantity::Cwnd) => (bdp * 2.0 / n as f64) * ramp * (0.5 + 0.5 * saw),
         (Manner::DropTail, Quantity::Srtt) => 0.501 + ramp * (0.47 + 0.5 * saw),
         (Manner::Red, Quantity::Srtt) => 0.501 + ramp * (0.1 + 0.15 * saw),
@@ -63,10 +71,25 @@ pub fn run(manner: Manner, flows: usize) -> Run {
     };
     let mut series = Vec::new();
     let mut add = |subject: &Subject, quantity, who, n| {
-        let values = times.iter().enumerate().map(|(i, &t)| curve(manner, quantity, who, t as f64 / 1e9, n, i)).collect();
-        series.push(Series { subject: subject.clone(), quantity, times: Arc::clone(&times), values });
+        let values = times
+            .iter()
+            .enumerate()
+            .map(|(i, &t)| curve(manner, quantity, who, t as f64 / 1e9, n, i))
+            .collect();
+        series.push(Series {
+            subject: subject.clone(),
+            quantity,
+            times: Arc::clone(&times),
+            values,
+        });
     };
-    let mut quantities = vec![Quantity::Utilisation, Quantity::QueueMean, Quantity::QueueMax, Quantity::Drops, Quantity::Lost];
+    let mut quantities = vec![
+        Quantity::Utilisation,
+        Quantity::QueueMean,
+        Quantity::QueueMax,
+        Quantity::Drops,
+        Quantity::Lost,
+    ];
     if manner == Manner::Xcp {
         quantities.extend([Quantity::ControlInterval, Quantity::FlowsEstimated, Quantity::Phi]);
     }
@@ -83,7 +106,9 @@ pub fn run(manner: Manner, flows: usize) -> Run {
         }
     }
     let mean = |values: &[f64]| values[200..].iter().sum::<f64>() / 400.0;
-    let of = |subject: Subject, q| mean(&series.iter().find(|s| s.quantity == q && s.subject == subject).unwrap().values);
+    let of = |subject: Subject, q| {
+        mean(&series.iter().find(|s| s.quantity == q && s.subject == subject).unwrap().values)
+    };
     let link = || Subject::Link("bottleneck".into());
     let drops = 400.0 * of(link(), Quantity::Drops);
     let links = BTreeMap::from([
@@ -154,7 +179,14 @@ pub fn run(manner: Manner, flows: usize) -> Run {
         interrupted: false,
         notes: Vec::new(),
     };
-    Run { title, variant: variant.into(), completed: 60 * NANOS_PER_SEC, duration: 60 * NANOS_PER_SEC, summary, series }
+    Run {
+        title,
+        variant: variant.into(),
+        completed: 60 * NANOS_PER_SEC,
+        duration: 60 * NANOS_PER_SEC,
+        summary,
+        series,
+    }
 }
 
 /// The part of a scenario that a report looks at.
@@ -162,17 +194,34 @@ pub fn scenario(manner: Manner) -> Scenario {
     let limit = Limit::Bytes(1_250_000);
     let law = Law::xcp();
     let queue = match manner {
-        Manner::Xcp => Queue::Xcp { limit, law, changes: Vec::new(), others: Others::Shared, police: None },
+        Manner::Xcp => {
+            Queue::Xcp { limit, law, changes: Vec::new(), others: Others::Shared, police: None }
+        }
         Manner::DropTail => Queue::DropTail { limit },
-        Manner::Red => Queue::Red { limit, min_packets: 138.0, max_packets: 416.0, max_probability: 0.1, weight: None, gentle: true },
+        Manner::Red => Queue::Red {
+            limit,
+            min_packets: 138.0,
+            max_packets: 416.0,
+            max_probability: 0.1,
+            weight: None,
+            gentle: true,
+        },
     };
-    let direction =
-        |rate_bps, delay, queue| Direction { rate_bps, delay, framing_bytes: 0, queue, losses: Vec::new(), blackouts: Vec::new() };
+    let direction = |rate_bps, delay, queue| Direction {
+        rate_bps,
+        delay,
+        framing_bytes: 0,
+        queue,
+        losses: Vec::new(),
+        blackouts: Vec::new(),
+    };
     let plain = || Queue::DropTail { limit: Limit::Packets(1000) };
     Scenario {
         title: "Four flows on a 10 Mbit/s, 500 ms path".into(),
         variant: String::new(),
-        description: "The same four transfers over the same satellite-like path: once with explicit feedback, twice with TCP.".into(),
+        description: "The same four transfers over the same satellite-like path: once with \
+            explicit feedback, twice with TCP."
+            .into(),
         duration: 60 * NANOS_PER_SEC,
         seed: 1,
         measure: Period { from: 20 * NANOS_PER_SEC, to: 60 * NANOS_PER_SEC },
@@ -182,7 +231,10 @@ pub fn scenario(manner: Manner) -> Scenario {
         links: vec![Link {
             name: "bottleneck".into(),
             ends: [1, 2],
-            directions: [direction(10_000_000, 249_000_000, queue), direction(10_000_000, 249_000_000, plain())],
+            directions: [
+                direction(10_000_000, 249_000_000, queue),
+                direction(10_000_000, 249_000_000, plain()),
+            ],
             medium: None,
         }],
         media: Vec::new(),

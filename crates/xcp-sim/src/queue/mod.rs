@@ -1,5 +1,6 @@
-//! Queue disciplines: who may enter, and what happens to a packet on its way in and out. When packets leave is the link's business: a
-//! first-in-first-out queue before a transmitter of constant rate knows every departure at the arrival.
+//! Queue disciplines: who may enter, and what happens to a packet on its way in and out. When
+//! packets leave is the link's business: a first-in-first-out queue before a transmitter of
+//! constant rate knows every departure at the arrival.
 
 mod red;
 mod xcp;
@@ -24,7 +25,10 @@ pub struct Backlog {
 
 /// A queue discipline.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a router beside its link's other state spares a miss a packet, and links are few")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a router beside its link's other state spares a miss a packet, and links are few"
+)]
 pub enum Queue {
     /// Drops what finds it full.
     DropTail,
@@ -37,15 +41,34 @@ pub enum Queue {
 }
 
 impl Queue {
-    /// Builds the discipline of a link direction; `index` is the direction's, for its random numbers.
+    /// Builds the discipline of a link direction; `index` is the direction's, for its random
+    /// numbers.
     ///
     /// # Errors
     /// When the law's numbers are out of the engine's range.
-    pub fn new(direction: &model::Direction, index: usize, seed: u64) -> Result<Self, xcp_engine::ConfigError> {
+    pub fn new(
+        direction: &model::Direction,
+        index: usize,
+        seed: u64,
+    ) -> Result<Self, xcp_engine::ConfigError> {
         Ok(match &direction.queue {
             model::Queue::DropTail { .. } => Self::DropTail,
-            &model::Queue::Red { min_packets, max_packets, max_probability, weight, gentle, .. } => {
-                let config = RedConfig { min_packets, max_packets, max_probability, weight, gentle, rate_bps: direction.rate_bps };
+            &model::Queue::Red {
+                min_packets,
+                max_packets,
+                max_probability,
+                weight,
+                gentle,
+                ..
+            } => {
+                let config = RedConfig {
+                    min_packets,
+                    max_packets,
+                    max_probability,
+                    weight,
+                    gentle,
+                    rate_bps: direction.rate_bps,
+                };
                 Self::Red(Box::new(Red::new(&config, Stream::new(seed, Purpose::Red, index))))
             }
             model::Queue::Xcp { law, changes, police, .. } => {
@@ -53,21 +76,36 @@ impl Queue {
                 if changes.is_empty() {
                     Self::Xcp(XcpQueue::new(law, police.as_ref(), direction.rate_bps, own)?)
                 } else {
-                    Self::Changing(Box::new(ChangingXcp::new(law, changes, police.as_ref(), direction.rate_bps, own)?))
+                    Self::Changing(Box::new(ChangingXcp::new(
+                        law,
+                        changes,
+                        police.as_ref(),
+                        direction.rate_bps,
+                        own,
+                    )?))
                 }
             }
         })
     }
 
-    /// A packet arrives while the transmitter is busy, or may not begin at once; `false` if the discipline drops it. `full` says that it would not fit,
-    /// `idle_since` that the transmitter is idle.
+    /// A packet arrives while the transmitter is busy, or may not begin at once; `false` if the
+    /// discipline drops it. `full` says that it would not fit, `idle_since` that the transmitter is
+    /// idle.
     #[inline(always)]
-    pub fn arrival(&mut self, now: Nanos, packet: &mut Packet, backlog: Backlog, full: bool, idle_since: Option<Nanos>) -> bool {
+    pub fn arrival(
+        &mut self,
+        now: Nanos,
+        packet: &mut Packet,
+        backlog: Backlog,
+        full: bool,
+        idle_since: Option<Nanos>,
+    ) -> bool {
         match self {
             Self::DropTail => !full,
             Self::Red(red) => red.arrival(now, backlog.packets, idle_since, full),
             Self::Xcp(xcp) => {
-                // Katabi et al. 2002 §3.5: arrivals are input traffic whether or not the queue can hold them.
+                // Katabi et al. 2002 §3.5: arrivals are input traffic whether or not the queue can
+                // hold them.
                 xcp.arrival(now, packet, backlog.bytes) && !full
             }
             Self::Changing(xcp) => xcp.at(now).arrival(now, packet, backlog.bytes) && !full,
@@ -84,7 +122,8 @@ impl Queue {
         }
     }
 
-    /// A packet arrives while the transmitter is idle, since `idle_since`, and goes into service at once; `false` if the discipline drops it.
+    /// A packet arrives while the transmitter is idle, since `idle_since`, and goes into service at
+    /// once; `false` if the discipline drops it.
     #[inline(always)]
     pub fn pass(&mut self, now: Nanos, packet: &mut Packet, idle_since: Nanos) -> bool {
         match self {
@@ -106,7 +145,8 @@ impl Queue {
     }
 }
 
-/// What the router of direction number `index` is seeded with: the rounding of feedback and the link's bottleneck id follow from it.
+/// What the router of direction number `index` is seeded with: the rounding of feedback and the
+/// link's bottleneck id follow from it.
 #[must_use]
 pub fn router_seed(seed: u64, index: usize) -> u64 {
     Stream::new(seed, Purpose::Router, index).bits()

@@ -1,11 +1,13 @@
 //! Random early detection (Floyd & Jacobson 1993), in packets.
 //!
 //! Where this differs from the paper, and why:
-//! 1. The weight of the average may be derived from the link's rate, 1 - exp(-1/C) with C in 1000-byte packets a second, a one-second
-//!    time constant of the link: what ns-2 does by default, so that the runs compare.
-//! 2. `gentle`: above the upper threshold the probability rises on linearly and reaches 1 at twice the threshold (Floyd 2000) instead of
-//!    jumping to 1. Off, it is the paper's.
-//! 3. The idle period is filled with departures of 1000-byte packets; the paper leaves the typical size open.
+//! 1. The weight of the average may be derived from the link's rate, 1 - exp(-1/C) with C in
+//!    1000-byte packets a second, a one-second time constant of the link: what ns-2 does by
+//!    default, so that the runs compare.
+//! 2. `gentle`: above the upper threshold the probability rises on linearly and reaches 1 at twice
+//!    the threshold (Floyd 2000) instead of jumping to 1. Off, it is the paper's.
+//! 3. The idle period is filled with departures of 1000-byte packets; the paper leaves the typical
+//!    size open.
 //! 4. No byte mode and no marking: packets count alike and are dropped.
 
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
@@ -57,8 +59,15 @@ impl Red {
         self.average
     }
 
-    /// Decides on an arrival: `true` lets it in. `idle_since` is when the transmitter fell idle, if it is.
-    pub fn arrival(&mut self, now: Nanos, queue_packets: u64, idle_since: Option<Nanos>, full: bool) -> bool {
+    /// Decides on an arrival: `true` lets it in. `idle_since` is when the transmitter fell idle, if
+    /// it is.
+    pub fn arrival(
+        &mut self,
+        now: Nanos,
+        queue_packets: u64,
+        idle_since: Option<Nanos>,
+        full: bool,
+    ) -> bool {
         if let Some(since) = idle_since {
             // Floyd & Jacobson 1993 §4: m small packets could have been sent meanwhile.
             let idle_seconds = (now - since) as f64 / NANOS_PER_SEC as f64;
@@ -82,7 +91,8 @@ impl Red {
 
     /// p_b; `None` below the lower threshold.
     fn early_drop_probability(&self) -> Option<f64> {
-        let RedConfig { min_packets: low, max_packets: high, max_probability, gentle, .. } = self.config;
+        let RedConfig { min_packets: low, max_packets: high, max_probability, gentle, .. } =
+            self.config;
         if self.average < low {
             None
         } else if self.average < high {
@@ -101,8 +111,14 @@ mod tests {
     use crate::rng::Purpose;
 
     fn red(weight: f64, gentle: bool) -> Red {
-        let config =
-            RedConfig { min_packets: 10.0, max_packets: 30.0, max_probability: 0.1, weight: Some(weight), gentle, rate_bps: 8_000_000 };
+        let config = RedConfig {
+            min_packets: 10.0,
+            max_packets: 30.0,
+            max_probability: 0.1,
+            weight: Some(weight),
+            gentle,
+            rate_bps: 8_000_000,
+        };
         Red::new(&config, Stream::new(1, Purpose::Red, 0))
     }
 
@@ -120,13 +136,17 @@ mod tests {
         assert_eq!(drop_share(&mut red(1.0, true), 60), 1.0);
     }
 
-    /// The paper's algorithm counts the arrival after a drop as the first, so gaps are uniform on 1..=1/p_b - 1, with mean 1/(2 p_b).
+    /// The paper's algorithm counts the arrival after a drop as the first, so gaps are uniform on
+    /// 1..=1/p_b - 1, with mean 1/(2 p_b).
     #[test]
     fn drops_at_the_rate_of_the_uniform_method() {
         for (packets, p_b) in [(15, 0.025), (20, 0.05), (25, 0.075)] {
             let share = drop_share(&mut red(1.0, false), packets);
             let expected = 2.0 * p_b;
-            assert!((share / expected - 1.0).abs() < 0.03, "{packets} packets: {share}, expected {expected}");
+            assert!(
+                (share / expected - 1.0).abs() < 0.03,
+                "{packets} packets: {share}, expected {expected}"
+            );
         }
     }
 

@@ -1,7 +1,9 @@
-//! A first-in-first-out queue run by an XCP router: hands each packet's header to `engine/` as it comes and goes. No arithmetic of its own.
+//! A first-in-first-out queue run by an XCP router: hands each packet's header to `engine/` as it
+//! comes and goes. No arithmetic of its own.
 
 use xcp_engine::{
-    CapacityForXcp, ConfigError, Gain, Interval, Passage, Policer, PolicerConfig, Router, RouterConfig, RouterState, Shuffle, Spare,
+    CapacityForXcp, ConfigError, Gain, Interval, Passage, Policer, PolicerConfig, Router,
+    RouterConfig, RouterState, Shuffle, Spare,
 };
 use xcp_scenario::model::{self, Input, Law, LawChange, Police};
 use xcp_scenario::run::Quantity;
@@ -69,27 +71,39 @@ pub fn router_quantities(state: &RouterState) -> [(Quantity, f64); 6] {
 }
 
 impl XcpQueue {
-    /// A router for a link of `rate_bps`, and the policer before it; `seed` feeds the unbiased rounding
-    /// of feedback, and the hashes of the policer's table.
+    /// A router for a link of `rate_bps`, and the policer before it; `seed` feeds the unbiased
+    /// rounding of feedback, and the hashes of the policer's table.
     ///
     /// # Errors
     /// When the law's numbers are out of the engine's range.
-    pub fn new(law: &Law, police: Option<&Police>, rate_bps: u64, seed: u64) -> Result<Self, ConfigError> {
+    pub fn new(
+        law: &Law,
+        police: Option<&Police>,
+        rate_bps: u64,
+        seed: u64,
+    ) -> Result<Self, ConfigError> {
         let mut router = Router::new(&router_config(law, rate_bps), 0, seed)?;
         let policer = police.map(|police| {
-            let config = PolicerConfig { flows: police.flows, longest_rtt_ns: police.longest_rtt, seed };
+            let config =
+                PolicerConfig { flows: police.flows, longest_rtt_ns: police.longest_rtt, seed };
             Box::new(Policer::new(&config, &mut router))
         });
         Ok(Self { router, policer })
     }
 
-    /// Whether the policer lets a packet through, before which `queue_bytes` wait; the law must not see
-    /// it otherwise. It polices what has a forward header.
+    /// Whether the policer lets a packet through, before which `queue_bytes` wait; the law must not
+    /// see it otherwise. It polices what has a forward header.
     #[cold]
     #[inline(never)]
     fn admits(&mut self, now: Nanos, packet: &mut Packet, queue_bytes: u64) -> bool {
         let Some(policer) = &mut self.policer else { return true };
-        let passage = Passage { now_ns: now, key: packet.policing_key(), bytes: packet.size.into(), segments: 1, queue_bytes };
+        let passage = Passage {
+            now_ns: now,
+            key: packet.policing_key(),
+            bytes: packet.size.into(),
+            segments: 1,
+            queue_bytes,
+        };
         match packet.class() {
             Class::XcpData(header) => policer.admits(&mut self.router, &passage, header),
             Class::XcpAck | Class::Other => true,
@@ -128,7 +142,8 @@ impl XcpQueue {
         }
     }
 
-    /// A packet arrives and goes into service at once; nothing waits. `false`: the policer refuses it.
+    /// A packet arrives and goes into service at once; nothing waits. `false`: the policer refuses
+    /// it.
     #[inline(always)]
     pub fn pass(&mut self, now: Nanos, packet: &mut Packet) -> bool {
         if self.policer.is_some() && !self.admits(now, packet, 0) {
@@ -150,7 +165,8 @@ impl XcpQueue {
     }
 }
 
-/// A router whose law is replaced at given times. Kept apart: a router that keeps its law need not look at the time for it.
+/// A router whose law is replaced at given times. Kept apart: a router that keeps its law need not
+/// look at the time for it.
 #[derive(Debug)]
 pub struct ChangingXcp {
     queue: XcpQueue,
@@ -163,8 +179,18 @@ impl ChangingXcp {
     ///
     /// # Errors
     /// When the numbers of one of the laws are out of the engine's range.
-    pub fn new(law: &Law, changes: &[LawChange], police: Option<&Police>, rate_bps: u64, seed: u64) -> Result<Self, ConfigError> {
-        let changes: Vec<_> = changes.iter().rev().map(|change| (change.at, router_config(&change.law, rate_bps))).collect();
+    pub fn new(
+        law: &Law,
+        changes: &[LawChange],
+        police: Option<&Police>,
+        rate_bps: u64,
+        seed: u64,
+    ) -> Result<Self, ConfigError> {
+        let changes: Vec<_> = changes
+            .iter()
+            .rev()
+            .map(|change| (change.at, router_config(&change.law, rate_bps)))
+            .collect();
         // Each is tried now, so that none is refused during the run.
         for (_, config) in &changes {
             Router::new(config, 0, 0)?;

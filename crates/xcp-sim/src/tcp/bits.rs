@@ -1,9 +1,12 @@
-//! A set of segment numbers within a moving window, one bit each, in a ring that grows with the window and is empty until first used.
+//! A set of segment numbers within a moving window, one bit each, in a ring that grows with the
+//! window and is empty until first used.
 //!
-//! The sender's scoreboard and the receiver's reassembly queue are both one of these. A bitmap beats a list of ranges here: with 10^5 packets
-//! in flight and thousands of holes every operation touches at most window/64 words, and usually one.
+//! The sender's scoreboard and the receiver's reassembly queue are both one of these. A bitmap
+//! beats a list of ranges here: with 10^5 packets in flight and thousands of holes every operation
+//! touches at most window/64 words, and usually one.
 
-/// Set of `u64` in a window that only moves forward. All members lie within one span of less than `capacity`.
+/// Set of `u64` in a window that only moves forward. All members lie within one span of less than
+/// `capacity`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bits {
     /// Power-of-two number of words, or none.
@@ -65,11 +68,19 @@ impl Bits {
         })
     }
 
-    fn each_word(&mut self, from: u64, to: u64, mut change: impl FnMut(&mut u64, u64) -> u64) -> u64 {
+    fn each_word(
+        &mut self,
+        from: u64,
+        to: u64,
+        mut change: impl FnMut(&mut u64, u64) -> u64,
+    ) -> u64 {
         if from >= to || self.words.is_empty() {
             return 0;
         }
-        debug_assert!(((to - 1) >> 6) - (from >> 6) < self.words.len() as u64, "span exceeds the ring");
+        debug_assert!(
+            ((to - 1) >> 6) - (from >> 6) < self.words.len() as u64,
+            "span exceeds the ring"
+        );
         let (first, last) = (from >> 6, (to - 1) >> 6);
         let mut count = 0;
         for word in first..=last {
@@ -116,7 +127,8 @@ impl Bits {
         ((word << 6) + u64::from(bits.trailing_zeros())).min(to)
     }
 
-    /// Start of the run of members that ends just before `at`: the least `s >= floor` with all of `s..at` members.
+    /// Start of the run of members that ends just before `at`: the least `s >= floor` with all of
+    /// `s..at` members.
     pub fn run_start(&self, floor: u64, at: u64) -> u64 {
         if at <= floor || self.words.is_empty() {
             return at;
@@ -148,7 +160,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-        /// Against a `BTreeSet`, under any sequence of operations with a window that moves and grows.
+        /// Against a `BTreeSet`, under any sequence of operations with a window that moves and
+        /// grows.
         #[test]
         fn behaves_as_a_set(operations in prop::collection::vec((0u8..4, 0u64..400, 1u64..150), 1..60), base in 0u64..1000) {
             let mut bits = Bits::default();

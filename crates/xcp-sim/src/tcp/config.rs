@@ -1,14 +1,17 @@
-//! From the scenario's settings to what the two ends need: sizes on the wire and limits in segments.
+//! From the scenario's settings to what the two ends need: sizes on the wire and limits in
+//! segments.
 //!
-//! What the buffers count: a buffer holds whole packets, headers included (`packet_bytes` each), as a kernel's does; Linux counts still more
-//! (the true size of its buffers), so that there a buffer of a given size holds fewer packets than here. The window a receiver may advertise
-//! without window scaling, 65535 bytes, counts payload, as TCP's window field does.
+//! What the buffers count: a buffer holds whole packets, headers included (`packet_bytes` each), as
+//! a kernel's does; Linux counts still more (the true size of its buffers), so that there a buffer
+//! of a given size holds fewer packets than here. The window a receiver may advertise without
+//! window scaling, 65535 bytes, counts payload, as TCP's window field does.
 
 use xcp_scenario::model::{Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat};
 use xcp_scenario::sizes::{HEADERS, TIMESTAMPS};
 use xcp_scenario::units::Nanos;
 
-/// The options of a SYN as Linux sends them, timestamps included: MSS, window scale, SACK permitted.
+/// The options of a SYN as Linux sends them, timestamps included: MSS, window scale, SACK
+/// permitted.
 const SYN_OPTIONS: u32 = 20;
 /// TCP options take at most 40 bytes.
 const OPTION_SPACE: u32 = 40;
@@ -28,7 +31,8 @@ pub struct SenderConfig {
     pub bytes: u64,
     /// Segments the send buffer holds; `u32::MAX` is never a limit.
     pub send_buffer: u32,
-    /// Window the receiver will advertise, segments: what a connection without handshake knows beforehand.
+    /// Window the receiver will advertise, segments: what a connection without handshake knows
+    /// beforehand.
     pub peer_window: u32,
     /// What sets the window.
     pub congestion: Congestion,
@@ -50,9 +54,11 @@ pub struct SenderConfig {
     pub rto_policy: RtoPolicy,
     /// Whether an XCP sender reports no more window than it can use.
     pub honest: bool,
-    /// Whether packets carry bottleneck ids, and which they start with: 0 for none, or the first link's, which is not known here.
+    /// Whether packets carry bottleneck ids, and which they start with: 0 for none, or the first
+    /// link's, which is not known here.
     pub ids: Option<u32>,
-    /// The window, packets, that an XCP sender keeps whatever it is told, asking for all that a header can say; `None` for honest ones.
+    /// The window, packets, that an XCP sender keeps whatever it is told, asking for all that a
+    /// header can say; `None` for honest ones.
     pub kept_window: Option<u32>,
 }
 
@@ -115,7 +121,8 @@ impl ReceiverConfig {
         let xcp = (tcp.congestion == Congestion::Xcp).then_some(tcp.wire);
         let option = tcp.return_option_bytes();
         let payload = tcp.payload_bytes(u32::from(packet_bytes));
-        // Blocks take 8 bytes each beside 2 bytes of kind and length, padded by 2: three beside timestamps, two beside XCP's option too.
+        // Blocks take 8 bytes each beside 2 bytes of kind and length, padded by 2: three beside
+        // timestamps, two beside XCP's option too.
         let blocks = if matches!(tcp.recovery, Recovery::Sack | Recovery::SackLinux) {
             ((OPTION_SPACE - TIMESTAMPS - option - 4) / 8).min(3)
         } else {
@@ -137,11 +144,17 @@ impl ReceiverConfig {
 
 /// Segments a receiver advertises.
 fn receive_window(tcp: &Tcp, packet_bytes: u16) -> u32 {
-    let scaled = if tcp.window_scaling { u32::MAX } else { (65535 / tcp.payload_bytes(u32::from(packet_bytes))).max(1) };
+    let scaled = if tcp.window_scaling {
+        u32::MAX
+    } else {
+        (65535 / tcp.payload_bytes(u32::from(packet_bytes))).max(1)
+    };
     segments(tcp.receive_buffer, packet_bytes).min(scaled)
 }
 
 /// Packets that fit into a buffer, at least one, else a connection could never move.
 fn segments(buffer: Option<u64>, packet_bytes: u16) -> u32 {
-    buffer.map_or(u32::MAX, |bytes| (bytes / u64::from(packet_bytes.max(1))).clamp(1, u64::from(u32::MAX)) as u32)
+    buffer.map_or(u32::MAX, |bytes| {
+        (bytes / u64::from(packet_bytes.max(1))).clamp(1, u64::from(u32::MAX)) as u32
+    })
 }

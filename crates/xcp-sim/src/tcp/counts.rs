@@ -26,10 +26,12 @@ pub struct SenderStats {
 #[repr(C)]
 pub(super) struct Counts {
     rtt_samples: u64,
-    /// The samples' sum in 96 bits: 64 are 10^9 samples of 18 s, which a long run may have, 96 are more than 10^9 times that.
+    /// The samples' sum in 96 bits: 64 are 10^9 samples of 18 s, which a long run may have, 96 are
+    /// more than 10^9 times that.
     rtt_sum_low: u64,
     rtt_sum_high: u32,
-    /// At most one per RTO, or per round trip, each of which takes many packets: 32 bits are more than any run has.
+    /// At most one per RTO, or per round trip, each of which takes many packets: 32 bits are more
+    /// than any run has.
     pub timeouts: u32,
     pub retransmits: u64,
     pub fast_recoveries: u32,
@@ -74,6 +76,9 @@ mod tests {
         for _ in 0..5 {
             counts.rtt_sample(Nanos::MAX);
         }
-        assert_eq!((counts.stats(0).rtt_sum, counts.stats(0).rtt_samples), (5 * u128::from(Nanos::MAX), 5));
+        assert_eq!(
+            (counts.stats(0).rtt_sum, counts.stats(0).rtt_samples),
+            (5 * u128::from(Nanos::MAX), 5)
+        );
     }
 }

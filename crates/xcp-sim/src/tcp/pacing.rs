@@ -1,13 +1,19 @@
 //! Pacing: one packet per SRTT/cwnd, the window taken with its fraction.
 //!
-//! 1. Burst allowance: none. Time in which nothing was sent (the window was full, a buffer was empty) earns no credit: after it one packet goes
-//!    at once and the next a whole gap later. Linux allows a few packets or a millisecond's worth, for its timers' sake.
-//! 2. The gap is worked out anew whenever an ACK has changed window or SRTT, from the time of the last packet: a packet already waiting moves.
-//! 3. While no RTT is known (a connection without handshake, until its first ACK) there is nothing to pace by, and the first window is a burst.
-//! 4. The gain is 1 always, as XCP wants it. Linux paces TCP at 2 in slow start and 1.2 after; here paced slow start therefore grows by 1.76 per
-//!    round trip instead of 2: the root of x = exp(1/x).
-//! 5. A congestion control that has a rate of its own sends at that, whatever the scenario says of pacing.
-//! 6. The first retransmission after a timeout or three duplicate ACKs does not wait, but the next packet keeps its distance from it.
+//! 1. Burst allowance: none. Time in which nothing was sent (the window was full, a buffer was
+//!    empty) earns no credit: after it one packet goes at once and the next a whole gap later.
+//!    Linux allows a few packets or a millisecond's worth, for its timers' sake.
+//! 2. The gap is worked out anew whenever an ACK has changed window or SRTT, from the time of the
+//!    last packet: a packet already waiting moves.
+//! 3. While no RTT is known (a connection without handshake, until its first ACK) there is nothing
+//!    to pace by, and the first window is a burst.
+//! 4. The gain is 1 always, as XCP wants it. Linux paces TCP at 2 in slow start and 1.2 after; here
+//!    paced slow start therefore grows by 1.76 per round trip instead of 2: the root of x =
+//!    exp(1/x).
+//! 5. A congestion control that has a rate of its own sends at that, whatever the scenario says of
+//!    pacing.
+//! 6. The first retransmission after a timeout or three duplicate ACKs does not wait, but the next
+//!    packet keeps its distance from it.
 
 use super::congestion::{Congestion, Control};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};

@@ -1,11 +1,13 @@
 //! The receiving end: puts segments in order, acknowledges them, and carries XCP's feedback home.
 //!
-//! 1. Delayed ACKs (RFC 5681 §4.2): every second segment in order, or 40 ms after the first, Linux's least delay; the RFC allows 500 ms. Linux's
-//!    quick-ACK phase at the start of a connection is not modelled.
+//! 1. Delayed ACKs (RFC 5681 §4.2): every second segment in order, or 40 ms after the first,
+//!    Linux's least delay; the RFC allows 500 ms. Linux's quick-ACK phase at the start of a
+//!    connection is not modelled.
 //! 2. Out of order, duplicate, or filling a hole: acknowledged at once (RFC 5681 §4.2).
-//! 3. Echoed timestamp (RFC 7323 §4.3): that of the earliest segment the ACK answers; out-of-order arrivals leave it as it was.
-//! 4. The application reads at once, so the advertised window is the whole buffer from the start; Linux opens it gradually, which the 2005 XCP
-//!    study had to work around.
+//! 3. Echoed timestamp (RFC 7323 §4.3): that of the earliest segment the ACK answers; out-of-order
+//!    arrivals leave it as it was.
+//! 4. The application reads at once, so the advertised window is the whole buffer from the start;
+//!    Linux opens it gradually, which the 2005 XCP study had to work around.
 //! 5. SACK (RFC 2018): the block just changed first, then the ones reported before it. No DSACK.
 
 use super::bits::Bits;
@@ -24,7 +26,8 @@ const HORIZON: u64 = 1 << 31;
 
 /// A TCP receiver.
 ///
-/// As in the sender, what every packet touches comes first, and what a connection without losses does not need takes no room.
+/// As in the sender, what every packet touches comes first, and what a connection without losses
+/// does not need takes no room.
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Receiver {
@@ -70,7 +73,9 @@ impl Receiver {
     pub fn new(config: &ReceiverConfig) -> Self {
         Receiver {
             nxt: 0,
-            feedback: xcp_engine::Receiver::new(config.xcp.map_or(xcp_engine::WireFormat::Extended, engine_format)),
+            feedback: xcp_engine::Receiver::new(
+                config.xcp.map_or(xcp_engine::WireFormat::Extended, engine_format),
+            ),
             early: None,
             deadline: Nanos::MAX,
             flow: config.flow,
@@ -92,14 +97,23 @@ impl Receiver {
     #[inline]
     pub fn on_packet(&mut self, now: Nanos, packet: &Packet, out: &mut impl Outbox) {
         match &packet.body {
-            Body::Data { header, .. } if packet.seq == self.nxt && self.early.is_none() && !self.delayed => {
+            Body::Data { header, .. }
+                if packet.seq == self.nxt && self.early.is_none() && !self.delayed =>
+            {
                 // In order and acknowledged at once: nearly all packets of most connections.
                 self.nxt += 1;
                 self.echo = packet.timestamp;
-                let returned = if self.xcp { self.feedback.answer(header) } else { ReturnHeader::default() };
+                let returned =
+                    if self.xcp { self.feedback.answer(header) } else { ReturnHeader::default() };
                 let ack = Ack { window: self.window, returned, sack: SackId::NONE, syn: false };
                 let (seq, timestamp) = (self.nxt, packet.timestamp);
-                out.send(&mut Packet { seq, timestamp, flow: self.flow, size: self.ack_bytes, body: Body::Ack(ack) });
+                out.send(&mut Packet {
+                    seq,
+                    timestamp,
+                    flow: self.flow,
+                    size: self.ack_bytes,
+                    body: Body::Ack(ack),
+                });
             }
             _ => self.on_other_packet(now, packet, out),
         }
@@ -144,7 +158,8 @@ impl Receiver {
             if seq < self.nxt {
                 self.duplicates += 1;
             } else if seq - self.nxt < HORIZON {
-                let new = self.early.get_or_insert_default().keep(self.nxt, seq, self.sack_blocks > 0);
+                let new =
+                    self.early.get_or_insert_default().keep(self.nxt, seq, self.sack_blocks > 0);
                 self.duplicates += u64::from(!new);
             }
         }
@@ -156,7 +171,8 @@ impl Receiver {
     }
 
     fn send_ack(&mut self, echo: Nanos, syn: bool, out: &mut impl Outbox) {
-        let mut ack = Ack { window: self.window, returned: self.returned(), sack: SackId::NONE, syn };
+        let mut ack =
+            Ack { window: self.window, returned: self.returned(), sack: SackId::NONE, syn };
         let mut size = if syn { self.syn_ack_bytes } else { self.ack_bytes };
         if let (Some(early), false) = (&self.early, syn) {
             let (blocks, count) = early.report(self.nxt, self.sack_blocks);
@@ -168,7 +184,13 @@ impl Receiver {
         }
         self.pending = 0;
         self.deadline = Nanos::MAX;
-        out.send(&mut Packet { seq: self.nxt, timestamp: echo, flow: self.flow, size, body: Body::Ack(ack) });
+        out.send(&mut Packet {
+            seq: self.nxt,
+            timestamp: echo,
+            flow: self.flow,
+            size,
+            body: Body::Ack(ack),
+        });
     }
 
     /// To be called when `next_timer` has come; harmless before.
@@ -209,7 +231,8 @@ impl Receiver {
 }
 
 impl Early {
-    /// What lies below `nxt` is in order now: returns up to where it is in one piece, and forgets that.
+    /// What lies below `nxt` is in order now: returns up to where it is in one piece, and forgets
+    /// that.
     fn close_gap(&mut self, nxt: u64) -> u64 {
         let end = self.segments.next_gap(nxt, self.highest).max(nxt);
         self.count -= self.segments.remove(nxt - 1, end);
@@ -232,8 +255,8 @@ impl Early {
         new > 0
     }
 
-    /// The whole block that `seq`, just kept, is part of. A block known from before spares looking through it: one that grows by a segment
-    /// per packet costs the same however long it is.
+    /// The whole block that `seq`, just kept, is part of. A block known from before spares looking
+    /// through it: one that grows by a segment per packet costs the same however long it is.
     fn block_around(&self, nxt: u64, seq: u64) -> (u64, u64) {
         let mut start = seq;
         let mut end = seq + 1;
@@ -268,7 +291,8 @@ impl Early {
         let mut count = 0;
         for (block, into) in self.blocks.iter().zip(&mut blocks).take(usize::from(most)) {
             if block.0 < block.1 {
-                *into = SackBlock { start: (block.0 - nxt) as u32, length: (block.1 - block.0) as u32 };
+                *into =
+                    SackBlock { start: (block.0 - nxt) as u32, length: (block.1 - block.0) as u32 };
                 count += 1;
             }
         }

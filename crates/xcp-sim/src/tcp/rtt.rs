@@ -1,15 +1,18 @@
 //! Round-trip time and the retransmission timeout (RFC 6298), sampled from timestamps (RFC 7323).
 //!
 //! Where it differs from RFC 6298:
-//! 1. The lower bound is on the variance term, as in Linux: RTO = SRTT + max(rto_min, 4 RTTVAR). RFC 6298 §2.4 bounds the sum, which on a path
-//!    longer than `rto_min` whose delay does not vary (an XCP path) sets RTO = SRTT and times out on the first packet that waits in a queue.
-//!    The RFC's bound holds all the same.
+//! 1. The lower bound is on the variance term, as in Linux: RTO = SRTT + max(rto_min, 4 RTTVAR).
+//!    RFC 6298 §2.4 bounds the sum, which on a path longer than `rto_min` whose delay does not vary
+//!    (an XCP path) sets RTO = SRTT and times out on the first packet that waits in a queue. The
+//!    RFC's bound holds all the same.
 //! 2. The lower bound is the scenario's, not 1 s; Linux has 200 ms.
-//! 3. Every ACK for new data gives a sample, with the gains 1/8 and 1/4 unchanged (RFC 7323 appendix G would divide them by the samples per
-//!    round trip; Linux does not for SRTT). Time is in nanoseconds, so the clock granularity G is 1 ns and never matters.
-//! 4. Karn's rule is kept by timestamps: the echo names the transmission that is answered, retransmitted or not, so no sample is ambiguous
-//!    and a timeout never enters SRTT.
-//! 5. After a lost SYN the timeout is at least 3 s (§5.7) until the first sample from data, though the handshake gave one already.
+//! 3. Every ACK for new data gives a sample, with the gains 1/8 and 1/4 unchanged (RFC 7323
+//!    appendix G would divide them by the samples per round trip; Linux does not for SRTT). Time is
+//!    in nanoseconds, so the clock granularity G is 1 ns and never matters.
+//! 4. Karn's rule is kept by timestamps: the echo names the transmission that is answered,
+//!    retransmitted or not, so no sample is ambiguous and a timeout never enters SRTT.
+//! 5. After a lost SYN the timeout is at least 3 s (§5.7) until the first sample from data, though
+//!    the handshake gave one already.
 
 use xcp_scenario::model::RtoPolicy;
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
@@ -39,7 +42,8 @@ impl Rtt {
         Rtt { srtt_8: 0, rttvar_4: 0, rto: INITIAL, minimum: rto_min, policy }
     }
 
-    /// Takes the round trip of a segment that was acknowledged for the first time; ends the back-off.
+    /// Takes the round trip of a segment that was acknowledged for the first time; ends the
+    /// back-off.
     pub fn sample(&mut self, rtt: Nanos) {
         // A zero would read as "no sample"; no path is that short.
         let rtt = rtt.max(1);
@@ -86,7 +90,8 @@ mod tests {
 
     const MS: Nanos = 1_000_000;
 
-    /// RFC 6298 §2 by hand: first sample R: SRTT = R, RTO = R + 4 R/2; then 2R: RTTVAR = 3/4 R/2 + 1/4 R, SRTT = 7/8 R + 1/8 2R.
+    /// RFC 6298 §2 by hand: first sample R: SRTT = R, RTO = R + 4 R/2; then 2R: RTTVAR = 3/4 R/2 +
+    /// 1/4 R, SRTT = 7/8 R + 1/8 2R.
     #[test]
     fn follows_rfc_6298_by_hand() {
         let mut rtt = Rtt::new(MS, RtoPolicy::BackOff);
@@ -115,7 +120,8 @@ mod tests {
     }
 
     proptest! {
-        /// A constant RTT settles at SRTT = RTT and RTO = RTT + minimum, and no sample drives SRTT outside what was seen.
+        /// A constant RTT settles at SRTT = RTT and RTO = RTT + minimum, and no sample drives SRTT
+        /// outside what was seen.
         #[test]
         fn stays_within_what_was_seen(samples in prop::collection::vec(1_000u64..10_000_000_000, 1..50), constant in 1_000u64..10_000_000_000) {
             let mut rtt = Rtt::new(200 * MS, RtoPolicy::BackOff);

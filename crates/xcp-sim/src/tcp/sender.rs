@@ -1,9 +1,11 @@
 //! The sending end: puts window, recovery, timer, pacing and limits together.
 //!
-//! Every ACK goes through the same steps: RTT sample and XCP feedback, the scoreboard, recovery's verdict, the window's growth, the timer, and
-//! then `transmit`, the only place that decides whether another segment may go. The retransmission timer restarts on every ACK for new data
-//! (RFC 6298 §5.3) and on a fast retransmission (Linux and ns-2 do; with RTO just above the RTT, recovery would else often end in a timeout);
-//! restarting moves a number, whoever drives the sender keeps one event and asks `next_timer` again when that comes.
+//! Every ACK goes through the same steps: RTT sample and XCP feedback, the scoreboard, recovery's
+//! verdict, the window's growth, the timer, and then `transmit`, the only place that decides
+//! whether another segment may go. The retransmission timer restarts on every ACK for new data (RFC
+//! 6298 §5.3) and on a fast retransmission (Linux and ns-2 do; with RTO just above the RTT,
+//! recovery would else often end in a timeout); restarting moves a number, whoever drives the
+//! sender keeps one event and asks `next_timer` again when that comes.
 
 use super::config::SenderConfig;
 use super::congestion::{Acked, Congestion, Control};
@@ -25,8 +27,9 @@ enum Connection {
 
 /// A TCP sender.
 ///
-/// Fields in the order of their use, and 100,000 flows in mind: what every ACK touches comes first, in as few cache lines as it takes, and what
-/// a connection without losses does not need takes no room (`recovery`).
+/// Fields in the order of their use, and 100,000 flows in mind: what every ACK touches comes first,
+/// in as few cache lines as it takes, and what a connection without losses does not need takes no
+/// room (`recovery`).
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Sender {
@@ -63,7 +66,8 @@ pub struct Sender {
     syn_size: u16,
     handshake: bool,
     connection: Connection,
-    /// Whether it was the window (or pacing, its other face) that ended the last round of transmissions.
+    /// Whether it was the window (or pacing, its other face) that ended the last round of
+    /// transmissions.
     limited: bool,
 }
 
@@ -74,7 +78,10 @@ impl Sender {
         let payload = u64::from(config.payload);
         let (transfer, last) = match config.bytes {
             u64::MAX => (u64::MAX, payload),
-            bytes => (bytes.div_ceil(payload), if bytes % payload == 0 { payload } else { bytes % payload }),
+            bytes => (
+                bytes.div_ceil(payload),
+                if bytes % payload == 0 { payload } else { bytes % payload },
+            ),
         };
         Sender {
             una: 0,
@@ -117,16 +124,25 @@ impl Sender {
         }
     }
 
-    /// Takes a SYN-ACK or an acknowledgement, `ack` of this packet with its SACK blocks; an ACK for what was never sent is ignored.
+    /// Takes a SYN-ACK or an acknowledgement, `ack` of this packet with its SACK blocks; an ACK for
+    /// what was never sent is ignored.
     #[inline]
-    pub fn on_ack(&mut self, now: Nanos, packet: &Packet, ack: &Ack, sack: &SackBlocks, out: &mut impl Outbox) {
+    pub fn on_ack(
+        &mut self,
+        now: Nanos,
+        packet: &Packet,
+        ack: &Ack,
+        sack: &SackBlocks,
+        out: &mut impl Outbox,
+    ) {
         let segments = packet.seq.wrapping_sub(self.una);
         let advances = segments.wrapping_sub(1) < self.nxt - self.una;
         if !(advances && self.recovery.is_open() && ack.sack == SackId::NONE && !ack.syn) {
             self.on_other_ack(now, packet, ack, sack, out);
             return;
         }
-        // Nothing is amiss: the whole life of most connections. (Data is outstanding, so the connection stands.)
+        // Nothing is amiss: the whole life of most connections. (Data is outstanding, so the
+        // connection stands.)
         self.take_sample(now, packet);
         self.take_feedback(now, ack);
         self.una = packet.seq;
@@ -140,7 +156,14 @@ impl Sender {
 
     /// Everything but an ACK that advances while nothing is amiss.
     #[inline(never)]
-    fn on_other_ack(&mut self, now: Nanos, packet: &Packet, ack: &Ack, sack: &SackBlocks, out: &mut impl Outbox) {
+    fn on_other_ack(
+        &mut self,
+        now: Nanos,
+        packet: &Packet,
+        ack: &Ack,
+        sack: &SackBlocks,
+        out: &mut impl Outbox,
+    ) {
         if ack.syn {
             self.on_syn_ack(now, packet, ack, out);
             return;
@@ -153,19 +176,22 @@ impl Sender {
         if segments > 0 {
             self.take_sample(now, packet);
         }
-        // On every ACK, duplicates and late ones included: each carries feedback that no other does.
+        // On every ACK, duplicates and late ones included: each carries feedback that no other
+        // does.
         self.take_feedback(now, ack);
         if segments > 0 {
             self.una = packet.seq;
             let was_fast = self.recovery.fast();
-            let step = self.recovery.advanced(old, self.una, packet.timestamp, self.congestion.cwnd());
+            let step =
+                self.recovery.advanced(old, self.una, packet.timestamp, self.congestion.cwnd());
             let news = ack.sack != SackId::NONE && self.take_sack(packet.seq, sack);
             debug_assert!(!news || self.una < self.nxt);
             self.grow(now, packet, segments, was_fast);
             self.take_window(ack);
             self.after_advance(now, step, out);
             if news && !self.recovery.repairing() {
-                // RFC 6675 §5: news by SACK make a duplicate ACK "regardless of its status as a cumulative acknowledgment".
+                // RFC 6675 §5: news by SACK make a duplicate ACK "regardless of its status as a
+                // cumulative acknowledgment".
                 self.on_duplicate(now, packet.timestamp, news, out);
             }
         } else {
@@ -258,7 +284,8 @@ impl Sender {
             Step::Leave { avoid_burst: true } => {
                 let outstanding = self.recovery.in_network(self.una, self.nxt);
                 // RFC 6582 §3.2 step 3, full acknowledgements, option 1.
-                self.congestion.limit(u32::try_from(outstanding).unwrap_or(u32::MAX).max(1).saturating_add(1));
+                self.congestion
+                    .limit(u32::try_from(outstanding).unwrap_or(u32::MAX).max(1).saturating_add(1));
             }
             Step::Leave { avoid_burst: false } | Step::Go | Step::Enter => {}
         }
@@ -271,7 +298,8 @@ impl Sender {
     fn on_syn_ack(&mut self, now: Nanos, packet: &Packet, ack: &Ack, out: &mut impl Outbox) {
         let Connection::SynSent { repeated } = self.connection else { return };
         self.connection = Connection::Established;
-        // The echo names the SYN that was answered: a sample even if it was repeated (RFC 7323 §4.1).
+        // The echo names the SYN that was answered: a sample even if it was repeated (RFC 7323
+        // §4.1).
         self.rtt.sample(now.saturating_sub(packet.timestamp));
         if repeated {
             self.rtt.syn_was_lost();
@@ -325,7 +353,8 @@ impl Sender {
         self.deadline.min(self.wake)
     }
 
-    /// No new data from now on. What is outstanding is still repaired; the transfer does not count as completed unless all of it was sent.
+    /// No new data from now on. What is outstanding is still repaired; the transfer does not count
+    /// as completed unless all of it was sent.
     pub fn stop(&mut self, _now: Nanos) {
         self.end = self.end.min(self.nxt);
         if self.nxt == self.una {
@@ -392,7 +421,8 @@ impl Sender {
         self.recovery.repairing()
     }
 
-    /// Packets taken to be in the network (RFC 6675's pipe; without SACK, what is not acknowledged less the duplicate ACKs).
+    /// Packets taken to be in the network (RFC 6675's pipe; without SACK, what is not acknowledged
+    /// less the duplicate ACKs).
     #[must_use]
     pub fn outstanding(&self) -> u64 {
         self.recovery.in_network(self.una, self.nxt)
@@ -424,7 +454,8 @@ impl Sender {
         for block in blocks {
             let Some(from) = base.checked_add(u64::from(block.start)) else { continue };
             let Some(to) = from.checked_add(u64::from(block.length)) else { continue };
-            // The first outstanding segment is known to be missing, whatever a late ACK said before.
+            // The first outstanding segment is known to be missing, whatever a late ACK said
+            // before.
             let from = from.max(self.una + 1);
             if from < to && to <= self.nxt {
                 news += self.recovery.sacked(self.una, from, to);
@@ -489,12 +520,15 @@ impl Sender {
                     self.nxt += 1;
                     self.send_any(now, self.nxt - 1, false, out);
                 }
-                Next::Again(segment) | Next::Rescue(segment) => self.send_any(now, segment, true, out),
+                Next::Again(segment) | Next::Rescue(segment) => {
+                    self.send_any(now, segment, true, out)
+                }
             }
         }
     }
 
-    /// Whether pacing keeps the next packet back; then the timer is set for it. Pacing is the window's other face.
+    /// Whether pacing keeps the next packet back; then the timer is set for it. Pacing is the
+    /// window's other face.
     #[inline(always)]
     fn must_wait(&mut self, now: Nanos) -> bool {
         if !self.pacer.enabled() || now >= self.pacer.next() {
@@ -520,8 +554,16 @@ impl Sender {
 
     /// `sendable`: what goes into XCP's header.
     #[inline(always)]
-    fn send(&mut self, now: Nanos, segment: u64, retransmission: bool, sendable: u32, out: &mut impl Outbox) {
-        // The header is written where it stays: copying what has just been written in halves would have to wait for it.
+    fn send(
+        &mut self,
+        now: Nanos,
+        segment: u64,
+        retransmission: bool,
+        sendable: u32,
+        out: &mut impl Outbox,
+    ) {
+        // The header is written where it stays: copying what has just been written in halves would
+        // have to wait for it.
         let mut packet = Packet {
             seq: segment,
             timestamp: now,
@@ -529,7 +571,9 @@ impl Sender {
             size: if segment + 1 == self.transfer { self.last_size } else { self.full_size },
             body: Body::Data { header: ForwardHeader::default(), retransmission },
         };
-        if let (Body::Data { header, .. }, Congestion::Xcp(xcp)) = (&mut packet.body, &mut self.congestion) {
+        if let (Body::Data { header, .. }, Congestion::Xcp(xcp)) =
+            (&mut packet.body, &mut self.congestion)
+        {
             xcp.write_header(now, self.rtt.srtt(), sendable, header);
         }
         self.pacer.sent(now);
@@ -547,10 +591,17 @@ impl Sender {
         if let Congestion::Xcp(xcp) = &mut self.congestion {
             xcp.write_header(now, self.rtt.srtt(), sendable, &mut header);
         }
-        out.send(&mut Packet { seq: 0, timestamp: now, flow: self.flow, size: self.syn_size, body: Body::Syn { header } });
+        out.send(&mut Packet {
+            seq: 0,
+            timestamp: now,
+            flow: self.flow,
+            size: self.syn_size,
+            body: Body::Syn { header },
+        });
     }
 
-    /// The most that buffers and the application's data let be in the network, packets; `u32::MAX`: any number.
+    /// The most that buffers and the application's data let be in the network, packets; `u32::MAX`:
+    /// any number.
     #[inline(always)]
     fn sendable(&self) -> u32 {
         let data = self.end - self.una;
@@ -558,9 +609,10 @@ impl Sender {
         data.min(u64::from(self.buffers)) as u32
     }
 
-    /// The same while losses may be under repair. The window does not slide then, so it is what is in the network, what is lost and yet to be
-    /// repaired, and the new data that still fits. (Lost segments count: after a timeout they are all there is to send, and who did not ask for
-    /// the window to send them would repair a blackout a few a round trip.)
+    /// The same while losses may be under repair. The window does not slide then, so it is what is
+    /// in the network, what is lost and yet to be repaired, and the new data that still fits. (Lost
+    /// segments count: after a timeout they are all there is to send, and who did not ask for the
+    /// window to send them would repair a blackout a few a round trip.)
     fn sendable_while_repairing(&self) -> u32 {
         if !self.recovery.repairing() {
             return self.sendable();
@@ -568,7 +620,8 @@ impl Sender {
         // A buffer without bound does not fill up with what recovery leaves behind.
         let most = if self.buffers == u32::MAX { u64::MAX } else { u64::from(self.buffers) };
         let fresh = most.min(self.end - self.una).saturating_sub(self.nxt - self.una);
-        let present = self.recovery.in_network(self.una, self.nxt) + self.recovery.lost_unrepaired(self.una);
+        let present =
+            self.recovery.in_network(self.una, self.nxt) + self.recovery.lost_unrepaired(self.una);
         fresh.saturating_add(present).min(u64::from(u32::MAX)) as u32
     }
 }

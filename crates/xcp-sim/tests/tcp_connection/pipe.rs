@@ -1,4 +1,5 @@
-//! A connection over a pipe with rate, delay and a script of what happens to each packet; checks what must always hold after every event.
+//! A connection over a pipe with rate, delay and a script of what happens to each packet; checks
+//! what must always hold after every event.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -41,7 +42,8 @@ impl Outbox for Queued {
 }
 
 enum Event {
-    /// With its SACK blocks, if it is an acknowledgement: the packet only names them, and one that is doubled needs them twice.
+    /// With its SACK blocks, if it is an acknowledgement: the packet only names them, and one that
+    /// is doubled needs them twice.
     Arrives(Packet, SackBlocks),
     SenderTimer,
     ReceiverTimer,
@@ -151,7 +153,11 @@ impl<'a> Pipe<'a> {
             spacing,
             router: false,
             log: None,
-            limit: u64::from(ReceiverConfig::new(0, tcp, PACKET).window.min(SenderConfig::new(0, tcp, PACKET).send_buffer)),
+            limit: u64::from(
+                ReceiverConfig::new(0, tcp, PACKET)
+                    .window
+                    .min(SenderConfig::new(0, tcp, PACKET).send_buffer),
+            ),
             script,
             free_at: 0,
             sent: [0; 2],
@@ -180,7 +186,12 @@ impl<'a> Pipe<'a> {
             let number = self.sent[usize::from(!data)];
             self.sent[usize::from(!data)] += 1;
             if let Some(log) = &mut self.log {
-                log.push(Sent { at: self.now, packet, cwnd: self.sender.cwnd_packets(), srtt: self.sender.srtt() });
+                log.push(Sent {
+                    at: self.now,
+                    packet,
+                    cwnd: self.sender.cwnd_packets(),
+                    srtt: self.sender.srtt(),
+                });
             }
             let mut at = self.now + self.delay;
             if data && self.spacing > 0 {
@@ -191,7 +202,11 @@ impl<'a> Pipe<'a> {
                 header.flags |= xcp_engine::flags::MARK;
                 header.feedback = 0;
             }
-            let blocks = if let Body::Ack(ack) = &packet.body { self.out.sacks.take(ack.sack) } else { SackBlocks::default() };
+            let blocks = if let Body::Ack(ack) = &packet.body {
+                self.out.sacks.take(ack.sack)
+            } else {
+                SackBlocks::default()
+            };
             match (self.script)(data, &packet, number, self.now) {
                 Fate::Pass => self.push(at, Event::Arrives(packet, blocks)),
                 Fate::Lose => {}
@@ -216,7 +231,10 @@ impl<'a> Pipe<'a> {
         assert!(una <= nxt);
         assert!(self.sender.cwnd_packets() >= 1.0);
         assert!(nxt - una <= self.limit, "buffers allow {}, outstanding {}", self.limit, nxt - una);
-        assert!(self.sender.outstanding() <= 2 * (nxt - una), "pipe counts a segment at most twice");
+        assert!(
+            self.sender.outstanding() <= 2 * (nxt - una),
+            "pipe counts a segment at most twice"
+        );
         if nxt > self.nxt {
             let (pipe, cwnd) = (self.sender.outstanding(), self.sender.cwnd_packets());
             assert!(pipe as f64 <= cwnd, "{pipe} in the network, window {cwnd}");

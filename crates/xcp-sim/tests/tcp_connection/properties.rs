@@ -1,4 +1,5 @@
-//! Whatever the network does, everything arrives, once and in order, and the sender never loses its way.
+//! Whatever the network does, everything arrives, once and in order, and the sender never loses its
+//! way.
 
 use crate::pipe::*;
 use proptest::prelude::*;
@@ -6,7 +7,8 @@ use xcp_scenario::model::{Congestion, LossResponse, Recovery, RtoPolicy, Tcp, Wi
 use xcp_sim::packet::Body;
 
 fn connection() -> impl Strategy<Value = Tcp> {
-    let congestion = prop_oneof![Just(Congestion::Reno), Just(Congestion::Cubic), Just(Congestion::Xcp)];
+    let congestion =
+        prop_oneof![Just(Congestion::Reno), Just(Congestion::Cubic), Just(Congestion::Xcp)];
     let recovery = prop_oneof![
         Just(Recovery::Reno),
         Just(Recovery::RenoNs2),
@@ -15,21 +17,39 @@ fn connection() -> impl Strategy<Value = Tcp> {
         Just(Recovery::Sack),
         Just(Recovery::SackLinux)
     ];
-    (congestion, recovery, any::<[bool; 7]>(), 1u32..40, 1u64..300, prop::option::of(3_000u64..60_000), prop::option::of(3_000u64..60_000))
-        .prop_map(|(congestion, recovery, flags, initial_window, segments, receive_buffer, send_buffer)| Tcp {
-            loss_response: if flags[0] { LossResponse::None } else { LossResponse::Halve },
-            paced: flags[1],
-            wire: if flags[2] { WireFormat::Classic } else { WireFormat::Extended },
-            bytes: Some(segments * 1400 - 777),
-            receive_buffer,
-            send_buffer,
-            window_scaling: flags[3],
-            delayed_ack: flags[4],
-            handshake: flags[5],
-            initial_window,
-            rto_policy: if flags[6] { RtoPolicy::BackOff } else { RtoPolicy::Fixed },
-            ..settings(congestion, recovery)
-        })
+    (
+        congestion,
+        recovery,
+        any::<[bool; 7]>(),
+        1u32..40,
+        1u64..300,
+        prop::option::of(3_000u64..60_000),
+        prop::option::of(3_000u64..60_000),
+    )
+        .prop_map(
+            |(
+                congestion,
+                recovery,
+                flags,
+                initial_window,
+                segments,
+                receive_buffer,
+                send_buffer,
+            )| Tcp {
+                loss_response: if flags[0] { LossResponse::None } else { LossResponse::Halve },
+                paced: flags[1],
+                wire: if flags[2] { WireFormat::Classic } else { WireFormat::Extended },
+                bytes: Some(segments * 1400 - 777),
+                receive_buffer,
+                send_buffer,
+                window_scaling: flags[3],
+                delayed_ack: flags[4],
+                handshake: flags[5],
+                initial_window,
+                rto_policy: if flags[6] { RtoPolicy::BackOff } else { RtoPolicy::Fixed },
+                ..settings(congestion, recovery)
+            },
+        )
 }
 
 fn fate() -> impl Strategy<Value = Fate> {
@@ -44,14 +64,16 @@ fn fate() -> impl Strategy<Value = Fate> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
-    /// Loss, duplication and reordering in both directions, then a network that behaves: the transfer completes, with exactly the bytes asked for.
+    /// Loss, duplication and reordering in both directions, then a network that behaves: the
+    /// transfer completes, with exactly the bytes asked for.
     #[test]
     fn everything_arrives(tcp in connection(), fates in prop::collection::vec((fate(), fate()), 0..250), spacing in 0u64..3) {
         let total = tcp.bytes.unwrap();
         let mut highest = 0;
         let script: Script = Box::new(move |data, packet, number, _| {
             if let Body::Data { retransmission, .. } = packet.body {
-                // "Retransmission" must mean just that, and new data must go out in order, each segment once.
+                // "Retransmission" must mean just that, and new data must go out in order, each
+                // segment once.
                 assert_eq!(retransmission, packet.seq < highest);
                 assert!(packet.seq <= highest);
                 highest = highest.max(packet.seq + 1);
@@ -73,7 +95,8 @@ proptest! {
         prop_assert!(!pipe.sender.in_recovery() || pipe.sender.sequence().0 == pipe.sender.sequence().1);
     }
 
-    /// Stopped at any moment, a sender repairs what it has sent, sends nothing new, and falls silent.
+    /// Stopped at any moment, a sender repairs what it has sent, sends nothing new, and falls
+    /// silent.
     #[test]
     fn stops_when_told(tcp in connection(), fates in prop::collection::vec(fate(), 0..100), stop in 0u64..3000) {
         let tcp = Tcp { bytes: None, ..tcp };

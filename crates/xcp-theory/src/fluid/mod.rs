@@ -1,17 +1,23 @@
-//! XCP as a fluid with delay: equations (1a) to (2e) of L. Andrew, B. Wydrowski, S. Low, An Example of Instability in XCP, with the delays the paper
-//! leaves out and a router that, as real ones do, computes once an interval.
+//! XCP as a fluid with delay: equations (1a) to (2e) of L. Andrew, B. Wydrowski, S. Low, An Example
+//! of Instability in XCP, with the delays the paper leaves out and a router that, as real ones do,
+//! computes once an interval.
 //!
 //! Where this differs from the paper's model:
-//! 1. Data reach a queue, and feedback the sender, as late as distance and queues make them; the paper neglects that.
-//! 2. The router sums over an interval of length d and holds its factors for the next; the paper's is continuous.
-//! 3. What a router knows of a flow is what headers say, w and T when the data were sent, not the instantaneous x of (2a). Taken literally, (2a)
-//!    behaves worse still; no router sees x.
-//! 4. Feedback is charged to residue pools as in draft-falk-xcp-spec-03, lines 25 to 31, unless the law has none.
+//! 1. Data reach a queue, and feedback the sender, as late as distance and queues make them; the
+//!    paper neglects that.
+//! 2. The router sums over an interval of length d and holds its factors for the next; the paper's
+//!    is continuous.
+//! 3. What a router knows of a flow is what headers say, w and T when the data were sent, not the
+//!    instantaneous x of (2a). Taken literally, (2a) behaves worse still; no router sees x.
+//! 4. Feedback is charged to residue pools as in draft-falk-xcp-spec-03, lines 25 to 31, unless the
+//!    law has none.
 //! 5. The persistent queue is the least of the last max(2 ms, (d − b/c)/2), as in the draft.
-//! 6. Senders follow (2d), x = w/T, if paced, else (3), x(t) = x(t − T) + dw/dt, kept whole: they send what the window lets them while it is larger than
-//!    what is on the way, nothing else. The first window of those is spread over one round trip.
+//! 6. Senders follow (2d), x = w/T, if paced, else (3), x(t) = x(t − T) + dw/dt, kept whole: they
+//!    send what the window lets them while it is larger than what is on the way, nothing else. The
+//!    first window of those is spread over one round trip.
 //!
-//! Equal flows that start together move together, so one variable stands for a class. Nothing is random.
+//! Equal flows that start together move together, so one variable stands for a class. Nothing is
+//! random.
 
 mod router;
 mod sender;
@@ -80,9 +86,15 @@ impl std::fmt::Display for NoFluid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::NoXcp => "there is no XCP flow that lasts",
-            Self::OtherTcp => "the fluid model knows XCP flows and datagrams, not TCP without feedback",
-            Self::OtherLaw => "the fluid model knows no law that tells flows limited here from others",
-            Self::Medium => "the fluid model knows lines of their own, not links that share a medium",
+            Self::OtherTcp => {
+                "the fluid model knows XCP flows and datagrams, not TCP without feedback"
+            }
+            Self::OtherLaw => {
+                "the fluid model knows no law that tells flows limited here from others"
+            }
+            Self::Medium => {
+                "the fluid model knows lines of their own, not links that share a medium"
+            }
             Self::TooLarge => "too many different flows for the time and the round trips",
         })
     }
@@ -133,7 +145,12 @@ pub fn fluid(scenario: &Scenario) -> Result<Trajectory, NoFluid> {
 pub fn with(scenario: &Scenario, change: impl Fn(&mut Router)) -> Result<Trajectory, NoFluid> {
     let mut plan = plan(scenario)?;
     let stretches = plan.stretches.iter_mut().flat_map(|s| &mut s.laws);
-    plan.links.iter_mut().map(|l| &mut l.router).chain(stretches).filter_map(Option::as_mut).for_each(change);
+    plan.links
+        .iter_mut()
+        .map(|l| &mut l.router)
+        .chain(stretches)
+        .filter_map(Option::as_mut)
+        .for_each(change);
     let rtt = plan.parts.iter().map(|p| p.class.rtt).fold(f64::INFINITY, f64::min);
     let dt = (rtt / STEPS_PER_RTT).clamp(2e-6, 2e-3);
     let duration = seconds(scenario.duration);
@@ -179,7 +196,10 @@ fn plan(scenario: &Scenario) -> Result<Plan, NoFluid> {
     // A class of the whole run, split by the starts of its members.
     let mut parts: Vec<Part> = Vec::new();
     for class in &everything.classes {
-        let members = scenario.flows.iter().filter(|f| f.is_tcp() && f.bytes().is_none() && *f.group.name == *class.name);
+        let members = scenario
+            .flows
+            .iter()
+            .filter(|f| f.is_tcp() && f.bytes().is_none() && *f.group.name == *class.name);
         let mut starts: Vec<(Nanos, usize)> = Vec::new();
         for flow in members.clone() {
             match starts.last_mut() {
@@ -191,7 +211,11 @@ fn plan(scenario: &Scenario) -> Result<Plan, NoFluid> {
         let split = starts.len() > 1;
         parts.extend(starts.iter().enumerate().map(|(i, &(start, count))| {
             let name = if split { format!("{}-{}", class.name, i + 1) } else { class.name.clone() };
-            Part { class: Class { name, count, start: seconds(start), ..class.clone() }, group: class.name.clone(), stop }
+            Part {
+                class: Class { name, count, start: seconds(start), ..class.clone() },
+                group: class.name.clone(),
+                stop,
+            }
         }));
     }
     Ok(Plan { parts, links: everything.links, stretches })
@@ -218,7 +242,8 @@ fn whole(scenario: &Scenario) -> Network {
 
 fn run(plan: Plan, dt: f64, duration: f64) -> Trajectory {
     let Plan { parts, links, stretches } = plan;
-    let mut senders: Vec<Sender> = parts.iter().map(|p| Sender::new(&p.class, p.class.start, p.stop)).collect();
+    let mut senders: Vec<Sender> =
+        parts.iter().map(|p| Sender::new(&p.class, p.class.start, p.stop)).collect();
     let mut routers: Vec<RouterState> = links.iter().map(RouterState::new).collect();
     let per_sample = (SAMPLE / dt).round().max(1.0) as usize;
     let steps = (duration / dt) as usize;
@@ -238,7 +263,10 @@ fn run(plan: Plan, dt: f64, duration: f64) -> Trajectory {
         let now = step as f64 * dt;
         while stretch + 1 < stretches.len() && stretches[stretch + 1].from <= now {
             stretch += 1;
-            routers.iter_mut().zip(&stretches[stretch].laws).for_each(|(router, law)| router.change(*law));
+            routers
+                .iter_mut()
+                .zip(&stretches[stretch].laws)
+                .for_each(|(router, law)| router.change(*law));
         }
         let waits: Vec<f64> = routers.iter().map(RouterState::wait).collect();
         for (i, sender) in senders.iter_mut().enumerate() {
@@ -254,7 +282,8 @@ fn run(plan: Plan, dt: f64, duration: f64) -> Trajectory {
                 rates.push(std::mem::take(bytes) * 8.0 / out.step);
             }
             for (l, router) in routers.iter().enumerate() {
-                out.utilisation[l].push(std::mem::take(&mut carried[l]) * 8.0 / out.step / links[l].rate);
+                out.utilisation[l]
+                    .push(std::mem::take(&mut carried[l]) * 8.0 / out.step / links[l].rate);
                 out.queues[l].push(router.queue());
             }
         }
@@ -285,10 +314,12 @@ pub struct Motion {
 }
 
 impl Trajectory {
-    /// Mean and standard deviation of a class's rate from a time on, while it is there; `None` if it is not.
+    /// Mean and standard deviation of a class's rate from a time on, while it is there; `None` if
+    /// it is not.
     #[must_use]
     pub fn motion(&self, class: usize, from: f64) -> Option<Motion> {
-        let late: Vec<f64> = self.per_round_trip(class, from, f64::INFINITY).map(|(_, rate)| rate).collect();
+        let late: Vec<f64> =
+            self.per_round_trip(class, from, f64::INFINITY).map(|(_, rate)| rate).collect();
         if late.is_empty() {
             return None;
         }
@@ -303,7 +334,8 @@ impl Trajectory {
         average(after(&self.utilisation[link], from / self.step))
     }
 
-    /// Since when a class's rate, averaged over round trips, has been within a share (.2 is ±20 %) of a rate, up to a time; `None` if it is not then.
+    /// Since when a class's rate, averaged over round trips, has been within a share (.2 is ±20 %)
+    /// of a rate, up to a time; `None` if it is not then.
     #[must_use]
     pub fn settled(&self, class: usize, rate: f64, share: f64, until: f64) -> Option<f64> {
         let mut since = Some(self.classes[class].from);
@@ -317,14 +349,17 @@ impl Trajectory {
         since
     }
 
-    /// A class's rates in a stretch of time in which it is there, averaged over whole samples that make up at least a round trip, since (2d) speaks of
-    /// nothing shorter; each with its end.
+    /// A class's rates in a stretch of time in which it is there, averaged over whole samples that
+    /// make up at least a round trip, since (2d) speaks of nothing shorter; each with its end.
     fn per_round_trip(&self, class: usize, from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> {
         let c = &self.classes[class];
         let samples = (c.rtt / self.step).ceil().max(1.0) as usize;
         let block = samples as f64 * self.step;
         let (from, to) = (from.max(c.from), to.min(c.to));
-        let blocks = self.rates[class].chunks_exact(samples).enumerate().map(move |(i, b)| ((i + 1) as f64 * block, average(b)));
+        let blocks = self.rates[class]
+            .chunks_exact(samples)
+            .enumerate()
+            .map(move |(i, b)| ((i + 1) as f64 * block, average(b)));
         blocks.filter(move |(end, _)| end - block >= from - 1e-9 && *end <= to + 1e-9)
     }
 }

@@ -1,5 +1,5 @@
-//! A link's queue and router in the fluid model: sums over an interval, factors for the next, pools. Time and what crosses are given by
-//! the others.
+//! A link's queue and router in the fluid model: sums over an interval, factors for the next,
+//! pools. Time and what crosses are given by the others.
 
 use crate::network::{Interval, Link, Others, Router};
 
@@ -72,7 +72,8 @@ impl RouterState {
         self.queue
     }
 
-    /// Bytes of XCP flows reach the queue; `x` is the RTT that their headers give over the window (seconds per byte).
+    /// Bytes of XCP flows reach the queue; `x` is the RTT that their headers give over the window
+    /// (seconds per byte).
     pub fn arrive(&mut self, bytes: f64, x: f64, rtt: f64) {
         self.arriving += bytes;
         self.input += bytes;
@@ -82,7 +83,8 @@ impl RouterState {
         self.max_rtt = self.max_rtt.max(rtt);
     }
 
-    /// What departing bytes are granted beside `others`, what routers before granted: bytes/s per byte. Draft, lines 20 to 31.
+    /// What departing bytes are granted beside `others`, what routers before granted: bytes/s per
+    /// byte. Draft, lines 20 to 31.
     pub fn grant(&mut self, bytes: f64, x: f64, rtt: f64, others: f64) -> f64 {
         let Some(law) = self.law else { return others };
         let gain = law.gain.factor(self.interval, rtt);
@@ -137,7 +139,8 @@ impl RouterState {
             Interval::Max => self.max_rtt,
         };
         let y = self.input / elapsed;
-        let capacity = law.capacity / 8.0 - if law.others == Others::Subtracted { datagrams } else { 0.0 };
+        let capacity =
+            law.capacity / 8.0 - if law.others == Others::Subtracted { datagrams } else { 0.0 };
         let spare = law.alpha * (capacity - y) - law.beta * (self.persistent - law.target) / d;
         let shuffled = (law.gamma * y - spare.abs()).max(0.0);
         self.pool_positive = shuffled + spare.max(0.0);

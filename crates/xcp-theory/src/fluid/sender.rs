@@ -1,4 +1,5 @@
-//! Equal senders in the fluid model: what they have on the way, how it reaches the routers of the route, how their window moves.
+//! Equal senders in the fluid model: what they have on the way, how it reaches the routers of the
+//! route, how their window moves.
 
 use std::collections::VecDeque;
 
@@ -18,7 +19,8 @@ struct Slot {
     granted: f64,
 }
 
-/// One class of senders. Slots are numbered from the first ever sent; those before `first` are acknowledged and gone.
+/// One class of senders. Slots are numbered from the first ever sent; those before `first` are
+/// acknowledged and gone.
 pub(super) struct Sender {
     count: f64,
     packet: f64,
@@ -66,7 +68,9 @@ impl Sender {
     pub fn hear(&mut self, now: f64, dt: f64, waits: &[f64]) {
         let rtt = self.base_rtt + self.route.iter().map(|&l| waits[l]).sum::<f64>();
         let departed = self.departed.last().copied().unwrap_or(usize::MAX);
-        while self.first < departed && self.slots.front().is_some_and(|slot| slot.at <= now - rtt + 0.5 * dt) {
+        while self.first < departed
+            && self.slots.front().is_some_and(|slot| slot.at <= now - rtt + 0.5 * dt)
+        {
             let Some(slot) = self.slots.pop_front() else { break };
             self.first += 1;
             self.outstanding -= slot.bytes;
@@ -90,7 +94,13 @@ impl Sender {
         };
         if bytes > 0.0 {
             self.outstanding += bytes;
-            self.slots.push_back(Slot { at: now, bytes, x: self.rtt / self.window, rtt: self.rtt, granted: f64::INFINITY });
+            self.slots.push_back(Slot {
+                at: now,
+                bytes,
+                x: self.rtt / self.window,
+                rtt: self.rtt,
+                granted: f64::INFINITY,
+            });
         }
         bytes
     }
@@ -101,7 +111,10 @@ impl Sender {
         for (hop, &l) in self.route.iter().enumerate() {
             let reached = now - self.reach[hop] - waited + 0.5 * dt;
             let before = if hop == 0 { usize::MAX } else { self.departed[hop - 1] };
-            while let Some(slot) = self.slots.get(self.arrived[hop] - self.first).filter(|s| s.at <= reached && self.arrived[hop] < before)
+            while let Some(slot) = self
+                .slots
+                .get(self.arrived[hop] - self.first)
+                .filter(|s| s.at <= reached && self.arrived[hop] < before)
             {
                 routers[l].arrive(self.count * slot.bytes, slot.x, slot.rtt);
                 self.arrived[hop] += 1;
@@ -111,7 +124,8 @@ impl Sender {
             while self.departed[hop] < self.arrived[hop] {
                 let index = self.departed[hop] - self.first;
                 let Some(slot) = self.slots.get_mut(index).filter(|s| s.at <= left) else { break };
-                slot.granted = routers[l].grant(self.count * slot.bytes, slot.x, slot.rtt, slot.granted);
+                slot.granted =
+                    routers[l].grant(self.count * slot.bytes, slot.x, slot.rtt, slot.granted);
                 self.departed[hop] += 1;
             }
         }

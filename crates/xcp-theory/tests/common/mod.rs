@@ -64,5 +64,7 @@ pub fn two_links(n: usize) -> Network {
 /// The one scenario of a text.
 #[allow(dead_code, reason = "each test file uses its own part")]
 pub fn scenario(text: &str) -> Scenario {
-    load(Path::new("test.toml"), text, &Overrides::none()).unwrap_or_else(|e| panic!("{e}")).remove(0)
+    load(Path::new("test.toml"), text, &Overrides::none())
+        .unwrap_or_else(|e| panic!("{e}"))
+        .remove(0)
 }

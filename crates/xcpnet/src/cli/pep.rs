@@ -28,7 +28,8 @@ pub enum PepCommand {
     Up(PepRun),
     /// Run it in the foreground, as systemd wants it
     Run(PepRun),
-    /// Look what is in the way of a proxy with these options, and change nothing; status 1 if something is
+    /// Look what is in the way of a proxy with these options, and change nothing; status 1 if
+    /// something is
     Check {
         /// As for `pep up`
         #[command(flatten)]
@@ -63,7 +64,8 @@ pub enum PepCommand {
         /// Which
         #[command(flatten)]
         which: PepWhich,
-        /// The long link's device, where there are several proxies; what is sent; what comes, if that is another one, too
+        /// The long link's device, where there are several proxies; what is sent; what comes, if
+        /// that is another one, too
         #[arg(value_name = "[DEV] OUT [IN]", num_args = 1..=3, required = true)]
         rates: Vec<String>,
     },
@@ -91,7 +93,8 @@ pub struct PepWhich {
 pub struct PepRun {
     #[command(flatten)]
     pub which: PepWhich,
-    /// Options from this file (TOML, the same names); what is typed wins [default: /etc/xcpnet/pep.toml if it is there]
+    /// Options from this file (TOML, the same names); what is typed wins [default:
+    /// /etc/xcpnet/pep.toml if it is there]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Device towards the long link: connections that cross it are diverted
@@ -106,10 +109,12 @@ pub struct PepRun {
     /// Rate at which it receives from there, for buffers [default: as much as 110mbit, or --rate]
     #[arg(long, value_name = "RATE")]
     pub rate_in: Option<String>,
-    /// Round-trip time of the long link, for buffers and for what connections begin with [default: 600ms]
+    /// Round-trip time of the long link, for buffers and for what connections begin with [default:
+    /// 600ms]
     #[arg(long, value_name = "TIME")]
     pub rtt: Option<String>,
-    /// Segments on the long link have at most this many bytes, where something on it drops larger ones [default: as its device takes]
+    /// Segments on the long link have at most this many bytes, where something on it drops larger
+    /// ones [default: as its device takes]
     #[arg(long, value_name = "BYTES")]
     pub mss: Option<u32>,
     /// Law of the router
@@ -133,7 +138,8 @@ pub struct PepRun {
     /// Do not send a client's first bytes with the SYN
     #[arg(long)]
     pub no_early: bool,
-    /// Answer clients only when the server has answered, and with its answer: connected, refused, unreachable, silence; costs what early data saves
+    /// Answer clients only when the server has answered, and with its answer: connected, refused,
+    /// unreachable, silence; costs what early data saves
     #[arg(long)]
     pub confirm: bool,
     /// Threads [default: one per processor]
@@ -163,7 +169,8 @@ pub struct PepRun {
     /// Congestion control towards peers that do not speak XCP [default: cubic]
     #[arg(long, value_name = "NAME")]
     pub fallback: Option<String>,
-    /// First window on the long link, packets; 0: the kernel's [default: a share of what the link has free]
+    /// First window on the long link, packets; 0: the kernel's [default: a share of what the link
+    /// has free]
     #[arg(long, value_name = "PACKETS")]
     pub initial_window: Option<u32>,
     /// Who to be once set up; root: stay [default: nobody]

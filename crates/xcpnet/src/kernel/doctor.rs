@@ -22,9 +22,15 @@ pub fn doctor(arguments: &DoctorArguments, printer: &mut Printer) -> Result<(), 
     if ready.contains(&Ready::No) {
         let who = groups.iter().map(|group| group.name()).collect::<Vec<_>>().join(" or ");
         let need = if groups.len() == 1 { "needs" } else { "need" };
-        Err(Failure::with_status(format!("something that {who} {need} is missing; what to do is told with each"), LACKING))
+        Err(Failure::with_status(
+            format!("something that {who} {need} is missing; what to do is told with each"),
+            LACKING,
+        ))
     } else if ready.contains(&Ready::Unknown) {
-        Err(Failure::with_status("not everything could be tried; what to do is told with each", LACKING))
+        Err(Failure::with_status(
+            "not everything could be tried; what to do is told with each",
+            LACKING,
+        ))
     } else {
         Ok(())
     }

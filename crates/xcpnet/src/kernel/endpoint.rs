@@ -18,7 +18,11 @@ pub fn endpoint(arguments: &EndpointArguments, printer: &mut Printer) -> Result<
         EndpointCommand::Enable(enable) => switch_on(enable, printer),
         EndpointCommand::Disable => {
             need_root()?;
-            printer.line(if kept::disable()? { "endpoint disabled" } else { "the endpoint was not enabled" })
+            printer.line(if kept::disable()? {
+                "endpoint disabled"
+            } else {
+                "the endpoint was not enabled"
+            })
         }
         EndpointCommand::Show { json, watch, all } => {
             need_root()?;
@@ -29,7 +33,12 @@ pub fn endpoint(arguments: &EndpointArguments, printer: &mut Printer) -> Result<
 
 /// `10.0.0.0/8`, or a single address.
 fn prefix(text: &str) -> Result<(IpAddr, u8), Failure> {
-    let wrong = || Failure::new(format!("--to: \"{text}\" is not an address or prefix; write one like 10.0.0.0/8 or 2001:db8::/32"));
+    let wrong = || {
+        Failure::new(format!(
+            "--to: \"{text}\" is not an address or prefix; write one like 10.0.0.0/8 or \
+                2001:db8::/32"
+        ))
+    };
     let (address, length) = text.split_once('/').map_or((text, None), |(a, l)| (a, Some(l)));
     let address: IpAddr = address.parse().map_err(|_| wrong())?;
     let most = if address.is_ipv4() { 32 } else { 128 };
@@ -59,13 +68,21 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
         ..defaults
     };
     need_root()?;
-    let plan = EndpointPlan { config, cgroup: enable.cgroup.clone(), devices: enable.devices.clone() };
-    let Enabled { cgroup, devices, no_room, deaf } = kept::enable(&plan, &namespace(enable.netns.as_deref())?)?;
+    let plan =
+        EndpointPlan { config, cgroup: enable.cgroup.clone(), devices: enable.devices.clone() };
+    let Enabled { cgroup, devices, no_room, deaf } =
+        kept::enable(&plan, &namespace(enable.netns.as_deref())?)?;
     let who = match &give {
-        Give::Nobody => "connections that ask for it by setsockopt(TCP_CONGESTION, \"xcp\")".to_owned(),
+        Give::Nobody => {
+            "connections that ask for it by setsockopt(TCP_CONGESTION, \"xcp\")".to_owned()
+        }
         Give::All => "every connection that does not choose another congestion control".to_owned(),
         Give::Listed { ports, prefixes } => {
-            format!("connections of {} and {}", human::plural(ports.len() as u64, "port"), human::plural(prefixes.len() as u64, "prefix"))
+            format!(
+                "connections of {} and {}",
+                human::plural(ports.len() as u64, "port"),
+                human::plural(prefixes.len() as u64, "prefix")
+            )
         }
     };
     let names: Vec<&str> = devices.iter().map(|d| d.name.as_str()).collect();
@@ -74,11 +91,15 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
         None if names.is_empty() => "on no device".to_owned(),
         None => format!("on {}", names.join(", ")),
     };
-    printer.line(&format!("endpoint enabled for {}: {who}; room beside SACK: {room}", cgroup.display()))?;
+    printer.line(&format!(
+        "endpoint enabled for {}: {who}; room beside SACK: {room}",
+        cgroup.display()
+    ))?;
     if deaf > 0 {
         let sockets = human::plural(deaf as u64, "socket");
         printer.line(&format!(
-            "{sockets} that listen already do not answer with XCP before their services are restarted: this kernel is older than 6.12"
+            "{sockets} that listen already do not answer with XCP before their services are \
+                restarted: this kernel is older than 6.12"
         ))?;
     }
     Ok(())
@@ -103,7 +124,11 @@ fn agreement(of: Agreement) -> &'static str {
 
 fn shown(as_json: bool, all: bool) -> Result<String, Failure> {
     let Some(endpoint) = kept::endpoint()? else {
-        return if as_json { Ok("{\"enabled\":false}\n".into()) } else { Ok("the endpoint is not enabled\n".into()) };
+        return if as_json {
+            Ok("{\"enabled\":false}\n".into())
+        } else {
+            Ok("the endpoint is not enabled\n".into())
+        };
     };
     let (about, counts) = (endpoint.about()?, endpoint.counts()?);
     let mut connections = endpoint.connections()?;
@@ -119,7 +144,8 @@ fn shown(as_json: bool, all: bool) -> Result<String, Failure> {
         None => format!("on {}", human::plural(endpoint.rooms() as u64, "device")),
     };
     let mut out = format!(
-        "endpoint \"{}\" for {}, falls back to {}\n  agreed {}, fallen back: {} (peer), {} (silence), {} (too late); malformed options {}\n  \
+        "endpoint \"{}\" for {}, falls back to {}\n  agreed {}, fallen back: {} (peer), {} \
+            (silence), {} (too late); malformed options {}\n  \
          room beside SACK: {room}\n",
         about.name,
         about.cgroup,
@@ -140,7 +166,9 @@ fn row(shown: &Shown) -> String {
     let c = &shown.connection;
     let mut out = format!("{} -> {}  {}\n", shown.local, shown.remote, agreement(c.agreement));
     if c.sending {
-        let unit = |x: f64| if c.classic { format!("{} packets", human::number(x)) } else { human::rate(x) };
+        let unit = |x: f64| {
+            if c.classic { format!("{} packets", human::number(x)) } else { human::rate(x) }
+        };
         out.push_str(&format!(
             "  sends: cwnd {}, srtt {}, {}; feedback last {}, sum {}; {} recoveries, {} timeouts\n",
             human::number(c.cwnd_packets),
@@ -156,7 +184,10 @@ fn row(shown: &Shown) -> String {
         ));
     }
     if c.receiving {
-        out.push_str(&format!("  receives: {} segments with headers, {} packets made room beside SACK\n", c.received, c.trimmed));
+        out.push_str(&format!(
+            "  receives: {} segments with headers, {} packets made room beside SACK\n",
+            c.received, c.trimmed
+        ));
     }
     out
 }

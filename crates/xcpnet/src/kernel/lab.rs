@@ -58,6 +58,14 @@ pub fn overrides() -> Result<Overrides, Failure> {
 }
 
 /// A run; `offload`: with packets of several segments.
-pub fn run(scenario: &Scenario, offload: bool, observer: &mut dyn Observer) -> Result<Run, Failure> {
-    Ok(xcp_lab::run_with(scenario, xcp_lab::Options { offload, ..xcp_lab::Options::default() }, observer)?)
+pub fn run(
+    scenario: &Scenario,
+    offload: bool,
+    observer: &mut dyn Observer,
+) -> Result<Run, Failure> {
+    Ok(xcp_lab::run_with(
+        scenario,
+        xcp_lab::Options { offload, ..xcp_lab::Options::default() },
+        observer,
+    )?)
 }

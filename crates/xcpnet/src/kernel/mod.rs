@@ -1,5 +1,6 @@
-//! The commands for this machine's kernel: `xcpnet router`, `xcpnet endpoint` and `xcpnet doctor`, what they do is `xcp_linux`'s; `xcpnet pep`, which is
-//! `xcp_pep`'s; and runs on it, which are `xcp_lab`'s. Here are words, tables and JSON.
+//! The commands for this machine's kernel: `xcpnet router`, `xcpnet endpoint` and `xcpnet doctor`,
+//! what they do is `xcp_linux`'s; `xcpnet pep`, which is `xcp_pep`'s; and runs on it, which are
+//! `xcp_lab`'s. Here are words, tables and JSON.
 
 pub mod doctor;
 pub mod endpoint;
@@ -26,20 +27,36 @@ impl From<xcp_linux::Error> for Failure {
 /// The namespace a command is about.
 fn namespace(name: Option<&str>) -> Result<Namespace, Failure> {
     match name {
-        None => Namespace::current().map_err(|e| Failure::new(format!("cannot open this network namespace: {e}"))),
+        None => Namespace::current().map_err(|e| {
+            Failure::new(format!(
+                "cannot open this network \
+            namespace: {e}"
+            ))
+        }),
         Some(name) => Namespace::named(name).map_err(|e| {
-            Failure::new(format!("cannot open the network namespace \"{name}\": {e}; `ip netns list` shows those with names"))
+            Failure::new(format!(
+                "cannot open the network namespace \"{name}\": {e}; `ip netns \
+                list` shows those with names"
+            ))
         }),
     }
 }
 
 /// Refuses early what would fail late.
 fn need_root() -> Result<(), Failure> {
-    if xcp_linux::error::is_root() { Ok(()) } else { Err(Failure::new("this needs root; run it with sudo")) }
+    if xcp_linux::error::is_root() {
+        Ok(())
+    } else {
+        Err(Failure::new("this needs root; run it with sudo"))
+    }
 }
 
 /// Prints once, or every second until Ctrl-C.
-fn watched(watch: bool, printer: &mut Printer, mut text: impl FnMut() -> Result<String, Failure>) -> Result<(), Failure> {
+fn watched(
+    watch: bool,
+    printer: &mut Printer,
+    mut text: impl FnMut() -> Result<String, Failure>,
+) -> Result<(), Failure> {
     if !watch {
         return printer.text(&text()?);
     }

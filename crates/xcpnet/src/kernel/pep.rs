@@ -41,7 +41,11 @@ pub fn pep(arguments: &PepArguments, printer: &mut Printer) -> Result<(), Failur
         PepCommand::Rate { which, rates } => {
             let place = enter(which)?;
             let (device, rates) = match &rates[..] {
-                [first, rest @ ..] if !rest.is_empty() && xcp_scenario::typed::rate(first).is_err() => (Some(first), rest),
+                [first, rest @ ..]
+                    if !rest.is_empty() && xcp_scenario::typed::rate(first).is_err() =>
+                {
+                    (Some(first), rest)
+                }
                 all => (None, all),
             };
             let order = format!("rate {}", rates.join(" "));
@@ -49,7 +53,11 @@ pub fn pep(arguments: &PepArguments, printer: &mut Printer) -> Result<(), Failur
                 None => told(&place, &which.name, &order, printer),
                 Some(device) => {
                     let owner = owners()?.into_iter().find(|owner| owner.wan == *device);
-                    let owner = owner.ok_or_else(|| Failure::new(format!("no proxy is up here for {device}; `ip link` lists devices")))?;
+                    let owner = owner.ok_or_else(|| {
+                        Failure::new(format!(
+                            "no proxy is up here for {device}; `ip link` lists devices"
+                        ))
+                    })?;
                     let which = PepWhich { netns: None, name: owner.name.clone() };
                     told(&enter(&which)?, &which.name, &order, printer)
                 }
@@ -72,7 +80,10 @@ fn enter(which: &PepWhich) -> Result<Place, Failure> {
         || which.name.len() > LONGEST_NAME
         || !which.name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
     {
-        return Err(Failure::new(format!("--name: \"{}\" is none; up to 64 letters, digits, - _ and . make one", which.name)));
+        return Err(Failure::new(format!(
+            "--name: \"{}\" is none; up to 64 letters, digits, - _ and . make one",
+            which.name
+        )));
     }
     Ok(Place::of(&there, &which.name))
 }
@@ -120,7 +131,13 @@ fn command(run: &PepRun) -> Result<Command, Failure> {
         None => typed.clone(),
         Some(file) => typed.clone().over(Options::load(file)?),
     };
-    Ok(Command { options, typed, file, name: run.which.name.clone(), log_file: run.in_background.clone() })
+    Ok(Command {
+        options,
+        typed,
+        file,
+        name: run.which.name.clone(),
+        log_file: run.in_background.clone(),
+    })
 }
 
 /// Everything that can be known before, and nothing done.
@@ -131,7 +148,8 @@ fn check(run: &PepRun, json: bool, printer: &mut Printer) -> Result<(), Failure>
     let found = look(&command.options, &run.which.name)?;
     let warnings = command.options.warnings();
     if json {
-        printer.line(&serde_json::json!({ "findings": found, "warnings": warnings }).to_string())?;
+        printer
+            .line(&serde_json::json!({ "findings": found, "warnings": warnings }).to_string())?;
     } else {
         for Finding { name, standing, found, remedy } in &found {
             let word = match standing {
@@ -150,7 +168,10 @@ fn check(run: &PepRun, json: bool, printer: &mut Printer) -> Result<(), Failure>
     }
     match found.iter().filter(|finding| finding.standing == Standing::InTheWay).count() {
         0 => Ok(()),
-        count => Err(Failure::with_status(format!("{} in the way of the proxy", human::plural(count as u64, "thing")), LACKING)),
+        count => Err(Failure::with_status(
+            format!("{} in the way of the proxy", human::plural(count as u64, "thing")),
+            LACKING,
+        )),
     }
 }
 
@@ -158,10 +179,19 @@ fn check(run: &PepRun, json: bool, printer: &mut Printer) -> Result<(), Failure>
 fn log(options: &Options) -> Result<(), Failure> {
     let level: tracing_subscriber::filter::LevelFilter = match options.log.as_deref() {
         None => tracing_subscriber::filter::LevelFilter::INFO,
-        Some(text) => text.parse().map_err(|_| Failure::new(format!("--log: \"{text}\" is not one of error, warn, info, debug")))?,
+        Some(text) => text.parse().map_err(|_| {
+            Failure::new(format!("--log: \"{text}\" is not one of error, warn, info, debug"))
+        })?,
     };
-    let to = tracing_subscriber::fmt().with_writer(|| Plain::new(std::io::stderr())).with_max_level(level).with_target(false);
-    let _ = if options.log_json == Some(true) { to.json().try_init() } else { to.with_ansi(false).try_init() };
+    let to = tracing_subscriber::fmt()
+        .with_writer(|| Plain::new(std::io::stderr()))
+        .with_max_level(level)
+        .with_target(false);
+    let _ = if options.log_json == Some(true) {
+        to.json().try_init()
+    } else {
+        to.with_ansi(false).try_init()
+    };
     Ok(())
 }
 
@@ -178,22 +208,28 @@ fn background(run: &PepRun, printer: &mut Printer) -> Result<(), Failure> {
     let command = command(run)?;
     let place = enter(&run.which)?;
     if let Some(parent) = place.path().parent() {
-        std::fs::create_dir_all(parent).map_err(|e| Failure::new(format!("cannot make {}: {e}", parent.display())))?;
+        std::fs::create_dir_all(parent)
+            .map_err(|e| Failure::new(format!("cannot make {}: {e}", parent.display())))?;
     }
     if let Some((pid, _)) = Found::look(&place, &run.which.name).living {
-        return Err(Failure::new(format!("a proxy is up here already (process {pid}); `xcpnet pep down` first")));
+        return Err(Failure::new(format!(
+            "a proxy is up here already (process {pid}); `xcpnet pep down` first"
+        )));
     }
     let log = place.log();
-    let logs = File::create(&log).map_err(|e| Failure::new(format!("cannot write {}: {e}", log.display())))?;
+    let logs = File::create(&log)
+        .map_err(|e| Failure::new(format!("cannot write {}: {e}", log.display())))?;
     // The proxy's keeper removes the file when it fails.
-    let mut said_there = File::open(&log).map_err(|e| Failure::new(format!("cannot read {}: {e}", log.display())))?;
+    let mut said_there = File::open(&log)
+        .map_err(|e| Failure::new(format!("cannot read {}: {e}", log.display())))?;
     let mut words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
     if let Some(word) = words.iter_mut().find(|word| *word == "up") {
         *word = "run".into();
     }
     words.push("--in-background".into());
     words.push(log.clone().into());
-    let program = std::env::current_exe().map_err(|e| Failure::new(format!("cannot find this program: {e}")))?;
+    let program = std::env::current_exe()
+        .map_err(|e| Failure::new(format!("cannot find this program: {e}")))?;
     let mut child = Program::new(program)
         .args(words)
         .stdin(Stdio::null())
@@ -208,13 +244,20 @@ fn background(run: &PepRun, printer: &mut Printer) -> Result<(), Failure> {
     if line.trim() == "ready" {
         let what = match (&command.options.wan, command.options.listen.as_slice()) {
             (Some(wan), []) => format!("connections across {wan} are carried by XCP"),
-            (Some(wan), addresses) => format!("connections across {wan} are carried by XCP; clients at {}", list(addresses)),
+            (Some(wan), addresses) => format!(
+                "connections across {wan} are carried by XCP; clients at {}",
+                list(addresses)
+            ),
             (None, addresses) => format!("clients at {}", list(addresses)),
         };
         for warning in command.options.warnings() {
             terminal::tell(&format!("warning: {warning}"));
         }
-        return printer.line(&format!("the proxy is up (process {}): {what}; it logs into {}", child.id(), log.display()));
+        return printer.line(&format!(
+            "the proxy is up (process {}): {what}; it logs into {}",
+            child.id(),
+            log.display()
+        ));
     }
     let _ = child.wait();
     let mut said = String::new();
@@ -238,7 +281,10 @@ fn signal_end(pid: u32) -> Result<(), Failure> {
     // SAFETY: a signal to a process that was seen to be the proxy's a moment ago.
     let done = unsafe { libc::kill(pid as i32, libc::SIGTERM) };
     if done < 0 {
-        return Err(Failure::new(format!("cannot tell process {pid}: {}; run it as root", std::io::Error::last_os_error())));
+        return Err(Failure::new(format!(
+            "cannot tell process {pid}: {}; run it as root",
+            std::io::Error::last_os_error()
+        )));
     }
     Ok(())
 }
@@ -268,7 +314,10 @@ fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failur
     // Its keeper cleans up. Where that is gone, too, this does.
     let until = Instant::now() + GRACE;
     let keeper_works = || place.path().exists() || Found::look(&place, &which.name).owner.is_some();
-    while found.living.or(found.owner.as_ref().map(|o| (o.pid, o.start))).is_some() && keeper_works() && Instant::now() < until {
+    while found.living.or(found.owner.as_ref().map(|o| (o.pid, o.start))).is_some()
+        && keeper_works()
+        && Instant::now() < until
+    {
         std::thread::sleep(Duration::from_millis(20));
     }
     place.clean()?;
@@ -285,7 +334,8 @@ fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failur
 /// What is said where rules were found that nobody owns.
 fn taken_back(rules: usize) -> String {
     format!(
-        "no proxy is up; taken back what one that was killed has left: {}. What it was made for is not \
+        "no proxy is up; taken back what one that was killed has left: {}. What it was made for \
+            is not \
          known any more: look at `tc qdisc` and sysctls",
         human::plural(rules as u64, "routing rule")
     )
@@ -317,11 +367,15 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
             ));
         }
         let endpoint = &gateway["endpoint"];
-        out.push_str(&format!("\n  legs by XCP {}, fallen back {}\n", endpoint["agreed"], endpoint["fallen_peer"]));
+        out.push_str(&format!(
+            "\n  legs by XCP {}, fallen back {}\n",
+            endpoint["agreed"], endpoint["fallen_peer"]
+        ));
         let openings = &gateway["confirm"];
         if openings.is_object() {
             out.push_str(&format!(
-                "  openings held {}; confirmed {}, refused {}, unreachable {}, silent {}, given up {}\n",
+                "  openings held {}; confirmed {}, refused {}, unreachable {}, silent {}, given \
+                    up {}\n",
                 openings["holding"],
                 openings["confirmed"],
                 openings["refused"],
@@ -346,7 +400,8 @@ fn row(c: &serde_json::Value) -> String {
     };
     let text = |value: &serde_json::Value| value.as_str().unwrap_or("?").to_owned();
     format!(
-        "{} -> {}  {}, {}, age {}\n  to server {} bytes, to client {}; client leg {}; server leg {}\n",
+        "{} -> {}  {}, {}, age {}\n  to server {} bytes, to client {}; client leg {}; server leg \
+            {}\n",
         text(&c["client"]),
         text(&c["server"]),
         text(&c["kind"]),

@@ -18,8 +18,10 @@ use crate::cli::{RouterArguments, RouterCommand};
 use crate::failure::Failure;
 use crate::output::Printer;
 
-const ADD: &str = "dev capacity law limit rtt shaper overhead target alpha beta gamma interval min-interval \
-                   max-interval gain input pools hook seed police police-flows police-by police-prefix others share";
+const ADD: &str = "dev capacity law limit rtt shaper overhead target alpha beta gamma interval \
+    min-interval \
+                   max-interval gain input pools hook seed police police-flows police-by \
+    police-prefix others share";
 const CHANGE: &str = "dev capacity limit rtt";
 /// Packets that may wait where nothing is said, as the scenario file has it.
 const DEFAULT_LIMIT: u64 = xcp_scenario::DEFAULT_LIMIT_PACKETS;
@@ -76,7 +78,11 @@ fn capacity(text: &str) -> Result<u64, String> {
 fn limit(words: &Words, capacity_bps: u64) -> Result<Option<Limit>, Failure> {
     let rtt = words.read("rtt", typed::time)?.unwrap_or(DEFAULT_RTT_NS);
     let limit = words.read("limit", |text| typed::limit(text, capacity_bps, rtt))?;
-    let small = |n: u64| u32::try_from(n).map_err(|_| Failure::new(format!("limit: {n} is more than the kernel takes; write less")));
+    let small = |n: u64| {
+        u32::try_from(n).map_err(|_| {
+            Failure::new(format!("limit: {n} is more than the kernel takes; write less"))
+        })
+    };
     limit
         .map(|limit| match limit {
             model::Limit::Packets(n) => small(n).map(Limit::Packets),
@@ -88,64 +94,103 @@ fn limit(words: &Words, capacity_bps: u64) -> Result<Option<Limit>, Failure> {
 fn add(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(), Failure> {
     let words = Words::new(words, ADD)?;
     let device = device(&words)?.to_owned();
-    let capacity_bps =
-        words.read("capacity", capacity)?.ok_or_else(|| Failure::new("what capacity? write `capacity RATE`, e.g. capacity 10mbit"))?;
+    let capacity_bps = words.read("capacity", capacity)?.ok_or_else(|| {
+        Failure::new("what capacity? write `capacity RATE`, e.g. capacity 10mbit")
+    })?;
     let presets = Preset::ALL.map(|preset| (preset.name(), preset));
-    let mut law = RouterConfig::preset(words.choice("law", &presets)?.unwrap_or_default(), capacity_bps / 8);
+    let mut law =
+        RouterConfig::preset(words.choice("law", &presets)?.unwrap_or_default(), capacity_bps / 8);
     let given_rtt = words.read("rtt", typed::time)?;
     let rtt = given_rtt.unwrap_or(DEFAULT_RTT_NS);
-    if let Some(target) = words.read("target", |text| typed::standing(text, capacity_bps, rtt, FRAME_BYTES))? {
+    if let Some(target) =
+        words.read("target", |text| typed::standing(text, capacity_bps, rtt, FRAME_BYTES))?
+    {
         law.queue_target_bytes = target;
     }
     law.overhead_bytes = words.number("overhead")?.unwrap_or(law.overhead_bytes);
     law.alpha = words.number("alpha")?.unwrap_or(law.alpha);
     law.beta = words.number("beta")?.unwrap_or(law.beta);
     law.gamma = words.number("gamma")?.unwrap_or(law.gamma);
-    law.interval = words.choice("interval", &[("mean", Interval::Mean), ("max", Interval::Max)])?.unwrap_or(law.interval);
+    law.interval = words
+        .choice("interval", &[("mean", Interval::Mean), ("max", Interval::Max)])?
+        .unwrap_or(law.interval);
     law.min_interval_ns = words.read("min-interval", typed::time)?.unwrap_or(law.min_interval_ns);
-    law.max_interval_ns = words.read("max-interval", typed::time)?.unwrap_or_else(|| longest_interval(given_rtt));
-    law.gain = words.choice("gain", &[("uniform", Gain::Uniform), ("own-rtt", Gain::OwnRtt)])?.unwrap_or(law.gain);
+    law.max_interval_ns =
+        words.read("max-interval", typed::time)?.unwrap_or_else(|| longest_interval(given_rtt));
+    law.gain = words
+        .choice("gain", &[("uniform", Gain::Uniform), ("own-rtt", Gain::OwnRtt)])?
+        .unwrap_or(law.gain);
     let others = others(&words)?;
     // What waits in another queue is none of the law's.
-    law.count_other = words.choice("input", &[("all", true), ("xcp", false)])?.unwrap_or(law.count_other && others.is_none());
+    law.count_other = words
+        .choice("input", &[("all", true), ("xcp", false)])?
+        .unwrap_or(law.count_other && others.is_none());
     law.pools = words.choice("pools", &[("on", true), ("off", false)])?.unwrap_or(true);
     let given = limit(&words, capacity_bps)?;
-    let shaper = words.choice("shaper", &[("htb", Some(Shaper::Htb)), ("tbf", Some(Shaper::Tbf)), ("none", None)])?;
+    let shaper = words.choice(
+        "shaper",
+        &[("htb", Some(Shaper::Htb)), ("tbf", Some(Shaper::Tbf)), ("none", None)],
+    )?;
     let shaping = match (shaper.unwrap_or(Some(Shaper::Htb)), others) {
-        (Some(Shaper::Htb), Some((others, law_share))) => {
-            Shaping::Classes { others, limit: given.unwrap_or(Limit::Packets(DEFAULT_LIMIT as u32)), law_share }
+        (Some(Shaper::Htb), Some((others, law_share))) => Shaping::Classes {
+            others,
+            limit: given.unwrap_or(Limit::Packets(DEFAULT_LIMIT as u32)),
+            law_share,
+        },
+        (_, Some(_)) => {
+            return Err(Failure::new("others: only htb has two queues; leave out `shaper`"));
         }
-        (_, Some(_)) => return Err(Failure::new("others: only htb has two queues; leave out `shaper`")),
-        (Some(shaper), None) => Shaping::Ours(shaper, given.unwrap_or(Limit::Packets(DEFAULT_LIMIT as u32))),
+        (Some(shaper), None) => {
+            Shaping::Ours(shaper, given.unwrap_or(Limit::Packets(DEFAULT_LIMIT as u32)))
+        }
         (None, None) if given.is_some() => {
-            return Err(Failure::new("limit: with `shaper none` the queue is not xcpnet's to limit; leave it out"));
+            return Err(Failure::new(
+                "limit: with `shaper none` the queue is not xcpnet's to limit; leave it out",
+            ));
         }
         (None, None) => Shaping::None,
     };
-    let hook = words.choice("hook", &[("tcx", Hook::Tcx), ("clsact", Hook::Clsact)])?.unwrap_or(Hook::Any);
+    let hook =
+        words.choice("hook", &[("tcx", Hook::Tcx), ("clsact", Hook::Clsact)])?.unwrap_or(Hook::Any);
     let seed = match words.number("seed")? {
         Some(seed) => seed,
         None => random()?,
     };
     let police = police(&words, law.max_interval_ns)?;
     need_root()?;
-    let made = kept::add(&RouterPlan { device, law, shaping, hook, seed, police }, &namespace(netns)?)?;
-    printer.line(&format!("{}: router with {} added ({})", made.device.name, human::rate(capacity_bps as f64), queue(&made)))?;
+    let made =
+        kept::add(&RouterPlan { device, law, shaping, hook, seed, police }, &namespace(netns)?)?;
+    printer.line(&format!(
+        "{}: router with {} added ({})",
+        made.device.name,
+        human::rate(capacity_bps as f64),
+        queue(&made)
+    ))?;
     if made.behind.is_empty() { Ok(()) } else { printer.line(&behind(&made.behind)) }
 }
 
 /// What it means that programs of others come first.
 fn behind(names: &[String]) -> String {
-    let names: Vec<&str> = names.iter().map(|name| if name.is_empty() { "one without a name" } else { name }).collect();
-    format!("programs of others see packets first (TCX), and what they decide on does not get here: {}", names.join(", "))
+    let names: Vec<&str> = names
+        .iter()
+        .map(|name| if name.is_empty() { "one without a name" } else { name })
+        .collect();
+    format!(
+        "programs of others see packets first (TCX), and what they decide on does not get here: {}",
+        names.join(", ")
+    )
 }
 
 /// The longest control interval where none is given, by the RTT that is.
 fn longest_interval(rtt_ns: Option<u64>) -> u64 {
-    rtt_ns.unwrap_or(0).saturating_mul(4).clamp(MAX_INTERVAL_NS, RouterConfig::xcp(1).max_interval_ns)
+    rtt_ns
+        .unwrap_or(0)
+        .saturating_mul(4)
+        .clamp(MAX_INTERVAL_NS, RouterConfig::xcp(1).max_interval_ns)
 }
 
-/// How XCP's packets and all others are to be kept apart, and the thousandths of the capacity that the law may then hand out.
+/// How XCP's packets and all others are to be kept apart, and the thousandths of the capacity that
+/// the law may then hand out.
 fn others(words: &Words) -> Result<Option<(Others, u16)>, Failure> {
     let share = words.read("share", |text| match text.parse() {
         Ok(share) if (0.01..=0.99).contains(&share) => Ok(share),
@@ -162,21 +207,32 @@ fn others(words: &Words) -> Result<Option<(Others, u16)>, Failure> {
     ];
     let others = words.choice("others", &choices)?.flatten();
     if share.is_some() && !others.is_some_and(|(others, _)| others == fair) {
-        return Err(Failure::new("share: it is XCP's where `others fair` or `others split` is written, too"));
+        return Err(Failure::new(
+            "share: it is XCP's where `others fair` or `others split` is written, too",
+        ));
     }
     Ok(others)
 }
 
-/// The policer that was asked for. What the law does not believe of round trips, it does not either.
+/// The policer that was asked for. What the law does not believe of round trips, it does not
+/// either.
 fn police(words: &Words, longest_rtt_ns: u64) -> Result<Option<Police>, Failure> {
     let on = words.choice("police", &[("on", true), ("off", false)])?.unwrap_or(false);
-    if let Some(key) = ["police-flows", "police-by", "police-prefix"].into_iter().find(|key| !on && words.text(key).is_some()) {
+    if let Some(key) = ["police-flows", "police-by", "police-prefix"]
+        .into_iter()
+        .find(|key| !on && words.text(key).is_some())
+    {
         return Err(Failure::new(format!("{key}: there is no policer; write `police on`, too")));
     }
     let prefix = words.read("police-prefix", prefix)?;
-    let by = match words.choice("police-by", &[("flow", PoliceBy::Flow), ("address", PoliceBy::ADDRESS), ("prefix", PoliceBy::PREFIX)])? {
+    let by = match words.choice(
+        "police-by",
+        &[("flow", PoliceBy::Flow), ("address", PoliceBy::ADDRESS), ("prefix", PoliceBy::PREFIX)],
+    )? {
         Some(PoliceBy::PREFIX) => prefix.unwrap_or(PoliceBy::PREFIX),
-        _ if prefix.is_some() => return Err(Failure::new("police-prefix: write `police-by prefix`, too")),
+        _ if prefix.is_some() => {
+            return Err(Failure::new("police-prefix: write `police-by prefix`, too"));
+        }
         by => by.unwrap_or(PoliceBy::Flow),
     };
     let flows = words.read("police-flows", |text| match text.parse() {
@@ -184,7 +240,11 @@ fn police(words: &Words, longest_rtt_ns: u64) -> Result<Option<Police>, Failure>
         _ => Err(format!("\"{text}\" is not a number from 1 to {}", PolicerConfig::FLOWS_MAX)),
     })?;
     let seed = if on { random()? } else { 0 };
-    let config = PolicerConfig { flows: flows.unwrap_or(PolicerConfig::DEFAULT.flows), longest_rtt_ns, seed };
+    let config = PolicerConfig {
+        flows: flows.unwrap_or(PolicerConfig::DEFAULT.flows),
+        longest_rtt_ns,
+        seed,
+    };
     Ok(on.then_some(Police { config, by }))
 }
 
@@ -193,16 +253,24 @@ fn prefix(text: &str) -> Result<PoliceBy, String> {
     let both = text.split_once(',').and_then(|(v4, v6)| Some((v4.parse().ok()?, v6.parse().ok()?)));
     match both {
         Some((v4 @ 0..=32, v6 @ 0..=128)) => Ok(PoliceBy::Source { v4, v6 }),
-        _ => Err(format!("\"{text}\" does not say how many bits of an IPv4 and of an IPv6 address count; write e.g. 24,64")),
+        _ => Err(format!(
+            "\"{text}\" does not say how many bits of an IPv4 and of an IPv6 address count; write \
+                e.g. 24,64"
+        )),
     }
 }
 
 /// A seed of which two routers do not have the same: their links' ids follow from it.
 fn random() -> Result<u64, Failure> {
     let mut bytes = [0; 8];
-    std::fs::File::open("/dev/urandom")
-        .and_then(|mut f| f.read_exact(&mut bytes))
-        .map_err(|e| Failure::new(format!("no random numbers from /dev/urandom ({e}); write `seed N`, another one for each router")))?;
+    std::fs::File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes)).map_err(
+        |e| {
+            Failure::new(format!(
+                "no random numbers from /dev/urandom ({e}); write `seed \
+            N`, another one for each router"
+            ))
+        },
+    )?;
     Ok(u64::from_ne_bytes(bytes))
 }
 
@@ -226,7 +294,11 @@ fn change(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Resul
         }
     };
     let made = kept::change(device, wanted, limit(&words, reckon)?, &netns)?;
-    printer.line(&format!("{device}: router changed to {} ({})", human::rate(reckon as f64), queue(&made)))
+    printer.line(&format!(
+        "{device}: router changed to {} ({})",
+        human::rate(reckon as f64),
+        queue(&made)
+    ))
 }
 
 /// The queue in a few words.
@@ -242,7 +314,11 @@ fn queue(router: &KeptRouter) -> String {
         Some(Others::Last) => words.push("others last".into()),
         Some(Others::Fair(xcp)) => {
             let split = router.router.law_share().is_ok_and(|law| law < 1000);
-            words.push(format!("others {}, XCP's share {}", if split { "split" } else { "fair" }, f64::from(xcp) / 1000.0));
+            words.push(format!(
+                "others {}, XCP's share {}",
+                if split { "split" } else { "fair" },
+                f64::from(xcp) / 1000.0
+            ));
         }
         None => {}
     }
@@ -266,7 +342,11 @@ fn shown(routers: &[KeptRouter], json: bool) -> Result<String, Failure> {
         let status = router.router.status()?;
         out.push_str(&as_text(router, &status));
         if let Some([xcp, others]) = &router.class_stats {
-            out.push_str(&format!("  {}\n  {}\n", class("XCP's", xcp), class("the others'", others)));
+            out.push_str(&format!(
+                "  {}\n  {}\n",
+                class("XCP's", xcp),
+                class("the others'", others)
+            ));
         }
         out.push_str(&status.policing.as_ref().map(policing).unwrap_or_default());
         if !router.behind.is_empty() {
@@ -279,14 +359,21 @@ fn shown(routers: &[KeptRouter], json: bool) -> Result<String, Failure> {
 /// Input over capacity in the interval closed last, at the most 1: what is sent cannot be more.
 fn utilisation(status: &RouterStatus) -> f64 {
     let state = &status.state;
-    if state.capacity_bps > 0.0 { (state.input_traffic_bps / state.capacity_bps).min(1.0) } else { 0.0 }
+    if state.capacity_bps > 0.0 {
+        (state.input_traffic_bps / state.capacity_bps).min(1.0)
+    } else {
+        0.0
+    }
 }
 
 fn as_json(router: &KeptRouter) -> Result<serde_json::Value, Failure> {
     let status = router.router.status()?;
     let (state, counts) = (&status.state, &status.counts);
     let class = |stats: &QdiscStats| json!({"queue": stats.qlen, "backlog": stats.backlog_bytes, "drops": stats.drops, "packets": stats.packets, "bytes": stats.bytes});
-    let classes = router.class_stats.as_ref().map(|[xcp, others]| json!({"xcp": class(xcp), "others": class(others)}));
+    let classes = router
+        .class_stats
+        .as_ref()
+        .map(|[xcp, others]| json!({"xcp": class(xcp), "others": class(others)}));
     Ok(json!({
         "dev": router.device.name, "qdisc": router.qdisc.kind, "hook": router.router.hook(),
         "behind": router.behind,
@@ -311,14 +398,18 @@ fn as_json(router: &KeptRouter) -> Result<serde_json::Value, Failure> {
 
 /// One of two queues.
 fn class(whose: &str, stats: &QdiscStats) -> String {
-    format!("{whose} queue {} packets, {} bytes; {} sent, {} dropped", stats.qlen, stats.backlog_bytes, stats.packets, stats.drops)
+    format!(
+        "{whose} queue {} packets, {} bytes; {} sent, {} dropped",
+        stats.qlen, stats.backlog_bytes, stats.packets, stats.drops
+    )
 }
 
 /// What the policer does, and whether its table is too small.
 fn policing(police: &Policing) -> String {
     let state = &police.state;
     let mut text = format!(
-        "  policer by {}, table for {} flows: {} flows, a share is {}; refused {} ({} bytes), corrected {}\n",
+        "  policer by {}, table for {} flows: {} flows, a share is {}; refused {} ({} bytes), \
+            corrected {}\n",
         police.by,
         police.flows,
         human::number(state.flows),
@@ -329,11 +420,17 @@ fn policing(police: &Policing) -> String {
     );
     if state.crowded > 0 {
         let more = if police.flows < PolicerConfig::FLOWS_MAX {
-            format!("; add the router anew with `police-flows {}`, or with `police-by address`", police.flows.saturating_mul(2))
+            format!(
+                "; add the router anew with `police-flows {}`, or with `police-by address`",
+                police.flows.saturating_mul(2)
+            )
         } else {
             String::new()
         };
-        text.push_str(&format!("  {} packets found no place in the policer's table and were not believed{more}\n", state.crowded));
+        text.push_str(&format!(
+            "  {} packets found no place in the policer's table and were not believed{more}\n",
+            state.crowded
+        ));
     }
     text
 }
@@ -398,7 +495,11 @@ mod tests {
 
     #[test]
     fn queues_as_they_are_asked_for() {
-        let of = |text: &str| others(&Words::new(&text.split(' ').map(str::to_owned).collect::<Vec<_>>(), ADD).unwrap());
+        let of = |text: &str| {
+            others(
+                &Words::new(&text.split(' ').map(str::to_owned).collect::<Vec<_>>(), ADD).unwrap(),
+            )
+        };
         for (text, wanted) in [
             ("dev eth0", None),
             ("others shared", None),
@@ -423,7 +524,8 @@ mod tests {
     }
 
     fn police_of(text: &str) -> Result<Option<Police>, Failure> {
-        let words = Words::new(&text.split(' ').map(str::to_owned).collect::<Vec<_>>(), ADD).unwrap();
+        let words =
+            Words::new(&text.split(' ').map(str::to_owned).collect::<Vec<_>>(), ADD).unwrap();
         police(&words, longest_interval(words.read("rtt", typed::time)?))
     }
 
@@ -432,9 +534,19 @@ mod tests {
         assert_eq!(police_of("dev eth0").unwrap(), None);
         assert_eq!(police_of("police off").unwrap(), None);
         let plain = police_of("police on").unwrap().unwrap();
-        assert_eq!((plain.by, plain.config.flows, plain.config.longest_rtt_ns), (PoliceBy::Flow, 4096, 1_000_000_000));
-        assert_ne!(plain.config.seed, police_of("police on").unwrap().unwrap().config.seed, "a secret is drawn anew");
-        let long = police_of("police on rtt 600ms police-flows 20 police-by prefix police-prefix 20,56").unwrap().unwrap();
+        assert_eq!(
+            (plain.by, plain.config.flows, plain.config.longest_rtt_ns),
+            (PoliceBy::Flow, 4096, 1_000_000_000)
+        );
+        assert_ne!(
+            plain.config.seed,
+            police_of("police on").unwrap().unwrap().config.seed,
+            "a secret is drawn anew"
+        );
+        let long =
+            police_of("police on rtt 600ms police-flows 20 police-by prefix police-prefix 20,56")
+                .unwrap()
+                .unwrap();
         assert_eq!((long.by, long.config.flows), (PoliceBy::Source { v4: 20, v6: 56 }, 20));
         assert_eq!(long.config.longest_rtt_ns, 2_400_000_000);
         for (wrong, why) in [
@@ -453,7 +565,12 @@ mod tests {
     fn a_table_that_is_too_small_is_told_with_its_remedy() {
         let state = xcp_engine::PolicerState { crowded: 12, ..Default::default() };
         let told = |flows| policing(&Policing { by: PoliceBy::Flow, flows, state });
-        assert!(told(64).contains("12 packets found no place") && told(64).contains("`police-flows 128`"), "{}", told(64));
+        assert!(
+            told(64).contains("12 packets found no place")
+                && told(64).contains("`police-flows 128`"),
+            "{}",
+            told(64)
+        );
         assert!(!told(PolicerConfig::FLOWS_MAX).contains("police-flows"));
         let state = xcp_engine::PolicerState::default();
         assert!(!policing(&Policing { by: PoliceBy::Flow, flows: 64, state }).contains("no place"));

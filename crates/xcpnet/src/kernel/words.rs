@@ -17,9 +17,14 @@ impl Words {
         for pair in words.chunks(2) {
             let key = &pair[0];
             if !keys.contains(&key.as_str()) {
-                return Err(Failure::new(format!("\"{key}\" is not a setting here; there are {}", keys.join(", "))));
+                return Err(Failure::new(format!(
+                    "\"{key}\" is not a setting here; there are {}",
+                    keys.join(", ")
+                )));
             }
-            let Some(value) = pair.get(1) else { return Err(Failure::new(format!("\"{key}\" is not followed by its value"))) };
+            let Some(value) = pair.get(1) else {
+                return Err(Failure::new(format!("\"{key}\" is not followed by its value")));
+            };
             if pairs.iter().any(|(k, _)| k == key) {
                 return Err(Failure::new(format!("\"{key}\" is given twice")));
             }
@@ -35,7 +40,11 @@ impl Words {
     }
 
     /// A value read by a function.
-    pub fn read<T>(&self, key: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, Failure> {
+    pub fn read<T>(
+        &self,
+        key: &str,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, Failure> {
         self.text(key).map(read).transpose().map_err(|e| Failure::new(format!("{key}: {e}")))
     }
 
@@ -44,13 +53,17 @@ impl Words {
         self.read(key, |value| {
             let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
             let found = choices.iter().find(|(name, _)| *name == value);
-            found.map(|(_, choice)| *choice).ok_or_else(|| format!("\"{value}\" is not one of {}", names.join(", ")))
+            found
+                .map(|(_, choice)| *choice)
+                .ok_or_else(|| format!("\"{value}\" is not one of {}", names.join(", ")))
         })
     }
 
     /// A number.
     pub fn number<T: std::str::FromStr>(&self, key: &str) -> Result<Option<T>, Failure> {
-        self.read(key, |value| value.parse().map_err(|_| format!("\"{value}\" is not a number that fits here")))
+        self.read(key, |value| {
+            value.parse().map_err(|_| format!("\"{value}\" is not a number that fits here"))
+        })
     }
 }
 
@@ -65,7 +78,10 @@ mod tests {
     #[test]
     fn pairs_in_any_order_each_once() {
         let w = words("capacity 10mbit dev eth0").unwrap();
-        assert_eq!((w.text("dev"), w.text("capacity"), w.text("limit")), (Some("eth0"), Some("10mbit"), None));
+        assert_eq!(
+            (w.text("dev"), w.text("capacity"), w.text("limit")),
+            (Some("eth0"), Some("10mbit"), None)
+        );
         assert!(words("dev").unwrap_err().to_string().contains("not followed"));
         assert!(words("dev a dev b").unwrap_err().to_string().contains("twice"));
         assert!(words("device a").unwrap_err().to_string().contains("dev, capacity, limit"));

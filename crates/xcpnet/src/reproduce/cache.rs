@@ -1,9 +1,12 @@
-//! Runs kept from one `reproduce` to the next: one file for each, named by a hash of all that decides what it holds, so that nothing is ever taken for
-//! something else: the scenario as it was resolved (settings, variant and seed in it) and the simulator's sources. What words are around it
-//! (titles, claims and their bands) is not part of that: claims are judged anew on the runs that are there.
+//! Runs kept from one `reproduce` to the next: one file for each, named by a hash of all that
+//! decides what it holds, so that nothing is ever taken for something else: the scenario as it was
+//! resolved (settings, variant and seed in it) and the simulator's sources. What words are around
+//! it (titles, claims and their bands) is not part of that: claims are judged anew on the runs that
+//! are there.
 //!
-//! A file is a line (what it is, its key, a checksum of the rest), the length of what follows, a JSON text (summary, and what series there are), and the
-//! series' numbers; both compressed. A file that is torn, damaged or of another format is as good as none. Files appear by renaming, so that
+//! A file is a line (what it is, its key, a checksum of the rest), the length of what follows, a
+//! JSON text (summary, and what series there are), and the series' numbers; both compressed. A file
+//! that is torn, damaged or of another format is as good as none. Files appear by renaming, so that
 //! several programs may share the directory. So may several users: the directory is made for its
 //! user alone, but where it is another one, and others can write to it, only files are taken that
 //! nobody but this user or root can have written (`--trust-cache` takes all). A run that is taken
@@ -55,7 +58,9 @@ const OTHERS_WRITE: u32 = 0o022;
 fn is_ours(file: &File) -> bool {
     // SAFETY: no arguments, no memory.
     let user = unsafe { libc::geteuid() };
-    file.metadata().is_ok_and(|about| about.is_file() && [user, 0].contains(&about.uid()) && about.mode() & OTHERS_WRITE == 0)
+    file.metadata().is_ok_and(|about| {
+        about.is_file() && [user, 0].contains(&about.uid()) && about.mode() & OTHERS_WRITE == 0
+    })
 }
 
 /// Which run.
@@ -110,13 +115,24 @@ struct Entry {
 }
 
 impl Cache {
-    /// In a directory, or where the system keeps such things (XDG: `$XDG_CACHE_HOME/xcpnet`, else `~/.cache/xcpnet`); `None` if it says nothing.
-    /// `trusting`: files are taken whoever wrote them.
+    /// In a directory, or where the system keeps such things (XDG: `$XDG_CACHE_HOME/xcpnet`, else
+    /// `~/.cache/xcpnet`); `None` if it says nothing. `trusting`: files are taken whoever wrote
+    /// them.
     pub fn new(dir: Option<&Path>, trusting: bool) -> Option<Self> {
-        let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-        let usual = || absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache"))).map(|p| p.join("xcpnet"));
+        let absolute =
+            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+        let usual = || {
+            absolute("XDG_CACHE_HOME")
+                .or_else(|| Some(absolute("HOME")?.join(".cache")))
+                .map(|p| p.join("xcpnet"))
+        };
         let dir = dir.map(Path::to_owned).or_else(usual)?;
-        Some(Self { dir, trusting, told: AtomicBool::new(false), told_of_others: AtomicBool::new(false) })
+        Some(Self {
+            dir,
+            trusting,
+            told: AtomicBool::new(false),
+            told_of_others: AtomicBool::new(false),
+        })
     }
 
     fn path(&self, key: &Key) -> PathBuf {
@@ -136,7 +152,8 @@ impl Cache {
             if !self.told_of_others.swap(true, Ordering::Relaxed) {
                 let dir = self.dir.display();
                 terminal::tell(&format!(
-                    "note: runs in {dir} that others can have written are made again; --trust-cache takes them as they are"
+                    "note: runs in {dir} that others can have written are made again; \
+                        --trust-cache takes them as they are"
                 ));
             }
             return None;
@@ -145,7 +162,10 @@ impl Cache {
         file.read_to_end(&mut bytes).ok()?;
         let mut run = decode(&bytes, key)?;
         // It was used: others go first. Where that cannot be noted it is as if it had not been.
-        let _ = File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+        let _ = File::options()
+            .append(true)
+            .open(&path)
+            .and_then(|file| file.set_modified(SystemTime::now()));
         for words in [(&mut run.title, &scenario.title), (&mut run.variant, &scenario.variant)] {
             words.0.clone_from(words.1);
         }
@@ -166,11 +186,15 @@ impl Cache {
             && !self.told.swap(true, Ordering::Relaxed)
         {
             let reason = xcp_report::files::reason(&error);
-            terminal::tell(&format!("note: runs cannot be kept in {}: {reason}", self.dir.display()));
+            terminal::tell(&format!(
+                "note: runs cannot be kept in {}: {reason}",
+                self.dir.display()
+            ));
         }
     }
 
-    /// Deletes what was not used for longest until no more than `limit` bytes are left, and what a killed program left unfinished.
+    /// Deletes what was not used for longest until no more than `limit` bytes are left, and what a
+    /// killed program left unfinished.
     pub fn trim(&self, limit: u64) {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
@@ -208,7 +232,12 @@ fn encode(run: &Run, key: &Key) -> std::io::Result<Vec<u8>> {
             lists.push(&one.times);
             lists.len() - 1
         });
-        series.push(Entry { subject: one.subject.clone(), quantity: one.quantity, times, length: one.values.len() });
+        series.push(Entry {
+            subject: one.subject.clone(),
+            quantity: one.quantity,
+            times,
+            length: one.values.len(),
+        });
         planes(one.values.iter().map(|v| v.to_bits()), &mut numbers);
     }
     for list in &lists {
@@ -222,7 +251,8 @@ fn encode(run: &Run, key: &Key) -> std::io::Result<Vec<u8>> {
         times: lists.iter().map(|list| list.len()).collect(),
         series,
     };
-    let packed = |bytes: &[u8]| snap::raw::Encoder::new().compress_vec(bytes).map_err(std::io::Error::other);
+    let packed =
+        |bytes: &[u8]| snap::raw::Encoder::new().compress_vec(bytes).map_err(std::io::Error::other);
     let text = packed(&serde_json::to_vec(&content)?)?;
     let mut body = (text.len() as u64).to_le_bytes().to_vec();
     body.extend(text);
@@ -235,12 +265,14 @@ fn encode(run: &Run, key: &Key) -> std::io::Result<Vec<u8>> {
 fn decode(file: &[u8], key: &Key) -> Option<Run> {
     let end = file.iter().position(|b| *b == b'\n')?;
     let (line, body) = (std::str::from_utf8(&file[..end]).ok()?, &file[end + 1..]);
-    let sum = line.strip_prefix(FORMAT)?.strip_prefix(' ')?.strip_prefix(&key.0)?.strip_prefix(' ')?;
+    let sum =
+        line.strip_prefix(FORMAT)?.strip_prefix(' ')?.strip_prefix(&key.0)?.strip_prefix(' ')?;
     if u32::from_str_radix(sum, 16).ok()? != crc32fast::hash(body) {
         return None;
     }
     let (length, body) = body.split_first_chunk()?;
-    let (text, packed) = body.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+    let (text, packed) =
+        body.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
     let unpacked = |bytes: &[u8]| snap::raw::Decoder::new().decompress_vec(bytes).ok();
     let content: Content = serde_json::from_slice(&unpacked(text)?).ok()?;
     let numbers = unpacked(packed)?;
@@ -264,7 +296,12 @@ fn decode(file: &[u8], key: &Key) -> Option<Run> {
         ));
     }
     let series = content.series.into_iter().zip(values).map(|(entry, values)| {
-        Some(Series { subject: entry.subject, quantity: entry.quantity, times: lists.get(entry.times)?.clone(), values })
+        Some(Series {
+            subject: entry.subject,
+            quantity: entry.quantity,
+            times: lists.get(entry.times)?.clone(),
+            values,
+        })
     });
     Some(Run {
         title: content.summary.title.clone(),
@@ -276,7 +313,8 @@ fn decode(file: &[u8], key: &Key) -> Option<Run> {
     })
 }
 
-/// All first bytes, then all second ones, and so on: neighbours of a curve are alike in most of theirs, which is what the compression looks for.
+/// All first bytes, then all second ones, and so on: neighbours of a curve are alike in most of
+/// theirs, which is what the compression looks for.
 fn planes(words: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
     let words: Vec<[u8; 8]> = words.map(u64::to_le_bytes).collect();
     for byte in 0..8 {
@@ -288,7 +326,11 @@ fn planes(words: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
 fn unplaned(length: usize, rest: &mut &[u8]) -> Option<Vec<u64>> {
     let (mine, others) = rest.split_at_checked(length.checked_mul(8)?)?;
     *rest = others;
-    Some((0..length).map(|i| u64::from_le_bytes(std::array::from_fn(|byte| mine[byte * length + i]))).collect())
+    Some(
+        (0..length)
+            .map(|i| u64::from_le_bytes(std::array::from_fn(|byte| mine[byte * length + i])))
+            .collect(),
+    )
 }
 
 #[cfg(test)]
@@ -304,7 +346,13 @@ flow = [{ count = 2, from = "S", to = "D", congestion = "xcp", start-jitter = "1
 "#;
 
     fn scenario(text: &str, seed: u64) -> Scenario {
-        xcp_scenario::load(Path::new("x.toml"), text, &Overrides::none().with("seed", seed.to_string())).unwrap().remove(0)
+        xcp_scenario::load(
+            Path::new("x.toml"),
+            text,
+            &Overrides::none().with("seed", seed.to_string()),
+        )
+        .unwrap()
+        .remove(0)
     }
 
     /// NaN is equal to itself here.
@@ -322,7 +370,10 @@ flow = [{ count = 2, from = "S", to = "D", congestion = "xcp", start-jitter = "1
         let run = xcp_sim::simulate(&scenario, &mut ()).unwrap();
         cache.store(&key, &run);
         assert_eq!(told(&cache.load(&key, &scenario).unwrap()), told(&run));
-        assert!(run.series.iter().any(|s| s.values.iter().any(|v| v.is_finite())), "something was kept");
+        assert!(
+            run.series.iter().any(|s| s.values.iter().any(|v| v.is_finite())),
+            "something was kept"
+        );
     }
 
     #[test]
@@ -330,8 +381,18 @@ flow = [{ count = 2, from = "S", to = "D", congestion = "xcp", start-jitter = "1
         let key = |text: &str, seed| Key::of(&scenario(text, seed));
         assert_ne!(key(FILE, 1), key(FILE, 2));
         assert_ne!(key(FILE, 1), key(&FILE.replace("10ms", "11ms"), 1));
-        assert_ne!(key(FILE, 1), key(&FILE.replace("\"xcp\" }]\nflow", "{ kind = \"xcp\", law = { alpha = 0.41 } } }]\nflow"), 1));
-        let claimed = format!("title = \"Other words\"\n{FILE}\n[[expect]]\nmetric = \"jain\"\nmin = 0.5\n");
+        assert_ne!(
+            key(FILE, 1),
+            key(
+                &FILE.replace(
+                    "\"xcp\" }]\nflow",
+                    "{ kind = \"xcp\", law = { alpha = 0.41 } } }]\nflow"
+                ),
+                1
+            )
+        );
+        let claimed =
+            format!("title = \"Other words\"\n{FILE}\n[[expect]]\nmetric = \"jain\"\nmin = 0.5\n");
         assert_eq!(key(FILE, 1), key(&claimed, 1));
     }
 
@@ -361,14 +422,21 @@ flow = [{ count = 2, from = "S", to = "D", congestion = "xcp", start-jitter = "1
     fn what_others_can_have_written_is_not_believed() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("shared");
-        let (careful, trusting) = (Cache::new(Some(&place), false).unwrap(), Cache::new(Some(&place), true).unwrap());
+        let (careful, trusting) =
+            (Cache::new(Some(&place), false).unwrap(), Cache::new(Some(&place), true).unwrap());
         let scenario = scenario(FILE, 1);
         let key = Key::of(&scenario);
         careful.store(&key, &xcp_sim::simulate(&scenario, &mut ()).unwrap());
         let path = careful.path(&key);
-        assert_eq!(fs::metadata(&place).unwrap().mode() & 0o777, 0o700, "what it makes is its user's");
+        assert_eq!(
+            fs::metadata(&place).unwrap().mode() & 0o777,
+            0o700,
+            "what it makes is its user's"
+        );
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        for (mode, taken) in [(0o600, true), (0o644, true), (0o664, false), (0o602, false), (0o600, true)] {
+        for (mode, taken) in
+            [(0o600, true), (0o644, true), (0o664, false), (0o602, false), (0o600, true)]
+        {
             fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
             assert_eq!(careful.load(&key, &scenario).is_some(), taken, "{mode:o}");
             assert!(trusting.load(&key, &scenario).is_some());
@@ -376,7 +444,10 @@ flow = [{ count = 2, from = "S", to = "D", congestion = "xcp", start-jitter = "1
         // SAFETY: no arguments, no memory.
         if unsafe { libc::geteuid() } == 0 {
             std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
-            assert!(careful.load(&key, &scenario).is_none() && trusting.load(&key, &scenario).is_some(), "another user's");
+            assert!(
+                careful.load(&key, &scenario).is_none() && trusting.load(&key, &scenario).is_some(),
+                "another user's"
+            );
         } else {
             println!("SKIPPED: a file of another user's in the cache: this needs root");
         }

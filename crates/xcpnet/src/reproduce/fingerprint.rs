@@ -1,4 +1,5 @@
-// Hashes by FNV-1a with 128 bits: tells apart contents that nobody chose to collide. Taken into build.rs as well as into the program.
+// Hashes by FNV-1a with 128 bits: tells apart contents that nobody chose to collide. Taken into
+// build.rs as well as into the program.
 
 /// A hash in the making.
 struct Fingerprint(u128);

@@ -1,7 +1,8 @@
 //! `xcpnet reproduce`: the papers' figures against the bands they claim.
 //!
-//! Experiments ([`crate::experiments`]) → [`work`] (what is run, longest first, with what [`cache`] has) → [`told`] (judged, printed, counted) →
-//! [`report`] (pages, a section for each figure); those of [`failures`] are rows of a table instead, those of [`liars`] besides.
+//! Experiments ([`crate::experiments`]) → [`work`] (what is run, longest first, with what [`cache`]
+//! has) → [`told`] (judged, printed, counted) → [`report`] (pages, a section for each figure);
+//! those of [`failures`] are rows of a table instead, those of [`liars`] besides.
 
 mod cache;
 mod failures;
@@ -34,7 +35,8 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     let chosen = experiments::choose(all, &arguments.what)?;
     // What a real network gave is not what it will give.
     let keep = arguments.on == Backend::Sim && !arguments.no_cache;
-    let cache = if keep { Cache::new(arguments.cache.as_deref(), arguments.trust_cache) } else { None };
+    let cache =
+        if keep { Cache::new(arguments.cache.as_deref(), arguments.trust_cache) } else { None };
     let way = Way { backend: arguments.on, quick: arguments.quick, cache: cache.as_ref() };
     let (figures, loaded) = work::read(chosen, &way)?;
     if arguments.list {
@@ -52,7 +54,8 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     let wanted = figures.iter().filter(|f| !f.left_out).count();
     let mut complete = 0;
     let mut counts: Vec<Option<(usize, usize)>> = vec![None; figures.len()];
-    let mut texts: Vec<Option<String>> = figures.iter().map(|f| f.left_out.then(String::new)).collect();
+    let mut texts: Vec<Option<String>> =
+        figures.iter().map(|f| f.left_out.then(String::new)).collect();
     let mut printed = 0;
     let mut pages = Pages::new(figures.len());
     let mut lies = vec![None; figures.len()];
@@ -65,9 +68,16 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
         counts[index] = Some(judged.counts());
         complete += 1;
         if progress.is_hidden() && wanted > 1 {
-            let kept = if judged.cached > 0 { format!(", {} of them kept from before", judged.cached) } else { String::new() };
+            let kept = if judged.cached > 0 {
+                format!(", {} of them kept from before", judged.cached)
+            } else {
+                String::new()
+            };
             let runs = xcp_report::human::plural(judged.made as u64, "run");
-            terminal::tell(&format!("{complete} of {wanted} figures: {}, {runs}{kept}", figure.experiment.name()));
+            terminal::tell(&format!(
+                "{complete} of {wanted} figures: {}, {runs}{kept}",
+                figure.experiment.name()
+            ));
         }
         let row = failures::row(figure, &judged);
         lies[index] = liars::row(figure, &judged);
@@ -90,15 +100,25 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
         cache.trim(LIMIT);
     }
     if complete < wanted {
-        let nothing = arguments.out.as_ref().map(|dir| format!("; nothing was written to {}", dir.display())).unwrap_or_default();
-        let kept = if cache.is_some() { "; runs that were done are kept for the next time" } else { "" };
-        let message = format!("interrupted; {complete} of {wanted} figures complete{kept}{nothing}");
+        let nothing = arguments
+            .out
+            .as_ref()
+            .map(|dir| format!("; nothing was written to {}", dir.display()))
+            .unwrap_or_default();
+        let kept =
+            if cache.is_some() { "; runs that were done are kept for the next time" } else { "" };
+        let message =
+            format!("interrupted; {complete} of {wanted} figures complete{kept}{nothing}");
         return Err(Failure::with_status(message, INTERRUPTED));
     }
     if arguments.markdown {
         let (rows, lies): (Vec<_>, Vec<_>) = (pages.rows(), lies.into_iter().flatten().collect());
         let lies_only = rows.is_empty() && !lies.is_empty();
-        printer.text(&if lies_only { liars::document(&lies) } else { failures::document(&rows) })?;
+        printer.text(&if lies_only {
+            liars::document(&lies)
+        } else {
+            failures::document(&rows)
+        })?;
     } else if !arguments.json {
         printer.text(&summary(&figures, &counts))?;
     }
@@ -109,8 +129,11 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     }
     let outside: usize = counts.iter().flatten().map(|(_, outside)| outside).sum();
     if outside > 0 {
-        let many =
-            if outside == 1 { "1 claim is outside its band".to_owned() } else { format!("{outside} claims are outside their bands") };
+        let many = if outside == 1 {
+            "1 claim is outside its band".to_owned()
+        } else {
+            format!("{outside} claims are outside their bands")
+        };
         return Err(Failure::with_status(many, OUTSIDE));
     }
     Ok(())

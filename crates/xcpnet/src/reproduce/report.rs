@@ -1,4 +1,5 @@
-//! The report in the making: as figures become complete their sections are written and their files staged; at the end the pages are put together.
+//! The report in the making: as figures become complete their sections are written and their files
+//! staged; at the end the pages are put together.
 
 use xcp_report::Source;
 use xcp_report::files::Staged;
@@ -15,7 +16,8 @@ use crate::references::references;
 use crate::reproduce::told::Judged;
 use crate::reproduce::work::Figure;
 
-/// With at most so many figures their summaries and series are written, too; those of all would be gigabytes.
+/// With at most so many figures their summaries and series are written, too; those of all would be
+/// gigabytes.
 const NUMBERS: usize = 4;
 
 /// What is said of each figure so far.
@@ -55,8 +57,12 @@ impl Pages {
             parquet: false,
         };
         content.stage(staged, &format!("{}/{}/", e.paper, e.figure))?;
-        let theory: Vec<Vec<Theories>> =
-            judged.scenarios.iter().zip(&judged.verdicts).map(|(s, list)| list.iter().map(|v| theories(s, v)).collect()).collect();
+        let theory: Vec<Vec<Theories>> = judged
+            .scenarios
+            .iter()
+            .zip(&judged.verdicts)
+            .map(|(s, list)| list.iter().map(|v| theories(s, v)).collect())
+            .collect();
         self.sections[index] = Some(section(&papers::Figure {
             name: &e.name(),
             scenarios: &judged.scenarios,
@@ -79,7 +85,10 @@ impl Pages {
         let (command, version) = (command(), env!("CARGO_PKG_VERSION"));
         let mut found: Vec<(Paper, Vec<Section>)> = Vec::new();
         for (figure, section) in figures.iter().zip(&self.sections) {
-            let Some(section) = section.as_ref().filter(|_| figure.experiment.paper != FAILURES) else { continue };
+            let Some(section) = section.as_ref().filter(|_| figure.experiment.paper != FAILURES)
+            else {
+                continue;
+            };
             let name = &figure.experiment.paper;
             if found.last().is_none_or(|(paper, _)| paper.name != *name) {
                 found.push((Paper::of(name), Vec::new()));
@@ -88,14 +97,31 @@ impl Pages {
                 sections.push(section.clone());
             }
         }
-        let pages: Vec<papers::Paper<'_>> =
-            found.iter().map(|(p, sections)| papers::Paper { name: &p.name, title: &p.title, about: &p.about, sections }).collect();
+        let pages: Vec<papers::Paper<'_>> = found
+            .iter()
+            .map(|(p, sections)| papers::Paper {
+                name: &p.name,
+                title: &p.title,
+                about: &p.about,
+                sections,
+            })
+            .collect();
         for page in &pages {
-            staged.write(format!("{}.html", page.name), paper_page(page, &command, version).as_bytes())?;
+            staged.write(
+                format!("{}.html", page.name),
+                paper_page(page, &command, version).as_bytes(),
+            )?;
         }
-        let left_out: Vec<String> = figures.iter().filter(|f| f.left_out).map(|f| f.experiment.name()).collect();
+        let left_out: Vec<String> =
+            figures.iter().filter(|f| f.left_out).map(|f| f.experiment.name()).collect();
         let failures = html(&self.rows(), &Paper::of(FAILURES).about);
-        let front = Front { papers: &pages, failures: &failures, left_out: &left_out, command: &command, version };
+        let front = Front {
+            papers: &pages,
+            failures: &failures,
+            left_out: &left_out,
+            command: &command,
+            version,
+        };
         Ok(staged.write("report.html", front_page(&front).as_bytes())?)
     }
 }
@@ -104,6 +130,8 @@ impl Pages {
 fn theories(scenario: &Scenario, verdict: &Verdict) -> Theories {
     Theory::ALL
         .into_iter()
-        .filter_map(|theory| Some((theory.name(), predict(scenario, theory, &verdict.metric, Some(verdict.period))?)))
+        .filter_map(|theory| {
+            Some((theory.name(), predict(scenario, theory, &verdict.metric, Some(verdict.period))?))
+        })
         .collect()
 }

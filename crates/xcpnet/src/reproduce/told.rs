@@ -1,4 +1,5 @@
-//! What `reproduce` prints: a figure's claims as a table or as JSON, the list of what there is, the sum of it all.
+//! What `reproduce` prints: a figure's claims as a table or as JSON, the list of what there is, the
+//! sum of it all.
 
 use serde_json::json;
 use xcp_report::{human, verdict_table};
@@ -36,15 +37,24 @@ impl Judged {
             by_seed[i % figure.seeds].push(one.run);
         }
         let judged = |(seed, runs): (usize, &Vec<Run>)| {
-            let scenarios: Vec<Scenario> = figure.runs.iter().skip(seed).step_by(figure.seeds).map(|p| p.scenario.clone()).collect();
+            let scenarios: Vec<Scenario> = figure
+                .runs
+                .iter()
+                .skip(seed)
+                .step_by(figure.seeds)
+                .map(|p| p.scenario.clone())
+                .collect();
             evaluate_variants(&scenarios, runs)
         };
         let mut each: Vec<_> = by_seed.iter().enumerate().map(judged).map(Vec::into_iter).collect();
         let mut verdicts = Vec::new();
-        while let Some(variant) = each.iter_mut().map(Iterator::next).collect::<Option<Vec<Vec<Verdict>>>>() {
+        while let Some(variant) =
+            each.iter_mut().map(Iterator::next).collect::<Option<Vec<Vec<Verdict>>>>()
+        {
             verdicts.push(over_seeds(&variant));
         }
-        let scenarios = figure.runs.iter().step_by(figure.seeds).map(|p| p.scenario.clone()).collect();
+        let scenarios =
+            figure.runs.iter().step_by(figure.seeds).map(|p| p.scenario.clone()).collect();
         let runs = by_seed.remove(0);
         Self { scenarios, runs, more: by_seed, verdicts, made, cached }
     }
@@ -66,7 +76,12 @@ impl Judged {
     pub fn json(&self, figure: &Figure) -> String {
         let e = &figure.experiment;
         let mut lines = String::new();
-        for (run, v) in self.runs.iter().zip(&self.verdicts).flat_map(|(run, list)| list.iter().map(move |v| (run, v))) {
+        for (run, v) in self
+            .runs
+            .iter()
+            .zip(&self.verdicts)
+            .flat_map(|(run, list)| list.iter().map(move |v| (run, v)))
+        {
             let line = json!({
                 "paper": e.paper, "figure": e.figure, "variant": run.variant, "claim": v.claim, "metric": v.metric,
                 "measured": v.measured, "min": v.min, "max": v.max, "inside": v.inside,
@@ -106,7 +121,11 @@ pub fn list(figures: &[Figure]) -> String {
     for figure in figures {
         if figure.experiment.paper != paper {
             paper = &figure.experiment.paper;
-            out.push_str(&format!("{}{}\n", if out.is_empty() { "" } else { "\n" }, Paper::of(paper).title));
+            out.push_str(&format!(
+                "{}{}\n",
+                if out.is_empty() { "" } else { "\n" },
+                Paper::of(paper).title
+            ));
         }
         let variants = figure.runs.len() / figure.seeds;
         let runs = if figure.seeds > 1 {
@@ -121,10 +140,17 @@ pub fn list(figures: &[Figure]) -> String {
             s => format!("{s:.0} s"),
         };
         let claims = human::plural(figure.claims() as u64, "claim");
-        out.push_str(&format!("  {:width$}  {runs:>12}  {claims:>10}  {cost:>8}  {}\n", figure.experiment.name(), figure.title()));
+        out.push_str(&format!(
+            "  {:width$}  {runs:>12}  {claims:>10}  {cost:>8}  {}\n",
+            figure.experiment.name(),
+            figure.title()
+        ));
     }
     let seconds: f64 = figures.iter().filter(|f| !f.left_out).map(Figure::seconds).sum();
-    out.push_str(&format!("\nall of it: about {} of one processor; what was run before is kept\n", human::seconds(seconds.round())));
+    out.push_str(&format!(
+        "\nall of it: about {} of one processor; what was run before is kept\n",
+        human::seconds(seconds.round())
+    ));
     out
 }
 
@@ -159,7 +185,8 @@ pub fn summary(figures: &[Figure], judged: &[Option<(usize, usize)>]) -> String 
             ));
         }
     }
-    let left: Vec<String> = figures.iter().filter(|f| f.left_out).map(|f| f.experiment.name()).collect();
+    let left: Vec<String> =
+        figures.iter().filter(|f| f.left_out).map(|f| f.experiment.name()).collect();
     if !left.is_empty() {
         out.push_str(&format!("left out of --quick: {}\n", left.join(", ")));
     }

@@ -1,4 +1,5 @@
-//! From experiments to runs: what is to be run of each figure, what it costs, and the running, longest first, with what the cache has.
+//! From experiments to runs: what is to be run of each figure, what it costs, and the running,
+//! longest first, with what the cache has.
 
 use std::path::Path;
 
@@ -14,9 +15,11 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::reproduce::cache::{Cache, Key};
 
-/// Packets over links that a processor simulates in a second, roughly: for telling what figures cost.
+/// Packets over links that a processor simulates in a second, roughly: for telling what figures
+/// cost.
 const HOPS_PER_SECOND: f64 = 1e7;
-/// A figure whose file says nothing of `--quick` is run whole, with one seed, if it costs no more than this, and else left out.
+/// A figure whose file says nothing of `--quick` is run whole, with one seed, if it costs no more
+/// than this, and else left out.
 const QUICK_SECONDS: f64 = 2.0;
 /// What a run from the cache costs beside one that is simulated.
 const CACHED: f64 = 0.01;
@@ -77,8 +80,12 @@ pub struct Way<'a> {
     pub cache: Option<&'a Cache>,
 }
 
-/// Reads experiments. Also gives where everything stands in the files, for telling what does not fit into memory.
-pub fn read(experiments: Vec<Experiment>, way: &Way<'_>) -> Result<(Vec<Figure>, Vec<Loaded>), Failure> {
+/// Reads experiments. Also gives where everything stands in the files, for telling what does not
+/// fit into memory.
+pub fn read(
+    experiments: Vec<Experiment>,
+    way: &Way<'_>,
+) -> Result<(Vec<Figure>, Vec<Loaded>), Failure> {
     let mut all = Vec::new();
     let mut figures = Vec::new();
     for experiment in experiments {
@@ -87,19 +94,24 @@ pub fn read(experiments: Vec<Experiment>, way: &Way<'_>) -> Result<(Vec<Figure>,
         let skip = way.quick && plan.quick.as_ref().is_some_and(|q| q.skip);
         let seeds = match (&plan.quick, way.quick, way.backend) {
             // A real network has no seeds.
-            (_, _, Backend::Linux | Backend::LinuxOffload) | (None, true, _) => plan.seeds[..1].to_vec(),
+            (_, _, Backend::Linux | Backend::LinuxOffload) | (None, true, _) => {
+                plan.seeds[..1].to_vec()
+            }
             (Some(quick), true, _) => quick.seeds.clone(),
             (_, false, _) => plan.seeds.clone(),
         };
         let mut by_seed: Vec<Vec<Loaded>> = Vec::new();
         for seed in &seeds {
-            let overrides: Overrides = way.backend.overrides()?.quick(way.quick).with("seed", seed.to_string());
+            let overrides: Overrides =
+                way.backend.overrides()?.quick(way.quick).with("seed", seed.to_string());
             by_seed.push(load_with_origins(path, &experiment.text, &overrides)?);
         }
         let seeds = by_seed.len();
         let mut loaded: Vec<Loaded> = Vec::new();
         let mut lists: Vec<_> = by_seed.into_iter().map(Vec::into_iter).collect();
-        while let Some(variant) = lists.iter_mut().map(Iterator::next).collect::<Option<Vec<Loaded>>>() {
+        while let Some(variant) =
+            lists.iter_mut().map(Iterator::next).collect::<Option<Vec<Loaded>>>()
+        {
             loaded.extend(variant);
         }
         let runs: Vec<Planned> = loaded.iter().map(|l| planned(&l.scenario, way)).collect();
@@ -131,21 +143,29 @@ pub struct Done {
     pub cached: bool,
 }
 
-/// Runs everything; `ready` gets each figure with its runs as soon as the last of them is done, in the order in which that happens. After Ctrl-C what
-/// is under way ends, and figures that are not complete are not handed over.
+/// Runs everything; `ready` gets each figure with its runs as soon as the last of them is done, in
+/// the order in which that happens. After Ctrl-C what is under way ends, and figures that are not
+/// complete are not handed over.
 pub fn run(
     figures: &[Figure],
     way: &Way<'_>,
     jobs: usize,
     mut ready: impl FnMut(usize, Vec<Done>, &Progress) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let places: Vec<(usize, usize)> =
-        figures.iter().enumerate().filter(|(_, f)| !f.left_out).flat_map(|(i, f)| (0..f.runs.len()).map(move |j| (i, j))).collect();
+    let places: Vec<(usize, usize)> = figures
+        .iter()
+        .enumerate()
+        .filter(|(_, f)| !f.left_out)
+        .flat_map(|(i, f)| (0..f.runs.len()).map(move |j| (i, j)))
+        .collect();
     let planned = |place: usize| &figures[places[place].0].runs[places[place].1];
     let weight = |run: &Planned| if run.cached { CACHED * run.seconds } else { run.seconds };
-    let progress =
-        Progress::new((0..places.len()).map(|p| (planned(p).scenario.duration, weight(planned(p)))).collect(), way.backend.done());
-    // What is there already, so that it is told at once; then the longest, so that no processor is left alone with one at the end. On Linux in order.
+    let progress = Progress::new(
+        (0..places.len()).map(|p| (planned(p).scenario.duration, weight(planned(p)))).collect(),
+        way.backend.done(),
+    );
+    // What is there already, so that it is told at once; then the longest, so that no processor is
+    // left alone with one at the end. On Linux in order.
     let mut order: Vec<usize> = (0..places.len()).collect();
     if way.backend == Backend::Sim {
         order.sort_by(|&a, &b| {
@@ -154,10 +174,13 @@ pub fn run(
         });
     }
     let work = |place: usize, observer: &mut dyn Observer| one(planned(place), way, observer);
-    let mut waiting: Vec<Vec<Option<Done>>> = figures.iter().map(|f| f.runs.iter().map(|_| None).collect()).collect();
+    let mut waiting: Vec<Vec<Option<Done>>> =
+        figures.iter().map(|f| f.runs.iter().map(|_| None).collect()).collect();
     batch::unordered(&order, jobs, &progress, work, |place, result| {
         let (figure, run) = places[place];
-        let done = result.map_err(|e| Failure::with_status(format!("{}: {e}", figures[figure].experiment.name()), e.status))?;
+        let done = result.map_err(|e| {
+            Failure::with_status(format!("{}: {e}", figures[figure].experiment.name()), e.status)
+        })?;
         if done.run.summary.interrupted {
             return Ok(());
         }

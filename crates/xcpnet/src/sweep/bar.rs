@@ -1,4 +1,5 @@
-//! A bar on stderr while a sweep runs: runs done, how fast time is simulated, an estimate. On a terminal only; in a pipe nothing.
+//! A bar on stderr while a sweep runs: runs done, how fast time is simulated, an estimate. On a
+//! terminal only; in a pipe nothing.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -21,7 +22,9 @@ impl Bar {
         let bar = ProgressBar::new(runs * 1000).with_position(done * 1000);
         // The estimate is made from what is done from now on.
         bar.reset_eta();
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  about {eta} left") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  about {eta} left")
+        {
             bar.set_style(style);
         }
         Self { bar, runs, begun: Instant::now() }
@@ -36,7 +39,10 @@ impl Bar {
         let simulated = tally.simulated.load(Ordering::Relaxed) as f64 / 1e9;
         let speed = simulated / self.begun.elapsed().as_secs_f64().max(1e-3);
         self.bar.set_position((done * 1000 + under_way).min(self.runs * 1000));
-        self.bar.set_message(format!("{done} of {} runs done, {speed:.0} s simulated per second", self.runs));
+        self.bar.set_message(format!(
+            "{done} of {} runs done, {speed:.0} s simulated per second",
+            self.runs
+        ));
     }
 
     /// Takes it away.

@@ -1,4 +1,5 @@
-//! From the journal of a sweep to its results: the Parquet files, the table or the lines of JSON. Reads run by run, in the order of the grid.
+//! From the journal of a sweep to its results: the Parquet files, the table or the lines of JSON.
+//! Reads run by run, in the order of the grid.
 
 use std::fs::{self, File};
 use std::io;
@@ -27,7 +28,8 @@ pub fn file(dir: &Path, table: &str) -> PathBuf {
     dir.join(format!("{table}.parquet"))
 }
 
-/// A file under a name of its own until it is complete. Of the same name every time: what a kill leaves is written over by the next attempt.
+/// A file under a name of its own until it is complete. Of the same name every time: what a kill
+/// leaves is written over by the next attempt.
 struct Temporary {
     file: File,
     path: PathBuf,
@@ -38,7 +40,8 @@ impl Temporary {
     fn new(dir: &Path, table: &str) -> Result<Self, WriteError> {
         let target = file(dir, table);
         let path = dir.join(format!(".{table}.parquet.part"));
-        let file = File::create(&path).map_err(|source| WriteError { path: target.clone(), source })?;
+        let file =
+            File::create(&path).map_err(|source| WriteError { path: target.clone(), source })?;
         Ok(Self { file, path, target })
     }
 
@@ -56,19 +59,33 @@ impl Drop for Temporary {
 }
 
 /// Hands out every run of a journal with its place in the grid.
-fn each(grid: &Grid, journal: &Journal, mut tell: impl FnMut(u64, &Entry<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+fn each(
+    grid: &Grid,
+    journal: &Journal,
+    mut tell: impl FnMut(u64, &Entry<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     journal.replay(|run, text| {
         if interrupt::asked() {
-            return Err(Failure::with_status("interrupted while the results were written", INTERRUPTED));
+            return Err(Failure::with_status(
+                "interrupted while the results were written",
+                INTERRUPTED,
+            ));
         }
-        let done: Done = serde_json::from_str(text).map_err(|e| Failure::new(format!("run {run} in the journal cannot be read: {e}")))?;
+        let done: Done = serde_json::from_str(text)
+            .map_err(|e| Failure::new(format!("run {run} in the journal cannot be read: {e}")))?;
         let place = grid.place(run);
-        let entry = Entry { run, settings: grid.values(place.combination), completed: done.completed, summary: &done.summary };
+        let entry = Entry {
+            run,
+            settings: grid.values(place.combination),
+            completed: done.completed,
+            summary: &done.summary,
+        };
         tell(place.point, &entry)
     })
 }
 
-/// Writes the Parquet files; they appear one after another, each complete. Gives the table for the terminal.
+/// Writes the Parquet files; they appear one after another, each complete. Gives the table for the
+/// terminal.
 ///
 /// # Errors
 /// What cannot be written, or that Ctrl-C was pressed; nothing is lost then.
@@ -77,12 +94,16 @@ pub fn write(grid: &Grid, journal: &Journal, dir: &Path) -> Result<SweepTable, F
     for table in TABLES {
         temporaries.push(Temporary::new(dir, table)?);
     }
-    let [runs, links, flows, groups] = temporaries.as_slice() else { unreachable!("there are four tables") };
+    let [runs, links, flows, groups] = temporaries.as_slice() else {
+        unreachable!("there are four tables")
+    };
     // Which of the four was being written is not known here; they are in one place.
-    let fail = |source: io::Error| Failure::from(WriteError { path: dir.join("*.parquet"), source });
+    let fail =
+        |source: io::Error| Failure::from(WriteError { path: dir.join("*.parquet"), source });
     let files = [&runs.file, &links.file, &flows.file, &groups.file];
     let mut tables = Tables::new(&grid.columns(), journal.metadata(), files).map_err(fail)?;
-    let swept: Vec<usize> = (0..grid.axes.len()).filter(|&i| grid.axes[i].written.len() > 1).collect();
+    let swept: Vec<usize> =
+        (0..grid.axes.len()).filter(|&i| grid.axes[i].written.len() > 1).collect();
     let variants = grid.variants.len() > 1;
     let mut headings: Vec<String> = swept.iter().map(|&i| grid.axes[i].path.clone()).collect();
     headings.extend(variants.then(|| "variant".to_owned()));
@@ -90,7 +111,8 @@ pub fn write(grid: &Grid, journal: &Journal, dir: &Path) -> Result<SweepTable, F
     each(grid, journal, |point, entry| {
         let labels = || {
             let choice = grid.choice(grid.place(entry.run).combination);
-            let mut labels: Vec<String> = swept.iter().map(|&i| grid.axes[i].written[choice[i]].clone()).collect();
+            let mut labels: Vec<String> =
+                swept.iter().map(|&i| grid.axes[i].written[choice[i]].clone()).collect();
             labels.extend(variants.then(|| entry.summary.variant.clone()));
             labels
         };
@@ -101,7 +123,9 @@ pub fn write(grid: &Grid, journal: &Journal, dir: &Path) -> Result<SweepTable, F
     for temporary in temporaries {
         temporary.put()?;
     }
-    File::open(dir).and_then(|d| d.sync_all()).map_err(|source| WriteError { path: dir.to_owned(), source })?;
+    File::open(dir)
+        .and_then(|d| d.sync_all())
+        .map_err(|source| WriteError { path: dir.to_owned(), source })?;
     Ok(table)
 }
 
@@ -109,9 +133,20 @@ pub fn write(grid: &Grid, journal: &Journal, dir: &Path) -> Result<SweepTable, F
 ///
 /// # Errors
 /// Standard output's.
-pub fn print_table(grid: &Grid, title: &str, table: &SweepTable, dir: &Path, printer: &mut Printer) -> Result<(), Failure> {
+pub fn print_table(
+    grid: &Grid,
+    title: &str,
+    table: &SweepTable,
+    dir: &Path,
+    printer: &mut Printer,
+) -> Result<(), Failure> {
     let many = |n: u64, one: &str| xcp_report::human::plural(n, one);
-    let mut out = format!("{title}\n{}: {} x {}", many(grid.runs(), "run"), many(grid.points(), "point"), many(grid.seeds(), "seed"));
+    let mut out = format!(
+        "{title}\n{}: {} x {}",
+        many(grid.runs(), "run"),
+        many(grid.points(), "point"),
+        many(grid.seeds(), "seed")
+    );
     for axis in grid.axes.iter().filter(|a| a.written.len() == 1) {
         out.push_str(&format!(", {}={}", axis.path, axis.written[0]));
     }
@@ -119,7 +154,11 @@ pub fn print_table(grid: &Grid, title: &str, table: &SweepTable, dir: &Path, pri
     out.push_str(&table.render(width()));
     if grid.points() > SHOWN {
         let rest = grid.points() - SHOWN;
-        out.push_str(&format!("... and {}; all are in {}\n", many(rest, "more point"), file(dir, "links").display()));
+        out.push_str(&format!(
+            "... and {}; all are in {}\n",
+            many(rest, "more point"),
+            file(dir, "links").display()
+        ));
     }
     printer.text(&out)
 }

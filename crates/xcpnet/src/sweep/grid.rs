@@ -1,14 +1,17 @@
-//! The grid of a sweep: every combination of the settings' values, every variant, every seed, numbered in a fixed order. Knows nothing of
-//! scenarios; no more than the lists themselves are in memory.
+//! The grid of a sweep: every combination of the settings' values, every variant, every seed,
+//! numbered in a fixed order. Knows nothing of scenarios; no more than the lists themselves are in
+//! memory.
 //!
-//! The seed changes fastest, then the variant, then the last setting; the first setting changes slowest.
+//! The seed changes fastest, then the variant, then the last setting; the first setting changes
+//! slowest.
 
 use xcp_report::parquet::ColumnKind;
 use xcp_report::sweep::{self, Value};
 
 use crate::sweep::lists::{self, Seeds};
 
-/// At most this many runs: each takes eight bytes of memory, and more than this is a slip of the pen.
+/// At most this many runs: each takes eight bytes of memory, and more than this is a slip of the
+/// pen.
 const MAX_RUNS: u128 = 100_000_000;
 
 /// A setting and its values.
@@ -22,8 +25,8 @@ pub struct Axis {
     pub values: Vec<Value>,
     /// Of what kind they are.
     pub kind: ColumnKind,
-    /// The same in bit/s, seconds or bytes, and the name of the column with those, where all of them
-    /// are written with units of one kind.
+    /// The same in bit/s, seconds or bytes, and the name of the column with those, where all of
+    /// them are written with units of one kind.
     pub base: Option<(String, Vec<Value>)>,
 }
 
@@ -65,14 +68,21 @@ pub fn axes(settings: &[(String, String)]) -> Result<Vec<Axis>, String> {
         }
         // They would also share their names with columns of the tables.
         if path == "link" || path == "flow" {
-            return Err(fault(format!("`{path}` is not a setting, its keys are; write --set {path}.KEY=...")));
+            return Err(fault(format!(
+                "`{path}` is not a setting, its keys are; write --set {path}.KEY=..."
+            )));
         }
         for before in &axes {
             if before.path == path {
-                return Err(fault(format!("{path} is already set; write all its values into one --set")));
+                return Err(fault(format!(
+                    "{path} is already set; write all its values into one --set"
+                )));
             }
             if before.path.strip_prefix(&path).is_some_and(|rest| rest.starts_with('.')) {
-                return Err(fault(format!("it would replace what --set {} says; write the shorter path first", before.path)));
+                return Err(fault(format!(
+                    "it would replace what --set {} says; write the shorter path first",
+                    before.path
+                )));
             }
         }
         let (kind, values) = sweep::values(&written);
@@ -84,11 +94,14 @@ pub fn axes(settings: &[(String, String)]) -> Result<Vec<Axis>, String> {
 
 /// What values with units are in base units, and the name of a column for that.
 fn in_base_units(path: &str, written: &[String]) -> Option<(String, Vec<Value>)> {
-    let values: Option<Vec<_>> = written.iter().map(|text| xcp_scenario::in_base_units(text)).collect();
+    let values: Option<Vec<_>> =
+        written.iter().map(|text| xcp_scenario::in_base_units(text)).collect();
     let values = values?;
     let (_, unit) = values.first()?;
     let alike = values.iter().all(|(_, other)| other == unit);
-    alike.then(|| (format!("{path}{unit}"), values.iter().map(|&(value, _)| Value::Number(value)).collect()))
+    alike.then(|| {
+        (format!("{path}{unit}"), values.iter().map(|&(value, _)| Value::Number(value)).collect())
+    })
 }
 
 /// A path without needless quotes and spaces, so that the same path is the same text.
@@ -103,18 +116,28 @@ fn canonical(path: &str) -> String {
             c => parts.last_mut().expect("there is always one").push(c),
         }
     }
-    let quote = |part: &String| if part.contains('.') { format!("\"{part}\"") } else { part.clone() };
+    let quote =
+        |part: &String| if part.contains('.') { format!("\"{part}\"") } else { part.clone() };
     if quoted { path.to_owned() } else { parts.iter().map(quote).collect::<Vec<_>>().join(".") }
 }
 
 impl Grid {
     /// A grid of these.
-    pub fn new(axes: Vec<Axis>, variants: Vec<String>, seeds: Option<Seeds>) -> Result<Self, String> {
+    pub fn new(
+        axes: Vec<Axis>,
+        variants: Vec<String>,
+        seeds: Option<Seeds>,
+    ) -> Result<Self, String> {
         let product = |so_far: u128, axis: &Axis| so_far.saturating_mul(axis.written.len() as u128);
         let combinations = axes.iter().fold(1, product);
-        let runs = combinations.saturating_mul(variants.len() as u128).saturating_mul(seeds.as_ref().map_or(1, Seeds::count));
+        let runs = combinations
+            .saturating_mul(variants.len() as u128)
+            .saturating_mul(seeds.as_ref().map_or(1, Seeds::count));
         if runs > MAX_RUNS {
-            return Err(format!("the grid has {runs} runs, more than the {MAX_RUNS} that one sweep can have; divide it into several"));
+            return Err(format!(
+                "the grid has {runs} runs, more than the {MAX_RUNS} that one sweep can have; \
+                    divide it into several"
+            ));
         }
         Ok(Self { axes, variants, seeds, combinations: combinations as u64, runs: runs as u64 })
     }
@@ -161,13 +184,19 @@ impl Grid {
 
     /// The combination of a choice.
     pub fn combination(&self, choice: &[usize]) -> u64 {
-        self.axes.iter().zip(choice).fold(0, |so_far, (axis, &value)| so_far * axis.written.len() as u64 + value as u64)
+        self.axes
+            .iter()
+            .zip(choice)
+            .fold(0, |so_far, (axis, &value)| so_far * axis.written.len() as u64 + value as u64)
     }
 
     /// The settings of a combination as they were written.
     pub fn settings(&self, combination: u64) -> impl Iterator<Item = (&str, &str)> {
         let choice = self.choice(combination);
-        self.axes.iter().zip(choice).map(|(axis, value)| (axis.path.as_str(), axis.written[value].as_str()))
+        self.axes
+            .iter()
+            .zip(choice)
+            .map(|(axis, value)| (axis.path.as_str(), axis.written[value].as_str()))
     }
 
     /// The columns of the settings: each as it was written, and in base units where it has a unit.
@@ -190,7 +219,10 @@ impl Grid {
 
     /// A combination as one would type it.
     pub fn typed(&self, combination: u64) -> String {
-        self.settings(combination).map(|(path, value)| format!("--set {path}={value}")).collect::<Vec<_>>().join(" ")
+        self.settings(combination)
+            .map(|(path, value)| format!("--set {path}={value}"))
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 }
 
@@ -238,18 +270,32 @@ mod tests {
     fn a_path_is_set_once() {
         let fault = |settings: &[(String, String)]| axes(settings).unwrap_err();
         assert!(fault(&[set("queue.limit", "1"), set("queue.limit", "2")]).contains("already set"));
-        assert!(fault(&[set("queue.limit", "1"), set(" queue.\"limit\"", "2")]).contains("already set"));
-        assert!(fault(&[set("link.b.queue.limit", "1"), set("link.b.queue", "red")]).contains("shorter path first"));
+        assert!(
+            fault(&[set("queue.limit", "1"), set(" queue.\"limit\"", "2")]).contains("already set")
+        );
+        assert!(
+            fault(&[set("link.b.queue.limit", "1"), set("link.b.queue", "red")])
+                .contains("shorter path first")
+        );
         assert!(fault(&[set("flow", "{ packet = 500 }")]).contains("flow.KEY"));
         assert!(fault(&[set("seed", "1,2")]).contains("--seeds 1,2"));
-        assert_eq!(axes(&[set("link.b.queue", "red"), set("link.b.queue.limit", "1")]).unwrap().len(), 2);
+        assert_eq!(
+            axes(&[set("link.b.queue", "red"), set("link.b.queue.limit", "1")]).unwrap().len(),
+            2
+        );
         assert_eq!(axes(&[set("link.b", "{}"), set("link.bb", "{}")]).unwrap().len(), 2);
     }
 
     #[test]
     fn a_grid_too_large_is_refused_whatever_its_size() {
         let many = |n: u64| Seeds::parse(&format!("1..{n}")).unwrap();
-        let grid = |seeds| Grid::new(axes(&[set("a", "1..1000"), set("b", "1..100")]).unwrap(), vec![String::new()], Some(seeds));
+        let grid = |seeds| {
+            Grid::new(
+                axes(&[set("a", "1..1000"), set("b", "1..100")]).unwrap(),
+                vec![String::new()],
+                Some(seeds),
+            )
+        };
         assert_eq!(grid(many(1000)).unwrap().runs(), 100_000_000);
         assert!(grid(many(1001)).unwrap_err().contains("100100000 runs"));
         assert!(grid(many(i64::MAX as u64)).is_err());

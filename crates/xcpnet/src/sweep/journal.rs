@@ -1,12 +1,16 @@
-//! What a sweep has done so far, on disk: a file that runs are appended to as they finish, whatever order that is, and from which the sweep goes on
-//! after it was killed. Leaves to others what the runs are and what becomes of them.
+//! What a sweep has done so far, on disk: a file that runs are appended to as they finish, whatever
+//! order that is, and from which the sweep goes on after it was killed. Leaves to others what the
+//! runs are and what becomes of them.
 //!
-//! `sweep.journal` is text. Its first line says what it is and whether the sweep is complete; the second describes the sweep; then comes a line
-//! for each run: a checksum (CRC-32, eight hexadecimal digits) of the rest of the line, the run's number, what came of it as JSON. A line that was
-//! torn by a kill or a loss of power does not agree with its checksum; it and what follows is cut off, and those runs are done again.
+//! `sweep.journal` is text. Its first line says what it is and whether the sweep is complete; the
+//! second describes the sweep; then comes a line for each run: a checksum (CRC-32, eight
+//! hexadecimal digits) of the rest of the line, the run's number, what came of it as JSON. A line
+//! that was torn by a kill or a loss of power does not agree with its checksum; it and what follows
+//! is cut off, and those runs are done again.
 //!
-//! The file is locked (flock) for as long as it is open, so that no two sweeps write into one directory; the kernel lets go of the lock however
-//! the program ends. It is never replaced or renamed, for then the lock would hold another file.
+//! The file is locked (flock) for as long as it is open, so that no two sweeps write into one
+//! directory; the kernel lets go of the lock however the program ends. It is never replaced or
+//! renamed, for then the lock would hold another file.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -23,11 +27,13 @@ use crate::failure::Failure;
 /// Name of the file.
 pub const NAME: &str = "sweep.journal";
 
-// 1 did not draw arrivals and sizes anew for each seed. Equally long, so that one can be written over the other: the change is a single small write within a sector.
+// 1 did not draw arrivals and sizes anew for each seed. Equally long, so that one can be written
+// over the other: the change is a single small write within a sector.
 const RUNNING: &[u8] = b"xcpnet sweep 2, under way\n";
 const COMPLETE: &[u8] = b"xcpnet sweep 2, complete \n";
 
-/// What was appended reaches the disk at least this often; a loss of power costs no more than the runs of this time. A kill costs none.
+/// What was appended reaches the disk at least this often; a loss of power costs no more than the
+/// runs of this time. A kill costs none.
 const SYNC_EVERY: Duration = Duration::from_secs(5);
 
 /// What a sweep is: two are the same if and only if all of this is.
@@ -55,11 +61,17 @@ impl Description {
     /// What is different in another sweep, in words; empty if nothing is.
     fn differences(&self, other: &Self) -> Vec<&'static str> {
         let pairs = [
-            (self.scenario != other.scenario || self.name != other.name, "another scenario file, or the file was changed"),
+            (
+                self.scenario != other.scenario || self.name != other.name,
+                "another scenario file, or the file was changed",
+            ),
             (self.settings != other.settings, "other --set"),
             (self.variants != other.variants, "other variants"),
             (self.seeds != other.seeds, "other --seeds"),
-            (self.program != other.program || self.build != other.build, "another build of xcpnet, whose numbers may differ"),
+            (
+                self.program != other.program || self.build != other.build,
+                "another build of xcpnet, whose numbers may differ",
+            ),
         ];
         pairs.into_iter().filter(|(differ, _)| *differ).map(|(_, what)| what).collect()
     }
@@ -68,7 +80,8 @@ impl Description {
 impl Description {
     /// What the sweep's Parquet files say of themselves: all that is needed to make them again.
     pub fn metadata(&self) -> Vec<Said> {
-        let settings = self.settings.iter().map(|(path, values)| (path.clone(), values.clone().into()));
+        let settings =
+            self.settings.iter().map(|(path, values)| (path.clone(), values.clone().into()));
         vec![
             ("xcpnet.program", self.program.clone()),
             ("xcpnet.build", self.build.clone()),
@@ -108,25 +121,38 @@ pub fn record(run: u64, result: &impl Serialize) -> io::Result<String> {
 /// The rest of a line if it is whole and agrees with its checksum.
 fn checked(line: &[u8]) -> Option<&str> {
     let (sum, rest) = std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?.split_once(' ')?;
-    (sum.len() == 8 && u32::from_str_radix(sum, 16).ok()? == crc32fast::hash(rest.as_bytes())).then_some(rest)
+    (sum.len() == 8 && u32::from_str_radix(sum, 16).ok()? == crc32fast::hash(rest.as_bytes()))
+        .then_some(rest)
 }
 
 impl Journal {
-    /// Opens the journal of a directory, makes one if there is none. With `restart` what is there is forgotten.
+    /// Opens the journal of a directory, makes one if there is none. With `restart` what is there
+    /// is forgotten.
     ///
     /// # Errors
     /// Another program has it open, it is of another sweep, or the system will not have it.
     pub fn open(dir: &Path, description: &Description, restart: bool) -> Result<Self, Failure> {
         let path = dir.join(NAME);
         let fail = |source| WriteError { path: path.clone(), source };
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(fail)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(fail)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let what = format!("another sweep is writing into {}; wait for it, or choose another directory", dir.display());
+                let what = format!(
+                    "another sweep is writing into {}; wait for it, or choose another directory",
+                    dir.display()
+                );
                 return Err(Failure::new(what));
             }
-            Err(TryLockError::Error(e)) => return Err(Failure::new(format!("cannot lock {}: {e}", path.display()))),
+            Err(TryLockError::Error(e)) => {
+                return Err(Failure::new(format!("cannot lock {}: {e}", path.display())));
+            }
         }
         let described = line(&serde_json::to_string(description).map_err(Failure::new)?);
         let head = [RUNNING, described.as_bytes()].concat();
@@ -142,7 +168,9 @@ impl Journal {
                 }
                 State::Running => {
                     let mut journal = Self::new(file, path, begun, description, false);
-                    journal.scan().map_err(|source| WriteError { path: journal.path.clone(), source })?;
+                    journal
+                        .scan()
+                        .map_err(|source| WriteError { path: journal.path.clone(), source })?;
                     return Ok(journal);
                 }
             }
@@ -158,7 +186,13 @@ impl Journal {
         Ok(Self::new(file, path, begun, description, false))
     }
 
-    fn new(file: File, path: PathBuf, head: u64, description: &Description, complete: bool) -> Self {
+    fn new(
+        file: File,
+        path: PathBuf,
+        head: u64,
+        description: &Description,
+        complete: bool,
+    ) -> Self {
         let runs = description.runs;
         let places = vec![0; if complete { 0 } else { runs as usize }];
         Self {
@@ -180,7 +214,12 @@ impl Journal {
     }
 
     /// What the head of a file says; refuses other files and other sweeps.
-    fn state(file: &mut File, dir: &Path, head: &[u8], description: &Description) -> Result<State, Failure> {
+    fn state(
+        file: &mut File,
+        dir: &Path,
+        head: &[u8],
+        description: &Description,
+    ) -> Result<State, Failure> {
         let path = dir.join(NAME);
         let fail = |e| Failure::new(format!("cannot read {}: {e}", path.display()));
         let mut reader = BufReader::new(&*file);
@@ -202,16 +241,23 @@ impl Journal {
         if start.strip_prefix(COMPLETE).is_some_and(|rest| rest == &head[RUNNING.len()..]) {
             return Ok(State::Complete);
         }
-        let on = format!("; choose another directory, or start over with --restart, which forgets what is in {}", dir.display());
+        let on = format!(
+            "; choose another directory, or start over with --restart, which forgets what is in {}",
+            dir.display()
+        );
         reader.seek(SeekFrom::Start(RUNNING.len() as u64)).map_err(fail)?;
         let mut second = Vec::new();
         reader.read_until(b'\n', &mut second).map_err(fail)?;
         let known = start.starts_with(RUNNING) || start.starts_with(COMPLETE);
-        if start.starts_with(RUNNING) && checked(&second).is_some() && reader.fill_buf().map_err(fail)?.is_empty() {
+        if start.starts_with(RUNNING)
+            && checked(&second).is_some()
+            && reader.fill_buf().map_err(fail)?.is_empty()
+        {
             // Another sweep that has done nothing: there is nothing to lose.
             return Ok(State::Torn);
         }
-        let other: Option<Description> = checked(&second).filter(|_| known).and_then(|text| serde_json::from_str(text).ok());
+        let other: Option<Description> =
+            checked(&second).filter(|_| known).and_then(|text| serde_json::from_str(text).ok());
         Err(Failure::new(match other {
             Some(other) => {
                 let what = description.differences(&other).join("; ");
@@ -282,14 +328,19 @@ impl Journal {
     /// # Errors
     /// As the system reports.
     pub fn sync(&self) -> Result<(), Failure> {
-        self.file.sync_data().map_err(|source| WriteError { path: self.path.clone(), source }.into())
+        self.file
+            .sync_data()
+            .map_err(|source| WriteError { path: self.path.clone(), source }.into())
     }
 
     /// Hands out what came of the runs, in the order of the grid; all must be done.
     ///
     /// # Errors
     /// Those of `each`, or that the journal cannot be read.
-    pub fn replay(&self, mut each: impl FnMut(u64, &str) -> Result<(), Failure>) -> Result<(), Failure> {
+    pub fn replay(
+        &self,
+        mut each: impl FnMut(u64, &str) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let fail = |e: io::Error| Failure::new(format!("cannot read {}: {e}", self.path.display()));
         let mut reader = BufReader::with_capacity(1 << 18, &self.file);
         let mut at = reader.seek(SeekFrom::Start(self.head)).map_err(fail)?;
@@ -299,9 +350,13 @@ impl Journal {
             // Runs finish nearly in order: the next is mostly in the buffer already.
             reader.seek_relative(place as i64 - at as i64).map_err(fail)?;
             at = place + reader.read_until(b'\n', &mut text).map_err(fail)? as u64;
-            let result = checked(&text).and_then(|rest| rest.split_once(' ')).filter(|(n, _)| *n == run.to_string());
+            let result = checked(&text)
+                .and_then(|rest| rest.split_once(' '))
+                .filter(|(n, _)| *n == run.to_string());
             let Some((_, result)) = result else {
-                return Err(fail(io::Error::other(format!("run {run} has changed since it was written"))));
+                return Err(fail(io::Error::other(format!(
+                    "run {run} has changed since it was written"
+                ))));
             };
             each(run as u64, result)?;
         }
@@ -422,7 +477,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::open(dir.path(), &description(), false).unwrap();
         fill(&mut journal, &[2]);
-        let told = |description: &Description| Journal::open(dir.path(), description, false).unwrap_err().to_string();
+        let told = |description: &Description| {
+            Journal::open(dir.path(), description, false).unwrap_err().to_string()
+        };
         assert!(told(&description()).contains("another sweep is writing"));
         drop(journal);
         for (other, word) in [
@@ -437,7 +494,11 @@ mod tests {
         }
         fs::write(dir.path().join(NAME), "a diary").unwrap();
         assert!(told(&description()).contains("is not the journal"));
-        assert_eq!(fs::read(dir.path().join(NAME)).unwrap(), b"a diary", "what is refused is left alone");
+        assert_eq!(
+            fs::read(dir.path().join(NAME)).unwrap(),
+            b"a diary",
+            "what is refused is left alone"
+        );
         assert_eq!(Journal::open(dir.path(), &description(), true).unwrap().done(), 0);
     }
 

@@ -68,23 +68,31 @@ pub fn values(text: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Numbers from `A..B` or `A..B:STEP`, both ends included, by exact decimal arithmetic; `None` if it is something else. They may have a unit, the same
-/// one wherever there is one (`10ms..100ms:10ms`, `1..20mbit`).
+/// Numbers from `A..B` or `A..B:STEP`, both ends included, by exact decimal arithmetic; `None` if
+/// it is something else. They may have a unit, the same one wherever there is one
+/// (`10ms..100ms:10ms`, `1..20mbit`).
 fn range(text: &str) -> Result<Option<Vec<String>>, String> {
     let Some((from, rest)) = text.split_once("..") else { return Ok(None) };
     let (to, step) = rest.split_once(':').unwrap_or((rest, "1"));
     let parts = [from, to, step].map(split_unit);
-    let [Some(from), Some(to), Some(step)] = parts.map(|(number, _)| decimal(number)) else { return Ok(None) };
+    let [Some(from), Some(to), Some(step)] = parts.map(|(number, _)| decimal(number)) else {
+        return Ok(None);
+    };
     let mut units = parts.into_iter().map(|(_, unit)| unit).filter(|unit| !unit.is_empty());
     let unit = units.next().unwrap_or("");
     if let Some(other) = units.find(|other| *other != unit) {
-        return Err(format!("the range {text} has two units, {unit} and {other}; write all of it in one"));
+        return Err(format!(
+            "the range {text} has two units, {unit} and {other}; write all of it in one"
+        ));
     }
     let scale = from.1.max(to.1).max(step.1);
     let scaled = |(digits, own): (i128, u32)| digits * 10i128.pow(scale - own);
     let (from, to, step) = (scaled(from), scaled(to), scaled(step));
     if step <= 0 || from > to {
-        return Err(format!("the range {text} goes nowhere; write FROM..TO:STEP with a step above zero and the greater end last"));
+        return Err(format!(
+            "the range {text} goes nowhere; write FROM..TO:STEP with a step above zero and the \
+                greater end last"
+        ));
     }
     if (to - from) / step >= MAX_VALUES {
         return Err(format!("the range {text} has more than {MAX_VALUES} values"));
@@ -114,7 +122,12 @@ fn decimal(text: &str) -> Option<(i128, u32)> {
     let (sign, number) = text.strip_prefix('-').map_or((1, text), |n| (-1, n));
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     let plain = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty() || !plain(whole) || !plain(part) || number.ends_with('.') || whole.len() + part.len() > 15 {
+    if whole.is_empty()
+        || !plain(whole)
+        || !plain(part)
+        || number.ends_with('.')
+        || whole.len() + part.len() > 15
+    {
         return None;
     }
     Some((sign * format!("{whole}{part}").parse::<i128>().ok()?, part.len() as u32))
@@ -135,14 +148,20 @@ impl Seeds {
             let (from, to) = part.split_once("..").unwrap_or((part, part));
             let number = |s: &str| s.trim().parse::<u64>().ok().filter(|&n| n <= MAX_SEED);
             let (Some(from), Some(to)) = (number(from), number(to)) else {
-                let what = if text.trim().is_empty() { "there are no seeds".to_owned() } else { format!("\"{part}\" is not a seed") };
+                let what = if text.trim().is_empty() {
+                    "there are no seeds".to_owned()
+                } else {
+                    format!("\"{part}\" is not a seed")
+                };
                 return Err(format!("{what}; write 7, 1..20 (both ends included) or 1,5,9"));
             };
             if from > to {
                 return Err(format!("the seeds {part} descend; write {to}..{from}"));
             }
             match ranges.last() {
-                Some(before) if *before.end() >= from => return Err(format!("seeds ascend, each is given once; {part} comes too late")),
+                Some(before) if *before.end() >= from => {
+                    return Err(format!("seeds ascend, each is given once; {part} comes too late"));
+                }
                 _ => ranges.push(from..=to),
             }
         }
@@ -169,8 +188,13 @@ impl Seeds {
 
 impl std::fmt::Display for Seeds {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let one =
-            |r: &RangeInclusive<u64>| if r.start() == r.end() { r.start().to_string() } else { format!("{}..{}", r.start(), r.end()) };
+        let one = |r: &RangeInclusive<u64>| {
+            if r.start() == r.end() {
+                r.start().to_string()
+            } else {
+                format!("{}..{}", r.start(), r.end())
+            }
+        };
         f.write_str(&self.0.iter().map(one).collect::<Vec<_>>().join(","))
     }
 }
@@ -187,7 +211,10 @@ mod tests {
             ("0,150,300", &["0", "150", "300"][..]),
             ("5", &["5"]),
             (" a , b ", &["a", "b"]),
-            (r#"{ kind = "red", limit = "1bdp" },drop-tail"#, &[r#"{ kind = "red", limit = "1bdp" }"#, "drop-tail"]),
+            (
+                r#"{ kind = "red", limit = "1bdp" },drop-tail"#,
+                &[r#"{ kind = "red", limit = "1bdp" }"#, "drop-tail"],
+            ),
             (r#"["a","b"],["c"]"#, &[r#"["a","b"]"#, r#"["c"]"#]),
             (r#""a,b",'c,d'"#, &[r#""a,b""#, "'c,d'"]),
             (r#""a\",b",c"#, &[r#""a\",b""#, "c"]),

@@ -1,5 +1,6 @@
-//! The scenarios of a grid, read when they are needed, each for its run: what a file says of arrivals and sizes is drawn from the seed while it is
-//! read. Also finds what is wrong with a grid before anything runs.
+//! The scenarios of a grid, read when they are needed, each for its run: what a file says of
+//! arrivals and sizes is drawn from the seed while it is read. Also finds what is wrong with a grid
+//! before anything runs.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,8 +15,8 @@ use crate::failure::Failure;
 use crate::memory;
 use crate::sweep::grid::{Grid, Place};
 
-/// Up to this many combinations and seeds are all read before anything runs; of more, each value once with the first seed, and this many seeds with
-/// the first value of each setting.
+/// Up to this many combinations and seeds are all read before anything runs; of more, each value
+/// once with the first seed, and this many seeds with the first value of each setting.
 const ALL_CHECKED: u64 = 512;
 
 /// A scenario and how much memory it takes to run.
@@ -57,23 +58,43 @@ impl<'a> Scenarios<'a> {
     /// The variants of a combination with a seed, the file's own if absent.
     fn load(&self, number: u64, seed: Option<u64>) -> Result<Vec<Ready>, String> {
         let told = |e: xcp_scenario::ScenarioError| self.blame(number, &e.to_string());
-        let settings = self.grid.settings(number).map(|(path, value)| (path.to_owned(), value.to_owned())).collect();
+        let settings = self
+            .grid
+            .settings(number)
+            .map(|(path, value)| (path.to_owned(), value.to_owned()))
+            .collect();
         let mut loaded = self.loaded(settings, seed).map_err(told)?;
         loaded.iter_mut().for_each(|one| one.scenario.series = false);
         if let Some(available) = self.available {
-            loaded.iter().try_for_each(|one| check(&one.scenario, &one.origins, available).map(drop)).map_err(told)?;
+            loaded
+                .iter()
+                .try_for_each(|one| check(&one.scenario, &one.origins, available).map(drop))
+                .map_err(told)?;
         }
         for link in loaded.iter().flat_map(|one| &one.scenario.links) {
             for direction in &link.directions {
                 let built = xcp_sim::queue::Queue::new(direction, 0, 0);
-                built.map_err(|reason| self.blame(number, &format!("error: {}", SimError::Law { link: link.name.clone(), reason })))?;
+                built.map_err(|reason| {
+                    self.blame(
+                        number,
+                        &format!("error: {}", SimError::Law { link: link.name.clone(), reason }),
+                    )
+                })?;
             }
         }
-        Ok(loaded.into_iter().map(|l| Ready { bytes: footprint(&l.scenario).bytes, scenario: l.scenario }).collect())
+        Ok(loaded
+            .into_iter()
+            .map(|l| Ready { bytes: footprint(&l.scenario).bytes, scenario: l.scenario })
+            .collect())
     }
 
-    fn loaded(&self, settings: Vec<(String, String)>, seed: Option<u64>) -> Result<Vec<Loaded>, xcp_scenario::ScenarioError> {
-        let mut overrides = Overrides { settings, variants: self.grid.variants.clone(), ..Overrides::none() };
+    fn loaded(
+        &self,
+        settings: Vec<(String, String)>,
+        seed: Option<u64>,
+    ) -> Result<Vec<Loaded>, xcp_scenario::ScenarioError> {
+        let mut overrides =
+            Overrides { settings, variants: self.grid.variants.clone(), ..Overrides::none() };
         if let Some(seed) = seed {
             overrides = overrides.with("seed", seed.to_string());
         }
@@ -83,10 +104,15 @@ impl<'a> Scenarios<'a> {
     /// An error, with the combination it occurs in.
     pub fn blame(&self, number: u64, error: &str) -> String {
         let error = error.trim_end();
-        if self.grid.axes.is_empty() { error.to_owned() } else { format!("{error}\n  in the combination {}", self.grid.typed(number)) }
+        if self.grid.axes.is_empty() {
+            error.to_owned()
+        } else {
+            format!("{error}\n  in the combination {}", self.grid.typed(number))
+        }
     }
 
-    /// Reads every combination, or of a large grid every value, to find what is wrong before anything runs.
+    /// Reads every combination, or of a large grid every value, to find what is wrong before
+    /// anything runs.
     ///
     /// # Errors
     /// The first in the order of the grid.
@@ -117,7 +143,9 @@ impl<'a> Scenarios<'a> {
         });
         match (first.into_inner().unwrap_or_else(PoisonError::into_inner), without) {
             (None, _) => Ok(()),
-            (Some((_, message)), Some(plain)) if message.starts_with(plain.trim_end()) => Err(Failure::new(plain)),
+            (Some((_, message)), Some(plain)) if message.starts_with(plain.trim_end()) => {
+                Err(Failure::new(plain))
+            }
             (Some((_, message)), _) => Err(Failure::new(message)),
         }
     }
@@ -132,7 +160,8 @@ impl<'a> Scenarios<'a> {
                 .map(|(number, s)| (number, seed(s)))
                 .collect();
         }
-        let mut numbers: Vec<(u64, u64)> = (0..seeds.min(ALL_CHECKED)).map(|seed| (0, seed)).collect();
+        let mut numbers: Vec<(u64, u64)> =
+            (0..seeds.min(ALL_CHECKED)).map(|seed| (0, seed)).collect();
         if combinations <= ALL_CHECKED {
             numbers.extend((1..combinations).map(|number| (number, 0)));
         } else {

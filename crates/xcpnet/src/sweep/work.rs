@@ -1,5 +1,6 @@
-//! Does the runs of a sweep that are missing: one thread for each of `jobs`, each taking the next run as soon as it is free; the calling thread
-//! writes the journal. Nothing else is shared, and no more results are in memory than threads.
+//! Does the runs of a sweep that are missing: one thread for each of `jobs`, each taking the next
+//! run as soon as it is free; the calling thread writes the journal. Nothing else is shared, and no
+//! more results are in memory than threads.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -37,7 +38,8 @@ pub struct Tally {
     pub shares: Vec<AtomicU64>,
 }
 
-/// Memory for runs: those that do not fit wait for others to finish. One alone always gets it; that it fits was checked.
+/// Memory for runs: those that do not fit wait for others to finish. One alone always gets it; that
+/// it fits was checked.
 struct Memory {
     available: u128,
     taken: Mutex<u128>,
@@ -74,7 +76,11 @@ impl Observer for Watch<'_> {
         self.before = now;
         let share = now.saturating_mul(1000) / self.duration.max(1);
         self.tally.shares[self.thread].store(share.min(999), Ordering::Relaxed);
-        if interrupt::asked() || self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if interrupt::asked() || self.stop.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }
 
@@ -99,10 +105,10 @@ impl Work<'_> {
             *next = run + 1;
             drop(next);
             let place = self.grid.place(run as u64);
-            let result = self
-                .scenarios
-                .read(place)
-                .and_then(|ready| self.memory.with(ready.bytes, || self.simulate(run as u64, place, &ready.scenario, thread)));
+            let result = self.scenarios.read(place).and_then(|ready| {
+                self.memory
+                    .with(ready.bytes, || self.simulate(run as u64, place, &ready.scenario, thread))
+            });
             let result = match result {
                 Ok(Some(record)) => Ok(record),
                 Ok(None) => return,
@@ -115,12 +121,28 @@ impl Work<'_> {
     }
 
     /// A run's line for the journal; `None` if the run was ended early.
-    fn simulate(&self, run: u64, place: Place, scenario: &Scenario, thread: usize) -> Result<Option<String>, Failure> {
-        let mut watch = Watch { tally: &self.tally, thread, duration: scenario.duration, before: 0, stop: &self.stop };
-        let blame = |e: &dyn std::fmt::Display| Failure::new(self.scenarios.blame(place.combination, &format!("error: {e}")));
+    fn simulate(
+        &self,
+        run: u64,
+        place: Place,
+        scenario: &Scenario,
+        thread: usize,
+    ) -> Result<Option<String>, Failure> {
+        let mut watch = Watch {
+            tally: &self.tally,
+            thread,
+            duration: scenario.duration,
+            before: 0,
+            stop: &self.stop,
+        };
+        let blame = |e: &dyn std::fmt::Display| {
+            Failure::new(self.scenarios.blame(place.combination, &format!("error: {e}")))
+        };
         let result = xcp_sim::simulate(scenario, &mut watch).map_err(|e| blame(&e))?;
         self.tally.shares[thread].store(0, Ordering::Relaxed);
-        self.tally.simulated.fetch_add(result.completed.saturating_sub(watch.before), Ordering::Relaxed);
+        self.tally
+            .simulated
+            .fetch_add(result.completed.saturating_sub(watch.before), Ordering::Relaxed);
         if result.summary.interrupted {
             return Ok(None);
         }
@@ -134,7 +156,12 @@ impl Work<'_> {
 ///
 /// # Errors
 /// The first run that cannot be done; what was done until then is in the journal.
-pub fn work(grid: &Grid, scenarios: &Scenarios<'_>, journal: &mut Journal, jobs: usize) -> Result<(), Failure> {
+pub fn work(
+    grid: &Grid,
+    scenarios: &Scenarios<'_>,
+    journal: &mut Journal,
+    jobs: usize,
+) -> Result<(), Failure> {
     let missing = grid.runs() - journal.done();
     let jobs = jobs.clamp(1, usize::try_from(missing).unwrap_or(usize::MAX).max(1));
     let shares = (0..jobs).map(|_| AtomicU64::new(0)).collect();
@@ -143,7 +170,11 @@ pub fn work(grid: &Grid, scenarios: &Scenarios<'_>, journal: &mut Journal, jobs:
         scenarios,
         done: journal.each_done(),
         next: Mutex::new(0),
-        memory: Memory { available: scenarios.available().map_or(u128::MAX, u128::from), taken: Mutex::new(0), freed: Condvar::new() },
+        memory: Memory {
+            available: scenarios.available().map_or(u128::MAX, u128::from),
+            taken: Mutex::new(0),
+            freed: Condvar::new(),
+        },
         tally: Tally { simulated: AtomicU64::new(0), shares },
         stop: AtomicBool::new(false),
     };
@@ -169,7 +200,8 @@ pub fn work(grid: &Grid, scenarios: &Scenarios<'_>, journal: &mut Journal, jobs:
         };
         shared.stop.store(true, Ordering::Relaxed);
         if outcome.is_err() {
-            // Others that were finished meanwhile need not be done again; an error of writing comes out by itself.
+            // Others that were finished meanwhile need not be done again; an error of writing comes
+            // out by itself.
             while let Ok((run, record)) = results.recv() {
                 if let Ok(record) = record
                     && journal.append(run, &record).is_err()

@@ -1,4 +1,5 @@
-//! `xcpnet theory`: what theory says of scenarios, in tables or as JSON. The theory is in `xcp-theory`.
+//! `xcpnet theory`: what theory says of scenarios, in tables or as JSON. The theory is in
+//! `xcp-theory`.
 
 mod show;
 
@@ -92,8 +93,8 @@ struct MotionSaid {
     mean: Rate,
     /// Standard deviation of averages over a round trip, over the mean.
     cov: f64,
-    /// Seconds from the start of the run after which it keeps within 10 % of the equilibrium of the instant, until flows or datagrams change; null if
-    /// it does not.
+    /// Seconds from the start of the run after which it keeps within 10 % of the equilibrium of the
+    /// instant, until flows or datagrams change; null if it does not.
     settled: Option<f64>,
 }
 
@@ -123,7 +124,8 @@ pub fn theory(arguments: &TheoryArguments, printer: &mut Printer) -> Result<(), 
     for (i, scenario) in scenarios.iter().enumerate() {
         let said = say(scenario, arguments);
         if arguments.json {
-            printer.line(&serde_json::to_string(&said).map_err(|e| Failure::new(e.to_string()))?)?;
+            printer
+                .line(&serde_json::to_string(&said).map_err(|e| Failure::new(e.to_string()))?)?;
         } else {
             let gap = if i > 0 { "\n" } else { "" };
             printer.text(&format!("{gap}{}", show::text(&said, width())))?;
@@ -142,8 +144,10 @@ fn say(scenario: &Scenario, arguments: &TheoryArguments) -> Said {
         Bound::Link(l) => network.links[l].name.clone(),
         Bound::Buffer => "buffer".to_owned(),
     };
-    let share =
-        |class: usize, rates: &[f64], bounds: &[Bound]| Share { rate: network.rate(class, rates[class]), held_by: name(bounds[class]) };
+    let share = |class: usize, rates: &[f64], bounds: &[Bound]| Share {
+        rate: network.rate(class, rates[class]),
+        held_by: name(bounds[class]),
+    };
     let flows = network.classes.iter().enumerate().map(|(i, class)| FlowSaid {
         name: class.name.clone(),
         count: class.count,
@@ -176,26 +180,51 @@ fn say(scenario: &Scenario, arguments: &TheoryArguments) -> Said {
     };
     if !arguments.no_fluid {
         match fluid::fluid(scenario) {
-            Ok(moved) => said.fluid = Some(motion(scenario, &moved, &network, rest.as_ref().map(|r| &r.rates[..]).unwrap_or_default(), at)),
+            Ok(moved) => {
+                said.fluid = Some(motion(
+                    scenario,
+                    &moved,
+                    &network,
+                    rest.as_ref().map(|r| &r.rates[..]).unwrap_or_default(),
+                    at,
+                ))
+            }
             Err(why) => said.no_fluid = Some(why.to_string()),
         }
     }
     said
 }
 
-fn motion(scenario: &Scenario, moved: &Trajectory, network: &Network, rates: &[f64], at: u64) -> FluidSaid {
+fn motion(
+    scenario: &Scenario,
+    moved: &Trajectory,
+    network: &Network,
+    rates: &[f64],
+    at: u64,
+) -> FluidSaid {
     let from = scenario.measure.from as f64 / 1e9;
     // The equilibrium is that of the instant's flows, and lasts until the next change.
-    let until =
-        timeline(scenario).iter().find(|(period, _)| period.to >= at).map_or(scenario.duration, |(period, _)| period.to) as f64 / 1e9;
+    let until = timeline(scenario)
+        .iter()
+        .find(|(period, _)| period.to >= at)
+        .map_or(scenario.duration, |(period, _)| period.to) as f64
+        / 1e9;
     let flows = moved.classes.iter().enumerate().filter_map(|(i, class)| {
         let motion = moved.motion(i, from)?;
-        let rest = network.classes.iter().position(|c| c.name == class.group).and_then(|c| rates.get(c));
+        let rest =
+            network.classes.iter().position(|c| c.name == class.group).and_then(|c| rates.get(c));
         // What is inside by chance at the end has not settled.
         let latest = until - LASTING * (until - class.from);
-        let settled = rest.and_then(|&rate| moved.settled(i, rate, SETTLED, until)).filter(|t| *t <= latest);
+        let settled =
+            rest.and_then(|&rate| moved.settled(i, rate, SETTLED, until)).filter(|t| *t <= latest);
         let mean = Rate { wire: motion.mean, goodput: motion.mean * class.payload_share };
-        Some(MotionSaid { name: class.name.clone(), count: class.count, mean, cov: motion.deviation / motion.mean, settled })
+        Some(MotionSaid {
+            name: class.name.clone(),
+            count: class.count,
+            mean,
+            cov: motion.deviation / motion.mean,
+            settled,
+        })
     });
     let links = moved.links.iter().enumerate().map(|(l, name)| FluidLink {
         name: name.clone(),
@@ -209,10 +238,21 @@ fn motion(scenario: &Scenario, moved: &Trajectory, network: &Network, rates: &[f
 fn notes(network: &Network) -> Vec<String> {
     let mut notes = Vec::new();
     if network.left_out > 0 {
-        let transfers = if network.left_out == 1 { "1 transfer".to_owned() } else { format!("{} transfers", network.left_out) };
-        notes.push(format!("{transfers} of finite size left out: this is theory of flows that last"));
+        let transfers = if network.left_out == 1 {
+            "1 transfer".to_owned()
+        } else {
+            format!("{} transfers", network.left_out)
+        };
+        notes.push(format!(
+            "{transfers} of finite size left out: this is theory of flows that last"
+        ));
     }
-    let over = network.links.iter().filter(|l| l.datagrams >= l.rate).map(|l| l.name.as_str()).collect::<Vec<_>>();
+    let over = network
+        .links
+        .iter()
+        .filter(|l| l.datagrams >= l.rate)
+        .map(|l| l.name.as_str())
+        .collect::<Vec<_>>();
     if !over.is_empty() {
         notes.push(format!("datagrams alone fill {}", over.join(", ")));
     }

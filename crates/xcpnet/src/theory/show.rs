@@ -12,7 +12,11 @@ const ROWS: usize = 40;
 /// All of it.
 pub fn text(said: &Said, width: usize) -> String {
     let name = if said.variant.is_empty() { String::new() } else { format!(", {}", said.variant) };
-    let mut out = format!("{}{name}: at {}; rates on the wire, headers included\n\n", said.title, human::seconds(said.at));
+    let mut out = format!(
+        "{}{name}: at {}; rates on the wire, headers included\n\n",
+        said.title,
+        human::seconds(said.at)
+    );
     if said.flows.is_empty() {
         out.push_str("no flow that lasts is there\n");
     } else {
@@ -56,7 +60,11 @@ fn flows(said: &Said, width: usize, out: &mut String) {
             flow.max_min.held_by.clone(),
         ];
         row.extend(match &flow.equilibrium {
-            Some(share) => [human::rate_cell(share.rate.wire), human::rate_cell(share.rate.goodput), share.held_by.clone()],
+            Some(share) => [
+                human::rate_cell(share.rate.wire),
+                human::rate_cell(share.rate.goodput),
+                share.held_by.clone(),
+            ],
             None => ["–", "–", ""].map(str::to_owned),
         });
         grid.push(row);
@@ -90,7 +98,8 @@ fn links(said: &Said, width: usize, out: &mut String) {
             human::percent(link.max_min_utilisation),
             rest.map_or_else(dash, |r| human::percent(r.utilisation)),
             rest.and_then(|r| r.cap).map_or_else(dash, human::rate_cell),
-            rest.and_then(|r| r.queue).map_or_else(dash, |q| format!("{} kB", human::number(q / 1e3))),
+            rest.and_then(|r| r.queue)
+                .map_or_else(dash, |q| format!("{} kB", human::number(q / 1e3))),
         ];
         row.extend(match &link.margins {
             Some(m) => [
@@ -110,8 +119,14 @@ fn links(said: &Said, width: usize, out: &mut String) {
 
 fn fluid(moved: &FluidSaid, width: usize, out: &mut String) {
     out.push_str("\nfluid model, over the measured period\n\n");
-    let mut grid =
-        Grid::new(&[("flow", Left), ("flows", Right), ("mean", Right), ("goodput", Right), ("deviation", Right), ("settled at", Right)]);
+    let mut grid = Grid::new(&[
+        ("flow", Left),
+        ("flows", Right),
+        ("mean", Right),
+        ("goodput", Right),
+        ("deviation", Right),
+        ("settled at", Right),
+    ]);
     for flow in moved.flows.iter().take(ROWS) {
         grid.push(vec![
             flow.name.clone(),
@@ -127,7 +142,11 @@ fn fluid(moved: &FluidSaid, width: usize, out: &mut String) {
     out.push('\n');
     let mut grid = Grid::new(&[("link", Left), ("utilisation", Right), ("largest queue", Right)]);
     for link in moved.links.iter().take(ROWS) {
-        grid.push(vec![link.name.clone(), human::percent(link.utilisation), format!("{} kB", human::number(link.queue_max / 1e3))]);
+        grid.push(vec![
+            link.name.clone(),
+            human::percent(link.utilisation),
+            format!("{} kB", human::number(link.queue_max / 1e3)),
+        ]);
     }
     grid.render(width, out);
 }

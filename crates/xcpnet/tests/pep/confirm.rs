@@ -1,5 +1,5 @@
-//! `--confirm`: a diverted client is answered when the server has answered, and with what it has answered. The server's side decides when: its SYNs wait
-//! in a queue of the test's.
+//! `--confirm`: a diverted client is answered when the server has answered, and with what it has
+//! answered. The server's side decides when: its SYNs wait in a queue of the test's.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -54,7 +54,12 @@ impl Syns {
         let queue = server.run(|| Queue::bind(1, 64)).unwrap().unwrap();
         let hold = |spelling| vec![vec![Term::Tcp, Term::Opens, Term::Queue(1, spelling)]];
         let with = |spelling| {
-            let chain = Chain { name: "prerouting", place: Place::Prerouting, priority: 0, rules: hold(spelling) };
+            let chain = Chain {
+                name: "prerouting",
+                place: Place::Prerouting,
+                priority: 0,
+                rules: hold(spelling),
+            };
             server.run(|| OwnedTable::new("test", std::slice::from_ref(&chain))).unwrap()
         };
         let table = with(Spelling::Expression).or_else(|_| with(Spelling::Target)).unwrap();
@@ -86,7 +91,8 @@ fn a_client_is_answered_when_the_server_has_answered() {
         std::thread::scope(|scope| {
             let client = scope.spawn(|| connect(&site.client, SERVER[family], port));
             let first = syns.next();
-            // The server is silent: both gateways hold, and SYNs that are sent again (the far gateway's, the near one's, the client's) open nothing.
+            // The server is silent: both gateways hold, and SYNs that are sent again (the far
+            // gateway's, the near one's, the client's) open nothing.
             let second = syns.next();
             assert!(!client.is_finished());
             for proxy in [&near, &far] {
@@ -100,7 +106,10 @@ fn a_client_is_answered_when_the_server_has_answered() {
             drop(syns);
             let mut stream = client.join().unwrap().unwrap();
             assert_eq!(stream.local_addr().unwrap().ip().to_string(), CLIENT[family]);
-            assert_eq!([openings(&near, "confirmed"), openings(&far, "confirmed")], [before + 1; 2]);
+            assert_eq!(
+                [openings(&near, "confirmed"), openings(&far, "confirmed")],
+                [before + 1; 2]
+            );
             assert_eq!([openings(&near, "held"), openings(&far, "held")], [before + 1; 2]);
             // The leg that was opened is the connection's: the server accepts one only.
             let wish = Wish { seed: 21, down: 3 << 20, reset_at: u64::MAX };
@@ -139,17 +148,25 @@ fn a_client_gets_the_error_that_tcp_would_give_it() {
         let no_route = beyond.map(|host| error(&site.client, host, 5));
         [refused, silent_neighbours, no_route]
     };
-    let expected = [[Some(libc::ECONNREFUSED); 2], [Some(libc::EHOSTUNREACH); 2], [Some(libc::ENETUNREACH); 2]];
+    let expected = [
+        [Some(libc::ECONNREFUSED); 2],
+        [Some(libc::EHOSTUNREACH); 2],
+        [Some(libc::ENETUNREACH); 2],
+    ];
     // Networks that the far gateway has no route to.
     for (namespace, device, via) in [(&site.client, "c0", (1, 1)), (&site.near, "wan", (9, 2))] {
         super::site::route(namespace, device, 3, via);
     }
-    assert_eq!(ask(["10.71.2.98", "fd71:2::98"], ["10.71.3.1", "fd71:3::1"]), expected, "without a proxy");
+    assert_eq!(
+        ask(["10.71.2.98", "fd71:2::98"], ["10.71.3.1", "fd71:3::1"]),
+        expected,
+        "without a proxy"
+    );
     let Some([near, far]) = gateways(&site, &confirming()) else { return };
     assert_eq!(ask(["10.71.2.99", "fd71:2::99"], ["10.71.3.1", "fd71:3::1"]), expected);
     assert_eq!([openings(&near, "refused"), openings(&far, "refused")], [2, 2]);
-    // The far gateway forwards what it has no route for, and its kernel says so. The kernel sends ICMP now and then, not always: what is lost is said again
-    // when the SYN comes again.
+    // The far gateway forwards what it has no route for, and its kernel says so. The kernel sends
+    // ICMP now and then, not always: what is lost is said again when the SYN comes again.
     assert!(openings(&near, "unreachable") >= 4 && openings(&far, "unreachable") >= 2);
     // Whatever a server's firewall says.
     for (version, code, expected) in [
@@ -163,7 +180,10 @@ fn a_client_gets_the_error_that_tcp_would_give_it() {
         (Version::V6, 3, libc::EHOSTUNREACH),
     ] {
         let server = SERVER[usize::from(version == Version::V6)];
-        let _rules = rules(&site.server, vec![vec![Term::Tcp, Term::Opens, Term::Version(version), Term::Refuse(code)]]);
+        let _rules = rules(
+            &site.server,
+            vec![vec![Term::Tcp, Term::Opens, Term::Version(version), Term::Refuse(code)]],
+        );
         assert_eq!(error(&site.client, server, 5), Some(expected), "{version:?}, code {code}");
     }
     until("none is held", || openings(&near, "holding") + openings(&far, "holding") == 0);
@@ -172,7 +192,9 @@ fn a_client_gets_the_error_that_tcp_would_give_it() {
     site.client.run(|| sysctl::write("net.ipv4.tcp_syn_retries", "1").unwrap()).unwrap();
     assert_eq!(error(&site.client, SERVER[0], 5), Some(libc::ETIMEDOUT));
     until("both hold it", || [openings(&near, "holding"), openings(&far, "holding")] == [1, 1]);
-    until("clients that have given up are forgotten", || openings(&near, "holding") + openings(&far, "holding") == 0);
+    until("clients that have given up are forgotten", || {
+        openings(&near, "holding") + openings(&far, "holding") == 0
+    });
     drop(syns);
 }
 
@@ -201,7 +223,10 @@ fn however_it_ends_what_was_held_passes_and_nothing_is_left() {
     let before = [leftovers(&site.near), leftovers(&site.far)];
     for (port, signal) in [(5025, libc::SIGKILL), (5026, libc::SIGTERM)] {
         let Some([near, far]) = gateways(&site, &confirming()) else { return };
-        assert!(leftovers(&site.near).iter().any(|line| line.starts_with("a queue: ")), "the test sees the queue");
+        assert!(
+            leftovers(&site.near).iter().any(|line| line.starts_with("a queue: ")),
+            "the test sees the queue"
+        );
         let listener = listen(&site.server, SERVER[0], port);
         let mut syns = Syns::hold(&site.server);
         std::thread::scope(|scope| {
@@ -210,7 +235,9 @@ fn however_it_ends_what_was_held_passes_and_nothing_is_left() {
             for proxy in [&near, &far] {
                 proxy.signal(signal);
             }
-            until("they have cleaned up", || [leftovers(&site.near), leftovers(&site.far)] == before);
+            until("they have cleaned up", || {
+                [leftovers(&site.near), leftovers(&site.far)] == before
+            });
             // From now on the client's own SYN comes, sooner or later.
             drop(syns);
             let mut stream = client.join().unwrap().unwrap();
@@ -228,7 +255,9 @@ fn however_it_ends_what_was_held_passes_and_nothing_is_left() {
 /// SYNs from an address that answers nothing, each from another port.
 fn flood(client: &Namespace, syns: u16) {
     // SAFETY: a socket of ours or -1.
-    let socket = client.run(|| unsafe { libc::socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_RAW) }).unwrap();
+    let socket = client
+        .run(|| unsafe { libc::socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_RAW) })
+        .unwrap();
     assert!(socket >= 0);
     // SAFETY: the descriptor is new, and nobody else's.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
@@ -237,13 +266,21 @@ fn flood(client: &Namespace, syns: u16) {
     to.sin_family = libc::AF_INET as u16;
     to.sin_addr.s_addr = u32::from_ne_bytes([10, 71, 2, 2]);
     for port in 1..=syns {
-        let mut bytes = vec![0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 71, 1, 77, 10, 71, 2, 2];
+        let mut bytes =
+            vec![0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 71, 1, 77, 10, 71, 2, 2];
         bytes.extend(port.to_be_bytes());
         bytes.extend([0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 1, 0, 0, 0, 0, 0]);
         // SAFETY: a buffer and an address that are as long as they are said to be.
         let sent = unsafe {
             let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-            libc::sendto(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0, (&raw const to).cast(), length)
+            libc::sendto(
+                socket.as_raw_fd(),
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                0,
+                (&raw const to).cast(),
+                length,
+            )
         };
         assert_eq!(sent, bytes.len() as isize);
         if port % 100 == 0 {
@@ -260,7 +297,9 @@ fn a_flood_is_held_up_to_a_bound_and_others_get_through() {
     let _silent = Syns::hold(&site.server);
     let most = u64::from(xcp_pep::confirm::MOST);
     flood(&site.client, xcp_pep::confirm::MOST as u16 + 1000);
-    until("it holds what it may and gives up the oldest", || openings(&near, "holding") == most && openings(&near, "given_up") > 0);
+    until("it holds what it may and gives up the oldest", || {
+        openings(&near, "holding") == most && openings(&near, "given_up") > 0
+    });
     // A server that refuses is still told of, in the midst of it.
     assert_eq!(error(&site.client, "fd71:2::1", 5), Some(libc::ECONNREFUSED));
     until("the flood is forgotten", || openings(&near, "holding") == 0);
@@ -271,7 +310,10 @@ fn a_queue_that_somebody_has_is_told() {
     let _one = one();
     let Some(site) = Site::new(Duration::from_millis(1), 0.0) else { return };
     let before = leftovers(&site.near);
-    let Ok(theirs) = site.near.run(|| Queue::bind(xcp_pep::gateway::rules::QUEUE, 1)).unwrap() else { return };
+    let Ok(theirs) = site.near.run(|| Queue::bind(xcp_pep::gateway::rules::QUEUE, 1)).unwrap()
+    else {
+        return;
+    };
     let output = pep(&site.near, "up", &["--wan", "wan", "--lan", "lan", "--confirm"]);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && text.contains("another program has it"), "{text}");

@@ -1,5 +1,6 @@
-//! Bytes, whatever happens: packets lost and overtaken, connections reset by either end, a proxy killed, another restarted. What arrives is a prefix of
-//! what was sent, and all of it unless there was a reset. `bench/pep/run exact` is the same with gigabytes.
+//! Bytes, whatever happens: packets lost and overtaken, connections reset by either end, a proxy
+//! killed, another restarted. What arrives is a prefix of what was sent, and all of it unless there
+//! was a reset. `bench/pep/run exact` is the same with gigabytes.
 
 use std::io::{self, Cursor, ErrorKind, Write as _};
 use std::net::{Shutdown, TcpListener};
@@ -33,11 +34,18 @@ fn serve(listener: &TcpListener, stop: &AtomicBool) -> (u64, u64, u64) {
             Err(e) => panic!("{e}"),
         }
     }
-    each.into_iter().map(|thread| thread.join().unwrap()).fold((0, 0, 0), |(streams, bytes, reset), (seed, read, well)| {
-        assert!(!well || read == up(seed), "stream {seed} ended well after {read} bytes of {}", up(seed));
-        assert!(read <= up(seed));
-        (streams + 1, bytes + read, reset + u64::from(!well))
-    })
+    each.into_iter().map(|thread| thread.join().unwrap()).fold(
+        (0, 0, 0),
+        |(streams, bytes, reset), (seed, read, well)| {
+            assert!(
+                !well || read == up(seed),
+                "stream {seed} ended well after {read} bytes of {}",
+                up(seed)
+            );
+            assert!(read <= up(seed));
+            (streams + 1, bytes + read, reset + u64::from(!well))
+        },
+    )
 }
 
 /// One connection; returns the bytes that came.
@@ -63,7 +71,11 @@ fn ask(site: &Site, seed: u64) -> io::Result<u64> {
     let sent = sender.join().unwrap();
     assert!(read <= wish.down);
     // Where it was cut by this end, reading ends without an error.
-    assert!(error.is_some() || sent.is_err() || cut || read == wish.down, "stream {seed} ended well after {read} bytes of {}", wish.down);
+    assert!(
+        error.is_some() || sent.is_err() || cut || read == wish.down,
+        "stream {seed} ended well after {read} bytes of {}",
+        wish.down
+    );
     Ok(read)
 }
 
@@ -71,7 +83,9 @@ fn ask(site: &Site, seed: u64) -> io::Result<u64> {
 fn whatever_happens_what_arrives_is_a_prefix() {
     let _one = one();
     let reorder = Reorder { probability: 0.02, most: 5_000_000 };
-    let Some(site) = Site::with_reordering(Duration::from_millis(5), 0.001, reorder) else { return };
+    let Some(site) = Site::with_reordering(Duration::from_millis(5), 0.001, reorder) else {
+        return;
+    };
     let before = leftovers(&site.near);
     let Some([near, far]) = gateways(&site, RATE) else { return };
     let listener = listen(&site.server, SERVER[0], PORT);
@@ -94,12 +108,16 @@ fn whatever_happens_what_arrives_is_a_prefix() {
             })
             .collect();
         // In the middle of it.
-        until("the near proxy carries something", || near.show()["connections"].as_array().is_some_and(|all| !all.is_empty()));
+        until("the near proxy carries something", || {
+            near.show()["connections"].as_array().is_some_and(|all| !all.is_empty())
+        });
         near.signal(libc::SIGKILL);
         std::mem::forget(near);
         until("the keeper has cleaned up", || leftovers(&site.near) == before);
         let near = Proxy::up(&site.near, RATE).expect("up again");
-        until("the far proxy carries something", || far.show()["connections"].as_array().is_some_and(|all| !all.is_empty()));
+        until("the far proxy carries something", || {
+            far.show()["connections"].as_array().is_some_and(|all| !all.is_empty())
+        });
         far.down(true);
         let far = Proxy::up(&site.far, RATE).expect("up again");
         quiet.store(true, Ordering::Relaxed);
@@ -124,7 +142,8 @@ fn a_wrong_byte_is_seen() {
     let mut bytes = Vec::new();
     send(&mut bytes, 5, 100_000).unwrap();
     assert_eq!(receive(&mut Cursor::new(&bytes), 5).0, 100_000);
-    let seen = |bytes: Vec<u8>| std::panic::catch_unwind(|| receive(&mut Cursor::new(&bytes), 5)).is_err();
+    let seen =
+        |bytes: Vec<u8>| std::panic::catch_unwind(|| receive(&mut Cursor::new(&bytes), 5)).is_err();
     let mut changed = bytes.clone();
     changed[77_777] ^= 1;
     assert!(seen(changed));

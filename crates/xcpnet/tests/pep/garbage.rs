@@ -1,5 +1,6 @@
-//! Garbage at every door of a proxy: the port for SOCKS and HTTP, Prometheus's, and the socket that `pep show` asks. It works as before afterwards, and
-//! nothing is left of it. What the parsers make of bytes is `crates/xcp-pep/tests/parsers.rs` and `fuzz/`.
+//! Garbage at every door of a proxy: the port for SOCKS and HTTP, Prometheus's, and the socket that
+//! `pep show` asks. It works as before afterwards, and nothing is left of it. What the parsers make
+//! of bytes is `crates/xcp-pep/tests/parsers.rs` and `fuzz/`.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -65,7 +66,11 @@ fn garbage_at_every_door_ends_nothing() {
     );
     assert!(up.status.success(), "{up:?}");
     let text = String::from_utf8_lossy(&up.stdout).into_owned();
-    let pid = text.split("process ").nth(1).and_then(|rest| rest.split(')').next()?.parse().ok()).expect("a process number");
+    let pid = text
+        .split("process ")
+        .nth(1)
+        .and_then(|rest| rest.split(')').next()?.parse().ok())
+        .expect("a process number");
     let proxy = Proxy { namespace: &namespace, name: "main", pid };
     let asked = Place::of(&namespace, "main").socket();
     for seed in 0..300u64 {
@@ -88,7 +93,10 @@ fn garbage_at_every_door_ends_nothing() {
     until("nothing is left", || proxy.show()["connections"].as_array().is_some_and(Vec::is_empty));
     assert_eq!(proxy.show()["pid"], pid);
     let at = SocketAddr::from(([127, 0, 0, 1], METRICS));
-    let mut scrape = namespace.run(|| TcpStream::connect_timeout(&at, Duration::from_secs(10))).unwrap().unwrap();
+    let mut scrape = namespace
+        .run(|| TcpStream::connect_timeout(&at, Duration::from_secs(10)))
+        .unwrap()
+        .unwrap();
     scrape.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     let mut told = String::new();
     scrape.read_to_string(&mut told).unwrap();

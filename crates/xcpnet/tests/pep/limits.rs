@@ -99,7 +99,14 @@ fn the_gateway_itself_is_not_reached_and_strangers_are_not_answered() {
     super::site::route(&site.server, "s0", 9, (2, 1));
     let _secret = listen(&site.near, "127.0.0.1", 5054);
     let server = listen(&site.server, SERVER[0], 5055);
-    let own = ["127.0.0.1:5054", "10.71.1.1:5054", "10.71.9.1:5054", "[::1]:5054", "[fd71:9::1]:5054", "0.0.0.0:5054"];
+    let own = [
+        "127.0.0.1:5054",
+        "10.71.1.1:5054",
+        "10.71.9.1:5054",
+        "[::1]:5054",
+        "[fd71:9::1]:5054",
+        "0.0.0.0:5054",
+    ];
     let devices = ["--wan", "wan", "--lan", "lan", "--workers", "1"];
     let up = pep(&site.near, "up", &[&devices[..], &["--listen", "0.0.0.0:1080"]].concat());
     if !up.status.success() {
@@ -121,7 +128,8 @@ fn the_gateway_itself_is_not_reached_and_strangers_are_not_answered() {
         (CLIENT[0], "127.0.0.1:5054", Some("HTTP/1.1 200")),
         (CLIENT[0], "10.71.1.1:5054", Some("HTTP/1.1 403")),
     ] {
-        let more = ["--listen", "10.71.1.1:1080", "--allow", allow, "--allow-target", "127.0.0.0/8"];
+        let more =
+            ["--listen", "10.71.1.1:1080", "--allow", allow, "--allow-target", "127.0.0.0/8"];
         let up = pep(&site.near, "up", &[&devices[..], &more].concat());
         assert!(up.status.success() && up.stderr.is_empty(), "{up:?}");
         assert_eq!(ask(target).ok().as_deref(), answer, "{allow} {target}");
@@ -133,10 +141,15 @@ fn the_gateway_itself_is_not_reached_and_strangers_are_not_answered() {
 fn who_says_nothing_keeps_no_scrape_waiting() {
     let _one = one();
     let Some(site) = Site::new(DELAY, 0.0) else { return };
-    let up = pep(&site.near, "up", &["--listen", "127.0.0.1:1080", "--metrics", "127.0.0.1:9999", "--workers", "1"]);
+    let up = pep(
+        &site.near,
+        "up",
+        &["--listen", "127.0.0.1:1080", "--metrics", "127.0.0.1:9999", "--workers", "1"],
+    );
     assert!(up.status.success(), "{up:?}");
     let _guard = Proxy { namespace: &site.near, name: "main", pid: 0 };
-    let silent: Vec<TcpStream> = (0..60).map(|_| connect(&site.near, "127.0.0.1", 9999).unwrap()).collect();
+    let silent: Vec<TcpStream> =
+        (0..60).map(|_| connect(&site.near, "127.0.0.1", 9999).unwrap()).collect();
     let begin = std::time::Instant::now();
     let mut scrape = connect(&site.near, "127.0.0.1", 9999).unwrap();
     scrape.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();

@@ -1,4 +1,5 @@
-//! What the proxies make of the long link: how a connection begins, an outage, and last words that are on their way longer than their speaker lives.
+//! What the proxies make of the long link: how a connection begins, an outage, and last words that
+//! are on their way longer than their speaker lives.
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
@@ -48,7 +49,11 @@ fn on_an_idle_link_one_connection_begins_with_most_of_it() {
     server.join().unwrap();
     assert_eq!(lent(&far, "beginners"), 1);
     // Three quarters of what its first window had left.
-    assert!((330 - 64) * 3 / 4 <= lent(&far, "rest") && lent(&far, "rest") <= 330 * 3 / 4 + 1, "{}", far.show());
+    assert!(
+        (330 - 64) * 3 / 4 <= lent(&far, "rest") && lent(&far, "rest") <= 330 * 3 / 4 + 1,
+        "{}",
+        far.show()
+    );
     assert_eq!(lent(&near, "rest"), 0, "the other way nothing waited: {}", near.show());
 }
 
@@ -70,7 +75,10 @@ fn a_round_trip_that_was_named_too_long_lends_no_more_than_the_link_carries() {
 #[test]
 fn after_an_outage_the_window_is_that_of_before() {
     let _one = one();
-    let Some(site) = Site::with_outage(DELAY, Duration::from_secs(8)..Duration::from_secs(14)) else { return };
+    let Some(site) = Site::with_outage(DELAY, Duration::from_secs(8)..Duration::from_secs(14))
+    else {
+        return;
+    };
     let begin = Instant::now();
     let Some([_near, far]) = gateways(&site, LINK) else { return };
     let server = abrupt(&site, 5012);
@@ -99,7 +107,10 @@ fn after_an_outage_the_window_is_that_of_before() {
     until("the timeout has taken the window", || window(&far) == Some(1));
     until("the link is back", || read.load(Ordering::Relaxed) > count);
     let after = window(&far).unwrap();
-    assert!(before > 200 && after * 3 >= before * 2, "at most {before} packets before, {after} after");
+    assert!(
+        before > 200 && after * 3 >= before * 2,
+        "at most {before} packets before, {after} after"
+    );
     stream.shutdown(Shutdown::Both).unwrap();
     reader.join().unwrap();
     drop(stream);
@@ -110,8 +121,13 @@ fn after_an_outage_the_window_is_that_of_before() {
 fn a_server_that_is_gone_is_heard_to_its_last_byte() {
     let _one = one();
     let Some(site) = Site::new(Duration::from_millis(20), 0.0) else { return };
-    // 700 kB take seven seconds. After one the server's kernel knows nothing of the connection any more, and after three it is asked whether it is there.
-    let Some(_proxies) = gateways(&site, &["--rate", "800kbit", "--rtt", "40ms", "--keepalive", "3s"]) else { return };
+    // 700 kB take seven seconds. After one the server's kernel knows nothing of the connection any
+    // more, and after three it is asked whether it is there.
+    let Some(_proxies) =
+        gateways(&site, &["--rate", "800kbit", "--rtt", "40ms", "--keepalive", "3s"])
+    else {
+        return;
+    };
     site.server.run(|| sysctl::write("net.ipv4.tcp_fin_timeout", "1").unwrap()).unwrap();
     let server = abrupt(&site, 5013);
     let mut stream = connect(&site.client, SERVER[0], 5013).unwrap();
@@ -135,7 +151,9 @@ fn a_client_that_has_ended_and_is_gone_ends_its_server() {
     drop(stream);
     until("the server learns of it", || server.is_finished());
     for proxy in [near, far] {
-        until("nothing is left of it", || proxy.show()["connections"].as_array().is_some_and(Vec::is_empty));
+        until("nothing is left of it", || {
+            proxy.show()["connections"].as_array().is_some_and(Vec::is_empty)
+        });
     }
 }
 
@@ -143,7 +161,9 @@ fn a_client_that_has_ended_and_is_gone_ends_its_server() {
 fn who_drains_waits_for_what_the_kernel_still_holds() {
     let _one = one();
     let Some(site) = Site::new(Duration::from_millis(20), 0.0) else { return };
-    let Some([near, far]) = gateways(&site, &["--rate", "800kbit", "--rtt", "40ms"]) else { return };
+    let Some([near, far]) = gateways(&site, &["--rate", "800kbit", "--rtt", "40ms"]) else {
+        return;
+    };
     let server = abrupt(&site, 5014);
     let mut stream = connect(&site.client, SERVER[0], 5014).unwrap();
     stream.write_all(&Wish { seed: 4, down: 300_000, reset_at: u64::MAX }.bytes()).unwrap();

@@ -33,11 +33,18 @@ fn in_the_way(site: &Site, devices: &[&str], words: &[&str]) {
     let before = leftovers(&site.near);
     let check = pep(&site.near, "check", devices);
     let said = text(&check);
-    assert!(check.status.code() == Some(1) && said.contains("in the way"), "{:?} {said}", check.status);
+    assert!(
+        check.status.code() == Some(1) && said.contains("in the way"),
+        "{:?} {said}",
+        check.status
+    );
     let up = pep(&site.near, "up", devices);
     let refused = text(&up);
     assert!(!up.status.success(), "{refused}");
-    assert!(words.iter().all(|word| said.contains(word) && refused.contains(word)), "{words:?}: {said} {refused}");
+    assert!(
+        words.iter().all(|word| said.contains(word) && refused.contains(word)),
+        "{words:?}: {said} {refused}"
+    );
     settles(&site.near, &before);
 }
 
@@ -47,8 +54,14 @@ fn standing(site: &Site, name: &str) -> (String, String) {
     assert_eq!(check.status.code(), Some(0), "{}", text(&check));
     let answer: serde_json::Value = serde_json::from_slice(&check.stdout).unwrap();
     let all = answer["findings"].as_array().unwrap();
-    let one = all.iter().find(|finding| finding["name"] == name).unwrap_or_else(|| panic!("{name}: {answer}"));
-    (one["standing"].as_str().unwrap().to_owned(), one["remedy"].as_str().unwrap_or_default().to_owned())
+    let one = all
+        .iter()
+        .find(|finding| finding["name"] == name)
+        .unwrap_or_else(|| panic!("{name}: {answer}"));
+    (
+        one["standing"].as_str().unwrap().to_owned(),
+        one["remedy"].as_str().unwrap_or_default().to_owned(),
+    )
 }
 
 fn carries(site: &Site, near: &Proxy, family: usize, port: u16) {
@@ -57,14 +70,21 @@ fn carries(site: &Site, near: &Proxy, family: usize, port: u16) {
     let (_there, peer) = listener.accept().unwrap();
     assert_eq!(peer.ip().to_string(), CLIENT[family]);
     let ours = stream.local_addr().unwrap().to_string();
-    assert!(near.show()["connections"].as_array().unwrap().iter().any(|c| c["client"] == ours.as_str()));
+    assert!(
+        near.show()["connections"].as_array().unwrap().iter().any(|c| c["client"] == ours.as_str())
+    );
 }
 
 #[test]
 fn a_bridge_whose_packets_are_filtered_is_refused_and_so_is_a_port_of_it() {
     let _one = one();
     let Some(site) = Site::new(DELAY, 0.0) else { return };
-    let bridge = ["link add br0 type bridge", "addr flush dev lan", "link set lan master br0", "link set br0 up"];
+    let bridge = [
+        "link add br0 type bridge",
+        "addr flush dev lan",
+        "link set lan master br0",
+        "link set br0 up",
+    ];
     let addresses = ["addr add 10.71.1.1/24 dev br0", "-6 addr add fd71:1::1/64 dev br0 nodad"];
     if !all_done(&site.near, "ip", &[&bridge[..], &addresses].concat()) {
         return;
@@ -76,7 +96,11 @@ fn a_bridge_whose_packets_are_filtered_is_refused_and_so_is_a_port_of_it() {
     if let Err(e) = set("1") {
         return skipped(e);
     }
-    in_the_way(&site, &devices, &["br0 is a bridge", "sysctl -w net.bridge.bridge-nf-call-iptables=0"]);
+    in_the_way(
+        &site,
+        &devices,
+        &["br0 is a bridge", "sysctl -w net.bridge.bridge-nf-call-iptables=0"],
+    );
     set("0").unwrap();
     site.near.run(|| sysctl::write("net.bridge.bridge-nf-call-ip6tables", "0").unwrap()).unwrap();
     if !all_done(&site.near, "ip", &["link set br0 type bridge nf_call_iptables 1"]) {
@@ -95,14 +119,21 @@ fn settings_that_would_drop_what_is_diverted_are_in_the_way() {
     let _one = one();
     let Some(site) = Site::new(DELAY, 0.0) else { return };
     site.near.run(|| sysctl::write("net.ipv4.conf.lan.src_valid_mark", "1").unwrap()).unwrap();
-    in_the_way(&site, &DEVICES, &["src_valid_mark", "sysctl -w net.ipv4.conf.lan.src_valid_mark=0"]);
+    in_the_way(
+        &site,
+        &DEVICES,
+        &["src_valid_mark", "sysctl -w net.ipv4.conf.lan.src_valid_mark=0"],
+    );
     site.near.run(|| sysctl::write("net.ipv4.conf.lan.src_valid_mark", "0").unwrap()).unwrap();
     assert_eq!(standing(&site, "way_back").0, "ok");
     let chain = "add chain inet strict input { type filter hook input priority 0 ; policy drop ; }";
     if all_done(&site.near, "nft", &["add table inet strict", chain]) {
         let (standing, remedy) = standing(&site, "firewall");
         assert_eq!(standing, "warning");
-        assert!(remedy.contains("nft insert rule inet strict input meta mark 0x58435045 accept"), "{remedy}");
+        assert!(
+            remedy.contains("nft insert rule inet strict input meta mark 0x58435045 accept"),
+            "{remedy}"
+        );
     }
 }
 
@@ -112,7 +143,10 @@ fn a_gateway_of_one_version_is_one() {
     let Some(site) = Site::new(DELAY, 0.0) else { return };
     site.near.run(|| sysctl::write("net.ipv6.conf.all.forwarding", "0").unwrap()).unwrap();
     let (told, remedy) = standing(&site, "forwarding");
-    assert!(told == "warning" && remedy.contains("net.ipv6.conf.all.forwarding=1"), "{told} {remedy}");
+    assert!(
+        told == "warning" && remedy.contains("net.ipv6.conf.all.forwarding=1"),
+        "{told} {remedy}"
+    );
     // IPv6 alone.
     site.near.run(|| sysctl::write("net.ipv6.conf.all.forwarding", "1").unwrap()).unwrap();
     site.near.run(|| sysctl::write("net.ipv4.ip_forward", "0").unwrap()).unwrap();

@@ -1,5 +1,5 @@
-//! `xcpnet pep` between two gateways and a long link, in network namespaces: what of client and server arrives at the other, and what is left behind.
-//! Needs root; says so where it is not there.
+//! `xcpnet pep` between two gateways and a long link, in network namespaces: what of client and
+//! server arrives at the other, and what is left behind. Needs root; says so where it is not there.
 
 mod confirm;
 mod exact;
@@ -54,26 +54,51 @@ fn leftovers(namespace: &Namespace) -> Vec<String> {
             ] {
                 found.push(format!("{name} = {}", sysctl::read(name).unwrap()));
             }
-            for words in [&["rule"][..], &["-6", "rule"], &["route", "show", "table", "all"], &["-6", "route", "show", "table", "all"]] {
+            for words in [
+                &["rule"][..],
+                &["-6", "rule"],
+                &["route", "show", "table", "all"],
+                &["-6", "route", "show", "table", "all"],
+            ] {
                 let output = Command::new("ip").args(words).output();
-                found
-                    .extend(output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default().lines().map(str::to_owned));
+                found.extend(
+                    output
+                        .map(|o| String::from_utf8_lossy(&o.stdout).into_owned())
+                        .unwrap_or_default()
+                        .lines()
+                        .map(str::to_owned),
+                );
             }
-            let queues = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap_or_default();
+            let queues = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue")
+                .unwrap_or_default();
             found.extend(queues.lines().map(|line| format!("a queue: {line}")));
             let output = Command::new("tc").args(["qdisc", "show"]).output();
-            found.extend(output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default().lines().map(str::to_owned));
-            // Addresses of links come a second after these; those of IPv6 have local routes when the
-            // kernel has asked whether somebody has them, whenever that is.
-            found.retain(|line| !["fe80:", "ff00::", "local fd", "anycast fd"].iter().any(|word| line.contains(word)));
+            found.extend(
+                output
+                    .map(|o| String::from_utf8_lossy(&o.stdout).into_owned())
+                    .unwrap_or_default()
+                    .lines()
+                    .map(str::to_owned),
+            );
+            // Addresses of links come a second after these; those of IPv6 have local routes when
+            // the kernel has asked whether somebody has them, whenever that is.
+            found.retain(|line| {
+                !["fe80:", "ff00::", "local fd", "anycast fd"]
+                    .iter()
+                    .any(|word| line.contains(word))
+            });
             found
         })
         .unwrap();
     let place = xcp_pep::gateway::state::Place::of(namespace, "main");
     found.extend(place.path().exists().then(|| place.path().display().to_string()));
-    let groups = cgroup::current().map(|at| at.read_dir().unwrap().flatten().map(|e| e.path()).collect::<Vec<_>>()).unwrap_or_default();
+    let groups = cgroup::current()
+        .map(|at| at.read_dir().unwrap().flatten().map(|e| e.path()).collect::<Vec<_>>())
+        .unwrap_or_default();
     // Of proxies that are no more.
-    let dead = |g: &String| g.rsplit_once("xcpnet-pep-").is_some_and(|(_, pid)| !Path::new("/proc").join(pid).exists());
+    let dead = |g: &String| {
+        g.rsplit_once("xcpnet-pep-").is_some_and(|(_, pid)| !Path::new("/proc").join(pid).exists())
+    };
     found.extend(groups.iter().map(|g| g.display().to_string()).filter(dead));
     found
 }
@@ -118,7 +143,8 @@ fn each_end_sees_the_others_address_and_exactly_its_bytes() {
         assert_eq!(peer.ip().to_string(), CLIENT[family]);
         assert_eq!(accepted.local_addr().unwrap(), stream.peer_addr().unwrap());
         drop((accepted, stream));
-        // Both ways at once, half-closed by either side first, sizes from nothing to some megabytes.
+        // Both ways at once, half-closed by either side first, sizes from nothing to some
+        // megabytes.
         let wishes: Vec<(Wish, u64)> = (0..12)
             .map(|n| {
                 let size = |k: u64| mix(n * 2 + k) % (1 << (mix(n + 100 + k) % 23));
@@ -195,7 +221,9 @@ fn a_server_that_refuses_is_a_reset_and_nobody_waits() {
     let _ = stream.write_all(b"hello");
     let error = stream.read(&mut [0; 10]).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
-    until("nothing is left of it", || near.show()["connections"].as_array().is_some_and(Vec::is_empty));
+    until("nothing is left of it", || {
+        near.show()["connections"].as_array().is_some_and(Vec::is_empty)
+    });
 }
 
 #[test]
@@ -212,7 +240,10 @@ fn down_lets_connections_finish_and_leaves_nothing() {
     until("it is carried", || near.show()["connections"].as_array().is_some_and(|c| c.len() == 1));
     near.signal(libc::SIGTERM);
     until("it drains", || {
-        pep(near.namespace, "show", &["--json"]).stdout.windows(15).any(|w| w == b"\"draining\":true,")
+        pep(near.namespace, "show", &["--json"])
+            .stdout
+            .windows(15)
+            .any(|w| w == b"\"draining\":true,")
             || !near.show()["draining"].is_null()
     });
     // New ones pass untouched.
@@ -237,7 +268,8 @@ fn connect_from(client: &Namespace, port: u16, to: &str, to_port: u16) -> std::n
         let mut name: libc::sockaddr_in = unsafe { std::mem::zeroed() };
         name.sin_family = libc::AF_INET as u16;
         name.sin_port = port.to_be();
-        name.sin_addr.s_addr = u32::from_ne_bytes(address.parse::<std::net::Ipv4Addr>().unwrap().octets());
+        name.sin_addr.s_addr =
+            u32::from_ne_bytes(address.parse::<std::net::Ipv4Addr>().unwrap().octets());
         name
     };
     let (from, to, yes) = (name(CLIENT[0], port), name(to, to_port), 1i32);
@@ -249,7 +281,16 @@ fn connect_from(client: &Namespace, port: u16, to: &str, to_port: u16) -> std::n
                 let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
                 assert!(socket >= 0);
                 let stream = std::net::TcpStream::from_raw_fd(socket);
-                assert_eq!(libc::setsockopt(socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, (&raw const yes).cast(), 4), 0);
+                assert_eq!(
+                    libc::setsockopt(
+                        socket,
+                        libc::SOL_SOCKET,
+                        libc::SO_REUSEADDR,
+                        (&raw const yes).cast(),
+                        4
+                    ),
+                    0
+                );
                 assert_eq!(libc::bind(socket, (&raw const from).cast(), length), 0);
                 let done = libc::connect(socket, (&raw const to).cast(), length);
                 assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
@@ -275,11 +316,17 @@ fn a_port_can_be_used_again_when_the_proxy_has_gone() {
             assert_eq!(receive(&mut stream, seed).0, 1000);
             drop(stream);
             if seed == 0 {
-                until("it is over", || [&near, &far].iter().all(|proxy| proxy.show()["connections"].as_array().unwrap().is_empty()));
+                until("it is over", || {
+                    [&near, &far]
+                        .iter()
+                        .all(|proxy| proxy.show()["connections"].as_array().unwrap().is_empty())
+                });
                 near.signal(signal);
                 far.signal(signal);
                 until("the keepers have cleaned up", || {
-                    [&site.near, &site.far].iter().all(|gateway| !xcp_pep::gateway::state::Place::of(gateway, "main").path().exists())
+                    [&site.near, &site.far].iter().all(|gateway| {
+                        !xcp_pep::gateway::state::Place::of(gateway, "main").path().exists()
+                    })
                 });
                 assert_ne!(leftovers(&site.near), before);
             }
@@ -369,7 +416,10 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
     let refused = |arguments: &[&str], words: &[&str]| {
         let output = pep(&site.near, "up", arguments);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && words.iter().all(|word| text.contains(word)), "{arguments:?}: {text}");
+        assert!(
+            !output.status.success() && words.iter().all(|word| text.contains(word)),
+            "{arguments:?}: {text}"
+        );
     };
     refused(&[], &["--wan", "--listen"]);
     refused(&["--wan", "sat0", "--lan", "lan"], &["no device \"sat0\"", "lan, wan"]);
@@ -378,9 +428,15 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
     refused(&["--wan", "wan", "--lan", "lan", "--rate", "0mbit"], &["rate", "20mbit"]);
     refused(&["--wan", "wan", "--lan", "lan", "--exclude", "x"], &["exclude", "10.0.0.0/8"]);
     refused(&["--wan", "wan", "--lan", "lan", "--user", "nobody-at-all"], &["no user"]);
-    refused(&["--wan", "wan", "--lan", "lan", "--law", "faster", "--rate", "1mbit"], &["law", "faster"]);
+    refused(
+        &["--wan", "wan", "--lan", "lan", "--law", "faster", "--rate", "1mbit"],
+        &["law", "faster"],
+    );
     refused(&["--listen", "10.71.99.99:1080"], &["no address of this machine"]);
-    refused(&["--listen", "127.0.0.1:1080", "--connections", "100000000"], &["descriptors", "--connections"]);
+    refused(
+        &["--listen", "127.0.0.1:1080", "--connections", "100000000"],
+        &["descriptors", "--connections"],
+    );
     site.near.run(|| sysctl::write("net.ipv4.ip_forward", "0").unwrap()).unwrap();
     refused(&["--wan", "wan", "--lan", "lan"], &["does not forward", "ip_forward=1"]);
     site.near.run(|| sysctl::write("net.ipv4.ip_forward", "1").unwrap()).unwrap();
@@ -392,18 +448,39 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
     drop(theirs);
     let foreign = site
         .near
-        .run(|| Command::new("tc").args("qdisc add dev wan root tbf rate 1mbit burst 5kb limit 10kb".split(' ')).status())
+        .run(|| {
+            Command::new("tc")
+                .args("qdisc add dev wan root tbf rate 1mbit burst 5kb limit 10kb".split(' '))
+                .status()
+        })
         .unwrap();
     if foreign.is_ok_and(|status| status.success()) {
-        refused(&["--wan", "wan", "--lan", "lan", "--rate", "1mbit"], &["somebody set up", "tc qdisc del"]);
-        let _ = site.near.run(|| Command::new("tc").args("qdisc del dev wan root".split(' ')).status()).unwrap();
+        refused(
+            &["--wan", "wan", "--lan", "lan", "--rate", "1mbit"],
+            &["somebody set up", "tc qdisc del"],
+        );
+        let _ = site
+            .near
+            .run(|| Command::new("tc").args("qdisc del dev wan root".split(' ')).status())
+            .unwrap();
     } else {
         skipped("a shaper of somebody else's: no `tc`");
     }
-    let rule = site.near.run(|| Command::new("ip").args("rule add fwmark 0x58435045 lookup 7".split(' ')).status()).unwrap();
+    let rule = site
+        .near
+        .run(|| Command::new("ip").args("rule add fwmark 0x58435045 lookup 7".split(' ')).status())
+        .unwrap();
     if rule.is_ok_and(|status| status.success()) {
-        refused(&["--wan", "wan", "--lan", "lan"], &["routing rule of somebody else's", "lookup 7"]);
-        let _ = site.near.run(|| Command::new("ip").args("rule del fwmark 0x58435045 lookup 7".split(' ')).status()).unwrap();
+        refused(
+            &["--wan", "wan", "--lan", "lan"],
+            &["routing rule of somebody else's", "lookup 7"],
+        );
+        let _ = site
+            .near
+            .run(|| {
+                Command::new("ip").args("rule del fwmark 0x58435045 lookup 7".split(' ')).status()
+            })
+            .unwrap();
     }
     settles(&site.near, &before);
     // Twice in the same place.

@@ -34,7 +34,9 @@ fn carries(site: &Site, proxy: &Proxy, to: &str, port: u16) -> bool {
 fn keeper(proxy: u32) -> u32 {
     let is_keeper = |pid: &u32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let after = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().nth(1).map(str::to_owned));
+        let after = stat
+            .rsplit_once(')')
+            .map(|(_, rest)| rest.split_whitespace().nth(1).map(str::to_owned));
         after.flatten().is_some_and(|parent| parent == proxy.to_string())
     };
     let all = std::fs::read_dir("/proc").unwrap().flatten();
@@ -64,12 +66,19 @@ fn a_second_one_is_refused_and_the_first_goes_on() {
     let arguments = ["--name", "two", "--wan", "wan", "--lan", "lan", "--rate", "10mbit"];
     let second = pep(&site.near, "up", &arguments);
     let text = said(&second);
-    assert!(!second.status.success() && text.contains("already for wan") && text.contains("pep down"), "{text}");
+    assert!(
+        !second.status.success() && text.contains("already for wan") && text.contains("pep down"),
+        "{text}"
+    );
     settles(&site.near, &up);
     assert!(carries(&site, &near, SERVER[0], 5021));
     // Who asks for the other name is told what there is.
     let other = pep(&site.near, "show", &["--name", "two"]);
-    assert!(!other.status.success() && said(&other).contains("there is \"main\""), "{}", said(&other));
+    assert!(
+        !other.status.success() && said(&other).contains("there is \"main\""),
+        "{}",
+        said(&other)
+    );
     near.down(true);
     settles(&site.near, &before);
 }
@@ -86,7 +95,12 @@ fn without_its_directory_it_is_known_and_can_be_ended() {
     let process = format!("process {}", near.pid);
     let shown = pep(&site.near, "show", &[]);
     let text = said(&shown);
-    assert!(!shown.status.success() && text.contains(&process) && text.contains("directory was removed"), "{text}");
+    assert!(
+        !shown.status.success()
+            && text.contains(&process)
+            && text.contains("directory was removed"),
+        "{text}"
+    );
     let second = pep(&site.near, "up", &["--wan", "wan", "--lan", "lan", "--rate", "10mbit"]);
     assert!(!second.status.success() && said(&second).contains(&process), "{}", said(&second));
     settles(&site.near, &up);
@@ -112,7 +126,9 @@ fn what_both_have_left_is_told_and_taken_back() {
     let Some(near) = Proxy::up(&site.near, &[]) else { return };
     kill_with_keeper(near);
     std::fs::remove_dir_all(Place::of(&site.near, "main").path()).unwrap();
-    let rules = |all: Vec<String>| all.into_iter().filter(|line| line.contains("lookup")).collect::<Vec<_>>();
+    let rules = |all: Vec<String>| {
+        all.into_iter().filter(|line| line.contains("lookup")).collect::<Vec<_>>()
+    };
     assert_ne!(rules(leftovers(&site.near)), rules(before.clone()));
     let down = pep(&site.near, "down", &[]);
     assert!(down.status.success() && said(&down).contains("1 routing rule"), "{}", said(&down));
@@ -179,12 +195,14 @@ fn a_device_that_comes_back_is_set_up_again() {
     let Some(site) = Site::new(DELAY, 0.0) else { return };
     let other = second_link(&site);
     let before = leftovers(&site.near);
-    let devices = ["--wan", "wan2", "--lan", "lan", "--rate", "100mbit", "--rtt", "40ms", "--workers", "1"];
+    let devices =
+        ["--wan", "wan2", "--lan", "lan", "--rate", "100mbit", "--rtt", "40ms", "--workers", "1"];
     let Some(near) = Proxy::up_as(&site.near, "main", &devices) else { return };
     // By XCP, which its router counts.
     let Some(_far) = Proxy::up_as(&site.far, "main", &devices) else { return };
     assert!(carries(&site, &near, other, 5026));
-    let shaped = || leftovers(&site.near).iter().filter(|line| line.contains("htb 7863: dev wan2")).count();
+    let shaped =
+        || leftovers(&site.near).iter().filter(|line| line.contains("htb 7863: dev wan2")).count();
     let forwarded = || near.show()["gateway"]["input_traffic"].as_f64().unwrap();
     assert_eq!(shaped(), 1);
     sends(&site, other, 5036, || forwarded() > 0.0);
@@ -207,7 +225,9 @@ fn two_long_links_have_a_proxy_each() {
     let Some(site) = Site::new(DELAY, 0.0) else { return };
     let other = second_link(&site);
     let before = leftovers(&site.near);
-    let devices = |wan| ["--wan", wan, "--lan", "lan", "--rate", "100mbit", "--rtt", "40ms", "--workers", "1"];
+    let devices = |wan| {
+        ["--wan", wan, "--lan", "lan", "--rate", "100mbit", "--rtt", "40ms", "--workers", "1"]
+    };
     let Some(first) = Proxy::up_as(&site.near, "main", &devices("wan")) else { return };
     let second = Proxy::up_as(&site.near, "two", &devices("wan2")).expect("the first one came up");
     assert!(carries(&site, &first, SERVER[0], 5022) && carries(&site, &second, other, 5023));

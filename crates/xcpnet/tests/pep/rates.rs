@@ -27,7 +27,8 @@ fn window(site: &Site, near: &Proxy, port: u16) -> u64 {
 fn a_window_is_for_what_comes_not_for_what_goes() {
     let _one = one();
     let Some(site) = Site::new(Duration::from_millis(20), 0.0) else { return };
-    // 1 Mbit/s of 200 ms is 25 kB, 100 Mbit/s are 2.5 MB; the kernel may keep half for its accounts.
+    // 1 Mbit/s of 200 ms is 25 kB, 100 Mbit/s are 2.5 MB; the kernel may keep half for its
+    // accounts.
     for (port, rates, least, most) in [
         (5031, &["--rate", "1mbit", "--rate-in", "100mbit"][..], 2_500_000, 10_000_000),
         // Not said: many times what goes.
@@ -46,7 +47,11 @@ fn a_window_is_for_what_comes_not_for_what_goes() {
 fn a_modem_may_say_other_rates_and_connections_follow() {
     let _one = one();
     let Some(site) = Site::new(Duration::from_millis(20), 0.0) else { return };
-    let Some([_near, far]) = gateways(&site, &["--rate", "2mbit", "--rate-in", "2mbit", "--rtt", "40ms"]) else { return };
+    let Some([_near, far]) =
+        gateways(&site, &["--rate", "2mbit", "--rate-in", "2mbit", "--rtt", "40ms"])
+    else {
+        return;
+    };
     let listener = listen(&site.server, SERVER[0], 5034);
     let server = std::thread::spawn(move || attend(listener.accept().unwrap().0));
     let mut stream = connect(&site.client, SERVER[0], 5034).unwrap();
@@ -58,7 +63,10 @@ fn a_modem_may_say_other_rates_and_connections_follow() {
     let carried = || far.show()["gateway"]["input_traffic"].as_f64().unwrap();
     until("the link is full", || carried() > 1e6);
     let told = pep(&site.far, "rate", &["8mbit"]);
-    assert!(told.status.success() && String::from_utf8_lossy(&told.stdout).contains("8mbit"), "{told:?}");
+    assert!(
+        told.status.success() && String::from_utf8_lossy(&told.stdout).contains("8mbit"),
+        "{told:?}"
+    );
     // With the next packet.
     let capacity = |proxy: &Proxy| proxy.show()["gateway"]["capacity"].as_f64();
     until("the router knows", || capacity(&far) == Some(8e6));
@@ -87,17 +95,29 @@ fn reload_says_what_it_did_and_what_it_could_not() {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     // A list of one needs no brackets.
-    let write = |more: &str| std::fs::write(&file, format!("wan = \"wan\"\nlan = \"lan\"\nrate = \"5mbit\"\n{more}")).unwrap();
+    let write = |more: &str| {
+        std::fs::write(&file, format!("wan = \"wan\"\nlan = \"lan\"\nrate = \"5mbit\"\n{more}"))
+            .unwrap()
+    };
     write("");
-    let Some(near) = Proxy::up_as(&site.near, "main", &["--config", &file.display().to_string()]) else { return };
+    let Some(near) = Proxy::up_as(&site.near, "main", &["--config", &file.display().to_string()])
+    else {
+        return;
+    };
     let reload = || {
         let told = pep(&site.near, "reload", &[]);
-        (told.status.success(), [&told.stdout[..], &told.stderr[..]].map(|b| String::from_utf8_lossy(b)).concat())
+        (
+            told.status.success(),
+            [&told.stdout[..], &told.stderr[..]].map(|b| String::from_utf8_lossy(b)).concat(),
+        )
     };
     assert_eq!(reload(), (true, "nothing was changed\n".to_owned()));
     write("exclude = \"port 22\"\nheld = \"64kib\"\nlog = \"debug\"\nrto-max = \"2s\"\n");
     let (well, said) = reload();
-    assert!(well && said.contains("changed: exclude;") && said.contains("anew: held, rto-max, log"), "{said}");
+    assert!(
+        well && said.contains("changed: exclude;") && said.contains("anew: held, rto-max, log"),
+        "{said}"
+    );
     write("idle = \"soon\"\n");
     let (well, said) = reload();
     assert!(!well && said.contains("idle"), "{said}");

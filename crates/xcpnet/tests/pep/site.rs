@@ -1,4 +1,5 @@
-//! client - gateway - long link - gateway - server, in network namespaces of no name, with two proxies on the gateways. IPv4 and IPv6.
+//! client - gateway - long link - gateway - server, in network namespaces of no name, with two
+//! proxies on the gateways. IPv4 and IPv6.
 
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -59,8 +60,22 @@ fn address(namespace: &Namespace, device: &str, net: u32, host: u32) {
 
 pub fn route(namespace: &Namespace, device: &str, to: u32, via: (u32, u32)) {
     let (mut netlink, index) = number(namespace, device);
-    netlink.add_route(ip(&format!("10.71.{to}.0")), 24, Some(ip(&format!("10.71.{}.{}", via.0, via.1))), index).unwrap();
-    netlink.add_route(ip(&format!("fd71:{to}::")), 64, Some(ip(&format!("fd71:{}::{}", via.0, via.1))), index).unwrap();
+    netlink
+        .add_route(
+            ip(&format!("10.71.{to}.0")),
+            24,
+            Some(ip(&format!("10.71.{}.{}", via.0, via.1))),
+            index,
+        )
+        .unwrap();
+    netlink
+        .add_route(
+            ip(&format!("fd71:{to}::")),
+            64,
+            Some(ip(&format!("fd71:{}::{}", via.0, via.1))),
+            index,
+        )
+        .unwrap();
 }
 
 impl Site {
@@ -79,7 +94,12 @@ impl Site {
         Self::build(delay, loss, None, Some(reorder))
     }
 
-    fn build(delay: Duration, loss: f64, outage: Option<Range<Duration>>, reorder: Option<Reorder>) -> Option<Self> {
+    fn build(
+        delay: Duration,
+        loss: f64,
+        outage: Option<Range<Duration>>,
+        reorder: Option<Reorder>,
+    ) -> Option<Self> {
         let mut spaces = Vec::new();
         for _ in 0..5 {
             match Namespace::new() {
@@ -131,11 +151,18 @@ impl Site {
         route(&near, "wan", 2, (9, 2));
         route(&far, "wan", 1, (9, 1));
         route(&server, "s0", 1, (2, 1));
-        let losses = vec![Loss { probability: loss, place: LossPlace::AfterQueue, period: Period { from: 0, to: u64::MAX } }];
+        let losses = vec![Loss {
+            probability: loss,
+            place: LossPlace::AfterQueue,
+            period: Period { from: 0, to: u64::MAX },
+        }];
         let config = |index| LineConfig {
             delay: delay.as_nanos() as u64,
             losses: if loss > 0.0 { losses.clone() } else { Vec::new() },
-            blackouts: outage.iter().map(|o| Period { from: o.start.as_nanos() as u64, to: o.end.as_nanos() as u64 }).collect(),
+            blackouts: outage
+                .iter()
+                .map(|o| Period { from: o.start.as_nanos() as u64, to: o.end.as_nanos() as u64 })
+                .collect(),
             reorder,
             queue: None,
             seed: 7,
@@ -144,7 +171,8 @@ impl Site {
             mtu: 1500,
             input_rate_bps: 1_000_000_000,
         };
-        let line = |index, from, to| Line::start(&config(index), Some(wire.as_fd()), from, to).unwrap();
+        let line =
+            |index, from, to| Line::start(&config(index), Some(wire.as_fd()), from, to).unwrap();
         let lines = vec![line(0, "w0", "w1"), line(1, "w1", "w0")];
         Some(Self { client, near, wire, far, server, _lines: lines })
     }
@@ -159,7 +187,12 @@ impl Site {
 pub fn pep(namespace: &Namespace, command: &str, more: &[&str]) -> Output {
     let path = Site::path(namespace);
     let arguments = ["pep", command, "--netns", &path];
-    Command::new(env!("CARGO_BIN_EXE_xcpnet")).args(arguments).args(more).stdin(Stdio::null()).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_xcpnet"))
+        .args(arguments)
+        .args(more)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
 }
 
 /// A proxy in the background; it is ended when this is dropped.
@@ -172,13 +205,18 @@ pub struct Proxy<'a> {
 impl<'a> Proxy<'a> {
     /// `None`, and the reason printed, where the machine cannot have one.
     pub fn up(namespace: &'a Namespace, more: &[&str]) -> Option<Self> {
-        let arguments: Vec<&str> = ["--wan", "wan", "--lan", "lan", "--workers", "2"].iter().chain(more).copied().collect();
+        let arguments: Vec<&str> = ["--wan", "wan", "--lan", "lan", "--workers", "2"]
+            .iter()
+            .chain(more)
+            .copied()
+            .collect();
         Self::up_as(namespace, "main", &arguments)
     }
 
     /// The same with a name, and devices of one's own.
     pub fn up_as(namespace: &'a Namespace, name: &'a str, more: &[&str]) -> Option<Self> {
-        let arguments: Vec<&str> = ["--name", name, "--drain", "5s"].iter().chain(more).copied().collect();
+        let arguments: Vec<&str> =
+            ["--name", name, "--drain", "5s"].iter().chain(more).copied().collect();
         let output = pep(namespace, "up", &arguments);
         if !output.status.success() {
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -187,7 +225,11 @@ impl<'a> Proxy<'a> {
             return None;
         }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let pid = text.split("process ").nth(1).and_then(|rest| rest.split(')').next()?.parse().ok()).expect("a process number");
+        let pid = text
+            .split("process ")
+            .nth(1)
+            .and_then(|rest| rest.split(')').next()?.parse().ok())
+            .expect("a process number");
         Some(Self { namespace, name, pid })
     }
 
@@ -199,7 +241,8 @@ impl<'a> Proxy<'a> {
 
     /// Ends it.
     pub fn down(self, now: bool) {
-        let output = pep(self.namespace, "down", &["--name", self.name, "--now"][..if now { 3 } else { 2 }]);
+        let output =
+            pep(self.namespace, "down", &["--name", self.name, "--now"][..if now { 3 } else { 2 }]);
         assert!(output.status.success(), "{output:?}");
         std::mem::forget(self);
     }

@@ -36,7 +36,8 @@ pub fn send(to: &mut impl Write, seed: u64, length: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads until the end or an error; every byte must be the stream's. Returns how many there were, and the error.
+/// Reads until the end or an error; every byte must be the stream's. Returns how many there were,
+/// and the error.
 pub fn receive(from: &mut impl Read, seed: u64) -> (u64, Option<io::Error>) {
     let (mut buffer, mut expected) = (vec![0; 64 << 10], vec![0; 64 << 10]);
     let mut read = 0;
@@ -66,7 +67,8 @@ pub fn listen(namespace: &Namespace, address: &str, port: u16) -> TcpListener {
 /// A connection from a namespace, which gives up after a while rather than never.
 pub fn connect(namespace: &Namespace, address: &str, port: u16) -> io::Result<TcpStream> {
     let address = SocketAddr::new(address.parse().unwrap(), port);
-    let stream = namespace.run(|| TcpStream::connect_timeout(&address, Duration::from_secs(20)))??;
+    let stream =
+        namespace.run(|| TcpStream::connect_timeout(&address, Duration::from_secs(20)))??;
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
     stream.set_write_timeout(Some(Duration::from_secs(60)))?;
     Ok(stream)
@@ -99,8 +101,9 @@ impl Wish {
     }
 }
 
-/// Serves so many connections, each on a thread: reads a wish, then sends what is wished while it reads the client's stream (whose seed is the
-/// wish's, plus one) to its end. Returns what it read of each, and whether that ended well.
+/// Serves so many connections, each on a thread: reads a wish, then sends what is wished while it
+/// reads the client's stream (whose seed is the wish's, plus one) to its end. Returns what it read
+/// of each, and whether that ended well.
 pub fn serve(listener: TcpListener, connections: usize) -> JoinHandle<Vec<(u64, u64, bool)>> {
     std::thread::spawn(move || {
         let each: Vec<_> = (0..connections)
@@ -139,7 +142,13 @@ pub fn rustix_linger(stream: &TcpStream) {
     // SAFETY: an open socket and a structure that outlives the call.
     unsafe {
         let length = size_of::<libc::linger>() as libc::socklen_t;
-        libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, (&raw const linger).cast(), length);
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_LINGER,
+            (&raw const linger).cast(),
+            length,
+        );
     }
     // Wakes the thread that reads; the last descriptor's close then resets.
     let _ = stream.shutdown(std::net::Shutdown::Read);

@@ -1,4 +1,5 @@
-//! packaging/xcpnet-pep.service: systemd finds nothing wrong with it, and the proxy works with no more rights than it leaves.
+//! packaging/xcpnet-pep.service: systemd finds nothing wrong with it, and the proxy works with no
+//! more rights than it leaves.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
@@ -34,7 +35,9 @@ const CAPABILITIES: [(&str, u64); 16] = [
 ];
 
 fn value(key: &str) -> &'static str {
-    UNIT.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).unwrap_or_else(|| panic!("no {key} in the unit"))
+    UNIT.lines()
+        .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+        .unwrap_or_else(|| panic!("no {key} in the unit"))
 }
 
 #[test]
@@ -45,12 +48,22 @@ fn systemd_finds_nothing_wrong_with_the_unit() {
     // It asks whether the program is there.
     let verify = |text: &str| {
         std::fs::write(&file, text).unwrap();
-        let output = Command::new("systemd-analyze").arg("verify").arg("--man=no").arg(&file).stdin(Stdio::null()).output()?;
-        Ok::<_, std::io::Error>((output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned()))
+        let output = Command::new("systemd-analyze")
+            .arg("verify")
+            .arg("--man=no")
+            .arg(&file)
+            .stdin(Stdio::null())
+            .output()?;
+        Ok::<_, std::io::Error>((
+            output.status.success(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        ))
     };
     let here = UNIT.replace("/usr/bin/xcpnet", program);
     match verify(&here) {
-        Err(e) if e.kind() == ErrorKind::NotFound => return skipped("the unit: no systemd-analyze (package systemd)"),
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            return skipped("the unit: no systemd-analyze (package systemd)");
+        }
         result => assert_eq!(result.unwrap(), (true, String::new())),
     }
     let (_, told) = verify(&here.replace("LimitNOFILE=", "LimitNOFILES=")).unwrap();
@@ -63,7 +76,13 @@ fn the_rights_that_the_unit_leaves_suffice() {
     let Some(site) = Site::new(Duration::from_millis(1), 0.0) else { return };
     let kept: u64 = value("CapabilityBoundingSet")
         .split(' ')
-        .map(|name| 1 << CAPABILITIES.iter().find(|(n, _)| *n == name).unwrap_or_else(|| panic!("{name} has no number here")).1)
+        .map(|name| {
+            1 << CAPABILITIES
+                .iter()
+                .find(|(n, _)| *n == name)
+                .unwrap_or_else(|| panic!("{name} has no number here"))
+                .1
+        })
         .sum();
     let directory = tempfile::tempdir().unwrap();
     let notify = UnixDatagram::bind(directory.path().join("notify")).unwrap();
@@ -76,7 +95,11 @@ fn the_rights_that_the_unit_leaves_suffice() {
     std::fs::write(&config, "wan = \"wan\"\nlan = [\"lan\"]\nrate = \"20mbit\"\n").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_xcpnet"));
     command.args(["pep", "run", "--config"]).arg(&config);
-    command.env("NOTIFY_SOCKET", directory.path().join("notify")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .env("NOTIFY_SOCKET", directory.path().join("notify"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     // SAFETY: only a system call, which is allowed between fork and exec.
     unsafe {
         command.pre_exec(move || {
@@ -87,10 +110,13 @@ fn the_rights_that_the_unit_leaves_suffice() {
             Ok(())
         });
     }
-    // In the namespace from the start: to open that of another process takes a right that the unit has no use for.
+    // In the namespace from the start: to open that of another process takes a right that the unit
+    // has no use for.
     let child = site.near.run(|| command.spawn()).unwrap().unwrap();
     let mut message = [0; 200];
-    let ready = notify.recv(&mut message).map(|length| String::from_utf8_lossy(&message[..length]).into_owned());
+    let ready = notify
+        .recv(&mut message)
+        .map(|length| String::from_utf8_lossy(&message[..length]).into_owned());
     let carried = ready.as_ref().is_ok_and(|text| text.contains("READY=1")).then(|| {
         let listener = listen(&site.server, SERVER[0], 5012);
         let stream = connect(&site.client, SERVER[0], 5012).unwrap();

@@ -1,5 +1,6 @@
-//! What the relays carry: a server, and clients that ask for it by HTTP CONNECT. As little work as possible at both ends (sendfile, and a receiver that
-//! throws away in the kernel), so that the relay is what is measured.
+//! What the relays carry: a server, and clients that ask for it by HTTP CONNECT. As little work as
+//! possible at both ends (sendfile, and a receiver that throws away in the kernel), so that the
+//! relay is what is measured.
 //!
 //!     load serve PORT                       load pull RELAY SERVER CONNECTIONS SECONDS   -> bytes received, bits per second
 //!     load rate RELAY SERVER AT_ONCE SECONDS  -> connections per second: 1 byte there, 1000 back

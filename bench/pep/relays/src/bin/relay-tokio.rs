@@ -1,4 +1,5 @@
-//! The relay with tokio on one thread: `copy_bidirectional`, or splice(2) when tokio says that a socket is ready, through pipes that are lent while bytes wait.
+//! The relay with tokio on one thread: `copy_bidirectional`, or splice(2) when tokio says that a
+//! socket is ready, through pipes that are lent while bytes wait.
 
 use std::cell::RefCell;
 use std::future::poll_fn;

@@ -1,6 +1,8 @@
-//! The relay with io_uring (monoio) on one thread: reads into a buffer and writes out of it, or splices through a pipe for each direction.
+//! The relay with io_uring (monoio) on one thread: reads into a buffer and writes out of it, or
+//! splices through a pipe for each direction.
 //!
-//! The kernel never splices on the ring's own thread: it gives every splice to a worker thread of the process.
+//! The kernel never splices on the ring's own thread: it gives every splice to a worker thread of
+//! the process.
 
 use std::io;
 

@@ -1,4 +1,5 @@
-//! A connection from where both legs are there to its end: bytes both ways, a side that breaks, and last words that are still on their way.
+//! A connection from where both legs are there to its end: bytes both ways, a side that breaks, and
+//! last words that are still on their way.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -24,7 +25,9 @@ impl Connection {
 
     /// Whether nothing has moved for too long; else it is to be looked at again later.
     pub(super) fn is_idle(&mut self, bench: &Bench) -> bool {
-        if self.settings.idle_timeout.is_zero() || bench.now < self.moved + self.settings.idle_timeout {
+        if self.settings.idle_timeout.is_zero()
+            || bench.now < self.moved + self.settings.idle_timeout
+        {
             self.watch_idleness(bench);
             return false;
         }
@@ -75,7 +78,8 @@ impl Connection {
                 }
             }
         }
-        // What was heard has been acted on; edges to come will be heard anew. A way that waits for something that was heard has tried it.
+        // What was heard has been acted on; edges to come will be heard anew. A way that waits for
+        // something that was heard has tried it.
         for heard in &mut self.heard {
             heard.readable = false;
             heard.writable = false;
@@ -96,18 +100,21 @@ impl Connection {
         let side = self.heard.iter().position(|heard| heard.broken)?;
         self.heard[side].broken = false;
         let socket = if side == CLIENT { &self.client } else { self.server.as_ref()? };
-        let why = sockopt::socket_error(socket).map_or_else(io::Error::from, |e| e.err().unwrap_or(Errno::CONNRESET).into());
+        let why = sockopt::socket_error(socket)
+            .map_or_else(io::Error::from, |e| e.err().unwrap_or(Errno::CONNRESET).into());
         if side == SERVER && matches!(self.phase, Phase::Connecting(_)) {
             return Some(self.unreached(Reached::of(&why), bench, &why));
         }
         Some(self.broken(bench, side, &why))
     }
 
-    /// A side is broken. If it had ended before, all that it said is here and is delivered still: a server that has closed answers nothing but resets
-    /// soon after (tcp_fin_timeout), while its last words may be on the long link for minutes.
+    /// A side is broken. If it had ended before, all that it said is here and is delivered still: a
+    /// server that has closed answers nothing but resets soon after (tcp_fin_timeout), while its
+    /// last words may be on the long link for minutes.
     pub(super) fn broken(&mut self, bench: &mut Bench, side: usize, why: &io::Error) -> Next {
         tracing::debug!(number = self.number, side = if side == CLIENT { "client" } else { "server" }, %why, "a side broke");
-        // A reset after a FIN, be that one read or still in the socket's queue, is told as EPIPE (tcp_reset).
+        // A reset after a FIN, be that one read or still in the socket's queue, is told as EPIPE
+        // (tcp_reset).
         let had_ended = self.ways[side].ended() || why.raw_os_error() == Some(libc::EPIPE);
         match self.phase {
             Phase::Open if had_ended => {
@@ -133,8 +140,9 @@ impl Connection {
         }
     }
 
-    /// Lets go of it when both peers have what was sent. Until then it is this process's, so that it is seen, waited for by who drains, and broken
-    /// rather than left half-way where the process is killed.
+    /// Lets go of it when both peers have what was sent. Until then it is this process's, so that
+    /// it is seen, waited for by who drains, and broken rather than left half-way where the process
+    /// is killed.
     pub(super) fn end(&mut self, bench: &mut Bench) -> Next {
         let sockets = std::iter::once(&self.client).chain(&self.server);
         let mut waits = false;

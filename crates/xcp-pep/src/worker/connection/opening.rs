@@ -1,4 +1,5 @@
-//! A connection before bytes go both ways: what the client says of where it wants to go, the other leg, and what it is told if there is none.
+//! A connection before bytes go both ways: what the client says of where it wants to go, the other
+//! leg, and what it is told if there is none.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,7 +21,11 @@ impl Connection {
     /// Looks at what the client says; `None`: go on in another phase.
     pub(super) fn negotiate(&mut self, bench: &mut Bench) -> Option<Next> {
         loop {
-            let said = match recv(&self.client, &mut *bench.scratch, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            let said = match recv(
+                &self.client,
+                &mut *bench.scratch,
+                RecvFlags::PEEK | RecvFlags::DONTWAIT,
+            ) {
                 Ok((0, _)) => {
                     self.close(bench, false);
                     return Some(Next::Closed);
@@ -43,7 +48,9 @@ impl Connection {
                     return Some(Next::Wait);
                 }
                 Step::Answer(used, answer) => {
-                    if self.use_up(used, bench).is_err() || send(&self.client, &answer, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_err()
+                    if self.use_up(used, bench).is_err()
+                        || send(&self.client, &answer, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+                            .is_err()
                     {
                         return Some(self.broken(bench, CLIENT, &Errno::CONNRESET.into()));
                     }
@@ -55,7 +62,9 @@ impl Connection {
                     self.phase = Phase::LookingUp;
                     match target {
                         Target::Address(to) => self.found = Some(Ok(to)),
-                        Target::Name(name, port) => bench.names.ask(name, port, self.token, &bench.handle),
+                        Target::Name(name, port) => {
+                            bench.names.ask(name, port, self.token, &bench.handle)
+                        }
                     }
                     self.until(Some(bench.now + self.settings.connect_timeout));
                     return None;
@@ -85,8 +94,10 @@ impl Connection {
     /// Says why not, and lets the client read it.
     fn refuse(&mut self, answer: &[u8], bench: &mut Bench) -> Next {
         let _ = send(&self.client, answer, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
-        // What the client has sent beyond would turn the close into a reset, which takes the answer with it.
-        while matches!(recv(&self.client, &mut *bench.scratch, RecvFlags::DONTWAIT), Ok((1.., _))) {}
+        // What the client has sent beyond would turn the close into a reset, which takes the answer
+        // with it.
+        while matches!(recv(&self.client, &mut *bench.scratch, RecvFlags::DONTWAIT), Ok((1.., _))) {
+        }
         let _ = rustix::net::shutdown(&self.client, rustix::net::Shutdown::Write);
         self.phase = Phase::Refusing;
         self.until(Some(bench.now + FAREWELL));
@@ -98,7 +109,12 @@ impl Connection {
     }
 
     /// The server cannot be reached.
-    pub(super) fn unreached(&mut self, reached: Reached, bench: &mut Bench, why: &dyn std::fmt::Display) -> Next {
+    pub(super) fn unreached(
+        &mut self,
+        reached: Reached,
+        bench: &mut Bench,
+        why: &dyn std::fmt::Display,
+    ) -> Next {
         if reached == Reached::Forbidden {
             bench.shared.metrics.forbidden.one();
             tracing::info!(client = %self.client_address, server = ?self.server_address, "a client asked for an address of this machine (--allow-target)");
@@ -122,7 +138,8 @@ impl Connection {
     pub(super) fn pair(&mut self, to: SocketAddr, bench: &Bench) -> io::Result<bool> {
         let ends = (self.client_address, to);
         let Some(leg) = bench.shared.confirmed.take(&ends) else { return Ok(false) };
-        watch(bench.epoll.as_fd(), &leg.socket, self.token | 1).inspect_err(|_| bench.shared.confirmed.over(&ends))?;
+        watch(bench.epoll.as_fd(), &leg.socket, self.token | 1)
+            .inspect_err(|_| bench.shared.confirmed.over(&ends))?;
         self.server = Some(leg.socket);
         self.paired = Some(ends);
         self.phase = Phase::Connecting(leg.since);
@@ -130,11 +147,20 @@ impl Connection {
         Ok(true)
     }
 
-    /// Opens the other leg; so many of the client's first bytes, which lie in the scratch, go with its SYN.
-    pub(super) fn open(&mut self, to: SocketAddr, bench: &mut Bench, early: usize) -> io::Result<()> {
+    /// Opens the other leg; so many of the client's first bytes, which lie in the scratch, go with
+    /// its SYN.
+    pub(super) fn open(
+        &mut self,
+        to: SocketAddr,
+        bench: &mut Bench,
+        early: usize,
+    ) -> io::Result<()> {
         self.server_address = Some(to);
-        // A diverted leg of ours that came back would find its socket here and not be accepted at all.
-        if self.kind == Kind::Explicit && bench.shared.is_ours(&(self.client_address, socket::local(self.client.as_fd())?)) {
+        // A diverted leg of ours that came back would find its socket here and not be accepted at
+        // all.
+        if self.kind == Kind::Explicit
+            && bench.shared.is_ours(&(self.client_address, socket::local(self.client.as_fd())?))
+        {
             self.phase = Phase::LookingUp;
             self.found = Some(Err(Reached::NotAllowed));
             return Ok(());
@@ -144,19 +170,25 @@ impl Connection {
             self.found = Some(Err(Reached::Forbidden));
             return Ok(());
         }
-        let server = socket::for_leg(&to, self.settings.server_leg(self.kind), &self.settings.common)?;
+        let server =
+            socket::for_leg(&to, self.settings.server_leg(self.kind), &self.settings.common)?;
         if self.kind != Kind::Explicit {
             socket::make_transparent(server.as_fd(), to.is_ipv4())?;
             sockopt::set_socket_reuseaddr(&server, true)?;
             if let Err(why) = bind(&server, &self.client_address) {
-                tracing::debug!(client = %self.client_address, %why, "the client's port could not be kept");
+                tracing::debug!(client = %self.client_address, %why, "the client's port could not \
+                    be kept");
                 bench.shared.metrics.port_changed.one();
                 bind(&server, &SocketAddr::new(self.client_address.ip(), 0))?;
             }
         }
         self.phase = Phase::Connecting(bench.now);
         self.until(Some(bench.now + self.settings.connect_timeout));
-        let result = if early > 0 { self.connect_early(&server, to, bench, early) } else { connect(&server, &to) };
+        let result = if early > 0 {
+            self.connect_early(&server, to, bench, early)
+        } else {
+            connect(&server, &to)
+        };
         match result {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             // An earlier connection between the same ends lingers here (TIME_WAIT).
@@ -171,7 +203,8 @@ impl Connection {
 
     /// From the client's address, but another port.
     fn open_elsewhere(&mut self, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
-        let server = socket::for_leg(&to, self.settings.server_leg(self.kind), &self.settings.common)?;
+        let server =
+            socket::for_leg(&to, self.settings.server_leg(self.kind), &self.settings.common)?;
         socket::make_transparent(server.as_fd(), to.is_ipv4())?;
         bind(&server, &SocketAddr::new(self.client_address.ip(), 0))?;
         match connect(&server, &to) {
@@ -192,11 +225,19 @@ impl Connection {
         Ok(())
     }
 
-    fn connect_early(&mut self, server: &OwnedFd, to: SocketAddr, bench: &mut Bench, seen: usize) -> Result<(), Errno> {
+    fn connect_early(
+        &mut self,
+        server: &OwnedFd,
+        to: SocketAddr,
+        bench: &mut Bench,
+        seen: usize,
+    ) -> Result<(), Errno> {
         if socket::allow_early(server.as_fd()).is_err() {
             return connect(server, &to);
         }
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT | SendFlags::from_bits_retain(libc::MSG_FASTOPEN as u32);
+        let flags = SendFlags::NOSIGNAL
+            | SendFlags::DONTWAIT
+            | SendFlags::from_bits_retain(libc::MSG_FASTOPEN as u32);
         match sendto(server, &bench.scratch[..seen], flags, &to) {
             Ok(sent) => {
                 self.ways[0].count(sent);

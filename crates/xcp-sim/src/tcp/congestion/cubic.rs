@@ -1,12 +1,14 @@
 //! CUBIC (RFC 9438): the window is a cubic function of the time since the last reduction.
 //!
 //! Where it differs:
-//! 1. Floating point. Additions, multiplications, divisions and square roots are exactly defined by IEEE 754, and the cube root is found by
-//!    Newton's method from those, so results are the same on every machine; `f64::cbrt` would be the platform's.
+//! 1. Floating point. Additions, multiplications, divisions and square roots are exactly defined by
+//!    IEEE 754, and the cube root is found by Newton's method from those, so results are the same
+//!    on every machine; `f64::cbrt` would be the platform's.
 //! 2. No HyStart++ (RFC 9406): slow start runs until the first loss.
 //! 3. Slow start counts segments acknowledged without limit, as `reno.rs`.
 //! 4. No spurious-event undo (§4.9).
-//! 5. While something other than the window limits the sender, the epoch's clock stands still (§5.8 leaves the manner open).
+//! 5. While something other than the window limits the sender, the epoch's clock stands still (§5.8
+//!    leaves the manner open).
 
 use super::{Acked, Control, MAX_WINDOW};
 use crate::tcp::SenderConfig;
@@ -84,7 +86,17 @@ impl Cubic {
     fn with_window(initial: u32) -> Self {
         let cwnd = f64::from(initial.min(MAX_WINDOW));
         let unbounded = f64::from(u32::MAX);
-        Cubic { cwnd, ssthresh: unbounded, w_max: 0.0, prior: 0.0, w_est: cwnd, k: 0.0, epoch: None, last: 0, from_slow_start: true }
+        Cubic {
+            cwnd,
+            ssthresh: unbounded,
+            w_max: 0.0,
+            prior: 0.0,
+            w_est: cwnd,
+            k: 0.0,
+            epoch: None,
+            last: 0,
+            from_slow_start: true,
+        }
     }
 
     fn grow(&mut self, now: Nanos, srtt: Nanos, segments: u32, limited: bool) {
@@ -127,7 +139,8 @@ impl Cubic {
             // Reno-friendly region, §4.3.
             self.cwnd = self.cwnd.max(self.w_est);
         } else {
-            // Concave and convex regions, §4.4 and §4.5: towards where the curve will be a round trip from now, by at most half per round trip.
+            // Concave and convex regions, §4.4 and §4.5: towards where the curve will be a round
+            // trip from now, by at most half per round trip.
             let target = self.cubic(t + seconds(srtt)).clamp(self.cwnd, 1.5 * self.cwnd);
             self.cwnd += (target - self.cwnd) / self.cwnd * segments;
         }
@@ -142,7 +155,8 @@ impl Cubic {
     fn reduce(&mut self, flight: u32) {
         self.prior = self.cwnd;
         // Fast convergence, §4.7: who is below its last plateau makes room for newcomers.
-        self.w_max = if self.cwnd < self.w_max { self.cwnd * (1.0 + BETA) / 2.0 } else { self.cwnd };
+        self.w_max =
+            if self.cwnd < self.w_max { self.cwnd * (1.0 + BETA) / 2.0 } else { self.cwnd };
         self.ssthresh = (f64::from(flight) * BETA).max(2.0);
         self.epoch = None;
     }
@@ -157,7 +171,8 @@ fn cube_root(x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
-    // A third of the exponent is a guess within a few per cent; each step of Newton's method doubles the digits.
+    // A third of the exponent is a guess within a few per cent; each step of Newton's method
+    // doubles the digits.
     let mut root = f64::from_bits(x.to_bits() / 3 + (1023_u64 << 52) / 3 * 2);
     for _ in 0..6 {
         root -= (root * root * root - x) / (3.0 * root * root);
@@ -194,7 +209,8 @@ mod tests {
         }
     }
 
-    /// After a loss at 1000 packets the window is 1000 + .4 (t - K)^3, K = cbrt(300/.4) = 9.09 s: 700, 1000 at K, 1300 at 2 K.
+    /// After a loss at 1000 packets the window is 1000 + .4 (t - K)^3, K = cbrt(300/.4) = 9.09 s:
+    /// 700, 1000 at K, 1300 at 2 K.
     #[test]
     fn follows_the_cubic_of_rfc_9438() {
         let mut cubic = Cubic::with_window(1000);
@@ -208,7 +224,8 @@ mod tests {
         }
     }
 
-    /// Where the cubic is slower than Reno (small windows, short round trips), growth is Reno's: ALPHA per round trip up to the old window, then 1.
+    /// Where the cubic is slower than Reno (small windows, short round trips), growth is Reno's:
+    /// ALPHA per round trip up to the old window, then 1.
     #[test]
     fn is_as_fast_as_reno_where_the_curve_is_not() {
         let mut cubic = Cubic::with_window(20);

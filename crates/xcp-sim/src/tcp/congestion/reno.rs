@@ -1,11 +1,14 @@
 //! Slow start and congestion avoidance (RFC 5681 §3.1).
 //!
 //! Where it differs:
-//! 1. Growth counts segments acknowledged, not ACKs, as Linux does (and RFC 3465 in spirit, without its limit L = 2 in slow start): slow start
-//!    doubles and congestion avoidance adds one packet per round trip with delayed ACKs too. RFC 5681 allows at most one SMSS per ACK.
-//! 2. The window is in packets, and only grows while it is the window that limits the sender (Linux; RFC 7661's concern).
+//! 1. Growth counts segments acknowledged, not ACKs, as Linux does (and RFC 3465 in spirit, without
+//!    its limit L = 2 in slow start): slow start doubles and congestion avoidance adds one packet
+//!    per round trip with delayed ACKs too. RFC 5681 allows at most one SMSS per ACK.
+//! 2. The window is in packets, and only grows while it is the window that limits the sender
+//!    (Linux; RFC 7661's concern).
 //! 3. The initial slow start threshold is without bound; §3.1 wants it "arbitrarily high".
-//! 4. A window is halved from FlightSize or cwnd, whichever is less: limited transmit's segments and inflation do not count (§3.2 step 2).
+//! 4. A window is halved from FlightSize or cwnd, whichever is less: limited transmit's segments
+//!    and inflation do not count (§3.2 step 2).
 
 use super::{Acked, Control, MAX_WINDOW};
 use crate::tcp::SenderConfig;
@@ -116,6 +119,10 @@ mod tests {
         reno.timed_out(1, true);
         assert_eq!((reno.cwnd(), reno.ssthresh), (1, 20));
         reno.grow(25);
-        assert_eq!((reno.cwnd(), reno.credit), (20, 6), "slow start ends at the threshold, the rest counts towards avoidance");
+        assert_eq!(
+            (reno.cwnd(), reno.credit),
+            (20, 6),
+            "slow start ends at the threshold, the rest counts towards avoidance"
+        );
     }
 }

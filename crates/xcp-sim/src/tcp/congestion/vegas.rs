@@ -3,13 +3,14 @@
 //!
 //! Where it differs:
 //! 1. Losses are repaired by the scenario's recovery and answered as Reno does; the paper's own
-//!    early retransmission (section 3.1) is not here, and its reduction by a quarter is not, either.
+//!    early retransmission (section 3.1) is not here, and its reduction by a quarter is not,
+//!    either.
 //! 2. Slow start ends as in Linux: with the window that would have filled the path and no queue,
 //!    and one packet. The paper does not say where the window goes.
 //! 3. A round trip with fewer than three samples is Reno's (Linux): one delayed acknowledgement
-//!    would pass for a queue. Otherwise it is the mean of its samples that counts, as in the authors'
-//!    code; the least of them, Linux's choice, is that of a burst's first packet, which meets no
-//!    queue: slow start went on to twice the path here.
+//!    would pass for a queue. Otherwise it is the mean of its samples that counts, as in the
+//!    authors' code; the least of them, Linux's choice, is that of a burst's first packet, which
+//!    meets no queue: slow start went on to twice the path here.
 
 use super::reno::Reno;
 use super::{Acked, Control};

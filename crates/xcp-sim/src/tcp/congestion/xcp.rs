@@ -1,9 +1,11 @@
-//! XCP's window: the engine's sender, and what the scenario says about losses. No arithmetic of the protocol here.
+//! XCP's window: the engine's sender, and what the scenario says about losses. No arithmetic of the
+//! protocol here.
 //!
-//! 1. Three duplicate ACKs: retransmit, and leave the window alone or halve it, as the scenario chooses; while no router has been heard of, the
-//!    engine halves it in any case. The draft's answer, TCP for the rest of the connection, is not offered.
-//! 2. The window moves with every ACK's feedback, in recovery too; slow start and additive increase exist only as the engine's requests while no
-//!    router has been heard of.
+//! 1. Three duplicate ACKs: retransmit, and leave the window alone or halve it, as the scenario
+//!    chooses; while no router has been heard of, the engine halves it in any case. The draft's
+//!    answer, TCP for the rest of the connection, is not offered.
+//! 2. The window moves with every ACK's feedback, in recovery too; slow start and additive increase
+//!    exist only as the engine's requests while no router has been heard of.
 //! 3. A retransmission timeout: one packet, as all XCP senders have it.
 
 use super::{Acked, Control};
@@ -34,12 +36,21 @@ impl Control for XcpWindow {
             honest: config.honest,
             whole_packets: config.wire == WireFormat::ClassicInteger,
             ids: config.ids,
-            ..xcp_engine::SenderConfig::new(engine_format(config.wire), config.overhead + config.payload)
+            ..xcp_engine::SenderConfig::new(
+                engine_format(config.wire),
+                config.overhead + config.payload,
+            )
         };
         if let Some(kept) = config.kept_window {
-            // Between bounds that leave it no room nothing moves the window; who is not honest asks for all there is.
-            settings =
-                xcp_engine::SenderConfig { initial_window: kept, min_window: f64::from(kept), max_window: kept, honest: false, ..settings };
+            // Between bounds that leave it no room nothing moves the window; who is not honest asks
+            // for all there is.
+            settings = xcp_engine::SenderConfig {
+                initial_window: kept,
+                min_window: f64::from(kept),
+                max_window: kept,
+                honest: false,
+                ..settings
+            };
         }
         XcpWindow { engine: xcp_engine::Sender::new(&settings), response: config.loss_response }
     }
@@ -74,9 +85,16 @@ impl Control for XcpWindow {
 }
 
 impl XcpWindow {
-    /// Writes the header of a packet sent now; buffers, data and recovery let at most `sendable` packets be outstanding.
+    /// Writes the header of a packet sent now; buffers, data and recovery let at most `sendable`
+    /// packets be outstanding.
     #[inline]
-    pub fn write_header(&mut self, now: Nanos, srtt: Nanos, sendable: u32, header: &mut ForwardHeader) {
+    pub fn write_header(
+        &mut self,
+        now: Nanos,
+        srtt: Nanos,
+        sendable: u32,
+        header: &mut ForwardHeader,
+    ) {
         self.engine.write_header(now, srtt, &Sendable { window_limit: sendable }, header);
     }
 

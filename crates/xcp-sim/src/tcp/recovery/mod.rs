@@ -1,12 +1,14 @@
-//! Finding and repairing losses. Each rule has its own file; they share the phase of the connection and the scoreboard,
-//! which exists only while something seems to be missing.
+//! Finding and repairing losses. Each rule has its own file; they share the phase of the connection
+//! and the scoreboard, which exists only while something seems to be missing.
 //!
 //! What all of them do:
-//! 1. A retransmission timeout takes everything outstanding for lost and repairs it from the front as the window opens (go-back-N); what SACK
-//!    has reported is kept and skipped. RFC 2018 §8 would discard it in case the receiver reneged; these receivers do not, Linux keeps it too,
+//! 1. A retransmission timeout takes everything outstanding for lost and repairs it from the front
+//!    as the window opens (go-back-N); what SACK has reported is kept and skipped. RFC 2018 §8
+//!    would discard it in case the receiver reneged; these receivers do not, Linux keeps it too,
 //!    and RFC 6675 §5.1 describes the debate.
-//! 2. After a timeout no fast retransmit until everything then outstanding is acknowledged (RFC 6582 §4, RFC 6675 §5.1). Reno has this too,
-//!    though RFC 5681 does not ask for it: without it the duplicates of go-back-N start it over and over (ns-2's `bugfix_`).
+//! 2. After a timeout no fast retransmit until everything then outstanding is acknowledged (RFC
+//!    6582 §4, RFC 6675 §5.1). Reno has this too, though RFC 5681 does not ask for it: without it
+//!    the duplicates of go-back-N start it over and over (ns-2's `bugfix_`).
 //! 3. Limited transmit (RFC 3042) always.
 
 mod again;
@@ -51,7 +53,8 @@ pub(super) enum Step {
     },
     /// Fast recovery is over.
     Leave {
-        /// Whether the window must be brought down to what is outstanding, lest all of it leaves at once.
+        /// Whether the window must be brought down to what is outstanding, lest all of it leaves at
+        /// once.
         avoid_burst: bool,
     },
 }
@@ -69,10 +72,11 @@ pub(super) enum Next {
 pub(super) struct Recovery {
     /// Echoed timestamp of the last ACK that advanced.
     last_echo: Nanos,
-    /// What is known of what is missing; `None` exactly while the phase is `Open`, which is all of the life of most connections.
+    /// What is known of what is missing; `None` exactly while the phase is `Open`, which is all of
+    /// the life of most connections.
     repair: Option<Box<Repair>>,
-    /// End of what was outstanding at the last timeout (Reno) or the last timeout or recovery (NewReno and ns-2's Reno: `recover`): below it
-    /// duplicate ACKs prove nothing.
+    /// End of what was outstanding at the last timeout (Reno) or the last timeout or recovery
+    /// (NewReno and ns-2's Reno: `recover`): below it duplicate ACKs prove nothing.
     guard: u64,
     phase: Phase,
     /// `SackLinux` is `Sack` here, `RenoNs2` is `Reno`.
@@ -86,8 +90,9 @@ pub(super) struct Recovery {
 /// What is known of what is missing.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Repair {
-    /// Without SACK: packets known or taken to have left the network though not acknowledged. Limited transmit's two in `Disorder`, Reno's
-    /// inflation of the window in `Fast`, negative where NewReno's deflation says so.
+    /// Without SACK: packets known or taken to have left the network though not acknowledged.
+    /// Limited transmit's two in `Disorder`, Reno's inflation of the window in `Fast`, negative
+    /// where NewReno's deflation says so.
     credit: i64,
     /// End of what was outstanding when the phase began.
     point: u64,
@@ -108,7 +113,15 @@ impl Recovery {
             model::Recovery::RenoNs2 => model::Recovery::Reno,
             other => other,
         };
-        Recovery { last_echo: 0, repair: None, guard: 0, phase: Phase::Open, kind, once, finds_again }
+        Recovery {
+            last_echo: 0,
+            repair: None,
+            guard: 0,
+            phase: Phase::Open,
+            kind,
+            once,
+            finds_again,
+        }
     }
 
     /// Whether nothing outstanding seems to be missing.
@@ -141,12 +154,17 @@ impl Recovery {
 
     /// Packets taken to be in the network, NewReno's deflation left out.
     pub fn in_network(&self, una: u64, nxt: u64) -> u64 {
-        self.repair.as_ref().map_or(nxt - una, |r| (r.board.pipe(una, nxt) as i64 - r.credit.max(0)).max(0) as u64)
+        self.repair
+            .as_ref()
+            .map_or(nxt - una, |r| (r.board.pipe(una, nxt) as i64 - r.credit.max(0)).max(0) as u64)
     }
 
-    /// What is compared with the window before sending: packets taken to be in the network, and NewReno's deflation of the window.
+    /// What is compared with the window before sending: packets taken to be in the network, and
+    /// NewReno's deflation of the window.
     pub fn outstanding(&self, una: u64, nxt: u64) -> u64 {
-        self.repair.as_ref().map_or(nxt - una, |r| (r.board.pipe(una, nxt) as i64 - r.credit).max(0) as u64)
+        self.repair
+            .as_ref()
+            .map_or(nxt - una, |r| (r.board.pipe(una, nxt) as i64 - r.credit).max(0) as u64)
     }
 
     /// Lost segments not retransmitted yet.
@@ -183,9 +201,15 @@ impl Recovery {
             }
             Phase::Fast => {
                 step = match self.kind {
-                    model::Recovery::Reno | model::Recovery::RenoNs2 => Step::Leave { avoid_burst: false },
-                    model::Recovery::NewRenoImpatient => repair.newreno_advanced(una - old, una, cwnd, false),
-                    model::Recovery::NewRenoSlowButSteady => repair.newreno_advanced(una - old, una, cwnd, true),
+                    model::Recovery::Reno | model::Recovery::RenoNs2 => {
+                        Step::Leave { avoid_burst: false }
+                    }
+                    model::Recovery::NewRenoImpatient => {
+                        repair.newreno_advanced(una - old, una, cwnd, false)
+                    }
+                    model::Recovery::NewRenoSlowButSteady => {
+                        repair.newreno_advanced(una - old, una, cwnd, true)
+                    }
                     model::Recovery::Sack | model::Recovery::SackLinux => repair.sack_advanced(una),
                 };
                 if let Step::Leave { .. } = step {
@@ -197,18 +221,25 @@ impl Recovery {
             }
         }
         if self.phase == Phase::Disorder && repair.board.is_empty() {
-            debug_assert_eq!(repair.board.pipe(una, una + 9), 9, "nothing that matters is forgotten");
+            debug_assert_eq!(
+                repair.board.pipe(una, una + 9),
+                9,
+                "nothing that matters is forgotten"
+            );
             self.phase = Phase::Open;
             self.repair = None;
         }
         step
     }
 
-    /// An ACK that does not advance while data is outstanding; `news`: it carries SACK information not seen before.
+    /// An ACK that does not advance while data is outstanding; `news`: it carries SACK information
+    /// not seen before.
     pub fn duplicate(&mut self, una: u64, nxt: u64, echo: Nanos, news: bool) -> Step {
         let lost = match self.kind {
             model::Recovery::Reno | model::Recovery::RenoNs2 => self.reno_duplicate(una, echo),
-            model::Recovery::NewRenoImpatient | model::Recovery::NewRenoSlowButSteady => self.newreno_duplicate(una, echo),
+            model::Recovery::NewRenoImpatient | model::Recovery::NewRenoSlowButSteady => {
+                self.newreno_duplicate(una, echo)
+            }
             model::Recovery::Sack | model::Recovery::SackLinux => self.sack_duplicate(una, news),
         };
         let repair = self.repair();
@@ -227,7 +258,9 @@ impl Recovery {
                 }
                 self.reno_enter();
             }
-            model::Recovery::NewRenoImpatient | model::Recovery::NewRenoSlowButSteady => self.newreno_enter(nxt),
+            model::Recovery::NewRenoImpatient | model::Recovery::NewRenoSlowButSteady => {
+                self.newreno_enter(nxt)
+            }
             model::Recovery::Sack | model::Recovery::SackLinux => self.sack_enter(una),
         }
         Step::Enter
@@ -255,7 +288,9 @@ impl Recovery {
         if !self.finds_again || !self.repairing() {
             return false;
         }
-        self.repair.as_mut().is_some_and(|repair| repair.again.is_lost(una, nxt, repair.board.highest()))
+        self.repair
+            .as_mut()
+            .is_some_and(|repair| repair.again.is_lost(una, nxt, repair.board.highest()))
     }
 
     /// The first outstanding segment is sent again.
@@ -263,13 +298,15 @@ impl Recovery {
         if self.finds_again {
             self.repair().again.sent(una, nxt);
         }
-        // Without SACK fast recovery keeps its own account of what is in the network, see `Repair::credit`.
+        // Without SACK fast recovery keeps its own account of what is in the network, see
+        // `Repair::credit`.
         if self.sack() || self.phase == Phase::Loss {
             self.repair().board.sent_again(una, una);
         }
     }
 
-    /// The next segment to send: RFC 6675 §4, NextSeg(); without SACK rules 1 (after a timeout) and 2 are all there is. `fresh`: whether there is new data to send.
+    /// The next segment to send: RFC 6675 §4, NextSeg(); without SACK rules 1 (after a timeout) and
+    /// 2 are all there is. `fresh`: whether there is new data to send.
     pub fn next_segment(&mut self, una: u64, nxt: u64, fresh: bool) -> Option<Next> {
         let new = fresh.then_some(Next::New);
         let Some(repair) = &self.repair else { return new };
@@ -303,8 +340,9 @@ impl Recovery {
         }
     }
 
-    /// Whether duplicate ACKs for `una` prove a loss in spite of an earlier retransmission of everything up to `guard`. Segments that arrive
-    /// out of order leave the echoed timestamp as it was; unneeded retransmissions change it (RFC 6582 §4.2, RFC 7323 §4.3).
+    /// Whether duplicate ACKs for `una` prove a loss in spite of an earlier retransmission of
+    /// everything up to `guard`. Segments that arrive out of order leave the echoed timestamp as it
+    /// was; unneeded retransmissions change it (RFC 6582 §4.2, RFC 7323 §4.3).
     fn past_guard(&self, una: u64, echo: Nanos) -> bool {
         if self.once {
             return una > self.guard || self.guard == 0; // ns-2 has no timestamp heuristic

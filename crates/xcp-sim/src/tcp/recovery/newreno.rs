@@ -1,9 +1,12 @@
-//! NewReno (RFC 6582): a partial acknowledgement names the next hole; one hole is repaired per round trip.
+//! NewReno (RFC 6582): a partial acknowledgement names the next hole; one hole is repaired per
+//! round trip.
 //!
-//! 1. Impatient and Slow-but-Steady differ in the retransmission timer alone (§4 of RFC 6582, after RFC 3782): restarted by the first partial
-//!    acknowledgement only, or by every one.
-//! 2. Leaving recovery the window is min(ssthresh, FlightSize + 1), option 1 of §3.2 step 3. An XCP window stays.
-//! 3. When the cumulative acknowledgement stands exactly at `recover` duplicate ACKs are judged by the timestamp heuristic of §4.2.
+//! 1. Impatient and Slow-but-Steady differ in the retransmission timer alone (§4 of RFC 6582, after
+//!    RFC 3782): restarted by the first partial acknowledgement only, or by every one.
+//! 2. Leaving recovery the window is min(ssthresh, FlightSize + 1), option 1 of §3.2 step 3. An XCP
+//!    window stays.
+//! 3. When the cumulative acknowledgement stands exactly at `recover` duplicate ACKs are judged by
+//!    the timestamp heuristic of §4.2.
 //! 4. Inflation and deflation are kept apart from the window, as in `reno.rs`.
 
 use super::{Recovery, Repair, Step};
@@ -24,11 +27,18 @@ impl Recovery {
 
 impl Repair {
     /// §3.2 step 3: `segments` were acknowledged during fast recovery.
-    pub(super) fn newreno_advanced(&mut self, segments: u64, una: u64, cwnd: u32, steady: bool) -> Step {
+    pub(super) fn newreno_advanced(
+        &mut self,
+        segments: u64,
+        una: u64,
+        cwnd: u32,
+        steady: bool,
+    ) -> Step {
         if una >= self.point {
             return Step::Leave { avoid_burst: true };
         }
-        // Deflate by what was acknowledged, add back one; the whole window stays at least one packet.
+        // Deflate by what was acknowledged, add back one; the whole window stays at least one
+        // packet.
         self.credit = (self.credit - segments as i64 + 1).max(1 - i64::from(cwnd));
         self.partials += 1;
         Step::Partial { restart_timer: self.partials == 1 || steady }

@@ -1,10 +1,14 @@
-//! Fast retransmit and fast recovery (RFC 5681 §3.2): the first ACK for new data ends recovery, whatever else is missing.
+//! Fast retransmit and fast recovery (RFC 5681 §3.2): the first ACK for new data ends recovery,
+//! whatever else is missing.
 //!
-//! 1. The window's inflation is kept apart from the window (`Repair::credit`), so that cwnd is what it will be after recovery.
-//! 2. A fast retransmit is refused for what a timeout has repaired, see `mod.rs`; not for what a fast recovery has: several losses in one window
-//!    halve the window several times, or end in a timeout when duplicate ACKs run out. That is Reno.
-//! 3. ns-2's Reno, which most of the papers ran on, refuses that, too (`bugFix_`, its default): no fast retransmit until everything
-//!    outstanding at the last one is acknowledged (`once`). Several losses in one window then wait for the timeout.
+//! 1. The window's inflation is kept apart from the window (`Repair::credit`), so that cwnd is what
+//!    it will be after recovery.
+//! 2. A fast retransmit is refused for what a timeout has repaired, see `mod.rs`; not for what a
+//!    fast recovery has: several losses in one window halve the window several times, or end in a
+//!    timeout when duplicate ACKs run out. That is Reno.
+//! 3. ns-2's Reno, which most of the papers ran on, refuses that, too (`bugFix_`, its default): no
+//!    fast retransmit until everything outstanding at the last one is acknowledged (`once`).
+//!    Several losses in one window then wait for the timeout.
 
 use super::{DUP_THRESH, Phase, Recovery};
 use xcp_scenario::units::Nanos;

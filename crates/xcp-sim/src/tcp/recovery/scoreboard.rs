@@ -1,9 +1,12 @@
-//! The scoreboard (RFC 6675 §3, §4): which outstanding segments have arrived, are lost, have been retransmitted; and pipe, in O(1).
+//! The scoreboard (RFC 6675 §3, §4): which outstanding segments have arrived, are lost, have been
+//! retransmitted; and pipe, in O(1).
 //!
-//! Only "has arrived" is kept per segment, one bit, and only once something has been SACKed. The rest is two edges, because both only move up:
-//! everything below `lost_edge` that has not arrived is lost (IsLost: three segments above have arrived), and everything below `retransmitted`
-//! that has not arrived is in the network a second time (HighRxt: NextSeg() goes through holes in order). Counters of arrivals on either side
-//! of the edges then give pipe without looking at a single segment:
+//! Only "has arrived" is kept per segment, one bit, and only once something has been SACKed. The
+//! rest is two edges, because both only move up: everything below `lost_edge` that has not arrived
+//! is lost (IsLost: three segments above have arrived), and everything below `retransmitted` that
+//! has not arrived is in the network a second time (HighRxt: NextSeg() goes through holes in
+//! order). Counters of arrivals on either side of the edges then give pipe without looking at a
+//! single segment:
 //!
 //! pipe = outstanding - arrived - lost + retransmitted and not arrived.
 
@@ -26,7 +29,8 @@ pub(super) struct Scoreboard {
     count_below_retransmitted: u64,
     /// Rescue retransmissions are allowed once above this (RescueRxt).
     rescue: u64,
-    /// Blocks known in full, so that a block that grows by one segment per ACK costs one bit per ACK.
+    /// Blocks known in full, so that a block that grows by one segment per ACK costs one bit per
+    /// ACK.
     known: [(u64, u64); 4],
     /// Which of them is replaced next.
     oldest: u8,
@@ -37,7 +41,8 @@ impl Scoreboard {
     pub fn pipe(&self, una: u64, nxt: u64) -> u64 {
         let mut pipe = nxt - una;
         if self.lost_edge > una {
-            // Arrived below the edge are neither lost nor in the network: outstanding - count - (below edge - arrived below edge).
+            // Arrived below the edge are neither lost nor in the network: outstanding - count -
+            // (below edge - arrived below edge).
             pipe -= self.lost_edge - una;
             pipe -= self.count_above_lost_edge;
         } else {
@@ -73,9 +78,14 @@ impl Scoreboard {
 
     fn forget(&mut self, old: u64, una: u64) {
         let end = una.min(self.highest);
-        let (lost, again) = (self.lost_edge.clamp(old, end.max(old)), self.retransmitted.clamp(old, end.max(old)));
+        let (lost, again) =
+            (self.lost_edge.clamp(old, end.max(old)), self.retransmitted.clamp(old, end.max(old)));
         let (low, high) = (lost.min(again), lost.max(again));
-        let parts = [self.arrived.remove(old, low), self.arrived.remove(low, high), self.arrived.remove(high, end)];
+        let parts = [
+            self.arrived.remove(old, low),
+            self.arrived.remove(low, high),
+            self.arrived.remove(high, end),
+        ];
         let below = |edge: u64| if edge == low { parts[0] } else { parts[0] + parts[1] };
         let gone: u64 = parts.iter().sum();
         self.count -= gone;
@@ -89,7 +99,8 @@ impl Scoreboard {
         }
     }
 
-    /// Update(): `from..to` have arrived. Returns how many of them were news. Out-of-range reports must have been cut by the caller.
+    /// Update(): `from..to` have arrived. Returns how many of them were news. Out-of-range reports
+    /// must have been cut by the caller.
     pub fn update(&mut self, una: u64, from: u64, to: u64) -> u64 {
         let start = from;
         let mut from = from;
@@ -115,7 +126,11 @@ impl Scoreboard {
         self.arrived.reserve(una, self.highest);
         let (lost, again) = (self.lost_edge.clamp(from, to), self.retransmitted.clamp(from, to));
         let (low, high) = (lost.min(again), lost.max(again));
-        let parts = [self.arrived.insert(from, low), self.arrived.insert(low, high), self.arrived.insert(high, to)];
+        let parts = [
+            self.arrived.insert(from, low),
+            self.arrived.insert(low, high),
+            self.arrived.insert(high, to),
+        ];
         let below = |edge: u64| if edge == low { parts[0] } else { parts[0] + parts[1] };
         let news: u64 = parts.iter().sum();
         self.count += news;
@@ -145,7 +160,8 @@ impl Scoreboard {
     /// Fast recovery begins.
     pub fn enter(&mut self, una: u64) {
         if self.lost_edge <= una {
-            // Three duplicate ACKs mark the first segment whatever they have reported; it has not arrived, so no counter changes.
+            // Three duplicate ACKs mark the first segment whatever they have reported; it has not
+            // arrived, so no counter changes.
             self.lost_edge = una + 1;
         }
         self.retransmitted = una;
@@ -177,7 +193,8 @@ impl Scoreboard {
         // Counting first spares looking through a window without holes.
         (self.lost_unrepaired(una) > 0).then(|| {
             let from = self.retransmitted.max(una);
-            // After a timeout the edge lies above all that has arrived, and above what `arrived` has room for: nothing is to be found there.
+            // After a timeout the edge lies above all that has arrived, and above what `arrived`
+            // has room for: nothing is to be found there.
             self.arrived.next_gap(from, self.lost_edge.min(self.highest)).max(from)
         })
     }
@@ -188,25 +205,34 @@ impl Scoreboard {
         if from >= self.lost_edge {
             return 0;
         }
-        let arrived_between = self.count - self.count_above_lost_edge - self.below_retransmitted(una);
+        let arrived_between =
+            self.count - self.count_above_lost_edge - self.below_retransmitted(una);
         self.lost_edge - from - arrived_between
     }
 
     /// NextSeg() rule 3: a hole below the highest arrival, not taken for lost.
     pub fn next_hole(&self, una: u64) -> Option<u64> {
         let from = self.retransmitted.max(una);
-        if self.count == 0 || from >= self.highest || self.highest - from == self.count - self.below_retransmitted(una) {
+        if self.count == 0
+            || from >= self.highest
+            || self.highest - from == self.count - self.below_retransmitted(una)
+        {
             return None;
         }
         Some(self.arrived.next_gap(from, self.highest))
     }
 
-    /// NextSeg() rule 4: once per recovery the highest segment that has not arrived, if more than the first retransmission has been acknowledged.
+    /// NextSeg() rule 4: once per recovery the highest segment that has not arrived, if more than
+    /// the first retransmission has been acknowledged.
     pub fn rescue(&self, una: u64, nxt: u64) -> Option<u64> {
         if una <= self.rescue || nxt == una {
             return None;
         }
-        if self.count == 0 || self.highest < nxt { Some(nxt - 1) } else { self.arrived.last_gap(una, nxt) }
+        if self.count == 0 || self.highest < nxt {
+            Some(nxt - 1)
+        } else {
+            self.arrived.last_gap(una, nxt)
+        }
     }
 
     /// The rescue retransmission was sent, in the recovery that ends at `point`.
@@ -247,7 +273,8 @@ mod tests {
 
     impl Model {
         fn is_lost(&self, s: u64) -> bool {
-            !self.arrived.contains(&s) && (self.declared.contains(&s) || self.arrived.range(s + 1..).count() >= 3)
+            !self.arrived.contains(&s)
+                && (self.declared.contains(&s) || self.arrived.range(s + 1..).count() >= 3)
         }
 
         fn pipe(&self) -> u64 {
@@ -265,7 +292,8 @@ mod tests {
         }
     }
 
-    /// A window much larger than what has been reported of it: after a timeout every segment that has not arrived is repaired, each once.
+    /// A window much larger than what has been reported of it: after a timeout every segment that
+    /// has not arrived is repaired, each once.
     #[test]
     fn a_timeout_repairs_what_lies_beyond_all_reports() {
         for arrived in [5..8, 60..70, 1..500] {
@@ -303,7 +331,8 @@ mod tests {
                     7 => {
                         let old = model.una;
                         let mut una = (old + at / 4).min(model.nxt);
-                        // A cumulative acknowledgement covers everything that has arrived next to it.
+                        // A cumulative acknowledgement covers everything that has arrived next to
+                        // it.
                         while model.arrived.contains(&una) {
                             una += 1;
                         }
