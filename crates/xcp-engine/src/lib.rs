@@ -34,7 +34,6 @@ mod sender;
 
 pub use ffi::{POLICED_SET_WORDS, POLICER_WORDS, RECEIVER_WORDS, ROUTER_WORDS, SENDER_WORDS};
 pub use header::{ForwardHeader, HOPS_MAX, ReturnHeader, Rounding, WireFormat, flags};
-pub use law::{CapacityForXcp, ConfigError, Gain, Interval, Preset, RouterConfig, Shuffle, Spare};
 pub use options::{
     EXTENDED_EXID, EXTENDED_KIND, EXTENDED_LENGTH_MAX, ExtendedOption, FoundOptions, find_options,
     read_classic_forward, read_classic_return, read_extended, write_classic_forward,
@@ -44,6 +43,9 @@ pub use policer::{Passage, Policer, PolicerConfig, PolicerState};
 pub use receiver::Receiver;
 pub use router::{Router, RouterState, bottleneck_id};
 pub use sender::{Sendable, Sender, SenderConfig};
+pub use xcp_law::{
+    CapacityForXcp, ConfigError, Gain, Input, Interval, Preset, RouterConfig, Shuffle, Spare,
+};
 
 /// The C functions below the public interface, for this crate's own tests of arithmetic.
 #[doc(hidden)]

@@ -27,10 +27,9 @@ const FULL_SEGMENT: usize = 1448;
 /// # Errors
 /// It is not known.
 pub fn law(name: &str, rate_bps: u64) -> Result<xcp_engine::RouterConfig> {
-    let Some(preset) = Preset::ALL.into_iter().find(|preset| preset.name() == name) else {
-        let names = Preset::ALL.map(Preset::name);
+    let Some(preset) = Preset::named(name) else {
         return Err(Error::new(format!("law: \"{name}\" is not known here"))
-            .remedy(format!("there are {}", names.join(", "))));
+            .remedy(format!("there are {}", Preset::WORDS.join(", "))));
     };
     let mut law = xcp_engine::RouterConfig::preset(preset, rate_bps / 8);
     law.gain = Gain::OwnRtt;

@@ -6,7 +6,7 @@ mod red;
 mod xcp;
 
 pub use red::{Red, RedConfig};
-pub use xcp::{ChangingXcp, XcpQueue, router_config, router_quantities};
+pub use xcp::{ChangingXcp, XcpQueue, router_quantities};
 
 use xcp_scenario::model::{self, Limit};
 use xcp_scenario::units::Nanos;
