@@ -11,7 +11,13 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 XCPNET := $(TARGET)/release/xcpnet
 C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]' 'scripts/*.[ch]')
-SCRIPTS = scripts/setup scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
+SCRIPTS = scripts/setup scripts/skipped scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
+
+# What tests skipped, one line each (crates/xcp-skip); summed up at the end of `make test`.
+SKIPPED := $(abspath $(TARGET))/skipped
+# $(call skip,NEEDED,MISSED): one more of them.
+skip = mkdir -p "$(TARGET)" && echo "SKIPPED ($1): $2" | tee -a "$(SKIPPED)" && \
+    case ",$$XCPNET_REQUIRE," in *",$1,"*) echo "XCPNET_REQUIRE has $1" >&2; exit 1 ;; esac
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,12 +37,15 @@ demo: build ## four flows on 10 Mbit/s, 500 ms: XCP, TCP with FIFO, TCP with RED
 
 test: ## everything that must pass before a change lands
 	@scripts/setup test
+	@mkdir -p "$(TARGET)" && rm -f "$(SKIPPED)"
 	@$(MAKE) --no-print-directory lint
-	$(CARGO) test --workspace --locked
+	XCPNET_SKIPPED="$(SKIPPED)" $(CARGO) test --workspace --locked
 	@if command -v python3 >/dev/null; then \
-	    echo "the judge of the stock kernels"; python3 -B -m unittest discover -q -s scripts/kernels -p '*_test.py'; \
-	else echo "test: SKIPPED: what judges the stock kernels, no python3"; fi
+	    echo "the judge of the stock kernels"; \
+	    python3 -B -m unittest discover -q -s scripts/kernels -p '*_test.py'; \
+	else $(call skip,python3,what judges the stock kernels); fi
 	@$(MAKE) --no-print-directory reproduce-quick
+	@scripts/skipped "$(SKIPPED)"
 
 reproduce: build ## every figure of the papers against what they claim: out/reproduce/report.html (at most half an hour; the second time what changed)
 	$(XCPNET) reproduce --out out/reproduce
@@ -65,10 +74,10 @@ lint: ## formatting and lints, Rust, C and shell
 	$(CARGO) fmt --all --check
 	@if command -v clang-format >/dev/null; then \
 	    echo "clang-format --dry-run --Werror"; clang-format --dry-run --Werror $(C_SOURCES); \
-	else echo "lint: SKIPPED: C formatting, no clang-format"; fi
+	else $(call skip,clang-format,C formatting); fi
 	@if command -v shellcheck >/dev/null; then \
 	    echo "shellcheck $(SCRIPTS)"; shellcheck $(SCRIPTS); \
-	else echo "lint: SKIPPED: shell scripts, no shellcheck"; fi
+	else $(call skip,shellcheck,shell scripts); fi
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 fmt: ## format Rust and C

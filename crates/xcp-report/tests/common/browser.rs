@@ -28,8 +28,9 @@ pub fn find() -> Option<PathBuf> {
         .flat_map(|dir| names.map(|name| dir.join(name)))
         .find(|p| p.is_file());
     if found.is_none() {
-        eprintln!(
-            "SKIPPED: no Chromium found on PATH, so the report is not looked at in a browser; \
+        xcp_skip::skipped!(
+            "browser",
+            "no Chromium found on PATH, so the report is not looked at in a browser; \
                 install it with `apt-get install chromium`"
         );
     }

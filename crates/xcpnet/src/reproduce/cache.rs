@@ -449,7 +449,7 @@ flow = [{ count = 2, from = "S", to = "D", congestion = "xcp", start-jitter = "1
                 "another user's"
             );
         } else {
-            println!("SKIPPED: a file of another user's in the cache: this needs root");
+            xcp_skip::skipped!("root", "a file of another user's in the cache: this needs root");
         }
     }
 
