@@ -17,7 +17,7 @@ SCRIPTS = scripts/setup scripts/skipped scripts/demo-linux .ci/run scripts/kerne
 SKIPPED := $(abspath $(TARGET))/skipped
 # $(call skip,NEEDED,MISSED): one more of them.
 skip = mkdir -p "$(TARGET)" && echo "SKIPPED ($1): $2" | tee -a "$(SKIPPED)" && \
-    case ",$$XCPNET_REQUIRE," in *",$1,"*) echo "XCPNET_REQUIRE has $1" >&2; exit 1 ;; esac
+    case ",$${XCPNET_REQUIRE-}," in *",$1,"*) echo "XCPNET_REQUIRE has $1" >&2; exit 1 ;; esac
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -1,7 +1,11 @@
 //! What can be typed.
 
 #[cfg(target_os = "linux")]
+pub mod config_file;
+pub mod generated;
+#[cfg(target_os = "linux")]
 mod pep;
+#[cfg(target_os = "linux")]
 pub mod router;
 
 use std::path::PathBuf;
@@ -58,6 +62,17 @@ pub enum Command {
     },
     /// Print the JSON schema of the scenario file
     Schema,
+    /// Print what makes a shell complete xcpnet's commands and options
+    Completions {
+        /// Which shell's
+        shell: clap_complete::Shell,
+    },
+    /// Write a manual page for each command
+    Man {
+        /// Into this directory, which is made
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
     /// An XCP router on a device of this machine: add, change, remove, show
     #[cfg(target_os = "linux")]
     Router(router::RouterArguments),
@@ -406,6 +421,9 @@ pub struct EndpointEnable {
     /// Send as ACKs come in instead of spreading packets over the round trip
     #[arg(long)]
     pub no_pacing: bool,
+    /// Read options from a TOML file: `port = [80, 443]`, `only-asked = true`
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 /// Arguments of `doctor`.

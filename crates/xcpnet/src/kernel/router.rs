@@ -33,7 +33,9 @@ const FRAME_BYTES: u32 = 1514;
 /// Does what was asked.
 pub fn router(arguments: &RouterArguments, printer: &mut Printer) -> Result<(), Failure> {
     match &arguments.command {
-        RouterCommand::Add { settings, netns } => add(&settings.0, netns.as_deref(), printer),
+        RouterCommand::Add { settings, netns, config: _ } => {
+            add(&settings.0, netns.as_deref(), printer)
+        }
         RouterCommand::Change { settings, netns } => change(&settings.0, netns.as_deref(), printer),
         RouterCommand::Del { dev, netns } => {
             need_root()?;
