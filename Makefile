@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test reproduce reproduce-quick failures liars mutants lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels clean
+.PHONY: help setup build demo test package reproduce reproduce-quick failures liars mutants lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -11,7 +11,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 XCPNET := $(TARGET)/release/xcpnet
 C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]' 'scripts/*.[ch]')
-SCRIPTS = scripts/setup scripts/skipped scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
+SCRIPTS = scripts/setup scripts/skipped scripts/package scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
 
 # What tests skipped, one line each (crates/xcp-skip); summed up at the end of `make test`.
 SKIPPED := $(abspath $(TARGET))/skipped
@@ -46,6 +46,10 @@ test: ## everything that must pass before a change lands
 	else $(call skip,python3,what judges the stock kernels); fi
 	@$(MAKE) --no-print-directory reproduce-quick
 	@scripts/skipped "$(SKIPPED)"
+
+package: build ## target/package/xcpnet_VERSION_ARCH.deb, tried in a clean root where one can be made
+	@scripts/setup package
+	scripts/package $(XCPNET) $(TARGET)/package
 
 reproduce: build ## every figure of the papers against what they claim: out/reproduce/report.html (at most half an hour; the second time what changed)
 	$(XCPNET) reproduce --out out/reproduce
