@@ -47,9 +47,10 @@ test: ## everything that must pass before a change lands
 	@$(MAKE) --no-print-directory reproduce-quick
 	@scripts/skipped "$(SKIPPED)"
 
-package: build ## target/package/xcpnet_VERSION_ARCH.deb, tried in a clean root where one can be made
+package: build ## target/deb/xcpnet_VERSION_ARCH.deb, tried in a clean root where one can be made; and the crates, as they would be published
 	@scripts/setup package
-	scripts/package $(XCPNET) $(TARGET)/package
+	scripts/package $(XCPNET) $(TARGET)/deb
+	$(CARGO) package --workspace --exclude xcp-skip --exclude xcp-mutants --locked --no-verify --allow-dirty
 
 reproduce: build ## every figure of the papers against what they claim: out/reproduce/report.html (at most half an hour; the second time what changed)
 	$(XCPNET) reproduce --out out/reproduce

@@ -11,8 +11,9 @@ include!("src/reproduce/fingerprint.rs");
 
 /// All that decides what a simulation gives: the law, the simulator, the reader of scenarios, the
 /// libraries' versions.
-const SIMULATOR: [&str; 8] = [
+const SIMULATOR: [&str; 9] = [
     "engine",
+    "crates/xcp-law/src",
     "crates/xcp-engine/src",
     "crates/xcp-engine/build.rs",
     "crates/xcp-scenario/src",
@@ -45,11 +46,13 @@ fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
     let root = manifest.join("../..");
     let mut hash = Fingerprint::new();
+    // Where only this crate is there, from a registry, its version stands for the others.
+    hash.add(env!("CARGO_PKG_VERSION").as_bytes());
     SIMULATOR.iter().for_each(|part| add(&mut hash, &root, &root.join(part)));
     println!("cargo::rustc-env=XCPNET_SIMULATOR={}", hash.hex());
     let mut list = String::from("&[\n");
     let mut papers = String::from("&[\n");
-    for paper in entries(&root.join("experiments")).into_iter().filter(|p| p.is_dir()) {
+    for paper in entries(&manifest.join("experiments")).into_iter().filter(|p| p.is_dir()) {
         let name =
             |p: &Path| p.file_stem().expect("an entry has a name").to_string_lossy().into_owned();
         if let Ok(about) = paper.join("README.md").canonicalize() {

@@ -123,7 +123,7 @@ fn every_program_is_far_below_what_the_verifier_looks_at() {
             let object = directory.path().join(format!("{name}.{number}.o"));
             let mut builder = SkeletonBuilder::new();
             builder
-                .source(format!("../../bpf/{name}.bpf.c"))
+                .source(format!("bpf/{name}.bpf.c"))
                 .obj(&object)
                 .clang(clang)
                 .clang_args(CLANG_ARGUMENTS);

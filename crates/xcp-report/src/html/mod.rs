@@ -13,9 +13,9 @@ use xcp_scenario::run::Run;
 
 use crate::reference::Reference;
 
-const UPLOT_JS: &str = include_str!("../../../../third_party/uplot/uPlot.iife.min.js");
-const UPLOT_CSS: &str = include_str!("../../../../third_party/uplot/uPlot.min.css");
-const UPLOT_LICENCE: &str = include_str!("../../../../third_party/uplot/LICENSE");
+const UPLOT_JS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
+const UPLOT_CSS: &str = include_str!("../../assets/uplot/uPlot.min.css");
+const UPLOT_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
 const REPORT_JS: &str = include_str!("../../assets/report.js");
 pub(crate) const REPORT_CSS: &str = include_str!("../../assets/report.css");
 
