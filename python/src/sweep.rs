@@ -78,7 +78,8 @@ impl Plan {
 
 #[pymethods]
 impl Plan {
-    /// Cuts a sweep into so many shards, or into shards of so many seconds.
+    /// Cuts a sweep into so many shards, or into shards of so many seconds; with `check` what is
+    /// wrong with its scenarios is told first.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "Python's sweep has named ones")]
     fn make(
@@ -90,12 +91,15 @@ impl Plan {
         variants: Vec<String>,
         number: Option<u64>,
         seconds: f64,
+        check: bool,
     ) -> PyResult<Self> {
         let shards = number.map_or(Shards::Seconds(seconds), Shards::Number);
         py.detach(|| {
             let sweep = Sweep::of_values(Path::new(name), text, &settings, seeds, &variants)?;
-            let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-            sweep.scenarios().check(jobs)?;
+            if check {
+                let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+                sweep.scenarios().check(jobs)?;
+            }
             Ok(Self { manifest: Manifest::new(&sweep, shards)? })
         })
         .map_err(errors::sweep)
