@@ -54,12 +54,14 @@ impl Manifest {
     /// Cuts a sweep into shards of about equal work.
     ///
     /// # Errors
-    /// There are to be more shards than runs, or a scenario cannot be read.
+    /// There are to be more shards than runs.
     pub fn new(sweep: &Sweep, shards: Shards) -> Result<Self, Error> {
         let runs = sweep.description.runs;
+        // One shard is all of it, whatever work that is.
+        let stretches = if shards == Shards::Number(1) { 1 } else { STRETCHES };
         let work: Vec<(u64, f64)> = sweep
             .scenarios()
-            .work(STRETCHES)?
+            .work(stretches)
             .into_iter()
             .map(|(count, each)| (count, each + OVERHEAD))
             .collect();

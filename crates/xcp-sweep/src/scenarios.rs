@@ -156,20 +156,21 @@ impl<'a> Scenarios<'a> {
 
     /// The work of a run in each of so many stretches of the grid at most, equally long but for the
     /// last: how many runs a stretch has, and packets times links of one of them on the average of
-    /// its variants (an estimate).
-    ///
-    /// # Errors
-    /// A combination that cannot be read.
-    pub fn work(&self, stretches: u64) -> Result<Vec<(u64, f64)>, Error> {
+    /// its variants (an estimate). A combination that cannot be read is no work; that it cannot is
+    /// told when its turn comes.
+    #[must_use]
+    pub fn work(&self, stretches: u64) -> Vec<(u64, f64)> {
         let (combinations, runs) = (self.grid.combinations(), self.grid.runs());
         let each = combinations.div_ceil(stretches.clamp(1, combinations.max(1)));
         let runs_each = each * (runs / combinations.max(1));
         let first = self.grid.seeds.as_ref().map(|seeds| seeds.at(0));
         let stretch = |number: u64| {
-            let read = self.load(number, first)?;
-            let work: f64 = read.iter().map(|one| packet_hops(&one.scenario)).sum();
+            let mean = |read: Vec<Ready>| {
+                let work: f64 = read.iter().map(|one| packet_hops(&one.scenario)).sum();
+                work / read.len() as f64
+            };
             let begun = number / each * runs_each;
-            Ok((runs_each.min(runs - begun), work / read.len() as f64))
+            (runs_each.min(runs - begun), self.load(number, first).map_or(0.0, mean))
         };
         (0..combinations).step_by(each as usize).map(stretch).collect()
     }
