@@ -229,7 +229,7 @@ def test_every_choice_of_a_law_can_be_made() -> None:
 def test_dicts_come_through_toml() -> None:
     content = {"title": 'a "quoted" \\ line\nwith \u007f and ü', "duration": "1s",
                "link": [{"name": "x y", "between": ["S", "D"], "rate": "1mbit", "delay": "1ms", "queue": {"limit": 9}}],
-               "flow": [{"from": "S", "to": "D", "paced": True}]}
+               "flow": [{"from": "S", "to": "D", "congestion": "xcp", "paced": True}]}
     assert xcpnet.Scenario.from_dict(content).title.startswith('a "quoted" \\ line')
 
 
