@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test package reproduce reproduce-quick failures liars mutants lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels clean
+.PHONY: help setup build demo test package reproduce reproduce-quick failures liars mutants lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels test-python clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -11,7 +11,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 XCPNET := $(TARGET)/release/xcpnet
 C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]' 'scripts/*.[ch]')
-SCRIPTS = scripts/setup scripts/skipped scripts/package scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
+SCRIPTS = scripts/setup scripts/skipped scripts/package scripts/test-python scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
 
 # What tests skipped, one line each (crates/xcp-skip); summed up at the end of `make test`.
 SKIPPED := $(abspath $(TARGET))/skipped
@@ -112,6 +112,10 @@ test-kernels: ## boot Debian's stock kernels and try everything on each: the tab
 	$(CARGO) build --release --locked --package xcpnet
 	scripts/test-kernels --xcpnet $(XCPNET) $(if $(KERNELS),$(KERNELS),--write docs/linux.md) $(MORE)
 
+test-python: ## the Python package in a venv: types, examples, executors, a killed worker, S3, notebooks (PYTEST_ALL=1: every experiment)
+	@scripts/setup build
+	scripts/test-python
+
 bench-instructions: ## instructions per packet, beside the baseline in bench/instructions.txt
 	bench/instructions
 
@@ -122,4 +126,4 @@ check-reference: ## results beside ns-2's and the closed forms
 
 clean: ## remove what building and running made
 	$(CARGO) clean
-	rm -rf out
+	rm -rf out python/.venv python/dist

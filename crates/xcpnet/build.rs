@@ -1,27 +1,10 @@
 //! Collects `experiments/PAPER/FIGURE.toml` and what `README.md` says of each paper into the
-//! program, so that `xcpnet reproduce` works wherever it is installed; and a fingerprint of what
-//! results come from, so that the cache of `reproduce` knows results of another simulator.
+//! program, so that `xcpnet reproduce` works wherever it is installed.
 
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-include!("src/reproduce/fingerprint.rs");
-
-/// All that decides what a simulation gives: the law, the simulator, the reader of scenarios, the
-/// libraries' versions.
-const SIMULATOR: [&str; 9] = [
-    "engine",
-    "crates/xcp-law/src",
-    "crates/xcp-engine/src",
-    "crates/xcp-engine/build.rs",
-    "crates/xcp-scenario/src",
-    "crates/xcp-sim/src",
-    "crates/xcp-sim/Cargo.toml",
-    "Cargo.toml",
-    "Cargo.lock",
-];
 
 fn entries(dir: &Path) -> Vec<PathBuf> {
     println!("cargo::rerun-if-changed={}", dir.display());
@@ -31,25 +14,8 @@ fn entries(dir: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Adds a file, or what is below a directory, by its name and content.
-fn add(hash: &mut Fingerprint, root: &Path, path: &Path) {
-    if path.is_dir() {
-        entries(path).iter().for_each(|below| add(hash, root, below));
-    } else if let Ok(content) = fs::read(path) {
-        println!("cargo::rerun-if-changed={}", path.display());
-        hash.add(path.strip_prefix(root).unwrap_or(path).to_string_lossy().as_bytes());
-        hash.add(&content);
-    }
-}
-
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
-    let root = manifest.join("../..");
-    let mut hash = Fingerprint::new();
-    // Where only this crate is there, from a registry, its version stands for the others.
-    hash.add(env!("CARGO_PKG_VERSION").as_bytes());
-    SIMULATOR.iter().for_each(|part| add(&mut hash, &root, &root.join(part)));
-    println!("cargo::rustc-env=XCPNET_SIMULATOR={}", hash.hex());
     let mut list = String::from("&[\n");
     let mut papers = String::from("&[\n");
     for paper in entries(&manifest.join("experiments")).into_iter().filter(|p| p.is_dir()) {

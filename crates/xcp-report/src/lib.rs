@@ -1,6 +1,8 @@
 //! What runs look like to a person or a script: a terminal table, JSON, CSV, Parquet and one
 //! offline HTML report.
 //!
+//! Theory's curves beside them are `xcp-theory`'s.
+//!
 //! Knows the [`Run`](xcp_scenario::run::Run) that every backend returns and, where given, the
 //! [`Scenario`](xcp_scenario::model::Scenario) it came from. Leaves reading scenario files to
 //! `xcp-scenario`, running them to the backends and deciding what to write where to the command
@@ -10,6 +12,7 @@
 //! the same bytes.
 
 mod axis;
+pub mod columns;
 pub mod csv;
 pub mod files;
 pub mod grid;
@@ -21,11 +24,13 @@ pub mod papers;
 pub mod parquet;
 pub mod plot;
 mod reference;
+mod references;
 pub mod sweep;
 mod sweep_table;
 pub mod table;
 
 pub use html::{Report, Source, html};
 pub use reference::{Curve, Reference};
+pub use references::references;
 pub use sweep_table::SweepTable;
 pub use table::{table, verdict_table};

@@ -8,7 +8,7 @@ mod pep;
 #[cfg(target_os = "linux")]
 pub mod router;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 #[cfg(target_os = "linux")]
@@ -225,11 +225,16 @@ runs.parquet, links.parquet, flows.parquet and groups.parquet, each row with its
   duckdb -c \"select * from 'target/links.parquet' where link = 'bottleneck'\"
   python3 -c \"import pandas; print(pandas.read_parquet('target/flows.parquet'))\"
 
-Interrupted or killed, the same command goes on where it stopped; the files come out the same.")]
+Interrupted or killed, the same command goes on where it stopped; the files come out the same.
+
+On several machines that share DIR, each shard once, in any order, and then the results, to the byte
+those of one machine:
+  xcpnet sweep x.toml --seeds 1..1000 --out DIR --shard 3/100
+  xcpnet sweep --merge DIR")]
 pub struct SweepArguments {
     /// Scenario file (docs/scenario.md)
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "merge")]
+    pub file: Option<PathBuf>,
     /// Values of a setting, e.g. queue.target=0,150,300 or flow.count=1..8; may be repeated
     #[arg(long = "set", value_name = "PATH=V1,V2,...", value_parser = setting)]
     pub settings: Vec<(String, String)>,
@@ -240,8 +245,16 @@ pub struct SweepArguments {
     #[arg(long = "variant", value_name = "NAME")]
     pub variants: Vec<String>,
     /// Directory for the results, and for what is done until they are complete
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "merge")]
+    pub out: Option<PathBuf>,
+    /// Do only the I-th of N shards of about equal work; DIR may be shared by many machines
+    #[arg(long, value_name = "I/N", value_parser = shard, conflicts_with_all = ["json", "restart"])]
+    pub shard: Option<Shard>,
+    /// Make the results of DIR, whose shards are all done, as one machine would have written them
+    #[arg(long, value_name = "DIR", conflicts_with_all = [
+        "file", "settings", "seeds", "variants", "out", "shard", "jobs", "json", "restart"
+    ])]
+    pub merge: Option<PathBuf>,
     /// Run at most this many simulations at a time [default: one per processor]
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<std::num::NonZeroUsize>,
@@ -251,6 +264,31 @@ pub struct SweepArguments {
     /// Forget what DIR holds of this or another sweep and begin anew
     #[arg(long)]
     pub restart: bool,
+}
+
+impl SweepArguments {
+    /// The directory of the results.
+    pub fn out(&self) -> &Path {
+        self.out.as_deref().or(self.merge.as_deref()).unwrap_or(Path::new("."))
+    }
+}
+
+/// One of so many shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// From 1.
+    pub number: u64,
+    /// How many there are.
+    pub of: u64,
+}
+
+fn shard(text: &str) -> Result<Shard, String> {
+    let read = || {
+        let (number, of) = text.split_once('/')?;
+        let (number, of) = (number.trim().parse().ok()?, of.trim().parse().ok()?);
+        (1..=of).contains(&number).then_some(Shard { number, of })
+    };
+    read().ok_or_else(|| "write I/N, e.g. 3/100: the third of a hundred".to_owned())
 }
 
 /// Arguments of `theory`.

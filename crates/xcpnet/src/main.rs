@@ -9,11 +9,9 @@ mod failure;
 mod interrupt;
 #[cfg(target_os = "linux")]
 mod kernel;
-mod memory;
 mod output;
 mod plot;
 mod progress;
-mod references;
 mod reproduce;
 mod run;
 mod sweep;

@@ -5,13 +5,12 @@ use std::io::{self, StdoutLock, Write as _};
 use xcp_report::csv::{self, Kind};
 use xcp_report::files::{Staged, WriteError, reason};
 use xcp_report::parquet::Said;
-use xcp_report::{Report, Source, html, json};
+use xcp_report::{Report, Source, html, json, references};
 use xcp_scenario::Verdict;
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
 
 use crate::failure::Failure;
-use crate::references::references;
 use crate::terminal::Plain;
 
 /// Standard output that bears being closed by its reader (`| head`): what comes after is dropped,

@@ -6,9 +6,8 @@ use xcp_report::files::Staged;
 use xcp_report::{Source, human, json, table, verdict_table};
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
-use xcp_scenario::{
-    Loaded, Verdict, evaluate_variants, load_with_origins, read_text, variant_names,
-};
+use xcp_scenario::{Loaded, Verdict, evaluate_variants, load_with_origins, read_text};
+use xcp_sweep::chosen_variants;
 
 use crate::backend::tell_notes;
 use crate::batch;
@@ -29,24 +28,6 @@ fn load(path: &Path, text: &str, arguments: &WhatIsRun) -> Result<Vec<Loaded>, F
     }
     chosen_variants(path, text, &arguments.variants)?;
     Ok(load_with_origins(path, text, &overrides.only(&arguments.variants))?)
-}
-
-/// Those of a file's variants that were asked for, all if none were, in the file's order. Refuses
-/// names that the file lacks.
-pub fn chosen_variants(path: &Path, text: &str, wanted: &[String]) -> Result<Vec<String>, Failure> {
-    let names = variant_names(text);
-    if let Some(absent) = wanted.iter().find(|w| !names.is_empty() && !names.contains(w)) {
-        let there = if names == [""] {
-            "it has none; leave out --variant".to_owned()
-        } else {
-            format!("it has \"{}\"", names.join("\", \""))
-        };
-        return Err(Failure::new(format!(
-            "{} has no variant \"{absent}\": {there}",
-            path.display()
-        )));
-    }
-    Ok(names.into_iter().filter(|name| wanted.is_empty() || wanted.contains(name)).collect())
 }
 
 /// What was asked for, carried out as far as it got.
