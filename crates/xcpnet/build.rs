@@ -1,6 +1,7 @@
 //! Collects `experiments/PAPER/FIGURE.toml` and what `README.md` says of each paper into the
 //! program, so that `xcpnet reproduce` works wherever it is installed; and a fingerprint of what
-//! results come from, so that the cache of `reproduce` knows results of another simulator.
+//! results come from, so that the cache of `reproduce` knows results of another simulator; and the
+//! engine of playground pages, where `make wasm` has built it.
 
 use std::env;
 use std::fmt::Write as _;
@@ -41,6 +42,20 @@ fn add(hash: &mut Fingerprint, root: &Path, path: &Path) {
     }
 }
 
+/// The engine if it is there. The directory always is, so that cargo sees it come.
+fn engine(manifest: &Path) -> String {
+    let dir = manifest.join("engine");
+    println!("cargo::rerun-if-changed={}", dir.display());
+    let what = match dir.join("engine.wasm.gz").canonicalize() {
+        Ok(file) => {
+            println!("cargo::rerun-if-changed={}", file.display());
+            format!("Some(include_bytes!({file:?}))")
+        }
+        Err(_) => "None".to_owned(),
+    };
+    format!("/// The engine of pages, compressed.\nconst ENGINE: Option<&[u8]> = {what};\n")
+}
+
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
     let root = manifest.join("../..");
@@ -75,5 +90,6 @@ fn main() {
     papers.push_str("]\n");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     fs::write(out.join("experiments.rs"), list).expect("the build directory is writable");
+    fs::write(out.join("engine.rs"), engine(&manifest)).expect("the build directory is writable");
     fs::write(out.join("papers.rs"), papers).expect("the build directory is writable");
 }

@@ -106,8 +106,7 @@ const INTERVAL_LIMIT: Nanos = 1 << 42;
 
 /// Names of the presets; the engine's have the same (a test of xcp-sim holds them against each
 /// other).
-pub const LAWS: &[&str] =
-    &["xcp", "xcp-ir", "ixcp", "ixcp-r", "p-xcp", "max-rtt", "own-rtt"];
+pub const LAWS: &[&str] = &["xcp", "xcp-ir", "ixcp", "ixcp-r", "p-xcp", "max-rtt", "own-rtt"];
 
 impl Law {
     /// XCP (Katabi et al. 2002).

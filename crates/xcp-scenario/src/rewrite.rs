@@ -66,6 +66,15 @@ pub fn rewrite(
     Ok(edits.applied())
 }
 
+/// A value as an override has it, as TOML: a text without its quotes gets them.
+#[must_use]
+pub fn as_toml(value: &str) -> String {
+    match tree::parse_value(value, 0, 0).value {
+        Value::Text(text) if text == value => quoted(value),
+        _ => value.to_owned(),
+    }
+}
+
 /// How a setting is written that holds for a variant: in its `set`, else in the file's tables.
 /// `None` where it is nowhere, or in several places.
 #[must_use]
@@ -199,8 +208,7 @@ fn below(path: &[String], wanted: &[String]) -> Option<usize> {
     };
     let of_all = spec.key(path.get(1)?).is_some();
     let of_one = wanted.len() > 2 && wanted[0] == path[0] && spec.key(&wanted[1]).is_none();
-    (of_all && of_one && wanted[2..].starts_with(&path[1..]))
-        .then(|| wanted.len() - 1 - path.len())
+    (of_all && of_one && wanted[2..].starts_with(&path[1..])).then(|| wanted.len() - 1 - path.len())
 }
 
 /// What is to be written where.
@@ -326,8 +334,7 @@ impl Edits<'_> {
         let headed = |item: &Item| match &item.value {
             Value::Table(_) => !self.is_inline(&(item.span.start..item.span.end)),
             Value::Array(items) => items.iter().any(|i| {
-                matches!(i.value, Value::Table(_))
-                    && !self.is_inline(&(i.span.start..i.span.end))
+                matches!(i.value, Value::Table(_)) && !self.is_inline(&(i.span.start..i.span.end))
             }),
             _ => false,
         };
@@ -422,7 +429,10 @@ set  = { "flow.congestion" = "xcp", "link.b.queue" = { kind = "xcp", limit = "1b
         assert_eq!(rate, TEXT.replace("\"10mbit\"", "\"5mbit\""), "comments stay");
         let limit = change(None, "link.b.queue.limit", "\"2bdp\"");
         assert!(limit.contains("queue   = { kind = \"red\", limit = \"2bdp\" }"), "{limit}");
-        assert!(limit.contains("kind = \"xcp\", limit = \"2bdp\""), "a variant's own, too: {limit}");
+        assert!(
+            limit.contains("kind = \"xcp\", limit = \"2bdp\""),
+            "a variant's own, too: {limit}"
+        );
         let loss = change(None, "link.b.loss", "0.01");
         assert!(loss.contains("queue   = \"red\"\nloss = 0.01\n"), "{loss}");
         let law = change(Some("xcp"), "link.b.queue.law.preset", "\"ixcp\"");
@@ -439,8 +449,23 @@ set  = { "flow.congestion" = "xcp", "link.b.queue" = { kind = "xcp", limit = "1b
     }
 
     #[test]
+    fn values_get_the_quotes_that_they_lack() {
+        for (value, expected) in [
+            ("10mbit", "\"10mbit\""),
+            ("\"10mbit\"", "\"10mbit\""),
+            ("5", "5"),
+            ("true", "true"),
+            ("{ kind = \"red\" }", "{ kind = \"red\" }"),
+            ("a\"b", "\"a\\\"b\""),
+        ] {
+            assert_eq!(as_toml(value), expected);
+        }
+    }
+
+    #[test]
     fn what_has_no_place_is_refused() {
-        for path in ["", "nonsense", "link.other.rate", "link", "flow.flow", "queue.limit", "a..b"] {
+        for path in ["", "nonsense", "link.other.rate", "link", "flow.flow", "queue.limit", "a..b"]
+        {
             let refused = rewrite(TEXT, None, path, "1");
             assert!(matches!(refused, Err(NotRewritten::Path(_))), "{path}: {refused:?}");
         }

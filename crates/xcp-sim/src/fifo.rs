@@ -235,7 +235,10 @@ impl Fifo {
     }
 
     /// The packets that have been dequeued, those nearest the far end first.
-    pub fn dequeued<'a>(&self, packets: &'a Packets) -> impl Iterator<Item = &'a Transit> + use<'a> {
+    pub fn dequeued<'a>(
+        &self,
+        packets: &'a Packets,
+    ) -> impl Iterator<Item = &'a Transit> + use<'a> {
         let (mut at, end) = (self.head, self.dequeued.position);
         std::iter::from_fn(move || {
             if at.position == end {

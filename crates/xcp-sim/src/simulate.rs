@@ -121,10 +121,7 @@ pub fn simulate_partition(
 ///
 /// # Errors
 /// As [`simulate`].
-pub fn simulate_watched(
-    scenario: &Scenario,
-    watcher: &mut dyn Watcher,
-) -> Result<Run, SimError> {
+pub fn simulate_watched(scenario: &Scenario, watcher: &mut dyn Watcher) -> Result<Run, SimError> {
     run_partition(scenario, &Partition::whole(scenario), watcher)
 }
 

@@ -11,6 +11,7 @@ mod interrupt;
 mod kernel;
 mod memory;
 mod output;
+mod playground;
 mod plot;
 mod progress;
 mod references;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(arguments) => run::run(&arguments, &mut printer),
         Command::Plot(arguments) => plot::plot(&arguments),
+        Command::Playground(arguments) => playground::write(&arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments, &mut printer),
         Command::Theory(arguments) => theory::theory(&arguments, &mut printer),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, &mut printer),
@@ -44,6 +46,8 @@ fn main() -> ExitCode {
         Command::Endpoint(arguments) => kernel::endpoint::endpoint(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Pep(arguments) => kernel::pep::pep(&arguments, &mut printer),
+        #[cfg(target_os = "linux")]
+        Command::Serve(arguments) => kernel::serve::serve(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Doctor(arguments) => kernel::doctor::doctor(&arguments, &mut printer),
         Command::Schema => serde_json::to_string_pretty(&xcp_scenario::schema())
