@@ -53,13 +53,13 @@ pub fn rewrite(
     let parts = split_path(path).ok_or_else(nowhere)?;
     let mut edits = Edits { text, value, list: Vec::new() };
     if let Some(name) = variant.filter(|name| !name.is_empty()) {
-        let table = variant_tables(&root)
-            .find(|table| table.text("name") == Some(name))
+        let (table, span) = variant_tables(&root)
+            .find(|(table, _)| table.text("name") == Some(name))
             .ok_or_else(nowhere)?;
-        edits.variant(table, path, &parts).ok_or_else(nowhere)?;
+        edits.variant(table, span, path, &parts).ok_or_else(nowhere)?;
     } else {
         edits.base(&root, &parts).ok_or_else(nowhere)?;
-        for entry in variant_tables(&root).flat_map(set_entries) {
+        for entry in variant_tables(&root).flat_map(|(table, _)| set_entries(table)) {
             edits.overriding(entry, &parts).ok_or_else(nowhere)?;
         }
     }
@@ -85,17 +85,17 @@ pub fn written(text: &str, variant: &str, path: &str) -> Option<String> {
     }
     let parts = split_path(path)?;
     let own = variant_tables(&root)
-        .find(|table| table.text("name") == Some(variant))
+        .find(|(table, _)| table.text("name") == Some(variant))
         .into_iter()
-        .flat_map(set_entries)
+        .flat_map(|(table, _)| set_entries(table))
         .filter_map(|entry| below(&split_path(&entry.key)?, &parts).map(|rest| (entry, rest)))
         .find_map(|(entry, rest)| {
             let kind = kind_of(&split_path(&entry.key)?)?;
             find(&entry.item, kind, &parts[parts.len() - rest..])
         });
     let item = own.or_else(|| {
-        let [table] = targets(&root, &parts)?.try_into().ok()?;
-        let (table, spec, rest): (&Table, &'static Spec, &[String]) = table;
+        let [target] = <[Target<'_, '_>; 1]>::try_from(targets(&root, &parts)?).ok()?;
+        let Target { table, spec, rest, .. } = target;
         find(table.get(rest.first()?)?, spec.key(&rest[0])?.kind, &rest[1..])
     })?;
     text.get(item.span.start..item.span.end).map(str::to_owned)
@@ -127,12 +127,13 @@ fn table_of(kind: Kind) -> Option<&'static Spec> {
     }
 }
 
-fn variant_tables(root: &Table) -> impl Iterator<Item = &Table> {
+/// The tables of the variants, and where each stands.
+fn variant_tables(root: &Table) -> impl Iterator<Item = (&Table, Range<usize>)> {
     let items = match root.get("variant").map(|item| &item.value) {
         Some(Value::Array(items)) => &items[..],
         _ => &[],
     };
-    items.iter().filter_map(as_table)
+    items.iter().filter_map(|item| Some((as_table(item)?, item.span.start..item.span.end)))
 }
 
 fn set_entries(variant: &Table) -> impl Iterator<Item = &Entry> {
@@ -146,27 +147,41 @@ fn as_table(item: &Item) -> Option<&Table> {
     }
 }
 
-/// The tables that a path is about, with what they are and the rest of the path.
-fn targets<'a, 'p>(
-    root: &'a Table,
-    path: &'p [String],
-) -> Option<Vec<(&'a Table, &'static Spec, &'p [String])>> {
+/// A table that a path is about.
+struct Target<'a, 'p> {
+    table: &'a Table,
+    /// Where it stands; nowhere for the file itself.
+    span: Range<usize>,
+    spec: &'static Spec,
+    /// The rest of the path.
+    rest: &'p [String],
+}
+
+/// The tables that a path is about.
+fn targets<'a, 'p>(root: &'a Table, path: &'p [String]) -> Option<Vec<Target<'a, 'p>>> {
     let spec = match path[0].as_str() {
         "flow" => &FLOW,
         "link" => &LINK,
         "queue" | "variant" | "expect" | "quick" | "seeds" => return None,
-        name => return FILE.key(name).map(|_| vec![(root, &FILE, path)]),
+        name => {
+            FILE.key(name)?;
+            return Some(vec![Target { table: root, span: 0..0, spec: &FILE, rest: path }]);
+        }
     };
     let Value::Array(members) = &root.get(spec.name)?.value else { return None };
-    let tables = members.iter().filter_map(as_table);
     let first = path.get(1)?;
-    let found: Vec<_> = if spec.key(first).is_some() {
-        tables.filter(|table| concerns(table, first)).map(|t| (t, spec, &path[1..])).collect()
-    } else {
-        let named = tables.filter(|table| name_of(table, spec).as_ref() == Some(first));
-        path.get(2)?;
-        named.map(|table| (table, spec, &path[2..])).collect()
+    let of_all = spec.key(first).is_some();
+    let rest = if of_all { &path[1..] } else { &path[2..] };
+    rest.first()?;
+    let wanted = |table: &Table| {
+        if of_all { concerns(table, first) } else { name_of(table, spec).as_ref() == Some(first) }
     };
+    let found: Vec<_> = members
+        .iter()
+        .filter_map(|item| Some((as_table(item)?, item.span.start..item.span.end)))
+        .filter(|(table, _)| wanted(table))
+        .map(|(table, span)| Target { table, span, spec, rest })
+        .collect();
     (!found.is_empty()).then_some(found)
 }
 
@@ -220,8 +235,8 @@ struct Edits<'a> {
 
 impl Edits<'_> {
     fn base(&mut self, root: &Table, path: &[String]) -> Option<()> {
-        for (table, spec, rest) in targets(root, path)? {
-            self.in_table(table, None, spec, rest)?;
+        for Target { table, span, spec, rest } in targets(root, path)? {
+            self.in_table(table, span, spec, rest)?;
         }
         Some(())
     }
@@ -235,7 +250,13 @@ impl Edits<'_> {
         }
     }
 
-    fn variant(&mut self, table: &Table, path: &str, parts: &[String]) -> Option<()> {
+    fn variant(
+        &mut self,
+        table: &Table,
+        span: Range<usize>,
+        path: &str,
+        parts: &[String],
+    ) -> Option<()> {
         let about = |entry: &&Entry| {
             split_path(&entry.key).is_some_and(|own| parts.starts_with(&own) || own == parts)
         };
@@ -248,15 +269,15 @@ impl Edits<'_> {
                 let set = as_table(&entry.item)?;
                 self.add(set, entry.item.span.start..entry.item.span.end, &assignment)
             }
-            None => self.add(table, 0..0, &format!("set = {{ {assignment} }}")),
+            None => self.add(table, span, &format!("set = {{ {assignment} }}")),
         }
     }
 
-    /// Sets a path below a table; `span` is where it stands, if that is one place.
+    /// Sets a path below a table that stands there.
     fn in_table(
         &mut self,
         table: &Table,
-        span: Option<Range<usize>>,
+        span: Range<usize>,
         spec: &'static Spec,
         path: &[String],
     ) -> Option<()> {
@@ -271,7 +292,7 @@ impl Edits<'_> {
                     value = format!("{{ {} = {value} }}", bare_or_quoted(part));
                 }
                 let assignment = format!("{} = {value}", bare_or_quoted(name));
-                self.add(table, span.unwrap_or(0..0), &assignment)
+                self.add(table, span, &assignment)
             }
         }
     }
@@ -287,7 +308,7 @@ impl Edits<'_> {
             return Some(());
         }
         match (&item.value, kind) {
-            (Value::Table(table), _) => self.in_table(table, Some(span), table_of(kind)?, rest),
+            (Value::Table(table), _) => self.in_table(table, span, table_of(kind)?, rest),
             (Value::Array(items), _) => {
                 items.iter().try_for_each(|item| self.in_item(item, kind, rest))
             }
@@ -446,6 +467,18 @@ set  = { "flow.congestion" = "xcp", "link.b.queue" = { kind = "xcp", limit = "1b
         assert_eq!(written(TEXT, "as it is", "link.b.queue.kind").as_deref(), Some("\"red\""));
         assert_eq!(written(TEXT, "as it is", "link.b.queue.limit"), None);
         assert_eq!(written(TEXT, "xcp", "duration").as_deref(), Some("\"10s\""));
+    }
+
+    #[test]
+    fn tables_in_one_line_grow_there() {
+        let text = "link = [{ name = \"b\", rate = \"1mbit\" }, { name = \"c\" }]\n\
+            variant = [{ name = \"v\" }]\n";
+        let loss = rewrite(text, None, "link.b.loss", "0.1").unwrap();
+        assert_eq!(loss, text.replace("\"1mbit\" }", "\"1mbit\", loss = 0.1 }"));
+        let own = rewrite(text, Some("v"), "duration", "\"1s\"").unwrap();
+        assert!(own.contains("{ name = \"v\", set = { \"duration\" = \"1s\" } }"), "{own}");
+        let all = rewrite(text, None, "link.delay", "\"1ms\"").unwrap();
+        assert_eq!(all.matches("delay = \"1ms\"").count(), 2, "{all}");
     }
 
     #[test]

@@ -137,7 +137,7 @@ fn look(packet: &Packet) -> Look {
 /// The same for a segment and what acknowledges it: both bear the time when it was sent.
 fn is_shown(packet: &Packet, one_in: u32) -> bool {
     let key = (packet.timestamp ^ u64::from(packet.flow) << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    one_in == 1 || (key >> 32) as u32 % one_in == 0
+    one_in == 1 || ((key >> 32) as u32).is_multiple_of(one_in)
 }
 
 impl Observer for Tracer<'_> {

@@ -376,6 +376,36 @@ fn the_lesson_says_what_runs_give() {
 }
 
 #[test]
+fn a_report_leads_to_its_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/playground/four-flows.toml");
+    let run = |files: &[&Path]| {
+        let mut command = program();
+        command.current_dir(dir.path()).arg("run").args(files);
+        command.args(["--set", "link.bottleneck.rate=5mbit", "--seed", "3", "--out", "out"]);
+        command.arg("--playground").output().unwrap()
+    };
+    let two = run(&[&file, &file]);
+    assert_eq!(two.status.code(), Some(2));
+    assert!(told(&two).contains("only one"), "{}", told(&two));
+    let out = run(&[&file]);
+    if engine().is_none() {
+        assert_eq!(out.status.code(), Some(2));
+        assert!(told(&out).contains("make build"), "{}", told(&out));
+        assert!(!dir.path().join("out").exists(), "nothing half-done");
+        return;
+    }
+    assert!(out.status.success(), "{}", told(&out));
+    let read = |name: &str| std::fs::read_to_string(dir.path().join("out").join(name)).unwrap();
+    assert!(read("report.html").contains("href=\"playground.html\""));
+    let page = read("playground.html");
+    // In the text, which is in a JSON string.
+    for set in [r#"rate    = \"5mbit\""#, "seed = 3"] {
+        assert!(page.contains(set), "{set} is in the page's text");
+    }
+}
+
+#[test]
 fn what_cannot_be_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| {

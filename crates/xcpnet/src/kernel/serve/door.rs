@@ -5,7 +5,7 @@
 //!
 //! 1. that does not name this door in `Host`: another name that leads here is a rebound one;
 //! 2. whose `Origin` is another page, or whose `Sec-Fetch-Site` says so;
-//! 3. without the token, as the first part of the path or, for /metrics, as `Authorization: Bearer`;
+//! 3. without the token: the first part of the path or, for /metrics, `Authorization: Bearer`;
 //! 4. that wants anything but to read.
 
 use std::io::Write as _;

@@ -38,7 +38,7 @@
       const axis = { stroke: soft, font: '12px system-ui, sans-serif', ticks: { show: false }, grid: { show: false } };
       there.width = width;
       there.colour = colour;
-      there.uplot = new uPlot({ width, height: there.plot.clientHeight, legend: { show: false }, cursor: { drag: { x: false, y: false } }, scales: { y: { range } }, series: [{}, { stroke: colour, width: 1.5, points: { show: false } }], axes: [{ ...axis, size: 24 }, { ...axis, size: 44, values: (u, ticks) => ticks.map((v) => `${number(v)}${unit}`) }] }, data, there.plot);
+      there.uplot = new uPlot({ width, height: there.plot.clientHeight, legend: { show: false }, cursor: { drag: { x: false, y: false } }, scales: { y: { range } }, series: [{}, { stroke: colour, width: 1.5, points: { show: false } }], axes: [{ ...axis, size: 40 }, { ...axis, size: 44, values: (u, ticks) => ticks.map((v) => `${number(v)}${unit}`) }] }, data, there.plot);
     } else there.uplot.setData(data);
     there.plot.setAttribute('aria-label', `${label}, the last hour: now ${number(values.at(-1))}${unit}`);
   };
