@@ -10,7 +10,7 @@ use xcp_scenario::{Overrides, load, packet_hops, variant_names};
 use xcp_wasm::Session;
 
 /// A run's work in packets times links: longer ones are shortened to about this.
-const WORK: f64 = 150_000.0;
+const WORK: f64 = 30_000.0;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -95,7 +95,7 @@ fn shortened(mut case: Case) -> Option<Case> {
         }
         share *= 2.0;
     }
-    (hops < 20.0 * WORK).then_some(case)
+    (hops < 100.0 * WORK).then_some(case)
 }
 
 fn summary(answer: &Value) -> &str {
