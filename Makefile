@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test package reproduce reproduce-quick failures liars mutants lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels test-python clean
+.PHONY: help setup build wasm demo pages test package reproduce reproduce-quick failures liars mutants lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels test-python clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -11,7 +11,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 XCPNET := $(TARGET)/release/xcpnet
 C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]' 'scripts/*.[ch]')
-SCRIPTS = scripts/setup scripts/skipped scripts/package scripts/test-python scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
+SCRIPTS = scripts/setup scripts/skipped scripts/package scripts/test-python scripts/build-wasm scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
 
 # What tests skipped, one line each (crates/xcp-skip); summed up at the end of `make test`.
 SKIPPED := $(abspath $(TARGET))/skipped
@@ -27,7 +27,15 @@ setup: ## install what building, testing and benchmarking need
 
 build: ## build the release binary
 	@scripts/setup build
+	@$(MAKE) --no-print-directory wasm
 	$(CARGO) build --release --locked --package xcpnet
+
+wasm: ## build what playground pages run, for the next build of xcpnet to take in; the same bytes wherever it is built
+	@CARGO="$(CARGO)" scripts/build-wasm
+
+pages: build ## the playground pages of docs/teach.md: out/pages
+	@mkdir -p out/pages
+	@for file in docs/teach/*.toml; do $(XCPNET) playground $$file --out out/pages/$$(basename $$file .toml).html; done
 
 demo: build ## four flows on 10 Mbit/s, 500 ms: XCP, TCP with FIFO, TCP with RED; as root also on the real kernel: XCP, cubic, bbr
 	@$(XCPNET) run experiments/zhang-henderson-2005/fig05.toml --out out/demo
@@ -38,7 +46,7 @@ demo: build ## four flows on 10 Mbit/s, 500 ms: XCP, TCP with FIFO, TCP with RED
 test: ## everything that must pass before a change lands
 	@scripts/setup test
 	@mkdir -p "$(TARGET)" && rm -f "$(SKIPPED)"
-	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory wasm lint
 	XCPNET_SKIPPED="$(SKIPPED)" $(CARGO) test --workspace --locked
 	@if command -v python3 >/dev/null; then \
 	    echo "the judge of the stock kernels"; \
@@ -126,4 +134,4 @@ check-reference: ## results beside ns-2's and the closed forms
 
 clean: ## remove what building and running made
 	$(CARGO) clean
-	rm -rf out python/.venv python/dist
+	rm -rf out python/.venv python/dist crates/xcpnet/engine/engine.wasm.gz

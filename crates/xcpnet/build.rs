@@ -1,5 +1,6 @@
 //! Collects `experiments/PAPER/FIGURE.toml` and what `README.md` says of each paper into the
-//! program, so that `xcpnet reproduce` works wherever it is installed.
+//! program, so that `xcpnet reproduce` works wherever it is installed; and the engine of
+//! playground pages, where `make wasm` has built it.
 
 use std::env;
 use std::fmt::Write as _;
@@ -12,6 +13,20 @@ fn entries(dir: &Path) -> Vec<PathBuf> {
         fs::read_dir(dir).into_iter().flatten().filter_map(|e| e.ok().map(|e| e.path())).collect();
     paths.sort();
     paths
+}
+
+/// The engine if it is there. The directory always is, so that cargo sees it come.
+fn engine(manifest: &Path) -> String {
+    let dir = manifest.join("engine");
+    println!("cargo::rerun-if-changed={}", dir.display());
+    let what = match dir.join("engine.wasm.gz").canonicalize() {
+        Ok(file) => {
+            println!("cargo::rerun-if-changed={}", file.display());
+            format!("Some(include_bytes!({file:?}))")
+        }
+        Err(_) => "None".to_owned(),
+    };
+    format!("/// The engine of pages, compressed.\nconst ENGINE: Option<&[u8]> = {what};\n")
 }
 
 fn main() {
@@ -44,5 +59,6 @@ fn main() {
     papers.push_str("]\n");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     fs::write(out.join("experiments.rs"), list).expect("the build directory is writable");
+    fs::write(out.join("engine.rs"), engine(&manifest)).expect("the build directory is writable");
     fs::write(out.join("papers.rs"), papers).expect("the build directory is writable");
 }

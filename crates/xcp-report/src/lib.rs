@@ -14,6 +14,7 @@
 mod axis;
 pub mod columns;
 pub mod csv;
+#[cfg(feature = "files")]
 pub mod files;
 pub mod grid;
 pub mod html;
@@ -21,15 +22,20 @@ pub mod human;
 pub mod json;
 mod links;
 pub mod papers;
+#[cfg(feature = "files")]
 pub mod parquet;
+pub mod playground;
 pub mod plot;
 mod reference;
 mod references;
+pub mod strict;
+#[cfg(feature = "files")]
 pub mod sweep;
 mod sweep_table;
 pub mod table;
 
 pub use html::{Report, Source, html};
+pub use playground::{Playground, playground};
 pub use reference::{Curve, Reference};
 pub use references::references;
 pub use sweep_table::SweepTable;

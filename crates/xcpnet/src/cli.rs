@@ -28,6 +28,7 @@ Examples:
   xcpnet run x.toml --set link.bottleneck.rate=50mbit --seed 7
   xcpnet sweep x.toml --set queue.target=0,150 --seeds 1..20 --out dir
   xcpnet plot x.toml --figure series --out queue.svg
+  xcpnet playground x.toml --out page.html      a page in which it can be changed and run
   xcpnet theory x.toml                          what theory expects of it, without running it
   xcpnet reproduce                              every figure of the papers against its band
   xcpnet reproduce fig05 --out out              one of them, with its report
@@ -49,6 +50,8 @@ pub enum Command {
     Sweep(SweepArguments),
     /// Run scenarios and draw one figure of them, for a paper: SVG or PDF
     Plot(PlotArguments),
+    /// Write one page in which a scenario can be changed and run, in any browser, without a network
+    Playground(PlaygroundArguments),
     /// Say what theory expects of a scenario, without running it: fair shares, equilibrium,
     /// stability
     Theory(TheoryArguments),
@@ -82,6 +85,9 @@ pub enum Command {
     /// A proxy that carries TCP connections over a long link by XCP: up, down, show
     #[cfg(target_os = "linux")]
     Pep(Box<PepArguments>),
+    /// Show routers, endpoint and proxies of this machine on a page while they work
+    #[cfg(target_os = "linux")]
+    Serve(ServeArguments),
     /// Tell what this machine has of what XCP in the kernel needs, and what to do about the rest
     #[cfg(target_os = "linux")]
     Doctor(DoctorArguments),
@@ -141,6 +147,10 @@ pub struct RunArguments {
     /// With --out: the series as Parquet, too
     #[arg(long, requires = "out")]
     pub parquet: bool,
+    /// With --out: also playground.html, in which the scenario can be changed and run; the report
+    /// leads there
+    #[arg(long, requires = "out")]
+    pub playground: bool,
 }
 
 /// Which scenarios are run, where and how.
@@ -210,6 +220,28 @@ pub enum FigureKind {
     Completion,
     /// Goodput against mean round trip, a point for each flow
     Delay,
+}
+
+/// Arguments of `playground`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  xcpnet playground --out page.html                 four flows, XCP beside CUBIC
+  xcpnet playground two-bottlenecks.toml --out page.html
+
+One file for any browser: sliders change the scenario, the simulator itself runs in the page, and
+the numbers are those of `xcpnet run`. It needs no network and asks nothing of one; what somebody
+made of it is in its address, and can be sent.")]
+pub struct PlaygroundArguments {
+    /// Scenario file that the page begins with (docs/scenario.md) [default: four flows]
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Where the page goes
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Take the engine from this file, as `make wasm` builds it, instead of the one built in
+    #[arg(long, value_name = "FILE")]
+    pub engine: Option<PathBuf>,
 }
 
 /// Arguments of `sweep`.
@@ -380,6 +412,27 @@ pub struct ReproduceArguments {
     /// Run everything, and keep nothing for the next time
     #[arg(long)]
     pub no_cache: bool,
+}
+
+/// Arguments of `serve`.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo xcpnet serve                               then open the address it prints
+  ssh -L 7010:127.0.0.1:7010 gateway sudo xcpnet serve       a gateway's, from a desk
+  curl -H 'Authorization: Bearer TOKEN' http://127.0.0.1:7010/metrics      for Prometheus
+
+Shows what `router show`, `pep show` and `endpoint show` say, every second, and curves of the last
+hour since it was started. Whoever has the address may look; nobody can change anything by it. Needs
+root to see anything; without it says so.")]
+pub struct ServeArguments {
+    /// Address and port; 0 is any port
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7010")]
+    pub listen: std::net::SocketAddr,
+    /// Show this network namespace, by name or path
+    #[arg(long, value_name = "NAME")]
+    pub netns: Option<String>,
 }
 
 /// Arguments of `endpoint`.

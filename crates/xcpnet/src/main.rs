@@ -10,6 +10,7 @@ mod interrupt;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod output;
+mod playground;
 mod plot;
 mod progress;
 mod reproduce;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(arguments) => run::run(&arguments, &mut printer),
         Command::Plot(arguments) => plot::plot(&arguments),
+        Command::Playground(arguments) => playground::write(&arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments, &mut printer),
         Command::Theory(arguments) => theory::theory(&arguments, &mut printer),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, &mut printer),
@@ -48,6 +50,8 @@ fn main() -> ExitCode {
         Command::Endpoint(arguments) => kernel::endpoint::endpoint(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Pep(arguments) => kernel::pep::pep(&arguments, &mut printer),
+        #[cfg(target_os = "linux")]
+        Command::Serve(arguments) => kernel::serve::serve(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Doctor(arguments) => kernel::doctor::doctor(&arguments, &mut printer),
         Command::Completions { shell } => printer.text(&cli::generated::completions(shell)),

@@ -153,7 +153,7 @@ impl Browser {
         let bad = |e: &&Value| match e["method"].as_str().unwrap_or_default() {
             "Network.requestWillBeSent" => {
                 let url = e["params"]["request"]["url"].as_str().unwrap_or_default();
-                !url.starts_with("file:") && !url.starts_with("data:")
+                ["file:", "data:", "blob:"].iter().all(|own| !url.starts_with(own))
             }
             "Runtime.exceptionThrown" | "Log.entryAdded" | "Runtime.consoleAPICalled" => true,
             _ => false,

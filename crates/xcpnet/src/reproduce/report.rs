@@ -54,6 +54,7 @@ impl Pages {
             verdicts: &judged.verdicts,
             numbers: self.sections.len() <= NUMBERS,
             parquet: false,
+            playground: None,
         };
         content.stage(staged, &format!("{}/{}/", e.paper, e.figure))?;
         let theory: Vec<Vec<Theories>> = judged
