@@ -66,7 +66,7 @@ struct xcp_connection {
     __u8 reserved_parts; /* what fits the packet being built */
     /* options carry bottleneck ids: we were asked for them, or the peer sends some */
     __u8 ids;
-    __u8 started; /* the rest of the start was asked for */
+    __u8 started; /* how far it has begun: endpoint_start.h */
     /* those of our callbacks that some other program had asked for before us: not ours to take
      * back */
     __u8 others;

@@ -6,16 +6,23 @@
  * counts up, here. What a connection takes is a part of what is left, so that no number of
  * beginners takes more than there is, but for a packet each.
  *
- *   1. The first window, when the connection is established: a quarter of what is left, between 2
- *      and 64 packets; 1 packet where nothing is. Before the first ACK nothing more could be sent
- *      in any case: the window in a SYN is not scaled (RFC 7323 §2.2).
- *   2. The rest, with the first ACK at which data wait for the window: three quarters of what is
- *      left, shared with those that began in the same round trip; and less where the connection's
- *      round trip, which is known by then, is shorter than the one that the accounts are for. What
- *      is sent is paced. Who has nothing to send takes nothing.
+ *   1. The first window, when more waits than the one packet that everybody has: a quarter of what is
+ *      left, between 2 and 64 packets; 1 packet where nothing is. Before the first ACK nothing more
+ *      could be sent in any case: the window in a SYN is not scaled (RFC 7323 §2.2).
+ *   2. The rest, when data wait for the window, the round trip is known, and the peer's window has
+ *      room: with the first ACK, or at once where the handshake was over long before (connections
+ *      that the proxy keeps open, xcp-pep's trunk). Three quarters of what is left, shared with
+ *      those that began in the same round trip; seven eighths where nobody else did and nothing is
+ *      on its way yet; and less where the connection's round trip is shorter than the one that the
+ *      accounts are for. What is sent is paced. Who has nothing to send takes nothing.
  *
  * Part of endpoint.bpf.c.
  */
+
+/* struct xcp_connection.started */
+#define XCP_START_ANEW 0
+#define XCP_START_HAS_WINDOW 1
+#define XCP_STARTED 2
 
 #define XCP_START_LEAST 2
 #define XCP_START_MOST 64
@@ -60,16 +67,42 @@ static __always_inline __u32 start_window(void) {
     return packets;
 }
 
-static __always_inline void start_rest(struct xcp_connection *c) {
+static __always_inline void start_rest(struct xcp_connection *c, __u64 own_ns, __u32 is_warm) {
     __u32 entry = XCP_START_BEGINNERS, *among = bpf_map_lookup_elem(&start_limits, &entry), *rtt_us;
-    __u32 left = start_left(XCP_START_REST),
-          packets = (left - left / 4) / (among && *among ? *among : 1);
-    __u64 own_us = c->srtt_ns / 1000;
+    __u32 left = start_left(XCP_START_REST), share = among && *among ? *among : 1,
+          packets = (left - (left >> (is_warm && share == 1 ? 3 : 2))) / share;
+    __u64 own_us = own_ns / 1000;
     entry = XCP_START_RTT;
     rtt_us = bpf_map_lookup_elem(&start_limits, &entry);
     if (rtt_us && own_us < *rtt_us)
         packets = packets * own_us / *rtt_us;
-    c->started = 1;
+    c->started = XCP_STARTED;
     start_take(XCP_START_REST, packets);
     xcp_sender_restore(&c->sender, c->sender.cwnd + ((__u64)packets << 32), c->sender.threshold);
+}
+
+/* Whether more waits than the window lets go, and the peer would take more. */
+static __always_inline __u32 start_waits(const struct xcp_connection *c,
+                                         const struct tcp_sock *tp) {
+    __u32 cwnd = xcp_sender_cwnd(&c->sender), mss = tp->mss_cache,
+          room = cwnd > tp->packets_out ? cwnd - tp->packets_out : 0;
+    return mss && tp->write_seq - tp->snd_nxt > room * mss && tp->snd_wnd / mss > cwnd;
+}
+
+/* Before anything is sent. Returns whether the window has changed. */
+static __always_inline __u32 start(struct xcp_connection *c, const struct tcp_sock *tp) {
+    __u32 changed = 0;
+    __u64 rtt = srtt_ns(c, tp);
+    if (!start_waits(c, tp))
+        return 0;
+    if (c->started == XCP_START_ANEW) {
+        c->started = XCP_START_HAS_WINDOW;
+        xcp_sender_restore(&c->sender, (__u64)start_window() << 32, c->sender.threshold);
+        changed = 1;
+    }
+    if (rtt && start_waits(c, tp)) {
+        start_rest(c, rtt, changed);
+        changed = 1;
+    }
+    return changed;
 }

@@ -26,6 +26,9 @@
  * plan a gap anew when the window has grown. */
 #define XCP_RESTART_PACKETS 16
 
+/* Segments of a super-packet at the least: the kernel's default (net.ipv4.tcp_min_tso_segs). */
+#define XCP_LEAST_SEGMENTS 2
+
 #define FLAG_RETRANS_DATA_ACKED 0x08 /* net/ipv4/tcp_input.c */
 #define TCP_RTO_MAX_MS 44
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
@@ -158,10 +161,6 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag,
         c->packet_bytes = wire_bytes(tp);
         xcp_sender_set_packet(&c->sender, c->packet_bytes);
     }
-    if (c->ask.flags & XCP_ASK_START && !c->started &&
-        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Open && c->srtt_ns &&
-        (__s32)(tp->write_seq - tp->snd_nxt) > 0)
-        start_rest(c);
     cwnd = xcp_sender_cwnd(&c->sender);
     tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
     pace(tp, c);
@@ -201,6 +200,22 @@ __u32 BPF_PROG(xcp_undo_cwnd, struct sock *sk) {
     return xcp_sender_cwnd(&c->sender);
 }
 
+/* The kernel asks before it sends, and when the window is full. */
+SEC("struct_ops")
+__u32 BPF_PROG(xcp_min_tso_segs, struct sock *sk) {
+    struct tcp_sock *tp = (struct tcp_sock *)sk;
+    struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+    __u32 cwnd;
+    if (!c || !(c->ask.flags & XCP_ASK_START) || c->started == XCP_STARTED ||
+        c->state == XCP_FALLEN ||
+        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) != TCP_CA_Open || !start(c, tp))
+        return XCP_LEAST_SEGMENTS;
+    cwnd = xcp_sender_cwnd(&c->sender);
+    tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
+    pace(tp, c);
+    return XCP_LEAST_SEGMENTS;
+}
+
 /* The send buffer in windows: a window may more than double from one round trip to the next. */
 SEC("struct_ops")
 __u32 BPF_PROG(xcp_sndbuf_expand, struct sock *sk) {
@@ -215,6 +230,7 @@ struct tcp_congestion_ops xcp = {
     .set_state = (void *)xcp_set_state,
     .ssthresh = (void *)xcp_ssthresh,
     .undo_cwnd = (void *)xcp_undo_cwnd,
+    .min_tso_segs = (void *)xcp_min_tso_segs,
     .sndbuf_expand = (void *)xcp_sndbuf_expand,
     .flags = TCP_CONG_NON_RESTRICTED,
     .name = "xcp",
