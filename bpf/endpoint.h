@@ -90,6 +90,7 @@ struct xcp_connection {
     /* the loss or timeout answered last: for when it proves to have been none */
     __u64 cwnd_before;
     __u64 threshold_before;
+    __u64 start_ns; /* when it began to take what is lent */
     struct xcp_sender sender;
     struct xcp_receiver receiver;
 };

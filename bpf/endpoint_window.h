@@ -47,7 +47,8 @@ static __always_inline __u32 wire_bytes(const struct tcp_sock *tp) {
            ETHERNET_HEADER;
 }
 
-static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connection *c) {
+/* `more`: packets that the window may be expected to grow by before long. */
+static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connection *c, __u32 more) {
     struct sock *sk = (struct sock *)tp;
     __u64 rtt = srtt_ns(c, tp), rate, least;
     if (c->ask.flags & XCP_ASK_UNPACED || rtt == 0)
@@ -57,7 +58,7 @@ static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connectio
         return;
     }
     /* on the wire; the kernel counts what is above TCP, 5 % less in full packets */
-    rate = xcp_sender_rate(&c->sender, rtt);
+    rate = xcp_sender_rate(&c->sender, rtt) + (__u64)more * c->packet_bytes * XCP_NS_PER_S / rtt;
     rate -= rate >> 5;
     if (BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Loss) {
         least = XCP_RESTART_PACKETS * c->packet_bytes * XCP_NS_PER_S / rtt;
@@ -111,7 +112,7 @@ void BPF_PROG(xcp_init, struct sock *sk) {
     sk->sk_pacing_rate = ~0UL;
     if (!(flags & XCP_ASK_UNPACED) && sk->sk_pacing_status == SK_PACING_NONE)
         sk->sk_pacing_status = SK_PACING_NEEDED;
-    pace(tp, c);
+    pace(tp, c, 0);
     bound_rto(tp, c);
 }
 
@@ -163,7 +164,7 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag,
     }
     cwnd = xcp_sender_cwnd(&c->sender);
     tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
-    pace(tp, c);
+    pace(tp, c, start_more(c, tp, now));
     bound_rto(tp, c);
 }
 
@@ -205,14 +206,15 @@ SEC("struct_ops")
 __u32 BPF_PROG(xcp_min_tso_segs, struct sock *sk) {
     struct tcp_sock *tp = (struct tcp_sock *)sk;
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+    __u64 now = bpf_ktime_get_ns();
     __u32 cwnd;
     if (!c || !(c->ask.flags & XCP_ASK_START) || c->started == XCP_STARTED ||
         c->state == XCP_FALLEN ||
-        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) != TCP_CA_Open || !start(c, tp))
+        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) != TCP_CA_Open || !start(c, tp, now))
         return XCP_LEAST_SEGMENTS;
     cwnd = xcp_sender_cwnd(&c->sender);
     tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
-    pace(tp, c);
+    pace(tp, c, start_more(c, tp, now));
     return XCP_LEAST_SEGMENTS;
 }
 

@@ -178,6 +178,7 @@ struct RawConnection {
     rto_max_ms: u32,
     cwnd_before: u64,
     threshold_before: u64,
+    start_ns: u64,
     sender: [u64; SENDER_WORDS],
     receiver: [u64; RECEIVER_WORDS],
 }

@@ -441,7 +441,10 @@ impl Options {
     pub fn trunk(&self) -> Result<Option<(SocketAddr, Option<SocketAddr>)>> {
         let read = |key: &str, text: &String| {
             trunk::address(text).ok_or_else(|| {
-                wrong(key, format_args!("\"{text}\" is no address like 192.0.2.1 or 192.0.2.1:4000"))
+                wrong(
+                    key,
+                    format_args!("\"{text}\" is no address like 192.0.2.1 or 192.0.2.1:4000"),
+                )
             })
         };
         let Some(peer) = &self.trunk else {
@@ -460,13 +463,16 @@ impl Options {
                 .remedy("name the devices: --wan DEV --lan DEV"));
         }
         if self.confirm == Some(true) {
-            return Err(Error::new("trunk: with confirm a client waits for its server's answer, \
-                which takes the round trip that a trunk saves")
+            return Err(Error::new(
+                "trunk: with confirm a client waits for its server's answer, \
+                which takes the round trip that a trunk saves",
+            )
             .remedy("leave out one of them"));
         }
         if self.secret_file.is_none() {
-            return Err(Error::new("trunk: who may use it is known by a secret")
-                .remedy("name the file that has it, the same on both gateways: --secret-file FILE"));
+            return Err(Error::new("trunk: who may use it is known by a secret").remedy(
+                "name the file that has it, the same on both gateways: --secret-file FILE",
+            ));
         }
         if own.is_some_and(|own| own.is_ipv4() != peer.is_ipv4()) {
             return Err(wrong("trunk-listen", "one address is of IPv4, and the other's of IPv6"));
@@ -485,8 +491,9 @@ impl Options {
             Some(own) => own,
             None => {
                 let address = trunk::own_address(peer).map_err(|e| {
-                    Error::because(format_args!("trunk: no way to {}", peer.ip()), &e)
-                        .remedy("say where the other gateway finds this one: --trunk-listen ADDRESS")
+                    Error::because(format_args!("trunk: no way to {}", peer.ip()), &e).remedy(
+                        "say where the other gateway finds this one: --trunk-listen ADDRESS",
+                    )
                 })?;
                 SocketAddr::new(address, peer.port())
             }

@@ -432,8 +432,8 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             crew.iter_mut().for_each(|worker| worker.look_names_up_with(asker.clone()));
         }
         tracing::debug!(pipes = crew.iter().map(Worker::pipes).sum::<usize>(), "pipes");
-        let crew =
-            Crew::start(crew, holder, trunk).map_err(|e| Error::because("cannot start threads", &e))?;
+        let crew = Crew::start(crew, holder, trunk)
+            .map_err(|e| Error::because("cannot start threads", &e))?;
         let plan = Plan {
             diverted: rules,
             wan: is_gateway.then(|| xcp.wan.clone()),

@@ -25,8 +25,8 @@ use crate::worker::{self, Handle, Order};
 
 /// Seconds of silence after which the other gateway is asked whether it is there, and milliseconds
 /// after which it is not, while no client waits for it.
-const KEEPALIVE: u32 = 10;
-const GIVE_UP_MS: u32 = 25_000;
+const KEEPALIVE: u32 = 20;
+const GIVE_UP_MS: u32 = 45_000;
 /// How long it may take to say who it is: several round trips, with losses.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// After a call that failed the next waits so long, and twice as long after each other one.
@@ -372,7 +372,9 @@ impl Running {
                         self.failed(now, why);
                     } else if !matches!(link.stage, Stage::Waiting) {
                         self.shared.metrics.trunk_failed.one();
-                        tracing::warn!("a call of the trunk's other gateway came to nothing: {why}");
+                        tracing::warn!(
+                            "a call of the trunk's other gateway came to nothing: {why}"
+                        );
                     }
                 }
             }
@@ -477,7 +479,9 @@ impl Link {
         while self.length < expected {
             let room = &mut self.heard[self.length..expected];
             match recv(&self.socket, room, RecvFlags::DONTWAIT) {
-                Ok((0, _)) => return Next::Over("the other gateway hangs up: is the secret the same?"),
+                Ok((0, _)) => {
+                    return Next::Over("the other gateway hangs up: is the secret the same?");
+                }
                 Ok((read, _)) => self.length += read,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Next::Wait,

@@ -6,13 +6,14 @@
 //!    shown that both have the same secret ([`words`]). A connection is used once: a client's, from
 //!    its first byte to its end, so FIN, reset, urgent bytes and splicing are TCP's as everywhere,
 //!    and no client waits for another one's lost packet. Another is opened meanwhile.
-//! 2. Who was accepted by a worker takes one from the [`Pool`], says where to (`GO`), and is open at
-//!    once (`worker/connection/opening.rs`). Where there is none, everything is as without a trunk.
+//! 2. A connection that a worker has accepted takes one from the [`Pool`], says where to (`GO`), and
+//!    is open at once (`worker/connection/opening.rs`). Where there is none, everything is as without
+//!    a trunk.
 //! 3. The other gateway goes on from there as with a connection that was diverted: from the
 //!    client's address to the server's. It says one byte before the server's.
-//! 4. What is on the link is known to the gateway that shapes it, and lent to whoever begins
+//! 4. What is free on the link is known to the gateway that shapes it, and lent to whoever begins
 //!    (`bpf/endpoint_start.h`); the round trip is known from the handshake. So a connection that was
-//!    open for hours begins with what is free now, and with no window of then.
+//!    open for hours begins with what is free now, and not with a window of then.
 //! 5. A gateway that goes, or is full, says so on those that wait, and still serves what was on its
 //!    way to it.
 //!
@@ -282,7 +283,12 @@ mod tests {
             read_secret(&path)
         };
         let said = |result: Result<Secret>| result.unwrap_err().to_string();
-        assert!(read_secret(&directory.path().join("none")).unwrap_err().to_string().contains("openssl"));
+        assert!(
+            read_secret(&directory.path().join("none"))
+                .unwrap_err()
+                .to_string()
+                .contains("openssl")
+        );
         assert!(said(read("0123456789abcdef0123\n", 0o644)).contains("chmod 600"));
         assert!(said(read("  short enough \n", 0o600)).contains("16"));
         assert!(read("0123456789abcdef\n", 0o640).is_ok());

@@ -87,7 +87,8 @@ impl Secret {
 
     fn tag(&self, side: Side, caller: &Nonce, answerer: &Nonce) -> Nonce {
         // Keys of any length are taken.
-        self.mac(side, caller, answerer).map_or([0; NONCE], |mac| mac.finalize().into_bytes().into())
+        self.mac(side, caller, answerer)
+            .map_or([0; NONCE], |mac| mac.finalize().into_bytes().into())
     }
 
     /// In constant time.

@@ -223,3 +223,35 @@ fn who_lacks_the_secret_or_asks_for_the_gateway_itself_gets_nowhere() {
     assert!(server.accept().is_err());
     assert_eq!(trunk(&far, "carried"), 1);
 }
+
+/// Names of metrics in a text; a histogram's without what is of its parts.
+fn names(text: &str) -> std::collections::BTreeSet<String> {
+    let part = |c: char| !(c.is_ascii_lowercase() || c == '_');
+    text.split(part)
+        .filter(|word| word.starts_with("xcpnet_pep_"))
+        .map(|word| word.trim_end_matches("_bucket").to_owned())
+        .collect()
+}
+
+#[test]
+fn the_dashboard_and_the_alerts_ask_for_what_there_is() {
+    let _one = one();
+    let (secrets, Some(site)) = (Secrets::new(), Site::new(Duration::from_millis(1), 0.0)) else {
+        return;
+    };
+    let file = secrets.file(SECRET).display().to_string();
+    let own = ["--trunk", FAR, "--secret-file", &file, "--metrics", "127.0.0.1:9998"];
+    let Some(_near) = Proxy::up(&site.near, &[RATE, &own].concat()) else { return };
+    let mut stream = connect(&site.near, "127.0.0.1", 9998).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+    let mut scraped = String::new();
+    stream.read_to_string(&mut scraped).unwrap();
+    let there = names(&scraped);
+    let packaging = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/");
+    for file in ["xcpnet-pep-alerts.yml", "xcpnet-pep-grafana.json"] {
+        let asked = names(&std::fs::read_to_string(format!("{packaging}{file}")).unwrap());
+        assert!(!asked.is_empty(), "{file}");
+        let missing: Vec<_> = asked.difference(&there).collect();
+        assert!(missing.is_empty(), "{file}: {missing:?}");
+    }
+}
