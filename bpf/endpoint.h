@@ -90,7 +90,8 @@ struct xcp_connection {
     /* the loss or timeout answered last: for when it proves to have been none */
     __u64 cwnd_before;
     __u64 threshold_before;
-    __u64 start_ns; /* when it began to take what is lent */
+    __u64 start_ns;    /* when it began to take what is lent */
+    __u64 start_taken; /* packets that it has taken, first window aside */
     struct xcp_sender sender;
     struct xcp_receiver receiver;
 };

@@ -75,14 +75,18 @@ static __always_inline __u32 start_window(void) {
 /* Takes so many at the most. Returns whether there was something. */
 static __always_inline __u32 start_rest(struct xcp_connection *c, __u64 own_ns, __u32 wanted) {
     __u32 entry = XCP_START_BEGINNERS, *among = bpf_map_lookup_elem(&start_limits, &entry), *rtt_us;
-    __u32 left = start_left(XCP_START_REST), share = among && *among ? *among : 1,
+    /* with what it has taken, so that its part is the same however often it takes */
+    __u32 left = start_left(XCP_START_REST) + (__u32)c->start_taken,
+          share = among && *among ? *among : 1,
           most = (left - (left >> (share == 1 ? 3 : 2))) / share;
     __u64 own_us = own_ns / 1000;
     entry = XCP_START_RTT;
     rtt_us = bpf_map_lookup_elem(&start_limits, &entry);
     if (rtt_us && own_us < *rtt_us)
         most = most * own_us / *rtt_us;
+    most = most > c->start_taken ? most - (__u32)c->start_taken : 0;
     most = most < wanted ? most : wanted;
+    c->start_taken += most;
     start_take(XCP_START_REST, most);
     xcp_sender_restore(&c->sender, c->sender.cwnd + ((__u64)most << 32), c->sender.threshold);
     return most != 0;

@@ -162,6 +162,10 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag,
         c->packet_bytes = wire_bytes(tp);
         xcp_sender_set_packet(&c->sender, c->packet_bytes);
     }
+    /* where the kernel does not ask before it sends */
+    if (c->ask.flags & XCP_ASK_START &&
+        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Open)
+        start(c, tp, now);
     cwnd = xcp_sender_cwnd(&c->sender);
     tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
     pace(tp, c, start_more(c, tp, now));
