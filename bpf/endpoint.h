@@ -66,7 +66,7 @@ struct xcp_connection {
     __u8 reserved_parts; /* what fits the packet being built */
     /* options carry bottleneck ids: we were asked for them, or the peer sends some */
     __u8 ids;
-    __u8 started; /* the rest of the start was asked for */
+    __u8 started; /* how far it has begun: endpoint_start.h */
     /* those of our callbacks that some other program had asked for before us: not ours to take
      * back */
     __u8 others;
@@ -90,6 +90,8 @@ struct xcp_connection {
     /* the loss or timeout answered last: for when it proves to have been none */
     __u64 cwnd_before;
     __u64 threshold_before;
+    __u64 start_ns;    /* when it began to take what is lent */
+    __u64 start_taken; /* packets that it has taken, first window aside */
     struct xcp_sender sender;
     struct xcp_receiver receiver;
 };

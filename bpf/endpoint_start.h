@@ -6,19 +6,32 @@
  * counts up, here. What a connection takes is a part of what is left, so that no number of
  * beginners takes more than there is, but for a packet each.
  *
- *   1. The first window, when the connection is established: a quarter of what is left, between 2
- *      and 64 packets; 1 packet where nothing is. Before the first ACK nothing more could be sent
- *      in any case: the window in a SYN is not scaled (RFC 7323 §2.2).
- *   2. The rest, with the first ACK at which data wait for the window: three quarters of what is
- *      left, shared with those that began in the same round trip; and less where the connection's
- *      round trip, which is known by then, is shorter than the one that the accounts are for. What
- *      is sent is paced. Who has nothing to send takes nothing.
+ *   1. The first window, when more waits than the one packet that everybody has, while the round
+ *      trip is not known: a quarter of what is left, between 2 and 64 packets; 1 packet where
+ *      nothing is. Before the first ACK nothing more could be sent in any case: the window in a SYN
+ *      is not scaled (RFC 7323 §2.2).
+ *   2. The rest, when data wait for the window, the round trip is known, and the peer's window has
+ *      room: with the first ACK, or at once where the handshake was over long before (connections
+ *      that the proxy keeps open, xcp-pep's trunk). Where little waits, twice as much, again and
+ *      again in one round trip, so that short transfers leave room for others; where much does, all
+ *      at once: seven eighths of what is left, or three quarters shared with those that began in
+ *      the same round trip; and less where the connection's round trip is shorter than the one that
+ *      the accounts are for. What is sent is paced, at what the window and the rest of what is left
+ *      come to. Who has nothing to send takes nothing.
  *
  * Part of endpoint.bpf.c.
  */
 
+/* struct xcp_connection.started */
+#define XCP_START_ANEW 0
+#define XCP_START_HAS_WINDOW 1
+#define XCP_START_TAKES_REST 2
+#define XCP_STARTED 3
+
 #define XCP_START_LEAST 2
 #define XCP_START_MOST 64
+/* Packets that wait are much: no short transfer's. */
+#define XCP_START_MUCH 64
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -56,20 +69,71 @@ static __always_inline __u32 start_window(void) {
     if (!left)
         packets = 1;
     start_take(XCP_START_WINDOW, packets);
-    start_take(XCP_START_BEGINNERS, 1);
     return packets;
 }
 
-static __always_inline void start_rest(struct xcp_connection *c) {
+/* Takes so many at the most. Returns whether there was something. */
+static __always_inline __u32 start_rest(struct xcp_connection *c, __u64 own_ns, __u32 wanted) {
     __u32 entry = XCP_START_BEGINNERS, *among = bpf_map_lookup_elem(&start_limits, &entry), *rtt_us;
-    __u32 left = start_left(XCP_START_REST),
-          packets = (left - left / 4) / (among && *among ? *among : 1);
-    __u64 own_us = c->srtt_ns / 1000;
+    /* with what it has taken, so that its part is the same however often it takes */
+    __u32 left = start_left(XCP_START_REST) + (__u32)c->start_taken,
+          share = among && *among ? *among : 1,
+          most = (left - (left >> (share == 1 ? 3 : 2))) / share;
+    __u64 own_us = own_ns / 1000;
     entry = XCP_START_RTT;
     rtt_us = bpf_map_lookup_elem(&start_limits, &entry);
     if (rtt_us && own_us < *rtt_us)
-        packets = packets * own_us / *rtt_us;
-    c->started = 1;
-    start_take(XCP_START_REST, packets);
-    xcp_sender_restore(&c->sender, c->sender.cwnd + ((__u64)packets << 32), c->sender.threshold);
+        most = most * own_us / *rtt_us;
+    most = most > c->start_taken ? most - (__u32)c->start_taken : 0;
+    most = most < wanted ? most : wanted;
+    c->start_taken += most;
+    start_take(XCP_START_REST, most);
+    xcp_sender_restore(&c->sender, c->sender.cwnd + ((__u64)most << 32), c->sender.threshold);
+    return most != 0;
+}
+
+/* Whether more waits than the window lets go, and the peer would take more. */
+static __always_inline __u32 start_waits(const struct xcp_connection *c,
+                                         const struct tcp_sock *tp) {
+    __u32 cwnd = xcp_sender_cwnd(&c->sender), mss = tp->mss_cache,
+          room = cwnd > tp->packets_out ? cwnd - tp->packets_out : 0;
+    return mss && tp->write_seq - tp->snd_nxt > room * mss && tp->snd_wnd / mss > cwnd;
+}
+
+/* Packets by which the window may still grow in this round trip. */
+static __always_inline __u32 start_more(const struct xcp_connection *c, const struct tcp_sock *tp,
+                                        __u64 now) {
+    return c->started == XCP_START_TAKES_REST && now - c->start_ns <= srtt_ns(c, tp)
+               ? start_left(XCP_START_REST)
+               : 0;
+}
+
+/* Before anything is sent. Returns whether the window has changed. */
+static __always_inline __u32 start(struct xcp_connection *c, const struct tcp_sock *tp, __u64 now) {
+    __u32 begins = c->started == XCP_START_ANEW, much, wait;
+    __u64 rtt = srtt_ns(c, tp);
+    if (c->started == XCP_START_TAKES_REST && now - c->start_ns > rtt)
+        c->started = XCP_STARTED;
+    if (c->started == XCP_STARTED || !tp->mss_cache)
+        return 0;
+    wait = (tp->write_seq - tp->snd_nxt) / tp->mss_cache + 1;
+    much = wait > XCP_START_MUCH && tp->snd_wnd / tp->mss_cache > xcp_sender_cwnd(&c->sender);
+    if (!start_waits(c, tp) && !(much && rtt))
+        return 0;
+    if (rtt && c->started != XCP_START_TAKES_REST) {
+        c->started = XCP_START_TAKES_REST;
+        c->start_ns = now;
+    }
+    if (begins)
+        start_take(XCP_START_BEGINNERS, 1);
+    if (rtt && much)
+        c->started = XCP_STARTED;
+    if (rtt && start_rest(c, rtt, much ? XCP_NO_LIMIT : 2 * wait))
+        return 1;
+    if (!begins)
+        return 0;
+    if (!rtt)
+        c->started = XCP_START_HAS_WINDOW;
+    xcp_sender_restore(&c->sender, (__u64)start_window() << 32, c->sender.threshold);
+    return 1;
 }

@@ -26,6 +26,9 @@
  * plan a gap anew when the window has grown. */
 #define XCP_RESTART_PACKETS 16
 
+/* Segments of a super-packet at the least: the kernel's default (net.ipv4.tcp_min_tso_segs). */
+#define XCP_LEAST_SEGMENTS 2
+
 #define FLAG_RETRANS_DATA_ACKED 0x08 /* net/ipv4/tcp_input.c */
 #define TCP_RTO_MAX_MS 44
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
@@ -44,7 +47,8 @@ static __always_inline __u32 wire_bytes(const struct tcp_sock *tp) {
            ETHERNET_HEADER;
 }
 
-static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connection *c) {
+/* `more`: packets that the window may be expected to grow by before long. */
+static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connection *c, __u32 more) {
     struct sock *sk = (struct sock *)tp;
     __u64 rtt = srtt_ns(c, tp), rate, least;
     if (c->ask.flags & XCP_ASK_UNPACED || rtt == 0)
@@ -54,7 +58,7 @@ static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connectio
         return;
     }
     /* on the wire; the kernel counts what is above TCP, 5 % less in full packets */
-    rate = xcp_sender_rate(&c->sender, rtt);
+    rate = xcp_sender_rate(&c->sender, rtt) + (__u64)more * c->packet_bytes * XCP_NS_PER_S / rtt;
     rate -= rate >> 5;
     if (BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Loss) {
         least = XCP_RESTART_PACKETS * c->packet_bytes * XCP_NS_PER_S / rtt;
@@ -108,7 +112,7 @@ void BPF_PROG(xcp_init, struct sock *sk) {
     sk->sk_pacing_rate = ~0UL;
     if (!(flags & XCP_ASK_UNPACED) && sk->sk_pacing_status == SK_PACING_NONE)
         sk->sk_pacing_status = SK_PACING_NEEDED;
-    pace(tp, c);
+    pace(tp, c, 0);
     bound_rto(tp, c);
 }
 
@@ -158,13 +162,13 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag,
         c->packet_bytes = wire_bytes(tp);
         xcp_sender_set_packet(&c->sender, c->packet_bytes);
     }
-    if (c->ask.flags & XCP_ASK_START && !c->started &&
-        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Open && c->srtt_ns &&
-        (__s32)(tp->write_seq - tp->snd_nxt) > 0)
-        start_rest(c);
+    /* where the kernel does not ask before it sends */
+    if (c->ask.flags & XCP_ASK_START &&
+        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Open)
+        start(c, tp, now);
     cwnd = xcp_sender_cwnd(&c->sender);
     tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
-    pace(tp, c);
+    pace(tp, c, start_more(c, tp, now));
     bound_rto(tp, c);
 }
 
@@ -201,6 +205,23 @@ __u32 BPF_PROG(xcp_undo_cwnd, struct sock *sk) {
     return xcp_sender_cwnd(&c->sender);
 }
 
+/* The kernel asks before it sends, and when the window is full. */
+SEC("struct_ops")
+__u32 BPF_PROG(xcp_min_tso_segs, struct sock *sk) {
+    struct tcp_sock *tp = (struct tcp_sock *)sk;
+    struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+    __u64 now = bpf_ktime_get_ns();
+    __u32 cwnd;
+    if (!c || !(c->ask.flags & XCP_ASK_START) || c->started == XCP_STARTED ||
+        c->state == XCP_FALLEN ||
+        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) != TCP_CA_Open || !start(c, tp, now))
+        return XCP_LEAST_SEGMENTS;
+    cwnd = xcp_sender_cwnd(&c->sender);
+    tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
+    pace(tp, c, start_more(c, tp, now));
+    return XCP_LEAST_SEGMENTS;
+}
+
 /* The send buffer in windows: a window may more than double from one round trip to the next. */
 SEC("struct_ops")
 __u32 BPF_PROG(xcp_sndbuf_expand, struct sock *sk) {
@@ -215,6 +236,7 @@ struct tcp_congestion_ops xcp = {
     .set_state = (void *)xcp_set_state,
     .ssthresh = (void *)xcp_ssthresh,
     .undo_cwnd = (void *)xcp_undo_cwnd,
+    .min_tso_segs = (void *)xcp_min_tso_segs,
     .sndbuf_expand = (void *)xcp_sndbuf_expand,
     .flags = TCP_CONG_NON_RESTRICTED,
     .name = "xcp",

@@ -323,6 +323,7 @@ struct tcp_congestion_ops {
     void (*set_state)(struct sock *sk, __u8 new_state);
     void (*cong_control)(struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs);
     __u32 (*undo_cwnd)(struct sock *sk);
+    __u32 (*min_tso_segs)(struct sock *sk);
     __u32 (*sndbuf_expand)(struct sock *sk);
     char name[16];
     __u32 flags;

@@ -178,6 +178,8 @@ struct RawConnection {
     rto_max_ms: u32,
     cwnd_before: u64,
     threshold_before: u64,
+    start_ns: u64,
+    start_taken: u64,
     sender: [u64; SENDER_WORDS],
     receiver: [u64; RECEIVER_WORDS],
 }
@@ -459,13 +461,21 @@ impl Endpoint {
         config: &EndpointConfig,
         change: impl Fn(&mut OpenEndpointSkel<'_>),
     ) -> Result<Self> {
-        Self::load_with(config, true, &change)
-            .or_else(|all| Self::load_with(config, false, &change).map_err(|_| all))
+        // Kernels with BBR's third version have no min_tso_segs; connections then begin with their
+        // first acknowledgement.
+        let start = config.ask.start;
+        Self::load_with(config, true, start, &change)
+            .or_else(|all| Self::load_with(config, false, start, &change).map_err(|_| all))
+            .or_else(|all| match start {
+                true => Self::load_with(config, true, false, &change).map_err(|_| all),
+                false => Err(all),
+            })
     }
 
     fn load_with(
         config: &EndpointConfig,
         room: bool,
+        start: bool,
         change: &impl Fn(&mut OpenEndpointSkel<'_>),
     ) -> Result<Self> {
         hush();
@@ -492,6 +502,10 @@ impl Endpoint {
         }
         open.struct_ops.xcp_mut().name = name;
         change(&mut open);
+        if !start {
+            open.struct_ops.xcp_mut().min_tso_segs = std::ptr::null_mut();
+            open.progs.xcp_min_tso_segs.set_autoload(false);
+        }
         open.progs.xcp_room_ethernet.set_autoload(room);
         open.progs.xcp_room_bare.set_autoload(room);
         let mut skel = open

@@ -231,6 +231,17 @@ pub fn endpoint_without_room(config: &EndpointConfig) -> Result<Endpoint> {
     })
 }
 
+/// An endpoint whose connections begin with what is lent, as on a kernel that does not ask its
+/// congestion controls before it sends: here because it refuses the program.
+///
+/// # Errors
+/// As [`Endpoint::load`].
+pub fn endpoint_without_asking(config: &EndpointConfig) -> Result<Endpoint> {
+    Endpoint::load_changed(config, |open| {
+        open.progs.xcp_min_tso_segs.set_prog_type(ProgramType::Kprobe)
+    })
+}
+
 /// What a middlebox does to packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mischief {

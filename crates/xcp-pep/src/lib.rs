@@ -5,6 +5,7 @@
 //! [`listen`] finds out where a connection wants to go, [`relay`] moves its bytes, [`worker`] does
 //! both for many, with what [`settings`] say, and counts in [`metrics`]. Where clients are to be
 //! answered only when the server has answered, [`confirm`] opens the legs to servers first.
+//! [`trunk`] keeps connections to the other gateway open for clients to come.
 //! [`gateway`] is what of the machine has to be set up and taken back; [`run`] puts it all
 //! together.
 
@@ -18,4 +19,5 @@ pub mod run;
 pub mod settings;
 pub mod shared;
 pub mod socket;
+pub mod trunk;
 pub mod worker;

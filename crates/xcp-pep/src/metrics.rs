@@ -101,6 +101,14 @@ pub struct Metrics {
     pub loops: Counter,
     /// Connections whose first bytes went with the SYN.
     pub early: Counter,
+    /// Connections that went by the trunk.
+    pub trunk_used: Counter,
+    /// Connections for which it had none left.
+    pub trunk_missed: Counter,
+    /// Connections of the other gateway's clients that came by it.
+    pub trunk_carried: Counter,
+    /// Calls of the trunk that came to nothing.
+    pub trunk_failed: Counter,
     /// Connections whose client's port could not be kept.
     pub port_changed: Counter,
     /// Peers across the long link asked whether they are there, after a timeout.
@@ -198,6 +206,26 @@ impl Metrics {
             "xcpnet_pep_early_total",
             "Connections whose first bytes went with the SYN.",
             &self.early,
+        );
+        counter(
+            "xcpnet_pep_trunk_used_total",
+            "Connections that went by the trunk.",
+            &self.trunk_used,
+        );
+        counter(
+            "xcpnet_pep_trunk_missed_total",
+            "Connections for which the trunk had none left.",
+            &self.trunk_missed,
+        );
+        counter(
+            "xcpnet_pep_trunk_carried_total",
+            "Connections of the other gateway's clients that came by the trunk.",
+            &self.trunk_carried,
+        );
+        counter(
+            "xcpnet_pep_trunk_failed_total",
+            "Calls of the trunk that came to nothing.",
+            &self.trunk_failed,
         );
         counter(
             "xcpnet_pep_probes_total",

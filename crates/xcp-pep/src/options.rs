@@ -15,6 +15,7 @@ use xcp_scenario::typed;
 use crate::listen::access::{Access, Network};
 use crate::settings::Settings;
 use crate::socket::Leg;
+use crate::trunk;
 
 /// Round-trip time that buffers are made for where none is given: a geostationary satellite's.
 const DEFAULT_RTT_NS: u64 = 600_000_000;
@@ -69,7 +70,7 @@ macro_rules! given {
         })*
     };
 }
-given!(String, usize, u32, SocketAddr);
+given!(String, usize, u32, SocketAddr, PathBuf);
 
 impl Given for Option<bool> {
     fn or(self, other: Self) -> Self {
@@ -156,6 +157,14 @@ options! {
     no_early: Option<bool>, Live;
     /// Answer clients only when the server has answered.
     confirm: Option<bool>, Start;
+    /// The gateway at the other end of the long link, to which connections are kept open.
+    trunk: Option<String>, Start;
+    /// Where that one calls this one.
+    trunk_listen: Option<String>, Start;
+    /// How many connections are kept open.
+    trunk_warm: Option<usize>, Start;
+    /// What both gateways know and nobody else.
+    secret_file: Option<PathBuf>, Start;
     /// Threads.
     workers: Option<usize>, Start;
     /// Connections at the most.
@@ -423,6 +432,74 @@ impl Options {
             clients: read("allow", &self.allow)?,
             targets: read("allow-target", &self.allow_target)?,
         })
+    }
+
+    /// The other gateway, and the address of ours that it is to call, if that was said.
+    ///
+    /// # Errors
+    /// They are none, do not go together, or lack the secret.
+    pub fn trunk(&self) -> Result<Option<(SocketAddr, Option<SocketAddr>)>> {
+        let read = |key: &str, text: &String| {
+            trunk::address(text).ok_or_else(|| {
+                wrong(
+                    key,
+                    format_args!("\"{text}\" is no address like 192.0.2.1 or 192.0.2.1:4000"),
+                )
+            })
+        };
+        let Some(peer) = &self.trunk else {
+            let alone = self.trunk_listen.is_some() || self.secret_file.is_some();
+            return if alone {
+                Err(Error::new("trunk-listen and secret-file are a trunk's")
+                    .remedy("name the other gateway: --trunk ADDRESS"))
+            } else {
+                Ok(None)
+            };
+        };
+        let peer = read("trunk", peer)?;
+        let own = self.trunk_listen.as_ref().map(|own| read("trunk-listen", own)).transpose()?;
+        if self.wan.is_none() {
+            return Err(Error::new("trunk: it is for connections that are diverted")
+                .remedy("name the devices: --wan DEV --lan DEV"));
+        }
+        if self.confirm == Some(true) {
+            return Err(Error::new(
+                "trunk: with confirm a client waits for its server's answer, \
+                which takes the round trip that a trunk saves",
+            )
+            .remedy("leave out one of them"));
+        }
+        if self.secret_file.is_none() {
+            return Err(Error::new("trunk: who may use it is known by a secret").remedy(
+                "name the file that has it, the same on both gateways: --secret-file FILE",
+            ));
+        }
+        if own.is_some_and(|own| own.is_ipv4() != peer.is_ipv4()) {
+            return Err(wrong("trunk-listen", "one address is of IPv4, and the other's of IPv6"));
+        }
+        Ok(Some((peer, own)))
+    }
+
+    /// The trunk, with what of it is found on this machine.
+    ///
+    /// # Errors
+    /// As above; no secret; no way to the other gateway.
+    pub fn trunk_plan(&self) -> Result<Option<trunk::Plan>> {
+        let Some((peer, own)) = self.trunk()? else { return Ok(None) };
+        let secret = trunk::read_secret(self.secret_file.as_deref().unwrap_or(Path::new("")))?;
+        let listen = match own {
+            Some(own) => own,
+            None => {
+                let address = trunk::own_address(peer).map_err(|e| {
+                    Error::because(format_args!("trunk: no way to {}", peer.ip()), &e).remedy(
+                        "say where the other gateway finds this one: --trunk-listen ADDRESS",
+                    )
+                })?;
+                SocketAddr::new(address, peer.port())
+            }
+        };
+        let warm = self.trunk_warm.unwrap_or(trunk::WARM).clamp(1, trunk::MOST_WARM);
+        Ok(Some(trunk::Plan { peer, listen, warm, secret }))
     }
 
     /// What is allowed, and is seldom meant.

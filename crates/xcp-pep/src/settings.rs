@@ -14,8 +14,18 @@ pub enum Kind {
     FromLan,
     /// Diverted as it came across the long link.
     FromWan,
+    /// Of a client of the other gateway's, on a connection of the trunk.
+    FromTrunk,
     /// Of a client that knows of the proxy.
     Explicit,
+}
+
+impl Kind {
+    /// Whether the client is on the other side of the long link.
+    #[must_use]
+    pub fn comes_across(self) -> bool {
+        matches!(self, Self::FromWan | Self::FromTrunk)
+    }
 }
 
 /// Settings of the data path.
@@ -67,12 +77,12 @@ impl Settings {
     /// Of the leg to the client.
     #[must_use]
     pub fn client_leg(&self, kind: Kind) -> &Leg {
-        if kind == Kind::FromWan { &self.wan } else { &self.lan }
+        if kind.comes_across() { &self.wan } else { &self.lan }
     }
 
     /// Of the leg to the server.
     #[must_use]
     pub fn server_leg(&self, kind: Kind) -> &Leg {
-        if kind == Kind::FromWan { &self.lan } else { &self.wan }
+        if kind.comes_across() { &self.lan } else { &self.wan }
     }
 }

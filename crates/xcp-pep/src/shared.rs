@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::confirm::Legs;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
+use crate::trunk::Pool;
 
 /// A connection's two addresses: who opened it, to whom.
 pub type Ends = (SocketAddr, SocketAddr);
@@ -34,6 +35,8 @@ pub struct Shared {
     pub bell: Option<OwnedFd>,
     /// Legs to servers that were opened before their clients were answered.
     pub confirmed: Legs,
+    /// Connections to the other gateway that wait for clients.
+    pub trunk: OnceLock<Arc<Pool>>,
     numbers: AtomicU64,
     /// Legs we opened: one that is accepted is a loop.
     opened: Mutex<HashSet<Ends>>,
@@ -52,6 +55,7 @@ impl Shared {
             full: AtomicBool::new(false),
             bell: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).ok(),
             confirmed: Legs::default(),
+            trunk: OnceLock::new(),
             numbers: AtomicU64::new(0),
             opened: Mutex::default(),
         }

@@ -89,6 +89,11 @@ pub fn tell_common(fd: BorrowedFd<'_>, common: &Common) -> io::Result<()> {
     if common.mark != 0 {
         set(fd, libc::SOL_SOCKET, libc::SO_MARK, common.mark)?;
     }
+    tell_patience(fd, common)
+}
+
+/// How long a silent peer is waited for.
+pub fn tell_patience(fd: BorrowedFd<'_>, common: &Common) -> io::Result<()> {
     if common.keepalive != 0 {
         sockopt::set_socket_keepalive(fd, true)?;
         set(fd, libc::SOL_TCP, libc::TCP_KEEPIDLE, common.keepalive)?;

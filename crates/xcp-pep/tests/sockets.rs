@@ -37,7 +37,7 @@ impl Proxy {
         let shared = Arc::new(Shared::new(settings));
         let worker =
             Worker::new(shared.clone(), vec![taken], Asker::start().unwrap(), memory).unwrap();
-        Self { shared, crew: Crew::start(vec![worker], None).unwrap(), address }
+        Self { shared, crew: Crew::start(vec![worker], None, None).unwrap(), address }
     }
 
     /// A connection through it, by SOCKS.

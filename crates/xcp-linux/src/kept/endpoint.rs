@@ -136,7 +136,24 @@ mod tests {
 
     use super::super::file_system::mount_private;
     use super::*;
-    use crate::rehearsal::endpoint_without_room;
+    use crate::endpoint::Ask;
+    use crate::rehearsal::{endpoint_without_asking, endpoint_without_room};
+
+    #[test]
+    fn a_kernel_that_does_not_ask_before_it_sends_has_all_the_rest() {
+        if !crate::error::is_root() {
+            return println!("SKIPPED: an endpoint that is not asked before sending: needs root");
+        }
+        let config = |start| EndpointConfig {
+            name: format!("xw{}", std::process::id()),
+            ask: Ask { start, ..Ask::default() },
+            ..EndpointConfig::default()
+        };
+        for start in [true, false] {
+            let loaded = endpoint_without_asking(&config(start)).unwrap();
+            assert_eq!(loaded.no_room(), None, "start: {start}");
+        }
+    }
 
     /// `endpoint show` is another process than `enable`: it has to know, too.
     #[test]

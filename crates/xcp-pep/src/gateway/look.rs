@@ -306,6 +306,29 @@ fn mtu(options: &Options, wan: &Device, lan: &[Device]) -> Finding {
     Finding::ok("mtu", found + &limit)
 }
 
+/// Connections kept open to the other gateway, where they are asked for.
+fn trunk(options: &Options) -> Result<Option<Finding>> {
+    let Some(plan) = options.trunk_plan()? else { return Ok(None) };
+    let (peer, port) = (plan.peer.ip(), plan.listen.port());
+    let found = format!("{} connections to {}, from {}", plan.warm, plan.peer, plan.listen.ip());
+    let version = if peer.is_ipv4() { "ip" } else { "ip6" };
+    let strict = tables::strict_inputs().unwrap_or_default();
+    if strict.is_empty() {
+        return Ok(Some(Finding::ok("trunk", found)));
+    }
+    let rules: Vec<String> = strict
+        .iter()
+        .map(|chain| {
+            format!("nft insert rule {chain} {version} saddr {peer} tcp dport {port} accept")
+        })
+        .collect();
+    Ok(Some(Finding::warning(
+        "trunk",
+        format!("{found}; the other gateway's calls have to be let in"),
+        format!("unless there is such a rule: {}", rules.join("; ")),
+    )))
+}
+
 /// Looks at everything, changes nothing. `name`: that of the proxy that would be.
 ///
 /// # Errors
@@ -341,6 +364,7 @@ pub fn look(options: &Options, name: &str) -> Result<Vec<Finding>> {
     if options.rate_bps()?.is_some() {
         found.push(wan::shaper(&mut netlink, &wan, &namespace)?);
     }
+    found.extend(trunk(options)?);
     found.extend([offloads(&wan), mtu(options, &wan, &lan)]);
     Ok(found)
 }

@@ -151,7 +151,7 @@ impl Diverted {
                         rules.extend(self.lan.iter().flat_map(|device| here(device, true)))
                     }
                     Kind::FromWan => rules.extend(here(&self.wan, false)),
-                    Kind::Explicit => {}
+                    Kind::FromTrunk | Kind::Explicit => {}
                 }
             }
         }

@@ -12,6 +12,7 @@ use rustix::pipe::{SpliceFlags, splice};
 
 use super::pipe::{Pipe, Pool};
 use super::way::{Broken, Filled, Medium};
+use crate::trunk::words;
 
 /// What is read by copying; more than this at once makes a way splice.
 pub const COPY: usize = 16 * 1024;
@@ -25,6 +26,8 @@ pub struct Store {
     pub urgent: bool,
     /// What was read last may have ended at one that it has not told of yet.
     unsure: bool,
+    /// The other gateway's word goes before the source's bytes (`trunk/words.rs`).
+    pub preface: bool,
 }
 
 impl Store {
@@ -112,6 +115,22 @@ impl Sockets<'_> {
         Ok(Filled::Some { read, kept: read - written, dry: short })
     }
 
+    /// Takes the other gateway's word that it has the connection. Who ends without one has not
+    /// ended as a server does.
+    fn preface(&mut self) -> Result<bool, Broken> {
+        while self.store.preface {
+            let byte = &mut self.scratch[..1];
+            let got = ready(again(|| recv(self.source, &mut *byte, RecvFlags::DONTWAIT)));
+            match got.map_err(source)? {
+                None => return Ok(false),
+                Some((1, _)) if self.scratch[0] == words::OPEN => self.store.preface = false,
+                Some((1, _)) if self.scratch[0] == words::LEAVING => {}
+                Some(_) => return Err(source(Errno::CONNRESET)),
+            }
+        }
+        Ok(true)
+    }
+
     /// Needs no store.
     fn look_and_take(&mut self) -> Result<Filled, Broken> {
         let buffer = &mut self.scratch[..];
@@ -181,6 +200,9 @@ impl Sockets<'_> {
 
 impl Medium for Sockets<'_> {
     fn fill(&mut self, room: usize, empty: bool) -> Result<Filled, Broken> {
+        if self.store.preface && !self.preface()? {
+            return Ok(Filled::Blocked);
+        }
         if self.store.pipe.is_none() {
             self.store.pipe = self.pool.lend();
         }

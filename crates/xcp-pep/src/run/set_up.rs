@@ -28,6 +28,7 @@ use crate::options::Options;
 use crate::settings::{Kind, Settings};
 use crate::shared::Shared;
 use crate::socket;
+use crate::trunk;
 use crate::worker::names::Asker;
 use crate::worker::{Crew, Listener, Worker, listener};
 
@@ -105,6 +106,7 @@ pub fn check_options(options: &Options) -> Result<()> {
     options.memory()?;
     options.drain()?;
     options.rto_max_ms()?;
+    options.trunk()?;
     if let Some(bps) = options.rate_bps()? {
         wan::law(options.law.as_deref().unwrap_or(wan::DEFAULT_LAW), bps)?;
     }
@@ -307,6 +309,19 @@ fn explicit_listeners(options: &Options, settings: &Settings) -> Result<Vec<List
     options.listen.iter().map(open).collect()
 }
 
+/// Keeps the trunk, of which the workers are to know.
+fn trunk_of(plan: trunk::Plan, shared: &Arc<Shared>) -> Result<trunk::keeper::Keeper> {
+    let listen = plan.listen;
+    let pool = trunk::Pool::new(plan.peer, plan.warm)
+        .map_err(|e| Error::because("cannot make a trunk", &e))?;
+    let pool = shared.trunk.get_or_init(|| Arc::new(pool)).clone();
+    trunk::keeper::Keeper::new(shared.clone(), pool, plan).map_err(|e| {
+        Error::because(format_args!("trunk: cannot listen at {listen}"), &e).remedy(
+            "say by which address the other gateway finds this one: --trunk-listen ADDRESS[:PORT]",
+        )
+    })
+}
+
 /// The user to become; `None`: stay.
 fn user(options: &Options) -> Result<Option<privileges::User>> {
     match options.user.as_deref() {
@@ -356,8 +371,10 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
         let memory = options.memory()?;
         let pipes = (memory / settings.held).max(workers);
         let held = if is_gateway && options.confirm == Some(true) { confirm::MOST } else { 0 };
-        let connections =
-            limits::raise(settings.connections, options.connections.is_some(), pipes, held)?;
+        let trunk = options.trunk_plan()?;
+        let links = trunk.as_ref().map_or(0, |plan| plan.warm + trunk::MOST_ANSWERED) as u32;
+        let asked = options.connections.is_some();
+        let connections = limits::raise(settings.connections, asked, pipes, held + links)?;
         settings.connections = connections;
         let diverted = if is_gateway { diverted_listeners(&settings)? } else { Vec::new() };
         let explicit = explicit_listeners(options, &settings)?;
@@ -394,6 +411,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
         }
         let holder = queue.map(|queue| Holder::new(shared.clone(), queue, slot)).transpose();
         let holder = holder.map_err(|e| Error::because("cannot hold openings", &e))?;
+        let trunk = trunk.map(|plan| trunk_of(plan, &shared)).transpose()?;
         let table = rules.as_mut().map(Diverted::raise).transpose()?;
         // From here on there are threads, which inherit what they may do.
         let made = |asker: &Asker| {
@@ -414,8 +432,8 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             crew.iter_mut().for_each(|worker| worker.look_names_up_with(asker.clone()));
         }
         tracing::debug!(pipes = crew.iter().map(Worker::pipes).sum::<usize>(), "pipes");
-        let crew =
-            Crew::start(crew, holder).map_err(|e| Error::because("cannot start threads", &e))?;
+        let crew = Crew::start(crew, holder, trunk)
+            .map_err(|e| Error::because("cannot start threads", &e))?;
         let plan = Plan {
             diverted: rules,
             wan: is_gateway.then(|| xcp.wan.clone()),

@@ -50,6 +50,8 @@ pub struct Gateway {
     pub endpoint: Option<xcp_linux::endpoint::EndpointCounts>,
     /// Packets lent to connections that began, since it is up.
     pub lent: Option<xcp_linux::endpoint::Start>,
+    /// Connections kept open to the other gateway.
+    pub trunk: Option<crate::trunk::Shown>,
     /// Openings, where clients are answered only when the server has answered.
     pub confirm: Option<Openings>,
 }
@@ -126,6 +128,7 @@ fn gateway(proxy: &Proxy) -> Option<Gateway> {
             .as_ref()
             .filter(|_| proxy.beginnings.is_some())
             .and_then(|endpoint| endpoint.taken().ok()),
+        trunk: proxy.shared.trunk.get().map(|pool| pool.shown(&proxy.shared.metrics)),
         confirm: diverted.hold.map(|_| openings(&proxy.shared)),
     })
 }
@@ -185,6 +188,22 @@ fn text(proxy: &Proxy) -> String {
             "xcpnet_pep_holding",
             "Openings held back now.",
             gateway.confirm.map(|openings| openings.holding as f64),
+        );
+        let trunk = gateway.trunk.as_ref();
+        gauge(
+            "xcpnet_pep_trunk_warm",
+            "Connections of the trunk that wait for clients.",
+            trunk.map(|trunk| trunk.warm as f64),
+        );
+        gauge(
+            "xcpnet_pep_trunk_wanted",
+            "How many are to wait.",
+            trunk.map(|trunk| trunk.wanted as f64),
+        );
+        gauge(
+            "xcpnet_pep_trunk_answered",
+            "Connections of the other gateway's that wait for its clients.",
+            trunk.map(|trunk| trunk.answered as f64),
         );
         if let Some(counts) = gateway.endpoint {
             for (name, help, value) in [

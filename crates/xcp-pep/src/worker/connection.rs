@@ -87,6 +87,9 @@ pub(super) struct Connection {
     leg: Option<Ends>,
     /// The client and where it wanted to go, if the leg was opened before it was answered.
     paired: Option<Ends>,
+    /// A connection of the trunk that this one is to go by.
+    link: Option<OwnedFd>,
+    by_trunk: bool,
     negotiation: Negotiation,
     phase: Phase,
     found: Option<Result<SocketAddr, Reached>>,
@@ -107,16 +110,19 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    /// `said`: where it wants to go, if another gateway has said so.
     pub(super) fn begin(
         client: OwnedFd,
         client_address: SocketAddr,
-        kind: Kind,
+        (kind, said): (Kind, Option<SocketAddr>),
         settings: Arc<Settings>,
         token: u64,
         bench: &Bench,
     ) -> io::Result<Self> {
-        let diverted =
-            if kind == Kind::Explicit { None } else { Some(socket::local(client.as_fd())?) };
+        let diverted = match kind {
+            Kind::Explicit | Kind::FromTrunk => said,
+            Kind::FromLan | Kind::FromWan => Some(socket::local(client.as_fd())?),
+        };
         watch(bench.epoll.as_fd(), &client, token)?;
         let mut connection = Self {
             number: bench.shared.number(),
@@ -128,6 +134,8 @@ impl Connection {
             server_address: diverted,
             leg: None,
             paired: None,
+            link: None,
+            by_trunk: kind == Kind::FromTrunk,
             negotiation: Negotiation::Unknown,
             phase: Phase::Negotiating,
             found: None,
@@ -146,6 +154,10 @@ impl Connection {
         match diverted {
             None => connection.until(Some(bench.now + connection.settings.greeting_timeout)),
             Some(to) if connection.pair(to, bench)? => {}
+            Some(to) if kind == Kind::FromLan && connection.finds_link(bench) => {
+                connection.phase = Phase::LookingUp;
+                connection.found = Some(Ok(to));
+            }
             Some(_) if kind == Kind::FromLan && connection.settings.early => {
                 connection.phase = Phase::Early;
                 connection.until(Some(bench.now + connection.settings.early_wait));
@@ -305,7 +317,7 @@ impl Connection {
     fn long_leg(&self) -> Option<BorrowedFd<'_>> {
         match self.kind {
             Kind::FromLan => self.server.as_ref().map(OwnedFd::as_fd),
-            Kind::FromWan => Some(self.client.as_fd()),
+            Kind::FromWan | Kind::FromTrunk => Some(self.client.as_fd()),
             Kind::Explicit => None,
         }
     }
@@ -332,6 +344,7 @@ impl Connection {
         View {
             number: self.number,
             kind: self.kind,
+            by_trunk: self.by_trunk,
             state: match self.phase {
                 Phase::Negotiating => "negotiating",
                 Phase::LookingUp | Phase::Early | Phase::Connecting(_) => "connecting",

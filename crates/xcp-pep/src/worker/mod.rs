@@ -29,8 +29,9 @@ use crate::listen::access::Access;
 use crate::relay::pipe::Pool;
 use crate::relay::wire::COPY;
 use crate::settings::{Kind, Settings};
-use crate::shared::Shared;
+use crate::shared::{Ends, Shared};
 use crate::socket;
+use crate::trunk::keeper::{Keeper, KeeperThread};
 use connection::{Connection, Next};
 use outage::Outage;
 use timers::Timers;
@@ -41,6 +42,8 @@ use view::View;
 pub enum Order {
     /// A name was looked up for a connection.
     Found(u64, Result<SocketAddr, Reached>),
+    /// Carry a client of the other gateway's, who came by the trunk.
+    Carry(OwnedFd, Ends),
     /// Tell what there is.
     Show(Sender<Vec<View>>),
     /// Take no more connections.
@@ -360,6 +363,13 @@ impl Running {
                         self.advance(place);
                     }
                 }
+                Order::Carry(socket, (client, server)) => {
+                    let settings = self.bench.shared.settings();
+                    if self.has_room(&settings) {
+                        let from = (Kind::FromTrunk, Some(server));
+                        self.begin(socket, Ok(client), from, &settings);
+                    }
+                }
                 Order::Show(answer) => {
                     let now = self.bench.now;
                     let _ = answer.send(
@@ -408,7 +418,8 @@ impl Running {
         for _ in 0..ACCEPTS {
             match acceptfrom_with(&socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok((client, Some(from))) if self.admits(&from, kind, &settings) => {
-                    self.begin(client, from, kind, &settings)
+                    let from = socket::canonical(from);
+                    self.begin(client, from, (kind, None), &settings)
                 }
                 // Closing it resets it.
                 Ok((_, Some(_))) => {}
@@ -443,6 +454,11 @@ impl Running {
             tracing::debug!(client = %from, "a client may not ask (--allow)");
             return false;
         }
+        self.has_room(settings)
+    }
+
+    fn has_room(&self, settings: &Settings) -> bool {
+        let shared = &self.bench.shared;
         // Workers that look at the same time may let one more in each: limits::raise has
         // descriptors for more than that.
         if shared.active.load(Ordering::Relaxed) >= settings.connections {
@@ -456,15 +472,15 @@ impl Running {
     fn begin(
         &mut self,
         client: OwnedFd,
-        from: SocketAddrAny,
-        kind: Kind,
+        from: io::Result<SocketAddr>,
+        (kind, said): (Kind, Option<SocketAddr>),
         settings: &Arc<Settings>,
     ) {
         let place = self.places.take();
         let token = self.places.token(place);
         self.bench.shared.metrics.accepted.one();
-        let begun = socket::canonical(from).and_then(|from| {
-            Connection::begin(client, from, kind, settings.clone(), token, &self.bench)
+        let begun = from.and_then(|from| {
+            Connection::begin(client, from, (kind, said), settings.clone(), token, &self.bench)
         });
         match begun {
             Ok(connection) => {
@@ -519,16 +535,22 @@ fn watch(epoll: BorrowedFd<'_>, socket: &OwnedFd, token: u64) -> io::Result<()> 
 pub struct Crew {
     handles: Vec<Handle>,
     holder: Option<HolderThread>,
+    trunk: Option<KeeperThread>,
     threads: Mutex<Vec<std::thread::JoinHandle<io::Result<()>>>>,
 }
 
 impl Crew {
-    /// Starts them, and what opens legs for them where clients are to be confirmed.
+    /// Starts them, what opens legs for them where clients are to be confirmed, and what keeps the
+    /// trunk.
     ///
     /// # Errors
     /// No threads.
-    pub fn start(workers: Vec<Worker>, holder: Option<Holder>) -> io::Result<Self> {
-        let handles = workers.iter().map(Worker::handle).collect();
+    pub fn start(
+        workers: Vec<Worker>,
+        holder: Option<Holder>,
+        trunk: Option<Keeper>,
+    ) -> io::Result<Self> {
+        let handles: Vec<Handle> = workers.iter().map(Worker::handle).collect();
         let threads = workers
             .into_iter()
             .enumerate()
@@ -539,7 +561,8 @@ impl Crew {
             })
             .collect::<io::Result<Vec<_>>>()?;
         let holder = holder.map(Holder::start).transpose()?;
-        Ok(Self { handles, holder, threads: Mutex::new(threads) })
+        let trunk = trunk.map(|trunk| trunk.start(handles.clone())).transpose()?;
+        Ok(Self { handles, holder, trunk, threads: Mutex::new(threads) })
     }
 
     /// Every connection there is.
@@ -558,6 +581,14 @@ impl Crew {
             && matches!(order(), Order::Drain | Order::Stop)
         {
             holder.end();
+        }
+        if let Some(trunk) = &self.trunk {
+            match order() {
+                Order::Drain => trunk.leave(),
+                Order::Stop => trunk.end(),
+                Order::Resize => trunk.renew(),
+                Order::Found(..) | Order::Carry(..) | Order::Show(_) => {}
+            }
         }
         self.handles.iter().for_each(|handle| handle.tell(order()));
     }

@@ -14,6 +14,8 @@ pub struct View {
     pub number: u64,
     /// Where it came from.
     pub kind: Kind,
+    /// Whether its long leg is a connection of the trunk.
+    pub by_trunk: bool,
     /// `negotiating`, `connecting`, `open`, `closing`.
     pub state: &'static str,
     /// The client.

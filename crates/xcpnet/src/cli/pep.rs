@@ -142,6 +142,19 @@ pub struct PepRun {
     /// unreachable, silence; costs what early data saves
     #[arg(long)]
     pub confirm: bool,
+    /// Keep connections open to the gateway at the other end of the long link, so that clients'
+    /// connections start at once; on both gateways
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub trunk: Option<String>,
+    /// Where that gateway calls this one [default: the address from which it is reached, its port]
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub trunk_listen: Option<String>,
+    /// So many of them [default: 32]
+    #[arg(long, value_name = "N")]
+    pub trunk_warm: Option<usize>,
+    /// What both gateways know and nobody else, 16 characters or more
+    #[arg(long, value_name = "FILE")]
+    pub secret_file: Option<PathBuf>,
     /// Threads [default: one per processor]
     #[arg(long, value_name = "N")]
     pub workers: Option<usize>,

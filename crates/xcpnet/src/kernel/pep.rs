@@ -105,6 +105,10 @@ fn typed(run: &PepRun) -> Options {
         metrics: run.metrics,
         no_early: given(run.no_early),
         confirm: given(run.confirm),
+        trunk: run.trunk.clone(),
+        trunk_listen: run.trunk_listen.clone(),
+        trunk_warm: run.trunk_warm,
+        secret_file: run.secret_file.as_ref().map(|f| std::path::absolute(f).unwrap_or(f.clone())),
         workers: run.workers,
         connections: run.connections,
         memory: run.memory.clone(),
@@ -384,6 +388,21 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
             "\n  legs by XCP {}, fallen back {}\n",
             endpoint["agreed"], endpoint["fallen_peer"]
         ));
+        let trunk = &gateway["trunk"];
+        if trunk.is_object() {
+            out.push_str(&format!(
+                "  trunk to {}: {} of {} open, {} of its open here; used {}, missed {}, carried {}, \
+                    failed {}\n",
+                trunk["peer"].as_str().unwrap_or_default(),
+                trunk["warm"],
+                trunk["wanted"],
+                trunk["answered"],
+                trunk["used"],
+                trunk["missed"],
+                trunk["carried"],
+                trunk["failed"]
+            ));
+        }
         let openings = &gateway["confirm"];
         if openings.is_object() {
             out.push_str(&format!(
@@ -417,7 +436,7 @@ fn row(c: &serde_json::Value) -> String {
             {}\n",
         text(&c["client"]),
         text(&c["server"]),
-        text(&c["kind"]),
+        text(&c["kind"]) + if c["by_trunk"] == true { " by the trunk" } else { "" },
         text(&c["state"]),
         human::nanos(c["age_ns"].as_u64().unwrap_or(0)),
         c["to_server"],

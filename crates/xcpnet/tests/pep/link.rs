@@ -48,12 +48,8 @@ fn on_an_idle_link_one_connection_begins_with_most_of_it() {
     assert_eq!(receive(&mut stream, 1).0, 2 << 20);
     server.join().unwrap();
     assert_eq!(lent(&far, "beginners"), 1);
-    // Three quarters of what its first window had left.
-    assert!(
-        (330 - 64) * 3 / 4 <= lent(&far, "rest") && lent(&far, "rest") <= 330 * 3 / 4 + 1,
-        "{}",
-        far.show()
-    );
+    // Three quarters of what its first window had left, or more, and not all: somebody may come.
+    assert!((330 - 64) * 3 / 4 <= lent(&far, "rest") && lent(&far, "rest") < 330, "{}", far.show());
     assert_eq!(lent(&near, "rest"), 0, "the other way nothing waited: {}", near.show());
 }
 

@@ -11,6 +11,7 @@ mod owner;
 mod rates;
 mod site;
 mod traffic;
+mod trunk;
 mod unit;
 
 use std::io::{Read as _, Write as _};

@@ -13,6 +13,8 @@ use super::{Bench, CLIENT, Connection, EARLY, Heard, Next, Phase, watch};
 use crate::listen::{Reached, Step, Target};
 use crate::settings::Kind;
 use crate::socket;
+use crate::trunk::keeper::say_later;
+use crate::trunk::words;
 
 /// How long a client that is refused may take to close.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -170,6 +172,9 @@ impl Connection {
             self.found = Some(Err(Reached::Forbidden));
             return Ok(());
         }
+        if let Some(link) = self.link.take() {
+            return self.go(link, to, bench);
+        }
         let server =
             socket::for_leg(&to, self.settings.server_leg(self.kind), &self.settings.common)?;
         if self.kind != Kind::Explicit {
@@ -199,6 +204,25 @@ impl Connection {
             Err(why) => return Err(why.into()),
         }
         self.adopt(server, to, bench)
+    }
+
+    /// Whether the trunk has a connection for this one, which is taken then.
+    pub(super) fn finds_link(&mut self, bench: &Bench) -> bool {
+        let Some(trunk) = bench.shared.trunk.get() else { return false };
+        self.link = trunk.take();
+        let metrics = &bench.shared.metrics;
+        if self.link.is_some() { &metrics.trunk_used } else { &metrics.trunk_missed }.one();
+        self.link.is_some()
+    }
+
+    /// By a connection of the trunk: it is open, so bytes follow at once.
+    fn go(&mut self, link: OwnedFd, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
+        socket::tell_patience(link.as_fd(), &self.settings.common)?;
+        say_later(&link, &words::go((self.client_address, to)))?;
+        self.by_trunk = true;
+        self.stores[1].preface = true;
+        self.adopt(link, to, bench)?;
+        self.start(bench)
     }
 
     /// From the client's address, but another port.

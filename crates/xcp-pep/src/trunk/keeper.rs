@@ -1,0 +1,543 @@
+//! The thread that keeps the trunk: calls the other gateway until there are as many connections as
+//! are to be, answers its calls, and gives workers what it asks for. It moves no client's byte.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, SocketFlags, acceptfrom_with, bind, connect, recv, send};
+use rustix::rand::{GetRandomFlags, getrandom};
+use xcp_linux::netlink::Netlink;
+
+use super::words::{self, Nonce};
+use super::{MOST_ANSWERED, Plan, Pool};
+use crate::settings::{Kind, Settings};
+use crate::shared::Shared;
+use crate::socket::{self, Common};
+use crate::worker::{self, Handle, Order};
+
+/// Seconds of silence after which the other gateway is asked whether it is there, and milliseconds
+/// after which it is not, while no client waits for it.
+const KEEPALIVE: u32 = 20;
+const GIVE_UP_MS: u32 = 45_000;
+/// How long it may take to say who it is: several round trips, with losses.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// After a call that failed the next waits so long, and twice as long after each other one.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
+/// Between looks at what is overdue.
+const TICK: Duration = Duration::from_millis(500);
+/// Accepted in a row.
+const ACCEPTS: usize = 64;
+
+/// Events of the wake-up and of the listener have these, those of connections their number.
+const WAKE: u64 = u64::MAX;
+const LISTENER: u64 = u64::MAX - 1;
+
+/// How far a connection is.
+#[derive(Debug)]
+enum Stage {
+    /// Ours: the call is on its way.
+    Calling,
+    /// Ours: we have said hello.
+    Asked(Nonce),
+    /// Theirs: hello is to come.
+    Called,
+    /// Theirs: they are to show that they have the secret.
+    Doubted(Nonce, Nonce),
+    /// Theirs: it waits for a client.
+    Waiting,
+}
+
+impl Stage {
+    fn is_ours(&self) -> bool {
+        matches!(self, Self::Calling | Self::Asked(_))
+    }
+
+    /// Bytes of the message that is to come.
+    fn expects(&self) -> usize {
+        match self {
+            Self::Calling => 0,
+            Self::Asked(_) => words::CHALLENGE,
+            Self::Called => words::HELLO,
+            Self::Doubted(..) => words::PROOF,
+            Self::Waiting => words::GO,
+        }
+    }
+}
+
+/// A connection that is not a client's, nor ready to be one's.
+#[derive(Debug)]
+struct Link {
+    socket: OwnedFd,
+    stage: Stage,
+    heard: [u8; words::LONGEST],
+    length: usize,
+    since: Instant,
+}
+
+/// What becomes of a link that was heard.
+enum Next {
+    Wait,
+    Warm,
+    Go([u8; words::GO]),
+    Over(&'static str),
+}
+
+/// Keeps the trunk, before it runs.
+#[derive(Debug)]
+pub struct Keeper {
+    shared: Arc<Shared>,
+    pool: Arc<Pool>,
+    plan: Plan,
+    listener: OwnedFd,
+}
+
+/// A keeper that runs.
+#[derive(Debug)]
+pub struct KeeperThread {
+    pool: Arc<Pool>,
+    thread: Mutex<Option<std::thread::JoinHandle<io::Result<()>>>>,
+}
+
+impl KeeperThread {
+    /// No connection is taken any more, and the other gateway is told; those that it has begun come
+    /// still.
+    pub fn leave(&self) {
+        self.pool.leaving.store(true, Ordering::Relaxed);
+        self.pool.wake();
+    }
+
+    /// The link has other rates: connections that wait are made anew.
+    pub fn renew(&self) {
+        self.pool.renew.store(true, Ordering::Relaxed);
+        self.pool.wake();
+    }
+
+    /// Ends it.
+    pub fn end(&self) {
+        self.pool.ended.store(true, Ordering::Relaxed);
+        self.leave();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match thread.map(std::thread::JoinHandle::join) {
+            None | Some(Ok(Ok(()))) => {}
+            Some(Ok(Err(why))) => tracing::error!(%why, "the trunk has failed"),
+            Some(Err(_)) => tracing::error!("the thread that keeps the trunk panicked"),
+        }
+    }
+}
+
+/// The trunk's own: it belongs to no flow that is diverted, so it has no mark.
+fn common() -> Common {
+    Common { mark: 0, keepalive: KEEPALIVE, give_up_ms: GIVE_UP_MS }
+}
+
+impl Keeper {
+    /// Listens.
+    ///
+    /// # Errors
+    /// The address is in use, or is none of this machine's.
+    pub fn new(shared: Arc<Shared>, pool: Arc<Pool>, plan: Plan) -> io::Result<Self> {
+        let settings = Settings { common: common(), ..(*shared.settings()).clone() };
+        let listener = worker::listener(plan.listen, Kind::FromTrunk, &settings, false, false)?;
+        let listener = Arc::try_unwrap(listener.socket)
+            .map_err(|_| io::Error::other("the listener is somebody's already"))?;
+        let watch = |socket: &OwnedFd, number: u64| {
+            epoll::add(&pool.epoll, socket, EventData::new_u64(number), EventFlags::IN)
+        };
+        watch(&listener, LISTENER)?;
+        watch(&pool.wake, WAKE)?;
+        Ok(Self { shared, pool, plan, listener })
+    }
+
+    /// Starts it on a thread of its own; workers carry what comes.
+    ///
+    /// # Errors
+    /// No thread.
+    pub fn start(self, workers: Vec<Handle>) -> io::Result<KeeperThread> {
+        let pool = self.pool.clone();
+        let running = Running {
+            shared: self.shared,
+            pool: self.pool,
+            plan: self.plan,
+            listener: Some(self.listener),
+            workers,
+            links: HashMap::new(),
+            last: 0,
+            routes: None,
+            call_at: Instant::now(),
+            pause: PAUSES[0],
+            is_up: None,
+            said: false,
+        };
+        let thread = std::thread::Builder::new().name("pep trunk".to_owned()).spawn(move || {
+            let result = running.run();
+            if let Err(why) = &result {
+                tracing::error!(%why, "the trunk has failed: connections go as without it");
+            }
+            result
+        })?;
+        Ok(KeeperThread { pool, thread: Mutex::new(Some(thread)) })
+    }
+}
+
+struct Running {
+    shared: Arc<Shared>,
+    pool: Arc<Pool>,
+    plan: Plan,
+    listener: Option<OwnedFd>,
+    workers: Vec<Handle>,
+    links: HashMap<u64, Link>,
+    last: u64,
+    /// Who tells which addresses are this machine's.
+    routes: Option<Netlink>,
+    /// When to call again, and how long to wait when that fails.
+    call_at: Instant,
+    pause: Duration,
+    /// Whether the last call was answered.
+    is_up: Option<bool>,
+    /// Whether those that wait here were told that we leave.
+    said: bool,
+}
+
+impl Running {
+    fn run(mut self) -> io::Result<()> {
+        let mut events = Vec::with_capacity(256);
+        let pool = self.pool.clone();
+        loop {
+            let now = Instant::now();
+            if pool.ended.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            self.leave_or_stay()?;
+            self.expire(now);
+            self.call(now);
+            let waiting = self.links.values().filter(|l| matches!(l.stage, Stage::Waiting)).count();
+            pool.answered.store(waiting, Ordering::Relaxed);
+            let busy = waiting < self.links.len() || pool.len() < self.plan.warm;
+            let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
+            // Whether there is room again is told by nobody.
+            let wait = (busy || self.said).then_some(&tick);
+            events.clear();
+            match epoll::wait(&pool.epoll, rustix::buffer::spare_capacity(&mut events), wait) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+            let now = Instant::now();
+            for event in &events {
+                match event.data.u64() {
+                    WAKE => drop(rustix::io::read(&pool.wake, &mut [0u8; 8])),
+                    LISTENER => self.accept(now),
+                    number => self.heard(number, event.flags, now),
+                }
+            }
+        }
+    }
+
+    /// While no more connections are taken, the other gateway is to know.
+    fn leave_or_stay(&mut self) -> io::Result<()> {
+        let going = self.pool.leaving.load(Ordering::Relaxed);
+        let leaving = going || self.shared.full.load(Ordering::Relaxed);
+        let renew = self.pool.renew.swap(false, Ordering::Relaxed);
+        if renew && let Some(listener) = &self.listener {
+            socket::resize(listener.as_fd(), &self.shared.settings().wan)?;
+            self.pool.warm().clear();
+        }
+        if leaving && !self.said || renew {
+            for link in self.links.values().filter(|link| matches!(link.stage, Stage::Waiting)) {
+                let _ = say(&link.socket, &[words::LEAVING]);
+            }
+        }
+        self.said = leaving;
+        if going {
+            // Nobody has these, and there is nothing on its way to them.
+            self.pool.warm().clear();
+            self.links.retain(|_, link| !link.stage.is_ours());
+            if let Some(listener) = self.listener.take() {
+                epoll::delete(&self.pool.epoll, &listener)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// Calls as often as connections are missing.
+    fn call(&mut self, now: Instant) {
+        if self.pool.leaving.load(Ordering::Relaxed) || now < self.call_at {
+            return;
+        }
+        let calls = self.links.values().filter(|link| link.stage.is_ours()).count();
+        // Who did not answer is called once at a time.
+        let most = if self.is_up == Some(true) { self.plan.warm } else { 1 };
+        let missing = most.min(self.plan.warm.saturating_sub(self.pool.len()));
+        for _ in calls..missing {
+            if let Err(why) = self.call_once(now) {
+                self.failed(now, &why.to_string());
+                return;
+            }
+        }
+    }
+
+    fn call_once(&mut self, now: Instant) -> io::Result<()> {
+        let settings = self.shared.settings();
+        let socket = socket::for_leg(&self.plan.peer, &settings.wan, &common())?;
+        bind(&socket, &SocketAddr::new(self.plan.listen.ip(), 0))?;
+        match connect(&socket, &self.plan.peer) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(why) => return Err(why.into()),
+        }
+        self.add(socket, Stage::Calling, EventFlags::OUT, now)
+    }
+
+    fn add(
+        &mut self,
+        socket: OwnedFd,
+        stage: Stage,
+        flags: EventFlags,
+        now: Instant,
+    ) -> io::Result<()> {
+        let number = self.number();
+        epoll::add(&self.pool.epoll, &socket, EventData::new_u64(number), flags)?;
+        let link = Link { socket, stage, heard: [0; words::LONGEST], length: 0, since: now };
+        self.links.insert(number, link);
+        Ok(())
+    }
+
+    fn accept(&mut self, now: Instant) {
+        for _ in 0..ACCEPTS {
+            let Some(listener) = &self.listener else { return };
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            match acceptfrom_with(listener, flags) {
+                Ok((socket, Some(from))) => {
+                    let peer = socket::canonical(from).map(|from| from.ip());
+                    let is_peer = peer.as_ref().is_ok_and(|ip| *ip == self.plan.peer.ip());
+                    let theirs = self.links.values().filter(|link| !link.stage.is_ours()).count();
+                    // Closing it resets it.
+                    if !is_peer {
+                        self.shared.metrics.strangers.one();
+                        tracing::debug!(?peer, "who calls is not the trunk's other gateway");
+                    } else if !self.said
+                        && theirs < MOST_ANSWERED
+                        && let Err(why) = self.add(socket, Stage::Called, EventFlags::IN, now)
+                    {
+                        tracing::debug!(%why, "a call broke before it began");
+                    }
+                }
+                Ok((_, None)) | Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(Errno::AGAIN) => return,
+                Err(why) => {
+                    tracing::debug!(%why, "a call of the other gateway was not taken");
+                    return;
+                }
+            }
+        }
+    }
+
+    fn heard(&mut self, number: u64, flags: EventFlags, now: Instant) {
+        let Some(link) = self.links.get_mut(&number) else {
+            // One that waits has nothing to say but that it is over.
+            if self.pool.remove(number).is_some() {
+                tracing::debug!("a connection of the trunk is over");
+            }
+            return;
+        };
+        let next = link.advance(flags, &self.plan, &self.pool, number);
+        match next {
+            Next::Wait => {}
+            Next::Warm => {
+                if let Some(link) = self.links.remove(&number) {
+                    self.answered_us();
+                    self.pool.put(number, link.socket);
+                }
+            }
+            Next::Go(message) => {
+                if let Some(link) = self.links.remove(&number) {
+                    let _ = epoll::delete(&self.pool.epoll, &link.socket);
+                    self.go(link.socket, &message);
+                }
+            }
+            Next::Over(why) => {
+                if let Some(link) = self.links.remove(&number) {
+                    if link.stage.is_ours() {
+                        self.failed(now, why);
+                    } else if !matches!(link.stage, Stage::Waiting) {
+                        self.shared.metrics.trunk_failed.one();
+                        tracing::warn!(
+                            "a call of the trunk's other gateway came to nothing: {why}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// The other gateway is there, and has the secret.
+    fn answered_us(&mut self) {
+        self.pause = PAUSES[0];
+        if self.is_up != Some(true) {
+            tracing::info!(peer = %self.plan.peer, "the trunk is up");
+        }
+        self.is_up = Some(true);
+    }
+
+    fn failed(&mut self, now: Instant, why: &str) {
+        self.shared.metrics.trunk_failed.one();
+        if self.is_up != Some(false) {
+            tracing::warn!(peer = %self.plan.peer, "no trunk: {why}; connections go as without \
+                one, and it is tried again");
+        }
+        self.is_up = Some(false);
+        self.call_at = now + self.pause;
+        self.pause = (self.pause * 2).min(PAUSES[1]);
+    }
+
+    /// Calls, and callers, that have not come to anything.
+    fn expire(&mut self, now: Instant) {
+        let late = |link: &Link| {
+            !matches!(link.stage, Stage::Waiting) && now.duration_since(link.since) > PATIENCE
+        };
+        let calls = self.links.values().filter(|link| late(link) && link.stage.is_ours()).count();
+        self.links.retain(|_, link| !late(link));
+        if calls > 0 {
+            self.failed(now, "nobody answers");
+        }
+    }
+
+    /// Whether an address is neither this machine's nor a special one.
+    fn is_elsewhere(&mut self, address: IpAddr) -> bool {
+        let access = self.shared.settings().access.clone();
+        access.may_reach(address, |address| {
+            if self.routes.is_none() {
+                self.routes = Netlink::open().ok();
+            }
+            self.routes.as_mut().is_none_or(|routes| routes.is_local(address).unwrap_or(true))
+        })
+    }
+
+    /// A client of the other gateway's: a worker carries it on.
+    fn go(&mut self, socket: OwnedFd, message: &[u8; words::GO]) {
+        let ends = words::read_go(message);
+        let Some((client, server)) = ends else {
+            self.shared.metrics.garbage.one();
+            return;
+        };
+        // From an address of this machine's it would speak in its name.
+        if !self.is_elsewhere(server.ip()) || !self.is_elsewhere(client.ip()) {
+            self.shared.metrics.forbidden.one();
+            tracing::info!(%client, %server, "the other gateway asked for an address of this \
+                machine (--allow-target)");
+            return;
+        }
+        let settings = self.shared.settings();
+        let given = socket::tell_patience(socket.as_fd(), &settings.common)
+            .and_then(|()| say_later(&socket, &[words::OPEN]));
+        if given.is_err() || self.workers.is_empty() {
+            return;
+        }
+        self.shared.metrics.trunk_carried.one();
+        let turn = self.shared.metrics.trunk_carried.get() as usize % self.workers.len();
+        self.workers[turn].tell(Order::Carry(socket, (client, server)));
+    }
+}
+
+impl Link {
+    /// Does what can be done.
+    fn advance(&mut self, flags: EventFlags, plan: &Plan, pool: &Pool, number: u64) -> Next {
+        if matches!(self.stage, Stage::Calling) {
+            if let Ok(Err(why)) = rustix::net::sockopt::socket_error(&self.socket) {
+                return Next::Over(match why {
+                    Errno::CONNREFUSED => "its other gateway has none",
+                    Errno::TIMEDOUT => "nobody answers",
+                    _ => "there is no way to its other gateway",
+                });
+            }
+            if !flags.contains(EventFlags::OUT) {
+                return Next::Wait;
+            }
+            let Some(nonce) = nonce() else { return Next::Over("no random numbers") };
+            let watched = EventData::new_u64(number);
+            let flags = EventFlags::IN | EventFlags::RDHUP;
+            if say(&self.socket, &words::hello(&nonce)).is_err()
+                || epoll::modify(&pool.epoll, &self.socket, watched, flags).is_err()
+            {
+                return Next::Over("it broke");
+            }
+            self.stage = Stage::Asked(nonce);
+            return Next::Wait;
+        }
+        let expected = self.stage.expects();
+        while self.length < expected {
+            let room = &mut self.heard[self.length..expected];
+            match recv(&self.socket, room, RecvFlags::DONTWAIT) {
+                Ok((0, _)) => {
+                    return Next::Over("the other gateway hangs up: is the secret the same?");
+                }
+                Ok((read, _)) => self.length += read,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Next::Wait,
+                Err(_) => return Next::Over("the other gateway hangs up: is the secret the same?"),
+            }
+        }
+        self.length = 0;
+        let heard = &self.heard[..expected];
+        match &self.stage {
+            Stage::Calling => Next::Wait,
+            Stage::Asked(nonce) => {
+                let proof = heard.try_into().ok().and_then(|h| plan.secret.proof(nonce, h));
+                match proof {
+                    None => Next::Over("its other gateway has another secret"),
+                    Some(proof) if say(&self.socket, &proof).is_ok() => Next::Warm,
+                    Some(_) => Next::Over("it broke"),
+                }
+            }
+            Stage::Called => {
+                let (Some(theirs), Some(own)) = (words::read_hello(heard), nonce()) else {
+                    return Next::Over("it says nothing that is understood");
+                };
+                if say(&self.socket, &plan.secret.challenge(&theirs, &own)).is_err() {
+                    return Next::Over("it broke");
+                }
+                self.stage = Stage::Doubted(theirs, own);
+                Next::Wait
+            }
+            Stage::Doubted(theirs, own) => {
+                if !plan.secret.proves(heard, theirs, own) {
+                    return Next::Over("it has another secret");
+                }
+                self.stage = Stage::Waiting;
+                Next::Wait
+            }
+            Stage::Waiting => heard.try_into().map_or(Next::Over("it broke"), Next::Go),
+        }
+    }
+}
+
+fn nonce() -> Option<Nonce> {
+    let mut nonce = [0; words::NONCE];
+    (getrandom(&mut nonce, GetRandomFlags::empty()).ok()? == nonce.len()).then_some(nonce)
+}
+
+fn say_with(socket: &OwnedFd, message: &[u8], more: SendFlags) -> io::Result<()> {
+    let sent = send(socket, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT | more)?;
+    // There is room for so little wherever nothing else was said.
+    if sent == message.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+fn say(socket: &OwnedFd, message: &[u8]) -> io::Result<()> {
+    say_with(socket, message, SendFlags::empty())
+}
+
+/// With what follows, if that comes soon.
+pub(crate) fn say_later(socket: &OwnedFd, message: &[u8]) -> io::Result<()> {
+    say_with(socket, message, SendFlags::MORE)
+}
