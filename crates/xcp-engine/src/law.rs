@@ -57,6 +57,17 @@ pub enum Gain {
     OwnRtt,
 }
 
+/// What the router knows of what it has granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Control {
+    /// Nothing (draft-falk-xcp-spec-03): what a [`crate::Router`] carries out.
+    #[default]
+    Draft,
+    /// All of it, and when it will be seen (engine/robust.h): what a [`crate::RobustRouter`]
+    /// carries out.
+    Calendar,
+}
+
 /// The named laws, each a preset of the choices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Preset {
@@ -77,11 +88,24 @@ pub enum Preset {
     MaxRtt = 5,
     /// The gain follows every flow's own RTT.
     OwnRtt = 6,
+    /// A calendar of promises (engine/robust.h), alpha 0.7: only for a [`crate::RobustRouter`].
+    Robust = 7,
 }
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Preset; 7] = [
+    pub const ALL: [Preset; 8] = [
+        Preset::Xcp,
+        Preset::XcpIr,
+        Preset::Ixcp,
+        Preset::IxcpR,
+        Preset::PXcp,
+        Preset::MaxRtt,
+        Preset::OwnRtt,
+        Preset::Robust,
+    ];
+    /// Those that a [`crate::Router`] carries out, in the kernel too.
+    pub const DRAFT: [Preset; 7] = [
         Preset::Xcp,
         Preset::XcpIr,
         Preset::Ixcp,
@@ -101,6 +125,7 @@ impl Preset {
             Preset::PXcp => "p-xcp",
             Preset::MaxRtt => "max-rtt",
             Preset::OwnRtt => "own-rtt",
+            Preset::Robust => "robust",
         }
     }
 
@@ -148,6 +173,14 @@ pub struct RouterConfig {
     pub spare: Spare,
     /// What N / N_b is taken for at most: at least 1.
     pub spare_most: u8,
+    /// What the router knows of what it has granted.
+    pub control: Control,
+    /// With [`Control::Calendar`]: TCP without XCP in the same queue is dropped at random, so that
+    /// it has what its flows have a right to.
+    pub steer_tcp: bool,
+    /// With [`Control::Calendar`]: the capacity is measured by what departs, and is never taken for
+    /// more than [`RouterConfig::capacity_bytes_per_sec`].
+    pub measure_capacity: bool,
 }
 
 impl RouterConfig {
@@ -162,7 +195,11 @@ impl RouterConfig {
         let mut law = ffi::Law::default();
         // SAFETY: writes one Law to the pointer, which is valid and exclusive.
         unsafe { ffi::xcp_shim_law_preset(&mut law, preset as u32, capacity_bytes_per_sec) };
-        let (alpha, beta) = if preset == Preset::IxcpR { (0.25, 0.0884) } else { (0.4, 0.226) };
+        let (alpha, beta) = match preset {
+            Preset::IxcpR => (0.25, 0.0884),
+            Preset::Robust => (0.7, 0.0),
+            _ => (0.4, 0.226),
+        };
         debug_assert_eq!(
             (fraction("alpha", alpha), fraction("beta", beta)),
             (Ok(law.alpha), Ok(law.beta)),
@@ -193,6 +230,9 @@ impl RouterConfig {
                 _ => Spare::Limited,
             },
             spare_most: law.spare_most,
+            control: if law.control == 0 { Control::Draft } else { Control::Calendar },
+            steer_tcp: law.tcp != 0,
+            measure_capacity: law.capacity_known != 0,
         }
     }
 
@@ -207,6 +247,7 @@ impl RouterConfig {
             5 => ConfigError::QueueTarget,
             7 => ConfigError::OtherTwice,
             8 => ConfigError::SpareWithoutIds,
+            9 => ConfigError::Control,
             _ => ConfigError::SpareMost,
         })
     }
@@ -245,6 +286,13 @@ impl RouterConfig {
             input: u8::from(!self.count_other),
             pools: u8::from(self.pools),
             spare_most: self.spare_most,
+            control: match self.control {
+                Control::Draft => 0,
+                Control::Calendar => 1,
+            },
+            tcp: u8::from(self.steer_tcp),
+            capacity_known: u8::from(self.measure_capacity),
+            unused: [0; 5],
         })
     }
 }
@@ -284,6 +332,9 @@ pub enum ConfigError {
     SpareWithoutIds,
     /// N / N_b bounded by 0.
     SpareMost,
+    /// A calendar with choices that it does not know, what belongs to it without one, or a router
+    /// of the other kind.
+    Control,
 }
 
 impl fmt::Display for ConfigError {
@@ -318,6 +369,14 @@ impl fmt::Display for ConfigError {
             }
             ConfigError::SpareMost => {
                 write!(f, "spare-most, the bound of N / N_b, must be from 1 to 255")
+            }
+            ConfigError::Control => {
+                write!(
+                    f,
+                    "control = calendar goes with the preset robust, and steering TCP and a \
+                        measured capacity go with the calendar; this router knows one of the two \
+                        kinds only"
+                )
             }
         }
     }

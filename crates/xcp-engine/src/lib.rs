@@ -29,12 +29,16 @@ pub mod mutants;
 mod options;
 mod policer;
 mod receiver;
+mod robust;
+mod robust_sender;
 mod router;
 mod sender;
 
 pub use ffi::{POLICED_SET_WORDS, POLICER_WORDS, RECEIVER_WORDS, ROUTER_WORDS, SENDER_WORDS};
 pub use header::{ForwardHeader, HOPS_MAX, ReturnHeader, Rounding, WireFormat, flags};
-pub use law::{CapacityForXcp, ConfigError, Gain, Interval, Preset, RouterConfig, Shuffle, Spare};
+pub use law::{
+    CapacityForXcp, ConfigError, Control, Gain, Interval, Preset, RouterConfig, Shuffle, Spare,
+};
 pub use options::{
     EXTENDED_EXID, EXTENDED_KIND, EXTENDED_LENGTH_MAX, ExtendedOption, FoundOptions, find_options,
     read_classic_forward, read_classic_return, read_extended, write_classic_forward,
@@ -42,6 +46,8 @@ pub use options::{
 };
 pub use policer::{Passage, Policer, PolicerConfig, PolicerState};
 pub use receiver::Receiver;
+pub use robust::{Other, RobustRouter};
+pub use robust_sender::{Bound, RobustSender, RobustSenderState};
 pub use router::{Router, RouterState, bottleneck_id};
 pub use sender::{Sendable, Sender, SenderConfig};
 

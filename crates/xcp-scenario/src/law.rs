@@ -42,6 +42,12 @@ pub struct Law {
     pub spare_most: u8,
     /// The gain on one packet's feedback.
     pub gain: Gain,
+    /// What the router knows of what it has granted.
+    pub control: Control,
+    /// With a calendar: whether TCP in the same queue is dropped so that it has its share.
+    pub steer_tcp: bool,
+    /// With a calendar: whether the capacity is measured, and is never more than it was given.
+    pub measure_capacity: bool,
 }
 
 /// What a router counts as input traffic.
@@ -101,13 +107,22 @@ pub enum Gain {
     OwnRtt,
 }
 
+/// What a router knows of what it has granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// Nothing (XCP).
+    Draft,
+    /// All of it, and when it will be seen.
+    Calendar,
+}
+
 /// No control interval is longer: what the RTT field of a header can say, as the engine has it.
 const INTERVAL_LIMIT: Nanos = 1 << 42;
 
 /// Names of the presets; the engine's have the same (a test of xcp-sim holds them against each
 /// other).
 pub(crate) const LAWS: &[&str] =
-    &["xcp", "xcp-ir", "ixcp", "ixcp-r", "p-xcp", "max-rtt", "own-rtt"];
+    &["xcp", "xcp-ir", "ixcp", "ixcp-r", "p-xcp", "max-rtt", "own-rtt", "robust"];
 
 impl Law {
     /// XCP (Katabi et al. 2002).
@@ -131,6 +146,9 @@ impl Law {
             spare: Spare::All,
             spare_most: 8,
             gain: Gain::Uniform,
+            control: Control::Draft,
+            steer_tcp: false,
+            measure_capacity: false,
         }
     }
 
@@ -154,6 +172,15 @@ impl Law {
             "p-xcp" => Self { spare: Spare::Scaled, ..xcp },
             "max-rtt" => Self { interval: Interval::Max, ..xcp },
             "own-rtt" => Self { gain: Gain::OwnRtt, ..xcp },
+            "robust" => Self {
+                control: Control::Calendar,
+                steer_tcp: true,
+                shuffle: Shuffle::Matching,
+                spare: Spare::Limited,
+                alpha: 0.7,
+                beta: 0.0,
+                ..xcp
+            },
             _ => xcp,
         })
     }
@@ -162,6 +189,31 @@ impl Law {
     #[must_use]
     pub fn wants_ids(&self) -> bool {
         self.shuffle == Shuffle::Matching
+    }
+}
+
+/// What a calendar has no use for, and what only it has.
+fn calendar(fields: &Fields<'_>, law: &Law, preset: &Law) {
+    if law.control == Control::Draft {
+        if law.steer_tcp {
+            let what = "TCP is steered by a router that remembers its promises only";
+            fields.faults.add(fields.span_of("tcp"), what, "write preset = \"robust\"");
+        }
+        return;
+    }
+    let fixed = [
+        ("beta", law.beta == preset.beta),
+        ("pools", law.pools == preset.pools),
+        ("input", law.input == preset.input),
+        ("interval", law.interval == preset.interval),
+        ("capacity-for-xcp", law.capacity_for_xcp == preset.capacity_for_xcp),
+        ("shuffle", law.shuffle == preset.shuffle),
+        ("spare", law.spare == preset.spare),
+        ("gain", law.gain == preset.gain),
+    ];
+    for (key, _) in fixed.iter().filter(|(_, kept)| !kept) {
+        let what = format!("the preset `robust` knows no other `{key}` than its own");
+        fields.faults.add(fields.span_of(key), what, "leave it out, or take another preset");
     }
 }
 
@@ -209,7 +261,8 @@ pub(crate) fn read(fields: &Fields<'_>) -> Law {
             Some(_) => Gain::OwnRtt,
             None => preset.gain,
         },
-        ..preset
+        steer_tcp: fields.choice("tcp").map_or(preset.steer_tcp, |tcp| tcp == "steered"),
+        ..preset.clone()
     };
     if law.capacity_for_xcp == CapacityForXcp::MinusOther && law.input == Input::All {
         let at = if fields.item("input").is_some() { "input" } else { "capacity-for-xcp" };
@@ -230,6 +283,7 @@ pub(crate) fn read(fields: &Fields<'_>) -> Law {
             "write shuffle = \"matching\" with spare = \"limited\"",
         );
     }
+    calendar(fields, &law, &preset);
     if law.max_interval > INTERVAL_LIMIT {
         let what = "`max-interval` is more than the 4398 s that an RTT can be in a header";
         fields.faults.add(

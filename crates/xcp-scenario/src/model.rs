@@ -8,7 +8,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
-pub use crate::law::{CapacityForXcp, Gain, Input, Interval, Law, Shuffle, Spare};
+pub use crate::law::{CapacityForXcp, Control, Gain, Input, Interval, Law, Shuffle, Spare};
 use crate::name::FlowName;
 use crate::units::{Nanos, Period};
 
@@ -332,6 +332,8 @@ pub enum Traffic {
 pub struct Tcp {
     /// What sets the window.
     pub congestion: Congestion,
+    /// Which sender, where `congestion` is XCP.
+    pub xcp_sender: XcpSender,
     /// How losses are repaired.
     pub recovery: Recovery,
     /// What an XCP sender does to its window on three duplicate ACKs; TCP's own congestion controls
@@ -401,6 +403,16 @@ impl Congestion {
             Congestion::Named(name) => name,
         }
     }
+}
+
+/// Which of XCP's senders a flow has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum XcpSender {
+    /// A window that acknowledgements clock (engine/sender.h).
+    #[default]
+    Window,
+    /// A rate, bounded by delay where no router governs (engine/robust_sender.h).
+    Robust,
 }
 
 /// Loss recovery.

@@ -124,7 +124,7 @@ const fn key(
 /// Known queues.
 pub(crate) const QUEUES: &[&str] = &["drop-tail", "red", "xcp"];
 /// The congestion controls that a scenario can name; the simulator has all of them.
-pub const CONGESTIONS: &[&str] = &["xcp", "reno", "newreno", "sack", "cubic", "vegas"];
+pub const CONGESTIONS: &[&str] = &["xcp", "xcp-robust", "reno", "newreno", "sack", "cubic", "vegas"];
 /// Keys of a flow that mean nothing to datagrams.
 pub(crate) const TCP_ONLY: &[&str] = &[
     "congestion",
@@ -484,7 +484,10 @@ pub(crate) static LAW: Spec = Spec {
              only the flows that the link limits. `ixcp-r`: and gives them the spare bandwidth, \
                 with `alpha` 0.25 and `beta` 0.0884. `p-xcp`: spare bandwidth times N/N_b. \
                 `max-rtt`: the longest \
-             RTT as control interval. `own-rtt`: gain by each flow's own RTT.",
+             RTT as control interval. `own-rtt`: gain by each flow's own RTT. \
+                `robust`: remembers its promises ([robust.md](robust.md)), for flows with \
+                `congestion = \"xcp-robust\"`; with `alpha` 0.7, of the gap each tenth of a round \
+                trip. Only in the simulator.",
         ),
         key(
             "alpha",
@@ -611,6 +614,15 @@ pub(crate) static LAW: Spec = Spec {
             "\"own-rtt\"",
             "Gain on one packet's feedback: one for all, or min(1, d / the flow's RTT), on \
                 increase and decrease alike.",
+        ),
+        key(
+            "tcp",
+            Kind::Choice(&["left", "steered"]),
+            "the preset's; `\"left\"`",
+            "\"left\"",
+            "Preset `robust`: whether TCP without XCP in the same queue is dropped at random, so \
+                that it has the part of the link that the number of its flows has a right to, and \
+                never fills the queue.",
         ),
     ],
 };

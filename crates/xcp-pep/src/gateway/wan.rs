@@ -27,8 +27,12 @@ const FULL_SEGMENT: usize = 1448;
 /// # Errors
 /// It is not known.
 pub fn law(name: &str, rate_bps: u64) -> Result<xcp_engine::RouterConfig> {
-    let Some(preset) = Preset::ALL.into_iter().find(|preset| preset.name() == name) else {
-        let names = Preset::ALL.map(Preset::name);
+    if name == Preset::Robust.name() {
+        return Err(Error::new("law: \"robust\" is for the simulator only, so far")
+            .remedy("there is no kernel program of it; write another law"));
+    }
+    let Some(preset) = Preset::DRAFT.into_iter().find(|preset| preset.name() == name) else {
+        let names = Preset::DRAFT.map(Preset::name);
         return Err(Error::new(format!("law: \"{name}\" is not known here"))
             .remedy(format!("there are {}", names.join(", "))));
     };

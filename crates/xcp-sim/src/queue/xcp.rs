@@ -2,7 +2,7 @@
 //! comes and goes. No arithmetic of its own.
 
 use xcp_engine::{
-    CapacityForXcp, ConfigError, Gain, Interval, Passage, Policer, PolicerConfig, Router,
+    CapacityForXcp, ConfigError, Control, Gain, Interval, Passage, Policer, PolicerConfig, Router,
     RouterConfig, RouterState, Shuffle, Spare,
 };
 use xcp_scenario::model::{self, Input, Law, LawChange, Police};
@@ -53,6 +53,12 @@ pub fn router_config(law: &Law, rate_bps: u64) -> RouterConfig {
             model::Gain::Uniform => Gain::Uniform,
             model::Gain::OwnRtt => Gain::OwnRtt,
         },
+        control: match law.control {
+            model::Control::Draft => Control::Draft,
+            model::Control::Calendar => Control::Calendar,
+        },
+        steer_tcp: law.steer_tcp,
+        measure_capacity: law.measure_capacity,
         ..RouterConfig::xcp(law.capacity_bps.unwrap_or(rate_bps) / 8)
     }
 }

@@ -98,8 +98,14 @@ fn add(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(
         Failure::new("what capacity? write `capacity RATE`, e.g. capacity 10mbit")
     })?;
     let presets = Preset::ALL.map(|preset| (preset.name(), preset));
-    let mut law =
-        RouterConfig::preset(words.choice("law", &presets)?.unwrap_or_default(), capacity_bps / 8);
+    let preset = words.choice("law", &presets)?.unwrap_or_default();
+    if preset == Preset::Robust {
+        return Err(Failure::new(
+            "law: `robust` is for the simulator only, so far: the kernel's program has no calendar; \
+                write another law, e.g. `law own-rtt`",
+        ));
+    }
+    let mut law = RouterConfig::preset(preset, capacity_bps / 8);
     let given_rtt = words.read("rtt", typed::time)?;
     let rtt = given_rtt.unwrap_or(DEFAULT_RTT_NS);
     if let Some(target) =
