@@ -52,6 +52,10 @@
 #define XCP_ROBUST_SILENT_NS 5000000000ULL
 #define XCP_ROBUST_RESTORE_NS 2000000000ULL
 
+/* Segments that a round must deliver to say anything of a queue: where it is fewer, each may be
+ * acknowledged alone, when the receiver's timer for delayed acknowledgements has run out. */
+#define XCP_ROBUST_TELLING 4
+
 #define XCP_ROBUST_FREE 0
 #define XCP_ROBUST_DELAY 1
 #define XCP_ROBUST_COMPETE 2
@@ -100,8 +104,7 @@ struct xcp_robust_sender {
     xcp_u8 empties; /* rounds with an empty queue that end COMPETE */
     xcp_u8 low;
     xcp_u8 slow_start;
-    xcp_u8 calm; /* the last round's feedback was less than a tenth of the window */
-    xcp_u8 was_bound;
+    xcp_u8 calm;   /* the last round's feedback was less than a tenth of the window */
     xcp_u32 binds; /* for those who look */
     xcp_u32 competes;
 };
@@ -169,9 +172,9 @@ XCP_INLINE xcp_u32 xcp_robust_sender_limit(const struct xcp_robust_sender *s) {
     if (most == XCP_ROBUST_UNBOUNDED) {
         most = xcp_robust_more(xcp_robust_more(s->top, s->last_top), s->xcp.cwnd);
         if (s->base_ns) { /* before there is an RTT the first window is a burst */
-            most = xcp_robust_more(most, XCP_ROBUST_ONE) + XCP_ROBUST_ONE;
+            most = xcp_robust_more(most, XCP_ROBUST_ONE);
             most = xcp_robust_times(most, xcp_robust_less(xcp_robust_srtt(s), longest), s->base_ns);
-            most += (most >> 1) + 2 * XCP_ROBUST_ONE;
+            most += (most >> 1) + XCP_ROBUST_ONE;
         }
     }
     packets = most >> 32;
@@ -315,7 +318,8 @@ XCP_PART xcp_robust_round_free(struct xcp_robust_sender *s, xcp_u64 now,
                                const struct xcp_robust_round *q) {
     xcp_u32 evident, recent;
     XCP_PART_NEEDS(s && q);
-    evident = s->high >= 3 && s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH);
+    evident = s->acked >= XCP_ROBUST_TELLING && s->high >= 3 &&
+              s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH);
     recent = s->timeout_ns && now - s->timeout_ns <= XCP_ROBUST_SILENT_NS;
     if (s->limited && q->infl > q->tau && evident) {
         xcp_u64 had = xcp_robust_less(q->flight, q->delivered);
@@ -427,9 +431,9 @@ XCP_INLINE void xcp_robust_lower(struct xcp_robust_sender *s, const struct xcp_r
     if (s->low >= 4) {
         s->floor = xcp_robust_more(s->floor >> 1, XCP_ROBUST_LEAST_WINDOW);
         s->low = 0;
-    }
-    if (s->explicit_window > s->floor + (s->floor >> 6))
+    } else if (s->fb > 0 && s->explicit_window > near) {
         s->floor = xcp_robust_more(xcp_robust_less(s->explicit_window, XCP_ROBUST_ONE), s->floor);
+    }
 }
 
 XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
@@ -448,13 +452,8 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
         s->lost >= 3 && (4ULL * s->lost > sum || (20ULL * s->lost > sum && q.infl > q.tau >> 2));
     xcp_robust_listen(s);
     q.push = !s->routed || s->fb > (xcp_s64)(flight / 50);
-    if (q.infl > q.tau) {
-        s->high++;
-        s->high_fb += s->fb;
-    } else {
-        s->high = 0;
-        s->high_fb = 0;
-    }
+    s->high = q.infl > q.tau ? s->high + 1 : 0;
+    s->high_fb = q.infl < q.tau >> 1 ? 0 : s->high_fb - (s->high_fb >> 3) + s->fb;
     if (s->mode == XCP_ROBUST_FREE)
         xcp_robust_round_free(s, now, &q);
     else if (s->mode == XCP_ROBUST_DELAY)
@@ -487,12 +486,11 @@ XCP_COLD void xcp_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, 
     s->acked += segments;
     s->limited |= limited != 0;
     if (s->saved && sent_ns >= s->timeout_ns) { /* the first fresh answer after a timeout */
-        if (s->routed && s->bound == XCP_ROBUST_UNBOUNDED) {
+        if (s->bound != XCP_ROBUST_UNBOUNDED) { /* it is B that governs, and B has been cut */
+            s->explicit_window = xcp_robust_more(s->explicit_window, s->bound);
+        } else if (s->routed) {
             s->explicit_window = xcp_robust_more(s->explicit_window, s->saved);
             s->restored_ns = now;
-        } else if (s->was_bound) {
-            s->explicit_window =
-                xcp_robust_more(s->explicit_window, xcp_robust_more(s->saved >> 1, XCP_ROBUST_ONE));
         }
         s->saved = 0;
     }
@@ -514,7 +512,7 @@ XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now
                    (s->restored_ns == 0 || now - s->restored_ns > XCP_ROBUST_RESTORE_NS);
     s->saved = xcp_robust_more(
         s->saved, good && w != XCP_ROBUST_UNBOUNDED ? w : xcp_robust_less(w, XCP_ROBUST_ONE));
-    s->was_bound = s->bound != XCP_ROBUST_UNBOUNDED;
+    s->over = 0;
     if (w < 2 * XCP_ROBUST_ONE)
         s->floor = xcp_robust_more(s->floor >> 1, XCP_ROBUST_LEAST_WINDOW);
     s->timeout_ns = now;

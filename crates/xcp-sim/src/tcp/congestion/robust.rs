@@ -5,7 +5,7 @@
 //!    its business beyond the count of what was sent again.
 //! 2. The sample is the newest segment's that an acknowledgement covers, as the kernel takes it;
 //!    RFC 7323's timestamps, by which the timeout goes, give the oldest one's, in which a delayed
-//!    acknowledgement's wait is.
+//!    acknowledgement's wait is. While something is under repair it is theirs all the same.
 
 use super::{Acked, Control};
 use crate::tcp::SenderConfig;
@@ -80,14 +80,15 @@ impl RobustWindow {
     /// `sent`; `open`: nothing is under repair.
     pub fn sample(&mut self, now: Nanos, upto: u64, srtt: Nanos, sent: Nanos, open: bool) {
         let mut newest = 0;
-        let mut clean = open;
         while self.first < upto {
             let Some(at) = self.sent.pop_front() else { break };
             self.first += 1;
             newest = at;
-            clean &= at > 0;
         }
-        self.engine.sample((clean && newest > 0).then(|| now - newest), srtt, sent);
+        // While there are holes, what is acknowledged now may have arrived long ago; the echo is
+        // that of the segment which has just filled one.
+        let answered = if open && newest > 0 { newest } else { sent };
+        self.engine.sample(Some(now.saturating_sub(answered)), srtt, sent);
     }
 
     /// The SYN has been answered.
