@@ -22,7 +22,7 @@ pub const RECEIVER_WORDS: usize = 2;
 
 /// `struct xcp_law`.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Law {
     pub capacity: u64,
     pub min_interval_ns: u64,
@@ -227,6 +227,7 @@ pub struct Extended {
 }
 
 unsafe extern "C" {
+    #[cfg(test)]
     pub fn xcp_shim_law_preset(law: *mut Law, preset: u32, capacity: u64);
     pub fn xcp_shim_router_init(
         r: *mut [u64; ROUTER_WORDS],

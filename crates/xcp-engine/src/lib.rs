@@ -36,9 +36,6 @@ mod sender;
 
 pub use ffi::{POLICED_SET_WORDS, POLICER_WORDS, RECEIVER_WORDS, ROUTER_WORDS, SENDER_WORDS};
 pub use header::{ForwardHeader, HOPS_MAX, ReturnHeader, Rounding, WireFormat, flags};
-pub use law::{
-    CapacityForXcp, ConfigError, Control, Gain, Interval, Preset, RouterConfig, Shuffle, Spare,
-};
 pub use options::{
     EXTENDED_EXID, EXTENDED_KIND, EXTENDED_LENGTH_MAX, ExtendedOption, FoundOptions, find_options,
     read_classic_forward, read_classic_return, read_extended, write_classic_forward,
@@ -50,6 +47,10 @@ pub use robust::{Other, RobustRouter};
 pub use robust_sender::{Bound, RobustSender, RobustSenderState};
 pub use router::{Router, RouterState, bottleneck_id};
 pub use sender::{Sendable, Sender, SenderConfig};
+pub use xcp_law::{
+    CapacityForXcp, CapacityKnown, ConfigError, Control, Gain, Input, Interval, Preset,
+    RouterConfig, Shuffle, Spare, Tcp,
+};
 
 /// The C functions below the public interface, for this crate's own tests of arithmetic.
 #[doc(hidden)]

@@ -3,8 +3,9 @@
 
 use crate::ffi::{self, ROBUST_WORDS};
 use crate::header::ForwardHeader;
-use crate::law::{ConfigError, RouterConfig};
+use crate::law;
 use crate::router::RouterState;
+use xcp_law::{ConfigError, Control, RouterConfig};
 
 /// What a packet without forward header is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,12 +29,13 @@ impl RobustRouter {
     /// # Errors
     /// A setting out of range, or choices that the calendar does not know.
     pub fn new(config: &RouterConfig, now_ns: u64, seed: u64) -> Result<Self, ConfigError> {
-        let law = config.law()?;
+        let law = law::checked(config, Control::Calendar)?;
         let mut state = Box::new([0; ROBUST_WORDS]);
         // SAFETY: shim.c asserts that struct xcp_robust has ROBUST_WORDS words; `law` mirrors
         // struct xcp_law. Both outlive the call.
         let wrong = unsafe { ffi::xcp_shim_robust_init(&mut *state, &law, now_ns, seed) };
-        config.verdict(wrong).map(|()| RobustRouter(state))
+        debug_assert_eq!(wrong, 0, "refused by xcp_law_check alone: {config:?}");
+        Ok(RobustRouter(state))
     }
 
     /// As [`crate::Router::arrival`].

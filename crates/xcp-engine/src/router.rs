@@ -2,7 +2,9 @@
 
 use crate::ffi::{self, ROUTER_WORDS};
 use crate::header::ForwardHeader;
-use crate::law::{ConfigError, RouterConfig};
+use xcp_law::{ConfigError, Control, RouterConfig};
+
+use crate::law;
 
 /// The law's state on one outgoing link. Cloning it clones the random numbers too.
 #[derive(Debug, Clone)]
@@ -51,12 +53,13 @@ impl Router {
     /// # Errors
     /// A setting out of range, or choices that contradict each other.
     pub fn new(config: &RouterConfig, now_ns: u64, seed: u64) -> Result<Router, ConfigError> {
-        let law = config.law()?;
+        let law = law::checked(config, Control::Draft)?;
         let mut state = [0; ROUTER_WORDS];
         // SAFETY: shim.c asserts that struct xcp_router has ROUTER_WORDS words; `law` mirrors
         // struct xcp_law. Both outlive the call.
         let wrong = unsafe { ffi::xcp_shim_router_init(&mut state, &law, now_ns, seed) };
-        config.verdict(wrong).map(|()| Router(state))
+        debug_assert_eq!(wrong, 0, "refused by xcp_law_check alone: {config:?}");
+        Ok(Router(state))
     }
 
     /// Another law from now on; what the last interval's end decided stays until the next one's.
@@ -64,11 +67,12 @@ impl Router {
     /// # Errors
     /// A setting out of range, or choices that contradict each other; the law stays as it is.
     pub fn set_law(&mut self, config: &RouterConfig) -> Result<(), ConfigError> {
-        let law = config.law()?;
+        let law = law::checked(config, Control::Draft)?;
         // SAFETY: `self.0` was initialised by `new`; `law` mirrors struct xcp_law. Both outlive the
         // call.
         let wrong = unsafe { ffi::xcp_shim_router_set_law(&mut self.0, &law) };
-        config.verdict(wrong)
+        debug_assert_eq!(wrong, 0, "refused by xcp_law_check alone: {config:?}");
+        Ok(())
     }
 
     /// A packet arrives at the queue, whether or not the queue then takes it. `queue_bytes`: bytes
@@ -169,7 +173,7 @@ impl Router {
     }
 
     /// A packet without forward header arrives; `is_xcp`: it belongs to an XCP flow (an
-    /// acknowledgement). Counted as input if it is one or if [`RouterConfig::count_other`] is set.
+    /// acknowledgement). Counted as input if it is one or if [`RouterConfig::input`] is `All`.
     /// `queue_bytes` as in [`Router::arrival`].
     #[inline]
     pub fn other_arrival(&mut self, now_ns: u64, size_bytes: u32, is_xcp: bool, queue_bytes: u64) {

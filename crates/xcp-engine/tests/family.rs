@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use xcp_engine::exact::{Num, View, grant, view};
 use xcp_engine::{
-    ForwardHeader, Preset, Router, RouterConfig, Sendable, Sender, SenderConfig, WireFormat,
+    ForwardHeader, Input, Preset, Router, RouterConfig, Sendable, Sender, SenderConfig, WireFormat,
     bottleneck_id, flags,
 };
 
@@ -164,7 +164,7 @@ proptest! {
     /// matching packets only.
     #[test]
     fn ixcp_shuffles_what_matches(classes in classes(), other in 0..3_000_000u32, pools in any::<bool>()) {
-        let config = RouterConfig { pools, count_other: true, ..RouterConfig::preset(Preset::Ixcp, C) };
+        let config = RouterConfig { pools, input: Input::All, ..RouterConfig::preset(Preset::Ixcp, C) };
         // Other traffic as input, so that F may be negative.
         let config = RouterConfig { min_interval_ns: 100 * MS, ..config };
         let mut router = Router::new(&config, 0, SEED).expect("valid");

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use xcp_engine::exact::{grant, router_words, view};
 use xcp_engine::{
-    CapacityForXcp, ConfigError, ForwardHeader, Gain, Interval, Preset, RobustRouter, Rounding,
-    Router, RouterConfig, Spare, WireFormat, flags,
+    CapacityForXcp, ConfigError, ForwardHeader, Gain, Input, Interval, Preset, RobustRouter,
+    Rounding, Router, RouterConfig, Spare, WireFormat, flags,
 };
 
 const MS: u64 = 1_000_000;
@@ -275,9 +275,9 @@ fn persistent_queue() {
 
 #[test]
 fn traffic_of_others_counts_where_it_should() {
-    for (count_other, want) in [(true, 4500.0), (false, 3000.0)] {
-        let mut router = Router::new(&RouterConfig { count_other, ..RouterConfig::xcp(C) }, 0, 1)
-            .expect("valid");
+    for (input, want) in [(Input::All, 4500.0), (Input::Xcp, 3000.0)] {
+        let mut router =
+            Router::new(&RouterConfig { input, ..RouterConfig::xcp(C) }, 0, 1).expect("valid");
         router.arrival(0, 1500, &header(100 * MS, 1.0), 0);
         router.other_arrival(0, 1500, true, 0);
         router.other_arrival(0, 1500, false, 0);
@@ -297,7 +297,7 @@ fn settings_are_checked() {
     for (min, max) in [(0, S), (S, MS), (S, 1 << 43)] {
         assert_eq!(
             wrong(RouterConfig { min_interval_ns: min, max_interval_ns: max, ..good.clone() }),
-            ConfigError::Intervals
+            ConfigError::Intervals { min_ns: min, max_ns: max }
         );
     }
     for alpha in [0.0, -0.1, 1.0, f64::INFINITY] {
@@ -328,7 +328,7 @@ fn settings_are_checked() {
         ConfigError::OtherTwice
     );
     assert_eq!(
-        wrong(RouterConfig { count_other: true, ..RouterConfig::preset(Preset::XcpIr, C) }),
+        wrong(RouterConfig { input: Input::All, ..RouterConfig::preset(Preset::XcpIr, C) }),
         ConfigError::OtherTwice
     );
     assert_eq!(
@@ -336,7 +336,7 @@ fn settings_are_checked() {
         ConfigError::SpareWithoutIds
     );
     assert_eq!(wrong(RouterConfig { spare_most: 0, ..good.clone() }), ConfigError::SpareMost);
-    for preset in Preset::ALL {
+    for preset in Preset::ALL.iter().copied() {
         let config = RouterConfig::preset(preset, C);
         let kinds = (Router::new(&config, 0, 0), RobustRouter::new(&config, 0, 0));
         let robust = preset == Preset::Robust;

@@ -7,8 +7,8 @@ use xcp_engine::exact::{
     Work, router_any, router_words, sender_feedback_any, sender_header_any, sender_words,
 };
 use xcp_engine::{
-    ForwardHeader, Gain, Interval, Preset, Receiver, ReturnHeader, Rounding, Router, RouterConfig,
-    Sendable, Sender, SenderConfig, WireFormat, bottleneck_id, flags,
+    ForwardHeader, Gain, Input, Interval, Preset, Receiver, ReturnHeader, Rounding, Router,
+    RouterConfig, Sendable, Sender, SenderConfig, WireFormat, bottleneck_id, flags,
 };
 
 const MS: u64 = 1_000_000;
@@ -80,7 +80,7 @@ fn router() -> impl Strategy<Value = Router> {
                 pools,
                 gain: if own { Gain::OwnRtt } else { law.gain },
                 interval: if longest { Interval::Max } else { law.interval },
-                count_other: law.count_other && !other,
+                input: if other { Input::Xcp } else { law.input },
                 overhead_bytes,
                 ..law
             };

@@ -9,7 +9,6 @@ use xcp_scenario::record::{LinkCounts, Recorder};
 use xcp_scenario::rng::{Purpose, Stream};
 use xcp_scenario::run::{Observer, Run};
 use xcp_scenario::units::Nanos;
-use xcp_sim::queue::router_config;
 
 use crate::clock::{Clock, monotonic};
 use crate::home::Home;
@@ -65,7 +64,7 @@ pub(crate) fn run(
                 &site,
                 &plan,
                 plan.shapers[shaper].device,
-                router_config(law, rate_bps),
+                law.at(rate_bps),
                 police,
                 seed,
             )
@@ -174,7 +173,7 @@ fn laws<'s>(scenario: &'s Scenario, plan: &Plan) -> Result<Vec<(usize, &'s Law, 
                     out, or run it without --on linux"
             )));
         }
-        xcp_engine::Router::new(&router_config(law, direction.rate_bps), 0, 0).map_err(|why| {
+        xcp_engine::Router::new(&law.at(direction.rate_bps), 0, 0).map_err(|why| {
             let name = direction_name(scenario, shaper.direction);
             LabError::Refused(format!(
                 "link direction \"{name}\": the router's law cannot be used: {why}"

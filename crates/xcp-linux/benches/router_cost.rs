@@ -85,7 +85,7 @@ fn main() {
         ("xcp data, ipv6", frame_v6(&[&stamps[..], &fast].concat())),
     ];
     let mut law = RouterConfig::xcp(CAPACITY);
-    law.count_other = true;
+    law.input = xcp_engine::Input::All;
     let police =
         |by| Some(Police { config: PolicerConfig { seed: 7, ..PolicerConfig::DEFAULT }, by });
     let kinds = [

@@ -24,7 +24,7 @@ const CLSACT_HANDLE: u32 = 0x7863;
 /// Settings of a router.
 #[derive(Debug, Clone)]
 pub struct RouterConfig {
-    /// The law; its `count_other` says whether traffic that is not XCP's counts as input. Its
+    /// The law; its `input` says whether traffic that is not XCP's counts as input. Its
     /// capacity is the link's.
     pub law: xcp_engine::RouterConfig,
     /// Of the rounding of feedback.

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use xcp_engine::{
-    CapacityForXcp, ForwardHeader, Gain, Interval, Passage, Policer, PolicerConfig, PolicerState,
+    CapacityForXcp, ForwardHeader, Gain, Input, Interval, Passage, Policer, PolicerConfig, PolicerState,
     Preset, Router, RouterConfig, Shuffle, Spare, WireFormat, bottleneck_id, find_options, flags,
     read_classic_forward, read_extended,
 };
@@ -336,7 +336,7 @@ fn law() -> impl Strategy<Value = RouterConfig> {
             RouterConfig {
                 gain: if own { Gain::OwnRtt } else { Gain::Uniform },
                 interval: if longest { Interval::Max } else { Interval::Mean },
-                count_other: other,
+                input: if other { Input::All } else { Input::Xcp },
                 capacity_for_xcp: if minus && !other {
                     CapacityForXcp::MinusOther
                 } else {

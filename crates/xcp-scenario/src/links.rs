@@ -80,7 +80,8 @@ impl QueueDraft {
     pub fn wants_ids(&self) -> bool {
         match &self.kind {
             KindDraft::Xcp { law, changes, .. } => {
-                law.law.wants_ids() || changes.iter().any(|(_, law)| law.law.wants_ids())
+                law.law.config.wants_ids()
+                    || changes.iter().any(|(_, law)| law.law.config.wants_ids())
             }
             KindDraft::DropTail | KindDraft::Red { .. } => false,
         }
@@ -323,7 +324,7 @@ fn check_calendar(
     others: Others,
     policed: bool,
 ) {
-    let remembers = |draft: &LawDraft| draft.law.control == Control::Calendar;
+    let remembers = |draft: &LawDraft| draft.law.config.control == Control::Calendar;
     let amiss = [
         ("police", remembers(law) && policed, "a policer"),
         ("others", remembers(law) && others != Others::Shared, "a queue for others apart"),
@@ -356,7 +357,7 @@ fn read_law(fields: &Fields<'_>, others: Others) -> LawDraft {
     let mut law = given.map_or_else(Law::xcp, |given| law::read(&given));
     if others != Others::Shared && !says {
         // What waits in another queue is none of this one's.
-        law.input = Input::Xcp;
+        law.config.input = Input::Xcp;
     }
     LawDraft { law, target }
 }
@@ -478,8 +479,8 @@ impl DirectionDraft {
         let queue = match self.queue.kind {
             KindDraft::DropTail => Queue::DropTail { limit },
             KindDraft::Xcp { law, changes, others, police } => {
-                let law_of = |LawDraft { law, target }: LawDraft| {
-                    let target_bytes = target.map_or(0, |(target, at)| {
+                let law_of = |LawDraft { mut law, target }: LawDraft| {
+                    law.config.queue_target_bytes = target.map_or(0, |(target, at)| {
                         let bytes = target_bytes(target, self.rate_bps, rtt, packet, at, faults);
                         let whole = limit_bytes(limit, packet);
                         if bytes > whole {
@@ -490,13 +491,10 @@ impl DirectionDraft {
                         }
                         bytes
                     });
-                    let capacity_bps = match (law.capacity_bps, others) {
-                        (None, Others::Split { share }) => {
-                            Some(((self.rate_bps as f64 * share) as u64).max(1))
-                        }
-                        (given, _) => given,
-                    };
-                    Law { target_bytes, capacity_bps, ..law }
+                    if let (None, Others::Split { share }) = (law.capacity_bps, others) {
+                        law.capacity_bps = Some(((self.rate_bps as f64 * share) as u64).max(1));
+                    }
+                    law
                 };
                 let law = law_of(law);
                 Queue::Xcp {

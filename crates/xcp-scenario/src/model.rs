@@ -8,9 +8,10 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
-pub use crate::law::{CapacityForXcp, Control, Gain, Input, Interval, Law, Shuffle, Spare};
+pub use crate::law::Law;
 use crate::name::FlowName;
 use crate::units::{Nanos, Period};
+pub use xcp_law::{CapacityForXcp, Control, Gain, Input, Interval, Preset, Shuffle, Spare};
 
 /// Index into [`Scenario::nodes`].
 pub type NodeId = usize;

@@ -2,7 +2,7 @@
 //! The reader, the JSON schema and the tables of `docs/scenario.md` all follow from it, so they
 //! cannot disagree.
 
-use crate::law::LAWS;
+use crate::law;
 
 /// What a key takes.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +81,7 @@ pub(crate) struct Spec {
 }
 
 /// A key of a table.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Key {
     pub name: &'static str,
     pub kind: Kind,
@@ -469,162 +469,21 @@ pub(crate) static LAW_CHANGE: Spec = Spec {
     ],
 };
 
-/// `law`.
+/// `law`: the table is `xcp-law`'s.
 pub(crate) static LAW: Spec = Spec {
     name: "law",
     doc: "The choices that make up a router's law, starting from a preset.",
-    keys: &[
-        key(
-            "preset",
-            Kind::Choice(LAWS),
-            "`\"xcp\"`",
-            "\"xcp\"",
-            "The law to start from. `xcp`: Katabi et al. 2002. `xcp-ir`: capacity less other \
-                traffic, XCP counted apart; set `target` as well. `ixcp`: shuffles \
-             only the flows that the link limits. `ixcp-r`: and gives them the spare bandwidth, \
-                with `alpha` 0.25 and `beta` 0.0884. `p-xcp`: spare bandwidth times N/N_b. \
-                `max-rtt`: the longest \
-             RTT as control interval. `own-rtt`: gain by each flow's own RTT. \
-                `robust`: remembers its promises ([robust.md](robust.md)), for flows with \
-                `congestion = \"xcp-robust\"`; with `alpha` 0.7, of the gap each tenth of a round \
-                trip. Only in the simulator.",
-        ),
-        key(
-            "alpha",
-            Kind::Number { min: 0.0, max: 10.0 },
-            "the preset's; 0.4",
-            "0.2",
-            "Gain on spare bandwidth. Stable below 0.555 (π/4√2).",
-        ),
-        key(
-            "beta",
-            Kind::Number { min: 0.0, max: 10.0 },
-            "the preset's; 0.226",
-            "0.05",
-            "Gain on the persistent queue; α²√2 at the default.",
-        ),
-        key(
-            "gamma",
-            Kind::Number { min: 0.0, max: 1.0 },
-            "0.1",
-            "0.2",
-            "Share of the traffic shuffled between the flows in every control interval.",
-        ),
-        key(
-            "overhead",
-            Kind::Size { min: 0, max: 1000 },
-            "0",
-            "38",
-            "Bytes added to each packet's size for framing that the router cannot see (Ethernet: \
-                38).",
-        ),
-        key(
-            "pools",
-            Kind::Bool,
-            "`true`",
-            "false",
-            "Whether feedback is charged to residue pools, so that a control interval hands out \
-                no more than it has.",
-        ),
-        key(
-            "capacity",
-            Kind::Rate,
-            "the link's rate",
-            "\"9.5mbit\"",
-            "Capacity the router believes in.",
-        ),
-        key(
-            "target",
-            Kind::Standing,
-            "0",
-            "\"5ms\"",
-            "Queue that may stand (XCP-IR's Q_T): the router weighs with `beta` only what the \
-                persistent queue has above it, and asks for more where \
-             it has less.",
-        ),
-        key(
-            "input",
-            Kind::Choice(&["all", "xcp"]),
-            "`\"all\"`; with `others` in a queue of their own `\"xcp\"`",
-            "\"xcp\"",
-            "What counts as input traffic: every packet at the queue, or those of XCP flows and \
-                their acknowledgements only, as in ns-2.",
-        ),
-        key(
-            "interval",
-            Kind::Choice(&["mean", "max"]),
-            "the preset's; `\"mean\"`",
-            "\"max\"",
-            "The control interval d: the mean RTT of the flows, or the longest one seen.",
-        ),
-        key(
-            "min-interval",
-            Kind::Length,
-            "`\"100us\"`",
-            "\"1ms\"",
-            "The shortest control interval. A d below it is divided by as it is.",
-        ),
-        key(
-            "max-interval",
-            Kind::Length,
-            "`\"65.536s\"`",
-            "\"1s\"",
-            "The longest control interval, and the longest RTT that is believed: a longer one \
-                counts as this. A sender that claims a long RTT slows the router for \
-             all; whoever knows the longest RTT of the paths and does not trust the senders \
-                writes it here. Below the true RTTs it raises the gain: `\"1s\"` with RTTs of 2 s \
-                doubles it.",
-        ),
-        key(
-            "capacity-for-xcp",
-            Kind::Choice(&["configured", "minus-other"]),
-            "the preset's; `\"configured\"`",
-            "\"minus-other\"",
-            "What of the capacity is XCP's: all of it, or what other traffic left in the last \
-                interval. The second wants `input = \"xcp\"`.",
-        ),
-        key(
-            "shuffle",
-            Kind::Choice(&["all", "matching"]),
-            "the preset's; `\"all\"`",
-            "\"matching\"",
-            "Whose packets are shuffled: everybody's, or those of the flows that this link \
-                limits. The second makes XCP flows that pass carry bottleneck ids.",
-        ),
-        key(
-            "spare",
-            Kind::Choice(&["all", "scaled", "limited"]),
-            "the preset's; `\"all\"`",
-            "\"scaled\"",
-            "Who gets spare bandwidth: all flows alike; all, N/N_b times as much; the flows that \
-                this link limits, with headroom for the others, which wants \
-             `shuffle = \"matching\"`.",
-        ),
-        key(
-            "spare-most",
-            Kind::Integer { min: 1, max: 255 },
-            "8",
-            "2",
-            "What N/N_b is taken for at most where `spare` is scaled by it.",
-        ),
-        key(
-            "gain",
-            Kind::Choice(&["uniform", "own-rtt"]),
-            "the preset's; `\"uniform\"`",
-            "\"own-rtt\"",
-            "Gain on one packet's feedback: one for all, or min(1, d / the flow's RTT), on \
-                increase and decrease alike.",
-        ),
-        key(
-            "tcp",
-            Kind::Choice(&["left", "steered"]),
-            "the preset's; `\"left\"`",
-            "\"left\"",
-            "Preset `robust`: whether TCP without XCP in the same queue is dropped at random, so \
-                that it has the part of the link that the number of its flows has a right to, and \
-                never fills the queue.",
-        ),
-    ],
+    keys: &LAW_KEYS,
+};
+
+const LAW_KEYS: [Key; xcp_law::KEYS.len()] = {
+    let mut keys = [law::spec_key(&xcp_law::KEYS[0]); xcp_law::KEYS.len()];
+    let mut at = 1;
+    while at < keys.len() {
+        keys[at] = law::spec_key(&xcp_law::KEYS[at]);
+        at += 1;
+    }
+    keys
 };
 
 /// `loss`.

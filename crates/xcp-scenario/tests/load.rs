@@ -35,7 +35,10 @@ fn the_first_example() {
     };
     // 2 x 10 Mbit/s x 500 ms / 8
     assert_eq!(*limit, Limit::Bytes(1_250_000));
-    assert_eq!((law.alpha, law.beta, law.gamma, law.pools), (0.4, 0.226, 0.1, true));
+    assert_eq!(
+        (law.config.alpha, law.config.beta, law.config.gamma, law.config.pools),
+        (0.4, 0.226, 0.1, true)
+    );
     assert!(
         matches!(s.links[1].directions[1].queue, Queue::Xcp { limit: Limit::Bytes(1_250_000), .. }),
         "both directions"
@@ -469,7 +472,7 @@ fn a_target_is_bytes_by_the_flows_that_cross() {
         );
         let s = one(&small(&link, packets, ""));
         s.links[0].directions.each_ref().map(|d| match &d.queue {
-            Queue::Xcp { law, .. } => law.target_bytes,
+            Queue::Xcp { law, .. } => law.config.queue_target_bytes,
             _ => panic!("not an xcp queue"),
         })
     };
@@ -493,7 +496,7 @@ fn a_laws_setting_passes_over_variants_without_a_law() {
     let target = Overrides::none().with("queue.target", "5");
     let all = load(Path::new("x.toml"), &text, &target).unwrap_or_else(|e| panic!("{e}"));
     assert!(
-        matches!(&all[0].links[0].directions[0].queue, Queue::Xcp { law, .. } if law.target_bytes == 7500)
+        matches!(&all[0].links[0].directions[0].queue, Queue::Xcp { law, .. } if law.config.queue_target_bytes == 7500)
     );
     assert!(matches!(all[1].links[0].directions[0].queue, Queue::DropTail { .. }));
     let only =
@@ -526,7 +529,7 @@ fn variants_and_overrides() {
     ));
     let Queue::Xcp { limit, law, .. } = &all[1].links[0].directions[0].queue else { panic!() };
     assert_eq!(
-        (*limit, law.alpha, law.beta, all[1].seed, all[1].measure.from),
+        (*limit, law.config.alpha, law.config.beta, all[1].seed, all[1].measure.from),
         (Limit::Bytes(50_000), 0.2, 0.226, 9, 10_000_000_000)
     );
     assert!(

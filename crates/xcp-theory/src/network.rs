@@ -21,6 +21,8 @@ use xcp_scenario::model::{
 };
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 
+pub use xcp_scenario::model::Interval;
+
 /// The network at an instant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Network {
@@ -102,15 +104,6 @@ pub enum Others {
     Subtracted,
 }
 
-/// The control interval d.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interval {
-    /// Mean RTT.
-    Mean,
-    /// Greatest RTT ("An Example of Instability in XCP").
-    Max,
-}
-
 /// How a router scales the feedback of a flow by its RTT T.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gain {
@@ -130,6 +123,15 @@ impl Gain {
             Gain::Uniform => 1.0,
             Gain::OwnRtt => (d / rtt).min(1.0),
             Gain::OwnRttUnclipped => d / rtt,
+        }
+    }
+}
+
+impl From<model::Gain> for Gain {
+    fn from(gain: model::Gain) -> Self {
+        match gain {
+            model::Gain::Uniform => Gain::Uniform,
+            model::Gain::OwnRtt => Gain::OwnRtt,
         }
     }
 }
@@ -304,28 +306,24 @@ fn link(scenario: &Scenario, id: DirectionId, at: Nanos, datagrams: f64, packet:
 }
 
 fn router(law: &Law, rate: f64, packet: f64) -> Router {
+    let capacity_bps = law.capacity_bps;
+    let law = &law.config;
     Router {
-        capacity: law.capacity_bps.map_or(rate, |c| c as f64) * packet
+        capacity: capacity_bps.map_or(rate, |c| c as f64) * packet
             / (packet + f64::from(law.overhead_bytes)),
         alpha: law.alpha,
         beta: law.beta,
         gamma: law.gamma,
-        target: law.target_bytes as f64,
+        target: law.queue_target_bytes as f64,
         others: match (law.capacity_for_xcp, law.input) {
             (CapacityForXcp::MinusOther, _) => Others::Subtracted,
             (CapacityForXcp::Configured, Input::All) => Others::Input,
             (CapacityForXcp::Configured, Input::Xcp) => Others::Unseen,
         },
-        interval: match law.interval {
-            model::Interval::Mean => Interval::Mean,
-            model::Interval::Max => Interval::Max,
-        },
-        shortest: seconds(law.min_interval),
-        longest: seconds(law.max_interval),
-        gain: match law.gain {
-            model::Gain::Uniform => Gain::Uniform,
-            model::Gain::OwnRtt => Gain::OwnRtt,
-        },
+        interval: law.interval,
+        shortest: seconds(law.min_interval_ns),
+        longest: seconds(law.max_interval_ns),
+        gain: law.gain.into(),
         sharing: match (law.shuffle, law.spare) {
             (Shuffle::Matching, _) => Sharing::MaxMin,
             (Shuffle::All, Spare::Scaled) => Sharing::Scaled,

@@ -217,7 +217,7 @@ fn the_family() {
     let mut ixcp = two_links(16, "155mbit", "100mbit", true);
     for link in &mut ixcp.links {
         if let xcp_scenario::model::Queue::Xcp { law, .. } = &mut link.directions[0].queue {
-            *law = xcp_scenario::model::Law::preset("ixcp-r").unwrap();
+            *law = xcp_scenario::model::Law::preset(xcp_scenario::model::Preset::IxcpR);
         }
     }
     for flow in &mut ixcp.flows {

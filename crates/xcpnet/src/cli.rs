@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod pep;
+pub mod router;
 
 use std::path::PathBuf;
 
@@ -59,7 +60,7 @@ pub enum Command {
     Schema,
     /// An XCP router on a device of this machine: add, change, remove, show
     #[cfg(target_os = "linux")]
-    Router(RouterArguments),
+    Router(router::RouterArguments),
     /// XCP in this machine's TCP: enable, disable, show
     #[cfg(target_os = "linux")]
     Endpoint(EndpointArguments),
@@ -326,92 +327,6 @@ pub struct ReproduceArguments {
     /// Run everything, and keep nothing for the next time
     #[arg(long)]
     pub no_cache: bool,
-}
-
-/// Arguments of `router`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  xcpnet router add dev eth2 capacity 10mbit
-  xcpnet router add dev eth2 capacity 10mbit limit 2bdp rtt 600ms overhead 4
-  xcpnet router add dev tun0 capacity 1gbit shaper none     the device, or somebody, sets the rate
-  xcpnet router change dev eth2 capacity 8mbit
-  xcpnet router show dev eth2 --watch
-  xcpnet router del dev eth2")]
-pub struct RouterArguments {
-    #[command(subcommand)]
-    pub command: RouterCommand,
-}
-
-/// What to do with routers.
-#[derive(Debug, Subcommand)]
-pub enum RouterCommand {
-    /// Put a router, and a shaper in front of it, at a device's way out
-    #[command(after_help = "\
-Settings, in any order, each followed by its value:
-  dev NAME         the device
-  capacity RATE    what XCP may fill, e.g. 10mbit
-  shaper KIND      htb (default), tbf, or none where the device or somebody's own shaper sets the rate
-  limit LENGTH     of the shaper's queue: packets (100), bytes (64kb) or 2bdp  [default: 1000 packets]
-  rtt TIME         of the longest path: what `bdp` reckons with                [default: 100ms]
-  max-interval TIME  the longest control interval, and the longest RTT that is believed
-                                                       [default: 1s, or 4 times `rtt` if that is longer]
-  min-interval TIME  the shortest control interval                             [default: 100us]
-  law NAME         xcp, xcp-ir, ixcp, ixcp-r, p-xcp, max-rtt, own-rtt           [default: xcp]
-  overhead BYTES   of framing per packet that the device does not count
-  target LENGTH    a queue that may stand: bytes, packets or a time
-  alpha, beta, gamma, interval mean|max, gain uniform|own-rtt, pools on|off, input all|xcp   docs/protocol.md
-  others shared|first|last|fair|split   where packets wait that are not XCP's: with XCP's, or in a queue of their own,
-                   which goes first, last, or by shares; split: and XCP leaves them theirs unused  [default: shared]
-  share N          XCP's share with `others fair` or `split`                    [default: 0.5]
-  police on|off    whether senders get no more by lying, or by not listening, than they would without  [default: off]
-  police-flows N   flows at a time that its table is good for, 112 bytes each   [default: 4096]
-  police-by flow|address|prefix   whose packets share one flow's share         [default: flow]
-  police-prefix N,M   bits of an IPv4 and an IPv6 source address that count with `police-by prefix`  [default: 24,64]
-  hook tcx|clsact  where to attach                                             [default: tcx where there is one]
-  seed N           of the rounding of feedback and of the link's id             [default: random]")]
-    Add {
-        /// Settings: dev NAME capacity RATE ...
-        #[arg(required = true, value_name = "SETTING")]
-        words: Vec<String>,
-        /// In this network namespace, by name or path
-        #[arg(long, value_name = "NAME")]
-        netns: Option<String>,
-    },
-    /// Change a router's capacity and the rate of the shaper that came with it, or its queue's
-    /// limit
-    Change {
-        /// Settings: dev NAME [capacity RATE] [limit LENGTH]
-        #[arg(required = true, value_name = "SETTING")]
-        words: Vec<String>,
-        /// In this network namespace, by name or path
-        #[arg(long, value_name = "NAME")]
-        netns: Option<String>,
-    },
-    /// Remove a router and the shaper that came with it
-    Del {
-        /// dev NAME
-        #[arg(required = true, value_name = "dev NAME")]
-        words: Vec<String>,
-        /// In this network namespace, by name or path
-        #[arg(long, value_name = "NAME")]
-        netns: Option<String>,
-    },
-    /// Show what routers are doing
-    Show {
-        /// dev NAME; all devices if absent
-        #[arg(value_name = "dev NAME")]
-        words: Vec<String>,
-        /// In this network namespace, by name or path
-        #[arg(long, value_name = "NAME")]
-        netns: Option<String>,
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-        /// Again every second, until Ctrl-C
-        #[arg(long, short)]
-        watch: bool,
-    },
 }
 
 /// Arguments of `endpoint`.

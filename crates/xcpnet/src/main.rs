@@ -28,7 +28,7 @@ use crate::cli::{Cli, Command};
 use crate::output::Printer;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(cli::router::with_flags(std::env::args_os()));
     let mut printer = Printer::new();
     let result = match cli.command {
         Command::Run(arguments) => run::run(&arguments, &mut printer),

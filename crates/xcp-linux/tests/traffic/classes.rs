@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use xcp_engine::Input;
 use xcp_linux::endpoint::Give;
 use xcp_linux::qdisc::Others;
 use xcp_linux::router::Hook;
@@ -27,7 +28,7 @@ fn goodput(others: Option<Others>, flood: bool, hook: Hook) -> Option<f64> {
     let mut law = xcp_engine::RouterConfig::xcp(RATE_BPS / 8);
     law.queue_target_bytes = TARGET_BYTES;
     // What another queue takes is not this law's input.
-    law.count_other = others.is_none();
+    law.input = if others.is_none() { Input::All } else { Input::Xcp };
     let router = match others {
         Some(others) => site.router_with_classes(RATE_BPS, hook, law, others),
         None => site.router_of(RATE_BPS, hook, law),

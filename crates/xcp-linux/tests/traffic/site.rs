@@ -144,7 +144,7 @@ impl Site {
 
     pub fn router_with(&self, rate_bps: u64, hook: Hook, target_bytes: u64) -> Router {
         let mut law = xcp_engine::RouterConfig::xcp(rate_bps / 8);
-        law.count_other = true;
+        law.input = xcp_engine::Input::All;
         law.queue_target_bytes = target_bytes;
         self.router_of(rate_bps, hook, law)
     }

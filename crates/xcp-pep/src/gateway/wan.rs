@@ -27,14 +27,9 @@ const FULL_SEGMENT: usize = 1448;
 /// # Errors
 /// It is not known.
 pub fn law(name: &str, rate_bps: u64) -> Result<xcp_engine::RouterConfig> {
-    if name == Preset::Robust.name() {
-        return Err(Error::new("law: \"robust\" is for the simulator only, so far")
-            .remedy("there is no kernel program of it; write another law"));
-    }
-    let Some(preset) = Preset::DRAFT.into_iter().find(|preset| preset.name() == name) else {
-        let names = Preset::DRAFT.map(Preset::name);
+    let Some(preset) = Preset::named(name).filter(|preset| Preset::DRAFT.contains(preset)) else {
         return Err(Error::new(format!("law: \"{name}\" is not known here"))
-            .remedy(format!("there are {}", names.join(", "))));
+            .remedy(format!("there are {}", Preset::DRAFT.iter().map(|law| law.name()).collect::<Vec<_>>().join(", "))));
     };
     let mut law = xcp_engine::RouterConfig::preset(preset, rate_bps / 8);
     law.gain = Gain::OwnRtt;

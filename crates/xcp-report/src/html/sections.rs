@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use xcp_scenario::model::{Direction, Limit, Queue};
+use xcp_scenario::model::{Direction, Limit, Preset, Queue};
 use xcp_scenario::run::{FlowSummary, Run};
 use xcp_scenario::spread::Percentiles;
 
@@ -290,8 +290,8 @@ fn describe(d: &Direction) -> Vec<String> {
         Limit::Bytes(n) => human::plural(n, "byte"),
     };
     let kind = match &d.queue {
-        Queue::Xcp { law, .. } if law.name != "xcp" => {
-            format!("{} ({})", links::kind(&d.queue), law.name)
+        Queue::Xcp { law, .. } if law.preset != Preset::Xcp => {
+            format!("{} ({})", links::kind(&d.queue), law.preset.name())
         }
         queue => links::kind(queue).to_owned(),
     };

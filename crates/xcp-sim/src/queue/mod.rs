@@ -8,7 +8,7 @@ mod xcp;
 
 pub use red::{Red, RedConfig};
 pub use robust::RobustQueue;
-pub use xcp::{ChangingXcp, XcpQueue, router_config, router_quantities};
+pub use xcp::{ChangingXcp, XcpQueue, router_quantities};
 
 use xcp_scenario::model::{self, Limit};
 use xcp_scenario::units::Nanos;
@@ -77,7 +77,7 @@ impl Queue {
             }
             model::Queue::Xcp { law, changes, police, .. } => {
                 let own = router_seed(seed, index);
-                if law.control == model::Control::Calendar {
+                if law.config.control == model::Control::Calendar {
                     let queue = RobustQueue::new(law, direction.rate_bps, own)?;
                     return Ok(Self::Robust(Box::new(queue)));
                 }

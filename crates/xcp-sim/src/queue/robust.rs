@@ -5,7 +5,6 @@ use xcp_engine::{ConfigError, Other, RobustRouter, RouterState};
 use xcp_scenario::model::Law;
 use xcp_scenario::units::Nanos;
 
-use super::router_config;
 use crate::packet::{Body, Class, Packet};
 
 /// The router of one link direction.
@@ -20,7 +19,7 @@ impl RobustQueue {
     /// # Errors
     /// When the law's numbers are out of the engine's range.
     pub fn new(law: &Law, rate_bps: u64, seed: u64) -> Result<Self, ConfigError> {
-        Ok(Self { router: RobustRouter::new(&router_config(law, rate_bps), 0, seed)? })
+        Ok(Self { router: RobustRouter::new(&law.at(rate_bps), 0, seed)? })
     }
 
     /// A packet arrives; `queue_bytes` wait before it. `false`: the law has it dropped.

@@ -1,11 +1,8 @@
 //! A first-in-first-out queue run by an XCP router: hands each packet's header to `engine/` as it
 //! comes and goes. No arithmetic of its own.
 
-use xcp_engine::{
-    CapacityForXcp, ConfigError, Control, Gain, Interval, Passage, Policer, PolicerConfig, Router,
-    RouterConfig, RouterState, Shuffle, Spare,
-};
-use xcp_scenario::model::{self, Input, Law, LawChange, Police};
+use xcp_engine::{ConfigError, Passage, Policer, PolicerConfig, Router, RouterConfig, RouterState};
+use xcp_scenario::model::{Law, LawChange, Police};
 use xcp_scenario::run::Quantity;
 use xcp_scenario::units::Nanos;
 
@@ -16,51 +13,6 @@ use crate::packet::{Class, Packet};
 pub struct XcpQueue {
     router: Router,
     policer: Option<Box<Policer>>,
-}
-
-/// The engine's settings for a scenario's law on a link of `rate_bps`.
-#[must_use]
-pub fn router_config(law: &Law, rate_bps: u64) -> RouterConfig {
-    RouterConfig {
-        alpha: law.alpha,
-        beta: law.beta,
-        gamma: law.gamma,
-        overhead_bytes: law.overhead_bytes,
-        pools: law.pools,
-        queue_target_bytes: law.target_bytes,
-        count_other: law.input == Input::All,
-        interval: match law.interval {
-            model::Interval::Mean => Interval::Mean,
-            model::Interval::Max => Interval::Max,
-        },
-        min_interval_ns: law.min_interval,
-        max_interval_ns: law.max_interval,
-        capacity_for_xcp: match law.capacity_for_xcp {
-            model::CapacityForXcp::Configured => CapacityForXcp::Configured,
-            model::CapacityForXcp::MinusOther => CapacityForXcp::MinusOther,
-        },
-        shuffle: match law.shuffle {
-            model::Shuffle::All => Shuffle::All,
-            model::Shuffle::Matching => Shuffle::Matching,
-        },
-        spare: match law.spare {
-            model::Spare::All => Spare::All,
-            model::Spare::Scaled => Spare::Scaled,
-            model::Spare::Limited => Spare::Limited,
-        },
-        spare_most: law.spare_most,
-        gain: match law.gain {
-            model::Gain::Uniform => Gain::Uniform,
-            model::Gain::OwnRtt => Gain::OwnRtt,
-        },
-        control: match law.control {
-            model::Control::Draft => Control::Draft,
-            model::Control::Calendar => Control::Calendar,
-        },
-        steer_tcp: law.steer_tcp,
-        measure_capacity: law.measure_capacity,
-        ..RouterConfig::xcp(law.capacity_bps.unwrap_or(rate_bps) / 8)
-    }
 }
 
 /// What is recorded of a router.
@@ -88,7 +40,7 @@ impl XcpQueue {
         rate_bps: u64,
         seed: u64,
     ) -> Result<Self, ConfigError> {
-        let mut router = Router::new(&router_config(law, rate_bps), 0, seed)?;
+        let mut router = Router::new(&law.at(rate_bps), 0, seed)?;
         let policer = police.map(|police| {
             let config =
                 PolicerConfig { flows: police.flows, longest_rtt_ns: police.longest_rtt, seed };
@@ -192,11 +144,8 @@ impl ChangingXcp {
         rate_bps: u64,
         seed: u64,
     ) -> Result<Self, ConfigError> {
-        let changes: Vec<_> = changes
-            .iter()
-            .rev()
-            .map(|change| (change.at, router_config(&change.law, rate_bps)))
-            .collect();
+        let changes: Vec<_> =
+            changes.iter().rev().map(|change| (change.at, change.law.at(rate_bps))).collect();
         // Each is tried now, so that none is refused during the run.
         for (_, config) in &changes {
             Router::new(config, 0, 0)?;

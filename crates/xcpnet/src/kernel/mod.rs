@@ -7,7 +7,6 @@ pub mod endpoint;
 pub mod lab;
 pub mod pep;
 pub mod router;
-mod words;
 
 use std::time::Duration;
 

@@ -3,7 +3,8 @@
 use std::io::Read as _;
 
 use serde_json::json;
-use xcp_engine::{Gain, Interval, PolicerConfig, Preset, RouterConfig};
+use xcp_engine::PolicerConfig;
+use xcp_law::{Control, Input, Key, Preset, RouterConfig, Takes};
 use xcp_linux::kept::{self, KeptRouter, RouterPlan, Shaping};
 use xcp_linux::police::{Police, PoliceBy, Policing};
 use xcp_linux::qdisc::{Limit, Others, QdiscStats, Shaper};
@@ -12,17 +13,11 @@ use xcp_report::human;
 use xcp_scenario::model;
 use xcp_scenario::typed;
 
-use super::words::Words;
 use super::{namespace, need_root, watched};
-use crate::cli::{RouterArguments, RouterCommand};
+use crate::cli::router::{RouterArguments, RouterCommand, Settings, law_keys};
 use crate::failure::Failure;
 use crate::output::Printer;
 
-const ADD: &str = "dev capacity law limit rtt shaper overhead target alpha beta gamma interval \
-    min-interval \
-                   max-interval gain input pools hook seed police police-flows police-by \
-    police-prefix others share";
-const CHANGE: &str = "dev capacity limit rtt";
 /// Packets that may wait where nothing is said, as the scenario file has it.
 const DEFAULT_LIMIT: u64 = xcp_scenario::DEFAULT_LIMIT_PACKETS;
 /// What `bdp` reckons with where no RTT is given.
@@ -38,22 +33,18 @@ const FRAME_BYTES: u32 = 1514;
 /// Does what was asked.
 pub fn router(arguments: &RouterArguments, printer: &mut Printer) -> Result<(), Failure> {
     match &arguments.command {
-        RouterCommand::Add { words, netns } => add(words, netns.as_deref(), printer),
-        RouterCommand::Change { words, netns } => change(words, netns.as_deref(), printer),
-        RouterCommand::Del { words, netns } => {
+        RouterCommand::Add { settings, netns } => add(&settings.0, netns.as_deref(), printer),
+        RouterCommand::Change { settings, netns } => change(&settings.0, netns.as_deref(), printer),
+        RouterCommand::Del { dev, netns } => {
             need_root()?;
-            let words = Words::new(words, "dev")?;
-            let device = device(&words)?;
-            kept::delete(device, &namespace(netns.as_deref())?)?;
-            printer.line(&format!("{device}: router removed"))
+            kept::delete(dev, &namespace(netns.as_deref())?)?;
+            printer.line(&format!("{dev}: router removed"))
         }
-        RouterCommand::Show { words, netns, json, watch } => {
+        RouterCommand::Show { dev, netns, json, watch } => {
             need_root()?;
-            let words = Words::new(words, "dev")?;
             let netns = namespace(netns.as_deref())?;
-            let only = words.text("dev").map(ToOwned::to_owned);
             watched(*watch, printer, || {
-                let routers = match &only {
+                let routers = match dev {
                     Some(device) => vec![kept::need(device, &netns)?],
                     None => kept::list(&netns)?,
                 };
@@ -63,8 +54,8 @@ pub fn router(arguments: &RouterArguments, printer: &mut Printer) -> Result<(), 
     }
 }
 
-fn device(words: &Words) -> Result<&str, Failure> {
-    words.text("dev").ok_or_else(|| Failure::new("which device? write `dev NAME`"))
+fn device(settings: &Settings) -> &str {
+    settings.text("dev").unwrap_or_default()
 }
 
 fn capacity(text: &str) -> Result<u64, String> {
@@ -75,9 +66,9 @@ fn capacity(text: &str) -> Result<u64, String> {
 }
 
 /// The queue's limit as the kernel takes it.
-fn limit(words: &Words, capacity_bps: u64) -> Result<Option<Limit>, Failure> {
-    let rtt = words.read("rtt", typed::time)?.unwrap_or(DEFAULT_RTT_NS);
-    let limit = words.read("limit", |text| typed::limit(text, capacity_bps, rtt))?;
+fn limit(settings: &Settings, capacity_bps: u64) -> Result<Option<Limit>, Failure> {
+    let rtt = settings.read("rtt", typed::time)?.unwrap_or(DEFAULT_RTT_NS);
+    let limit = settings.read("limit", |text| typed::limit(text, capacity_bps, rtt))?;
     let small = |n: u64| {
         u32::try_from(n).map_err(|_| {
             Failure::new(format!("limit: {n} is more than the kernel takes; write less"))
@@ -91,52 +82,40 @@ fn limit(words: &Words, capacity_bps: u64) -> Result<Option<Limit>, Failure> {
         .transpose()
 }
 
-fn add(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(), Failure> {
-    let words = Words::new(words, ADD)?;
-    let device = device(&words)?.to_owned();
-    let capacity_bps = words.read("capacity", capacity)?.ok_or_else(|| {
-        Failure::new("what capacity? write `capacity RATE`, e.g. capacity 10mbit")
-    })?;
-    let presets = Preset::ALL.map(|preset| (preset.name(), preset));
-    let preset = words.choice("law", &presets)?.unwrap_or_default();
-    if preset == Preset::Robust {
+fn add(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Result<(), Failure> {
+    let device = device(settings).to_owned();
+    let capacity_bps = settings.read("capacity", capacity)?.unwrap_or_default();
+    let preset = settings.text("law").and_then(Preset::named).unwrap_or_default();
+    let given_rtt = settings.read("rtt", typed::time)?;
+    let others = others(settings)?;
+    let mut law = RouterConfig {
+        max_interval_ns: longest_interval(given_rtt),
+        ..RouterConfig::preset(preset, capacity_bps / 8)
+    };
+    if others.is_some() {
+        // What waits in another queue is none of the law's.
+        law.input = Input::Xcp;
+    }
+    for key in law_keys() {
+        let queue = |text: &str| {
+            typed::standing(text, capacity_bps, given_rtt.unwrap_or(DEFAULT_RTT_NS), FRAME_BYTES)
+        };
+        settings.read(key.name, |text| set(&mut law, key, text, queue))?;
+    }
+    if law.control == Control::Calendar {
         return Err(Failure::new(
             "law: `robust` is for the simulator only, so far: the kernel's program has no calendar; \
                 write another law, e.g. `law own-rtt`",
         ));
     }
-    let mut law = RouterConfig::preset(preset, capacity_bps / 8);
-    let given_rtt = words.read("rtt", typed::time)?;
-    let rtt = given_rtt.unwrap_or(DEFAULT_RTT_NS);
-    if let Some(target) =
-        words.read("target", |text| typed::standing(text, capacity_bps, rtt, FRAME_BYTES))?
-    {
-        law.queue_target_bytes = target;
-    }
-    law.overhead_bytes = words.number("overhead")?.unwrap_or(law.overhead_bytes);
-    law.alpha = words.number("alpha")?.unwrap_or(law.alpha);
-    law.beta = words.number("beta")?.unwrap_or(law.beta);
-    law.gamma = words.number("gamma")?.unwrap_or(law.gamma);
-    law.interval = words
-        .choice("interval", &[("mean", Interval::Mean), ("max", Interval::Max)])?
-        .unwrap_or(law.interval);
-    law.min_interval_ns = words.read("min-interval", typed::time)?.unwrap_or(law.min_interval_ns);
-    law.max_interval_ns =
-        words.read("max-interval", typed::time)?.unwrap_or_else(|| longest_interval(given_rtt));
-    law.gain = words
-        .choice("gain", &[("uniform", Gain::Uniform), ("own-rtt", Gain::OwnRtt)])?
-        .unwrap_or(law.gain);
-    let others = others(&words)?;
-    // What waits in another queue is none of the law's.
-    law.count_other = words
-        .choice("input", &[("all", true), ("xcp", false)])?
-        .unwrap_or(law.count_other && others.is_none());
-    law.pools = words.choice("pools", &[("on", true), ("off", false)])?.unwrap_or(true);
-    let given = limit(&words, capacity_bps)?;
-    let shaper = words.choice(
+    law.check().map_err(|wrong| {
+        Failure::new(format!("{}: {wrong}; {}", wrong.keys()[0], wrong.remedy()))
+    })?;
+    let given = limit(settings, capacity_bps)?;
+    let shaper = settings.choice(
         "shaper",
         &[("htb", Some(Shaper::Htb)), ("tbf", Some(Shaper::Tbf)), ("none", None)],
-    )?;
+    );
     let shaping = match (shaper.unwrap_or(Some(Shaper::Htb)), others) {
         (Some(Shaper::Htb), Some((others, law_share))) => Shaping::Classes {
             others,
@@ -156,13 +135,14 @@ fn add(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(
         }
         (None, None) => Shaping::None,
     };
-    let hook =
-        words.choice("hook", &[("tcx", Hook::Tcx), ("clsact", Hook::Clsact)])?.unwrap_or(Hook::Any);
-    let seed = match words.number("seed")? {
+    let hook = settings
+        .choice("hook", &[("tcx", Hook::Tcx), ("clsact", Hook::Clsact)])
+        .unwrap_or(Hook::Any);
+    let seed = match settings.number("seed")? {
         Some(seed) => seed,
         None => random()?,
     };
-    let police = police(&words, law.max_interval_ns)?;
+    let police = police(settings, law.max_interval_ns)?;
     need_root()?;
     let made =
         kept::add(&RouterPlan { device, law, shaping, hook, seed, police }, &namespace(netns)?)?;
@@ -173,6 +153,33 @@ fn add(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(
         queue(&made)
     ))?;
     if made.behind.is_empty() { Ok(()) } else { printer.line(&behind(&made.behind)) }
+}
+
+/// Sets what a key of the law is given; `queue` reads the length of one.
+fn set(
+    law: &mut RouterConfig,
+    key: &Key,
+    text: &str,
+    queue: impl Fn(&str) -> Result<u64, String>,
+) -> Result<(), String> {
+    fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+        text.parse().map_err(|_| format!("\"{text}\" is not a number that fits here"))
+    }
+    match key.takes {
+        Takes::Preset | Takes::Capacity => {}
+        Takes::Queue => law.queue_target_bytes = queue(text)?,
+        Takes::Fraction(set) => set(law, number(text)?),
+        Takes::Bool(set) => set(law, text == "on"),
+        Takes::Bytes { set, .. } => set(law, number(text)?),
+        Takes::Count(set) => set(law, number(text)?),
+        Takes::Time(set) => set(law, typed::time(text)?),
+        Takes::Word { words, set } => {
+            if !set(law, text) {
+                return Err(format!("\"{text}\" is not one of {}", words.join(", ")));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What it means that programs of others come first.
@@ -197,8 +204,8 @@ fn longest_interval(rtt_ns: Option<u64>) -> u64 {
 
 /// How XCP's packets and all others are to be kept apart, and the thousandths of the capacity that
 /// the law may then hand out.
-fn others(words: &Words) -> Result<Option<(Others, u16)>, Failure> {
-    let share = words.read("share", |text| match text.parse() {
+fn others(settings: &Settings) -> Result<Option<(Others, u16)>, Failure> {
+    let share = settings.read("share", |text| match text.parse() {
         Ok(share) if (0.01..=0.99).contains(&share) => Ok(share),
         _ => Err(format!("\"{text}\" is not a number from 0.01 to 0.99")),
     })?;
@@ -211,7 +218,7 @@ fn others(words: &Words) -> Result<Option<(Others, u16)>, Failure> {
         ("fair", Some((fair, 1000))),
         ("split", Some((fair, thousandths))),
     ];
-    let others = words.choice("others", &choices)?.flatten();
+    let others = settings.choice("others", &choices).flatten();
     if share.is_some() && !others.is_some_and(|(others, _)| others == fair) {
         return Err(Failure::new(
             "share: it is XCP's where `others fair` or `others split` is written, too",
@@ -222,26 +229,26 @@ fn others(words: &Words) -> Result<Option<(Others, u16)>, Failure> {
 
 /// The policer that was asked for. What the law does not believe of round trips, it does not
 /// either.
-fn police(words: &Words, longest_rtt_ns: u64) -> Result<Option<Police>, Failure> {
-    let on = words.choice("police", &[("on", true), ("off", false)])?.unwrap_or(false);
+fn police(settings: &Settings, longest_rtt_ns: u64) -> Result<Option<Police>, Failure> {
+    let on = settings.choice("police", &[("on", true), ("off", false)]).unwrap_or(false);
     if let Some(key) = ["police-flows", "police-by", "police-prefix"]
         .into_iter()
-        .find(|key| !on && words.text(key).is_some())
+        .find(|key| !on && settings.text(key).is_some())
     {
         return Err(Failure::new(format!("{key}: there is no policer; write `police on`, too")));
     }
-    let prefix = words.read("police-prefix", prefix)?;
-    let by = match words.choice(
+    let prefix = settings.read("police-prefix", prefix)?;
+    let by = match settings.choice(
         "police-by",
         &[("flow", PoliceBy::Flow), ("address", PoliceBy::ADDRESS), ("prefix", PoliceBy::PREFIX)],
-    )? {
+    ) {
         Some(PoliceBy::PREFIX) => prefix.unwrap_or(PoliceBy::PREFIX),
         _ if prefix.is_some() => {
             return Err(Failure::new("police-prefix: write `police-by prefix`, too"));
         }
         by => by.unwrap_or(PoliceBy::Flow),
     };
-    let flows = words.read("police-flows", |text| match text.parse() {
+    let flows = settings.read("police-flows", |text| match text.parse() {
         Ok(flows @ 1..=PolicerConfig::FLOWS_MAX) => Ok(flows),
         _ => Err(format!("\"{text}\" is not a number from 1 to {}", PolicerConfig::FLOWS_MAX)),
     })?;
@@ -280,11 +287,10 @@ fn random() -> Result<u64, Failure> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-fn change(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Result<(), Failure> {
-    let words = Words::new(words, CHANGE)?;
-    let device = device(&words)?;
-    let wanted = words.read("capacity", capacity)?;
-    if wanted.is_none() && words.text("limit").is_none() {
+fn change(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Result<(), Failure> {
+    let device = device(settings);
+    let wanted = settings.read("capacity", capacity)?;
+    if wanted.is_none() && settings.text("limit").is_none() {
         return Err(Failure::new("what is to change? write `capacity RATE` or `limit LENGTH`"));
     }
     need_root()?;
@@ -299,7 +305,7 @@ fn change(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Resul
             }
         }
     };
-    let made = kept::change(device, wanted, limit(&words, reckon)?, &netns)?;
+    let made = kept::change(device, wanted, limit(settings, reckon)?, &netns)?;
     printer.line(&format!(
         "{device}: router changed to {} ({})",
         human::rate(reckon as f64),
@@ -307,7 +313,7 @@ fn change(words: &[String], netns: Option<&str>, printer: &mut Printer) -> Resul
     ))
 }
 
-/// The queue in a few words.
+/// The queue in a few settings.
 fn queue(router: &KeptRouter) -> String {
     let mut words = vec![router.qdisc.kind.clone()];
     match router.qdisc.limit {
@@ -483,6 +489,24 @@ fn as_text(router: &KeptRouter, status: &RouterStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::router::tests::add as settings;
+
+    /// A router of the kernel takes every key that a scenario's takes.
+    #[test]
+    fn every_key_of_the_law_is_taken() {
+        for key in law_keys() {
+            let value = match key.takes {
+                Takes::Bool(_) => "off",
+                _ => key.example.trim_matches('"'),
+            };
+            let read = settings(&format!("{} {value}", key.name));
+            let before = RouterConfig::xcp(1_250_000);
+            let mut law = before.clone();
+            let queue = |text: &str| typed::standing(text, 10_000_000, 100_000_000, FRAME_BYTES);
+            set(&mut law, key, read.text(key.name).unwrap(), queue).unwrap();
+            assert_ne!(law, before, "{} {value}", key.name);
+        }
+    }
 
     #[test]
     fn the_longest_interval_follows_the_longest_path() {
@@ -501,13 +525,9 @@ mod tests {
 
     #[test]
     fn queues_as_they_are_asked_for() {
-        let of = |text: &str| {
-            others(
-                &Words::new(&text.split(' ').map(str::to_owned).collect::<Vec<_>>(), ADD).unwrap(),
-            )
-        };
+        let of = |text: &str| others(&settings(text));
         for (text, wanted) in [
-            ("dev eth0", None),
+            ("", None),
             ("others shared", None),
             ("others first", Some((Others::First, 1000))),
             ("others last", Some((Others::Last, 1000))),
@@ -518,7 +538,6 @@ mod tests {
             assert_eq!(of(text).unwrap(), wanted, "{text}");
         }
         for (wrong, why) in [
-            ("others mine", "shared, first, last, fair, split"),
             ("share 0.7", "others fair"),
             ("others first share 0.7", "others fair"),
             ("others fair share 1", "0.01 to 0.99"),
@@ -530,14 +549,13 @@ mod tests {
     }
 
     fn police_of(text: &str) -> Result<Option<Police>, Failure> {
-        let words =
-            Words::new(&text.split(' ').map(str::to_owned).collect::<Vec<_>>(), ADD).unwrap();
-        police(&words, longest_interval(words.read("rtt", typed::time)?))
+        let settings = settings(text);
+        police(&settings, longest_interval(settings.read("rtt", typed::time)?))
     }
 
     #[test]
     fn policers_as_they_are_asked_for() {
-        assert_eq!(police_of("dev eth0").unwrap(), None);
+        assert_eq!(police_of("").unwrap(), None);
         assert_eq!(police_of("police off").unwrap(), None);
         let plain = police_of("police on").unwrap().unwrap();
         assert_eq!(
@@ -560,7 +578,6 @@ mod tests {
             ("police on police-prefix 24,64", "police-by prefix"),
             ("police on police-by prefix police-prefix 33,64", "24,64"),
             ("police on police-flows 0", "1 to 1048576"),
-            ("police maybe", "on, off"),
         ] {
             let error = police_of(wrong).unwrap_err().to_string();
             assert!(error.contains(why), "{wrong}: {error}");
