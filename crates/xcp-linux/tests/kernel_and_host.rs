@@ -8,9 +8,9 @@ use std::cell::Cell;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use xcp_engine::{
-    CapacityForXcp, ForwardHeader, Gain, Input, Interval, Passage, Policer, PolicerConfig, PolicerState,
-    Preset, Router, RouterConfig, Shuffle, Spare, WireFormat, bottleneck_id, find_options, flags,
-    read_classic_forward, read_extended,
+    CapacityForXcp, ForwardHeader, Gain, Input, Interval, Passage, Policer, PolicerConfig,
+    PolicerState, Preset, Router, RouterConfig, Shuffle, Spare, WireFormat, bottleneck_id,
+    find_options, flags, read_classic_forward, read_extended,
 };
 use xcp_linux::police::{Police, PoliceBy};
 use xcp_linux::rehearsal::{Rehearsal, Sight};

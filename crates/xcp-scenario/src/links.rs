@@ -8,7 +8,8 @@ use crate::fields::{Faults, Fields};
 use crate::law::{self, Law};
 use crate::model::Input;
 use crate::model::{
-    Control, Direction, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId, Others, Police, Queue,
+    Control, Direction, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId, Others, Police,
+    Queue,
 };
 use crate::quantity::{Amount, Standing};
 use crate::set::name_of;
@@ -330,7 +331,8 @@ fn check_calendar(
         ("others", remembers(law) && others != Others::Shared, "a queue for others apart"),
         (
             "law-changes",
-            !changes.is_empty() && (remembers(law) || changes.iter().any(|(_, law)| remembers(law))),
+            !changes.is_empty()
+                && (remembers(law) || changes.iter().any(|(_, law)| remembers(law))),
             "a change of law",
         ),
     ];

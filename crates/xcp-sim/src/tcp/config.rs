@@ -6,7 +6,9 @@
 //! of a given size holds fewer packets than here. The window a receiver may advertise without
 //! window scaling, 65535 bytes, counts payload, as TCP's window field does.
 
-use xcp_scenario::model::{Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat, XcpSender};
+use xcp_scenario::model::{
+    Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat, XcpSender,
+};
 use xcp_scenario::sizes::{HEADERS, TIMESTAMPS};
 use xcp_scenario::units::Nanos;
 

@@ -24,11 +24,8 @@ pub(in crate::tcp) struct RobustWindow {
 
 impl Control for RobustWindow {
     fn new(config: &SenderConfig) -> Self {
-        let engine = RobustSender::new(
-            config.overhead + config.payload,
-            config.initial_window,
-            config.ids,
-        );
+        let engine =
+            RobustSender::new(config.overhead + config.payload, config.initial_window, config.ids);
         RobustWindow { engine, sent: VecDeque::new(), first: 0 }
     }
 
