@@ -17,7 +17,7 @@
  *   4. A bound B on what is in flight, in packets of the RTT there is. FREE: none. Three rounds
  *      running in which even the least RTT is tau longer than base, while the routers took next to
  *      nothing away, are a queue that no router governs: B becomes what was delivered, less the
- *      queue's part (DELAY). So does heavy loss, but for five seconds after a timeout. tau is the
+ *      queue's part (DELAY). So does heavy loss, but not of what was under way at a timeout. tau is the
  *      largest of 10 ms, a tenth of base and 1.5 times the mean spread of RTTs within a round.
  *   5. DELAY cuts by base / RTT in each second round that is tau too long, and grows by a quarter
  *      of what the routers added, within a fourth of sqrt(B) a round. It asks for no more than B
@@ -49,7 +49,6 @@
 #define XCP_ROBUST_TAU 10000000ULL  /* ns */
 #define XCP_ROBUST_TENTH 429496730U /* fractions of 2^32 */
 #define XCP_ROBUST_SEVEN_TENTHS 3006477107U
-#define XCP_ROBUST_SILENT_NS 5000000000ULL
 #define XCP_ROBUST_RESTORE_NS 2000000000ULL
 
 /* Segments that a round must deliver to say anything of a queue: where it is fewer, each may be
@@ -258,7 +257,8 @@ XCP_COLD void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 no
     xcp_robust_settle_window(s, now);
 }
 
-/* A segment was sent again. */
+/* A segment was sent again that had been sent first since the last timeout: what was under way at a
+ * timeout may have been lost with the path. */
 XCP_INLINE void xcp_robust_sender_again(struct xcp_robust_sender *s) {
     s->lost++;
 }
@@ -314,19 +314,17 @@ XCP_INLINE xcp_u64 xcp_robust_step(const struct xcp_robust_sender *s, xcp_u64 w)
     return xcp_robust_less(xcp_robust_more(fb, least), 2 * step);
 }
 
-XCP_PART xcp_robust_round_free(struct xcp_robust_sender *s, xcp_u64 now,
-                               const struct xcp_robust_round *q) {
-    xcp_u32 evident, recent;
+XCP_PART xcp_robust_round_free(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
+    xcp_u32 evident;
     XCP_PART_NEEDS(s && q);
     evident = s->acked >= XCP_ROBUST_TELLING && s->high >= 3 &&
               s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH);
-    recent = s->timeout_ns && now - s->timeout_ns <= XCP_ROBUST_SILENT_NS;
     if (s->limited && q->infl > q->tau && evident) {
         xcp_u64 had = xcp_robust_less(q->flight, q->delivered);
         xcp_robust_bind(s, q->flight,
                         xcp_robust_more(xcp_robust_times(had, s->base_ns, q->mean),
                                         xcp_robust_less(s->explicit_window, q->flight) >> 2));
-    } else if (q->heavy && !recent) {
+    } else if (q->heavy) {
         xcp_u64 had = xcp_robust_more(xcp_robust_less(q->flight, q->delivered), XCP_ROBUST_ONE);
         xcp_robust_bind(s, had, xcp_mul_fraction(had, XCP_ROBUST_SEVEN_TENTHS));
     }
@@ -455,7 +453,7 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     s->high = q.infl > q.tau ? s->high + 1 : 0;
     s->high_fb = q.infl < q.tau >> 1 ? 0 : s->high_fb - (s->high_fb >> 3) + s->fb;
     if (s->mode == XCP_ROBUST_FREE)
-        xcp_robust_round_free(s, now, &q);
+        xcp_robust_round_free(s, &q);
     else if (s->mode == XCP_ROBUST_DELAY)
         xcp_robust_round_delay(s, &q);
     else

@@ -147,7 +147,7 @@ impl RobustSender {
         }
     }
 
-    /// A segment was sent again.
+    /// A segment was sent again that had been sent first since the last timeout.
     pub fn sent_again(&mut self) {
         // SAFETY: as in `limit`.
         unsafe { ffi::xcp_shim_robust_sender_again(&mut *self.0) }

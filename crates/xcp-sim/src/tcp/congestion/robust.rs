@@ -20,13 +20,15 @@ pub(in crate::tcp) struct RobustWindow {
     /// When the segments from `first` on were sent; 0 for those sent again.
     sent: VecDeque<Nanos>,
     first: u64,
+    /// First segment that had not been sent at the last timeout.
+    fresh: u64,
 }
 
 impl Control for RobustWindow {
     fn new(config: &SenderConfig) -> Self {
         let engine =
             RobustSender::new(config.overhead + config.payload, config.initial_window, config.ids);
-        RobustWindow { engine, sent: VecDeque::new(), first: 0 }
+        RobustWindow { engine, sent: VecDeque::new(), first: 0, fresh: 0 }
     }
 
     fn cwnd(&self) -> u32 {
@@ -63,7 +65,9 @@ impl RobustWindow {
     /// A segment goes.
     pub fn sent(&mut self, now: Nanos, segment: u64, again: bool) {
         if again {
-            self.engine.sent_again();
+            if segment >= self.fresh {
+                self.engine.sent_again();
+            }
             let index = segment.checked_sub(self.first).and_then(|n| usize::try_from(n).ok());
             if let Some(at) = index.and_then(|index| self.sent.get_mut(index)) {
                 *at = 0;
@@ -100,6 +104,7 @@ impl RobustWindow {
 
     /// The retransmission timer expired.
     pub fn expired(&mut self, now: Nanos) {
+        self.fresh = self.first + self.sent.len() as u64;
         self.engine.on_timeout(now);
     }
 }
