@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test reproduce reproduce-quick failures liars mutants lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels clean
+.PHONY: help setup build wasm demo pages test package reproduce reproduce-quick failures liars mutants lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels test-python clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -11,7 +11,13 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 XCPNET := $(TARGET)/release/xcpnet
 C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]' 'scripts/*.[ch]')
-SCRIPTS = scripts/setup scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
+SCRIPTS = scripts/setup scripts/skipped scripts/package scripts/test-python scripts/build-wasm scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
+
+# What tests skipped, one line each (crates/xcp-skip); summed up at the end of `make test`.
+SKIPPED := $(abspath $(TARGET))/skipped
+# $(call skip,NEEDED,MISSED): one more of them.
+skip = mkdir -p "$(TARGET)" && echo "SKIPPED ($1): $2" | tee -a "$(SKIPPED)" && \
+    case ",$${XCPNET_REQUIRE-}," in *",$1,"*) echo "XCPNET_REQUIRE has $1" >&2; exit 1 ;; esac
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,7 +27,15 @@ setup: ## install what building, testing and benchmarking need
 
 build: ## build the release binary
 	@scripts/setup build
+	@$(MAKE) --no-print-directory wasm
 	$(CARGO) build --release --locked --package xcpnet
+
+wasm: ## build what playground pages run, for the next build of xcpnet to take in; the same bytes wherever it is built
+	@CARGO="$(CARGO)" scripts/build-wasm
+
+pages: build ## the playground pages of docs/teach.md: out/pages
+	@mkdir -p out/pages
+	@for file in docs/teach/*.toml; do $(XCPNET) playground $$file --out out/pages/$$(basename $$file .toml).html; done
 
 demo: build ## four flows on 10 Mbit/s, 500 ms: XCP, TCP with FIFO, TCP with RED; as root also on the real kernel: XCP, cubic, bbr
 	@$(XCPNET) run experiments/zhang-henderson-2005/fig05.toml --out out/demo
@@ -31,12 +45,20 @@ demo: build ## four flows on 10 Mbit/s, 500 ms: XCP, TCP with FIFO, TCP with RED
 
 test: ## everything that must pass before a change lands
 	@scripts/setup test
-	@$(MAKE) --no-print-directory lint
-	$(CARGO) test --workspace --locked
+	@mkdir -p "$(TARGET)" && rm -f "$(SKIPPED)"
+	@$(MAKE) --no-print-directory wasm lint
+	XCPNET_SKIPPED="$(SKIPPED)" $(CARGO) test --workspace --locked
 	@if command -v python3 >/dev/null; then \
-	    echo "the judge of the stock kernels"; python3 -B -m unittest discover -q -s scripts/kernels -p '*_test.py'; \
-	else echo "test: SKIPPED: what judges the stock kernels, no python3"; fi
+	    echo "the judge of the stock kernels"; \
+	    python3 -B -m unittest discover -q -s scripts/kernels -p '*_test.py'; \
+	else $(call skip,python3,what judges the stock kernels); fi
 	@$(MAKE) --no-print-directory reproduce-quick
+	@scripts/skipped "$(SKIPPED)"
+
+package: build ## target/deb/xcpnet_VERSION_ARCH.deb, tried in a clean root where one can be made; and the crates, as they would be published
+	@scripts/setup package
+	scripts/package $(XCPNET) $(TARGET)/deb
+	$(CARGO) package --workspace --exclude xcp-skip --exclude xcp-mutants --locked --no-verify --allow-dirty
 
 reproduce: build ## every figure of the papers against what they claim: out/reproduce/report.html (at most half an hour; the second time what changed)
 	$(XCPNET) reproduce --out out/reproduce
@@ -65,10 +87,10 @@ lint: ## formatting and lints, Rust, C and shell
 	$(CARGO) fmt --all --check
 	@if command -v clang-format >/dev/null; then \
 	    echo "clang-format --dry-run --Werror"; clang-format --dry-run --Werror $(C_SOURCES); \
-	else echo "lint: SKIPPED: C formatting, no clang-format"; fi
+	else $(call skip,clang-format,C formatting); fi
 	@if command -v shellcheck >/dev/null; then \
 	    echo "shellcheck $(SCRIPTS)"; shellcheck $(SCRIPTS); \
-	else echo "lint: SKIPPED: shell scripts, no shellcheck"; fi
+	else $(call skip,shellcheck,shell scripts); fi
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 fmt: ## format Rust and C
@@ -98,6 +120,10 @@ test-kernels: ## boot Debian's stock kernels and try everything on each: the tab
 	$(CARGO) build --release --locked --package xcpnet
 	scripts/test-kernels --xcpnet $(XCPNET) $(if $(KERNELS),$(KERNELS),--write docs/linux.md) $(MORE)
 
+test-python: ## the Python package in a venv: types, examples, executors, a killed worker, S3, notebooks (PYTEST_ALL=1: every experiment)
+	@scripts/setup build
+	scripts/test-python
+
 bench-instructions: ## instructions per packet, beside the baseline in bench/instructions.txt
 	bench/instructions
 
@@ -108,4 +134,4 @@ check-reference: ## results beside ns-2's and the closed forms
 
 clean: ## remove what building and running made
 	$(CARGO) clean
-	rm -rf out
+	rm -rf out python/.venv python/dist crates/xcpnet/engine/engine.wasm.gz

@@ -11,7 +11,8 @@ mod list;
 use list::MUTANTS;
 
 fn main() {
-    let engine = "../../engine";
+    // A link to the workspace's, so that the crate can be packaged.
+    let engine = "engine";
     println!("cargo:rerun-if-changed=src/shim.c");
     println!("cargo:rerun-if-changed=src/mutants/list.rs");
     println!("cargo:rerun-if-changed={engine}");

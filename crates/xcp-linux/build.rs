@@ -10,14 +10,14 @@ include!("compile.rs");
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    println!("cargo:rerun-if-changed=../../bpf");
-    println!("cargo:rerun-if-changed=../../engine");
+    println!("cargo:rerun-if-changed=bpf");
+    println!("cargo:rerun-if-changed=engine");
     println!("cargo:rerun-if-changed=compile.rs");
     println!("cargo:rerun-if-env-changed=XCPNET_CLANG");
     for name in OBJECTS {
         let mut builder = SkeletonBuilder::new();
         builder
-            .source(format!("../../bpf/{name}.bpf.c"))
+            .source(format!("bpf/{name}.bpf.c"))
             .obj(out.join(format!("{name}.bpf.o")))
             .clang_args(CLANG_ARGUMENTS);
         if let Some(clang) = env::var_os("XCPNET_CLANG") {

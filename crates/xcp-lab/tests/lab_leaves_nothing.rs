@@ -62,7 +62,9 @@ fn nothing_is_left_after_the_end_an_interruption_and_a_panic() {
     short.duration = 300 * MS;
     short.measure.to = short.duration;
     let run = match xcp_lab::check().and_then(|()| xcp_lab::run(&short, &mut ())) {
-        Err(LabError::Missing(why)) => return println!("SKIPPED: what a lab leaves: {why}"),
+        Err(LabError::Missing(why)) => {
+            return xcp_skip::skipped!("root", "what a lab leaves: {why}");
+        }
         run => run.unwrap(),
     };
     assert!(!run.summary.interrupted);

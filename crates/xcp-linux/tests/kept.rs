@@ -33,7 +33,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// Runs a test where mounts are its own; says so where that is not permitted.
 fn apart(test: impl FnOnce() + Send) {
     if !xcp_linux::error::is_root() {
-        return println!("SKIPPED: what is kept beside what others keep: needs root");
+        return xcp_skip::skipped!("root", "what is kept beside what others keep: needs root");
     }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let outcome = thread::scope(|scope| {
@@ -359,7 +359,7 @@ fn a_queue_that_cannot_be_seen_is_refused() {
             .unwrap();
         match set {
             Ok(set) if set.status.success() => {}
-            other => return println!("SKIPPED: a router at pfifo_fast: {other:?}"),
+            other => return xcp_skip::skipped!("kernel", "a router at pfifo_fast: {other:?}"),
         }
         let refusal =
             kept::add(&plan(Shaping::None, Hook::Any), &namespace).unwrap_err().to_string();

@@ -568,7 +568,7 @@ fn loaded(police: Option<&Police>) -> Option<Rehearsal> {
             panic!("{e}")
         }
         Err(e) => {
-            println!("SKIPPED: the kernel's build of the router against the host's: {e}");
+            xcp_skip::skipped!("root", "the kernel's build of the router against the host's: {e}");
             None
         }
     }
@@ -757,7 +757,9 @@ fn a_claim_without_data_is_not_believed() {
         Err(e) if xcp_linux::error::is_root() && e.to_string().contains("router program") => {
             panic!("{e}")
         }
-        Err(e) => return println!("SKIPPED: claims without data at the kernel's router: {e}"),
+        Err(e) => {
+            return xcp_skip::skipped!("root", "claims without data at the kernel's router: {e}");
+        }
     };
     let asked: u16 = 0x6000;
     // RTT 1 ms, a window of one packet, and a request, as an extended and as a classic option.

@@ -101,15 +101,17 @@ fn load(object: &Path, settings: &[(&str, u32)]) -> BTreeMap<String, u32> {
 #[test]
 fn every_program_is_far_below_what_the_verifier_looks_at() {
     if !xcp_linux::error::is_root() {
-        return println!(
-            "SKIPPED: how much of the programs the verifier has to look at: needs root"
+        return xcp_skip::skipped!(
+            "root",
+            "how much of the programs the verifier has to look at: needs root"
         );
     }
     let compilers = compilers();
     let versions: Vec<String> = compilers.iter().filter_map(|clang| version(clang)).collect();
     if versions.len() < 2 || versions[0] == versions[1] {
-        println!(
-            "SKIPPED: the programs of a second compiler: there is none but clang ({versions:?}); \
+        xcp_skip::skipped!(
+            "second-clang",
+            "the programs of a second compiler: there is none but clang ({versions:?}); \
                 scripts/setup test installs the newest"
         );
     }
@@ -121,7 +123,7 @@ fn every_program_is_far_below_what_the_verifier_looks_at() {
             let object = directory.path().join(format!("{name}.{number}.o"));
             let mut builder = SkeletonBuilder::new();
             builder
-                .source(format!("../../bpf/{name}.bpf.c"))
+                .source(format!("bpf/{name}.bpf.c"))
                 .obj(&object)
                 .clang(clang)
                 .clang_args(CLANG_ARGUMENTS);

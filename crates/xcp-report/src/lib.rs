@@ -1,6 +1,8 @@
 //! What runs look like to a person or a script: a terminal table, JSON, CSV, Parquet and one
 //! offline HTML report.
 //!
+//! Theory's curves beside them are `xcp-theory`'s.
+//!
 //! Knows the [`Run`](xcp_scenario::run::Run) that every backend returns and, where given, the
 //! [`Scenario`](xcp_scenario::model::Scenario) it came from. Leaves reading scenario files to
 //! `xcp-scenario`, running them to the backends and deciding what to write where to the command
@@ -10,7 +12,9 @@
 //! the same bytes.
 
 mod axis;
+pub mod columns;
 pub mod csv;
+#[cfg(feature = "files")]
 pub mod files;
 pub mod grid;
 pub mod html;
@@ -18,14 +22,21 @@ pub mod human;
 pub mod json;
 mod links;
 pub mod papers;
+#[cfg(feature = "files")]
 pub mod parquet;
+pub mod playground;
 pub mod plot;
 mod reference;
+mod references;
+pub mod strict;
+#[cfg(feature = "files")]
 pub mod sweep;
 mod sweep_table;
 pub mod table;
 
 pub use html::{Report, Source, html};
+pub use playground::{Playground, playground};
 pub use reference::{Curve, Reference};
+pub use references::references;
 pub use sweep_table::SweepTable;
 pub use table::{table, verdict_table};

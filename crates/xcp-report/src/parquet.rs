@@ -149,6 +149,17 @@ impl<W: io::Write + Send> Table<W> {
         Ok(Self { writer, columns: columns.iter().map(buffer).collect(), rows: 0 })
     }
 
+    /// Whether its columns are of these kinds.
+    #[must_use]
+    pub fn has(&self, kinds: &[ColumnKind]) -> bool {
+        let kind = |buffer: &Buffer| match buffer {
+            Buffer::Integers(_) => ColumnKind::Integer,
+            Buffer::Numbers(..) => ColumnKind::Number,
+            Buffer::Texts(..) => ColumnKind::Text,
+        };
+        self.columns.iter().map(kind).eq(kinds.iter().copied())
+    }
+
     /// Adds a row: a cell for each column, of the column's kind.
     ///
     /// # Errors

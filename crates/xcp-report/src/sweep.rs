@@ -11,6 +11,7 @@ use xcp_scenario::run::Summary;
 use xcp_scenario::spread::Percentiles;
 use xcp_scenario::units::Nanos;
 
+use crate::columns;
 use crate::parquet::{Cell, ColumnKind, Said, Table};
 
 /// A setting's value, as a column has it.
@@ -227,6 +228,26 @@ impl<W: io::Write + Send> Tables<W> {
             ]))?;
         }
         Ok(())
+    }
+
+    /// Adds the rows of a file that has a part of a table, by its place in [`TABLES`].
+    ///
+    /// # Errors
+    /// It is not a part of that table, or the writer's.
+    ///
+    /// # Panics
+    /// There is no such table.
+    pub fn append(&mut self, table: usize, part: Vec<u8>) -> io::Result<()> {
+        let part = columns::read(bytes::Bytes::from(part))?;
+        let table = [&mut self.runs, &mut self.links, &mut self.flows, &mut self.groups]
+            .into_iter()
+            .nth(table)
+            .expect("one of the four");
+        let kinds: Vec<ColumnKind> = part.columns.iter().map(|(_, v)| v.kind()).collect();
+        if !table.has(&kinds) {
+            return Err(io::Error::other("a part has other columns than its table"));
+        }
+        (0..part.rows).try_for_each(|row| table.row(part.row(row)))
     }
 
     /// Writes what is left.

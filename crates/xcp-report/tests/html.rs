@@ -62,6 +62,7 @@ fn page(flows: usize) -> (Vec<Run>, String) {
         verdicts: &verdicts,
         references: &references,
         command: "xcpnet run four-flows.toml --out out",
+        playground: "",
         version: "0.1.0",
     };
     let text = html(&report);
@@ -397,6 +398,7 @@ fn hostile() -> (Vec<Run>, String) {
         verdicts: &[],
         references: &[],
         command: evil,
+        playground: "",
         version: evil,
     };
     let text = html(&report);
@@ -433,6 +435,7 @@ fn what_is_left_out_is_told() {
         verdicts: &[],
         references: &[],
         command: "",
+        playground: "",
         version: "",
     };
     let text = html(&report);
@@ -453,6 +456,7 @@ fn notes_are_on_the_page() {
             verdicts: &[],
             references: &[],
             command: "",
+            playground: "",
             version: "",
         });
         (
@@ -481,6 +485,7 @@ fn without_series_there_are_no_plots() {
             verdicts: &[],
             references: &[],
             command: "",
+            playground: "",
             version: "",
         })
     };
@@ -520,6 +525,7 @@ fn without_runs_there_is_still_a_page() {
         verdicts: &[],
         references: &[],
         command: "",
+        playground: "",
         version: "",
     };
     assert!(html(&report).contains("No runs"));

@@ -240,6 +240,26 @@ impl<'s> Recorder<'s> {
         self.looks.tick.min(self.looks.measure_from).min(self.looks.measure_to)
     }
 
+    /// The ends of the sampling intervals so far.
+    #[must_use]
+    pub fn times(&self) -> &[Nanos] {
+        &self.times
+    }
+
+    /// The series of link directions so far, by name; none if none are kept.
+    pub fn link_series(&self) -> impl Iterator<Item = (&str, Quantity, &[f64])> {
+        self.links.iter().flat_map(|link| {
+            link.columns.iter().map(|(quantity, values)| (&link.name[..], *quantity, &values[..]))
+        })
+    }
+
+    /// The series of flows so far, by their numbers in the scenario; none if none are kept.
+    pub fn flow_series(&self) -> impl Iterator<Item = (usize, Quantity, &[f64])> {
+        self.series.iter().enumerate().flat_map(|(number, flow)| {
+            flow.columns.iter().map(move |(quantity, values)| (number, *quantity, &values[..]))
+        })
+    }
+
     /// Looks. Returns whether a sampling interval ended.
     pub fn look(&mut self, now: Nanos, gauges: &mut impl Gauges) -> bool {
         let ticks = self.looks.tick == now;

@@ -122,7 +122,7 @@ const fn key(
 }
 
 /// Known queues.
-pub(crate) const QUEUES: &[&str] = &["drop-tail", "red", "xcp"];
+pub const QUEUES: &[&str] = &["drop-tail", "red", "xcp"];
 /// The congestion controls that a scenario can name; the simulator has all of them.
 pub const CONGESTIONS: &[&str] =
     &["xcp", "xcp-robust", "reno", "newreno", "sack", "cubic", "vegas"];

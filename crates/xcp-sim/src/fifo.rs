@@ -234,6 +234,25 @@ impl Fifo {
         self.dequeued = self.tail;
     }
 
+    /// The packets that have been dequeued, those nearest the far end first.
+    pub fn dequeued<'a>(
+        &self,
+        packets: &'a Packets,
+    ) -> impl Iterator<Item = &'a Transit> + use<'a> {
+        let (mut at, end) = (self.head, self.dequeued.position);
+        std::iter::from_fn(move || {
+            if at.position == end {
+                return None;
+            }
+            let transit = packets.slot(at.block, at.position);
+            at.position += 1;
+            if at.starts_block() {
+                at.block = packets.next[at.block as usize];
+            }
+            Some(transit)
+        })
+    }
+
     /// Packets that wait for service.
     #[inline(always)]
     #[must_use]
@@ -307,6 +326,10 @@ mod tests {
                             }
                         }
                     }
+                    prop_assert_eq!(
+                        fifo.dequeued(&packets).map(|t| t.packet.seq).collect::<Vec<_>>(),
+                        under_way.iter().copied().collect::<Vec<_>>()
+                    );
                     prop_assert_eq!(fifo.waiting(), waiting.len() as u64);
                     prop_assert_eq!(fifo.is_empty(), waiting.is_empty() && under_way.is_empty());
                     prop_assert_eq!(fifo.first(&packets).map(|t| t.arrives), under_way.front().or(waiting.front()).copied());

@@ -5,7 +5,7 @@
 //! to link, a [`link`] is queue, transmitter and cable in one, its packets in a [`fifo`]; where
 //! links share a [`medium`], or classes of packets a link, they wait for their turn in a
 //! [`station`]; [`queue`] has the disciplines, [`tcp`] the endpoints, [`datagrams`] the UDP
-//! sources; [`view`] shows all that to the recorder. [`simulate`](mod@simulate) builds all of it
+//! sources; [`view`] shows all that to the recorder, and to who [`watch`]es closely. [`simulate`](mod@simulate) builds all of it
 //! and keeps the regions in step, several of them where [`partition`] divides a run among
 //! processors. The control law is in `xcp-engine`, and nowhere here.
 
@@ -30,5 +30,6 @@ pub mod station;
 pub mod tcp;
 pub mod turns;
 pub mod view;
+pub mod watch;
 
-pub use simulate::{SimError, simulate, simulate_on, simulate_partition};
+pub use simulate::{SimError, simulate, simulate_on, simulate_partition, simulate_watched};

@@ -527,6 +527,21 @@ impl Link {
         capacity_bytes(self.rate_bps, length)
     }
 
+    /// The packets that have gone into service and not yet reached the far end, the first to get
+    /// there first.
+    pub fn on_the_way<'a>(
+        &self,
+        packets: &'a Packets,
+    ) -> impl Iterator<Item = &'a Transit> + use<'a> {
+        self.fifo.dequeued(packets)
+    }
+
+    /// How long the cable is.
+    #[must_use]
+    pub fn delay(&self) -> Nanos {
+        self.delay
+    }
+
     /// The queue discipline.
     #[must_use]
     pub fn queue(&self) -> &Queue {

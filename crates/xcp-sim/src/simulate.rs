@@ -29,6 +29,7 @@ use crate::routing::Routing;
 use crate::tcp::CONGESTIONS;
 use crate::turns;
 use crate::view::View;
+use crate::watch::{Unwatched, Watcher};
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug)]
@@ -113,6 +114,22 @@ pub fn simulate_partition(
     partition: &Partition,
     observer: &mut dyn Observer,
 ) -> Result<Run, SimError> {
+    run_partition(scenario, partition, &mut Unwatched(observer))
+}
+
+/// Simulates a scenario, undivided, while somebody watches. The run is the same, to the bit.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_watched(scenario: &Scenario, watcher: &mut dyn Watcher) -> Result<Run, SimError> {
+    run_partition(scenario, &Partition::whole(scenario), watcher)
+}
+
+fn run_partition(
+    scenario: &Scenario,
+    partition: &Partition,
+    watcher: &mut dyn Watcher,
+) -> Result<Run, SimError> {
     for group in scenario.groups().map(|members| &members[0].group) {
         if let Traffic::Tcp(Tcp { congestion, .. }) = &group.traffic
             && !CONGESTIONS.contains(&congestion.name())
@@ -125,7 +142,7 @@ pub fn simulate_partition(
     }
     let (routing, ends) = (Routing::new(scenario, partition), Ends::new(scenario, partition));
     let mut simulation = Simulation::new(scenario, partition, &routing, &ends)?;
-    let (end, interrupted) = simulation.run(observer);
+    let (end, interrupted) = simulation.run(watcher);
     let Simulation { mut parts, recorder, .. } = simulation;
     let regions = parts
         .regions
@@ -369,9 +386,9 @@ impl<'s> Simulation<'s> {
         regions.collect()
     }
 
-    /// Runs to the end or until the observer has had enough; returns how far it came and whether it
+    /// Runs to the end or until the watcher has had enough; returns how far it came and whether it
     /// was broken off.
-    fn run(&mut self, observer: &mut dyn Observer) -> (Nanos, bool) {
+    fn run(&mut self, watcher: &mut dyn Watcher) -> (Nanos, bool) {
         let Self { end, partition, parts, ends, recorder } = self;
         let (end, parts) = (*end, &*parts);
         let crew = Crew::new(parts.regions.len());
@@ -387,14 +404,14 @@ impl<'s> Simulation<'s> {
             }
             let (mut now, mut meetings) = (0, 0u32);
             loop {
-                let horizon = recorder.next_look().min(end + 1);
+                let horizon = recorder.next_look().min(watcher.next_look()).min(end + 1);
                 parts.set_horizon(horizon);
                 while now < horizon {
                     now = horizon.min(parts.first().max(now).saturating_add(partition.lookahead));
                     let mut broken = None;
                     leader.step(now, || {
                         parts.advance(0, now, &mut |at| {
-                            let answer = observer.progress(at);
+                            let answer = watcher.progress(at);
                             broken = answer.is_break().then_some(at);
                             answer
                         });
@@ -403,7 +420,7 @@ impl<'s> Simulation<'s> {
                     if broken.is_none()
                         && now <= end
                         && meetings.is_multiple_of(OBSERVED_MEETINGS)
-                        && observer.progress(now).is_break()
+                        && watcher.progress(now).is_break()
                     {
                         broken = Some(now);
                     }
@@ -414,8 +431,16 @@ impl<'s> Simulation<'s> {
                 if now > end {
                     return (end, false);
                 }
-                let ticked = parts.show(now, partition, ends, |view| recorder.look(now, view));
-                if ticked && observer.progress(now).is_break() {
+                let ticked = parts.show(now, partition, ends, |view| {
+                    if watcher.next_look() == now {
+                        watcher.look(now, view);
+                    }
+                    recorder.look(now, view)
+                });
+                if ticked {
+                    watcher.sampled(now, recorder);
+                }
+                if ticked && watcher.progress(now).is_break() {
                     return (now, true);
                 }
             }

@@ -7,6 +7,7 @@ use xcp_scenario::run::Quantity;
 use xcp_scenario::spread::Spread;
 use xcp_scenario::units::Nanos;
 
+use crate::fifo::Transit;
 use crate::flow::Flow;
 use crate::link::{Counters, Link};
 use crate::partition::{Ends, Partition};
@@ -35,6 +36,27 @@ impl<'a, 'r> View<'a, 'r> {
         let link = &mut network.links[place.index as usize];
         link.advance(now, &mut network.packets);
         link
+    }
+
+    /// Packets waiting on a link direction.
+    pub fn waiting(&mut self, number: DirectionId, now: Nanos) -> u64 {
+        self.near_end(number, now).backlog().packets
+    }
+
+    /// What has left the queue of a link direction and not yet reached its far end, the first to
+    /// get there first, each with the time when its last bit left. Of a divided link what the near
+    /// end still has.
+    pub fn on_the_way(
+        &mut self,
+        number: DirectionId,
+        now: Nanos,
+    ) -> impl Iterator<Item = (Nanos, &Transit)> {
+        self.near_end(number, now);
+        let place = self.partition.near_end(number);
+        let network = &self.regions[place.region as usize].network;
+        let link = &network.links[place.index as usize];
+        let delay = link.delay();
+        link.on_the_way(&network.packets).map(move |transit| (transit.arrives - delay, transit))
     }
 
     fn counters(&mut self, number: DirectionId, now: Nanos) -> Counters {

@@ -12,6 +12,7 @@ pub mod margins;
 pub mod max_min;
 pub mod network;
 pub mod predict;
+pub mod said;
 pub mod timeline;
 
 pub use equilibrium::{Equilibrium, equilibrium};

@@ -13,8 +13,8 @@ use xcp_scenario::{Loaded, check};
 
 use crate::cli::Backend;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::progress::Progress;
-use crate::{interrupt, memory};
 
 /// Tells the progress bar and listens for Ctrl-C.
 struct Watch<'a> {
@@ -40,7 +40,7 @@ pub fn fitting<'a>(
     loaded: impl Iterator<Item = &'a Loaded>,
     jobs: usize,
 ) -> Result<usize, Failure> {
-    let Some(available) = memory::available() else { return Ok(jobs) };
+    let Some(available) = xcp_sweep::memory::available() else { return Ok(jobs) };
     let mut needs: Vec<u128> = Vec::new();
     for one in loaded {
         needs.push(check(&one.scenario, &one.origins, available)?.bytes);

@@ -1,10 +1,14 @@
 //! What can be typed.
 
 #[cfg(target_os = "linux")]
+pub mod config_file;
+pub mod generated;
+#[cfg(target_os = "linux")]
 mod pep;
+#[cfg(target_os = "linux")]
 pub mod router;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 #[cfg(target_os = "linux")]
@@ -24,6 +28,7 @@ Examples:
   xcpnet run x.toml --set link.bottleneck.rate=50mbit --seed 7
   xcpnet sweep x.toml --set queue.target=0,150 --seeds 1..20 --out dir
   xcpnet plot x.toml --figure series --out queue.svg
+  xcpnet playground x.toml --out page.html      a page in which it can be changed and run
   xcpnet theory x.toml                          what theory expects of it, without running it
   xcpnet reproduce                              every figure of the papers against its band
   xcpnet reproduce fig05 --out out              one of them, with its report
@@ -45,6 +50,8 @@ pub enum Command {
     Sweep(SweepArguments),
     /// Run scenarios and draw one figure of them, for a paper: SVG or PDF
     Plot(PlotArguments),
+    /// Write one page in which a scenario can be changed and run, in any browser, without a network
+    Playground(PlaygroundArguments),
     /// Say what theory expects of a scenario, without running it: fair shares, equilibrium,
     /// stability
     Theory(TheoryArguments),
@@ -58,6 +65,17 @@ pub enum Command {
     },
     /// Print the JSON schema of the scenario file
     Schema,
+    /// Print what makes a shell complete xcpnet's commands and options
+    Completions {
+        /// Which shell's
+        shell: clap_complete::Shell,
+    },
+    /// Write a manual page for each command
+    Man {
+        /// Into this directory, which is made
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
     /// An XCP router on a device of this machine: add, change, remove, show
     #[cfg(target_os = "linux")]
     Router(router::RouterArguments),
@@ -67,6 +85,9 @@ pub enum Command {
     /// A proxy that carries TCP connections over a long link by XCP: up, down, show
     #[cfg(target_os = "linux")]
     Pep(Box<PepArguments>),
+    /// Show routers, endpoint and proxies of this machine on a page while they work
+    #[cfg(target_os = "linux")]
+    Serve(ServeArguments),
     /// Tell what this machine has of what XCP in the kernel needs, and what to do about the rest
     #[cfg(target_os = "linux")]
     Doctor(DoctorArguments),
@@ -126,6 +147,10 @@ pub struct RunArguments {
     /// With --out: the series as Parquet, too
     #[arg(long, requires = "out")]
     pub parquet: bool,
+    /// With --out: also playground.html, in which the scenario can be changed and run; the report
+    /// leads there
+    #[arg(long, requires = "out")]
+    pub playground: bool,
 }
 
 /// Which scenarios are run, where and how.
@@ -197,6 +222,28 @@ pub enum FigureKind {
     Delay,
 }
 
+/// Arguments of `playground`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  xcpnet playground --out page.html                 four flows, XCP beside CUBIC
+  xcpnet playground two-bottlenecks.toml --out page.html
+
+One file for any browser: sliders change the scenario, the simulator itself runs in the page, and
+the numbers are those of `xcpnet run`. It needs no network and asks nothing of one; what somebody
+made of it is in its address, and can be sent.")]
+pub struct PlaygroundArguments {
+    /// Scenario file that the page begins with (docs/scenario.md) [default: four flows]
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Where the page goes
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Take the engine from this file, as `make wasm` builds it, instead of the one built in
+    #[arg(long, value_name = "FILE")]
+    pub engine: Option<PathBuf>,
+}
+
 /// Arguments of `sweep`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -210,11 +257,16 @@ runs.parquet, links.parquet, flows.parquet and groups.parquet, each row with its
   duckdb -c \"select * from 'target/links.parquet' where link = 'bottleneck'\"
   python3 -c \"import pandas; print(pandas.read_parquet('target/flows.parquet'))\"
 
-Interrupted or killed, the same command goes on where it stopped; the files come out the same.")]
+Interrupted or killed, the same command goes on where it stopped; the files come out the same.
+
+On several machines that share DIR, each shard once, in any order, and then the results, to the byte
+those of one machine:
+  xcpnet sweep x.toml --seeds 1..1000 --out DIR --shard 3/100
+  xcpnet sweep --merge DIR")]
 pub struct SweepArguments {
     /// Scenario file (docs/scenario.md)
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "merge")]
+    pub file: Option<PathBuf>,
     /// Values of a setting, e.g. queue.target=0,150,300 or flow.count=1..8; may be repeated
     #[arg(long = "set", value_name = "PATH=V1,V2,...", value_parser = setting)]
     pub settings: Vec<(String, String)>,
@@ -225,8 +277,16 @@ pub struct SweepArguments {
     #[arg(long = "variant", value_name = "NAME")]
     pub variants: Vec<String>,
     /// Directory for the results, and for what is done until they are complete
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "merge")]
+    pub out: Option<PathBuf>,
+    /// Do only the I-th of N shards of about equal work; DIR may be shared by many machines
+    #[arg(long, value_name = "I/N", value_parser = shard, conflicts_with_all = ["json", "restart"])]
+    pub shard: Option<Shard>,
+    /// Make the results of DIR, whose shards are all done, as one machine would have written them
+    #[arg(long, value_name = "DIR", conflicts_with_all = [
+        "file", "settings", "seeds", "variants", "out", "shard", "jobs", "json", "restart"
+    ])]
+    pub merge: Option<PathBuf>,
     /// Run at most this many simulations at a time [default: one per processor]
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<std::num::NonZeroUsize>,
@@ -236,6 +296,31 @@ pub struct SweepArguments {
     /// Forget what DIR holds of this or another sweep and begin anew
     #[arg(long)]
     pub restart: bool,
+}
+
+impl SweepArguments {
+    /// The directory of the results.
+    pub fn out(&self) -> &Path {
+        self.out.as_deref().or(self.merge.as_deref()).unwrap_or(Path::new("."))
+    }
+}
+
+/// One of so many shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// From 1.
+    pub number: u64,
+    /// How many there are.
+    pub of: u64,
+}
+
+fn shard(text: &str) -> Result<Shard, String> {
+    let read = || {
+        let (number, of) = text.split_once('/')?;
+        let (number, of) = (number.trim().parse().ok()?, of.trim().parse().ok()?);
+        (1..=of).contains(&number).then_some(Shard { number, of })
+    };
+    read().ok_or_else(|| "write I/N, e.g. 3/100: the third of a hundred".to_owned())
 }
 
 /// Arguments of `theory`.
@@ -329,6 +414,27 @@ pub struct ReproduceArguments {
     pub no_cache: bool,
 }
 
+/// Arguments of `serve`.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo xcpnet serve                               then open the address it prints
+  ssh -L 7010:127.0.0.1:7010 gateway sudo xcpnet serve       a gateway's, from a desk
+  curl -H 'Authorization: Bearer TOKEN' http://127.0.0.1:7010/metrics      for Prometheus
+
+Shows what `router show`, `pep show` and `endpoint show` say, every second, and curves of the last
+hour since it was started. Whoever has the address may look; nobody can change anything by it. Needs
+root to see anything; without it says so.")]
+pub struct ServeArguments {
+    /// Address and port; 0 is any port
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7010")]
+    pub listen: std::net::SocketAddr,
+    /// Show this network namespace, by name or path
+    #[arg(long, value_name = "NAME")]
+    pub netns: Option<String>,
+}
+
 /// Arguments of `endpoint`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -406,6 +512,9 @@ pub struct EndpointEnable {
     /// Send as ACKs come in instead of spreading packets over the round trip
     #[arg(long)]
     pub no_pacing: bool,
+    /// Read options from a TOML file: `port = [80, 443]`, `only-asked = true`
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 /// Arguments of `doctor`.

@@ -54,6 +54,13 @@ impl From<xcp_scenario::ScenarioError> for Failure {
     }
 }
 
+impl From<xcp_sweep::Error> for Failure {
+    fn from(error: xcp_sweep::Error) -> Self {
+        let status = if error.is_interrupted() { INTERRUPTED } else { UNUSABLE };
+        Self::with_status(error, status)
+    }
+}
+
 impl From<xcp_report::files::WriteError> for Failure {
     fn from(error: xcp_report::files::WriteError) -> Self {
         Self::new(error)

@@ -9,11 +9,10 @@ mod failure;
 mod interrupt;
 #[cfg(target_os = "linux")]
 mod kernel;
-mod memory;
 mod output;
+mod playground;
 mod plot;
 mod progress;
-mod references;
 mod reproduce;
 mod run;
 mod sweep;
@@ -28,11 +27,18 @@ use crate::cli::{Cli, Command};
 use crate::output::Printer;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(cli::router::with_flags(std::env::args_os()));
+    let cli = match command_line() {
+        Ok(line) => Cli::parse_from(line),
+        Err(failure) => {
+            failure.tell();
+            return ExitCode::from(failure.status);
+        }
+    };
     let mut printer = Printer::new();
     let result = match cli.command {
         Command::Run(arguments) => run::run(&arguments, &mut printer),
         Command::Plot(arguments) => plot::plot(&arguments),
+        Command::Playground(arguments) => playground::write(&arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments, &mut printer),
         Command::Theory(arguments) => theory::theory(&arguments, &mut printer),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, &mut printer),
@@ -45,7 +51,11 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Pep(arguments) => kernel::pep::pep(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
+        Command::Serve(arguments) => kernel::serve::serve(&arguments, &mut printer),
+        #[cfg(target_os = "linux")]
         Command::Doctor(arguments) => kernel::doctor::doctor(&arguments, &mut printer),
+        Command::Completions { shell } => printer.text(&cli::generated::completions(shell)),
+        Command::Man { directory } => cli::generated::manual(&directory),
         Command::Schema => serde_json::to_string_pretty(&xcp_scenario::schema())
             .map_err(|e| failure::Failure::new(e.to_string()))
             .and_then(|text| printer.line(&text)),
@@ -57,4 +67,17 @@ fn main() -> ExitCode {
             ExitCode::from(failure.status)
         }
     }
+}
+
+/// What was typed, with settings written as tc's, and those of files, as flags.
+#[cfg(target_os = "linux")]
+fn command_line() -> Result<Vec<std::ffi::OsString>, failure::Failure> {
+    use clap::CommandFactory as _;
+    let line = cli::router::with_flags(std::env::args_os());
+    cli::config_file::written_out(&Cli::command(), line)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn command_line() -> Result<Vec<std::ffi::OsString>, failure::Failure> {
+    Ok(std::env::args_os().collect())
 }

@@ -5,13 +5,12 @@ use std::io::{self, StdoutLock, Write as _};
 use xcp_report::csv::{self, Kind};
 use xcp_report::files::{Staged, WriteError, reason};
 use xcp_report::parquet::Said;
-use xcp_report::{Report, Source, html, json};
+use xcp_report::{Report, Source, html, json, references};
 use xcp_scenario::Verdict;
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
 
 use crate::failure::Failure;
-use crate::references::references;
 use crate::terminal::Plain;
 
 /// Standard output that bears being closed by its reader (`| head`): what comes after is dropped,
@@ -80,6 +79,9 @@ pub fn command() -> String {
     std::iter::once("xcpnet".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
+/// Name of the page in which the scenario can be changed and run, beside the report.
+const PLAYGROUND: &str = "playground.html";
+
 /// What goes into one directory.
 pub struct Content<'a> {
     /// The runs.
@@ -98,6 +100,8 @@ pub struct Content<'a> {
     pub numbers: bool,
     /// Whether they are written as Parquet, too.
     pub parquet: bool,
+    /// The page in which the scenario can be changed and run, if it is wanted.
+    pub playground: Option<&'a str>,
 }
 
 impl Content<'_> {
@@ -113,9 +117,13 @@ impl Content<'_> {
             verdicts: self.verdicts,
             references: &references,
             command: &command,
+            playground: if self.playground.is_some() { PLAYGROUND } else { "" },
             version: env!("CARGO_PKG_VERSION"),
         };
         staged.write(format!("{prefix}report.html"), html(&report).as_bytes())?;
+        if let Some(page) = self.playground {
+            staged.write(format!("{prefix}{PLAYGROUND}"), page.as_bytes())?;
+        }
         if self.numbers {
             staged
                 .write_with(format!("{prefix}summary.json"), |file| json::write(self.runs, file))?;

@@ -70,7 +70,7 @@ fn format(out: &Path) -> Result<Format, Failure> {
 }
 
 /// The directory and the file's name.
-fn place(out: &Path) -> Result<(PathBuf, PathBuf), Failure> {
+pub fn place(out: &Path) -> Result<(PathBuf, PathBuf), Failure> {
     if out.is_dir() {
         return Err(Failure::new(format!(
             "--out {}: this is a directory; write a file's name",

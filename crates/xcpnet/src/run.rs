@@ -5,10 +5,10 @@ use std::path::Path;
 use xcp_report::files::Staged;
 use xcp_report::{Source, human, json, table, verdict_table};
 use xcp_scenario::model::Scenario;
+use xcp_scenario::rewrite::{as_toml, rewrite};
 use xcp_scenario::run::Run;
-use xcp_scenario::{
-    Loaded, Verdict, evaluate_variants, load_with_origins, read_text, variant_names,
-};
+use xcp_scenario::{Loaded, Verdict, evaluate_variants, load_with_origins, read_text};
+use xcp_sweep::chosen_variants;
 
 use crate::backend::tell_notes;
 use crate::batch;
@@ -16,6 +16,7 @@ use crate::cli::{RunArguments, WhatIsRun};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 use crate::output::{Content, Printer, width};
+use crate::playground;
 use crate::terminal;
 
 /// A file's scenarios as chosen by the arguments.
@@ -29,24 +30,6 @@ fn load(path: &Path, text: &str, arguments: &WhatIsRun) -> Result<Vec<Loaded>, F
     }
     chosen_variants(path, text, &arguments.variants)?;
     Ok(load_with_origins(path, text, &overrides.only(&arguments.variants))?)
-}
-
-/// Those of a file's variants that were asked for, all if none were, in the file's order. Refuses
-/// names that the file lacks.
-pub fn chosen_variants(path: &Path, text: &str, wanted: &[String]) -> Result<Vec<String>, Failure> {
-    let names = variant_names(text);
-    if let Some(absent) = wanted.iter().find(|w| !names.is_empty() && !names.contains(w)) {
-        let there = if names == [""] {
-            "it has none; leave out --variant".to_owned()
-        } else {
-            format!("it has \"{}\"", names.join("\", \""))
-        };
-        return Err(Failure::new(format!(
-            "{} has no variant \"{absent}\": {there}",
-            path.display()
-        )));
-    }
-    Ok(names.into_iter().filter(|name| wanted.is_empty() || wanted.contains(name)).collect())
 }
 
 /// What was asked for, carried out as far as it got.
@@ -109,6 +92,7 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
     if let Some(dir) = &arguments.out {
         drop(Staged::new(dir)?);
     }
+    let playground = if arguments.playground { Some(playground(&arguments.what)?) } else { None };
     let carried = carry_out(&arguments.what, arguments.out.is_some())?;
     let interrupted = carried.interrupted();
     let Carried { scenarios, runs, sources, origins } = carried;
@@ -134,12 +118,27 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
             verdicts: &verdicts,
             numbers: true,
             parquet: arguments.parquet,
+            playground: playground.as_deref(),
         };
         content.stage(&mut staged, "")?;
         staged.commit()?;
         terminal::tell(&format!("wrote {}", dir.join("report.html").display()));
     }
     Ok(())
+}
+
+/// The page of the one file, with the settings that were made beside it.
+fn playground(what: &WhatIsRun) -> Result<String, Failure> {
+    let [file] = &what.files[..] else {
+        return Err(Failure::new("--playground makes a page of one FILE: name only one"));
+    };
+    let mut text = read_text(file)?;
+    let seed = what.seed.map(|seed| ("seed".to_owned(), seed.to_string()));
+    for (path, value) in what.settings.iter().chain(&seed) {
+        text = rewrite(&text, None, path, &as_toml(value))
+            .map_err(|e| Failure::new(format!("--playground with --set {path}={value}: {e}")))?;
+    }
+    playground::page(&Source { name: file.display().to_string(), text }, None)
 }
 
 /// The verdicts, file by file.

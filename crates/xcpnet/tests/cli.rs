@@ -229,8 +229,9 @@ fn figures_are_drawn() {
                 assert!(read.contains(word), "{figure}: no {word} in {read}");
             }
         } else {
-            eprintln!(
-                "SKIPPED: whether others read the PDF: needs pdftotext (Debian: poppler-utils)"
+            xcp_skip::skipped!(
+                "pdftotext",
+                "whether others read the PDF: needs pdftotext (Debian: poppler-utils)"
             );
         }
     }
@@ -357,8 +358,9 @@ fn a_full_disk_under_out_is_told_and_leaves_nothing() {
                 text(&output.stderr)
             );
         }
-        _ => eprintln!(
-            "SKIPPED: no small file system can be mounted here (needs unshare and user \
+        _ => xcp_skip::skipped!(
+            "small-disk",
+            "no small file system can be mounted here (needs unshare and user \
                 namespaces); run as root or allow them"
         ),
     }
@@ -700,8 +702,9 @@ fn a_terminal_sees_progress() {
         Ok(output) if output.status.success() => {
             assert!(text(&output.stdout).contains("simulated"), "{}", text(&output.stdout));
         }
-        _ => eprintln!(
-            "SKIPPED: no pseudo-terminal; install script(1), package bsdutils or util-linux"
+        _ => xcp_skip::skipped!(
+            "script",
+            "no pseudo-terminal; install script(1), package bsdutils or util-linux"
         ),
     }
 }

@@ -175,7 +175,7 @@ fn for_one_of_them() {
 #[test]
 fn for_a_router_on_a_kernel_that_makes_no_links() {
     if !may_do_anything() {
-        return eprintln!("SKIPPED: needs root with all capabilities");
+        return xcp_skip::skipped!("capabilities", "needs root with all capabilities");
     }
     let run = |group: &str| {
         let mut command = xcpnet(&["--json", "--for", group]);
@@ -207,7 +207,7 @@ fn a_kernel_without_bpf() {
 #[test]
 fn root_that_is_refused_bpf() {
     if !may_do_anything() {
-        return eprintln!("SKIPPED: needs root with all capabilities");
+        return xcp_skip::skipped!("capabilities", "needs root with all capabilities");
     }
     let report = told(&after(|| refuse(libc::SYS_bpf, None, libc::EPERM)));
     statuses(&report, &[("bpf", "missing"), ("endpoint_programs", "missing")]);
@@ -217,10 +217,10 @@ fn root_that_is_refused_bpf() {
 #[test]
 fn a_kernel_that_makes_no_links() {
     if !may_do_anything() {
-        return eprintln!("SKIPPED: needs root with all capabilities");
+        return xcp_skip::skipped!("capabilities", "needs root with all capabilities");
     }
     if told(&xcpnet(&["--json"]).output().unwrap())["ready"]["endpoint"] != "yes" {
-        return eprintln!("SKIPPED: this machine lacks what is to be taken away");
+        return xcp_skip::skipped!("kernel", "this machine lacks what is to be taken away");
     }
     let report = told(&after(|| refuse(libc::SYS_bpf, Some(LINK_CREATE), libc::EINVAL)));
     statuses(
@@ -263,7 +263,7 @@ fn a_kernel_without_namespaces_and_packet_sockets() {
 #[test]
 fn nothing_is_mounted() {
     if !may_do_anything() {
-        return eprintln!("SKIPPED: needs root with all capabilities");
+        return xcp_skip::skipped!("capabilities", "needs root with all capabilities");
     }
     // The newest mount of a kind first: others may lie below it.
     let info = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -292,7 +292,7 @@ fn nothing_is_mounted() {
 #[test]
 fn under_ip_netns_exec() {
     if !may_do_anything() {
-        return eprintln!("SKIPPED: needs root with all capabilities");
+        return xcp_skip::skipped!("capabilities", "needs root with all capabilities");
     }
     // It mounts a /sys of its own, named after the network namespace (iproute2, lib/namespace.c).
     let output = after(|| {
@@ -319,12 +319,16 @@ fn somebody_else_than_root() {
     let output = match command.output() {
         Ok(output) => output,
         Err(e) => {
-            return eprintln!("SKIPPED: nobody may not run {}: {e}", env!("CARGO_BIN_EXE_xcpnet"));
+            return xcp_skip::skipped!(
+                "nobody",
+                "nobody may not run {}: {e}",
+                env!("CARGO_BIN_EXE_xcpnet")
+            );
         }
     };
     let report = told(&output);
     if report["user"] == "in a user namespace" {
-        return eprintln!("SKIPPED: in a user namespace nobody is told to become root");
+        return xcp_skip::skipped!("nobody", "in a user namespace nobody is told to become root");
     }
     assert_eq!(report["user"], "not root");
     for name in ["bpf", "endpoint_programs", "router_program", "htb", "sock_ops"] {

@@ -44,7 +44,7 @@ fn text(bytes: &[u8]) -> &str {
 /// What came of a run, if this machine and user can have one at all: else the reason is printed.
 fn able(test: &str, output: Output) -> Option<Output> {
     if output.status.code() == Some(2) {
-        println!("SKIPPED: {test}: {}", text(&output.stderr));
+        xcp_skip::skipped!("root", "{test}: {}", text(&output.stderr));
         return None;
     }
     Some(output)
@@ -111,10 +111,16 @@ fn only_root_may() {
         command.uid(65_534);
     }
     let Ok(output) = command.output() else {
-        return println!("SKIPPED: only root may: the program is not to be read by others");
+        return xcp_skip::skipped!(
+            "readable",
+            "only root may: the program is not to be read by others"
+        );
     };
     if output.status.code() == Some(2) && text(&output.stderr).contains("cannot be read") {
-        return println!("SKIPPED: only root may: the file is not to be read by others");
+        return xcp_skip::skipped!(
+            "readable",
+            "only root may: the file is not to be read by others"
+        );
     }
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("sudo"), "{}", text(&output.stderr));

@@ -636,12 +636,13 @@ for reader, tables in readers:
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
     let output = match Command::new(&python).args(["-c", script]).current_dir(dir).output() {
         Ok(output) => output,
-        Err(e) => return eprintln!("SKIPPED: cannot start {python}: {e}"),
+        Err(e) => return xcp_skip::skipped!("parquet-reader", "cannot start {python}: {e}"),
     };
     assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
     if text(&output.stdout) == "no reader\n" {
-        eprintln!(
-            "SKIPPED: {python} has no reader of Parquet; pip install pyarrow, duckdb or polars"
+        xcp_skip::skipped!(
+            "parquet-reader",
+            "{python} has no reader of Parquet; pip install pyarrow, duckdb or polars"
         );
     } else {
         assert!(text(&output.stdout).lines().all(|line| line.ends_with(" agrees")));
@@ -663,8 +664,9 @@ fn a_terminal_sees_progress() {
         Ok(output) if output.status.success() => {
             assert!(text(&output.stdout).contains("of 8 runs done"), "{}", text(&output.stdout));
         }
-        _ => eprintln!(
-            "SKIPPED: no pseudo-terminal; install script(1), package bsdutils or util-linux"
+        _ => xcp_skip::skipped!(
+            "script",
+            "no pseudo-terminal; install script(1), package bsdutils or util-linux"
         ),
     }
 }

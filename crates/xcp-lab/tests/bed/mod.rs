@@ -5,7 +5,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -89,16 +89,15 @@ impl Bed {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         if Command::new("ip").arg("-V").stdout(Stdio::null()).status().is_err() {
             // Past the test harness, which would keep it to itself.
-            let _ =
-                writeln!(io::stderr(), "SKIPPED: delay lines on real devices need `ip` (iproute2)");
+            xcp_skip::skipped!("iproute2", "delay lines on real devices need `ip` (iproute2)");
             return None;
         }
         let (left, wire, right) = match (Namespace::new(), Namespace::new(), Namespace::new()) {
             (Ok(left), Ok(wire), Ok(right)) => (left, wire, right),
             (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
-                let _ = writeln!(
-                    io::stderr(),
-                    "SKIPPED: delay lines on real devices need root, for network namespaces: \
+                xcp_skip::skipped!(
+                    "root",
+                    "delay lines on real devices need root, for network namespaces: \
                         {error}"
                 );
                 return None;

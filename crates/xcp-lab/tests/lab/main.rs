@@ -31,7 +31,7 @@ fn lab_with(
     match xcp_lab::check().and_then(|()| xcp_lab::run_with(scenario, options, observer)) {
         Ok(run) => Some(run),
         Err(LabError::Missing(why)) => {
-            println!("SKIPPED: {test}: {why}");
+            xcp_skip::skipped!("root", "{test}: {why}");
             None
         }
         Err(why) => panic!("{test}: {why}"),

@@ -94,7 +94,11 @@ fn whatever_the_kernel_has_can_be_named() {
     let known = xcp_lab::congestions().unwrap();
     let Some(name) = known.iter().find(|name| !["reno", "cubic", "xcp"].contains(&name.as_str()))
     else {
-        println!("SKIPPED: the kernel's own congestion controls: it has only {}", known.join(", "));
+        xcp_skip::skipped!(
+            "kernel",
+            "the kernel's own congestion controls: it has only {}",
+            known.join(", ")
+        );
         return;
     };
     let Some(run) =

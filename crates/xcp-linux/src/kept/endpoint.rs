@@ -142,8 +142,9 @@ mod tests {
     #[test]
     fn why_there_is_no_room_beside_sack_is_kept() {
         if !crate::error::is_root() {
-            return println!(
-                "SKIPPED: what is kept of an endpoint without room beside SACK: needs root"
+            return xcp_skip::skipped!(
+                "root",
+                "what is kept of an endpoint without room beside SACK: needs root"
             );
         }
         let on_its_own = || {

@@ -17,7 +17,7 @@ impl Scratch {
         match path.and_then(|path| cgroup::make(&path).map(|()| path)) {
             Ok(path) => Some(Self(path)),
             Err(e) => {
-                println!("SKIPPED: {test}: {e}");
+                xcp_skip::skipped!("root", "{test}: {e}");
                 None
             }
         }
@@ -57,7 +57,7 @@ fn a_group_is_made_filled_emptied_and_removed() {
 #[test]
 fn ones_own_is_found() {
     let (Ok(root), Ok(own)) = (cgroup::mount_point(), cgroup::current()) else {
-        println!("SKIPPED: own cgroup: {:?}", cgroup::mount_point());
+        xcp_skip::skipped!("root", "own cgroup: {:?}", cgroup::mount_point());
         return;
     };
     assert!(own.starts_with(&root));
@@ -69,7 +69,7 @@ fn ones_own_is_found() {
 #[test]
 fn what_is_no_group_is_refused_with_the_place_to_look() {
     let Ok(mount) = cgroup::mount_point() else {
-        println!("SKIPPED: refused cgroups: none is mounted");
+        xcp_skip::skipped!("root", "refused cgroups: none is mounted");
         return;
     };
     let place = mount.display().to_string();

@@ -18,7 +18,7 @@ fn namespace(test: &str) -> Option<Namespace> {
     match Namespace::new() {
         Ok(namespace) => Some(namespace),
         Err(e) => {
-            println!("SKIPPED: {test}: {e}");
+            xcp_skip::skipped!("root", "{test}: {e}");
             None
         }
     }
@@ -45,7 +45,7 @@ fn wire(test: &str) -> Option<Wire> {
     let options =
         VethOptions { mac: Some(LEFT_MAC), peer_mac: Some(RIGHT_MAC), ..VethOptions::default() };
     if let Err(e) = nl.add_veth_with("left", "right", &right, &options) {
-        println!("SKIPPED: {test}: {e}");
+        xcp_skip::skipped!("root", "{test}: {e}");
         return None;
     }
     let set = |nl: &mut Netlink, name: &str, own: [IpAddr; 2], other: [IpAddr; 2], mac: [u8; 6]| {
@@ -54,7 +54,7 @@ fn wire(test: &str) -> Option<Wire> {
         for ((own, other), prefix_len) in own.into_iter().zip(other).zip([24, 64]) {
             match nl.add_address(index, own, prefix_len) {
                 Ok(()) => nl.add_neighbour(index, other, mac).unwrap(),
-                Err(e) if own.is_ipv6() => println!("SKIPPED: {test}: IPv6: {e}"),
+                Err(e) if own.is_ipv6() => xcp_skip::skipped!("ipv6", "{test}: IPv6: {e}"),
                 Err(e) => panic!("{e}"),
             }
         }

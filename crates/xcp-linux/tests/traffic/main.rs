@@ -385,7 +385,7 @@ fn a_neighbour_that_keeps_packets_to_itself() {
     let neighbour = site.middlebox(false, Mischief::Pass);
     let router = site.router(20_000_000, Hook::Any);
     if router.hook() != "tcx" {
-        return println!("SKIPPED: a neighbour on TCX: this kernel has none");
+        return xcp_skip::skipped!("kernel", "a neighbour on TCX: this kernel has none");
     }
     let done = transfer(&site, Plan::new(&endpoint));
     assert!(done.sender.unwrap().marked && router.status().unwrap().counts.processed > 0);
@@ -420,7 +420,7 @@ fn room_is_made_before_the_router_of_the_same_host() {
     at_router(&mut endpoint);
     let router = site.router(20_000_000, Hook::Any);
     if router.hook() != "tcx" {
-        return println!("SKIPPED: the order on TCX: this kernel has none");
+        return xcp_skip::skipped!("kernel", "the order on TCX: this kernel has none");
     }
     assert_eq!(order()[..2], expected);
     drop((endpoint, router));

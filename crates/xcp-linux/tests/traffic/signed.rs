@@ -117,8 +117,9 @@ fn signing(site: &Site, signature: Signature, what: &str) -> Option<OwnedFd> {
     match sign(socket.as_raw_fd(), signature, site.address(false)) {
         Ok(()) => {}
         Err(e) if e.raw_os_error() == Some(libc::ENOPROTOOPT) => {
-            println!(
-                "SKIPPED: connections that are signed by {what}: this kernel does not have it"
+            xcp_skip::skipped!(
+                "kernel",
+                "connections that are signed by {what}: this kernel does not have it"
             );
             return None;
         }

@@ -44,7 +44,7 @@ impl Site {
     /// Builds it; `None`, said aloud, where that is not permitted.
     pub fn new() -> Option<Self> {
         if !xcp_linux::error::is_root() {
-            println!("SKIPPED: connections through the endpoint and a router: needs root");
+            xcp_skip::skipped!("root", "connections through the endpoint and a router: needs root");
             return None;
         }
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -245,7 +245,7 @@ impl Site {
         match shown {
             Ok(shown) => String::from_utf8_lossy(&shown.stdout).contains("clsact"),
             Err(e) => {
-                println!("SKIPPED: whether a clsact hook is left behind: tc: {e}");
+                xcp_skip::skipped!("iproute2", "whether a clsact hook is left behind: tc: {e}");
                 false
             }
         }

@@ -180,7 +180,7 @@ fn floats(values: &[f64]) -> Value {
 }
 
 /// RFC 4648 §4.
-fn base64(bytes: impl Iterator<Item = u8>) -> String {
+pub(crate) fn base64(bytes: impl Iterator<Item = u8>) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     let mut bytes = bytes.peekable();

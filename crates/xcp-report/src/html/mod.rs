@@ -11,11 +11,12 @@ use xcp_scenario::Verdict;
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::Run;
 
+pub(crate) use self::data::base64;
 use crate::reference::Reference;
 
-const UPLOT_JS: &str = include_str!("../../../../third_party/uplot/uPlot.iife.min.js");
-const UPLOT_CSS: &str = include_str!("../../../../third_party/uplot/uPlot.min.css");
-const UPLOT_LICENCE: &str = include_str!("../../../../third_party/uplot/LICENSE");
+pub(crate) const UPLOT_JS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
+pub(crate) const UPLOT_CSS: &str = include_str!("../../assets/uplot/uPlot.min.css");
+pub(crate) const UPLOT_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
 const REPORT_JS: &str = include_str!("../../assets/report.js");
 pub(crate) const REPORT_CSS: &str = include_str!("../../assets/report.css");
 
@@ -37,6 +38,9 @@ pub struct Report<'a> {
     pub references: &'a [Vec<Reference>],
     /// The command that makes this report again; empty if there is none.
     pub command: &'a str,
+    /// Name of a page beside this one in which the scenario can be changed and run; empty if there
+    /// is none.
+    pub playground: &'a str,
     /// The version of the program.
     pub version: &'a str,
 }
@@ -112,6 +116,6 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 /// JSON that cannot end the script element it stands in.
-fn script_safe(json: &str) -> String {
+pub(crate) fn script_safe(json: &str) -> String {
     json.replace('<', "\\u003c")
 }

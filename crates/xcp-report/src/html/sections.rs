@@ -161,7 +161,15 @@ fn heading(report: &Report<'_>, page: &mut String) {
             " · <a class=\"nb\" href=\"#claims\">{inside} of {n} claims inside their bands</a>"
         ),
     };
-    put!(page, "<p class=\"facts\">{}{judged}</p>\n</header>\n", facts.join(" · "));
+    let playground = if report.playground.is_empty() {
+        String::new()
+    } else {
+        format!(
+            " · <a class=\"nb\" href=\"{}\">Change this scenario and run it here</a>",
+            escape(report.playground)
+        )
+    };
+    put!(page, "<p class=\"facts\">{}{judged}{playground}</p>\n</header>\n", facts.join(" · "));
 }
 
 /// The scenarios' titles, each once, in order.

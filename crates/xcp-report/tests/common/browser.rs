@@ -28,8 +28,9 @@ pub fn find() -> Option<PathBuf> {
         .flat_map(|dir| names.map(|name| dir.join(name)))
         .find(|p| p.is_file());
     if found.is_none() {
-        eprintln!(
-            "SKIPPED: no Chromium found on PATH, so the report is not looked at in a browser; \
+        xcp_skip::skipped!(
+            "browser",
+            "no Chromium found on PATH, so the report is not looked at in a browser; \
                 install it with `apt-get install chromium`"
         );
     }
@@ -152,7 +153,7 @@ impl Browser {
         let bad = |e: &&Value| match e["method"].as_str().unwrap_or_default() {
             "Network.requestWillBeSent" => {
                 let url = e["params"]["request"]["url"].as_str().unwrap_or_default();
-                !url.starts_with("file:") && !url.starts_with("data:")
+                ["file:", "data:", "blob:"].iter().all(|own| !url.starts_with(own))
             }
             "Runtime.exceptionThrown" | "Log.entryAdded" | "Runtime.consoleAPICalled" => true,
             _ => false,

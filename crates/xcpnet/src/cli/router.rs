@@ -2,6 +2,7 @@
 //! completions. tc's way of writing them (`dev eth0 capacity 10mbit`) is taken as well.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Subcommand};
@@ -32,6 +33,9 @@ pub enum RouterCommand {
     Add {
         #[command(flatten)]
         settings: AddSettings,
+        /// Read options from a TOML file: `capacity = "10mbit"`, `law = "xcp"`
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
         /// In this network namespace, by name or path
         #[arg(long, value_name = "NAME")]
         netns: Option<String>,
@@ -291,7 +295,9 @@ pub fn with_flags(line: impl Iterator<Item = OsString>) -> Vec<OsString> {
             flags.push(flag);
             continue;
         }
-        let takes = text.strip_prefix("--").is_some_and(|name| known(name) || name == "netns");
+        let takes = text
+            .strip_prefix("--")
+            .is_some_and(|name| known(name) || ["netns", "config"].contains(&name));
         flags.push(word);
         if takes {
             flags.extend(line.next());
@@ -332,7 +338,9 @@ pub mod tests {
         let flags = parsed("xcpnet router add --capacity 10mbit --dev=eth0 --gain own-rtt");
         let words = parsed("xcpnet router add dev eth0 gain own-rtt capacity 10mbit");
         for command in [flags.unwrap(), words.unwrap()] {
-            let RouterCommand::Add { settings, netns: None } = command else { panic!() };
+            let RouterCommand::Add { settings, netns: None, config: None } = command else {
+                panic!()
+            };
             let of = |name| settings.0.text(name);
             assert_eq!((of("dev"), of("capacity")), (Some("eth0"), Some("10mbit")));
             assert_eq!((of("gain"), of("limit")), (Some("own-rtt"), None));

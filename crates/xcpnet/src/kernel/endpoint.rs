@@ -122,6 +122,11 @@ fn agreement(of: Agreement) -> &'static str {
     }
 }
 
+/// What `endpoint show --json` prints.
+pub(super) fn reading() -> Result<serde_json::Value, Failure> {
+    serde_json::from_str(&shown(true, false)?).map_err(|e| Failure::new(e.to_string()))
+}
+
 fn shown(as_json: bool, all: bool) -> Result<String, Failure> {
     let Some(endpoint) = kept::endpoint()? else {
         return if as_json {

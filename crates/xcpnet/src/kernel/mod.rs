@@ -1,12 +1,13 @@
 //! The commands for this machine's kernel: `xcpnet router`, `xcpnet endpoint` and `xcpnet doctor`,
-//! what they do is `xcp_linux`'s; `xcpnet pep`, which is `xcp_pep`'s; and runs on it, which are
-//! `xcp_lab`'s. Here are words, tables and JSON.
+//! what they do is `xcp_linux`'s; `xcpnet pep`, which is `xcp_pep`'s; runs on it, which are
+//! `xcp_lab`'s; and `xcpnet serve`, which shows it. Here are words, tables and JSON.
 
 pub mod doctor;
 pub mod endpoint;
 pub mod lab;
 pub mod pep;
 pub mod router;
+pub mod serve;
 
 use std::time::Duration;
 

@@ -341,6 +341,19 @@ fn taken_back(rules: usize) -> String {
     )
 }
 
+/// What `pep show --json` prints of each gateway of the namespace that this thread is in; of one
+/// that does not answer, why.
+pub(super) fn readings(namespace: &Namespace) -> Result<serde_json::Value, Failure> {
+    let of = |owner: xcp_pep::gateway::owner::Owner| {
+        let asked = run::ask(&Place::of(namespace, &owner.name), &owner.name, "show");
+        let mut answer = asked.unwrap_or_else(|e| serde_json::json!({ "error": e.to_string() }));
+        answer["name"] = owner.name.into();
+        answer["wan"] = owner.wan.into();
+        answer
+    };
+    Ok(serde_json::Value::Array(owners()?.into_iter().map(of).collect()))
+}
+
 fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
     let answer = run::ask(place, name, "show")?;
     if json {

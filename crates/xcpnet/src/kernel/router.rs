@@ -6,6 +6,7 @@ use serde_json::json;
 use xcp_engine::PolicerConfig;
 use xcp_law::{Control, Input, Key, Preset, RouterConfig, Takes};
 use xcp_linux::kept::{self, KeptRouter, RouterPlan, Shaping};
+use xcp_linux::namespace::Namespace;
 use xcp_linux::police::{Police, PoliceBy, Policing};
 use xcp_linux::qdisc::{Limit, Others, QdiscStats, Shaper};
 use xcp_linux::router::{Hook, RouterStatus};
@@ -33,7 +34,9 @@ const FRAME_BYTES: u32 = 1514;
 /// Does what was asked.
 pub fn router(arguments: &RouterArguments, printer: &mut Printer) -> Result<(), Failure> {
     match &arguments.command {
-        RouterCommand::Add { settings, netns } => add(&settings.0, netns.as_deref(), printer),
+        RouterCommand::Add { settings, netns, config: _ } => {
+            add(&settings.0, netns.as_deref(), printer)
+        }
         RouterCommand::Change { settings, netns } => change(&settings.0, netns.as_deref(), printer),
         RouterCommand::Del { dev, netns } => {
             need_root()?;
@@ -274,7 +277,7 @@ fn prefix(text: &str) -> Result<PoliceBy, String> {
 }
 
 /// A seed of which two routers do not have the same: their links' ids follow from it.
-fn random() -> Result<u64, Failure> {
+pub(super) fn random() -> Result<u64, Failure> {
     let mut bytes = [0; 8];
     std::fs::File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes)).map_err(
         |e| {
@@ -344,8 +347,7 @@ fn queue(router: &KeptRouter) -> String {
 fn shown(routers: &[KeptRouter], json: bool) -> Result<String, Failure> {
     let mut out = String::new();
     if json {
-        let all = routers.iter().map(as_json).collect::<Result<Vec<_>, _>>()?;
-        return Ok(format!("{}\n", serde_json::Value::Array(all)));
+        return Ok(format!("{}\n", all_as_json(routers)?));
     }
     if routers.is_empty() {
         return Ok("no routers in this network namespace\n".into());
@@ -366,6 +368,15 @@ fn shown(routers: &[KeptRouter], json: bool) -> Result<String, Failure> {
         }
     }
     Ok(out)
+}
+
+fn all_as_json(routers: &[KeptRouter]) -> Result<serde_json::Value, Failure> {
+    Ok(serde_json::Value::Array(routers.iter().map(as_json).collect::<Result<_, _>>()?))
+}
+
+/// What `router show --json` prints.
+pub(super) fn readings(namespace: &Namespace) -> Result<serde_json::Value, Failure> {
+    all_as_json(&kept::list(namespace)?)
 }
 
 /// Input over capacity in the interval closed last, at the most 1: what is sent cannot be more.

@@ -26,10 +26,9 @@ use serde::{Deserialize, Serialize};
 use xcp_scenario::model::Scenario;
 use xcp_scenario::run::{Quantity, Run, Series, Subject, Summary};
 use xcp_scenario::units::Nanos;
+use xcp_sweep::fingerprint::Fingerprint;
 
 use crate::terminal;
-
-include!("fingerprint.rs");
 
 /// Most bytes that stay after a run of the command.
 pub const LIMIT: u64 = 4 << 30;
@@ -86,7 +85,7 @@ impl Key {
         };
         let mut hash = Into(Fingerprint::new());
         hash.0.add(FORMAT.as_bytes());
-        hash.0.add(env!("XCPNET_SIMULATOR").as_bytes());
+        hash.0.add(xcp_sweep::SIMULATOR.as_bytes());
         // Every field, floats to the last bit; a hash cannot refuse to be written to.
         let _ = write!(hash, "{bare:?}");
         Self(hash.0.hex())
@@ -449,7 +448,7 @@ flow = [{ count = 2, from = "S", to = "D", congestion = "xcp", start-jitter = "1
                 "another user's"
             );
         } else {
-            println!("SKIPPED: a file of another user's in the cache: this needs root");
+            xcp_skip::skipped!("root", "a file of another user's in the cache: this needs root");
         }
     }
 

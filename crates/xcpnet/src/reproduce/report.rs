@@ -1,10 +1,10 @@
 //! The report in the making: as figures become complete their sections are written and their files
 //! staged; at the end the pages are put together.
 
-use xcp_report::Source;
 use xcp_report::files::Staged;
 use xcp_report::papers::failures::{Row, html};
 use xcp_report::papers::{self, Front, Section, Theories, front_page, paper_page, section};
+use xcp_report::{Source, references};
 use xcp_scenario::Verdict;
 use xcp_scenario::model::Scenario;
 use xcp_theory::predict::{Theory, predict};
@@ -12,7 +12,6 @@ use xcp_theory::predict::{Theory, predict};
 use crate::experiments::{FAILURES, Paper};
 use crate::failure::Failure;
 use crate::output::{Content, command};
-use crate::references::references;
 use crate::reproduce::told::Judged;
 use crate::reproduce::work::Figure;
 
@@ -55,6 +54,7 @@ impl Pages {
             verdicts: &judged.verdicts,
             numbers: self.sections.len() <= NUMBERS,
             parquet: false,
+            playground: None,
         };
         content.stage(staged, &format!("{}/{}/", e.paper, e.figure))?;
         let theory: Vec<Vec<Theories>> = judged

@@ -5,8 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
-
-use crate::sweep::work::Tally;
+use xcp_sweep::work::Tally;
 
 /// The bar, in thousandths of runs so that it moves where runs are long.
 pub struct Bar {

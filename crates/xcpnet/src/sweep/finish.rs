@@ -1,133 +1,22 @@
-//! From the journal of a sweep to its results: the Parquet files, the table or the lines of JSON.
-//! Reads run by run, in the order of the grid.
+//! The results of a sweep on standard output: the table or the lines of JSON.
 
-use std::fs::{self, File};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 use xcp_report::SweepTable;
-use xcp_report::files::WriteError;
-use xcp_report::sweep::{Entry, TABLES, Tables};
 use xcp_scenario::run::Summary;
+use xcp_sweep::grid::Grid;
+use xcp_sweep::journal::Journal;
+use xcp_sweep::tables::{each, file};
 
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{Printer, width};
-use crate::sweep::grid::Grid;
-use crate::sweep::journal::Journal;
-use crate::sweep::work::Done;
 
 /// Points shown in the table.
-const SHOWN: u64 = 40;
+pub const SHOWN: u64 = 40;
 /// Lines of JSON are printed when they are this long together.
 const PRINTED: usize = 1 << 16;
-
-/// Where a table goes.
-pub fn file(dir: &Path, table: &str) -> PathBuf {
-    dir.join(format!("{table}.parquet"))
-}
-
-/// A file under a name of its own until it is complete. Of the same name every time: what a kill
-/// leaves is written over by the next attempt.
-struct Temporary {
-    file: File,
-    path: PathBuf,
-    target: PathBuf,
-}
-
-impl Temporary {
-    fn new(dir: &Path, table: &str) -> Result<Self, WriteError> {
-        let target = file(dir, table);
-        let path = dir.join(format!(".{table}.parquet.part"));
-        let file =
-            File::create(&path).map_err(|source| WriteError { path: target.clone(), source })?;
-        Ok(Self { file, path, target })
-    }
-
-    fn put(self) -> Result<(), WriteError> {
-        let put = self.file.sync_all().and_then(|()| fs::rename(&self.path, &self.target));
-        put.map_err(|source| WriteError { path: self.target.clone(), source })
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // Given up, or renamed away already.
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
-/// Hands out every run of a journal with its place in the grid.
-fn each(
-    grid: &Grid,
-    journal: &Journal,
-    mut tell: impl FnMut(u64, &Entry<'_>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    journal.replay(|run, text| {
-        if interrupt::asked() {
-            return Err(Failure::with_status(
-                "interrupted while the results were written",
-                INTERRUPTED,
-            ));
-        }
-        let done: Done = serde_json::from_str(text)
-            .map_err(|e| Failure::new(format!("run {run} in the journal cannot be read: {e}")))?;
-        let place = grid.place(run);
-        let entry = Entry {
-            run,
-            settings: grid.values(place.combination),
-            completed: done.completed,
-            summary: &done.summary,
-        };
-        tell(place.point, &entry)
-    })
-}
-
-/// Writes the Parquet files; they appear one after another, each complete. Gives the table for the
-/// terminal.
-///
-/// # Errors
-/// What cannot be written, or that Ctrl-C was pressed; nothing is lost then.
-pub fn write(grid: &Grid, journal: &Journal, dir: &Path) -> Result<SweepTable, Failure> {
-    let mut temporaries = Vec::new();
-    for table in TABLES {
-        temporaries.push(Temporary::new(dir, table)?);
-    }
-    let [runs, links, flows, groups] = temporaries.as_slice() else {
-        unreachable!("there are four tables")
-    };
-    // Which of the four was being written is not known here; they are in one place.
-    let fail =
-        |source: io::Error| Failure::from(WriteError { path: dir.join("*.parquet"), source });
-    let files = [&runs.file, &links.file, &flows.file, &groups.file];
-    let mut tables = Tables::new(&grid.columns(), journal.metadata(), files).map_err(fail)?;
-    let swept: Vec<usize> =
-        (0..grid.axes.len()).filter(|&i| grid.axes[i].written.len() > 1).collect();
-    let variants = grid.variants.len() > 1;
-    let mut headings: Vec<String> = swept.iter().map(|&i| grid.axes[i].path.clone()).collect();
-    headings.extend(variants.then(|| "variant".to_owned()));
-    let mut table = SweepTable::new(headings, SHOWN as usize);
-    each(grid, journal, |point, entry| {
-        let labels = || {
-            let choice = grid.choice(grid.place(entry.run).combination);
-            let mut labels: Vec<String> =
-                swept.iter().map(|&i| grid.axes[i].written[choice[i]].clone()).collect();
-            labels.extend(variants.then(|| entry.summary.variant.clone()));
-            labels
-        };
-        table.add(point, labels, entry.summary);
-        tables.add(entry).map_err(fail)
-    })?;
-    tables.finish().map_err(fail)?;
-    for temporary in temporaries {
-        temporary.put()?;
-    }
-    File::open(dir)
-        .and_then(|d| d.sync_all())
-        .map_err(|source| WriteError { path: dir.to_owned(), source })?;
-    Ok(table)
-}
 
 /// Prints the table, and what it is of.
 ///
@@ -178,16 +67,19 @@ struct Line<'a> {
 /// Standard output's.
 pub fn print_json(grid: &Grid, journal: &Journal, printer: &mut Printer) -> Result<(), Failure> {
     let mut lines = String::new();
-    each(grid, journal, |_, entry| {
+    // What is wrong with standard output is not the sweep's business.
+    let mut told = Ok(());
+    each(grid, journal, &interrupt::asked, |_, entry| {
         let columns = grid.columns().into_iter().zip(&entry.settings);
         let settings = columns.map(|((name, _), value)| (name.to_owned(), value.json())).collect();
         let line = Line { run: entry.run, settings, summary: entry.summary };
-        lines.push_str(&serde_json::to_string(&line).map_err(Failure::new)?);
+        lines.push_str(&serde_json::to_string(&line).map_err(xcp_sweep::Error::refused)?);
         lines.push('\n');
-        if lines.len() < PRINTED {
-            return Ok(());
+        if lines.len() >= PRINTED && told.is_ok() {
+            told = printer.text(&std::mem::take(&mut lines));
         }
-        printer.text(&std::mem::take(&mut lines))
+        Ok(())
     })?;
+    told?;
     printer.text(&lines)
 }

@@ -3,114 +3,13 @@
 
 mod show;
 
-use serde::Serialize;
-use xcp_scenario::model::Scenario;
 use xcp_scenario::{Overrides, load, read_text};
-use xcp_theory::fluid::{self, Trajectory};
-use xcp_theory::margins::{Margins, margins};
-use xcp_theory::max_min::Bound;
-use xcp_theory::network::{Network, Rate};
-use xcp_theory::{equilibrium, max_min, timeline};
+use xcp_sweep::chosen_variants;
+use xcp_theory::said::say;
 
 use crate::cli::TheoryArguments;
 use crate::failure::Failure;
 use crate::output::{Printer, width};
-use crate::run::chosen_variants;
-
-/// What is said of one scenario. Field names are a published contract.
-#[derive(Debug, Serialize)]
-struct Said {
-    title: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    variant: String,
-    /// The instant, seconds.
-    at: f64,
-    flows: Vec<FlowSaid>,
-    links: Vec<LinkSaid>,
-    /// Why there is no equilibrium.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    no_equilibrium: Option<String>,
-    fluid: Option<FluidSaid>,
-    /// Why there is no fluid.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    no_fluid: Option<String>,
-    notes: Vec<String>,
-}
-
-/// Equal flows.
-#[derive(Debug, Serialize)]
-struct FlowSaid {
-    name: String,
-    count: usize,
-    /// Queues empty, seconds.
-    rtt: f64,
-    max_min: Share,
-    equilibrium: Option<Share>,
-}
-
-/// A rate and what holds it there: a link's name, or `buffer`.
-#[derive(Debug, Serialize)]
-struct Share {
-    #[serde(flatten)]
-    rate: Rate,
-    held_by: String,
-}
-
-/// One direction of a link.
-#[derive(Debug, Serialize)]
-struct LinkSaid {
-    name: String,
-    /// Bit/s.
-    rate: f64,
-    /// Bit/s of datagrams.
-    datagrams: f64,
-    max_min_utilisation: f64,
-    equilibrium: Option<LinkRest>,
-    margins: Option<Margins>,
-}
-
-/// A link at rest.
-#[derive(Debug, Serialize)]
-struct LinkRest {
-    utilisation: f64,
-    /// z, the most any flow gets there, bit/s on the wire; null where the link stops nobody.
-    cap: Option<f64>,
-    /// Bytes that stand in the queue; null without a router.
-    queue: Option<f64>,
-}
-
-/// How the fluid moved from the begin of the measured period on.
-#[derive(Debug, Serialize)]
-struct FluidSaid {
-    flows: Vec<MotionSaid>,
-    links: Vec<FluidLink>,
-}
-
-#[derive(Debug, Serialize)]
-struct MotionSaid {
-    name: String,
-    count: usize,
-    mean: Rate,
-    /// Standard deviation of averages over a round trip, over the mean.
-    cov: f64,
-    /// Seconds from the start of the run after which it keeps within 10 % of the equilibrium of the
-    /// instant, until flows or datagrams change; null if it does not.
-    settled: Option<f64>,
-}
-
-#[derive(Debug, Serialize)]
-struct FluidLink {
-    name: String,
-    utilisation: f64,
-    /// Largest queue of the whole run, bytes.
-    queue_max: f64,
-}
-
-/// Within this share of its equilibrium a flow counts as settled.
-const SETTLED: f64 = 0.1;
-
-/// And if it has kept there for this share of its time.
-const LASTING: f64 = 0.1;
 
 /// Says it.
 pub fn theory(arguments: &TheoryArguments, printer: &mut Printer) -> Result<(), Failure> {
@@ -122,7 +21,7 @@ pub fn theory(arguments: &TheoryArguments, printer: &mut Printer) -> Result<(), 
     }
     let scenarios = load(&arguments.file, &text, &overrides.only(&arguments.variants))?;
     for (i, scenario) in scenarios.iter().enumerate() {
-        let said = say(scenario, arguments);
+        let said = say(scenario, arguments.at, !arguments.no_fluid);
         if arguments.json {
             printer
                 .line(&serde_json::to_string(&said).map_err(|e| Failure::new(e.to_string()))?)?;
@@ -132,129 +31,4 @@ pub fn theory(arguments: &TheoryArguments, printer: &mut Printer) -> Result<(), 
         }
     }
     Ok(())
-}
-
-fn say(scenario: &Scenario, arguments: &TheoryArguments) -> Said {
-    let at = arguments.at.unwrap_or(scenario.measure.to);
-    let network = Network::before(scenario, at);
-    let fair = max_min(&network);
-    let fair_loads = network.loads(&fair.rates);
-    let rest = equilibrium(&network);
-    let name = |bound: Bound| match bound {
-        Bound::Link(l) => network.links[l].name.clone(),
-        Bound::Buffer => "buffer".to_owned(),
-    };
-    let share = |class: usize, rates: &[f64], bounds: &[Bound]| Share {
-        rate: network.rate(class, rates[class]),
-        held_by: name(bounds[class]),
-    };
-    let flows = network.classes.iter().enumerate().map(|(i, class)| FlowSaid {
-        name: class.name.clone(),
-        count: class.count,
-        rtt: class.rtt,
-        max_min: share(i, &fair.rates, &fair.bounds),
-        equilibrium: rest.as_ref().ok().map(|rest| share(i, &rest.rates, &rest.bounds)),
-    });
-    let links = network.links.iter().enumerate().map(|(l, link)| LinkSaid {
-        name: link.name.clone(),
-        rate: link.rate,
-        datagrams: link.datagrams,
-        max_min_utilisation: fair_loads[l] / link.rate,
-        equilibrium: rest.as_ref().ok().map(|rest| LinkRest {
-            utilisation: rest.loads[l] / link.rate,
-            cap: rest.caps[l],
-            queue: rest.queues[l].filter(|q| q.is_finite()),
-        }),
-        margins: rest.as_ref().ok().and_then(|rest| margins(&network, rest, l)),
-    });
-    let mut said = Said {
-        title: scenario.title.clone(),
-        variant: scenario.variant.clone(),
-        at: at as f64 / 1e9,
-        flows: flows.collect(),
-        links: links.collect(),
-        no_equilibrium: rest.as_ref().err().map(ToString::to_string),
-        fluid: None,
-        no_fluid: None,
-        notes: notes(&network),
-    };
-    if !arguments.no_fluid {
-        match fluid::fluid(scenario) {
-            Ok(moved) => {
-                said.fluid = Some(motion(
-                    scenario,
-                    &moved,
-                    &network,
-                    rest.as_ref().map(|r| &r.rates[..]).unwrap_or_default(),
-                    at,
-                ))
-            }
-            Err(why) => said.no_fluid = Some(why.to_string()),
-        }
-    }
-    said
-}
-
-fn motion(
-    scenario: &Scenario,
-    moved: &Trajectory,
-    network: &Network,
-    rates: &[f64],
-    at: u64,
-) -> FluidSaid {
-    let from = scenario.measure.from as f64 / 1e9;
-    // The equilibrium is that of the instant's flows, and lasts until the next change.
-    let until = timeline(scenario)
-        .iter()
-        .find(|(period, _)| period.to >= at)
-        .map_or(scenario.duration, |(period, _)| period.to) as f64
-        / 1e9;
-    let flows = moved.classes.iter().enumerate().filter_map(|(i, class)| {
-        let motion = moved.motion(i, from)?;
-        let rest =
-            network.classes.iter().position(|c| c.name == class.group).and_then(|c| rates.get(c));
-        // What is inside by chance at the end has not settled.
-        let latest = until - LASTING * (until - class.from);
-        let settled =
-            rest.and_then(|&rate| moved.settled(i, rate, SETTLED, until)).filter(|t| *t <= latest);
-        let mean = Rate { wire: motion.mean, goodput: motion.mean * class.payload_share };
-        Some(MotionSaid {
-            name: class.name.clone(),
-            count: class.count,
-            mean,
-            cov: motion.deviation / motion.mean,
-            settled,
-        })
-    });
-    let links = moved.links.iter().enumerate().map(|(l, name)| FluidLink {
-        name: name.clone(),
-        utilisation: moved.mean_utilisation(l, from),
-        queue_max: moved.queues[l].iter().copied().fold(0.0, f64::max),
-    });
-    FluidSaid { flows: flows.collect(), links: links.collect() }
-}
-
-/// What one should know before believing it.
-fn notes(network: &Network) -> Vec<String> {
-    let mut notes = Vec::new();
-    if network.left_out > 0 {
-        let transfers = if network.left_out == 1 {
-            "1 transfer".to_owned()
-        } else {
-            format!("{} transfers", network.left_out)
-        };
-        notes.push(format!(
-            "{transfers} of finite size left out: this is theory of flows that last"
-        ));
-    }
-    let over = network
-        .links
-        .iter()
-        .filter(|l| l.datagrams >= l.rate)
-        .map(|l| l.name.as_str())
-        .collect::<Vec<_>>();
-    if !over.is_empty() {
-        notes.push(format!("datagrams alone fill {}", over.join(", ")));
-    }
-    notes
 }

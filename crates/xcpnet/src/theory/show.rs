@@ -3,8 +3,7 @@
 use xcp_report::grid::Align::{Left, Right};
 use xcp_report::grid::Grid;
 use xcp_report::human;
-
-use super::{FluidSaid, Said};
+use xcp_theory::said::{FluidSaid, Said};
 
 /// Most rows of a table; more are told by their number. JSON has them all.
 const ROWS: usize = 40;

@@ -1,7 +1,6 @@
 //! client - gateway - long link - gateway - server, in network namespaces of no name, with two
 //! proxies on the gateways. IPv4 and IPv6.
 
-use std::io::Write as _;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -35,7 +34,7 @@ fn ip(text: &str) -> IpAddr {
 
 /// Past the test harness, which would keep it to itself.
 pub fn skipped(why: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: the proxy between gateways: {why}");
+    xcp_skip::skipped!("root", "the proxy between gateways: {why}");
 }
 
 pub fn number(namespace: &Namespace, name: &str) -> (Netlink, u32) {

@@ -6,6 +6,9 @@ use std::ops::RangeInclusive;
 const MAX_VALUES: i128 = 1_000_000;
 
 /// Splits at the commas that stand outside of brackets, braces and quotes.
+///
+/// # Errors
+/// What is not closed.
 pub fn split(text: &str) -> Result<Vec<&str>, String> {
     let mut parts = Vec::new();
     let mut open: Vec<char> = Vec::new();
@@ -46,6 +49,9 @@ pub fn split(text: &str) -> Result<Vec<&str>, String> {
 }
 
 /// The values of a setting, ranges of numbers (`0..300:50`) written out.
+///
+/// # Errors
+/// What is typed wrongly.
 pub fn values(text: &str) -> Result<Vec<String>, String> {
     let mut values = Vec::new();
     for part in split(text)? {
@@ -61,10 +67,22 @@ pub fn values(text: &str) -> Result<Vec<String>, String> {
             None => values.push(part.to_owned()),
         }
     }
+    distinct(&values)?;
+    Ok(values)
+}
+
+/// Refuses a list that is empty or has a value twice.
+///
+/// # Errors
+/// Which it is.
+pub fn distinct(values: &[String]) -> Result<(), String> {
+    if values.is_empty() {
+        return Err("it has no value".to_owned());
+    }
     let mut seen = std::collections::HashSet::new();
     match values.iter().find(|v| !seen.insert(v.as_str())) {
         Some(twice) => Err(format!("it has {twice} twice")),
-        None => Ok(values),
+        None => Ok(()),
     }
 }
 
@@ -142,6 +160,9 @@ const MAX_SEED: u64 = i64::MAX as u64;
 
 impl Seeds {
     /// Reads `7`, `1..20` (both ends included), `1,5,9` or several of these.
+    ///
+    /// # Errors
+    /// What is typed wrongly, and what would be right.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
         for part in text.split(',').map(str::trim) {

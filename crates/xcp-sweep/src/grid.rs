@@ -8,7 +8,7 @@
 use xcp_report::parquet::ColumnKind;
 use xcp_report::sweep::{self, Value};
 
-use crate::sweep::lists::{self, Seeds};
+use crate::lists::{self, Seeds};
 
 /// At most this many runs: each takes eight bytes of memory, and more than this is a slip of the
 /// pen.
@@ -57,12 +57,37 @@ pub struct Place {
 }
 
 /// Reads the settings of the command line.
+///
+/// # Errors
+/// What is typed wrongly.
 pub fn axes(settings: &[(String, String)]) -> Result<Vec<Axis>, String> {
+    let read = |(path, text): &(String, String)| {
+        let written = lists::values(text).map_err(|what| fault(path, text, &what))?;
+        Ok((path.clone(), text.clone(), written))
+    };
+    checked(settings.iter().map(read).collect::<Result<_, String>>()?)
+}
+
+/// The settings with these values.
+///
+/// # Errors
+/// Settings that cannot be swept, or not together.
+pub fn axes_of(settings: &[(String, Vec<String>)]) -> Result<Vec<Axis>, String> {
+    let shown =
+        |(path, values): &(String, Vec<String>)| (path.clone(), values.join(","), values.clone());
+    checked(settings.iter().map(shown).collect())
+}
+
+fn fault(path: &str, text: &str, what: &str) -> String {
+    format!("--set {path}={text}: {what}")
+}
+
+/// Paths, what is to be shown of their values, and the values.
+fn checked(settings: Vec<(String, String, Vec<String>)>) -> Result<Vec<Axis>, String> {
     let mut axes: Vec<Axis> = Vec::new();
-    for (path, text) in settings {
-        let fault = |what: String| format!("--set {path}={text}: {what}");
-        let written = lists::values(text).map_err(fault)?;
-        let path = canonical(path);
+    for (path, text, written) in settings {
+        let fault = |what: String| fault(&path, &text, &what);
+        let path = canonical(&path);
         if path == "seed" {
             return Err(fault(format!("seeds are not swept like this; write --seeds {text}")));
         }
@@ -123,6 +148,9 @@ fn canonical(path: &str) -> String {
 
 impl Grid {
     /// A grid of these.
+    ///
+    /// # Errors
+    /// It would be too large.
     pub fn new(
         axes: Vec<Axis>,
         variants: Vec<String>,

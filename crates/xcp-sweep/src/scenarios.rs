@@ -8,12 +8,12 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use xcp_scenario::model::Scenario;
-use xcp_scenario::{Loaded, Overrides, check, footprint, load_with_origins};
+use xcp_scenario::{Loaded, Overrides, check, footprint, load_with_origins, packet_hops};
 use xcp_sim::SimError;
 
-use crate::failure::Failure;
+use crate::error::Error;
+use crate::grid::{Grid, Place};
 use crate::memory;
-use crate::sweep::grid::{Grid, Place};
 
 /// Up to this many combinations and seeds are all read before anything runs; of more, each value
 /// once with the first seed, and this many seeds with the first value of each setting.
@@ -21,7 +21,9 @@ const ALL_CHECKED: u64 = 512;
 
 /// A scenario and how much memory it takes to run.
 pub struct Ready {
+    /// The scenario.
     pub scenario: Scenario,
+    /// Bytes.
     pub bytes: u128,
 }
 
@@ -49,15 +51,17 @@ impl<'a> Scenarios<'a> {
     ///
     /// # Errors
     /// What is wrong with it, and which combination it is of.
-    pub fn read(&self, place: Place) -> Result<Ready, Failure> {
+    pub fn read(&self, place: Place) -> Result<Ready, Error> {
         // All variants: a setting has to mean something in one of them, not in each.
-        let mut read = self.load(place.combination, place.seed).map_err(Failure::new)?;
+        let mut read = self.load(place.combination, place.seed)?;
         Ok(read.swap_remove(place.variant))
     }
 
     /// The variants of a combination with a seed, the file's own if absent.
-    fn load(&self, number: u64, seed: Option<u64>) -> Result<Vec<Ready>, String> {
-        let told = |e: xcp_scenario::ScenarioError| self.blame(number, &e.to_string());
+    fn load(&self, number: u64, seed: Option<u64>) -> Result<Vec<Ready>, Error> {
+        let told = |e: xcp_scenario::ScenarioError| {
+            Error::scenario(self.blame(number, &e.to_string()), e.problems().to_vec())
+        };
         let settings = self
             .grid
             .settings(number)
@@ -75,10 +79,8 @@ impl<'a> Scenarios<'a> {
             for direction in &link.directions {
                 let built = xcp_sim::queue::Queue::new(direction, 0, 0);
                 built.map_err(|reason| {
-                    self.blame(
-                        number,
-                        &format!("error: {}", SimError::Law { link: link.name.clone(), reason }),
-                    )
+                    let law = SimError::Law { link: link.name.clone(), reason };
+                    Error::refused(self.blame(number, &format!("error: {law}")))
                 })?;
             }
         }
@@ -116,22 +118,22 @@ impl<'a> Scenarios<'a> {
     ///
     /// # Errors
     /// The first in the order of the grid.
-    pub fn check(&self, jobs: usize) -> Result<(), Failure> {
+    pub fn check(&self, jobs: usize) -> Result<(), Error> {
         // What is wrong without any setting is not the settings' fault, unless they mend it.
-        let without = self.loaded(Vec::new(), None).err().map(|e| e.to_string());
+        let without = self.loaded(Vec::new(), None).err();
         let numbers = self.to_check();
         let next = AtomicUsize::new(0);
-        let first: Mutex<Option<(usize, String)>> = Mutex::new(None);
+        let first: Mutex<Option<(usize, Error)>> = Mutex::new(None);
         thread::scope(|scope| {
             for _ in 0..jobs.clamp(1, numbers.len()) {
                 scope.spawn(|| {
                     loop {
                         let at = next.fetch_add(1, Ordering::Relaxed);
                         let Some(&(number, seed)) = numbers.get(at) else { return };
-                        if let Err(message) = self.load(number, seed) {
+                        if let Err(error) = self.load(number, seed) {
                             let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
                             if first.as_ref().is_none_or(|(before, _)| at < *before) {
-                                *first = Some((at, message));
+                                *first = Some((at, error));
                             }
                             // Those before it are being read already.
                             next.store(numbers.len(), Ordering::Relaxed);
@@ -143,11 +145,34 @@ impl<'a> Scenarios<'a> {
         });
         match (first.into_inner().unwrap_or_else(PoisonError::into_inner), without) {
             (None, _) => Ok(()),
-            (Some((_, message)), Some(plain)) if message.starts_with(plain.trim_end()) => {
-                Err(Failure::new(plain))
+            (Some((_, error)), Some(plain))
+                if error.to_string().starts_with(plain.to_string().trim_end()) =>
+            {
+                Err(plain.into())
             }
-            (Some((_, message)), _) => Err(Failure::new(message)),
+            (Some((_, error)), _) => Err(error),
         }
+    }
+
+    /// The work of a run in each of so many stretches of the grid at most, equally long but for the
+    /// last: how many runs a stretch has, and packets times links of one of them on the average of
+    /// its variants (an estimate). A combination that cannot be read is no work; that it cannot is
+    /// told when its turn comes.
+    #[must_use]
+    pub fn work(&self, stretches: u64) -> Vec<(u64, f64)> {
+        let (combinations, runs) = (self.grid.combinations(), self.grid.runs());
+        let each = combinations.div_ceil(stretches.clamp(1, combinations.max(1)));
+        let runs_each = each * (runs / combinations.max(1));
+        let first = self.grid.seeds.as_ref().map(|seeds| seeds.at(0));
+        let stretch = |number: u64| {
+            let mean = |read: Vec<Ready>| {
+                let work: f64 = read.iter().map(|one| packet_hops(&one.scenario)).sum();
+                work / read.len() as f64
+            };
+            let begun = number / each * runs_each;
+            (runs_each.min(runs - begun), self.load(number, first).map_or(0.0, mean))
+        };
+        (0..combinations).step_by(each as usize).map(stretch).collect()
     }
 
     /// The combinations and seeds to be read beforehand, in the order of the grid.

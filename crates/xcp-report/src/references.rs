@@ -3,16 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use xcp_report::{Curve, Reference};
 use xcp_scenario::model::Scenario;
 use xcp_theory::network::Network;
 use xcp_theory::predict::{Theory, over_time};
 use xcp_theory::timeline;
 
+use crate::{Curve, Reference};
+
 /// Two theories that agree this well are one line.
 const SAME: f64 = 1e-3;
 
 /// What theory says beside each run.
+#[must_use]
 pub fn references(scenarios: &[Scenario]) -> Vec<Vec<Reference>> {
     scenarios.iter().map(of).collect()
 }

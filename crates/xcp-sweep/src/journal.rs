@@ -18,11 +18,12 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use xcp_report::files::WriteError;
 use xcp_report::parquet::Said;
 
-use crate::failure::Failure;
+use crate::error::Error;
+use crate::sweep::Description;
 
 /// Name of the file.
 pub const NAME: &str = "sweep.journal";
@@ -35,62 +36,6 @@ const COMPLETE: &[u8] = b"xcpnet sweep 2, complete \n";
 /// What was appended reaches the disk at least this often; a loss of power costs no more than the
 /// runs of this time. A kill costs none.
 const SYNC_EVERY: Duration = Duration::from_secs(5);
-
-/// What a sweep is: two are the same if and only if all of this is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Description {
-    /// Version of the program.
-    pub program: String,
-    /// Tells apart builds of a version.
-    pub build: String,
-    /// The scenario's title where the file gives none.
-    pub name: String,
-    /// Paths and values.
-    pub settings: Vec<(String, Vec<String>)>,
-    /// Names of the variants.
-    pub variants: Vec<String>,
-    /// As written on the command line; the file's own if absent.
-    pub seeds: Option<String>,
-    /// Runs in all.
-    pub runs: u64,
-    /// The scenario file.
-    pub scenario: String,
-}
-
-impl Description {
-    /// What is different in another sweep, in words; empty if nothing is.
-    fn differences(&self, other: &Self) -> Vec<&'static str> {
-        let pairs = [
-            (
-                self.scenario != other.scenario || self.name != other.name,
-                "another scenario file, or the file was changed",
-            ),
-            (self.settings != other.settings, "other --set"),
-            (self.variants != other.variants, "other variants"),
-            (self.seeds != other.seeds, "other --seeds"),
-            (
-                self.program != other.program || self.build != other.build,
-                "another build of xcpnet, whose numbers may differ",
-            ),
-        ];
-        pairs.into_iter().filter(|(differ, _)| *differ).map(|(_, what)| what).collect()
-    }
-}
-
-impl Description {
-    /// What the sweep's Parquet files say of themselves: all that is needed to make them again.
-    pub fn metadata(&self) -> Vec<Said> {
-        let settings =
-            self.settings.iter().map(|(path, values)| (path.clone(), values.clone().into()));
-        vec![
-            ("xcpnet.program", self.program.clone()),
-            ("xcpnet.build", self.build.clone()),
-            ("xcpnet.scenario", self.scenario.clone()),
-            ("xcpnet.settings", serde_json::Value::Object(settings.collect()).to_string()),
-            ("xcpnet.seeds", self.seeds.clone().unwrap_or_default()),
-        ]
-    }
-}
 
 /// An open journal.
 #[derive(Debug)]
@@ -114,6 +59,9 @@ fn line(rest: &str) -> String {
 }
 
 /// The line of a run, made where the run was made: what is serial should be short.
+///
+/// # Errors
+/// What cannot be written as JSON.
 pub fn record(run: u64, result: &impl Serialize) -> io::Result<String> {
     Ok(line(&format!("{run} {}", serde_json::to_string(result)?)))
 }
@@ -131,7 +79,7 @@ impl Journal {
     ///
     /// # Errors
     /// Another program has it open, it is of another sweep, or the system will not have it.
-    pub fn open(dir: &Path, description: &Description, restart: bool) -> Result<Self, Failure> {
+    pub fn open(dir: &Path, description: &Description, restart: bool) -> Result<Self, Error> {
         let path = dir.join(NAME);
         let fail = |source| WriteError { path: path.clone(), source };
         let mut file = OpenOptions::new()
@@ -148,13 +96,13 @@ impl Journal {
                     "another sweep is writing into {}; wait for it, or choose another directory",
                     dir.display()
                 );
-                return Err(Failure::new(what));
+                return Err(Error::refused(what));
             }
             Err(TryLockError::Error(e)) => {
-                return Err(Failure::new(format!("cannot lock {}: {e}", path.display())));
+                return Err(Error::refused(format!("cannot lock {}: {e}", path.display())));
             }
         }
-        let described = line(&serde_json::to_string(description).map_err(Failure::new)?);
+        let described = line(&serde_json::to_string(description).map_err(Error::refused)?);
         let head = [RUNNING, described.as_bytes()].concat();
         let begun = head.len() as u64;
         let length = file.metadata().map_err(fail)?.len();
@@ -219,9 +167,9 @@ impl Journal {
         dir: &Path,
         head: &[u8],
         description: &Description,
-    ) -> Result<State, Failure> {
+    ) -> Result<State, Error> {
         let path = dir.join(NAME);
-        let fail = |e| Failure::new(format!("cannot read {}: {e}", path.display()));
+        let fail = |e| Error::refused(format!("cannot read {}: {e}", path.display()));
         let mut reader = BufReader::new(&*file);
         let mut start = vec![0; head.len()];
         let mut read = 0;
@@ -258,7 +206,7 @@ impl Journal {
         }
         let other: Option<Description> =
             checked(&second).filter(|_| known).and_then(|text| serde_json::from_str(text).ok());
-        Err(Failure::new(match other {
+        Err(Error::refused(match other {
             Some(other) => {
                 let what = description.differences(&other).join("; ");
                 format!("{} holds another sweep ({what}){on}", dir.display())
@@ -305,7 +253,7 @@ impl Journal {
     ///
     /// # Errors
     /// As the system reports. What was written in part is cut off when the journal is opened next.
-    pub fn append(&mut self, run: u64, record: &str) -> Result<(), Failure> {
+    pub fn append(&mut self, run: u64, record: &str) -> Result<(), Error> {
         let written = self.file.write_all_at(record.as_bytes(), self.end).and_then(|()| {
             if self.synced.elapsed() < SYNC_EVERY {
                 return Ok(());
@@ -327,7 +275,7 @@ impl Journal {
     ///
     /// # Errors
     /// As the system reports.
-    pub fn sync(&self) -> Result<(), Failure> {
+    pub fn sync(&self) -> Result<(), Error> {
         self.file
             .sync_data()
             .map_err(|source| WriteError { path: self.path.clone(), source }.into())
@@ -339,9 +287,10 @@ impl Journal {
     /// Those of `each`, or that the journal cannot be read.
     pub fn replay(
         &self,
-        mut each: impl FnMut(u64, &str) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let fail = |e: io::Error| Failure::new(format!("cannot read {}: {e}", self.path.display()));
+        mut each: impl FnMut(u64, &str) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let fail =
+            |e: io::Error| Error::refused(format!("cannot read {}: {e}", self.path.display()));
         let mut reader = BufReader::with_capacity(1 << 18, &self.file);
         let mut at = reader.seek(SeekFrom::Start(self.head)).map_err(fail)?;
         let mut text = Vec::new();
@@ -367,7 +316,7 @@ impl Journal {
     ///
     /// # Errors
     /// As the system reports.
-    pub fn complete(mut self) -> Result<(), Failure> {
+    pub fn complete(mut self) -> Result<(), Error> {
         let done = (|| {
             self.file.seek(SeekFrom::Start(0))?;
             self.file.write_all(COMPLETE)?;

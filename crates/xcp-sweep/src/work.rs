@@ -1,8 +1,8 @@
 //! Does the runs of a sweep that are missing: one thread for each of `jobs`, each taking the next
-//! run as soon as it is free; the calling thread writes the journal. Nothing else is shared, and no
-//! more results are in memory than threads.
+//! run as soon as it is free; the calling thread keeps what comes of them ([`Sink`]). Nothing else is
+//! shared, and no more results are in memory than threads.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -14,12 +14,44 @@ use xcp_scenario::model::Scenario;
 use xcp_scenario::run::{Observer, Summary};
 use xcp_scenario::units::Nanos;
 
-use crate::failure::Failure;
-use crate::interrupt;
-use crate::sweep::bar::Bar;
-use crate::sweep::grid::{Grid, Place};
-use crate::sweep::journal::{Journal, record};
-use crate::sweep::scenarios::Scenarios;
+use crate::error::Error;
+use crate::grid::{Grid, Place};
+use crate::scenarios::Scenarios;
+
+/// Where results go, in the thread that asked for them.
+pub trait Sink {
+    /// What is kept of a run.
+    type Record: Send;
+
+    /// Makes it, in the thread that did the run: what is serial should be short.
+    ///
+    /// # Errors
+    /// What cannot be kept.
+    fn record(run: u64, done: Done) -> Result<Self::Record, Error>;
+
+    /// Keeps it.
+    ///
+    /// # Errors
+    /// Those of where it is kept; they end the work.
+    fn keep(&mut self, run: u64, record: Self::Record) -> Result<(), Error>;
+
+    /// Hears of a run that cannot be done.
+    ///
+    /// # Errors
+    /// What ends the work: by default the run's own.
+    fn failed(&mut self, _run: u64, error: Error) -> Result<(), Error> {
+        Err(error)
+    }
+
+    /// Called several times a second.
+    ///
+    /// # Errors
+    /// What ends the work.
+    fn tick(&mut self, tally: &Tally) -> Result<(), Error>;
+}
+
+/// Whether somebody asked to end.
+pub type Asked<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// What is kept of a run.
 #[derive(Debug, Serialize, Deserialize)]
@@ -68,6 +100,7 @@ struct Watch<'a> {
     duration: Nanos,
     before: Nanos,
     stop: &'a AtomicBool,
+    asked: Asked<'a>,
 }
 
 impl Observer for Watch<'_> {
@@ -76,7 +109,7 @@ impl Observer for Watch<'_> {
         self.before = now;
         let share = now.saturating_mul(1000) / self.duration.max(1);
         self.tally.shares[self.thread].store(share.min(999), Ordering::Relaxed);
-        if interrupt::asked() || self.stop.load(Ordering::Relaxed) {
+        if (self.asked)() || self.stop.load(Ordering::Relaxed) {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
@@ -88,8 +121,12 @@ impl Observer for Watch<'_> {
 struct Work<'a> {
     grid: &'a Grid,
     scenarios: &'a Scenarios<'a>,
+    /// The runs that are looked at.
+    runs: Range<u64>,
+    /// Which of them are done.
     done: Vec<bool>,
-    /// The next run to look at.
+    asked: Asked<'a>,
+    /// The next run to look at, counted from the first of them.
     next: Mutex<usize>,
     memory: Memory,
     tally: Tally,
@@ -98,45 +135,47 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// One thread's work: run after run until there is none left, or somebody wants it to end.
-    fn thread(&self, thread: usize, results: &SyncSender<(u64, Result<String, Failure>)>) {
-        while !interrupt::asked() && !self.stop.load(Ordering::Relaxed) {
+    fn thread<S: Sink>(&self, thread: usize, results: &SyncSender<Outcome<S::Record>>) {
+        while !(self.asked)() && !self.stop.load(Ordering::Relaxed) {
             let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(run) = (*next..self.done.len()).find(|&run| !self.done[run]) else { return };
-            *next = run + 1;
+            let Some(at) = (*next..self.done.len()).find(|&at| !self.done[at]) else { return };
+            *next = at + 1;
             drop(next);
-            let place = self.grid.place(run as u64);
+            let run = self.runs.start + at as u64;
+            let place = self.grid.place(run);
             let result = self.scenarios.read(place).and_then(|ready| {
                 self.memory
-                    .with(ready.bytes, || self.simulate(run as u64, place, &ready.scenario, thread))
+                    .with(ready.bytes, || self.simulate::<S>(run, place, &ready.scenario, thread))
             });
             let result = match result {
                 Ok(Some(record)) => Ok(record),
                 Ok(None) => return,
-                Err(failure) => Err(failure),
+                Err(error) => Err(error),
             };
-            if results.send((run as u64, result)).is_err() {
+            if results.send((run, result)).is_err() {
                 return;
             }
         }
     }
 
-    /// A run's line for the journal; `None` if the run was ended early.
-    fn simulate(
+    /// What is kept of a run; `None` if the run was ended early.
+    fn simulate<S: Sink>(
         &self,
         run: u64,
         place: Place,
         scenario: &Scenario,
         thread: usize,
-    ) -> Result<Option<String>, Failure> {
+    ) -> Result<Option<S::Record>, Error> {
         let mut watch = Watch {
             tally: &self.tally,
             thread,
             duration: scenario.duration,
             before: 0,
             stop: &self.stop,
+            asked: self.asked,
         };
         let blame = |e: &dyn std::fmt::Display| {
-            Failure::new(self.scenarios.blame(place.combination, &format!("error: {e}")))
+            Error::refused(self.scenarios.blame(place.combination, &format!("error: {e}")))
         };
         let result = xcp_sim::simulate(scenario, &mut watch).map_err(|e| blame(&e))?;
         self.tally.shares[thread].store(0, Ordering::Relaxed);
@@ -148,27 +187,36 @@ impl Work<'_> {
         }
         // Curves are dropped here, before memory is given back.
         let done = Done { completed: result.completed, summary: result.summary };
-        record(run, &done).map(Some).map_err(|e| blame(&e))
+        S::record(run, done).map(Some)
     }
 }
 
-/// Does what is missing. Returns with all runs done, or after Ctrl-C with less.
+/// A run and what came of it.
+type Outcome<R> = (u64, Result<R, Error>);
+
+/// Does those of the runs that are not done. Returns with all of them done, or with less when
+/// somebody asked to end.
 ///
 /// # Errors
-/// The first run that cannot be done; what was done until then is in the journal.
-pub fn work(
+/// The first of the sink's; what was done until then it has.
+pub fn work<S: Sink>(
     grid: &Grid,
     scenarios: &Scenarios<'_>,
-    journal: &mut Journal,
+    runs: Range<u64>,
+    done: Vec<bool>,
     jobs: usize,
-) -> Result<(), Failure> {
-    let missing = grid.runs() - journal.done();
-    let jobs = jobs.clamp(1, usize::try_from(missing).unwrap_or(usize::MAX).max(1));
+    asked: Asked<'_>,
+    sink: &mut S,
+) -> Result<(), Error> {
+    let missing = done.iter().filter(|done| !**done).count();
+    let jobs = jobs.clamp(1, missing.max(1));
     let shares = (0..jobs).map(|_| AtomicU64::new(0)).collect();
     let shared = Work {
         grid,
         scenarios,
-        done: journal.each_done(),
+        runs,
+        done,
+        asked,
         next: Mutex::new(0),
         memory: Memory {
             available: scenarios.available().map_or(u128::MAX, u128::from),
@@ -178,24 +226,25 @@ pub fn work(
         tally: Tally { simulated: AtomicU64::new(0), shares },
         stop: AtomicBool::new(false),
     };
-    let bar = Bar::new(grid.runs(), journal.done());
-    let (sender, results) = sync_channel(jobs);
-    let outcome = thread::scope(|scope| {
+    let (sender, results) = sync_channel::<Outcome<S::Record>>(jobs);
+    thread::scope(|scope| {
         for thread in 0..jobs {
             let (shared, sender) = (&shared, sender.clone());
-            scope.spawn(move || shared.thread(thread, &sender));
+            scope.spawn(move || shared.thread::<S>(thread, &sender));
         }
         drop(sender);
         let outcome = loop {
-            bar.show(journal.done(), &shared.tally);
-            match results.recv_timeout(Duration::from_millis(200)) {
-                Ok((run, record)) => {
-                    if let Err(failure) = record.and_then(|record| journal.append(run, &record)) {
-                        break Err(failure);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
+            if let Err(error) = sink.tick(&shared.tally) {
+                break Err(error);
+            }
+            let kept = match results.recv_timeout(Duration::from_millis(200)) {
+                Ok((run, Ok(record))) => sink.keep(run, record),
+                Ok((run, Err(error))) => sink.failed(run, error),
+                Err(RecvTimeoutError::Timeout) => Ok(()),
                 Err(RecvTimeoutError::Disconnected) => break Ok(()),
+            };
+            if let Err(error) = kept {
+                break Err(error);
             }
         };
         shared.stop.store(true, Ordering::Relaxed);
@@ -204,7 +253,7 @@ pub fn work(
             // out by itself.
             while let Ok((run, record)) = results.recv() {
                 if let Ok(record) = record
-                    && journal.append(run, &record).is_err()
+                    && sink.keep(run, record).is_err()
                 {
                     break;
                 }
@@ -212,8 +261,5 @@ pub fn work(
         }
         drop(results);
         outcome
-    });
-    bar.clear();
-    journal.sync()?;
-    outcome
+    })
 }

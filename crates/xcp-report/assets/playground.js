@@ -1,0 +1,984 @@
+/* A playground page: the scenario's text, the controls that change it, the engine's workers that run it, and the pictures of what came of it.
+   The text is the only truth: controls rewrite it, the reader reads it, each variant runs in a worker of its own. All that comes from a scenario
+   or an address goes into the page as text, never as markup. */
+(() => {
+  'use strict';
+
+  const $ = (id) => document.getElementById(id);
+  const make = (tag, properties = {}, ...children) => { const e = Object.assign(document.createElement(tag), properties); e.append(...children); return e; };
+  const root = document.documentElement;
+  const began = performance.now();
+  const source = JSON.parse($('playground-data').textContent);
+  const fileName = source.name.replace(/^.*[/\\]/, '') || 'scenario.toml';
+  const SHOWN = 3;
+  // Packets times links that run unasked: some seconds on a phone.
+  const MOST_HOPS = 2e7;
+
+  // ---- numbers --------------------------------------------------------------------------------------------------------------------------
+
+  const number = (x) => {
+    if (x === null || x === undefined || !Number.isFinite(x)) return '–';
+    const a = Math.abs(x);
+    if (a < 0.0005) return '0';
+    return String(+x.toFixed(a < 0.9995 ? 3 : a < 9.995 ? 2 : a < 99.95 ? 1 : 0));
+  };
+  const DECADES = { bps: [[1e9, 'Gbit/s'], [1e6, 'Mbit/s'], [1e3, 'kbit/s'], [1, 'bit/s']], seconds: [[1, 's'], [1e-3, 'ms'], [1e-6, 'µs']] };
+  const unitFor = (kind, largest) => (kind === 'share' ? [0.01, '%'] : DECADES[kind] ? DECADES[kind].find(([size]) => largest >= size) || DECADES[kind].at(-1) : [1, kind]);
+  const withUnit = (kind, x) => { const [size, name] = unitFor(kind, x); return `${number(x / size)} ${name}`; };
+  const percent = (x) => `${(100 * x).toFixed(1)} %`;
+
+  // ---- the engine -----------------------------------------------------------------------------------------------------------------------
+
+  let compiled = null;
+  const workerAddress = URL.createObjectURL(new Blob([source.worker], { type: 'text/javascript' }));
+  const compile = async () => {
+    const bytes = Uint8Array.from(atob($('playground-engine').textContent), (c) => c.charCodeAt(0));
+    if (!window.DecompressionStream) throw new Error('This browser is too old for this page: it needs Chrome 80, Firefox 113, Safari 16.4 or a later one.');
+    const plain = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).arrayBuffer();
+    return WebAssembly.compile(plain);
+  };
+
+  // A worker with an engine, one request at a time. Whoever has waited long enough ends it and gets a new one.
+  class Engine {
+    constructor() { this.next = 1; this.waiting = null; this.start(); }
+
+    start() {
+      this.worker = new Worker(workerAddress);
+      this.worker.onmessage = ({ data }) => {
+        const waiting = this.waiting;
+        if (!waiting || data.id !== waiting.id) return;
+        if (data.partial) { waiting.partial(data.partial); return; }
+        this.waiting = null;
+        if (data.failed) { this.restart(); waiting.done({ ok: false, text: `The engine broke down, which it should not: ${data.failed}` }); } else waiting.done(data.answer);
+      };
+      this.worker.onerror = (event) => {
+        event.preventDefault();
+        const waiting = this.waiting;
+        this.waiting = null;
+        this.restart();
+        if (waiting) waiting.done({ ok: false, text: 'The engine broke down, which it should not.' });
+      };
+      this.worker.postMessage({ module: compiled });
+    }
+
+    restart() { this.worker.terminate(); this.start(); }
+
+    // Ends what it does; nobody hears of that again.
+    stop() {
+      if (!this.waiting) return;
+      const waiting = this.waiting;
+      this.waiting = null;
+      this.restart();
+      waiting.done(null);
+    }
+
+    ask(request, partial = () => {}) {
+      return new Promise((done) => {
+        const id = this.next++;
+        this.waiting = { id, partial, done, since: performance.now() };
+        this.worker.postMessage({ id, request });
+      });
+    }
+  }
+
+  // Requests to the reader, one after the other; a text that takes it long is given up.
+  let reader = null;
+  let queue = Promise.resolve();
+  const askReader = (request, patience = 4000) => {
+    const asked = queue.then(async () => {
+      const clock = setTimeout(() => reader.stop(), patience);
+      const answer = await reader.ask(request);
+      clearTimeout(clock);
+      return answer || { ok: false, text: 'This takes too long to read; it was given up.' };
+    });
+    queue = asked.catch(() => {});
+    return asked;
+  };
+
+  // ---- state ----------------------------------------------------------------------------------------------------------------------------
+
+  const state = { name: fileName, text: source.text, read: null, link: null, group: null, shown: null, time: 0, past: [], foreign: false, anyway: false };
+  // What is on the page of each variant that is shown: {engine, answer, wanted, ...}.
+  const columns = [];
+  let generation = 0;
+
+  const variants = () => (state.read ? state.read.variants : []);
+  const shownVariants = () => {
+    const all = variants().map((_, i) => i);
+    const chosen = (state.shown || all).filter((i) => i < all.length).slice(0, SHOWN);
+    return chosen.length ? chosen : all.slice(0, SHOWN);
+  };
+  const first = () => variants()[shownVariants()[0]];
+  const quotedPart = (name) => (/^[\w-]+$/.test(name) ? name : `"${name}"`);
+  const toml = (text) => `"${text.replace(/[\\"]/g, '\\$&')}"`;
+  const linkPath = (key) => `link.${quotedPart(state.link)}.${key}`;
+  const tcpGroups = (variant) => variant.groups.filter((group) => group.congestion);
+  const groupPath = (key) => (first().groups.length > 1 ? `flow.${quotedPart(state.group)}.${key}` : `flow.${key}`);
+  const paths = () => ['flow.congestion', ...(state.link ? ['queue.limit', 'queue.law.preset'].map(linkPath) : [])];
+
+  const say = (text, bad = false) => { $('status').textContent = text; $('status').classList.toggle('bad', bad); };
+
+  // ---- reading --------------------------------------------------------------------------------------------------------------------------
+
+  const read = async (text) => {
+    const answer = await askReader({ do: 'read', name: state.name, text, written: paths() });
+    return answer;
+  };
+
+  // Takes a text over, if it is right, and runs it; else tells what is wrong. `typed`: it is what the editor shows already.
+  const take = async (text, { typed = false, remember = true, told = true } = {}) => {
+    const mine = ++generation;
+    let answer = await read(text);
+    if (mine !== generation) return false;
+    problems(answer.ok ? [] : answer.problems || [], answer.ok ? '' : answer.text);
+    if (!answer.ok) {
+      if (told) say('The scenario is not right yet: see below its text. The pictures show the last one that was.', true);
+      if (typed) state.draft = text;
+      return false;
+    }
+    if (remember && text !== state.text) state.past.push(state.text);
+    if (state.past.length > 200) state.past.shift();
+    state.text = text;
+    state.draft = null;
+    state.read = answer;
+    state.anyway = false;
+    if (!typed) $('text').value = text;
+    const links = answer.variants[0].links.map((link) => link.name);
+    const main = answer.variants[0].main;
+    const before = state.link;
+    if (!links.includes(state.link)) state.link = links[main === null ? 0 : Math.min(main >> 1, links.length - 1)] || null;
+    const groups = answer.variants[0].groups.map((group) => group.name);
+    if (!groups.includes(state.group)) state.group = groups[0] || null;
+    if (state.link !== before) {
+      answer = await read(text);
+      if (mine !== generation) return false;
+      state.read = answer;
+    }
+    $('undo').disabled = !state.past.length;
+    build();
+    run();
+    keep();
+    return true;
+  };
+
+  // Changes settings in the text; `fallback` where the first way is refused by the reader.
+  const change = async (changes, fallback) => {
+    const base = state.text;
+    const set = async (list) => {
+      const answer = await askReader({ do: 'set', text: base, changes: list });
+      if (!answer.ok) { say(answer.text, true); return false; }
+      if (fallback && list !== fallback && !(await read(answer.text)).ok) return false;
+      return take(answer.text);
+    };
+    if (await set(changes)) return true;
+    return fallback ? set(fallback) : false;
+  };
+
+  const problems = (list, text) => {
+    const items = list.slice(0, 20).map((problem) => {
+      const where = problem.line ? `line ${problem.line}, column ${problem.column}: ` : '';
+      const button = make('button', { type: 'button', textContent: `${where}${problem.what}` });
+      button.addEventListener('click', () => select(problem));
+      const item = make('li', {}, button);
+      if (problem.line) {
+        const from = Math.max(0, problem.column - 60);
+        const shown = problem.snippet.slice(from, from + 120);
+        item.append(make('pre', {}, make('code', {}, `${shown}\n${' '.repeat(Math.max(0, problem.column - 1 - from))}`, make('span', { className: 'caret', textContent: '^'.repeat(Math.min(Math.max(problem.width, 1), 120)) }))));
+      }
+      if (problem.help) item.append(make('span', { textContent: `help: ${problem.help}` }));
+      return item;
+    });
+    if (!items.length && text) items.push(make('li', { textContent: text }));
+    if (list.length > 20) items.push(make('li', { textContent: `and ${list.length - 20} more` }));
+    $('problems').replaceChildren(...items);
+    $('text').setAttribute('aria-invalid', String(items.length > 0));
+  };
+
+  // Puts the editor's caret where a problem is. Columns are characters, an editor's positions UTF-16.
+  const select = ({ line, column, width }) => {
+    const box = $('text');
+    box.focus();
+    if (!line) return;
+    const lines = box.value.split('\n');
+    const before = lines.slice(0, line - 1).reduce((sum, l) => sum + l.length + 1, 0);
+    const letters = [...(lines[line - 1] || '')];
+    const at = before + letters.slice(0, column - 1).join('').length;
+    box.setSelectionRange(at, at + letters.slice(column - 1, column - 1 + width).join('').length);
+    box.scrollTop = Math.max(0, (line - 6) * 19.5);
+  };
+
+  // ---- running --------------------------------------------------------------------------------------------------------------------------
+
+  const run = () => {
+    const shown = shownVariants();
+    let told = false;
+    shown.forEach((variant, i) => {
+      const column = columns[i];
+      column.variant = variant;
+      column.wanted = { do: 'run', name: state.name, text: state.text, variant, most_hops: state.anyway ? 1e12 : MOST_HOPS, packets: true };
+      column.card.classList.add('stale');
+      if (column.engine.waiting) {
+        // Nearly done is worth waiting for: a slider being moved shows what it passes.
+        if (performance.now() - column.engine.waiting.since > 250) column.engine.stop();
+        return;
+      }
+      pump(column);
+      told = true;
+    });
+    if (told && !state.everRan) say('Running …');
+  };
+
+  const pump = async (column) => {
+    while (column.wanted && !column.engine.waiting) {
+      const request = column.wanted;
+      column.wanted = null;
+      const began = performance.now();
+      let drawn = 0;
+      const answer = await column.engine.ask(request, (partial) => {
+        if (column.wanted || columns.indexOf(column) < 0) return;
+        column.partial = true;
+        column.answer = { ...partial, packets: null };
+        column.note.textContent = `so far ${number(partial.now)} s`;
+        if (performance.now() - drawn > 90) { drawRows(); drawn = performance.now(); first1(); }
+      });
+      if (columns.indexOf(column) < 0) return;
+      if (answer) finish(column, answer, performance.now() - began);
+    }
+  };
+
+  const first1 = () => { if (!state.firstPicture) state.firstPicture = performance.now() - began; };
+
+  const finish = (column, answer, took) => {
+    column.partial = false;
+    column.note.textContent = '';
+    if (!answer.ok) {
+      column.warn.textContent = answer.text;
+      column.summary = null;
+      if (answer.problems) problems(answer.problems, answer.text);
+      $('anyway').hidden = !answer.hops;
+      say(`${columnName(column)}: not run. ${answer.hops ? 'It is more work than this page does unasked.' : ''}`, true);
+      return;
+    }
+    column.warn.textContent = '';
+    column.answer = answer;
+    column.took = took;
+    column.summary = JSON.parse(answer.json);
+    column.ranText = state.text;
+    column.index = null;
+    column.card.classList.toggle('stale', !!column.wanted);
+    figures(column);
+    drawRows();
+    placeTime(state.time);
+    first1();
+    if (columns.every((c) => c.summary && !c.wanted && !c.engine.waiting)) settled();
+  };
+
+  const settled = () => {
+    state.everRan = true;
+    state.runs = (state.runs || 0) + 1;
+    if (state.changed) { state.redrawn = performance.now() - state.changed; state.changed = 0; }
+    $('anyway').hidden = true;
+    say(columns.map((c) => `${columnName(c)}: ${told(c)}`).join('; '));
+    keep();
+  };
+
+  const columnName = (column) => (variants()[column.variant] || {}).name || 'Simulated';
+  const mainLink = () => {
+    const variant = first();
+    if (!variant || !state.link) return '';
+    const i = variant.links.findIndex((l) => l.name === state.link);
+    return variant.main !== null && variant.main >> 1 === i && variant.main % 2 ? `${state.link}.reverse` : state.link;
+  };
+  const rtt = (summary) => { const list = summary.flows.map((f) => f.rtt_mean).filter((r) => r > 0); return list.length ? list.reduce((a, b) => a + b, 0) / list.length : NaN; };
+  const told = (column) => {
+    const link = column.summary.links[mainLink()];
+    return link ? `${percent(link.utilisation)} used, mean queue ${number(link.queue_mean)} packets, ${link.drops} drops` : 'done';
+  };
+
+  // ---- controls -------------------------------------------------------------------------------------------------------------------------
+
+  const TENTHS = [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
+  const decades = (from, to) => { const out = []; for (let e = from; e < to; e++) for (const t of TENTHS) out.push(+(t * 10 ** e).toPrecision(3)); out.push(10 ** to); return out; };
+  const plainRate = (v) => (v >= 1e9 ? `${+(v / 1e9).toPrecision(9)}gbit` : v >= 1e6 ? `${+(v / 1e6).toPrecision(9)}mbit` : v >= 1e3 ? `${+(v / 1e3).toPrecision(9)}kbit` : `${v}bit`);
+  const plainTime = (v) => (v >= 1 ? `${+v.toPrecision(9)}s` : v >= 1e-3 ? `${+(v * 1e3).toPrecision(9)}ms` : `${+(v * 1e6).toPrecision(9)}us`);
+  // Each: where it is, what it is now, the values it may have, how one is written and shown.
+  const SLIDERS = [
+    { key: 'rate', label: 'Rate', of: 'link', values: decades(4, 9), now: (link) => link.rate, path: () => linkPath('rate'), write: (v) => toml(plainRate(v)), show: (v) => withUnit('bps', v) },
+    { key: 'delay', label: 'Delay, one way', of: 'link', values: decades(-4, 0), now: (link) => link.delay, path: () => linkPath('delay'), write: (v) => toml(plainTime(v)), show: (v) => (v ? withUnit('seconds', v) : '0') },
+    { key: 'flows', label: 'Flows', of: 'group', values: [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 100], now: (group) => group.count, path: () => groupPath('count'), write: String, show: String },
+    { key: 'loss', label: 'Loss on the link', of: 'link', values: [0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1], now: (link) => link.loss, path: () => linkPath('loss'), write: (v) => String(v), show: (v) => `${number(100 * v)} %` },
+    { key: 'buffer', label: 'Buffer', of: 'link', values: [0.05, 0.1, 0.2, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 10], now: (link, variant) => inBdp(link, variant), path: () => linkPath('queue.limit'), write: (v) => toml(`${v}bdp`), show: (v) => (v === null ? 'as written' : `${number(v)} × rate × RTT`) },
+    { key: 'duration', label: 'Duration', of: 'file', values: [2, 5, 10, 15, 20, 30, 45, 60, 100, 200], now: (_, variant) => variant.duration, path: () => 'duration', write: (v) => toml(plainTime(v)), show: (v) => withUnit('seconds', v) },
+  ];
+  // A buffer that is written in bandwidth-delay products as such; any other in packets, which has no place among those.
+  const inBdp = (_, variant) => { const m = /^"\s*([\d.]+)\s*bdp\s*"$/.exec(variant.written[linkPath('queue.limit')] || ''); return m ? +m[1] : null; };
+
+  const sliders = {};
+  for (const spec of SLIDERS) {
+    const id = `slider-${spec.key}`;
+    const out = make('output', { htmlFor: id });
+    const input = make('input', { type: 'range', id, min: 0, step: 1 });
+    const label = make('label', { htmlFor: id }, make('span', { textContent: spec.label }), out);
+    const box = make('div', { className: 'slider' }, label, input);
+    $('sliders').append(box);
+    const slider = { spec, input, out, box, steps: [], busy: false, next: null };
+    const show = () => { const text = spec.show(slider.steps[input.value]); out.textContent = text; input.setAttribute('aria-valuetext', text); };
+    input.addEventListener('input', async () => {
+      show();
+      state.changed = performance.now();
+      slider.next = slider.steps[input.value];
+      if (slider.busy) return;
+      slider.busy = true;
+      while (slider.next !== null) {
+        const value = slider.next;
+        slider.next = null;
+        if (value !== null) await change([{ path: spec.path(), value: spec.write(value) }]);
+      }
+      slider.busy = false;
+    });
+    slider.place = (link, group, variant) => {
+      const thing = spec.of === 'link' ? link : spec.of === 'group' ? group : variant;
+      box.hidden = !thing;
+      if (!thing || slider.busy) return;
+      const now = spec.now(thing, variant);
+      // The value of the text has its place among the usual ones; a buffer in packets stands before them.
+      slider.steps = now === null ? [null, ...spec.values] : [...new Set([...spec.values, now])].sort((a, b) => a - b);
+      input.max = slider.steps.length - 1;
+      input.value = slider.steps.indexOf(now);
+      show();
+      if (now === null) out.textContent = `${Math.floor(link.limit)} packets`;
+    };
+    sliders[spec.key] = slider;
+  }
+
+  const options = (select, list, now) => {
+    const there = [...select.options].map((o) => o.value).join('\n');
+    if (there !== list.map(([value]) => value).join('\n')) select.replaceChildren(...list.map(([value, text]) => make('option', { value, textContent: text })));
+    select.value = now;
+  };
+  const LAW_OF_XCP = 'xcp';
+
+  const build = () => {
+    const read = state.read;
+    document.title = read.title;
+    $('title').textContent = read.title;
+    $('lead').replaceChildren(...(read.description || '').trim().split(/\n\s*\n/).slice(0, 4).map((textContent) => make('p', { textContent })));
+    const variant = first();
+    const links = variant.links.map((l) => [l.name, l.name]);
+    options($('link'), links, state.link);
+    $('pick-link').hidden = links.length < 2;
+    const groups = variant.groups.map((g) => [g.name, g.name]);
+    options($('group'), groups, state.group);
+    $('pick-group').hidden = groups.length < 2;
+    const link = variant.links.find((l) => l.name === state.link);
+    const group = variant.groups.find((g) => g.name === state.group);
+    for (const slider of Object.values(sliders)) slider.place(link, group, variant);
+
+    $('pick').hidden = variants().length <= SHOWN;
+    if (!$('pick').hidden) {
+      const legend = $('pick').querySelector('legend');
+      const shown = shownVariants();
+      $('pick').replaceChildren(legend, ...variants().map((v, i) => {
+        const box = make('input', { type: 'checkbox', checked: shown.includes(i), disabled: !shown.includes(i) && shown.length >= SHOWN });
+        box.addEventListener('change', () => { state.shown = box.checked ? [...shown, i].sort((a, b) => a - b) : shown.filter((k) => k !== i); build(); run(); keep(); });
+        return make('label', {}, box, v.name);
+      }));
+    }
+    const wanted = shownVariants();
+    while (columns.length > wanted.length) drop(columns.pop());
+    while (columns.length < wanted.length) columns.push(column(columns.length));
+    for (const id of ['cards', 'views']) $(id).style.setProperty('--cols', wanted.length);
+    columns.forEach((c, i) => { c.variant = wanted[i]; place(c); });
+    $('compare-bar').hidden = variants().length >= SHOWN || !tcpGroups(variant).length || !state.link;
+    options($('of'), wanted.map((i) => [String(i), variants()[i].name || 'the run']), wanted.map(String).includes($('of').value) ? $('of').value : String(wanted[0]));
+    $('only-print').textContent = state.text;
+    buildRows();
+  };
+
+  // ---- a variant's card -----------------------------------------------------------------------------------------------------------------
+
+  const column = (i) => {
+    const c = { engine: new Engine(), wanted: null, answer: null, summary: null, plots: {} };
+    c.name = make('h3');
+    c.sub = make('p', { className: 'sub' });
+    c.note = make('p', { className: 'sub' });
+    c.warn = make('p', { className: 'warn' });
+    c.numbers = make('dl');
+    c.each = make('p', { className: 'each' });
+    c.kind = make('select', { id: `kind-${i}` });
+    c.law = make('select', { id: `law-${i}` });
+    c.congestion = make('select', { id: `congestion-${i}` });
+    const label = (select, text) => make('label', { htmlFor: select.id, textContent: text });
+    c.choices = make('div', { className: 'choices' }, label(c.congestion, 'Congestion control'), c.congestion, label(c.kind, 'Queue'), c.kind, label(c.law, 'Router’s law'), c.law);
+    c.card = make('article', { className: 'card' }, c.name, c.sub, c.numbers, c.each, c.note, c.choices, c.warn);
+    $('cards').append(c.card);
+    c.canvas = make('canvas', { className: 'packets' });
+    c.canvas.setAttribute('role', 'img');
+    c.caption = make('b');
+    c.view = make('figure', {}, make('figcaption', {}, c.caption), make('div', { className: 'packets-box' }, c.canvas));
+    $('views').append(c.view);
+    c.congestion.addEventListener('change', () => { state.changed = performance.now(); change([own(c, congestionPath(c), toml(c.congestion.value))]); });
+    c.kind.addEventListener('change', () => {
+      state.changed = performance.now();
+      const kind = toml(c.kind.value);
+      const limit = variants()[c.variant].written[linkPath('queue.limit')];
+      change([own(c, linkPath('queue.kind'), kind)], [own(c, linkPath('queue'), `{ kind = ${kind}${limit ? `, limit = ${limit}` : ''} }`)]);
+    });
+    c.law.addEventListener('change', () => {
+      state.changed = performance.now();
+      const limit = variants()[c.variant].written[linkPath('queue.limit')];
+      change([own(c, linkPath('queue.law.preset'), toml(c.law.value))], [own(c, linkPath('queue'), `{ kind = "xcp", law = ${toml(c.law.value)}${limit ? `, limit = ${limit}` : ''} }`)]);
+    });
+    return c;
+  };
+  const drop = (c) => {
+    c.engine.worker.terminate();
+    c.engine.waiting = null;
+    c.card.remove();
+    c.view.remove();
+  };
+  // A change for one variant; for the file where it has none.
+  const own = (c, path, value) => ({ variant: variants()[c.variant].name || null, path, value });
+  const congestionPath = (c) => {
+    const groups = tcpGroups(variants()[c.variant]);
+    return new Set(groups.map((g) => g.congestion)).size > 1 ? `flow.${quotedPart(chosenTcp(c).name)}.congestion` : 'flow.congestion';
+  };
+  const chosenTcp = (c) => { const groups = tcpGroups(variants()[c.variant]); return groups.find((g) => g.name === state.group) || groups[0]; };
+
+  const place = (c) => {
+    const variant = variants()[c.variant];
+    const name = variant.name || 'This scenario';
+    const link = variant.links.find((l) => l.name === state.link);
+    const tcp = chosenTcp(c);
+    c.name.textContent = name;
+    c.caption.textContent = variant.name;
+    c.sub.textContent = link ? `${link.name}: ${withUnit('bps', link.rate)}, ${link.queue}, ${Math.floor(link.limit)} packets at most` : '';
+    for (const e of [c.congestion, c.congestion.labels[0]]) e.hidden = !tcp;
+    if (tcp) {
+      // The word of the text, which says more: `sack` is Reno's window, too.
+      const word = /^"([\w-]+)"$/.exec(variant.written['flow.congestion'] || '');
+      options(c.congestion, [...new Set([...state.read.congestions, tcp.congestion])].map((w) => [w, w]), word ? word[1] : tcp.congestion);
+    }
+    for (const e of [c.kind, c.kind.labels[0]]) e.hidden = !link;
+    if (link) {
+      options(c.kind, state.read.queues.map((w) => [w, w]), link.queue);
+      const law = /^"([\w-]+)"$/.exec(variant.written[linkPath('queue.law.preset')] || '');
+      for (const e of [c.law, c.law.labels[0]]) e.hidden = link.queue !== 'xcp';
+      options(c.law, state.read.laws.map((w) => [w, w]), law ? law[1] : LAW_OF_XCP);
+    }
+  };
+
+  const figures = (c) => {
+    const link = c.summary.links[mainLink()];
+    const figure = (name, value, unit, big) => make('div', { className: big ? 'figure big' : 'figure' }, make('dt', { textContent: name }), make('dd', {}, `${value} `, make('small', { textContent: unit })));
+    const list = [];
+    if (link) list.push(figure('Utilisation', (100 * link.utilisation).toFixed(1), '%', true), figure('Mean queue', number(link.queue_mean), 'packets', true), figure('Drops', String(link.drops), '', true));
+    const mean = rtt(c.summary);
+    list.push(figure('Mean RTT', ...(mean > 0 ? withUnit('seconds', mean).split(' ') : ['–', ''])), figure('Fairness (Jain)', c.summary.jain.toFixed(3), ''));
+    if (link && link.lost) list.push(figure('Lost', String(link.lost), 'packets'));
+    c.numbers.replaceChildren(...list);
+    const flows = c.summary.flows;
+    const unit = unitFor('bps', Math.max(0, ...flows.slice(0, 8).map((f) => f.goodput)));
+    const each = flows.slice(0, 8).map((f, i) => [make('span', { textContent: `${i ? ' · ' : ''}${f.name} ` }), number(f.goodput / unit[0])]).flat();
+    c.each.replaceChildren(...each, make('span', { textContent: ` ${unit[1]}${flows.length > 8 ? `, and ${flows.length - 8} more` : ''}` }));
+  };
+
+  // ---- charts ---------------------------------------------------------------------------------------------------------------------------
+
+  const ROWS = [
+    { key: 'utilisation', heading: 'Utilisation', note: 'share of the link’s capacity in use', of: 'link', column: 'utilisation', unit: 'share', top: 1.05 },
+    { key: 'queue', heading: 'Queue', note: 'packets waiting: mean of each interval', of: 'link', column: 'queue_mean_packets', unit: 'packets' },
+    { key: 'cwnd', heading: 'Congestion window', note: 'packets each sender may have on the way', of: 'flow', column: 'cwnd_packets', unit: 'packets' },
+    { key: 'goodput', heading: 'Goodput', note: 'new data that reached the receiving application', of: 'flow', column: 'goodput_bps', unit: 'bps', cut: true },
+    { key: 'drops', heading: 'Drops', note: 'packets dropped by the queue in each interval', of: 'link', column: 'drops', unit: 'packets', bars: true },
+  ];
+  for (const row of ROWS) {
+    row.unitOut = make('span', { className: 'unit' });
+    row.ofOut = make('span', { className: 'unit' });
+    row.grid = make('div', { className: 'grid' });
+    row.section = make('section', { className: 'row' }, make('h3', {}, `${row.heading} `, row.unitOut, row.ofOut), make('p', { className: 'note', textContent: row.note }), row.grid);
+    row.section.dataset.row = row.key;
+    $('rows').append(row.section);
+  }
+  const theme = () => {
+    const style = getComputedStyle(root);
+    const get = (name) => style.getPropertyValue(`--${name}`).trim();
+    return { paper: get('paper'), ink: get('ink'), soft: get('soft'), grid: get('grid'), line: get('line'), mark: get('mark'), accent: get('accent'), bad: get('bad'), colours: [0, 1, 2, 3, 4, 5, 6, 7].map((i) => get(`c${i}`)) };
+  };
+  let colours = theme();
+  const sync = uPlot.sync('playground');
+
+  const buildRows = () => {
+    for (const row of ROWS) {
+      row.grid.style.setProperty('--cols', columns.length);
+      const figures = columns.map((c) => {
+        c.plots[row.key] = c.plots[row.key] || plotPlace();
+        return c.plots[row.key].figure;
+      });
+      if (figures.some((f, i) => row.grid.children[i] !== f) || row.grid.children.length !== figures.length) row.grid.replaceChildren(...figures);
+      columns.forEach((c) => { c.plots[row.key].caption.textContent = variants()[c.variant].name; });
+    }
+    drawRows();
+  };
+  const plotPlace = () => {
+    const caption = make('b');
+    const at = make('span', { className: 'at' });
+    const box = make('div', { className: 'plot' });
+    box.setAttribute('role', 'img');
+    const legend = make('ul', { className: 'legend' });
+    return { figure: make('figure', {}, make('figcaption', {}, caption, at), box, legend), caption, at, box, legend, uplot: null, shape: '' };
+  };
+  // The curves of a row and variant: [{name, values}].
+  const curves = (row, c) => {
+    if (!c.answer) return [];
+    if (row.of === 'link') return c.answer.series.filter((s) => s.of === 'link' && s.name === mainLink() && s.quantity === row.column).map((s) => ({ name: '', values: s.values }));
+    return c.answer.series.filter((s) => s.of === 'flow' && s.quantity === row.column);
+  };
+  const drawRows = () => {
+    for (const row of ROWS) {
+      const lists = columns.map((c) => curves(row, c));
+      const range = extent(row, lists);
+      const unit = unitFor(row.unit, Math.max(range[1], -range[0]));
+      row.unitOut.textContent = unit[1];
+      row.ofOut.textContent = row.of === 'link' ? ` · ${mainLink()}` : range[2] ? ` · peaks up to ${number(range[2] / unit[0])} cut off` : '';
+      columns.forEach((c, i) => { if (c.answer) drawPlot(row, c, lists[i], range, unit); });
+    }
+  };
+  const extent = (row, lists) => {
+    let high = 0;
+    let low = 0;
+    for (const { values } of lists.flat()) for (const v of values) { if (v > high) high = v; if (v < low) low = v; }
+    if (row.top) return [0, Math.max(row.top, high)];
+    const pad = (high - low) * 0.06 || 1;
+    if (row.cut) {
+      // What waited behind a lost packet is delivered at once: peaks that would flatten all the rest.
+      const sorted = lists.flat().flatMap(({ values }) => [...values]).filter((v) => !Number.isNaN(v)).sort((a, b) => a - b);
+      const usual = sorted[Math.floor(0.99 * (sorted.length - 1))] || 0;
+      if (usual > 0 && high > 1.8 * usual) return [0, 1.2 * usual, high];
+    }
+    return [low < 0 ? low - pad : 0, high + pad];
+  };
+  const plain = (values) => Array.from(values, (v) => (Number.isNaN(v) ? null : v));
+  const drawPlot = (row, c, list, range, unit) => {
+    const p = c.plots[row.key];
+    const duration = variants()[c.variant].duration;
+    const data = [Array.from(c.answer.times), ...list.map((entity) => plain(entity.values))];
+    const shape = [list.length, colours.paper, p.box.clientWidth, p.box.clientHeight, duration].join();
+    p.unit = unit;
+    p.range = range;
+    p.list = list;
+    if (!p.uplot || p.shape !== shape) {
+      if (p.uplot) p.uplot.destroy();
+      p.shape = shape;
+      const small = p.box.clientWidth < 260;
+      const axis = { stroke: colours.soft, font: `${small ? 10 : 12}px system-ui, sans-serif`, ticks: { show: false }, gap: 5 };
+      const style = (i) => ({ points: { show: false }, stroke: colours.colours[i % 8], width: list.length > 5 ? 1.25 : 1.75, ...(row.bars ? { fill: colours.colours[i % 8], width: 0, paths: uPlot.paths.bars({ size: [1, Infinity, 1.5] }) } : {}) });
+      p.uplot = new uPlot({
+        width: p.box.clientWidth, height: p.box.clientHeight, padding: [8, 12, 0, 0], legend: { show: false },
+        scales: { x: { time: false, range: [0, duration] }, y: { range: () => [p.range[0], p.range[1]] } },
+        series: [{}, ...list.map((_, i) => style(i))],
+        axes: [
+          { ...axis, size: 24, space: 56, grid: { show: false }, values: (u, ticks) => ticks.map((t) => `${+t.toPrecision(9)} s`) },
+          { ...axis, size: small ? 36 : 44, space: 30, grid: { stroke: colours.grid, width: 1 }, values: (u, ticks) => ticks.map((v) => String(+(v / p.unit[0]).toPrecision(6))) },
+        ],
+        cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, sync: { key: sync.key } },
+        hooks: {
+          setCursor: [(u) => readPlot(p, u.cursor.idx)],
+          draw: [(u) => { const x = u.valToPos(state.time, 'x', true); u.ctx.save(); u.ctx.fillStyle = colours.accent; u.ctx.fillRect(x - 0.5, u.bbox.top, Math.max(1, devicePixelRatio), u.bbox.height); u.ctx.restore(); }],
+        },
+      }, data, p.box);
+      p.uplot.over.addEventListener('click', () => { if (p.uplot.cursor.idx !== null && p.uplot.cursor.left >= 0) { pause(); placeTime(p.uplot.posToVal(p.uplot.cursor.left, 'x')); } });
+      p.legend.replaceChildren(...(list.length > 1 || row.of === 'flow' ? list : []).map((entity, i) => {
+        const swatch = make('i');
+        swatch.style.borderTopColor = colours.colours[i % 8];
+        return make('li', {}, make('span', {}, swatch, `${entity.name} `, make('span', { className: 'v' })));
+      }));
+      const more = (variants()[c.variant].groups.reduce((sum, g) => sum + g.count, 0)) - list.length;
+      if (row.of === 'flow' && more > 0 && list.length) p.legend.append(make('li', { textContent: `and ${more} flows more, not drawn` }));
+    } else {
+      p.uplot.setData(data);
+    }
+    readPlot(p, null);
+    p.box.querySelectorAll('.none').forEach((e) => e.remove());
+    if (!list.length || (row.bars && list.every(({ values }) => values.every((v) => !v)))) p.box.append(make('div', { className: 'none', textContent: list.length ? 'no drops' : 'not recorded in this run' }));
+    p.box.setAttribute('aria-label', `${row.heading}, ${columnName(c)}: ${list.slice(0, 8).map(({ name, values }) => words(name, values, unit)).join('; ') || 'not recorded'}`);
+  };
+  const words = (name, values, unit) => {
+    let [low, high, sum, n] = [Infinity, -Infinity, 0, 0];
+    for (const v of values) if (!Number.isNaN(v)) { low = Math.min(low, v); high = Math.max(high, v); sum += v; n++; }
+    return n ? `${name ? `${name} ` : ''}from ${number(low / unit[0])} to ${number(high / unit[0])}, mean ${number(sum / n / unit[0])} ${unit[1]}` : `${name} without data`;
+  };
+  const readPlot = (p, index) => {
+    if (!p.uplot) return;
+    const there = index !== null && index !== undefined;
+    const values = p.list.map((_, i) => (there ? p.uplot.data[i + 1][index] : null));
+    const out = [...p.legend.querySelectorAll('.v')];
+    out.forEach((e, i) => { e.textContent = there ? number(values[i] === null ? null : values[i] / p.unit[0]) : ''; });
+    p.at.textContent = there ? `${out.length ? '' : `${number(values[0] / p.unit[0])} ${p.unit[1]} at `}${number(p.uplot.data[0][index])} s` : '';
+  };
+
+  // ---- packets --------------------------------------------------------------------------------------------------------------------------
+
+  // Nodes by their distance from where the first flow begins, those of one distance below one another.
+  const layout = (variant, width, height) => {
+    const n = variant.nodes.length;
+    const distance = Array(n).fill(-1);
+    const start = variant.groups.length ? variant.groups[0].from : 0;
+    for (const seed of [start, ...Array(n).keys()]) {
+      if (distance[seed] >= 0 || (seed !== start && distance[seed] >= 0)) continue;
+      distance[seed] = 0;
+      const line = [seed];
+      while (line.length) {
+        const at = line.shift();
+        for (const { ends } of variant.links) {
+          const other = ends[0] === at ? ends[1] : ends[1] === at ? ends[0] : -1;
+          if (other >= 0 && distance[other] < 0) { distance[other] = distance[at] + 1; line.push(other); }
+        }
+      }
+    }
+    const used = new Set(variant.links.flatMap((l) => l.ends));
+    const layers = [];
+    // The first flow's way lies straight; what hangs on it goes below and above.
+    const way = new Set();
+    if (variant.groups.length) for (const d of variant.groups[0].route) if (variant.links[d >> 1]) variant.links[d >> 1].ends.forEach((e) => way.add(e));
+    for (let node = 0; node < n; node++) if (used.has(node)) (layers[distance[node]] = layers[distance[node]] || []).push(node);
+    const deep = Math.max(1, ...layers.map((l) => (l || []).length));
+    const places = [];
+    layers.forEach((layer, x) => {
+      layer.sort((a, b) => way.has(b) - way.has(a) || a - b).forEach((node, k) => {
+        const offset = k === 0 ? 0 : (k % 2 ? 1 : -1) * Math.ceil(k / 2);
+        places[node] = [34 + (width - 68) * (layers.length > 1 ? x / (layers.length - 1) : 0.5), height / 2 + offset * Math.min(64, (height - 70) / deep)];
+      });
+    });
+    return places;
+  };
+
+  // Crossings by direction, in order of time.
+  const indexed = (c) => {
+    if (c.index) return c.index;
+    const { packets } = c.answer;
+    c.index = packets.directions.map(() => []);
+    for (let i = 0; i < packets.left.length; i++) c.index[packets.direction[i]].push(i);
+    return c.index;
+  };
+  const drawPackets = (c) => {
+    const { canvas } = c;
+    const variant = variants()[c.variant];
+    if (!variant) return;
+    const width = canvas.parentElement.clientWidth;
+    if (!width) return;
+    const wide = new Set(variant.links.flatMap((l) => l.ends)).size;
+    const height = wide > 4 ? 280 : 210;
+    const ratio = devicePixelRatio || 1;
+    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(height * ratio);
+      canvas.style.height = `${height}px`;
+    }
+    const g = canvas.getContext('2d');
+    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    g.clearRect(0, 0, width, height);
+    const places = layout(variant, width, height);
+    const packets = c.answer && c.answer.packets;
+    const t = state.time;
+    const frame = packets && packets.frames.length ? Math.min(packets.frames.length - 1, Math.max(0, Math.floor((t / packets.frames[packets.frames.length - 1]) * packets.frames.length) - 1)) : -1;
+    const flowColours = $('colours').value === 'flow';
+    let underWay = 0;
+    // Flows side by side, as far as there is room.
+    const rows = Math.min(variant.groups.reduce((sum, group) => sum + group.count, 0), 5);
+    const queues = [];
+    variant.links.forEach((link, l) => {
+      for (const way of [0, 1]) {
+        const d = 2 * l + way;
+        const [a, b] = way ? [places[link.ends[1]], places[link.ends[0]]] : [places[link.ends[0]], places[link.ends[1]]];
+        const length = Math.hypot(b[0] - a[0], b[1] - a[1]) || 1;
+        const [ux, uy] = [(b[0] - a[0]) / length, (b[1] - a[1]) / length];
+        const at = (share, aside) => { const s = 16 + (length - 32) * share; return [a[0] + ux * s + uy * aside, a[1] + uy * s - ux * aside]; };
+        g.strokeStyle = colours.grid;
+        g.lineWidth = 6 * rows + 2;
+        g.beginPath(); g.moveTo(...at(0, 3 + 3 * rows)); g.lineTo(...at(1, 3 + 3 * rows)); g.stroke();
+        if (!packets || d >= packets.directions.length) continue;
+        // Packets on the cable, the last that left first.
+        const line = indexed(c)[d];
+        let [lo, hi] = [0, line.length];
+        while (lo < hi) { const mid = (lo + hi) >> 1; if (packets.arrives[line[mid]] <= t) lo = mid + 1; else hi = mid; }
+        for (let k = lo; k < line.length && packets.left[line[k]] <= t; k++) {
+          const i = line[k];
+          const [x, y] = at((t - packets.left[i]) / (packets.arrives[i] - packets.left[i] || 1), 6 + 6 * (packets.flow[i] % rows));
+          underWay++;
+          mark(g, x, y, packets.look[i], flowColours ? colours.colours[packets.flow[i] % 8] : null);
+        }
+        const waiting = frame >= 0 ? packets.waiting[frame * packets.directions.length + d] : 0;
+        if (waiting > 0) {
+          const limit = link.limit || 1;
+          queues.push({ at: at(0, 0), aside: 8 + 6 * rows, up: way === 0 ? -1 : 1, share: Math.min(1, waiting / limit), waiting });
+        }
+      }
+    });
+    for (const q of queues) {
+      const [x, y] = q.at;
+      const tall = 44;
+      const top = q.up < 0 ? y - q.aside - tall : y + q.aside;
+      g.fillStyle = colours.grid;
+      g.fillRect(x - 6, top, 12, tall);
+      g.fillStyle = q.share > 0.9 ? colours.bad : colours.colours[4];
+      const h = Math.max(2, tall * q.share);
+      g.fillRect(x - 6, q.up < 0 ? y - q.aside - h : y + q.aside, 12, h);
+      g.fillStyle = colours.ink;
+      g.font = '12px system-ui, sans-serif';
+      g.textAlign = 'center';
+      g.fillText(String(q.waiting), x, q.up < 0 ? top - 4 : top + tall + 12);
+    }
+    g.textAlign = 'center';
+    g.textBaseline = 'middle';
+    g.font = '12px system-ui, sans-serif';
+    places.forEach((place, node) => {
+      if (!place) return;
+      g.fillStyle = colours.paper;
+      g.strokeStyle = colours.ink;
+      g.lineWidth = 1.5;
+      g.beginPath(); g.arc(place[0], place[1], 14, 0, 2 * Math.PI); g.fill(); g.stroke();
+      g.fillStyle = colours.ink;
+      const name = variant.nodes[node];
+      g.fillText(name.length > 4 ? `${name.slice(0, 3)}…` : name, place[0], place[1] + 0.5);
+    });
+    g.textBaseline = 'alphabetic';
+    const least = queues.reduce((most, q) => Math.max(most, q.waiting), 0);
+    canvas.setAttribute('aria-label', packets ? `${columnName(c)} at ${t.toFixed(2)} s: ${underWay} packets drawn on the links, longest queue ${least} packets` : `${columnName(c)}: running`);
+  };
+  // Up: more. Down: less. Square: neither. Acknowledgements are small.
+  const mark = (g, x, y, look, colour) => {
+    const acknowledgement = look === 1 || look >= 5;
+    const kind = look >= 5 ? look - 3 : look;
+    const s = acknowledgement ? 1.8 : 2.8;
+    g.fillStyle = colour || (kind === 3 ? colours.colours[2] : kind === 4 ? colours.colours[1] : kind === 2 ? colours.colours[0] : colours.soft);
+    g.beginPath();
+    if (kind === 3) { g.moveTo(x, y - s); g.lineTo(x + s, y + s); g.lineTo(x - s, y + s); } else if (kind === 4) { g.moveTo(x, y + s); g.lineTo(x + s, y - s); g.lineTo(x - s, y - s); } else g.rect(x - s * 0.8, y - s * 0.8, s * 1.6, s * 1.6);
+    g.fill();
+  };
+  const KEY = [['grants more window', 3], ['takes some away', 4], ['at rest', 2], ['without XCP', 0]];
+  const buildKey = () => {
+    const svg = (look) => {
+      const ns = 'http://www.w3.org/2000/svg';
+      const e = document.createElementNS(ns, 'svg');
+      e.setAttribute('viewBox', '-6 -6 12 12');
+      e.setAttribute('aria-hidden', 'true');
+      const shape = document.createElementNS(ns, 'path');
+      shape.setAttribute('d', look === 3 ? 'M0-5L5 4H-5Z' : look === 4 ? 'M0 5L5-4H-5Z' : 'M-4-4H4V4H-4Z');
+      shape.setAttribute('fill', look === 3 ? colours.colours[2] : look === 4 ? colours.colours[1] : look === 2 ? colours.colours[0] : colours.soft);
+      e.append(shape);
+      return e;
+    };
+    $('key').replaceChildren(...KEY.map(([text, look]) => make('li', {}, svg(look), text)), make('li', { textContent: 'small: acknowledgements' }), make('li', { textContent: 'bars: queues, their number is packets' }));
+  };
+
+  // ---- time -----------------------------------------------------------------------------------------------------------------------------
+
+  const longest = () => Math.max(0.001, ...shownVariants().map((i) => variants()[i].duration));
+  let timer = 0;
+  const placeTime = (t, fromSlider = false) => {
+    state.time = Math.min(longest(), Math.max(0, t));
+    if (!fromSlider) $('time').value = Math.round((1000 * state.time) / longest());
+    $('time-out').textContent = `${state.time.toFixed(longest() < 2 ? 3 : 2)} s`;
+    $('time').setAttribute('aria-valuetext', $('time-out').textContent);
+    for (const c of columns) {
+      drawPackets(c);
+      if (!timer) for (const p of Object.values(c.plots)) if (p.uplot) p.uplot.redraw(false);
+    }
+    const thin = Math.max(1, ...columns.map((c) => (c.answer && c.answer.packets ? c.answer.packets.oneIn : 1)));
+    $('packets-note').textContent = `Every packet where the simulator had it${thin > 1 ? `; one in ${thin} is drawn` : ''}. Move the time, or click into a chart.`;
+  };
+  const pause = () => {
+    cancelAnimationFrame(timer);
+    timer = 0;
+    $('play').textContent = 'Play';
+    $('play').setAttribute('aria-pressed', 'false');
+    for (const c of columns) for (const p of Object.values(c.plots)) if (p.uplot) p.uplot.redraw(false);
+    keep();
+  };
+  const play = () => {
+    if (state.time >= longest()) state.time = 0;
+    $('play').textContent = 'Pause';
+    $('play').setAttribute('aria-pressed', 'true');
+    let last = performance.now();
+    const step = (now) => {
+      const t = state.time + ((now - last) / 1000) * Number($('speed').value);
+      last = now;
+      placeTime(t);
+      if (t >= longest()) pause(); else timer = requestAnimationFrame(step);
+    };
+    timer = requestAnimationFrame(step);
+  };
+  $('play').addEventListener('click', () => (timer ? pause() : play()));
+  $('time').addEventListener('input', () => { if (timer) pause(); placeTime((Number($('time').value) / 1000) * longest(), true); keep(); });
+  $('colours').addEventListener('change', () => { $('key').hidden = $('colours').value === 'flow'; placeTime(state.time); });
+
+  // ---- the address ----------------------------------------------------------------------------------------------------------------------
+
+  // What differs from the page as it was made: text, link, variants shown, time. Compressed, in letters that addresses may have.
+  const LONGEST = 1 << 20;
+  const squeeze = async (text) => {
+    const bytes = new Uint8Array(await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream('deflate-raw'))).arrayBuffer());
+    return btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join('')).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '');
+  };
+  const unsqueeze = async (letters) => {
+    const bytes = Uint8Array.from(atob(letters.replace(/-/g, '+').replace(/_/g, '/')), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw')).getReader();
+    const parts = [];
+    let length = 0;
+    for (;;) {
+      const { done, value } = await stream.read();
+      if (done) break;
+      length += value.length;
+      if (length > LONGEST) { stream.cancel().catch(() => {}); throw new Error('too long'); }
+      parts.push(value);
+    }
+    return new Blob(parts).text();
+  };
+  let keeping = 0;
+  const keep = () => {
+    clearTimeout(keeping);
+    keeping = setTimeout(async () => {
+      const own = { text: state.text, link: state.link, group: state.group, shown: state.shown, time: +state.time.toFixed(3) };
+      const fragment = state.text === source.text && !state.shown && !state.time ? '' : `#s=${await squeeze(JSON.stringify(own))}`;
+      try { history.replaceState(null, '', fragment || location.pathname + location.search); } catch { /* an address that cannot be changed is only less handy */ }
+    }, 400);
+  };
+  const fromAddress = async () => {
+    const found = /^#s=([\w-]{1,400000})$/.exec(location.hash);
+    if (!found) return null;
+    try {
+      const own = JSON.parse(await unsqueeze(found[1]));
+      const name = (x) => (typeof x === 'string' ? x : null);
+      if (typeof own.text !== 'string') return null;
+      const shown = Array.isArray(own.shown) ? own.shown.filter((i) => Number.isInteger(i) && i >= 0).slice(0, SHOWN) : null;
+      return { text: own.text, link: name(own.link), group: name(own.group), shown, time: Number.isFinite(own.time) ? own.time : 0 };
+    } catch {
+      return { bad: true };
+    }
+  };
+  const banner = (text) => { $('banner-text').textContent = text; $('banner').hidden = !text; };
+
+  // ---- exports --------------------------------------------------------------------------------------------------------------------------
+
+  const FIGURES = [...ROWS.filter((row) => row.key !== 'drops'), { heading: 'Round-trip time', column: 'srtt_s', of: 'flow' }];
+  $('figure').replaceChildren(...FIGURES.map((row) => make('option', { value: row.column, textContent: row.heading })));
+  const save = (name, blob) => {
+    const link = make('a', { href: URL.createObjectURL(blob), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+  const stem = () => fileName.replace(/\.toml$/, '').replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'scenario';
+  const slug = (name) => name.replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'run';
+  const svgFigure = async () => {
+    const row = FIGURES.find((r) => r.column === $('figure').value);
+    const answer = await askReader({ do: 'figure', name: state.name, text: state.text, quantity: row.column, link: row.of === 'link' ? mainLink() : null, most_hops: 3 * MOST_HOPS }, 60000);
+    if (!answer.ok) { say(answer.text, true); return null; }
+    return answer.text;
+  };
+  const exported = async (kind) => {
+    const c = columns.find((k) => String(k.variant) === $('of').value) || columns[0];
+    const run = slug(variants()[c.variant].name || stem());
+    if (kind === 'toml') return [fileName.replace(/[^\w.-]+/g, '-'), new Blob([state.text], { type: 'application/toml' })];
+    if (kind === 'json') return c.answer && c.answer.json ? [`${run}.json`, new Blob([`${c.answer.json}\n`], { type: 'application/json' })] : null;
+    if (kind === 'links.csv' || kind === 'flows.csv') {
+      if (c.engine.waiting || !c.summary) { say('Wait until the run is done.', true); return null; }
+      const answer = await c.engine.ask({ do: 'csv', table: kind.slice(0, 5) });
+      if (!answer || !answer.ok) { say(answer ? answer.text : 'Wait until the run is done.', true); return null; }
+      return [`${run}.${kind}`, new Blob([answer.text], { type: 'text/csv' })];
+    }
+    const svg = await svgFigure();
+    if (!svg) return null;
+    const name = `${stem()}-${slug($('figure').value)}`;
+    if (kind === 'svg') return [`${name}.svg`, new Blob([svg], { type: 'image/svg+xml' })];
+    const address = URL.createObjectURL(new Blob([svg], { type: 'image/svg+xml' }));
+    try {
+      const image = new Image();
+      image.src = address;
+      await image.decode();
+      const canvas = make('canvas', { width: 3 * image.naturalWidth, height: 3 * image.naturalHeight });
+      const g = canvas.getContext('2d');
+      g.fillStyle = '#fff';
+      g.fillRect(0, 0, canvas.width, canvas.height);
+      g.drawImage(image, 0, 0, canvas.width, canvas.height);
+      return [`${name}.png`, await new Promise((done) => { canvas.toBlob(done, 'image/png'); })];
+    } finally {
+      URL.revokeObjectURL(address);
+    }
+  };
+  for (const button of document.querySelectorAll('[data-export]')) {
+    button.addEventListener('click', async () => { const made = await exported(button.dataset.export); if (made) save(...made); });
+  }
+  $('address').addEventListener('click', async () => {
+    keep();
+    await new Promise((done) => { setTimeout(done, 600); });
+    try { await navigator.clipboard.writeText(location.href); say('The address was copied.'); } catch { say('The address of this state is in the browser’s address bar.'); }
+  });
+  $('print').addEventListener('click', () => print());
+  addEventListener('beforeprint', () => { root.classList.add('printing'); recolour(); });
+  addEventListener('afterprint', () => { root.classList.remove('printing'); recolour(); });
+
+  // ---- the rest of the page -------------------------------------------------------------------------------------------------------------
+
+  const recolour = () => { colours = theme(); buildKey(); drawRows(); placeTime(state.time); };
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', recolour);
+  let width = 0;
+  new ResizeObserver(() => {
+    requestAnimationFrame(() => {
+      if (document.body.clientWidth === width || root.classList.contains('printing')) return;
+      width = document.body.clientWidth;
+      if (state.read) { drawRows(); placeTime(state.time); }
+    });
+  }).observe(document.body);
+
+  $('link').addEventListener('change', () => { state.link = $('link').value; take(state.text, { remember: false }); });
+  $('group').addEventListener('change', () => { state.group = $('group').value; build(); keep(); });
+  let typing = 0;
+  $('text').addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(() => { state.changed = performance.now(); take($('text').value, { typed: true }); }, 350); });
+  $('text').addEventListener('keydown', (event) => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) { clearTimeout(typing); take($('text').value, { typed: true }); } });
+  $('undo').addEventListener('click', () => { if (state.past.length) take(state.past.pop(), { remember: false }); });
+  const back = () => { banner(''); state.shown = null; state.link = null; state.group = null; return take(source.text); };
+  $('reset').addEventListener('click', back);
+  $('banner-back').addEventListener('click', back);
+  $('anyway').addEventListener('click', () => { state.anyway = true; $('anyway').hidden = true; run(); });
+  $('compare').addEventListener('click', async () => {
+    const names = variants().map((v) => v.name);
+    let name = 'CUBIC';
+    for (let i = 2; names.includes(name); i++) name = `CUBIC ${i}`;
+    const limit = first().written[linkPath('queue.limit')];
+    const asWritten = names.length === 1 && !names[0] ? '\n[[variant]]\nname = "as written"\n' : '';
+    const queue = `{ kind = "drop-tail"${limit ? `, limit = ${limit}` : ''} }`;
+    await take(`${state.text.trimEnd()}\n${asWritten}\n[[variant]]\nname = ${toml(name)}\nset = { "flow.congestion" = "cubic", ${toml(linkPath('queue'))} = ${queue} }\n`);
+  });
+  $('footer').textContent = `xcpnet ${source.version}. The page runs xcpnet’s own simulator (WebAssembly, GPL-2.0-or-later as a whole) and asks nothing of the network. ${fileName}: `;
+  $('footer').append(make('code', { textContent: `xcpnet run ${fileName}` }), ' gives the same numbers.');
+
+  window.playground = {
+    state, columns, take, exported,
+    settled: async (before) => { while ((state.runs || 0) <= before || columns.some((c) => c.wanted || c.engine.waiting)) await new Promise((done) => { setTimeout(done, 10); }); return state.runs; },
+    get summaries() { return columns.map((c) => c.summary); },
+  };
+
+  (async () => {
+    try { compiled = await compile(); } catch (error) { say(String(error.message || error), true); return; }
+    reader = new Engine();
+    buildKey();
+    const own = await fromAddress();
+    $('text').value = source.text;
+    if (own && !own.bad) {
+      Object.assign(state, { link: own.link, group: own.group, shown: own.shown, time: own.time });
+      banner('This is the state that the address brought with it.');
+      $('text').value = own.text;
+      if (await take(own.text, { remember: false })) return;
+      // Wrong, but somebody's work: it stays in the editor with what is wrong, beside the page's own pictures.
+      const [list, shown] = [$('problems').cloneNode(true), own.text];
+      await take(source.text, { remember: false, typed: true });
+      $('text').value = shown;
+      read(shown).then((answer) => { if (!answer.ok) problems(answer.problems || [], answer.text); });
+      list.remove();
+      return;
+    }
+    if (own && own.bad) banner('The address’s state cannot be read; this is the page’s own scenario.');
+    await take(source.text, { remember: false });
+  })();
+})();

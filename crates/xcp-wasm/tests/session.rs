@@ -1,0 +1,110 @@
+//! What a page is answered: the reader's own errors, refusals of too much work, changed texts, what
+//! the command line would have written.
+
+use serde_json::{Value, json};
+use xcp_wasm::Session;
+
+const TEXT: &str = r#"title = "Two"
+duration = "2s"
+sample = "100ms"
+
+[[link]]
+name = "b"
+between = ["S", "D"]
+rate = "10mbit"
+delay = "10ms"
+queue = { kind = "xcp", limit = "2bdp" }
+
+[[flow]]
+count = 2
+from = "S"
+to = "D"
+congestion = "xcp"
+
+[[variant]]
+name = "XCP"
+
+[[variant]]
+name = "CUBIC"
+set = { "flow.congestion" = "cubic", "link.b.queue.kind" = "drop-tail" }
+"#;
+
+fn ask(session: &mut Session, request: &Value) -> Value {
+    serde_json::from_str(&session.answer(&request.to_string(), &mut ())).unwrap()
+}
+
+fn run(text: &str, most_hops: f64) -> Value {
+    json!({ "do": "run", "name": "two.toml", "text": text, "variant": 1, "most_hops": most_hops })
+}
+
+#[test]
+fn a_text_is_read() {
+    let request = json!({ "do": "read", "name": "two.toml", "text": TEXT, "written": ["link.b.queue.limit", "link.b.queue.kind"] });
+    let answer = ask(&mut Session::default(), &request);
+    assert_eq!(answer["title"], "Two");
+    let cubic = &answer["variants"][1];
+    assert_eq!(cubic["groups"][0]["congestion"], "cubic");
+    assert_eq!(cubic["groups"][0]["count"], 2);
+    assert_eq!(cubic["written"]["link.b.queue.limit"], "\"2bdp\"");
+    assert_eq!(cubic["written"]["link.b.queue.kind"], "\"drop-tail\"");
+    assert_eq!(cubic["links"][0]["rate"], 10_000_000);
+    assert_eq!(cubic["main"], 0);
+    assert!(answer["laws"].as_array().unwrap().contains(&json!("ixcp")));
+}
+
+#[test]
+fn faults_come_with_line_column_and_help() {
+    let wrong = TEXT.replace("rate = \"10mbit\"", "rote = \"10mbit\"");
+    let answer =
+        ask(&mut Session::default(), &json!({ "do": "read", "name": "two.toml", "text": wrong }));
+    assert_eq!(answer["ok"], false);
+    let problems = answer["problems"].as_array().unwrap();
+    let rote = problems.iter().find(|p| p["what"].as_str().unwrap().contains("rote")).unwrap();
+    assert_eq!((rote["line"].as_u64(), rote["column"].as_u64()), (Some(8), Some(1)));
+    assert_eq!(rote["width"], 4);
+    assert!(rote["help"].as_str().unwrap().contains("`rate`"), "{rote}");
+}
+
+#[test]
+fn too_much_work_and_too_much_memory_are_refused() {
+    let mut session = Session::default();
+    let answer = ask(&mut session, &run(TEXT, 100.0));
+    assert_eq!(answer["ok"], false);
+    assert!(answer["hops"].as_f64().unwrap() > 100.0, "{answer}");
+    let vast = TEXT.replace("\"2bdp\"", "\"900gb\"").replace("\"10mbit\"", "\"8tbit\"");
+    let answer = ask(&mut session, &run(&vast, 1e18));
+    assert_eq!(answer["ok"], false);
+    assert!(answer["problems"][0]["line"].as_u64().unwrap() > 0, "{answer}");
+    for request in [json!({ "do": "nothing" }), json!(3), json!({ "do": "csv", "table": "links" })]
+    {
+        assert_eq!(ask(&mut session, &request)["ok"], false, "{request}");
+    }
+}
+
+#[test]
+fn tables_and_figures_are_those_of_the_command_line() {
+    let mut session = Session::default();
+    assert_eq!(ask(&mut session, &run(TEXT, 1e9))["ok"], true);
+    let answer = ask(&mut session, &json!({ "do": "csv", "table": "links" }));
+    let scenarios =
+        xcp_scenario::load("two.toml".as_ref(), TEXT, &xcp_scenario::Overrides::none()).unwrap();
+    let native = xcp_sim::simulate(&scenarios[1], &mut ()).unwrap();
+    let mut csv = Vec::new();
+    xcp_report::csv::write(&native, xcp_report::csv::Kind::Links, &mut csv).unwrap();
+    assert_eq!(answer["text"].as_str().unwrap().as_bytes(), csv);
+    let figure = json!({ "do": "figure", "name": "two.toml", "text": TEXT, "quantity": "queue_mean_packets", "link": "b", "most_hops": 1e9 });
+    let svg = ask(&mut session, &figure);
+    assert!(svg["text"].as_str().unwrap().starts_with("<svg"), "{svg}");
+}
+
+#[test]
+fn settings_change_the_text() {
+    let changes = json!([
+        { "path": "link.b.rate", "value": "\"5mbit\"" },
+        { "variant": "CUBIC", "path": "flow.congestion", "value": "\"reno\"" },
+    ]);
+    let request = json!({ "do": "set", "text": TEXT, "changes": changes });
+    let answer = ask(&mut Session::default(), &request);
+    let expected = TEXT.replace("10mbit", "5mbit").replace("\"cubic\"", "\"reno\"");
+    assert_eq!(answer["text"], expected);
+}

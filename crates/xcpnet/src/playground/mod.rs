@@ -1,0 +1,77 @@
+//! `xcpnet playground`: one page in which a scenario can be changed and run. The page is the
+//! report's ([`xcp_report::playground`]), its engine `make wasm`'s.
+
+use std::path::Path;
+
+use xcp_report::files::{Staged, reason};
+use xcp_report::{Playground, Source, playground};
+use xcp_scenario::{Overrides, load, read_text};
+
+use crate::cli::PlaygroundArguments;
+use crate::failure::Failure;
+use crate::plot::place;
+use crate::terminal;
+
+include!(concat!(env!("OUT_DIR"), "/engine.rs"));
+
+/// What the page begins with if nothing else is named.
+const EXAMPLE: &str = include_str!("four-flows.toml");
+
+/// Writes the page.
+pub fn write(arguments: &PlaygroundArguments) -> Result<(), Failure> {
+    let source = match &arguments.file {
+        Some(file) => Source { name: file.display().to_string(), text: read_text(file)? },
+        None => Source { name: "four-flows.toml".into(), text: EXAMPLE.into() },
+    };
+    let (dir, name) = place(&arguments.out)?;
+    let page = page(&source, arguments.engine.as_deref())?;
+    let mut staged = Staged::new(&dir)?;
+    staged.write(&name, page.as_bytes())?;
+    staged.commit()?;
+    terminal::tell(&format!("wrote {}", arguments.out.display()));
+    Ok(())
+}
+
+/// The page of a scenario, which has to be right.
+pub fn page(source: &Source, engine: Option<&Path>) -> Result<String, Failure> {
+    let scenarios = load(Path::new(&source.name), &source.text, &Overrides::none())?;
+    let title = scenarios.first().map_or("", |scenario| scenario.title.as_str());
+    let version = env!("CARGO_PKG_VERSION");
+    let page = |engine: &[u8]| playground(&Playground { source, title, engine, version });
+    match (engine, ENGINE) {
+        (Some(path), _) => {
+            let engine = std::fs::read(path).map_err(|e| {
+                Failure::new(format!(
+                    "--engine {}: this cannot be read: {}",
+                    path.display(),
+                    reason(&e)
+                ))
+            })?;
+            if !engine.starts_with(&[0x1f, 0x8b]) {
+                return Err(Failure::new(format!(
+                    "--engine {}: this is not the engine that `make wasm` builds",
+                    path.display()
+                )));
+            }
+            Ok(page(&engine))
+        }
+        (None, Some(engine)) => Ok(page(engine)),
+        (None, None) => Err(Failure::new(
+            "this program was built without the engine that runs in pages: \
+             `rustup target add wasm32-unknown-unknown`, then `make build` in xcpnet's source \
+             builds one that has it",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_is_right() {
+        let scenarios = load(Path::new("x"), EXAMPLE, &Overrides::none()).unwrap();
+        assert_eq!(scenarios.len(), 2);
+        assert_eq!(scenarios[0].flows.len(), 4);
+    }
+}

@@ -1,0 +1,428 @@
+//! The playground page in a real browser: its numbers are the command line's, also after a slider
+//! was moved; what is wrong with a text is told at its line; nothing of a scenario or an address is
+//! executed, nothing is fetched.
+
+#[path = "../../xcp-report/tests/common/browser.rs"]
+#[allow(dead_code, reason = "each test program uses a part")]
+mod browser;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use browser::Browser;
+use serde_json::Value;
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_xcpnet"))
+}
+
+fn engine() -> Option<PathBuf> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("engine/engine.wasm.gz");
+    if !file.is_file() {
+        eprintln!("SKIPPED: no engine for pages, which `make wasm` builds");
+        return None;
+    }
+    Some(file)
+}
+
+fn told(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stderr).into_owned()
+}
+
+/// Writes a page; without a file that of the program's own scenario.
+fn page(dir: &Path, file: Option<&Path>, engine: &Path) -> PathBuf {
+    let out = dir.join("page.html");
+    let mut command = program();
+    command.arg("playground").args(file).arg("--out").arg(&out).arg("--engine").arg(engine);
+    let written = command.output().unwrap();
+    assert!(written.status.success(), "{}", told(&written));
+    out
+}
+
+/// What the command line gives for a text.
+fn summaries(dir: &Path, text: &str) -> Vec<Value> {
+    let file = dir.join("exported.toml");
+    std::fs::write(&file, text).unwrap();
+    let out = program().arg("run").arg(&file).arg("--json").output().unwrap();
+    assert!(out.status.success(), "{}", told(&out));
+    let lines = String::from_utf8(out.stdout).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn wait(browser: &mut Browser, runs: u64) {
+    let settled = browser.eval(&format!("playground.settled({runs})"));
+    assert!(settled.as_u64().unwrap() > runs);
+}
+
+/// Does something that makes the page run again, and waits for that.
+fn and_wait(browser: &mut Browser, expression: &str) {
+    let runs = browser.eval("playground.state.runs").as_u64().unwrap();
+    browser.eval(expression);
+    wait(browser, runs);
+}
+
+/// The page's numbers and its text, which have to belong together.
+fn same_as_the_command_line(browser: &mut Browser, dir: &Path) -> String {
+    let text = browser.eval("document.getElementById('text').value").as_str().unwrap().to_owned();
+    let shown = browser.eval("playground.summaries");
+    assert_same(&shown, &Value::Array(summaries(dir, &text)), "");
+    text
+}
+
+/// JavaScript does not tell 2 from 2.0.
+fn assert_same(a: &Value, b: &Value, place: &str) {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => assert_eq!(a.as_f64(), b.as_f64(), "{place}"),
+        (Value::Array(a), Value::Array(b)) => {
+            assert_eq!(a.len(), b.len(), "{place}");
+            a.iter().zip(b).zip(0..).for_each(|((a, b), i)| {
+                assert_same(a, b, &format!("{place}/{i}"));
+            });
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            assert!(a.keys().eq(b.keys()), "{place}");
+            a.iter().for_each(|(k, a)| assert_same(a, &b[k], &format!("{place}/{k}")));
+        }
+        _ => assert_eq!(a, b, "{place}"),
+    }
+}
+
+fn slide(name: &str, value: u32) -> String {
+    format!(
+        "(s => {{ s.value = {value}; s.dispatchEvent(new Event('input')); }})(document.getElementById('slider-{name}'))"
+    )
+}
+
+#[test]
+fn in_a_browser() {
+    let Some(engine) = engine() else { return };
+    let Some(chromium) = browser::find() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let path = page(dir.path(), None, &engine);
+    assert!(std::fs::metadata(&path).unwrap().len() < 1_500_000);
+    let mut browser = Browser::start(&chromium);
+
+    browser.open(&path, 1400, 900);
+    wait(&mut browser, 0);
+    assert_eq!(browser.complaints(), Vec::<String>::new(), "quiet, and nothing is fetched");
+    same_as_the_command_line(&mut browser, dir.path());
+    sliders_and_choices(&mut browser, dir.path());
+    errors_at_their_line(&mut browser);
+    packets_move(&mut browser);
+    it_exports(&mut browser);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    the_address_keeps_the_state(&mut browser, &path);
+
+    browser.open(&path, 375, 800);
+    wait(&mut browser, 0);
+    let wide = browser.eval("document.scrollingElement.scrollWidth").as_u64().unwrap();
+    assert!(wide <= 375, "{wide}");
+    let named = "[...document.querySelectorAll('input, select, textarea, button')].filter((e) => \
+        !e.closest('[hidden]') && !(e.labels && e.labels.length) && !e.textContent.trim() \
+        && !e.getAttribute('aria-label')).map((e) => e.id)";
+    assert_eq!(browser.eval(named), serde_json::json!([]), "everything to be used has a name");
+    hostile(&mut browser, &engine);
+}
+
+fn sliders_and_choices(browser: &mut Browser, dir: &Path) {
+    let before = same_as_the_command_line(browser, dir);
+    for (name, value, expected) in [
+        ("rate", 24, "rate    = \"2.5mbit\""),
+        ("delay", 25, "delay   = \"30ms\""),
+        ("flows", 1, "count      = 2"),
+        ("loss", 6, "loss = 0.005"),
+        ("buffer", 8, "limit = \"2bdp\""),
+        ("duration", 1, "duration = \"5s\""),
+    ] {
+        and_wait(browser, &slide(name, value));
+        let text = same_as_the_command_line(browser, dir);
+        assert!(text.contains(expected), "{name}: {text}");
+    }
+    let choose = |id: &str, value: &str| {
+        format!(
+            "(s => {{ s.value = '{value}'; s.dispatchEvent(new Event('change')); }})(document.getElementById('{id}'))"
+        )
+    };
+    for (id, value, expected) in [
+        ("congestion-1", "reno", "\"flow.congestion\" = \"reno\""),
+        ("kind-1", "red", "\"link.bottleneck.queue.kind\" = \"red\""),
+        ("law-0", "ixcp", "ixcp"),
+    ] {
+        and_wait(browser, &choose(id, value));
+        let text = same_as_the_command_line(browser, dir);
+        assert!(text.contains(expected), "{id}: {text}");
+    }
+    and_wait(browser, "document.getElementById('compare').click()");
+    assert_eq!(browser.eval("playground.columns.length"), 3);
+    same_as_the_command_line(browser, dir);
+    and_wait(browser, "document.getElementById('undo').click()");
+    and_wait(browser, "document.getElementById('reset').click()");
+    assert_eq!(same_as_the_command_line(browser, dir), before);
+}
+
+fn errors_at_their_line(browser: &mut Browser) {
+    let typed = "playground.take(document.getElementById('text').value.replace('rate ', 'rote '), \
+        { typed: true })";
+    assert_eq!(browser.eval(typed), false);
+    let said = browser.eval("document.getElementById('problems').innerText");
+    let said = said.as_str().unwrap();
+    assert!(said.contains("unknown key `rote`") && said.contains("line "), "{said}");
+    assert!(said.contains("^^^^") && said.contains("help: "), "{said}");
+    browser.eval(
+        "document.getElementById('text').value = document.getElementById('text').value.replace('rate \
+        ', 'rote '); [...document.querySelectorAll('#problems button')].find((b) => \
+        b.textContent.includes('rote')).click()",
+    );
+    let selected = "(t => t.value.slice(t.selectionStart, t.selectionEnd))\
+        (document.getElementById('text'))";
+    assert_eq!(browser.eval(selected), "rote", "the caret goes where the fault is");
+    and_wait(browser, "playground.take(playground.state.text)");
+    assert_eq!(browser.eval("document.getElementById('problems').children.length"), 0);
+}
+
+fn packets_move(browser: &mut Browser) {
+    let at = |share: u32| {
+        format!(
+            "(t => {{ t.value = {share}; t.dispatchEvent(new Event('input')); return document.querySelector('canvas.packets').toDataURL(); }})(document.getElementById('time'))"
+        )
+    };
+    let early = browser.eval(&at(300));
+    assert_ne!(early, browser.eval(&at(302)));
+    assert_eq!(early, browser.eval(&at(300)), "the same time, the same picture");
+    let label = browser.eval("document.querySelector('canvas.packets').getAttribute('aria-label')");
+    assert!(label.as_str().unwrap().contains("packets drawn on the links"), "{label}");
+    browser.eval("document.getElementById('play').click()");
+    let before = browser.eval("playground.state.time").as_f64().unwrap();
+    let moved = browser.eval(
+        "new Promise((done) => { const t = playground.state.time; const look = () => \
+        (playground.state.time > t ? done(playground.state.time) : setTimeout(look, 10)); look(); })",
+    );
+    assert!(moved.as_f64().unwrap() > before);
+    browser.eval("document.getElementById('play').click()");
+    assert_eq!(browser.eval("document.getElementById('play').textContent"), "Play");
+}
+
+fn it_exports(browser: &mut Browser) {
+    let exported = |browser: &mut Browser, kind: &str| {
+        let made = browser.eval(&format!(
+            "playground.exported('{kind}').then(async ([name, blob]) => [name, blob.type === 'image/png' ? [...new Uint8Array(await blob.arrayBuffer(), 0, 4)].join() : await blob.text()])"
+        ));
+        (made[0].as_str().unwrap().to_owned(), made[1].as_str().unwrap().to_owned())
+    };
+    let (name, text) = exported(browser, "toml");
+    assert_eq!(name, "four-flows.toml");
+    assert_eq!(browser.eval("playground.state.text"), text);
+    let (name, text) = exported(browser, "links.csv");
+    assert_eq!(name, "XCP.links.csv");
+    assert!(text.starts_with("time_s,link,utilisation"), "{}", &text[..60]);
+    let (_, text) = exported(browser, "json");
+    let shown = browser.eval("playground.summaries[0]");
+    assert_same(&serde_json::from_str::<Value>(&text).unwrap(), &shown, "");
+    assert!(exported(browser, "svg").1.starts_with("<svg"));
+    assert_eq!(
+        exported(browser, "png"),
+        ("four-flows-utilisation.png".into(), "137,80,78,71".into())
+    );
+}
+
+fn the_address_keeps_the_state(browser: &mut Browser, path: &Path) {
+    and_wait(browser, &slide("flows", 5));
+    let text = browser.eval("playground.state.text");
+    let address = browser.eval(
+        "new Promise((done) => { const look = () => (location.hash ? done(location.hash) : \
+        setTimeout(look, 20)); look(); })",
+    );
+    let address = address.as_str().unwrap();
+    assert!(address.starts_with("#s="), "{address}");
+    // Another page first: a new fragment alone loads nothing.
+    let blank = path.with_file_name("blank.html");
+    std::fs::write(&blank, "<!doctype html>").unwrap();
+    let open = |browser: &mut Browser, fragment: &str| {
+        browser.open(&blank, 1400, 900);
+        let address = format!("{}{fragment}", path.display());
+        browser.open(Path::new(&address), 1400, 900);
+        wait(browser, 0);
+    };
+    open(browser, address);
+    assert_eq!(browser.eval("playground.state.text"), text);
+    assert_eq!(browser.eval("document.getElementById('banner').hidden"), false);
+    // What is no state is told, and the page shows its own.
+    for wrong in ["#s=AAAA", "#s=eJw", "#other", "#s=<img src=x>"] {
+        open(browser, wrong);
+        assert_eq!(browser.eval("playground.state.past.length"), 0);
+        assert_eq!(browser.eval("playground.columns.length"), 2, "{wrong}");
+    }
+    // One that is markup through and through, and wrong as a scenario.
+    let hostile = "(async () => { const text = '</textarea><img src=x onerror=stolen=1>'; const own = JSON.stringify({ text, link: text, group: text, shown: [text, -1, 1e9], time: text }); const bytes = new Uint8Array(await new Response(new Blob([own]).stream().pipeThrough(new CompressionStream('deflate-raw'))).arrayBuffer()); return '#s=' + btoa(String.fromCharCode(...bytes)).replace(/\\+/g, '-').replace(/\\//g, '_').replace(/=+$/, ''); })()";
+    let hostile = browser.eval(hostile);
+    open(browser, hostile.as_str().unwrap());
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.eval("typeof window.stolen + document.images.length"), "undefined0");
+    let kept = browser.eval("document.getElementById('text').value");
+    assert!(kept.as_str().unwrap().contains("onerror"), "somebody's work stays: {kept}");
+}
+
+/// A scenario all of whose names are markup.
+fn hostile(browser: &mut Browser, engine: &Path) {
+    let dir = tempfile::tempdir().unwrap();
+    let evil = "</script><img src=x onerror=stolen=1><script>stolen=1</script>";
+    let text = format!(
+        "title = '{evil}'\ndescription = '{evil}'\nduration = '1s'\n[[link]]\nname = '{evil}'\n\
+         between = ['{evil}', 'D']\nrate = '1mbit'\ndelay = '10ms'\n[[flow]]\nname = '{evil}'\n\
+         count = 2\nfrom = '{evil}'\nto = 'D'\ncongestion = 'reno'\n[[variant]]\nname = '{evil}'\n\
+         [[variant]]\nname = 'b'\n"
+    );
+    let file = dir.path().join("<img src=x onerror=stolen=1>.toml");
+    std::fs::write(&file, &text).unwrap();
+    let path = page(dir.path(), Some(&file), engine);
+    browser.open(&path, 375, 800);
+    wait(browser, 0);
+    same_as_the_command_line(browser, dir.path());
+    and_wait(browser, &slide("rate", 10));
+    let text = same_as_the_command_line(browser, dir.path());
+    assert!(!text.contains("'1mbit'"), "{text}");
+    browser.eval("playground.take('title = \"<img src=x onerror=stolen=1>\"\\n[[<b>]]')");
+    browser.eval("playground.take('<script>stolen=1</script>', { typed: true })");
+    assert_eq!(browser.eval("typeof window.stolen + document.images.length"), "undefined0");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    // Neither does what gets into the page against all care: the policy forbids it.
+    browser.eval("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=stolen=1>')");
+    browser.eval("new Promise((done) => setTimeout(done, 200))");
+    assert_eq!(browser.eval("typeof window.stolen"), "undefined");
+}
+
+/// The lesson's tables in docs/teach.md, with some room.
+#[test]
+fn the_lesson_says_what_runs_give() {
+    let lesson = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/teach");
+    let dir = tempfile::tempdir().unwrap();
+    // Page, variant, where in the summary, from, to.
+    for (page, claims) in [
+        (
+            "1-delay",
+            &[
+                (0, "/links/bottleneck/utilisation", 0.99, 1.0),
+                (0, "/links/bottleneck/queue_mean", 0.0, 1.0),
+                (0, "/flows/0/rtt_mean", 0.100, 0.106),
+                (1, "/links/bottleneck/utilisation", 0.99, 1.0),
+                (1, "/links/bottleneck/queue_mean", 115.0, 145.0),
+                (1, "/flows/0/rtt_mean", 0.240, 0.275),
+            ][..],
+        ),
+        (
+            "2-shares",
+            &[
+                (0, "/flows/0/goodput", 4.7e6, 4.9e6),
+                (0, "/flows/1/goodput", 4.7e6, 4.9e6),
+                (0, "/jain", 0.999, 1.0),
+                (1, "/flows/0/goodput", 6.6e6, 7.2e6),
+                (1, "/flows/1/goodput", 2.5e6, 3.1e6),
+                (1, "/jain", 0.80, 0.88),
+            ],
+        ),
+        (
+            "3-capacity",
+            &[
+                (0, "/links/bottleneck/utilisation", 0.895, 0.905),
+                (0, "/links/bottleneck/queue_mean", 0.0, 0.5),
+                (1, "/links/bottleneck/utilisation", 0.985, 1.0),
+                (1, "/links/bottleneck/queue_mean", 0.0, 3.0),
+                (1, "/links/bottleneck/drops", 0.0, 0.0),
+                (2, "/links/bottleneck/queue_mean", 130.0, 170.0),
+                (2, "/links/bottleneck/drops", 100.0, 1000.0),
+            ],
+        ),
+        (
+            "4-losses",
+            &[
+                (0, "/links/bottleneck/utilisation", 0.99, 1.0),
+                (1, "/links/bottleneck/utilisation", 0.09, 0.17),
+                (2, "/links/bottleneck/utilisation", 0.10, 0.18),
+            ],
+        ),
+        (
+            "5-two-bottlenecks",
+            &[
+                (0, "/flows/0/goodput", 1.8e6, 2.0e6),
+                (0, "/flows/1/goodput", 6.7e6, 7.1e6),
+                (0, "/flows/2/goodput", 1.8e6, 2.0e6),
+                (0, "/links/wide/utilisation", 0.90, 0.94),
+                (1, "/flows/1/goodput", 7.2e6, 7.6e6),
+                (1, "/links/wide/utilisation", 0.95, 0.99),
+                (2, "/flows/0/goodput", 0.8e6, 1.4e6),
+                (2, "/flows/1/goodput", 8.2e6, 9.0e6),
+            ],
+        ),
+        (
+            "6-a-liar",
+            &[
+                (0, "/flows/0/goodput", 2.3e6, 2.5e6),
+                (1, "/flows/0/goodput", 7.1e6, 7.7e6),
+                (1, "/flows/1/goodput", 0.6e6, 0.8e6),
+                (2, "/flows/0/goodput", 2.3e6, 2.5e6),
+                (2, "/flows/1/goodput", 2.3e6, 2.5e6),
+            ],
+        ),
+    ] {
+        let text = std::fs::read_to_string(lesson.join(format!("{page}.toml"))).unwrap();
+        let runs = summaries(dir.path(), &text);
+        for &(variant, place, from, to) in claims {
+            let value = runs[variant].pointer(place).and_then(Value::as_f64).unwrap();
+            assert!(from <= value && value <= to, "{page}, variant {variant}, {place}: {value}");
+        }
+    }
+    let pages = std::fs::read_dir(lesson).unwrap().count();
+    assert_eq!(pages, 6, "a page that no test looks at");
+}
+
+#[test]
+fn a_report_leads_to_its_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/playground/four-flows.toml");
+    let run = |files: &[&Path]| {
+        let mut command = program();
+        command.current_dir(dir.path()).arg("run").args(files);
+        command.args(["--set", "link.bottleneck.rate=5mbit", "--seed", "3", "--out", "out"]);
+        command.arg("--playground").output().unwrap()
+    };
+    let two = run(&[&file, &file]);
+    assert_eq!(two.status.code(), Some(2));
+    assert!(told(&two).contains("only one"), "{}", told(&two));
+    let out = run(&[&file]);
+    if engine().is_none() {
+        assert_eq!(out.status.code(), Some(2));
+        assert!(told(&out).contains("make build"), "{}", told(&out));
+        assert!(!dir.path().join("out").exists(), "nothing half-done");
+        return;
+    }
+    assert!(out.status.success(), "{}", told(&out));
+    let read = |name: &str| std::fs::read_to_string(dir.path().join("out").join(name)).unwrap();
+    assert!(read("report.html").contains("href=\"playground.html\""));
+    let page = read("playground.html");
+    // In the text, which is in a JSON string.
+    for set in [r#"rate    = \"5mbit\""#, "seed = 3"] {
+        assert!(page.contains(set), "{set} is in the page's text");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        program().current_dir(dir.path()).arg("playground").args(arguments).output().unwrap()
+    };
+    std::fs::write(dir.path().join("wrong.toml"), "duration = 3\n").unwrap();
+    std::fs::write(dir.path().join("engine"), "no engine").unwrap();
+    for (arguments, expected) in [
+        (&["wrong.toml", "--out", "x.html"][..], "wrong.toml:1:"),
+        (&["absent.toml", "--out", "x.html"], "there is no such file"),
+        (&["--engine", "absent", "--out", "x.html"], "--engine absent"),
+        (&["--engine", "engine", "--out", "x.html"], "make wasm"),
+        (&["--out", "."], "directory"),
+    ] {
+        let out = run(arguments);
+        assert_eq!(out.status.code(), Some(2), "{arguments:?}: {}", told(&out));
+        assert!(told(&out).contains(expected), "{arguments:?}: {}", told(&out));
+        assert!(!dir.path().join("x.html").exists());
+    }
+}

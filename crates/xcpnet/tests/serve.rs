@@ -1,0 +1,143 @@
+//! `xcpnet serve` from outside: who is refused, what those get who are not, and that nothing that
+//! a reading brings becomes markup.
+#![cfg(target_os = "linux")]
+
+#[path = "../../xcp-report/tests/common/browser.rs"]
+#[allow(dead_code, reason = "each test program uses a part")]
+mod browser;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use browser::Browser;
+use serde_json::{Value, json};
+
+/// A server that ends with this.
+struct Serving {
+    child: Child,
+    host: String,
+    token: String,
+}
+
+impl Serving {
+    fn start() -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_xcpnet"))
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("http://").unwrap_or_else(|| panic!("{line:?}"));
+        let (host, token) = address.trim_end_matches('/').split_once('/').unwrap();
+        Self { child, host: host.into(), token: token.into() }
+    }
+
+    fn connect(&self, request: &str, headers: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        write!(stream, "{request} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n").unwrap();
+        stream
+    }
+
+    /// Status line, headers and body of an answer.
+    fn ask(&self, request: &str, headers: &str) -> String {
+        let mut answer = String::new();
+        self.connect(request, headers).read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn own(&self) -> String {
+        format!("Host: {}\r\n", self.host)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn strangers_are_refused() {
+    let serving = Serving::start();
+    let (own, page) = (serving.own(), format!("GET /{}/", serving.token));
+    for (request, headers, status) in [
+        ("GET /", own.clone(), 403),
+        ("GET /metrics", own.clone(), 403),
+        (&page, String::new(), 400),
+        (&page, "Host: evil.example\r\n".to_owned(), 403),
+        (&page, format!("{own}Origin: http://evil.example\r\n"), 403),
+        (&format!("{page}events"), format!("{own}Sec-Fetch-Site: cross-site\r\n"), 403),
+        (&page.replace("GET", "POST"), own.clone(), 405),
+    ] {
+        let answer = serving.ask(request, &headers);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
+        assert!(!answer.contains(&serving.token), "a refusal does not tell the token");
+        assert!(answer.len() < 700, "nor anything else: {answer}");
+    }
+}
+
+#[test]
+fn those_with_the_token_get_the_page_events_and_metrics() {
+    let serving = Serving::start();
+    let (own, path) = (serving.own(), format!("GET /{}/", serving.token));
+    let page = serving.ask(&path, &own);
+    assert!(page.starts_with("HTTP/1.1 200 "), "{}", &page[..200]);
+    assert!(page.contains("default-src &#39;none&#39;") && page.contains("frame-ancestors 'none'"));
+    assert!(page.contains("Referrer-Policy: no-referrer"), "the address is nobody else's business");
+    let bearer = format!("{own}Authorization: Bearer {}\r\n", serving.token);
+    for answer in
+        [serving.ask(&format!("{path}metrics"), &own), serving.ask("GET /metrics", &bearer)]
+    {
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        assert!(answer.contains("version=0.0.4"), "{answer}");
+    }
+    let mut events = BufReader::new(serving.connect(&format!("{path}events"), &own)).lines();
+    let mut data = || {
+        let line = events.find(|line| line.as_ref().unwrap().starts_with("data: "));
+        serde_json::from_str::<Value>(&line.unwrap().unwrap()[6..]).unwrap()
+    };
+    assert!(data().as_array().is_some_and(|hour| !hour.is_empty()), "first the hour before");
+    let (first, second) = (data(), data());
+    assert!(second["at"].as_f64() > first["at"].as_f64(), "then look after look");
+    // What cannot be seen is said, what can is there.
+    for part in ["routers", "proxies"] {
+        let unseen = first["unseen"].to_string().contains(part);
+        assert_eq!(first[part].is_null(), unseen, "{first}");
+    }
+}
+
+#[test]
+fn names_are_text() {
+    let Some(chromium) = browser::find() else { return };
+    let serving = Serving::start();
+    let mut browser = Browser::start(&chromium);
+    let address = format!("http://{}/{}/", serving.host, serving.token);
+    browser.call("Page.navigate", json!({ "url": address }));
+    let looked = "new Promise((done) => { const look = () => (window.serving && serving.looks ? \
+        done(true) : setTimeout(look, 20)); look(); })";
+    // The old page may still be there for a moment, and its promise go with it.
+    while browser.eval("location.pathname.length > 10 && document.readyState") != "complete" {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(browser.eval(looked), true);
+    let evil = "<img src=x onerror=stolen=1>";
+    let router = json!({ "dev": evil, "qdisc": evil, "hook": evil, "capacity": 1e7, "utilisation": 0.5, "backlog": 1000 });
+    let leg = json!({ "client": evil, "server": evil, "state": evil, "to_client": 1, "to_server": 2, "held": 3 });
+    let proxy = json!({ "name": evil, "wan": evil, "error": evil, "connections": [leg], "connections_in_all": 1 });
+    let look = json!({ "at": 1, "routers": [router], "proxies": [proxy], "endpoint": null, "unseen": [evil] });
+    // All at once: the next real look shows what is there instead.
+    let shown = browser.eval(&format!(
+        "serving.keep({look}), serving.show({look}), [document.body.textContent, \
+         document.images.length, document.querySelectorAll('.plot canvas').length]"
+    ));
+    let said = shown[0].as_str().unwrap();
+    assert!(said.matches(evil).count() >= 8, "{said}");
+    assert_eq!((shown[1].as_u64(), shown[2].as_u64()), (Some(0), Some(2)));
+    assert_eq!(browser.eval("typeof window.stolen"), "undefined");
+}

@@ -1,0 +1,240 @@
+"""run(): the command line's numbers, a lock that is let go of, Ctrl-C, tables for everybody."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, SMALL
+
+import xcpnet
+
+EXPERIMENTS = sorted((ROOT / "experiments").glob("*/*.toml"))
+# One of each paper that takes seconds; all of them take as long as `make reproduce`.
+SOME = {"zhang-henderson-2005/fig05", "ixcp/fig02", "failures/01-joining-and-leaving"}
+
+
+def name(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+@pytest.mark.parametrize("path", [
+    pytest.param(p, id=name(p), marks=[] if name(p) in SOME else pytest.mark.all) for p in EXPERIMENTS
+])
+def test_it_prints_what_the_command_line_prints(cli: str, path: Path) -> None:
+    expected = subprocess.run([cli, "run", path, "--json"], check=True, capture_output=True).stdout
+    assert xcpnet.run(path, series=False).json().encode() == expected
+
+
+def test_settings_seed_and_variants_are_those_of_the_command_line(cli: str, tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(SMALL)
+    arguments = ["--set", "link.bottleneck.rate=7mbit", "--set", "flow.count=3", "--seed", "9", "--variant", "TCP"]
+    expected = subprocess.run([cli, "run", "s.toml", "--json", *arguments], check=True, cwd=tmp_path,
+                              capture_output=True).stdout
+    s = xcpnet.Scenario(tmp_path / "s.toml").set({"link.bottleneck.rate": "7mbit", "flow.count": 3})
+    r = xcpnet.run(s.with_seed(9).only("TCP"))
+    assert r.json().encode() == expected
+    assert r.summary == json.loads(expected)
+    assert (s.variants, s.only("TCP").variants, r.variants) == (["XCP", "TCP"], ["TCP"], ["TCP"])
+    assert pickle.loads(pickle.dumps(s)) == s
+    assert "--set flow.count=3" in s.toml()
+
+
+def test_theory_is_that_of_the_command_line(cli: str) -> None:
+    path = ROOT / "experiments/zhang-henderson-2005/fig05.toml"
+    out = subprocess.run([cli, "theory", path, "--json"], check=True, capture_output=True, text=True).stdout
+    assert xcpnet.theory(path) == [json.loads(line) for line in out.splitlines()]
+
+
+def test_what_is_wrong_is_told_with_its_line() -> None:
+    with pytest.raises(xcpnet.ScenarioError) as told:
+        xcpnet.Scenario.from_text(SMALL.replace("delay", "dealy"), "ship.toml")
+    problems = told.value.problems
+    assert {(p.source, p.line) for p in problems} == {("ship.toml", 5)}
+    assert any("dealy" in p.what for p in problems) and any("delay" in (p.help or "") for p in problems)
+    assert "ship.toml:5" in str(told.value)
+    again = pickle.loads(pickle.dumps(told.value))  # it comes from workers, too
+    assert again.problems == told.value.problems
+    with pytest.raises(xcpnet.ScenarioError, match="cubik"):
+        xcpnet.Scenario.from_text(SMALL).set({"flow.congestion": "cubik"})
+    with pytest.raises(FileNotFoundError):
+        xcpnet.Scenario("no-such-file.toml")
+
+
+def test_others_run_meanwhile() -> None:
+    """A thread counts while a simulation runs: it would not if the lock were held."""
+    counted, stop = [0], threading.Event()
+
+    def count() -> None:
+        while not stop.is_set():
+            counted[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        at = [0.0]
+        s = xcpnet.Scenario.from_text(SMALL).set({"duration": "2s"})
+        while counted[0] < 5:
+            before = counted[0]
+            xcpnet.run(s, progress=lambda part: at.append(part))
+        assert counted[0] > before
+        assert at == sorted(at) or max(at) <= 1
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("what", ["xcpnet.run(s)", "xcpnet.sweep(xcpnet.Sweep(s))",
+                                  "xcpnet.sweep(xcpnet.Sweep(s), 'threads')"])
+def test_ctrl_c_ends_it(what: str) -> None:
+    code = f"""
+import xcpnet
+s = xcpnet.Scenario.from_text({SMALL!r}).set({{"duration": "10000h"}})
+print("begun", flush=True)
+try:
+    {what}
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "begun\n"
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=120)
+    assert (out, child.returncode) == ("interrupted\n", 0)
+
+
+def test_an_exception_of_the_progress_function_ends_it() -> None:
+    def tired(_: float) -> None:
+        raise LookupError("tired")
+
+    s = xcpnet.Scenario.from_text(SMALL).set({"duration": "10000h"})
+    with pytest.raises(LookupError, match="tired"):
+        xcpnet.run(s, progress=tired)
+
+
+@pytest.fixture(scope="module")
+def result() -> xcpnet.Result:
+    return xcpnet.run(xcpnet.Scenario.from_text(SMALL).set({"duration": "3s", "sample": "50ms"}))
+
+
+def test_tables_go_everywhere(result: xcpnet.Result) -> None:
+    for name in ("runs", "links", "flows", "groups"):
+        table = getattr(result, name)
+        rows = {column: table.column(column) for column in table.column_names}
+        assert len(table) > 0
+        tried = 0
+        try:
+            import pyarrow as pa
+
+            assert pa.table(table).to_pydict() == rows
+            tried += 1
+        except ImportError:
+            pass
+        try:
+            import polars as pl
+
+            assert pl.DataFrame(table).to_dict(as_series=False) == rows
+            tried += 1
+        except ImportError:
+            pass
+        try:
+            import duckdb
+
+            own = duckdb.from_arrow(table) if hasattr(duckdb, "from_arrow") else duckdb.sql("select * from own")
+            assert len(own.fetchall()) == len(table)
+            tried += 1
+        except ImportError:
+            pass
+        if not tried:
+            pytest.skip("no pyarrow, polars or duckdb")
+    with pytest.raises(KeyError, match="utilisation"):
+        result.links.column("utilization")
+
+
+def test_series_are_those_of_the_run(result: xcpnet.Result) -> None:
+    with pytest.raises(ValueError, match="of one run"):
+        result.series()
+    series = result["XCP"].series("links")
+    assert series.column_names[:3] == ["time_s", "link", "utilisation"]
+    assert set(series.column("link")) == {"bottleneck", "bottleneck.reverse"}
+    assert max(series.column("time_s")) == pytest.approx(3)
+    xr = pytest.importorskip("xarray")
+    data = result["XCP"].to_xarray()
+    assert isinstance(data, xr.Dataset) and set(data.dims) == {"time", "link", "flow"}
+    there = [i for i, link in enumerate(series.column("link")) if link == "bottleneck"]
+    own = data["utilisation"].sel(link="bottleneck").values
+    assert list(own) == [series.column("utilisation")[i] for i in there]
+
+
+def test_figures(result: xcpnet.Result, tmp_path: Path) -> None:
+    html = result._repr_html_()
+    assert html.count("<svg") == 2 and "bottleneck" in html
+    assert result.svg("delay").startswith("<svg")
+    with pytest.raises(ValueError, match="there are the figures"):
+        result.svg("pie")
+    page = result.report(tmp_path / "out")
+    assert "<html" in page.read_text() and (tmp_path / "out/summary.json").read_text() == result.json()
+    pytest.importorskip("matplotlib")
+    figure = result.plot("queue_mean_packets", "cwnd_packets")
+    assert len(figure.axes) == 2 and all(axes.lines for axes in figure.axes)
+    figure.savefig(tmp_path / "queue.png")
+    with pytest.raises(ValueError, match="no quantity"):
+        result.plot("speed")
+
+
+def test_the_colours_are_the_report_s() -> None:
+    from xcpnet._plot import COLOURS
+
+    css = (ROOT / "crates/xcp-report/assets/report.css").read_text()
+    first = dict(re.findall(r"--(c\d): (#[0-9a-f]{6})", css)[:8])
+    assert [first[f"c{i}"] for i in range(8)] == COLOURS
+
+
+def test_claims_are_judged() -> None:
+    r = xcpnet.run(ROOT / "experiments/zhang-henderson-2005/fig05.toml")
+    claims = xcpnet.expect(r)
+    assert claims and all(claim["inside"] for claim in claims)
+    assert {claim["variant"] for claim in claims} == {"xcp", "tcp-fifo", "tcp-red"}
+
+
+def test_every_choice_of_a_law_can_be_made() -> None:
+    """The keys are the schema's: whatever is added there can be written here."""
+    schema = xcpnet.Scenario.schema()
+    text = json.dumps(schema)
+    assert '"max-interval"' in text and '"spare-most"' in text
+    law = xcpnet.Law("xcp-ir", alpha=0.3, beta=0.1, gamma=0.2, overhead=38, pools=False, capacity="9mbit",
+                     target="5ms", input="xcp", interval="max", min_interval="1ms", max_interval="1s",
+                     capacity_for_xcp="minus-other", shuffle="all", spare="scaled", spare_most=2, gain="own-rtt")
+    n = xcpnet.Network(duration="1s").link("S", "D", rate="10mbit", delay="5ms",
+                                           queue=xcpnet.xcp(limit=100, law=law))
+    assert xcpnet.run(n.flow("S", "D", cc="xcp")).summary["links"]["S-D"]["packets"] > 0
+    with pytest.raises(xcpnet.ScenarioError, match="alhpa"):
+        wrong = xcpnet.Network(duration="1s").link("S", "D", rate="10mbit", delay="5ms",
+                                                   queue=xcpnet.xcp(law=xcpnet.Law(alhpa=1)))
+        xcpnet.run(wrong.flow("S", "D", cc="xcp"))
+
+
+def test_dicts_come_through_toml() -> None:
+    content = {"title": 'a "quoted" \\ line\nwith \u007f and ü', "duration": "1s",
+               "link": [{"name": "x y", "between": ["S", "D"], "rate": "1mbit", "delay": "1ms", "queue": {"limit": 9}}],
+               "flow": [{"from": "S", "to": "D", "congestion": "xcp", "paced": True}]}
+    assert xcpnet.Scenario.from_dict(content).title.startswith('a "quoted" \\ line')
+
+
+def test_it_imports_without_any_extra(tmp_path: Path) -> None:
+    """Only the standard library is needed."""
+    code = ("import sys, xcpnet; bad = {'numpy', 'pyarrow', 'pandas', 'matplotlib', 'xarray', 'obstore'};"
+            "assert not bad & set(sys.modules), bad & set(sys.modules)")
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ})

@@ -1,0 +1,304 @@
+"""sweep(): the bytes of one machine from every executor, whatever is killed; clear refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ARGUMENTS, SMALL, bytes_of, files, small_sweep
+
+import xcpnet
+
+SHARDS = 12
+WHOLE = 4 + 1 + 5 * SHARDS  # tables, manifest, parts and markers
+
+
+def same(place: Path, of_cli: dict[str, bytes]) -> None:
+    xcpnet.open(place).compact()
+    assert bytes_of(place) == of_cli
+    assert len(files(place)) == WHOLE, "nothing is left over"
+
+
+def test_by_itself(of_cli: dict[str, bytes], tmp_path: Path) -> None:
+    parts: list[float] = []
+    xcpnet.sweep(small_sweep(), out=tmp_path / "out", shard=SHARDS, progress=parts.append)
+    assert parts == sorted(parts) and parts[-1] == 1
+    same(tmp_path / "out", of_cli)
+
+
+@pytest.mark.parametrize("executor", ["threads", "processes"])
+def test_by_name(executor: str, of_cli: dict[str, bytes], tmp_path: Path) -> None:
+    xcpnet.sweep(small_sweep(), executor, out=tmp_path / "out", shard=SHARDS)
+    same(tmp_path / "out", of_cli)
+
+
+@pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_on_a_pool(kind: Any, of_cli: dict[str, bytes], tmp_path: Path) -> None:
+    with kind(2) as pool:
+        xcpnet.sweep(small_sweep(), pool, out=tmp_path / "out", shard=SHARDS)
+    same(tmp_path / "out", of_cli)
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_on_dask(workers: int, of_cli: dict[str, bytes], tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=workers, threads_per_worker=1, processes=True,
+                                  dashboard_address=None) as cluster, distributed.Client(cluster) as client:
+        xcpnet.sweep(small_sweep(), client, out=tmp_path / "out", shard=SHARDS)
+    same(tmp_path / "out", of_cli)
+
+
+def test_on_dask_whose_workers_are_killed(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    import threading
+
+    over = threading.Event()
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True,
+                                  dashboard_address=None) as cluster, distributed.Client(cluster) as client:
+
+        def kill() -> None:
+            for _ in range(3):
+                if over.wait(0.7):
+                    return
+                pids = [nanny.process.pid for nanny in cluster.workers.values() if nanny.process]
+                for pid in filter(None, pids[:1]):
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        xcpnet.sweep(slow_sweep(), client, out=tmp_path / "out", shard=SHARDS, retries=9)
+        over.set()
+        killer.join()
+    assert_as_inline(tmp_path)
+
+
+def test_on_ray(of_cli: dict[str, bytes], tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    try:
+        xcpnet.sweep(small_sweep(), ray, out=tmp_path / "out", shard=SHARDS)
+    finally:
+        ray.shutdown()
+    same(tmp_path / "out", of_cli)
+
+
+def test_under_mpi(of_cli: dict[str, bytes], tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    if not shutil.which("mpiexec"):
+        pytest.skip("no mpiexec: pip install mpich")
+    (tmp_path / "job.py").write_text(f"""
+import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
+from mpi4py.futures import MPIPoolExecutor
+import xcpnet
+from conftest import small_sweep
+if __name__ == "__main__":
+    with MPIPoolExecutor() as pool:
+        xcpnet.sweep(small_sweep(), pool, out={str(tmp_path / "out")!r}, shard={SHARDS})
+""")
+    done = subprocess.run(["mpiexec", "-n", "3", sys.executable, "-m", "mpi4py.futures", "job.py"],
+                          cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    same(tmp_path / "out", of_cli)
+
+
+def test_on_submitit(of_cli: dict[str, bytes], tmp_path: Path) -> None:
+    """Slurm's interface, with jobs on this machine."""
+    submitit = pytest.importorskip("submitit")
+    executor = submitit.LocalExecutor(folder=tmp_path / "jobs")
+    executor.update_parameters(timeout_min=5)
+    xcpnet.sweep(small_sweep(), executor, out=tmp_path / "out", shard=SHARDS)
+    same(tmp_path / "out", of_cli)
+
+
+def test_the_command_line_s_shards_and_python_s_are_one_sweep(cli: str, of_cli: dict[str, bytes],
+                                                              tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(SMALL)
+    both = [
+        subprocess.Popen(["sh", "-c", f'for i in {numbers}; do "$0" sweep s.toml "$@" --shard $i/{SHARDS} || exit; done',
+                          cli, *ARGUMENTS, "--out", "out"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+        for numbers in ("1 3 5 7", "2 4 6 8")
+    ]
+    assert [child.wait() for child in both] == [0, 0]
+    assert xcpnet.open(tmp_path / "out").missing() == [8, 9, 10, 11]
+    xcpnet.sweep(small_sweep(), "processes", out=tmp_path / "out")
+    same(tmp_path / "out", of_cli)
+    # And the other way round: what Python did, the command line puts together.
+    xcpnet.sweep(small_sweep(), "threads", out=tmp_path / "two", shard=SHARDS)
+    subprocess.run([cli, "sweep", "--merge", "two"], cwd=tmp_path, check=True, capture_output=True)
+    assert bytes_of(tmp_path / "two") == of_cli
+
+
+def slow_sweep() -> xcpnet.Sweep:
+    """One that takes long enough to be killed in the midst of it."""
+    s = xcpnet.Scenario.from_text(SMALL, "s.toml")
+    return xcpnet.Sweep(s, {"duration": ["20s"], "flow.count": [2, 3]}, range(1, 13))
+
+
+SLOW = f"""
+import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
+import os, xcpnet
+from test_sweep import slow_sweep
+xcpnet.sweep(slow_sweep(), sys.argv[2] if len(sys.argv) > 2 else None, out=sys.argv[1], shard={SHARDS})
+"""
+
+
+def assert_as_inline(tmp_path: Path) -> None:
+    xcpnet.sweep(slow_sweep(), out=tmp_path / "whole", shard=5).compact()
+    xcpnet.open(tmp_path / "out").compact()
+    assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "whole")
+    assert len(files(tmp_path / "out")) == WHOLE
+
+
+def begun(out: Path, done: int, child: subprocess.Popen[Any]) -> None:
+    """Waits until so many shards are done, or the child has ended."""
+    marks = out / "done"
+    while child.poll() is None and (len(list(marks.iterdir())) if marks.is_dir() else 0) < done:
+        time.sleep(0.01)
+
+
+def test_killed_at_any_moment_it_goes_on(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    moments = random.Random(1)
+    kills = 0
+    for round in range(20):
+        child = subprocess.Popen([sys.executable, "-c", SLOW, str(out)])
+        begun(out, min(round // 2, SHARDS - 1), child)
+        time.sleep(moments.uniform(0, 0.4))
+        kills += child.poll() is None
+        child.kill()
+        child.wait()
+        if kills >= 5 and xcpnet._store.plan_of(xcpnet._store.store(out)) and len(xcpnet.open(out).missing()) < 3:
+            break
+    assert kills > 0, "it was never caught at work"
+    xcpnet.sweep(slow_sweep(), out=out)
+    assert_as_inline(tmp_path)
+
+
+def test_interrupted_it_goes_on(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for executor in ("threads", "processes"):
+        child = subprocess.Popen([sys.executable, "-c", SLOW, str(out), executor],
+                                 stderr=subprocess.PIPE, start_new_session=True)
+        begun(out, 3, child)
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGINT)  # as a terminal does
+        child.communicate(timeout=120)
+    done = len(xcpnet.open(out).missing())
+    xcpnet.sweep(slow_sweep(), out=out)
+    assert done <= SHARDS - 3
+    assert_as_inline(tmp_path)
+
+
+class Suicidal(ProcessPoolExecutor):
+    """A pool one of whose workers is killed a moment after the first work came."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        future = super().submit(fn, *args, **kwargs)
+        if not hasattr(self, "killed"):
+            self.killed = True
+            import threading
+
+            def kill() -> None:
+                time.sleep(0.4)
+                for pid in list(self._processes or ())[:1]:
+                    os.kill(pid, signal.SIGKILL)
+
+            threading.Thread(target=kill).start()
+        return future
+
+
+def test_a_pool_whose_worker_is_killed(tmp_path: Path) -> None:
+    with pytest.raises(xcpnet.SweepError, match="Call sweep again with a new pool"), Suicidal(2) as pool:
+        xcpnet.sweep(slow_sweep(), pool, out=tmp_path / "out", shard=SHARDS)
+    made: list[Any] = []
+
+    def make() -> Any:
+        made.append(Suicidal(2) if not made else ProcessPoolExecutor(2))
+        return made[-1]
+
+    xcpnet.sweep(slow_sweep(), make, out=tmp_path / "out")
+    assert_as_inline(tmp_path)
+
+
+def test_other_sweeps_and_builds_are_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    xcpnet.sweep(small_sweep(), out=out, shard=2)
+    before = files(out)
+    other = xcpnet.Sweep(xcpnet.Scenario.from_text(SMALL, "s.toml"), seeds=[1, 2])
+    with pytest.raises(xcpnet.SweepError, match="holds another sweep .*other --set; other --seeds"):
+        xcpnet.sweep(other, out=out)
+    assert files(out) == before
+    # A worker of another build.
+    manifest = json.loads((out / "manifest.json").read_text())
+    manifest["sweep"]["build"] = "0" * 32
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(xcpnet.SweepError, match="was changed"):
+        xcpnet.open(out)
+    with pytest.raises(xcpnet.SweepError, match="holds no sweep"):
+        xcpnet.open(tmp_path)
+    with pytest.raises(OSError, match="cannot write /proc/none"):
+        xcpnet.sweep(small_sweep(), out="/proc/none")
+    with pytest.raises(ValueError, match="shard='soon'"):
+        xcpnet.sweep(small_sweep(), out=out, shard="soon")
+    with pytest.raises(xcpnet.SweepError, match="a number from 1 to 240"):
+        xcpnet.sweep(small_sweep(), out=tmp_path / "none", shard=241)
+    with pytest.raises(xcpnet.SweepError, match="2 of 2 shards are not done"):
+        small = small_sweep()
+        plan = small.plan(2)
+        plan.begin(str(tmp_path / "empty"))
+        xcpnet.open(tmp_path / "empty").compact()
+
+
+def test_runs_that_cannot_be_done_are_told_or_kept(tmp_path: Path) -> None:
+    """Of a grid too large to be read beforehand, what is wrong with a combination is found on the way."""
+    s = xcpnet.Scenario.from_text(SMALL.replace("200ms", "1ms"), "s.toml").only("XCP")
+    grid = {"queue.limit": [400, *range(40, 391, 10)], "queue.target": range(51)}
+    sw = xcpnet.Sweep(s, grid)
+    with pytest.raises(xcpnet.ScenarioError, match="beyond its limit"):
+        xcpnet.sweep(sw, out=tmp_path / "out", shard=20)
+    d = xcpnet.sweep(sw, out=tmp_path / "out", on_error="keep")
+    assert d.missing() == []
+    assert [run for run, _ in d.failed] == [51 + i for i in range(41, 51)]
+    assert "beyond its limit" in d.failed[0][1]
+    with pytest.raises(xcpnet.SweepError, match="10 of 1887 runs failed, run 92 first"):
+        d.compact()
+    assert len(d.compact(without_failed=True).runs) == 1877
+    again = d.retry_failed()
+    of_failed = {n for n in range(20) if any(n_first <= run < n_end for run in range(92, 102)
+                                             for n_first, n_end in [sw.plan(20).bounds(n)])}
+    assert set(again) == of_failed and d.missing() == again
+
+
+def test_what_is_half_done_can_be_read(tmp_path: Path) -> None:
+    sw = small_sweep()
+    d = xcpnet.sweep(sw, out=tmp_path / "out", shard=6)
+    os.remove(tmp_path / "out/done/00003.json")
+    first, end = sw.plan(6).bounds(3)
+    rest = [n for n in range(240) if not first <= n < end]
+    assert d.missing() == [3] and d.runs.column("run") == rest
+    xcpnet.sweep(sw, out=tmp_path / "out")
+    assert d.runs.column("run") == list(range(240))
+
+
+def test_seeds_and_values_are_written_as_one_types_them() -> None:
+    from xcpnet._sweep import _seeds
+
+    assert [_seeds(of) for of in (None, 7, "1..3", range(1, 21), [1, 5, 9], range(3, 4))] == [
+        None, "7", "1..3", "1..20", "1,5,9", "3"]
+    s = xcpnet.Scenario.from_text(SMALL).set({"flow.count": 2}).with_seed(5)
+    sw = xcpnet.Sweep(s, {"queue.alpha": [0.25, 0.4], "flow.paced": [True, False]})
+    assert (sw.settings, sw.seeds, sw.runs) == (
+        [("flow.count", ["2"]), ("queue.alpha", ["0.25", "0.4"]), ("flow.paced", ["true", "false"])], "5", 8)

@@ -1,0 +1,96 @@
+"""What a sweep has left in a place: what is missing, what failed, the tables."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ._errors import SweepError
+from ._native import Plan, Table
+from ._store import TABLES, Failures, Store, plan_of, store
+
+
+class Dataset:
+    """A sweep's results, whole or as far as they are. The tables are read anew each time; before
+    ``compact`` from the parts that are done, afterwards from the files that it wrote."""
+
+    def __init__(self, place: str, plan: Plan, where: Store, temporary: Any = None) -> None:
+        self.place = place
+        self._plan, self._store = plan, where
+        self._temporary = temporary  # deleted with this
+
+    @property
+    def shards(self) -> int:
+        return self._plan.shards
+
+    def _done(self) -> list[int]:
+        there = self._store.names("done")
+        return [n for n in range(self.shards) if Plan.marker(n).rpartition("/")[2] in there]
+
+    def missing(self) -> list[int]:
+        """Numbers of the shards that are not done, from 0."""
+        done = set(self._done())
+        return [n for n in range(self.shards) if n not in done]
+
+    @property
+    def failed(self) -> Failures:
+        """Runs that could not be done (``on_error="keep"``): number and why."""
+        found: Failures = []
+        for n in self._done():
+            found += self._plan.failed(n, self._store.get(Plan.marker(n)) or b"")
+        return found
+
+    def retry_failed(self) -> list[int]:
+        """Forgets the shards with runs that failed, so that the next ``sweep`` does them again."""
+        again = []
+        for n in self._done():
+            if self._plan.failed(n, self._store.get(Plan.marker(n)) or b""):
+                self._store.remove(Plan.marker(n))
+                again.append(n)
+        return again
+
+    def compact(self, *, without_failed: bool = False) -> Dataset:
+        """Puts the parts together into ``runs.parquet``, ``links.parquet``, ``flows.parquet`` and
+        ``groups.parquet``: byte for byte what ``xcpnet sweep --out`` writes on one machine. Refused
+        while a shard is missing, or a run failed unless that is ``without_failed``."""
+        self._store.compact(self._plan, without_failed)
+        return self
+
+    def table(self, name: str) -> Table:
+        """``runs``, ``links``, ``flows`` or ``groups``."""
+        if name not in TABLES:
+            raise ValueError(f"there are {', '.join(TABLES)}")
+        whole = f"{name}.parquet"
+        if self._store.has(whole):
+            return self._store.table([whole])
+        return self._store.table([Plan.part(name, n) for n in self._done()])
+
+    @property
+    def runs(self) -> Table:
+        return self.table("runs")
+
+    @property
+    def links(self) -> Table:
+        return self.table("links")
+
+    @property
+    def flows(self) -> Table:
+        return self.table("flows")
+
+    @property
+    def groups(self) -> Table:
+        return self.table("groups")
+
+    def __repr__(self) -> str:
+        done = self.shards - len(self.missing())
+        return f"<xcpnet.Dataset {self.place}: {self._plan.runs} runs, {done} of {self.shards} shards done>"
+
+
+def open(place: str | os.PathLike[str]) -> Dataset:  # noqa: A001  it is what it does
+    """The sweep in a directory or an object store, that ``sweep(out=...)`` or ``xcpnet sweep --shard``
+    began."""
+    where = store(place)
+    plan = plan_of(where)
+    if plan is None:
+        raise SweepError(f"{os.fspath(place)} holds no sweep in shards")
+    return Dataset(os.fspath(place), plan, where)

@@ -1,0 +1,41 @@
+"""What can be wrong, in words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fault of a scenario."""
+
+    source: str
+    """The file, or ``--set PATH=VALUE`` where a setting is at fault."""
+    line: int
+    """From 1; 0 where it is of the file as a whole."""
+    column: int
+    width: int
+    snippet: str
+    """The line itself."""
+    what: str
+    """What is wrong."""
+    help: str | None
+    """What would be right."""
+
+
+class ScenarioError(ValueError):
+    """A scenario is wrong; ``problems`` has every fault, in the file's order."""
+
+    problems: list[Problem]
+
+    def __init__(self, message: str, problems: str = "[]") -> None:
+        super().__init__(message, problems)
+        self.problems = [Problem(**one) for one in json.loads(problems)]
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class SweepError(RuntimeError):
+    """A sweep cannot be done as asked: another sweep is there, another build began it, runs failed."""

@@ -1,0 +1,205 @@
+"""What came of a run: numbers as tables, series as arrays, figures and the report."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union
+
+from . import _native
+from ._native import Table
+from ._progress import Bar
+from ._scenario import AnyScenario, scenario
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+Progress = Union[Callable[[float], None], bool, None]
+
+
+class Result:
+    """Runs of a scenario, one for each of its variants.
+
+    ``runs``, ``links``, ``flows`` and ``groups`` are tables with the columns of a sweep's Parquet
+    files (docs/cli.md). They go as they are into ``polars.DataFrame(...)``, ``pyarrow.table(...)``,
+    ``pandas.DataFrame.from_arrow(...)``, or a query of DuckDB.
+    """
+
+    def __init__(self, runs: _native.Runs) -> None:
+        self._runs = runs
+
+    @property
+    def title(self) -> str:
+        return self._runs.title
+
+    @property
+    def variants(self) -> list[str]:
+        """The variants' names; one empty name if the file has none."""
+        return self._runs.variants
+
+    @property
+    def summaries(self) -> list[dict[str, Any]]:
+        """For each run what ``xcpnet run --json`` prints."""
+        return [json.loads(line) for line in self._runs.json().splitlines()]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """That of the only run."""
+        all_of_them = self.summaries
+        if len(all_of_them) != 1:
+            raise ValueError(f"there are {len(all_of_them)} runs: take .summaries, or one variant: "
+                             f"result[{self.variants[0]!r}].summary")
+        return all_of_them[0]
+
+    def json(self) -> str:
+        """What ``xcpnet run --json`` prints, to the byte."""
+        return self._runs.json()
+
+    def __len__(self) -> int:
+        return len(self._runs.variants)
+
+    def __getitem__(self, variant: str | int) -> Result:
+        """The run of one variant, by its name or its number."""
+        if isinstance(variant, str):
+            if variant not in self.variants:
+                raise KeyError(f"no variant {variant!r}; there are {self.variants}")
+            variant = self.variants.index(variant)
+        if not -len(self) <= variant < len(self):
+            raise IndexError(f"there are {len(self)} runs")
+        return Result(self._runs.only(variant % len(self)))
+
+    def __iter__(self) -> Iterator[Result]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def runs(self) -> Table:
+        return self._runs.table("runs")
+
+    @property
+    def links(self) -> Table:
+        return self._runs.table("links")
+
+    @property
+    def flows(self) -> Table:
+        return self._runs.table("flows")
+
+    @property
+    def groups(self) -> Table:
+        return self._runs.table("groups")
+
+    def _one(self, what: str) -> None:
+        if len(self) != 1:
+            raise ValueError(f"{what} is of one run: result[{self.variants[0]!r}].{what}")
+
+    def series(self, of: str = "links") -> Table:
+        """The curves of a run's ``links`` or ``flows``, a row for each sampling interval and subject."""
+        self._one("series()")
+        return self._runs.series(0, of)
+
+    def expect(self) -> list[dict[str, Any]]:
+        """What came of the file's expectations: claim, metric, band, what was measured, whether it
+        is inside."""
+        return [json.loads(one) for one in self._runs.expect()]
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The curves of a run: variables by (time, link) and (time, flow), in seconds and by name."""
+        self._one("to_xarray()")
+        from ._plot import to_xarray
+
+        return to_xarray(self)
+
+    def plot(self, *quantities: str, link: str | None = None) -> Figure:
+        """Draws quantities over time with matplotlib, one below the other, every run in each:
+        ``plot("queue_mean_packets", "cwnd_packets")``. Those of links are of the bottleneck, or of
+        ``link``."""
+        from ._plot import plot
+
+        return plot(self, quantities or ("queue_mean_packets", "goodput_bps"), link)
+
+    def svg(self, figure: str = "series", quantity: str | None = None, link: str | None = None) -> str:
+        """A figure as ``xcpnet plot`` draws it: ``series``, ``cdf``, ``completion`` or ``delay``."""
+        return self._runs.svg(figure, quantity, link)
+
+    def html(self) -> str:
+        """The report, one page that needs no network."""
+        return self._runs.html()
+
+    def report(self, directory: str | os.PathLike[str]) -> Path:
+        """Writes ``report.html`` and ``summary.json`` into a directory; gives the report's path."""
+        place = Path(directory)
+        place.mkdir(parents=True, exist_ok=True)
+        for name, text in (("summary.json", self.json()), ("report.html", self.html())):
+            unfinished = place / f".{name}.part"
+            unfinished.write_text(text, encoding="utf-8")
+            unfinished.replace(place / name)
+        return place / "report.html"
+
+    def __repr__(self) -> str:
+        runs = ", ".join(repr(name) for name in self.variants if name) or "1 run"
+        return f"<xcpnet.Result {self.title!r}: {runs}>"
+
+    def _repr_html_(self) -> str:
+        """The report's figures of the bottleneck's queue and the flows' goodput, and a table."""
+        figures = []
+        for quantity in (None, "goodput_bps"):
+            try:
+                figures.append(self.svg("series", quantity))
+            except ValueError:  # nothing was sampled
+                pass
+        head = ["variant", "link", "utilisation", "mean queue", "drops"]
+        rows = [
+            [s.get("variant", ""), name, f"{100 * link['utilisation']:.1f} %",
+             f"{link['queue_mean']:.1f}", str(link["drops"])]
+            for s in self.summaries for name, link in s["links"].items() if link["packets"]
+        ]
+        cells = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows[:40])
+        table = f"<table><tr>{''.join(f'<th>{h}</th>' for h in head)}</tr>{cells}</table>"
+        return f"<div><b>{escape(self.title)}</b>{table}{''.join(figures)}</div>"
+
+
+def run(of: AnyScenario, *, threads: int = 1, jobs: int | None = None, series: bool = True,
+        progress: Progress = None) -> Result:
+    """Runs a scenario in the simulator: all its variants, at most ``jobs`` at a time (one for each
+    processor), each divided among ``threads`` processors. ``series=False`` leaves out the curves.
+    ``progress`` is called with the part that is done, or says whether a bar is shown.
+
+    The numbers are those of ``xcpnet run``, to the last bit. Ctrl-C ends it.
+
+    >>> import xcpnet
+    >>> n = xcpnet.Network(duration="3s").link("S", "D", rate="10mbit", delay="10ms", queue="xcp")
+    >>> r = xcpnet.run(n.flow("S", "D", cc="xcp"))
+    >>> 0.9 < r.summary["links"]["S-D"]["utilisation"] <= 1
+    True
+    >>> r.links.column("link")
+    ['S-D', 'S-D.reverse']
+    """
+    what = scenario(of)
+    with Bar(progress) as bar:
+        return Result(_native.run(
+            what.name, what.text, list(what._settings),
+            list(what._only), series, threads, jobs or os.cpu_count() or 1, bar.part,
+        ))
+
+
+def expect(result: Result) -> list[dict[str, Any]]:
+    """What came of a file's expectations, see :meth:`Result.expect`."""
+    return result.expect()
+
+
+def theory(of: AnyScenario, *, at: str | None = None, fluid: bool = True) -> list[dict[str, Any]]:
+    """What theory says of each variant beforehand: max-min shares, XCP's equilibrium, stability
+    margins, a fluid model (docs/theory.md). ``at`` is an instant, ``"30s"``.
+
+    >>> import xcpnet
+    >>> n = xcpnet.Network(duration="3s").link("S", "D", rate="10mbit", delay="10ms", queue="xcp")
+    >>> [said] = xcpnet.theory(n.flow("S", "D", count=2, cc="xcp"))
+    >>> said["flows"][0]["max_min"]["wire"]
+    5000000.0
+    """
+    what = scenario(of)
+    said = _native.theory(what.name, what.text, list(what._settings), list(what._only), at, fluid)
+    return [json.loads(one) for one in said]

@@ -1,0 +1,132 @@
+"""Scenarios. What keys there are and what they mean is the reader's (docs/scenario.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Union
+
+from . import _native, _toml
+from ._network import Network
+
+Settings = tuple[tuple[str, str], ...]
+
+
+class Scenario:
+    """A scenario: a file's text, and settings over it. Never changes; methods give new ones.
+
+    >>> import xcpnet
+    >>> ship = xcpnet.Scenario.from_dict({
+    ...     "duration": "5s",
+    ...     "link": [{"name": "satellite", "between": ["office", "ship"], "rate": "20mbit",
+    ...               "delay": "300ms", "queue": "xcp"}],
+    ...     "flow": [{"from": "office", "to": "ship", "count": 3, "congestion": "xcp"}],
+    ... })
+    >>> ship.set({"link.satellite.rate": "50mbit"}).with_seed(7)
+    Scenario('scenario.toml', set={'link.satellite.rate': '50mbit', 'seed': '7'})
+    >>> ship.set({"link.satellite.rate": "fast"})
+    Traceback (most recent call last):
+    ...
+    xcpnet._errors.ScenarioError: error: ...
+    """
+
+    name: str
+    """The file's name, for messages."""
+    text: str
+    """The file's text, without the settings."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._fill(os.fspath(path), Path(path).read_text(encoding="utf-8"), (), ())
+
+    def _fill(self, name: str, text: str, settings: Settings, only: tuple[str, ...]) -> None:
+        self.name, self.text, self._settings, self._only = name, text, settings, only
+        self.title = _native.check(name, text, list(settings), list(only))
+
+    @classmethod
+    def _make(cls, name: str, text: str, settings: Settings, only: tuple[str, ...]) -> Scenario:
+        made = cls.__new__(cls)
+        made._fill(name, text, settings, only)
+        return made
+
+    @classmethod
+    def from_text(cls, text: str, name: str = "scenario.toml") -> Scenario:
+        """A scenario of a TOML text."""
+        return cls._make(name, text, (), ())
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], name: str = "scenario.toml") -> Scenario:
+        """A scenario of a dict with the keys that a file has."""
+        return cls._make(name, _toml.document(content), (), ())
+
+    def set(self, settings: Mapping[str, Any]) -> Scenario:
+        """The same with settings changed, as by ``--set PATH=VALUE``."""
+        more = tuple((path, _toml.setting(value)) for path, value in settings.items())
+        return self._make(self.name, self.text, self._settings + more, self._only)
+
+    def with_seed(self, seed: int) -> Scenario:
+        """The same with another seed."""
+        kept = tuple(one for one in self._settings if one[0] != "seed")
+        return self._make(self.name, self.text, (*kept, ("seed", str(seed))), self._only)
+
+    def only(self, *variants: str) -> Scenario:
+        """The same with these of its variants only."""
+        return self._make(self.name, self.text, self._settings, variants)
+
+    @property
+    def variants(self) -> list[str]:
+        """The variants that are run, in the file's order; empty if the file has none."""
+        names = [name for name in _native.variants(self.text) if name]
+        return [name for name in names if not self._only or name in self._only]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What is set over the file."""
+        return dict(self._settings)
+
+    def toml(self) -> str:
+        """The file's text. What is set over it stands in front, as comments."""
+        return "".join(f"# --set {path}={value}\n" for path, value in self._settings) + self.text
+
+    @staticmethod
+    def schema() -> dict[str, Any]:
+        """The JSON schema of the file.
+
+        >>> sorted(Scenario.schema()["properties"])[:3]
+        ['description', 'duration', 'expect']
+        """
+        schema: dict[str, Any] = json.loads(_native.schema())
+        return schema
+
+    def __repr__(self) -> str:
+        parts = [repr(self.name)]
+        if self._settings:
+            parts.append(f"set={self.settings}")
+        if self._only:
+            parts.append(f"only={list(self._only)}")
+        return f"Scenario({', '.join(parts)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.name, self.text, self._settings, self._only)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Scenario._make, self._key())
+
+
+AnyScenario = Union[Scenario, Network, str, "os.PathLike[str]"]
+
+
+def scenario(of: AnyScenario) -> Scenario:
+    """What can be run: a scenario, a network that was built, a file's path."""
+    if isinstance(of, Scenario):
+        return of
+    if isinstance(of, Network):
+        return Scenario.from_dict(of.to_dict())
+    return Scenario(of)

@@ -1,0 +1,55 @@
+"""Python's values as TOML. Reading TOML is the scenario reader's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+_BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+
+
+def key(name: str) -> str:
+    return name if name and set(name) <= _BARE else _text(name)
+
+
+def _text(text: str) -> str:
+    # JSON's escapes are TOML's; DEL, which JSON leaves alone, TOML wants escaped.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def value(of: Any) -> str:
+    """A value on one line."""
+    if hasattr(of, "item") and not isinstance(of, (str, bytes)):  # numpy's numbers
+        of = of.item()
+    if isinstance(of, bool):
+        return "true" if of else "false"
+    if isinstance(of, (int, float)):
+        return repr(of)
+    if isinstance(of, str):
+        return _text(of)
+    if isinstance(of, Mapping):
+        inner = ", ".join(f"{key(k)} = {value(v)}" for k, v in of.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(of, (list, tuple)):
+        return "[" + ", ".join(value(v) for v in of) + "]"
+    raise TypeError(f"{of!r} has no form in TOML: write a text, a number, a list or a dict")
+
+
+def setting(of: Any) -> str:
+    """A value as ``--set`` takes it: a text is written without quotes."""
+    return of if isinstance(of, str) else value(of)
+
+
+def document(of: Mapping[str, Any]) -> str:
+    """A whole file: lists of tables as ``[[table]]``, the rest on lines of their own."""
+
+    def tables(v: Any) -> bool:
+        return isinstance(v, (list, tuple)) and bool(v) and all(isinstance(x, Mapping) for x in v)
+
+    lines = [f"{key(k)} = {value(v)}" for k, v in of.items() if not tables(v)]
+    for name, items in of.items():
+        if tables(items):
+            for item in items:
+                lines += ["", f"[[{key(name)}]]", *(f"{key(k)} = {value(v)}" for k, v in item.items())]
+    return "\n".join(lines) + "\n"
