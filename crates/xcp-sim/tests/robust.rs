@@ -10,7 +10,7 @@ fn run(file: &str, seed: u64, set: &[(&str, &str)]) -> Run {
     let text = std::fs::read_to_string(&path).unwrap();
     let mut overrides = Overrides::none().with("seed", seed.to_string()).with("sample", "off");
     for (key, value) in set {
-        overrides = overrides.with(key, value);
+        overrides = overrides.with(*key, *value);
     }
     overrides.variants = vec!["robust".to_owned()];
     let scenario = load(&path, &text, &overrides).unwrap_or_else(|e| panic!("{e}")).remove(0);
