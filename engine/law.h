@@ -40,6 +40,20 @@
 #define XCP_INPUT_ALL 0
 #define XCP_INPUT_XCP 1 /* XCP data and its acknowledgements, as ns-2's XCP queue counts */
 
+/* What the router knows of what it has granted. */
+#define XCP_CONTROL_DRAFT 0 /* nothing: draft-falk-xcp-spec-03 (router.h) */
+/* all of it, and when it will be seen (robust.h); then every choice above is as in the preset
+ * `robust` */
+#define XCP_CONTROL_CALENDAR 1
+
+/* TCP without XCP in the queue of a router with a calendar. */
+#define XCP_TCP_LEFT 0    /* it is nobody's business */
+#define XCP_TCP_STEERED 1 /* dropped at random, so that it has what its flows have a right to */
+
+/* How a router with a calendar knows its capacity. */
+#define XCP_CAPACITY_GIVEN 0
+#define XCP_CAPACITY_MEASURED 1 /* by what departs, never more than it was given */
+
 /* Katabi et al. 2002, as fractions of 2^32. */
 #define XCP_ALPHA 1717986918U /* 0.4 */
 #define XCP_BETA 970662609U   /* 0.226 = 0.4^2 * sqrt(2) */
@@ -49,6 +63,9 @@
  * 0.35 on (docs/protocol.md). */
 #define XCP_ALPHA_LIMITED 1073741824U /* 0.25 */
 #define XCP_BETA_LIMITED 379675109U   /* 0.0884 = 0.25^2 * sqrt(2) */
+
+/* For XCP_CONTROL_CALENDAR: of the gap, each tenth of a round trip. */
+#define XCP_ALPHA_CALENDAR 3006477107U /* 0.7 */
 
 #define XCP_CAPACITY_MAX (1ULL << 40)   /* bytes/s: 1.1 TB/s */
 #define XCP_INTERVAL_LIMIT (1ULL << 42) /* ns: 4398 s, what the RTT field can say */
@@ -69,6 +86,10 @@ struct xcp_law {
     xcp_u8 input;
     xcp_u8 pools;      /* charge feedback to residue pools */
     xcp_u8 spare_most; /* XCP_SPARE_SCALED: N / N_b is taken for no more than this */
+    xcp_u8 control;
+    xcp_u8 tcp;
+    xcp_u8 capacity_known;
+    xcp_u8 unused[5];
 };
 
 /* N / N_b at most: P-XCP's paper names no bound, but a link whose own flows are few would
@@ -88,7 +109,8 @@ struct xcp_law {
  * itself (docs/linux.md).
  */
 XCP_INLINE void xcp_law_xcp(struct xcp_law *law, xcp_u64 capacity) {
-    struct xcp_law xcp = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct xcp_law xcp;
+    __builtin_memset(&xcp, 0, sizeof(xcp));
     xcp.capacity = capacity;
     xcp.min_interval_ns = 100000;
     xcp.max_interval_ns = 65536000000ULL;
@@ -112,7 +134,9 @@ XCP_INLINE void xcp_law_xcp(struct xcp_law *law, xcp_u64 capacity) {
 #define XCP_PRESET_P_XCP 4   /* Zhou et al. 2004: spare bandwidth times N / N_b */
 #define XCP_PRESET_MAX_RTT 5 /* "An Example of Instability in XCP": d is the longest RTT */
 #define XCP_PRESET_OWN_RTT 6 /* gain by every flow's own RTT */
-#define XCP_PRESETS 7
+/* a calendar of promises, with iXCP's shares (robust.h) */
+#define XCP_PRESET_ROBUST 7
+#define XCP_PRESETS 8
 
 /* A preset below XCP_PRESETS. */
 XCP_INLINE void xcp_law_preset(struct xcp_law *law, xcp_u32 preset, xcp_u64 capacity) {
@@ -133,6 +157,13 @@ XCP_INLINE void xcp_law_preset(struct xcp_law *law, xcp_u32 preset, xcp_u64 capa
         law->interval = XCP_INTERVAL_MAX;
     } else if (preset == XCP_PRESET_OWN_RTT) {
         law->gain = XCP_GAIN_OWN_RTT;
+    } else if (preset == XCP_PRESET_ROBUST) {
+        law->control = XCP_CONTROL_CALENDAR;
+        law->tcp = XCP_TCP_STEERED;
+        law->shuffle = XCP_SHUFFLE_MATCHING;
+        law->spare = XCP_SPARE_LIMITED;
+        law->alpha = XCP_ALPHA_CALENDAR;
+        law->beta = 0;
     }
 }
 
@@ -149,6 +180,9 @@ XCP_INLINE void xcp_law_preset(struct xcp_law *law, xcp_u32 preset, xcp_u64 capa
 /* XCP_SPARE_LIMITED without XCP_SHUFFLE_MATCHING: the shuffle would go on moving rate to flows that
  * cannot use it */
 #define XCP_LAW_IDS 8
+/* a calendar with choices that it does not know, what belongs to it without one, or a router of the
+ * other kind */
+#define XCP_LAW_CONTROL 9
 
 XCP_INLINE int xcp_law_check(const struct xcp_law *law) {
     if (law->capacity == 0 || law->capacity > XCP_CAPACITY_MAX)
@@ -165,8 +199,17 @@ XCP_INLINE int xcp_law_check(const struct xcp_law *law) {
     if (law->interval > XCP_INTERVAL_MAX || law->capacity_for_xcp > XCP_CAPACITY_MINUS_OTHER ||
         law->shuffle > XCP_SHUFFLE_MATCHING || law->spare > XCP_SPARE_LIMITED ||
         law->gain > XCP_GAIN_OWN_RTT || law->input > XCP_INPUT_XCP || law->pools > 1 ||
-        law->spare_most == 0)
+        law->spare_most == 0 || law->control > XCP_CONTROL_CALENDAR || law->tcp > XCP_TCP_STEERED ||
+        law->capacity_known > XCP_CAPACITY_MEASURED)
         return XCP_LAW_CHOICE;
+    if (law->control == XCP_CONTROL_CALENDAR) {
+        if (law->interval != XCP_INTERVAL_MEAN || law->input != XCP_INPUT_ALL ||
+            law->capacity_for_xcp != XCP_CAPACITY_CONFIGURED || law->gain != XCP_GAIN_UNIFORM ||
+            law->shuffle != XCP_SHUFFLE_MATCHING || law->spare != XCP_SPARE_LIMITED || !law->pools)
+            return XCP_LAW_CONTROL;
+    } else if (law->tcp != XCP_TCP_LEFT || law->capacity_known != XCP_CAPACITY_GIVEN) {
+        return XCP_LAW_CONTROL;
+    }
     if (law->capacity_for_xcp == XCP_CAPACITY_MINUS_OTHER && law->input == XCP_INPUT_ALL)
         return XCP_LAW_TWICE;
     if (law->spare == XCP_SPARE_LIMITED && law->shuffle != XCP_SHUFFLE_MATCHING)

@@ -85,6 +85,8 @@ XCP_INLINE int xcp_router_init(struct xcp_router *r, const struct xcp_law *law, 
     __builtin_memset(r, 0, sizeof(*r));
     if (wrong)
         return wrong;
+    if (law->control != XCP_CONTROL_DRAFT) /* robust.h */
+        return XCP_LAW_CONTROL;
     r->law = *law;
     r->believed_rtt_ns = law->max_interval_ns;
     r->start_ns = now_ns;
@@ -113,6 +115,8 @@ XCP_INLINE int xcp_router_set_law(struct xcp_router *r, const struct xcp_law *la
     int wrong = xcp_law_check(law);
     if (wrong)
         return wrong;
+    if (law->control != XCP_CONTROL_DRAFT)
+        return XCP_LAW_CONTROL;
     r->law = *law;
     /* a policer bounds it again with the next interval */
     r->believed_rtt_ns = law->max_interval_ns;

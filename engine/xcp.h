@@ -9,4 +9,9 @@
 #include "router.h"
 #include "sender.h"
 
+#ifndef __bpf__ /* no kernel program has these yet */
+#include "robust.h"
+#include "robust_sender.h"
+#endif
+
 #endif

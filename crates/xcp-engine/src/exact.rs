@@ -137,3 +137,44 @@ pub fn sender_feedback_any(
         )
     };
 }
+
+/// The integer square root, and the cube root.
+pub fn roots(v: u64) -> (u64, u64) {
+    (ffi::xcp_shim_root(v, 0), ffi::xcp_shim_root(v, 1))
+}
+
+/// log2(v) * 2^16.
+pub fn log2_q16(v: u32) -> u32 {
+    assert_ne!(v, 0);
+    ffi::xcp_shim_log2_q16(v)
+}
+
+/// engine/cubic.h; windows in packets.
+#[derive(Debug, Default)]
+pub struct Cubic(ffi::Cubic);
+
+impl Cubic {
+    pub fn start(window: f64) -> Cubic {
+        let mut cubic = Cubic::default();
+        cubic.call(0, window, 0, 0, 0);
+        cubic
+    }
+
+    pub fn acked(&mut self, now: u64, srtt_ns: u64, segments: u32) {
+        self.call(1, 0.0, now, srtt_ns, segments);
+    }
+
+    pub fn lost(&mut self, flight: f64) {
+        self.call(2, flight, 0, 0, 0);
+    }
+
+    pub fn window(&self) -> f64 {
+        self.0.cwnd as f64 / 4_294_967_296.0
+    }
+
+    fn call(&mut self, what: u32, window: f64, now: u64, srtt_ns: u64, segments: u32) {
+        let window = (window * 4_294_967_296.0) as u64;
+        // SAFETY: reads and writes one Cubic.
+        unsafe { ffi::xcp_shim_cubic(&mut self.0, what, window, now, srtt_ns, segments) };
+    }
+}

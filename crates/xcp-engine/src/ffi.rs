@@ -4,13 +4,17 @@
 use crate::header::{ForwardHeader, ReturnHeader};
 
 /// 64-bit words of a router's state.
-pub const ROUTER_WORDS: usize = 57;
+pub const ROUTER_WORDS: usize = 58;
 /// 64-bit words of a policer's state.
 pub const POLICER_WORDS: usize = 16;
 /// 64-bit words of a set of the policer's table.
 pub const POLICED_SET_WORDS: usize = 14;
 /// 64-bit words of a sender's state.
 pub const SENDER_WORDS: usize = 10;
+/// 64-bit words of a robust router's state.
+pub const ROBUST_WORDS: usize = 517;
+/// 64-bit words of a robust sender's state, which begins with a sender's.
+pub const ROBUST_SENDER_WORDS: usize = 47;
 /// The word with the window, in 2^-32 packets.
 pub const SENDER_CWND: usize = 0;
 /// 64-bit words of a receiver's state.
@@ -36,6 +40,10 @@ pub struct Law {
     pub input: u8,
     pub pools: u8,
     pub spare_most: u8,
+    pub control: u8,
+    pub tcp: u8,
+    pub capacity_known: u8,
+    pub unused: [u8; 5],
 }
 
 /// `struct xcp_num`: `m * 2^e`.
@@ -120,6 +128,60 @@ pub struct View {
     pub gp: Num,
     pub gn: Num,
     pub cap: Num,
+}
+
+/// `struct xcp_shim_robust_view`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RobustView {
+    pub start_ns: u64,
+    pub interval_ns: u64,
+    pub elapsed_ns: u64,
+    pub d_ns: u64,
+    pub queue: u64,
+    pub pool_fp: u64,
+    pub pool_n: u64,
+    pub y: u64,
+    pub shuffled: u64,
+    pub intervals: u64,
+    pub capacity: u64,
+    pub min_interval_ns: u64,
+    pub max_interval_ns: u64,
+    pub drop: u64,
+    pub tcp_flows: u64,
+    pub id: u64,
+    pub f: i64,
+    pub owed: i64,
+    pub flows: Num,
+}
+
+/// `struct xcp_shim_robust_sender_view`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RobustSenderView {
+    pub window: u64,
+    pub bound: u64,
+    pub base_ns: u64,
+    pub explicit_window: u64,
+    pub mode: u32,
+    pub routed: u32,
+    pub binds: u32,
+    pub competes: u32,
+}
+
+/// `struct xcp_cubic`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cubic {
+    pub cwnd: u64,
+    pub ssthresh: u64,
+    pub plateau: u64,
+    pub prior: u64,
+    pub reno: u64,
+    pub epoch_ns: u64,
+    pub last_ns: u64,
+    pub k: u32,
+    pub from_slow_start: u32,
 }
 
 /// `struct xcp_passage`.
@@ -357,4 +419,91 @@ unsafe extern "C" {
     pub fn xcp_shim_classic_write_forward(option: *mut u8, f: *const ForwardHeader);
     pub fn xcp_shim_classic_read_return(option: *const u8, out: *mut ReturnHeader);
     pub fn xcp_shim_classic_write_return(option: *mut u8, r: *const ReturnHeader);
+    pub fn xcp_shim_robust_init(
+        r: *mut [u64; ROBUST_WORDS],
+        law: *const Law,
+        now: u64,
+        seed: u64,
+    ) -> i32;
+    pub fn xcp_shim_robust_set_capacity(r: *mut [u64; ROBUST_WORDS], capacity: u64);
+    pub fn xcp_shim_robust_arrival(
+        r: *mut [u64; ROBUST_WORDS],
+        now: u64,
+        size: u32,
+        h: *const ForwardHeader,
+        backlog: u64,
+    );
+    pub fn xcp_shim_robust_departure(
+        r: *mut [u64; ROBUST_WORDS],
+        now: u64,
+        size: u32,
+        h: *mut ForwardHeader,
+        backlog: u64,
+    );
+    pub fn xcp_shim_robust_other_arrival(
+        r: *mut [u64; ROBUST_WORDS],
+        now: u64,
+        size: u32,
+        kind: u32,
+        flow: u64,
+        backlog: u64,
+    ) -> u32;
+    pub fn xcp_shim_robust_other_departure(
+        r: *mut [u64; ROBUST_WORDS],
+        now: u64,
+        size: u32,
+        backlog: u64,
+    );
+    pub fn xcp_shim_robust_view(r: *const [u64; ROBUST_WORDS], v: *mut RobustView);
+    pub fn xcp_shim_robust_sender_init(
+        s: *mut [u64; ROBUST_SENDER_WORDS],
+        packet_bytes: u32,
+        initial: u64,
+        ids: u32,
+        own: u32,
+    );
+    pub fn xcp_shim_robust_sender_header(
+        s: *mut [u64; ROBUST_SENDER_WORDS],
+        now: u64,
+        limit: u32,
+        h: *mut ForwardHeader,
+    );
+    pub fn xcp_shim_robust_sender_sample(
+        s: *mut [u64; ROBUST_SENDER_WORDS],
+        rtt_ns: u64,
+        srtt_ns: u64,
+        sent_ns: u64,
+    );
+    pub fn xcp_shim_robust_sender_feedback(
+        s: *mut [u64; ROBUST_SENDER_WORDS],
+        now: u64,
+        h: *const ReturnHeader,
+        limited: u32,
+        sent_ns: u64,
+        segments: u32,
+    );
+    pub fn xcp_shim_robust_sender_acked(
+        s: *mut [u64; ROBUST_SENDER_WORDS],
+        now: u64,
+        segments: u32,
+        limited: u32,
+        sent_ns: u64,
+    );
+    pub fn xcp_shim_robust_sender_again(s: *mut [u64; ROBUST_SENDER_WORDS]);
+    pub fn xcp_shim_robust_sender_timeout(s: *mut [u64; ROBUST_SENDER_WORDS], now: u64);
+    pub fn xcp_shim_robust_sender_limit(s: *const [u64; ROBUST_SENDER_WORDS]) -> u32;
+    pub fn xcp_shim_robust_sender_view(
+        s: *const [u64; ROBUST_SENDER_WORDS],
+        v: *mut RobustSenderView,
+    );
+    pub safe fn xcp_shim_root(v: u64, cube: u32) -> u64;
+    pub safe fn xcp_shim_log2_q16(v: u32) -> u32;
+    pub fn xcp_shim_cubic(
+        c: *mut Cubic,
+        what: u32,
+        window: u64,
+        now: u64,
+        srtt_ns: u64,
+        segments: u32,
+    );
 }

@@ -1,15 +1,19 @@
 //! A law (`xcp-law`) as the C of `engine/law.h` takes it.
 
-use xcp_law::{ConfigError, RouterConfig, fraction};
+use xcp_law::{ConfigError, Control, RouterConfig, fraction};
 
 use crate::ffi;
 
 /// The engine's form of a law.
 ///
 /// # Errors
-/// What [`RouterConfig::check`] refuses, which is what `xcp_law_check` does.
-pub(crate) fn checked(config: &RouterConfig) -> Result<ffi::Law, ConfigError> {
+/// What [`RouterConfig::check`] refuses, which is what `xcp_law_check` does, and a law for a router
+/// of the other kind.
+pub(crate) fn checked(config: &RouterConfig, control: Control) -> Result<ffi::Law, ConfigError> {
     config.check()?;
+    if config.control != control {
+        return Err(ConfigError::OtherRouter);
+    }
     Ok(law(config))
 }
 
@@ -33,13 +37,19 @@ fn law(config: &RouterConfig) -> ffi::Law {
         input: config.input as u8,
         pools: u8::from(config.pools),
         spare_most: config.spare_most,
+        control: config.control as u8,
+        tcp: config.tcp as u8,
+        capacity_known: config.capacity_known as u8,
+        unused: [0; 5],
     }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use xcp_law::{CapacityForXcp, Gain, Input, Interval, Preset, Shuffle, Spare};
+    use xcp_law::{
+        CapacityForXcp, CapacityKnown, Gain, Input, Interval, Preset, Shuffle, Spare, Tcp,
+    };
 
     use super::*;
 
@@ -73,11 +83,15 @@ mod tests {
             input in one_of(Input::ALL), of_capacity in one_of(CapacityForXcp::ALL),
             shuffle in one_of(Shuffle::ALL), spare in one_of(Spare::ALL), spare_most in 0..3u8,
             interval in one_of(Interval::ALL), gain in one_of(Gain::ALL), sound in any::<bool>(),
+            preset in one_of(Preset::ALL), tcp in one_of(Tcp::ALL), known in one_of(CapacityKnown::ALL), own in any::<bool>(),
         ) {
             let mut config = RouterConfig {
                 alpha, input, capacity_for_xcp: of_capacity, shuffle, spare, spare_most, interval, gain,
-                ..RouterConfig::xcp(1000)
+                tcp, capacity_known: known, ..RouterConfig::preset(preset, 1000)
             };
+            if own {
+                config = RouterConfig { alpha, spare_most, capacity_known: known, ..RouterConfig::preset(preset, 1000) };
+            }
             if !sound {
                 config.capacity_bytes_per_sec = capacity;
                 (config.min_interval_ns, config.max_interval_ns) = intervals;
@@ -86,8 +100,13 @@ mod tests {
             }
             let theirs = law(&config);
             let mut state = [0; ffi::ROUTER_WORDS];
+            let mut robust = [0; ffi::ROBUST_WORDS];
             // SAFETY: as in `Router::new`.
-            let refused = unsafe { ffi::xcp_shim_router_init(&mut state, &theirs, 0, 0) } != 0;
+            let refused = match config.control {
+                Control::Draft => unsafe { ffi::xcp_shim_router_init(&mut state, &theirs, 0, 0) },
+                // SAFETY: as in `RobustRouter::new`.
+                Control::Calendar => unsafe { ffi::xcp_shim_robust_init(&mut robust, &theirs, 0, 0) },
+            } != 0;
             prop_assert_eq!(config.check().is_err(), refused, "{:?}", config.check());
         }
     }

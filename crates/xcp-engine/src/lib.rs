@@ -29,6 +29,8 @@ pub mod mutants;
 mod options;
 mod policer;
 mod receiver;
+mod robust;
+mod robust_sender;
 mod router;
 mod sender;
 
@@ -41,10 +43,13 @@ pub use options::{
 };
 pub use policer::{Passage, Policer, PolicerConfig, PolicerState};
 pub use receiver::Receiver;
+pub use robust::{Other, RobustRouter};
+pub use robust_sender::{Bound, RobustSender, RobustSenderState};
 pub use router::{Router, RouterState, bottleneck_id};
 pub use sender::{Sendable, Sender, SenderConfig};
 pub use xcp_law::{
-    CapacityForXcp, ConfigError, Gain, Input, Interval, Preset, RouterConfig, Shuffle, Spare,
+    CapacityForXcp, CapacityKnown, ConfigError, Control, Gain, Input, Interval, Preset,
+    RouterConfig, Shuffle, Spare, Tcp,
 };
 
 /// The C functions below the public interface, for this crate's own tests of arithmetic.

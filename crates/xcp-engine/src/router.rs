@@ -2,7 +2,7 @@
 
 use crate::ffi::{self, ROUTER_WORDS};
 use crate::header::ForwardHeader;
-use xcp_law::{ConfigError, RouterConfig};
+use xcp_law::{ConfigError, Control, RouterConfig};
 
 use crate::law;
 
@@ -53,7 +53,7 @@ impl Router {
     /// # Errors
     /// A setting out of range, or choices that contradict each other.
     pub fn new(config: &RouterConfig, now_ns: u64, seed: u64) -> Result<Router, ConfigError> {
-        let law = law::checked(config)?;
+        let law = law::checked(config, Control::Draft)?;
         let mut state = [0; ROUTER_WORDS];
         // SAFETY: shim.c asserts that struct xcp_router has ROUTER_WORDS words; `law` mirrors
         // struct xcp_law. Both outlive the call.
@@ -67,7 +67,7 @@ impl Router {
     /// # Errors
     /// A setting out of range, or choices that contradict each other; the law stays as it is.
     pub fn set_law(&mut self, config: &RouterConfig) -> Result<(), ConfigError> {
-        let law = law::checked(config)?;
+        let law = law::checked(config, Control::Draft)?;
         // SAFETY: `self.0` was initialised by `new`; `law` mirrors struct xcp_law. Both outlive the
         // call.
         let wrong = unsafe { ffi::xcp_shim_router_set_law(&mut self.0, &law) };

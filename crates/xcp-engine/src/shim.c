@@ -4,13 +4,16 @@
 #include "xcp.h"
 
 /* Sizes that ffi.rs reserves, in 64-bit words. */
-_Static_assert(sizeof(struct xcp_router) == 57 * 8, "ffi.rs: ROUTER_WORDS");
+_Static_assert(sizeof(struct xcp_router) == 58 * 8, "ffi.rs: ROUTER_WORDS");
 _Static_assert(sizeof(struct xcp_policer) == 16 * 8, "ffi.rs: POLICER_WORDS");
 _Static_assert(sizeof(struct xcp_policed_set) == 14 * 8, "ffi.rs: POLICED_SET_WORDS");
-_Static_assert(sizeof(struct xcp_law) == 56, "ffi.rs: Law");
+_Static_assert(sizeof(struct xcp_law) == 64, "ffi.rs: Law");
 _Static_assert(sizeof(struct xcp_sender) == 10 * 8, "ffi.rs: SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_sender, cwnd) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_receiver) == 2 * 8, "ffi.rs: RECEIVER_WORDS");
+_Static_assert(sizeof(struct xcp_robust) == 517 * 8, "ffi.rs: ROBUST_WORDS");
+_Static_assert(sizeof(struct xcp_robust_sender) == 47 * 8, "ffi.rs: ROBUST_SENDER_WORDS");
+_Static_assert(__builtin_offsetof(struct xcp_robust_sender, xcp) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_forward) == 16, "header.rs: ForwardHeader");
 _Static_assert(sizeof(struct xcp_return) == 8, "header.rs: ReturnHeader");
 
@@ -370,4 +373,136 @@ void xcp_shim_classic_read_return(const xcp_u8 *option, struct xcp_return *out) 
 
 void xcp_shim_classic_write_return(xcp_u8 *option, const struct xcp_return *r) {
     xcp_classic_write_return(option, r);
+}
+
+int xcp_shim_robust_init(struct xcp_robust *r, const struct xcp_law *law, xcp_u64 now,
+                         xcp_u64 seed) {
+    return xcp_robust_init(r, law, now, seed);
+}
+
+void xcp_shim_robust_set_capacity(struct xcp_robust *r, xcp_u64 capacity) {
+    xcp_robust_set_capacity(r, capacity);
+}
+
+void xcp_shim_robust_arrival(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
+                             const struct xcp_forward *h, xcp_u64 backlog) {
+    xcp_robust_arrival(r, now, size, h, backlog);
+}
+
+void xcp_shim_robust_departure(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
+                               struct xcp_forward *h, xcp_u64 backlog) {
+    xcp_robust_departure(r, now, size, h, backlog);
+}
+
+xcp_u32 xcp_shim_robust_other_arrival(struct xcp_robust *r, xcp_u64 now, xcp_u32 size, xcp_u32 kind,
+                                      xcp_u64 flow, xcp_u64 backlog) {
+    return (xcp_u32)xcp_robust_other_arrival(r, now, size, kind, flow, backlog);
+}
+
+void xcp_shim_robust_other_departure(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
+                                     xcp_u64 backlog) {
+    xcp_robust_other_departure(r, now, size, backlog);
+}
+
+/* A robust router's state for display and tests; rates in q20. */
+struct xcp_shim_robust_view {
+    xcp_u64 start_ns, interval_ns, elapsed_ns, d_ns, queue, pool_fp, pool_n, y, shuffled, intervals,
+        capacity, min_interval_ns, max_interval_ns, drop, tcp_flows, id;
+    xcp_s64 f, owed;
+    struct xcp_num flows;
+};
+
+void xcp_shim_robust_view(const struct xcp_robust *r, struct xcp_shim_robust_view *v) {
+    struct xcp_shim_robust_view view = {r->start_ns,
+                                        r->interval_ns,
+                                        r->elapsed_ns,
+                                        r->d_ns,
+                                        r->queue,
+                                        r->pool_fp,
+                                        r->pool_n,
+                                        r->y,
+                                        r->shuffled,
+                                        r->intervals,
+                                        r->capacity,
+                                        r->law.min_interval_ns,
+                                        r->law.max_interval_ns,
+                                        r->drop,
+                                        r->tcp_flows,
+                                        r->id,
+                                        r->f,
+                                        r->owed,
+                                        r->flows};
+    *v = view;
+}
+
+void xcp_shim_robust_sender_init(struct xcp_robust_sender *s, xcp_u32 packet_bytes, xcp_u64 initial,
+                                 xcp_u32 ids, xcp_u32 own) {
+    xcp_robust_sender_init(s, packet_bytes, initial);
+    if (ids)
+        xcp_sender_use_ids(&s->xcp, own);
+}
+
+void xcp_shim_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 limit,
+                                   struct xcp_forward *h) {
+    xcp_robust_sender_header(s, now, limit, h);
+}
+
+void xcp_shim_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns, xcp_u64 srtt_ns,
+                                   xcp_u64 sent_ns) {
+    xcp_robust_sender_sample(s, rtt_ns, srtt_ns, sent_ns);
+}
+
+void xcp_shim_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 now,
+                                     const struct xcp_return *h, xcp_u32 limited, xcp_u64 sent_ns,
+                                     xcp_u32 segments) {
+    xcp_robust_sender_feedback(s, now, h, limited, sent_ns, segments);
+}
+
+void xcp_shim_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 segments,
+                                  xcp_u32 limited, xcp_u64 sent_ns) {
+    xcp_robust_sender_acked(s, now, segments, limited, sent_ns);
+}
+
+void xcp_shim_robust_sender_again(struct xcp_robust_sender *s) {
+    xcp_robust_sender_again(s);
+}
+
+void xcp_shim_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now) {
+    xcp_robust_sender_timeout(s, now);
+}
+
+xcp_u32 xcp_shim_robust_sender_limit(const struct xcp_robust_sender *s) {
+    return xcp_robust_sender_limit(s);
+}
+
+/* For display and tests. */
+struct xcp_shim_robust_sender_view {
+    xcp_u64 window, bound, base_ns, explicit_window;
+    xcp_u32 mode, routed, binds, competes;
+};
+
+void xcp_shim_robust_sender_view(const struct xcp_robust_sender *s,
+                                 struct xcp_shim_robust_sender_view *v) {
+    struct xcp_shim_robust_sender_view view = {s->xcp.cwnd,        s->bound,   s->base_ns,
+                                               s->explicit_window, s->mode,    s->routed,
+                                               s->binds,           s->competes};
+    *v = view;
+}
+
+xcp_u64 xcp_shim_root(xcp_u64 v, xcp_u32 cube) {
+    return cube ? xcp_icbrt(v) : xcp_isqrt(v);
+}
+
+xcp_u32 xcp_shim_log2_q16(xcp_u32 v) {
+    return xcp_log2_q16(v);
+}
+
+void xcp_shim_cubic(struct xcp_cubic *c, xcp_u32 what, xcp_u64 window, xcp_u64 now, xcp_u64 srtt_ns,
+                    xcp_u32 segments) {
+    if (what == 0)
+        xcp_cubic_start(c, window);
+    else if (what == 1)
+        xcp_cubic_acked(c, now, srtt_ns, segments, 1);
+    else
+        xcp_cubic_lost(c, window);
 }

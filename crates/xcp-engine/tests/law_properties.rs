@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use xcp_engine::exact::{grant, router_words, view};
 use xcp_engine::{
-    CapacityForXcp, ConfigError, ForwardHeader, Gain, Input, Interval, Preset, Rounding, Router,
-    RouterConfig, Spare, WireFormat, flags,
+    CapacityForXcp, ConfigError, ForwardHeader, Gain, Input, Interval, Preset, RobustRouter,
+    Rounding, Router, RouterConfig, Spare, WireFormat, flags,
 };
 
 const MS: u64 = 1_000_000;
@@ -337,7 +337,10 @@ fn settings_are_checked() {
     );
     assert_eq!(wrong(RouterConfig { spare_most: 0, ..good.clone() }), ConfigError::SpareMost);
     for preset in Preset::ALL.iter().copied() {
-        assert!(Router::new(&RouterConfig::preset(preset, C), 0, 0).is_ok(), "{}", preset.name());
+        let config = RouterConfig::preset(preset, C);
+        let kinds = (Router::new(&config, 0, 0), RobustRouter::new(&config, 0, 0));
+        let robust = preset == Preset::Robust;
+        assert_eq!((kinds.0.is_ok(), kinds.1.is_ok()), (!robust, robust), "{}", preset.name());
         assert_eq!(Preset::named(preset.name()), Some(preset));
     }
     // A law that is refused leaves the router's own.

@@ -70,7 +70,7 @@ fn router() -> impl Strategy<Value = Router> {
         any::<bool>(),
         any::<bool>(),
         any::<bool>(),
-        prop::sample::select(Preset::ALL.to_vec()),
+        prop::sample::select(Preset::DRAFT.to_vec()),
     );
     let choices = prop_oneof![4 => Just((true, false, false, false, Preset::Xcp)), 1 => Just((true, false, false, false, Preset::XcpIr)), 3 => choices];
     (10_000..20_000_000u64, choices, 0..100u32).prop_map(

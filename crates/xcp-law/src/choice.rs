@@ -96,6 +96,33 @@ choices! {
         OwnRtt = 1 => "own-rtt",
     }
 
+    /// What the router knows of what it has granted.
+    Control {
+        /// Nothing (Katabi, Handley & Rohrs 2002).
+        Draft = 0 => "draft",
+        /// All of it, and when it will be seen ([robust.md](robust.md)); every choice above must
+        /// be the preset `robust`'s, and `alpha` is of the gap, each tenth of a round trip. Only in
+        /// the simulator.
+        Calendar = 1 => "calendar",
+    }
+
+    /// TCP without XCP in the queue of a router with a calendar.
+    Tcp {
+        /// It is nobody's business.
+        Left = 0 => "left",
+        /// Dropped at random, so that it has the part of the link that the number of its flows has
+        /// a right to, and never fills the queue.
+        Steered = 1 => "steered",
+    }
+
+    /// How a router with a calendar knows its capacity.
+    CapacityKnown {
+        /// It has been told.
+        Given = 0 => "given",
+        /// By what departs while packets wait; `capacity` is the most that it believes.
+        Measured = 1 => "measured",
+    }
+
     /// The law to start from.
     Preset {
         /// Katabi, Handley & Rohrs 2002.
@@ -114,7 +141,15 @@ choices! {
         MaxRtt = 5 => "max-rtt",
         /// The gain follows each flow's own RTT.
         OwnRtt = 6 => "own-rtt",
+        /// A calendar of promises, with iXCP's shares ([robust.md](robust.md)), for flows with
+        /// `congestion = "xcp-robust"`; `alpha` 0.7. Only in the simulator.
+        Robust = 7 => "robust",
     }
+}
+
+impl Preset {
+    /// Those without a calendar, which the kernel's routers know too.
+    pub const DRAFT: &'static [Self] = Self::ALL.split_at(Self::Robust as usize).0;
 }
 
 #[cfg(test)]

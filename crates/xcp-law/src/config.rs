@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use crate::choice::{CapacityForXcp, Gain, Input, Interval, Preset, Shuffle, Spare};
+use crate::choice::{
+    CapacityForXcp, CapacityKnown, Control, Gain, Input, Interval, Preset, Shuffle, Spare, Tcp,
+};
 
 /// The longest control interval that can be set, ns: what the RTT of a header can say.
 pub const INTERVAL_MAX_NS: u64 = 1 << 42;
@@ -48,6 +50,12 @@ pub struct RouterConfig {
     pub spare: Spare,
     /// What N / N_b is taken for at most: at least 1.
     pub spare_most: u8,
+    /// What the router knows of what it has granted.
+    pub control: Control,
+    /// TCP without XCP in the queue of a router with a calendar.
+    pub tcp: Tcp,
+    /// How a router with a calendar knows its capacity.
+    pub capacity_known: CapacityKnown,
 }
 
 impl RouterConfig {
@@ -72,6 +80,9 @@ impl RouterConfig {
             shuffle: Shuffle::All,
             spare: Spare::All,
             spare_most: 8,
+            control: Control::Draft,
+            tcp: Tcp::Left,
+            capacity_known: CapacityKnown::Given,
         }
     }
 
@@ -95,6 +106,14 @@ impl RouterConfig {
             Preset::PXcp => law.spare = Spare::Scaled,
             Preset::MaxRtt => law.interval = Interval::Max,
             Preset::OwnRtt => law.gain = Gain::OwnRtt,
+            Preset::Robust => {
+                law.control = Control::Calendar;
+                law.tcp = Tcp::Steered;
+                law.shuffle = Shuffle::Matching;
+                law.spare = Spare::Limited;
+                law.alpha = 0.7;
+                law.beta = 0.0;
+            }
         }
         law
     }
@@ -125,6 +144,12 @@ impl RouterConfig {
             Err(ConfigError::QueueTarget)
         } else if self.spare_most == 0 {
             Err(ConfigError::SpareMost)
+        } else if self.control == Control::Calendar && !self.goes_with_a_calendar() {
+            Err(ConfigError::Calendar)
+        } else if self.control == Control::Draft
+            && (self.tcp != Tcp::Left || self.capacity_known != CapacityKnown::Given)
+        {
+            Err(ConfigError::OnlyCalendar)
         } else if self.capacity_for_xcp == CapacityForXcp::MinusOther && self.input == Input::All {
             Err(ConfigError::OtherTwice)
         } else if self.spare == Spare::Limited && self.shuffle != Shuffle::Matching {
@@ -132,6 +157,14 @@ impl RouterConfig {
         } else {
             Ok(())
         }
+    }
+
+    fn goes_with_a_calendar(&self) -> bool {
+        let robust = Self::preset(Preset::Robust, 1);
+        let choices = |law: &Self| {
+            (law.interval, law.input, law.capacity_for_xcp, law.gain, law.shuffle, law.spare)
+        };
+        self.pools && choices(self) == choices(&robust)
     }
 
     /// Whether its router wants to know which link limits a flow.
@@ -178,6 +211,12 @@ pub enum ConfigError {
     SpareWithoutIds,
     /// N / N_b bounded by 0.
     SpareMost,
+    /// A calendar with choices that it does not know.
+    Calendar,
+    /// Without a calendar, what only goes with one.
+    OnlyCalendar,
+    /// A law with a calendar for a router that has none, or one without for a router that has one.
+    OtherRouter,
 }
 
 impl ConfigError {
@@ -196,6 +235,19 @@ impl ConfigError {
             Self::OtherTwice => &["input", "capacity-for-xcp", "preset"],
             Self::SpareWithoutIds => &["shuffle", "spare", "preset"],
             Self::SpareMost => &["spare-most"],
+            Self::Calendar => &[
+                "interval",
+                "input",
+                "capacity-for-xcp",
+                "gain",
+                "shuffle",
+                "spare",
+                "pools",
+                "control",
+                "preset",
+            ],
+            Self::OnlyCalendar => &["tcp", "capacity-known", "control"],
+            Self::OtherRouter => &["control", "preset"],
         }
     }
 
@@ -215,6 +267,9 @@ impl ConfigError {
             Self::OtherTwice => "write input = \"xcp\" with capacity-for-xcp = \"minus-other\"",
             Self::SpareWithoutIds => "write shuffle = \"matching\" with spare = \"limited\"",
             Self::SpareMost => "write a number from 1 to 255",
+            Self::Calendar => "leave it out, or take another preset",
+            Self::OnlyCalendar => "write preset = \"robust\", or leave it out",
+            Self::OtherRouter => "take another law, or simulate it",
         }
     }
 }
@@ -252,6 +307,16 @@ impl fmt::Display for ConfigError {
                  to flows limited elsewhere",
             ),
             Self::SpareMost => f.write_str("the bound of N/N_b must be from 1 to 255"),
+            Self::Calendar => f.write_str(
+                "a router with a calendar knows no other choices than those of the preset `robust`",
+            ),
+            Self::OnlyCalendar => {
+                f.write_str("this is for a router with a calendar, the preset `robust`")
+            }
+            Self::OtherRouter => f.write_str(
+                "this router has no calendar, which the law `robust` is about: it is for the \
+                 simulator only, so far",
+            ),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The keys that set a law: name, what each takes, what holds without it, an example, its meaning,
 //! and what it sets. Scenario files and `xcpnet router add` read by this table.
 
-use crate::choice::{CapacityForXcp, Gain, Input, Interval, Preset, Shuffle, Spare};
+use crate::choice::{
+    CapacityForXcp, CapacityKnown, Control, Gain, Input, Interval, Preset, Shuffle, Spare, Tcp,
+};
 use crate::config::RouterConfig;
 
 /// A key of a law.
@@ -178,6 +180,9 @@ pub const KEYS: &[Key] = &[
         doc: "What N/N_b is taken for at most where `spare` is scaled by it.",
     },
     choice!("gain", Gain, gain, "the preset's; `\"uniform\"`", "\"own-rtt\""),
+    choice!("control", Control, control, "the preset's; `\"draft\"`", "\"draft\""),
+    choice!("tcp", Tcp, tcp, "the preset's; `\"left\"`", "\"left\""),
+    choice!("capacity-known", CapacityKnown, capacity_known, "`\"given\"`", "\"given\""),
 ];
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub mod choice;
 mod config;
 mod keys;
 
-pub use choice::{CapacityForXcp, Gain, Input, Interval, Preset, Shuffle, Spare};
+pub use choice::{
+    CapacityForXcp, CapacityKnown, Control, Gain, Input, Interval, Preset, Shuffle, Spare, Tcp,
+};
 pub use config::{ConfigError, INTERVAL_MAX_NS, RouterConfig, fraction};
 pub use keys::{KEYS, Key, Takes};

@@ -12,7 +12,7 @@ use crate::lies::lies;
 use crate::links::{DEFAULT_PACKET_BYTES, Nodes, period, reserved};
 use crate::model::{
     Congestion, DirectionId, Flow, Group, LossResponse, NodeId, Recovery, RtoPolicy, Tcp, Traffic,
-    UdpPattern, Unclaimed, WireFormat,
+    UdpPattern, Unclaimed, WireFormat, XcpSender,
 };
 use crate::name::FlowName;
 use crate::quantity::{MAX_TIME, show_time};
@@ -366,7 +366,7 @@ fn traffic<'a>(
 fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>) -> Option<Tcp> {
     let name = fields.congestion("congestion", kernel);
     let (congestion, recovery) = match name {
-        Some("xcp") => (Congestion::Xcp, Recovery::Sack),
+        Some("xcp" | "xcp-robust") => (Congestion::Xcp, Recovery::Sack),
         Some("cubic") => (Congestion::Cubic, Recovery::Sack),
         Some("newreno") => (Congestion::Reno, Recovery::NewRenoImpatient),
         Some("sack") => (Congestion::Reno, Recovery::Sack),
@@ -385,6 +385,7 @@ fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>
     let paced = fields.bool("paced").unwrap_or(congestion == Congestion::Xcp);
     let tcp = Tcp {
         congestion,
+        xcp_sender: if name == Some("xcp-robust") { XcpSender::Robust } else { XcpSender::Window },
         recovery,
         loss_response: if fields.choice("loss-response") == Some("halve") {
             LossResponse::Halve

@@ -8,7 +8,8 @@ use crate::fields::{Faults, Fields};
 use crate::law::{self, Law};
 use crate::model::Input;
 use crate::model::{
-    Direction, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId, Others, Police, Queue,
+    Control, Direction, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId, Others, Police,
+    Queue,
 };
 use crate::quantity::{Amount, Standing};
 use crate::set::name_of;
@@ -306,10 +307,39 @@ fn read_queue(link: &Fields<'_>) -> QueueDraft {
     let changes = read_changes(&queue, others);
     let kind = match kind {
         "red" => red,
-        "xcp" => KindDraft::Xcp { law, changes, others, police: read_police(&queue) },
+        "xcp" => {
+            let police = read_police(&queue);
+            check_calendar(&queue, &law, &changes, others, police.is_some());
+            KindDraft::Xcp { law, changes, others, police }
+        }
         _ => KindDraft::DropTail,
     };
     QueueDraft { limit, limit_span, kind }
+}
+
+/// What a router that remembers its promises does not go with.
+fn check_calendar(
+    queue: &Fields<'_>,
+    law: &LawDraft,
+    changes: &[(Nanos, LawDraft)],
+    others: Others,
+    policed: bool,
+) {
+    let remembers = |draft: &LawDraft| draft.law.config.control == Control::Calendar;
+    let amiss = [
+        ("police", remembers(law) && policed, "a policer"),
+        ("others", remembers(law) && others != Others::Shared, "a queue for others apart"),
+        (
+            "law-changes",
+            !changes.is_empty()
+                && (remembers(law) || changes.iter().any(|(_, law)| remembers(law))),
+            "a change of law",
+        ),
+    ];
+    for (key, _, what) in amiss.iter().filter(|(_, amiss, _)| *amiss) {
+        let what = format!("{what} does not go with the law `robust`");
+        queue.faults.add(queue.span_of(key), what, "leave it out, or take another law");
+    }
 }
 
 /// The `police` of a queue.

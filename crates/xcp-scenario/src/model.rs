@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub use crate::law::Law;
 use crate::name::FlowName;
 use crate::units::{Nanos, Period};
-pub use xcp_law::{CapacityForXcp, Gain, Input, Interval, Preset, Shuffle, Spare};
+pub use xcp_law::{CapacityForXcp, Control, Gain, Input, Interval, Preset, Shuffle, Spare};
 
 /// Index into [`Scenario::nodes`].
 pub type NodeId = usize;
@@ -333,6 +333,8 @@ pub enum Traffic {
 pub struct Tcp {
     /// What sets the window.
     pub congestion: Congestion,
+    /// Which sender, where `congestion` is XCP.
+    pub xcp_sender: XcpSender,
     /// How losses are repaired.
     pub recovery: Recovery,
     /// What an XCP sender does to its window on three duplicate ACKs; TCP's own congestion controls
@@ -402,6 +404,16 @@ impl Congestion {
             Congestion::Named(name) => name,
         }
     }
+}
+
+/// Which of XCP's senders a flow has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum XcpSender {
+    /// A window that acknowledgements clock (engine/sender.h).
+    #[default]
+    Window,
+    /// A rate, bounded by delay where no router governs (engine/robust_sender.h).
+    Robust,
 }
 
 /// Loss recovery.

@@ -124,7 +124,8 @@ const fn key(
 /// Known queues.
 pub const QUEUES: &[&str] = &["drop-tail", "red", "xcp"];
 /// The congestion controls that a scenario can name; the simulator has all of them.
-pub const CONGESTIONS: &[&str] = &["xcp", "reno", "newreno", "sack", "cubic", "vegas"];
+pub const CONGESTIONS: &[&str] =
+    &["xcp", "xcp-robust", "reno", "newreno", "sack", "cubic", "vegas"];
 /// Keys of a flow that mean nothing to datagrams.
 pub(crate) const TCP_ONLY: &[&str] = &[
     "congestion",

@@ -99,6 +99,7 @@ impl<'r> Gauges for View<'_, 'r> {
         match self.near_end(number, now).queue() {
             Queue::Xcp(xcp) => Some(router_quantities(&xcp.state()).to_vec()),
             Queue::Changing(xcp) => Some(router_quantities(&xcp.queue().state()).to_vec()),
+            Queue::Robust(xcp) => Some(router_quantities(&xcp.state()).to_vec()),
             Queue::DropTail | Queue::Red(_) => None,
         }
     }

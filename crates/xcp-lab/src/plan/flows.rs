@@ -3,6 +3,7 @@
 
 use xcp_scenario::model::{
     Congestion, Flow, Limit, Queue, Recovery, RtoPolicy, Scenario, Tcp, Traffic, WireFormat,
+    XcpSender,
 };
 use xcp_scenario::units::Nanos;
 
@@ -99,6 +100,12 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
             flow.group.packet_bytes,
             MSS.start() + headers,
             MSS.end() + headers
+        )));
+    }
+    if tcp.xcp_sender == XcpSender::Robust {
+        return Err(LabError::Refused(format!(
+            "flow \"{name}\": the kernel's endpoint is no robust sender yet: write congestion = \
+                \"xcp\", or simulate it (without --on)"
         )));
     }
     if tcp.congestion == Congestion::Xcp && tcp.wire == WireFormat::ClassicInteger {

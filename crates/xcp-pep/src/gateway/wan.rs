@@ -27,9 +27,11 @@ const FULL_SEGMENT: usize = 1448;
 /// # Errors
 /// It is not known.
 pub fn law(name: &str, rate_bps: u64) -> Result<xcp_engine::RouterConfig> {
-    let Some(preset) = Preset::named(name) else {
-        return Err(Error::new(format!("law: \"{name}\" is not known here"))
-            .remedy(format!("there are {}", Preset::WORDS.join(", "))));
+    let Some(preset) = Preset::named(name).filter(|preset| Preset::DRAFT.contains(preset)) else {
+        return Err(Error::new(format!("law: \"{name}\" is not known here")).remedy(format!(
+            "there are {}",
+            Preset::DRAFT.iter().map(|law| law.name()).collect::<Vec<_>>().join(", ")
+        )));
     };
     let mut law = xcp_engine::RouterConfig::preset(preset, rate_bps / 8);
     law.gain = Gain::OwnRtt;

@@ -3,9 +3,11 @@
 //! constant rate knows every departure at the arrival.
 
 mod red;
+mod robust;
 mod xcp;
 
 pub use red::{Red, RedConfig};
+pub use robust::RobustQueue;
 pub use xcp::{ChangingXcp, XcpQueue, router_quantities};
 
 use xcp_scenario::model::{self, Limit};
@@ -38,6 +40,8 @@ pub enum Queue {
     Xcp(XcpQueue),
     /// An XCP router whose law changes.
     Changing(Box<ChangingXcp>),
+    /// An XCP router that remembers its promises.
+    Robust(Box<RobustQueue>),
 }
 
 impl Queue {
@@ -73,6 +77,10 @@ impl Queue {
             }
             model::Queue::Xcp { law, changes, police, .. } => {
                 let own = router_seed(seed, index);
+                if law.config.control == model::Control::Calendar {
+                    let queue = RobustQueue::new(law, direction.rate_bps, own)?;
+                    return Ok(Self::Robust(Box::new(queue)));
+                }
                 if changes.is_empty() {
                     Self::Xcp(XcpQueue::new(law, police.as_ref(), direction.rate_bps, own)?)
                 } else {
@@ -109,6 +117,7 @@ impl Queue {
                 xcp.arrival(now, packet, backlog.bytes) && !full
             }
             Self::Changing(xcp) => xcp.at(now).arrival(now, packet, backlog.bytes) && !full,
+            Self::Robust(xcp) => xcp.arrival(now, packet, backlog.bytes) && !full,
         }
     }
 
@@ -118,6 +127,7 @@ impl Queue {
         match self {
             Self::Xcp(xcp) => xcp.departure(now, packet, backlog_bytes),
             Self::Changing(xcp) => xcp.at(now).departure(now, packet, backlog_bytes),
+            Self::Robust(xcp) => xcp.departure(now, packet, backlog_bytes),
             Self::DropTail | Self::Red(_) => {}
         }
     }
@@ -131,6 +141,7 @@ impl Queue {
             Self::Red(red) => red.arrival(now, 0, Some(idle_since), false),
             Self::Xcp(xcp) => xcp.pass(now, packet),
             Self::Changing(xcp) => xcp.at(now).pass(now, packet),
+            Self::Robust(xcp) => xcp.pass(now, packet),
         }
     }
 
@@ -140,7 +151,7 @@ impl Queue {
         match self {
             Self::Xcp(xcp) => xcp.refused(),
             Self::Changing(xcp) => xcp.queue().refused(),
-            Self::DropTail | Self::Red(_) => 0,
+            Self::DropTail | Self::Red(_) | Self::Robust(_) => 0,
         }
     }
 }

@@ -6,7 +6,9 @@
 //! of a given size holds fewer packets than here. The window a receiver may advertise without
 //! window scaling, 65535 bytes, counts payload, as TCP's window field does.
 
-use xcp_scenario::model::{Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat};
+use xcp_scenario::model::{
+    Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat, XcpSender,
+};
 use xcp_scenario::sizes::{HEADERS, TIMESTAMPS};
 use xcp_scenario::units::Nanos;
 
@@ -38,6 +40,8 @@ pub struct SenderConfig {
     pub congestion: Congestion,
     /// How losses are repaired.
     pub recovery: Recovery,
+    /// Which of XCP's senders it is, where `congestion` is XCP.
+    pub xcp_sender: XcpSender,
     /// An XCP sender's answer to three duplicate ACKs.
     pub loss_response: LossResponse,
     /// Whether packets are spread over the round trip.
@@ -77,6 +81,7 @@ impl SenderConfig {
             peer_window: receive_window(tcp, packet_bytes),
             congestion: tcp.congestion.clone(),
             recovery: tcp.recovery,
+            xcp_sender: tcp.xcp_sender,
             loss_response: tcp.loss_response,
             paced: tcp.paced,
             wire: tcp.wire,
@@ -87,6 +92,14 @@ impl SenderConfig {
             honest: tcp.honest_window,
             ids: tcp.ids.map(|_| 0),
             kept_window: None,
+        }
+    }
+
+    /// What scenarios call the congestion control.
+    pub(super) fn control_word(&self) -> &str {
+        match (&self.congestion, self.xcp_sender) {
+            (Congestion::Xcp, XcpSender::Robust) => "xcp-robust",
+            _ => self.congestion.name(),
         }
     }
 }

@@ -144,7 +144,7 @@ impl Sender {
         // Nothing is amiss: the whole life of most connections. (Data is outstanding, so the
         // connection stands.)
         self.take_sample(now, packet);
-        self.take_feedback(now, ack);
+        self.take_feedback(now, packet, ack);
         self.una = packet.seq;
         self.recovery.advanced_open(packet.timestamp);
         self.grow(now, packet, segments, false);
@@ -178,7 +178,7 @@ impl Sender {
         }
         // On every ACK, duplicates and late ones included: each carries feedback that no other
         // does.
-        self.take_feedback(now, ack);
+        self.take_feedback(now, packet, ack);
         if segments > 0 {
             self.una = packet.seq;
             let was_fast = self.recovery.fast();
@@ -209,6 +209,10 @@ impl Sender {
     fn take_sample(&mut self, now: Nanos, packet: &Packet) {
         let sample = now.saturating_sub(packet.timestamp);
         self.rtt.sample(sample);
+        if let Congestion::Robust(robust) = &mut self.congestion {
+            let open = self.recovery.is_open();
+            robust.sample(now, packet.seq, self.rtt.srtt(), packet.timestamp, open);
+        }
         self.counts.rtt_sample(sample);
     }
 
@@ -230,9 +234,11 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn take_feedback(&mut self, now: Nanos, ack: &Ack) {
+    fn take_feedback(&mut self, now: Nanos, packet: &Packet, ack: &Ack) {
         if let Congestion::Xcp(xcp) = &mut self.congestion {
             xcp.feedback(now, &ack.returned, self.rtt.srtt(), self.limited);
+        } else if let Congestion::Robust(robust) = &mut self.congestion {
+            robust.feedback(now, &ack.returned, self.limited, packet.timestamp);
         }
     }
 
@@ -308,6 +314,9 @@ impl Sender {
         self.deadline = Nanos::MAX;
         if let Congestion::Xcp(xcp) = &mut self.congestion {
             xcp.feedback(now, &ack.returned, self.rtt.srtt(), false);
+        } else if let Congestion::Robust(robust) = &mut self.congestion {
+            robust.syn_answered(now.saturating_sub(packet.timestamp), packet.timestamp);
+            robust.feedback(now, &ack.returned, false, packet.timestamp);
         }
         self.check_completed(now);
         self.pacer.plan(self.rtt.srtt(), &self.congestion);
@@ -336,6 +345,9 @@ impl Sender {
         self.counts.timeouts += 1;
         let flight = self.flight();
         self.congestion.timed_out(flight, self.timed_out_at == self.una);
+        if let Congestion::Robust(robust) = &mut self.congestion {
+            robust.expired(now);
+        }
         self.timed_out_at = self.una;
         self.recovery.timed_out(self.una, self.nxt);
         // RFC 6298 §5.4 to §5.6: resend the earliest, back off, restart.
@@ -575,6 +587,11 @@ impl Sender {
             (&mut packet.body, &mut self.congestion)
         {
             xcp.write_header(now, self.rtt.srtt(), sendable, header);
+        } else if let (Body::Data { header, .. }, Congestion::Robust(robust)) =
+            (&mut packet.body, &mut self.congestion)
+        {
+            robust.write_header(now, sendable, header);
+            robust.sent(now, segment, retransmission);
         }
         self.pacer.sent(now);
         if self.deadline == Nanos::MAX {
@@ -590,6 +607,8 @@ impl Sender {
         let sendable = self.sendable();
         if let Congestion::Xcp(xcp) = &mut self.congestion {
             xcp.write_header(now, self.rtt.srtt(), sendable, &mut header);
+        } else if let Congestion::Robust(robust) = &mut self.congestion {
+            robust.write_header(now, sendable, &mut header);
         }
         out.send(&mut Packet {
             seq: 0,

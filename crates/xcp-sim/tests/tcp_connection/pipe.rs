@@ -4,7 +4,9 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use xcp_scenario::model::{Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat};
+use xcp_scenario::model::{
+    Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat, XcpSender,
+};
 use xcp_scenario::units::Nanos;
 use xcp_sim::packet::{Body, Outbox, Packet, SackBlocks, SackId, Sacks};
 use xcp_sim::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
@@ -116,6 +118,7 @@ pub struct Pipe<'a> {
 
 pub fn settings(congestion: Congestion, recovery: Recovery) -> Tcp {
     Tcp {
+        xcp_sender: XcpSender::Window,
         congestion,
         recovery,
         loss_response: LossResponse::None,

@@ -3,7 +3,9 @@
 
 use crate::pipe::*;
 use proptest::prelude::*;
-use xcp_scenario::model::{Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat};
+use xcp_scenario::model::{
+    Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat, XcpSender,
+};
 use xcp_sim::packet::Body;
 
 fn connection() -> impl Strategy<Value = Tcp> {
@@ -36,6 +38,7 @@ fn connection() -> impl Strategy<Value = Tcp> {
                 receive_buffer,
                 send_buffer,
             )| Tcp {
+                xcp_sender: XcpSender::Window,
                 loss_response: if flags[0] { LossResponse::None } else { LossResponse::Halve },
                 paced: flags[1],
                 wire: if flags[2] { WireFormat::Classic } else { WireFormat::Extended },

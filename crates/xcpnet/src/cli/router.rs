@@ -164,9 +164,12 @@ const CHANGE: &[Setting] =
     &[DEVICE, text("capacity", "RATE", "What XCP may fill from now on"), LIMIT, RTT];
 
 /// The law's keys that `router add` takes as they are: the preset is its `law`, the capacity its
-/// own.
+/// own, and the kernel has no calendar.
 pub fn law_keys() -> impl Iterator<Item = &'static xcp_law::Key> {
-    KEYS.iter().filter(|key| !matches!(key.takes, Takes::Preset | Takes::Capacity))
+    KEYS.iter().filter(|key| {
+        !matches!(key.takes, Takes::Preset | Takes::Capacity)
+            && !matches!(key.name, "control" | "tcp" | "capacity-known")
+    })
 }
 
 /// Settings as they were written, each at most once.

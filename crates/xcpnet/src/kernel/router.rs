@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use serde_json::json;
 use xcp_engine::PolicerConfig;
-use xcp_law::{Input, Key, Preset, RouterConfig, Takes};
+use xcp_law::{Control, Input, Key, Preset, RouterConfig, Takes};
 use xcp_linux::kept::{self, KeptRouter, RouterPlan, Shaping};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::police::{Police, PoliceBy, Policing};
@@ -104,6 +104,12 @@ fn add(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Resul
             typed::standing(text, capacity_bps, given_rtt.unwrap_or(DEFAULT_RTT_NS), FRAME_BYTES)
         };
         settings.read(key.name, |text| set(&mut law, key, text, queue))?;
+    }
+    if law.control == Control::Calendar {
+        return Err(Failure::new(
+            "law: `robust` is for the simulator only, so far: the kernel's program has no calendar; \
+                write another law, e.g. `law own-rtt`",
+        ));
     }
     law.check().map_err(|wrong| {
         Failure::new(format!("{}: {wrong}; {}", wrong.keys()[0], wrong.remedy()))

@@ -5,11 +5,13 @@
 
 mod cubic;
 mod reno;
+mod robust;
 mod vegas;
 mod xcp;
 
 use cubic::Cubic;
 use reno::Reno;
+use robust::RobustWindow;
 use vegas::Vegas;
 use xcp::XcpWindow;
 pub(super) use xcp::engine_format;
@@ -30,7 +32,6 @@ pub(super) struct Acked {
     /// The time.
     pub now: Nanos,
     /// When the segment was sent that this acknowledgement answers.
-    #[expect(dead_code, reason = "for rates of delivery; no control here takes one")]
     pub sent_at: Nanos,
     /// The round trip it shows; `None` if it acknowledges nothing new (RFC 7323 section 4).
     pub rtt: Option<Nanos>,
@@ -99,7 +100,7 @@ macro_rules! controls {
 
         impl Control for Congestion {
             fn new(config: &SenderConfig) -> Self {
-                match config.congestion.name() {
+                match config.control_word() {
                     $($word => Self::$variant(<$control>::new(config)),)*
                     name => unreachable!("a scenario with {name} is refused beforehand"),
                 }
@@ -146,4 +147,5 @@ controls! {
     Vegas(Vegas) = "vegas",
     // The engine's sender is the largest, and a flow has one of these, in place.
     Xcp(XcpWindow) = "xcp",
+    Robust(RobustWindow) = "xcp-robust",
 }

@@ -1,0 +1,188 @@
+//! A sender whose state is its rate, and that bounds itself by delay (engine/robust_sender.h). When
+//! to send, and what a loss is, is the transport's business.
+
+use crate::ffi::{self, ROBUST_SENDER_WORDS};
+use crate::header::{ForwardHeader, ReturnHeader};
+use crate::sender::Sendable;
+
+/// What bounds a robust sender besides the routers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// Nothing.
+    Free,
+    /// Delay.
+    Delay,
+    /// CUBIC.
+    Compete,
+}
+
+/// What a robust sender does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RobustSenderState {
+    /// The rate times the base RTT, packets.
+    pub window: f64,
+    /// The same as the routers' feedback has it; infinite where there is no router.
+    pub explicit_window: f64,
+    /// Packets that may be in flight; infinite where only the routers bound it.
+    pub bound_packets: f64,
+    /// The least RTT seen, ns; 0 before there is one.
+    pub base_ns: u64,
+    /// What bounds it.
+    pub bound: Bound,
+    /// Whether routers answer.
+    pub routed: bool,
+    /// How often delay or loss has bound it.
+    pub binds: u32,
+    /// How often it has begun to compete.
+    pub competes: u32,
+}
+
+/// One connection's rate and bound.
+#[derive(Debug, Clone)]
+pub struct RobustSender(Box<[u64; ROBUST_SENDER_WORDS]>);
+
+const ONE: f64 = 4_294_967_296.0; // a packet, in a window's unit
+
+fn packets(q32: u64) -> f64 {
+    if q32 == u64::MAX { f64::INFINITY } else { q32 as f64 / ONE }
+}
+
+impl RobustSender {
+    /// A sender of full packets of so many bytes, with its first window, packets. `ids`: as in
+    /// [`crate::SenderConfig::ids`].
+    pub fn new(packet_bytes: u32, initial_window: u32, ids: Option<u32>) -> Self {
+        let mut state = Box::new([0; ROBUST_SENDER_WORDS]);
+        // SAFETY: shim.c asserts that struct xcp_robust_sender has ROBUST_SENDER_WORDS words.
+        unsafe {
+            ffi::xcp_shim_robust_sender_init(
+                &mut *state,
+                packet_bytes,
+                u64::from(initial_window) << 32,
+                ids.is_some().into(),
+                ids.unwrap_or(0),
+            )
+        };
+        RobustSender(state)
+    }
+
+    /// The rate times the base RTT, packets.
+    #[inline]
+    pub fn window(&self) -> f64 {
+        self.0[ffi::SENDER_CWND] as f64 / ONE
+    }
+
+    /// The time between two packets, ns; `None` before there is an RTT.
+    #[inline]
+    pub fn gap_ns(&self) -> Option<u64> {
+        let v = self.view();
+        (v.base_ns > 0).then(|| {
+            (u128::from(v.base_ns) << 32)
+                .checked_div(v.window.into())
+                .map_or(u64::MAX, |gap| gap.min(u64::MAX.into()) as u64)
+        })
+    }
+
+    /// Whole packets that may be in flight, at least 1.
+    #[inline]
+    pub fn limit(&self) -> u32 {
+        // SAFETY: `self.0` was initialised by `new`.
+        unsafe { ffi::xcp_shim_robust_sender_limit(&*self.0) }
+    }
+
+    /// Writes the header of a packet that is sent now.
+    #[inline]
+    pub fn write_header(&mut self, now_ns: u64, sendable: &Sendable, header: &mut ForwardHeader) {
+        // SAFETY: as in `limit`; `header` is valid for the call.
+        unsafe {
+            ffi::xcp_shim_robust_sender_header(&mut *self.0, now_ns, sendable.window_limit, header)
+        }
+    }
+
+    /// An acknowledgement of new data, or a SYN's, shows an RTT: that of the newest segment it
+    /// covers, `None` where that was sent again or anything is under repair. `sent_ns`: when what
+    /// it answers was sent. To be called before [`RobustSender::feedback`].
+    #[inline]
+    pub fn sample(&mut self, rtt_ns: Option<u64>, srtt_ns: u64, sent_ns: u64) {
+        // SAFETY: as in `limit`.
+        unsafe {
+            ffi::xcp_shim_robust_sender_sample(
+                &mut *self.0,
+                rtt_ns.map_or(0, |rtt| rtt.max(1)),
+                srtt_ns,
+                sent_ns,
+            )
+        }
+    }
+
+    /// An acknowledgement brought feedback, for a packet sent at `sent_ns`. `limited`: the window,
+    /// or pacing, and nothing else holds the sender back.
+    #[inline]
+    pub fn feedback(&mut self, now_ns: u64, header: &ReturnHeader, limited: bool, sent_ns: u64) {
+        // SAFETY: as in `write_header`.
+        unsafe {
+            ffi::xcp_shim_robust_sender_feedback(
+                &mut *self.0,
+                now_ns,
+                header,
+                limited.into(),
+                sent_ns,
+                1,
+            )
+        }
+    }
+
+    /// So many segments were acknowledged for the first time, by an answer to what was sent at
+    /// `sent_ns`; after [`RobustSender::feedback`].
+    #[inline]
+    pub fn acked(&mut self, now_ns: u64, segments: u32, limited: bool, sent_ns: u64) {
+        // SAFETY: as in `limit`.
+        unsafe {
+            ffi::xcp_shim_robust_sender_acked(
+                &mut *self.0,
+                now_ns,
+                segments,
+                limited.into(),
+                sent_ns,
+            )
+        }
+    }
+
+    /// A segment was sent again that had been sent first since the last timeout.
+    pub fn sent_again(&mut self) {
+        // SAFETY: as in `limit`.
+        unsafe { ffi::xcp_shim_robust_sender_again(&mut *self.0) }
+    }
+
+    /// The retransmission timer expired.
+    pub fn on_timeout(&mut self, now_ns: u64) {
+        // SAFETY: as in `limit`.
+        unsafe { ffi::xcp_shim_robust_sender_timeout(&mut *self.0, now_ns) }
+    }
+
+    /// What it does.
+    pub fn state(&self) -> RobustSenderState {
+        let v = self.view();
+        RobustSenderState {
+            window: packets(v.window),
+            explicit_window: packets(v.explicit_window),
+            bound_packets: packets(v.bound),
+            base_ns: v.base_ns,
+            bound: match v.mode {
+                0 => Bound::Free,
+                1 => Bound::Delay,
+                _ => Bound::Compete,
+            },
+            routed: v.routed != 0,
+            binds: v.binds,
+            competes: v.competes,
+        }
+    }
+
+    #[inline]
+    fn view(&self) -> ffi::RobustSenderView {
+        let mut v = ffi::RobustSenderView::default();
+        // SAFETY: reads one initialised sender, writes one view; ffi.rs mirrors the C struct.
+        unsafe { ffi::xcp_shim_robust_sender_view(&*self.0, &mut v) };
+        v
+    }
+}

@@ -1,0 +1,273 @@
+//! The router that remembers its promises, and the sender whose state is its rate: what must hold
+//! of each whatever the traffic, and of the arithmetic they stand on.
+
+use proptest::prelude::*;
+use xcp_engine::exact::{Cubic, log2_q16, roots};
+use xcp_engine::{
+    Bound, ForwardHeader, Other, Preset, ReturnHeader, RobustRouter, RobustSender, RouterConfig,
+    Sendable, WireFormat, flags,
+};
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1000 * MS;
+/// 10 Mbit/s, bytes/s.
+const C: u64 = 1_250_000;
+const SIZE: u32 = 1500;
+
+fn router() -> RobustRouter {
+    RobustRouter::new(&RouterConfig::preset(Preset::Robust, C), 0, 7).expect("valid")
+}
+
+fn header(rtt_ns: u64, window: f64, feedback: f64) -> ForwardHeader {
+    ForwardHeader::encode(WireFormat::Extended, rtt_ns, window, feedback)
+}
+
+/// Packets through the router, evenly, at this rate (bytes/s), with so many bytes waiting; returns
+/// what the headers were lowered to, in all, bytes/s.
+fn send(r: &mut RobustRouter, from: u64, to: u64, rate: u64, backlog: u64, feedback: f64) -> f64 {
+    let gap = u64::from(SIZE) * S / rate;
+    let rtt = 100 * MS;
+    let window = rate as f64 * rtt as f64 / S as f64 / f64::from(SIZE);
+    let mut given = 0.0;
+    let mut now = from;
+    while now < to {
+        let mut h = header(rtt, window, feedback);
+        r.arrival(now, SIZE, &h, backlog);
+        r.departure(now, SIZE, &mut h, backlog);
+        assert!(h.flags & flags::MARK != 0);
+        given += h.feedback_value();
+        now += gap;
+    }
+    given
+}
+
+/// Step 3's first proof: what is granted is owed until it is due, and then no longer.
+#[test]
+fn a_promise_is_owed_until_it_is_due() {
+    let mut r = router();
+    // Half the link is used, so a gap is there; the router closes most of it once.
+    send(&mut r, 0, S, C / 2, 0, 0.0);
+    let given = send(&mut r, S, S + 40 * MS, C / 2, 0, f64::INFINITY);
+    assert!(given > 0.5 * 0.3 * C as f64, "{given} bytes/s of a gap of {}", C / 2);
+    // While it is on its way nobody else gets it.
+    let again = send(&mut r, S + 40 * MS, S + 90 * MS, C / 2, 0, 0.0);
+    assert!(again <= 0.0 && r.promised_bps() > 0.5 * given * 8.0, "{}", r.promised_bps());
+    // It is over: had it come, y would show it.
+    send(&mut r, S + 90 * MS, S + 300 * MS, C / 2, 0, 0.0);
+    assert!(r.promised_bps().abs() < 0.05 * given * 8.0, "{}", r.promised_bps());
+}
+
+/// The second and third: never more is taken than there is, and nothing is promised while a queue
+/// does not obey.
+#[test]
+fn anti_windup_below_and_above() {
+    let mut r = router();
+    let quarter = C / 10 / 4; // of C d, at 100 ms
+    let mut now = 0;
+    while now < 3 * S {
+        send(&mut r, now, now + 10 * MS, C / 4, 3 * quarter, f64::INFINITY);
+        let state = r.state();
+        let there = state.input_traffic_bps + r.promised_bps();
+        assert!(state.phi_bps >= -there.max(0.0) - 1.0, "{state:?} of {there}");
+        if now > S {
+            assert!(state.phi_bps <= 0.0, "{state:?}");
+        }
+        now += 10 * MS;
+    }
+}
+
+/// TCP that takes more than its share is dropped more and more often; where there is none, nothing.
+#[test]
+fn tcp_beyond_its_share_is_dropped() {
+    let mut r = router();
+    assert_eq!(r.tcp(), (0.0, 0.0));
+    let mut now = 0;
+    let mut dropped = 0;
+    let mut sent = 0;
+    while now < 20 * S {
+        for flow in 0..2 {
+            sent += 1;
+            dropped += u32::from(!r.other_arrival(now, SIZE, Other::Tcp(flow), 0));
+        }
+        // As much of XCP, in two flows.
+        send(&mut r, now, now + 1, C / 2, 0, 0.0);
+        now += 2 * MS;
+    }
+    let (probability, flows) = r.tcp();
+    assert!((1.5..2.5).contains(&flows), "{flows} flows");
+    assert!(probability > 1e-4 && dropped > 0 && dropped < sent / 2, "{probability}, {dropped}");
+}
+
+fn answer(feedback: f64) -> ReturnHeader {
+    let h = header(100 * MS, 10.0, feedback);
+    ReturnHeader { feedback: h.feedback, flags: flags::PRESENT | flags::MARK, ..Default::default() }
+}
+
+/// Steps 1 and 2: a queue changes neither rate nor window, and feedback without a mark nothing.
+#[test]
+fn the_rate_is_the_state() {
+    let mut sender = RobustSender::new(SIZE, 10, None);
+    sender.sample(Some(100 * MS), 100 * MS, 0);
+    sender.feedback(100 * MS, &answer(0.0), true, 0);
+    sender.acked(100 * MS, 1, true, 0);
+    let gap = sender.gap_ns();
+    assert_eq!(gap, Some(10 * MS));
+    sender.sample(Some(200 * MS), 190 * MS, 100 * MS);
+    sender.feedback(300 * MS, &answer(0.0), true, 100 * MS);
+    assert_eq!((sender.gap_ns(), sender.window()), (gap, 10.0));
+    assert!(sender.limit() >= 19, "in flight as much as the rate makes of it: {}", sender.limit());
+    let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(1e6) };
+    sender.feedback(310 * MS, &unmarked, true, 100 * MS);
+    assert_eq!(sender.window(), 10.0);
+    // A shorter path: the rate stays.
+    sender.sample(Some(50 * MS), 150 * MS, 200 * MS);
+    sender.feedback(320 * MS, &answer(0.0), true, 200 * MS);
+    assert_eq!((sender.gap_ns(), sender.window()), (gap, 5.0));
+}
+
+/// A round trip of a sender with `segments` packets in flight, answered at this RTT.
+fn round(sender: &mut RobustSender, now: &mut u64, rtt: u64, segments: u32, feedback: f64) {
+    let sent = *now;
+    *now += rtt;
+    for _ in 0..segments {
+        sender.sample(Some(rtt), rtt, sent);
+        sender.feedback(*now, &answer(feedback), true, sent);
+        sender.acked(*now, 1, true, sent);
+        *now += 1;
+    }
+}
+
+/// Step 7: a standing queue binds where routers are content, and does not where they take.
+#[test]
+fn a_queue_that_no_router_governs_binds() {
+    let bound = |feedback: f64| {
+        let mut sender = RobustSender::new(SIZE, 40, None);
+        let mut now = S;
+        for n in 0..10 {
+            round(&mut sender, &mut now, if n == 0 { 100 } else { 180 } * MS, 20, feedback);
+        }
+        sender.state()
+    };
+    let content = bound(0.0);
+    assert_ne!(content.bound, Bound::Free, "{content:?}");
+    assert!(content.bound_packets < 40.0, "{content:?}");
+    let governed = bound(-2000.0);
+    assert_eq!(governed.bound, Bound::Free, "{governed:?}");
+}
+
+/// Step 6: a timeout while routers are content is forgotten with the first fresh answer.
+#[test]
+fn a_timeout_gives_the_window_back() {
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    let mut now = S;
+    for _ in 0..3 {
+        round(&mut sender, &mut now, 100 * MS, 20, 0.0);
+    }
+    sender.on_timeout(now);
+    assert_eq!(sender.window(), 1.0);
+    let before = now - 50 * MS;
+    sender.sample(Some(100 * MS), 100 * MS, before);
+    sender.feedback(now + MS, &answer(0.0), true, before);
+    sender.acked(now + MS, 1, true, before);
+    assert_eq!(sender.window(), 1.0, "the answer to what was sent before says nothing");
+    round(&mut sender, &mut now, 100 * MS, 1, 0.0);
+    assert_eq!(sender.window(), 20.0);
+}
+
+/// Without a mark there is no router, and it goes on as CUBIC; the first mark is heard.
+#[test]
+fn without_marks_it_competes() {
+    let mut sender = RobustSender::new(SIZE, 10, None);
+    let mut now = S;
+    let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(1e6) };
+    for _ in 0..6 {
+        let sent = now;
+        now += 100 * MS;
+        for _ in 0..10 {
+            sender.sample(Some(100 * MS), 100 * MS, sent);
+            sender.feedback(now, &unmarked, true, sent);
+            sender.acked(now, 1, true, sent);
+        }
+    }
+    let alone = sender.state();
+    assert!(!alone.routed && alone.bound == Bound::Compete, "{alone:?}");
+    assert!(alone.window > 20.0 && alone.explicit_window.is_infinite(), "{alone:?}");
+    sender.feedback(now, &answer(0.0), true, now - 1);
+    let heard = sender.state();
+    assert!(heard.routed && heard.explicit_window.is_finite(), "{heard:?}");
+}
+
+/// Below one packet the header says a longer RTT and a window of one.
+#[test]
+fn below_one_packet_the_header_says_how_long_one_takes() {
+    let mut sender = RobustSender::new(SIZE, 2, None);
+    let mut now = S;
+    for _ in 0..40 {
+        round(&mut sender, &mut now, 100 * MS, 1, -20_000.0);
+        sender.sent_again();
+    }
+    let window = sender.window();
+    assert!((1.0 / 64.0..1.0).contains(&window), "{window}");
+    let mut h = ForwardHeader::default();
+    sender.write_header(now, &Sendable::UNLIMITED, &mut h);
+    let told = h.rtt_ns().expect("known") as f64;
+    assert_eq!(h.window_packets(), Some(1.0));
+    assert!((told * window / (100.0 * MS as f64) - 1.0).abs() < 0.01, "{told} for {window}");
+}
+
+proptest! {
+    #[test]
+    fn roots_are_the_largest_that_fit(v in any::<u64>()) {
+        let (square, cube) = roots(v);
+        let (v, square, cube) = (u128::from(v), u128::from(square), u128::from(cube));
+        prop_assert!(square * square <= v && v < (square + 1) * (square + 1));
+        prop_assert!(cube * cube * cube <= v && v < (cube + 1) * (cube + 1) * (cube + 1));
+    }
+
+    #[test]
+    fn the_logarithm_is_good_to_its_last_bit(v in 1..u32::MAX) {
+        let exact = f64::from(v).log2() * 65536.0;
+        prop_assert!((f64::from(log2_q16(v)) - exact).abs() < 2.0);
+    }
+
+    /// RFC 9438 (1) after a loss: the window follows the cubic to its plateau and beyond.
+    #[test]
+    fn cubic_follows_its_curve(packets in 50.0..5000.0f64, rtt in 20..300u64) {
+        let mut cubic = Cubic::start(packets);
+        cubic.lost(packets);
+        let cut = cubic.window();
+        prop_assert!((cut / packets - 0.7).abs() < 1e-6);
+        // W_max is the window of before: K = cbrt((W_max - cwnd) / C).
+        let k = ((packets - cut) / 0.4).cbrt();
+        let mut now = S;
+        let mut last = cut;
+        while now < S + (k * 1e9) as u64 {
+            cubic.acked(now, rtt * MS, cubic.window() as u32);
+            prop_assert!(cubic.window() >= last - 1e-6);
+            last = cubic.window();
+            now += rtt * MS;
+        }
+        // There, and no further than two round trips' growth, or where Reno would be.
+        prop_assert!(last > 0.93 * packets, "{} of {} after {} s", last, packets, k);
+    }
+
+    /// Whatever comes, the state stays sane: no window beyond bounds, no panic, no dead router.
+    #[test]
+    fn hostile_headers_do_no_harm(
+        packets in prop::collection::vec((any::<u16>(), any::<u16>(), any::<u16>(), any::<u8>(), 0..200_000_000u64, 0..1_000_000u64, 1..9000u32), 1..300),
+    ) {
+        let mut r = router();
+        let mut now = 0;
+        for (rtt, window, feedback, bits, gap, backlog, size) in packets {
+            now += gap;
+            let mut h = ForwardHeader { rtt, window, feedback, flags: flags::PRESENT | (bits & (flags::CLASSIC | flags::IDS)), ..Default::default() };
+            let asked = h.feedback_value();
+            r.arrival(now, size, &h, backlog);
+            r.departure(now, size, &mut h, backlog);
+            prop_assert!(h.feedback_value() <= asked.max(0.0) + 1e-6 * asked.abs(), "{} of {}", h.feedback_value(), asked);
+        }
+        let state = r.state();
+        prop_assert!(state.phi_bps.is_finite() && state.phi_bps <= 8.0 * C as f64 * 1e6);
+        prop_assert!(r.promised_bps().is_finite());
+    }
+}

@@ -1,0 +1,65 @@
+//! A first-in-first-out queue run by a router that remembers its promises: hands each packet to
+//! `engine/` as it comes and goes. No arithmetic of its own.
+
+use xcp_engine::{ConfigError, Other, RobustRouter, RouterState};
+use xcp_scenario::model::Law;
+use xcp_scenario::units::Nanos;
+
+use crate::packet::{Body, Class, Packet};
+
+/// The router of one link direction.
+#[derive(Debug)]
+pub struct RobustQueue {
+    router: RobustRouter,
+}
+
+impl RobustQueue {
+    /// A router for a link of `rate_bps`; `seed` feeds all that is random.
+    ///
+    /// # Errors
+    /// When the law's numbers are out of the engine's range.
+    pub fn new(law: &Law, rate_bps: u64, seed: u64) -> Result<Self, ConfigError> {
+        Ok(Self { router: RobustRouter::new(&law.at(rate_bps), 0, seed)? })
+    }
+
+    /// A packet arrives; `queue_bytes` wait before it. `false`: the law has it dropped.
+    pub fn arrival(&mut self, now: Nanos, packet: &mut Packet, queue_bytes: u64) -> bool {
+        let size = packet.size.into();
+        let data = matches!(packet.body, Body::Data { .. });
+        let flow = packet.flow.into();
+        let what = match packet.class() {
+            Class::XcpData(header) => {
+                self.router.arrival(now, size, header, queue_bytes);
+                return true;
+            }
+            Class::XcpAck => Other::Ack,
+            Class::Other if data => Other::Tcp(flow),
+            Class::Other => Other::Unknown,
+        };
+        self.router.other_arrival(now, size, what, queue_bytes)
+    }
+
+    /// A packet goes into service; `queue_bytes` remain behind it.
+    pub fn departure(&mut self, now: Nanos, packet: &mut Packet, queue_bytes: u64) {
+        let size = packet.size.into();
+        match packet.class() {
+            Class::XcpData(header) => self.router.departure(now, size, header, queue_bytes),
+            Class::XcpAck | Class::Other => self.router.other_departure(now, size, queue_bytes),
+        }
+    }
+
+    /// A packet arrives and goes into service at once; nothing waits.
+    pub fn pass(&mut self, now: Nanos, packet: &mut Packet) -> bool {
+        let admitted = self.arrival(now, packet, 0);
+        if admitted {
+            self.departure(now, packet, 0);
+        }
+        admitted
+    }
+
+    /// The router's own variables.
+    #[must_use]
+    pub fn state(&self) -> RouterState {
+        self.router.state()
+    }
+}

@@ -1,0 +1,110 @@
+//! The robust sender: the engine's, and the times at which segments were sent, of which it wants
+//! the newest one's round trip. No arithmetic of the protocol here.
+//!
+//! 1. Losses and timeouts are repaired by the scenario's recovery; three duplicate ACKs are none of
+//!    its business beyond the count of what was sent again.
+//! 2. The sample is the newest segment's that an acknowledgement covers, as the kernel takes it;
+//!    RFC 7323's timestamps, by which the timeout goes, give the oldest one's, in which a delayed
+//!    acknowledgement's wait is. While something is under repair it is theirs all the same.
+
+use super::{Acked, Control};
+use crate::tcp::SenderConfig;
+use std::collections::VecDeque;
+use xcp_engine::{ForwardHeader, ReturnHeader, RobustSender, Sendable};
+use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+
+/// The engine's sender.
+#[derive(Debug, Clone)]
+pub(in crate::tcp) struct RobustWindow {
+    engine: RobustSender,
+    /// When the segments from `first` on were sent; 0 for those sent again.
+    sent: VecDeque<Nanos>,
+    first: u64,
+    /// First segment that had not been sent at the last timeout.
+    fresh: u64,
+}
+
+impl Control for RobustWindow {
+    fn new(config: &SenderConfig) -> Self {
+        let engine =
+            RobustSender::new(config.overhead + config.payload, config.initial_window, config.ids);
+        RobustWindow { engine, sent: VecDeque::new(), first: 0, fresh: 0 }
+    }
+
+    fn cwnd(&self) -> u32 {
+        self.engine.limit()
+    }
+
+    fn window(&self) -> f64 {
+        self.engine.window()
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        self.engine.gap_ns().map(|gap| NANOS_PER_SEC as f64 / gap.max(1) as f64)
+    }
+
+    fn acked(&mut self, ack: &Acked) {
+        if ack.segments > 0 {
+            self.engine.acked(ack.now, ack.segments, ack.limited, ack.sent_at);
+        }
+    }
+
+    fn lost(&mut self, _flight: u32) {}
+
+    fn timed_out(&mut self, _flight: u32, _again: bool) {}
+
+    fn limit(&mut self, _: u32) {}
+}
+
+impl RobustWindow {
+    /// Writes the header of a packet sent now, as [`super::xcp::XcpWindow`] does.
+    pub fn write_header(&mut self, now: Nanos, sendable: u32, header: &mut ForwardHeader) {
+        self.engine.write_header(now, &Sendable { window_limit: sendable }, header);
+    }
+
+    /// A segment goes.
+    pub fn sent(&mut self, now: Nanos, segment: u64, again: bool) {
+        if again {
+            if segment >= self.fresh {
+                self.engine.sent_again();
+            }
+            let index = segment.checked_sub(self.first).and_then(|n| usize::try_from(n).ok());
+            if let Some(at) = index.and_then(|index| self.sent.get_mut(index)) {
+                *at = 0;
+            }
+        } else {
+            self.sent.push_back(now);
+        }
+    }
+
+    /// Everything before segment `upto` has been acknowledged, by an answer to what was sent at
+    /// `sent`; `open`: nothing is under repair.
+    pub fn sample(&mut self, now: Nanos, upto: u64, srtt: Nanos, sent: Nanos, open: bool) {
+        let mut newest = 0;
+        while self.first < upto {
+            let Some(at) = self.sent.pop_front() else { break };
+            self.first += 1;
+            newest = at;
+        }
+        // While there are holes, what is acknowledged now may have arrived long ago; the echo is
+        // that of the segment which has just filled one.
+        let answered = if open && newest > 0 { newest } else { sent };
+        self.engine.sample(Some(now.saturating_sub(answered)), srtt, sent);
+    }
+
+    /// The SYN has been answered.
+    pub fn syn_answered(&mut self, rtt: Nanos, sent: Nanos) {
+        self.engine.sample(Some(rtt), rtt, sent);
+    }
+
+    /// Feedback came back, for what was sent at `sent`.
+    pub fn feedback(&mut self, now: Nanos, returned: &ReturnHeader, limited: bool, sent: Nanos) {
+        self.engine.feedback(now, returned, limited, sent);
+    }
+
+    /// The retransmission timer expired.
+    pub fn expired(&mut self, now: Nanos) {
+        self.fresh = self.first + self.sent.len() as u64;
+        self.engine.on_timeout(now);
+    }
+}

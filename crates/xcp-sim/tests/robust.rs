@@ -1,0 +1,90 @@
+//! The robust law in whole networks: rows of docs/failures.md, shortened, and what no row shows.
+
+use std::path::Path;
+
+use xcp_scenario::run::{Run, jain};
+use xcp_scenario::{Overrides, load};
+
+fn run(file: &str, seed: u64, set: &[(&str, &str)]) -> Run {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/failures").join(file);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut overrides = Overrides::none().with("seed", seed.to_string()).with("sample", "off");
+    for (key, value) in set {
+        overrides = overrides.with(*key, *value);
+    }
+    overrides.variants = vec!["robust".to_owned()];
+    let scenario = load(&path, &text, &overrides).unwrap_or_else(|e| panic!("{e}")).remove(0);
+    xcp_sim::simulate(&scenario, &mut ()).unwrap()
+}
+
+fn goodputs(run: &Run) -> Vec<f64> {
+    run.summary.flows.iter().map(|flow| flow.goodput).collect()
+}
+
+/// A foreign queue behind the router: short, without a drop, and shared equally.
+#[test]
+fn a_queue_without_a_router_is_kept_short() {
+    for seed in 1..4 {
+        let run = run("13-foreign-queue-after.toml", seed, &[]);
+        let link = &run.summary.links["bottleneck"];
+        assert!(link.drops == 0 && link.utilisation > 0.95, "{seed}: {link:?}");
+        assert!(link.queue_mean < 0.1 * 133.0, "{seed}: {link:?}");
+        assert!(jain(&goodputs(&run)) > 0.95, "{seed}: {:?}", goodputs(&run));
+    }
+}
+
+/// TCP in the same queue has what its flows have a right to, and leaves the queue short.
+#[test]
+fn tcp_in_the_same_queue_has_its_share() {
+    let run = run("04-tcp-beside.toml", 1, &[]);
+    let link = &run.summary.links["bottleneck"];
+    let all = goodputs(&run);
+    let (ours, theirs): (f64, f64) = (all[..5].iter().sum(), all[5..].iter().sum());
+    assert!((0.8..1.25).contains(&(ours / theirs)), "{ours} beside {theirs}");
+    assert!(link.queue_mean < 66.0 && link.utilisation > 0.95, "{link:?}");
+    // Left alone, it has all but the whole link.
+    let left = self::run(
+        "04-tcp-beside.toml",
+        1,
+        &[("link.bottleneck.queue.law.tcp", "left"), ("duration", "40s")],
+    );
+    let all = goodputs(&left);
+    assert!(all[..5].iter().sum::<f64>() < 0.5 * all[5..].iter().sum::<f64>(), "{all:?}");
+}
+
+/// On a path without any router it is a TCP that keeps the queue short where it is alone.
+#[test]
+fn without_a_router_it_is_bound_by_delay() {
+    let set = [("link.router.queue.kind", "drop-tail")];
+    let run = run("13-foreign-queue-after.toml", 2, &set);
+    let link = &run.summary.links["bottleneck"];
+    assert!(link.utilisation > 0.95 && link.queue_mean < 0.25 * 133.0, "{link:?}");
+    assert!(jain(&goodputs(&run)) > 0.8, "{:?}", goodputs(&run));
+}
+
+/// A router far wider than the foreign queue gives all that is asked for, and is not taken at it.
+#[test]
+fn a_wide_router_before_a_narrow_queue_drowns_nobody() {
+    let run = run("13-foreign-queue-after.toml", 1, &[("link.router.rate", "100mbit")]);
+    let link = &run.summary.links["bottleneck"];
+    assert!(link.utilisation > 0.9 && link.drops * 100 < link.packets, "{link:?}");
+}
+
+/// The capacity is measured where it is told wrong: a router that believes in twice the link keeps
+/// a queue, one that measures does not.
+#[test]
+fn a_capacity_told_wrong_is_measured() {
+    let queue = |known: &str| {
+        let set = [
+            ("link.bottleneck.queue.law.capacity", "40mbit"),
+            ("link.bottleneck.queue.law.capacity-known", known),
+            ("link.bottleneck.rate", "20mbit"),
+        ];
+        let run = run("09-loss-of-one-in-a-thousand.toml", 1, &set);
+        let link = &run.summary.links["bottleneck"];
+        assert!(link.utilisation > 0.9, "{link:?}");
+        link.queue_mean
+    };
+    let (given, measured) = (queue("given"), queue("measured"));
+    assert!(2.0 * measured < given, "{measured} packets instead of {given}");
+}

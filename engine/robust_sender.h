@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A sender whose state is its rate, for routers that rely on being obeyed (robust.h), and that
+ * bounds itself by delay where a queue without a router is the narrow one. docs/robust.md says
+ * what each part is for.
+ *
+ * It stands on sender.h, which writes the headers, asks, and makes of feedback a change of the
+ * window. Where it differs:
+ *
+ *   1. The window W that is told, asked for and moved is the rate times `base`, the least
+ *      round-trip time seen; `base` is also the RTT in the header, and packets are spread over it.
+ *      A queue changes neither W nor the rate, so a router gets what it granted. What may be in
+ *      flight besides is half as much again as W, and what the queue makes of it.
+ *   2. A decrease leaves no gap: nobody waits until in flight is below W.
+ *   3. Feedback without a router's mark counts for nothing, nor does that of packets sent before
+ *      the last timeout. No increase goes beyond eight times what the last round delivered.
+ *   4. A bound B on what is in flight, in packets of the RTT there is. FREE: none. Three rounds
+ *      running in which even the least RTT is tau longer than base, while the routers took next to
+ *      nothing away, are a queue that no router governs: B becomes what was delivered, less the
+ *      queue's part (DELAY). So does heavy loss, but not of what was under way at a timeout. tau is the
+ *      largest of 10 ms, a tenth of base and 1.5 times the mean spread of RTTs within a round.
+ *   5. DELAY cuts by base / RTT in each second round that is tau too long, and grows by a quarter
+ *      of what the routers added, within a fourth of sqrt(B) a round. It asks for no more than B
+ *      lets it take, as a sender with a small buffer does.
+ *   6. Eight rounds in which the queue does not empty: others fill it, who do not go by delay.
+ *      COMPETE: B is CUBIC's window (cubic.h). An emptied queue leads back to DELAY.
+ *   7. W below B in two rounds running: the routers are the tighter bound, FREE. In between W is
+ *      tied to B and what was added in the round.
+ *   8. Without marks there is no router: COMPETE, from what was delivered, or from slow start where
+ *      there never was one; the first mark is heard again at once.
+ *   9. A timeout that came while routers were content gives W back with the first fresh answer.
+ *  10. W may fall below one packet where four rounds running at the least W bring decreases and a
+ *      queue, or where timeouts come at less than two; the header says an RTT of base / W and a
+ *      window of one then.
+ *
+ * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
+ * acknowledgement covers, as the kernel's rate_sample has them.
+ */
+#ifndef XCP_ROBUST_SENDER_H
+#define XCP_ROBUST_SENDER_H
+
+#include "cubic.h"
+#include "sender.h"
+
+#define XCP_ROBUST_UNBOUNDED (~0ULL)
+#define XCP_ROBUST_WINDOW_MOST (1ULL << 62)
+#define XCP_ROBUST_ONE (1ULL << 32)
+#define XCP_ROBUST_LEAST_WINDOW (XCP_ROBUST_ONE >> 6)
+#define XCP_ROBUST_TAU 10000000ULL  /* ns */
+#define XCP_ROBUST_TENTH 429496730U /* fractions of 2^32 */
+#define XCP_ROBUST_SEVEN_TENTHS 3006477107U
+#define XCP_ROBUST_RESTORE_NS 2000000000ULL
+
+/* Segments that a round must deliver to say anything of a queue: where it is fewer, each may be
+ * acknowledged alone, when the receiver's timer for delayed acknowledgements has run out. */
+#define XCP_ROBUST_TELLING 4
+
+#define XCP_ROBUST_FREE 0
+#define XCP_ROBUST_DELAY 1
+#define XCP_ROBUST_COMPETE 2
+
+/* One connection's state. */
+struct xcp_robust_sender {
+    struct xcp_sender xcp;   /* its cwnd is min(W, B base / srtt) */
+    xcp_u64 explicit_window; /* W; XCP_ROBUST_UNBOUNDED where no router is */
+    xcp_u64 bound;
+    xcp_u64 cap;     /* no increase beyond it */
+    xcp_u64 floor;   /* least W, for now */
+    xcp_u64 before;  /* the bound before the first cut */
+    xcp_u64 saved;   /* W before a timeout */
+    xcp_s64 fb;      /* what feedback came to in this round */
+    xcp_s64 high_fb; /* and in the rounds since the queue stands */
+    xcp_u64 added;
+    xcp_u64 top; /* the largest window of this base RTT and of the last one */
+    xcp_u64 last_top;
+    xcp_u64 top_ns;
+    xcp_u64 base_ns; /* 0 before the first sample */
+    xcp_u64 srtt_ns;
+    xcp_u64 round_ns;
+    xcp_u64 least_ns; /* RTTs of this round */
+    xcp_u64 most_ns;
+    xcp_u64 sum_ns;
+    xcp_u64 spread_ns;
+    xcp_u64 last_infl_ns;
+    xcp_u64 timeout_ns; /* 0 before the first one */
+    xcp_u64 restored_ns;
+    struct xcp_cubic cubic;
+    xcp_u32 samples;
+    xcp_u32 lost;
+    xcp_u32 acked;
+    xcp_u32 marks;
+    xcp_u32 unmarked;
+    xcp_u32 stuck; /* 1 and the rounds that the queue stands since the first cut, or 0 */
+    xcp_u32 grown;
+    xcp_u32 high;
+    xcp_u8 mode;
+    xcp_u8 routed; /* routers answer */
+    xcp_u8 ever;   /* one did */
+    xcp_u8 limited;
+    xcp_u8 skip;
+    xcp_u8 over;
+    xcp_u8 empty;
+    xcp_u8 empties; /* rounds with an empty queue that end COMPETE */
+    xcp_u8 low;
+    xcp_u8 slow_start;
+    xcp_u8 calm;   /* the last round's feedback was less than a tenth of the window */
+    xcp_u32 binds; /* for those who look */
+    xcp_u32 competes;
+};
+
+XCP_INLINE void xcp_robust_sender_init(struct xcp_robust_sender *s, xcp_u32 packet_bytes,
+                                       xcp_u64 initial) {
+    __builtin_memset(s, 0, sizeof(*s));
+    xcp_sender_init(&s->xcp, 0, packet_bytes, initial, XCP_ROBUST_LEAST_WINDOW,
+                    (xcp_u64)XCP_NO_LIMIT << 32, 1);
+    s->explicit_window = initial;
+    s->bound = s->cap = XCP_ROBUST_UNBOUNDED;
+    s->floor = XCP_ROBUST_ONE;
+    s->least_ns = ~0ULL;
+    s->routed = s->limited = s->empties = s->calm = 1;
+}
+
+XCP_INLINE xcp_u64 xcp_robust_less(xcp_u64 a, xcp_u64 b) {
+    return a < b ? a : b;
+}
+
+XCP_INLINE xcp_u64 xcp_robust_more(xcp_u64 a, xcp_u64 b) {
+    return a > b ? a : b;
+}
+
+/* v * a / b; unbounded stays so. */
+XCP_INLINE xcp_u64 xcp_robust_times(xcp_u64 v, xcp_u64 a, xcp_u64 b) {
+    struct xcp_num n;
+    if (a == b || b == 0 || v == XCP_ROBUST_UNBOUNDED)
+        return v;
+    n = xcp_num_div(xcp_num_mul(xcp_num_of(v), xcp_num_of(a)), xcp_num_of(b));
+    return xcp_num_u64(n, XCP_ROBUST_WINDOW_MOST);
+}
+
+/* The smoothed RTT, no shorter than base. */
+XCP_INLINE xcp_u64 xcp_robust_srtt(const struct xcp_robust_sender *s) {
+    return xcp_robust_more(s->srtt_ns, s->base_ns);
+}
+
+/* min(W srtt / base, B): what is meant to be in flight. */
+XCP_INLINE xcp_u64 xcp_robust_flight(const struct xcp_robust_sender *s) {
+    return xcp_robust_less(xcp_robust_times(s->explicit_window, xcp_robust_srtt(s), s->base_ns),
+                           s->bound);
+}
+
+/* The rate times base. */
+XCP_INLINE xcp_u64 xcp_robust_window(const struct xcp_robust_sender *s) {
+    return xcp_robust_less(s->explicit_window,
+                           xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)));
+}
+
+/* Makes the window that sender.h tells what it has become. */
+XCP_INLINE void xcp_robust_settle_window(struct xcp_robust_sender *s, xcp_u64 now) {
+    s->xcp.cwnd = xcp_sender_bounded(&s->xcp, xcp_robust_window(s));
+    if (xcp_passed(now, s->top_ns, s->base_ns)) {
+        s->last_top = s->top;
+        s->top = 0;
+        s->top_ns = now;
+    }
+    s->top = xcp_robust_more(s->top, s->xcp.cwnd);
+}
+
+/* Whole packets that may be in flight, at least one. */
+XCP_INLINE xcp_u32 xcp_robust_sender_limit(const struct xcp_robust_sender *s) {
+    xcp_u64 most = s->bound, packets, longest = s->base_ns + (s->base_ns >> 1);
+    if (most == XCP_ROBUST_UNBOUNDED) {
+        most = xcp_robust_more(xcp_robust_more(s->top, s->last_top), s->xcp.cwnd);
+        if (s->base_ns) { /* before there is an RTT the first window is a burst */
+            most = xcp_robust_more(most, XCP_ROBUST_ONE);
+            most = xcp_robust_times(most, xcp_robust_less(xcp_robust_srtt(s), longest), s->base_ns);
+            most += (most >> 1) + XCP_ROBUST_ONE;
+        }
+    }
+    packets = most >> 32;
+    return packets ? (xcp_u32)packets : 1;
+}
+
+/* What the bound lets it use within a round trip, for the request. */
+XCP_INLINE xcp_u32 xcp_robust_sender_ask(const struct xcp_robust_sender *s) {
+    xcp_u64 w;
+    if (!s->routed || s->mode != XCP_ROBUST_DELAY || s->bound == XCP_ROBUST_UNBOUNDED)
+        return XCP_NO_LIMIT;
+    w = xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s));
+    w += (xcp_isqrt(w) << 16) >> 1; /* sqrt(2^32 w) = 2^16 sqrt(w) */
+    return (xcp_u32)xcp_robust_less((w >> 32) + 2, XCP_NO_LIMIT - 1);
+}
+
+/* The header of a packet sent now; limit as for xcp_sender_header. */
+XCP_COLD void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 limit,
+                                       struct xcp_forward *h) {
+    xcp_u32 ask = xcp_robust_sender_ask(s);
+    xcp_u64 w = s->xcp.cwnd;
+    limit = limit < ask ? limit : ask;
+    if (w < XCP_ROBUST_ONE && s->base_ns) {
+        s->xcp.cwnd = XCP_ROBUST_ONE;
+        xcp_sender_header(&s->xcp, now, xcp_robust_times(s->base_ns, XCP_ROBUST_ONE, w), limit, h);
+        s->xcp.cwnd = w;
+        return;
+    }
+    xcp_sender_header(&s->xcp, now, s->base_ns, limit, h);
+}
+
+/* An acknowledgement of new data came, or a SYN's: rtt_ns is its newest segment's, 0 where that was
+ * sent again or anything is under repair; sent_ns: when what it answers was sent. */
+XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns,
+                                         xcp_u64 srtt_ns, xcp_u64 sent_ns) {
+    s->srtt_ns = srtt_ns;
+    if (rtt_ns == 0 || sent_ns < s->timeout_ns)
+        return;
+    if (s->base_ns == 0 || rtt_ns < s->base_ns) {
+        if (s->base_ns) /* the rate stays */
+            s->explicit_window = xcp_robust_times(s->explicit_window, rtt_ns, s->base_ns);
+        s->base_ns = rtt_ns;
+    }
+    s->least_ns = xcp_robust_less(s->least_ns, rtt_ns);
+    s->most_ns = xcp_robust_more(s->most_ns, rtt_ns);
+    s->sum_ns += rtt_ns;
+    s->samples++;
+}
+
+/* A return header came back, for a packet sent at sent_ns. */
+XCP_COLD void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 now,
+                                         const struct xcp_return *h, xcp_u32 limited,
+                                         xcp_u64 sent_ns, xcp_u32 segments) {
+    xcp_u64 before, after, w;
+    if (!(h->flags & XCP_MARK) || !(h->flags & XCP_PRESENT)) {
+        s->unmarked++;
+        xcp_robust_settle_window(s, now);
+        return;
+    }
+    if (!s->routed) { /* a router has appeared; the bound stays until it is not the tighter one */
+        s->routed = 1;
+        s->explicit_window = xcp_robust_less(
+            xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)), XCP_ROBUST_WINDOW_MOST);
+    }
+    s->marks++;
+    s->ever = 1;
+    before = s->xcp.cwnd;
+    xcp_sender_feedback(&s->xcp, now, h, s->base_ns, limited, segments);
+    after = s->xcp.cwnd;
+    if (sent_ns >= s->timeout_ns) {
+        w = s->explicit_window;
+        if (after > before) {
+            w = xcp_robust_less(w + (after - before), xcp_robust_more(w, s->cap));
+            s->added += after - before;
+        } else {
+            w = w > before - after ? w - (before - after) : 0;
+        }
+        s->explicit_window = xcp_robust_more(xcp_robust_less(w, XCP_ROBUST_WINDOW_MOST), s->floor);
+        s->fb += (xcp_s64)(after - before);
+    }
+    xcp_robust_settle_window(s, now);
+}
+
+/* A segment was sent again that had been sent first since the last timeout: what was under way at a
+ * timeout may have been lost with the path. */
+XCP_INLINE void xcp_robust_sender_again(struct xcp_robust_sender *s) {
+    s->lost++;
+}
+
+XCP_INLINE void xcp_robust_compete(struct xcp_robust_sender *s, xcp_u64 window) {
+    s->mode = XCP_ROBUST_COMPETE;
+    s->competes++;
+    xcp_cubic_at(&s->cubic, window);
+    s->bound = window;
+    s->empty = 0;
+    s->stuck = 0;
+}
+
+XCP_INLINE void xcp_robust_bind(struct xcp_robust_sender *s, xcp_u64 before, xcp_u64 bound) {
+    s->binds++;
+    s->mode = XCP_ROBUST_DELAY;
+    s->before = before;
+    s->bound = xcp_robust_more(bound, XCP_ROBUST_ONE / 8);
+    s->stuck = 1;
+    s->skip = 1;
+    s->grown = 0;
+    s->over = 0;
+}
+
+/* W below B twice: FREE. */
+XCP_INLINE void xcp_robust_release(struct xcp_robust_sender *s) {
+    s->over = s->routed && s->explicit_window < s->bound ? s->over + 1 : 0;
+    if (s->over >= 2) {
+        s->mode = XCP_ROBUST_FREE;
+        s->bound = XCP_ROBUST_UNBOUNDED;
+        s->over = 0;
+    }
+}
+
+/* What a round was like. */
+struct xcp_robust_round {
+    xcp_u64 infl;
+    xcp_u64 mean;
+    xcp_u64 tau;
+    xcp_u64 flight;
+    xcp_u64 delivered; /* 2^-32 packets */
+    xcp_u32 heavy;
+    xcp_u32 push;
+};
+
+/* What B grows by in a round. */
+XCP_INLINE xcp_u64 xcp_robust_step(const struct xcp_robust_sender *s, xcp_u64 w) {
+    xcp_u64 step = xcp_robust_less((xcp_isqrt(w) << 16) >> 2, w >> 2), least, fb;
+    if (!s->routed)
+        return step;
+    least = xcp_robust_less(w >> 6, 2 * step);
+    fb = s->fb > 0 ? (xcp_u64)s->fb >> 2 : 0;
+    return xcp_robust_less(xcp_robust_more(fb, least), 2 * step);
+}
+
+XCP_PART xcp_robust_round_free(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
+    xcp_u32 evident;
+    XCP_PART_NEEDS(s && q);
+    evident = s->acked >= XCP_ROBUST_TELLING && s->high >= 3 &&
+              s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH);
+    if (s->limited && q->infl > q->tau && evident) {
+        xcp_u64 had = xcp_robust_less(q->flight, q->delivered);
+        xcp_robust_bind(s, q->flight,
+                        xcp_robust_more(xcp_robust_times(had, s->base_ns, q->mean),
+                                        xcp_robust_less(s->explicit_window, q->flight) >> 2));
+    } else if (q->heavy) {
+        xcp_u64 had = xcp_robust_more(xcp_robust_less(q->flight, q->delivered), XCP_ROBUST_ONE);
+        xcp_robust_bind(s, had, xcp_mul_fraction(had, XCP_ROBUST_SEVEN_TENTHS));
+    }
+    return 0;
+}
+
+XCP_PART xcp_robust_round_delay(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
+    XCP_PART_NEEDS(s && q);
+    if (q->infl < q->tau >> 1)
+        s->stuck = 0;
+    else if (s->stuck)
+        s->stuck++;
+    if (s->skip) {
+        s->skip--;
+    } else if (q->heavy || (q->infl > q->tau && (q->push || q->infl > 2 * q->tau))) {
+        xcp_u64 cut =
+            q->heavy && q->infl < q->tau
+                ? xcp_mul_fraction(q->flight, XCP_ROBUST_SEVEN_TENTHS)
+                : xcp_robust_more(xcp_robust_times(q->flight, s->base_ns, q->mean), q->flight >> 1);
+        if (!s->stuck) {
+            s->before = q->flight;
+            s->stuck = 1;
+        }
+        s->bound = xcp_robust_more(cut + xcp_robust_step(s, q->flight), XCP_ROBUST_ONE / 8);
+        s->skip = 1;
+        s->grown = 0;
+    } else if (s->limited && (s->explicit_window == XCP_ROBUST_UNBOUNDED ||
+                              xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)) <=
+                                  s->explicit_window + (s->explicit_window >> 1))) {
+        xcp_u64 by = xcp_robust_step(s, s->bound);
+        s->grown++;
+        if (s->grown > 8) /* a hundredth more each round, up to a quarter */
+            by += s->bound / 100 * (s->grown < 33 ? s->grown - 8 : 25);
+        s->bound = xcp_robust_less(s->bound + by, XCP_ROBUST_WINDOW_MOST);
+    }
+    if (s->stuck > 8) {
+        s->empties = s->empties < 8 ? 2 * s->empties : 16;
+        xcp_robust_compete(s, s->before);
+    } else {
+        xcp_robust_release(s);
+    }
+    return 0;
+}
+
+XCP_PART xcp_robust_round_compete(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
+    XCP_PART_NEEDS(s && q);
+    if (s->slow_start && (s->lost || q->infl > q->tau)) {
+        s->slow_start = 0;
+        if (!s->lost) {
+            xcp_robust_bind(
+                s, q->flight,
+                xcp_robust_more(xcp_robust_times(q->flight, s->base_ns, q->mean), q->flight >> 1));
+            return 0;
+        }
+    }
+    /* a loss at an empty queue is not congestion's */
+    if (s->lost && (s->most_ns - s->base_ns > q->tau >> 1 || q->heavy)) {
+        xcp_cubic_lost(&s->cubic, q->flight);
+        s->bound = s->cubic.cwnd;
+    }
+    if (!s->slow_start) {
+        s->empty = q->infl < q->tau >> 1 ? s->empty + 1 : 0;
+        if (s->empty >= s->empties) {
+            s->mode = XCP_ROBUST_DELAY;
+            s->stuck = 0;
+            s->grown = 0;
+            s->skip = 0;
+            s->empty = 0;
+            s->empties = s->empties > 1 ? s->empties >> 1 : 1;
+        }
+    }
+    xcp_robust_release(s);
+    return 0;
+}
+
+/* Whether routers are there: difference 8. */
+XCP_INLINE void xcp_robust_listen(struct xcp_robust_sender *s) {
+    if (!s->routed || s->marks || s->unmarked == 0 || (s->unmarked < 3 && s->ever))
+        return;
+    s->routed = 0;
+    if (s->bound == XCP_ROBUST_UNBOUNDED) {
+        xcp_u64 w = xcp_robust_times(s->explicit_window, xcp_robust_srtt(s), s->base_ns);
+        if (s->ever) {
+            xcp_robust_compete(s, xcp_robust_less(w, (xcp_u64)(s->acked ? s->acked : 1) << 32));
+        } else {
+            xcp_robust_compete(s, w);
+            xcp_cubic_start(&s->cubic, w);
+            s->slow_start = 1;
+        }
+    }
+    s->explicit_window = XCP_ROBUST_UNBOUNDED;
+}
+
+/* The floor of W: difference 10. */
+XCP_INLINE void xcp_robust_lower(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
+    xcp_u64 near = s->floor + (s->floor >> 4);
+    if ((s->explicit_window <= near && q->infl > q->tau >> 1 && s->fb < 0) ||
+        (xcp_robust_window(s) <= near && s->lost))
+        s->low++;
+    else
+        s->low = 0;
+    if (s->low >= 4) {
+        s->floor = xcp_robust_more(s->floor >> 1, XCP_ROBUST_LEAST_WINDOW);
+        s->low = 0;
+    } else if (s->fb > 0 && s->explicit_window > near) {
+        s->floor = xcp_robust_more(xcp_robust_less(s->explicit_window, XCP_ROBUST_ONE), s->floor);
+    }
+}
+
+XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
+    struct xcp_robust_round q;
+    xcp_u64 flight, sum;
+    XCP_PART_NEEDS(s);
+    q.infl = s->least_ns - s->base_ns;
+    q.mean = s->sum_ns / (s->samples ? s->samples : 1);
+    s->spread_ns += (s->most_ns - s->least_ns) / 4 - s->spread_ns / 4;
+    q.tau = xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10),
+                            s->spread_ns + (s->spread_ns >> 1));
+    q.flight = flight = xcp_robust_flight(s);
+    q.delivered = (xcp_u64)s->acked << 32;
+    sum = (xcp_u64)s->lost + s->acked;
+    q.heavy =
+        s->lost >= 3 && (4ULL * s->lost > sum || (20ULL * s->lost > sum && q.infl > q.tau >> 2));
+    xcp_robust_listen(s);
+    q.push = !s->routed || s->fb > (xcp_s64)(flight / 50);
+    s->high = q.infl > q.tau ? s->high + 1 : 0;
+    s->high_fb = q.infl < q.tau >> 1 ? 0 : s->high_fb - (s->high_fb >> 3) + s->fb;
+    if (s->mode == XCP_ROBUST_FREE)
+        xcp_robust_round_free(s, &q);
+    else if (s->mode == XCP_ROBUST_DELAY)
+        xcp_robust_round_delay(s, &q);
+    else
+        xcp_robust_round_compete(s, &q);
+    if (s->bound != XCP_ROBUST_UNBOUNDED && s->routed) /* difference 7 */
+        s->explicit_window = xcp_robust_less(
+            s->explicit_window, xcp_robust_more(xcp_robust_flight(s), flight) + s->added);
+    xcp_robust_lower(s, &q);
+    s->last_infl_ns = q.infl;
+    s->calm =
+        (s->fb < 0 ? -(xcp_u64)s->fb : (xcp_u64)s->fb) < xcp_mul_fraction(flight, XCP_ROBUST_TENTH);
+    s->cap = (8ULL * s->acked + 4) << 32;
+    s->round_ns = now;
+    s->least_ns = ~0ULL;
+    s->most_ns = s->sum_ns = 0;
+    s->samples = 0;
+    s->fb = 0;
+    s->added = 0;
+    s->lost = s->acked = s->marks = s->unmarked = 0;
+    s->limited = 0;
+    return 0;
+}
+
+/* What an acknowledgement, sent_ns as above, said is in: so many segments. limited: the window, or
+ * pacing, holds the sender back. After sample and feedback. */
+XCP_COLD void xcp_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 segments,
+                                      xcp_u32 limited, xcp_u64 sent_ns) {
+    s->acked += segments;
+    s->limited |= limited != 0;
+    if (s->saved && sent_ns >= s->timeout_ns) { /* the first fresh answer after a timeout */
+        if (s->bound != XCP_ROBUST_UNBOUNDED) { /* it is B that governs, and B has been cut */
+            s->explicit_window = xcp_robust_more(s->explicit_window, s->bound);
+        } else if (s->routed) {
+            s->explicit_window = xcp_robust_more(s->explicit_window, s->saved);
+            s->restored_ns = now;
+        }
+        s->saved = 0;
+    }
+    if (s->mode == XCP_ROBUST_COMPETE) {
+        xcp_cubic_acked(&s->cubic, now, xcp_robust_srtt(s), segments,
+                        limited && xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)) <=
+                                       s->explicit_window);
+        s->bound = s->cubic.cwnd;
+    }
+    if (sent_ns >= s->round_ns && s->samples)
+        xcp_robust_round_ends(s, now);
+    xcp_robust_settle_window(s, now);
+}
+
+/* The retransmission timer expired. */
+XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now) {
+    xcp_u64 w = xcp_robust_window(s);
+    xcp_u32 good = s->calm && s->last_infl_ns < xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10) &&
+                   (s->restored_ns == 0 || now - s->restored_ns > XCP_ROBUST_RESTORE_NS);
+    s->saved = xcp_robust_more(
+        s->saved, good && w != XCP_ROBUST_UNBOUNDED ? w : xcp_robust_less(w, XCP_ROBUST_ONE));
+    s->over = 0;
+    if (w < 2 * XCP_ROBUST_ONE)
+        s->floor = xcp_robust_more(s->floor >> 1, XCP_ROBUST_LEAST_WINDOW);
+    s->timeout_ns = now;
+    s->top = s->last_top = 0;
+    if (s->routed) {
+        s->explicit_window =
+            xcp_robust_more(xcp_robust_less(s->explicit_window, XCP_ROBUST_ONE), s->floor);
+        if (s->mode == XCP_ROBUST_COMPETE) {
+            xcp_cubic_lost(&s->cubic, s->saved);
+            s->bound = s->cubic.cwnd;
+        } else if (s->mode == XCP_ROBUST_DELAY) {
+            s->bound = xcp_robust_more(xcp_mul_fraction(s->bound, XCP_ROBUST_SEVEN_TENTHS),
+                                       XCP_ROBUST_ONE);
+        }
+    } else {
+        s->mode = XCP_ROBUST_COMPETE;
+        xcp_cubic_timeout(&s->cubic, s->saved);
+        s->slow_start = 1;
+        s->bound = XCP_ROBUST_ONE;
+        s->saved = 0;
+    }
+    s->round_ns = now;
+    s->samples = 0;
+    s->least_ns = ~0ULL;
+    s->most_ns = s->sum_ns = 0;
+    xcp_robust_settle_window(s, now);
+}
+
+#endif
