@@ -247,6 +247,7 @@ impl Runs {
             verdicts: &verdicts,
             references: &references(&self.scenarios),
             command: "",
+            playground: "",
             version: env!("CARGO_PKG_VERSION"),
         };
         html(&report)

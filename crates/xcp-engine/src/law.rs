@@ -101,8 +101,8 @@ mod tests {
             let theirs = law(&config);
             let mut state = [0; ffi::ROUTER_WORDS];
             let mut robust = [0; ffi::ROBUST_WORDS];
-            // SAFETY: as in `Router::new`.
             let refused = match config.control {
+                // SAFETY: as in `Router::new`.
                 Control::Draft => unsafe { ffi::xcp_shim_router_init(&mut state, &theirs, 0, 0) },
                 // SAFETY: as in `RobustRouter::new`.
                 Control::Calendar => unsafe { ffi::xcp_shim_robust_init(&mut robust, &theirs, 0, 0) },

@@ -14,8 +14,8 @@ use xcp_scenario::rewrite::{rewrite, written};
 use xcp_scenario::run::{Quantity, Run, Subject};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 use xcp_scenario::{
-    CONGESTIONS, Loaded, Overrides, QUEUES, ScenarioError, check, load_with_origins,
-    packet_hops, variant_names,
+    CONGESTIONS, Loaded, Overrides, QUEUES, ScenarioError, check, load_with_origins, packet_hops,
+    variant_names,
 };
 
 use crate::request::Request;

@@ -107,11 +107,11 @@ fn summary(answer: &Value) -> &str {
 fn experiments_in_webassembly() {
     let engine = root().join("crates/xcpnet/engine/engine.wasm.gz");
     if !engine.is_file() {
-        eprintln!("SKIPPED: no engine for pages, which `make wasm` builds");
+        xcp_skip::skipped!("wasm", "no engine for pages, which `make wasm` builds");
         return;
     }
     if Command::new("node").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: no node, which runs WebAssembly: `apt-get install nodejs`");
+        xcp_skip::skipped!("node", "no node, which runs WebAssembly: `apt-get install nodejs`");
         return;
     }
     let cases = experiments();

@@ -19,7 +19,7 @@ fn program() -> Command {
 fn engine() -> Option<PathBuf> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("engine/engine.wasm.gz");
     if !file.is_file() {
-        eprintln!("SKIPPED: no engine for pages, which `make wasm` builds");
+        xcp_skip::skipped!("wasm", "no engine for pages, which `make wasm` builds");
         return None;
     }
     Some(file)

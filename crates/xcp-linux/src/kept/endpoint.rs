@@ -142,7 +142,10 @@ mod tests {
     #[test]
     fn a_kernel_that_does_not_ask_before_it_sends_has_all_the_rest() {
         if !crate::error::is_root() {
-            return println!("SKIPPED: an endpoint that is not asked before sending: needs root");
+            return xcp_skip::skipped!(
+                "root",
+                "an endpoint that is not asked before sending: needs root"
+            );
         }
         let config = |start| EndpointConfig {
             name: format!("xw{}", std::process::id()),

@@ -120,7 +120,10 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_its_file() {
         for (file, why) in [
-            ("prot = 80\n", "`prot` is not an option of `xcpnet endpoint enable`; there are cgroup"),
+            (
+                "prot = 80\n",
+                "`prot` is not an option of `xcpnet endpoint enable`; there are cgroup",
+            ),
             ("ids = \"yes\"\n", "x.toml: `ids`: write true or false"),
             ("ids =\n", "x.toml: TOML parse error at line 1"),
             ("config = \"y\"\n", "`config` is not an option"),
