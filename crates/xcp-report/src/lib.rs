@@ -12,6 +12,7 @@
 //! the same bytes.
 
 mod axis;
+#[cfg(feature = "files")]
 pub mod columns;
 pub mod csv;
 #[cfg(feature = "files")]
