@@ -16,8 +16,10 @@ fn every_right_text_stands_once_in_its_file() {
         assert!(!mutant.edits.is_empty(), "{}", mutant.name);
         for edit in mutant.edits {
             let text = std::fs::read_to_string(engine.join(edit.file)).expect("the file is there");
+            // However its lines are broken.
+            let bare = |text: &str| text.split_whitespace().collect::<String>();
             assert_eq!(
-                text.matches(edit.right).count(),
+                bare(&text).matches(&bare(edit.right)).count(),
                 1,
                 "{}: {:?} in {}",
                 mutant.name,
