@@ -82,6 +82,32 @@ fn strangers_are_refused() {
     }
 }
 
+/// Whoever can reach the door, without the token: bodies that are announced and do not come, of any
+/// length; callers who say nothing, or nothing that is a request. Others are answered all the same.
+#[test]
+fn nobody_without_the_token_shuts_the_door() {
+    let serving = Serving::start();
+    let own = serving.own();
+    let mut silent = Vec::new();
+    for length in ["1000000", "99999999999999", "-1", "18446744073709551616"] {
+        let headers = format!("{own}Content-Length: {length}\r\n");
+        let answer = serving.ask("POST /", &headers);
+        assert!(answer.starts_with("HTTP/1.1 40"), "{length}: {answer}");
+        silent.push(serving.connect("POST /", &headers));
+    }
+    for _ in 0..20 {
+        silent.push(TcpStream::connect(&serving.host).unwrap());
+    }
+    let mut garbage = TcpStream::connect(&serving.host).unwrap();
+    garbage.write_all(&[0xff; 4096]).unwrap();
+    let mut endless = TcpStream::connect(&serving.host).unwrap();
+    endless.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+    // It may be closed upon before all is written.
+    let _ = endless.write_all("X: y\r\n".repeat(10_000).as_bytes());
+    let page = serving.ask(&format!("GET /{}/", serving.token), &own);
+    assert!(page.starts_with("HTTP/1.1 200 "), "{}", &page[..page.len().min(200)]);
+}
+
 #[test]
 fn those_with_the_token_get_the_page_events_and_metrics() {
     let serving = Serving::start();

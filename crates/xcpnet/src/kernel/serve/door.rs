@@ -8,27 +8,62 @@
 //! 3. without the token: the first part of the path or, for /metrics, `Authorization: Bearer`;
 //! 4. that wants anything but to read.
 
-use std::io::Write as _;
-use std::net::SocketAddr;
+//!
+//! Whoever can reach the door can knock, token or not: other users of this machine can. So a request
+//! has a length and a time that it may take, no body is ever read, and of those who have not said
+//! what they want there are only so many. (A library that waits for a body, or makes room for one as
+//! long as its header says, can be ended with one line by anybody.)
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tiny_http::{Header, Method, Request, Response, Server};
+use httparse::{EMPTY_HEADER, Status};
 use xcp_report::strict::{Strict, strict};
 
 use super::{Seen, metrics};
 use crate::failure::Failure;
 
-/// Pages that are open at a time.
+/// Pages that are open at a time, and callers who have not yet said what they want.
 const WATCHERS: usize = 32;
+const CALLERS: usize = 64;
+/// A request's length, headers, and time at the most.
+const REQUEST: usize = 16 << 10;
+const HEADERS: usize = 64;
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between looks for somebody new.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// An open door.
 pub struct Door {
-    server: Server,
+    listener: TcpListener,
+    inside: Arc<Inside>,
+}
+
+/// What each caller's thread needs.
+struct Inside {
     at: SocketAddr,
     token: String,
-    watchers: Arc<AtomicUsize>,
+    callers: AtomicUsize,
+    watchers: AtomicUsize,
+}
+
+/// One of those of whom there are only so many.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn among(count: &'a AtomicUsize, most: usize) -> Option<Self> {
+        let place = Self(count);
+        (count.fetch_add(1, Ordering::SeqCst) < most).then_some(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// What somebody wants who may have it.
@@ -45,71 +80,113 @@ type Refusal = (u16, &'static str);
 impl Door {
     /// Opens it.
     pub fn open(listen: SocketAddr, token: String) -> Result<Self, Failure> {
-        let failed = |e: String| Failure::new(format!("--listen {listen}: cannot listen: {e}"));
-        let server = Server::http(listen).map_err(|e| failed(e.to_string()))?;
-        let at = server.server_addr().to_ip().ok_or_else(|| failed("no address".into()))?;
-        Ok(Self { server, at, token, watchers: Arc::default() })
+        let failed = |e: io::Error| Failure::new(format!("--listen {listen}: cannot listen: {e}"));
+        let listener = TcpListener::bind(listen).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let at = listener.local_addr().map_err(failed)?;
+        let (callers, watchers) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Ok(Self { listener, inside: Arc::new(Inside { at, token, callers, watchers }) })
     }
 
     /// What to open in a browser.
     pub fn address(&self) -> String {
-        format!("http://{}/{}/", self.at, self.token)
+        format!("http://{}/{}/", self.inside.at, self.inside.token)
     }
 
     /// Answers until it is time to end.
     pub fn answer(&self, seen: &Arc<Seen>, ends: fn() -> bool) {
         while !ends() {
-            // An error is one caller's; the door stays open for others.
-            if let Ok(Some(request)) = self.server.recv_timeout(Duration::from_millis(200)) {
-                self.one(request, seen);
-            }
-        }
-    }
-
-    fn one(&self, request: Request, seen: &Arc<Seen>) {
-        let headers: Vec<(String, String)> = request
-            .headers()
-            .iter()
-            .map(|h| (h.field.to_string().to_ascii_lowercase(), h.value.to_string()))
-            .collect();
-        let judged = judge(self.at, &self.token, request.method(), request.url(), &headers);
-        // Who has gone away in the meantime is nobody to tell.
-        let _ = match judged {
-            Err((status, why)) => request.respond(answer(status, "text/plain", format!("{why}\n"))),
-            Ok(Wanted::Page) => request.respond(answer(200, "text/html; charset=utf-8", page())),
-            Ok(Wanted::Metrics) => request.respond(answer(
-                200,
-                "text/plain; version=0.0.4",
-                metrics::text(&seen.reading()),
-            )),
-            Ok(Wanted::Events) => {
-                self.events(request, seen);
-                Ok(())
-            }
-        };
-    }
-
-    fn events(&self, request: Request, seen: &Arc<Seen>) {
-        if self.watchers.fetch_add(1, Ordering::SeqCst) >= WATCHERS {
-            self.watchers.fetch_sub(1, Ordering::SeqCst);
-            let _ = request.respond(answer(503, "text/plain", "too many pages are open\n".into()));
-            return;
-        }
-        let (seen, watchers) = (Arc::clone(seen), Arc::clone(&self.watchers));
-        let watching = std::thread::Builder::new().name("watcher".into()).spawn(move || {
-            // Ends when the page is closed: then nothing can be written to it.
-            let _ = watch(request, &seen);
-            watchers.fetch_sub(1, Ordering::SeqCst);
-        });
-        if watching.is_err() {
-            self.watchers.fetch_sub(1, Ordering::SeqCst);
+            // An error is one caller's, or passes; the door stays open for others.
+            let Ok((stream, _)) = self.listener.accept() else {
+                std::thread::sleep(PAUSE);
+                continue;
+            };
+            let (inside, seen) = (Arc::clone(&self.inside), Arc::clone(seen));
+            // Without a thread the caller is closed upon. Who has gone away is nobody to tell.
+            let _ = std::thread::Builder::new()
+                .name("caller".into())
+                .spawn(move || drop(inside.one(stream, &seen)));
         }
     }
 }
 
+impl Inside {
+    fn one(&self, mut stream: TcpStream, seen: &Seen) -> io::Result<()> {
+        let place = Place::among(&self.callers, CALLERS);
+        if place.is_none() {
+            return Ok(());
+        }
+        stream.set_nonblocking(false)?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let judged = match read(&mut stream)? {
+            Some(request) => self.judged(&request),
+            None => Err((400, "this is not a request")),
+        };
+        let html = "text/html; charset=utf-8";
+        let text = match judged {
+            Err((status, why)) => answer(status, "text/plain", &format!("{why}\n")),
+            Ok(Wanted::Page) => answer(200, html, &page()),
+            Ok(Wanted::Metrics) => {
+                answer(200, "text/plain; version=0.0.4", &metrics::text(&seen.reading()))
+            }
+            Ok(Wanted::Events) => match Place::among(&self.watchers, WATCHERS) {
+                Some(_watcher) => {
+                    drop(place);
+                    return watch(&mut stream, seen);
+                }
+                None => answer(503, "text/plain", "too many pages are open\n"),
+            },
+        };
+        stream.write_all(text.as_bytes())?;
+        stream.shutdown(Shutdown::Write)?;
+        // What it still sends is not wanted, but closing upon it would take the answer back.
+        let _ = stream.read(&mut [0; REQUEST]);
+        Ok(())
+    }
+
+    fn judged(&self, request: &[u8]) -> Result<Wanted, Refusal> {
+        let mut headers = [EMPTY_HEADER; HEADERS];
+        let mut parsed = httparse::Request::new(&mut headers);
+        let whole = parsed.parse(request).is_ok_and(|status| status.is_complete());
+        let (true, Some(method), Some(url)) = (whole, parsed.method, parsed.path) else {
+            return Err((400, "this is not a request"));
+        };
+        let headers: Vec<(String, String)> = parsed
+            .headers
+            .iter()
+            .map(|h| (h.name.to_ascii_lowercase(), String::from_utf8_lossy(h.value).into_owned()))
+            .collect();
+        judge(self.at, &self.token, method, url, &headers)
+    }
+}
+
+/// A request without its body; `None` for what is none, or too long.
+fn read(stream: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
+    let until = Instant::now() + PATIENCE;
+    let mut request = Vec::new();
+    let mut part = [0; 2048];
+    while request.len() < REQUEST {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut part)? {
+            0 => return Ok(None),
+            n => request.extend_from_slice(&part[..n]),
+        }
+        let mut headers = [EMPTY_HEADER; HEADERS];
+        match httparse::Request::new(&mut headers).parse(&request) {
+            Ok(Status::Complete(_)) => return Ok(Some(request)),
+            Ok(Status::Partial) => {}
+            Err(_) => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
 /// Sends looks as they come; the hour before them first.
-fn watch(request: Request, seen: &Seen) -> std::io::Result<()> {
-    let mut out = request.into_writer();
+fn watch(out: &mut TcpStream, seen: &Seen) -> io::Result<()> {
     write!(
         out,
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n\
@@ -137,7 +214,7 @@ fn watch(request: Request, seen: &Seen) -> std::io::Result<()> {
 fn judge(
     at: SocketAddr,
     token: &str,
-    method: &Method,
+    method: &str,
     url: &str,
     headers: &[(String, String)],
 ) -> Result<Wanted, Refusal> {
@@ -175,7 +252,7 @@ fn judge(
     } else {
         return Err((403, "the token is missing: open the address that `xcpnet serve` printed"));
     };
-    if !matches!(method, Method::Get | Method::Head) {
+    if method != "GET" {
         return Err((405, "there is nothing to change here"));
     }
     match wanted {
@@ -191,21 +268,24 @@ fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }
 
-fn answer(status: u16, kind: &str, body: String) -> Response<std::io::Cursor<Vec<u8>>> {
-    let mut response = Response::from_string(body).with_status_code(status);
-    for (name, value) in [
-        ("Content-Type", kind),
-        ("Cache-Control", "no-store"),
-        ("Referrer-Policy", "no-referrer"),
-        ("X-Content-Type-Options", "nosniff"),
-        ("Content-Security-Policy", "frame-ancestors 'none'"),
-        ("Cross-Origin-Resource-Policy", "same-origin"),
-    ] {
-        if let Ok(header) = Header::from_bytes(name, value) {
-            response.add_header(header);
-        }
-    }
-    response
+/// An answer in HTTP, after which the connection ends.
+fn answer(status: u16, kind: &str, body: &str) -> String {
+    let reason = match status {
+        200 => "OK",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        _ => "Service Unavailable",
+    };
+    format!(
+        "HTTP/1.1 {status} {reason}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\
+         Cache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n\
+         X-Content-Type-Options: nosniff\r\n\
+         Content-Security-Policy: frame-ancestors 'none'\r\n\
+         Cross-Origin-Resource-Policy: same-origin\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 /// The page; what it shows comes as events.
@@ -227,23 +307,23 @@ mod tests {
 
     const TOKEN: &str = "0123456789abcdef";
 
-    fn ask(method: Method, url: &str, headers: &[(&str, &str)]) -> Result<Wanted, u16> {
+    fn ask(method: &str, url: &str, headers: &[(&str, &str)]) -> Result<Wanted, u16> {
         let at = "127.0.0.1:7010".parse().unwrap();
         let headers: Vec<_> = headers.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect();
-        judge(at, TOKEN, &method, url, &headers).map_err(|(status, _)| status)
+        judge(at, TOKEN, method, url, &headers).map_err(|(status, _)| status)
     }
 
     #[test]
     fn who_has_the_token_may_look() {
         let own = ("host", "127.0.0.1:7010");
         let page = format!("/{TOKEN}/");
-        assert_eq!(ask(Method::Get, &page, &[own]), Ok(Wanted::Page));
-        assert_eq!(ask(Method::Get, &page, &[("host", "localhost:7010")]), Ok(Wanted::Page));
+        assert_eq!(ask("GET", &page, &[own]), Ok(Wanted::Page));
+        assert_eq!(ask("GET", &page, &[("host", "localhost:7010")]), Ok(Wanted::Page));
         let from = [own, ("origin", "http://127.0.0.1:7010"), ("sec-fetch-site", "same-origin")];
-        assert_eq!(ask(Method::Get, &format!("{page}events"), &from), Ok(Wanted::Events));
-        assert_eq!(ask(Method::Get, &format!("{page}metrics?x=1"), &[own]), Ok(Wanted::Metrics));
+        assert_eq!(ask("GET", &format!("{page}events"), &from), Ok(Wanted::Events));
+        assert_eq!(ask("GET", &format!("{page}metrics?x=1"), &[own]), Ok(Wanted::Metrics));
         let bearer = ("authorization", "Bearer 0123456789abcdef");
-        assert_eq!(ask(Method::Get, "/metrics", &[own, bearer]), Ok(Wanted::Metrics));
+        assert_eq!(ask("GET", "/metrics", &[own, bearer]), Ok(Wanted::Metrics));
     }
 
     #[test]
@@ -270,9 +350,9 @@ mod tests {
             ("/", &[own, ("authorization", "Bearer 0123456789abcdef")], 403),
             (&format!("{page}other"), &[own], 404),
         ] {
-            assert_eq!(ask(Method::Get, url, headers), Err(status), "{url} {headers:?}");
+            assert_eq!(ask("GET", url, headers), Err(status), "{url} {headers:?}");
         }
-        assert_eq!(ask(Method::Post, &page, &[own]), Err(405));
-        assert_eq!(ask(Method::Delete, &page, &[own]), Err(405));
+        assert_eq!(ask("POST", &page, &[own]), Err(405));
+        assert_eq!(ask("DELETE", &page, &[own]), Err(405));
     }
 }
