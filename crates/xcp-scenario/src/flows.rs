@@ -11,12 +11,12 @@ use crate::graph::Graph;
 use crate::lies::lies;
 use crate::links::{DEFAULT_PACKET_BYTES, Nodes, period, reserved};
 use crate::model::{
-    Congestion, DirectionId, Flow, Group, LossResponse, NodeId, Recovery, RtoPolicy, Tcp, Traffic,
-    UdpPattern, Unclaimed, WireFormat, XcpSender,
+    BufferChange, Congestion, DirectionId, Flow, Group, LossResponse, NodeId, ReceiveWindow,
+    Recovery, RtoPolicy, Tcp, Traffic, UdpPattern, Unclaimed, WireFormat, XcpSender,
 };
 use crate::name::FlowName;
 use crate::quantity::{MAX_TIME, show_time};
-use crate::spec::{FLOW, TCP_ONLY, UDP};
+use crate::spec::{BUFFER_CHANGE, FLOW, TCP_ONLY, UDP};
 use crate::tree::{Item, Value};
 use crate::units::Nanos;
 use crate::workload::{Amounts, Sizes, Starts, amounts};
@@ -400,6 +400,12 @@ fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>
         },
         bytes,
         receive_buffer: fields.buffer("receive-buffer"),
+        receive_buffer_changes: buffer_changes(fields),
+        receive_window: match fields.choice("receive-window") {
+            Some("two-per-ack") => ReceiveWindow::TwoPerAck,
+            Some("feedback") => ReceiveWindow::Feedback,
+            _ => ReceiveWindow::Open,
+        },
         send_buffer: fields.buffer("send-buffer"),
         window_scaling: fields.bool("window-scaling").unwrap_or(true),
         delayed_ack: fields.bool("delayed-ack").unwrap_or(true),
@@ -414,7 +420,32 @@ fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>
         honest_window: fields.bool("honest-window").unwrap_or(true),
         ids: None,
     };
+    if tcp.receive_window == ReceiveWindow::Feedback && tcp.wire == WireFormat::Extended {
+        fields.faults.add(
+            fields.span_of("receive-window"),
+            "a window that opens by feedback counts packets, and this header's feedback is a rate",
+            "add wire = \"classic\"",
+        );
+    }
     name.map(|_| tcp)
+}
+
+fn buffer_changes(fields: &Fields<'_>) -> Vec<BufferChange> {
+    let mut changes: Vec<BufferChange> = Vec::new();
+    for change in fields.tables("receive-buffer-changes", &BUFFER_CHANGE) {
+        change.require("at");
+        change.require("size");
+        let Some(at) = change.time("at") else { continue };
+        if changes.last().is_some_and(|before| before.at >= at) {
+            change.faults.add(
+                change.span_of("at"),
+                "a change of the receiver's buffer that is not later than the one before it",
+                "list changes in order of time",
+            );
+        }
+        changes.push(BufferChange { at, bytes: change.buffer("size") });
+    }
+    changes
 }
 
 fn udp_pattern(udp: &Fields<'_>) -> Option<UdpPattern> {

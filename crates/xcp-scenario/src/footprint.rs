@@ -93,8 +93,11 @@ fn sendable(flow: &Flow, active: Nanos, first: u64, slowest: u64) -> u128 {
     match &flow.group.traffic {
         Traffic::Tcp(tcp) => {
             let payload = u128::from(size.saturating_sub(40).max(1));
-            let window =
-                [flow.bytes(), tcp.receive_buffer, tcp.send_buffer].into_iter().flatten().min();
+            let mut received = tcp.receive_buffer;
+            for change in &tcp.receive_buffer_changes {
+                received = received.zip(change.bytes).map(|(one, other)| one.max(other));
+            }
+            let window = [flow.bytes(), received, tcp.send_buffer].into_iter().flatten().min();
             let free = match &tcp.congestion {
                 Congestion::Xcp => packets(first, active, size),
                 Congestion::Reno | Congestion::Cubic | Congestion::Named(_) => {

@@ -348,6 +348,10 @@ pub struct Tcp {
     pub bytes: Option<u64>,
     /// Receiver's buffer, bytes: bounds the advertised window. `None` is never a limit.
     pub receive_buffer: Option<u64>,
+    /// Sizes that the buffer takes later, in order of time.
+    pub receive_buffer_changes: Vec<BufferChange>,
+    /// How the advertised window comes to be that buffer.
+    pub receive_window: ReceiveWindow,
     /// Sender's buffer, bytes: bounds the data in flight. `None` is never a limit.
     pub send_buffer: Option<u64>,
     /// Without it the advertised window ends at 65535 bytes.
@@ -442,6 +446,26 @@ pub enum LossResponse {
     None,
     /// Retransmit and halve the window.
     Halve,
+}
+
+/// Another size of a receiver's buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BufferChange {
+    /// When.
+    pub at: Nanos,
+    /// Bytes from then on; `None` is never a limit.
+    pub bytes: Option<u64>,
+}
+
+/// How a receiver comes to advertise its whole buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReceiveWindow {
+    /// At once.
+    Open,
+    /// By two packets with each acknowledgement, as Linux's receiver did in 2005.
+    TwoPerAck,
+    /// By the feedback that an acknowledgement returns, in whole packets: the 2005 study's remedy.
+    Feedback,
 }
 
 /// XCP's header on the wire.

@@ -135,6 +135,8 @@ pub(crate) const TCP_ONLY: &[&str] = &[
     "wire",
     "bytes",
     "receive-buffer",
+    "receive-buffer-changes",
+    "receive-window",
     "send-buffer",
     "window-scaling",
     "delayed-ack",
@@ -453,6 +455,16 @@ pub(crate) static POLICE: Spec = Spec {
     ],
 };
 
+/// `receive-buffer-changes` of a flow.
+pub(crate) static BUFFER_CHANGE: Spec = Spec {
+    name: "receive-buffer-changes",
+    doc: "Sizes that a receiver's buffer takes, in order of time.",
+    keys: &[
+        key("at", Kind::Time, REQUIRED, "\"60s\"", "When."),
+        key("size", Kind::Buffer { min: 1 }, REQUIRED, "\"640kb\"", "The size from then on."),
+    ],
+};
+
 /// `law-changes` of a queue.
 pub(crate) static LAW_CHANGE: Spec = Spec {
     name: "law-changes",
@@ -659,6 +671,25 @@ pub(crate) static FLOW: Spec = Spec {
             "`\"unlimited\"`",
             "\"64kb\"",
             "Receiver's buffer; bounds the advertised window.",
+        ),
+        key(
+            "receive-buffer-changes",
+            Kind::Tables(&BUFFER_CHANGE),
+            "none",
+            "[{ at = \"60s\", size = \"640kb\" }]",
+            "Other sizes that the receiver's buffer takes later: memory that grows short, or is \
+                there again. What has been advertised is not taken back (RFC 7323 §2.4). Only in \
+             the simulator.",
+        ),
+        key(
+            "receive-window",
+            Kind::Choice(&["open", "two-per-ack", "feedback"]),
+            "`\"open\"`",
+            "\"feedback\"",
+            "How the advertised window comes to be the receiver's buffer: from the start; from 4 \
+                packets by 2 with each acknowledgement, as Linux's did in 2005; from 4 packets by \
+             the feedback that the acknowledgement returns, in whole packets, the 2005 Linux \
+             study's remedy, which takes a `wire` that counts packets. Only in the simulator.",
         ),
         key(
             "send-buffer",
@@ -1047,6 +1078,7 @@ pub(crate) static ALL: &[&Spec] = &[
     &LOSS,
     &BLACKOUT,
     &FLOW,
+    &BUFFER_CHANGE,
     &BYTES,
     &UDP,
     &LIES,

@@ -376,7 +376,12 @@ fn class(
 /// advertised window ends at 65535 bytes of payload.
 fn window(tcp: &Tcp, packet: f64, payload: f64) -> Option<f64> {
     let whole = |bytes: f64, size: f64| (bytes / size).floor().max(1.0);
-    let buffers = [tcp.receive_buffer, tcp.send_buffer]
+    // The equilibrium is that of the buffer that stays.
+    let received = match tcp.receive_buffer_changes.last() {
+        Some(change) => change.bytes,
+        None => tcp.receive_buffer,
+    };
+    let buffers = [received, tcp.send_buffer]
         .into_iter()
         .flatten()
         .map(|bytes| whole(bytes as f64, packet));

@@ -2,8 +2,8 @@
 //! way: that is noted, or refused where it would make the result another one.
 
 use xcp_scenario::model::{
-    Congestion, Flow, Limit, Queue, Recovery, RtoPolicy, Scenario, Tcp, Traffic, WireFormat,
-    XcpSender,
+    Congestion, Flow, Limit, Queue, ReceiveWindow, Recovery, RtoPolicy, Scenario, Tcp, Traffic,
+    WireFormat, XcpSender,
 };
 use xcp_scenario::units::Nanos;
 
@@ -100,6 +100,12 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
             flow.group.packet_bytes,
             MSS.start() + headers,
             MSS.end() + headers
+        )));
+    }
+    if tcp.receive_window != ReceiveWindow::Open || !tcp.receive_buffer_changes.is_empty() {
+        return Err(LabError::Refused(format!(
+            "flow \"{name}\": the kernel's receiver opens its window as it likes: take \
+                `receive-window` and `receive-buffer-changes` out, or simulate it (without --on)"
         )));
     }
     if tcp.xcp_sender == XcpSender::Robust {

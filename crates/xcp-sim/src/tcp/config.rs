@@ -6,8 +6,9 @@
 //! of a given size holds fewer packets than here. The window a receiver may advertise without
 //! window scaling, 65535 bytes, counts payload, as TCP's window field does.
 
+use super::opening::FIRST as FIRST_OPENED;
 use xcp_scenario::model::{
-    Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat, XcpSender,
+    Congestion, LossResponse, ReceiveWindow, Recovery, RtoPolicy, Tcp, WireFormat, XcpSender,
 };
 use xcp_scenario::sizes::{HEADERS, TIMESTAMPS};
 use xcp_scenario::units::Nanos;
@@ -78,7 +79,7 @@ impl SenderConfig {
             syn_bytes: (HEADERS + SYN_OPTIONS + option) as u16,
             bytes: tcp.bytes.unwrap_or(u64::MAX),
             send_buffer: segments(tcp.send_buffer, packet_bytes),
-            peer_window: receive_window(tcp, packet_bytes),
+            peer_window: first_window(tcp, packet_bytes),
             congestion: tcp.congestion.clone(),
             recovery: tcp.recovery,
             xcp_sender: tcp.xcp_sender,
@@ -115,6 +116,10 @@ pub struct ReceiverConfig {
     pub bytes: u64,
     /// Advertised window, segments.
     pub window: u32,
+    /// How the receiver comes to advertise it.
+    pub opens: ReceiveWindow,
+    /// Other windows that it advertises later, in order of time.
+    pub window_changes: Vec<(Nanos, u32)>,
     /// Whether every second segment is acknowledged instead of every one.
     pub delayed_ack: bool,
     /// SACK blocks per acknowledgement at most; 0 where the sender does not use them.
@@ -145,7 +150,13 @@ impl ReceiverConfig {
             flow,
             payload,
             bytes: tcp.bytes.unwrap_or(u64::MAX),
-            window: receive_window(tcp, packet_bytes),
+            window: receive_window(tcp, tcp.receive_buffer, packet_bytes),
+            opens: tcp.receive_window,
+            window_changes: tcp
+                .receive_buffer_changes
+                .iter()
+                .map(|change| (change.at, receive_window(tcp, change.bytes, packet_bytes)))
+                .collect(),
             delayed_ack: tcp.delayed_ack,
             sack_blocks: blocks as u8,
             ack_bytes: (HEADERS + TIMESTAMPS + option) as u16,
@@ -155,14 +166,23 @@ impl ReceiverConfig {
     }
 }
 
-/// Segments a receiver advertises.
-fn receive_window(tcp: &Tcp, packet_bytes: u16) -> u32 {
+/// Segments that a receiver with this buffer advertises.
+fn receive_window(tcp: &Tcp, buffer: Option<u64>, packet_bytes: u16) -> u32 {
     let scaled = if tcp.window_scaling {
         u32::MAX
     } else {
         (65535 / tcp.payload_bytes(u32::from(packet_bytes))).max(1)
     };
-    segments(tcp.receive_buffer, packet_bytes).min(scaled)
+    segments(buffer, packet_bytes).min(scaled)
+}
+
+/// Segments that a receiver advertises first.
+fn first_window(tcp: &Tcp, packet_bytes: u16) -> u32 {
+    let whole = receive_window(tcp, tcp.receive_buffer, packet_bytes);
+    match tcp.receive_window {
+        ReceiveWindow::Open => whole,
+        ReceiveWindow::TwoPerAck | ReceiveWindow::Feedback => whole.min(FIRST_OPENED),
+    }
 }
 
 /// Packets that fit into a buffer, at least one, else a connection could never move.

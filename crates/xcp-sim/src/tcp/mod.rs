@@ -16,6 +16,7 @@ mod bits;
 mod config;
 mod congestion;
 mod counts;
+mod opening;
 mod pacing;
 mod receiver;
 mod recovery;

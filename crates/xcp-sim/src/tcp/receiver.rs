@@ -7,12 +7,14 @@
 //! 3. Echoed timestamp (RFC 7323 §4.3): that of the earliest segment the ACK answers; out-of-order
 //!    arrivals leave it as it was.
 //! 4. The application reads at once, so the advertised window is the whole buffer from the start;
-//!    Linux opens it gradually, which the 2005 XCP study had to work around.
+//!    Linux opens it gradually, which the 2005 XCP study had to work around (`opening.rs`, where
+//!    asked for).
 //! 5. SACK (RFC 2018): the block just changed first, then the ones reported before it. No DSACK.
 
 use super::bits::Bits;
 use super::config::ReceiverConfig;
 use super::congestion::engine_format;
+use super::opening::Opening;
 use crate::packet::{Ack, Body, Outbox, Packet, SackBlock, SackBlocks, SackId};
 use xcp_engine::{ForwardHeader, ReturnHeader};
 use xcp_scenario::units::Nanos;
@@ -44,6 +46,8 @@ pub struct Receiver {
     ack_bytes: u16,
     delayed: bool,
     xcp: bool,
+    /// Whether nothing is to be reckoned before an ACK leaves: not delayed, window always `window`.
+    plain: bool,
     /// Segments in order not yet acknowledged.
     pending: u32,
     /// Timestamp to echo.
@@ -53,6 +57,8 @@ pub struct Receiver {
     payload: u32,
     syn_ack_bytes: u16,
     sack_blocks: u8,
+    /// What is advertised instead of `window`.
+    opening: Option<Box<Opening>>,
 }
 
 /// Segments out of order.
@@ -71,6 +77,7 @@ impl Receiver {
     /// A receiver that has seen nothing.
     #[must_use]
     pub fn new(config: &ReceiverConfig) -> Self {
+        let opening = Opening::new(config.opens, config.window, &config.window_changes);
         Receiver {
             nxt: 0,
             feedback: xcp_engine::Receiver::new(
@@ -83,6 +90,7 @@ impl Receiver {
             ack_bytes: config.ack_bytes,
             delayed: config.delayed_ack,
             xcp: config.xcp.is_some(),
+            plain: !config.delayed_ack && opening.is_none(),
             pending: 0,
             echo: 0,
             bytes: config.bytes,
@@ -90,6 +98,7 @@ impl Receiver {
             payload: config.payload,
             syn_ack_bytes: config.syn_ack_bytes,
             sack_blocks: config.sack_blocks.min(BLOCKS as u8),
+            opening,
         }
     }
 
@@ -98,7 +107,7 @@ impl Receiver {
     pub fn on_packet(&mut self, now: Nanos, packet: &Packet, out: &mut impl Outbox) {
         match &packet.body {
             Body::Data { header, .. }
-                if packet.seq == self.nxt && self.early.is_none() && !self.delayed =>
+                if packet.seq == self.nxt && self.early.is_none() && self.plain =>
             {
                 // In order and acknowledged at once: nearly all packets of most connections.
                 self.nxt += 1;
@@ -124,7 +133,7 @@ impl Receiver {
         match &packet.body {
             Body::Syn { header } => {
                 self.take_header(header);
-                self.send_ack(packet.timestamp, true, out);
+                self.send_ack(now, packet.timestamp, true, out);
             }
             Body::Data { header, .. } => {
                 self.take_header(header);
@@ -164,15 +173,19 @@ impl Receiver {
             }
         }
         if at_once || self.pending >= 2 {
-            self.send_ack(self.echo, false, out);
+            self.send_ack(now, self.echo, false, out);
         } else if self.deadline == Nanos::MAX {
             self.deadline = now + DELAY;
         }
     }
 
-    fn send_ack(&mut self, echo: Nanos, syn: bool, out: &mut impl Outbox) {
-        let mut ack =
-            Ack { window: self.window, returned: self.returned(), sack: SackId::NONE, syn };
+    fn send_ack(&mut self, now: Nanos, echo: Nanos, syn: bool, out: &mut impl Outbox) {
+        let returned = self.returned();
+        let window = match &mut self.opening {
+            None => self.window,
+            Some(opening) => opening.advertise(now, self.nxt, &returned),
+        };
+        let mut ack = Ack { window, returned, sack: SackId::NONE, syn };
         let mut size = if syn { self.syn_ack_bytes } else { self.ack_bytes };
         if let (Some(early), false) = (&self.early, syn) {
             let (blocks, count) = early.report(self.nxt, self.sack_blocks);
@@ -196,7 +209,7 @@ impl Receiver {
     /// To be called when `next_timer` has come; harmless before.
     pub fn on_timer(&mut self, now: Nanos, out: &mut impl Outbox) {
         if self.deadline <= now {
-            self.send_ack(self.echo, false, out);
+            self.send_ack(now, self.echo, false, out);
         }
     }
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use xcp_scenario::model::{
-    Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat, XcpSender,
+    Congestion, LossResponse, ReceiveWindow, Recovery, RtoPolicy, Tcp, WireFormat, XcpSender,
 };
 use xcp_scenario::units::Nanos;
 use xcp_sim::packet::{Body, Outbox, Packet, SackBlocks, SackId, Sacks};
@@ -126,6 +126,8 @@ pub fn settings(congestion: Congestion, recovery: Recovery) -> Tcp {
         wire: WireFormat::Extended,
         bytes: None,
         receive_buffer: None,
+        receive_buffer_changes: Vec::new(),
+        receive_window: ReceiveWindow::Open,
         send_buffer: None,
         window_scaling: true,
         delayed_ack: false,
