@@ -58,9 +58,7 @@ pub fn run(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Runs> {
     let mut loaded = load(name, text, settings, &variants)?;
-    for one in &mut loaded {
-        one.scenario.series = series || !one.scenario.expectations.is_empty();
-    }
+    xcp_scenario::keep_series(&mut loaded, series);
     let mut jobs = jobs.clamp(1, loaded.len().max(1));
     if let Some(available) = xcp_sweep::memory::available() {
         let mut together: u128 = 0;

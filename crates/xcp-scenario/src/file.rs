@@ -82,6 +82,13 @@ pub struct Loaded {
     pub origins: Origins,
 }
 
+/// Keeps the series of a file's runs if they are wanted, or if claims need them: any variant's
+/// claim may be about the series of another.
+pub fn keep_series(runs: &mut [Loaded], wanted: bool) {
+    let keep = wanted || runs.iter().any(|run| !run.scenario.expectations.is_empty());
+    runs.iter_mut().for_each(|run| run.scenario.series = keep);
+}
+
 /// Reads a scenario from a text; `path` is shown in messages, and the file's name is the title
 /// where the text gives none.
 ///

@@ -40,7 +40,9 @@ mod workload;
 pub use cost::packet_hops;
 pub use error::{Problem, ScenarioError};
 pub use expect::{Multiple, Verdict, evaluate, evaluate_variants, over_seeds};
-pub use file::{Loaded, Overrides, load, load_file, load_with_origins, read_text, variant_names};
+pub use file::{
+    Loaded, Overrides, keep_series, load, load_file, load_with_origins, read_text, variant_names,
+};
 pub use footprint::{Footprint, Origins, check, footprint};
 pub use links::DEFAULT_LIMIT_PACKETS;
 pub use plan::{Plan, QuickPlan, plan};

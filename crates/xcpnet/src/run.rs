@@ -60,9 +60,7 @@ pub fn carry_out(arguments: &WhatIsRun, series: bool) -> Result<Carried, Failure
     for (i, file) in arguments.files.iter().enumerate() {
         let text = read_text(file)?;
         let mut more = load(file, &text, arguments)?;
-        for one in &mut more {
-            one.scenario.series = series || !one.scenario.expectations.is_empty();
-        }
+        xcp_scenario::keep_series(&mut more, series);
         origins.extend(std::iter::repeat_n(i, more.len()));
         loaded.extend(more);
         sources.push(Source { name: file.display().to_string(), text });

@@ -446,6 +446,16 @@ fn experiment(band: &str) -> (tempfile::TempDir, PathBuf) {
     (dir, experiments)
 }
 
+/// The other variant makes no claim of its own, and its series are needed all the same.
+#[test]
+fn a_claim_compares_with_the_series_of_a_variant_that_claims_nothing() {
+    let claim = "[[expect]]\nmetric = \"links.bottleneck.utilisation\"\nfrom = \"1s\"\nto = \"3s\"\nmin = 0.01\n\
+        variant = \"XCP\"\nthan = { variant = \"TCP\" }\n";
+    let home = home(&format!("{SMALL}\n{claim}"));
+    let told = run(0, &["run", "s.toml"], home.path());
+    assert!(text(&told.stdout).contains("inside"), "{}", text(&told.stdout));
+}
+
 #[test]
 fn reproduce_tells_by_its_status_whether_the_claims_hold() {
     for (band, status, word) in [("min = 0.1", 0, "inside"), ("min = 0.1\nmax = 0.2", 1, "OUTSIDE")]
