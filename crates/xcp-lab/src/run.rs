@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use xcp_linux::netlink::Netlink;
-use xcp_scenario::model::{Law, Queue, Scenario};
+use xcp_scenario::model::{Law, Router as RouterSettings, Scenario};
 use xcp_scenario::record::{LinkCounts, Recorder};
 use xcp_scenario::rng::{Purpose, Stream};
 use xcp_scenario::run::{Observer, Run};
@@ -56,10 +56,8 @@ pub(crate) fn run(
         .map(|&(shaper, law, rate_bps)| {
             let direction = plan.shapers[shaper].direction;
             let seed = Stream::new(scenario.seed, Purpose::Router, direction).bits();
-            let police = match &scenario.links[direction / 2].directions[direction % 2].queue {
-                Queue::Xcp { police, .. } => police.as_ref(),
-                _ => None,
-            };
+            let queue = &scenario.links[direction / 2].directions[direction % 2].queue;
+            let police = queue.router().and_then(|router| router.police.as_ref());
             Router::attach(
                 &site,
                 &plan,
@@ -165,7 +163,7 @@ fn laws<'s>(scenario: &'s Scenario, plan: &Plan) -> Result<Vec<(usize, &'s Law, 
     let mut laws = Vec::new();
     for (number, shaper) in plan.shapers.iter().enumerate() {
         let direction = &scenario.links[shaper.direction / 2].directions[shaper.direction % 2];
-        let Queue::Xcp { law, changes, .. } = &direction.queue else { continue };
+        let Some(RouterSettings { law, changes, .. }) = direction.queue.router() else { continue };
         if !changes.is_empty() {
             let name = direction_name(scenario, shaper.direction);
             return Err(LabError::Refused(format!(

@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd as _;
 
-use xcp_scenario::model::{LossPlace, Queue, Scenario};
+use xcp_scenario::model::{Discipline, LossPlace, Scenario};
 use xcp_scenario::rng::{Purpose, Stream};
 
 use crate::LabError;
@@ -40,7 +40,7 @@ fn config(line: &plan::Line, plan: &Plan, scenario: &Scenario, clock: Clock) -> 
     let direction = &scenario.links[line.direction / 2].directions[line.direction % 2];
     let queue = line.queue.then(|| QueueConfig {
         rate_bps: direction.rate_bps,
-        discipline: direction.queue.clone(),
+        queue: direction.queue.clone(),
         overhead_bytes: 0,
     });
     let shaped = !line.before_queue && !line.queue;
@@ -54,7 +54,8 @@ fn config(line: &plan::Line, plan: &Plan, scenario: &Scenario, clock: Clock) -> 
     } else {
         scenario.seed
     };
-    debug_assert!(line.queue == matches!(direction.queue, Queue::Red { .. }) || line.before_queue);
+    let red = matches!(direction.queue.discipline, Discipline::Red(_));
+    debug_assert!(line.queue == red || line.before_queue);
     LineConfig {
         delay: line.delay,
         losses: line.losses.clone(),

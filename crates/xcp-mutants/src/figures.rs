@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use xcp_engine::mutants::{self, MUTANTS};
-use xcp_scenario::model::{Congestion, Queue, Scenario, Traffic};
+use xcp_scenario::model::{Congestion, Scenario, Traffic};
 use xcp_scenario::run::{Observer, Run};
 use xcp_scenario::units::Nanos;
 use xcp_scenario::{
@@ -118,11 +118,8 @@ impl Figure {
 
 /// Whether a law or an XCP end has any part in it.
 fn has_xcp(scenario: &Scenario) -> bool {
-    let queues = scenario
-        .links
-        .iter()
-        .flat_map(|link| &link.directions)
-        .any(|d| matches!(d.queue, Queue::Xcp { .. }));
+    let queues =
+        scenario.links.iter().flat_map(|link| &link.directions).any(|d| d.queue.router().is_some());
     let is_xcp = |traffic: &Traffic| matches!(traffic, Traffic::Tcp(tcp) if tcp.congestion == Congestion::Xcp);
     queues || scenario.flows.iter().any(|f| is_xcp(&f.group.traffic))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use xcp_scenario::model::{Queue, Scenario};
+use xcp_scenario::model::{Discipline, Scenario};
 use xcp_scenario::run::{LinkSummary, Run};
 
 /// Names of all link directions of all runs.
@@ -19,15 +19,6 @@ pub(crate) fn direction<'a>(
     scenario.links.iter().find(|link| link.name == base).map(|link| &link.directions[way])
 }
 
-/// The kind of a queue, as the scenario file calls it.
-pub(crate) fn kind(queue: &Queue) -> &'static str {
-    match queue {
-        Queue::DropTail { .. } => "drop-tail",
-        Queue::Red { .. } => "red",
-        Queue::Xcp { .. } => "xcp",
-    }
-}
-
 /// The bottlenecks: every direction with an XCP or RED queue in some run that carried data worth a
 /// queue; where there is none, the direction used most. In order of use, most first.
 pub(crate) fn bottlenecks<'a>(runs: &'a [Run], scenarios: &[Scenario]) -> Vec<&'a str> {
@@ -37,7 +28,7 @@ pub(crate) fn bottlenecks<'a>(runs: &'a [Run], scenarios: &[Scenario]) -> Vec<&'
         .copied()
         .filter(|name| {
             scenarios.iter().any(|s| {
-                direction(s, name).is_some_and(|d| !matches!(d.queue, Queue::DropTail { .. }))
+                direction(s, name).is_some_and(|d| d.queue.discipline != Discipline::DropTail)
             }) && best(runs, name, |l| l.utilisation)
                 >= 0.5 * best(runs, ranked[0], |l| l.utilisation)
         })

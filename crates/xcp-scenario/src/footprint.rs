@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::error::{Issue, ScenarioError, Source, Span};
-use crate::model::{Congestion, Flow, Limit, Queue, Sampling, Scenario, Traffic, UdpPattern};
+use crate::model::{Congestion, Flow, Limit, Sampling, Scenario, Traffic, UdpPattern};
 use crate::quantity::show_bytes;
 use crate::units::{NANOS_PER_SEC, Nanos};
 
@@ -165,12 +165,6 @@ fn loads(scenario: &Scenario) -> Vec<Load> {
     loads
 }
 
-fn queue_limit(queue: &Queue) -> Limit {
-    match queue {
-        Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. } => *limit,
-    }
-}
-
 /// Estimates the memory of a run.
 #[must_use]
 pub fn footprint(scenario: &Scenario) -> Footprint {
@@ -180,8 +174,8 @@ pub fn footprint(scenario: &Scenario) -> Footprint {
     let mut routers = 0;
     for (d, load) in loads(scenario).into_iter().enumerate() {
         let direction = &scenario.links[d / 2].directions[d % 2];
-        routers += u128::from(matches!(direction.queue, Queue::Xcp { .. }));
-        let room = match queue_limit(&direction.queue) {
+        routers += u128::from(direction.queue.router().is_some());
+        let room = match direction.queue.limit {
             Limit::Packets(n) => u128::from(n),
             Limit::Bytes(n) => u128::from(n / load.packet) + 1,
         };

@@ -8,8 +8,8 @@ use crate::fields::{Faults, Fields};
 use crate::law::{self, Law};
 use crate::model::Input;
 use crate::model::{
-    Control, Direction, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId, Others, Police,
-    Queue,
+    Control, Direction, Discipline, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId,
+    Others, Police, Queue, Red, Router,
 };
 use crate::quantity::{Amount, Standing};
 use crate::set::name_of;
@@ -478,8 +478,8 @@ impl DirectionDraft {
         let packet = crossing.packet_bytes.unwrap_or(DEFAULT_PACKET_BYTES);
         let span = self.queue.limit_span;
         let limit = self.limit(rtt, packet, faults);
-        let queue = match self.queue.kind {
-            KindDraft::DropTail => Queue::DropTail { limit },
+        let discipline = match self.queue.kind {
+            KindDraft::DropTail => Discipline::DropTail,
             KindDraft::Xcp { law, changes, others, police } => {
                 let law_of = |LawDraft { mut law, target }: LawDraft| {
                     law.config.queue_target_bytes = target.map_or(0, |(target, at)| {
@@ -499,16 +499,9 @@ impl DirectionDraft {
                     law
                 };
                 let law = law_of(law);
-                Queue::Xcp {
-                    limit,
-                    law,
-                    changes: changes
-                        .into_iter()
-                        .map(|(at, law)| LawChange { at, law: law_of(law) })
-                        .collect(),
-                    others,
-                    police,
-                }
+                let changes = changes.into_iter();
+                let changes = changes.map(|(at, law)| LawChange { at, law: law_of(law) }).collect();
+                Discipline::Xcp(Router { law, changes, others, police })
             }
             KindDraft::Red { min, max, probability, weight, gentle } => {
                 let whole = packets(limit, packet);
@@ -539,14 +532,13 @@ impl DirectionDraft {
                         "`max` can be at most `limit`",
                     );
                 }
-                Queue::Red {
-                    limit,
+                Discipline::Red(Red {
                     min_packets,
                     max_packets,
                     max_probability: probability,
                     weight,
                     gentle,
-                }
+                })
             }
         };
         let framing_bytes = self.framing_bytes;
@@ -554,7 +546,7 @@ impl DirectionDraft {
             rate_bps: self.rate_bps,
             delay: self.delay,
             framing_bytes,
-            queue,
+            queue: Queue { limit, discipline },
             losses: self.losses,
             blackouts: self.blackouts,
         }

@@ -135,44 +135,77 @@ pub enum Limit {
     Bytes(u64),
 }
 
-/// Queue discipline.
+/// A queue: what it holds, and who may enter it.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Queue {
+pub struct Queue {
+    /// Capacity.
+    pub limit: Limit,
+    /// Who may enter, and what happens to packets on their way in and out.
+    pub discipline: Discipline,
+}
+
+impl Queue {
+    /// The XCP router that the queue is.
+    #[must_use]
+    pub fn router(&self) -> Option<&Router> {
+        match &self.discipline {
+            Discipline::Xcp(router) => Some(router),
+            Discipline::DropTail | Discipline::Red(_) => None,
+        }
+    }
+}
+
+/// A queue discipline.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Discipline {
     /// First in, first out; arrivals to a full queue are dropped.
-    DropTail {
-        /// Capacity.
-        limit: Limit,
-    },
-    /// Random early detection (Floyd & Jacobson 1993).
-    Red {
-        /// Capacity.
-        limit: Limit,
-        /// Lower threshold of the average queue, in packets.
-        min_packets: f64,
-        /// Upper threshold of the average queue, in packets.
-        max_packets: f64,
-        /// Drop probability at the upper threshold.
-        max_probability: f64,
-        /// Weight of the newest sample in the average; `None` derives it from the link's rate as
-        /// ns-2 does.
-        weight: Option<f64>,
-        /// Whether the probability rises on to 1 between one and two times the upper threshold
-        /// instead of jumping to 1.
-        gentle: bool,
-    },
+    DropTail,
+    /// Random early detection.
+    Red(Red),
     /// An XCP router: a first-in-first-out queue, or one for XCP's packets and one for the others.
-    Xcp {
-        /// Capacity.
-        limit: Limit,
-        /// The router's law.
-        law: Law,
-        /// Laws that take its place during the run, in order of time; all different times.
-        changes: Vec<LawChange>,
-        /// Where packets that are not XCP's wait.
-        others: Others,
-        /// The policer before the law, if there is one.
-        police: Option<Police>,
-    },
+    Xcp(Router),
+}
+
+impl Discipline {
+    /// What the scenario file calls it; one of [`QUEUES`](crate::QUEUES).
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::DropTail => "drop-tail",
+            Self::Red(_) => "red",
+            Self::Xcp(_) => "xcp",
+        }
+    }
+}
+
+/// Random early detection (Floyd & Jacobson 1993), in packets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Red {
+    /// Lower threshold of the average queue: below it nothing is dropped.
+    pub min_packets: f64,
+    /// Upper threshold of the average queue, at which the drop probability is `max_probability`.
+    pub max_packets: f64,
+    /// Drop probability at the upper threshold.
+    pub max_probability: f64,
+    /// Weight of the newest sample in the average; `None` derives it from the link's rate as ns-2
+    /// does.
+    pub weight: Option<f64>,
+    /// Whether the probability rises on to 1 between one and two times the upper threshold instead
+    /// of jumping to 1.
+    pub gentle: bool,
+}
+
+/// An XCP router's settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Router {
+    /// Its law.
+    pub law: Law,
+    /// Laws that take its place during the run, in order of time; all different times.
+    pub changes: Vec<LawChange>,
+    /// Where packets that are not XCP's wait.
+    pub others: Others,
+    /// The policer before the law, if there is one.
+    pub police: Option<Police>,
 }
 
 /// A policer before an XCP router's law (engine/policer.h).

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use xcp_scenario::model::{
-    Claim, Congestion, Lies, Limit, LossPlace, OverSeeds, Queue, Recovery, Sampling, Scenario,
-    Traffic, UdpPattern, WireFormat,
+    Claim, Congestion, Discipline, Lies, Limit, LossPlace, OverSeeds, Queue, Recovery, Red, Router,
+    Sampling, Scenario, Traffic, UdpPattern, WireFormat,
 };
 use xcp_scenario::units::Period;
 use xcp_scenario::{Overrides, Plan, load, packet_hops, plan};
@@ -30,7 +30,9 @@ fn the_first_example() {
     assert_eq!(s.sample, Sampling::Every(100_000_000));
     assert_eq!(s.nodes, ["S", "R", "D"]);
     assert_eq!(s.links[0].name, "S-R");
-    let Queue::Xcp { limit, law, .. } = &s.links[1].directions[0].queue else {
+    let Queue { limit, discipline: Discipline::Xcp(Router { law, .. }) } =
+        &s.links[1].directions[0].queue
+    else {
         panic!("not an xcp queue")
     };
     // 2 x 10 Mbit/s x 500 ms / 8
@@ -40,12 +42,15 @@ fn the_first_example() {
         (0.4, 0.226, 0.1, true)
     );
     assert!(
-        matches!(s.links[1].directions[1].queue, Queue::Xcp { limit: Limit::Bytes(1_250_000), .. }),
+        matches!(
+            s.links[1].directions[1].queue,
+            Queue { limit: Limit::Bytes(1_250_000), discipline: Discipline::Xcp(_) }
+        ),
         "both directions"
     );
     assert!(matches!(
         s.links[0].directions[0].queue,
-        Queue::DropTail { limit: Limit::Packets(1000) }
+        Queue { limit: Limit::Packets(1000), discipline: Discipline::DropTail }
     ));
     let names: Vec<String> = s.flows.iter().map(|f| f.name().to_string()).collect();
     assert_eq!(names, ["flow-1", "flow-2", "flow-3", "flow-4"]);
@@ -258,8 +263,14 @@ fn both_directions_unless_reverse() {
         (10_000_000, 10_000_000, 1_000_000, 30_000_000)
     );
     // 40 ms there and back, at each direction's own rate.
-    assert!(matches!(there.queue, Queue::Xcp { limit: Limit::Bytes(50_000), .. }));
-    assert!(matches!(back.queue, Queue::Xcp { limit: Limit::Bytes(5_000), .. }));
+    assert!(matches!(
+        there.queue,
+        Queue { limit: Limit::Bytes(50_000), discipline: Discipline::Xcp(_) }
+    ));
+    assert!(matches!(
+        back.queue,
+        Queue { limit: Limit::Bytes(5_000), discipline: Discipline::Xcp(_) }
+    ));
     assert_eq!(
         (there.losses.len(), there.losses[0].probability, there.losses[0].place),
         (1, 0.01, LossPlace::AfterQueue)
@@ -270,7 +281,7 @@ fn both_directions_unless_reverse() {
         one(&small("reverse = { queue = \"drop-tail\" }\nqueue = \"xcp\"", "", "")).links[0]
             .directions[1]
             .queue,
-        Queue::DropTail { .. }
+        Queue { discipline: Discipline::DropTail, .. }
     ));
     let s = one(&small(
         "loss = [{ probability = 0.1, direction = \"reverse\", place = \"before-queue\", to = \"5s\" }, { probability = 0.2, direction = \"forward\" }]",
@@ -292,7 +303,7 @@ fn limits_in_every_unit() {
         .directions[0]
         .queue
     {
-        Queue::DropTail { limit } => limit,
+        Queue { limit, discipline: Discipline::DropTail } => limit,
         _ => panic!(),
     };
     assert_eq!(limit("100"), Limit::Packets(100));
@@ -305,7 +316,7 @@ fn limits_in_every_unit() {
         = \"100ms\"\nqueue = { limit = \"1bdp\" }";
     assert!(matches!(
         one(&small("", "", spare)).links[1].directions[1].queue,
-        Queue::DropTail { limit: Limit::Bytes(200_000) }
+        Queue { limit: Limit::Bytes(200_000), discipline: Discipline::DropTail }
     ));
 }
 
@@ -320,9 +331,11 @@ fn red_thresholds() {
         .directions[0]
         .queue
     {
-        Queue::Red { min_packets, max_packets, max_probability, weight, gentle, .. } => {
-            (min_packets, max_packets, max_probability, weight, gentle)
-        }
+        Queue {
+            discipline:
+                Discipline::Red(Red { min_packets, max_packets, max_probability, weight, gentle }),
+            ..
+        } => (min_packets, max_packets, max_probability, weight, gentle),
         _ => panic!(),
     };
     assert_eq!(red("limit = 300"), (100.0, 200.0, 0.1, None, true));
@@ -472,7 +485,9 @@ fn a_target_is_bytes_by_the_flows_that_cross() {
         );
         let s = one(&small(&link, packets, ""));
         s.links[0].directions.each_ref().map(|d| match &d.queue {
-            Queue::Xcp { law, .. } => law.config.queue_target_bytes,
+            Queue { discipline: Discipline::Xcp(Router { law, .. }), .. } => {
+                law.config.queue_target_bytes
+            }
             _ => panic!("not an xcp queue"),
         })
     };
@@ -496,9 +511,12 @@ fn a_laws_setting_passes_over_variants_without_a_law() {
     let target = Overrides::none().with("queue.target", "5");
     let all = load(Path::new("x.toml"), &text, &target).unwrap_or_else(|e| panic!("{e}"));
     assert!(
-        matches!(&all[0].links[0].directions[0].queue, Queue::Xcp { law, .. } if law.config.queue_target_bytes == 7500)
+        matches!(&all[0].links[0].directions[0].queue, Queue { discipline: Discipline::Xcp(Router { law, .. }), .. } if law.config.queue_target_bytes == 7500)
     );
-    assert!(matches!(all[1].links[0].directions[0].queue, Queue::DropTail { .. }));
+    assert!(matches!(
+        all[1].links[0].directions[0].queue,
+        Queue { discipline: Discipline::DropTail, .. }
+    ));
     let only =
         |name: &str| load(Path::new("x.toml"), &text, &target.clone().only(&[name.to_owned()]));
     assert_eq!(only("xcp").unwrap(), all[..1]);
@@ -525,9 +543,13 @@ fn variants_and_overrides() {
     );
     assert!(matches!(
         all[0].links[0].directions[0].queue,
-        Queue::DropTail { limit: Limit::Packets(50) }
+        Queue { limit: Limit::Packets(50), discipline: Discipline::DropTail }
     ));
-    let Queue::Xcp { limit, law, .. } = &all[1].links[0].directions[0].queue else { panic!() };
+    let Queue { limit, discipline: Discipline::Xcp(Router { law, .. }) } =
+        &all[1].links[0].directions[0].queue
+    else {
+        panic!()
+    };
     assert_eq!(
         (*limit, law.config.alpha, law.config.beta, all[1].seed, all[1].measure.from),
         (Limit::Bytes(50_000), 0.2, 0.226, 9, 10_000_000_000)
@@ -542,7 +564,7 @@ fn variants_and_overrides() {
     assert!(
         matches!(
             all[2].links[0].directions[0].queue,
-            Queue::Red { limit: Limit::Packets(1000), .. }
+            Queue { limit: Limit::Packets(1000), discipline: Discipline::Red(_) }
         ),
         "a table is replaced whole"
     );
@@ -566,7 +588,7 @@ fn variants_and_overrides() {
         if s.variant == "plain" {
             assert!(matches!(
                 s.links[0].directions[0].queue,
-                Queue::DropTail { limit: Limit::Packets(7) }
+                Queue { limit: Limit::Packets(7), discipline: Discipline::DropTail }
             ));
         }
     }

@@ -110,13 +110,10 @@ impl Link {
         index: usize,
         seed: u64,
     ) -> Result<Self, xcp_engine::ConfigError> {
-        let (model::Queue::DropTail { limit }
-        | model::Queue::Red { limit, .. }
-        | model::Queue::Xcp { limit, .. }) = direction.queue;
         Ok(Self {
             rate_bps: direction.rate_bps,
             delay: direction.delay,
-            limit,
+            limit: direction.queue.limit,
             queue: Queue::new(direction, index, seed)?,
             serializer: Serializer::with_framing(direction.rate_bps, direction.framing_bytes),
             framing: direction.framing_bytes,

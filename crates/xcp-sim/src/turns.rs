@@ -1,6 +1,6 @@
 //! Which links of a scenario need turns to transmit, and with whom they take them.
 
-use xcp_scenario::model::{Direction, DirectionId, MediumId, Others, Queue, Scenario};
+use xcp_scenario::model::{Direction, DirectionId, MediumId, Others, Scenario};
 
 /// A link direction.
 #[must_use]
@@ -11,10 +11,7 @@ pub fn direction(scenario: &Scenario, number: DirectionId) -> &Direction {
 /// What a link direction does with traffic that is not XCP's.
 #[must_use]
 pub fn others(scenario: &Scenario, number: DirectionId) -> Others {
-    match direction(scenario, number).queue {
-        Queue::Xcp { others, .. } => others,
-        Queue::DropTail { .. } | Queue::Red { .. } => Others::Shared,
-    }
+    direction(scenario, number).queue.router().map_or(Others::Shared, |router| router.others)
 }
 
 /// Whether a link direction's packets have to wait for its turn: it shares a medium, or has queues

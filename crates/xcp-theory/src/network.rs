@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use xcp_scenario::model::{
-    self, CapacityForXcp, Congestion, DirectionId, Flow, Group, Input, Law, Limit, Queue, Scenario,
+    self, CapacityForXcp, Congestion, DirectionId, Flow, Group, Input, Law, Limit, Scenario,
     Shuffle, Spare, Tcp, Traffic, UdpPattern,
 };
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
@@ -289,19 +289,14 @@ fn link(scenario: &Scenario, id: DirectionId, at: Nanos, datagrams: f64, packet:
     let direction = &scenario.links[id / 2].directions[id % 2];
     let line = direction.rate_bps as f64;
     let rate = line * (packet / (packet + f64::from(direction.framing_bytes)));
-    let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) =
-        &direction.queue;
-    let limit = match *limit {
+    let limit = match direction.queue.limit {
         Limit::Packets(n) => n as f64 * packet,
         Limit::Bytes(n) => n as f64,
     };
-    let router = match &direction.queue {
-        Queue::Xcp { law, changes, .. } => {
-            let law = changes.iter().rev().find(|c| c.at < at).map_or(law, |c| &c.law);
-            Some(router(law, line, packet))
-        }
-        Queue::DropTail { .. } | Queue::Red { .. } => None,
-    };
+    let router = direction.queue.router().map(|settings| {
+        let changed = settings.changes.iter().rev().find(|change| change.at < at);
+        router(changed.map_or(&settings.law, |change| &change.law), line, packet)
+    });
     Link { name: direction_name(scenario, id), rate, datagrams: datagrams.min(rate), limit, router }
 }
 
@@ -381,10 +376,8 @@ fn window(tcp: &Tcp, packet: f64, payload: f64) -> Option<f64> {
         Some(change) => change.bytes,
         None => tcp.receive_buffer,
     };
-    let buffers = [received, tcp.send_buffer]
-        .into_iter()
-        .flatten()
-        .map(|bytes| whole(bytes as f64, packet));
+    let buffers =
+        [received, tcp.send_buffer].into_iter().flatten().map(|bytes| whole(bytes as f64, packet));
     let advertised = (!tcp.window_scaling).then(|| whole(65535.0, payload));
     buffers.chain(advertised).reduce(f64::min)
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use xcp_scenario::model::{Queue, Scenario, Traffic, UdpPattern};
+use xcp_scenario::model::{Scenario, Traffic, UdpPattern};
 use xcp_scenario::units::{Nanos, Period};
 
 use crate::network::Network;
@@ -36,10 +36,9 @@ pub fn timeline(scenario: &Scenario) -> Vec<(Period, Network)> {
 /// When something changes, 0 included; `None` if too often to follow.
 fn changes(scenario: &Scenario) -> Option<Vec<Nanos>> {
     let mut times = BTreeSet::from([0]);
-    for queue in scenario.links.iter().flat_map(|l| &l.directions).map(|d| &d.queue) {
-        if let Queue::Xcp { changes, .. } = queue {
-            times.extend(changes.iter().map(|c| c.at));
-        }
+    let directions = scenario.links.iter().flat_map(|link| &link.directions);
+    for router in directions.filter_map(|direction| direction.queue.router()) {
+        times.extend(router.changes.iter().map(|change| change.at));
     }
     for flow in &scenario.flows {
         match &flow.group.traffic {

@@ -216,8 +216,9 @@ fn the_family() {
     );
     let mut ixcp = two_links(16, "155mbit", "100mbit", true);
     for link in &mut ixcp.links {
-        if let xcp_scenario::model::Queue::Xcp { law, .. } = &mut link.directions[0].queue {
-            *law = xcp_scenario::model::Law::preset(xcp_scenario::model::Preset::IxcpR);
+        let queue = &mut link.directions[0].queue;
+        if let xcp_scenario::model::Discipline::Xcp(router) = &mut queue.discipline {
+            router.law = xcp_scenario::model::Law::preset(xcp_scenario::model::Preset::IxcpR);
         }
     }
     for flow in &mut ixcp.flows {

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use xcp_report::csv::{self, Kind};
 use xcp_report::plot::{self, Wanted, figure};
-use xcp_scenario::model::{Direction, Limit, Queue, Sampling, Scenario, Traffic};
+use xcp_scenario::model::{Direction, Limit, Sampling, Scenario, Traffic};
 use xcp_scenario::record::Recorder;
 use xcp_scenario::rewrite::{rewrite, written};
 use xcp_scenario::run::{Quantity, Run, Subject};
@@ -247,7 +247,7 @@ fn variant(scenario: &Scenario, text: &str, paths: &[String]) -> Value {
                 "ends": link.ends,
                 "rate": forth.rate_bps,
                 "delay": seconds(forth.delay),
-                "queue": queue(forth),
+                "queue": forth.queue.discipline.name(),
                 "limit": limit_packets(forth, scenario),
                 "loss": forth.losses.iter().map(|l| l.probability).fold(0.0, f64::max),
             })
@@ -288,20 +288,10 @@ fn variant(scenario: &Scenario, text: &str, paths: &[String]) -> Value {
     })
 }
 
-fn queue(direction: &Direction) -> &'static str {
-    match direction.queue {
-        Queue::DropTail { .. } => "drop-tail",
-        Queue::Red { .. } => "red",
-        Queue::Xcp { .. } => "xcp",
-    }
-}
-
 /// What a queue holds, in the packets of the scenario's first flow.
 fn limit_packets(direction: &Direction, scenario: &Scenario) -> f64 {
-    let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) =
-        direction.queue;
     let size = scenario.flows.first().map_or(1500, |flow| flow.group.packet_bytes);
-    match limit {
+    match direction.queue.limit {
         Limit::Packets(n) => n as f64,
         Limit::Bytes(n) => n as f64 / f64::from(size),
     }

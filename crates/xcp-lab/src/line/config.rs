@@ -62,7 +62,7 @@ pub struct QueueConfig {
     /// Rate of the transmitter behind the queue, bit/s.
     pub rate_bps: u64,
     /// Drop-tail or RED; an XCP queue is the kernel's to run.
-    pub discipline: model::Queue,
+    pub queue: model::Queue,
     /// Added to a frame's length, Ethernet header included, to get what it takes on the wire: tc's
     /// `overhead`. With -14 packets are counted from the IP header on, as in a simulation.
     pub overhead_bytes: i32,
@@ -125,7 +125,7 @@ impl LineConfig {
             Some(queue) if queue.rate_bps == 0 => bad("a queue whose rate is zero never empties; \
                 give it a rate"
                 .into()),
-            Some(QueueConfig { discipline: model::Queue::Xcp { .. }, .. }) => {
+            Some(queue) if queue.queue.router().is_some() => {
                 bad("an XCP queue is run by the kernel's router program; a line can have \
                     drop-tail or RED"
                     .into())
@@ -139,10 +139,7 @@ impl QueueConfig {
     /// What the queue holds.
     #[must_use]
     pub fn limit(&self) -> Limit {
-        let (model::Queue::DropTail { limit }
-        | model::Queue::Red { limit, .. }
-        | model::Queue::Xcp { limit, .. }) = self.discipline;
-        limit
+        self.queue.limit
     }
 }
 
@@ -185,7 +182,7 @@ mod tests {
         assert_eq!(reordering.ring_slots(), 37_500);
         let queue = |limit| QueueConfig {
             rate_bps: 10_000_000,
-            discipline: model::Queue::DropTail { limit },
+            queue: model::Queue { limit, discipline: model::Discipline::DropTail },
             overhead_bytes: 0,
         };
         // 10 packets more, which take 12 ms.
@@ -202,7 +199,8 @@ mod tests {
             place: model::LossPlace::AfterQueue,
             period: Period { from: 0, to: 1 },
         };
-        let drop_tail = model::Queue::DropTail { limit: Limit::Packets(1) };
+        let drop_tail =
+            model::Queue { limit: Limit::Packets(1), discipline: model::Discipline::DropTail };
         for (config, word) in [
             (LineConfig { losses: vec![loss(1.5)], ..config() }, "1.5"),
             (LineConfig { losses: vec![loss(f64::NAN)], ..config() }, "NaN"),
@@ -213,11 +211,7 @@ mod tests {
             (LineConfig { mtu: 20, ..config() }, "MTU"),
             (
                 LineConfig {
-                    queue: Some(QueueConfig {
-                        rate_bps: 0,
-                        discipline: drop_tail,
-                        overhead_bytes: 0,
-                    }),
+                    queue: Some(QueueConfig { rate_bps: 0, queue: drop_tail, overhead_bytes: 0 }),
                     ..config()
                 },
                 "rate",

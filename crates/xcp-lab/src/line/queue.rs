@@ -6,10 +6,10 @@
 
 use std::collections::VecDeque;
 
-use xcp_scenario::model::{self, Limit};
+use xcp_scenario::model::{Discipline, Limit};
 use xcp_scenario::rng::{Purpose, Stream};
 use xcp_scenario::units::Nanos;
-use xcp_sim::queue::{Backlog, Red, RedConfig, is_full};
+use xcp_sim::queue::{Backlog, Red, is_full};
 use xcp_sim::serializer::Serializer;
 
 use super::config::QueueConfig;
@@ -58,21 +58,12 @@ impl Queue {
     /// An empty queue, its rate not zero.
     #[must_use]
     pub fn new(config: &QueueConfig, seed: u64, index: usize) -> Self {
-        let red = match config.discipline {
-            model::Queue::Red {
-                min_packets, max_packets, max_probability, weight, gentle, ..
-            } => {
-                let red = RedConfig {
-                    min_packets,
-                    max_packets,
-                    max_probability,
-                    weight,
-                    gentle,
-                    rate_bps: config.rate_bps,
-                };
-                Some(Red::new(&red, Stream::new(seed, Purpose::Red, index)))
+        let red = match &config.queue.discipline {
+            Discipline::Red(red) => {
+                let random = Stream::new(seed, Purpose::Red, index);
+                Some(Red::new(red, config.rate_bps, random))
             }
-            model::Queue::DropTail { .. } | model::Queue::Xcp { .. } => None,
+            Discipline::DropTail | Discipline::Xcp(_) => None,
         };
         Self {
             limit: config.limit(),

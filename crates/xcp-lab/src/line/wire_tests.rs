@@ -29,8 +29,12 @@ fn config() -> LineConfig {
     }
 }
 
-fn with_queue(rate_bps: u64, discipline: model::Queue) -> LineConfig {
-    LineConfig { queue: Some(QueueConfig { rate_bps, discipline, overhead_bytes: 0 }), ..config() }
+fn with_queue(rate_bps: u64, queue: model::Queue) -> LineConfig {
+    LineConfig { queue: Some(QueueConfig { rate_bps, queue, overhead_bytes: 0 }), ..config() }
+}
+
+fn drop_tail(limit: Limit) -> model::Queue {
+    model::Queue { limit, discipline: model::Discipline::DropTail }
 }
 
 fn loss(probability: f64, place: LossPlace, period: Period) -> Loss {
@@ -58,14 +62,14 @@ fn red() -> impl Strategy<Value = model::Queue> {
         any::<bool>(),
     )
         .prop_map(|(limit, min_packets, more, max_probability, weight, gentle)| {
-            model::Queue::Red {
-                limit,
+            let red = model::Red {
                 min_packets,
                 max_packets: min_packets + more,
                 max_probability,
                 weight,
                 gentle,
-            }
+            };
+            model::Queue { limit, discipline: model::Discipline::Red(red) }
         })
 }
 
@@ -108,7 +112,7 @@ impl Naive {
 proptest! {
     #[test]
     fn a_drop_tail_wire_is_the_naive_one(frames in frames(), rate_bps in 1_000_000u64..2_000_000_000, limit in limits()) {
-        let mut wire = Wire::new(&with_queue(rate_bps, model::Queue::DropTail { limit }));
+        let mut wire = Wire::new(&with_queue(rate_bps, drop_tail(limit)));
         let mut naive = Naive::default();
         let (mut now, mut last_due, mut drops, mut integral) = (1, 0, 0, 0u128);
         for (gap, bytes) in frames {
@@ -141,14 +145,14 @@ proptest! {
     fn a_wire_is_the_simulators_link(
         frames in frames(),
         rate_bps in 1_000_000u64..2_000_000_000,
-        discipline in prop_oneof![limits().prop_map(|limit| model::Queue::DropTail { limit }), red()],
+        queue in prop_oneof![limits().prop_map(drop_tail), red()],
         probabilities in prop::collection::vec((0.0f64..=0.5, any::<bool>()), 0..3),
         seed: u64,
     ) {
         let place = |before| if before { LossPlace::BeforeQueue } else { LossPlace::AfterQueue };
         let losses: Vec<Loss> = probabilities.into_iter().map(|(p, before)| loss(p, place(before), ALWAYS)).collect();
-        let mut wire = Wire::new(&LineConfig { losses: losses.clone(), seed, ..with_queue(rate_bps, discipline.clone()) });
-        let direction = model::Direction { rate_bps, delay: 5 * MS, framing_bytes: 0, queue: discipline, losses, blackouts: Vec::new() };
+        let mut wire = Wire::new(&LineConfig { losses: losses.clone(), seed, ..with_queue(rate_bps, queue.clone()) });
+        let direction = model::Direction { rate_bps, delay: 5 * MS, framing_bytes: 0, queue, losses, blackouts: Vec::new() };
         let (mut link, mut packets) = (Link::new(&direction, 3, seed).unwrap(), Packets::default());
         let (mut due, mut now, mut max) = (Vec::new(), 1, 0);
         for (gap, bytes) in frames {
@@ -186,7 +190,7 @@ proptest! {
     /// the scenario's zero lies.
     #[test]
     fn blackouts_strike_exactly(frames in frames(), from in 0..200 * MS, length in 0..200 * MS, zero in 0..200 * MS, queued: bool) {
-        let base = if queued { with_queue(10_000_000, model::Queue::DropTail { limit: Limit::Packets(u64::MAX) }) } else { config() };
+        let base = if queued { with_queue(10_000_000, drop_tail(Limit::Packets(u64::MAX))) } else { config() };
         let blackout = Period { from, to: from + length };
         let mut wire = Wire::new(&LineConfig { blackouts: vec![blackout], zero, ..base.clone() });
         let mut clear = Wire::new(&base);
@@ -249,7 +253,7 @@ proptest! {
     /// Time does not go back, even where the caller's does.
     #[test]
     fn due_times_are_in_order_whatever_the_clock_does(times in prop::collection::vec(any::<u64>(), 1..100), queued: bool) {
-        let base = if queued { with_queue(1, model::Queue::DropTail { limit: Limit::Packets(10) }) } else { config() };
+        let base = if queued { with_queue(1, drop_tail(Limit::Packets(10))) } else { config() };
         let mut wire = Wire::new(&base);
         let mut last = 0;
         for time in times {
@@ -301,7 +305,7 @@ fn as_many_fall_back_as_should_and_half_as_far_on_average_as_they_may() {
 fn an_overhead_is_time_on_the_wire() {
     let queue = |overhead_bytes| QueueConfig {
         rate_bps: 8_000_000,
-        discipline: model::Queue::DropTail { limit: Limit::Packets(1) },
+        queue: drop_tail(Limit::Packets(1)),
         overhead_bytes,
     };
     for (overhead, micros) in [(0, 1014), (-14, 1000), (24, 1038), (-2000, 1)] {

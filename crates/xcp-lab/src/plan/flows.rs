@@ -2,7 +2,7 @@
 //! way: that is noted, or refused where it would make the result another one.
 
 use xcp_scenario::model::{
-    Congestion, Flow, Limit, Queue, ReceiveWindow, Recovery, RtoPolicy, Scenario, Tcp, Traffic,
+    Congestion, Flow, Limit, ReceiveWindow, Recovery, RtoPolicy, Scenario, Tcp, Traffic,
     WireFormat, XcpSender,
 };
 use xcp_scenario::units::Nanos;
@@ -180,13 +180,9 @@ fn in_flight(scenario: &Scenario, flow: &Flow) -> u64 {
     let slowest = group.route.iter().map(|d| direction(d).rate_bps).min().unwrap_or(0);
     let round_trip: u128 =
         group.route.iter().chain(&group.return_route).map(|d| u128::from(direction(d).delay)).sum();
-    let queues = group.route.iter().map(|d| match direction(d).queue {
-        Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. } => {
-            match limit {
-                Limit::Packets(n) => n.saturating_mul(group.packet_bytes.into()),
-                Limit::Bytes(n) => n,
-            }
-        }
+    let queues = group.route.iter().map(|d| match direction(d).queue.limit {
+        Limit::Packets(n) => n.saturating_mul(group.packet_bytes.into()),
+        Limit::Bytes(n) => n,
     });
     let path = u128::from(slowest) * round_trip / 8_000_000_000;
     u64::try_from(path).unwrap_or(u64::MAX).saturating_add(queues.fold(0, u64::saturating_add))

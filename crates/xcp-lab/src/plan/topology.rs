@@ -1,7 +1,7 @@
 //! Nodes and links become namespaces, cables, queues and lines.
 
 use xcp_linux::qdisc;
-use xcp_scenario::model::{DirectionId, LossPlace, Others, Queue, Scenario};
+use xcp_scenario::model::{DirectionId, Discipline, LossPlace, Others, Scenario};
 
 use super::{
     FASTEST_SHAPED_BPS, HUB, Line, Meter, Places, Plan, Role, Shaper, direction, direction_name,
@@ -48,8 +48,8 @@ impl Needs {
     fn of(scenario: &Scenario, number: DirectionId) -> Result<Self, LabError> {
         let (direction, _) = direction(scenario, number);
         let shaped = direction.rate_bps <= FASTEST_SHAPED_BPS;
-        let red = matches!(direction.queue, Queue::Red { .. });
-        let xcp = matches!(direction.queue, Queue::Xcp { .. });
+        let red = matches!(direction.queue.discipline, Discipline::Red(_));
+        let xcp = direction.queue.router().is_some();
         if !shaped && (red || xcp) {
             return Err(LabError::Refused(format!(
                 "link direction \"{}\": {} Gbit/s are more than the lab can shape, and without \
@@ -81,12 +81,12 @@ impl Needs {
 /// What of a link direction only the simulator has.
 fn only_simulated(scenario: &Scenario, number: DirectionId) -> Option<&'static str> {
     let (direction, _) = direction(scenario, number);
-    match &direction.queue {
-        _ if scenario.links[number / 2].medium.is_some() => Some("shared media"),
-        _ if direction.framing_bytes > 0 => {
-            Some("framing other than its own (Ethernet's header is part of a packet)")
-        }
-        _ => None,
+    if scenario.links[number / 2].medium.is_some() {
+        Some("shared media")
+    } else if direction.framing_bytes > 0 {
+        Some("framing other than its own (Ethernet's header is part of a packet)")
+    } else {
+        None
     }
 }
 
@@ -158,7 +158,7 @@ fn line(
     before_queue: bool,
 ) {
     let (direction, _) = direction(scenario, number);
-    let queue = !before_queue && matches!(direction.queue, Queue::Red { .. });
+    let queue = !before_queue && matches!(direction.queue.discipline, Discipline::Red(_));
     let place = if before_queue { LossPlace::BeforeQueue } else { LossPlace::AfterQueue };
     plan.lines.push(Line {
         direction: number,
@@ -193,20 +193,14 @@ fn classes(others: Others) -> Option<qdisc::Others> {
 fn meter(plan: &mut Plan, scenario: &Scenario, number: DirectionId, device: usize, shaper: bool) {
     let (direction, _) = direction(scenario, number);
     let meter = if shaper {
-        let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) =
-            direction.queue;
-        let router = matches!(direction.queue, Queue::Xcp { .. });
-        let others = match direction.queue {
-            Queue::Xcp { others, .. } => classes(others),
-            _ => None,
-        };
+        let router = direction.queue.router();
         plan.shapers.push(Shaper {
             direction: number,
             device,
             rate_bps: direction.rate_bps,
-            limit,
-            router,
-            others,
+            limit: direction.queue.limit,
+            router: router.is_some(),
+            others: router.and_then(|router| classes(router.others)),
         });
         Meter::Shaper(plan.shapers.len() - 1)
     } else if let Some(line) =

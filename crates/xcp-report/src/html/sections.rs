@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use xcp_scenario::model::{Direction, Limit, Preset, Queue};
+use xcp_scenario::model::{Direction, Limit, Preset};
 use xcp_scenario::run::{FlowSummary, Run};
 use xcp_scenario::spread::Percentiles;
 
@@ -290,18 +290,15 @@ fn grid(report: &Report<'_>) -> String {
 
 /// A queue and link in a few words: `xcp queue of 313 kB`, `10 Mbit/s`, `249 ms one way`.
 fn describe(d: &Direction) -> Vec<String> {
-    let (Queue::DropTail { limit } | Queue::Red { limit, .. } | Queue::Xcp { limit, .. }) =
-        &d.queue;
-    let size = match *limit {
+    let size = match d.queue.limit {
         Limit::Packets(n) => human::plural(n, "packet"),
         Limit::Bytes(n) if n >= 10_000 => format!("{} kB", n / 1000),
         Limit::Bytes(n) => human::plural(n, "byte"),
     };
-    let kind = match &d.queue {
-        Queue::Xcp { law, .. } if law.preset != Preset::Xcp => {
-            format!("{} ({})", links::kind(&d.queue), law.preset.name())
-        }
-        queue => links::kind(queue).to_owned(),
+    let kind = d.queue.discipline.name();
+    let kind = match d.queue.router().map(|router| router.law.preset) {
+        Some(preset) if preset != Preset::Xcp => format!("{kind} ({})", preset.name()),
+        _ => kind.to_owned(),
     };
     vec![
         format!("{kind} queue of {size}"),

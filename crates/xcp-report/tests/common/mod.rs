@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use xcp_scenario::model::{Direction, Law, Limit, Link, Others, Queue, Sampling, Scenario};
+use xcp_scenario::model::{
+    Direction, Discipline, Law, Limit, Link, Others, Queue, Red, Router, Sampling, Scenario,
+};
 use xcp_scenario::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
 
@@ -193,20 +195,23 @@ pub fn run(manner: Manner, flows: usize) -> Run {
 pub fn scenario(manner: Manner) -> Scenario {
     let limit = Limit::Bytes(1_250_000);
     let law = Law::xcp();
-    let queue = match manner {
-        Manner::Xcp => {
-            Queue::Xcp { limit, law, changes: Vec::new(), others: Others::Shared, police: None }
-        }
-        Manner::DropTail => Queue::DropTail { limit },
-        Manner::Red => Queue::Red {
-            limit,
+    let discipline = match manner {
+        Manner::Xcp => Discipline::Xcp(Router {
+            law,
+            changes: Vec::new(),
+            others: Others::Shared,
+            police: None,
+        }),
+        Manner::DropTail => Discipline::DropTail,
+        Manner::Red => Discipline::Red(Red {
             min_packets: 138.0,
             max_packets: 416.0,
             max_probability: 0.1,
             weight: None,
             gentle: true,
-        },
+        }),
     };
+    let queue = Queue { limit, discipline };
     let direction = |rate_bps, delay, queue| Direction {
         rate_bps,
         delay,
@@ -215,7 +220,7 @@ pub fn scenario(manner: Manner) -> Scenario {
         losses: Vec::new(),
         blackouts: Vec::new(),
     };
-    let plain = || Queue::DropTail { limit: Limit::Packets(1000) };
+    let plain = || Queue { limit: Limit::Packets(1000), discipline: Discipline::DropTail };
     Scenario {
         title: "Four flows on a 10 Mbit/s, 500 ms path".into(),
         variant: String::new(),

@@ -6,11 +6,11 @@ mod red;
 mod robust;
 mod xcp;
 
-pub use red::{Red, RedConfig};
+pub use red::Red;
 pub use robust::RobustQueue;
 pub use xcp::{ChangingXcp, XcpQueue, router_quantities};
 
-use xcp_scenario::model::{self, Limit};
+use xcp_scenario::model::{self, Discipline, Limit};
 use xcp_scenario::units::Nanos;
 
 use crate::packet::Packet;
@@ -55,27 +55,13 @@ impl Queue {
         index: usize,
         seed: u64,
     ) -> Result<Self, xcp_engine::ConfigError> {
-        Ok(match &direction.queue {
-            model::Queue::DropTail { .. } => Self::DropTail,
-            &model::Queue::Red {
-                min_packets,
-                max_packets,
-                max_probability,
-                weight,
-                gentle,
-                ..
-            } => {
-                let config = RedConfig {
-                    min_packets,
-                    max_packets,
-                    max_probability,
-                    weight,
-                    gentle,
-                    rate_bps: direction.rate_bps,
-                };
-                Self::Red(Box::new(Red::new(&config, Stream::new(seed, Purpose::Red, index))))
+        Ok(match &direction.queue.discipline {
+            Discipline::DropTail => Self::DropTail,
+            Discipline::Red(red) => {
+                let random = Stream::new(seed, Purpose::Red, index);
+                Self::Red(Box::new(Red::new(red, direction.rate_bps, random)))
             }
-            model::Queue::Xcp { law, changes, police, .. } => {
+            Discipline::Xcp(model::Router { law, changes, police, .. }) => {
                 let own = router_seed(seed, index);
                 if law.config.control == model::Control::Calendar {
                     let queue = RobustQueue::new(law, direction.rate_bps, own)?;

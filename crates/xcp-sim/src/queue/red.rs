@@ -10,33 +10,18 @@
 //!    size open.
 //! 4. No byte mode and no marking: packets count alike and are dropped.
 
+use xcp_scenario::model;
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 
 use crate::rng::Stream;
 
 const TYPICAL_PACKET_BITS: f64 = 8000.0;
 
-/// Parameters.
-#[derive(Debug, Clone)]
-pub struct RedConfig {
-    /// Average queue below which nothing is dropped, packets.
-    pub min_packets: f64,
-    /// Average queue at which the drop probability reaches `max_probability`, packets.
-    pub max_packets: f64,
-    /// See above.
-    pub max_probability: f64,
-    /// Weight of a sample in the average; `None`: from the rate.
-    pub weight: Option<f64>,
-    /// See the module's second difference.
-    pub gentle: bool,
-    /// The link's rate, bit/s.
-    pub rate_bps: u64,
-}
-
 /// State of a RED queue.
 #[derive(Debug)]
 pub struct Red {
-    config: RedConfig,
+    config: model::Red,
+    rate_bps: u64,
     weight: f64,
     average: f64,
     /// Packets since the last early drop; `None` while the average is below the lower threshold.
@@ -45,12 +30,12 @@ pub struct Red {
 }
 
 impl Red {
-    /// An empty queue.
+    /// An empty queue before a link of this rate, bit/s.
     #[must_use]
-    pub fn new(config: &RedConfig, random: Stream) -> Self {
-        let packets_per_second = config.rate_bps as f64 / TYPICAL_PACKET_BITS;
+    pub fn new(config: &model::Red, rate_bps: u64, random: Stream) -> Self {
+        let packets_per_second = rate_bps as f64 / TYPICAL_PACKET_BITS;
         let weight = config.weight.unwrap_or_else(|| 1.0 - libm::exp(-1.0 / packets_per_second));
-        Self { config: config.clone(), weight, average: 0.0, count: None, random }
+        Self { config: config.clone(), rate_bps, weight, average: 0.0, count: None, random }
     }
 
     /// The average queue, packets.
@@ -71,7 +56,7 @@ impl Red {
         if let Some(since) = idle_since {
             // Floyd & Jacobson 1993 §4: m small packets could have been sent meanwhile.
             let idle_seconds = (now - since) as f64 / NANOS_PER_SEC as f64;
-            let m = idle_seconds * self.config.rate_bps as f64 / TYPICAL_PACKET_BITS;
+            let m = idle_seconds * self.rate_bps as f64 / TYPICAL_PACKET_BITS;
             self.average *= libm::pow(1.0 - self.weight, m);
         }
         self.average += self.weight * (queue_packets as f64 - self.average);
@@ -91,7 +76,7 @@ impl Red {
 
     /// p_b; `None` below the lower threshold.
     fn early_drop_probability(&self) -> Option<f64> {
-        let RedConfig { min_packets: low, max_packets: high, max_probability, gentle, .. } =
+        let model::Red { min_packets: low, max_packets: high, max_probability, gentle, .. } =
             self.config;
         if self.average < low {
             None
@@ -111,15 +96,14 @@ mod tests {
     use crate::rng::Purpose;
 
     fn red(weight: f64, gentle: bool) -> Red {
-        let config = RedConfig {
+        let config = model::Red {
             min_packets: 10.0,
             max_packets: 30.0,
             max_probability: 0.1,
             weight: Some(weight),
             gentle,
-            rate_bps: 8_000_000,
         };
-        Red::new(&config, Stream::new(1, Purpose::Red, 0))
+        Red::new(&config, 8_000_000, Stream::new(1, Purpose::Red, 0))
     }
 
     /// Share of arrivals dropped while the queue stays at `packets`.

@@ -36,14 +36,14 @@ pub struct Opening {
 impl Opening {
     /// The window of a buffer of that many segments; `None` where it is the buffer, always.
     #[must_use]
-    pub fn new(growth: ReceiveWindow, buffer: u32, changes: &[(Nanos, u32)]) -> Option<Box<Self>> {
+    pub fn new(growth: ReceiveWindow, buffer: u32, changes: &[(Nanos, u32)]) -> Option<Self> {
         let opened = match growth {
             ReceiveWindow::Open if changes.is_empty() => return None,
             ReceiveWindow::Open => u32::MAX,
             ReceiveWindow::TwoPerAck | ReceiveWindow::Feedback => FIRST,
         };
         let changes = changes.iter().rev().copied().collect();
-        Some(Box::new(Self { growth, buffer, opened, part: 0.0, edge: 0, changes }))
+        Some(Self { growth, buffer, opened, part: 0.0, edge: 0, changes })
     }
 
     /// The window of an acknowledgement of all before segment `nxt` that returns this feedback.

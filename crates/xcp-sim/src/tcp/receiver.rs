@@ -37,8 +37,8 @@ pub struct Receiver {
     nxt: u64,
     /// Sums XCP's feedback until the next ACK, where the flow speaks XCP.
     feedback: xcp_engine::Receiver,
-    /// Segments out of order, while there are any.
-    early: Option<Box<Early>>,
+    /// What most packets, and most connections, do without.
+    rare: Option<Box<Rare>>,
     /// When the delayed ACK must go; `u64::MAX` if none waits.
     deadline: Nanos,
     flow: u32,
@@ -46,8 +46,6 @@ pub struct Receiver {
     ack_bytes: u16,
     delayed: bool,
     xcp: bool,
-    /// Whether nothing is to be reckoned before an ACK leaves: not delayed, window always `window`.
-    plain: bool,
     /// Segments in order not yet acknowledged.
     pending: u32,
     /// Timestamp to echo.
@@ -57,15 +55,20 @@ pub struct Receiver {
     payload: u32,
     syn_ack_bytes: u16,
     sack_blocks: u8,
-    /// What is advertised instead of `window`.
-    opening: Option<Box<Opening>>,
+}
+
+/// Segments out of order, and a window that is not simply `window`.
+#[derive(Debug, Clone, Default)]
+struct Rare {
+    early: Early,
+    opening: Option<Opening>,
 }
 
 /// Segments out of order.
 #[derive(Debug, Clone, Default)]
 struct Early {
     segments: Bits,
-    /// How many; at least one.
+    /// How many.
     count: u64,
     /// End of the highest.
     highest: u64,
@@ -83,14 +86,14 @@ impl Receiver {
             feedback: xcp_engine::Receiver::new(
                 config.xcp.map_or(xcp_engine::WireFormat::Extended, engine_format),
             ),
-            early: None,
+            rare: opening
+                .map(|opening| Box::new(Rare { early: Early::default(), opening: Some(opening) })),
             deadline: Nanos::MAX,
             flow: config.flow,
             window: config.window,
             ack_bytes: config.ack_bytes,
             delayed: config.delayed_ack,
             xcp: config.xcp.is_some(),
-            plain: !config.delayed_ack && opening.is_none(),
             pending: 0,
             echo: 0,
             bytes: config.bytes,
@@ -98,7 +101,6 @@ impl Receiver {
             payload: config.payload,
             syn_ack_bytes: config.syn_ack_bytes,
             sack_blocks: config.sack_blocks.min(BLOCKS as u8),
-            opening,
         }
     }
 
@@ -107,7 +109,7 @@ impl Receiver {
     pub fn on_packet(&mut self, now: Nanos, packet: &Packet, out: &mut impl Outbox) {
         match &packet.body {
             Body::Data { header, .. }
-                if packet.seq == self.nxt && self.early.is_none() && self.plain =>
+                if packet.seq == self.nxt && self.rare.is_none() && !self.delayed =>
             {
                 // In order and acknowledged at once: nearly all packets of most connections.
                 self.nxt += 1;
@@ -153,12 +155,15 @@ impl Receiver {
         if seq == self.nxt {
             self.nxt += 1;
             self.pending += 1;
-            if let Some(early) = &mut self.early {
-                let end = early.close_gap(self.nxt);
+            if let Some(rare) = self.rare.as_mut().filter(|rare| rare.early.count > 0) {
+                let end = rare.early.close_gap(self.nxt);
                 self.pending += u32::try_from(end - self.nxt).unwrap_or(u32::MAX);
                 self.nxt = end;
-                if early.count == 0 {
-                    self.early = None;
+                if rare.early.count == 0 {
+                    rare.early = Early::default();
+                    if rare.opening.is_none() {
+                        self.rare = None;
+                    }
                 }
                 at_once = true;
             }
@@ -167,8 +172,8 @@ impl Receiver {
             if seq < self.nxt {
                 self.duplicates += 1;
             } else if seq - self.nxt < HORIZON {
-                let new =
-                    self.early.get_or_insert_default().keep(self.nxt, seq, self.sack_blocks > 0);
+                let early = &mut self.rare.get_or_insert_default().early;
+                let new = early.keep(self.nxt, seq, self.sack_blocks > 0);
                 self.duplicates += u64::from(!new);
             }
         }
@@ -181,14 +186,15 @@ impl Receiver {
 
     fn send_ack(&mut self, now: Nanos, echo: Nanos, syn: bool, out: &mut impl Outbox) {
         let returned = self.returned();
-        let window = match &mut self.opening {
+        let opening = self.rare.as_mut().and_then(|rare| rare.opening.as_mut());
+        let window = match opening {
             None => self.window,
             Some(opening) => opening.advertise(now, self.nxt, &returned),
         };
         let mut ack = Ack { window, returned, sack: SackId::NONE, syn };
         let mut size = if syn { self.syn_ack_bytes } else { self.ack_bytes };
-        if let (Some(early), false) = (&self.early, syn) {
-            let (blocks, count) = early.report(self.nxt, self.sack_blocks);
+        if let (Some(rare), false) = (&self.rare, syn) {
+            let (blocks, count) = rare.early.report(self.nxt, self.sack_blocks);
             if count > 0 {
                 ack.sack = out.sack(blocks);
                 // Kind, length and blocks, padded to a multiple of four.
