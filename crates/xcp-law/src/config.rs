@@ -295,7 +295,7 @@ impl fmt::Display for ConfigError {
             ),
             Self::Gain { name, value } => {
                 let least = if *name == "alpha" { "above 0" } else { "at least 0" };
-                write!(f, "{name} = {value} is outside its range: {least} and below 1")
+                write!(f, "{value} is out of range: the gain must be {least} and below 1")
             }
             Self::Overhead => f.write_str("the overhead per packet must be at most 65535 bytes"),
             Self::QueueTarget => f.write_str("the queue target must be at most 2^40 bytes"),

@@ -9,7 +9,7 @@ use crate::units::{NANOS_PER_SEC, Nanos};
 #[must_use]
 pub fn packet_hops(scenario: &Scenario) -> f64 {
     let directions: Vec<f64> =
-        scenario.links.iter().flat_map(|l| &l.directions).map(|d| d.rate_bps as f64).collect();
+        scenario.links.iter().flat_map(|l| &l.directions).map(|d| d.fastest_bps() as f64).collect();
     let seconds = |t: Nanos| t as f64 / NANOS_PER_SEC as f64;
     // What each flow would send on its own, bits; what it adds up to on each link; how far that is
     // beyond the link.

@@ -529,6 +529,50 @@ impl<'a> Fields<'a> {
         Fields::of(self.faults, spec, self.item(name)?)
     }
 
+    /// A list of `[time, rate]` in order of time, which must not be empty.
+    pub fn steps(&self, name: &str) -> Option<Vec<(Nanos, u64)>> {
+        let item = self.item(name)?;
+        let wrong = |item: &Item| {
+            self.faults.add(
+                item.span,
+                format!("`{name}` takes a list of [time, rate]"),
+                format!("write {name} = [[\"1s\", \"1mbit\"], [\"10s\", \"2mbit\"]]"),
+            )
+        };
+        let Value::Array(rows) = &item.value else {
+            wrong(item);
+            return None;
+        };
+        if rows.is_empty() {
+            wrong(item);
+        }
+        let mut steps: Vec<(Nanos, u64)> = Vec::new();
+        for row in rows {
+            let Value::Array(cells) = &row.value else {
+                wrong(row);
+                continue;
+            };
+            let [from, rate] = cells.as_slice() else {
+                wrong(row);
+                continue;
+            };
+            let (Some(t), Some(rate)) =
+                (self.time_of(from, name, true), self.rate_of(rate, name, true))
+            else {
+                continue;
+            };
+            if steps.last().is_some_and(|(before, _)| *before >= t) {
+                self.faults.add(
+                    from.span,
+                    "the steps are not in order of time",
+                    "each step must be later than the one before it",
+                );
+            }
+            steps.push((t, rate));
+        }
+        Some(steps)
+    }
+
     /// The tables of `[[name]]`.
     pub fn tables(&self, name: &str, spec: &'static Spec) -> Vec<Fields<'a>> {
         let Some(item) = self.item(name) else { return Vec::new() };

@@ -17,7 +17,6 @@ use crate::model::{
 use crate::name::FlowName;
 use crate::quantity::{MAX_TIME, show_time};
 use crate::spec::{BUFFER_CHANGE, FLOW, TCP_ONLY, UDP};
-use crate::tree::{Item, Value};
 use crate::units::Nanos;
 use crate::workload::{Amounts, Sizes, Starts, amounts};
 
@@ -459,7 +458,7 @@ fn udp_pattern(udp: &Fields<'_>) -> Option<UdpPattern> {
     udp.only(belongs, &format!("the pattern \"{pattern}\""));
     if pattern == "schedule" {
         udp.require("steps");
-        return Some(UdpPattern::Schedule { steps: steps(udp)? });
+        return Some(UdpPattern::Schedule { steps: udp.steps("steps")? });
     }
     udp.require("rate");
     let rate_bps = udp.rate("rate");
@@ -474,49 +473,6 @@ fn udp_pattern(udp: &Fields<'_>) -> Option<UdpPattern> {
         "poisson" => Some(UdpPattern::Poisson { rate_bps: rate_bps? }),
         _ => Some(UdpPattern::Constant { rate_bps: rate_bps? }),
     }
-}
-
-fn steps(udp: &Fields<'_>) -> Option<Vec<(Nanos, u64)>> {
-    let item = udp.item("steps")?;
-    let wrong = |item: &Item| {
-        udp.faults.add(
-            item.span,
-            "`steps` takes a list of [time, rate]",
-            "write steps = [[\"0s\", \"1mbit\"], [\"10s\", \"0bit\"]]",
-        )
-    };
-    let Value::Array(rows) = &item.value else {
-        wrong(item);
-        return None;
-    };
-    if rows.is_empty() {
-        wrong(item);
-    }
-    let mut steps: Vec<(Nanos, u64)> = Vec::new();
-    for row in rows {
-        let Value::Array(cells) = &row.value else {
-            wrong(row);
-            continue;
-        };
-        let [from, rate] = cells.as_slice() else {
-            wrong(row);
-            continue;
-        };
-        let (Some(t), Some(rate)) =
-            (udp.time_of(from, "steps", true), udp.rate_of(rate, "steps", true))
-        else {
-            continue;
-        };
-        if steps.last().is_some_and(|(before, _)| *before >= t) {
-            udp.faults.add(
-                from.span,
-                "the steps are not in order of time",
-                "each step must be later than the one before it",
-            );
-        }
-        steps.push((t, rate));
-    }
-    Some(steps)
 }
 
 /// Base RTT of a group's flows: the delays of their route there and back, without queues and

@@ -139,14 +139,17 @@ fn loads(scenario: &Scenario) -> Vec<Load> {
         let active = scenario.duration.saturating_sub(flow.start);
         let group = &flow.group;
         let size = u64::from(group.packet_bytes);
-        let Some(first) = group.route.first().map(|d| direction(*d).rate_bps) else { continue };
-        let slowest = group.route.iter().map(|d| direction(*d).rate_bps).min().unwrap_or(first);
+        let Some(first) = group.route.first().map(|d| direction(*d).fastest_bps()) else {
+            continue;
+        };
+        let slowest =
+            group.route.iter().map(|d| direction(*d).fastest_bps()).min().unwrap_or(first);
         let total = sendable(flow, active, first, slowest);
         let mut upstream = None;
         for &d in &group.route {
             let load = &mut loads[d];
-            let rate =
-                upstream.map_or(direction(d).rate_bps, |u: u64| u.min(direction(d).rate_bps));
+            let rate = upstream
+                .map_or(direction(d).fastest_bps(), |u: u64| u.min(direction(d).fastest_bps()));
             load.arrivals += upstream.map_or(total, |u| total.min(packets(u, active, size)));
             load.flight += total.min(packets(rate, direction(d).delay.min(active), size));
             load.packet = load.packet.min(size);
@@ -180,7 +183,7 @@ pub fn footprint(scenario: &Scenario) -> Footprint {
             Limit::Bytes(n) => u128::from(n / load.packet) + 1,
         };
         let flight = load.flight.min(packets(
-            direction.rate_bps,
+            direction.fastest_bps(),
             direction.delay.min(scenario.duration),
             load.packet,
         ));

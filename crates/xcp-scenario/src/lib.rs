@@ -23,6 +23,7 @@ pub mod model;
 pub mod name;
 mod plan;
 mod quantity;
+pub mod rates;
 pub mod record;
 pub mod rewrite;
 pub mod rng;

@@ -60,6 +60,7 @@ pub(crate) struct Draft {
 #[derive(Debug, Clone)]
 pub(crate) struct DirectionDraft {
     pub rate_bps: u64,
+    rate_changes: Vec<(Nanos, u64)>,
     pub delay: Nanos,
     framing_bytes: u32,
     pub queue: QueueDraft,
@@ -181,6 +182,7 @@ fn read_one(
     let given = fields.name("name");
     let forward = DirectionDraft {
         rate_bps: fields.rate("rate").unwrap_or(1),
+        rate_changes: read_rate_changes(fields),
         delay: fields.time("delay").unwrap_or(0),
         framing_bytes: fields.size("framing").map_or(0, |n| n as u32),
         queue: read_queue(fields),
@@ -248,6 +250,13 @@ impl Media {
             self.names.len() - 1
         });
         let rate = self.rates[medium];
+        if let Some(of) = [there, back].iter().find(|of| !of.rate_changes.is_empty()) {
+            fields.faults.add(
+                fields.span_of("rate-changes"),
+                format!("the medium `{name}` keeps its rate of {} bit/s", of.rate_bps),
+                "leave out `rate-changes` or `medium`",
+            );
+        }
         if there.rate_bps != rate || back.rate_bps != rate {
             let other = if there.rate_bps == rate { back.rate_bps } else { there.rate_bps };
             fields.faults.add(
@@ -262,8 +271,26 @@ impl Media {
     }
 }
 
+fn read_rate_changes(fields: &Fields<'_>) -> Vec<(Nanos, u64)> {
+    let changes = fields.steps("rate-changes").unwrap_or_default();
+    if changes.iter().any(|(_, rate)| *rate == 0) {
+        fields.faults.add(
+            fields.span_of("rate-changes"),
+            "a rate of zero",
+            "a `blackout` is a time in which nothing arrives",
+        );
+    }
+    changes
+}
+
 fn override_direction(reverse: &Fields<'_>, direction: &mut DirectionDraft, duration: Nanos) {
-    direction.rate_bps = reverse.rate("rate").unwrap_or(direction.rate_bps);
+    if let Some(rate) = reverse.rate("rate") {
+        direction.rate_bps = rate;
+        direction.rate_changes.clear();
+    }
+    if reverse.item("rate-changes").is_some() {
+        direction.rate_changes = read_rate_changes(reverse);
+    }
     direction.delay = reverse.time("delay").unwrap_or(direction.delay);
     direction.framing_bytes = reverse.size("framing").map_or(direction.framing_bytes, |n| n as u32);
     if reverse.item("queue").is_some() {
@@ -544,6 +571,7 @@ impl DirectionDraft {
         let framing_bytes = self.framing_bytes;
         Direction {
             rate_bps: self.rate_bps,
+            rate_changes: self.rate_changes,
             delay: self.delay,
             framing_bytes,
             queue: Queue { limit, discipline },

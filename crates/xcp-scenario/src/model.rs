@@ -10,8 +10,11 @@ use std::sync::Arc;
 
 pub use crate::law::Law;
 use crate::name::FlowName;
+use crate::rates::Rates;
 use crate::units::{Nanos, Period};
-pub use xcp_law::{CapacityForXcp, Control, Gain, Input, Interval, Preset, Shuffle, Spare};
+pub use xcp_law::{
+    CapacityForXcp, CapacityKnown, Control, Gain, Input, Interval, Preset, Shuffle, Spare,
+};
 
 /// Index into [`Scenario::nodes`].
 pub type NodeId = usize;
@@ -90,8 +93,10 @@ pub struct Link {
 /// One direction of a link.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Direction {
-    /// Bits per second; never zero.
+    /// Bits per second, from the start; never zero.
     pub rate_bps: u64,
+    /// Rates that take its place during the run, in order of time.
+    pub rate_changes: Vec<(Nanos, u64)>,
     /// Propagation delay, one way.
     pub delay: Nanos,
     /// Bytes that framing adds to each packet on the line, and that nothing but the transmitter
@@ -103,6 +108,20 @@ pub struct Direction {
     pub losses: Vec<Loss>,
     /// Periods in which everything sent is lost (the link keeps taking packets, nothing arrives).
     pub blackouts: Vec<Period>,
+}
+
+impl Direction {
+    /// The rate over time.
+    #[must_use]
+    pub fn rates(&self) -> Rates {
+        Rates::new(self.rate_bps, &self.rate_changes)
+    }
+
+    /// The greatest rate that it has, bit/s.
+    #[must_use]
+    pub fn fastest_bps(&self) -> u64 {
+        self.rate_changes.iter().map(|(_, rate)| *rate).fold(self.rate_bps, u64::max)
+    }
 }
 
 /// Losses by probability.

@@ -6,7 +6,8 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use crate::advice::advice;
-use crate::model::{self, DirectionId, Sampling, Scenario};
+use crate::model::{self, Direction, DirectionId, Sampling, Scenario};
+use crate::rates::Rates;
 use crate::run::{
     FlowSummary, GroupSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain,
 };
@@ -156,7 +157,7 @@ enum Phase {
 #[derive(Debug, Default)]
 struct LinkRecord {
     name: String,
-    rate_bps: u64,
+    rates: Rates,
     last: LinkMark,
     from: LinkMark,
     to: LinkMark,
@@ -199,10 +200,10 @@ impl<'s> Recorder<'s> {
         };
         let links = scenario.links.iter().flat_map(|link| {
             let names = [link.name.clone(), format!("{}.reverse", link.name)];
-            let rates = link.directions.each_ref().map(|direction| direction.rate_bps);
-            names.into_iter().zip(rates).map(|(name, rate_bps)| LinkRecord {
+            let rates = link.directions.each_ref().map(Direction::rates);
+            names.into_iter().zip(rates).map(|(name, rates)| LinkRecord {
                 name,
-                rate_bps,
+                rates,
                 ..LinkRecord::default()
             })
         });
@@ -462,11 +463,11 @@ impl LinkRecord {
         let mark = LinkMark { at: now, counts: gauges.link(number, now) };
         let last = std::mem::replace(&mut self.last, mark);
         let length = now - last.at;
-        let (counts, last) = (&mark.counts, &last.counts);
+        let (before, counts, last) = (last.at, &mark.counts, &last.counts);
         let row = [
             (
                 Quantity::Utilisation,
-                (counts.served_bytes - last.served_bytes) / capacity_bytes(self.rate_bps, length),
+                (counts.served_bytes - last.served_bytes) / self.rates.capacity_bytes(before, now),
             ),
             (
                 Quantity::QueueMean,
@@ -487,7 +488,7 @@ impl LinkRecord {
         LinkSummary {
             utilisation: per(
                 to.served_bytes - from.served_bytes,
-                capacity_bytes(self.rate_bps, length),
+                self.rates.capacity_bytes(self.from.at, self.to.at),
             ),
             queue_mean: per((to.queue_integral - from.queue_integral) as f64, length as f64),
             queue_max: self.measured_max,

@@ -249,6 +249,15 @@ pub(crate) static LINK: Spec = Spec {
             "Its two ends. `NAME` is the direction as written, `NAME.reverse` the other.",
         ),
         key("rate", Kind::Rate, REQUIRED, "\"10mbit\"", "Of each direction."),
+        key(
+            "rate-changes",
+            Kind::Steps,
+            "none",
+            "[[\"10s\", \"5mbit\"], [\"20s\", \"20mbit\"]]",
+            "Rates that take its place during the run; what is on the line goes on at the new one. \
+                An XCP queue whose law has no `capacity` is told at once, another is not. \
+                `bdp` stays that of `rate`, and so does RED's weight. Only in the simulator.",
+        ),
         key("delay", Kind::Time, REQUIRED, "\"249ms\"", "Propagation delay, one way."),
         key(
             "medium",
@@ -305,7 +314,14 @@ pub(crate) static REVERSE: Spec = Spec {
     doc: "What differs in the direction from the second node of `between` to the first. A key \
         given here replaces the link's whole value for that direction.",
     keys: &[
-        key("rate", Kind::Rate, "the link's", "\"1mbit\"", "Its rate."),
+        key("rate", Kind::Rate, "the link's", "\"1mbit\"", "Its rate, without changes."),
+        key(
+            "rate-changes",
+            Kind::Steps,
+            "the link's",
+            "[[\"10s\", \"2mbit\"]]",
+            "Rates that take its place.",
+        ),
         key("delay", Kind::Time, "the link's", "\"20ms\"", "Its delay."),
         key("framing", Kind::Size { min: 0, max: 1000 }, "the link's", "24", "Its framing."),
         key(

@@ -29,6 +29,7 @@ pub mod simulate;
 pub mod station;
 pub mod tcp;
 pub mod turns;
+mod varying;
 pub mod view;
 pub mod watch;
 

@@ -26,6 +26,7 @@ use crate::rng::{Purpose, Stream};
 use crate::routing::{Hop, Position};
 use crate::serializer::Serializer;
 use crate::station::Station;
+use crate::varying::Varying;
 
 /// One direction of a link. In the order in which a packet needs it, by cache lines: in a network
 /// of a thousand links each of them has to come from far away for nearly every packet.
@@ -51,6 +52,8 @@ pub struct Link {
     delay: Nanos,
     backlog_bytes: u64,
     serializer: Serializer,
+    /// What takes the serializer's place where the rate changes.
+    varying: Option<Box<Varying>>,
 
     queue: Queue,
     counters: Counters,
@@ -116,6 +119,8 @@ impl Link {
             limit: direction.queue.limit,
             queue: Queue::new(direction, index, seed)?,
             serializer: Serializer::with_framing(direction.rate_bps, direction.framing_bytes),
+            varying: (!direction.rate_changes.is_empty())
+                .then(|| Box::new(Varying::new(direction.rates(), direction.framing_bytes))),
             framing: direction.framing_bytes,
             station: None,
             fifo: Fifo::default(),
@@ -147,6 +152,7 @@ impl Link {
             limit: self.limit,
             queue: Queue::DropTail,
             serializer: self.serializer.clone(),
+            varying: None,
             framing: self.framing,
             station: None,
             fifo: Fifo::default(),
@@ -206,15 +212,16 @@ impl Link {
         }
         // Not if the line has only just fallen idle: packets shorter than a nanosecond would take
         // no time at all, for ever.
-        let time = if now > self.free_at {
-            self.serializer.transmit_first(packet.size)
+        self.free_at = if let Some(varying) = &mut self.varying {
+            varying.transmit(now, packet.size)
+        } else if now > self.free_at {
+            now + self.serializer.transmit_first(packet.size)
         } else {
-            self.serializer.transmit(packet.size)
+            now + self.serializer.transmit(packet.size)
         };
-        self.free_at = now + time;
         self.counters.sent_bytes += u64::from(packet.size);
         self.counters.sent_packets += 1;
-        Some(self.free_at + self.delay)
+        Some(self.free_at.saturating_add(self.delay))
     }
 
     /// Keeps a packet that has passed the transmitter until it reaches the far end.
@@ -291,7 +298,10 @@ impl Link {
         }
         // Centuries of backlog on a very slow line: what would leave after the end of time never
         // leaves.
-        self.free_at = self.free_at.saturating_add(self.serializer.transmit(packet.size));
+        self.free_at = match &mut self.varying {
+            None => self.free_at.saturating_add(self.serializer.transmit(packet.size)),
+            Some(varying) => varying.transmit(self.free_at, packet.size),
+        };
         let arrives = self.free_at.saturating_add(self.delay);
         self.integrate(now, backlog.packets);
         self.fifo.push(packets, arrives, packet, position, next);
@@ -349,8 +359,11 @@ impl Link {
         {
             waits.spread.add(now - transit.arrives);
         }
-        let free_at =
-            now.saturating_add(self.serializer.transmit_first(transit.packet.size).max(1));
+        let size = transit.packet.size;
+        let free_at = match &mut self.varying {
+            None => now.saturating_add(self.serializer.transmit_first(size).max(1)),
+            Some(varying) => varying.transmit(now, size).max(now + 1),
+        };
         transit.arrives = free_at.saturating_add(self.delay);
         self.counters.sent_bytes += u64::from(transit.packet.size);
         self.counters.sent_packets += 1;
@@ -480,7 +493,11 @@ impl Link {
             .station
             .as_ref()
             .map_or(self.next_service.min(self.free_at), |station| station.sending_until);
-        let unsent = if service_ends > now { self.capacity_bytes(service_ends - now) } else { 0.0 };
+        let unsent = match &self.varying {
+            _ if service_ends <= now => 0.0,
+            None => capacity_bytes(self.rate_bps, service_ends - now),
+            Some(varying) => varying.capacity_bytes(now, service_ends),
+        };
         // As if framing came last.
         self.counters.sent_bytes as f64 - (unsent - f64::from(self.framing)).max(0.0)
     }
@@ -517,11 +534,6 @@ impl Link {
         let mut spread = waits.spread;
         spread.add_zeros(packets - spread.total());
         Some(spread)
-    }
-
-    /// What could have been sent in a stretch of time, bytes.
-    fn capacity_bytes(&self, length: Nanos) -> f64 {
-        capacity_bytes(self.rate_bps, length)
     }
 
     /// The packets that have gone into service and not yet reached the far end, the first to get

@@ -347,3 +347,33 @@ fn xcp_ir_leaves_others_what_they_take() {
         assert_eq!(link.drops, 0);
     }
 }
+
+/// The line drops to a quarter of its rate and comes back. A router that is told keeps its queue
+/// short from then on; one whose law has a capacity of its own goes on believing in it.
+#[test]
+fn a_router_is_told_of_its_rate_unless_it_has_a_capacity() {
+    let queue = |law: &str| {
+        let text = format!(
+            r#"
+            duration = "60s"
+            sample = "100ms"
+            link = [
+              {{ name = "bottleneck", between = ["S", "D"], rate = "20mbit", delay = "20ms", rate-changes = [["20s", "5mbit"], ["40s", "20mbit"]], queue = {{ kind = "xcp", limit = "1000p", law = {law} }} }},
+            ]
+            flow = [{{ name = "flow", count = 4, from = "S", to = "D", congestion = "xcp" }}]
+        "#
+        );
+        let run = run(&text, &Overrides::none());
+        let bottleneck = Subject::Link("bottleneck".into());
+        let of = |quantity| run.find(&bottleneck, quantity).unwrap().values.clone();
+        let mean = |values: &[f64], from: usize, to: usize| {
+            values[from..to].iter().sum::<f64>() / (to - from) as f64
+        };
+        let (waiting, used) = (of(Quantity::QueueMean), of(Quantity::Utilisation));
+        (mean(&waiting, 300, 400), mean(&used, 300, 400), mean(&used, 450, 600))
+    };
+    let (told, used, again) = queue("{ preset = \"xcp\" }");
+    assert!(told < 10.0 && used > 0.97 && again > 0.97, "{told} packets, {used}, {again}");
+    let (untold, used, again) = queue("{ preset = \"xcp\", capacity = \"20mbit\" }");
+    assert!(untold > 50.0 && used > 0.99 && again > 0.97, "{untold} packets, {used}, {again}");
+}

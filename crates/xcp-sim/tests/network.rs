@@ -193,6 +193,19 @@ fn constant_overload_fills_the_queue() {
     assert!(link.utilisation > 0.9999 && link.utilisation <= 1.0, "{}", link.utilisation);
 }
 
+/// 8 Mbit/s, then 2, then 16, each for 10 s, offered 20: the line is full and sends what its rates
+/// give, in packets of a millisecond, four, and half of one.
+#[test]
+fn a_line_sends_what_its_rates_give() {
+    let changes = r#"rate-changes = [["10s", "2mbit"], ["20s", "16mbit"]]"#;
+    let udp = r#"{ pattern = "constant", rate = "20mbit" }"#;
+    let run = run(&one_link("30s", r#"{ limit = "10p" }"#, changes, udp));
+    let line = &run.summary.links["line"];
+    assert!((line.utilisation - 1.0).abs() < 1e-4, "{}", line.utilisation);
+    let sent = 10_000 + 2_500 + 20_000;
+    assert!(line.packets.abs_diff(sent) <= 1, "{} packets", line.packets);
+}
+
 #[test]
 fn random_loss_takes_its_share_and_blackouts_everything() {
     let udp = r#"{ pattern = "constant", rate = "4mbit" }"#;

@@ -287,7 +287,7 @@ pub(crate) fn direction_name(scenario: &Scenario, direction: DirectionId) -> Str
 
 fn link(scenario: &Scenario, id: DirectionId, at: Nanos, datagrams: f64, packet: f64) -> Link {
     let direction = &scenario.links[id / 2].directions[id % 2];
-    let line = direction.rate_bps as f64;
+    let line = direction.rates().at(at.saturating_sub(1)) as f64;
     let rate = line * (packet / (packet + f64::from(direction.framing_bytes)));
     let limit = match direction.queue.limit {
         Limit::Packets(n) => n as f64 * packet,

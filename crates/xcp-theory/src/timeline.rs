@@ -36,8 +36,9 @@ pub fn timeline(scenario: &Scenario) -> Vec<(Period, Network)> {
 /// When something changes, 0 included; `None` if too often to follow.
 fn changes(scenario: &Scenario) -> Option<Vec<Nanos>> {
     let mut times = BTreeSet::from([0]);
-    let directions = scenario.links.iter().flat_map(|link| &link.directions);
-    for router in directions.filter_map(|direction| direction.queue.router()) {
+    let directions = || scenario.links.iter().flat_map(|link| &link.directions);
+    times.extend(directions().flat_map(|direction| &direction.rate_changes).map(|(at, _)| *at));
+    for router in directions().filter_map(|direction| direction.queue.router()) {
         times.extend(router.changes.iter().map(|change| change.at));
     }
     for flow in &scenario.flows {

@@ -194,17 +194,17 @@ Quantities are named as the columns of NAME.links.csv and NAME.flows.csv (docs/c
 pub struct PlotArguments {
     #[command(flatten)]
     pub what: WhatIsRun,
-    /// What is drawn, all runs in one figure
+    /// What to draw, with all runs in one figure
     #[arg(long, value_enum, value_name = "FIGURE")]
     pub figure: FigureKind,
-    /// Where it goes: a name that ends in .svg or .pdf
+    /// The file to write; its name ends in .svg or .pdf
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// Of `series` the quantity, of `cdf` a flow's number [default: queue_mean_packets,
-    /// completion_time_s]
+    /// The quantity of `series`, or the number of a flow that `cdf` is drawn of [default:
+    /// queue_mean_packets, completion_time_s]
     #[arg(long, value_name = "NAME")]
     pub quantity: Option<String>,
-    /// Of `series` the link direction, NAME or NAME.reverse [default: the bottleneck]
+    /// The link direction of `series`, NAME or NAME.reverse [default: the bottleneck]
     #[arg(long, value_name = "LINK")]
     pub link: Option<String>,
 }
@@ -212,9 +212,9 @@ pub struct PlotArguments {
 /// What `plot` draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FigureKind {
-    /// A quantity over time: of the bottleneck one line a run, of flows one a flow
+    /// A quantity over time: a line for each run if it is a link's, for each flow if it is a flow's
     Series,
-    /// Which part of the flows have no more than a value
+    /// The share of the flows at or below each value
     Cdf,
     /// Completion time against size, a point for each flow
     Completion,
@@ -230,8 +230,8 @@ Examples:
   xcpnet playground two-bottlenecks.toml --out page.html
 
 One file for any browser: sliders change the scenario, the simulator itself runs in the page, and
-the numbers are those of `xcpnet run`. It needs no network and asks nothing of one; what somebody
-made of it is in its address, and can be sent.")]
+the numbers are those of `xcpnet run`. It needs no network and sends nothing; what somebody has
+made of it is in its address, which can be passed on.")]
 pub struct PlaygroundArguments {
     /// Scenario file that the page begins with (docs/scenario.md) [default: four flows]
     #[arg(value_name = "FILE")]

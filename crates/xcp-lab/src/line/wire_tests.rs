@@ -152,7 +152,7 @@ proptest! {
         let place = |before| if before { LossPlace::BeforeQueue } else { LossPlace::AfterQueue };
         let losses: Vec<Loss> = probabilities.into_iter().map(|(p, before)| loss(p, place(before), ALWAYS)).collect();
         let mut wire = Wire::new(&LineConfig { losses: losses.clone(), seed, ..with_queue(rate_bps, queue.clone()) });
-        let direction = model::Direction { rate_bps, delay: 5 * MS, framing_bytes: 0, queue, losses, blackouts: Vec::new() };
+        let direction = model::Direction { rate_bps, rate_changes: Vec::new(), delay: 5 * MS, framing_bytes: 0, queue, losses, blackouts: Vec::new() };
         let (mut link, mut packets) = (Link::new(&direction, 3, seed).unwrap(), Packets::default());
         let (mut due, mut now, mut max) = (Vec::new(), 1, 0);
         for (gap, bytes) in frames {

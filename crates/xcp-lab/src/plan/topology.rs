@@ -83,6 +83,8 @@ fn only_simulated(scenario: &Scenario, number: DirectionId) -> Option<&'static s
     let (direction, _) = direction(scenario, number);
     if scenario.links[number / 2].medium.is_some() {
         Some("shared media")
+    } else if !direction.rate_changes.is_empty() {
+        Some("links whose rate changes")
     } else if direction.framing_bytes > 0 {
         Some("framing other than its own (Ethernet's header is part of a packet)")
     } else {

@@ -64,19 +64,15 @@ impl Queue {
             Discipline::Xcp(model::Router { law, changes, police, .. }) => {
                 let own = router_seed(seed, index);
                 if law.config.control == model::Control::Calendar {
-                    let queue = RobustQueue::new(law, direction.rate_bps, own)?;
+                    let queue = RobustQueue::new(law, &direction.rates(), own)?;
                     return Ok(Self::Robust(Box::new(queue)));
                 }
-                if changes.is_empty() {
-                    Self::Xcp(XcpQueue::new(law, police.as_ref(), direction.rate_bps, own)?)
+                let queue = XcpQueue::new(law, police.as_ref(), direction.rate_bps, own)?;
+                if changes.is_empty() && direction.rate_changes.is_empty() {
+                    Self::Xcp(queue)
                 } else {
-                    Self::Changing(Box::new(ChangingXcp::new(
-                        law,
-                        changes,
-                        police.as_ref(),
-                        direction.rate_bps,
-                        own,
-                    )?))
+                    let changing = ChangingXcp::new(queue, law, changes, &direction.rates())?;
+                    Self::Changing(Box::new(changing))
                 }
             }
         })

@@ -2,7 +2,8 @@
 //! `engine/` as it comes and goes. No arithmetic of its own.
 
 use xcp_engine::{ConfigError, Other, RobustRouter, RouterState};
-use xcp_scenario::model::Law;
+use xcp_scenario::model::{CapacityKnown, Law};
+use xcp_scenario::rates::Rates;
 use xcp_scenario::units::Nanos;
 
 use crate::packet::{Body, Class, Packet};
@@ -11,19 +12,33 @@ use crate::packet::{Body, Class, Packet};
 #[derive(Debug)]
 pub struct RobustQueue {
     router: RobustRouter,
+    /// The capacities that it is told of later, bytes/s, the next one last.
+    capacities: Vec<(Nanos, u64)>,
 }
 
 impl RobustQueue {
-    /// A router for a link of `rate_bps`; `seed` feeds all that is random.
+    /// A router for a link of these rates; `seed` feeds all that is random. One that measures its
+    /// capacity is told the greatest, which is the most that it believes.
     ///
     /// # Errors
     /// When the law's numbers are out of the engine's range.
-    pub fn new(law: &Law, rate_bps: u64, seed: u64) -> Result<Self, ConfigError> {
-        Ok(Self { router: RobustRouter::new(&law.at(rate_bps), 0, seed)? })
+    pub fn new(law: &Law, rates: &Rates, seed: u64) -> Result<Self, ConfigError> {
+        let told = law.config.capacity_known == CapacityKnown::Given;
+        let greatest = rates.steps().iter().map(|(_, rate)| *rate).max().unwrap_or_default();
+        let first = if told { rates.at(0) } else { greatest };
+        let capacity = |rate| law.at(rate).capacity_bytes_per_sec;
+        let later = rates.steps().iter().skip(1).rev().filter(|_| told);
+        Ok(Self {
+            router: RobustRouter::new(&law.at(first), 0, seed)?,
+            capacities: later.map(|&(at, rate)| (at, capacity(rate))).collect(),
+        })
     }
 
     /// A packet arrives; `queue_bytes` wait before it. `false`: the law has it dropped.
     pub fn arrival(&mut self, now: Nanos, packet: &mut Packet, queue_bytes: u64) -> bool {
+        while let Some((_, capacity)) = self.capacities.pop_if(|(at, _)| *at <= now) {
+            self.router.set_capacity(capacity);
+        }
         let size = packet.size.into();
         let data = matches!(packet.body, Body::Data { .. });
         let flow = packet.flow.into();

@@ -1,8 +1,11 @@
 //! A first-in-first-out queue run by an XCP router: hands each packet's header to `engine/` as it
 //! comes and goes. No arithmetic of its own.
 
+use std::collections::BTreeSet;
+
 use xcp_engine::{ConfigError, Passage, Policer, PolicerConfig, Router, RouterConfig, RouterState};
 use xcp_scenario::model::{Law, LawChange, Police};
+use xcp_scenario::rates::Rates;
 use xcp_scenario::run::Quantity;
 use xcp_scenario::units::Nanos;
 
@@ -123,8 +126,8 @@ impl XcpQueue {
     }
 }
 
-/// A router whose law is replaced at given times. Kept apart: a router that keeps its law need not
-/// look at the time for it.
+/// A router whose law is replaced, or its capacity, at given times. Kept apart: a router that keeps
+/// them need not look at the time for it.
 #[derive(Debug)]
 pub struct ChangingXcp {
     queue: XcpQueue,
@@ -133,24 +136,29 @@ pub struct ChangingXcp {
 }
 
 impl ChangingXcp {
-    /// A router that starts with `law`.
+    /// A router that starts with `law`, and is told when its link's rate changes.
     ///
     /// # Errors
     /// When the numbers of one of the laws are out of the engine's range.
     pub fn new(
+        queue: XcpQueue,
         law: &Law,
         changes: &[LawChange],
-        police: Option<&Police>,
-        rate_bps: u64,
-        seed: u64,
+        rates: &Rates,
     ) -> Result<Self, ConfigError> {
-        let changes: Vec<_> =
-            changes.iter().rev().map(|change| (change.at, change.law.at(rate_bps))).collect();
+        let of_rate = rates.steps().iter().skip(1).map(|(at, _)| *at);
+        let times: BTreeSet<Nanos> =
+            changes.iter().map(|change| change.at).chain(of_rate).collect();
+        let settings = |at: Nanos| {
+            let changed = changes.iter().rev().find(|change| change.at <= at);
+            (at, changed.map_or(law, |change| &change.law).at(rates.at(at)))
+        };
+        let changes: Vec<_> = times.into_iter().rev().map(settings).collect();
         // Each is tried now, so that none is refused during the run.
         for (_, config) in &changes {
             Router::new(config, 0, 0)?;
         }
-        Ok(Self { queue: XcpQueue::new(law, police, rate_bps, seed)?, changes })
+        Ok(Self { queue, changes })
     }
 
     /// The router with the law of this time.

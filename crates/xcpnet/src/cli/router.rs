@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use xcp_law::{KEYS, Preset, Takes};
 
@@ -107,19 +107,23 @@ const DEVICE: Setting = required(text("dev", "NAME", "The device"));
 const LIMIT: Setting = text(
     "limit",
     "LENGTH",
-    "Of the shaper's queue: packets (100), bytes (64kb) or 2bdp [default: 1000 packets]",
+    "How long the shaper's queue may grow: packets (100), bytes (64kb) or 2bdp \
+        [default: 1000 packets]",
 );
-const RTT: Setting =
-    text("rtt", "TIME", "Round trip of the longest path: what `bdp` reckons with [default: 100ms]");
+const RTT: Setting = text(
+    "rtt",
+    "TIME",
+    "Round-trip time of the longest path, which `bdp` stands for [default: 100ms]",
+);
 
 /// The settings of `router add`, before those of the law.
 const ADD: &[Setting] = &[
     DEVICE,
-    required(text("capacity", "RATE", "What XCP may fill, e.g. 10mbit")),
+    required(text("capacity", "RATE", "The rate that XCP may fill, e.g. 10mbit")),
     word(
         "shaper",
         &["htb", "tbf", "none"],
-        "What holds the rate; none where the device or a shaper of somebody else's does \
+        "What holds the rate; none if the device does, or somebody else's shaper \
          [default: htb]",
     ),
     LIMIT,
@@ -128,40 +132,44 @@ const ADD: &[Setting] = &[
     word(
         "others",
         &["shared", "first", "last", "fair", "split"],
-        "Where packets wait that are not XCP's: with XCP's, or in a queue of their own, which goes \
-         first, last, or by shares; split: and XCP leaves them theirs even if unused \
-         [default: shared]",
+        "Where packets that are not XCP's wait: with XCP's (shared), or in a queue of their own \
+         that is served first, last, or in shares (fair); split: in shares, and XCP leaves them \
+         theirs even when it is unused [default: shared]",
     ),
     text("share", "N", "XCP's share with `--others fair` or `split` [default: 0.5]"),
     word(
         "police",
         &["on", "off"],
-        "Whether senders get no more by lying, or by not listening, than they would without \
+        "Whether to police senders, so that nobody gains by lying or by ignoring feedback \
          [default: off]",
     ),
     text(
         "police-flows",
         "N",
-        "Flows at a time that its table is good for, 112 bytes each [default: 4096]",
+        "Flows that the policer's table holds at a time, 112 bytes each [default: 4096]",
     ),
     word(
         "police-by",
         &["flow", "address", "prefix"],
-        "Whose packets share one flow's share [default: flow]",
+        "Which packets the policer counts together as one flow [default: flow]",
     ),
     text(
         "police-prefix",
         "N,M",
-        "Bits of an IPv4 and an IPv6 source address that count with `--police-by prefix` \
-         [default: 24,64]",
+        "How many bits of an IPv4 and of an IPv6 source address make the prefix of \
+         `--police-by prefix` [default: 24,64]",
     ),
     word("hook", &["tcx", "clsact"], "Where to attach [default: tcx where there is one]"),
-    text("seed", "N", "Of the rounding of feedback and of the link's id [default: random]"),
+    text(
+        "seed",
+        "N",
+        "Seed of the random rounding of feedback, and of the link's id [default: random]",
+    ),
 ];
 
 /// The settings of `router change`.
 const CHANGE: &[Setting] =
-    &[DEVICE, text("capacity", "RATE", "What XCP may fill from now on"), LIMIT, RTT];
+    &[DEVICE, text("capacity", "RATE", "The rate that XCP may fill from now on"), LIMIT, RTT];
 
 /// The law's keys that `router add` takes as they are: the preset is its `law`, the capacity its
 /// own, and the kernel has no calendar.
@@ -215,7 +223,13 @@ fn argument(setting: &Setting) -> Arg {
         Arg::new(setting.name).long(setting.name).required(setting.required).help(setting.help);
     match setting.takes {
         Value::Text(value) => arg.value_name(value),
-        Value::Word(words) => arg.value_name("WORD").value_parser(PossibleValuesParser::new(words)),
+        Value::Word(words) => arg.value_name("WORD").value_parser(PossibleValuesParser::new(
+            // A law without a kernel program is refused in words of its own, and not offered.
+            words.iter().map(|word| {
+                let offered = Preset::named(word).is_none_or(|law| Preset::DRAFT.contains(&law));
+                PossibleValue::new(*word).hide(!offered)
+            }),
+        )),
     }
 }
 

@@ -1,0 +1,62 @@
+//! The rate of a line over time: what it is at an instant, and what could have been sent in a
+//! stretch of time. When a packet leaves such a line is the simulator's business.
+
+use crate::record::capacity_bytes;
+use crate::units::Nanos;
+
+/// From when which rate holds, bit/s: the first from 0, the others in order of time. None is zero.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rates(Vec<(Nanos, u64)>);
+
+impl Rates {
+    /// A rate and what takes its place later, in order of time.
+    #[must_use]
+    pub fn new(first: u64, changes: &[(Nanos, u64)]) -> Self {
+        Self([(0, first)].into_iter().chain(changes.iter().copied()).collect())
+    }
+
+    /// From when which rate holds, bit/s.
+    #[must_use]
+    pub fn steps(&self) -> &[(Nanos, u64)] {
+        &self.0
+    }
+
+    /// The rate at an instant, bit/s; one that begins then holds already.
+    #[must_use]
+    pub fn at(&self, at: Nanos) -> u64 {
+        let known = self.0.partition_point(|(from, _)| *from <= at);
+        self.0.get(known.saturating_sub(1)).map_or(0, |(_, rate)| *rate)
+    }
+
+    /// What could be sent between two instants, bytes.
+    #[must_use]
+    pub fn capacity_bytes(&self, from: Nanos, to: Nanos) -> f64 {
+        let ends = self.0.iter().skip(1).map(|(end, _)| *end).chain([Nanos::MAX]);
+        let length = |begin: Nanos, end: Nanos| end.min(to).saturating_sub(begin.max(from));
+        self.0
+            .iter()
+            .zip(ends)
+            .map(|(&(begin, rate), end)| (rate, length(begin, end)))
+            .filter(|(_, length)| *length > 0)
+            .map(|(rate, length)| capacity_bytes(rate, length))
+            .fold(0.0, |sum, bytes| sum + bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    #[test]
+    fn a_rate_holds_until_the_next_begins() {
+        let rates = Rates::new(8_000, &[(SECOND, 16_000), (3 * SECOND, 800)]);
+        assert_eq!(
+            [0, SECOND - 1, SECOND, 5 * SECOND].map(|at| rates.at(at)),
+            [8_000, 8_000, 16_000, 800]
+        );
+        let sent = |from: u64, to: u64| rates.capacity_bytes(from * SECOND / 2, to * SECOND / 2);
+        assert_eq!([sent(0, 2), sent(1, 3), sent(0, 8), sent(4, 4)], [1000.0, 1500.0, 5100.0, 0.0]);
+    }
+}
