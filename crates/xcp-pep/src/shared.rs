@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use rustix::event::{EventfdFlags, eventfd};
+use xcp_linux::subscribers::Subscribers;
 
 use crate::confirm::Legs;
 use crate::metrics::Metrics;
@@ -37,6 +38,8 @@ pub struct Shared {
     pub confirmed: Legs,
     /// Connections to the other gateway that wait for clients.
     pub trunk: OnceLock<Arc<Pool>>,
+    /// Where it is said whose legs across the long link are, where there is XCP.
+    pub subscribers: OnceLock<Subscribers>,
     numbers: AtomicU64,
     /// Legs we opened: one that is accepted is a loop.
     opened: Mutex<HashSet<Ends>>,
@@ -56,6 +59,7 @@ impl Shared {
             bell: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).ok(),
             confirmed: Legs::default(),
             trunk: OnceLock::new(),
+            subscribers: OnceLock::new(),
             numbers: AtomicU64::new(0),
             opened: Mutex::default(),
         }

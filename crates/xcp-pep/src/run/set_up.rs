@@ -360,7 +360,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
     let set_up = || -> Result<Proxy> {
         let signals = super::control::Signals::take()?;
         let mut netlink = Netlink::open()?;
-        let xcp = match &options.wan {
+        let mut xcp = match &options.wan {
             Some(_) => gateway(options, &mut state, &mut keeper, &mut netlink)?,
             None => Xcp { wan: no_device(), endpoint: None, router: None, congestion: own_xcp() },
         };
@@ -406,6 +406,9 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
         let names_needed = !options.listen.is_empty();
         let shared = Arc::new(Shared::new(settings));
         shared.wan.store(xcp.wan.index, Ordering::Relaxed);
+        if let Some(subscribers) = xcp.endpoint.as_mut().and_then(Endpoint::subscribers) {
+            let _ = shared.subscribers.set(subscribers);
+        }
         if is_gateway {
             netlink.divert(&slot.diversion())?;
         }

@@ -151,6 +151,9 @@ impl Connection {
             rung: false,
             settings,
         };
+        if kind.comes_across() {
+            connection.share(connection.client.as_fd(), bench);
+        }
         match diverted {
             None => connection.until(Some(bench.now + connection.settings.greeting_timeout)),
             Some(to) if connection.pair(to, bench)? => {}
@@ -319,6 +322,16 @@ impl Connection {
             Kind::FromLan => self.server.as_ref().map(OwnedFd::as_fd),
             Kind::FromWan | Kind::FromTrunk => Some(self.client.as_fd()),
             Kind::Explicit => None,
+        }
+    }
+
+    /// A leg across the long link is the client's, among whom the link is shared.
+    fn share(&self, leg: BorrowedFd<'_>, bench: &Bench) {
+        if let Some(subscribers) = bench.shared.subscribers.get()
+            && let Some(whose) = self.settings.share.whose(self.client_address.ip())
+            && let Err(why) = subscribers.add(leg, whose)
+        {
+            tracing::debug!(number = self.number, %why, "a connection has a share of its own");
         }
     }
 

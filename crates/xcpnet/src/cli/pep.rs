@@ -120,6 +120,11 @@ pub struct PepRun {
     /// Law of the router
     #[arg(long, value_name = "NAME")]
     pub law: Option<String>,
+    /// Who has a share of the long link: connection, or address, or prefix (/24, IPv6 /56; prefix/28
+    /// or prefix/28/48 for others) of the client, however many connections it has [default:
+    /// connection]
+    #[arg(long, value_name = "WHOM")]
+    pub share: Option<String>,
     /// Leave a network, an address or a port ('port 22') alone; may be repeated
     #[arg(long, value_name = "WHAT")]
     pub exclude: Vec<String>,

@@ -13,6 +13,7 @@ use xcp_pep::gateway::owner::owners;
 use xcp_pep::gateway::state::{Place, start_time};
 use xcp_pep::options::{self, Options};
 use xcp_pep::run::{self, Command};
+use xcp_pep::share::Share;
 use xcp_report::human;
 
 use super::{namespace, watched};
@@ -98,6 +99,7 @@ fn typed(run: &PepRun) -> Options {
         rtt: run.rtt.clone(),
         mss: run.mss,
         law: run.law.clone(),
+        share: run.share.clone(),
         exclude: run.exclude.clone(),
         listen: run.listen.clone(),
         allow: run.allow.clone(),
@@ -382,6 +384,10 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
                 human::rate(capacity),
                 gateway["persistent_queue"]
             ));
+        }
+        let usual = Share::default().to_string();
+        if let Some(share) = gateway["share"].as_str().filter(|share| *share != usual) {
+            out.push_str(&format!(", shared by {share}"));
         }
         let endpoint = &gateway["endpoint"];
         out.push_str(&format!(

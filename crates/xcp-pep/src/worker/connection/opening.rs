@@ -142,6 +142,7 @@ impl Connection {
         let Some(leg) = bench.shared.confirmed.take(&ends) else { return Ok(false) };
         watch(bench.epoll.as_fd(), &leg.socket, self.token | 1)
             .inspect_err(|_| bench.shared.confirmed.over(&ends))?;
+        self.share_server_leg(&leg.socket, bench);
         self.server = Some(leg.socket);
         self.paired = Some(ends);
         self.phase = Phase::Connecting(leg.since);
@@ -187,6 +188,7 @@ impl Connection {
                 bind(&server, &SocketAddr::new(self.client_address.ip(), 0))?;
             }
         }
+        self.share_server_leg(&server, bench);
         self.phase = Phase::Connecting(bench.now);
         self.until(Some(bench.now + self.settings.connect_timeout));
         let result = if early > 0 {
@@ -218,6 +220,7 @@ impl Connection {
     /// By a connection of the trunk: it is open, so bytes follow at once.
     fn go(&mut self, link: OwnedFd, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
         socket::tell_patience(link.as_fd(), &self.settings.common)?;
+        self.share_server_leg(&link, bench);
         say_later(&link, &words::go((self.client_address, to)))?;
         self.by_trunk = true;
         self.stores[1].preface = true;
@@ -231,9 +234,17 @@ impl Connection {
             socket::for_leg(&to, self.settings.server_leg(self.kind), &self.settings.common)?;
         socket::make_transparent(server.as_fd(), to.is_ipv4())?;
         bind(&server, &SocketAddr::new(self.client_address.ip(), 0))?;
+        self.share_server_leg(&server, bench);
         match connect(&server, &to) {
             Ok(()) | Err(Errno::INPROGRESS) => self.adopt(server, to, bench),
             Err(why) => Err(why.into()),
+        }
+    }
+
+    /// Before it sends anything.
+    fn share_server_leg(&self, server: &OwnedFd, bench: &Bench) {
+        if !self.kind.comes_across() {
+            self.share(server.as_fd(), bench);
         }
     }
 
