@@ -166,6 +166,8 @@ options! {
     trunk_listen: Option<String>, Start;
     /// How many connections are kept open.
     trunk_warm: Option<usize>, Start;
+    /// Encrypt what goes by them, on both gateways.
+    trunk_encrypt: Option<bool>, Start;
     /// What both gateways know and nobody else.
     secret_file: Option<PathBuf>, Start;
     /// Threads.
@@ -427,8 +429,10 @@ impl Options {
             wrong("share", format_args!("\"{text}\" is none of {}", Share::CHOICES))
         })?;
         if share != Share::default() && self.wan.is_none() {
-            return Err(Error::new("share: it is for a long link that this machine is a gateway of")
-                .remedy("name the devices: --wan DEV --lan DEV"));
+            return Err(Error::new(
+                "share: it is for a long link that this machine is a gateway of",
+            )
+            .remedy("name the devices: --wan DEV --lan DEV"));
         }
         Ok(share)
     }
@@ -468,9 +472,10 @@ impl Options {
             })
         };
         let Some(peer) = &self.trunk else {
-            let alone = self.trunk_listen.is_some() || self.secret_file.is_some();
+            let encrypt = self.trunk_encrypt == Some(true);
+            let alone = self.trunk_listen.is_some() || self.secret_file.is_some() || encrypt;
             return if alone {
-                Err(Error::new("trunk-listen and secret-file are a trunk's")
+                Err(Error::new("trunk-listen, trunk-encrypt and secret-file are a trunk's")
                     .remedy("name the other gateway: --trunk ADDRESS"))
             } else {
                 Ok(None)
@@ -519,7 +524,8 @@ impl Options {
             }
         };
         let warm = self.trunk_warm.unwrap_or(trunk::WARM).clamp(1, trunk::MOST_WARM);
-        Ok(Some(trunk::Plan { peer, listen, warm, secret }))
+        let encrypt = self.trunk_encrypt == Some(true);
+        Ok(Some(trunk::Plan { peer, listen, warm, secret, encrypt }))
     }
 
     /// What is allowed, and is seldom meant.

@@ -28,6 +28,7 @@ confirm = false
 trunk = "192.0.2.2"
 trunk-listen = "192.0.2.1:22595"
 trunk-warm = 32
+trunk-encrypt = true
 secret-file = "/etc/xcpnet/secret"
 workers = 2
 connections = 8000

@@ -312,8 +312,7 @@ fn explicit_listeners(options: &Options, settings: &Settings) -> Result<Vec<List
 /// Keeps the trunk, of which the workers are to know.
 fn trunk_of(plan: trunk::Plan, shared: &Arc<Shared>) -> Result<trunk::keeper::Keeper> {
     let listen = plan.listen;
-    let pool = trunk::Pool::new(plan.peer, plan.warm)
-        .map_err(|e| Error::because("cannot make a trunk", &e))?;
+    let pool = trunk::Pool::new(&plan).map_err(|e| Error::because("cannot make a trunk", &e))?;
     let pool = shared.trunk.get_or_init(|| Arc::new(pool)).clone();
     trunk::keeper::Keeper::new(shared.clone(), pool, plan).map_err(|e| {
         Error::because(format_args!("trunk: cannot listen at {listen}"), &e).remedy(

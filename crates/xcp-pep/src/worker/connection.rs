@@ -13,7 +13,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -22,14 +22,19 @@ use rustix::net::{RecvFlags, recv};
 use super::view::View;
 use super::{Bench, watch};
 use crate::listen::{Negotiation, Reached};
+use crate::relay::sealed::Sealed;
 use crate::relay::way::{Wait, Way};
 use crate::relay::wire::Store;
 use crate::settings::{Kind, Settings};
 use crate::shared::Ends;
 use crate::socket;
+use crate::trunk::Warm;
+use crate::trunk::seal::Seal;
 
 /// Sent with a SYN at the most: what fits into a segment anywhere.
 const EARLY: usize = 1220;
+/// Who waits for a connection of the trunk looks again after so long.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// The two sides: of what comes from them, and where it goes.
 const CLIENT: usize = 0;
@@ -46,12 +51,32 @@ pub(super) enum Next {
     Closed,
 }
 
+/// Where a connection comes from.
+#[derive(Debug)]
+pub(super) enum Origin {
+    /// It was accepted.
+    Listener(Kind),
+    /// The other gateway has said where its client wants to go, on a connection of the trunk.
+    Trunk(Option<Box<Seal>>, SocketAddr),
+}
+
+impl Origin {
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Listener(kind) => *kind,
+            Self::Trunk(..) => Kind::FromTrunk,
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Phase {
     /// The client says where it wants to go.
     Negotiating,
     /// The name is being looked up.
     LookingUp,
+    /// No connection of the trunk was left, and nothing is to go without.
+    Queueing,
     /// The client's first bytes are waited for.
     Early,
     /// The other leg is on its way; since when.
@@ -88,8 +113,10 @@ pub(super) struct Connection {
     /// The client and where it wanted to go, if the leg was opened before it was answered.
     paired: Option<Ends>,
     /// A connection of the trunk that this one is to go by.
-    link: Option<OwnedFd>,
+    link: Option<Warm>,
     by_trunk: bool,
+    /// Keys of that connection, where the trunk is encrypted.
+    sealed: Option<Box<Sealed>>,
     negotiation: Negotiation,
     phase: Phase,
     found: Option<Result<SocketAddr, Reached>>,
@@ -110,18 +137,19 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// `said`: where it wants to go, if another gateway has said so.
     pub(super) fn begin(
         client: OwnedFd,
         client_address: SocketAddr,
-        (kind, said): (Kind, Option<SocketAddr>),
+        origin: Origin,
         settings: Arc<Settings>,
         token: u64,
         bench: &Bench,
     ) -> io::Result<Self> {
-        let diverted = match kind {
-            Kind::Explicit | Kind::FromTrunk => said,
-            Kind::FromLan | Kind::FromWan => Some(socket::local(client.as_fd())?),
+        let kind = origin.kind();
+        let (diverted, seal) = match origin {
+            Origin::Trunk(seal, server) => (Some(server), seal),
+            Origin::Listener(Kind::Explicit) => (None, None),
+            Origin::Listener(_) => (Some(socket::local(client.as_fd())?), None),
         };
         watch(bench.epoll.as_fd(), &client, token)?;
         let mut connection = Self {
@@ -136,6 +164,7 @@ impl Connection {
             paired: None,
             link: None,
             by_trunk: kind == Kind::FromTrunk,
+            sealed: seal.map(|seal| Box::new(Sealed::new(seal, false))),
             negotiation: Negotiation::Unknown,
             phase: Phase::Negotiating,
             found: None,
@@ -160,6 +189,10 @@ impl Connection {
             Some(to) if kind == Kind::FromLan && connection.finds_link(bench) => {
                 connection.phase = Phase::LookingUp;
                 connection.found = Some(Ok(to));
+            }
+            Some(_) if kind == Kind::FromLan && connection.needs_link(bench) => {
+                connection.phase = Phase::Queueing;
+                connection.until(Some(bench.now + AGAIN));
             }
             Some(_) if kind == Kind::FromLan && connection.settings.early => {
                 connection.phase = Phase::Early;
@@ -246,6 +279,16 @@ impl Connection {
                     },
                     Some(Err(reached)) => self.unreached(reached, bench, &"its name is not known"),
                 },
+                Phase::Queueing => {
+                    if !late {
+                        return Next::Wait;
+                    }
+                    late = false;
+                    match self.queue(bench) {
+                        Some(next) => next,
+                        None => continue,
+                    }
+                }
                 Phase::Early => {
                     if !late && !self.heard[0].readable {
                         return Next::Wait;
@@ -360,7 +403,9 @@ impl Connection {
             by_trunk: self.by_trunk,
             state: match self.phase {
                 Phase::Negotiating => "negotiating",
-                Phase::LookingUp | Phase::Early | Phase::Connecting(_) => "connecting",
+                Phase::LookingUp | Phase::Queueing | Phase::Early | Phase::Connecting(_) => {
+                    "connecting"
+                }
                 Phase::Open if self.ways.iter().any(Way::ended) => "closing",
                 Phase::Ending => "closing",
                 Phase::Open => "open",

@@ -157,6 +157,9 @@ pub struct PepRun {
     /// So many of them [default: 32]
     #[arg(long, value_name = "N")]
     pub trunk_warm: Option<usize>,
+    /// Encrypt what goes by them; a client waits until there is one. On both gateways
+    #[arg(long)]
+    pub trunk_encrypt: bool,
     /// What both gateways know and nobody else, 16 characters or more
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,

@@ -110,6 +110,7 @@ fn typed(run: &PepRun) -> Options {
         trunk: run.trunk.clone(),
         trunk_listen: run.trunk_listen.clone(),
         trunk_warm: run.trunk_warm,
+        trunk_encrypt: given(run.trunk_encrypt),
         secret_file: run.secret_file.as_ref().map(|f| std::path::absolute(f).unwrap_or(f.clone())),
         workers: run.workers,
         connections: run.connections,
@@ -397,9 +398,10 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
         let trunk = &gateway["trunk"];
         if trunk.is_object() {
             out.push_str(&format!(
-                "  trunk to {}: {} of {} open, {} of its open here; used {}, missed {}, carried {}, \
+                "  trunk to {}{}: {} of {} open, {} of its open here; used {}, missed {}, carried {}, \
                     failed {}\n",
                 trunk["peer"].as_str().unwrap_or_default(),
+                if trunk["encrypted"] == true { ", encrypted" } else { "" },
                 trunk["warm"],
                 trunk["wanted"],
                 trunk["answered"],

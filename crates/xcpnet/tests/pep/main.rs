@@ -9,6 +9,7 @@ mod link;
 mod look;
 mod owner;
 mod rates;
+mod sealed;
 mod share;
 mod site;
 mod traffic;

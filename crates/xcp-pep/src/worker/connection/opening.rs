@@ -9,12 +9,12 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, bind, connect, recv, send, sendto, sockopt};
 
-use super::{Bench, CLIENT, Connection, EARLY, Heard, Next, Phase, watch};
+use super::{AGAIN, Bench, CLIENT, Connection, EARLY, Heard, Next, Phase, watch};
 use crate::listen::{Reached, Step, Target};
+use crate::relay::sealed::Sealed;
 use crate::settings::Kind;
 use crate::socket;
-use crate::trunk::keeper::say_later;
-use crate::trunk::words;
+use crate::trunk::{Warm, words};
 
 /// How long a client that is refused may take to close.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -213,18 +213,49 @@ impl Connection {
         let Some(trunk) = bench.shared.trunk.get() else { return false };
         self.link = trunk.take();
         let metrics = &bench.shared.metrics;
-        if self.link.is_some() { &metrics.trunk_used } else { &metrics.trunk_missed }.one();
+        match self.link {
+            Some(_) => metrics.trunk_used.one(),
+            // Who waits is counted when he has come.
+            None if matches!(self.phase, Phase::Queueing) => {}
+            None => metrics.trunk_missed.one(),
+        }
         self.link.is_some()
     }
 
+    /// Whether it goes by the trunk or not at all.
+    pub(super) fn needs_link(&self, bench: &Bench) -> bool {
+        bench.shared.trunk.get().is_some_and(|trunk| trunk.encrypts())
+    }
+
+    /// Looks whether there is a connection of the trunk now; `None`: there is.
+    pub(super) fn queue(&mut self, bench: &mut Bench) -> Option<Next> {
+        if self.finds_link(bench) {
+            self.found = self.server_address.map(Ok);
+            self.phase = Phase::LookingUp;
+            return None;
+        }
+        if bench.now > self.born + self.settings.connect_timeout {
+            return Some(self.unreached(
+                Reached::TimedOut,
+                bench,
+                &"the trunk is down, and without it nothing would be encrypted",
+            ));
+        }
+        self.until(Some(bench.now + AGAIN));
+        Some(Next::Wait)
+    }
+
     /// By a connection of the trunk: it is open, so bytes follow at once.
-    fn go(&mut self, link: OwnedFd, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
-        socket::tell_patience(link.as_fd(), &self.settings.common)?;
-        self.share_server_leg(&link, bench);
-        say_later(&link, &words::go((self.client_address, to)))?;
+    fn go(&mut self, mut link: Warm, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
+        socket::tell_patience(link.socket.as_fd(), &self.settings.common)?;
+        self.share_server_leg(&link.socket, bench);
+        link.say_later(&words::go((self.client_address, to)))?;
         self.by_trunk = true;
-        self.stores[1].preface = true;
-        self.adopt(link, to, bench)?;
+        match link.seal {
+            Some(seal) => self.sealed = Some(Box::new(Sealed::new(seal, true))),
+            None => self.stores[1].preface = true,
+        }
+        self.adopt(link.socket, to, bench)?;
         self.start(bench)
     }
 
