@@ -10,8 +10,13 @@
  *      subscribers have equal shares.
  *   2. n is found as a router finds it: the sum of X over all that the subscriber sends, over the
  *      time, here about a round trip. What is idle counts for nothing. Until a round trip is over
- *      what was seen of it counts, so that fifty that begin at once are known within it.
- *   3. Nobody counts for less than one flow.
+ *      what was seen of it counts where it is many more, so that fifty that begin at once are known
+ *      within it.
+ *   3. n may be less than one: a fast flow's pacing timer is late on a busy host, and it sends less
+ *      than its window lets it (.7 of it was seen, beside fifty slow flows that sent all of theirs
+ *      and had 1.4 times as much). By n times its window it is known for what it sends. But half is
+ *      the least, so that nobody who sends now and then is given everything; and who was silent is
+ *      one flow again.
  *   4. A connection's own window, its pacing and what it is lent to begin with are untouched.
  */
 
@@ -38,6 +43,8 @@ struct {
 } subscribers SEC(".maps");
 
 #define XCP_ONE_FLOW (1ULL << 16)
+/* Intervals after which a subscriber was silent. */
+#define XCP_SHARE_SILENT 4
 /* An interval, where round trips are shorter. */
 #define XCP_SHARE_LEAST_NS 10000000ULL
 
@@ -45,24 +52,26 @@ struct {
 static __always_inline __u64 share_flows(struct xcp_subscriber *s, __u64 x, __u32 count, __u64 rtt,
                                          __u64 now) {
     __u64 interval = rtt > XCP_SHARE_LEAST_NS ? rtt : XCP_SHARE_LEAST_NS, flows = s->flows;
-    __u64 since = s->since_ns, elapsed = now - since, sum, seen;
+    __u64 since = s->since_ns, elapsed = now > since ? now - since : 0, sum, seen;
     __sync_fetch_and_add(&s->sum_ns, x * (count ? count : 1));
     sum = s->sum_ns;
-    if (elapsed < interval) {
-        seen = (sum << 16) / interval;
-        flows = seen > flows ? seen : flows;
-    } else if (__sync_val_compare_and_swap(&s->since_ns, since, now) == since) {
+    seen = (sum << 16) / (elapsed > interval ? elapsed : interval);
+    if (elapsed >= XCP_SHARE_SILENT * interval)
+        flows = seen = XCP_ONE_FLOW;
+    if (seen > flows + (flows >> 2))
+        flows = seen;
+    if (elapsed >= interval && __sync_val_compare_and_swap(&s->since_ns, since, now) == since) {
         __sync_fetch_and_add(&s->sum_ns, -sum);
-        flows = (sum << 16) / elapsed;
+        flows = (flows + seen) / 2;
         s->flows = flows;
     }
-    return flows > XCP_ONE_FLOW ? flows : XCP_ONE_FLOW;
+    return flows > XCP_ONE_FLOW / 2 ? flows : XCP_ONE_FLOW / 2;
 }
 
 /* The window that a header tells is made that of an n-th of a subscriber. */
 static __always_inline void share(struct bpf_sock *sk, struct xcp_forward *h, __u32 count,
                                   __u64 rtt, __u64 now) {
-    struct xcp_subscriber first = {now, 0, 0}, *s;
+    struct xcp_subscriber first = {now, 0, XCP_ONE_FLOW}, *s;
     struct xcp_whose *key;
     __u64 packets; /* 2^-10 */
     xcp_s32 e;

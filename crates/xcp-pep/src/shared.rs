@@ -32,6 +32,8 @@ pub struct Shared {
     pub wan: AtomicU32,
     /// There are as many as may be. Until there is room again, no more are to come.
     pub full: AtomicBool,
+    /// The long link swallows large packets.
+    pub swallowing: AtomicBool,
     /// Wakes the thread that controls the proxy.
     pub bell: Option<OwnedFd>,
     /// Legs to servers that were opened before their clients were answered.
@@ -56,6 +58,7 @@ impl Shared {
             active: AtomicUsize::new(0),
             wan: AtomicU32::new(0),
             full: AtomicBool::new(false),
+            swallowing: AtomicBool::new(false),
             bell: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).ok(),
             confirmed: Legs::default(),
             trunk: OnceLock::new(),
@@ -85,9 +88,20 @@ impl Shared {
                 "no room for more connections (--connections): new ones pass untouched, clients \
                     of --listen are refused"
             );
-            if let Some(bell) = &self.bell {
-                let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
-            }
+            self.ring();
+        }
+    }
+
+    /// Retransmissions do not arrive where smaller packets do.
+    pub fn swallows(&self) {
+        if !self.swallowing.swap(true, Ordering::Relaxed) {
+            self.ring();
+        }
+    }
+
+    fn ring(&self) {
+        if let Some(bell) = &self.bell {
+            let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
         }
     }
 

@@ -201,11 +201,6 @@ fn sysctls() -> Result<Vec<Changed>> {
     if tries.parse::<u32>().unwrap_or(0) < TRIES {
         wanted.push(("net.ipv4.tcp_retries2".to_owned(), tries, TRIES.to_string()));
     }
-    // Where a router drops large packets without a word, smaller ones are tried (RFC 4821).
-    let probing = read("net.ipv4.tcp_mtu_probing")?;
-    if probing == "0" {
-        wanted.push(("net.ipv4.tcp_mtu_probing".to_owned(), probing, "1".to_owned()));
-    }
     Ok(wanted)
 }
 

@@ -26,7 +26,7 @@ use crate::relay::sealed::Sealed;
 use crate::relay::way::{Wait, Way};
 use crate::relay::wire::Store;
 use crate::settings::{Kind, Settings};
-use crate::shared::Ends;
+use crate::shared::{Ends, Shared};
 use crate::socket;
 use crate::trunk::Warm;
 use crate::trunk::seal::Seal;
@@ -35,6 +35,10 @@ use crate::trunk::seal::Seal;
 const EARLY: usize = 1220;
 /// Who waits for a connection of the trunk looks again after so long.
 const AGAIN: Duration = Duration::from_millis(20);
+/// Probes go ten times a second: a peer that was heard within so many milliseconds answers them.
+const HEARD_MS: u32 = 500;
+/// So many retransmissions in a row that do not arrive where probes do are too large for the link.
+const SWALLOWED: u8 = 2;
 
 /// The two sides: of what comes from them, and where it goes.
 const CLIENT: usize = 0;
@@ -126,6 +130,9 @@ pub(super) struct Connection {
     ways: [Way; 2],
     stores: [Store; 2],
     waits: [Wait; 2],
+    /// How often the long leg had retransmitted when a probe was first answered that goes without
+    /// data (`outage.rs`).
+    answered: Option<u8>,
     /// Sides that broke after their end: they acknowledge nothing any more.
     gone: [bool; 2],
     born: Instant,
@@ -172,6 +179,7 @@ impl Connection {
             ways: <[Way; 2]>::default(),
             stores: <[Store; 2]>::default(),
             waits: [Wait::Source; 2],
+            answered: None,
             gone: [false; 2],
             born: bench.now,
             moved: bench.now,
@@ -389,10 +397,23 @@ impl Connection {
 
     /// If the long link's peer has not answered for longer than a timeout, asks whether it is
     /// there. Returns whether that was so.
-    pub(super) fn ask_after_outage(&self) -> bool {
-        let waits =
-            |leg: &BorrowedFd<'_>| matches!(self.phase, Phase::Open) && socket::waits_in_vain(*leg);
-        self.long_leg().filter(waits).is_some_and(|leg| socket::probe(leg).is_ok())
+    pub(super) fn ask_after_outage(&mut self, shared: &Shared) -> bool {
+        let leg = self.long_leg().filter(|_| matches!(self.phase, Phase::Open));
+        let found = leg.and_then(|leg| socket::waits_in_vain(leg).map(|vain| (leg, vain)));
+        let Some((leg, vain)) = found else {
+            self.answered = None;
+            return false;
+        };
+        let probed = socket::probe(leg).is_ok();
+        if vain.heard_ms < HEARD_MS {
+            let first = *self.answered.get_or_insert(vain.retransmits);
+            if vain.retransmits >= first.saturating_add(SWALLOWED) {
+                shared.swallows();
+            }
+        } else {
+            self.answered = None;
+        }
+        probed
     }
 
     pub(super) fn view(&self, now: Instant) -> View {

@@ -321,9 +321,11 @@ impl Running {
     fn ask_after_outage(&mut self) {
         let now = self.bench.now;
         let Some(places) = self.outage.due(now, self.places.connections.len()) else { return };
+        let shared = &self.bench.shared;
         let waiting = places
             .filter(|place| {
-                self.places.connections[*place].as_ref().is_some_and(|c| c.ask_after_outage())
+                let connection = self.places.connections[*place].as_mut();
+                connection.is_some_and(|connection| connection.ask_after_outage(shared))
             })
             .count();
         self.outage.found(now, self.places.used, waiting);
