@@ -106,12 +106,19 @@ static __always_inline __u32 start_waits(const struct xcp_connection *c,
     return mss && tp->write_seq - tp->snd_nxt > room * mss && tp->snd_wnd / mss > cwnd;
 }
 
+/* Whether the last flight was as long as the window. The kernel's own bit for that stays until
+ * another flight is over. */
+static __always_inline __u32 fills_window(const struct xcp_connection *c,
+                                          const struct tcp_sock *tp) {
+    return tp->max_packets_out >= xcp_sender_cwnd(&c->sender);
+}
+
 /* Packets by which it is paced faster than its window: those by which that may still grow in this
  * round trip, or those for which there is room where the window is not what limits it. */
 static __always_inline __u32 start_more(const struct xcp_connection *c, const struct tcp_sock *tp,
                                         __u64 now) {
     __u32 grows = c->started == XCP_START_TAKES_REST && now - c->start_ns <= srtt_ns(c, tp);
-    if (!(c->ask.flags & XCP_ASK_START) || (!grows && BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited)))
+    if (!(c->ask.flags & XCP_ASK_START) || (!grows && fills_window(c, tp)))
         return 0;
     return start_left(XCP_START_REST);
 }
@@ -131,8 +138,7 @@ static __always_inline __u32 start(struct xcp_connection *c, const struct tcp_so
     if (has_started(c, tp) || !tp->mss_cache)
         return 0;
     if (c->started == XCP_STARTED) {
-        if (!rtt || now - c->start_ns <= rtt || !start_waits(c, tp) ||
-            BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited))
+        if (!rtt || now - c->start_ns <= rtt || !start_waits(c, tp) || fills_window(c, tp))
             return 0;
         c->started = XCP_START_HAS_WINDOW;
         c->start_taken = 0;
