@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * XCP in the kernel's own TCP, sender and receiver: a congestion control (endpoint_window.h), the
- * header option (endpoint_options.h), room for it beside SACK (endpoint_room.h) and a view of all
- * of it (endpoint_show.h), around the state of a connection in its socket's storage. What sender
+ * header option (endpoint_options.h), room for it beside SACK (endpoint_room.h), shares of those for
+ * whom a host sends (endpoint_share.h) and a view of all of it (endpoint_show.h), around the state of a connection in its socket's storage. What sender
  * and receiver do is engine/sender.h's and engine/receiver.h's; losses, retransmission and the
  * timer are the kernel's.
  *
@@ -135,6 +135,8 @@ static __always_inline __u32 option_length(const struct xcp_connection *c, __u32
     return xcp_extended_length((__u8)(forward * XCP_WIRE_FORWARD | returned * XCP_WIRE_RETURN |
                                       (c->ids ? XCP_WIRE_IDS : 0)));
 }
+
+#include "endpoint_share.h"
 
 #include "endpoint_options.h"
 

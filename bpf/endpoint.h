@@ -127,6 +127,11 @@ struct xcp_prefix {
     __u32 address[4];
 };
 
+/* Whose a connection is, of those among whom a link is shared: a network, as in xcp_prefix. */
+struct xcp_whose {
+    __u32 address[4];
+};
+
 /* What the iterator writes for each connection. */
 struct xcp_shown {
     __u32 namespace;

@@ -350,17 +350,24 @@ __noinline int xcp_reserve(struct bpf_sock_ops *ops) {
     return 0;
 }
 
+/* The sender's half of a packet's option. count: its segments. */
+static __always_inline void put_forward(struct xcp_connection *c, const struct tcp_sock *tp,
+                                        struct bpf_sock *sk, __u32 count, struct xcp_forward *out) {
+    __u64 now = bpf_ktime_get_ns(), rtt = srtt_ns(c, tp);
+    xcp_sender_header(&c->sender, now, rtt, sendable(tp), out);
+    share(sk, out, count, rtt, now);
+    c->forwards++;
+}
+
 /* Writes these parts into a buffer of XCP_EXTENDED_LENGTH_MAX bytes; returns their length. count:
  * segments of the packet. */
-static __always_inline __u32 build(struct xcp_connection *c, const struct tcp_sock *tp, __u32 which,
-                                   __u32 count, __u8 *out) {
+static __always_inline __u32 build(struct xcp_connection *c, const struct tcp_sock *tp,
+                                   struct bpf_sock *sk, __u32 which, __u32 count, __u8 *out) {
     struct xcp_forward forward = {0, 0, 0, 0, 0, 0, 0};
     struct xcp_return returned = {0, 0, 0, 0};
     __u32 length = 0;
-    if (which & XCP_PART_FORWARD) {
-        xcp_sender_header(&c->sender, bpf_ktime_get_ns(), srtt_ns(c, tp), sendable(tp), &forward);
-        c->forwards++;
-    }
+    if (which & XCP_PART_FORWARD)
+        put_forward(c, tp, sk, count, &forward);
     if (which & XCP_PART_RETURN)
         returned = xcp_receiver_return(&c->receiver, count);
     if (!(c->ask.flags & XCP_ASK_CLASSIC))
@@ -409,7 +416,7 @@ __noinline int xcp_write(struct bpf_sock_ops *ops) {
     which = c->reserved_parts;
     if (which == 0)
         return 0;
-    length = build(c, tp, which, segments_to_be(ops), raw.bytes);
+    length = build(c, tp, sk, which, segments_to_be(ops), raw.bytes);
     if (c->ask.flags & XCP_ASK_CLASSIC) {
         __u32 forward = which & XCP_PART_FORWARD ? XCP_CLASSIC_FORWARD_LENGTH : 0;
         if (forward)

@@ -130,12 +130,10 @@ __noinline int xcp_make_room(struct __sk_buff *skb, __u32 tcp_at, __u32 length, 
     if (layout.keep > blocks)
         layout.keep = blocks;
     if (there.returned.flags & XCP_PRESENT) {
-        xcp_sender_header(&c->sender, bpf_ktime_get_ns(), srtt_ns(c, tp), sendable(tp),
-                          &there.forward);
-        c->forwards++;
+        put_forward(c, tp, sk, skb->gso_segs, &there.forward);
         xcp_extended_write(layout.option.bytes, &there.forward, &there.returned, c->ids);
     } else {
-        build(c, tp, which, skb->gso_segs, layout.option.bytes);
+        build(c, tp, sk, which, skb->gso_segs, layout.option.bytes);
     }
     if (!xcp_lay_out(skb, tcp_at + TCP_HEADER, &layout))
         c->trimmed++;

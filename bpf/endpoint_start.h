@@ -18,6 +18,12 @@
  *      the same round trip; and less where the connection's round trip is shorter than the one that
  *      the accounts are for. What is sent is paced, at what the window and the rest of what is left
  *      come to. Who has nothing to send takes nothing.
+ *   3. Who had all acknowledged that it had to send, less than its window, and has more than that
+ *      now, begins anew: a browser's connection, whose first answer was short and whose second is
+ *      not.
+ *   4. Who sends less than its window lets it is paced in the same way, later too: an answer that is
+ *      a third of a window would be a third of a round trip longer on its way than it need be, on a
+ *      link that has room.
  *
  * Part of endpoint.bpf.c.
  */
@@ -100,12 +106,27 @@ static __always_inline __u32 start_waits(const struct xcp_connection *c,
     return mss && tp->write_seq - tp->snd_nxt > room * mss && tp->snd_wnd / mss > cwnd;
 }
 
-/* Packets by which the window may still grow in this round trip. */
+/* Whether the last flight was as long as the window. The kernel's own bit for that stays until
+ * another flight is over. */
+static __always_inline __u32 fills_window(const struct xcp_connection *c,
+                                          const struct tcp_sock *tp) {
+    return tp->max_packets_out >= xcp_sender_cwnd(&c->sender);
+}
+
+/* Packets by which it is paced faster than its window: those by which that may still grow in this
+ * round trip, or those for which there is room where the window is not what limits it. */
 static __always_inline __u32 start_more(const struct xcp_connection *c, const struct tcp_sock *tp,
                                         __u64 now) {
-    return c->started == XCP_START_TAKES_REST && now - c->start_ns <= srtt_ns(c, tp)
-               ? start_left(XCP_START_REST)
-               : 0;
+    __u32 grows = c->started == XCP_START_TAKES_REST && now - c->start_ns <= srtt_ns(c, tp);
+    if (!(c->ask.flags & XCP_ASK_START) || (!grows && fills_window(c, tp)))
+        return 0;
+    return start_left(XCP_START_REST);
+}
+
+/* Whether it has begun, and does not begin anew. */
+static __always_inline __u32 has_started(const struct xcp_connection *c,
+                                         const struct tcp_sock *tp) {
+    return c->started == XCP_STARTED && tp->packets_out;
 }
 
 /* Before anything is sent. Returns whether the window has changed. */
@@ -114,8 +135,15 @@ static __always_inline __u32 start(struct xcp_connection *c, const struct tcp_so
     __u64 rtt = srtt_ns(c, tp);
     if (c->started == XCP_START_TAKES_REST && now - c->start_ns > rtt)
         c->started = XCP_STARTED;
-    if (c->started == XCP_STARTED || !tp->mss_cache)
+    if (has_started(c, tp) || !tp->mss_cache)
         return 0;
+    if (c->started == XCP_STARTED) {
+        if (!rtt || now - c->start_ns <= rtt || !start_waits(c, tp) || fills_window(c, tp))
+            return 0;
+        c->started = XCP_START_HAS_WINDOW;
+        c->start_taken = 0;
+        start_take(XCP_START_BEGINNERS, 1);
+    }
     wait = (tp->write_seq - tp->snd_nxt) / tp->mss_cache + 1;
     much = wait > XCP_START_MUCH && tp->snd_wnd / tp->mss_cache > xcp_sender_cwnd(&c->sender);
     if (!start_waits(c, tp) && !(much && rtt))

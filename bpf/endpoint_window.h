@@ -212,8 +212,7 @@ __u32 BPF_PROG(xcp_min_tso_segs, struct sock *sk) {
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
     __u64 now = bpf_ktime_get_ns();
     __u32 cwnd;
-    if (!c || !(c->ask.flags & XCP_ASK_START) || c->started == XCP_STARTED ||
-        c->state == XCP_FALLEN ||
+    if (!c || !(c->ask.flags & XCP_ASK_START) || has_started(c, tp) || c->state == XCP_FALLEN ||
         BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) != TCP_CA_Open || !start(c, tp, now))
         return XCP_LEAST_SEGMENTS;
     cwnd = xcp_sender_cwnd(&c->sender);

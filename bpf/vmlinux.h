@@ -30,11 +30,13 @@ typedef _Bool bool;
 enum {
     BPF_MAP_TYPE_HASH = 1,
     BPF_MAP_TYPE_ARRAY = 2,
+    BPF_MAP_TYPE_LRU_HASH = 9,
     BPF_MAP_TYPE_LPM_TRIE = 11,
     BPF_MAP_TYPE_SK_STORAGE = 24,
 };
 
 enum {
+    BPF_NOEXIST = 1,
     BPF_F_NO_PREALLOC = 1,
     BPF_SK_STORAGE_GET_F_CREATE = 1,
     BPF_LOAD_HDR_OPT_TCP_SYN = 1,

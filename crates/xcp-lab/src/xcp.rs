@@ -75,6 +75,7 @@ impl Endpoint {
             give: Give::Nobody,
             ask: Ask::default(),
             receive_window: window,
+            ..EndpointConfig::default()
         };
         let missing = |why: xcp_linux::Error| LabError::Missing(why.to_string());
         let mut endpoint = endpoint::Endpoint::load(&config).map_err(missing)?;

@@ -17,6 +17,7 @@ use crate::kept::file_system::Directory;
 use crate::link::{self, Link, Position, Target};
 use crate::object::{Plain, bytes_of, from_bytes, handle, hush, read_only_entry, write_only_entry};
 use crate::programs::endpoint::{EndpointSkelBuilder, OpenEndpointSkel};
+use crate::subscribers::Subscribers;
 
 /// TCP_CA_NAME_MAX, the terminating zero included.
 const NAME: usize = 16;
@@ -40,6 +41,8 @@ pub struct EndpointConfig {
     /// First advertised window of every connection in the cgroup, segments; 0 leaves it to the
     /// kernel, which opens it over half a second.
     pub receive_window: u32,
+    /// How many subscribers are told apart ([`Endpoint::subscribers`]), those heard of last.
+    pub subscribers: u32,
 }
 
 impl Default for EndpointConfig {
@@ -50,6 +53,7 @@ impl Default for EndpointConfig {
             give: Give::All,
             ask: Ask::default(),
             receive_window: 2000,
+            subscribers: 1,
         }
     }
 }
@@ -391,6 +395,8 @@ pub struct Endpoint {
     listeners: Option<Link>,
     /// What connections may begin with, and what they have taken of it; not there once kept.
     start: Option<[MapHandle; 2]>,
+    /// Whose sockets are; not there once kept.
+    whose: Option<MapHandle>,
     cgroups: Vec<Link>,
     devices: Vec<Link>,
     connections: MapHandle,
@@ -500,6 +506,10 @@ impl Endpoint {
                 Give::Listed { .. } => 2,
             };
         }
+        open.maps
+            .subscribers
+            .set_max_entries(config.subscribers.max(1))
+            .map_err(|e| Error::because("cannot make room for subscribers", &e))?;
         open.struct_ops.xcp_mut().name = name;
         change(&mut open);
         if !start {
@@ -550,6 +560,7 @@ impl Endpoint {
             show,
             listeners: Some(listeners),
             start: Some([handle(&skel.maps.start_limits)?, handle(&skel.maps.start_taken)?]),
+            whose: Some(handle(&skel.maps.whose)?),
             cgroups: Vec::new(),
             devices: Vec::new(),
             connections,
@@ -712,6 +723,12 @@ impl Endpoint {
         Ok((limits, taken))
     }
 
+    /// Where it is said whose sockets are: a link is shared among these then, however many sockets
+    /// they have. To be had once, and not of a kept endpoint.
+    pub fn subscribers(&mut self) -> Option<Subscribers> {
+        self.whose.take().map(Subscribers::new)
+    }
+
     /// One socket's XCP; `None` where it has none.
     ///
     /// # Errors
@@ -824,6 +841,7 @@ impl Endpoint {
             show: Link::open(directory, "show")?,
             listeners: None,
             start: None,
+            whose: None,
             cgroups: several("cgroup")?,
             devices: several("device")?,
             connections: link::open_map(directory, "connections")?,

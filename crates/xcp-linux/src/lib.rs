@@ -16,6 +16,7 @@ mod programs;
 pub mod qdisc;
 pub mod rehearsal;
 pub mod router;
+pub mod subscribers;
 pub mod sysctl;
 
 pub use error::{Error, Result};

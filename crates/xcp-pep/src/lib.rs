@@ -5,7 +5,8 @@
 //! [`listen`] finds out where a connection wants to go, [`relay`] moves its bytes, [`worker`] does
 //! both for many, with what [`settings`] say, and counts in [`metrics`]. Where clients are to be
 //! answered only when the server has answered, [`confirm`] opens the legs to servers first.
-//! [`trunk`] keeps connections to the other gateway open for clients to come.
+//! [`trunk`] keeps connections to the other gateway open for clients to come; [`share`] says among
+//! whom the long link is shared.
 //! [`gateway`] is what of the machine has to be set up and taken back; [`run`] puts it all
 //! together.
 
@@ -17,6 +18,7 @@ pub mod options;
 pub mod relay;
 pub mod run;
 pub mod settings;
+pub mod share;
 pub mod shared;
 pub mod socket;
 pub mod trunk;

@@ -14,6 +14,7 @@ use xcp_scenario::typed;
 
 use crate::listen::access::{Access, Network};
 use crate::settings::Settings;
+use crate::share::Share;
 use crate::socket::Leg;
 use crate::trunk;
 
@@ -139,6 +140,8 @@ options! {
     mss: Option<u32>, Live;
     /// The router's law.
     law: Option<String>, Start;
+    /// Who has a share of the long link.
+    share: Option<String>, Live;
     /// Networks, addresses and ports to leave alone: `10.0.0.0/8`, `2001:db8::1`, `port 22`.
     #[serde(deserialize_with = "one_or_many")]
     exclude: Vec<String>, Live;
@@ -163,6 +166,8 @@ options! {
     trunk_listen: Option<String>, Start;
     /// How many connections are kept open.
     trunk_warm: Option<usize>, Start;
+    /// Encrypt what goes by them, on both gateways.
+    trunk_encrypt: Option<bool>, Start;
     /// What both gateways know and nobody else.
     secret_file: Option<PathBuf>, Start;
     /// Threads.
@@ -408,9 +413,28 @@ impl Options {
             idle_timeout: Self::time("idle", self.idle.as_deref(), Duration::ZERO)?,
             connections: self.connections.unwrap_or(MOST_CONNECTIONS).max(1),
             access: self.access()?,
+            share: self.share()?,
             held,
             ..default
         })
+    }
+
+    /// Who has a share of the long link.
+    ///
+    /// # Errors
+    /// Nobody that is known; there is no long link.
+    pub fn share(&self) -> Result<Share> {
+        let Some(text) = &self.share else { return Ok(Share::default()) };
+        let share = Share::read(text).ok_or_else(|| {
+            wrong("share", format_args!("\"{text}\" is none of {}", Share::CHOICES))
+        })?;
+        if share != Share::default() && self.wan.is_none() {
+            return Err(Error::new(
+                "share: it is for a long link that this machine is a gateway of",
+            )
+            .remedy("name the devices: --wan DEV --lan DEV"));
+        }
+        Ok(share)
     }
 
     /// Whom the explicit listener answers, and where it goes.
@@ -448,9 +472,10 @@ impl Options {
             })
         };
         let Some(peer) = &self.trunk else {
-            let alone = self.trunk_listen.is_some() || self.secret_file.is_some();
+            let encrypt = self.trunk_encrypt == Some(true);
+            let alone = self.trunk_listen.is_some() || self.secret_file.is_some() || encrypt;
             return if alone {
-                Err(Error::new("trunk-listen and secret-file are a trunk's")
+                Err(Error::new("trunk-listen, trunk-encrypt and secret-file are a trunk's")
                     .remedy("name the other gateway: --trunk ADDRESS"))
             } else {
                 Ok(None)
@@ -499,7 +524,8 @@ impl Options {
             }
         };
         let warm = self.trunk_warm.unwrap_or(trunk::WARM).clamp(1, trunk::MOST_WARM);
-        Ok(Some(trunk::Plan { peer, listen, warm, secret }))
+        let encrypt = self.trunk_encrypt == Some(true);
+        Ok(Some(trunk::Plan { peer, listen, warm, secret, encrypt }))
     }
 
     /// What is allowed, and is seldom meant.

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::listen::access::Access;
+use crate::share::Share;
 use crate::socket::{Common, Leg};
 
 /// Where a connection comes from.
@@ -51,6 +52,8 @@ pub struct Settings {
     pub connections: usize,
     /// Whom the explicit listener answers, and where it goes.
     pub access: Access,
+    /// Who has a share of the long link.
+    pub share: Share,
     /// Bytes that one way of a connection may hold.
     pub held: usize,
 }
@@ -68,6 +71,7 @@ impl Default for Settings {
             idle_timeout: Duration::ZERO,
             connections: 10_000,
             access: Access::default(),
+            share: Share::default(),
             held: 256 << 10,
         }
     }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use rustix::event::{EventfdFlags, eventfd};
+use xcp_linux::subscribers::Subscribers;
 
 use crate::confirm::Legs;
 use crate::metrics::Metrics;
@@ -31,12 +32,16 @@ pub struct Shared {
     pub wan: AtomicU32,
     /// There are as many as may be. Until there is room again, no more are to come.
     pub full: AtomicBool,
+    /// The long link swallows large packets.
+    pub swallowing: AtomicBool,
     /// Wakes the thread that controls the proxy.
     pub bell: Option<OwnedFd>,
     /// Legs to servers that were opened before their clients were answered.
     pub confirmed: Legs,
     /// Connections to the other gateway that wait for clients.
     pub trunk: OnceLock<Arc<Pool>>,
+    /// Where it is said whose legs across the long link are, where there is XCP.
+    pub subscribers: OnceLock<Subscribers>,
     numbers: AtomicU64,
     /// Legs we opened: one that is accepted is a loop.
     opened: Mutex<HashSet<Ends>>,
@@ -53,9 +58,11 @@ impl Shared {
             active: AtomicUsize::new(0),
             wan: AtomicU32::new(0),
             full: AtomicBool::new(false),
+            swallowing: AtomicBool::new(false),
             bell: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).ok(),
             confirmed: Legs::default(),
             trunk: OnceLock::new(),
+            subscribers: OnceLock::new(),
             numbers: AtomicU64::new(0),
             opened: Mutex::default(),
         }
@@ -81,9 +88,20 @@ impl Shared {
                 "no room for more connections (--connections): new ones pass untouched, clients \
                     of --listen are refused"
             );
-            if let Some(bell) = &self.bell {
-                let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
-            }
+            self.ring();
+        }
+    }
+
+    /// Retransmissions do not arrive where smaller packets do.
+    pub fn swallows(&self) {
+        if !self.swallowing.swap(true, Ordering::Relaxed) {
+            self.ring();
+        }
+    }
+
+    fn ring(&self) {
+        if let Some(bell) = &self.bell {
+            let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
         }
     }
 

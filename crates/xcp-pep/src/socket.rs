@@ -250,9 +250,20 @@ pub fn info(fd: BorrowedFd<'_>) -> io::Result<Tcp> {
     })
 }
 
-/// Whether a retransmission after a timeout has not been answered yet.
-pub fn waits_in_vain(fd: BorrowedFd<'_>) -> bool {
-    tcp_info(fd).is_ok_and(|raw| raw.tcpi_ca_state == CA_LOSS && raw.tcpi_retransmits > 0)
+/// Of a connection whose retransmissions after a timeout have not been answered yet.
+#[derive(Debug, Clone, Copy)]
+pub struct Vain {
+    /// How many there were.
+    pub retransmits: u8,
+    /// Milliseconds since the peer was heard at all.
+    pub heard_ms: u32,
+}
+
+/// Whether it is one.
+pub fn waits_in_vain(fd: BorrowedFd<'_>) -> Option<Vain> {
+    let raw = tcp_info(fd).ok()?;
+    let vain = raw.tcpi_ca_state == CA_LOSS && raw.tcpi_retransmits > 0;
+    vain.then_some(Vain { retransmits: raw.tcpi_retransmits, heard_ms: raw.tcpi_last_ack_recv })
 }
 
 /// Has the kernel send a segment without data that the peer answers (RFC 9293 §3.8.6.1): leaving

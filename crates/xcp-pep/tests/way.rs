@@ -39,6 +39,8 @@ struct Model {
     idle: bool,
     /// Direct writing is possible, too.
     direct: bool,
+    /// The end takes room, too.
+    end_takes: bool,
 }
 
 impl Medium for Model {
@@ -87,10 +89,10 @@ impl Medium for Model {
         Ok(Some(written))
     }
 
-    fn end(&mut self) -> Result<(), Broken> {
+    fn end(&mut self) -> Result<bool, Broken> {
         assert!(!self.ended && self.store.is_empty() && self.source.is_empty() && self.finished);
-        self.ended = true;
-        Ok(())
+        self.ended = self.room > 0 || !self.end_takes;
+        Ok(self.ended)
     }
 
     fn idle(&mut self) {
@@ -113,8 +115,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 
 proptest! {
     #[test]
-    fn what_leaves_is_what_came(events in events(), capacity in 1usize..40, turn in 1usize..30, direct in any::<bool>()) {
-        let (mut model, mut way) = (Model { direct, ..Model::default() }, Way::default());
+    fn what_leaves_is_what_came(events in events(), capacity in 1usize..40, turn in 1usize..30, direct in any::<bool>(), end_takes in any::<bool>()) {
+        let (mut model, mut way) = (Model { direct, end_takes, ..Model::default() }, Way::default());
         for event in events {
             match event {
                 Event::Arrive(n) if !model.finished => for _ in 0..n {
@@ -142,7 +144,7 @@ proptest! {
             match outcome {
                 // Nothing is left lying that could go.
                 Ok(Wait::Source) => prop_assert!(model.source.is_empty() && model.store.is_empty() && model.idle && !model.finished),
-                Ok(Wait::Sink) => prop_assert!(model.room == 0 && !model.store.is_empty()),
+                Ok(Wait::Sink) => prop_assert!(model.room == 0 && (!model.store.is_empty() || way.ended() && end_takes)),
                 Ok(Wait::Done) => prop_assert!(model.ended && model.out.len() as u32 == model.next),
                 Ok(Wait::Turn) => unreachable!(),
                 Err(why) => {

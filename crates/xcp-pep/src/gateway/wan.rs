@@ -20,6 +20,8 @@ pub const DEFAULT_LAW: &str = "p-xcp";
 /// What the shaper's queue holds, in round trips of the link.
 const QUEUE_RTTS: u128 = 2;
 const FULL_SEGMENT: usize = 1448;
+/// Subscribers that are told apart, some 100 bytes each.
+const SUBSCRIBERS: u32 = 16_384;
 
 /// A law by its name, with the gain of each flow's own round-trip time: flows from beyond the far
 /// gateway have others than the link's.
@@ -27,11 +29,18 @@ const FULL_SEGMENT: usize = 1448;
 /// # Errors
 /// It is not known.
 pub fn law(name: &str, rate_bps: u64) -> Result<xcp_engine::RouterConfig> {
-    let Some(preset) = Preset::named(name).filter(|preset| Preset::DRAFT.contains(preset)) else {
-        return Err(Error::new(format!("law: \"{name}\" is not known here")).remedy(format!(
-            "there are {}",
-            Preset::DRAFT.iter().map(|law| law.name()).collect::<Vec<_>>().join(", ")
-        )));
+    let preset = match Preset::named(name) {
+        Some(preset) if Preset::DRAFT.contains(&preset) => preset,
+        other => {
+            let why = match other {
+                Some(_) => "so far only in the simulator: no kernel program has it",
+                None => "not known",
+            };
+            return Err(Error::new(format!("law: \"{name}\" is {why}")).remedy(format!(
+                "there are {}",
+                Preset::DRAFT.iter().map(|law| law.name()).collect::<Vec<_>>().join(", ")
+            )));
+        }
     };
     let mut law = xcp_engine::RouterConfig::preset(preset, rate_bps / 8);
     law.gain = Gain::OwnRtt;
@@ -167,8 +176,14 @@ pub fn endpoint(
     // Names are the machine's, and others may have theirs.
     let name = format!("xcp_pep{}", std::process::id());
     let receive_window = u32::try_from(window / FULL_SEGMENT).unwrap_or(u32::MAX).max(10);
-    let config =
-        EndpointConfig { name, fallback: fallback.into(), give: Give::Nobody, ask, receive_window };
+    let config = EndpointConfig {
+        name,
+        fallback: fallback.into(),
+        give: Give::Nobody,
+        ask,
+        receive_window,
+        subscribers: SUBSCRIBERS,
+    };
     let mut endpoint = Endpoint::load(&config)?;
     cgroup::make(group)?;
     let held = cgroup::open(group)?;

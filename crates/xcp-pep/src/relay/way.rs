@@ -41,11 +41,12 @@ pub trait Medium {
     /// # Errors
     /// The sink is broken.
     fn drain(&mut self, held: usize) -> Result<Option<usize>, Broken>;
-    /// Tells the sink that nothing more comes.
+    /// Tells the sink that nothing more comes. `false`: it takes nothing now, and is to be told
+    /// later.
     ///
     /// # Errors
     /// The sink is broken.
-    fn end(&mut self) -> Result<(), Broken>;
+    fn end(&mut self) -> Result<bool, Broken>;
     /// The store is empty and not needed for now.
     fn idle(&mut self);
 }
@@ -144,7 +145,9 @@ impl Way {
             if self.held == 0 {
                 if self.ended {
                     medium.idle();
-                    medium.end()?;
+                    if !medium.end()? {
+                        return Ok(Wait::Sink);
+                    }
                     self.done = true;
                     return Ok(Wait::Done);
                 }

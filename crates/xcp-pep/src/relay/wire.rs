@@ -20,12 +20,12 @@ pub const COPY: usize = 16 * 1024;
 /// What belongs to a way between its turns.
 #[derive(Debug, Default)]
 pub struct Store {
-    pipe: Option<Pipe>,
+    pub(super) pipe: Option<Pipe>,
     bulk: bool,
     /// The source has told of an urgent byte.
     pub urgent: bool,
     /// What was read last may have ended at one that it has not told of yet.
-    unsure: bool,
+    pub(super) unsure: bool,
     /// The other gateway's word goes before the source's bytes (`trunk/words.rs`).
     pub preface: bool,
 }
@@ -58,19 +58,19 @@ pub struct Sockets<'a> {
 
 /// asm-generic/sockios.h.
 const SIOCATMARK: libc::Ioctl = 0x8905;
-const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+pub(super) const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 const SPLICE: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
 
-fn source(why: Errno) -> Broken {
+pub(super) fn source(why: Errno) -> Broken {
     Broken { source: true, why: why.into() }
 }
 
-fn sink(why: Errno) -> Broken {
+pub(super) fn sink(why: Errno) -> Broken {
     Broken { source: false, why: why.into() }
 }
 
 /// `None` where it would have to wait.
-fn ready<T>(result: rustix::io::Result<T>) -> rustix::io::Result<Option<T>> {
+pub(super) fn ready<T>(result: rustix::io::Result<T>) -> rustix::io::Result<Option<T>> {
     match result {
         Ok(done) => Ok(Some(done)),
         Err(Errno::AGAIN) => Ok(None),
@@ -78,13 +78,49 @@ fn ready<T>(result: rustix::io::Result<T>) -> rustix::io::Result<Option<T>> {
     }
 }
 
-fn again<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+pub(super) fn again<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
     loop {
         match call() {
             Err(Errno::INTR) => {}
             result => return result,
         }
     }
+}
+
+/// Ends a sink.
+pub(super) fn shut(socket: BorrowedFd<'_>) -> Result<(), Broken> {
+    match shutdown(socket, Shutdown::Write) {
+        // Reset meanwhile: the sink's own event tells.
+        Ok(()) | Err(Errno::NOTCONN) => Ok(()),
+        Err(why) => Err(sink(why)),
+    }
+}
+
+/// Takes bytes that have been looked at out of a socket's queue.
+pub(super) fn take(
+    socket: BorrowedFd<'_>,
+    scratch: &mut [u8],
+    length: usize,
+) -> Result<(), Broken> {
+    let mut left = length;
+    while left > 0 {
+        let buffer = &mut scratch[..left];
+        let (taken, _) =
+            again(|| recv(socket, &mut *buffer, RecvFlags::DONTWAIT)).map_err(source)?;
+        if taken == 0 {
+            return Err(source(Errno::CONNRESET));
+        }
+        left -= taken;
+    }
+    Ok(())
+}
+
+/// Whether the next byte of a socket is its urgent one.
+pub(super) fn at_mark(socket: BorrowedFd<'_>) -> bool {
+    let mut at_mark: libc::c_int = 0;
+    // SAFETY: an open socket; the argument is an int that outlives the call.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCATMARK, &raw mut at_mark) };
+    done >= 0 && at_mark != 0
 }
 
 impl Sockets<'_> {
@@ -148,32 +184,14 @@ impl Sockets<'_> {
         else {
             return Ok(Filled::SinkBlocked);
         };
-        self.take(written)?;
+        take(self.source, self.scratch, written)?;
         Ok(Filled::Some { read: written, kept: 0, dry: false })
-    }
-
-    /// Takes bytes that have been looked at out of the source's queue.
-    fn take(&mut self, length: usize) -> Result<(), Broken> {
-        let mut left = length;
-        while left > 0 {
-            let buffer = &mut self.scratch[..left];
-            let (taken, _) =
-                again(|| recv(self.source, &mut *buffer, RecvFlags::DONTWAIT)).map_err(source)?;
-            if taken == 0 {
-                return Err(source(Errno::CONNRESET));
-            }
-            left -= taken;
-        }
-        Ok(())
     }
 
     /// At the mark: one byte, sent on as urgent. What is before the mark is copied as usual;
     /// reading stops there by itself.
     fn urgent(&mut self) -> Result<Option<Filled>, Broken> {
-        let mut at_mark: libc::c_int = 0;
-        // SAFETY: an open socket; the argument is an int that outlives the call.
-        let done = unsafe { libc::ioctl(self.source.as_raw_fd(), SIOCATMARK, &raw mut at_mark) };
-        if done < 0 || at_mark == 0 {
+        if !at_mark(self.source) {
             return Ok(None);
         }
         let byte = &mut self.scratch[..1];
@@ -193,7 +211,7 @@ impl Sockets<'_> {
             self.store.urgent = true;
             return Ok(Some(Filled::SinkBlocked));
         };
-        self.take(1)?;
+        take(self.source, self.scratch, 1)?;
         Ok(Some(Filled::Some { read: 1, kept: 0, dry: false }))
     }
 }
@@ -248,12 +266,8 @@ impl Medium for Sockets<'_> {
         ready(again(|| splice(pipe.reader(), None, self.sink, None, held, SPLICE))).map_err(sink)
     }
 
-    fn end(&mut self) -> Result<(), Broken> {
-        match shutdown(self.sink, Shutdown::Write) {
-            // Reset meanwhile: the sink's own event tells.
-            Ok(()) | Err(Errno::NOTCONN) => Ok(()),
-            Err(why) => Err(sink(why)),
-        }
+    fn end(&mut self) -> Result<bool, Broken> {
+        shut(self.sink).map(|()| true)
     }
 
     fn idle(&mut self) {

@@ -13,7 +13,7 @@ use xcp_linux::{Error, Result, qdisc};
 
 use super::door::{Door, Visitors};
 use super::set_up::Proxy;
-use super::{Command, again, show};
+use super::{Command, again, show, swallowed};
 use crate::gateway::keeper::Keeper;
 use crate::options::{Change, Options};
 use crate::worker::Order;
@@ -105,6 +105,7 @@ pub(super) fn control(mut proxy: Proxy, command: &Command, keeper: &mut Keeper) 
             beginnings.look(Instant::now(), endpoint, router, &mut proxy.netlink, active);
         }
         make_room(&mut proxy, end.is_some());
+        swallowed::look(&mut proxy, keeper);
         let soon =
             end.is_some() || proxy.beginnings.is_some() || proxy.passing || !visitors.is_empty();
         let asked = wait(&proxy, &visitors, soon)?;

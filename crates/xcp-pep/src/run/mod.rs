@@ -8,6 +8,7 @@ mod door;
 mod limits;
 mod set_up;
 pub mod show;
+mod swallowed;
 
 use std::path::PathBuf;
 

@@ -201,11 +201,6 @@ fn sysctls() -> Result<Vec<Changed>> {
     if tries.parse::<u32>().unwrap_or(0) < TRIES {
         wanted.push(("net.ipv4.tcp_retries2".to_owned(), tries, TRIES.to_string()));
     }
-    // Where a router drops large packets without a word, smaller ones are tried (RFC 4821).
-    let probing = read("net.ipv4.tcp_mtu_probing")?;
-    if probing == "0" {
-        wanted.push(("net.ipv4.tcp_mtu_probing".to_owned(), probing, "1".to_owned()));
-    }
     Ok(wanted)
 }
 
@@ -312,8 +307,7 @@ fn explicit_listeners(options: &Options, settings: &Settings) -> Result<Vec<List
 /// Keeps the trunk, of which the workers are to know.
 fn trunk_of(plan: trunk::Plan, shared: &Arc<Shared>) -> Result<trunk::keeper::Keeper> {
     let listen = plan.listen;
-    let pool = trunk::Pool::new(plan.peer, plan.warm)
-        .map_err(|e| Error::because("cannot make a trunk", &e))?;
+    let pool = trunk::Pool::new(&plan).map_err(|e| Error::because("cannot make a trunk", &e))?;
     let pool = shared.trunk.get_or_init(|| Arc::new(pool)).clone();
     trunk::keeper::Keeper::new(shared.clone(), pool, plan).map_err(|e| {
         Error::because(format_args!("trunk: cannot listen at {listen}"), &e).remedy(
@@ -360,7 +354,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
     let set_up = || -> Result<Proxy> {
         let signals = super::control::Signals::take()?;
         let mut netlink = Netlink::open()?;
-        let xcp = match &options.wan {
+        let mut xcp = match &options.wan {
             Some(_) => gateway(options, &mut state, &mut keeper, &mut netlink)?,
             None => Xcp { wan: no_device(), endpoint: None, router: None, congestion: own_xcp() },
         };
@@ -406,6 +400,9 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
         let names_needed = !options.listen.is_empty();
         let shared = Arc::new(Shared::new(settings));
         shared.wan.store(xcp.wan.index, Ordering::Relaxed);
+        if let Some(subscribers) = xcp.endpoint.as_mut().and_then(Endpoint::subscribers) {
+            let _ = shared.subscribers.set(subscribers);
+        }
         if is_gateway {
             netlink.divert(&slot.diversion())?;
         }

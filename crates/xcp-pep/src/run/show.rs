@@ -40,6 +40,8 @@ pub struct Gateway {
     pub lan: Vec<String>,
     /// The congestion control's name.
     pub congestion: Option<String>,
+    /// Who has a share of it.
+    pub share: String,
     /// The router's capacity, bit/s.
     pub capacity: Option<f64>,
     /// What it lets in, bit/s.
@@ -119,6 +121,7 @@ fn gateway(proxy: &Proxy) -> Option<Gateway> {
         wan: diverted.wan.clone(),
         lan: diverted.lan.clone(),
         congestion: proxy.plan.congestion.clone(),
+        share: proxy.shared.settings().share.to_string(),
         capacity: state.as_ref().map(|s| s.capacity_bps),
         input_traffic: state.as_ref().map(|s| s.input_traffic_bps),
         persistent_queue: state.as_ref().map(|s| s.persistent_queue_bytes),

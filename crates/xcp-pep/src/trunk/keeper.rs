@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketFlags, acceptfrom_with, bind, connect, recv, send};
-use rustix::rand::{GetRandomFlags, getrandom};
+use rustix::net::{SocketFlags, acceptfrom_with, bind, connect};
 use xcp_linux::netlink::Netlink;
 
-use super::words::{self, Nonce};
-use super::{MOST_ANSWERED, Plan, Pool};
+use super::link::{Link, Next, Stage};
+use super::words;
+use super::{MOST_ANSWERED, Plan, Pool, Warm};
 use crate::settings::{Kind, Settings};
 use crate::shared::Shared;
 use crate::socket::{self, Common};
@@ -39,56 +39,6 @@ const ACCEPTS: usize = 64;
 /// Events of the wake-up and of the listener have these, those of connections their number.
 const WAKE: u64 = u64::MAX;
 const LISTENER: u64 = u64::MAX - 1;
-
-/// How far a connection is.
-#[derive(Debug)]
-enum Stage {
-    /// Ours: the call is on its way.
-    Calling,
-    /// Ours: we have said hello.
-    Asked(Nonce),
-    /// Theirs: hello is to come.
-    Called,
-    /// Theirs: they are to show that they have the secret.
-    Doubted(Nonce, Nonce),
-    /// Theirs: it waits for a client.
-    Waiting,
-}
-
-impl Stage {
-    fn is_ours(&self) -> bool {
-        matches!(self, Self::Calling | Self::Asked(_))
-    }
-
-    /// Bytes of the message that is to come.
-    fn expects(&self) -> usize {
-        match self {
-            Self::Calling => 0,
-            Self::Asked(_) => words::CHALLENGE,
-            Self::Called => words::HELLO,
-            Self::Doubted(..) => words::PROOF,
-            Self::Waiting => words::GO,
-        }
-    }
-}
-
-/// A connection that is not a client's, nor ready to be one's.
-#[derive(Debug)]
-struct Link {
-    socket: OwnedFd,
-    stage: Stage,
-    heard: [u8; words::LONGEST],
-    length: usize,
-    since: Instant,
-}
-
-/// What becomes of a link that was heard.
-enum Next {
-    Wait,
-    Warm,
-    Go([u8; words::GO]),
-    Over(&'static str),
-}
 
 /// Keeps the trunk, before it runs.
 #[derive(Debug)]
@@ -218,7 +168,7 @@ impl Running {
             self.leave_or_stay()?;
             self.expire(now);
             self.call(now);
-            let waiting = self.links.values().filter(|l| matches!(l.stage, Stage::Waiting)).count();
+            let waiting = self.links.values().filter(|l| l.stage.is_waiting()).count();
             pool.answered.store(waiting, Ordering::Relaxed);
             let busy = waiting < self.links.len() || pool.len() < self.plan.warm;
             let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
@@ -250,9 +200,7 @@ impl Running {
             self.pool.warm().clear();
         }
         if leaving && !self.said || renew {
-            for link in self.links.values().filter(|link| matches!(link.stage, Stage::Waiting)) {
-                let _ = say(&link.socket, &[words::LEAVING]);
-            }
+            self.links.values_mut().for_each(Link::say_leaving);
         }
         self.said = leaving;
         if going {
@@ -308,8 +256,7 @@ impl Running {
     ) -> io::Result<()> {
         let number = self.number();
         epoll::add(&self.pool.epoll, &socket, EventData::new_u64(number), flags)?;
-        let link = Link { socket, stage, heard: [0; words::LONGEST], length: 0, since: now };
-        self.links.insert(number, link);
+        self.links.insert(number, Link::new(socket, stage, now));
         Ok(())
     }
 
@@ -354,23 +301,23 @@ impl Running {
         let next = link.advance(flags, &self.plan, &self.pool, number);
         match next {
             Next::Wait => {}
-            Next::Warm => {
+            Next::Warm(seal) => {
                 if let Some(link) = self.links.remove(&number) {
                     self.answered_us();
-                    self.pool.put(number, link.socket);
+                    self.pool.put(number, Warm { socket: link.socket, seal });
                 }
             }
-            Next::Go(message) => {
+            Next::Go(message, seal) => {
                 if let Some(link) = self.links.remove(&number) {
                     let _ = epoll::delete(&self.pool.epoll, &link.socket);
-                    self.go(link.socket, &message);
+                    self.go(Warm { socket: link.socket, seal }, &message);
                 }
             }
             Next::Over(why) => {
                 if let Some(link) = self.links.remove(&number) {
                     if link.stage.is_ours() {
                         self.failed(now, why);
-                    } else if !matches!(link.stage, Stage::Waiting) {
+                    } else if !link.stage.is_waiting() {
                         self.shared.metrics.trunk_failed.one();
                         tracing::warn!(
                             "a call of the trunk's other gateway came to nothing: {why}"
@@ -403,9 +350,8 @@ impl Running {
 
     /// Calls, and callers, that have not come to anything.
     fn expire(&mut self, now: Instant) {
-        let late = |link: &Link| {
-            !matches!(link.stage, Stage::Waiting) && now.duration_since(link.since) > PATIENCE
-        };
+        let late =
+            |link: &Link| !link.stage.is_waiting() && now.duration_since(link.since) > PATIENCE;
         let calls = self.links.values().filter(|link| late(link) && link.stage.is_ours()).count();
         self.links.retain(|_, link| !late(link));
         if calls > 0 {
@@ -425,7 +371,7 @@ impl Running {
     }
 
     /// A client of the other gateway's: a worker carries it on.
-    fn go(&mut self, socket: OwnedFd, message: &[u8; words::GO]) {
+    fn go(&mut self, mut link: Warm, message: &[u8; words::GO]) {
         let ends = words::read_go(message);
         let Some((client, server)) = ends else {
             self.shared.metrics.garbage.one();
@@ -439,105 +385,13 @@ impl Running {
             return;
         }
         let settings = self.shared.settings();
-        let given = socket::tell_patience(socket.as_fd(), &settings.common)
-            .and_then(|()| say_later(&socket, &[words::OPEN]));
+        let given = socket::tell_patience(link.socket.as_fd(), &settings.common)
+            .and_then(|()| link.say_later(&[words::OPEN]));
         if given.is_err() || self.workers.is_empty() {
             return;
         }
         self.shared.metrics.trunk_carried.one();
         let turn = self.shared.metrics.trunk_carried.get() as usize % self.workers.len();
-        self.workers[turn].tell(Order::Carry(socket, (client, server)));
+        self.workers[turn].tell(Order::Carry(link, (client, server)));
     }
-}
-
-impl Link {
-    /// Does what can be done.
-    fn advance(&mut self, flags: EventFlags, plan: &Plan, pool: &Pool, number: u64) -> Next {
-        if matches!(self.stage, Stage::Calling) {
-            if let Ok(Err(why)) = rustix::net::sockopt::socket_error(&self.socket) {
-                return Next::Over(match why {
-                    Errno::CONNREFUSED => "its other gateway has none",
-                    Errno::TIMEDOUT => "nobody answers",
-                    _ => "there is no way to its other gateway",
-                });
-            }
-            if !flags.contains(EventFlags::OUT) {
-                return Next::Wait;
-            }
-            let Some(nonce) = nonce() else { return Next::Over("no random numbers") };
-            let watched = EventData::new_u64(number);
-            let flags = EventFlags::IN | EventFlags::RDHUP;
-            if say(&self.socket, &words::hello(&nonce)).is_err()
-                || epoll::modify(&pool.epoll, &self.socket, watched, flags).is_err()
-            {
-                return Next::Over("it broke");
-            }
-            self.stage = Stage::Asked(nonce);
-            return Next::Wait;
-        }
-        let expected = self.stage.expects();
-        while self.length < expected {
-            let room = &mut self.heard[self.length..expected];
-            match recv(&self.socket, room, RecvFlags::DONTWAIT) {
-                Ok((0, _)) => {
-                    return Next::Over("the other gateway hangs up: is the secret the same?");
-                }
-                Ok((read, _)) => self.length += read,
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Next::Wait,
-                Err(_) => return Next::Over("the other gateway hangs up: is the secret the same?"),
-            }
-        }
-        self.length = 0;
-        let heard = &self.heard[..expected];
-        match &self.stage {
-            Stage::Calling => Next::Wait,
-            Stage::Asked(nonce) => {
-                let proof = heard.try_into().ok().and_then(|h| plan.secret.proof(nonce, h));
-                match proof {
-                    None => Next::Over("its other gateway has another secret"),
-                    Some(proof) if say(&self.socket, &proof).is_ok() => Next::Warm,
-                    Some(_) => Next::Over("it broke"),
-                }
-            }
-            Stage::Called => {
-                let (Some(theirs), Some(own)) = (words::read_hello(heard), nonce()) else {
-                    return Next::Over("it says nothing that is understood");
-                };
-                if say(&self.socket, &plan.secret.challenge(&theirs, &own)).is_err() {
-                    return Next::Over("it broke");
-                }
-                self.stage = Stage::Doubted(theirs, own);
-                Next::Wait
-            }
-            Stage::Doubted(theirs, own) => {
-                if !plan.secret.proves(heard, theirs, own) {
-                    return Next::Over("it has another secret");
-                }
-                self.stage = Stage::Waiting;
-                Next::Wait
-            }
-            Stage::Waiting => heard.try_into().map_or(Next::Over("it broke"), Next::Go),
-        }
-    }
-}
-
-fn nonce() -> Option<Nonce> {
-    let mut nonce = [0; words::NONCE];
-    (getrandom(&mut nonce, GetRandomFlags::empty()).ok()? == nonce.len()).then_some(nonce)
-}
-
-fn say_with(socket: &OwnedFd, message: &[u8], more: SendFlags) -> io::Result<()> {
-    let sent = send(socket, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT | more)?;
-    // There is room for so little wherever nothing else was said.
-    if sent == message.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
-}
-
-fn say(socket: &OwnedFd, message: &[u8]) -> io::Result<()> {
-    say_with(socket, message, SendFlags::empty())
-}
-
-/// With what follows, if that comes soon.
-pub(crate) fn say_later(socket: &OwnedFd, message: &[u8]) -> io::Result<()> {
-    say_with(socket, message, SendFlags::MORE)
 }

@@ -3,7 +3,7 @@
 //! goes before.
 //!
 //! 1. Each gateway calls the other and keeps so many connections open ([`keeper`]), which have
-//!    shown that both have the same secret ([`words`]). A connection is used once: a client's, from
+//!    shown that both have the same secret ([`words`]), and may be encrypted from there on ([`seal`]). A connection is used once: a client's, from
 //!    its first byte to its end, so FIN, reset, urgent bytes and splicing are TCP's as everywhere,
 //!    and no client waits for another one's lost packet. Another is opened meanwhile.
 //! 2. A connection that a worker has accepted takes one from the [`Pool`], says where to (`GO`), and
@@ -21,6 +21,8 @@
 //! heard it. The client is reset, as by any gateway that dies.
 
 pub mod keeper;
+mod link;
+pub mod seal;
 pub mod words;
 
 use std::io;
@@ -60,6 +62,17 @@ pub struct Plan {
     pub warm: usize,
     /// What both know.
     pub secret: Secret,
+    /// Whether what goes by it is encrypted.
+    pub encrypt: bool,
+}
+
+/// A connection that waits for a client.
+#[derive(Debug)]
+pub struct Warm {
+    /// Its socket.
+    pub socket: OwnedFd,
+    /// Its keys, where the trunk is encrypted.
+    pub seal: Option<Box<seal::Seal>>,
 }
 
 /// An address with or without a port.
@@ -124,7 +137,7 @@ pub fn read_secret(path: &Path) -> Result<Secret> {
 /// Connections that are open and nobody's yet.
 #[derive(Debug)]
 pub struct Pool {
-    warm: Mutex<Vec<(u64, OwnedFd)>>,
+    warm: Mutex<Vec<(u64, Warm)>>,
     /// The keeper's, where they are watched.
     epoll: OwnedFd,
     wake: OwnedFd,
@@ -137,6 +150,7 @@ pub struct Pool {
     ended: AtomicBool,
     peer: SocketAddr,
     wanted: usize,
+    encrypts: bool,
 }
 
 /// What `pep show` tells.
@@ -148,6 +162,8 @@ pub struct Shown {
     pub warm: usize,
     /// How many there are to be.
     pub wanted: usize,
+    /// Whether what goes by them is encrypted.
+    pub encrypted: bool,
     /// Its connections that wait here.
     pub answered: usize,
     /// Connections that went by the trunk.
@@ -165,7 +181,7 @@ impl Pool {
     ///
     /// # Errors
     /// No descriptors.
-    pub fn new(peer: SocketAddr, wanted: usize) -> io::Result<Self> {
+    pub fn new(plan: &Plan) -> io::Result<Self> {
         Ok(Self {
             warm: Mutex::default(),
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
@@ -174,12 +190,13 @@ impl Pool {
             renew: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
             ended: AtomicBool::new(false),
-            peer,
-            wanted,
+            peer: plan.peer,
+            wanted: plan.warm,
+            encrypts: plan.encrypt,
         })
     }
 
-    fn warm(&self) -> MutexGuard<'_, Vec<(u64, OwnedFd)>> {
+    fn warm(&self) -> MutexGuard<'_, Vec<(u64, Warm)>> {
         self.warm.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -205,12 +222,18 @@ impl Pool {
         self.answered.load(Ordering::Relaxed)
     }
 
-    fn put(&self, number: u64, socket: OwnedFd) {
-        self.warm().push((number, socket));
+    fn put(&self, number: u64, link: Warm) {
+        self.warm().push((number, link));
+    }
+
+    /// Whether what goes by it is encrypted.
+    #[must_use]
+    pub fn encrypts(&self) -> bool {
+        self.encrypts
     }
 
     /// Takes one out that has something to say, which is that it is over.
-    fn remove(&self, number: u64) -> Option<OwnedFd> {
+    fn remove(&self, number: u64) -> Option<Warm> {
         let mut warm = self.warm();
         let at = warm.iter().position(|(other, _)| *other == number)?;
         Some(warm.swap_remove(at).1)
@@ -218,18 +241,18 @@ impl Pool {
 
     /// One for a client: the newest, since of that it is known best that it works.
     #[must_use]
-    pub fn take(&self) -> Option<OwnedFd> {
+    pub fn take(&self) -> Option<Warm> {
         if self.leaving.load(Ordering::Relaxed) {
             return None;
         }
         loop {
             // Not in the condition: the lock would be held as long as what it gave.
             let last = self.warm().pop();
-            let (_, socket) = last?;
-            let _ = epoll::delete(&self.epoll, &socket);
+            let (_, link) = last?;
+            let _ = epoll::delete(&self.epoll, &link.socket);
             self.wake();
-            if is_silent(socket.as_fd()) {
-                return Some(socket);
+            if is_silent(link.socket.as_fd()) {
+                return Some(link);
             }
         }
     }
@@ -241,6 +264,7 @@ impl Pool {
             peer: self.peer,
             warm: self.len(),
             wanted: self.wanted,
+            encrypted: self.encrypts,
             answered: self.answered(),
             used: metrics.trunk_used.get(),
             missed: metrics.trunk_missed.get(),

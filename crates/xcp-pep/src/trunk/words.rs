@@ -14,20 +14,37 @@
 //! Tags are HMAC-SHA-256 (RFC 2104) under the secret of both; each side's name is in its own, so
 //! that none can be sent back as the other's. What follows is neither encrypted nor protected: who
 //! can change packets on the link can take a connection over, as he can any TCP connection.
+//!
+//! Where the trunk is encrypted (`seal.rs`), this is said instead:
+//!
+//! ```text
+//!   HELLO: magic, another version, Noise's first message ─────────►
+//!   ◄───────── Noise's second message
+//!   an empty frame: PROOF ─────────►
+//!            ... any time later, once ...
+//!   GO in a frame ───────►   then the client's bytes in frames, and END
+//!   ◄─────── LEAVING in a frame, or OPEN   then the server's bytes in frames, and END
+//! ```
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
+use super::seal;
 use crate::shared::Ends;
 
 const MAGIC: &[u8; 8] = b"xcptrunk";
 const VERSION: u8 = 1;
+const SEALED_VERSION: u8 = 2;
+/// What a hello of an encrypted trunk begins with.
+pub const SEALED: [u8; MAGIC.len() + 1] = beginning(SEALED_VERSION);
 /// Bytes of a nonce, and of a tag.
 pub const NONCE: usize = 32;
 /// Lengths of the messages.
 pub const HELLO: usize = MAGIC.len() + 1 + NONCE;
+/// Where the trunk is encrypted.
+pub const SEALED_HELLO: usize = SEALED.len() + seal::MESSAGE;
 /// Of the answer to it.
 pub const CHALLENGE: usize = 2 * NONCE;
 /// Of the answer to that.
@@ -42,6 +59,16 @@ pub const OPEN: u8 = b'O';
 /// The answerer is going: take no more of its connections. One that was taken already is still
 /// good.
 pub const LEAVING: u8 = b'L';
+
+const fn beginning(version: u8) -> [u8; MAGIC.len() + 1] {
+    let mut all = [version; MAGIC.len() + 1];
+    let mut at = 0;
+    while at < MAGIC.len() {
+        all[at] = MAGIC[at];
+        at += 1;
+    }
+    all
+}
 
 /// Random bytes that are used once.
 pub type Nonce = [u8; NONCE];
@@ -71,6 +98,11 @@ impl Secret {
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         (bytes.len() >= Self::LEAST).then(|| Self(bytes.to_vec()))
+    }
+
+    /// A key made of it.
+    pub(super) fn key(&self, purpose: &[u8]) -> Nonce {
+        seal::key(&self.0, purpose)
     }
 
     fn mac(&self, side: Side, caller: &Nonce, answerer: &Nonce) -> Option<Hmac<Sha256>> {
@@ -135,6 +167,29 @@ pub fn hello(nonce: &Nonce) -> [u8; HELLO] {
 pub fn read_hello(message: &[u8]) -> Option<Nonce> {
     let rest = message.strip_prefix(MAGIC)?.strip_prefix(&[VERSION])?;
     rest.try_into().ok()
+}
+
+/// The caller's first word where the trunk is encrypted.
+#[must_use]
+pub fn sealed_hello(noise: &[u8; seal::MESSAGE]) -> [u8; SEALED_HELLO] {
+    let mut message = [0; SEALED_HELLO];
+    message[..SEALED.len()].copy_from_slice(&SEALED);
+    message[SEALED.len()..].copy_from_slice(noise);
+    message
+}
+
+/// Noise's message in it, if it is one that is understood.
+#[must_use]
+pub fn read_sealed_hello(message: &[u8]) -> Option<&[u8]> {
+    message.strip_prefix(&SEALED)
+}
+
+/// Whether what has come of a hello is of one that encrypts where this one does not, or the other
+/// way round.
+#[must_use]
+pub fn is_otherwise(message: &[u8], encrypted: bool) -> bool {
+    let other = if encrypted { VERSION } else { SEALED_VERSION };
+    message.strip_prefix(MAGIC).is_some_and(|rest| rest.first() == Some(&other))
 }
 
 /// From whom to whom.

@@ -13,7 +13,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -22,14 +22,23 @@ use rustix::net::{RecvFlags, recv};
 use super::view::View;
 use super::{Bench, watch};
 use crate::listen::{Negotiation, Reached};
+use crate::relay::sealed::Sealed;
 use crate::relay::way::{Wait, Way};
 use crate::relay::wire::Store;
 use crate::settings::{Kind, Settings};
-use crate::shared::Ends;
+use crate::shared::{Ends, Shared};
 use crate::socket;
+use crate::trunk::Warm;
+use crate::trunk::seal::Seal;
 
 /// Sent with a SYN at the most: what fits into a segment anywhere.
 const EARLY: usize = 1220;
+/// Who waits for a connection of the trunk looks again after so long.
+const AGAIN: Duration = Duration::from_millis(20);
+/// Probes go ten times a second: a peer that was heard within so many milliseconds answers them.
+const HEARD_MS: u32 = 500;
+/// So many retransmissions in a row that do not arrive where probes do are too large for the link.
+const SWALLOWED: u8 = 2;
 
 /// The two sides: of what comes from them, and where it goes.
 const CLIENT: usize = 0;
@@ -46,12 +55,32 @@ pub(super) enum Next {
     Closed,
 }
 
+/// Where a connection comes from.
+#[derive(Debug)]
+pub(super) enum Origin {
+    /// It was accepted.
+    Listener(Kind),
+    /// The other gateway has said where its client wants to go, on a connection of the trunk.
+    Trunk(Option<Box<Seal>>, SocketAddr),
+}
+
+impl Origin {
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Listener(kind) => *kind,
+            Self::Trunk(..) => Kind::FromTrunk,
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Phase {
     /// The client says where it wants to go.
     Negotiating,
     /// The name is being looked up.
     LookingUp,
+    /// No connection of the trunk was left, and nothing is to go without.
+    Queueing,
     /// The client's first bytes are waited for.
     Early,
     /// The other leg is on its way; since when.
@@ -88,8 +117,10 @@ pub(super) struct Connection {
     /// The client and where it wanted to go, if the leg was opened before it was answered.
     paired: Option<Ends>,
     /// A connection of the trunk that this one is to go by.
-    link: Option<OwnedFd>,
+    link: Option<Warm>,
     by_trunk: bool,
+    /// Keys of that connection, where the trunk is encrypted.
+    sealed: Option<Box<Sealed>>,
     negotiation: Negotiation,
     phase: Phase,
     found: Option<Result<SocketAddr, Reached>>,
@@ -99,6 +130,9 @@ pub(super) struct Connection {
     ways: [Way; 2],
     stores: [Store; 2],
     waits: [Wait; 2],
+    /// How often the long leg had retransmitted when a probe was first answered that goes without
+    /// data (`outage.rs`).
+    answered: Option<u8>,
     /// Sides that broke after their end: they acknowledge nothing any more.
     gone: [bool; 2],
     born: Instant,
@@ -110,18 +144,19 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// `said`: where it wants to go, if another gateway has said so.
     pub(super) fn begin(
         client: OwnedFd,
         client_address: SocketAddr,
-        (kind, said): (Kind, Option<SocketAddr>),
+        origin: Origin,
         settings: Arc<Settings>,
         token: u64,
         bench: &Bench,
     ) -> io::Result<Self> {
-        let diverted = match kind {
-            Kind::Explicit | Kind::FromTrunk => said,
-            Kind::FromLan | Kind::FromWan => Some(socket::local(client.as_fd())?),
+        let kind = origin.kind();
+        let (diverted, seal) = match origin {
+            Origin::Trunk(seal, server) => (Some(server), seal),
+            Origin::Listener(Kind::Explicit) => (None, None),
+            Origin::Listener(_) => (Some(socket::local(client.as_fd())?), None),
         };
         watch(bench.epoll.as_fd(), &client, token)?;
         let mut connection = Self {
@@ -136,6 +171,7 @@ impl Connection {
             paired: None,
             link: None,
             by_trunk: kind == Kind::FromTrunk,
+            sealed: seal.map(|seal| Box::new(Sealed::new(seal, false))),
             negotiation: Negotiation::Unknown,
             phase: Phase::Negotiating,
             found: None,
@@ -143,6 +179,7 @@ impl Connection {
             ways: <[Way; 2]>::default(),
             stores: <[Store; 2]>::default(),
             waits: [Wait::Source; 2],
+            answered: None,
             gone: [false; 2],
             born: bench.now,
             moved: bench.now,
@@ -151,12 +188,19 @@ impl Connection {
             rung: false,
             settings,
         };
+        if kind.comes_across() {
+            connection.share(connection.client.as_fd(), bench);
+        }
         match diverted {
             None => connection.until(Some(bench.now + connection.settings.greeting_timeout)),
             Some(to) if connection.pair(to, bench)? => {}
             Some(to) if kind == Kind::FromLan && connection.finds_link(bench) => {
                 connection.phase = Phase::LookingUp;
                 connection.found = Some(Ok(to));
+            }
+            Some(_) if kind == Kind::FromLan && connection.needs_link(bench) => {
+                connection.phase = Phase::Queueing;
+                connection.until(Some(bench.now + AGAIN));
             }
             Some(_) if kind == Kind::FromLan && connection.settings.early => {
                 connection.phase = Phase::Early;
@@ -243,6 +287,16 @@ impl Connection {
                     },
                     Some(Err(reached)) => self.unreached(reached, bench, &"its name is not known"),
                 },
+                Phase::Queueing => {
+                    if !late {
+                        return Next::Wait;
+                    }
+                    late = false;
+                    match self.queue(bench) {
+                        Some(next) => next,
+                        None => continue,
+                    }
+                }
                 Phase::Early => {
                     if !late && !self.heard[0].readable {
                         return Next::Wait;
@@ -322,6 +376,16 @@ impl Connection {
         }
     }
 
+    /// A leg across the long link is the client's, among whom the link is shared.
+    fn share(&self, leg: BorrowedFd<'_>, bench: &Bench) {
+        if let Some(subscribers) = bench.shared.subscribers.get()
+            && let Some(whose) = self.settings.share.whose(self.client_address.ip())
+            && let Err(why) = subscribers.add(leg, whose)
+        {
+            tracing::debug!(number = self.number, %why, "a connection has a share of its own");
+        }
+    }
+
     /// The long link has other rates.
     pub(super) fn resize(&self, settings: &Settings) {
         if let Some(leg) = self.long_leg()
@@ -333,10 +397,23 @@ impl Connection {
 
     /// If the long link's peer has not answered for longer than a timeout, asks whether it is
     /// there. Returns whether that was so.
-    pub(super) fn ask_after_outage(&self) -> bool {
-        let waits =
-            |leg: &BorrowedFd<'_>| matches!(self.phase, Phase::Open) && socket::waits_in_vain(*leg);
-        self.long_leg().filter(waits).is_some_and(|leg| socket::probe(leg).is_ok())
+    pub(super) fn ask_after_outage(&mut self, shared: &Shared) -> bool {
+        let leg = self.long_leg().filter(|_| matches!(self.phase, Phase::Open));
+        let found = leg.and_then(|leg| socket::waits_in_vain(leg).map(|vain| (leg, vain)));
+        let Some((leg, vain)) = found else {
+            self.answered = None;
+            return false;
+        };
+        let probed = socket::probe(leg).is_ok();
+        if vain.heard_ms < HEARD_MS {
+            let first = *self.answered.get_or_insert(vain.retransmits);
+            if vain.retransmits >= first.saturating_add(SWALLOWED) {
+                shared.swallows();
+            }
+        } else {
+            self.answered = None;
+        }
+        probed
     }
 
     pub(super) fn view(&self, now: Instant) -> View {
@@ -347,7 +424,9 @@ impl Connection {
             by_trunk: self.by_trunk,
             state: match self.phase {
                 Phase::Negotiating => "negotiating",
-                Phase::LookingUp | Phase::Early | Phase::Connecting(_) => "connecting",
+                Phase::LookingUp | Phase::Queueing | Phase::Early | Phase::Connecting(_) => {
+                    "connecting"
+                }
                 Phase::Open if self.ways.iter().any(Way::ended) => "closing",
                 Phase::Ending => "closing",
                 Phase::Open => "open",

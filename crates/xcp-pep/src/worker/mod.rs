@@ -31,8 +31,9 @@ use crate::relay::wire::COPY;
 use crate::settings::{Kind, Settings};
 use crate::shared::{Ends, Shared};
 use crate::socket;
+use crate::trunk::Warm;
 use crate::trunk::keeper::{Keeper, KeeperThread};
-use connection::{Connection, Next};
+use connection::{Connection, Next, Origin};
 use outage::Outage;
 use timers::Timers;
 use view::View;
@@ -43,7 +44,7 @@ pub enum Order {
     /// A name was looked up for a connection.
     Found(u64, Result<SocketAddr, Reached>),
     /// Carry a client of the other gateway's, who came by the trunk.
-    Carry(OwnedFd, Ends),
+    Carry(Warm, Ends),
     /// Tell what there is.
     Show(Sender<Vec<View>>),
     /// Take no more connections.
@@ -320,9 +321,11 @@ impl Running {
     fn ask_after_outage(&mut self) {
         let now = self.bench.now;
         let Some(places) = self.outage.due(now, self.places.connections.len()) else { return };
+        let shared = &self.bench.shared;
         let waiting = places
             .filter(|place| {
-                self.places.connections[*place].as_ref().is_some_and(|c| c.ask_after_outage())
+                let connection = self.places.connections[*place].as_mut();
+                connection.is_some_and(|connection| connection.ask_after_outage(shared))
             })
             .count();
         self.outage.found(now, self.places.used, waiting);
@@ -363,11 +366,11 @@ impl Running {
                         self.advance(place);
                     }
                 }
-                Order::Carry(socket, (client, server)) => {
+                Order::Carry(link, (client, server)) => {
                     let settings = self.bench.shared.settings();
                     if self.has_room(&settings) {
-                        let from = (Kind::FromTrunk, Some(server));
-                        self.begin(socket, Ok(client), from, &settings);
+                        let from = Origin::Trunk(link.seal, server);
+                        self.begin(link.socket, Ok(client), from, &settings);
                     }
                 }
                 Order::Show(answer) => {
@@ -419,7 +422,7 @@ impl Running {
             match acceptfrom_with(&socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok((client, Some(from))) if self.admits(&from, kind, &settings) => {
                     let from = socket::canonical(from);
-                    self.begin(client, from, (kind, None), &settings)
+                    self.begin(client, from, Origin::Listener(kind), &settings)
                 }
                 // Closing it resets it.
                 Ok((_, Some(_))) => {}
@@ -473,14 +476,15 @@ impl Running {
         &mut self,
         client: OwnedFd,
         from: io::Result<SocketAddr>,
-        (kind, said): (Kind, Option<SocketAddr>),
+        origin: Origin,
         settings: &Arc<Settings>,
     ) {
+        let kind = origin.kind();
         let place = self.places.take();
         let token = self.places.token(place);
         self.bench.shared.metrics.accepted.one();
         let begun = from.and_then(|from| {
-            Connection::begin(client, from, (kind, said), settings.clone(), token, &self.bench)
+            Connection::begin(client, from, origin, settings.clone(), token, &self.bench)
         });
         match begun {
             Ok(connection) => {

@@ -3,6 +3,10 @@
 //! no less), so a second may pass before it learns that the link is back. A probe without data
 //! costs 66 bytes and may go ten times a second; with its answer the kernel goes on, and has its
 //! window back soon. Who looks and asks is the worker.
+//!
+//! Where probes are answered and retransmissions are not, the link is there and swallows what is
+//! large. The kernel can try smaller packets (RFC 4821), but takes every outage of three seconds for
+//! that: its packets are 244 bytes long after ten. So it is told to only where this was seen.
 
 use std::time::{Duration, Instant};
 

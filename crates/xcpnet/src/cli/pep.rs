@@ -120,6 +120,11 @@ pub struct PepRun {
     /// Law of the router
     #[arg(long, value_name = "NAME")]
     pub law: Option<String>,
+    /// Who has a share of the long link: connection, or address, or prefix (/24, IPv6 /56; prefix/28
+    /// or prefix/28/48 for others) of the client, however many connections it has [default:
+    /// connection]
+    #[arg(long, value_name = "WHOM")]
+    pub share: Option<String>,
     /// Leave a network, an address or a port ('port 22') alone; may be repeated
     #[arg(long, value_name = "WHAT")]
     pub exclude: Vec<String>,
@@ -152,6 +157,9 @@ pub struct PepRun {
     /// So many of them [default: 32]
     #[arg(long, value_name = "N")]
     pub trunk_warm: Option<usize>,
+    /// Encrypt what goes by them; a client waits until there is one. On both gateways
+    #[arg(long)]
+    pub trunk_encrypt: bool,
     /// What both gateways know and nobody else, 16 characters or more
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,

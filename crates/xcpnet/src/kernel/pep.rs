@@ -13,6 +13,7 @@ use xcp_pep::gateway::owner::owners;
 use xcp_pep::gateway::state::{Place, start_time};
 use xcp_pep::options::{self, Options};
 use xcp_pep::run::{self, Command};
+use xcp_pep::share::Share;
 use xcp_report::human;
 
 use super::{namespace, watched};
@@ -98,6 +99,7 @@ fn typed(run: &PepRun) -> Options {
         rtt: run.rtt.clone(),
         mss: run.mss,
         law: run.law.clone(),
+        share: run.share.clone(),
         exclude: run.exclude.clone(),
         listen: run.listen.clone(),
         allow: run.allow.clone(),
@@ -108,6 +110,7 @@ fn typed(run: &PepRun) -> Options {
         trunk: run.trunk.clone(),
         trunk_listen: run.trunk_listen.clone(),
         trunk_warm: run.trunk_warm,
+        trunk_encrypt: given(run.trunk_encrypt),
         secret_file: run.secret_file.as_ref().map(|f| std::path::absolute(f).unwrap_or(f.clone())),
         workers: run.workers,
         connections: run.connections,
@@ -383,6 +386,10 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
                 gateway["persistent_queue"]
             ));
         }
+        let usual = Share::default().to_string();
+        if let Some(share) = gateway["share"].as_str().filter(|share| *share != usual) {
+            out.push_str(&format!(", shared by {share}"));
+        }
         let endpoint = &gateway["endpoint"];
         out.push_str(&format!(
             "\n  legs by XCP {}, fallen back {}\n",
@@ -391,9 +398,10 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
         let trunk = &gateway["trunk"];
         if trunk.is_object() {
             out.push_str(&format!(
-                "  trunk to {}: {} of {} open, {} of its open here; used {}, missed {}, carried {}, \
+                "  trunk to {}{}: {} of {} open, {} of its open here; used {}, missed {}, carried {}, \
                     failed {}\n",
                 trunk["peer"].as_str().unwrap_or_default(),
+                if trunk["encrypted"] == true { ", encrypted" } else { "" },
                 trunk["warm"],
                 trunk["wanted"],
                 trunk["answered"],

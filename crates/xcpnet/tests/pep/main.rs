@@ -9,6 +9,8 @@ mod link;
 mod look;
 mod owner;
 mod rates;
+mod sealed;
+mod share;
 mod site;
 mod traffic;
 mod trunk;

@@ -13,14 +13,14 @@ use super::site::{CLIENT, Proxy, SERVER, Site};
 use super::traffic::{Wish, connect, listen, mix, receive, send, serve};
 use super::{DELAY, RATE, one, until};
 
-const NEAR: &str = "10.71.9.1";
-const FAR: &str = "10.71.9.2";
-const SECRET: &str = "a secret of this test's alone";
+pub const NEAR: &str = "10.71.9.1";
+pub const FAR: &str = "10.71.9.2";
+pub const SECRET: &str = "a secret of this test's alone";
 
-struct Secrets(tempfile::TempDir);
+pub struct Secrets(tempfile::TempDir);
 
 impl Secrets {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
@@ -33,13 +33,23 @@ impl Secrets {
     }
 
     fn up<'a>(&self, gateway: &'a Namespace, peer: &str, secret: &str) -> Option<Proxy<'a>> {
+        self.up_with(gateway, peer, secret, &[])
+    }
+
+    pub fn up_with<'a>(
+        &self,
+        gateway: &'a Namespace,
+        peer: &str,
+        secret: &str,
+        more: &[&str],
+    ) -> Option<Proxy<'a>> {
         let file = self.file(secret).display().to_string();
         let own = ["--trunk", peer, "--secret-file", &file, "--trunk-warm", "8"];
-        Proxy::up(gateway, &[RATE, &own].concat())
+        Proxy::up(gateway, &[RATE, &own, more].concat())
     }
 }
 
-fn trunk(proxy: &Proxy, what: &str) -> u64 {
+pub fn trunk(proxy: &Proxy, what: &str) -> u64 {
     proxy.show()["gateway"]["trunk"][what].as_u64().unwrap()
 }
 

@@ -9,8 +9,10 @@ use rustix::net::sockopt;
 
 use super::{Bench, CLIENT, Connection, Next, Phase, SERVER};
 use crate::listen::Reached;
+use crate::relay::sealed::{Closing, Opening};
 use crate::relay::way::{Broken, Wait};
 use crate::relay::wire::Sockets;
+use crate::settings::Kind;
 use crate::socket;
 
 /// Moved in one turn, so that others get theirs.
@@ -52,15 +54,30 @@ impl Connection {
             }
             let way = &mut self.ways[from];
             let before = way.passed();
-            let mut medium = Sockets {
-                source: sockets[from],
-                sink: sockets[to],
-                store: &mut self.stores[from],
-                pool: &mut bench.pool,
-                scratch: &mut bench.scratch,
-                ending: self.heard[from].ending,
+            let (source, sink) = (sockets[from], sockets[to]);
+            let (store, pool) = (&mut self.stores[from], &mut bench.pool);
+            let (scratch, held) = (&mut bench.scratch[..], self.settings.held);
+            let across = if self.kind == Kind::FromTrunk { CLIENT } else { SERVER };
+            let result = match self.sealed.as_deref_mut() {
+                Some(sealed) if to == across => way.pump(
+                    &mut Closing { source, sink, sealed, store, pool, scratch },
+                    held,
+                    TURN,
+                ),
+                Some(sealed) => way.pump(
+                    &mut Opening { source, sink, sealed, store, pool, scratch },
+                    held,
+                    TURN,
+                ),
+                None => {
+                    let ending = self.heard[from].ending;
+                    way.pump(
+                        &mut Sockets { source, sink, store, pool, scratch, ending },
+                        held,
+                        TURN,
+                    )
+                }
             };
-            let result = way.pump(&mut medium, self.settings.held, TURN);
             let moved = way.passed() - before;
             if moved > 0 {
                 self.moved = bench.now;

@@ -9,12 +9,12 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, bind, connect, recv, send, sendto, sockopt};
 
-use super::{Bench, CLIENT, Connection, EARLY, Heard, Next, Phase, watch};
+use super::{AGAIN, Bench, CLIENT, Connection, EARLY, Heard, Next, Phase, watch};
 use crate::listen::{Reached, Step, Target};
+use crate::relay::sealed::Sealed;
 use crate::settings::Kind;
 use crate::socket;
-use crate::trunk::keeper::say_later;
-use crate::trunk::words;
+use crate::trunk::{Warm, words};
 
 /// How long a client that is refused may take to close.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -142,6 +142,7 @@ impl Connection {
         let Some(leg) = bench.shared.confirmed.take(&ends) else { return Ok(false) };
         watch(bench.epoll.as_fd(), &leg.socket, self.token | 1)
             .inspect_err(|_| bench.shared.confirmed.over(&ends))?;
+        self.share_server_leg(&leg.socket, bench);
         self.server = Some(leg.socket);
         self.paired = Some(ends);
         self.phase = Phase::Connecting(leg.since);
@@ -187,6 +188,7 @@ impl Connection {
                 bind(&server, &SocketAddr::new(self.client_address.ip(), 0))?;
             }
         }
+        self.share_server_leg(&server, bench);
         self.phase = Phase::Connecting(bench.now);
         self.until(Some(bench.now + self.settings.connect_timeout));
         let result = if early > 0 {
@@ -211,17 +213,49 @@ impl Connection {
         let Some(trunk) = bench.shared.trunk.get() else { return false };
         self.link = trunk.take();
         let metrics = &bench.shared.metrics;
-        if self.link.is_some() { &metrics.trunk_used } else { &metrics.trunk_missed }.one();
+        match self.link {
+            Some(_) => metrics.trunk_used.one(),
+            // Who waits is counted when he has come.
+            None if matches!(self.phase, Phase::Queueing) => {}
+            None => metrics.trunk_missed.one(),
+        }
         self.link.is_some()
     }
 
+    /// Whether it goes by the trunk or not at all.
+    pub(super) fn needs_link(&self, bench: &Bench) -> bool {
+        bench.shared.trunk.get().is_some_and(|trunk| trunk.encrypts())
+    }
+
+    /// Looks whether there is a connection of the trunk now; `None`: there is.
+    pub(super) fn queue(&mut self, bench: &mut Bench) -> Option<Next> {
+        if self.finds_link(bench) {
+            self.found = self.server_address.map(Ok);
+            self.phase = Phase::LookingUp;
+            return None;
+        }
+        if bench.now > self.born + self.settings.connect_timeout {
+            return Some(self.unreached(
+                Reached::TimedOut,
+                bench,
+                &"the trunk is down, and without it nothing would be encrypted",
+            ));
+        }
+        self.until(Some(bench.now + AGAIN));
+        Some(Next::Wait)
+    }
+
     /// By a connection of the trunk: it is open, so bytes follow at once.
-    fn go(&mut self, link: OwnedFd, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
-        socket::tell_patience(link.as_fd(), &self.settings.common)?;
-        say_later(&link, &words::go((self.client_address, to)))?;
+    fn go(&mut self, mut link: Warm, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
+        socket::tell_patience(link.socket.as_fd(), &self.settings.common)?;
+        self.share_server_leg(&link.socket, bench);
+        link.say_later(&words::go((self.client_address, to)))?;
         self.by_trunk = true;
-        self.stores[1].preface = true;
-        self.adopt(link, to, bench)?;
+        match link.seal {
+            Some(seal) => self.sealed = Some(Box::new(Sealed::new(seal, true))),
+            None => self.stores[1].preface = true,
+        }
+        self.adopt(link.socket, to, bench)?;
         self.start(bench)
     }
 
@@ -231,9 +265,17 @@ impl Connection {
             socket::for_leg(&to, self.settings.server_leg(self.kind), &self.settings.common)?;
         socket::make_transparent(server.as_fd(), to.is_ipv4())?;
         bind(&server, &SocketAddr::new(self.client_address.ip(), 0))?;
+        self.share_server_leg(&server, bench);
         match connect(&server, &to) {
             Ok(()) | Err(Errno::INPROGRESS) => self.adopt(server, to, bench),
             Err(why) => Err(why.into()),
+        }
+    }
+
+    /// Before it sends anything.
+    fn share_server_leg(&self, server: &OwnedFd, bench: &Bench) {
+        if !self.kind.comes_across() {
+            self.share(server.as_fd(), bench);
         }
     }
 
