@@ -3,10 +3,13 @@
 use std::fmt::Write as _;
 
 use super::{Section, anchor, called, inline, verdict};
-use crate::html::{REPORT_CSS, escape};
+use crate::html::{FIGURE_JS, REPORT_CSS, escape};
 use crate::human;
+use crate::strict::hash;
 
 const PAPERS_CSS: &str = include_str!("../../assets/papers.css");
+/// What lets charts be saved; the only script that these pages may run.
+const PAPERS_JS: &str = include_str!("../../assets/papers.js");
 
 /// A paper and its figures.
 #[derive(Debug, Clone, Copy)]
@@ -51,9 +54,11 @@ fn head(title: &str, version: &str, page: &mut String) {
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta \
             name=\"color-scheme\" content=\"light dark\">\n",
     );
-    page.push_str(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
-            'unsafe-inline'; img-src data:\">\n",
+    let _ = writeln!(
+        page,
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; \
+         style-src 'unsafe-inline'; img-src data:\">",
+        hash(&script())
     );
     page.push_str("<link rel=\"icon\" href=\"data:,\">\n");
     let _ = write!(
@@ -71,10 +76,15 @@ fn foot(command: &str, version: &str, page: &mut String) {
     let _ = write!(
         page,
         "<footer>\n<p>Made by xcpnet {} with <code>{}</code>. The same files, seeds and version \
-            give the same numbers.</p>\n</footer>\n</main>\n</body>\n</html>\n",
+            give the same numbers.</p>\n</footer>\n</main>\n<script>{}</script>\n</body>\n</html>\n",
         escape(version),
-        escape(command)
+        escape(command),
+        script()
     );
+}
+
+fn script() -> String {
+    [FIGURE_JS, PAPERS_JS].concat()
 }
 
 /// One paper's page.
