@@ -34,7 +34,7 @@ wasm: ## build what playground pages run, for the next build of xcpnet to take i
 	@CARGO="$(CARGO)" scripts/build-wasm
 
 wasm-all: wasm ## the engine of pages against the native simulator: all variants of all experiments, whole (make test: one of each, short)
-	$(CARGO) test --release --locked --package xcp-wasm --test same_as_native -- --ignored --nocapture
+	$(CARGO) test --workspace --locked --test same_as_native -- --ignored --nocapture
 
 pages: build ## the playground pages of docs/teach.md: out/pages
 	@mkdir -p out/pages
