@@ -23,9 +23,10 @@
   const ask = async (address, options) => {
     try {
       const answer = await fetch(address, options);
-      const told = await answer.json();
-      if (!answer.ok) { out(told.text, true); return; }
-      show(told);
+      const text = await answer.text();
+      // Refused at the door is told in plain words, refused by the reader as an object.
+      if (!answer.ok) { out(/json/.test(answer.headers.get('content-type')) ? JSON.parse(text).text : text, true); return; }
+      show(JSON.parse(text));
     } catch { $('lab-said').textContent = 'The program does not answer.'; clearTimeout(timer); timer = setTimeout(look, 2000); }
   };
   const look = () => ask('run');
