@@ -139,7 +139,23 @@ fn in_a_browser() {
     browser.open(&written("hostile.html", &text), 375, 800);
     assert_eq!(browser.complaints(), Vec::<String>::new());
     assert_eq!(browser.eval("typeof window.stolen"), "undefined", "names are text, never markup");
+    let charts = browser.eval("xcpnet.plots.length");
+    assert_ne!(charts, 0);
+    let saved = browser.eval(&well_formed("xcpnet.plots.map((p) => p.menu)"));
+    assert_eq!(saved, charts, "so they are in what is saved");
     it_fits(&mut browser, 375);
+}
+
+/// How many pictures of these menus are SVG with text and lines, and nothing else.
+fn well_formed(menus: &str) -> String {
+    format!(
+        "Promise.all({menus}.map(async (menu) => {{ \
+         const [name, blob] = await menu.file('svg'); \
+         const svg = new DOMParser().parseFromString(await blob.text(), 'image/svg+xml'); \
+         return /^[^<>/\\\\]+$/.test(name) && !svg.querySelector('parsererror') \
+         && !svg.querySelector('script, img, image, foreignObject'); }}))\
+         .then((all) => all.filter(Boolean).length)"
+    )
 }
 
 /// Numbers that uPlot draws, per curve; gaps are NaN.

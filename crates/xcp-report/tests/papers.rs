@@ -225,6 +225,12 @@ fn saved(browser: &mut Browser, chart: &str, nth: usize, kind: &str) -> String {
 fn charts_can_be_saved(browser: &mut Browser, text: &str) {
     let charts = browser.eval("document.querySelectorAll('svg.chart').length");
     assert_eq!(browser.eval("papers.menus.length"), charts, "every chart can be saved");
+    let well_formed = "Promise.all(papers.menus.map(async (menu) => { \
+         const [, blob] = await menu.file('svg'); \
+         const svg = new DOMParser().parseFromString(await blob.text(), 'image/svg+xml'); \
+         return !svg.querySelector('parsererror, script, img'); }))\
+         .then((all) => all.filter(Boolean).length)";
+    assert_eq!(browser.eval(well_formed), charts, "whatever names are, they are text in it");
     let dark =
         serde_json::json!({ "features": [{ "name": "prefers-color-scheme", "value": "dark" }] });
     browser.call("Emulation.setEmulatedMedia", dark);
