@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build wasm demo pages test package reproduce reproduce-quick failures liars mutants lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels test-python clean
+.PHONY: help setup build wasm wasm-all demo pages book test package reproduce reproduce-quick failures liars mutants lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels test-python clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -33,9 +33,16 @@ build: ## build the release binary
 wasm: ## build what playground pages run, for the next build of xcpnet to take in; the same bytes wherever it is built
 	@CARGO="$(CARGO)" scripts/build-wasm
 
+wasm-all: wasm ## the engine of pages against the native simulator: all variants of all experiments, whole (make test: one of each, short)
+	$(CARGO) test --workspace --locked --test same_as_native -- --ignored --nocapture
+
 pages: build ## the playground pages of docs/teach.md: out/pages
 	@mkdir -p out/pages
 	@for file in docs/teach/*.toml; do $(XCPNET) playground $$file --out out/pages/$$(basename $$file .toml).html; done
+
+book: pages ## docs/ as a site with offline search and the playground pages, its links checked: out/book
+	@scripts/setup book
+	scripts/build-book
 
 demo: build ## four flows on 10 Mbit/s, 500 ms: XCP, TCP with FIFO, TCP with RED; as root also on the real kernel: XCP, cubic, bbr
 	@$(XCPNET) run experiments/zhang-henderson-2005/fig05.toml --out out/demo

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -37,7 +39,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not os.environ.get("PYTEST_ALL"):
         for item in items:
             if item.get_closest_marker("all"):
-                item.add_marker(pytest.mark.skip(reason="takes minutes: PYTEST_ALL=1"))
+                item.add_marker(pytest.mark.skip(reason="PYTEST_ALL: takes minutes"))
+
+
+def wanting(reason: str) -> tuple[str, str]:
+    """What is wanting, in a word, and what was missed: a skip's reason is ``mpiexec: why``."""
+    absent = re.search(r"could not import '([\w.]+)'", reason)
+    if absent:
+        return absent[1].split(".")[0], "the package cannot be had"
+    word, _, why = reason.removeprefix("Skipped: ").partition(": ")
+    return word, why
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Counts skips as the tests in Rust do (crates/xcp-skip): a line each in the file that
+    XCPNET_SKIPPED names; what XCPNET_REQUIRE lists must be there."""
+    report = yield
+    if report.skipped and isinstance(report.longrepr, tuple):
+        word, why = wanting(report.longrepr[2])
+        # One test with many parameters is told as often as it was skipped, by one name.
+        test = getattr(item, "originalname", None) or item.name
+        line = f"SKIPPED ({word}): {test}: {why}".replace("\n", " | ")
+        if os.environ.get("XCPNET_SKIPPED"):
+            with open(os.environ["XCPNET_SKIPPED"], "a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
+        if word in [one.strip() for one in os.environ.get("XCPNET_REQUIRE", "").split(",")]:
+            report.outcome = "failed"
+            report.longrepr = f"XCPNET_REQUIRE has {word}: {line}"
+    return report
 
 
 def small_sweep() -> xcpnet.Sweep:
@@ -56,7 +86,7 @@ def files(place: str | os.PathLike[str]) -> set[str]:
 def cli() -> str:
     program = os.environ.get("XCPNET") or str(ROOT / "target/release/xcpnet")
     if not shutil.which(program):
-        pytest.skip(f"no command line at {program}: make build, or set XCPNET")
+        pytest.skip(f"xcpnet: no command line at {program}; make build, or set XCPNET")
     return program
 
 

@@ -90,7 +90,7 @@ def test_on_ray(of_cli: dict[str, bytes], tmp_path: Path) -> None:
     try:
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
     except Exception as e:  # noqa: BLE001  Ray waits so long for itself and no longer
-        pytest.skip(f"Ray does not start here: {e}")
+        pytest.skip(f"ray: it does not start here: {e}")
     try:
         xcpnet.sweep(small_sweep(), ray, out=tmp_path / "out", shard=SHARDS)
     finally:
@@ -101,7 +101,7 @@ def test_on_ray(of_cli: dict[str, bytes], tmp_path: Path) -> None:
 def test_under_mpi(of_cli: dict[str, bytes], tmp_path: Path) -> None:
     pytest.importorskip("mpi4py")
     if not shutil.which("mpiexec"):
-        pytest.skip("no mpiexec: pip install mpich")
+        pytest.skip("mpiexec: pip install mpich")
     (tmp_path / "job.py").write_text(f"""
 import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
 from mpi4py.futures import MPIPoolExecutor

@@ -863,13 +863,7 @@
 
   const FIGURES = [...ROWS.filter((row) => row.key !== 'drops'), { heading: 'Round-trip time', column: 'srtt_s', of: 'flow' }];
   $('figure').replaceChildren(...FIGURES.map((row) => make('option', { value: row.column, textContent: row.heading })));
-  const save = (name, blob) => {
-    const link = make('a', { href: URL.createObjectURL(blob), download: name });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  };
   const stem = () => fileName.replace(/\.toml$/, '').replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'scenario';
-  const slug = (name) => name.replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'run';
   const svgFigure = async () => {
     const row = FIGURES.find((r) => r.column === $('figure').value);
     const answer = await askReader({ do: 'figure', name: state.name, text: state.text, quantity: row.column, link: row.of === 'link' ? mainLink() : null, most_hops: 3 * MOST_HOPS }, 60000);
@@ -878,7 +872,7 @@
   };
   const exported = async (kind) => {
     const c = columns.find((k) => String(k.variant) === $('of').value) || columns[0];
-    const run = slug(variants()[c.variant].name || stem());
+    const run = xcpFigure.slug(variants()[c.variant].name || stem(), 'run');
     if (kind === 'toml') return [fileName.replace(/[^\w.-]+/g, '-'), new Blob([state.text], { type: 'application/toml' })];
     if (kind === 'json') return c.answer && c.answer.json ? [`${run}.json`, new Blob([`${c.answer.json}\n`], { type: 'application/json' })] : null;
     if (kind === 'links.csv' || kind === 'flows.csv') {
@@ -889,25 +883,12 @@
     }
     const svg = await svgFigure();
     if (!svg) return null;
-    const name = `${stem()}-${slug($('figure').value)}`;
+    const name = `${stem()}-${xcpFigure.slug($('figure').value, 'figure')}`;
     if (kind === 'svg') return [`${name}.svg`, new Blob([svg], { type: 'image/svg+xml' })];
-    const address = URL.createObjectURL(new Blob([svg], { type: 'image/svg+xml' }));
-    try {
-      const image = new Image();
-      image.src = address;
-      await image.decode();
-      const canvas = make('canvas', { width: 3 * image.naturalWidth, height: 3 * image.naturalHeight });
-      const g = canvas.getContext('2d');
-      g.fillStyle = '#fff';
-      g.fillRect(0, 0, canvas.width, canvas.height);
-      g.drawImage(image, 0, 0, canvas.width, canvas.height);
-      return [`${name}.png`, await new Promise((done) => { canvas.toBlob(done, 'image/png'); })];
-    } finally {
-      URL.revokeObjectURL(address);
-    }
+    return [`${name}.png`, await xcpFigure.png(svg)];
   };
   for (const button of document.querySelectorAll('[data-export]')) {
-    button.addEventListener('click', async () => { const made = await exported(button.dataset.export); if (made) save(...made); });
+    button.addEventListener('click', async () => { const made = await exported(button.dataset.export); if (made) xcpFigure.save(...made); });
   }
   $('address').addEventListener('click', async () => {
     keep();

@@ -220,6 +220,7 @@
     place.querySelector('.legend').replaceChildren(...legend.filter(({ entity }) => entity.name).map((item) => legendItem(plot, item)));
     const box2 = place.querySelector('.plot');
     box2.setAttribute('role', 'img');
+    offer(plot);
     box2.querySelectorAll('.none').forEach((e) => e.remove());
     if (!list.length || (row.none && list.every((entity) => line(entity).every((v) => !v)))) {
       const none = document.createElement('div');
@@ -229,6 +230,53 @@
     }
     read(plot, null);
     return plot;
+  };
+
+  // ---- charts to keep -------------------------------------------------------------------------------------------------------------------
+
+  // What is shown of a plot, as figure.js draws it: the stretch of time, without the curves that are hidden.
+  const shown = (plot) => plot.legend.filter(({ entity }) => !state.hidden.has(entity.name));
+  const points = (run, values) => run.times.map((t, i) => [t, values[i] === undefined ? null : values[i]]);
+  const sheet = (plot) => {
+    const { row, run, uplot, unit } = plot;
+    let colour = 0;
+    // Numbered before anything is hidden, so that a flow keeps its colour.
+    const numbers = new Map(plot.legend.map(({ entity }) => [entity, entity.style === 'reference' || entity.style === 'area' ? colour : colour++]));
+    const curves = shown(plot).map(({ entity }) => {
+      const kind = isBand(entity) ? 'band' : entity.style === 'reference' ? (theories.indexOf(entity.theory) % 2 ? 'dotted' : 'dashed') : entity.style === 'area' || entity.style === 'bars' ? entity.style : 'line';
+      const curve = { name: entity.name, kind, colour: numbers.get(entity), points: points(run, line(entity)) };
+      if (kind === 'band') [curve.least, curve.low, , curve.high, curve.greatest] = entity.values.map((v) => points(run, v));
+      return curve;
+    });
+    const plain = !DECADES[row.unit] && row.unit !== 'share';
+    const heading = plot.heading;
+    const y = { name: plain ? `${heading}, ${unit[1]}` : heading, unit: plain ? '' : unit[1], size: unit[0], low: uplot.scales.y.min, high: uplot.scales.y.max };
+    const x = { name: 'Time', unit: 's', size: 1, low: state.view[0], high: state.view[1] };
+    return xcpFigure.svg(source.look, { title: `${document.title}: ${heading}, ${run.name}`, x, y, curves });
+  };
+  // The numbers that are shown, as the files of `run --out` have them.
+  const table = (plot) => {
+    const { row, run } = plot;
+    const entities = shown(plot).map(({ entity }) => entity);
+    const wide = entities.some(isBand);
+    const [column, also] = [row.column, row.peak || row.also];
+    const columns = row.of === 'link' ? [column, ...(also ? [also] : [])] : wide ? [column, 'min', 'q1', 'q3', 'max'].map((end, i) => (i ? `${column}_${end}` : end)) : [column];
+    const names = row.of === 'link' ? chosenLinks().filter((name) => run.links[name] && run.links[name][column]) : entities;
+    const out = [['time_s', row.of, ...columns]];
+    for (const one of names) {
+      const values = row.of === 'link' ? columns.map((c) => run.links[one][c] || []) : isBand(one) ? [2, 0, 1, 3, 4].map((i) => one.values[i]) : [one.values];
+      run.times.forEach((t, i) => { if (t >= state.view[0] && t <= state.view[1]) out.push([String(t), row.of === 'link' ? one : one.name, ...columns.map((_, c) => xcpFigure.decimal(values[c] && values[c][i]))]); });
+    }
+    return xcpFigure.csv(out);
+  };
+  const offer = (plot) => {
+    const { row, run, place } = plot;
+    plot.heading = place.closest('.row').querySelector('h3').firstChild.textContent.trim();
+    const caption = place.querySelector('figcaption');
+    caption.querySelectorAll('.save').forEach((e) => e.remove());
+    const name = () => `${xcpFigure.slug(document.title, 'run')}-${runs.length > 1 ? `${xcpFigure.slug(run.name, 'run')}-` : ''}${row.column}`;
+    plot.menu = xcpFigure.menu(`${plot.heading}, ${run.name}`, { name, svg: () => sheet(plot), csv: () => table(plot) });
+    caption.append(plot.menu);
   };
 
   // A bar on the axis under the part of the run that the summary covers.

@@ -35,7 +35,7 @@ pub mod sweep;
 mod sweep_table;
 pub mod table;
 
-pub use html::{Report, Source, html};
+pub use html::{Report, Source, escape, html};
 pub use playground::{Playground, playground};
 pub use reference::{Curve, Reference};
 pub use references::references;

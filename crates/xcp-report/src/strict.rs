@@ -65,7 +65,7 @@ pub fn strict(page: &Strict<'_>) -> String {
 }
 
 /// How a policy names an inline script or style (CSP Level 3, §2.3.1).
-fn hash(text: &str) -> String {
+pub(crate) fn hash(text: &str) -> String {
     format!("'sha256-{}'", base64(Sha256::digest(text.as_bytes()).iter().copied()))
 }
 

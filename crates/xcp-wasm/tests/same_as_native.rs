@@ -1,11 +1,13 @@
 //! The WebAssembly that pages run gives the summaries that the native simulator gives, byte for
-//! byte: one variant of each experiment, those apart that take long and cannot be shortened. And
-//! watching a run changes nothing.
+//! byte: one variant of each experiment, those apart that take long and cannot be shortened; by
+//! `make wasm-all` all variants of all of them, whole. And watching a run changes nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
+use xcp_scenario::model::Scenario;
 use xcp_scenario::rewrite::rewrite;
 use xcp_scenario::{Overrides, load, packet_hops, variant_names};
 use xcp_wasm::Session;
@@ -26,13 +28,16 @@ struct Case {
 
 impl Case {
     fn request(&self) -> Value {
-        json!({ "do": "run", "name": self.name, "text": self.text, "variant": self.variant, "most_hops": 1e9, "packets": true })
+        json!({ "do": "run", "name": self.name, "text": self.text, "variant": self.variant, "most_hops": 1e12, "packets": true })
+    }
+
+    fn scenario(&self) -> Scenario {
+        load(Path::new(&self.name), &self.text, &self.only()).unwrap().remove(0)
     }
 
     /// What the simulator gives unwatched.
     fn native(&self) -> String {
-        let scenarios = load(Path::new(&self.name), &self.text, &self.only()).unwrap();
-        let run = xcp_sim::simulate(&scenarios[0], &mut ()).unwrap();
+        let run = xcp_sim::simulate(&self.scenario(), &mut ()).unwrap();
         serde_json::to_string(&run.summary).unwrap()
     }
 
@@ -44,8 +49,8 @@ impl Case {
     }
 }
 
-/// One variant of each experiment, shortened as needed.
-fn experiments() -> Vec<Case> {
+/// The experiments' files.
+fn files() -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(root().join("experiments"))
         .unwrap()
         .map(|e| e.unwrap().path())
@@ -55,18 +60,49 @@ fn experiments() -> Vec<Case> {
         .collect();
     files.sort();
     assert!(!files.is_empty());
+    files
+}
+
+/// Its name for people, and its text.
+fn read(file: &Path) -> (String, String) {
+    let name = file.strip_prefix(root().join("experiments")).unwrap().display().to_string();
+    (name, std::fs::read_to_string(file).unwrap())
+}
+
+/// One variant of each experiment, shortened as needed.
+fn experiments() -> Vec<Case> {
+    let files = files();
     let cases: Vec<Case> = files
         .iter()
         .enumerate()
         .filter_map(|(number, file)| {
-            let name = file.file_name().unwrap().to_str().unwrap().to_owned();
-            let text = without_claims(&std::fs::read_to_string(file).unwrap());
+            let (name, text) = read(file);
+            let text = without_claims(&text);
             let variant = number % variant_names(&text).len();
             shortened(Case { name, text, variant })
         })
         .collect();
     assert!(10 * cases.len() >= 9 * files.len(), "{} of {}", cases.len(), files.len());
     cases
+}
+
+/// All variants of all experiments, the most work first.
+fn everything() -> Vec<Case> {
+    let mut cases: Vec<(f64, Case)> = files()
+        .iter()
+        .flat_map(|file| {
+            let (name, text) = read(file);
+            let variants = variant_names(&text).len();
+            (0..variants).map(move |variant| Case {
+                name: name.clone(),
+                text: text.clone(),
+                variant,
+            })
+        })
+        .map(|case| (packet_hops(&case.scenario()), case))
+        .collect();
+    cases.sort_by(|a, b| b.0.total_cmp(&a.0));
+    cases.into_iter().map(|(_, case)| case).collect()
 }
 
 /// The text without the sections that only judge a run, and whose periods would not fit.
@@ -83,7 +119,7 @@ fn without_claims(text: &str) -> String {
 
 /// `None` where what happens at some time of a long run does not fit into a shorter one.
 fn shortened(mut case: Case) -> Option<Case> {
-    let scenario = load(Path::new(&case.name), &case.text, &case.only()).unwrap().remove(0);
+    let scenario = case.scenario();
     let hops = packet_hops(&scenario);
     let seconds = scenario.duration as f64 / 1e9;
     let mut share = WORK / hops;
@@ -103,29 +139,40 @@ fn summary(answer: &Value) -> &str {
     answer["json"].as_str().unwrap_or_else(|| panic!("{answer}"))
 }
 
-#[test]
-fn experiments_in_webassembly() {
+/// The engine that pages run, if it can be run here; says aloud when not.
+fn engine() -> Option<PathBuf> {
     let engine = root().join("crates/xcpnet/engine/engine.wasm.gz");
     if !engine.is_file() {
         xcp_skip::skipped!("wasm", "no engine for pages, which `make wasm` builds");
-        return;
+        return None;
     }
     if Command::new("node").arg("--version").output().is_err() {
         xcp_skip::skipped!("node", "no node, which runs WebAssembly: `apt-get install nodejs`");
-        return;
+        return None;
     }
-    let cases = experiments();
+    Some(engine)
+}
+
+/// What the engine answers, in their order; `name` tells files of requests apart.
+fn in_webassembly(engine: &Path, name: &str, cases: &[&Case]) -> Vec<Value> {
     let requests: String = cases.iter().map(|case| format!("{}\n", case.request())).collect();
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("requests.jsonl");
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&file, requests).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine.mjs");
-    let out = Command::new("node").args([&script, &engine, &file]).output().unwrap();
+    let out = Command::new("node").arg(&script).args([engine, &file]).output().unwrap();
     let told = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.success(), "{told}");
     let answers = String::from_utf8(out.stdout).unwrap();
     assert_eq!(answers.lines().count(), cases.len(), "{told}");
-    for (case, answer) in cases.iter().zip(answers.lines()) {
-        let answer: Value = serde_json::from_str(answer).unwrap();
+    answers.lines().map(|answer| serde_json::from_str(answer).unwrap()).collect()
+}
+
+#[test]
+fn experiments_in_webassembly() {
+    let Some(engine) = engine() else { return };
+    let cases = experiments();
+    let all: Vec<&Case> = cases.iter().collect();
+    for (case, answer) in cases.iter().zip(in_webassembly(&engine, "requests.jsonl", &all)) {
         assert_eq!(
             summary(&answer),
             case.native(),
@@ -134,6 +181,38 @@ fn experiments_in_webassembly() {
         );
     }
     eprintln!("{} experiments give the same in WebAssembly", cases.len());
+}
+
+/// As many at a time as there are processors, each in a process of its own; all are tried before
+/// what differs is told.
+#[test]
+#[ignore = "takes most of an hour: make wasm-all"]
+fn all_variants_of_all_experiments_in_webassembly() {
+    let Some(engine) = engine() else { panic!("there is nothing to try it with") };
+    let (cases, next) = (everything(), AtomicUsize::new(0));
+    let one = &|thread: usize| {
+        let mut differ = Vec::new();
+        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let file = format!("requests-{thread}.jsonl");
+            let answer = &in_webassembly(&engine, &file, &[case])[0];
+            let same = answer["json"].as_str() == Some(&case.native());
+            let said = if same { "same" } else { "DIFFERS" };
+            let name = format!("{} {:?}", case.name, variant_names(&case.text)[case.variant]);
+            eprintln!("{said} {name}");
+            if !same {
+                let why = answer["text"].as_str().unwrap_or("other numbers");
+                differ.push(format!("{name}: {why}"));
+            }
+        }
+        differ
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let differ: Vec<String> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..threads).map(|n| scope.spawn(move || one(n))).collect();
+        all.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(differ.is_empty(), "{} of {}: {differ:#?}", differ.len(), cases.len());
+    eprintln!("{} runs give the same in WebAssembly", cases.len());
 }
 
 #[test]

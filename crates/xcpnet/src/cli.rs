@@ -8,6 +8,8 @@ mod pep;
 #[cfg(target_os = "linux")]
 pub mod router;
 
+#[cfg(target_os = "linux")]
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -425,11 +427,16 @@ Examples:
 
 Shows what `router show`, `pep show` and `endpoint show` say, every second, and curves of the last
 hour since it was started. Whoever has the address may look; nobody can change anything by it. Needs
-root to see anything; without it says so.")]
+root to see anything; without it says so. With --lab whoever has the address can also run a scenario
+from the page, simulated or in network namespaces of its own on this machine's Linux.")]
 pub struct ServeArguments {
     /// Address and port; 0 is any port
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7010")]
-    pub listen: std::net::SocketAddr,
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7010",
+        value_parser = address)]
+    pub listen: SocketAddr,
+    /// Let scenarios be run from the page: one at a time, at most ten minutes on Linux
+    #[arg(long)]
+    pub lab: bool,
     /// Show this network namespace, by name or path
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
@@ -549,6 +556,17 @@ fn group(text: &str) -> Result<xcp_linux::doctor::Group, String> {
         .ok_or_else(|| format!("write one of {}", Group::ALL.map(Group::name).join(", ")))
 }
 
+/// An address to listen at.
+#[cfg(target_os = "linux")]
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let why = |_| match text.trim_matches(['[', ']']).parse() {
+        Ok(IpAddr::V4(ip)) => format!("the port is missing; write {ip}:7010, or another port"),
+        Ok(IpAddr::V6(ip)) => format!("the port is missing; write [{ip}]:7010, or another port"),
+        Err(_) => "write an IP address and a port, e.g. 127.0.0.1:7010 or [::1]:7010".to_owned(),
+    };
+    text.parse().map_err(why)
+}
+
 fn setting(text: &str) -> Result<(String, String), String> {
     let (path, value) =
         text.split_once('=').ok_or("write PATH=VALUE, e.g. link.bottleneck.rate=20mbit")?;
@@ -563,6 +581,23 @@ mod tests {
     fn the_definition_is_consistent() {
         use clap::CommandFactory as _;
         Cli::command().debug_assert();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_an_address_lacks_is_said() {
+        assert_eq!(address("[::1]:0"), Ok("[::1]:0".parse().unwrap()));
+        for (text, said) in [
+            ("127.0.0.1", "write 127.0.0.1:7010,"),
+            ("::1", "write [::1]:7010,"),
+            ("[::1]", "write [::1]:7010,"),
+            ("localhost:7010", "e.g. 127.0.0.1:7010 or"),
+            ("7010", "e.g. 127.0.0.1:7010 or"),
+            ("127.0.0.1:70100", "e.g. 127.0.0.1:7010 or"),
+        ] {
+            let why = address(text).unwrap_err();
+            assert!(why.contains(said), "{text}: {why}");
+        }
     }
 
     #[test]

@@ -23,8 +23,13 @@ struct Serving {
 
 impl Serving {
     fn start() -> Self {
+        Self::with(&[])
+    }
+
+    fn with(options: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_xcpnet"))
             .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(options)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -48,6 +53,32 @@ impl Serving {
         let mut answer = String::new();
         self.connect(request, headers).read_to_string(&mut answer).unwrap();
         answer
+    }
+
+    /// Asks for something to be run, or stopped: status and what is told.
+    fn post(&self, what: &str, body: &str) -> (u16, Value) {
+        let head = format!("POST /{}/{what} HTTP/1.1\r\n{}", self.token, self.own());
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let (kind, length) = ("Content-Type: application/toml", body.len());
+        write!(stream, "{head}{kind}\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, told) = answer.split_once("\r\n\r\n").unwrap();
+        (head[9..12].parse().unwrap(), serde_json::from_str(told).unwrap_or(Value::Null))
+    }
+
+    /// How the work stands once nothing runs.
+    fn settled(&self) -> Value {
+        loop {
+            let answer = self.ask(&format!("GET /{}/run", self.token), &self.own());
+            let told: Value =
+                serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+            if told["running"] == false {
+                return told;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     fn own(&self) -> String {
@@ -138,10 +169,56 @@ fn those_with_the_token_get_the_page_events_and_metrics() {
     }
 }
 
+const SCENARIO: &str = r#"
+    title = "</pre><script>stolen=1</script>"
+    duration = "2s"
+    link = [{ name = "l", between = ["a", "b"], rate = "1mbit", delay = "10ms" }]
+    flow = [{ name = "f", from = "a", to = "b", congestion = "cubic" }]
+"#;
+
+/// Without `--lab` nothing is run. With it a scenario is, if it is right, and one at a time; what is
+/// wrong is told as the command line tells it.
+#[test]
+fn scenarios_are_run_where_that_is_allowed() {
+    let closed = Serving::start();
+    assert_eq!(closed.post("run?on=sim", SCENARIO).0, 405);
+    assert!(!closed.ask(&format!("GET /{}/", closed.token), &closed.own()).contains("lab-text"));
+
+    let serving = Serving::with(&["--lab"]);
+    let (status, told) = serving.post("run?on=sim", &SCENARIO.replace("delay", "dealy"));
+    let said = told["text"].as_str().unwrap();
+    assert_eq!(status, 422);
+    assert!(said.contains("scenario.toml:4:") && said.contains("dealy"), "{said}");
+    for (what, body, refused) in [
+        ("run?on=sim", "\u{0}", 422),
+        ("run?on=sim", "", 422),
+        ("run?on=sh", SCENARIO, 404),
+        ("report", SCENARIO, 405),
+        ("run?on=sim", &"#".repeat(300_000), 413),
+    ] {
+        assert_eq!(serving.post(what, body).0, refused, "{what}");
+    }
+    assert_eq!(serving.settled()["number"], 0, "nothing was begun");
+    let (status, told) = serving.post("run?on=sim", SCENARIO);
+    assert_eq!((status, &told["number"]), (200, &json!(1)));
+    let told = serving.settled();
+    assert_eq!((&told["failed"], &told["report"]), (&json!(false), &json!(true)), "{told}");
+    assert!(told["text"].as_str().unwrap().contains("utilisation"), "{told}");
+    let report = serving.ask(&format!("GET /{}/report", serving.token), &serving.own());
+    assert!(report.contains("&lt;script&gt;stolen") && !report.contains("<script>stolen"));
+
+    let long = SCENARIO.replace("\"2s\"", "\"4000s\"").replace("1mbit", "400mbit");
+    assert_eq!(serving.post("run?on=sim", &long).0, 200);
+    assert_eq!(serving.post("run?on=sim", SCENARIO).0, 409, "one at a time");
+    assert_eq!(serving.post("stop", "").0, 200);
+    let told = serving.settled();
+    assert!(told["text"].as_str().unwrap().starts_with("stopped; so far:"), "{told}");
+}
+
 #[test]
 fn names_are_text() {
     let Some(chromium) = browser::find() else { return };
-    let serving = Serving::start();
+    let serving = Serving::with(&["--lab"]);
     let mut browser = Browser::start(&chromium);
     let address = format!("http://{}/{}/", serving.host, serving.token);
     browser.call("Page.navigate", json!({ "url": address }));
@@ -165,5 +242,16 @@ fn names_are_text() {
     let said = shown[0].as_str().unwrap();
     assert!(said.matches(evil).count() >= 8, "{said}");
     assert_eq!((shown[1].as_u64(), shown[2].as_u64()), (Some(0), Some(2)));
+    let run = format!(
+        "new Promise((done) => {{ document.getElementById('lab-text').value = {}; \
+         document.querySelector('[data-on=sim]').click(); \
+         const look = () => (document.getElementById('lab-out').hidden \
+         ? setTimeout(look, 50) : done(['lab-out', 'lab-said'].map((id) => \
+         document.getElementById(id).textContent))); look(); }})",
+        json!(SCENARIO)
+    );
+    let told = browser.eval(&run);
+    assert!(told[0].as_str().unwrap().contains("utilisation"), "{told}");
+    assert!(told[1].as_str().unwrap().contains("</pre><script>stolen=1</script>"), "{told}");
     assert_eq!(browser.eval("typeof window.stolen"), "undefined");
 }

@@ -32,8 +32,14 @@ pub(super) fn json(report: &Report<'_>) -> String {
     names.truncate(LINKS);
     let runs: Vec<Value> =
         report.runs.iter().enumerate().map(|(i, run)| one(report, i, run, &names)).collect();
-    json!({ "version": report.version, "links": names, "bottlenecks": bottlenecks, "runs": runs })
-        .to_string()
+    json!({
+        "version": report.version,
+        "links": names,
+        "bottlenecks": bottlenecks,
+        "runs": runs,
+        "look": crate::plot::look(),
+    })
+    .to_string()
 }
 
 fn one(report: &Report<'_>, index: usize, run: &Run, names: &[&str]) -> Value {

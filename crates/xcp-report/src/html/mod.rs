@@ -17,6 +17,7 @@ use crate::reference::Reference;
 pub(crate) const UPLOT_JS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 pub(crate) const UPLOT_CSS: &str = include_str!("../../assets/uplot/uPlot.min.css");
 pub(crate) const UPLOT_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
+pub(crate) const FIGURE_JS: &str = include_str!("../../assets/figure.js");
 const REPORT_JS: &str = include_str!("../../assets/report.js");
 pub(crate) const REPORT_CSS: &str = include_str!("../../assets/report.css");
 
@@ -94,13 +95,16 @@ pub fn html(report: &Report<'_>) -> String {
     page.push_str("\n*/\n");
     page.push_str(UPLOT_JS);
     page.push_str("\n</script>\n<script>\n");
+    page.push_str(FIGURE_JS);
+    page.push_str("</script>\n<script>\n");
     page.push_str(REPORT_JS);
     page.push_str("</script>\n</body>\n</html>\n");
     page
 }
 
 /// Text for HTML elements and quoted attributes.
-pub(crate) fn escape(text: &str) -> String {
+#[must_use]
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

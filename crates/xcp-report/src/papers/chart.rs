@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use crate::axis::Axis;
-use crate::html::escape;
+use crate::html::{base64, escape};
 
 /// What is drawn over time.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,8 +14,8 @@ pub(super) enum Curve {
     Line { name: String, colour: usize, points: Vec<(f64, f64)> },
     /// Least, middle and greatest at each time.
     Spread { name: String, colour: usize, points: Vec<(f64, [f64; 3])> },
-    /// Not measured: dashed, or with another number dotted.
-    Dashed { name: String, dashes: usize, points: Vec<(f64, f64)> },
+    /// Not measured, said `of` something: dashed, or with another number dotted.
+    Dashed { name: String, of: String, dashes: usize, points: Vec<(f64, f64)> },
 }
 
 /// Of a chart, in its own units; the page scales it.
@@ -36,17 +36,25 @@ fn y(axis: &Axis, value: f64) -> f64 {
     TOP + (1.0 - axis.share(value)) * (HEIGHT - TOP - BOTTOM)
 }
 
-/// One chart: curves over the time from 0 to `end` seconds, which part of it was `measured`, and
-/// what it shows in words.
+/// What a chart is of: in words, and what a table of its numbers calls them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told<'a> {
+    pub described: &'a str,
+    pub column: &'a str,
+}
+
+/// One chart: curves over the time from 0 to `end` seconds, and which part of it was `measured`.
+/// Its points go with it as numbers, for the tables that `assets/papers.js` makes of them.
 pub(super) fn over_time(
     curves: &[Curve],
     axis: &Axis,
     end: f64,
     measured: Option<[f64; 2]>,
-    described: &str,
+    told: Told<'_>,
 ) -> String {
     let mut svg = String::new();
-    open(&mut svg, axis, HEIGHT, described);
+    let column = format!(" data-column=\"{}\"", escape(told.column));
+    open(&mut svg, axis, HEIGHT, told.described, &column);
     let time = Axis { low: 0.0, high: end.max(1e-9), unit: crate::axis::Unit::Plain };
     for tick in time.ticks(5) {
         let at = x(time.share(tick));
@@ -68,35 +76,51 @@ pub(super) fn over_time(
     }
     for curve in curves {
         match curve {
-            Curve::Line { colour, points, .. } => {
+            Curve::Line { name, colour, points } => {
+                let points = thinned(points, end);
                 let _ = write!(
                     svg,
-                    "<path class=\"k{}\" d=\"{}\"/>",
+                    "<path class=\"k{}\"{} d=\"{}\"/>",
                     colour % 8,
-                    path(&thinned(points, end), axis, &time)
+                    numbers(name, points.iter().map(|(t, v)| [*t, *v])),
+                    path(&points, axis, &time)
                 );
             }
-            Curve::Dashed { points, dashes, .. } => {
+            Curve::Dashed { name, of, points, dashes } => {
+                let points = thinned(points, end);
                 let _ = write!(
                     svg,
-                    "<path class=\"d d{dashes}\" d=\"{}\"/>",
-                    path(&thinned(points, end), axis, &time)
+                    "<path class=\"d d{dashes}\"{} d=\"{}\"/>",
+                    numbers(&format!("{name}: {of}"), points.iter().map(|(t, v)| [*t, *v])),
+                    path(&points, axis, &time)
                 );
             }
-            Curve::Spread { colour, points, .. } => {
+            Curve::Spread { name, colour, points } => {
                 let part = |i: usize| points.iter().map(|(t, v)| (*t, v[i])).collect::<Vec<_>>();
-                let mut outline: Vec<(f64, f64)> = extreme(&part(2), end, f64::max);
-                outline.extend(extreme(&part(0), end, f64::min).into_iter().rev());
+                let (least, greatest) =
+                    (extreme(&part(0), end, f64::min), extreme(&part(2), end, f64::max));
+                let outline: Vec<(f64, f64)> =
+                    greatest.iter().chain(least.iter().rev()).copied().collect();
                 let _ = write!(
                     svg,
                     "<path class=\"f{0}\" d=\"{1}z\"/>",
                     colour % 8,
                     path(&outline, axis, &time)
                 );
+                // The first of each stretch stands for its middle ones.
+                let rows = stretches(points, end).map(|stretch| {
+                    let of = |i: usize, fold: fn(f64, f64) -> f64| {
+                        let there = stretch.iter().map(|p| p.1[i]).filter(|v| v.is_finite());
+                        there.reduce(fold).unwrap_or(f64::NAN)
+                    };
+                    let (at, middle) = (stretch[0].0, stretch[0].1[1]);
+                    [at, of(0, f64::min), middle, of(2, f64::max)]
+                });
                 let _ = write!(
                     svg,
-                    "<path class=\"k{}\" d=\"{}\"/>",
+                    "<path class=\"k{}\"{} d=\"{}\"/>",
                     colour % 8,
+                    numbers(name, rows),
                     path(&thinned(&part(1), end), axis, &time)
                 );
             }
@@ -106,11 +130,21 @@ pub(super) fn over_time(
     svg
 }
 
-fn open(svg: &mut String, axis: &Axis, height: f64, described: &str) {
+/// A curve's name and its points, as 32-bit floats in base64: a time and one value each, or least,
+/// middle and greatest.
+fn numbers<const N: usize>(name: &str, rows: impl Iterator<Item = [f64; N]>) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "seven digits are enough for a chart")]
+    let bytes = rows.flatten().flat_map(|v| (v as f32).to_le_bytes());
+    let values = if N == 4 { " data-values=\"3\"" } else { "" };
+    format!(" data-name=\"{}\"{values} data-points=\"{}\"", escape(name), base64(bytes))
+}
+
+/// Begins a chart; `data` are attributes of it.
+fn open(svg: &mut String, axis: &Axis, height: f64, described: &str, data: &str) {
     let _ = write!(
         svg,
         "<svg class=\"chart\" viewBox=\"0 0 {WIDTH:.0} {height:.0}\" role=\"img\" \
-            aria-label=\"{}\">",
+            aria-label=\"{}\"{data}>",
         escape(described)
     );
     for tick in axis.ticks(4) {
@@ -153,7 +187,7 @@ fn extreme(points: &[(f64, f64)], end: f64, of: fn(f64, f64) -> f64) -> Vec<(f64
     stretches(points, end).filter_map(one).collect()
 }
 
-fn stretches(points: &[(f64, f64)], end: f64) -> impl Iterator<Item = &[(f64, f64)]> {
+fn stretches<V>(points: &[(f64, V)], end: f64) -> impl Iterator<Item = &[(f64, V)]> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -205,6 +239,33 @@ pub(super) struct Judged {
     pub theory: Vec<(&'static str, f64)>,
 }
 
+/// What is drawn of several variants, as rows of a table.
+fn table(list: &[Judged]) -> serde_json::Value {
+    let mut theories: Vec<&str> = Vec::new();
+    for (name, _) in list.iter().flat_map(|j| &j.theory) {
+        if !theories.contains(name) {
+            theories.push(name);
+        }
+    }
+    let mut head: Vec<serde_json::Value> =
+        ["variant", "measured", "seeds_least", "seeds_greatest", "band_min", "band_max", "inside"]
+            .map(Into::into)
+            .into();
+    head.extend(theories.iter().map(|name| (*name).into()));
+    let rows = list.iter().map(|j| {
+        let inside = if j.inside { "yes" } else { "no" };
+        let [least, greatest] = j.range.map_or([None, None], |r| r.map(Some));
+        let mut row =
+            serde_json::json!([j.name, j.measured, least, greatest, j.band[0], j.band[1], inside]);
+        let said = |name: &&str| j.theory.iter().find(|t| t.0 == *name).map(|t| t.1);
+        row.as_array_mut()
+            .expect("made above")
+            .extend(theories.iter().map(|name| serde_json::json!(said(name))));
+        row
+    });
+    std::iter::once(serde_json::Value::Array(head)).chain(rows).collect()
+}
+
 /// The numbers of several variants beside one another, each with its band.
 pub(super) fn by_variant(list: &[Judged], axis: &Axis, described: &str) -> String {
     let longest = list.iter().map(|j| j.name.chars().count()).max().unwrap_or(0) as f64;
@@ -214,7 +275,8 @@ pub(super) fn by_variant(list: &[Judged], axis: &Axis, described: &str) -> Strin
     let height = if turned { HEIGHT + (longest * 4.2).min(70.0) } else { HEIGHT };
     let bottom = HEIGHT - BOTTOM;
     let mut svg = String::new();
-    open(&mut svg, axis, height, described);
+    let table = format!(" data-table=\"{}\"", escape(&table(list).to_string()));
+    open(&mut svg, axis, height, described, &table);
     for (i, one) in list.iter().enumerate() {
         let at = LEFT + (i as f64 + 0.5) * slot;
         let half = (slot * 0.4).min(14.0);

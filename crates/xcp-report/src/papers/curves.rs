@@ -10,7 +10,7 @@ use xcp_scenario::model::Scenario;
 use xcp_scenario::run::{Quantity, Run, Subject};
 
 use super::Theories;
-use super::chart::{Curve, Judged, by_variant, over_time};
+use super::chart::{Curve, Judged, Told, by_variant, over_time};
 use crate::Reference;
 use crate::axis::{Axis, Unit};
 use crate::html::escape;
@@ -185,7 +185,8 @@ impl Content<'_> {
                 .get(*i)
                 .map(|s| [s.measure.from as f64 / 1e9, s.measure.to as f64 / 1e9]);
             let described = format!("{} over time, {name}", row.heading);
-            let chart = over_time(curves, &axis, run.completed as f64 / 1e9, measured, &described);
+            let told = Told { described: &described, column: row.quantity.column() };
+            let chart = over_time(curves, &axis, run.completed as f64 / 1e9, measured, told);
             let caption = if self.runs.len() > 1 {
                 format!("<figcaption>{}</figcaption>", escape(name))
             } else {
@@ -242,6 +243,7 @@ impl Content<'_> {
                 for curve in reference.goodputs.iter().take(FLOWS) {
                     curves.push(Curve::Dashed {
                         name: reference.name.clone(),
+                        of: curve.name.clone(),
                         dashes,
                         points: steps(&curve.points, end),
                     });
@@ -365,7 +367,8 @@ fn tighter(a: Option<f64>, b: Option<f64>, of: fn(f64, f64) -> f64) -> Option<f6
 /// The unit of a claimed number: ratios and counts have none.
 fn unit_of(metric: &str) -> Unit {
     let last = metric.rsplit('.').next().unwrap_or_default();
-    if ["jain", "spread"].contains(&last) || last.ends_with("_cov") || last.ends_with("_growth") {
+    let ratio = |part: &str| part.ends_with("_cov") || part.ends_with("_growth");
+    if ["jain", "spread"].contains(&last) || metric.split('.').any(ratio) {
         return Unit::Plain;
     }
     if metric.contains("idle_time") || metric.contains("complet") || metric.contains("_settling") {
@@ -443,6 +446,12 @@ fn legend<'a>(curves: impl Iterator<Item = &'a Curve>, page: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ratios_have_no_unit() {
+        assert_eq!(unit_of("flows.*.goodput_cov.max"), Unit::Plain);
+        assert_eq!(unit_of("flows.*.goodput.max"), Unit::Rate);
+    }
 
     #[test]
     fn a_claim_chooses_its_row() {

@@ -3,10 +3,13 @@
 use std::fmt::Write as _;
 
 use super::{Section, anchor, called, inline, verdict};
-use crate::html::{REPORT_CSS, escape};
+use crate::html::{FIGURE_JS, REPORT_CSS, escape};
 use crate::human;
+use crate::strict::hash;
 
 const PAPERS_CSS: &str = include_str!("../../assets/papers.css");
+/// What lets charts be saved; the only script that these pages may run.
+const PAPERS_JS: &str = include_str!("../../assets/papers.js");
 
 /// A paper and its figures.
 #[derive(Debug, Clone, Copy)]
@@ -45,15 +48,18 @@ pub struct Front<'a> {
     pub version: &'a str,
 }
 
-fn head(title: &str, version: &str, page: &mut String) {
+/// `script`: the only one that the page may run; empty for none.
+fn head(title: &str, version: &str, script: &str, page: &mut String) {
     page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_str(
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta \
             name=\"color-scheme\" content=\"light dark\">\n",
     );
-    page.push_str(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
-            'unsafe-inline'; img-src data:\">\n",
+    let _ = writeln!(
+        page,
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; \
+         style-src 'unsafe-inline'; img-src data:\">",
+        if script.is_empty() { "'none'".to_owned() } else { hash(script) }
     );
     page.push_str("<link rel=\"icon\" href=\"data:,\">\n");
     let _ = write!(
@@ -67,11 +73,13 @@ fn head(title: &str, version: &str, page: &mut String) {
     page.push_str("</style>\n</head>\n<body class=\"papers\">\n<main>\n");
 }
 
-fn foot(command: &str, version: &str, page: &mut String) {
+fn foot(command: &str, version: &str, script: &str, page: &mut String) {
+    let script =
+        if script.is_empty() { String::new() } else { format!("<script>{script}</script>\n") };
     let _ = write!(
         page,
         "<footer>\n<p>Made by xcpnet {} with <code>{}</code>. The same files, seeds and version \
-            give the same numbers.</p>\n</footer>\n</main>\n</body>\n</html>\n",
+            give the same numbers.</p>\n</footer>\n</main>\n{script}</body>\n</html>\n",
         escape(version),
         escape(command)
     );
@@ -81,7 +89,8 @@ fn foot(command: &str, version: &str, page: &mut String) {
 #[must_use]
 pub fn paper_page(paper: &Paper<'_>, command: &str, version: &str) -> String {
     let mut page = String::new();
-    head(paper.title, version, &mut page);
+    let script = [FIGURE_JS, PAPERS_JS].concat();
+    head(paper.title, version, &script, &mut page);
     let (inside, outside) = paper.counts();
     let _ = write!(
         page,
@@ -101,7 +110,7 @@ pub fn paper_page(paper: &Paper<'_>, command: &str, version: &str) -> String {
     for section in paper.sections {
         page.push_str(&section.html);
     }
-    foot(command, version, &mut page);
+    foot(command, version, &script, &mut page);
     page
 }
 
@@ -127,7 +136,7 @@ fn list(paper: &Paper<'_>, file: &str, page: &mut String) {
 #[must_use]
 pub fn front_page(front: &Front<'_>) -> String {
     let mut page = String::new();
-    head("Explicit congestion control: the papers, reproduced", front.version, &mut page);
+    head("Explicit congestion control: the papers, reproduced", front.version, "", &mut page);
     let inside: usize = front.papers.iter().map(|p| p.counts().0).sum();
     let outside: usize = front.papers.iter().map(|p| p.counts().1).sum();
     let figures: usize = front.papers.iter().map(|p| p.sections.len()).sum();
@@ -167,6 +176,6 @@ pub fn front_page(front: &Front<'_>) -> String {
         );
     }
     page.push_str(front.failures);
-    foot(front.command, front.version, &mut page);
+    foot(front.command, front.version, "", &mut page);
     page
 }

@@ -5,6 +5,14 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Colour(pub u8, pub u8, pub u8);
 
+impl Colour {
+    /// As SVG and CSS write it.
+    pub fn hex(self) -> String {
+        let Self(r, g, b) = self;
+        format!("#{r:02x}{g:02x}{b:02x}")
+    }
+}
+
 /// Where a text's given point is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
@@ -57,19 +65,21 @@ impl Mark {
     }
 }
 
-/// The width of a text in Helvetica, points. (The font's metrics as Adobe published them; what it
-/// does not have is as wide as a digit.)
+/// The widths of Helvetica's letters from the space to the tilde, in thousandths of the size (the
+/// font's metrics as Adobe published them).
+pub(super) const LETTER_WIDTHS: [u16; 95] = [
+    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556,
+    556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667,
+    611, 778, 722, 278, 500, 667, 556, 833, 722, 778, 667, 778, 722, 667, 611, 722, 667, 944, 667,
+    667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500,
+    222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
+];
+
+/// The width of a text in Helvetica, points. What the table does not have is as wide as a digit.
 pub(super) fn text_width(text: &str, size: f64) -> f64 {
-    // From the space to the tilde, in thousandths of the size.
-    const WIDTHS: [u16; 95] = [
-        278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556,
-        556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722,
-        722, 667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778, 667, 778, 722, 667, 611, 722,
-        667, 944, 667, 667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278, 556,
-        556, 222, 222, 500, 222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500,
-        500, 334, 260, 334, 584,
-    ];
-    let width =
-        |c: char| (c as usize).checked_sub(32).and_then(|i| WIDTHS.get(i)).copied().unwrap_or(556);
+    let width = |c: char| {
+        let place = (c as usize).checked_sub(32);
+        place.and_then(|i| LETTER_WIDTHS.get(i)).copied().unwrap_or(556)
+    };
     text.chars().map(|c| f64::from(width(c))).sum::<f64>() * size / 1000.0
 }

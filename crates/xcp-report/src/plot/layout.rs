@@ -1,7 +1,7 @@
 //! Where everything of a figure goes on its sheet: a column's width of a journal, axes at the left
 //! and below, the names of the curves above.
 
-use super::drawing::{Anchor, Colour, Item, Mark, Sheet, text_width};
+use super::drawing::{Anchor, Colour, Item, LETTER_WIDTHS, Mark, Sheet, text_width};
 use super::figure::{Curve, Figure, Manner, Measure, Range};
 use crate::axis::Axis;
 
@@ -31,6 +31,16 @@ const DASHES: [&[f64]; 4] = [&[], &[4.0, 2.0], &[1.0, 1.5], &[5.0, 1.5, 1.0, 1.5
 const MARKS: [Mark; 4] = [Mark::Circle, Mark::Square, Mark::Triangle, Mark::Diamond];
 const GREY: Colour = Colour(0xdd, 0xdd, 0xdd);
 const BLACK: Colour = Colour(0x22, 0x22, 0x22);
+
+/// How sheets look, for the script that draws those of a report's charts (`assets/figure.js`).
+pub(crate) fn look() -> serde_json::Value {
+    serde_json::json!({
+        "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "bottom": BOTTOM,
+        "size": SIZE, "leading": LEADING, "stretches": STRETCHES,
+        "colours": COLOURS.map(Colour::hex), "grey": GREY.hex(), "black": BLACK.hex(),
+        "dashes": DASHES, "letters": &LETTER_WIDTHS[..],
+    })
+}
 
 /// An axis: what it measures, and from where to where.
 struct Scale {

@@ -7,6 +7,8 @@ mod layout;
 mod pdf;
 mod svg;
 
+pub(crate) use layout::look;
+
 pub use figure::{Figure, Kind, NoFigure, Wanted, figure};
 
 impl Figure {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::drawing::{Anchor, Colour, Item, Mark, Sheet};
+use super::drawing::{Anchor, Item, Mark, Sheet};
 use crate::html::escape;
 
 /// The file.
@@ -26,7 +26,7 @@ pub(super) fn write(sheet: &Sheet, title: &str) -> String {
                     format!(" stroke-dasharray=\"{}\"", dashes.join(" "))
                 };
                 let d = path(points);
-                let stroke = hex(*colour);
+                let stroke = colour.hex();
                 writeln!(
                     out,
                     "<path d=\"{d}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{width}\" \
@@ -35,14 +35,14 @@ pub(super) fn write(sheet: &Sheet, title: &str) -> String {
             }
             Item::Mark { at: (x, y), mark: Mark::Circle, colour } => {
                 let (x, y, r) = (short(*x), short(*y), Mark::RADIUS);
-                writeln!(out, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"{}\"/>", hex(*colour))
+                writeln!(out, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" fill=\"{}\"/>", colour.hex())
             }
             Item::Mark { at, mark, colour } => {
                 writeln!(
                     out,
                     "<path d=\"{}z\" fill=\"{}\"/>",
                     path(&mark.corners(*at)),
-                    hex(*colour)
+                    colour.hex()
                 )
             }
             Item::Text { at: (x, y), text, size, anchor, upright } => {
@@ -74,10 +74,6 @@ pub(super) fn write(sheet: &Sheet, title: &str) -> String {
 /// Text for an element; control characters have no place in XML, escaped or not.
 fn words(text: &str) -> String {
     escape(&text.replace(char::is_control, " "))
-}
-
-fn hex(Colour(r, g, b): Colour) -> String {
-    format!("#{r:02x}{g:02x}{b:02x}")
 }
 
 /// A hundredth of a point is finer than any printer.

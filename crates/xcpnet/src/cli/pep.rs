@@ -129,7 +129,7 @@ pub struct PepRun {
     #[arg(long, value_name = "WHAT")]
     pub exclude: Vec<String>,
     /// Take SOCKS 5 and HTTP CONNECT at this address; may be repeated
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = super::address)]
     pub listen: Vec<SocketAddr>,
     /// Answer only clients of this network or address there; may be repeated [default: all]
     #[arg(long, value_name = "NETWORK")]
@@ -138,7 +138,7 @@ pub struct PepRun {
     #[arg(long, value_name = "NETWORK")]
     pub allow_target: Vec<String>,
     /// Answer Prometheus at this address
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = super::address)]
     pub metrics: Option<SocketAddr>,
     /// Do not send a client's first bytes with the SYN
     #[arg(long)]

@@ -15,7 +15,7 @@ use crate::terminal;
 include!(concat!(env!("OUT_DIR"), "/engine.rs"));
 
 /// What the page begins with if nothing else is named.
-const EXAMPLE: &str = include_str!("four-flows.toml");
+pub const EXAMPLE: &str = include_str!("four-flows.toml");
 
 /// Writes the page.
 pub fn write(arguments: &PlaygroundArguments) -> Result<(), Failure> {

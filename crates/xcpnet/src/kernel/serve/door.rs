@@ -6,12 +6,12 @@
 //! 1. that does not name this door in `Host`: another name that leads here is a rebound one;
 //! 2. whose `Origin` is another page, or whose `Sec-Fetch-Site` says so;
 //! 3. without the token: the first part of the path or, for /metrics, `Authorization: Bearer`;
-//! 4. that wants anything but to read.
-
+//! 4. that wants anything but to read; with `--lab`, to read and to run or stop a scenario
+//!    ([`super::work`]), whose text no form of another page could send.
 //!
 //! Whoever can reach the door can knock, token or not: other users of this machine can. So a request
-//! has a length and a time that it may take, no body is ever read, and of those who have not said
-//! what they want there are only so many. (A library that waits for a body, or makes room for one as
+//! has a length and a time that it may take, a body is read only of those who were let in with one,
+//! and of those who have not said what they want there are only so many. (A library that waits for a body, or makes room for one as
 //! long as its header says, can be ended with one line by anybody.)
 
 use std::io::{self, Read as _, Write as _};
@@ -21,10 +21,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use httparse::{EMPTY_HEADER, Status};
+use serde_json::{Value, json};
+use xcp_report::escape;
 use xcp_report::strict::{Strict, strict};
 
+use super::work::{Refused, TEXT, Work};
 use super::{Seen, metrics};
+use crate::cli::Backend;
 use crate::failure::Failure;
+use crate::playground::EXAMPLE;
 
 /// Pages that are open at a time, and callers who have not yet said what they want.
 const WATCHERS: usize = 32;
@@ -46,6 +51,8 @@ pub struct Door {
 struct Inside {
     at: SocketAddr,
     token: String,
+    /// What may be run from the page; `None`: nothing.
+    work: Option<Arc<Work>>,
     callers: AtomicUsize,
     watchers: AtomicUsize,
 }
@@ -72,6 +79,18 @@ enum Wanted {
     Page,
     Events,
     Metrics,
+    /// How the work stands, and its report.
+    Work,
+    Report,
+    /// A text of so many bytes to be run.
+    Run(Backend, usize),
+    Stop,
+}
+
+/// A request up to its body, and what came of the body with it.
+struct Request {
+    head: Vec<u8>,
+    body: Vec<u8>,
 }
 
 /// Status and reason of a refusal.
@@ -79,13 +98,17 @@ type Refusal = (u16, &'static str);
 
 impl Door {
     /// Opens it.
-    pub fn open(listen: SocketAddr, token: String) -> Result<Self, Failure> {
+    pub fn open(
+        listen: SocketAddr,
+        token: String,
+        work: Option<Arc<Work>>,
+    ) -> Result<Self, Failure> {
         let failed = |e: io::Error| Failure::new(format!("--listen {listen}: cannot listen: {e}"));
         let listener = TcpListener::bind(listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let at = listener.local_addr().map_err(failed)?;
         let (callers, watchers) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Ok(Self { listener, inside: Arc::new(Inside { at, token, callers, watchers }) })
+        Ok(Self { listener, inside: Arc::new(Inside { at, token, work, callers, watchers }) })
     }
 
     /// What to open in a browser.
@@ -118,14 +141,37 @@ impl Inside {
         }
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        let judged = match read(&mut stream)? {
-            Some(request) => self.judged(&request),
+        let until = Instant::now() + PATIENCE;
+        let mut body = Vec::new();
+        let judged = match read(&mut stream, until)? {
+            Some(request) => {
+                body = request.body;
+                self.judged(&request.head)
+            }
             None => Err((400, "this is not a request")),
         };
-        let html = "text/html; charset=utf-8";
+        let (html, object) = ("text/html; charset=utf-8", "application/json");
+        let told = |told: Value| answer(200, object, &told.to_string());
         let text = match judged {
             Err((status, why)) => answer(status, "text/plain", &format!("{why}\n")),
-            Ok(Wanted::Page) => answer(200, html, &page()),
+            Ok(Wanted::Page) => answer(200, html, &page(self.work.is_some())),
+            Ok(Wanted::Work) => told(self.work.as_ref().map_or(Value::Null, |work| work.told())),
+            Ok(Wanted::Stop) => told(self.work.as_ref().map_or(Value::Null, |work| work.stop())),
+            Ok(Wanted::Report) => match self.work.as_ref().and_then(|work| work.report()) {
+                Some(report) => answer(200, html, &report),
+                None => answer(404, "text/plain", "there is no report\n"),
+            },
+            Ok(Wanted::Run(on, length)) => {
+                if !read_body(&mut stream, until, length, &mut body)? {
+                    return Ok(());
+                }
+                match self.run(&body, on) {
+                    Ok(value) => told(value),
+                    Err((status, why)) => {
+                        answer(status, object, &json!({ "text": why }).to_string())
+                    }
+                }
+            }
             Ok(Wanted::Metrics) => {
                 answer(200, "text/plain; version=0.0.4", &metrics::text(&seen.reading()))
             }
@@ -144,6 +190,16 @@ impl Inside {
         Ok(())
     }
 
+    fn run(&self, text: &[u8], on: Backend) -> Result<Value, (u16, String)> {
+        let Some(work) = &self.work else { return Err((405, NOTHING.to_owned())) };
+        let text = str::from_utf8(text)
+            .map_err(|_| (422, "the scenario is no text in UTF-8".to_owned()))?;
+        work.begin(text, on).map_err(|why| match why {
+            Refused::Busy => (409, "a scenario is running; stop it, or wait".to_owned()),
+            Refused::Wrong(text) => (422, text),
+        })
+    }
+
     fn judged(&self, request: &[u8]) -> Result<Wanted, Refusal> {
         let mut headers = [EMPTY_HEADER; HEADERS];
         let mut parsed = httparse::Request::new(&mut headers);
@@ -156,28 +212,53 @@ impl Inside {
             .iter()
             .map(|h| (h.name.to_ascii_lowercase(), String::from_utf8_lossy(h.value).into_owned()))
             .collect();
-        judge(self.at, &self.token, method, url, &headers)
+        judge(self.at, &self.token, self.work.is_some(), method, url, &headers)
     }
 }
 
-/// A request without its body; `None` for what is none, or too long.
-fn read(stream: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
-    let until = Instant::now() + PATIENCE;
-    let mut request = Vec::new();
+/// Some more bytes; `false` where there are none in time.
+fn more(stream: &mut TcpStream, until: Instant, into: &mut Vec<u8>) -> io::Result<bool> {
+    let left = until.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Ok(false);
+    }
+    stream.set_read_timeout(Some(left))?;
     let mut part = [0; 2048];
-    while request.len() < REQUEST {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(None);
+    let n = stream.read(&mut part)?;
+    into.extend_from_slice(&part[..n]);
+    Ok(n > 0)
+}
+
+/// The rest of a body; `false` where it does not come.
+fn read_body(
+    stream: &mut TcpStream,
+    until: Instant,
+    length: usize,
+    body: &mut Vec<u8>,
+) -> io::Result<bool> {
+    while body.len() < length {
+        if !more(stream, until, body)? {
+            return Ok(false);
         }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut part)? {
-            0 => return Ok(None),
-            n => request.extend_from_slice(&part[..n]),
+    }
+    body.truncate(length);
+    Ok(true)
+}
+
+/// A request; `None` for what is none, or too long. Its body is left where it is, but for what came
+/// with the rest.
+fn read(stream: &mut TcpStream, until: Instant) -> io::Result<Option<Request>> {
+    let mut request = Vec::new();
+    while request.len() < REQUEST {
+        if !more(stream, until, &mut request)? {
+            return Ok(None);
         }
         let mut headers = [EMPTY_HEADER; HEADERS];
         match httparse::Request::new(&mut headers).parse(&request) {
-            Ok(Status::Complete(_)) => return Ok(Some(request)),
+            Ok(Status::Complete(head)) => {
+                let body = request.split_off(head);
+                return Ok(Some(Request { head: request, body }));
+            }
             Ok(Status::Partial) => {}
             Err(_) => return Ok(None),
         }
@@ -210,10 +291,14 @@ fn watch(out: &mut TcpStream, seen: &Seen) -> io::Result<()> {
     }
 }
 
-/// Lets in or refuses.
+/// What those hear who want to change something.
+const NOTHING: &str = "there is nothing to change here";
+
+/// Lets in or refuses. `lab`: scenarios may be run.
 fn judge(
     at: SocketAddr,
     token: &str,
+    lab: bool,
     method: &str,
     url: &str,
     headers: &[(String, String)],
@@ -252,14 +337,35 @@ fn judge(
     } else {
         return Err((403, "the token is missing: open the address that `xcpnet serve` printed"));
     };
-    if method != "GET" {
-        return Err((405, "there is nothing to change here"));
-    }
-    match wanted {
-        "" => Ok(Wanted::Page),
-        "events" => Ok(Wanted::Events),
-        "metrics" => Ok(Wanted::Metrics),
-        _ => Err((404, "there is nothing of this name")),
+    match (method, wanted) {
+        ("GET", "") => Ok(Wanted::Page),
+        ("GET", "events") => Ok(Wanted::Events),
+        ("GET", "metrics") => Ok(Wanted::Metrics),
+        ("GET", "run") if lab => Ok(Wanted::Work),
+        ("GET", "report") if lab => Ok(Wanted::Report),
+        ("GET", _) => Err((404, "there is nothing of this name")),
+        // The token in the path, not a header that a metrics reader has, lets somebody change things.
+        ("POST", "stop") if lab => Ok(Wanted::Stop),
+        ("POST", "run") if lab => {
+            let on = match url.split_once('?').map_or("", |(_, query)| query) {
+                "on=sim" => Backend::Sim,
+                "on=linux" => Backend::Linux,
+                _ => return Err((404, "say on=sim or on=linux")),
+            };
+            // What forms can send is of other types; of this one a browser asks first.
+            if header("content-type").ne(["application/toml"]) {
+                return Err((415, "a scenario is application/toml"));
+            }
+            let lengths: Vec<&str> = header("content-length").collect();
+            match lengths[..] {
+                [length] => match length.parse() {
+                    Ok(length) if length <= TEXT => Ok(Wanted::Run(on, length)),
+                    _ => Err((413, "a scenario has at most 256 KiB")),
+                },
+                _ => Err((411, "exactly one Content-Length is needed")),
+            }
+        }
+        _ => Err((405, NOTHING)),
     }
 }
 
@@ -276,6 +382,11 @@ fn answer(status: u16, kind: &str, body: &str) -> String {
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
+        409 => "Conflict",
+        411 => "Length Required",
+        413 => "Content Too Large",
+        415 => "Unsupported Media Type",
+        422 => "Unprocessable Content",
         _ => "Service Unavailable",
     };
     format!(
@@ -288,16 +399,29 @@ fn answer(status: u16, kind: &str, body: &str) -> String {
     )
 }
 
-/// The page; what it shows comes as events.
-pub fn page() -> String {
+/// The page; what it shows comes as events. `lab`: scenarios may be run from it.
+fn page(lab: bool) -> String {
+    let section = include_str!("lab.html").replace("{scenario}", &escape(EXAMPLE));
+    let changes = if lab {
+        "Nothing on this page changes routers, proxies or endpoint."
+    } else {
+        "Nothing on this page changes anything."
+    };
+    let body = include_str!("page.html")
+        .replace("{changes}", changes)
+        .replace("{lab}", if lab { &section } else { "" });
     strict(&Strict {
         title: "xcpnet: this machine",
         version: env!("CARGO_PKG_VERSION"),
         scripts_may: "",
         policy: "connect-src 'self';",
         style: include_str!("page.css"),
-        body: include_str!("page.html"),
-        script: include_str!("page.js"),
+        body: &body,
+        script: if lab {
+            concat!(include_str!("page.js"), include_str!("lab.js"))
+        } else {
+            include_str!("page.js")
+        },
     })
 }
 
@@ -308,9 +432,13 @@ mod tests {
     const TOKEN: &str = "0123456789abcdef";
 
     fn ask(method: &str, url: &str, headers: &[(&str, &str)]) -> Result<Wanted, u16> {
+        asked(false, method, url, headers)
+    }
+
+    fn asked(lab: bool, method: &str, url: &str, headers: &[(&str, &str)]) -> Result<Wanted, u16> {
         let at = "127.0.0.1:7010".parse().unwrap();
         let headers: Vec<_> = headers.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect();
-        judge(at, TOKEN, method, url, &headers).map_err(|(status, _)| status)
+        judge(at, TOKEN, lab, method, url, &headers).map_err(|(status, _)| status)
     }
 
     #[test]
@@ -354,5 +482,41 @@ mod tests {
         }
         assert_eq!(ask("POST", &page, &[own]), Err(405));
         assert_eq!(ask("DELETE", &page, &[own]), Err(405));
+    }
+
+    #[test]
+    fn only_a_lab_runs_anything_and_only_what_a_form_could_not_send() {
+        let own = ("host", "127.0.0.1:7010");
+        let (toml, length) = (("content-type", "application/toml"), ("content-length", "70"));
+        let url = |end: &str| format!("/{TOKEN}/{end}");
+        let all = [own, toml, length];
+        for (end, status) in [("run?on=sim", 405), ("stop", 405)] {
+            assert_eq!(ask("POST", &url(end), &all), Err(status));
+        }
+        assert_eq!(
+            (ask("GET", &url("run"), &[own]), ask("GET", &url("report"), &[own])),
+            (Err(404), Err(404))
+        );
+        let lab = |method: &str, url: &str, headers: &[_]| asked(true, method, url, headers);
+        assert_eq!(lab("POST", &url("run?on=sim"), &all), Ok(Wanted::Run(Backend::Sim, 70)));
+        assert_eq!(lab("POST", &url("run?on=linux"), &all), Ok(Wanted::Run(Backend::Linux, 70)));
+        assert_eq!(lab("POST", &url("stop"), &[own]), Ok(Wanted::Stop));
+        let bearer = ("authorization", "Bearer 0123456789abcdef");
+        for (url, headers, status) in [
+            ("/run?on=sim".to_owned(), &[own, toml, length, bearer][..], 403),
+            (url("run?on=sim"), &[own, toml, length, ("origin", "http://evil.example")], 403),
+            (url("run?on=sim"), &[own, length], 415),
+            (url("run?on=sim"), &[own, length, ("content-type", "text/plain")], 415),
+            (url("run?on=sim"), &[own, toml], 411),
+            (url("run?on=sim"), &[own, toml, length, length], 411),
+            (url("run?on=sim"), &[own, toml, ("content-length", "262145")], 413),
+            (url("run?on=sim"), &[own, toml, ("content-length", "-1")], 413),
+            (url("run?on=sh"), &all, 404),
+            (url("run"), &all, 404),
+            (url(""), &all, 405),
+        ] {
+            assert_eq!(lab("POST", &url, headers), Err(status), "{url} {headers:?}");
+        }
+        assert_eq!(lab("PUT", &url("run?on=sim"), &all), Err(405));
     }
 }

@@ -1,14 +1,15 @@
 //! `xcpnet serve`: a page on which an operator sees routers, endpoint and proxies of this machine
 //! while they work. Looks every second ([`readings`]), keeps an hour of it, and answers those who
 //! have the token ([`door`]): the page, server-sent events, Prometheus ([`metrics`]). It changes
-//! nothing, and no request can make it.
+//! nothing, and no request can make it, unless it is started with `--lab`: then scenarios can be run
+//! from the page ([`work`]).
 
 mod door;
 mod metrics;
 mod readings;
+mod work;
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -90,7 +91,8 @@ impl Seen {
 pub fn serve(arguments: &ServeArguments, printer: &mut Printer) -> Result<(), Failure> {
     let there = namespace(arguments.netns.as_deref())?;
     // The page is served here, wherever what it shows is.
-    let door = door::Door::open(arguments.listen, token()?)?;
+    let work = arguments.lab.then(|| Arc::new(work::Work::default()));
+    let door = door::Door::open(arguments.listen, token()?, work.clone())?;
     interrupt::listen()?;
     let seen = Arc::new(Seen::default());
     seen.add(readings::read(&there, seconds()));
@@ -114,17 +116,22 @@ pub fn serve(arguments: &ServeArguments, printer: &mut Printer) -> Result<(), Fa
             crate::terminal::tell(&format!("not seen: {what}"));
         }
     }
-    warn_of_others(arguments.listen);
+    warn_of_others(arguments);
     door.answer(&seen, interrupt::asked);
+    if let Some(work) = work {
+        work.end();
+    }
     Ok(())
 }
 
 /// What goes through a network in the clear can be read there, the token in it.
-fn warn_of_others(listen: SocketAddr) {
+fn warn_of_others(arguments: &ServeArguments) {
+    let listen = arguments.listen;
     if !listen.ip().is_loopback() {
+        let can = if arguments.lab { "look and run scenarios" } else { "look" };
         crate::terminal::tell(&format!(
             "{listen} can be reached from elsewhere, and what it says is not encrypted: whoever \
-             reads the address on the way can look, too; `ssh -L` is a safer way"
+             reads the address on the way can {can}, too; `ssh -L` is a safer way"
         ));
     }
 }
