@@ -185,10 +185,7 @@ fn bad_files() {
         ("share of everything", link("queue = { kind = \"xcp\", others = \"fair\", share = 1 }")),
         ("framing negative", link("framing = -1")),
         ("a rate that becomes nothing", link("rate-changes = [[\"1s\", \"0bit\"]]")),
-        (
-            "rates out of order",
-            link("rate-changes = [[\"2s\", \"1mbit\"], [\"1s\", \"2mbit\"]]"),
-        ),
+        ("rates out of order", link("rate-changes = [[\"2s\", \"1mbit\"], [\"1s\", \"2mbit\"]]")),
         (
             "a medium whose rate changes",
             link("medium = \"hub\"\nrate-changes = [[\"1s\", \"2mbit\"]]"),
