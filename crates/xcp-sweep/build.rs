@@ -46,14 +46,7 @@ fn add(hash: &mut Fingerprint, root: &Path, path: &Path) {
     } else if let Ok(content) = fs::read(path) {
         println!("cargo::rerun-if-changed={}", path.display());
         hash.add(path.strip_prefix(root).unwrap_or(path).to_string_lossy().as_bytes());
-        if path == root.join("Cargo.toml") {
-            // Which crates the workspace has decides nothing; a package of the sources has fewer.
-            let text = String::from_utf8_lossy(&content);
-            let lines = text.lines().filter(|l| !l.contains("members = ["));
-            lines.for_each(|line| hash.add(line.as_bytes()));
-        } else {
-            hash.add(&content);
-        }
+        hash.add(&content);
     }
 }
 

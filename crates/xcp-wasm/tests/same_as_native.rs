@@ -92,23 +92,19 @@ fn experiments() -> Vec<Case> {
     cases
 }
 
-/// All variants of all experiments, the most work first.
-fn everything() -> Vec<Case> {
-    let mut cases: Vec<(f64, Case)> = files()
+/// All variants of all experiments, file by file, the most work first.
+fn everything() -> Vec<Vec<Case>> {
+    let mut all: Vec<(f64, Vec<Case>)> = files()
         .iter()
-        .flat_map(|file| {
+        .map(|file| {
             let (name, text) = read(file);
-            let variants = variant_names(&text).len();
-            (0..variants).map(move |variant| Case {
-                name: name.clone(),
-                text: text.clone(),
-                variant,
-            })
+            let one = |variant| Case { name: name.clone(), text: text.clone(), variant };
+            let cases: Vec<Case> = (0..variant_names(&text).len()).map(one).collect();
+            (cases.iter().map(|case| packet_hops(&case.scenario())).sum(), cases)
         })
-        .map(|case| (packet_hops(&case.scenario()), case))
         .collect();
-    cases.sort_by(|a, b| b.0.total_cmp(&a.0));
-    cases.into_iter().map(|(_, case)| case).collect()
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    all.into_iter().map(|(_, cases)| cases).collect()
 }
 
 /// The text without the sections that only judge a run, and whose periods would not fit.
@@ -189,44 +185,47 @@ fn experiments_in_webassembly() {
     eprintln!("{} experiments give the same in WebAssembly", cases.len());
 }
 
-/// As many at a time as there are processors, each in a process of its own; all are tried before
+/// As many files at a time as there are processors, each in a process of its own; all are tried before
 /// what differs is told. A page refuses what does not fit into its memory: of some runs the samples.
 /// These are left out then, of both.
 #[test]
 #[ignore = "takes most of an hour: make wasm-all"]
 fn all_variants_of_all_experiments_in_webassembly() {
     let Some(engine) = engine() else { panic!("there is nothing to try it with") };
-    let (cases, next) = (everything(), AtomicUsize::new(0));
+    let (files, next) = (everything(), AtomicUsize::new(0));
     let one = &|thread: usize| {
         let mut differ = Vec::new();
-        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(cases) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
             let file = format!("requests-{thread}.jsonl");
-            let mut answer = in_webassembly(&engine, &file, &[case]).remove(0);
-            let name = format!("{} {:?}", case.name, variant_names(&case.text)[case.variant]);
-            let (mut native, mut how) = (case, "");
-            let less;
-            if answer["text"].as_str().is_some_and(|why| why.contains("the samples of its series"))
-            {
-                less = case.unsampled();
-                answer = in_webassembly(&engine, &file, &[&less]).remove(0);
-                (native, how) = (&less, ", without samples");
-            }
-            let same = answer["json"].as_str() == Some(&native.native());
-            eprintln!("{} {name}{how}", if same { "same" } else { "DIFFERS" });
-            if !same {
-                let why = answer["text"].as_str().unwrap_or("other numbers");
-                differ.push(format!("{name}: {why}"));
+            let all: Vec<&Case> = cases.iter().collect();
+            for (case, mut answer) in cases.iter().zip(in_webassembly(&engine, &file, &all)) {
+                let name = format!("{} {:?}", case.name, variant_names(&case.text)[case.variant]);
+                let (mut native, mut how) = (case, "");
+                let less;
+                let why = answer["text"].as_str().unwrap_or_default();
+                if why.contains("the samples of its series") {
+                    less = case.unsampled();
+                    answer = in_webassembly(&engine, &file, &[&less]).remove(0);
+                    (native, how) = (&less, ", without samples");
+                }
+                let same = answer["json"].as_str() == Some(&native.native());
+                eprintln!("{} {name}{how}", if same { "same" } else { "DIFFERS" });
+                if !same {
+                    let why = answer["text"].as_str().unwrap_or("other numbers");
+                    differ.push(format!("{name}: {why}"));
+                }
             }
         }
         differ
     };
+    let runs: usize = files.iter().map(Vec::len).sum();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let differ: Vec<String> = std::thread::scope(|scope| {
         let all: Vec<_> = (0..threads).map(|n| scope.spawn(move || one(n))).collect();
         all.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
-    assert!(differ.is_empty(), "{} of {}: {differ:#?}", differ.len(), cases.len());
-    eprintln!("{} runs give the same in WebAssembly", cases.len());
+    assert!(differ.is_empty(), "{} of {runs}: {differ:#?}", differ.len());
+    eprintln!("{runs} runs give the same in WebAssembly");
 }
 
 #[test]
