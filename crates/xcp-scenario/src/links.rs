@@ -277,7 +277,7 @@ fn read_rate_changes(fields: &Fields<'_>) -> Vec<(Nanos, u64)> {
         fields.faults.add(
             fields.span_of("rate-changes"),
             "a rate of zero",
-            "a `blackout` is a time in which nothing arrives",
+            "write rates above zero; for a time in which nothing arrives, use `blackout`",
         );
     }
     changes
