@@ -69,7 +69,7 @@ fn main() {
         });
     }
     let config = LineConfig {
-        delay: (delay_ms * 1e6) as u64,
+        delays: ((delay_ms * 1e6) as u64).into(),
         losses: Vec::new(),
         blackouts: Vec::new(),
         reorder: None,

@@ -39,7 +39,7 @@ fn main() {
     }
     let always = Period { from: 0, to: u64::MAX };
     let config = |index| LineConfig {
-        delay: (number("delay", 0.0) * 1e6) as u64,
+        delays: ((number("delay", 0.0) * 1e6) as u64).into(),
         losses: if loss > 0.0 {
             vec![Loss { probability: loss, place: LossPlace::AfterQueue, period: always }]
         } else {

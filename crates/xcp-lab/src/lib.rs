@@ -7,6 +7,7 @@
 //! and takes it down; `trust` says whether the result can be believed. `home` is the control group,
 //! `xcp` the one place that knows our kernel programs.
 
+mod changes;
 mod clock;
 mod error;
 mod home;

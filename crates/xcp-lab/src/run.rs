@@ -10,6 +10,7 @@ use xcp_scenario::rng::{Purpose, Stream};
 use xcp_scenario::run::{Observer, Run};
 use xcp_scenario::units::Nanos;
 
+use crate::changes::Changes;
 use crate::clock::{Clock, monotonic};
 use crate::home::Home;
 use crate::line::Line;
@@ -69,6 +70,7 @@ pub(crate) fn run(
         })
         .collect::<Result<Vec<_>, _>>()?;
     let endpoint = endpoint(&home, &site, &plan)?;
+    let changes = Changes::new(scenario, &plan, &site)?;
     let (mut directions, looks) = directions(&plan, &site, &laws, routers)?;
     let mut traffic = Traffic::prepare(&mut plan, scenario.seed, endpoint, &site.spaces)?;
     let early = traffic.shared().flows.iter().map(|flow| match &flow.kind {
@@ -82,7 +84,8 @@ pub(crate) fn run(
     let processors = Processors::now();
     let recorder = Recorder::new(scenario, "linux");
     let gauges = Gauges { directions: &mut directions, lines: &lines, flows: &flows };
-    let (mut run, behind) = record(scenario, recorder, gauges, clock, &mut traffic, observer)?;
+    let (mut run, behind) =
+        record(scenario, recorder, gauges, clock, changes, &mut traffic, observer)?;
 
     let notes = &mut run.summary.notes;
     notes.append(&mut plan.notes);
@@ -120,13 +123,14 @@ fn start_lines(
     }
 }
 
-/// Looks when it is time to, until the end or until the observer has had enough. Returns also how
-/// late the latest look was.
+/// Looks, and changes the network, when it is time to, until the end or until the observer has had
+/// enough. Returns also how late the latest look or change was.
 fn record(
     scenario: &Scenario,
     mut recorder: Recorder<'_>,
     mut gauges: Gauges<'_>,
     clock: Clock,
+    mut changes: Changes,
     traffic: &mut Traffic,
     observer: &mut dyn Observer,
 ) -> Result<(Run, Nanos), LabError> {
@@ -142,10 +146,11 @@ fn record(
             if observer.progress(now.min(scenario.duration)).is_break() {
                 return Ok((recorder.finish(now.min(until), true, &mut gauges), behind));
             }
+            behind = behind.max(changes.make(now, gauges.directions)?);
             if now >= until {
                 break;
             }
-            clock.sleep_until(until.min(now + PATIENCE));
+            clock.sleep_until(until.min(now + PATIENCE).min(changes.next()));
         }
         if look > scenario.duration {
             return Ok((recorder.finish(scenario.duration, false, &mut gauges), behind));

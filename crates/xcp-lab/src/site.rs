@@ -166,11 +166,10 @@ impl Site {
                 Limit::Bytes(n) => qdisc::Limit::Bytes(most(n)),
             };
             let netlink = &mut self.netlinks[space];
+            let rate_bps = shaper.rates.at(0);
             match shaper.others {
-                None => qdisc::install(netlink, index, qdisc::Shaper::Htb, shaper.rate_bps, limit)?,
-                Some(others) => {
-                    qdisc::install_classes(netlink, index, shaper.rate_bps, limit, others)?
-                }
+                None => qdisc::install(netlink, index, qdisc::Shaper::Htb, rate_bps, limit)?,
+                Some(others) => qdisc::install_classes(netlink, index, rate_bps, limit, others)?,
             }
         }
         Ok(())

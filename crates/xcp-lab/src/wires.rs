@@ -39,7 +39,7 @@ pub(crate) fn start(
 fn config(line: &plan::Line, plan: &Plan, scenario: &Scenario, clock: Clock) -> LineConfig {
     let direction = &scenario.links[line.direction / 2].directions[line.direction % 2];
     let queue = line.queue.then(|| QueueConfig {
-        rate_bps: direction.rate_bps,
+        rates: direction.rates(),
         queue: direction.queue.clone(),
         overhead_bytes: 0,
     });
@@ -57,7 +57,7 @@ fn config(line: &plan::Line, plan: &Plan, scenario: &Scenario, clock: Clock) -> 
     let red = matches!(direction.queue.discipline, Discipline::Red(_));
     debug_assert!(line.queue == red || line.before_queue);
     LineConfig {
-        delay: line.delay,
+        delays: line.delays.clone(),
         losses: line.losses.clone(),
         blackouts: line.blackouts.clone(),
         // Scenarios have none: the simulator's links keep their order.
@@ -68,9 +68,9 @@ fn config(line: &plan::Line, plan: &Plan, scenario: &Scenario, clock: Clock) -> 
         zero: clock.zero(),
         mtu: plan.mtu,
         input_rate_bps: if shaped {
-            direction.rate_bps
+            direction.fastest_bps()
         } else {
-            direction.rate_bps.saturating_mul(4).max(UNSHAPED_BPS)
+            direction.fastest_bps().saturating_mul(4).max(UNSHAPED_BPS)
         },
     }
 }

@@ -169,6 +169,11 @@ impl Router {
         Some(self.router.status().ok()?.state)
     }
 
+    /// Tells it that its link has another capacity from now on, bytes/s.
+    pub fn set_capacity(&self, bytes_per_sec: u64) -> xcp_linux::Result<()> {
+        self.router.set_capacity(bytes_per_sec)
+    }
+
     /// Packets that its policer has refused; `None` if that cannot be read.
     pub fn refused(&self) -> Option<u64> {
         if !self.policed {

@@ -21,7 +21,7 @@ const HEADERS: usize = 42;
 
 fn config() -> LineConfig {
     LineConfig {
-        delay: 20 * MS,
+        delays: (20 * MS).into(),
         losses: Vec::new(),
         blackouts: Vec::new(),
         reorder: None,
@@ -186,7 +186,7 @@ fn the_packets_lost_are_those_of_the_seed() {
     let Some(bed) = Bed::new(1500) else { return };
     let always = Period { from: 0, to: Nanos::MAX };
     let losses = vec![Loss { probability: 0.3, place: LossPlace::AfterQueue, period: always }];
-    let config = LineConfig { losses, delay: MS, ..config() };
+    let config = LineConfig { losses, delays: MS.into(), ..config() };
     let line = to_the_right(&bed, &config);
     let sockets = Sockets::new(&bed);
     for number in 0..1000 {
@@ -207,7 +207,7 @@ fn who_overtakes_whom_is_the_seeds_and_nobody_is_lost_or_early() {
     for delay in [20 * MS, 0] {
         let Some(bed) = Bed::new(1500) else { return };
         let reorder = Some(Reorder { probability: 0.2, most: 200 * MS });
-        let config = LineConfig { reorder, delay, ..config() };
+        let config = LineConfig { reorder, delays: delay.into(), ..config() };
         let line = to_the_right(&bed, &config);
         let sockets = Sockets::new(&bed);
         let sent: Vec<Nanos> = (0..1000).map(|number| sockets.send(number, 100)).collect();
@@ -242,8 +242,10 @@ fn a_blackout_is_a_time_of_the_scenario() {
         // Where the machine has been up for less than two hours, zero is when it was started, and
         // it is still light.
         let arrive = if monotonic_now() - zero < hour { 50 } else { arrive };
-        let line =
-            to_the_right(&bed, &LineConfig { zero, blackouts: vec![dark], delay: MS, ..config() });
+        let line = to_the_right(
+            &bed,
+            &LineConfig { zero, blackouts: vec![dark], delays: MS.into(), ..config() },
+        );
         let sockets = Sockets::new(&bed);
         for number in 0..50 {
             sockets.send(number, 100);
@@ -260,7 +262,7 @@ fn a_queue_of_the_lines_own_holds_its_limit_and_its_rate() {
     let Some(bed) = Bed::new(1500) else { return };
     let limit = Limit::Packets(20);
     let queue = model::Queue { limit, discipline: model::Discipline::DropTail };
-    let queue = QueueConfig { rate_bps: 8_000_000, queue, overhead_bytes: 0 };
+    let queue = QueueConfig { rates: 8_000_000.into(), queue, overhead_bytes: 0 };
     let line = to_the_right(&bed, &LineConfig { queue: Some(queue), ..config() });
     let sockets = Sockets::new(&bed);
     // A frame takes a millisecond.
@@ -288,7 +290,8 @@ fn a_queue_of_the_lines_own_holds_its_limit_and_its_rate() {
 #[test]
 fn what_finds_the_ring_full_is_counted() {
     let Some(bed) = Bed::new(1500) else { return };
-    let config = LineConfig { delay: 2 * NANOS_PER_SEC, input_rate_bps: 1_000_000, ..config() };
+    let config =
+        LineConfig { delays: (2 * NANOS_PER_SEC).into(), input_rate_bps: 1_000_000, ..config() };
     let line = to_the_right(&bed, &config);
     let sockets = Sockets::new(&bed);
     for number in 0..5000 {
@@ -311,7 +314,7 @@ fn what_finds_the_ring_full_is_counted() {
 #[test]
 fn super_packets_and_tagged_frames_are_counted_and_dropped() {
     let Some(bed) = Bed::new(1500) else { return };
-    let line = to_the_right(&bed, &LineConfig { delay: MS, ..config() });
+    let line = to_the_right(&bed, &LineConfig { delays: MS.into(), ..config() });
     let header = |ethertype: [u8; 2]| {
         [[2u8, 0, 0, 0, 0, 2].as_slice(), &[2, 0, 0, 0, 0, 1], &ethertype].concat()
     };
@@ -366,7 +369,7 @@ fn a_line_outlives_its_devices_and_says_so() {
     let Some(bed) = Bed::new(1500) else { return };
     let sockets = Sockets::new(&bed);
     // Down and up again: it goes on.
-    let line = to_the_right(&bed, &LineConfig { delay: MS, ..config() });
+    let line = to_the_right(&bed, &LineConfig { delays: MS.into(), ..config() });
     for state in ["down", "up"] {
         bed.wire.ip(&format!("link set {} {state}", bed.device_left));
     }
@@ -416,7 +419,7 @@ fn a_line_that_cannot_be_is_refused_in_words() {
     assert!(message.contains("network namespace"), "{message}");
     bed.wire.ip(&format!("link set {} down", bed.device_left));
     // A line may be started before its devices are up.
-    let line = to_the_right(&bed, &LineConfig { delay: MS, ..config() });
+    let line = to_the_right(&bed, &LineConfig { delays: MS.into(), ..config() });
     bed.wire.ip(&format!("link set {} up", bed.device_left));
     bed.wait_until_up();
     let sockets = Sockets::new(&bed);

@@ -26,7 +26,7 @@ fn mappings() -> usize {
 fn nothing_is_left() {
     let Some(bed) = Bed::new(1500) else { return };
     let config = LineConfig {
-        delay: 10_000_000,
+        delays: 10_000_000.into(),
         losses: Vec::new(),
         blackouts: Vec::new(),
         reorder: None,

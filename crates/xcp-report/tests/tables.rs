@@ -2,12 +2,18 @@
 
 mod common;
 
+use std::num::NonZeroU64;
+
 use common::{Manner, run};
+use serde_json::Value;
 use xcp_report::csv::{self, Kind};
+use xcp_report::parquet::Cell;
+use xcp_report::sweep::{Entry, TABLES, Tables};
 use xcp_report::table::band;
-use xcp_report::{json, table, verdict_table};
+use xcp_report::{columns, json, table, verdict_table};
 use xcp_scenario::model::OverSeeds;
-use xcp_scenario::run::{Quantity, Run, Subject, Summary};
+use xcp_scenario::run::{GroupSummary, Quantity, Run, Subject, Summary};
+use xcp_scenario::spread::Percentiles;
 use xcp_scenario::units::Period;
 use xcp_scenario::{Multiple, Verdict};
 
@@ -131,6 +137,71 @@ fn json_has_a_line_for_each_run_and_reads_back() {
     let text = String::from_utf8(text).unwrap();
     let back: Vec<Summary> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(back, runs.iter().map(|r| r.summary.clone()).collect::<Vec<_>>());
+}
+
+/// One name for one thing: what a sweep's tables call a number, a line of `--json` calls it too.
+#[test]
+fn json_has_every_number_under_the_name_of_the_tables() {
+    let mut run = run(Manner::Xcp, 2);
+    let spread = Some(Percentiles { p50: 0.25, p95: 0.5, p99: 0.75 });
+    for link in run.summary.links.values_mut() {
+        link.queue_delay = spread;
+    }
+    let flow = &mut run.summary.flows[1];
+    (flow.completed_at, flow.completion_time) = (Some(3.5), Some(2.5));
+    (flow.start, flow.bytes) = (1.0, NonZeroU64::new(15_000));
+    run.summary.groups = vec![GroupSummary {
+        name: "flow".into(),
+        from: "a".into(),
+        to: "b".into(),
+        flows: 2,
+        completed: 1,
+        completion_time: spread,
+        rtt: spread,
+    }];
+    let summary = &run.summary;
+    let mut files: [Vec<u8>; 4] = Default::default();
+    let mut tables = Tables::new(&[], &[], files.each_mut()).unwrap();
+    tables.add(&Entry { run: 0, settings: Vec::new(), completed: run.completed, summary }).unwrap();
+    tables.finish().unwrap();
+
+    let told = serde_json::to_value(json::Told::from(summary)).unwrap();
+    let rows: [Vec<&Value>; 4] = [
+        vec![&told],
+        told["links"].as_object().unwrap().values().collect(),
+        told["flows"].as_array().unwrap().iter().collect(),
+        told["groups"].as_array().unwrap().iter().collect(),
+    ];
+    // What says which row this is, and what the run's line says once for all of its rows.
+    let elsewhere = |table: &str, column: &str| match column {
+        "run" | "variant" | "seed" | "completed_s" | "link" => true,
+        "group" | "from" | "to" => table == "flows",
+        _ => false,
+    };
+    let mut compared = 0;
+    for ((table, file), objects) in TABLES.into_iter().zip(files).zip(rows) {
+        let table_read = columns::read(bytes::Bytes::from(file)).unwrap();
+        assert_eq!(table_read.rows, objects.len(), "{table}");
+        for (column, values) in &table_read.columns {
+            for (row, object) in objects.iter().enumerate().filter(|_| !elsewhere(table, column)) {
+                let expected = match values.cell(row) {
+                    Cell::Integer(n) => Value::from(n),
+                    Cell::Number(x) => Value::from(x),
+                    Cell::Text(text) => Value::from(text),
+                    Cell::Missing => Value::Null,
+                };
+                let is = object.get(column).cloned().unwrap_or(Value::Null);
+                let same = match (&is, &expected) {
+                    // Sizes are doubles in the tables, for there they may be missing.
+                    (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
+                    (a, b) => a == b,
+                };
+                assert!(same, "{table}.{column}, row {row}: {is} instead of {expected}");
+                compared += usize::from(!expected.is_null());
+            }
+        }
+    }
+    assert!(compared > 50, "{compared}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use crate::error::{Issue, Span, listed, suggest};
 use crate::model::{Claim, OverSeeds};
 use crate::quantity::{self, Amount, Complaint, Standing};
-use crate::spec::{CONGESTIONS, Key, Kind, Spec};
+use crate::spec::{CONGESTIONS, DELAY_CHANGES, Key, Kind, RATE_CHANGES, Spec};
 use crate::tree::{Item, Table, Value};
 use crate::units::Nanos;
 
@@ -530,18 +530,46 @@ impl<'a> Fields<'a> {
     }
 
     /// A list of `[time, rate]` in order of time, which must not be empty.
-    pub fn steps(&self, name: &str) -> Option<Vec<(Nanos, u64)>> {
+    pub fn rate_steps(&self, name: &str) -> Option<Vec<(Nanos, u64)>> {
+        let read = |item: &Item| self.rate_of(item, name, true);
+        self.steps(name, "rate", ["1mbit", "2mbit"], read)
+    }
+
+    /// A list of `[time, time]` in order of the first, which must not be empty.
+    pub fn time_steps(&self, name: &str) -> Option<Vec<(Nanos, Nanos)>> {
+        self.steps(name, "time", ["20ms", "30ms"], |item| self.time_of(item, name, true))
+    }
+
+    /// A list of `[time, value]`; `what` the values are, and two for an example.
+    fn steps(
+        &self,
+        name: &str,
+        what: &str,
+        [one, other]: [&str; 2],
+        read: impl Fn(&Item) -> Option<u64>,
+    ) -> Option<Vec<(Nanos, u64)>> {
         let item = self.item(name)?;
         let wrong = |item: &Item| {
             self.faults.add(
                 item.span,
-                format!("`{name}` takes a list of [time, rate]"),
-                format!("write {name} = [[\"1s\", \"1mbit\"], [\"10s\", \"2mbit\"]]"),
+                format!("`{name}` takes a list of [time, {what}]"),
+                format!("write {name} = [[\"1s\", \"{one}\"], [\"10s\", \"{other}\"]]"),
             )
         };
-        let Value::Array(rows) = &item.value else {
-            wrong(item);
-            return None;
+        let rows = match &item.value {
+            Value::Array(rows) => rows,
+            Value::Text(_) if [RATE_CHANGES, DELAY_CHANGES].contains(&name) => {
+                self.faults.add(
+                    item.span,
+                    "a trace is read with the scenario file that names it, and this is not one",
+                    "write the list of steps, or write the name of the trace into a file",
+                );
+                return None;
+            }
+            _ => {
+                wrong(item);
+                return None;
+            }
         };
         if rows.is_empty() {
             wrong(item);
@@ -552,13 +580,11 @@ impl<'a> Fields<'a> {
                 wrong(row);
                 continue;
             };
-            let [from, rate] = cells.as_slice() else {
+            let [from, value] = cells.as_slice() else {
                 wrong(row);
                 continue;
             };
-            let (Some(t), Some(rate)) =
-                (self.time_of(from, name, true), self.rate_of(rate, name, true))
-            else {
+            let (Some(t), Some(value)) = (self.time_of(from, name, true), read(value)) else {
                 continue;
             };
             if steps.last().is_some_and(|(before, _)| *before >= t) {
@@ -568,7 +594,7 @@ impl<'a> Fields<'a> {
                     "each step must be later than the one before it",
                 );
             }
-            steps.push((t, rate));
+            steps.push((t, value));
         }
         Some(steps)
     }

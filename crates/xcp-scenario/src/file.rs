@@ -17,6 +17,7 @@ use crate::plan;
 use crate::quantity::show_time;
 use crate::set::{self, Setting};
 use crate::spec::{FILE, FLOW, VARIANT};
+use crate::traces;
 use crate::tree::{self, Item, Table, Value};
 use crate::units::Nanos;
 
@@ -124,11 +125,17 @@ pub fn variant_names(text: &str) -> Vec<String> {
     }
 }
 
-/// The content of a scenario file.
+/// The content of a scenario file, with the traces that it names written into it as the lists of
+/// steps that they come to.
 ///
 /// # Errors
-/// That the file cannot be read, is a directory, is too large to be meant, or is not UTF-8.
+/// That the file or a trace cannot be read, is a directory, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, ScenarioError> {
+    traces::written_out(path, plain_text(path)?)
+}
+
+/// The content of a file.
+fn plain_text(path: &Path) -> Result<String, ScenarioError> {
     let name = path.display().to_string();
     let whole = |what: String, help: &str| ScenarioError::whole(&name, what, Some(help.into()));
     if path.is_dir() {

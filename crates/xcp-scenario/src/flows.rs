@@ -458,7 +458,7 @@ fn udp_pattern(udp: &Fields<'_>) -> Option<UdpPattern> {
     udp.only(belongs, &format!("the pattern \"{pattern}\""));
     if pattern == "schedule" {
         udp.require("steps");
-        return Some(UdpPattern::Schedule { steps: udp.steps("steps")? });
+        return Some(UdpPattern::Schedule { steps: udp.rate_steps("steps")? });
     }
     udp.require("rate");
     let rate_bps = udp.rate("rate");

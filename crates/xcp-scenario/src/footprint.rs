@@ -151,7 +151,7 @@ fn loads(scenario: &Scenario) -> Vec<Load> {
             let rate = upstream
                 .map_or(direction(d).fastest_bps(), |u: u64| u.min(direction(d).fastest_bps()));
             load.arrivals += upstream.map_or(total, |u| total.min(packets(u, active, size)));
-            load.flight += total.min(packets(rate, direction(d).delay.min(active), size));
+            load.flight += total.min(packets(rate, direction(d).longest_delay().min(active), size));
             load.packet = load.packet.min(size);
             upstream = Some(rate);
         }
@@ -160,7 +160,8 @@ fn loads(scenario: &Scenario) -> Vec<Load> {
             for &d in &group.return_route {
                 let load = &mut loads[d];
                 load.arrivals += total.min(packets(slowest, active, size));
-                load.flight += total.min(packets(slowest, direction(d).delay.min(active), size));
+                load.flight +=
+                    total.min(packets(slowest, direction(d).longest_delay().min(active), size));
                 load.packet = LEAST_PACKET;
             }
         }
@@ -184,7 +185,7 @@ pub fn footprint(scenario: &Scenario) -> Footprint {
         };
         let flight = load.flight.min(packets(
             direction.fastest_bps(),
-            direction.delay.min(scenario.duration),
+            direction.longest_delay().min(scenario.duration),
             load.packet,
         ));
         let queued = load.arrivals.min(room);

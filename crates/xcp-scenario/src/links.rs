@@ -13,7 +13,9 @@ use crate::model::{
 };
 use crate::quantity::{Amount, Standing};
 use crate::set::name_of;
-use crate::spec::{BLACKOUT, LAW, LAW_CHANGE, LINK, LOSS, POLICE, QUEUE, REVERSE};
+use crate::spec::{
+    BLACKOUT, DELAY_CHANGES, LAW, LAW_CHANGE, LINK, LOSS, POLICE, QUEUE, RATE_CHANGES, REVERSE,
+};
 use crate::tree::{Item, Value};
 use crate::units::{NANOS_PER_SEC, Nanos, Period};
 
@@ -62,6 +64,7 @@ pub(crate) struct DirectionDraft {
     pub rate_bps: u64,
     rate_changes: Vec<(Nanos, u64)>,
     pub delay: Nanos,
+    delay_changes: Vec<(Nanos, Nanos)>,
     framing_bytes: u32,
     pub queue: QueueDraft,
     losses: Vec<Loss>,
@@ -184,6 +187,7 @@ fn read_one(
         rate_bps: fields.rate("rate").unwrap_or(1),
         rate_changes: read_rate_changes(fields),
         delay: fields.time("delay").unwrap_or(0),
+        delay_changes: fields.time_steps(DELAY_CHANGES).unwrap_or_default(),
         framing_bytes: fields.size("framing").map_or(0, |n| n as u32),
         queue: read_queue(fields),
         losses: Vec::new(),
@@ -252,7 +256,7 @@ impl Media {
         let rate = self.rates[medium];
         if let Some(of) = [there, back].iter().find(|of| !of.rate_changes.is_empty()) {
             fields.faults.add(
-                fields.span_of("rate-changes"),
+                fields.span_of(RATE_CHANGES),
                 format!("the medium `{name}` keeps its rate of {} bit/s", of.rate_bps),
                 "leave out `rate-changes` or `medium`",
             );
@@ -272,10 +276,10 @@ impl Media {
 }
 
 fn read_rate_changes(fields: &Fields<'_>) -> Vec<(Nanos, u64)> {
-    let changes = fields.steps("rate-changes").unwrap_or_default();
+    let changes = fields.rate_steps(RATE_CHANGES).unwrap_or_default();
     if changes.iter().any(|(_, rate)| *rate == 0) {
         fields.faults.add(
-            fields.span_of("rate-changes"),
+            fields.span_of(RATE_CHANGES),
             "a rate of zero",
             "write rates above zero; for a time in which nothing arrives, use `blackout`",
         );
@@ -288,10 +292,15 @@ fn override_direction(reverse: &Fields<'_>, direction: &mut DirectionDraft, dura
         direction.rate_bps = rate;
         direction.rate_changes.clear();
     }
-    if reverse.item("rate-changes").is_some() {
+    if reverse.item(RATE_CHANGES).is_some() {
         direction.rate_changes = read_rate_changes(reverse);
     }
-    direction.delay = reverse.time("delay").unwrap_or(direction.delay);
+    if let Some(delay) = reverse.time("delay") {
+        direction.delay = delay;
+        direction.delay_changes.clear();
+    }
+    direction.delay_changes =
+        reverse.time_steps(DELAY_CHANGES).unwrap_or(std::mem::take(&mut direction.delay_changes));
     direction.framing_bytes = reverse.size("framing").map_or(direction.framing_bytes, |n| n as u32);
     if reverse.item("queue").is_some() {
         direction.queue = read_queue(reverse);
@@ -573,6 +582,7 @@ impl DirectionDraft {
             rate_bps: self.rate_bps,
             rate_changes: self.rate_changes,
             delay: self.delay,
+            delay_changes: self.delay_changes,
             framing_bytes,
             queue: Queue { limit, discipline },
             losses: self.losses,

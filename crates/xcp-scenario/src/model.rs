@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub use crate::law::Law;
 use crate::name::FlowName;
-use crate::rates::Rates;
+use crate::steps::Steps;
 use crate::units::{Nanos, Period};
 pub use xcp_law::{
     CapacityForXcp, CapacityKnown, Control, Gain, Input, Interval, Preset, Shuffle, Spare,
@@ -97,8 +97,11 @@ pub struct Direction {
     pub rate_bps: u64,
     /// Rates that take its place during the run, in order of time.
     pub rate_changes: Vec<(Nanos, u64)>,
-    /// Propagation delay, one way.
+    /// Propagation delay, one way, from the start.
     pub delay: Nanos,
+    /// Delays that take its place during the run, in order of time, for what is sent from then on.
+    /// Packets keep their order all the same.
+    pub delay_changes: Vec<(Nanos, Nanos)>,
     /// Bytes that framing adds to each packet on the line, and that nothing but the transmitter
     /// knows of.
     pub framing_bytes: u32,
@@ -113,14 +116,26 @@ pub struct Direction {
 impl Direction {
     /// The rate over time.
     #[must_use]
-    pub fn rates(&self) -> Rates {
-        Rates::new(self.rate_bps, &self.rate_changes)
+    pub fn rates(&self) -> Steps {
+        Steps::new(self.rate_bps, &self.rate_changes)
     }
 
     /// The greatest rate that it has, bit/s.
     #[must_use]
     pub fn fastest_bps(&self) -> u64 {
-        self.rate_changes.iter().map(|(_, rate)| *rate).fold(self.rate_bps, u64::max)
+        self.rates().range().1
+    }
+
+    /// The delay over time, by when a packet is sent.
+    #[must_use]
+    pub fn delays(&self) -> Steps {
+        Steps::new(self.delay, &self.delay_changes)
+    }
+
+    /// The greatest delay that it has.
+    #[must_use]
+    pub fn longest_delay(&self) -> Nanos {
+        self.delays().range().1
     }
 }
 

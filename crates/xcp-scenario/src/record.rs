@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use crate::advice::advice;
 use crate::model::{self, Direction, DirectionId, Sampling, Scenario};
-use crate::rates::Rates;
 use crate::run::{
     FlowSummary, GroupSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain,
 };
 use crate::spread::{Percentiles, Spread};
+use crate::steps::Steps;
 use crate::units::{NANOS_PER_SEC, Nanos, Period};
 
 /// No time: what never happens.
@@ -157,7 +157,7 @@ enum Phase {
 #[derive(Debug, Default)]
 struct LinkRecord {
     name: String,
-    rates: Rates,
+    rates: Steps,
     last: LinkMark,
     from: LinkMark,
     to: LinkMark,

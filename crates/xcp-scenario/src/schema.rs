@@ -67,6 +67,18 @@ fn reference(spec: &Spec) -> Value {
     json!({ "$ref": format!("#/$defs/{}", spec.name) })
 }
 
+/// From when which value of this form holds.
+fn steps(value: String) -> Value {
+    let cells = [time_pattern(), value].map(|form| json!({ "type": "string", "pattern": form }));
+    let row = json!({ "type": "array", "prefixItems": cells, "minItems": 2, "maxItems": 2 });
+    json!({ "type": "array", "items": row, "minItems": 1 })
+}
+
+/// The same, or the name of a trace.
+fn steps_or_trace(value: String) -> Value {
+    json!({ "anyOf": [steps(value), { "type": "string" }] })
+}
+
 fn kind(kind: Kind) -> Value {
     let text = |pattern: String| json!({ "type": "string", "pattern": pattern });
     let name = || json!({ "type": "string", "pattern": NAME, "maxLength": 100 });
@@ -105,10 +117,9 @@ fn kind(kind: Kind) -> Value {
         Kind::Pair => json!({ "type": "array", "items": name(), "minItems": 2, "maxItems": 2 }),
         Kind::Names => json!({ "type": "array", "items": name() }),
         Kind::NameOrNames => json!({ "anyOf": [name(), { "type": "array", "items": name() }] }),
-        Kind::Steps => {
-            let row = json!({ "type": "array", "prefixItems": [text(time_pattern()), text(rate_pattern())], "minItems": 2, "maxItems": 2 });
-            json!({ "type": "array", "items": row, "minItems": 1 })
-        }
+        Kind::RateSteps => steps(rate_pattern()),
+        Kind::RateChanges => steps_or_trace(rate_pattern()),
+        Kind::DelayChanges => steps_or_trace(time_pattern()),
         Kind::Paths => json!({ "type": "object" }),
         Kind::Seeds => {
             let seed = json!({ "type": "integer", "minimum": 0, "maximum": i64::MAX });
@@ -199,7 +210,9 @@ fn takes(kind: Kind) -> String {
         Kind::Pair => "two names".into(),
         Kind::Names => "list of names".into(),
         Kind::NameOrNames => "name or list of names".into(),
-        Kind::Steps => "list of `[time, rate]`".into(),
+        Kind::RateSteps => "list of `[time, rate]`".into(),
+        Kind::RateChanges => "list of `[time, rate]` or trace".into(),
+        Kind::DelayChanges => "list of `[time, time]` or trace".into(),
         Kind::Paths => "table of paths and values".into(),
         Kind::Seeds => format!("whole number, 1 to {MAX_SEEDS}, or list of seeds"),
         Kind::OverSeeds => "`\"median\"`, `\"all\"`, or number, 0 to 1".into(),

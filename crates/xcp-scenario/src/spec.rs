@@ -52,7 +52,11 @@ pub(crate) enum Kind {
     /// A name or a list of names.
     NameOrNames,
     /// A list of `[time, rate]`.
-    Steps,
+    RateSteps,
+    /// The same, or the name of a trace.
+    RateChanges,
+    /// A list of `[time, time]`, or the name of a trace.
+    DelayChanges,
     /// A table of paths and values.
     Paths,
     /// How many seeds, or a list of them.
@@ -110,6 +114,9 @@ impl Spec {
 
 /// Marks keys without a default.
 pub(crate) const REQUIRED: &str = "required";
+/// Steps of a link, or the name of a trace that has them.
+pub(crate) const RATE_CHANGES: &str = "rate-changes";
+pub(crate) const DELAY_CHANGES: &str = "delay-changes";
 
 const fn key(
     name: &'static str,
@@ -250,15 +257,25 @@ pub(crate) static LINK: Spec = Spec {
         ),
         key("rate", Kind::Rate, REQUIRED, "\"10mbit\"", "Of each direction."),
         key(
-            "rate-changes",
-            Kind::Steps,
+            RATE_CHANGES,
+            Kind::RateChanges,
             "none",
             "[[\"10s\", \"5mbit\"], [\"20s\", \"20mbit\"]]",
             "Rates that take its place during the run; what is on the line goes on at the new one. \
                 An XCP queue whose law has no `capacity` is told at once, another is not. \
-                `bdp` stays that of `rate`, and so does RED's weight. Only in the simulator.",
+                `bdp` stays that of `rate`, and so does RED's weight. May be the name of a [trace](#traces).",
         ),
         key("delay", Kind::Time, REQUIRED, "\"249ms\"", "Propagation delay, one way."),
+        key(
+            DELAY_CHANGES,
+            Kind::DelayChanges,
+            "none",
+            "[[\"15s\", \"20ms\"], [\"30s\", \"45ms\"]]",
+            "Delays that take its place during the run, for what is sent from then on. Packets keep \
+                their order: what is sent after the way has become shorter arrives behind what was \
+                on it. `bdp` and `sample = \"rtt\"` stay those of `delay`. \
+                May be the name of a [trace](#traces).",
+        ),
         key(
             "medium",
             Kind::Name,
@@ -316,13 +333,20 @@ pub(crate) static REVERSE: Spec = Spec {
     keys: &[
         key("rate", Kind::Rate, "the link's", "\"1mbit\"", "Its rate, without changes."),
         key(
-            "rate-changes",
-            Kind::Steps,
+            RATE_CHANGES,
+            Kind::RateChanges,
             "the link's",
             "[[\"10s\", \"2mbit\"]]",
             "Rates that take its place.",
         ),
-        key("delay", Kind::Time, "the link's", "\"20ms\"", "Its delay."),
+        key("delay", Kind::Time, "the link's", "\"20ms\"", "Its delay, without changes."),
+        key(
+            DELAY_CHANGES,
+            Kind::DelayChanges,
+            "the link's",
+            "[[\"15s\", \"30ms\"]]",
+            "Delays that take its place.",
+        ),
         key("framing", Kind::Size { min: 0, max: 1000 }, "the link's", "24", "Its framing."),
         key(
             "queue",
@@ -937,7 +961,7 @@ pub(crate) static UDP: Spec = Spec {
         ),
         key(
             "steps",
-            Kind::Steps,
+            Kind::RateSteps,
             "required for schedule",
             "[[\"0s\", \"1mbit\"], [\"10s\", \"0bit\"]]",
             "schedule: `[from, rate]` in order of time, from the start of the run; rate \

@@ -185,6 +185,8 @@ fn bad_files() {
         ("share of everything", link("queue = { kind = \"xcp\", others = \"fair\", share = 1 }")),
         ("framing negative", link("framing = -1")),
         ("a rate that becomes nothing", link("rate-changes = [[\"1s\", \"0bit\"]]")),
+        ("a delay that is a rate", link("delay-changes = [[\"1s\", \"1mbit\"]]")),
+        ("delays without a time", link("delay-changes = [\"20ms\"]")),
         ("rates out of order", link("rate-changes = [[\"2s\", \"1mbit\"], [\"1s\", \"2mbit\"]]")),
         (
             "a medium whose rate changes",

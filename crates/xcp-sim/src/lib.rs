@@ -9,6 +9,7 @@
 //! and keeps the regions in step, several of them where [`partition`] divides a run among
 //! processors. The control law is in `xcp-engine`, and nowhere here.
 
+pub mod cable;
 pub mod crew;
 pub mod datagrams;
 pub mod events;
@@ -29,7 +30,7 @@ pub mod simulate;
 pub mod station;
 pub mod tcp;
 pub mod turns;
-mod varying;
+pub mod varying;
 pub mod view;
 pub mod watch;
 

@@ -19,6 +19,7 @@ use xcp_scenario::record::capacity_bytes;
 use xcp_scenario::spread::Spread;
 use xcp_scenario::units::{Nanos, Period};
 
+use crate::cable::Cable;
 use crate::fifo::{Fifo, Packets, Transit};
 use crate::packet::Packet;
 use crate::queue::{Backlog, Queue, is_full};
@@ -54,6 +55,8 @@ pub struct Link {
     serializer: Serializer,
     /// What takes the serializer's place where the rate changes.
     varying: Option<Box<Varying>>,
+    /// What takes the delay's place where that changes.
+    cable: Option<Box<Cable>>,
 
     queue: Queue,
     counters: Counters,
@@ -121,6 +124,8 @@ impl Link {
             serializer: Serializer::with_framing(direction.rate_bps, direction.framing_bytes),
             varying: (!direction.rate_changes.is_empty())
                 .then(|| Box::new(Varying::new(direction.rates(), direction.framing_bytes))),
+            cable: (!direction.delay_changes.is_empty())
+                .then(|| Box::new(Cable::new(direction.delays()))),
             framing: direction.framing_bytes,
             station: None,
             fifo: Fifo::default(),
@@ -143,7 +148,8 @@ impl Link {
         self.free_at = Nanos::MAX;
     }
 
-    /// Divides a link into near end and far end; it must not have been used.
+    /// Divides a link into near end and far end; it must not have been used, and its delay does not
+    /// change.
     #[must_use]
     pub fn divide(mut self) -> (Self, Self) {
         let far = Self {
@@ -153,6 +159,7 @@ impl Link {
             queue: Queue::DropTail,
             serializer: self.serializer.clone(),
             varying: None,
+            cable: None,
             framing: self.framing,
             station: None,
             fifo: Fifo::default(),
@@ -221,7 +228,23 @@ impl Link {
         };
         self.counters.sent_bytes += u64::from(packet.size);
         self.counters.sent_packets += 1;
-        Some(self.free_at.saturating_add(self.delay))
+        Some(self.send(self.free_at, true))
+    }
+
+    /// What is sent at this time, and is in service already or waits, goes onto the cable. Returns
+    /// when it reaches the far end.
+    #[inline(always)]
+    fn send(&mut self, sent: Nanos, in_service: bool) -> Nanos {
+        match &mut self.cable {
+            None => sent.saturating_add(self.delay),
+            Some(cable) => {
+                let arrives = cable.send(sent);
+                if in_service {
+                    cable.serve();
+                }
+                arrives
+            }
+        }
     }
 
     /// Keeps a packet that has passed the transmitter until it reaches the far end.
@@ -246,16 +269,15 @@ impl Link {
         packet: &Packet,
         packets: &mut Packets,
     ) -> bool {
-        let hazard = match place {
-            LossPlace::BeforeQueue => &mut self.before,
-            LossPlace::AfterQueue => &mut self.after,
+        // What strikes on the way strikes those that left the transmitter at the wrong time.
+        let (hazard, at) = match (place, &mut self.cable) {
+            (LossPlace::BeforeQueue, _) => (&mut self.before, at),
+            (LossPlace::AfterQueue, None) => (&mut self.after, at - self.delay),
+            (LossPlace::AfterQueue, Some(cable)) => (&mut self.after, cable.arrive()),
         };
         match hazard {
             None => false,
             Some(hazard) => {
-                // What strikes on the way strikes those that left the transmitter at the wrong
-                // time.
-                let at = if place == LossPlace::AfterQueue { at - self.delay } else { at };
                 let lost = hazard.strikes(at);
                 if lost {
                     self.counters.lost += 1;
@@ -302,7 +324,7 @@ impl Link {
             None => self.free_at.saturating_add(self.serializer.transmit(packet.size)),
             Some(varying) => varying.transmit(self.free_at, packet.size),
         };
-        let arrives = self.free_at.saturating_add(self.delay);
+        let arrives = self.send(self.free_at, false);
         self.integrate(now, backlog.packets);
         self.fifo.push(packets, arrives, packet, position, next);
         self.backlog_bytes += u64::from(packet.size);
@@ -364,7 +386,7 @@ impl Link {
             None => now.saturating_add(self.serializer.transmit_first(size).max(1)),
             Some(varying) => varying.transmit(now, size).max(now + 1),
         };
-        transit.arrives = free_at.saturating_add(self.delay);
+        transit.arrives = self.send(free_at, true);
         self.counters.sent_bytes += u64::from(transit.packet.size);
         self.counters.sent_packets += 1;
         let law_bytes = self.station.as_mut().map_or(0, |station| {
@@ -438,8 +460,12 @@ impl Link {
         let waiting = self.fifo.waiting();
         self.integrate(starts, waiting);
         let transit = self.fifo.dequeue(packets);
+        let sent = match &mut self.cable {
+            None => transit.arrives - self.delay,
+            Some(cable) => cable.serve(),
+        };
         // The line is busy from one waiting packet to the next.
-        self.next_service = if waiting > 1 { transit.arrives - self.delay } else { Nanos::MAX };
+        self.next_service = if waiting > 1 { sent } else { Nanos::MAX };
         let size = u64::from(transit.packet.size);
         self.backlog_bytes -= size;
         self.counters.sent_bytes += size;
@@ -537,18 +563,16 @@ impl Link {
     }
 
     /// The packets that have gone into service and not yet reached the far end, the first to get
-    /// there first.
+    /// there first, each with the time when its last bit left.
     pub fn on_the_way<'a>(
-        &self,
+        &'a self,
         packets: &'a Packets,
-    ) -> impl Iterator<Item = &'a Transit> + use<'a> {
-        self.fifo.dequeued(packets)
-    }
-
-    /// How long the cable is.
-    #[must_use]
-    pub fn delay(&self) -> Nanos {
-        self.delay
+    ) -> impl Iterator<Item = (Nanos, &'a Transit)> {
+        let mut sent = self.cable.as_ref().map(|cable| cable.on_the_way());
+        self.fifo.dequeued(packets).map(move |transit| {
+            let sent = sent.as_mut().and_then(Iterator::next);
+            (sent.unwrap_or_else(|| transit.arrives - self.delay), transit)
+        })
     }
 
     /// The queue discipline.

@@ -196,10 +196,13 @@ impl Ends {
     }
 }
 
-/// The shorter of a link's two delays.
+/// The shorter of a link's two delays; none where they change, which is for one region alone.
 fn length(scenario: &Scenario, link: usize) -> Nanos {
-    let [there, back] = &scenario.links[link].directions;
-    there.delay.min(back.delay)
+    let directions = &scenario.links[link].directions;
+    if directions.iter().any(|direction| !direction.delay_changes.is_empty()) {
+        return 0;
+    }
+    directions[0].delay.min(directions[1].delay)
 }
 
 /// What the flows have to do where, estimated.

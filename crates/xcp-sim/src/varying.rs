@@ -2,13 +2,13 @@
 //! line then is sent on at the new rate. What [`Serializer`](crate::serializer) is for a constant
 //! rate, which nearly all links have and which costs less.
 
-use xcp_scenario::rates::Rates;
+use xcp_scenario::steps::Steps;
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 
 /// A line, and how far it has sent.
 #[derive(Debug, Clone)]
 pub struct Varying {
-    rates: Rates,
+    rates: Steps,
     /// The step that held when it last began to send.
     step: usize,
     /// When it has sent all it was given.
@@ -21,7 +21,7 @@ pub struct Varying {
 impl Varying {
     /// An idle line that sends so many bytes of framing with each packet.
     #[must_use]
-    pub fn new(rates: Rates, framing: u32) -> Self {
+    pub fn new(rates: Steps, framing: u32) -> Self {
         Self { rates, step: 0, until: 0, spare: 0, framing }
     }
 
@@ -74,7 +74,7 @@ mod tests {
         /// Where the rate does not change, it never drifts.
         #[test]
         fn one_rate_never_drifts(rate_bps in 1u64..=1_000_000_000_000, framing in 0u32..200, sizes in prop::collection::vec(any::<u16>(), 1..200)) {
-            let mut line = Varying::new(Rates::new(rate_bps, &[(5_000, rate_bps)]), framing);
+            let mut line = Varying::new(Steps::new(rate_bps, &[(5_000, rate_bps)]), framing);
             let (mut now, mut bits) = (0, 0u128);
             for size in sizes {
                 now = line.transmit(now, size);
@@ -92,7 +92,7 @@ mod tests {
         ) {
             let mut at = 0;
             let changes: Vec<(Nanos, u64)> = changes.into_iter().map(|(gap, rate)| { at += gap; (at, rate) }).collect();
-            let rates = Rates::new(first, &changes);
+            let rates = Steps::new(first, &changes);
             let mut line = Varying::new(rates.clone(), 0);
             let (mut now, mut bytes) = (0, 0.0);
             for size in sizes {
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_packet_on_the_line_goes_on_at_the_new_rate() {
         // 1000 bytes: 500 at 8 Mbit/s take half a millisecond, the others at 1 Mbit/s four.
-        let mut line = Varying::new(Rates::new(8_000_000, &[(500_000, 1_000_000)]), 0);
+        let mut line = Varying::new(Steps::new(8_000_000, &[(500_000, 1_000_000)]), 0);
         assert_eq!(line.transmit(0, 1000), 4_500_000);
     }
 }

@@ -55,8 +55,7 @@ impl<'a, 'r> View<'a, 'r> {
         let place = self.partition.near_end(number);
         let network = &self.regions[place.region as usize].network;
         let link = &network.links[place.index as usize];
-        let delay = link.delay();
-        link.on_the_way(&network.packets).map(move |transit| (transit.arrives - delay, transit))
+        link.on_the_way(&network.packets)
     }
 
     fn counters(&mut self, number: DirectionId, now: Nanos) -> Counters {

@@ -23,7 +23,7 @@ fn told(run: Result<xcp_scenario::run::Run, xcp_sim::SimError>) -> String {
     format!("{:?}", run.unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// A link's far end, rate, delay, queue, and whether it is lossy (1) or on the medium (2).
+/// A link's far end, rate, delay, queue, and whether it is lossy (1), on the medium (2) or changes (3).
 type AnyLink = (usize, u64, u64, &'static str, u8);
 /// A flow's ends, congestion control and other keys.
 type AnyFlow = (usize, usize, &'static str, &'static str);
@@ -53,6 +53,10 @@ fn network(links: &[AnyLink], flows: &[AnyFlow], seed: u64) -> String {
                     [{ from = \"400ms\", to = \"430ms\" }]\n"
             }
             2 => "medium = \"hub\"\nframing = 38\n",
+            3 => {
+                "rate-changes = [[\"350ms\", \"3mbit\"], [\"600ms\", \"50mbit\"]]\n\
+                    delay-changes = [[\"300ms\", \"1ms\"], [\"500ms\", \"40ms\"]]\n"
+            }
             _ => "",
         };
         let rate = if what == 2 { 10 } else { rate };
@@ -96,7 +100,7 @@ proptest! {
     #[test]
     fn a_divided_run_is_the_same(
         links in prop::collection::vec(
-            (0usize..20, 2u64..60, 0u64..30, prop::sample::select(vec!["drop-tail", "red", "xcp", "xcp\", others = \"fair"]), prop::sample::select(vec![0, 0, 0, 1, 2])),
+            (0usize..20, 2u64..60, 0u64..30, prop::sample::select(vec!["drop-tail", "red", "xcp", "xcp\", others = \"fair"]), prop::sample::select(vec![0, 0, 0, 1, 2, 3])),
             2..7
         ),
         flows in prop::collection::vec(

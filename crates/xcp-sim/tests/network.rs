@@ -206,6 +206,47 @@ fn a_line_sends_what_its_rates_give() {
     assert!(line.packets.abs_diff(sent) <= 1, "{} packets", line.packets);
 }
 
+/// A packet each 10 ms over 100 ms, then 30, then 100 again. What is sent after the way became
+/// shorter comes behind what was on it; blackouts strike those sent in them, however long they take.
+#[test]
+fn a_way_that_becomes_shorter_is_not_overtaken() {
+    let text = |more: &str| {
+        format!(
+            r#"
+            duration = "3s"
+            sample = "10ms"
+            [[link]]
+            name = "line"
+            between = ["A", "B"]
+            rate = "8mbit"
+            delay = "100ms"
+            delay-changes = [["1s", "30ms"], ["2s", "100ms"]]
+            {more}
+            [[flow]]
+            name = "cross"
+            from = "A"
+            to = "B"
+            packet = 1000
+            udp = {{ pattern = "constant", rate = "800kbit" }}
+            "#
+        )
+    };
+    let come = |more: &str| -> Vec<u64> {
+        let run = run(&text(more));
+        let goodput = run.find(&Subject::Flow("cross".into()), Quantity::Goodput).unwrap();
+        // Payload in a hundredth of a second, in packets of 972 bytes.
+        goodput.values.iter().map(|v| (v / 100.0 / 8.0 / 972.0).round() as u64).collect()
+    };
+    let steady = come("");
+    let between = |from: usize, to: usize| steady[from..to].iter().sum::<u64>();
+    // The seven packets that the shorter way saves come at once, with the last of the longer one.
+    assert_eq!((between(50, 100), between(109, 111), between(111, 160)), (50, 9, 49));
+    // Nothing comes for as long as the way has become longer.
+    assert_eq!((between(150, 203), between(204, 210), between(211, 261)), (53, 0, 50));
+    let dark = come(r#"blackout = [{ from = "900ms", to = "1050ms" }]"#);
+    assert_eq!(steady.iter().sum::<u64>() - dark.iter().sum::<u64>(), 15);
+}
+
 #[test]
 fn random_loss_takes_its_share_and_blackouts_everything() {
     let udp = r#"{ pattern = "constant", rate = "4mbit" }"#;

@@ -211,7 +211,7 @@ impl Network {
         crossed.dedup();
         let mut classes: Vec<Class> = groups
             .iter()
-            .filter_map(|&(group, count, start)| class(scenario, group, count, start, &crossed))
+            .filter_map(|&(group, count, start)| class(scenario, group, count, start, &crossed, at))
             .collect();
         let packet = |d: DirectionId| {
             let crossing =
@@ -334,22 +334,21 @@ fn class(
     count: usize,
     start: Nanos,
     crossed: &[DirectionId],
+    at: Nanos,
 ) -> Option<Class> {
     let Traffic::Tcp(tcp) = &group.traffic else { return None };
     let packet = f64::from(group.packet_bytes);
     let payload = f64::from(tcp.payload_bytes(group.packet_bytes));
+    let direction = |d: DirectionId| &scenario.links[d / 2].directions[d % 2];
+    let just_before = at.saturating_sub(1);
+    let delay = |d: DirectionId| seconds(direction(d).delays().at(just_before));
     let mut reach = Vec::with_capacity(group.route.len());
     let mut way = 0.0;
     for &d in &group.route {
-        let direction = &scenario.links[d / 2].directions[d % 2];
         reach.push(way);
-        way += seconds(direction.delay) + packet * 8.0 / direction.rate_bps as f64;
+        way += delay(d) + packet * 8.0 / direction(d).rates().at(just_before) as f64;
     }
-    let back: f64 = group
-        .return_route
-        .iter()
-        .map(|&d| seconds(scenario.links[d / 2].directions[d % 2].delay))
-        .sum();
+    let back: f64 = group.return_route.iter().map(|&d| delay(d)).sum();
     let rtt = way + back;
     Some(Class {
         name: group.name.to_string(),

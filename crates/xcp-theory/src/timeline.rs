@@ -37,7 +37,10 @@ pub fn timeline(scenario: &Scenario) -> Vec<(Period, Network)> {
 fn changes(scenario: &Scenario) -> Option<Vec<Nanos>> {
     let mut times = BTreeSet::from([0]);
     let directions = || scenario.links.iter().flat_map(|link| &link.directions);
-    times.extend(directions().flat_map(|direction| &direction.rate_changes).map(|(at, _)| *at));
+    for direction in directions() {
+        let steps = direction.rate_changes.iter().chain(&direction.delay_changes);
+        times.extend(steps.map(|(at, _)| *at));
+    }
     for router in directions().filter_map(|direction| direction.queue.router()) {
         times.extend(router.changes.iter().map(|change| change.at));
     }

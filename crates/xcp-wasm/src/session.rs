@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use xcp_report::csv::{self, Kind};
+use xcp_report::json::Told;
 use xcp_report::plot::{self, Wanted, figure};
 use xcp_scenario::model::{Direction, Limit, Sampling, Scenario, Traffic};
 use xcp_scenario::record::Recorder;
@@ -157,7 +158,7 @@ impl Session {
         json!({
             "ok": true,
             // The very text that `xcpnet run --json` prints.
-            "json": serde_json::to_string(&run.summary).unwrap_or_default(),
+            "json": serde_json::to_string(&Told::from(&run.summary)).unwrap_or_default(),
             "completed": seconds(run.completed),
             "times": place(times),
             "series": series_places(series.map(|s| (s.subject.clone(), s.quantity, &s.values[..]))),

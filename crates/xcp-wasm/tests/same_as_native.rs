@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
+use xcp_report::json::Told;
 use xcp_scenario::model::Scenario;
 use xcp_scenario::rewrite::rewrite;
 use xcp_scenario::{Overrides, load, packet_hops, variant_names};
@@ -38,7 +39,7 @@ impl Case {
     /// What the simulator gives unwatched.
     fn native(&self) -> String {
         let run = xcp_sim::simulate(&self.scenario(), &mut ()).unwrap();
-        serde_json::to_string(&run.summary).unwrap()
+        serde_json::to_string(&Told::from(&run.summary)).unwrap()
     }
 
     /// The same without series, and without the claims that want some.

@@ -3,6 +3,7 @@
 use std::io;
 
 use xcp_scenario::model::{self, Limit, Loss};
+use xcp_scenario::steps::Steps;
 use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
 
 /// Bytes of a frame that an MTU does not count: the Ethernet header.
@@ -21,8 +22,9 @@ const MOST_SLOTS: u64 = 65_536;
 /// One direction of an emulated wire.
 #[derive(Debug, Clone)]
 pub struct LineConfig {
-    /// How long a frame is on the way.
-    pub delay: Nanos,
+    /// How long a frame is on the way, by when it is sent, in times of the scenario. Frames keep
+    /// their order where that changes.
+    pub delays: Steps,
     /// Random losses, in times of the scenario.
     pub losses: Vec<Loss>,
     /// When everything sent is lost, in times of the scenario.
@@ -59,8 +61,8 @@ pub struct Reorder {
 /// A queue of the line's own, where the kernel has none of the kind or its own is not wanted.
 #[derive(Debug, Clone)]
 pub struct QueueConfig {
-    /// Rate of the transmitter behind the queue, bit/s.
-    pub rate_bps: u64,
+    /// Rate of the transmitter behind the queue, bit/s, in times of the scenario.
+    pub rates: Steps,
     /// Drop-tail or RED; an XCP queue is the kernel's to run.
     pub queue: model::Queue,
     /// Added to a frame's length, Ethernet header included, to get what it takes on the wire: tc's
@@ -83,13 +85,18 @@ impl LineConfig {
                     }
                     Limit::Bytes(bytes) => (bytes / mean, bytes),
                 };
-                (packets, nanos(bytes, queue.rate_bps))
+                (packets, nanos(bytes, queue.rates.range().0))
             }
         };
         // A slot is used again in its turn only: one frame that falls back keeps all behind it.
         let fallen_back = self.reorder.map_or(0, |reorder| reorder.most);
-        let held =
-            self.delay.saturating_add(drain).saturating_add(fallen_back).saturating_add(RING_SLACK);
+        let held = self
+            .delays
+            .range()
+            .1
+            .saturating_add(drain)
+            .saturating_add(fallen_back)
+            .saturating_add(RING_SLACK);
         let bytes =
             u128::from(held) * u128::from(self.input_rate_bps) / (8 * u128::from(NANOS_PER_SEC));
         let coming = u64::try_from(bytes / u128::from(mean)).unwrap_or(u64::MAX);
@@ -122,9 +129,11 @@ impl LineConfig {
             return bad(format!("an MTU of {} bytes; it must be from 68 to 65000", self.mtu));
         }
         match &self.queue {
-            Some(queue) if queue.rate_bps == 0 => bad("a queue whose rate is zero never empties; \
+            Some(queue) if queue.rates.range().0 == 0 => {
+                bad("a queue whose rate is zero never empties; \
                 give it a rate"
-                .into()),
+                    .into())
+            }
             Some(queue) if queue.queue.router().is_some() => {
                 bad("an XCP queue is run by the kernel's router program; a line can have \
                     drop-tail or RED"
@@ -155,7 +164,7 @@ mod tests {
 
     fn config() -> LineConfig {
         LineConfig {
-            delay: 25_000_000,
+            delays: 25_000_000.into(),
             losses: Vec::new(),
             blackouts: Vec::new(),
             reorder: None,
@@ -173,7 +182,7 @@ mod tests {
         // 75 ms at 1 Gbit/s are 9.4 MB.
         assert_eq!(config().ring_slots(), 18_750);
         assert_eq!(LineConfig { input_rate_bps: 1_000_000, ..config() }.ring_slots(), 1024);
-        assert_eq!(LineConfig { delay: u64::MAX, ..config() }.ring_slots(), 65_536);
+        assert_eq!(LineConfig { delays: u64::MAX.into(), ..config() }.ring_slots(), 65_536);
         // 75 ms more.
         let reordering = LineConfig {
             reorder: Some(Reorder { probability: 0.1, most: 75_000_000 }),
@@ -181,7 +190,7 @@ mod tests {
         };
         assert_eq!(reordering.ring_slots(), 37_500);
         let queue = |limit| QueueConfig {
-            rate_bps: 10_000_000,
+            rates: 10_000_000.into(),
             queue: model::Queue { limit, discipline: model::Discipline::DropTail },
             overhead_bytes: 0,
         };
@@ -211,7 +220,11 @@ mod tests {
             (LineConfig { mtu: 20, ..config() }, "MTU"),
             (
                 LineConfig {
-                    queue: Some(QueueConfig { rate_bps: 0, queue: drop_tail, overhead_bytes: 0 }),
+                    queue: Some(QueueConfig {
+                        rates: 0.into(),
+                        queue: drop_tail,
+                        overhead_bytes: 0,
+                    }),
                     ..config()
                 },
                 "rate",

@@ -1,6 +1,6 @@
-//! A first-in-first-out queue before a transmitter of constant rate. Everything about a packet is
-//! known when it comes: when the transmitter is through with those before it, and so when it
-//! leaves; nothing has to be kept but the times at which the waiting ones go into service.
+//! A first-in-first-out queue before a transmitter whose rate is known in advance. Everything about
+//! a packet is known when it comes: when the transmitter is through with those before it, and so
+//! when it leaves; nothing has to be kept but the times at which the waiting ones go into service.
 //!
 //! Who may enter, RED's arithmetic and exact transmission times are the simulator's (`xcp_sim`).
 
@@ -11,6 +11,7 @@ use xcp_scenario::rng::{Purpose, Stream};
 use xcp_scenario::units::Nanos;
 use xcp_sim::queue::{Backlog, Red, is_full};
 use xcp_sim::serializer::Serializer;
+use xcp_sim::varying::Varying;
 
 use super::config::QueueConfig;
 
@@ -19,12 +20,34 @@ use super::config::QueueConfig;
 pub struct Queue {
     limit: Limit,
     red: Option<Red>,
-    serializer: Serializer,
+    transmitter: Transmitter,
     overhead_bytes: i32,
     /// When the transmitter has sent all it was given.
     free_at: Nanos,
     waiting: VecDeque<Waiting>,
     state: QueueState,
+}
+
+/// What says how long a packet takes.
+#[derive(Debug)]
+enum Transmitter {
+    Constant(Serializer),
+    Varying(Varying),
+}
+
+impl Transmitter {
+    /// When a packet has been sent that begins to be sent at `starts`; `idle` if the transmitter
+    /// had nothing to send just before.
+    fn transmit(&mut self, starts: Nanos, idle: bool, bytes: u16) -> Nanos {
+        match self {
+            Self::Constant(line) => starts.saturating_add(if idle {
+                line.transmit_first(bytes)
+            } else {
+                line.transmit(bytes)
+            }),
+            Self::Varying(line) => line.transmit(starts, bytes),
+        }
+    }
 }
 
 /// A packet before its service.
@@ -55,20 +78,27 @@ pub struct QueueState {
 }
 
 impl Queue {
-    /// An empty queue, its rate not zero.
+    /// An empty queue, its rate never zero; `zero` is the scenario's time zero on the clock of its
+    /// arrivals.
     #[must_use]
-    pub fn new(config: &QueueConfig, seed: u64, index: usize) -> Self {
+    pub fn new(config: &QueueConfig, zero: Nanos, seed: u64, index: usize) -> Self {
+        let rate_bps = config.rates.at(0);
+        let transmitter = if config.rates.steps().len() > 1 {
+            Transmitter::Varying(Varying::new(config.rates.later(zero), 0))
+        } else {
+            Transmitter::Constant(Serializer::new(rate_bps))
+        };
         let red = match &config.queue.discipline {
             Discipline::Red(red) => {
                 let random = Stream::new(seed, Purpose::Red, index);
-                Some(Red::new(red, config.rate_bps, random))
+                Some(Red::new(red, rate_bps, random))
             }
             Discipline::DropTail | Discipline::Xcp(_) => None,
         };
         Self {
             limit: config.limit(),
             red,
-            serializer: Serializer::new(config.rate_bps),
+            transmitter,
             overhead_bytes: config.overhead_bytes,
             free_at: 0,
             waiting: VecDeque::new(),
@@ -89,12 +119,7 @@ impl Queue {
                 return None;
             }
             self.take(bytes);
-            let time = if now > self.free_at {
-                self.serializer.transmit_first(bytes)
-            } else {
-                self.serializer.transmit(bytes)
-            };
-            self.free_at = now.saturating_add(time);
+            self.free_at = self.transmitter.transmit(now, now > self.free_at, bytes);
             return Some(self.free_at);
         }
         let backlog = Backlog { packets: self.state.packets, bytes: self.state.bytes };
@@ -109,7 +134,7 @@ impl Queue {
         self.state.packets += 1;
         self.state.bytes += u64::from(bytes);
         self.state.max_packets = self.state.max_packets.max(self.state.packets);
-        self.free_at = self.free_at.saturating_add(self.serializer.transmit(bytes));
+        self.free_at = self.transmitter.transmit(self.free_at, false, bytes);
         Some(self.free_at)
     }
 

@@ -12,6 +12,7 @@
 use xcp_scenario::model::{Loss, LossPlace};
 use xcp_scenario::rng::{Purpose, Stream};
 use xcp_scenario::units::{Nanos, Period};
+use xcp_sim::cable::Way;
 
 use super::config::{LineConfig, Reorder};
 use super::queue::Queue;
@@ -24,6 +25,9 @@ pub struct Wire {
     after: Losses,
     blackouts: Vec<Period>,
     delay: Nanos,
+    least_delay: Nanos,
+    /// What takes the delay's place where that changes.
+    way: Option<Way>,
     reorder: Option<(Reorder, Stream)>,
     /// The latest arrival; time does not go back.
     now: Nanos,
@@ -49,10 +53,16 @@ impl Wire {
     pub fn new(config: &LineConfig) -> Self {
         Self {
             before: Losses::new(config, LossPlace::BeforeQueue),
-            queue: config.queue.as_ref().map(|queue| Queue::new(queue, config.seed, config.index)),
+            queue: config
+                .queue
+                .as_ref()
+                .map(|queue| Queue::new(queue, config.zero, config.seed, config.index)),
             after: Losses::new(config, LossPlace::AfterQueue),
             blackouts: config.blackouts.iter().map(|period| shift(period, config.zero)).collect(),
-            delay: config.delay,
+            delay: config.delays.at(0),
+            least_delay: config.delays.range().0,
+            way: (config.delays.steps().len() > 1)
+                .then(|| Way::new(config.delays.later(config.zero))),
             reorder: config.reorder.map(|reorder| {
                 (reorder, Stream::new(config.seed, Purpose::Reordering, config.index))
             }),
@@ -77,6 +87,10 @@ impl Wire {
                 leaves?
             }
         };
+        let due = match &mut self.way {
+            None => leaves.saturating_add(self.delay),
+            Some(way) => way.arrives(leaves),
+        };
         let lost = self.after.strike(leaves);
         let extra = self.reorder.as_mut().map_or(0, |(reorder, random)| {
             let (falls_back, extra) =
@@ -91,7 +105,7 @@ impl Wire {
             None
         } else {
             self.counters.fell_back += u64::from(extra > 0);
-            Some(leaves.saturating_add(self.delay).saturating_add(extra))
+            Some(due.saturating_add(extra))
         }
     }
 
@@ -99,7 +113,7 @@ impl Wire {
     /// `None` where all keep their order.
     #[must_use]
     pub fn overtakes_in(&self) -> Option<Nanos> {
-        self.reorder.as_ref().map(|_| self.delay)
+        self.reorder.as_ref().map(|_| self.least_delay)
     }
 
     /// The queue, if the wire has one.

@@ -16,7 +16,7 @@ const ALWAYS: Period = Period { from: 0, to: Nanos::MAX };
 
 fn config() -> LineConfig {
     LineConfig {
-        delay: 5 * MS,
+        delays: (5 * MS).into(),
         losses: Vec::new(),
         blackouts: Vec::new(),
         reorder: None,
@@ -30,7 +30,10 @@ fn config() -> LineConfig {
 }
 
 fn with_queue(rate_bps: u64, queue: model::Queue) -> LineConfig {
-    LineConfig { queue: Some(QueueConfig { rate_bps, queue, overhead_bytes: 0 }), ..config() }
+    LineConfig {
+        queue: Some(QueueConfig { rates: rate_bps.into(), queue, overhead_bytes: 0 }),
+        ..config()
+    }
 }
 
 fn drop_tail(limit: Limit) -> model::Queue {
@@ -147,12 +150,20 @@ proptest! {
         rate_bps in 1_000_000u64..2_000_000_000,
         queue in prop_oneof![limits().prop_map(drop_tail), red()],
         probabilities in prop::collection::vec((0.0f64..=0.5, any::<bool>()), 0..3),
+        rates in prop::collection::vec((1u64..100 * MS, 1_000_000u64..2_000_000_000), 0..4),
+        delays in prop::collection::vec((1u64..100 * MS, 0u64..50 * MS), 0..4),
         seed: u64,
     ) {
+        let steps = |gaps: Vec<(Nanos, u64)>| -> Vec<(Nanos, u64)> {
+            let mut at = 0;
+            gaps.into_iter().map(|(gap, value)| { at += gap; (at, value) }).collect()
+        };
+        let (rate_changes, delay_changes) = (steps(rates), steps(delays));
         let place = |before| if before { LossPlace::BeforeQueue } else { LossPlace::AfterQueue };
         let losses: Vec<Loss> = probabilities.into_iter().map(|(p, before)| loss(p, place(before), ALWAYS)).collect();
-        let mut wire = Wire::new(&LineConfig { losses: losses.clone(), seed, ..with_queue(rate_bps, queue.clone()) });
-        let direction = model::Direction { rate_bps, rate_changes: Vec::new(), delay: 5 * MS, framing_bytes: 0, queue, losses, blackouts: Vec::new() };
+        let direction = model::Direction { rate_bps, rate_changes, delay: 5 * MS, delay_changes, framing_bytes: 0, queue, losses: losses.clone(), blackouts: Vec::new() };
+        let queue = QueueConfig { rates: direction.rates(), queue: direction.queue.clone(), overhead_bytes: 0 };
+        let mut wire = Wire::new(&LineConfig { losses, seed, delays: direction.delays(), queue: Some(queue), ..config() });
         let (mut link, mut packets) = (Link::new(&direction, 3, seed).unwrap(), Packets::default());
         let (mut due, mut now, mut max) = (Vec::new(), 1, 0);
         for (gap, bytes) in frames {
@@ -304,7 +315,7 @@ fn as_many_fall_back_as_should_and_half_as_far_on_average_as_they_may() {
 #[test]
 fn an_overhead_is_time_on_the_wire() {
     let queue = |overhead_bytes| QueueConfig {
-        rate_bps: 8_000_000,
+        rates: 8_000_000.into(),
         queue: drop_tail(Limit::Packets(1)),
         overhead_bytes,
     };

@@ -177,9 +177,9 @@ fn congestion(tcp: &Tcp) -> Option<&str> {
 fn in_flight(scenario: &Scenario, flow: &Flow) -> u64 {
     let group = &flow.group;
     let direction = |d: &usize| &scenario.links[d / 2].directions[d % 2];
-    let slowest = group.route.iter().map(|d| direction(d).rate_bps).min().unwrap_or(0);
-    let round_trip: u128 =
-        group.route.iter().chain(&group.return_route).map(|d| u128::from(direction(d).delay)).sum();
+    let slowest = group.route.iter().map(|d| direction(d).fastest_bps()).min().unwrap_or(0);
+    let way = group.route.iter().chain(&group.return_route);
+    let round_trip: u128 = way.map(|d| u128::from(direction(d).longest_delay())).sum();
     let queues = group.route.iter().map(|d| match direction(d).queue.limit {
         Limit::Packets(n) => n.saturating_mul(group.packet_bytes.into()),
         Limit::Bytes(n) => n,
@@ -236,7 +236,7 @@ fn connection(
     let window_clamp =
         window.into_iter().chain(unscaled).min().and_then(|bytes| u32::try_from(bytes).ok());
     let directions = || flow.group.route.iter().map(|d| &scenario.links[d / 2].directions[d % 2]);
-    let slowest = directions().map(|d| d.rate_bps).min().unwrap_or(u64::MAX);
+    let slowest = directions().map(|d| d.fastest_bps()).min().unwrap_or(u64::MAX);
     let unsent = u128::from(slowest) * u128::from(UNSENT) / 8_000_000_000;
     let unsent = (unsent as u64).clamp(4 * packet, 1 << 30) as u32;
     let round_trip: Nanos = flow

@@ -31,6 +31,7 @@ use std::net::IpAddr;
 
 use xcp_linux::qdisc;
 use xcp_scenario::model::{Direction, DirectionId, Limit, Loss, NodeId, Scenario, Tcp, UdpPattern};
+use xcp_scenario::steps::Steps;
 use xcp_scenario::units::{Nanos, Period};
 
 use crate::LabError;
@@ -162,7 +163,8 @@ pub(crate) struct Device {
 pub(crate) struct Shaper {
     pub direction: DirectionId,
     pub device: DeviceId,
-    pub rate_bps: u64,
+    /// Bit/s, by the scenario's time.
+    pub rates: Steps,
     pub limit: Limit,
     /// Whether an XCP router sits before it.
     pub router: bool,
@@ -176,7 +178,8 @@ pub(crate) struct Line {
     pub direction: DirectionId,
     pub input: DeviceId,
     pub output: DeviceId,
-    pub delay: Nanos,
+    /// By when a frame is sent, in the scenario's time.
+    pub delays: Steps,
     pub losses: Vec<Loss>,
     /// Number of the stream the losses are drawn from: losses before the queue and after it are
     /// independent.
@@ -316,7 +319,8 @@ impl Plan {
         };
         let places = topology::build(&mut plan, scenario)?;
         if !(plan.shapers.is_empty() && plan.lines.is_empty()) {
-            let slowest = plan.shapers.iter().map(|shaper| shaper.rate_bps).min().unwrap_or(0);
+            let slowest =
+                plan.shapers.iter().map(|shaper| shaper.rates.range().0).min().unwrap_or(0);
             let frames = u128::from(slowest) * u128::from(BURST)
                 / (8_000_000_000 * u128::from(plan.frame_bytes()));
             plan.segments = Some(if machine.offload {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use xcp_scenario::model::{Limit, Loss};
+use xcp_scenario::steps::Steps;
 use xcp_scenario::units::Nanos;
 
 use super::{DeviceId, Kind, Line, Meter, Plan, Shaper};
@@ -13,6 +14,16 @@ struct Ms(Nanos);
 impl fmt::Display for Ms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ms", self.0 as f64 / 1e6)
+    }
+}
+
+/// What takes a value's place later.
+struct Later<'a>(&'a Steps, fn(u64) -> String);
+
+impl fmt::Display for Later<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut later = self.0.steps().iter().skip(1);
+        later.try_for_each(|&(at, value)| write!(f, ", from {} on {}", Ms(at), (self.1)(value)))
     }
 }
 
@@ -138,16 +149,23 @@ impl Plan {
         };
         writeln!(
             f,
-            "queue {number} at {} of direction {}: {} bit/s, {limit}{router}",
+            "queue {number} at {} of direction {}: {} bit/s{}, {limit}{router}",
             At(self, shaper.device),
             shaper.direction,
-            shaper.rate_bps
+            shaper.rates.at(0),
+            Later(&shaper.rates, |rate| format!("{rate} bit/s"))
         )
     }
 
     fn show_line(&self, f: &mut fmt::Formatter<'_>, line: &Line) -> fmt::Result {
         let [input, output] = [line.input, line.output].map(|device| &self.devices[device].name);
-        write!(f, "line {input} > {output} of direction {}: {}", line.direction, Ms(line.delay))?;
+        write!(
+            f,
+            "line {input} > {output} of direction {}: {}{}",
+            line.direction,
+            Ms(line.delays.at(0)),
+            Later(&line.delays, |delay| Ms(delay).to_string())
+        )?;
         for Loss { probability, period, .. } in &line.losses {
             write!(f, ", loses {probability} from {} to {}", Ms(period.from), Ms(period.to))?;
         }

@@ -2,6 +2,7 @@
 
 use xcp_linux::qdisc;
 use xcp_scenario::model::{DirectionId, Discipline, LossPlace, Others, Scenario};
+use xcp_scenario::steps::Steps;
 
 use super::{
     FASTEST_SHAPED_BPS, HUB, Line, Meter, Places, Plan, Role, Shaper, direction, direction_name,
@@ -47,18 +48,24 @@ struct Needs {
 impl Needs {
     fn of(scenario: &Scenario, number: DirectionId) -> Result<Self, LabError> {
         let (direction, _) = direction(scenario, number);
-        let shaped = direction.rate_bps <= FASTEST_SHAPED_BPS;
+        let fastest = direction.fastest_bps();
+        let shaped = fastest <= FASTEST_SHAPED_BPS;
         let red = matches!(direction.queue.discipline, Discipline::Red(_));
         let xcp = direction.queue.router().is_some();
-        if !shaped && (red || xcp) {
+        let changes = !direction.rate_changes.is_empty();
+        if !shaped && (red || xcp || changes) {
             return Err(LabError::Refused(format!(
                 "link direction \"{}\": {} Gbit/s are more than the lab can shape, and without \
-                    shaping there is no queue for {}: \
-                 write a rate of at most {} Gbit/s or queue = \"drop-tail\"",
+                    shaping there is no {}: write rates of at most {} Gbit/s{}",
                 direction_name(scenario, number),
-                direction.rate_bps / 1_000_000_000,
-                if red { "RED" } else { "an XCP router" },
+                fastest / 1_000_000_000,
+                match (red, xcp) {
+                    (true, _) => "queue for RED",
+                    (_, true) => "queue for an XCP router",
+                    _ => "rate that could change",
+                },
                 FASTEST_SHAPED_BPS / 1_000_000_000,
+                if changes { "" } else { " or queue = \"drop-tail\"" },
             )));
         }
         if let Some(what) = only_simulated(scenario, number) {
@@ -73,7 +80,7 @@ impl Needs {
             shaper: shaped && !red,
             // A line that is the queue can lose before it.
             gate: before && !red,
-            line: red || after || direction.delay > 0 || !direction.blackouts.is_empty(),
+            line: red || after || direction.longest_delay() > 0 || !direction.blackouts.is_empty(),
         })
     }
 }
@@ -83,8 +90,6 @@ fn only_simulated(scenario: &Scenario, number: DirectionId) -> Option<&'static s
     let (direction, _) = direction(scenario, number);
     if scenario.links[number / 2].medium.is_some() {
         Some("shared media")
-    } else if !direction.rate_changes.is_empty() {
-        Some("links whose rate changes")
     } else if direction.framing_bytes > 0 {
         Some("framing other than its own (Ethernet's header is part of a packet)")
     } else {
@@ -166,7 +171,7 @@ fn line(
         direction: number,
         input,
         output,
-        delay: if before_queue { 0 } else { direction.delay },
+        delays: if before_queue { Steps::default() } else { direction.delays() },
         losses: direction
             .losses
             .iter()
@@ -199,7 +204,7 @@ fn meter(plan: &mut Plan, scenario: &Scenario, number: DirectionId, device: usiz
         plan.shapers.push(Shaper {
             direction: number,
             device,
-            rate_bps: direction.rate_bps,
+            rates: direction.rates(),
             limit: direction.queue.limit,
             router: router.is_some(),
             others: router.and_then(|router| classes(router.others)),

@@ -3,6 +3,7 @@
 //! sent, counted and lost, not how fast.
 
 mod building;
+mod changes;
 mod classes;
 mod police;
 mod settings;

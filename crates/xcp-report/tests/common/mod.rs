@@ -215,6 +215,7 @@ pub fn scenario(manner: Manner) -> Scenario {
     let direction = |rate_bps, delay, queue| Direction {
         rate_bps,
         rate_changes: Vec::new(),
+        delay_changes: Vec::new(),
         delay,
         framing_bytes: 0,
         queue,

@@ -3,7 +3,7 @@
 
 use xcp_engine::{ConfigError, Other, RobustRouter, RouterState};
 use xcp_scenario::model::{CapacityKnown, Law};
-use xcp_scenario::rates::Rates;
+use xcp_scenario::steps::Steps;
 use xcp_scenario::units::Nanos;
 
 use crate::packet::{Body, Class, Packet};
@@ -22,7 +22,7 @@ impl RobustQueue {
     ///
     /// # Errors
     /// When the law's numbers are out of the engine's range.
-    pub fn new(law: &Law, rates: &Rates, seed: u64) -> Result<Self, ConfigError> {
+    pub fn new(law: &Law, rates: &Steps, seed: u64) -> Result<Self, ConfigError> {
         let told = law.config.capacity_known == CapacityKnown::Given;
         let greatest = rates.steps().iter().map(|(_, rate)| *rate).max().unwrap_or_default();
         let first = if told { rates.at(0) } else { greatest };

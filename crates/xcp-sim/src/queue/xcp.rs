@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use xcp_engine::{ConfigError, Passage, Policer, PolicerConfig, Router, RouterConfig, RouterState};
 use xcp_scenario::model::{Law, LawChange, Police};
-use xcp_scenario::rates::Rates;
 use xcp_scenario::run::Quantity;
+use xcp_scenario::steps::Steps;
 use xcp_scenario::units::Nanos;
 
 use crate::packet::{Class, Packet};
@@ -144,7 +144,7 @@ impl ChangingXcp {
         queue: XcpQueue,
         law: &Law,
         changes: &[LawChange],
-        rates: &Rates,
+        rates: &Steps,
     ) -> Result<Self, ConfigError> {
         let of_rate = rates.steps().iter().skip(1).map(|(at, _)| *at);
         let times: BTreeSet<Nanos> =

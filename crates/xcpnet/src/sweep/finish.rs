@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use xcp_report::SweepTable;
-use xcp_scenario::run::Summary;
+use xcp_report::json::Told;
 use xcp_sweep::grid::Grid;
 use xcp_sweep::journal::Journal;
 use xcp_sweep::tables::{each, file};
@@ -58,7 +58,7 @@ struct Line<'a> {
     run: u64,
     settings: serde_json::Map<String, serde_json::Value>,
     #[serde(flatten)]
-    summary: &'a Summary,
+    summary: Told<'a>,
 }
 
 /// Prints a line for each run.
@@ -72,7 +72,7 @@ pub fn print_json(grid: &Grid, journal: &Journal, printer: &mut Printer) -> Resu
     each(grid, journal, &interrupt::asked, |_, entry| {
         let columns = grid.columns().into_iter().zip(&entry.settings);
         let settings = columns.map(|((name, _), value)| (name.to_owned(), value.json())).collect();
-        let line = Line { run: entry.run, settings, summary: entry.summary };
+        let line = Line { run: entry.run, settings, summary: entry.summary.into() };
         lines.push_str(&serde_json::to_string(&line).map_err(xcp_sweep::Error::refused)?);
         lines.push('\n');
         if lines.len() >= PRINTED && told.is_ok() {

@@ -156,7 +156,7 @@ impl Site {
             period: Period { from: 0, to: u64::MAX },
         }];
         let config = |index| LineConfig {
-            delay: delay.as_nanos() as u64,
+            delays: (delay.as_nanos() as u64).into(),
             losses: if loss > 0.0 { losses.clone() } else { Vec::new() },
             blackouts: outage
                 .iter()

@@ -1,0 +1,120 @@
+//! Which traces a scenario file names, and their place in its text: `rate-changes` and
+//! `delay-changes` of a link may be the name of a file instead of a list. What such a file says is
+//! `trace.rs`'s business.
+
+use std::path::{Component, Path};
+
+use crate::error::{Issue, ScenarioError, Source, Span};
+use crate::quantity;
+use crate::spec::{DELAY_CHANGES, RATE_CHANGES};
+use crate::trace::{self, Trace};
+use crate::tree::{self, Entry, Table, Value};
+use crate::units::Nanos;
+
+/// A trace is read into memory and written out as text.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// A name in the text.
+struct Named {
+    span: Span,
+    key: &'static str,
+    file: String,
+}
+
+/// The text with every list in the place of the name of its trace, on the same line. A text that
+/// is not TOML is left alone: whoever reads it will tell.
+///
+/// # Errors
+/// Everything that is wrong with the traces.
+pub(crate) fn written_out(path: &Path, text: String) -> Result<String, ScenarioError> {
+    let (root, syntax) = tree::parse(&text);
+    if !syntax.is_empty() {
+        return Ok(text);
+    }
+    let mut named = Vec::new();
+    names(&root, &mut named);
+    if named.is_empty() {
+        return Ok(text);
+    }
+    // Without one there is nothing to run, which is told when the text is read.
+    let duration = root.text("duration").and_then(|text| quantity::time(text).ok()).unwrap_or(0);
+    let (mut out, mut written_to, mut issues) = (String::new(), 0, Vec::new());
+    named.sort_by_key(|name| name.span);
+    for name in named {
+        match list(path, &name, duration) {
+            Ok(list) => {
+                out.push_str(&text[written_to..name.span.start]);
+                out.push_str(&list);
+                written_to = name.span.end;
+            }
+            Err((what, help)) => {
+                issues.push(Issue { span: Some(name.span), what, help: Some(help.into()) });
+            }
+        }
+    }
+    if !issues.is_empty() {
+        let source = Source { name: path.display().to_string(), text };
+        return Err(ScenarioError::from_issues(issues, &[source]));
+    }
+    out.push_str(&text[written_to..]);
+    Ok(out)
+}
+
+/// In links, and in what variants set (`link.NAME.rate-changes`): the keys have these names nowhere
+/// else.
+fn names(table: &Table, named: &mut Vec<Named>) {
+    for Entry { key, item, .. } in &table.entries {
+        match &item.value {
+            Value::Table(below) => names(below, named),
+            Value::Array(items) => {
+                for below in items {
+                    if let Value::Table(below) = &below.value {
+                        names(below, named);
+                    }
+                }
+            }
+            Value::Text(file) => {
+                let last = key.rsplit('.').next();
+                let key = [RATE_CHANGES, DELAY_CHANGES].into_iter().find(|k| last == Some(k));
+                named.extend(key.map(|key| Named { span: item.span, key, file: file.clone() }));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The list that a trace comes to, or what is wrong and what would be right.
+fn list(scenario: &Path, name: &Named, duration: Nanos) -> Result<String, (String, &'static str)> {
+    let file = Path::new(&name.file);
+    // A scenario from somewhere else must not look into files that are none of its business.
+    let below = file.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+    if !below || name.file.is_empty() {
+        return Err((
+            format!("`{}` is not beside the scenario file or in a directory below", name.file),
+            "write the name of a file there, or a list of steps",
+        ));
+    }
+    let place = scenario.parent().unwrap_or(Path::new("")).join(file);
+    let unread = |why: String| {
+        (
+            format!("the trace {} cannot be read: {why}", place.display()),
+            "a trace is a file of mahimahi's or a table (CSV), see docs/scenario.md",
+        )
+    };
+    let told = |why: std::io::Error| unread(why.to_string());
+    let about = std::fs::metadata(&place).map_err(told)?;
+    if !about.is_file() {
+        return Err(unread("it is not a file".into()));
+    }
+    if about.len() > MOST_BYTES {
+        return Err(unread(format!("it has more than {} MB", MOST_BYTES >> 20)));
+    }
+    let text = std::fs::read_to_string(&place).map_err(told)?;
+    let Trace { rates, delays } = trace::read(&text, duration).map_err(unread)?;
+    let (list, what) = if name.key == RATE_CHANGES {
+        (if rates.is_empty() { None } else { Some(trace::rates_toml(&rates)) }, "rates")
+    } else {
+        (if delays.is_empty() { None } else { Some(trace::delays_toml(&delays)) }, "delays")
+    };
+    list.ok_or_else(|| unread(format!("it says nothing of {what}")))
+}
