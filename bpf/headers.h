@@ -36,6 +36,7 @@ enum xcp_found {
 
 struct xcp_segment {
     __u32 ip;      /* offset of the IP header from the frame's start, where there is TCP */
+    __u32 dscp;    /* of whatever goes by IP; 0 elsewhere */
     __u32 tcp;     /* offset of the TCP header from the frame's start */
     __u32 options; /* bytes of options, 0..40 */
 };
@@ -110,6 +111,7 @@ static __always_inline enum xcp_found xcp_find_tcp(void *data, void *end, __u32 
         return XCP_FOUND_BEYOND;
     if (p[0] >> 4 == 4) {
         __u32 header = (p[0] & 15) * 4;
+        out->dscp = p[1] >> 2;
         if (p[9] != PROTO_TCP)
             return XCP_FOUND_OTHER;
         if (*(__be16 *)(p + 6) & bpf_htons(0x3fff)) /* more fragments, or an offset */
@@ -119,6 +121,7 @@ static __always_inline enum xcp_found xcp_find_tcp(void *data, void *end, __u32 
         tcp = at + header;
     } else if (p[0] >> 4 == 6) {
         enum xcp_found found = xcp_find_ipv6(data, end, at, &tcp);
+        out->dscp = (p[0] & 15U) << 2 | p[1] >> 6;
         if (found != XCP_FOUND_TCP)
             return found;
     } else {

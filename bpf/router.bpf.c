@@ -19,6 +19,8 @@
  *      data.
  *   5. Where XCP's packets and all others have a queue each, the program says which (skb->priority)
  *      and looks at the one of XCP's.
+ *   6. Or what is urgent has a queue of its own, up to a bound (router_urgent.h): the law sees both
+ *      queues as one, and gives an urgent packet what it gives any other.
  */
 #include "headers.h"
 
@@ -49,6 +51,9 @@ const volatile __u64 police_mask_v6[2] = {~0ULL, ~0ULL};
  * (crates/xcp-linux/src/qdisc). 0: there is one queue. */
 const volatile __u32 xcp_class = 0;
 const volatile __u32 others_class = 0;
+/* Where what is urgent may have a queue of its own: its class, and that of the rest. */
+const volatile __u32 urgent_class = 0;
+const volatile __u32 ordinary_class = 0;
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -95,7 +100,8 @@ struct xcp_seen {
     __u8 classic;
     __u8 malformed;
     __u8 found; /* enum xcp_found */
-    __u8 reserved[3];
+    __u8 dscp;
+    __u8 reserved[2];
 };
 
 /*
@@ -204,6 +210,7 @@ __noinline int xcp_look(struct __sk_buff *skb, struct xcp_seen *seen) {
         found = xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, link_bytes,
                              &segment);
     seen->found = found;
+    seen->dscp = segment.dscp;
     if (found == XCP_FOUND_TCP) {
         seen->tcp = segment.tcp;
         seen->headers = segment.tcp + TCP_HEADER + segment.options;
@@ -300,6 +307,8 @@ static __always_inline __u64 take(struct xcp_port *p) {
 static __always_inline void give(struct xcp_port *p, __u64 taken) {
     __sync_lock_test_and_set(&p->sequence, taken + 1);
 }
+
+#include "router_urgent.h"
 
 /* What became of a packet. */
 enum xcp_settled {
@@ -498,6 +507,8 @@ static __always_inline __u64 waiting(struct __sk_buff *skb, const struct sk_buff
  */
 static __always_inline void classify(struct __sk_buff *skb, const struct xcp_seen *seen) {
     __u32 empty = skb->len <= seen->headers;
+    if (urgent_class)
+        skb->priority = xcp_is_urgent(skb, seen) ? urgent_class : ordinary_class;
     if (!xcp_class)
         return;
     skb->priority =

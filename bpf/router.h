@@ -70,4 +70,28 @@ struct xcp_control {
     __u64 law_share; /* thousandths of the link's capacity that the law has */
 };
 
+/* What is urgent (router_urgent.h); likewise. */
+struct xcp_urgency {
+    __u64 codes; /* a bit for each DSCP; none: nothing is urgent */
+    __u64 share; /* the bound: thousandths of the capacity */
+};
+
+/* Of what is urgent, since the program was attached. */
+struct xcp_urgent {
+    /* When all that went first would have left, had it had the bound's rate and no more. */
+    __u64 until_ns;
+    __u64 packets; /* that went first; a super-packet counts as its segments */
+    __u64 bytes;
+    __u64 excess; /* that were beyond the bound, and went with the others */
+    __u64 excess_bytes;
+};
+
+/* One flow of it, or several whose numbers are the same. */
+struct xcp_urgent_flow {
+    __u64 until_ns;    /* as above, with XCP_URGENT_PART of the bound's rate */
+    __u64 ordinary_ns; /* until then it goes with the others */
+};
+
+#define XCP_URGENT_FLOWS 4096 /* that are told apart: a power of two */
+
 #endif

@@ -156,6 +156,7 @@ impl Router {
             hook: Hook::Any,
             police,
             classes,
+            urgent: false,
         };
         let router = site.spaces[space].run(|| router::Router::attach(index, &config));
         let router = router

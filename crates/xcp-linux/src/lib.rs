@@ -18,5 +18,6 @@ pub mod rehearsal;
 pub mod router;
 pub mod subscribers;
 pub mod sysctl;
+pub mod urgent;
 
 pub use error::{Error, Result};

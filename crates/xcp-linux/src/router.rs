@@ -16,6 +16,7 @@ use crate::object::{Plain, handle, hush, read_only_entry, write_only_entry};
 use crate::police::{self, Noted, Police, Policing};
 use crate::programs::router::{RouterSkel, RouterSkelBuilder};
 use crate::qdisc;
+use crate::urgent::{self, Bound, Urgent, UrgentCounts};
 
 /// Priority and handle of our filter where the device has to be reached by clsact: a filter of ours
 /// can be told from others.
@@ -38,6 +39,9 @@ pub struct RouterConfig {
     /// Whether packets are to be told apart for the two queues of [`qdisc::install_classes`]; and
     /// then how many thousandths of the capacity the law may hand out, 1 to 1000.
     pub classes: Option<u16>,
+    /// Whether [`Router::set_urgent`] may be called, for the two queues of
+    /// [`qdisc::install_urgent`]; not together with `classes`.
+    pub urgent: bool,
 }
 
 /// Where on a device's way out the program hangs.
@@ -218,6 +222,8 @@ pub struct Router {
     attached: Attached,
     /// The program, to attach it to another device; not there once kept.
     program: Option<OwnedFd>,
+    /// Where it is told what is urgent, if it may be.
+    bound: Option<Bound>,
 }
 
 /// What holds the program on the device.
@@ -309,6 +315,9 @@ impl Router {
             }
         }
         police::prepare(&mut open, police)?;
+        if config.urgent {
+            urgent::prepare(&mut open)?;
+        }
         let skel = open
             .load()
             .map_err(|e| Error::because("the kernel does not take the router program", &e))?;
@@ -327,7 +336,8 @@ impl Router {
         }
         let program = skel.progs.xcp_router.as_fd().try_clone_to_owned();
         let program = program.map_err(|e| Error::because("cannot hold a program", &e))?;
-        Ok(Self { port, control, attached, program: Some(program) })
+        let bound = config.urgent.then(|| Bound::new(&skel)).transpose()?;
+        Ok(Self { port, control, attached, program: Some(program), bound })
     }
 
     /// Attaches it to another device of the calling thread's network namespace instead, of the same
@@ -384,6 +394,25 @@ impl Router {
         write_only_entry(&self.control, MapFlags::ANY, &control, "the router's settings")
     }
 
+    /// These packets go first from now on, where there is a queue for them.
+    ///
+    /// # Errors
+    /// The maps cannot be written; the router was not made for it.
+    pub fn set_urgent(&self, urgent: Option<Urgent>) -> Result<()> {
+        match &self.bound {
+            Some(bound) => bound.set(urgent),
+            None => Err(Error::new("this router has one queue for all packets")),
+        }
+    }
+
+    /// What passed with an urgent mark; `None`: the router was not made for it.
+    ///
+    /// # Errors
+    /// The maps cannot be read.
+    pub fn urgent_counts(&self) -> Result<Option<UrgentCounts>> {
+        self.bound.as_ref().map(Bound::counts).transpose()
+    }
+
     /// Thousandths of the link's capacity that the law has.
     ///
     /// # Errors
@@ -428,7 +457,7 @@ impl Router {
                 .map_err(|e| Error::because("cannot hold a map", &e))?;
             Attached::Clsact(Filter { fd, ifindex, made: settings.made_clsact != 0, kept: true })
         };
-        Ok(Self { port, control, attached, program: None })
+        Ok(Self { port, control, attached, program: None, bound: None })
     }
 
     /// Whether the device it was attached to is gone.

@@ -69,8 +69,12 @@ fn place(object: &Path, variable: &str) -> usize {
 
 /// The router's settings that bring code with them, with a value for each: the verifier takes out
 /// what is not asked for.
-const ROUTERS: [&[(&str, u32)]; 3] =
-    [&[], &[("police", 1)], &[("police", 2), ("xcp_class", 1), ("others_class", 2)]];
+const ROUTERS: [&[(&str, u32)]; 4] = [
+    &[],
+    &[("police", 1)],
+    &[("police", 2), ("xcp_class", 1), ("others_class", 2)],
+    &[("urgent_class", 1), ("ordinary_class", 2)],
+];
 
 /// The programs of an object and how many instructions of each were looked at. The endpoint's
 /// settings stay unknown to the verifier, so that it looks at every setting's way.

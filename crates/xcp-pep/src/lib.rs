@@ -6,7 +6,7 @@
 //! both for many, with what [`settings`] say, and counts in [`metrics`]. Where clients are to be
 //! answered only when the server has answered, [`confirm`] opens the legs to servers first.
 //! [`trunk`] keeps connections to the other gateway open for clients to come; [`share`] says among
-//! whom the long link is shared.
+//! whom the long link is shared, [`urgent`] what goes first on it.
 //! [`gateway`] is what of the machine has to be set up and taken back; [`run`] puts it all
 //! together.
 
@@ -22,4 +22,5 @@ pub mod share;
 pub mod shared;
 pub mod socket;
 pub mod trunk;
+pub mod urgent;
 pub mod worker;

@@ -9,14 +9,16 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, IntoDeserializer as _, SeqAccess, Visitor};
+use xcp_linux::urgent::Urgent;
 use xcp_linux::{Error, Result};
 use xcp_scenario::typed;
 
+use crate::gateway::wan::Shaping;
 use crate::listen::access::{Access, Network};
 use crate::settings::Settings;
 use crate::share::Share;
 use crate::socket::Leg;
-use crate::trunk;
+use crate::{trunk, urgent};
 
 /// Round-trip time that buffers are made for where none is given: a geostationary satellite's.
 const DEFAULT_RTT_NS: u64 = 600_000_000;
@@ -142,6 +144,8 @@ options! {
     law: Option<String>, Start;
     /// Who has a share of the long link.
     share: Option<String>, Live;
+    /// What goes first on it, up to a bound: `ef:10%`.
+    urgent: Option<String>, Live;
     /// Networks, addresses and ports to leave alone: `10.0.0.0/8`, `2001:db8::1`, `port 22`.
     #[serde(deserialize_with = "one_or_many")]
     exclude: Vec<String>, Live;
@@ -274,7 +278,9 @@ impl Options {
 
     fn bps(key: &str, text: Option<&String>) -> Result<Option<u64>> {
         let read = |text: &String| match typed::rate(text) {
-            Ok(0..8) => Err(wrong(key, format_args!("{text} is none; write one like 20mbit"))),
+            Ok(0..8) => {
+                Err(wrong(key, format_args!("\"{text}\" is no rate; write one like 20mbit")))
+            }
             Ok(bps) => Ok(bps),
             Err(e) => Err(wrong(key, e)),
         };
@@ -350,8 +356,8 @@ impl Options {
             Some(mss) => Err(wrong(
                 "mss",
                 format_args!(
-                    "{mss} bytes are none; from 88 to 32767 they may be, 1360 is usual behind \
-                        tunnels"
+                    "segments cannot have {mss} bytes; they may have from 88 to 32767, and 1360 is \
+                        usual behind tunnels"
                 ),
             )),
         }
@@ -414,6 +420,7 @@ impl Options {
             connections: self.connections.unwrap_or(MOST_CONNECTIONS).max(1),
             access: self.access()?,
             share: self.share()?,
+            urgent: self.urgent()?,
             held,
             ..default
         })
@@ -426,15 +433,40 @@ impl Options {
     pub fn share(&self) -> Result<Share> {
         let Some(text) = &self.share else { return Ok(Share::default()) };
         let share = Share::read(text).ok_or_else(|| {
-            wrong("share", format_args!("\"{text}\" is none of {}", Share::CHOICES))
+            wrong("share", format_args!("\"{text}\" is not one of {}", Share::CHOICES))
         })?;
         if share != Share::default() && self.wan.is_none() {
             return Err(Error::new(
-                "share: it is for a long link that this machine is a gateway of",
+                "share: only a gateway can share out a long link, and this proxy is none",
             )
             .remedy("name the devices: --wan DEV --lan DEV"));
         }
         Ok(share)
+    }
+
+    /// What goes first on the long link, and up to which bound.
+    ///
+    /// # Errors
+    /// What is no DSCP, or no bound; there is no queue in which it could go first.
+    pub fn urgent(&self) -> Result<Option<Urgent>> {
+        let Some(text) = &self.urgent else { return Ok(None) };
+        let urgent = urgent::read(text).map_err(|why| wrong("urgent", why))?;
+        if self.wan.is_none() || self.rate.is_none() {
+            return Err(Error::new(
+                "urgent: packets wait for each other only where this gateway shapes the long link",
+            )
+            .remedy("name its device and its rate: --wan DEV --rate 20mbit"));
+        }
+        Ok(Some(urgent))
+    }
+
+    /// How the long link is shaped; `None`: not by this proxy.
+    ///
+    /// # Errors
+    /// A value that is none.
+    pub fn shaping(&self) -> Result<Option<Shaping>> {
+        let (rtt, urgent) = (self.rtt_ns()?, self.urgent()?.is_some());
+        Ok(self.rate_bps()?.map(|rate| Shaping { rate, rtt, urgent }))
     }
 
     /// Whom the explicit listener answers, and where it goes.
@@ -475,7 +507,7 @@ impl Options {
             let encrypt = self.trunk_encrypt == Some(true);
             let alone = self.trunk_listen.is_some() || self.secret_file.is_some() || encrypt;
             return if alone {
-                Err(Error::new("trunk-listen, trunk-encrypt and secret-file are a trunk's")
+                Err(Error::new("trunk-listen, trunk-encrypt and secret-file need a trunk, and none is asked for")
                     .remedy("name the other gateway: --trunk ADDRESS"))
             } else {
                 Ok(None)
@@ -484,7 +516,7 @@ impl Options {
         let peer = read("trunk", peer)?;
         let own = self.trunk_listen.as_ref().map(|own| read("trunk-listen", own)).transpose()?;
         if self.wan.is_none() {
-            return Err(Error::new("trunk: it is for connections that are diverted")
+            return Err(Error::new("trunk: only connections that are diverted can go by it")
                 .remedy("name the devices: --wan DEV --lan DEV"));
         }
         if self.confirm == Some(true) {
@@ -495,12 +527,16 @@ impl Options {
             .remedy("leave out one of them"));
         }
         if self.secret_file.is_none() {
-            return Err(Error::new("trunk: who may use it is known by a secret").remedy(
-                "name the file that has it, the same on both gateways: --secret-file FILE",
-            ));
+            return Err(Error::new(
+                "trunk: the gateways know each other by a secret, and none is named",
+            )
+            .remedy("name a file with the same secret on both gateways: --secret-file FILE"));
         }
         if own.is_some_and(|own| own.is_ipv4() != peer.is_ipv4()) {
-            return Err(wrong("trunk-listen", "one address is of IPv4, and the other's of IPv6"));
+            return Err(wrong(
+                "trunk-listen",
+                "one address is of IPv4, and the other gateway's of IPv6",
+            ));
         }
         Ok(Some((peer, own)))
     }
@@ -538,7 +574,9 @@ impl Options {
             } else {
                 "everybody"
             };
-            format!("listen: {at} answers {whom} who reaches it; say who may ask: --allow NETWORK")
+            format!(
+                "listen: {at} answers {whom} who can reach it; say who may use it: --allow NETWORK"
+            )
         })
         .collect()
     }

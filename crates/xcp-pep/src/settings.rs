@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use xcp_linux::urgent::Urgent;
+
 use crate::listen::access::Access;
 use crate::share::Share;
 use crate::socket::{Common, Leg};
@@ -54,6 +56,8 @@ pub struct Settings {
     pub access: Access,
     /// Who has a share of the long link.
     pub share: Share,
+    /// What goes first on it.
+    pub urgent: Option<Urgent>,
     /// Bytes that one way of a connection may hold.
     pub held: usize,
 }
@@ -72,6 +76,7 @@ impl Default for Settings {
             connections: 10_000,
             access: Access::default(),
             share: Share::default(),
+            urgent: None,
             held: 256 << 10,
         }
     }

@@ -182,6 +182,52 @@ pub fn reset_on_close(fd: BorrowedFd<'_>, reset: bool) -> io::Result<()> {
     Ok(sockopt::set_socket_linger(fd, reset.then_some(std::time::Duration::ZERO))?)
 }
 
+/// What it sends has this DSCP, whichever the version of IP.
+pub fn tell_mark(fd: BorrowedFd<'_>, dscp: u8) -> io::Result<()> {
+    let class = u32::from(dscp) << 2;
+    // A socket of IPv6 takes the first as well, for addresses of IPv4 in IPv6's.
+    let v4 = set(fd, libc::SOL_IP, libc::IP_TOS, class);
+    set(fd, libc::SOL_IPV6, libc::IPV6_TCLASS, class).or(v4)
+}
+
+/// The DSCP that the opening of an accepted connection had; 0 where it is not known.
+pub fn mark_of(fd: BorrowedFd<'_>) -> u8 {
+    let version_6 = matches!(
+        sockopt::socket_domain(fd),
+        Ok(domain) if domain == AddressFamily::INET6
+    );
+    let (level, ask, options) = if version_6 {
+        (libc::SOL_IPV6, libc::IPV6_RECVTCLASS, libc::IPV6_2292PKTOPTIONS)
+    } else {
+        (libc::SOL_IP, libc::IP_RECVTOS, libc::IP_PKTOPTIONS)
+    };
+    if set(fd, level, ask, 1).is_err() {
+        return 0;
+    }
+    let class = class_among(fd, level, options);
+    // Else the kernel would keep the options of each packet that comes.
+    let _ = set(fd, level, ask, 0);
+    u8::try_from(class.unwrap_or(0) >> 2 & 63).unwrap_or(0)
+}
+
+/// The class among what the kernel has kept of a connection's packets: one control message.
+fn class_among(fd: BorrowedFd<'_>, level: i32, options: i32) -> Option<u32> {
+    // A header of a message is as large as this, aligned as this.
+    let mut words = [0u64; 16];
+    let mut length = size_of_val(&words) as libc::socklen_t;
+    // SAFETY: the buffer is as long as it says and outlives the call.
+    let done = unsafe {
+        libc::getsockopt(fd.as_raw_fd(), level, options, words.as_mut_ptr().cast(), &raw mut length)
+    };
+    let header = size_of::<libc::cmsghdr>();
+    let at = words.as_ptr().cast::<u8>();
+    if done < 0 || (length as usize) < header + size_of::<u32>() {
+        return None;
+    }
+    // SAFETY: as many bytes of the buffer were written, all of which are values of these integers.
+    unsafe { Some(at.add(header).cast::<u32>().read_unaligned()) }
+}
+
 /// This end. Of a diverted connection: where the client wanted to go.
 pub fn local(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     canonical(rustix::net::getsockname(fd)?)

@@ -123,6 +123,7 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
             hook: plan.hook,
             police: plan.police,
             classes,
+            urgent: false,
         };
         let attached = namespace
             .run(|| Router::attach(device.index, &config))

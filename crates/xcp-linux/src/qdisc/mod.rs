@@ -5,6 +5,8 @@
 //! others ([`Others`]): two classes of htb's, each with a share of the rate of its own, and what
 //! one does not use is the other's. Which class a packet belongs to the router's program says.
 //!
+//! Or one for what is urgent and goes first, and one for the rest ([`install_urgent`]).
+//!
 //! A rate counts bytes of Ethernet frames: the IP packet and 14 bytes.
 
 mod look;
@@ -24,6 +26,9 @@ const HANDLE: u32 = 0x7863 << 16;
 pub(crate) const XCP_CLASS: u32 = HANDLE | 2;
 /// The class of all others. Packets that the program never saw go there, too.
 pub(crate) const OTHERS_CLASS: u32 = HANDLE | 3;
+/// The same classes where what is urgent has a queue of its own, and that of the rest.
+pub(crate) const URGENT_CLASS: u32 = XCP_CLASS;
+pub(crate) const ORDINARY_CLASS: u32 = OTHERS_CLASS;
 /// The classes, and the numbers of their queues. By its number the program finds XCP's
 /// (`XCP_CLASS_QUEUE` of bpf/router.h).
 const QUEUES: [(u32, u32); 2] = [(XCP_CLASS, 0x7864 << 16), (OTHERS_CLASS, 0x7865 << 16)];
@@ -166,6 +171,14 @@ pub fn install_classes(
         set_classes(nl, index, &rate, others)?;
         set_queues(nl, index, limit, Some(others))
     })
+}
+
+/// As [`install`], an htb with a queue of this limit for urgent packets, which are sent while there
+/// are any, and another one for the rest. Without the router's program nothing is urgent; that it
+/// is not too much is the program's business, too.
+pub fn install_urgent(nl: &mut Netlink, index: u32, rate_bps: u64, limit: Limit) -> Result<()> {
+    // Which class has the program's packets does not matter to the shaper.
+    install_classes(nl, index, rate_bps, limit, Others::Last)
 }
 
 /// Neither shaper can become the other, and htb does not even become itself again.

@@ -40,6 +40,7 @@ use xcp_linux::netlink::nfqueue::{Packet, Queue, Verdict};
 use crate::gateway::slot::Slot;
 use crate::settings::Kind;
 use crate::shared::{Ends, Shared};
+use crate::urgent;
 use answer::Answer;
 use held::{Held, Met, Opening};
 use packet::Said;
@@ -280,7 +281,9 @@ impl Holder {
         } else {
             Kind::FromLan
         };
-        let leg = match leg::open(ends, kind, &self.shared.settings()) {
+        let settings = self.shared.settings();
+        let mark = urgent::mark(settings.urgent, packet::dscp(&packet.bytes));
+        let leg = match leg::open(ends, kind, mark, &settings) {
             Ok(leg) => leg,
             Err(why) => {
                 if matches!(

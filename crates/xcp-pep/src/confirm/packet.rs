@@ -77,6 +77,16 @@ fn ends(bytes: &[u8]) -> Option<(Ends, usize)> {
     (packet.protocol == TCP).then_some((ends, packet.header))
 }
 
+/// Its DSCP; 0 where there is none.
+#[must_use]
+pub fn dscp(bytes: &[u8]) -> u8 {
+    match bytes {
+        [first, class, ..] if first >> 4 == 4 => class >> 2,
+        [first, second, ..] if first >> 4 == 6 => (first & 15) << 2 | second >> 6,
+        _ => 0,
+    }
+}
+
 /// Reads a packet from the network's header on.
 #[must_use]
 pub fn read(bytes: &[u8]) -> Option<Said> {
@@ -182,6 +192,13 @@ mod tests {
             }
             let _ = read(&bytes);
         }
+    }
+
+    #[test]
+    fn a_mark_is_where_either_version_of_ip_has_it() {
+        // The two bits of congestion notification are none of it (RFC 3168, section 5).
+        assert_eq!([dscp(&[0x45, 46 << 2 | 3]), dscp(&[0x6b, 0x9f])], [46, 46]);
+        assert_eq!([dscp(&[0x45]), dscp(&[]), dscp(&[0x25, 0xff])], [0; 3]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::{Device, Netlink};
 use xcp_linux::qdisc::{self, Limit, Shaper};
 use xcp_linux::router::{Hook, Router, RouterConfig};
+use xcp_linux::urgent::Urgent;
 use xcp_linux::{Error, Result, cgroup, kept};
 
 use super::look::Finding;
@@ -115,19 +116,29 @@ pub fn queue_bytes(rate_bps: u64, rtt_ns: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX).max(128 << 10)
 }
 
-/// Sets the shaper up.
+/// The long link, as far as its shaper goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shaping {
+    /// bit/s.
+    pub rate: u64,
+    /// Its round trip, ns.
+    pub rtt: u64,
+    /// Whether what is urgent has a queue of its own.
+    pub urgent: bool,
+}
+
+/// Sets the shaper up, in the place of the one that is there.
 ///
 /// # Errors
 /// What the kernel refuses.
-pub fn shape(netlink: &mut Netlink, device: &Device, rate_bps: u64, rtt_ns: u64) -> Result<()> {
-    qdisc::install(
-        netlink,
-        device.index,
-        Shaper::Htb,
-        rate_bps,
-        Limit::Bytes(queue_bytes(rate_bps, rtt_ns)),
-    )
-    .map_err(Into::into)
+pub fn shape(netlink: &mut Netlink, device: u32, link: Shaping) -> Result<()> {
+    let limit = Limit::Bytes(queue_bytes(link.rate, link.rtt));
+    if link.urgent {
+        qdisc::install_urgent(netlink, device, link.rate, limit)?;
+    } else {
+        qdisc::install(netlink, device, Shaper::Htb, link.rate, limit)?;
+    }
+    Ok(())
 }
 
 /// Sets the shaper up, and the router in front of it.
@@ -139,8 +150,10 @@ pub fn router(
     device: &Device,
     law: &xcp_engine::RouterConfig,
     rtt_ns: u64,
+    urgent: Option<Urgent>,
 ) -> Result<Router> {
-    shape(netlink, device, law.capacity_bytes_per_sec * 8, rtt_ns)?;
+    let rate = law.capacity_bytes_per_sec * 8;
+    shape(netlink, device.index, Shaping { rate, rtt: rtt_ns, urgent: urgent.is_some() })?;
     let link_bytes = if device.mac.is_some() { 14 } else { 0 };
     let config = RouterConfig {
         law: law.clone(),
@@ -149,8 +162,12 @@ pub fn router(
         hook: Hook::Any,
         police: None,
         classes: None,
+        // It may become so later.
+        urgent: true,
     };
-    Router::attach(device.index, &config).map_err(|e| Error::new(format!("{}: {e}", device.name)))
+    let attached = Router::attach(device.index, &config)
+        .and_then(|router| router.set_urgent(urgent).map(|()| router));
+    attached.map_err(|e| Error::new(format!("{}: {e}", device.name)))
 }
 
 /// Where this process's control group will be.

@@ -38,10 +38,10 @@ pub(super) fn look(proxy: &mut Proxy, options: &Options, keeper: &mut Keeper) ->
 }
 
 fn set_up(proxy: &mut Proxy, options: &Options, keeper: &mut Keeper, device: Device) -> Result<()> {
-    if let (Some(rate), true) = (options.rate_bps()?, proxy.router.is_some()) {
+    if let (Some(shaping), true) = (options.shaping()?, proxy.router.is_some()) {
         proxy.state.shaper = Some(device.index);
         keeper.note(&proxy.state)?;
-        wan::shape(&mut proxy.netlink, &device, rate, options.rtt_ns()?)?;
+        wan::shape(&mut proxy.netlink, device.index, shaping)?;
     }
     // After the endpoint's, which makes room for the option that the router writes into.
     if let Some(endpoint) = &mut proxy.endpoint {

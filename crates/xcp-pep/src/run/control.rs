@@ -15,6 +15,7 @@ use super::door::{Door, Visitors};
 use super::set_up::Proxy;
 use super::{Command, again, show, swallowed};
 use crate::gateway::keeper::Keeper;
+use crate::gateway::wan::{self, Shaping};
 use crate::options::{Change, Options};
 use crate::worker::Order;
 
@@ -269,7 +270,7 @@ struct Changed {
 fn reload(proxy: &mut Proxy, command: &Command, now: &Options) -> Result<Changed> {
     let Some(file) = &command.file else {
         return Err(Error::new("there is no file of options to read again")
-            .remedy("start it with --config FILE"));
+            .remedy("start the proxy with --config FILE"));
     };
     let new = command.typed.clone().over(Options::load(file)?);
     let differences = now.differences(&new);
@@ -305,15 +306,40 @@ fn rates(proxy: &mut Proxy, now: &Options, out: &str, come: Option<&str>) -> Res
     new.rate_in = come.map(ToOwned::to_owned).or(new.rate_in);
     if proxy.router.is_none() {
         return Err(Error::new("this proxy shapes no link: it was started without --rate")
-            .remedy("start it with one, then it can be changed"));
+            .remedy("start it with --rate; the rate can be changed then"));
     }
     apply(proxy, now, &new)?;
     let words = match come {
-        Some(come) => format!("sends {out}, receives {come}"),
-        None => format!("sends {out}"),
+        Some(come) => format!("the gateway sends {out}, receives {come}"),
+        None => format!("the gateway sends {out}"),
     };
-    tracing::info!("the long link's rates: {words}");
+    tracing::info!("the long link has other rates: {words}");
     Ok(Changed { options: new, words })
+}
+
+/// The long link has another rate, or other packets go first on it.
+fn reshape(proxy: &mut Proxy, now: &Options, new: &Options, link: Shaping) -> Result<()> {
+    let (Some(router), Some(wan)) = (&proxy.router, &proxy.plan.wan) else { return Ok(()) };
+    let before = now.shaping()?;
+    if before.is_none_or(|before| before.urgent != link.urgent) {
+        // There is one queue more, or less: what waits in it now is sent again by its senders.
+        if proxy.wan_is_there {
+            wan::shape(&mut proxy.netlink, wan.index, link)?;
+        }
+        if let Some(beginnings) = &mut proxy.beginnings {
+            beginnings.move_to(wan.index);
+        }
+    } else if before != Some(link) && proxy.wan_is_there {
+        qdisc::change_rate(&mut proxy.netlink, wan.index, qdisc::Shaper::Htb, link.rate)?;
+    }
+    router.set_urgent(new.urgent()?)?;
+    if before.is_none_or(|before| (before.rate, before.rtt) != (link.rate, link.rtt)) {
+        router.set_capacity(link.rate / 8)?;
+        if let Some(beginnings) = &mut proxy.beginnings {
+            beginnings.set_rate(link.rate, link.rtt);
+        }
+    }
+    Ok(())
 }
 
 /// Other options take effect, as far as they may.
@@ -322,7 +348,7 @@ fn apply(proxy: &mut Proxy, now: &Options, new: &Options) -> Result<()> {
     let mut settings = new.settings(proxy.plan.congestion.as_deref(), mark)?;
     let excludes = new.excludes()?;
     new.drain()?;
-    let rate = new.rate_bps()?;
+    let shaping = new.shaping()?;
     settings.connections = settings.connections.min(proxy.connections);
     settings.held = proxy.shared.settings().held;
     settings.early &= !now.confirm.unwrap_or(false);
@@ -335,19 +361,12 @@ fn apply(proxy: &mut Proxy, now: &Options, new: &Options) -> Result<()> {
         }
         *diverted = changed;
     }
-    let link = |options: &Options| -> Result<_> { Ok((options.rate_bps()?, options.rtt_ns()?)) };
-    if let (Some(router), Some(rate), Some(wan)) = (&proxy.router, rate, &proxy.plan.wan)
-        && link(now)? != link(new)?
-    {
-        if proxy.wan_is_there {
-            qdisc::change_rate(&mut proxy.netlink, wan.index, qdisc::Shaper::Htb, rate)?;
+    match shaping {
+        Some(shaping) if proxy.router.is_some() => reshape(proxy, now, new, shaping)?,
+        _ if shaping.is_some() != proxy.router.is_some() && proxy.plan.wan.is_some() => {
+            tracing::warn!("a router comes or goes only when the proxy is started anew");
         }
-        router.set_capacity(rate / 8)?;
-        if let Some(beginnings) = &mut proxy.beginnings {
-            beginnings.set_rate(rate, new.rtt_ns()?);
-        }
-    } else if rate.is_some() != proxy.router.is_some() && proxy.plan.wan.is_some() {
-        tracing::warn!("a router comes or goes only when the proxy is started anew");
+        _ => {}
     }
     let windows = new.windows()? != now.windows()?;
     proxy.shared.set(settings);

@@ -83,8 +83,8 @@ pub(super) struct Proxy {
 /// It is nothing, half of something, or none.
 pub fn check_options(options: &Options) -> Result<()> {
     if options.wan.is_none() && options.listen.is_empty() {
-        return Err(Error::new("nothing to do").remedy(
-            "name the devices (--wan DEV --lan DEV), an address for clients (--listen \
+        return Err(Error::new("there is nothing for this proxy to do").remedy(
+            "name its devices (--wan DEV --lan DEV), an address for clients (--listen \
                 127.0.0.1:1080), or both",
         ));
     }
@@ -94,11 +94,11 @@ pub fn check_options(options: &Options) -> Result<()> {
                 .remedy("run it with sudo, or as an explicit proxy: --listen ADDRESS"));
         }
         if options.lan.is_empty() {
-            return Err(Error::new("--wan without --lan")
+            return Err(Error::new("--wan is named without --lan")
                 .remedy("name the devices towards clients and servers: --lan DEV"));
         }
     } else if !options.lan.is_empty() {
-        return Err(Error::new("--lan without --wan")
+        return Err(Error::new("--lan is named without --wan")
             .remedy("name the device towards the long link: --wan DEV"));
     }
     options.settings(None, 0)?;
@@ -128,7 +128,9 @@ fn check_place(place: &Place) -> Result<()> {
 /// Takes back what a proxy of this name has left.
 fn clear(place: &Place) -> Result<()> {
     if place.read().is_some() {
-        tracing::warn!("a proxy was killed together with its keeper; taking back what it left");
+        tracing::warn!(
+            "a proxy was killed together with its keeper; what it has left is taken back"
+        );
         place.clean()?;
     }
     Ok(())
@@ -237,7 +239,8 @@ fn gateway(
         sysctl::write(name, ours).map_err(|e| Error::new(e.to_string()))?;
     }
     let rtt = options.rtt_ns()?;
-    let router = law.map(|law| wan::router(netlink, &device, &law, rtt)).transpose()?;
+    let router =
+        law.map(|law| wan::router(netlink, &device, &law, rtt, options.urgent()?)).transpose()?;
     let fallback = options.fallback.as_deref().unwrap_or("cubic");
     let ask = Ask {
         initial_window: options.initial_window.unwrap_or(0),

@@ -8,12 +8,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde::Serialize;
+use xcp_linux::urgent::UrgentCounts;
 use xcp_linux::{Error, Result};
 
 use super::set_up::Proxy;
 use crate::gateway::found::Found;
 use crate::gateway::state::Place;
 use crate::shared::Shared;
+use crate::urgent;
 use crate::worker::view::View;
 
 /// What `pep show --json` prints.
@@ -42,6 +44,8 @@ pub struct Gateway {
     pub congestion: Option<String>,
     /// Who has a share of it.
     pub share: String,
+    /// What goes first on it, where something does.
+    pub urgent: Option<Urgency>,
     /// The router's capacity, bit/s.
     pub capacity: Option<f64>,
     /// What it lets in, bit/s.
@@ -56,6 +60,16 @@ pub struct Gateway {
     pub trunk: Option<crate::trunk::Shown>,
     /// Openings, where clients are answered only when the server has answered.
     pub confirm: Option<Openings>,
+}
+
+/// What goes first on the long link.
+#[derive(Debug, Serialize)]
+pub struct Urgency {
+    /// As the option says it.
+    pub bound: String,
+    /// What passed since the proxy is up.
+    #[serde(flatten)]
+    pub counts: UrgentCounts,
 }
 
 /// What became of openings since the proxy is up.
@@ -122,6 +136,14 @@ fn gateway(proxy: &Proxy) -> Option<Gateway> {
         lan: diverted.lan.clone(),
         congestion: proxy.plan.congestion.clone(),
         share: proxy.shared.settings().share.to_string(),
+        urgent: proxy.shared.settings().urgent.map(|urgent| Urgency {
+            bound: urgent::write(urgent),
+            counts: proxy
+                .router
+                .as_ref()
+                .and_then(|router| router.urgent_counts().ok().flatten())
+                .unwrap_or_default(),
+        }),
         capacity: state.as_ref().map(|s| s.capacity_bps),
         input_traffic: state.as_ref().map(|s| s.input_traffic_bps),
         persistent_queue: state.as_ref().map(|s| s.persistent_queue_bytes),
@@ -208,6 +230,24 @@ fn text(proxy: &Proxy) -> String {
             "Connections of the other gateway's that wait for its clients.",
             trunk.map(|trunk| trunk.answered as f64),
         );
+        let urgent = gateway.urgent.map(|urgent| urgent.counts);
+        for (name, help, value) in [
+            (
+                "xcpnet_pep_urgent_bytes_total",
+                "Bytes that went first on the long link.",
+                urgent.map(|counts| counts.bytes),
+            ),
+            (
+                "xcpnet_pep_urgent_excess_bytes_total",
+                "Bytes marked urgent beyond the bound, which went with the others.",
+                urgent.map(|counts| counts.excess_bytes),
+            ),
+        ] {
+            if let Some(value) = value {
+                let _ =
+                    write!(more, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {value}\n");
+            }
+        }
         if let Some(counts) = gateway.endpoint {
             for (name, help, value) in [
                 ("xcpnet_pep_xcp_agreed_total", "Legs whose ends both speak XCP.", counts.agreed),

@@ -372,11 +372,11 @@ impl Running {
 
     /// A client of the other gateway's: a worker carries it on.
     fn go(&mut self, mut link: Warm, message: &[u8; words::GO]) {
-        let ends = words::read_go(message);
-        let Some((client, server)) = ends else {
+        let Some(going) = words::read_go(message) else {
             self.shared.metrics.garbage.one();
             return;
         };
+        let (client, server) = going.ends;
         // From an address of this machine's it would speak in its name.
         if !self.is_elsewhere(server.ip()) || !self.is_elsewhere(client.ip()) {
             self.shared.metrics.forbidden.one();
@@ -392,6 +392,6 @@ impl Running {
         }
         self.shared.metrics.trunk_carried.one();
         let turn = self.shared.metrics.trunk_carried.get() as usize % self.workers.len();
-        self.workers[turn].tell(Order::Carry(link, (client, server)));
+        self.workers[turn].tell(Order::Carry(link, going));
     }
 }

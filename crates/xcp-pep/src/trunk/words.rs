@@ -7,7 +7,7 @@
 //!   ◄───────── CHALLENGE: nonce, tag over both nonces as the answerer
 //!   PROOF: tag over both nonces as the caller ─────────►
 //!            ... any time later, once ...
-//!   GO: client's and server's address and port ───────►   then the client's bytes
+//!   GO: client's and server's address and port, the client's mark ──────►   then its bytes
 //!   ◄───────────────── LEAVING, if it goes; or OPEN   then the server's bytes
 //! ```
 //!
@@ -50,7 +50,9 @@ pub const CHALLENGE: usize = 2 * NONCE;
 /// Of the answer to that.
 pub const PROOF: usize = NONCE;
 /// Of the last.
-pub const GO: usize = 2 * (16 + 2);
+pub const GO: usize = 2 * END + 1;
+/// An address and a port in it.
+const END: usize = 16 + 2;
 /// The longest.
 pub const LONGEST: usize = CHALLENGE;
 
@@ -192,11 +194,21 @@ pub fn is_otherwise(message: &[u8], encrypted: bool) -> bool {
     message.strip_prefix(MAGIC).is_some_and(|rest| rest.first() == Some(&other))
 }
 
-/// From whom to whom.
+/// From whom to whom a connection of the trunk goes from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Going {
+    /// The client and the server.
+    pub ends: Ends,
+    /// The client's DSCP where it is urgent to the caller; else 0.
+    pub mark: u8,
+}
+
+/// As it is said.
 #[must_use]
-pub fn go((client, server): Ends) -> [u8; GO] {
-    let mut message = [0; GO];
-    for (half, end) in message.chunks_exact_mut(GO / 2).zip([client, server]) {
+pub fn go(going: Going) -> [u8; GO] {
+    let mut message = [going.mark; GO];
+    let (client, server) = going.ends;
+    for (half, end) in message.chunks_exact_mut(END).zip([client, server]) {
         let address = match end.ip() {
             IpAddr::V4(v4) => v4.to_ipv6_mapped(),
             IpAddr::V6(v6) => v6,
@@ -209,15 +221,16 @@ pub fn go((client, server): Ends) -> [u8; GO] {
 
 /// What it says; `None`: nothing that can be.
 #[must_use]
-pub fn read_go(message: &[u8; GO]) -> Option<Ends> {
+pub fn read_go(message: &[u8; GO]) -> Option<Going> {
     let end = |half: &[u8]| -> Option<SocketAddr> {
         let (address, port) = half.split_first_chunk::<16>()?;
         let port = u16::from_be_bytes(port.try_into().ok()?);
         (port != 0).then(|| SocketAddr::new(Ipv6Addr::from(*address).to_canonical(), port))
     };
-    let (client, server) = message.split_at(GO / 2);
+    let (both, mark) = (&message[..2 * END], message[2 * END]);
+    let (client, server) = both.split_at(END);
     let ends = (end(client)?, end(server)?);
-    (ends.0.is_ipv4() == ends.1.is_ipv4()).then_some(ends)
+    (ends.0.is_ipv4() == ends.1.is_ipv4() && mark < 64).then_some(Going { ends, mark })
 }
 
 #[cfg(test)]
@@ -258,6 +271,7 @@ mod tests {
         #[test]
         fn ends_arrive_as_they_were_said(
             v4 in any::<bool>(), hosts in any::<[[u8; 16]; 2]>(), ports in any::<[(u8, u16); 2]>(),
+            mark in 0u8..64,
         ) {
             let end = |n: usize| {
                 let port = ports[n].1.max(1);
@@ -271,15 +285,20 @@ mod tests {
                 };
                 SocketAddr::new(address, port)
             };
-            let ends = (end(0), end(1));
-            prop_assert_eq!(read_go(&go(ends)), Some(ends));
+            let going = Going { ends: (end(0), end(1)), mark };
+            prop_assert_eq!(read_go(&go(going)), Some(going));
         }
 
         #[test]
-        fn garbage_is_understood_or_not_but_never_a_surprise(bytes in any::<[[u8; 18]; 2]>()) {
-            if let Some(ends) = read_go(bytes.as_flattened().try_into().unwrap()) {
-                prop_assert!(ends.0.port() != 0 && ends.0.is_ipv4() == ends.1.is_ipv4());
-                prop_assert_eq!(read_go(&go(ends)), Some(ends));
+        fn garbage_is_understood_or_not_but_never_a_surprise(
+            bytes in any::<[[u8; END]; 2]>(), mark: u8,
+        ) {
+            let message = [bytes.as_flattened(), &[mark]].concat();
+            if let Some(going) = read_go(&message.try_into().unwrap()) {
+                let (client, server) = going.ends;
+                prop_assert!(client.port() != 0 && client.is_ipv4() == server.is_ipv4());
+                prop_assert!(going.mark < 64);
+                prop_assert_eq!(read_go(&go(going)), Some(going));
             }
         }
     }

@@ -30,6 +30,7 @@ use crate::shared::{Ends, Shared};
 use crate::socket;
 use crate::trunk::Warm;
 use crate::trunk::seal::Seal;
+use crate::urgent;
 
 /// Sent with a SYN at the most: what fits into a segment anywhere.
 const EARLY: usize = 1220;
@@ -60,8 +61,9 @@ pub(super) enum Next {
 pub(super) enum Origin {
     /// It was accepted.
     Listener(Kind),
-    /// The other gateway has said where its client wants to go, on a connection of the trunk.
-    Trunk(Option<Box<Seal>>, SocketAddr),
+    /// The other gateway has said where its client wants to go, and its mark, on a connection of
+    /// the trunk.
+    Trunk(Option<Box<Seal>>, SocketAddr, u8),
 }
 
 impl Origin {
@@ -119,6 +121,8 @@ pub(super) struct Connection {
     /// A connection of the trunk that this one is to go by.
     link: Option<Warm>,
     by_trunk: bool,
+    /// The client's DSCP where it is urgent, which both legs have; else 0.
+    mark: u8,
     /// Keys of that connection, where the trunk is encrypted.
     sealed: Option<Box<Sealed>>,
     negotiation: Negotiation,
@@ -153,10 +157,12 @@ impl Connection {
         bench: &Bench,
     ) -> io::Result<Self> {
         let kind = origin.kind();
-        let (diverted, seal) = match origin {
-            Origin::Trunk(seal, server) => (Some(server), seal),
-            Origin::Listener(Kind::Explicit) => (None, None),
-            Origin::Listener(_) => (Some(socket::local(client.as_fd())?), None),
+        let urgent = settings.urgent;
+        let marked = || if urgent.is_some() { socket::mark_of(client.as_fd()) } else { 0 };
+        let (diverted, seal, mark) = match origin {
+            Origin::Trunk(seal, server, mark) => (Some(server), seal, mark),
+            Origin::Listener(Kind::Explicit) => (None, None, marked()),
+            Origin::Listener(_) => (Some(socket::local(client.as_fd())?), None, marked()),
         };
         watch(bench.epoll.as_fd(), &client, token)?;
         let mut connection = Self {
@@ -171,6 +177,7 @@ impl Connection {
             paired: None,
             link: None,
             by_trunk: kind == Kind::FromTrunk,
+            mark: urgent::mark(urgent, mark),
             sealed: seal.map(|seal| Box::new(Sealed::new(seal, false))),
             negotiation: Negotiation::Unknown,
             phase: Phase::Negotiating,
@@ -188,6 +195,7 @@ impl Connection {
             rung: false,
             settings,
         };
+        connection.mark(connection.client.as_fd());
         if kind.comes_across() {
             connection.share(connection.client.as_fd(), bench);
         }
@@ -386,6 +394,15 @@ impl Connection {
         }
     }
 
+    /// A leg of an urgent client's is urgent.
+    fn mark(&self, leg: BorrowedFd<'_>) {
+        if self.mark != 0
+            && let Err(why) = socket::tell_mark(leg, self.mark)
+        {
+            tracing::debug!(number = self.number, %why, "a leg goes without its client's mark");
+        }
+    }
+
     /// The long link has other rates.
     pub(super) fn resize(&self, settings: &Settings) {
         if let Some(leg) = self.long_leg()
@@ -422,6 +439,7 @@ impl Connection {
             number: self.number,
             kind: self.kind,
             by_trunk: self.by_trunk,
+            urgent: self.mark != 0,
             state: match self.phase {
                 Phase::Negotiating => "negotiating",
                 Phase::LookingUp | Phase::Queueing | Phase::Early | Phase::Connecting(_) => {

@@ -29,10 +29,11 @@ use crate::listen::access::Access;
 use crate::relay::pipe::Pool;
 use crate::relay::wire::COPY;
 use crate::settings::{Kind, Settings};
-use crate::shared::{Ends, Shared};
+use crate::shared::Shared;
 use crate::socket;
 use crate::trunk::Warm;
 use crate::trunk::keeper::{Keeper, KeeperThread};
+use crate::trunk::words::Going;
 use connection::{Connection, Next, Origin};
 use outage::Outage;
 use timers::Timers;
@@ -44,7 +45,7 @@ pub enum Order {
     /// A name was looked up for a connection.
     Found(u64, Result<SocketAddr, Reached>),
     /// Carry a client of the other gateway's, who came by the trunk.
-    Carry(Warm, Ends),
+    Carry(Warm, Going),
     /// Tell what there is.
     Show(Sender<Vec<View>>),
     /// Take no more connections.
@@ -366,10 +367,10 @@ impl Running {
                         self.advance(place);
                     }
                 }
-                Order::Carry(link, (client, server)) => {
+                Order::Carry(link, Going { ends: (client, server), mark }) => {
                     let settings = self.bench.shared.settings();
                     if self.has_room(&settings) {
-                        let from = Origin::Trunk(link.seal, server);
+                        let from = Origin::Trunk(link.seal, server, mark);
                         self.begin(link.socket, Ok(client), from, &settings);
                     }
                 }

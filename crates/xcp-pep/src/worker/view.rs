@@ -16,6 +16,8 @@ pub struct View {
     pub kind: Kind,
     /// Whether its long leg is a connection of the trunk.
     pub by_trunk: bool,
+    /// Whether its client has marked it as urgent.
+    pub urgent: bool,
     /// `negotiating`, `connecting`, `open`, `closing`.
     pub state: &'static str,
     /// The client.

@@ -9,9 +9,9 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  xcpnet pep up --wan eth1 --lan eth0 --rate 20mbit     a gateway; the same on the other side
+  xcpnet pep up --wan eth1 --lan eth0 --rate 20mbit     a gateway; do the same on the other side
   xcpnet pep up --wan eth1 --lan eth0 --rate 20mbit --exclude 'port 22' --exclude 10.9.0.0/16
-  xcpnet pep run --listen 127.0.0.1:1080                a proxy for SOCKS 5 and HTTP CONNECT; no root
+  xcpnet pep run --listen 127.0.0.1:1080                a SOCKS 5 and HTTP proxy, without root
   xcpnet pep show --watch
   xcpnet pep down
 
@@ -24,66 +24,69 @@ pub struct PepArguments {
 /// What to do with the proxy.
 #[derive(Debug, Subcommand)]
 pub enum PepCommand {
-    /// Start it in the background; returns when it is ready
+    /// Start the proxy in the background, and return when it is ready
     Up(PepRun),
-    /// Run it in the foreground, as systemd wants it
+    /// Run the proxy in the foreground, as systemd expects a service to run
     Run(PepRun),
-    /// Look what is in the way of a proxy with these options, and change nothing; status 1 if
-    /// something is
+    /// Say what is in the way of a proxy with these options, without changing anything; the exit
+    /// status is 1 if something is
     Check {
-        /// As for `pep up`
+        /// The options of `pep up`
         #[command(flatten)]
         run: PepRun,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// End it: connections may finish, new ones pass untouched; then take everything back
+    /// Stop the proxy: new connections pass untouched, those that it carries may finish, then
+    /// everything that it has set up is taken back
     Down {
-        /// Which
+        /// Which proxy
         #[command(flatten)]
         which: PepWhich,
-        /// Do not wait for connections to finish
+        /// Do not wait for connections to finish: reset them
         #[arg(long)]
         now: bool,
     },
-    /// Show its connections
+    /// Show what the proxy is doing, and its connections
     Show {
-        /// Which
+        /// Which proxy
         #[command(flatten)]
         which: PepWhich,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
-        /// Again every second, until Ctrl-C
+        /// Show it again every second, until Ctrl-C
         #[arg(long, short)]
         watch: bool,
     },
-    /// The long link has other rates: tell it, as a modem's script may; connections follow
+    /// Tell the proxy that the long link's rates have changed, as a modem's script may do;
+    /// connections follow at once
     Rate {
-        /// Which
+        /// Which proxy
         #[command(flatten)]
         which: PepWhich,
-        /// The long link's device, where there are several proxies; what is sent; what comes, if
-        /// that is another one, too
+        /// OUT is the rate at which this gateway sends from now on, IN the rate at which it
+        /// receives, if that has changed, too; DEV names the long link's device where there are
+        /// several proxies
         #[arg(value_name = "[DEV] OUT [IN]", num_args = 1..=3, required = true)]
         rates: Vec<String>,
     },
-    /// Let it read its file of options again; connections stay
+    /// Have the proxy read its file of options again; its connections stay
     Reload {
-        /// Which
+        /// Which proxy
         #[command(flatten)]
         which: PepWhich,
     },
 }
 
-/// Which proxy.
+/// Which proxy is meant.
 #[derive(Debug, Args, Clone)]
 pub struct PepWhich {
-    /// In this network namespace, by name or path
+    /// Work in this network namespace, given by name or path
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
-    /// Tells proxies of the same network namespace apart
+    /// Name of the proxy, where a network namespace has several
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub name: String,
 }
@@ -93,114 +96,126 @@ pub struct PepWhich {
 pub struct PepRun {
     #[command(flatten)]
     pub which: PepWhich,
-    /// Options from this file (TOML, the same names); what is typed wins [default:
-    /// /etc/xcpnet/pep.toml if it is there]
+    /// Read options from this TOML file, which has the same names; what is typed here wins
+    /// [default: /etc/xcpnet/pep.toml if it is there]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Device towards the long link: connections that cross it are diverted
+    /// Device towards the long link; the proxy takes the connections that cross it
     #[arg(long, value_name = "DEV")]
     pub wan: Option<String>,
     /// Device towards clients and servers; may be repeated
     #[arg(long, value_name = "DEV")]
     pub lan: Vec<String>,
-    /// Rate at which this gateway sends into the long link: sets up its XCP router
+    /// Rate at which this gateway sends into the long link; with it, the proxy sets up a shaper
+    /// and an XCP router there
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
-    /// Rate at which it receives from there, for buffers [default: as much as 110mbit, or --rate]
+    /// Rate at which this gateway receives from the long link, which says how large buffers are
+    /// [default: 110mbit, or --rate if that is more]
     #[arg(long, value_name = "RATE")]
     pub rate_in: Option<String>,
-    /// Round-trip time of the long link, for buffers and for what connections begin with [default:
-    /// 600ms]
+    /// Round-trip time of the long link, which says how large buffers are and how fast connections
+    /// begin [default: 600ms]
     #[arg(long, value_name = "TIME")]
     pub rtt: Option<String>,
-    /// Segments on the long link have at most this many bytes, where something on it drops larger
-    /// ones [default: as its device takes]
+    /// Send segments of at most this many bytes over the long link, where something on it drops
+    /// larger ones [default: what its device takes]
     #[arg(long, value_name = "BYTES")]
     pub mss: Option<u32>,
-    /// Law of the router
+    /// Law of the XCP router [default: p-xcp]
     #[arg(long, value_name = "NAME")]
     pub law: Option<String>,
-    /// Who has a share of the long link: connection, or address, or prefix (/24, IPv6 /56; prefix/28
-    /// or prefix/28/48 for others) of the client, however many connections it has [default:
-    /// connection]
+    /// Give an equal share of the long link to each connection, to each client address, or to each
+    /// client prefix, however many connections it has: connection, address, prefix (/24, IPv6 /56),
+    /// prefix/28 or prefix/28/48 [default: connection]
     #[arg(long, value_name = "WHOM")]
     pub share: Option<String>,
-    /// Leave a network, an address or a port ('port 22') alone; may be repeated
+    /// Send packets with these DSCPs first, as long as they take no more than this share of --rate:
+    /// ef:10% or ef,cs5:20% [default: no packet goes first]
+    #[arg(long, value_name = "DSCP[,DSCP]:SHARE")]
+    pub urgent: Option<String>,
+    /// Leave connections to or from this network or address, or to this port ('port 22'), alone;
+    /// may be repeated
     #[arg(long, value_name = "WHAT")]
     pub exclude: Vec<String>,
-    /// Take SOCKS 5 and HTTP CONNECT at this address; may be repeated
+    /// Accept SOCKS 5 and HTTP CONNECT requests at this address; may be repeated
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = super::address)]
     pub listen: Vec<SocketAddr>,
-    /// Answer only clients of this network or address there; may be repeated [default: all]
+    /// Answer only clients from this network or address at --listen; may be repeated [default:
+    /// everybody]
     #[arg(long, value_name = "NETWORK")]
     pub allow: Vec<String>,
-    /// Let them reach this network or address although it is this machine's; may be repeated
+    /// Let clients reach this network or address although it belongs to this machine; may be
+    /// repeated
     #[arg(long, value_name = "NETWORK")]
     pub allow_target: Vec<String>,
-    /// Answer Prometheus at this address
+    /// Serve metrics for Prometheus at this address
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = super::address)]
     pub metrics: Option<SocketAddr>,
-    /// Do not send a client's first bytes with the SYN
+    /// Do not send a client's first bytes together with the SYN
     #[arg(long)]
     pub no_early: bool,
-    /// Answer clients only when the server has answered, and with its answer: connected, refused,
-    /// unreachable, silence; costs what early data saves
+    /// Answer clients only when the server has answered, and with its answer (connected, refused,
+    /// unreachable or nothing); this costs the round trip that early data saves
     #[arg(long)]
     pub confirm: bool,
-    /// Keep connections open to the gateway at the other end of the long link, so that clients'
-    /// connections start at once; on both gateways
+    /// Keep connections open to the other gateway, which has this address, so that clients'
+    /// connections start at once; both gateways need it
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub trunk: Option<String>,
-    /// Where that gateway calls this one [default: the address from which it is reached, its port]
+    /// Address at which the other gateway calls this one [default: the address from which this
+    /// gateway reaches it, and the port of --trunk]
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub trunk_listen: Option<String>,
-    /// So many of them [default: 32]
+    /// Keep this many connections open [default: 32]
     #[arg(long, value_name = "N")]
     pub trunk_warm: Option<usize>,
-    /// Encrypt what goes by them; a client waits until there is one. On both gateways
+    /// Encrypt what goes by these connections; clients wait until one is open. Both gateways need
+    /// it
     #[arg(long)]
     pub trunk_encrypt: bool,
-    /// What both gateways know and nobody else, 16 characters or more
+    /// File with a secret that both gateways know and nobody else, of 16 characters or more
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
-    /// Threads [default: one per processor]
+    /// Number of threads [default: one per processor]
     #[arg(long, value_name = "N")]
     pub workers: Option<usize>,
-    /// Connections at the most; others pass untouched, or are refused [default: 20000]
+    /// Carry at most this many connections; further ones pass untouched, or are refused at --listen
+    /// [default: 20000]
     #[arg(long, value_name = "N")]
     pub connections: Option<usize>,
-    /// Bytes waiting in the proxy at the most, all together [default: 64mib]
+    /// Let at most this many bytes wait in the proxy, of all connections together [default: 64mib]
     #[arg(long, value_name = "BYTES")]
     pub memory: Option<String>,
-    /// Bytes waiting in the proxy at the most, one way of one connection [default: 256kib]
+    /// Let at most this many bytes of a connection wait in the proxy, each way [default: 256kib]
     #[arg(long, value_name = "BYTES")]
     pub held: Option<String>,
-    /// Reset connections on which nothing moved for so long; 0s: never [default: 0s]
+    /// Reset connections on which nothing has moved for this long; 0s means never [default: 0s]
     #[arg(long, value_name = "TIME")]
     pub idle: Option<String>,
-    /// Ask silent peers whether they are there after this time; 0s: never [default: 60s]
+    /// Ask a silent peer after this time whether it is still there; 0s means never [default: 60s]
     #[arg(long, value_name = "TIME")]
     pub keepalive: Option<String>,
-    /// Longest time between retransmissions on the long link [default: 1s]
+    /// Retransmit at least this often on the long link during an outage [default: 1s]
     #[arg(long, value_name = "TIME")]
     pub rto_max: Option<String>,
-    /// When told to end, wait so long for connections to finish [default: 30s]
+    /// When told to stop, wait this long for connections to finish [default: 30s]
     #[arg(long, value_name = "TIME")]
     pub drain: Option<String>,
-    /// Congestion control towards peers that do not speak XCP [default: cubic]
+    /// Use this congestion control towards peers that do not speak XCP [default: cubic]
     #[arg(long, value_name = "NAME")]
     pub fallback: Option<String>,
-    /// First window on the long link, packets; 0: the kernel's [default: a share of what the link
-    /// has free]
+    /// Begin connections with a window of this many packets on the long link; 0 means the kernel's
+    /// own [default: a share of what is free on the link]
     #[arg(long, value_name = "PACKETS")]
     pub initial_window: Option<u32>,
-    /// Who to be once set up; root: stay [default: nobody]
+    /// Become this user once everything is set up; root means stay root [default: nobody]
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
-    /// Log this much: error, warn, info, debug [default: info]
+    /// Log this much: error, warn, info or debug [default: info]
     #[arg(long, value_name = "LEVEL")]
     pub log: Option<String>,
-    /// Log one JSON object per line
+    /// Log as JSON, one object per line
     #[arg(long)]
     pub log_json: bool,
     /// Of `pep up`: log into this file, tell when ready

@@ -82,7 +82,7 @@ fn enter(which: &PepWhich) -> Result<Place, Failure> {
         || !which.name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
     {
         return Err(Failure::new(format!(
-            "--name: \"{}\" is none; up to 64 letters, digits, - _ and . make one",
+            "--name: \"{}\" is no name for a proxy; a name has from 1 to {LONGEST_NAME} letters, digits, -, _ and .",
             which.name
         )));
     }
@@ -100,6 +100,7 @@ fn typed(run: &PepRun) -> Options {
         mss: run.mss,
         law: run.law.clone(),
         share: run.share.clone(),
+        urgent: run.urgent.clone(),
         exclude: run.exclude.clone(),
         listen: run.listen.clone(),
         allow: run.allow.clone(),
@@ -341,9 +342,8 @@ fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failur
 /// What is said where rules were found that nobody owns.
 fn taken_back(rules: usize) -> String {
     format!(
-        "no proxy is up; taken back what one that was killed has left: {}. What it was made for \
-            is not \
-         known any more: look at `tc qdisc` and sysctls",
+        "no proxy is up; what a killed one has left was taken back: {}. Nothing is known any more \
+            of the shaper and the sysctls that it may have set: look at `tc qdisc` and `sysctl -a`",
         human::plural(rules as u64, "routing rule")
     )
 }
@@ -389,6 +389,13 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
         let usual = Share::default().to_string();
         if let Some(share) = gateway["share"].as_str().filter(|share| *share != usual) {
             out.push_str(&format!(", shared by {share}"));
+        }
+        let urgent = &gateway["urgent"];
+        if let Some(bound) = urgent["bound"].as_str() {
+            out.push_str(&format!(
+                "\n  urgent {bound}: {} packets went first, {} were beyond the bound",
+                urgent["packets"], urgent["excess"]
+            ));
         }
         let endpoint = &gateway["endpoint"];
         out.push_str(&format!(

@@ -15,6 +15,7 @@ mod site;
 mod traffic;
 mod trunk;
 mod unit;
+mod urgent;
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;

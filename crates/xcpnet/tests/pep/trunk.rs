@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use xcp_linux::namespace::Namespace;
-use xcp_pep::trunk::words::{self, Secret};
+use xcp_pep::trunk::words::{self, Going, Secret};
 
 use super::site::{CLIENT, Proxy, SERVER, Site};
 use super::traffic::{Wish, connect, listen, mix, receive, send, serve};
@@ -196,7 +196,7 @@ fn call(from: &Namespace, secret: &str) -> Option<TcpStream> {
 fn goes(stream: TcpStream, client: &str, server: SocketAddr) -> bool {
     let mut stream = stream;
     let client = SocketAddr::new(client.parse().unwrap(), 40_001);
-    let _ = stream.write_all(&words::go((client, server)));
+    let _ = stream.write_all(&words::go(Going { ends: (client, server), mark: 0 }));
     let mut word = [0; 1];
     matches!(stream.read(&mut word), Ok(1)) && word == [words::OPEN]
 }

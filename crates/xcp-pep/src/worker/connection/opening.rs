@@ -142,7 +142,7 @@ impl Connection {
         let Some(leg) = bench.shared.confirmed.take(&ends) else { return Ok(false) };
         watch(bench.epoll.as_fd(), &leg.socket, self.token | 1)
             .inspect_err(|_| bench.shared.confirmed.over(&ends))?;
-        self.share_server_leg(&leg.socket, bench);
+        self.tell_server_leg(&leg.socket, bench);
         self.server = Some(leg.socket);
         self.paired = Some(ends);
         self.phase = Phase::Connecting(leg.since);
@@ -188,7 +188,7 @@ impl Connection {
                 bind(&server, &SocketAddr::new(self.client_address.ip(), 0))?;
             }
         }
-        self.share_server_leg(&server, bench);
+        self.tell_server_leg(&server, bench);
         self.phase = Phase::Connecting(bench.now);
         self.until(Some(bench.now + self.settings.connect_timeout));
         let result = if early > 0 {
@@ -248,8 +248,9 @@ impl Connection {
     /// By a connection of the trunk: it is open, so bytes follow at once.
     fn go(&mut self, mut link: Warm, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
         socket::tell_patience(link.socket.as_fd(), &self.settings.common)?;
-        self.share_server_leg(&link.socket, bench);
-        link.say_later(&words::go((self.client_address, to)))?;
+        self.tell_server_leg(&link.socket, bench);
+        let going = words::Going { ends: (self.client_address, to), mark: self.mark };
+        link.say_later(&words::go(going))?;
         self.by_trunk = true;
         match link.seal {
             Some(seal) => self.sealed = Some(Box::new(Sealed::new(seal, true))),
@@ -265,15 +266,16 @@ impl Connection {
             socket::for_leg(&to, self.settings.server_leg(self.kind), &self.settings.common)?;
         socket::make_transparent(server.as_fd(), to.is_ipv4())?;
         bind(&server, &SocketAddr::new(self.client_address.ip(), 0))?;
-        self.share_server_leg(&server, bench);
+        self.tell_server_leg(&server, bench);
         match connect(&server, &to) {
             Ok(()) | Err(Errno::INPROGRESS) => self.adopt(server, to, bench),
             Err(why) => Err(why.into()),
         }
     }
 
-    /// Before it sends anything.
-    fn share_server_leg(&self, server: &OwnedFd, bench: &Bench) {
+    /// Before it sends anything: whose it is, and whether it is urgent.
+    fn tell_server_leg(&self, server: &OwnedFd, bench: &Bench) {
+        self.mark(server.as_fd());
         if !self.kind.comes_across() {
             self.share(server.as_fd(), bench);
         }
