@@ -22,10 +22,13 @@
  *   5. DELAY cuts by base / RTT in each second round that is tau too long, and grows by a quarter
  *      of what the routers added, within a fourth of sqrt(B) a round. It asks for no more than B
  *      lets it take, as a sender with a small buffer does.
- *   6. Eight rounds in which the queue does not empty: others fill it, who do not go by delay.
- *      COMPETE: B is CUBIC's window (cubic.h). An emptied queue leads back to DELAY.
+ *   6. Eight rounds in which the queue does not empty, or four in which it does not move by a
+ *      sixteenth, whatever was cut: others fill it, who do not go by delay, or it is none. COMPETE:
+ *      B is CUBIC's window (cubic.h). An emptied queue leads back to DELAY.
  *   7. W below B in two rounds running: the routers are the tighter bound, FREE. In between W is
- *      tied to B and what was added in the round.
+ *      tied to B and what was added in the round. Where that was CUBIC's B, which grows until a
+ *      queue overflows, no queue is tighter than the routers: RTTs that are longer all the same are
+ *      the path's, which has become longer, and base is their least. What is in flight stays.
  *   8. Without marks there is no router: COMPETE, from what was delivered, or from slow start where
  *      there never was one; the first mark is heard again at once.
  *   9. A timeout that came while routers were content gives W back with the first fresh answer.
@@ -103,6 +106,7 @@ struct xcp_robust_sender {
     xcp_u8 empties; /* rounds with an empty queue that end COMPETE */
     xcp_u8 low;
     xcp_u8 slow_start;
+    xcp_u8 flat;   /* rounds running in which the queue has not moved since the first cut */
     xcp_u8 calm;   /* the last round's feedback was less than a tenth of the window */
     xcp_u32 binds; /* for those who look */
     xcp_u32 competes;
@@ -283,10 +287,14 @@ XCP_INLINE void xcp_robust_bind(struct xcp_robust_sender *s, xcp_u64 before, xcp
     s->over = 0;
 }
 
-/* W below B twice: FREE. */
+/* W below B twice: FREE, and after COMPETE a longer path is known as one: difference 7. */
 XCP_INLINE void xcp_robust_release(struct xcp_robust_sender *s) {
     s->over = s->routed && s->explicit_window < s->bound ? s->over + 1 : 0;
     if (s->over >= 2) {
+        if (s->mode == XCP_ROBUST_COMPETE) {
+            s->explicit_window = xcp_robust_more(s->explicit_window, xcp_robust_flight(s));
+            s->base_ns = s->least_ns;
+        }
         s->mode = XCP_ROBUST_FREE;
         s->bound = XCP_ROBUST_UNBOUNDED;
         s->over = 0;
@@ -332,11 +340,14 @@ XCP_PART xcp_robust_round_free(struct xcp_robust_sender *s, const struct xcp_rob
 }
 
 XCP_PART xcp_robust_round_delay(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
+    xcp_u64 moved;
     XCP_PART_NEEDS(s && q);
     if (q->infl < q->tau >> 1)
         s->stuck = 0;
     else if (s->stuck)
         s->stuck++;
+    moved = q->infl > s->last_infl_ns ? q->infl - s->last_infl_ns : s->last_infl_ns - q->infl;
+    s->flat = s->stuck && moved < q->infl >> 4 ? s->flat + 1 : 0;
     if (s->skip) {
         s->skip--;
     } else if (q->heavy || (q->infl > q->tau && (q->push || q->infl > 2 * q->tau))) {
@@ -360,7 +371,7 @@ XCP_PART xcp_robust_round_delay(struct xcp_robust_sender *s, const struct xcp_ro
             by += s->bound / 100 * (s->grown < 33 ? s->grown - 8 : 25);
         s->bound = xcp_robust_less(s->bound + by, XCP_ROBUST_WINDOW_MOST);
     }
-    if (s->stuck > 8) {
+    if (s->stuck > 8 || s->flat > 3) {
         s->empties = s->empties < 8 ? 2 * s->empties : 16;
         xcp_robust_compete(s, s->before);
     } else {

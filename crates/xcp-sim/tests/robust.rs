@@ -62,6 +62,25 @@ fn without_a_router_it_is_bound_by_delay() {
     assert!(jain(&goodputs(&run)) > 0.8, "{:?}", goodputs(&run));
 }
 
+/// A path that has become longer for good is no queue: a sender that took it for one would hold back,
+/// or compete with nobody, for life.
+#[test]
+fn a_longer_path_is_told_from_a_queue() {
+    let set = [
+        ("duration", "15s"),
+        ("measure.from", "8s"),
+        ("link.bottleneck.rate", "20mbit"),
+        ("link.bottleneck.delay", "10ms"),
+        ("link.bottleneck.delay-changes", "[[\"5s\", \"30ms\"]]"),
+    ];
+    for seed in 1..4 {
+        let run = run("18-changing-delay.toml", seed, &set);
+        let link = &run.summary.links["bottleneck"];
+        assert!(link.utilisation > 0.97 && link.queue_mean < 10.0, "{seed}: {link:?}");
+        assert!(link.drops == 0 && jain(&goodputs(&run)) > 0.98, "{seed}: {:?}", goodputs(&run));
+    }
+}
+
 /// A router far wider than the foreign queue gives all that is asked for, and is not taken at it.
 #[test]
 fn a_wide_router_before_a_narrow_queue_drowns_nobody() {
