@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::addresses::{family, octets};
-use super::message::{Request, attribute, number};
+use super::message::{Request, attribute, number, short};
 use super::{Netlink, Result};
 
 /// Who made rules and routes (rtnetlink(7)'s rtm_protocol): a number nobody else has, by which they
@@ -20,6 +20,8 @@ const FRA_FWMARK: u16 = 10;
 const FRA_TABLE: u16 = 15;
 const FRA_FWMASK: u16 = 16;
 const FRA_PROTOCOL: u16 = 21;
+/// linux/rtnetlink.h.
+const RTA_VIA: u16 = 18;
 
 /// What diverts marked packets to this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,6 +159,44 @@ impl Netlink {
             attribute(payload.get(12..)?, libc::RTA_OIF).and_then(|value| number(value, 0))
         };
         self.get(|| format!("look up the route to {to}"), request, read)
+    }
+
+    /// Whether the kernel has asked in vain for the neighbour by which packets to an address leave:
+    /// the host itself, or the router before it.
+    pub fn is_missing(&mut self, to: IpAddr) -> Result<bool> {
+        let mut fixed = [0; 12];
+        fixed[0] = family(to);
+        fixed[1] = if to.is_ipv4() { 32 } else { 128 };
+        let mut request = Request::new(libc::RTM_GETROUTE, 0, &fixed);
+        request.attribute(libc::RTA_DST, &octets(to));
+        let route = self.get(
+            || format!("look up the route to {to}"),
+            request,
+            |payload| {
+                let attributes = payload.get(12..)?;
+                let device = attribute(attributes, libc::RTA_OIF)?.to_vec();
+                // A router of another version of IP (RTA_VIA) is not looked for.
+                let other = attribute(attributes, RTA_VIA).is_some();
+                let next = attribute(attributes, libc::RTA_GATEWAY).map(<[u8]>::to_vec);
+                (!other).then(|| (device, next.unwrap_or_else(|| octets(to))))
+            },
+        )?;
+        let Some((device, next)) = route else { return Ok(false) };
+        // struct ndmsg: family, padding, device, state, flags, type
+        let fixed = [&[family(to), 0, 0, 0][..], &device, &[0; 4]].concat();
+        let mut request = Request::new(libc::RTM_GETNEIGH, 0, &fixed);
+        request.attribute(libc::NDA_DST, &next);
+        let state = self.get(
+            || format!("look up the neighbour on the way to {to}"),
+            request,
+            |payload| short(payload, 8),
+        );
+        match state {
+            Ok(state) => Ok(state.is_some_and(|state| state & libc::NUD_FAILED != 0)),
+            // It was never asked for.
+            Err(e) if e.errno() == Some(libc::ENOENT) => Ok(false),
+            Err(e) => Err(e),
+        }
     }
 
     /// Whether an address is this machine's own, or one of those that mean it or many.

@@ -332,9 +332,10 @@ impl Connection {
                     }
                 }
                 Phase::Connecting(since) => {
-                    if late {
-                        return self.unreached(Reached::TimedOut, bench, &"no answer in time");
+                    if late && let Some((reached, why)) = self.give_up(since, bench) {
+                        return self.unreached(reached, bench, &why);
                     }
+                    late = false;
                     if !self.heard[1].writable {
                         return Next::Wait;
                     }

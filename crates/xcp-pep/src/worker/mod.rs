@@ -151,6 +151,14 @@ struct Bench {
 }
 
 impl Bench {
+    /// Whether the kernel has asked in vain for the neighbour by which packets to an address leave.
+    fn is_missing(&mut self, address: IpAddr) -> bool {
+        if self.routes.is_none() {
+            self.routes = Netlink::open().ok();
+        }
+        self.routes.as_mut().is_some_and(|routes| routes.is_missing(address).unwrap_or(false))
+    }
+
     /// Whether an explicit client may reach an address. Where nobody tells, it may not.
     fn may_reach(&mut self, access: &Access, target: IpAddr) -> bool {
         access.may_reach(target, |address| {

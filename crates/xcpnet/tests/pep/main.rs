@@ -231,6 +231,30 @@ fn a_server_that_refuses_is_a_reset_and_nobody_waits() {
 }
 
 #[test]
+fn a_server_that_is_not_there_is_a_reset_before_its_syns_are_given_up() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let Some([near, _far]) = gateways(&site, RATE) else { return };
+    // The kernel asks three times, a second apart.
+    for version in ["ipv4", "ipv6"] {
+        let name = format!("net.{version}.neigh.lan.retrans_time_ms");
+        site.far.run(|| sysctl::write(&name, "100").unwrap()).unwrap();
+    }
+    for absent in ["10.71.2.77", "fd71:2::77"] {
+        let begin = Instant::now();
+        let mut stream = connect(&site.client, absent, 5).unwrap();
+        let _ = stream.write_all(b"hello");
+        stream.shutdown(Shutdown::Write).unwrap();
+        let error = stream.read(&mut [0; 10]).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+        assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+    }
+    until("nothing is left of it", || {
+        near.show()["connections"].as_array().is_some_and(Vec::is_empty)
+    });
+}
+
+#[test]
 fn down_lets_connections_finish_and_leaves_nothing() {
     let _one = one();
     let Some(site) = Site::new(DELAY, 0.0) else { return };

@@ -4,7 +4,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, bind, connect, recv, send, sendto, sockopt};
@@ -18,6 +18,8 @@ use crate::trunk::{Warm, words};
 
 /// How long a client that is refused may take to close.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// How often it is looked whether a server that does not answer is there at all.
+const LOOK: Duration = Duration::from_millis(500);
 
 impl Connection {
     /// Looks at what the client says; `None`: go on in another phase.
@@ -190,7 +192,7 @@ impl Connection {
         }
         self.tell_server_leg(&server, bench);
         self.phase = Phase::Connecting(bench.now);
-        self.until(Some(bench.now + self.settings.connect_timeout));
+        self.wait_for_server(bench.now, bench.now);
         let result = if early > 0 {
             self.connect_early(&server, to, bench, early)
         } else {
@@ -206,6 +208,32 @@ impl Connection {
             Err(why) => return Err(why.into()),
         }
         self.adopt(server, to, bench)
+    }
+
+    /// How long a server is waited for that has been called at a time.
+    fn wait_for_server(&mut self, since: Instant, now: Instant) {
+        let last = since + self.settings.connect_timeout;
+        let next = if self.kind.comes_across() { last.min(now + LOOK) } else { last };
+        self.until(Some(next));
+    }
+
+    /// Why a server is waited for no longer; `None`: it is. A host of this gateway's LAN may not be
+    /// there. The kernel tells that by ICMP, to the address that the leg has, which is the
+    /// client's; so its neighbours are looked at.
+    pub(super) fn give_up(
+        &mut self,
+        since: Instant,
+        bench: &mut Bench,
+    ) -> Option<(Reached, &'static str)> {
+        if bench.now >= since + self.settings.connect_timeout {
+            return Some((Reached::TimedOut, "no answer in time"));
+        }
+        let server = self.server_address?;
+        if self.kind.comes_across() && bench.is_missing(server.ip()) {
+            return Some((Reached::NoHost, "nobody here has its address"));
+        }
+        self.wait_for_server(since, bench.now);
+        None
     }
 
     /// Whether the trunk has a connection for this one, which is taken then.
