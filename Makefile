@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build wasm wasm-all demo pages book test package reproduce reproduce-quick failures liars mutants lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels test-python clean
+.PHONY: help setup build wasm wasm-all demo pages book test package reproduce reproduce-quick failures liars mutants lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels test-python wheels clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -11,7 +11,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 XCPNET := $(TARGET)/release/xcpnet
 C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]' 'scripts/*.[ch]')
-SCRIPTS = scripts/setup scripts/skipped scripts/package scripts/test-python scripts/build-wasm scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
+SCRIPTS = scripts/setup scripts/skipped scripts/package scripts/test-python scripts/wheels scripts/build-wasm scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
 
 # What tests skipped, one line each (crates/xcp-skip); summed up at the end of `make test`.
 SKIPPED := $(abspath $(TARGET))/skipped
@@ -130,6 +130,10 @@ test-kernels: ## boot Debian's stock kernels and try everything on each: the tab
 test-python: ## the Python package in a venv: types, examples, executors, a killed worker, S3, notebooks (PYTEST_ALL=1: every experiment)
 	@scripts/setup build
 	scripts/test-python
+
+wheels: ## Python wheels for x86-64 and ARM64, for every Linux with glibc 2.17 or later, tried where that is possible: python/dist
+	@scripts/setup build
+	scripts/wheels
 
 bench-instructions: ## instructions per packet, beside the baseline in bench/instructions.txt
 	bench/instructions

@@ -23,6 +23,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(run::run, m)?)?;
     m.add_function(wrap_pyfunction!(scenario::variants, m)?)?;
     m.add_function(wrap_pyfunction!(scenario::check, m)?)?;
+    m.add_function(wrap_pyfunction!(scenario::on_kernel, m)?)?;
     m.add_function(wrap_pyfunction!(scenario::schema, m)?)?;
     m.add_function(wrap_pyfunction!(scenario::theory, m)?)?;
     m.add_function(wrap_pyfunction!(sweep::cancel, m)?)?;

@@ -12,14 +12,14 @@ use xcp_report::columns::{self, Columns};
 use xcp_report::csv::Kind as TableKind;
 use xcp_report::plot::{Kind, Wanted, figure};
 use xcp_report::sweep::{Entry, TABLES, Tables};
-use xcp_report::{Report, Source, html, json, parquet, references};
+use xcp_report::{Report, Source, html, json, parquet, read_back, references};
 use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{Observer, Run};
+use xcp_scenario::run::{Observer, Run, Series, Summary};
 use xcp_scenario::units::Nanos;
 use xcp_scenario::{Verdict, evaluate_variants};
 
 use crate::errors;
-use crate::scenario::{Settings, load};
+use crate::scenario::{Settings, load, load_for_kernel};
 use crate::table::Table;
 
 /// How often the interpreter is asked whether somebody pressed Ctrl-C.
@@ -131,6 +131,11 @@ fn simulate(
     Ok(runs.into_iter().flatten().collect())
 }
 
+/// The series in a file of theirs.
+fn series_of(file: Vec<u8>, kind: TableKind) -> PyResult<Vec<Series>> {
+    Ok(read_back::series(&columns::read(bytes::Bytes::from(file))?, kind)?)
+}
+
 /// Runs of one file, one for each variant.
 #[pyclass(frozen, module = "xcpnet")]
 pub struct Runs {
@@ -147,6 +152,41 @@ impl Runs {
 
 #[pymethods]
 impl Runs {
+    /// Runs that `xcpnet run --on linux` did: for each variant the line of `--json`, and of
+    /// `--parquet` the series of links and of flows.
+    #[staticmethod]
+    fn done_by_lab(
+        name: &str,
+        text: &str,
+        settings: Settings,
+        variants: Vec<String>,
+        series: bool,
+        done: Vec<(String, Vec<u8>, Vec<u8>)>,
+    ) -> PyResult<Self> {
+        let mut loaded = load_for_kernel(name, text, settings, &variants)?;
+        xcp_scenario::keep_series(&mut loaded, series);
+        let scenarios: Vec<Scenario> = loaded.into_iter().map(|one| one.scenario).collect();
+        let mut runs = Vec::new();
+        for (scenario, (line, links, flows)) in scenarios.iter().zip(done) {
+            let summary: Summary = serde_json::from_str(&line).map_err(errors::other)?;
+            let mut series = Vec::new();
+            if scenario.series {
+                series.extend(series_of(links, TableKind::Links)?);
+                series.extend(series_of(flows, TableKind::Flows)?);
+            }
+            runs.push(Run {
+                title: summary.title.clone(),
+                variant: summary.variant.clone(),
+                completed: scenario.duration,
+                duration: scenario.duration,
+                summary,
+                series,
+            });
+        }
+        let source = Source { name: name.to_owned(), text: text.to_owned() };
+        Ok(Self { runs, scenarios, source })
+    }
+
     /// The variants' names.
     #[getter]
     fn variants(&self) -> Vec<&str> {

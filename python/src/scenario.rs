@@ -17,9 +17,33 @@ pub fn load(
     settings: Settings,
     variants: &[String],
 ) -> PyResult<Vec<Loaded>> {
+    read(name, text, settings, variants, Overrides::none())
+}
+
+/// The same for this machine's kernel.
+pub fn load_for_kernel(
+    name: &str,
+    text: &str,
+    settings: Settings,
+    variants: &[String],
+) -> PyResult<Vec<Loaded>> {
+    // What the lab lacks it says itself, and better.
+    let names = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        .unwrap_or_default();
+    let names = names.split_whitespace().map(str::to_owned).collect();
+    read(name, text, settings, variants, Overrides::none().on_kernel(names))
+}
+
+fn read(
+    name: &str,
+    text: &str,
+    settings: Settings,
+    variants: &[String],
+    overrides: Overrides,
+) -> PyResult<Vec<Loaded>> {
     let path = Path::new(name);
     xcp_sweep::chosen_variants(path, text, variants).map_err(errors::sweep)?;
-    let overrides = Overrides { settings, ..Overrides::none() }.only(variants);
+    let overrides = Overrides { settings, ..overrides }.only(variants);
     load_with_origins(path, text, &overrides).map_err(errors::scenario)
 }
 
@@ -29,7 +53,8 @@ pub fn variants(text: &str) -> Vec<String> {
     variant_names(text)
 }
 
-/// Reads a scenario and tells all that is wrong with it. Gives the title.
+/// Reads a scenario and tells all that is wrong with it for the simulator, unless this machine's
+/// kernel takes it. Gives the title.
 #[pyfunction]
 pub fn check(
     name: &str,
@@ -37,8 +62,21 @@ pub fn check(
     settings: Settings,
     variants: Vec<String>,
 ) -> PyResult<String> {
-    let loaded = load(name, text, settings, &variants)?;
+    let loaded = load(name, text, settings.clone(), &variants)
+        .or_else(|e| load_for_kernel(name, text, settings, &variants).map_err(|_| e))?;
     Ok(loaded.into_iter().next().map(|one| one.scenario.title).unwrap_or_default())
+}
+
+/// What a run on this machine's kernel has to do: the variants' names and durations in seconds.
+#[pyfunction]
+pub fn on_kernel(
+    name: &str,
+    text: &str,
+    settings: Settings,
+    variants: Vec<String>,
+) -> PyResult<Vec<(String, f64)>> {
+    let loaded = load_for_kernel(name, text, settings, &variants)?;
+    Ok(loaded.into_iter().map(|l| (l.scenario.variant, l.scenario.duration as f64 / 1e9)).collect())
 }
 
 /// The JSON schema of the scenario file.

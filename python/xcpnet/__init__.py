@@ -9,7 +9,7 @@
 """
 
 from ._dataset import Dataset, open
-from ._errors import Problem, ScenarioError, SweepError
+from ._errors import LabError, Problem, ScenarioError, SweepError
 from ._native import BUILD, Table
 from ._native import VERSION as __version__
 from ._network import Law, Network, drop_tail, queue, red, xcp
@@ -20,6 +20,7 @@ from ._sweep import Sweep, sweep
 __all__ = [
     "BUILD",
     "Dataset",
+    "LabError",
     "Law",
     "Network",
     "Problem",

@@ -39,3 +39,8 @@ class ScenarioError(ValueError):
 
 class SweepError(RuntimeError):
     """A sweep cannot be done as asked: another sweep is there, another build began it, runs failed."""
+
+
+class LabError(RuntimeError):
+    """A scenario cannot be run on this machine's kernel: no root, no program, a kernel without what
+    it takes, or something failed; in words."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from . import _native
+from . import _lab, _native
 from ._native import Table
 from ._progress import Bar
 from ._scenario import AnyScenario, scenario
@@ -158,16 +159,31 @@ class Result:
         ]
         cells = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows[:40])
         table = f"<table><tr>{''.join(f'<th>{h}</th>' for h in head)}</tr>{cells}</table>"
-        return f"<div><b>{escape(self.title)}</b>{table}{''.join(figures)}</div>"
+        told = "".join(f"<li>{escape(note)}</li>" for note in self._notes()[:40])
+        notes = f"<ul>{told}</ul>" if told else ""
+        return f"<div><b>{escape(self.title)}</b>{table}{notes}{''.join(figures)}</div>"
+
+    def _notes(self) -> list[str]:
+        """What one should know before believing the numbers, as ``xcpnet run`` tells it."""
+        return [
+            ": ".join(part for part in (one["backend"], one.get("variant", ""), note) if part)
+            for one in self.summaries for note in one.get("notes", [])
+        ]
 
 
-def run(of: AnyScenario, *, threads: int = 1, jobs: int | None = None, series: bool = True,
-        progress: Progress = None) -> Result:
+def run(of: AnyScenario, *, backend: str = "sim", threads: int = 1, jobs: int | None = None,
+        series: bool = True, progress: Progress = None) -> Result:
     """Runs a scenario in the simulator: all its variants, at most ``jobs`` at a time (one for each
     processor), each divided among ``threads`` processors. ``series=False`` leaves out the curves.
     ``progress`` is called with the part that is done, or says whether a bar is shown.
 
     The numbers are those of ``xcpnet run``, to the last bit. Ctrl-C ends it.
+
+    ``backend="linux"`` runs it on this machine's own TCP instead, as root and by the program
+    ``xcpnet`` (docs/lab.md), the variants one after the other and in real time; ``threads`` and
+    ``jobs`` mean nothing then. ``"linux-offload"`` does so with packets of several segments.
+
+    Notes about the numbers are given as warnings, too.
 
     >>> import xcpnet
     >>> n = xcpnet.Network(duration="3s").link("S", "D", rate="10mbit", delay="10ms", queue="xcp")
@@ -177,12 +193,21 @@ def run(of: AnyScenario, *, threads: int = 1, jobs: int | None = None, series: b
     >>> r.links.column("link")
     ['S-D', 'S-D.reverse']
     """
+    if backend != "sim" and backend not in _lab.BACKENDS:
+        raise ValueError(f"there is no backend {backend!r}; there are 'sim', {', '.join(map(repr, _lab.BACKENDS))}")
     what = scenario(of)
     with Bar(progress) as bar:
-        return Result(_native.run(
-            what.name, what.text, list(what._settings),
-            list(what._only), series, threads, jobs or os.cpu_count() or 1, bar.part,
-        ))
+        if backend == "sim":
+            runs = _native.run(
+                what.name, what.text, list(what._settings),
+                list(what._only), series, threads, jobs or os.cpu_count() or 1, bar.part,
+            )
+        else:
+            runs = _lab.run(what, backend, series, bar.part)
+    result = Result(runs)
+    for note in result._notes():
+        warnings.warn(note, stacklevel=2)
+    return result
 
 
 def expect(result: Result) -> list[dict[str, Any]]:

@@ -27,6 +27,8 @@ pub mod papers;
 pub mod parquet;
 pub mod playground;
 pub mod plot;
+#[cfg(feature = "files")]
+pub mod read_back;
 mod reference;
 mod references;
 pub mod strict;

@@ -203,6 +203,25 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// All of them, in their order.
+    pub const ALL: [Self; 15] = [
+        Self::Utilisation,
+        Self::QueueMean,
+        Self::QueueMax,
+        Self::Drops,
+        Self::Lost,
+        Self::Goodput,
+        Self::Cwnd,
+        Self::Srtt,
+        Self::Retransmits,
+        Self::ControlInterval,
+        Self::FlowsEstimated,
+        Self::Phi,
+        Self::Shuffled,
+        Self::PersistentQueue,
+        Self::InputTraffic,
+    ];
+
     /// Column name: `snake_case`, unit included where it is not plain.
     #[must_use]
     pub fn column(self) -> &'static str {

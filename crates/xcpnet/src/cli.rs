@@ -153,6 +153,10 @@ pub struct RunArguments {
     /// leads there
     #[arg(long, requires = "out")]
     pub playground: bool,
+    /// End as by Ctrl-C when standard input ends: for programs that start this one, which may be
+    /// killed
+    #[arg(long)]
+    pub end_with_input: bool,
 }
 
 /// Which scenarios are run, where and how.

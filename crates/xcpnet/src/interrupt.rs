@@ -1,8 +1,10 @@
 //! Ctrl-C: the first asks runs to end where they are, the second ends the program at once.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 
 use crate::failure::{Failure, INTERRUPTED};
 
@@ -21,6 +23,21 @@ pub fn listen() -> Result<(), Failure> {
         }
     })
     .map_err(|e| Failure::new(format!("cannot listen for Ctrl-C: {e}")))
+}
+
+/// Takes the end of standard input for the first Ctrl-C. Whoever started this program and holds the
+/// other end may have been killed; then nobody is left to press anything.
+pub fn listen_to_end_of_input() -> Result<(), Failure> {
+    let wait = || {
+        // What is written there is not looked at; what cannot be read has ended, too.
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        let _ = ASKED.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst);
+    };
+    thread::Builder::new()
+        .name("end of input".into())
+        .spawn(wait)
+        .map(drop)
+        .map_err(|e| Failure::new(format!("cannot listen to standard input: {e}")))
 }
 
 /// A directory to be deleted when the program ends at once.

@@ -90,6 +90,9 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
     if let Some(dir) = &arguments.out {
         drop(Staged::new(dir)?);
     }
+    if arguments.end_with_input {
+        interrupt::listen_to_end_of_input()?;
+    }
     let playground = if arguments.playground { Some(playground(&arguments.what)?) } else { None };
     let carried = carry_out(&arguments.what, arguments.out.is_some())?;
     let interrupted = carried.interrupted();

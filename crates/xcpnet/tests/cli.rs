@@ -425,6 +425,10 @@ fn interrupted_it_says_what_was_done_and_leaves_no_file() {
         assert!(told.contains(word), "{word} in {told}");
     }
     assert_eq!(listing(home.path()), ["s.toml"]);
+    // Whoever started it is gone, as its standard input says.
+    let mut orphan = xcpnet();
+    orphan.args(["run", "s.toml", "--end-with-input"]).current_dir(home.path());
+    assert_eq!(orphan.output().unwrap().status.code(), Some(130));
 
     fs::create_dir_all(home.path().join("paper")).unwrap();
     fs::rename(home.path().join("s.toml"), home.path().join("paper/fig.toml")).unwrap();
