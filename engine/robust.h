@@ -121,26 +121,18 @@ struct xcp_robust_pass {
     xcp_u64 dither;
 };
 
-XCP_STEP xcp_robust_read(struct xcp_robust_pass *to, const struct xcp_forward *h) {
-    XCP_PART_NEEDS(to && h);
-    xcp_path_read(h, &to->path);
-    return 0;
-}
-
 /* They are input. */
-XCP_STEP xcp_robust_count(struct xcp_robust *r, const struct xcp_forward *h,
-                          const struct xcp_robust_pass *of) {
-    const struct xcp_path *p;
+XCP_INLINE void xcp_robust_count(struct xcp_robust *r, const struct xcp_forward *h,
+                                 const struct xcp_robust_pass *of) {
+    const struct xcp_path *p = &of->path;
     struct xcp_num rtt;
     xcp_u64 x, believed;
     xcp_u32 by;
-    XCP_PART_NEEDS(r && h && of);
-    p = &of->path;
     r->now.all += of->bytes;
     r->now.xcp += of->bytes;
     r->now.packets += of->segments;
     if (!p->known)
-        return 0;
+        return;
     believed = xcp_robust_rtt(r, p);
     rtt = xcp_num_of(believed);
     x = xcp_scale(p->x, p->xe + 8, 1ULL << 44) * of->segments;
@@ -157,7 +149,6 @@ XCP_STEP xcp_robust_count(struct xcp_robust *r, const struct xcp_forward *h,
         r->now.x_asking += x;
     if (!r->rtt_known && of->now - r->start_ns + believed < r->interval_ns)
         r->interval_ns = of->now - r->start_ns + believed;
-    return 0;
 }
 
 /* A packet with forward header arrives, whether or not the queue then takes it. Arguments as for
@@ -169,7 +160,7 @@ XCP_COLD void xcp_robust_arrival(struct xcp_robust *r, xcp_u64 now, xcp_u32 size
     pass.now = now;
     pass.bytes = xcp_robust_size(r, size);
     pass.segments = 1;
-    xcp_robust_read(&pass, h);
+    xcp_path_read(h, &pass.path);
     xcp_robust_count(r, h, &pass);
 }
 
@@ -181,8 +172,7 @@ XCP_INLINE xcp_u64 xcp_robust_take(struct xcp_num factor, struct xcp_num of, xcp
 }
 
 /* The header's request. */
-XCP_STEP xcp_robust_ask(struct xcp_robust_pass *of, const struct xcp_forward *h) {
-    XCP_PART_NEEDS(of && h);
+XCP_INLINE void xcp_robust_ask(struct xcp_robust_pass *of, const struct xcp_forward *h) {
     if (h->flags & XCP_CLASSIC) {
         struct xcp_num rtt = {of->path.rtt, of->path.re},
                        bytes = xcp_num_mul(xcp_num_of(of->size), xcp_num_of(XCP_NS_PER_S));
@@ -191,7 +181,6 @@ XCP_STEP xcp_robust_ask(struct xcp_robust_pass *of, const struct xcp_forward *h)
     } else {
         of->asked = xcp_extended_feedback_decode(h->feedback);
     }
-    return 0;
 }
 
 /* What there is for each of them. */
@@ -233,12 +222,9 @@ XCP_STEP xcp_robust_offer(struct xcp_robust *r, const struct xcp_forward *h,
 }
 
 /* That, encoded as the header's format has it. */
-XCP_STEP xcp_robust_write(struct xcp_forward *h, const struct xcp_robust_pass *of) {
-    xcp_u32 negative;
-    xcp_u64 m;
-    XCP_PART_NEEDS(h && of);
-    negative = of->granted < 0;
-    m = negative ? -(xcp_u64)of->granted : (xcp_u64)of->granted;
+XCP_INLINE void xcp_robust_write(struct xcp_forward *h, const struct xcp_robust_pass *of) {
+    xcp_u32 negative = of->granted < 0;
+    xcp_u64 m = negative ? -(xcp_u64)of->granted : (xcp_u64)of->granted;
     if (h->flags & XCP_CLASSIC) {
         struct xcp_num rtt = {of->path.rtt, of->path.re};
         struct xcp_num n = xcp_num_div(xcp_num_mul(xcp_num_scaled(m, -20), rtt),
@@ -249,20 +235,17 @@ XCP_STEP xcp_robust_write(struct xcp_forward *h, const struct xcp_robust_pass *o
     } else {
         h->feedback = xcp_extended_feedback_encode(m, -20, negative, of->dither);
     }
-    return 0;
 }
 
 /* What is granted to so many packets alike is due at a time. */
-XCP_STEP xcp_robust_promise(struct xcp_robust *r, xcp_u64 due_ns, xcp_s64 each, xcp_u32 segments) {
-    xcp_s64 most;
-    XCP_PART_NEEDS(r && segments);
-    most = (xcp_s64)(r->law.capacity << 20);
+XCP_INLINE void xcp_robust_promise(struct xcp_robust *r, xcp_u64 due_ns, xcp_s64 each,
+                                   xcp_u32 segments) {
+    xcp_s64 most = (xcp_s64)(r->law.capacity << 20);
     if (segments != 1) { /* the calendar's bound, before the product can overflow */
         xcp_s64 part = (xcp_s64)((xcp_u64)most / segments);
         each = each > part ? most : each < -part ? -most : each * (xcp_s64)segments;
     }
     xcp_robust_book(r, due_ns, each);
-    return 0;
 }
 
 /* The header is lowered to what there is for each of them, and what it then says is booked. */
@@ -307,7 +290,7 @@ XCP_COLD void xcp_robust_settle_one(struct xcp_robust *r, xcp_u64 now, xcp_u32 s
     pass.now = now;
     pass.size = size;
     pass.segments = 1;
-    xcp_robust_read(&pass, h);
+    xcp_path_read(h, &pass.path);
     xcp_robust_settle(r, h, &pass);
 }
 
@@ -351,7 +334,7 @@ XCP_PART xcp_robust_burst(struct xcp_robust *r, xcp_u64 now, xcp_u64 bytes, xcp_
     pass.size =
         (xcp_u32)(each > XCP_SIZE_MAX + XCP_OVERHEAD_MAX ? XCP_SIZE_MAX + XCP_OVERHEAD_MAX : each);
     pass.segments = segments;
-    xcp_robust_read(&pass, h);
+    xcp_path_read(h, &pass.path);
     xcp_robust_count(r, h, &pass);
     xcp_robust_settle(r, h, &pass);
     return 0;

@@ -411,8 +411,7 @@ void xcp_shim_robust_burst(struct xcp_robust *r, xcp_u64 now, xcp_u64 bytes, xcp
 }
 
 xcp_u32 xcp_shim_robust_other_burst(struct xcp_robust *r, xcp_u64 now, xcp_u64 bytes,
-                                    xcp_u32 segments, xcp_u32 kind, xcp_u64 flow,
-                                    xcp_u64 backlog) {
+                                    xcp_u32 segments, xcp_u32 kind, xcp_u64 flow, xcp_u64 backlog) {
     xcp_robust_tick(r, now, backlog);
     return (xcp_u32)xcp_robust_other_burst(r, bytes, segments, kind, flow);
 }
