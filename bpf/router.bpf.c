@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * An XCP router on a device's way out: TCX (or clsact) egress, in front of the root qdisc, whose
- * rate is the capacity and whose backlog is the queue. Finds the XCP option, lets engine/router.h
- * see and lower it, mends the checksum. One router per loaded object.
+ * rate is the capacity and whose backlog is the queue. Finds the XCP option (seen.h), lets
+ * engine/router.h see and lower it. One router per loaded object. The law that remembers its
+ * promises has a program of its own: robust.bpf.c.
  *
  *   1. A packet is seen once, before it enters the queue: arrival and departure are settled
  *      together then, with the backlog of before the packet (engine: xcp_router_burst). The
@@ -24,22 +25,12 @@
  */
 #include "headers.h"
 
-#include <bpf/bpf_core_read.h>
-
 #include "xcp.h"
 
 #include "router.h"
 
-#define CHECKSUM_PARTIAL 3
-#define XCP_PULL 256 /* bytes that hold all headers we look at */
+#include "guard.h"
 
-char _license[] SEC("license") = "GPL";
-
-/* Set by the loader before the program is loaded. */
-const volatile __u32 link_bytes = 14; /* of the device's link-layer header, VLAN tags not counted */
-/* Under test: time is skb->tstamp and the backlog skb->mark, so that a run can be repeated on the
- * host. */
-const volatile __u32 rehearsal = 0;
 /* enum xcp_police. What only the policer needs is not in a program that has none: the verifier
  * takes it out. */
 const volatile __u32 police = XCP_POLICE_NOBODY;
@@ -54,6 +45,12 @@ const volatile __u32 others_class = 0;
 /* Where what is urgent may have a queue of its own: its class, and that of the rest. */
 const volatile __u32 urgent_class = 0;
 const volatile __u32 ordinary_class = 0;
+
+#define XCP_ASKS_WHOSE police
+#define XCP_CHANGES_WINDOW police
+#include "seen.h"
+
+extern void *bpf_rdonly_cast(const void *object, __u32 type) __ksym;
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -77,180 +74,20 @@ struct {
     __type(value, struct xcp_policed_set);
 } policed SEC(".maps");
 
-extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
-extern void *bpf_rdonly_cast(const void *object, __u32 type) __ksym;
-
-/* What a forward header is to the router (xcp_seen.is_forward). */
-#define XCP_BELIEVED 1
-#define XCP_EMPTY 2 /* on a packet that carries no data */
-
-/* What a packet is to the router. */
-struct xcp_seen {
-    struct xcp_forward forward;
-    __u64 now;
-    __u64 backlog; /* bytes that wait before it */
-    __u32 bytes;
-    __u32 segments;
-    __u16 option;  /* offset of the XCP option from the frame's start */
-    __u16 tcp;     /* of the TCP header */
-    __u16 headers; /* bytes before the payload, as far as they are known */
-    __u16 ip;      /* offset of the IP header, where the policer asks for it */
-    __u8 is_forward;
-    __u8 is_return;
-    __u8 classic;
-    __u8 malformed;
-    __u8 found; /* enum xcp_found */
-    __u8 dscp;
-    __u8 reserved[2];
-};
-
-/*
- * The program is made of functions that are not static: the verifier goes through each of them
- * once, knowing nothing of its callers, instead of once for every way that leads to it.
- */
-
-/* Any layout: the options go to the engine. */
-__noinline int xcp_search(struct __sk_buff *skb, __u32 from, __u32 length,
-                          struct xcp_options *found) {
-    __u8 block[XCP_OPTIONS_MAX] = {};
-    if (!found)
-        return -1;
-    if (length == 0 || length > XCP_OPTIONS_MAX || bpf_skb_load_bytes(skb, from, block, length))
-        return -1;
-    xcp_options_find(block, length, found);
-    return 0;
-}
-
-/* Headers reach at most this far into a frame; the verifier wants a bound. */
-/* Looks for the XCP option in a TCP header, length bytes of options from there on. */
-#define XCP_FAR 2048
-__noinline int xcp_look_into(struct __sk_buff *skb, __u32 from, __u32 length,
-                             struct xcp_seen *seen) {
-    void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-    __u32 at = 0;
-    __u8 *block, *option;
-    struct xcp_options found = {XCP_NOT_FOUND, XCP_NOT_FOUND, XCP_NOT_FOUND, 0};
-    if (!seen || from >= XCP_FAR || length == 0 || length > XCP_OPTIONS_MAX)
-        return -1;
-    /* what was compared may have been a copy: the mask is what the verifier sees */
-    XCP_OPAQUE(from);
-    from &= XCP_FAR - 1;
-    block = data + from;
-    /* Linux's own segments need no search: [NOP NOP timestamps] [NOP NOP SACK], and then nothing,
-     * or ours */
-    if (length >= 12 && (void *)block + 12 <= end && *(__u32 *)block == bpf_htonl(0x0101080a)) {
-        if (length == 12)
-            return 0;
-        at = 12;
-    }
-    if (length - at >= 12 && (void *)block + at + 4 <= end && block[at] == 1 &&
-        block[at + 1] == 1 && block[at + 2] == 5) {
-        __u32 next = at + 2 + block[at + 3];
-        if (next == length)
-            return 0;
-        if (next < length)
-            at = next;
-    }
-    option = block + at;
-    /* what engine/options.h calls an option of ours, when it comes first and a signature has no
-     * room after it */
-    if (length - at >= XCP_EXTENDED_OFFER_LENGTH &&
-        (void *)option + XCP_EXTENDED_OFFER_LENGTH <= end && option[0] == XCP_EXTENDED_KIND &&
-        option[1] <= length - at && length - at - option[1] < XCP_OPTION_SIGNATURE_MIN &&
-        xcp_get16(option + XCP_EXTENDED_AT_EXID) == XCP_EXTENDED_EXID &&
-        (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_VERSION_MASK) == XCP_WIRE_VERSION &&
-        option[1] == xcp_extended_length(option[XCP_EXTENDED_AT_FLAGS])) {
-        found.extended = (xcp_u8)at;
-    } else if (xcp_search(skb, from, length, &found)) {
-        return 0;
-    }
-    seen->malformed = found.malformed;
-    data = (void *)(long)skb->data;
-    end = (void *)(long)skb->data_end;
-    if (found.extended < XCP_OPTIONS_MAX) {
-        option = data + from + found.extended;
-        if ((void *)option + XCP_EXTENDED_OFFER_LENGTH > end)
-            return 0;
-        seen->is_return = (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_RETURN) != 0;
-        if (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_FORWARD &&
-            (void *)option + XCP_EXTENDED_FORWARD_END <= end) {
-            xcp_extended_read_forward(option, &seen->forward);
-            seen->is_forward = 1;
-            seen->option = from + found.extended;
-            if (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_IDS) {
-                __u8 *ids = option + xcp_extended_ids_at(option[XCP_EXTENDED_AT_FLAGS]);
-                if ((void *)ids + 8 <= end)
-                    xcp_extended_read_ids(ids, &seen->forward);
-            }
-        }
-    } else if (found.classic_forward < XCP_OPTIONS_MAX) {
-        option = data + from + found.classic_forward;
-        if ((void *)option + XCP_CLASSIC_FORWARD_LENGTH > end)
-            return 0;
-        xcp_classic_read_forward(option, &seen->forward);
-        seen->is_forward = 1;
-        seen->classic = 1;
-        seen->option = from + found.classic_forward;
-    } else if (found.classic_return < XCP_OPTIONS_MAX) {
-        seen->is_return = 1;
-    }
-    return 0;
-}
-
-/* Looks at a packet. */
-__noinline int xcp_look(struct __sk_buff *skb, struct xcp_seen *seen) {
-    struct xcp_segment segment = {};
-    enum xcp_found found;
-    if (!seen)
-        return -1;
-    found =
-        xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, link_bytes, &segment);
-    if (found == XCP_FOUND_BEYOND &&
-        !bpf_skb_pull_data(skb, skb->len < XCP_PULL ? skb->len : XCP_PULL))
-        found = xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, link_bytes,
-                             &segment);
-    seen->found = found;
-    seen->dscp = segment.dscp;
-    if (found == XCP_FOUND_TCP) {
-        seen->tcp = segment.tcp;
-        seen->headers = segment.tcp + TCP_HEADER + segment.options;
-        if (police)
-            seen->ip = segment.ip;
-        xcp_look_into(skb, segment.tcp + TCP_HEADER, segment.options, seen);
-    }
-    return 0;
-}
-
 static __always_inline struct xcp_port *the_port(void) {
     __u32 zero = 0;
     return bpf_map_lookup_elem(&port, &zero);
 }
 
 /* A packet that has nothing to say to the law. */
-static __always_inline void count_other(const struct xcp_seen *seen, __u64 backlog) {
+static __always_inline void count(const struct xcp_seen *seen, __u64 backlog) {
     struct xcp_port *p = the_port();
-    struct xcp_port_others *o;
-    __u32 segments = seen->segments;
     if (!p)
         return;
-    o = &p->others;
-    __sync_fetch_and_add(&o->packets, segments);
-    __sync_fetch_and_add(&o->bytes, seen->bytes);
-    if (backlog < o->least_backlog)
+    if (backlog < p->others.least_backlog)
         /* of two at once one may be lost: neither is far from the other */
-        o->least_backlog = backlog;
-    if (seen->is_return && !seen->is_forward) {
-        __sync_fetch_and_add(&o->returned, segments);
-        __sync_fetch_and_add(&o->returned_bytes, seen->bytes);
-    }
-    if (seen->found == XCP_FOUND_FRAGMENT)
-        __sync_fetch_and_add(&o->fragments, segments);
-    else if (seen->found == XCP_FOUND_BEYOND)
-        __sync_fetch_and_add(&o->unreadable, segments);
-    if (seen->malformed || seen->found == XCP_FOUND_BROKEN)
-        __sync_fetch_and_add(&o->malformed, segments);
-    if (seen->is_forward == XCP_BELIEVED)
-        __sync_fetch_and_add(&o->contended, segments);
+        p->others.least_backlog = backlog;
+    count_other(&p->others, seen, 1);
 }
 
 /* Whose a packet is, for the policer's table. */
@@ -288,24 +125,6 @@ __noinline int xcp_police(struct xcp_port *p, struct xcp_policed_set *set, __u32
         return 0;
     return xcp_policer_packet(&p->policer, &p->router, set, owner, seen->now, seen->bytes,
                               seen->segments, forward);
-}
-
-#define XCP_TRIES 1024
-
-/* Takes the guard; returns what to give back with, or 0. */
-static __always_inline __u64 take(struct xcp_port *p) {
-    __u32 i;
-    for (i = 0; i < XCP_TRIES; i++) {
-        __u64 free = *(volatile __u64 *)&p->sequence;
-        if (!(free & 1) && __sync_val_compare_and_swap(&p->sequence, free, free + 1) == free)
-            return free + 1;
-    }
-    return 0;
-}
-
-/* An exchange, for its barrier: what was written must be seen before the guard is seen free. */
-static __always_inline void give(struct xcp_port *p, __u64 taken) {
-    __sync_lock_test_and_set(&p->sequence, taken + 1);
 }
 
 #include "router_urgent.h"
@@ -349,7 +168,7 @@ __noinline int xcp_settle(struct xcp_seen *seen, __u64 key) {
     if (seen->malformed)
         __sync_fetch_and_add(&p->others.malformed, segments);
 
-    taken = take(p);
+    taken = take(&p->sequence);
     if (!taken)
         return XCP_CONTENDED;
     if (capacity != p->router.law.capacity)
@@ -371,7 +190,7 @@ __noinline int xcp_settle(struct xcp_seen *seen, __u64 key) {
     }
     xcp_router_tick(&p->router, now, backlog);
     if (police && xcp_police(p, set, owner, seen, &forward)) {
-        give(p, taken);
+        give(&p->sequence, taken);
         return XCP_REFUSED;
     }
     xcp_router_burst(&p->router, now, size, segments, &forward);
@@ -381,87 +200,9 @@ __noinline int xcp_settle(struct xcp_seen *seen, __u64 key) {
     p->counts.backlog = backlog;
     if (backlog > p->counts.backlog_max)
         p->counts.backlog_max = backlog;
-    give(p, taken);
+    give(&p->sequence, taken);
     seen->forward = forward;
     return XCP_SETTLED;
-}
-
-/* RFC 1624 eq. (3), with 32-bit words: what the checksum becomes when `was` is replaced by `is`,
- * both as they lie in memory. */
-static __always_inline __u16 mend(__u16 checksum, __u32 was, __u32 is) {
-    __u64 sum = (__u16)~checksum;
-    sum += (__u32)~was;
-    sum += is;
-    sum = (sum & 0xffffffff) + (sum >> 32);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    return (__u16)~sum;
-}
-
-/* Four bytes of the packet, rotated into the checksum's words where they start at an odd offset. */
-static __always_inline __u32 words(const __u8 *p, __u32 odd) {
-    __u32 v;
-    __builtin_memcpy(&v, p, 4);
-    return odd ? v << 8 | v >> 24 : v;
-}
-
-/*
- * Writes the header back. A checksum that the device or the stack has yet to make
- * (CHECKSUM_PARTIAL) covers what is written here. A function of its own so that what it keeps on
- * the stack is not there too while the law runs: 512 bytes are all there is.
- */
-__noinline int xcp_write_back(struct __sk_buff *skb, const struct xcp_seen *seen, __u32 partial) {
-    void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-    __u32 at, tcp_at, odd, was;
-    __u8 *option, *tcp;
-    __u16 *checksum;
-    if (!seen)
-        return -1;
-    at = seen->option;
-    tcp_at = seen->tcp;
-    odd = (at ^ tcp_at) & 1;
-    option = data + at;
-    tcp = data + tcp_at;
-    checksum = (__u16 *)(tcp + 16);
-    if (at > XCP_FAR || tcp_at > XCP_FAR || (void *)tcp + TCP_HEADER > end)
-        return -1;
-    if (seen->classic) {
-        if ((void *)option + XCP_CLASSIC_FORWARD_LENGTH > end)
-            return -1;
-        was = words(option, odd);
-        xcp_put16(option + XCP_CLASSIC_AT_FEEDBACK, seen->forward.feedback);
-        if (!partial)
-            *checksum = mend(*checksum, was, words(option, odd));
-        if (police) {
-            was = words(option + XCP_CLASSIC_AT_RTT, odd);
-            xcp_put16(option + XCP_CLASSIC_AT_WINDOW, seen->forward.window);
-            if (!partial)
-                *checksum = mend(*checksum, was, words(option + XCP_CLASSIC_AT_RTT, odd));
-        }
-    } else {
-        __u32 was_flags;
-        if ((void *)option + XCP_EXTENDED_FORWARD_END > end)
-            return -1;
-        was_flags = words(option + XCP_EXTENDED_AT_FLAGS, odd);
-        was = words(option + XCP_EXTENDED_AT_WINDOW, odd);
-        xcp_extended_rewrite(option, &seen->forward);
-        if (police)
-            xcp_put16(option + XCP_EXTENDED_AT_WINDOW, seen->forward.window);
-        if (!partial)
-            *checksum = mend(mend(*checksum, was_flags, words(option + XCP_EXTENDED_AT_FLAGS, odd)),
-                             was, words(option + XCP_EXTENDED_AT_WINDOW, odd));
-        if (seen->forward.flags & XCP_IDS) {
-            __u8 *next = option + xcp_extended_ids_at(option[XCP_EXTENDED_AT_FLAGS]) + 4;
-            if ((void *)next + 4 > end)
-                return -1;
-            was = words(next, odd);
-            xcp_put32(next, seen->forward.next_bottleneck_id);
-            if (!partial)
-                *checksum = mend(*checksum, was, words(next, odd));
-        }
-    }
-    return 0;
 }
 
 /* Of all queueing disciplines of a device, how many are looked at for one: those whose numbers have
@@ -484,19 +225,6 @@ __noinline __u64 xcp_class_backlog(struct __sk_buff *skb) {
             return qdisc->qstats.backlog;
         node = qdisc->hash.next;
     }
-    return kernel->dev->_tx->qdisc->qstats.backlog;
-}
-
-/* Bytes that wait at the device. */
-static __always_inline __u64 waiting(struct __sk_buff *skb, const struct sk_buff *kernel) {
-    if (rehearsal) {
-        __u32 mark = skb->mark;
-        /* one load for both branches would need address arithmetic on the context */
-        XCP_OPAQUE(mark);
-        return mark;
-    }
-    if (xcp_class)
-        return xcp_class_backlog(skb);
     return kernel->dev->_tx->qdisc->qstats.backlog;
 }
 
@@ -546,19 +274,13 @@ SEC("tcx/egress")
 int xcp_router(struct __sk_buff *skb) {
     struct sk_buff *kernel = bpf_cast_to_kern_ctx(skb);
     struct xcp_seen seen = {};
-    __u64 backlog = waiting(skb, kernel);
+    __u64 backlog = xcp_class && !rehearsal ? xcp_class_backlog(skb) : waiting(skb, kernel);
     int settled;
     xcp_look(skb, &seen);
-    seen.bytes = skb->wire_len;
-    seen.segments = xcp_segments(skb->gso_segs, skb->gso_size,
-                                 skb->len > seen.headers ? skb->len - seen.headers : 0);
-    /* no sender of ours writes a forward header without data: it is a claim without the traffic
-     * that it is about */
-    if (seen.is_forward && skb->len <= seen.headers)
-        seen.is_forward = XCP_EMPTY;
+    measure(skb, &seen);
     classify(skb, &seen);
     if (!seen.is_forward) {
-        count_other(&seen, backlog);
+        count(&seen, backlog);
         return XCP_NEXT;
     }
     seen.backlog = backlog;
@@ -569,7 +291,7 @@ int xcp_router(struct __sk_buff *skb) {
     if (police && settled == XCP_REFUSED)
         return XCP_DROP;
     if (settled) {
-        count_other(&seen, backlog);
+        count(&seen, backlog);
         xcp_router_withhold(&seen.forward);
     }
     xcp_write_back(skb, &seen,

@@ -68,6 +68,7 @@ struct xcp_control {
     __u64 police_prefix_v4; /* bits of a source address that count */
     __u64 police_prefix_v6;
     __u64 law_share; /* thousandths of the link's capacity that the law has */
+    __u64 calendar;  /* whether the program is robust.bpf.c's */
 };
 
 /* What is urgent (router_urgent.h); likewise. */

@@ -6,17 +6,18 @@
 
 #include "num.h"
 
-/* floor(sqrt(v)). */
+/* floor(sqrt(v)). Without a branch, which BPF's verifier would follow both ways for each bit (as
+ * newer ones do where a number that is 0 or -1 is a mask). */
 XCP_INLINE xcp_u64 xcp_isqrt(xcp_u64 v) {
     xcp_u64 root = 0, bit = 1ULL << 62;
     xcp_u32 i;
     for (i = 0; i < 32; i++) {
-        if (v >= root + bit) {
-            v -= root + bit;
-            root = (root >> 1) + bit;
-        } else {
-            root >>= 1;
-        }
+        xcp_u64 more = root + bit, left = v - more;
+        /* 1 where v - more needs no borrow: v is not less */
+        xcp_u64 set = (((~v & more) | ((~v | more) & left)) >> 63) ^ 1;
+        XCP_OPAQUE(set);
+        v -= more * set;
+        root = (root >> 1) + bit * set;
         bit >>= 2;
     }
     return root;

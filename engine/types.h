@@ -45,6 +45,23 @@ typedef __INT64_TYPE__ xcp_s64;
 #define XCP_PART_NEEDS(pointers) ((void)0)
 #endif
 
+/* On the host a piece of what it stands in. In BPF a function as above, of what is done in each round
+ * of a long loop, since the verifier goes through a loop as often as it is run; or of what has many
+ * ways, which would multiply with those of the rest. */
+#ifdef __bpf__
+#define XCP_STEP XCP_PART
+#else
+#define XCP_STEP static inline __attribute__((always_inline, unused)) int
+#endif
+
+/* A number that the verifier is to know nothing of, however it came about: of a bound that it
+ * reached, say, it would follow the consequences through all that comes after. */
+#ifdef __bpf__
+#define XCP_ANY(type) __attribute__((noinline)) type
+#else
+#define XCP_ANY(type) static inline __attribute__((always_inline, unused)) type
+#endif
+
 /* Whether what is common is compiled by itself, and what is rare as a function of its own that
  * calls nothing back. In BPF there is one of each. */
 #ifdef __bpf__

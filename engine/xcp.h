@@ -9,7 +9,9 @@
 #include "router.h"
 #include "sender.h"
 
-#ifndef __bpf__ /* no kernel program has these yet */
+/* Who has them in a kernel program includes them there: parts of them are functions that are not
+ * static (XCP_PART), which would be in every program's object. */
+#ifndef __bpf__
 #include "robust.h"
 #include "robust_sender.h"
 #endif

@@ -12,7 +12,7 @@ pub const POLICED_SET_WORDS: usize = 14;
 /// 64-bit words of a sender's state.
 pub const SENDER_WORDS: usize = 10;
 /// 64-bit words of a robust router's state.
-pub const ROBUST_WORDS: usize = 517;
+pub const ROBUST_WORDS: usize = 542;
 /// 64-bit words of a robust sender's state, which begins with a sender's.
 pub const ROBUST_SENDER_WORDS: usize = 47;
 /// The word with the window, in 2^-32 packets.
@@ -454,6 +454,23 @@ unsafe extern "C" {
         size: u32,
         backlog: u64,
     );
+    pub fn xcp_shim_robust_burst(
+        r: *mut [u64; ROBUST_WORDS],
+        now: u64,
+        bytes: u64,
+        segments: u32,
+        h: *mut ForwardHeader,
+        backlog: u64,
+    );
+    pub fn xcp_shim_robust_other_burst(
+        r: *mut [u64; ROBUST_WORDS],
+        now: u64,
+        bytes: u64,
+        segments: u32,
+        kind: u32,
+        flow: u64,
+        backlog: u64,
+    ) -> u32;
     pub fn xcp_shim_robust_view(r: *const [u64; ROBUST_WORDS], v: *mut RobustView);
     pub fn xcp_shim_robust_sender_init(
         s: *mut [u64; ROBUST_SENDER_WORDS],

@@ -34,7 +34,9 @@ mod robust_sender;
 mod router;
 mod sender;
 
-pub use ffi::{POLICED_SET_WORDS, POLICER_WORDS, RECEIVER_WORDS, ROUTER_WORDS, SENDER_WORDS};
+pub use ffi::{
+    POLICED_SET_WORDS, POLICER_WORDS, RECEIVER_WORDS, ROBUST_WORDS, ROUTER_WORDS, SENDER_WORDS,
+};
 pub use header::{ForwardHeader, HOPS_MAX, ReturnHeader, Rounding, WireFormat, flags};
 pub use options::{
     EXTENDED_EXID, EXTENDED_KIND, EXTENDED_LENGTH_MAX, ExtendedOption, FoundOptions, find_options,

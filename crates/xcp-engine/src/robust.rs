@@ -18,6 +18,17 @@ pub enum Other {
     Tcp(u64),
 }
 
+impl Other {
+    /// `XCP_OTHER_...` of engine/robust.h, and the flow's hash.
+    fn code(self) -> (u32, u64) {
+        match self {
+            Self::Unknown => (0, 0),
+            Self::Ack => (1, 0),
+            Self::Tcp(flow) => (2, flow),
+        }
+    }
+}
+
 /// The law's state on one outgoing link. Cloning it clones the random numbers too.
 #[derive(Debug, Clone)]
 pub struct RobustRouter(Box<[u64; ROBUST_WORDS]>);
@@ -78,11 +89,7 @@ impl RobustRouter {
         what: Other,
         queue_bytes: u64,
     ) -> bool {
-        let (kind, flow) = match what {
-            Other::Unknown => (0, 0),
-            Other::Ack => (1, 0),
-            Other::Tcp(flow) => (2, flow),
-        };
+        let (kind, flow) = what.code();
         // SAFETY: as in `arrival`.
         unsafe {
             ffi::xcp_shim_robust_other_arrival(
@@ -103,6 +110,64 @@ impl RobustRouter {
         unsafe {
             ffi::xcp_shim_robust_other_departure(&mut *self.0, now_ns, size_bytes, queue_bytes)
         }
+    }
+
+    /// As [`crate::Router::burst`]; the packets arrive and depart at once.
+    pub fn burst(
+        &mut self,
+        now_ns: u64,
+        bytes: u64,
+        segments: u16,
+        header: &mut ForwardHeader,
+        queue_bytes: u64,
+    ) {
+        // SAFETY: as in `arrival`.
+        unsafe {
+            ffi::xcp_shim_robust_burst(
+                &mut *self.0,
+                now_ns,
+                bytes,
+                u32::from(segments.max(1)),
+                header,
+                queue_bytes,
+            )
+        }
+    }
+
+    /// The same for packets without forward header; `false`: they are to be dropped.
+    #[must_use]
+    pub fn other_burst(
+        &mut self,
+        now_ns: u64,
+        bytes: u64,
+        segments: u16,
+        what: Other,
+        queue_bytes: u64,
+    ) -> bool {
+        let (kind, flow) = what.code();
+        // SAFETY: as in `arrival`.
+        unsafe {
+            ffi::xcp_shim_robust_other_burst(
+                &mut *self.0,
+                now_ns,
+                bytes,
+                u32::from(segments.max(1)),
+                kind,
+                flow,
+                queue_bytes,
+            ) != 0
+        }
+    }
+
+    /// The state as it lies in memory, here and in a kernel program's map: `struct xcp_robust` of
+    /// engine/robust_state.h.
+    pub fn words(&self) -> &[u64; ROBUST_WORDS] {
+        &self.0
+    }
+
+    /// A router in the state that [`RobustRouter::words`] gave.
+    pub fn from_words(words: &[u64; ROBUST_WORDS]) -> Self {
+        Self(Box::new(*words))
     }
 
     /// The link's capacity changed, bytes/s (bounded to 1..=2^40); counts from the end of the

@@ -11,7 +11,7 @@ _Static_assert(sizeof(struct xcp_law) == 64, "ffi.rs: Law");
 _Static_assert(sizeof(struct xcp_sender) == 10 * 8, "ffi.rs: SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_sender, cwnd) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_receiver) == 2 * 8, "ffi.rs: RECEIVER_WORDS");
-_Static_assert(sizeof(struct xcp_robust) == 517 * 8, "ffi.rs: ROBUST_WORDS");
+_Static_assert(sizeof(struct xcp_robust) == 542 * 8, "ffi.rs: ROBUST_WORDS");
 _Static_assert(sizeof(struct xcp_robust_sender) == 47 * 8, "ffi.rs: ROBUST_SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_robust_sender, xcp) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_forward) == 16, "header.rs: ForwardHeader");
@@ -402,6 +402,18 @@ xcp_u32 xcp_shim_robust_other_arrival(struct xcp_robust *r, xcp_u64 now, xcp_u32
 void xcp_shim_robust_other_departure(struct xcp_robust *r, xcp_u64 now, xcp_u32 size,
                                      xcp_u64 backlog) {
     xcp_robust_other_departure(r, now, size, backlog);
+}
+
+void xcp_shim_robust_burst(struct xcp_robust *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments,
+                           struct xcp_forward *h, xcp_u64 backlog) {
+    xcp_robust_tick(r, now, backlog);
+    xcp_robust_burst(r, now, bytes, segments, h);
+}
+
+xcp_u32 xcp_shim_robust_other_burst(struct xcp_robust *r, xcp_u64 now, xcp_u64 bytes,
+                                    xcp_u32 segments, xcp_u32 kind, xcp_u64 flow, xcp_u64 backlog) {
+    xcp_robust_tick(r, now, backlog);
+    return (xcp_u32)xcp_robust_other_burst(r, bytes, segments, kind, flow);
 }
 
 /* A robust router's state for display and tests; rates in q20. */

@@ -251,6 +251,32 @@ proptest! {
         prop_assert!(last > 0.93 * packets, "{} of {} after {} s", last, packets, k);
     }
 
+    /// Where packets are seen once, one that arrives and departs at once is what it is elsewhere; and
+    /// several that share a header are granted, each, no more than one would be, nor promised more
+    /// together than the link carries.
+    #[test]
+    fn a_burst_of_one_is_a_packet(
+        packets in prop::collection::vec((any::<u16>(), any::<u16>(), any::<u16>(), any::<u8>(), 0..20_000_000u64, 0..100_000u64, 1..9000u32, 1..100u16), 1..200),
+    ) {
+        let (mut one, mut other) = (router(), router());
+        let mut now = 0;
+        for (rtt, window, feedback, bits, gap, backlog, size, segments) in packets {
+            now += gap;
+            let header = ForwardHeader { rtt, window, feedback, flags: flags::PRESENT | (bits & (flags::CLASSIC | flags::IDS)), ..Default::default() };
+            let (mut a, mut b, mut c) = (header, header, header);
+            let mut several = one.clone();
+            one.burst(now, size.into(), 1, &mut a, backlog);
+            other.arrival(now, size, &b, backlog);
+            other.departure(now, size, &mut b, backlog);
+            prop_assert_eq!(a, b);
+            prop_assert_eq!(one.words(), other.words());
+            several.burst(now, u64::from(size) * u64::from(segments), segments, &mut c, backlog);
+            if a.feedback_value() >= 0.0 {
+                prop_assert!(c.feedback_value() <= a.feedback_value() * (1.0 + 1e-3) + 1.0, "{} of {}", c.feedback_value(), a.feedback_value());
+            }
+        }
+    }
+
     /// Whatever comes, the state stays sane: no window beyond bounds, no panic, no dead router.
     #[test]
     fn hostile_headers_do_no_harm(

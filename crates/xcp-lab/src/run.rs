@@ -168,7 +168,9 @@ fn laws<'s>(scenario: &'s Scenario, plan: &Plan) -> Result<Vec<(usize, &'s Law, 
     let mut laws = Vec::new();
     for (number, shaper) in plan.shapers.iter().enumerate() {
         let direction = &scenario.links[shaper.direction / 2].directions[shaper.direction % 2];
-        let Some(RouterSettings { law, changes, .. }) = direction.queue.router() else { continue };
+        let Some(RouterSettings { law, changes, police, .. }) = direction.queue.router() else {
+            continue;
+        };
         if !changes.is_empty() {
             let name = direction_name(scenario, shaper.direction);
             return Err(LabError::Refused(format!(
@@ -176,12 +178,16 @@ fn laws<'s>(scenario: &'s Scenario, plan: &Plan) -> Result<Vec<(usize, &'s Law, 
                     out, or run it without --on linux"
             )));
         }
-        xcp_engine::Router::new(&law.at(direction.rate_bps), 0, 0).map_err(|why| {
+        let config = law.at(direction.rate_bps);
+        let refused = |why: &dyn std::fmt::Display| {
             let name = direction_name(scenario, shaper.direction);
             LabError::Refused(format!(
                 "link direction \"{name}\": the router's law cannot be used: {why}"
             ))
-        })?;
+        };
+        config.check().map_err(|why| refused(&why))?;
+        xcp_linux::router::check(&config, police.is_some(), shaper.others.is_some())
+            .map_err(|why| refused(&why))?;
         laws.push((number, law, direction.rate_bps));
     }
     Ok(laws)

@@ -125,7 +125,8 @@ impl Endpoint {
 #[derive(Debug)]
 pub(crate) struct Router {
     router: router::Router,
-    policed: bool,
+    /// Whether it may drop packets itself: its policer, or its law.
+    refuses: bool,
 }
 
 impl Router {
@@ -149,6 +150,7 @@ impl Router {
             config: PolicerConfig { flows: police.flows, longest_rtt_ns: police.longest_rtt, seed },
             by: PoliceBy::Flow,
         });
+        let refuses = police.is_some() || law.tcp == xcp_engine::Tcp::Steered;
         let config = router::RouterConfig {
             law,
             seed,
@@ -162,7 +164,7 @@ impl Router {
         let router = router
             .map_err(|why| LabError::failed("enter a namespace", why))?
             .map_err(|why| LabError::Missing(why.to_string()))?;
-        Ok(Self { router, policed: police.is_some() })
+        Ok(Self { router, refuses })
     }
 
     /// The router's own variables; `None` if they cannot be read.
@@ -175,11 +177,14 @@ impl Router {
         self.router.set_capacity(bytes_per_sec)
     }
 
-    /// Packets that its policer has refused; `None` if that cannot be read.
+    /// Packets that its policer has refused, and those of TCP that its law had dropped; `None` if
+    /// that cannot be read.
     pub fn refused(&self) -> Option<u64> {
-        if !self.policed {
+        if !self.refuses {
             return Some(0);
         }
-        Some(self.router.status().ok()?.policing.map_or(0, |police| police.state.refused))
+        let status = self.router.status().ok()?;
+        let policed = status.policing.map_or(0, |police| police.state.refused);
+        Some(policed + status.counts.steered)
     }
 }

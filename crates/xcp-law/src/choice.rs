@@ -101,8 +101,7 @@ choices! {
         /// Nothing (Katabi, Handley & Rohrs 2002).
         Draft = 0 => "draft",
         /// All of it, and when it will be seen ([robust.md](robust.md)); every choice above must
-        /// be the preset `robust`'s, and `alpha` is of the gap, each tenth of a round trip. Only in
-        /// the simulator.
+        /// be the preset `robust`'s, and `alpha` is of the gap, each tenth of a round trip.
         Calendar = 1 => "calendar",
     }
 
@@ -119,7 +118,8 @@ choices! {
     CapacityKnown {
         /// It has been told.
         Given = 0 => "given",
-        /// By what departs while packets wait; `capacity` is the most that it believes.
+        /// By what departs while packets wait; `capacity` is the most that it believes. Only in
+        /// the simulator.
         Measured = 1 => "measured",
     }
 
@@ -142,13 +142,13 @@ choices! {
         /// The gain follows each flow's own RTT.
         OwnRtt = 6 => "own-rtt",
         /// A calendar of promises, with iXCP's shares ([robust.md](robust.md)), for flows with
-        /// `congestion = "xcp-robust"`; `alpha` 0.7. Only in the simulator.
+        /// `congestion = "xcp-robust"`, which only the simulator has; `alpha` 0.7.
         Robust = 7 => "robust",
     }
 }
 
 impl Preset {
-    /// Those without a calendar, which the kernel's routers know too.
+    /// Those without a calendar.
     pub const DRAFT: &'static [Self] = Self::ALL.split_at(Self::Robust as usize).0;
 }
 

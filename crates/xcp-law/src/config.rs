@@ -314,8 +314,8 @@ impl fmt::Display for ConfigError {
                 f.write_str("this is for a router with a calendar, the preset `robust`")
             }
             Self::OtherRouter => f.write_str(
-                "this router has no calendar, which the law `robust` is about: it is for the \
-                 simulator only, so far",
+                "a law with a calendar (`robust`) and one without are for routers of different \
+                 kinds",
             ),
         }
     }

@@ -1,7 +1,8 @@
 //! What the router program costs per packet (BPF_PROG_TEST_RUN), beside a program that does
-//! nothing, without and with a policer: medians, ns. Needs root.
+//! nothing, without and with a policer, and by the law that remembers its promises (`robust`):
+//! medians, ns. Needs root.
 
-use xcp_engine::{Policer, PolicerConfig, Router, RouterConfig, WireFormat};
+use xcp_engine::{Policer, PolicerConfig, Preset, RobustRouter, Router, RouterConfig, WireFormat};
 use xcp_linux::police::{Police, PoliceBy};
 use xcp_linux::rehearsal::{Rehearsal, nothing_ns};
 
@@ -107,6 +108,15 @@ fn main() {
             .expect("maps can be written");
         programs.push((name, program));
     }
+    match Rehearsal::load_robust(true) {
+        Ok(program) => {
+            let law = RouterConfig::preset(Preset::Robust, CAPACITY);
+            let router = RobustRouter::new(&law, 0, 1).expect("a law in range");
+            program.begin_robust(CAPACITY, &router).expect("maps can be written");
+            programs.push(("robust", program));
+        }
+        Err(e) => return println!("SKIPPED: {e}"),
+    }
     // By turns, so that a machine that slows down slows all of them.
     let mut nothing = Vec::new();
     let mut costs = vec![vec![Vec::new(); frames.len()]; programs.len()];
@@ -119,7 +129,8 @@ fn main() {
         }
     }
     println!("{:32} {:>10} ns", "a program that does nothing", median(nothing));
-    println!("{:32} {}", "policer", kinds.map(|(name, _)| format!("{name:>13}")).concat());
+    let names: String = programs.iter().map(|(name, _)| format!("{name:>13}")).collect();
+    println!("{:32} {names}", "policer, or law");
     for (at, (name, _)) in frames.iter().enumerate() {
         let row: String =
             costs.iter().map(|costs| format!("{:>10} ns", median(costs[at].clone()))).collect();

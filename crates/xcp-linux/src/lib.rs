@@ -12,6 +12,7 @@ pub mod netlink;
 mod object;
 pub mod offload;
 pub mod police;
+mod port;
 mod programs;
 pub mod qdisc;
 pub mod rehearsal;

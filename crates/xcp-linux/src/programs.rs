@@ -13,6 +13,19 @@ pub(crate) mod router {
     include!(concat!(env!("OUT_DIR"), "/router.skel.rs"));
 }
 
+/// `bpf/robust.bpf.c`.
+#[allow(
+    missing_docs,
+    unused,
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    clippy::allow_attributes_without_reason,
+    reason = "generated"
+)]
+pub(crate) mod robust {
+    include!(concat!(env!("OUT_DIR"), "/robust.skel.rs"));
+}
+
 /// `bpf/endpoint.bpf.c`.
 #[allow(
     missing_docs,

@@ -6,18 +6,18 @@ use std::mem::MaybeUninit;
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, ProgramType};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::AsFd as _;
 
-use xcp_engine::{POLICED_SET_WORDS, POLICER_WORDS, Policer};
+use xcp_engine::{POLICED_SET_WORDS, POLICER_WORDS, Policer, RobustRouter};
 
 use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::error::{Error, Result};
 use crate::link::{self, Link, Position, Target};
 use crate::object::{handle, hush, write_only_entry};
-use crate::police::{self, Police};
-use crate::programs::router::RouterSkelBuilder;
+use crate::police::Police;
+use crate::port::{self, Control, Loaded, Port, RobustPort};
 use crate::programs::testing::TestingSkelBuilder;
-use crate::router::{Control, Port, RouterCounts, read};
+use crate::router::RouterCounts;
 
 /// What of `struct __sk_buff` a test run takes in (include/uapi/linux/bpf.h), by offset.
 const MARK_AT: usize = 8;
@@ -44,10 +44,8 @@ pub struct Sight<'p> {
 /// A loaded router program.
 #[derive(Debug)]
 pub struct Rehearsal {
-    program: OwnedFd,
-    port: MapHandle,
-    control: MapHandle,
-    policed: MapHandle,
+    loaded: Loaded,
+    calendar: bool,
     police: Option<Police>,
 }
 
@@ -66,27 +64,27 @@ impl Rehearsal {
     /// # Errors
     /// As [`crate::router::Router::attach`].
     pub fn load_policed(live: bool, police: Option<&Police>) -> Result<Self> {
+        Self::load_kind(false, live, police)
+    }
+
+    /// The program of a law with a calendar.
+    ///
+    /// # Errors
+    /// As [`crate::router::Router::attach`].
+    pub fn load_robust(live: bool) -> Result<Self> {
+        Self::load_kind(true, live, None)
+    }
+
+    fn load_kind(calendar: bool, live: bool, police: Option<&Police>) -> Result<Self> {
         hush();
-        let mut object = MaybeUninit::uninit();
-        let mut open = RouterSkelBuilder::default()
-            .open(&mut object)
-            .map_err(|e| Error::because("cannot open the router program", &e))?;
-        if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
-            rodata.rehearsal = u32::from(!live);
-        }
-        police::prepare(&mut open, police)?;
-        let skel = open
-            .load()
-            .map_err(|e| Error::because("the kernel does not take the router program", &e))?;
-        let program = skel
-            .progs
-            .xcp_router
-            .as_fd()
-            .try_clone_to_owned()
-            .map_err(|e| Error::because("cannot hold the program", &e))?;
-        let (port, control, policed) =
-            (handle(&skel.maps.port)?, handle(&skel.maps.control)?, handle(&skel.maps.policed)?);
-        Ok(Self { program, port, control, policed, police: police.copied() })
+        let settings = port::Settings {
+            link_bytes: None,
+            rehearsal: !live,
+            classes: false,
+            police,
+            urgent: false,
+        };
+        Ok(Self { loaded: port::load(calendar, settings)?, calendar, police: police.copied() })
     }
 
     /// Begins anew with a router of this capacity in this state; the counters are zero.
@@ -107,22 +105,34 @@ impl Rehearsal {
         router: &xcp_engine::Router,
         policer: Option<&Policer>,
     ) -> Result<()> {
-        let settings = Control::new(bytes_per_sec, self.police.as_ref(), 1000);
-        write_only_entry(&self.control, MapFlags::ANY, &settings, "the router's settings")?;
-        for place in 0..self.policed.max_entries() {
-            let written = self.policed.update(
-                &place.to_ne_bytes(),
-                &[0; POLICED_SET_WORDS * 8],
-                MapFlags::ANY,
-            );
+        self.set_capacity(bytes_per_sec)?;
+        let policed = self.policed()?;
+        for place in 0..policed.max_entries() {
+            let written =
+                policed.update(&place.to_ne_bytes(), &[0; POLICED_SET_WORDS * 8], MapFlags::ANY);
             written.map_err(|e| Error::because("cannot write the policer's table", &e))?;
         }
-        write_only_entry(
-            &self.port,
-            MapFlags::ANY,
-            &Port::new(router, policer),
-            "the router's state",
-        )
+        self.loaded.begin(&Port::new(router, policer))
+    }
+
+    /// The same for a law with a calendar.
+    ///
+    /// # Errors
+    /// The maps cannot be written.
+    pub fn begin_robust(&self, bytes_per_sec: u64, router: &RobustRouter) -> Result<()> {
+        self.set_capacity(bytes_per_sec)?;
+        self.loaded.begin(&RobustPort::new(router))
+    }
+
+    fn set_capacity(&self, bytes_per_sec: u64) -> Result<()> {
+        let settings = Control::new(bytes_per_sec, self.police.as_ref(), 1000, self.calendar);
+        let control = &self.loaded.control;
+        write_only_entry(control, MapFlags::ANY, &settings, "the router's settings")
+    }
+
+    fn policed(&self) -> Result<&MapHandle> {
+        let none = || Error::new("this router program has no policer");
+        self.loaded.policed.as_ref().ok_or_else(none)
     }
 
     /// Runs the program on a packet and returns the frame as it leaves.
@@ -166,7 +176,7 @@ impl Rehearsal {
         out: Option<&mut [u8]>,
         repeat: u32,
     ) -> Result<Ran> {
-        run(self.program.as_fd(), frame, context, out, repeat)
+        run(self.loaded.program.as_fd(), frame, context, out, repeat)
     }
 
     /// The law's state and the counters.
@@ -174,7 +184,15 @@ impl Rehearsal {
     /// # Errors
     /// The map cannot be read.
     pub fn read(&self) -> Result<(xcp_engine::Router, RouterCounts)> {
-        Ok(read(&self.port)?.parts())
+        Ok(port::read::<Port>(&self.loaded.port)?.parts())
+    }
+
+    /// The same of a law with a calendar.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn read_robust(&self) -> Result<(RobustRouter, RouterCounts)> {
+        Ok(port::read::<RobustPort>(&self.loaded.port)?.parts())
     }
 
     /// The policer's state and its table, as they lie in memory.
@@ -182,8 +200,9 @@ impl Rehearsal {
     /// # Errors
     /// The maps cannot be read.
     pub fn read_policer(&self) -> Result<([u64; POLICER_WORDS], Vec<[u64; POLICED_SET_WORDS]>)> {
+        let policed = self.policed()?;
         let set = |place: u32| {
-            let bytes = self.policed.lookup(&place.to_ne_bytes(), MapFlags::ANY);
+            let bytes = policed.lookup(&place.to_ne_bytes(), MapFlags::ANY);
             let bytes = bytes
                 .map_err(|e| Error::because("cannot read the policer's table", &e))?
                 .unwrap_or_default();
@@ -191,8 +210,8 @@ impl Rehearsal {
                 bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
             Ok(std::array::from_fn(|_| words.next().unwrap_or(0)))
         };
-        let table = (0..self.policed.max_entries()).map(set).collect::<Result<_>>()?;
-        Ok((*read(&self.port)?.policer(), table))
+        let table = (0..policed.max_entries()).map(set).collect::<Result<_>>()?;
+        Ok((*port::read::<Port>(&self.loaded.port)?.policer(), table))
     }
 }
 

@@ -1,22 +1,20 @@
-//! The router program (`bpf/router.bpf.c`) on one device: load, attach, change, read. What shapes
-//! the device is `qdisc.rs`'s; where it is kept while no process runs, `kept`'s.
+//! The router program (`bpf/router.bpf.c`, or for a law with a calendar `bpf/robust.bpf.c`) on one
+//! device: attach, change, read. What is loaded and lies in its maps is `port.rs`'s; what shapes
+//! the device, `qdisc.rs`'s; where it is kept while no process runs, `kept`'s.
 
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{MapFlags, MapHandle, TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
-use xcp_engine::{POLICER_WORDS, Policer, ROUTER_WORDS, RouterState};
+use xcp_engine::{CapacityKnown, Control as Knows, Policer, RobustRouter, RouterState};
 
 use crate::error::{Error, Result};
 use crate::kept::file_system::Directory;
 use crate::link::{self, Link, Position, Target};
 use crate::netlink::Netlink;
-use crate::object::{Plain, handle, hush, read_only_entry, write_only_entry};
-use crate::police::{self, Noted, Police, Policing};
-use crate::programs::router::{RouterSkel, RouterSkelBuilder};
-use crate::qdisc;
-use crate::urgent::{self, Bound, Urgent, UrgentCounts};
+use crate::object::{hush, read_only_entry, write_only_entry};
+use crate::police::{Police, Policing};
+use crate::port::{self, Control, Port, RobustPort};
+use crate::urgent::{Bound, Urgent, UrgentCounts};
 
 /// Priority and handle of our filter where the device has to be reached by clsact: a filter of ours
 /// can be told from others.
@@ -80,126 +78,12 @@ pub struct RouterCounts {
     pub unreadable: u64,
     /// Of the others: XCP data packets that did not get at the law's state in time.
     pub contended: u64,
+    /// Of the others: TCP's packets that the law had dropped, to steer TCP.
+    pub steered: u64,
     /// Bytes that waited when the newest XCP packet came.
     pub backlog: u64,
     /// Most bytes that waited when one came.
     pub backlog_max: u64,
-}
-
-/// `struct xcp_port_counts` of bpf/router.h.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-struct PortCounts {
-    processed: u64,
-    processed_bytes: u64,
-    lowered: u64,
-    backlog: u64,
-    backlog_max: u64,
-}
-
-/// `struct xcp_port_others` of bpf/router.h.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-struct PortOthers {
-    packets: u64,
-    bytes: u64,
-    returned: u64,
-    returned_bytes: u64,
-    fragments: u64,
-    malformed: u64,
-    unreadable: u64,
-    contended: u64,
-    least_backlog: u64,
-}
-
-/// `struct xcp_port` of bpf/router.h.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Port {
-    sequence: u64,
-    router: [u64; ROUTER_WORDS],
-    counts: PortCounts,
-    told: PortOthers,
-    others: PortOthers,
-    policer: [u64; POLICER_WORDS],
-}
-
-// SAFETY: repr(C), 8-byte words: no padding; every pattern is valid.
-unsafe impl Plain for Port {}
-
-/// `struct xcp_control` of bpf/router.h.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Control {
-    /// Bytes/s.
-    capacity: u64,
-    /// Whether the clsact hook was not there before: then it goes with the router.
-    made_clsact: u64,
-    noted: Noted,
-    /// Thousandths of the link's capacity that the law has.
-    law_share: u64,
-}
-
-// SAFETY: words.
-unsafe impl Plain for Control {}
-
-impl Port {
-    pub fn new(router: &xcp_engine::Router, policer: Option<&Policer>) -> Self {
-        let none = PortOthers { least_backlog: u64::MAX, ..PortOthers::default() };
-        Self {
-            sequence: 0,
-            router: *router.words(),
-            counts: PortCounts::default(),
-            told: none,
-            others: none,
-            policer: policer.map_or([0; POLICER_WORDS], |policer| *policer.words()),
-        }
-    }
-
-    /// The policer's state.
-    pub fn policer(&self) -> &[u64; POLICER_WORDS] {
-        &self.policer
-    }
-
-    /// The law's state, and the counters.
-    pub fn parts(&self) -> (xcp_engine::Router, RouterCounts) {
-        let (counts, others) = (&self.counts, &self.others);
-        let counts = RouterCounts {
-            processed: counts.processed,
-            processed_bytes: counts.processed_bytes,
-            lowered: counts.lowered,
-            returned: others.returned,
-            returned_bytes: others.returned_bytes,
-            // Two counters that are read while packets pass: one may be ahead of the other.
-            other: others.packets.saturating_sub(others.returned),
-            other_bytes: others.bytes.saturating_sub(others.returned_bytes),
-            fragments: others.fragments,
-            malformed: others.malformed,
-            unreadable: others.unreadable,
-            contended: others.contended,
-            backlog: counts.backlog,
-            backlog_max: counts.backlog_max,
-        };
-        (xcp_engine::Router::from_words(self.router), counts)
-    }
-}
-
-impl Control {
-    pub fn new(bytes_per_sec: u64, police: Option<&Police>, law_share: u16) -> Self {
-        let law_share = law_share.clamp(1, 1000).into();
-        Self {
-            capacity: part(bytes_per_sec, law_share),
-            made_clsact: 0,
-            noted: Noted::of(police),
-            law_share,
-        }
-    }
-}
-
-/// So many thousandths, at least 1: what is left of a capacity.
-fn part(bytes_per_sec: u64, thousandths: u64) -> u64 {
-    let part = u128::from(bytes_per_sec) * u128::from(thousandths) / 1000;
-    u64::try_from(part).unwrap_or(u64::MAX).max(1)
 }
 
 /// A router at work, as read at one moment.
@@ -211,6 +95,19 @@ pub struct RouterStatus {
     pub counts: RouterCounts,
     /// The policer, if there is one.
     pub policing: Option<Policing>,
+    /// What a law with a calendar knows besides.
+    pub calendar: Option<Calendar>,
+}
+
+/// What a law with a calendar knows besides (engine/robust.h), at the end of its last part.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Calendar {
+    /// What has been promised and has not been seen yet, bit/s.
+    pub promised_bps: f64,
+    /// Flows of TCP without XCP, as counted.
+    pub tcp_flows: f64,
+    /// The probability at which their packets are dropped.
+    pub drop_probability: f64,
 }
 
 /// A router program on a device. It works as long as this value lives, or for good once it is
@@ -219,6 +116,8 @@ pub struct RouterStatus {
 pub struct Router {
     port: MapHandle,
     control: MapHandle,
+    /// Whether the program is that of a law with a calendar.
+    calendar: bool,
     attached: Attached,
     /// The program, to attach it to another device; not there once kept.
     program: Option<OwnedFd>,
@@ -279,6 +178,30 @@ impl Drop for Filter {
     }
 }
 
+/// Whether the kernel's programs can do what is asked of them. What the engine does not take of a
+/// law is for [`xcp_engine::RouterConfig::check`] to say.
+///
+/// # Errors
+/// What a law with a calendar does not go with here, by the words of `xcpnet router add`.
+pub fn check(law: &xcp_engine::RouterConfig, policed: bool, classes: bool) -> Result<()> {
+    let calendar = law.control == Knows::Calendar;
+    let refused = |key: &str, why: &str, remedy: &str| {
+        Err(Error::new(format!("{key}: {why}")).remedy(remedy))
+    };
+    if calendar && policed {
+        let why = "the law `robust` has no policer";
+        refused("police", why, "leave it out, or take another law")
+    } else if calendar && classes {
+        let why = "the law `robust` steers TCP in its own queue, and has none for others apart";
+        refused("others", why, "leave it out, or take another law")
+    } else if law.capacity_known == CapacityKnown::Measured {
+        let why = "a kernel program does not see packets leave, and so cannot measure the capacity";
+        refused("capacity-known", why, "leave it out, and tell the router the capacity")
+    } else {
+        Ok(())
+    }
+}
+
 /// The time the program sees, ns.
 fn now_ns() -> u64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -293,51 +216,51 @@ impl Router {
     /// A law out of range; a kernel that lacks what is needed, or denies it.
     pub fn attach(ifindex: u32, config: &RouterConfig) -> Result<Self> {
         hush();
+        check(&config.law, config.police.is_some(), config.classes.is_some())?;
         let police = config.police.as_ref();
-        let settings =
-            Control::new(config.law.capacity_bytes_per_sec, police, config.classes.unwrap_or(1000));
+        let calendar = config.law.control == Knows::Calendar;
+        if calendar && config.urgent {
+            let why = "urgent: the law `robust` has no queue for what is urgent";
+            return Err(Error::new(why).remedy("leave it out, or take another law"));
+        }
+        let settings = Control::new(
+            config.law.capacity_bytes_per_sec,
+            police,
+            config.classes.unwrap_or(1000),
+            calendar,
+        );
         let law = xcp_engine::RouterConfig {
             capacity_bytes_per_sec: settings.capacity,
             ..config.law.clone()
         };
-        let mut law = xcp_engine::Router::new(&law, now_ns(), config.seed)
-            .map_err(|e| Error::new(format!("the router's law: {e}")))?;
-        let policer = police.map(|police| Policer::new(&police.config, &mut law));
-        let mut object = MaybeUninit::uninit();
-        let mut open = RouterSkelBuilder::default()
-            .open(&mut object)
-            .map_err(|e| Error::because("cannot open the router program", &e))?;
-        if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
-            rodata.link_bytes = config.link_bytes;
-            if config.classes.is_some() {
-                rodata.xcp_class = qdisc::XCP_CLASS;
-                rodata.others_class = qdisc::OTHERS_CLASS;
-            }
-        }
-        police::prepare(&mut open, police)?;
-        if config.urgent {
-            urgent::prepare(&mut open)?;
-        }
-        let skel = open
-            .load()
-            .map_err(|e| Error::because("the kernel does not take the router program", &e))?;
-        let (port, control) = (handle(&skel.maps.port)?, handle(&skel.maps.control)?);
+        let wrong = |e| Error::new(format!("the router's law: {e}"));
+        let known = port::Settings {
+            link_bytes: Some(config.link_bytes),
+            rehearsal: false,
+            classes: config.classes.is_some(),
+            police,
+            urgent: config.urgent,
+        };
+        let program = if calendar {
+            let law = RobustRouter::new(&law, now_ns(), config.seed).map_err(wrong)?;
+            let program = port::load(true, known)?;
+            program.begin(&RobustPort::new(&law))?;
+            program
+        } else {
+            let mut law = xcp_engine::Router::new(&law, now_ns(), config.seed).map_err(wrong)?;
+            let policer = police.map(|police| Policer::new(&police.config, &mut law));
+            let program = port::load(false, known)?;
+            program.begin(&Port::new(&law, policer.as_ref()))?;
+            program
+        };
+        let port::Loaded { program, port, control, bound, .. } = program;
         write_only_entry(&control, MapFlags::ANY, &settings, "the router's settings")?;
-        write_only_entry(
-            &port,
-            MapFlags::ANY,
-            &Port::new(&law, policer.as_ref()),
-            "the router's state",
-        )?;
-        let attached = hang(&skel, ifindex, config.hook)?;
+        let attached = hang(program.as_fd(), ifindex, config.hook)?;
         if let Attached::Clsact(Filter { made: true, .. }) = attached {
             let settings = Control { made_clsact: 1, ..settings };
             write_only_entry(&control, MapFlags::ANY, &settings, "the router's settings")?;
         }
-        let program = skel.progs.xcp_router.as_fd().try_clone_to_owned();
-        let program = program.map_err(|e| Error::because("cannot hold a program", &e))?;
-        let bound = config.urgent.then(|| Bound::new(&skel)).transpose()?;
-        Ok(Self { port, control, attached, program: Some(program), bound })
+        Ok(Self { port, control, calendar, attached, program: Some(program), bound })
     }
 
     /// Attaches it to another device of the calling thread's network namespace instead, of the same
@@ -371,7 +294,18 @@ impl Router {
     /// # Errors
     /// The maps cannot be read.
     pub fn status(&self) -> Result<RouterStatus> {
-        let port = read(&self.port)?;
+        if self.calendar {
+            let (router, counts) = port::read::<RobustPort>(&self.port)?.parts();
+            let (drop_probability, tcp_flows) = router.tcp();
+            let promised_bps = router.promised_bps();
+            return Ok(RouterStatus {
+                state: router.state(),
+                counts,
+                policing: None,
+                calendar: Some(Calendar { promised_bps, tcp_flows, drop_probability }),
+            });
+        }
+        let port: Port = port::read(&self.port)?;
         let (router, counts) = port.parts();
         let control: Control =
             read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
@@ -379,6 +313,7 @@ impl Router {
             state: router.state(),
             counts,
             policing: control.noted.policing(port.policer()),
+            calendar: None,
         })
     }
 
@@ -390,7 +325,7 @@ impl Router {
     pub fn set_capacity(&self, bytes_per_sec: u64) -> Result<()> {
         let control: Control =
             read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
-        let control = Control { capacity: part(bytes_per_sec, control.law_share), ..control };
+        let control = control.at(bytes_per_sec);
         write_only_entry(&self.control, MapFlags::ANY, &control, "the router's settings")
     }
 
@@ -446,18 +381,24 @@ impl Router {
         hush();
         let (port, control) =
             (link::open_map(directory, "port")?, link::open_map(directory, "control")?);
+        let settings: Control = read_only_entry(&control, MapFlags::ANY, "the router's settings")?;
         let attached = if directory.has("link") {
             Attached::Tcx(Link::open(directory, "link")?)
         } else {
-            let settings: Control =
-                read_only_entry(&control, MapFlags::ANY, "the router's settings")?;
             let fd = port
                 .as_fd()
                 .try_clone_to_owned()
                 .map_err(|e| Error::because("cannot hold a map", &e))?;
             Attached::Clsact(Filter { fd, ifindex, made: settings.made_clsact != 0, kept: true })
         };
-        Ok(Self { port, control, attached, program: None, bound: None })
+        Ok(Self {
+            port,
+            control,
+            calendar: settings.calendar != 0,
+            attached,
+            program: None,
+            bound: None,
+        })
     }
 
     /// Whether the device it was attached to is gone.
@@ -503,25 +444,6 @@ impl Router {
     }
 }
 
-/// How often a reader tries to find the state between two packets.
-const READ_TRIES: u32 = 10_000;
-
-/// The states and the counters, of one moment: what lies between two reads of the same even
-/// sequence number. A router so busy that there is never such a moment is read as it comes.
-pub(crate) fn read(map: &MapHandle) -> Result<Port> {
-    let read = || read_only_entry::<Port>(map, MapFlags::ANY, "the router's state");
-    let mut before = read()?;
-    for _ in 0..READ_TRIES {
-        let port = read()?;
-        let after = read()?;
-        if before.sequence == after.sequence && before.sequence % 2 == 0 {
-            return Ok(port);
-        }
-        before = after;
-    }
-    Ok(before)
-}
-
 /// How the names of the endpoint's programs begin that make room beside SACK (bpf/endpoint_room.h).
 const ROOM: &str = "xcp_room";
 
@@ -532,10 +454,9 @@ fn position(ifindex: u32) -> Position {
     room.map_or(Position::First, |hung| Position::After(hung.program))
 }
 
-fn hang(skel: &RouterSkel<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
-    let program = &skel.progs.xcp_router;
+fn hang(program: BorrowedFd<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
     if hook != Hook::Clsact {
-        match Link::new(program.as_fd(), Target::Egress(ifindex, position(ifindex))) {
+        match Link::new(program, Target::Egress(ifindex, position(ifindex))) {
             Ok(link) => return Ok(Attached::Tcx(link)),
             // EINVAL: a kernel before 6.6 does not know this kind of link.
             Err(e) if hook == Hook::Any && e.raw_os_error() == Some(libc::EINVAL) => {}
@@ -547,10 +468,8 @@ fn hang(skel: &RouterSkel<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
             }
         }
     }
-    let fd = program
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(|e| Error::because("cannot hold a program", &e))?;
+    let fd =
+        program.try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", &e))?;
     // To make one that is there is no error to libbpf: whose it is has to be seen before.
     let made = !Netlink::open()?.has_clsact(ifindex)?;
     let mut filter = Filter { fd, ifindex, made, kept: true };

@@ -1,6 +1,6 @@
-//! The router program in the kernel against the host's build of the same engine: random and hostile
+//! The router programs in the kernel against the host's build of the same engine: random and hostile
 //! frames, one after another, must leave the same bytes, the same state and the same counters,
-//! without a policer and with one. What lies around the engine, headers and checksums, is written
+//! without a policer and with one, and by the law that remembers its promises. What lies around the engine, headers and checksums, is written
 //! here a second time.
 
 use std::cell::Cell;
@@ -8,9 +8,9 @@ use std::cell::Cell;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use xcp_engine::{
-    CapacityForXcp, ForwardHeader, Gain, Input, Interval, Passage, Policer, PolicerConfig,
-    PolicerState, Preset, Router, RouterConfig, Shuffle, Spare, WireFormat, bottleneck_id,
-    find_options, flags, read_classic_forward, read_extended,
+    CapacityForXcp, ForwardHeader, Gain, Input, Interval, Other, Passage, Policer, PolicerConfig,
+    PolicerState, Preset, RobustRouter, Router, RouterConfig, Shuffle, Spare, Tcp, WireFormat,
+    bottleneck_id, find_options, flags, read_classic_forward, read_extended,
 };
 use xcp_linux::police::{Police, PoliceBy};
 use xcp_linux::rehearsal::{Rehearsal, Sight};
@@ -156,9 +156,36 @@ fn whose(frame: &[u8], tcp: usize, by: PoliceBy) -> Vec<u64> {
     }
 }
 
+/// A hash of whose a TCP packet is: of its addresses and ports as they lie in memory, joined by
+/// Knuth's MMIX generator.
+fn flow(frame: &[u8], tcp: usize) -> u64 {
+    whose(frame, tcp, PoliceBy::Flow)
+        .into_iter()
+        .reduce(|key, word| {
+            key.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
+                ^ word
+        })
+        .unwrap()
+}
+
+/// A law's state of either kind.
+enum Law {
+    Draft(Router),
+    Robust(RobustRouter),
+}
+
+impl Law {
+    fn words(&self) -> &[u64] {
+        match self {
+            Self::Draft(router) => router.words(),
+            Self::Robust(router) => router.words(),
+        }
+    }
+}
+
 /// The host's side: the router, its counters, and what has passed that it has not heard of.
 struct Host {
-    router: Router,
+    law: Law,
     counts: RouterCounts,
     unheard: Unheard,
     policer: Option<(Policer, PoliceBy)>,
@@ -174,6 +201,10 @@ struct Unheard {
 }
 
 impl Host {
+    fn new(law: Law, policer: Option<(Policer, PoliceBy)>) -> Self {
+        Self { law, counts: RouterCounts::default(), unheard: Unheard::default(), policer }
+    }
+
     /// The frame as it leaves, `None` if it is refused; state and counters are brought up to date.
     fn pass(&mut self, packet: &Packet, now: u64) -> Option<Vec<u8>> {
         let mut frame = packet.frame.clone();
@@ -233,6 +264,19 @@ impl Host {
             }
             counts.fragments += if found == Found::Fragment { segments } else { 0 };
             counts.unreadable += if found == Found::Beyond { segments } else { 0 };
+            if let Law::Robust(router) = &mut self.law {
+                let what = match found {
+                    Found::Tcp(tcp, _) if !empty && forward.is_none() => {
+                        Other::Tcp(flow(&frame, tcp))
+                    }
+                    _ if returned && forward.is_none() => Other::Ack,
+                    _ => Other::Unknown,
+                };
+                if !router.other_burst(now, bytes, segments as u16, what, backlog) {
+                    counts.steered += segments;
+                    return None;
+                }
+            }
         }
         let Some((at, mut header, format, tcp)) = forward else { return Some(frame) };
         let before = frame.clone();
@@ -240,30 +284,37 @@ impl Host {
             Router::withhold(&mut header);
         } else {
             let asked = header.feedback;
-            let unheard = std::mem::take(&mut self.unheard);
-            if let Some(least) = unheard.least_backlog {
-                self.router.others(
-                    unheard.bytes,
-                    unheard.packets,
-                    unheard.returned_bytes,
-                    unheard.returned,
-                    least,
-                );
-            }
-            if let Some((policer, by)) = &mut self.policer {
-                let key = policer.key(&whose(&frame, tcp, *by));
-                let passage = Passage {
-                    now_ns: now,
-                    key,
-                    bytes,
-                    segments: segments as u32,
-                    queue_bytes: backlog,
-                };
-                if !policer.admits(&mut self.router, &passage, &mut header) {
-                    return None;
+            match &mut self.law {
+                Law::Robust(router) => {
+                    router.burst(now, bytes, segments as u16, &mut header, backlog)
+                }
+                Law::Draft(router) => {
+                    let unheard = std::mem::take(&mut self.unheard);
+                    if let Some(least) = unheard.least_backlog {
+                        router.others(
+                            unheard.bytes,
+                            unheard.packets,
+                            unheard.returned_bytes,
+                            unheard.returned,
+                            least,
+                        );
+                    }
+                    if let Some((policer, by)) = &mut self.policer {
+                        let key = policer.key(&whose(&frame, tcp, *by));
+                        let passage = Passage {
+                            now_ns: now,
+                            key,
+                            bytes,
+                            segments: segments as u32,
+                            queue_bytes: backlog,
+                        };
+                        if !policer.admits(router, &passage, &mut header) {
+                            return None;
+                        }
+                    }
+                    router.burst(now, bytes, segments as u16, &mut header, backlog);
                 }
             }
-            self.router.burst(now, bytes, segments as u16, &mut header, backlog);
             counts.processed += segments;
             counts.processed_bytes += bytes;
             counts.lowered += if header.feedback == asked { 0 } else { segments };
@@ -315,7 +366,7 @@ fn id() -> u32 {
     bottleneck_id(SEED)
 }
 
-/// Any law that the engine takes.
+/// Any law without a calendar that the engine takes.
 fn law() -> impl Strategy<Value = RouterConfig> {
     let choices = (
         any::<bool>(),
@@ -361,6 +412,21 @@ fn law() -> impl Strategy<Value = RouterConfig> {
             pools,
             queue_target_bytes,
             ..law
+        },
+    )
+}
+
+/// Any law with one.
+fn robust_law() -> impl Strategy<Value = RouterConfig> {
+    let capacity = prop_oneof![10_000..2_000_000_000u64, 10_000..1_000_000u64];
+    let target = prop_oneof![Just(0u64), 0..1_000_000u64];
+    (capacity, 0..100u32, target, 1..1000u32, any::<bool>()).prop_map(
+        |(capacity, overhead_bytes, queue_target_bytes, alpha, steered)| RouterConfig {
+            overhead_bytes,
+            queue_target_bytes,
+            alpha: f64::from(alpha) / 1000.0,
+            tcp: if steered { Tcp::Steered } else { Tcp::Left },
+            ..RouterConfig::preset(Preset::Robust, capacity)
         },
     )
 }
@@ -561,7 +627,11 @@ fn sent() -> impl Strategy<Value = Packet> {
 
 /// The program, or why it is not here.
 fn loaded(police: Option<&Police>) -> Option<Rehearsal> {
-    match Rehearsal::load_policed(false, police) {
+    here(Rehearsal::load_policed(false, police))
+}
+
+fn here(program: xcp_linux::Result<Rehearsal>) -> Option<Rehearsal> {
+    match program {
         Ok(kernel) => Some(kernel),
         // A program that the verifier refuses must not pass for a kernel that has no BPF.
         Err(e) if xcp_linux::error::is_root() && e.to_string().contains("router program") => {
@@ -578,17 +648,8 @@ fn loaded(police: Option<&Police>) -> Option<Rehearsal> {
 /// processor that is emulated (scripts/kernels) does a part of them: `XCPNET_CASES_DIVIDED_BY` = 10
 /// is a tenth.
 fn same_bits(kernel: &Rehearsal, police: Option<&Police>, cases: u32) -> PolicerState {
-    let part: u32 = std::env::var("XCPNET_CASES_DIVIDED_BY")
-        .ok()
-        .and_then(|part| part.parse().ok())
-        .unwrap_or(1);
-    let cases = (cases / part.max(1)).max(10);
-    let packets = prop::collection::vec(sent(), 1..200);
     let all = Cell::new(PolicerState::default());
-    // Without persistence: failures show themselves with their seed, and the tree stays clean.
-    let mut runner =
-        TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
-    let outcome = runner.run(&(law(), packets), |(law, packets)| {
+    same_bits_of(cases, law(), |law, packets| {
         let mut router = Router::new(&law, 0, SEED).unwrap();
         let policer = police.map(|police| (Policer::new(&police.config, &mut router), police.by));
         kernel
@@ -598,42 +659,11 @@ fn same_bits(kernel: &Rehearsal, police: Option<&Police>, cases: u32) -> Policer
                 policer.as_ref().map(|(policer, _)| policer),
             )
             .unwrap();
-        let mut host =
-            Host { router, counts: RouterCounts::default(), unheard: Unheard::default(), policer };
-        let mut now = 1_000;
-        for packet in &packets {
-            now += packet.after_ns;
-            let wire_bytes = packet.frame.len() as u32 + packet.extra_wire;
-            let sight = Sight {
-                frame: &packet.frame,
-                now_ns: now,
-                backlog: packet.backlog,
-                wire_bytes,
-                segments: packet.segments,
-            };
-            let left = kernel.admit(&sight).map_err(|e| TestCaseError::fail(e.to_string()))?;
-            let should = host.pass(packet, now);
-            prop_assert_eq!(
-                left.is_some(),
-                should.is_some(),
-                "whether it passes: {:02x?}",
-                packet.frame
-            );
-            if let (Some(left), Some(should)) = (left, should) {
-                let tcp =
-                    if let Found::Tcp(tcp, _) = find_tcp(&packet.frame) { Some(tcp) } else { None };
-                prop_assert!(
-                    same(&left, &should, tcp),
-                    "frame {:02x?}\nleft  {:02x?}\nshould {:02x?}",
-                    packet.frame,
-                    left,
-                    should
-                );
-            }
-            let (state, counted) = kernel.read().map_err(|e| TestCaseError::fail(e.to_string()))?;
-            prop_assert_eq!(counted, host.counts);
-            prop_assert_eq!(state.words(), host.router.words());
-        }
+        let mut host = Host::new(Law::Draft(router), policer);
+        alike(kernel, &mut host, &packets, || {
+            let (state, counts) = kernel.read()?;
+            Ok((state.words().to_vec(), counts))
+        })?;
         if let Some((policer, _)) = &host.policer {
             let (words, table) =
                 kernel.read_policer().map_err(|e| TestCaseError::fail(e.to_string()))?;
@@ -649,16 +679,130 @@ fn same_bits(kernel: &Rehearsal, police: Option<&Police>, cases: u32) -> Policer
         }
         Ok(())
     });
+    all.get()
+}
+
+/// Tries laws of a kind with random packets.
+fn same_bits_of(
+    cases: u32,
+    laws: impl Strategy<Value = RouterConfig>,
+    show: impl Fn(RouterConfig, Vec<Packet>) -> Result<(), TestCaseError>,
+) {
+    let part: u32 = std::env::var("XCPNET_CASES_DIVIDED_BY")
+        .ok()
+        .and_then(|part| part.parse().ok())
+        .unwrap_or(1);
+    let cases = (cases / part.max(1)).max(10);
+    let packets = prop::collection::vec(sent(), 1..200);
+    // Without persistence: failures show themselves with their seed, and the tree stays clean.
+    let mut runner =
+        TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let outcome = runner.run(&(laws, packets), |(law, packets)| show(law, packets));
     if let Err(e) = outcome {
         panic!("{e}");
     }
-    all.get()
+}
+
+/// Shows both the same packets; `read`: the kernel's state and counters.
+fn alike(
+    kernel: &Rehearsal,
+    host: &mut Host,
+    packets: &[Packet],
+    read: impl Fn() -> xcp_linux::Result<(Vec<u64>, RouterCounts)>,
+) -> Result<(), TestCaseError> {
+    let mut now = 1_000;
+    for packet in packets {
+        now += packet.after_ns;
+        let wire_bytes = packet.frame.len() as u32 + packet.extra_wire;
+        let sight = Sight {
+            frame: &packet.frame,
+            now_ns: now,
+            backlog: packet.backlog,
+            wire_bytes,
+            segments: packet.segments,
+        };
+        let left = kernel.admit(&sight).map_err(|e| TestCaseError::fail(e.to_string()))?;
+        let should = host.pass(packet, now);
+        prop_assert_eq!(
+            left.is_some(),
+            should.is_some(),
+            "whether it passes: {:02x?}",
+            packet.frame
+        );
+        if let (Some(left), Some(should)) = (left, should) {
+            let tcp =
+                if let Found::Tcp(tcp, _) = find_tcp(&packet.frame) { Some(tcp) } else { None };
+            prop_assert!(
+                same(&left, &should, tcp),
+                "frame {:02x?}\nleft  {:02x?}\nshould {:02x?}",
+                packet.frame,
+                left,
+                should
+            );
+        }
+        let (state, counted) = read().map_err(|e| TestCaseError::fail(e.to_string()))?;
+        prop_assert_eq!(counted, host.counts);
+        prop_assert_eq!(&state[..], host.law.words());
+    }
+    Ok(())
 }
 
 #[test]
 fn the_same_bits_in_the_kernel_and_on_the_host() {
     let Some(kernel) = loaded(None) else { return };
     same_bits(&kernel, None, 1000);
+}
+
+/// Over many parts of a control interval, so that promises come due and the calendar's slots change
+/// their length.
+#[test]
+fn the_same_bits_by_the_law_that_remembers() {
+    let Some(kernel) = here(Rehearsal::load_robust(false)) else { return };
+    let parts = Cell::new(0);
+    same_bits_of(300, robust_law(), |law, packets| {
+        let router = RobustRouter::new(&law, 0, SEED).unwrap();
+        kernel.begin_robust(law.capacity_bytes_per_sec, &router).unwrap();
+        let mut host = Host::new(Law::Robust(router), None);
+        alike(&kernel, &mut host, &packets, || {
+            let (state, counts) = kernel.read_robust()?;
+            Ok((state.words().to_vec(), counts))
+        })?;
+        if let Law::Robust(router) = &host.law {
+            parts.set(parts.get() + router.state().intervals);
+        }
+        Ok(())
+    });
+    assert!(parts.get() > 1000, "{} parts", parts.get());
+}
+
+/// Two flows of TCP send three times the link's rate, whatever they lose, and one of XCP's sends a
+/// tenth: the law has TCP's packets dropped, the same ones in the kernel and on the host.
+#[test]
+fn the_same_packets_of_tcp_are_dropped() {
+    let capacity = 1_250_000;
+    let Some(kernel) = here(Rehearsal::load_robust(false)) else { return };
+    let law = RouterConfig::preset(Preset::Robust, capacity);
+    let router = RobustRouter::new(&law, 0, SEED).unwrap();
+    kernel.begin_robust(capacity, &router).unwrap();
+    let mut host = Host::new(Law::Robust(router), None);
+    for i in 0..25_000u64 {
+        let mut frame = claim(i % 2 == 0, 8.0);
+        if i % 30 != 0 {
+            frame[54..66].fill(1); // no option of ours
+        }
+        let now = 1_000 + i * 400_000;
+        let packet = Packet { frame, after_ns: 0, backlog: 0, extra_wire: 0, segments: 1 };
+        let wire_bytes = packet.frame.len() as u32;
+        let sight =
+            Sight { frame: &packet.frame, now_ns: now, backlog: 0, wire_bytes, segments: 1 };
+        let (left, should) = (kernel.admit(&sight).unwrap(), host.pass(&packet, now));
+        assert_eq!(left.is_some(), should.is_some(), "packet {i}");
+    }
+    let (state, counts) = kernel.read_robust().unwrap();
+    assert_eq!(&state.words()[..], host.law.words());
+    assert_eq!(counts, host.counts);
+    let (_, flows) = state.tcp();
+    assert!(counts.steered > 100 && (1.5..2.5).contains(&flows), "{flows} flows, {counts:?}");
 }
 
 /// Few places for the senders, so that they take them from each other, too.
@@ -690,8 +834,7 @@ fn the_same_packets_are_refused() {
         let policer = Policer::new(&police.config, &mut router);
         kernel.begin_policed(capacity, &router, Some(&policer)).unwrap();
         let policer = Some((policer, police.by));
-        let mut host =
-            Host { router, counts: RouterCounts::default(), unheard: Unheard::default(), policer };
+        let mut host = Host::new(Law::Draft(router), policer);
         let mut refused = [0, 0];
         for i in 0..40_000u64 {
             // Every tenth packet is the honest one's; RTT 10 ms, a window of five packets and of

@@ -34,7 +34,7 @@ pub fn law(name: &str, rate_bps: u64) -> Result<xcp_engine::RouterConfig> {
         Some(preset) if Preset::DRAFT.contains(&preset) => preset,
         other => {
             let why = match other {
-                Some(_) => "so far only in the simulator: no kernel program has it",
+                Some(_) => "for senders that the kernel does not have yet",
                 None => "not known",
             };
             return Err(Error::new(format!("law: \"{name}\" is {why}")).remedy(format!(

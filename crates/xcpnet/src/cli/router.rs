@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use xcp_law::{KEYS, Preset, Takes};
 
@@ -172,11 +172,11 @@ const CHANGE: &[Setting] =
     &[DEVICE, text("capacity", "RATE", "The rate that XCP may fill from now on"), LIMIT, RTT];
 
 /// The law's keys that `router add` takes as they are: the preset is its `law`, the capacity its
-/// own, and the kernel has no calendar.
+/// own; which kind of law it is the preset says, and no kernel program can measure a capacity.
 pub fn law_keys() -> impl Iterator<Item = &'static xcp_law::Key> {
     KEYS.iter().filter(|key| {
         !matches!(key.takes, Takes::Preset | Takes::Capacity)
-            && !matches!(key.name, "control" | "tcp" | "capacity-known")
+            && !matches!(key.name, "control" | "capacity-known")
     })
 }
 
@@ -223,13 +223,7 @@ fn argument(setting: &Setting) -> Arg {
         Arg::new(setting.name).long(setting.name).required(setting.required).help(setting.help);
     match setting.takes {
         Value::Text(value) => arg.value_name(value),
-        Value::Word(words) => arg.value_name("WORD").value_parser(PossibleValuesParser::new(
-            // A law without a kernel program is refused in words of its own, and not offered.
-            words.iter().map(|word| {
-                let offered = Preset::named(word).is_none_or(|law| Preset::DRAFT.contains(&law));
-                PossibleValue::new(*word).hide(!offered)
-            }),
-        )),
+        Value::Word(words) => arg.value_name("WORD").value_parser(PossibleValuesParser::new(words)),
     }
 }
 

@@ -9,7 +9,7 @@ use xcp_linux::kept::{self, KeptRouter, RouterPlan, Shaping};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::police::{Police, PoliceBy, Policing};
 use xcp_linux::qdisc::{Limit, Others, QdiscStats, Shaper};
-use xcp_linux::router::{Hook, RouterStatus};
+use xcp_linux::router::{Calendar, Hook, RouterCounts, RouterStatus};
 use xcp_report::human;
 use xcp_scenario::model;
 use xcp_scenario::typed;
@@ -28,6 +28,12 @@ const DEFAULT_RTT_NS: u64 = 100_000_000;
 /// itself allows, keeps the router from looking for as long. `rtt` is the longest path's with empty
 /// queues; with a queue of 2bdp it is three times that.
 const MAX_INTERVAL_NS: u64 = 1_000_000_000;
+/// What whoever takes a law with a calendar has to know.
+const NO_SENDERS: &str = "note: the law `robust` relies on senders that keep the rate they were \
+    given (xcp-robust), and so far only the simulator has them: with the kernel's endpoint its \
+    queue fills, where `law own-rtt` keeps it short (docs/robust.md)";
+/// What `police` takes.
+const POLICE: &[(&str, bool)] = &[("on", true), ("off", false)];
 /// Full frames, for targets given in packets.
 const FRAME_BYTES: u32 = 1514;
 
@@ -105,12 +111,11 @@ fn add(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Resul
         };
         settings.read(key.name, |text| set(&mut law, key, text, queue))?;
     }
-    if law.control == Control::Calendar {
-        return Err(Failure::new(
-            "law: `robust` is for the simulator only, so far: the kernel's program has no calendar; \
-                write another law, e.g. `law own-rtt`",
-        ));
-    }
+    xcp_linux::router::check(
+        &law,
+        settings.choice("police", POLICE) == Some(true),
+        others.is_some(),
+    )?;
     law.check().map_err(|wrong| {
         Failure::new(format!("{}: {wrong}; {}", wrong.keys()[0], wrong.remedy()))
     })?;
@@ -146,6 +151,7 @@ fn add(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Resul
         None => random()?,
     };
     let police = police(settings, law.max_interval_ns)?;
+    let calendar = law.control == Control::Calendar;
     need_root()?;
     let made =
         kept::add(&RouterPlan { device, law, shaping, hook, seed, police }, &namespace(netns)?)?;
@@ -155,6 +161,9 @@ fn add(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Resul
         human::rate(capacity_bps as f64),
         queue(&made)
     ))?;
+    if calendar {
+        printer.line(NO_SENDERS)?;
+    }
     if made.behind.is_empty() { Ok(()) } else { printer.line(&behind(&made.behind)) }
 }
 
@@ -233,7 +242,7 @@ fn others(settings: &Settings) -> Result<Option<(Others, u16)>, Failure> {
 /// The policer that was asked for. What the law does not believe of round trips, it does not
 /// either.
 fn police(settings: &Settings, longest_rtt_ns: u64) -> Result<Option<Police>, Failure> {
-    let on = settings.choice("police", &[("on", true), ("off", false)]).unwrap_or(false);
+    let on = settings.choice("police", POLICE).unwrap_or(false);
     if let Some(key) = ["police-flows", "police-by", "police-prefix"]
         .into_iter()
         .find(|key| !on && settings.text(key).is_some())
@@ -363,6 +372,7 @@ fn shown(routers: &[KeptRouter], json: bool) -> Result<String, Failure> {
             ));
         }
         out.push_str(&status.policing.as_ref().map(policing).unwrap_or_default());
+        out.push_str(&status.calendar.map(|it| calendar(&it, &status.counts)).unwrap_or_default());
         if !router.behind.is_empty() {
             out.push_str(&format!("  {}\n", behind(&router.behind)));
         }
@@ -416,6 +426,9 @@ fn as_json(router: &KeptRouter) -> Result<serde_json::Value, Failure> {
             "refused": police.state.refused, "refused_bytes": police.state.refused_bytes, "corrected": police.state.corrected,
             "crowded": police.state.crowded,
         })),
+        "calendar": status.calendar.map(|it| json!({
+            "promised": it.promised_bps, "tcp_flows": it.tcp_flows, "tcp_drop_probability": it.drop_probability,
+        })),
     }))
 }
 
@@ -424,6 +437,23 @@ fn class(whose: &str, stats: &QdiscStats) -> String {
     format!(
         "{whose} queue {} packets, {} bytes; {} sent, {} dropped",
         stats.qlen, stats.backlog_bytes, stats.packets, stats.drops
+    )
+}
+
+/// What a law with a calendar knows besides.
+fn calendar(calendar: &Calendar, counts: &RouterCounts) -> String {
+    let &Calendar { promised_bps, tcp_flows, drop_probability } = calendar;
+    let now = if drop_probability > 0.0 {
+        format!(", now one in {}", human::number(drop_probability.recip()))
+    } else {
+        String::new()
+    };
+    format!(
+        "  promised and not seen yet {}; {} TCP flows without XCP, {} of their packets dropped to \
+            steer them{now}\n",
+        human::rate(promised_bps),
+        human::number(tcp_flows),
+        counts.steered,
     )
 }
 
@@ -511,7 +541,9 @@ mod tests {
                 _ => key.example.trim_matches('"'),
             };
             let read = settings(&format!("{} {value}", key.name));
-            let before = RouterConfig::xcp(1_250_000);
+            // What to do with TCP only a law with a calendar is asked.
+            let preset = if key.name == "tcp" { Preset::Robust } else { Preset::Xcp };
+            let before = RouterConfig::preset(preset, 1_250_000);
             let mut law = before.clone();
             let queue = |text: &str| typed::standing(text, 10_000_000, 100_000_000, FRAME_BYTES);
             set(&mut law, key, read.text(key.name).unwrap(), queue).unwrap();

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The end of a part of a control interval, at a router that remembers its promises: what its sums
+ * come to, what may be granted or has to be taken in the next one, by whom, and how often TCP is
+ * dropped. Differences, by number: robust.h.
+ */
+#ifndef XCP_ROBUST_PART_H
+#define XCP_ROBUST_PART_H
+
+#include "limited.h"
+#include "robust_calendar.h"
+#include "roots.h"
+
+XCP_STEP xcp_robust_plus(struct xcp_robust_sums *to, const struct xcp_robust_sums *from) {
+    XCP_PART_NEEDS(to && from);
+    to->elapsed += from->elapsed;
+    to->all += from->all;
+    to->xcp += from->xcp;
+    to->tcp += from->tcp;
+    to->here += from->here;
+    to->packets += from->packets;
+    to->x += from->x;
+    to->x_here += from->x_here;
+    to->x_unknown += from->x_unknown;
+    to->x_asking += from->x_asking;
+    xcp_acc_plus(&to->xr, &from->xr);
+    return 0;
+}
+
+/* C from what departed while packets waited; where nothing waits and the link is full all the same,
+ * it may be more. st: the part over d, a fraction of 2^32. */
+XCP_PART xcp_robust_measure(struct xcp_robust *r, xcp_u64 elapsed, xcp_u64 all, xcp_u32 st) {
+    xcp_u64 most, c;
+    XCP_PART_NEEDS(r);
+    most = r->law.capacity;
+    c = r->capacity;
+    if (r->busy_bytes > 4 * XCP_ROBUST_PACKET) {
+        xcp_u64 m = xcp_robust_rate(r->busy_bytes, r->busy_ns) >> 20;
+        xcp_u32 k = st < 1U << 29 ? st << 2 : 1U << 31;
+        m = m < most ? m : most;
+        if (m > c)
+            c += xcp_mul_fraction(m - c, k);
+        else
+            c -= xcp_mul_fraction(c - m, k);
+        r->busy_bytes = r->busy_ns = 0;
+    } else if (r->idle_ns > elapsed / 20 &&
+               xcp_robust_rate(all, elapsed) >> 20 > c - c / 10) { /* a tenth more each d */
+        c += xcp_mul_fraction(c / 10, st);
+    }
+    r->capacity = c > most ? most : c < XCP_ROBUST_PACKET ? XCP_ROBUST_PACKET : c;
+    return 0;
+}
+
+/* How many flows of TCP there were: -512 ln(empty / 512). */
+XCP_PART xcp_robust_count_tcp(struct xcp_robust *r) {
+    xcp_u32 empty = 0, i, j;
+    XCP_PART_NEEDS(r);
+    for (i = 0; i < 8; i++) {
+        xcp_u64 word = ~r->seen[i];
+        for (j = 0; j < 64; j++)
+            empty += (xcp_u32)(word >> j) & 1;
+        r->seen[i] = 0;
+    }
+    r->tcp_flows =
+        (xcp_u32)(((9ULL << 16) - xcp_log2_q16(empty ? empty : 1)) * XCP_ROBUST_LN2_512 >> 16);
+    return 0;
+}
+
+/* The probability of a drop for TCP, by its rate over its right: p doubles no faster than twice a
+ * second. y_others: what is neither TCP's nor of flows limited here is nobody's to divide. */
+XCP_PART xcp_robust_steer(struct xcp_robust *r, const struct xcp_robust_sums *part,
+                          xcp_u64 elsewhere, const struct xcp_num *here) {
+    struct xcp_num share, one = {1U << 31, -31};
+    xcp_u64 capacity, right, rate, off, p;
+    xcp_u32 k, x;
+    XCP_PART_NEEDS(r && part && here);
+    k = part->elapsed < XCP_NS_PER_S ? xcp_robust_fraction(part->elapsed, XCP_NS_PER_S) : ~0U;
+    rate = xcp_robust_rate(part->tcp, part->elapsed);
+    if (rate > r->tcp_rate)
+        r->tcp_rate += xcp_mul_fraction(rate - r->tcp_rate, k);
+    else
+        r->tcp_rate -= xcp_mul_fraction(r->tcp_rate - rate, k);
+    if (r->tcp_flows <= 1U << 15) { /* no whole flow */
+        r->drop = 0;
+        return 0;
+    }
+    capacity = r->capacity << 20;
+    right = capacity > elsewhere ? capacity - elsewhere : 0;
+    if (right < capacity / 10)
+        right = capacity / 10;
+    /* n / (n + m): both as 2^-16 flows */
+    {
+        xcp_u64 m = xcp_scale(here->m, here->e + 16, 1ULL << 40);
+        xcp_u64 all = r->tcp_flows + m;
+        share = all > 1U << 16 ? xcp_num_div(xcp_num_of(r->tcp_flows), xcp_num_of(all))
+                               : xcp_num_scaled(r->tcp_flows, -16);
+        if (!xcp_num_less(share, one))
+            share = one;
+    }
+    right = xcp_num_q20(xcp_num_mul(xcp_num_scaled(right, -20), share));
+    if (right < 1U << 20)
+        right = 1U << 20;
+    p = r->drop < XCP_ROBUST_DROP_LEAST ? XCP_ROBUST_DROP_LEAST : r->drop;
+    off = r->tcp_rate > right ? r->tcp_rate - right : right - r->tcp_rate;
+    if (off > 2 * right)
+        off = 2 * right;
+    /* exp(+-x) to the second order, x the error times the time, at most a half */
+    {
+        struct xcp_num n = xcp_num_div(xcp_num_of(off), xcp_num_of(right));
+        n = xcp_num_mul(n, xcp_num_scaled(k, -32));
+        x = (xcp_u32)xcp_scale(n.m, n.e + 32, 1U << 31);
+    }
+    if (r->tcp_rate > right)
+        p += xcp_mul_fraction(p, x) + (xcp_mul_fraction(xcp_mul_fraction(p, x), x) >> 1);
+    else
+        p += (xcp_mul_fraction(xcp_mul_fraction(p, x), x) >> 1) - xcp_mul_fraction(p, x);
+    r->drop = p < XCP_ROBUST_DROP_LEAST  ? XCP_ROBUST_DROP_LEAST
+              : p > XCP_ROBUST_DROP_MOST ? XCP_ROBUST_DROP_MOST
+                                         : p;
+    return 0;
+}
+
+/* What flows limited elsewhere would gain here (limited.h, difference 5). */
+XCP_PART xcp_robust_headroom(struct xcp_robust *r) {
+    const struct xcp_robust_sums *w;
+    struct xcp_num d, elsewhere, one, gamma;
+    XCP_PART_NEEDS(r);
+    w = &r->window;
+    d = xcp_num_of(r->d_ns);
+    one = xcp_num_of(w->elapsed);
+    /* per second, of ns */
+    gamma = xcp_num_mul(xcp_num_scaled(r->law.gamma, -32), xcp_num_of(XCP_NS_PER_S));
+    r->gn = xcp_num_div(gamma, d);
+    r->gp = xcp_num_mul(r->gn, xcp_num_div(xcp_num_of(w->here), xcp_num_scaled(w->x_here, -8)));
+    /* a tenth of C by the flows limited elsewhere, at least one, and d */
+    elsewhere = xcp_limited_max(xcp_num_scaled(w->x - w->x_here, -8), one);
+    elsewhere = xcp_num_mul(xcp_num_div(elsewhere, one), d);
+    r->cap = xcp_num_div(xcp_num_scaled(xcp_mul_fraction(r->capacity << 20, XCP_HEADROOM), -20),
+                         elsewhere);
+    r->gp = xcp_num_or_least(r->gp);
+    r->gn = xcp_num_or_least(r->gn);
+    r->cap = xcp_num_or_least(r->cap);
+    return 0;
+}
+
+/* The shuffle among the flows limited here. */
+XCP_PART xcp_robust_shuffle(struct xcp_robust *r) {
+    const struct xcp_robust_sums *w;
+    xcp_u64 turnover, shuffle, f;
+    struct xcp_num h, scale;
+    XCP_PART_NEEDS(r);
+    w = &r->window;
+    f = r->f < 0 ? -(xcp_u64)r->f : (xcp_u64)r->f;
+    scale = xcp_num_div(xcp_num_of(r->interval_ns), xcp_num_of(w->elapsed));
+    turnover = xcp_mul_fraction(xcp_robust_rate(w->here, w->elapsed), r->law.gamma);
+    shuffle = r->interval_ns < r->d_ns
+                  ? xcp_mul_fraction(turnover, xcp_robust_fraction(r->interval_ns, r->d_ns))
+                  : turnover;
+    shuffle = shuffle > f ? shuffle - f : 0;
+    r->shuffled = shuffle;
+    if (!w->x_here || !w->here) {
+        r->pool_hp = r->pool_hn = 0;
+        return 0;
+    }
+    r->pool_hp = r->pool_hn = xcp_q20_add(shuffle, shuffle >> 2);
+    h = xcp_num_scaled(shuffle, -20);
+    r->hp = xcp_num_div(h, xcp_num_mul(xcp_num_scaled(w->x_here, -8), scale));
+    r->hn = xcp_num_div(h, xcp_num_mul(xcp_num_of(w->here), scale));
+    r->hp = xcp_num_or_least(r->hp);
+    r->hn = xcp_num_or_least(r->hn);
+    return 0;
+}
+
+/* Who gets what of F in the next part. */
+XCP_PART xcp_robust_divide(struct xcp_robust *r, xcp_u32 silence) {
+    struct xcp_num none = {0, XCP_LEAST_E}, scale, x, open, asking, least, pos, neg;
+    const struct xcp_robust_sums *w;
+    xcp_u64 f;
+    XCP_PART_NEEDS(r);
+    w = &r->window;
+    f = r->f < 0 ? -(xcp_u64)r->f : (xcp_u64)r->f;
+    pos = xcp_num_scaled(r->f > 0 ? f : 0, -20);
+    neg = xcp_num_scaled(r->f < 0 ? f : 0, -20);
+    least = xcp_num_of(r->interval_ns); /* what one flow's X sums up to in the next part */
+    scale = xcp_num_div(least, xcp_num_of(w->elapsed));
+    x = xcp_num_mul(xcp_num_scaled(w->x, -8), scale);
+    open = xcp_num_mul(xcp_num_scaled(w->x_here + w->x_unknown, -8), scale);
+    asking = xcp_num_mul(xcp_num_scaled(w->x_asking, -8), scale);
+    r->flows = xcp_num_div(xcp_num_scaled(w->x, -8), xcp_num_of(w->elapsed));
+    r->cp = r->cn = r->fp = r->hp = r->hn = r->gp = r->gn = r->cap = none;
+    if (w->x)
+        r->cp = xcp_num_div(pos, silence ? xcp_limited_max(x, least) : x);
+    if (w->xcp)
+        r->cn = xcp_num_div(neg, xcp_num_mul(xcp_num_of(w->xcp), scale));
+    r->pool_fp = r->f > 0 ? f : 0;
+    r->pool_n = r->f < 0 ? f + (f >> 2) : 0;
+    asking = xcp_limited_max(asking, least);
+    open = xcp_limited_max(w->x_here ? open : x, least);
+    r->fp = xcp_num_div(pos, xcp_num_less(asking, open) ? asking : open);
+    r->cp = xcp_num_or_least(r->cp);
+    r->cn = xcp_num_or_least(r->cn);
+    r->fp = xcp_num_or_least(r->fp);
+    return 0;
+}
+
+/* How a part ended. */
+#define XCP_ROBUST_SILENCE 1 /* later than twice its length, or d */
+#define XCP_ROBUST_FALLS 2   /* with a shorter queue than the one before */
+
+/* F: differences 2 to 4. how: XCP_ROBUST_... */
+XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xcp_u32 how) {
+    const struct xcp_robust_sums *m;
+    struct xcp_robust_outlook look = {now, 0, 0, 0, 0, 0, 0, 0};
+    xcp_u64 xcp, gap, f, carried;
+    xcp_s64 room, result, least;
+    XCP_PART_NEEDS(r);
+    m = &r->measured;
+    xcp = xcp_robust_rate(m->xcp, m->elapsed);
+    r->y = xcp_robust_rate(m->all, m->elapsed);
+    look.over_ns = m->elapsed;
+    look.y = (xcp_s64)r->y;
+    look.others = r->y > xcp ? (xcp_s64)(r->y - xcp) : 0;
+    look.queue = r->queue;
+    xcp_robust_look_ahead(r, &look);
+    r->owed = look.owed;
+    room = xcp_robust_sum((xcp_s64)(r->capacity << 20), -(xcp_s64)r->y);
+    room = xcp_robust_sum(room, -look.owed);
+    room = xcp_robust_sum(room, -(xcp_s64)look.drain);
+    room = xcp_robust_sum(
+        room, (xcp_s64)xcp_robust_rate(r->law.queue_target + XCP_ROBUST_TARGET, r->d_ns));
+    gap = room < 0 ? -(xcp_u64)room : (xcp_u64)room;
+    f = gap;
+    if (!(how & XCP_ROBUST_SILENCE)) {
+        struct xcp_num sure;
+        f = xcp_mul_fraction(gap, r->law.alpha);
+        carried = xcp_robust_carries(r->capacity, m->elapsed) / XCP_ROBUST_PACKET;
+        carried = carried > 1ULL << 46 ? 1ULL << 46 : carried ? carried : 1;
+        sure = xcp_num_mul(xcp_num_scaled(gap, -20), xcp_num_scaled(xcp_isqrt(carried << 16), -8));
+        sure = xcp_num_div(sure, xcp_num_of(r->capacity));
+        if (sure.m == 0 || sure.e + 31 < 0) /* below 1 */
+            f = xcp_mul_fraction(f, (xcp_u32)xcp_scale(sure.m, sure.e + 32, ~0U));
+    }
+    result = room < 0 ? -(xcp_s64)f : (xcp_s64)f;
+    if (result > 0 && !(how & XCP_ROBUST_FALLS) &&
+        backlog > xcp_robust_carries(r->capacity, r->d_ns) >> 2)
+        result = 0;
+    least = xcp_robust_sum((xcp_s64)xcp, look.owed);
+    least = least > 0 ? -least : 0;
+    r->f = result > least ? result : least;
+    return 0;
+}
+
+/* Sums over the parts of the last d. */
+XCP_PART xcp_robust_sum_up(struct xcp_robust *r) {
+    struct xcp_robust_sums *w;
+    xcp_u32 i;
+    XCP_PART_NEEDS(r);
+    w = &r->window;
+    __builtin_memset(w, 0, sizeof(*w));
+    for (i = 0; i < XCP_ROBUST_PAST; i++) {
+        if (i < r->past_parts && (i == 0 || w->elapsed < r->d_ns - (r->d_ns >> 10)))
+            xcp_robust_plus(w, &r->past[(r->newest - i) & (XCP_ROBUST_PAST - 1)]);
+    }
+    return 0;
+}
+
+/* The end of a part. */
+XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog) {
+    const struct xcp_robust_sums *w;
+    struct xcp_robust_sums *m;
+    xcp_u64 elapsed, part, least;
+    xcp_u32 silence, falls, st;
+    XCP_PART_NEEDS(r);
+    elapsed = now - r->start_ns ? now - r->start_ns : 1;
+    silence = elapsed >> 1 > (r->interval_ns > r->d_ns ? r->interval_ns : r->d_ns);
+    r->now.elapsed = r->elapsed_ns = elapsed;
+    r->newest = (r->newest + 1) & (XCP_ROBUST_PAST - 1);
+    r->past[r->newest] = r->now;
+    r->past_parts = silence                           ? 1
+                    : r->past_parts < XCP_ROBUST_PAST ? r->past_parts + 1
+                                                      : r->past_parts;
+    xcp_robust_sum_up(r);
+    w = &r->window;
+    m = &r->measured;
+    *m = r->now;
+    if (r->past_parts > 1)
+        xcp_robust_plus(m, &r->past[(r->newest - 1) & (XCP_ROBUST_PAST - 1)]);
+    if (w->x) {
+        r->d_ns = xcp_num_u64(xcp_num_div(xcp_acc_num(&w->xr, -32), xcp_num_scaled(w->x, -8)),
+                              r->law.max_interval_ns);
+        if (r->d_ns < r->law.min_interval_ns)
+            r->d_ns = r->law.min_interval_ns;
+        r->rtt_known = 1;
+    }
+    /* difference 1 */
+    part = r->d_ns / XCP_ROBUST_PARTS;
+    least = XCP_ROBUST_PACKETS * XCP_ROBUST_PACKET * XCP_NS_PER_S / r->capacity;
+    if (w->packets && (w->x / w->packets) >> 9 > least)
+        least = (w->x / w->packets) >> 9;
+    if (least < XCP_ROBUST_LEAST_PART)
+        least = XCP_ROBUST_LEAST_PART;
+    if (least > r->d_ns >> 1)
+        least = r->d_ns >> 1;
+    r->interval_ns = part > least ? part : least ? least : 1;
+    st = elapsed < r->d_ns ? xcp_robust_fraction(elapsed, r->d_ns) : ~0U;
+    if (now > r->busy_until_ns && backlog == 0)
+        r->idle_ns += now - (r->busy_until_ns > r->start_ns ? r->busy_until_ns : r->start_ns);
+    if (r->law.capacity_known == XCP_CAPACITY_MEASURED)
+        xcp_robust_measure(r, elapsed, r->now.all, st);
+    r->idle_ns = 0;
+    falls = r->min_queue < r->last_min - r->last_min / 50;
+    r->queue = r->past_parts > 1 && r->last_min < r->min_queue ? r->last_min : r->min_queue;
+    r->last_min = r->min_queue;
+    r->min_queue = backlog;
+    xcp_robust_turn(r, now - m->elapsed);
+    xcp_robust_spare(r, now, backlog,
+                     (silence ? XCP_ROBUST_SILENCE : 0) | (falls ? XCP_ROBUST_FALLS : 0));
+    xcp_robust_divide(r, silence);
+    xcp_robust_shuffle(r);
+    if (w->x_here && w->here)
+        xcp_robust_headroom(r);
+    if (r->law.tcp == XCP_TCP_STEERED) {
+        xcp_u64 xcp = xcp_robust_rate(m->xcp, m->elapsed),
+                here = xcp_robust_rate(w->here, w->elapsed);
+        struct xcp_num flows = xcp_num_div(xcp_num_scaled(w->x_here, -8), xcp_num_of(w->elapsed));
+        if (xcp_passed(now, r->seen_since,
+                       r->d_ns >> 28 ? 4 * r->d_ns : XCP_ROBUST_COUNTING)) { /* d of a quarter s */
+            xcp_robust_count_tcp(r);
+            r->seen_since = now;
+        }
+        xcp_robust_steer(r, &r->now, xcp > here ? xcp - here : 0, &flows);
+    }
+    r->start_ns = now;
+    r->intervals++;
+    __builtin_memset(&r->now, 0, sizeof(r->now));
+    return 0;
+}
+
+#endif
