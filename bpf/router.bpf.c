@@ -51,9 +51,9 @@ const volatile __u64 police_mask_v6[2] = {~0ULL, ~0ULL};
  * (crates/xcp-linux/src/qdisc). 0: there is one queue. */
 const volatile __u32 xcp_class = 0;
 const volatile __u32 others_class = 0;
-/* Where what is urgent may have a queue of its own: its class, and that of the rest. */
+/* Where what is urgent may have a queue of its own: its class. The rest keeps the priority that it
+ * has, and goes where the shaper sends what it knows nothing of. */
 const volatile __u32 urgent_class = 0;
-const volatile __u32 ordinary_class = 0;
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -507,8 +507,8 @@ static __always_inline __u64 waiting(struct __sk_buff *skb, const struct sk_buff
  */
 static __always_inline void classify(struct __sk_buff *skb, const struct xcp_seen *seen) {
     __u32 empty = skb->len <= seen->headers;
-    if (urgent_class)
-        skb->priority = xcp_is_urgent(skb, seen) ? urgent_class : ordinary_class;
+    if (urgent_class && xcp_is_urgent(skb, seen))
+        skb->priority = urgent_class;
     if (!xcp_class)
         return;
     skb->priority =

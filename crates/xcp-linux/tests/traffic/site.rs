@@ -173,8 +173,15 @@ impl Site {
         let mut netlink = Netlink::open_in(&self.r).unwrap();
         qdisc::install_classes(&mut netlink, self.r1, rate_bps, Limit::Bytes(400_000), others)
             .unwrap();
-        let config =
-            RouterConfig { law, seed: 1, link_bytes: 14, hook, police: None, classes: Some(1000) };
+        let config = RouterConfig {
+            law,
+            seed: 1,
+            link_bytes: 14,
+            hook,
+            police: None,
+            classes: Some(1000),
+            urgent: false,
+        };
         self.r.run(|| Router::attach(self.r1, &config)).unwrap().unwrap()
     }
 
@@ -205,7 +212,15 @@ impl Site {
         police: Option<Police>,
     ) -> Router {
         self.shape_on(device, rate_bps, Limit::Packets(400));
-        let config = RouterConfig { law, seed: 1, link_bytes: 14, hook, police, classes: None };
+        let config = RouterConfig {
+            law,
+            seed: 1,
+            link_bytes: 14,
+            hook,
+            police,
+            classes: None,
+            urgent: false,
+        };
         self.r.run(|| Router::attach(device, &config)).unwrap().unwrap()
     }
 
