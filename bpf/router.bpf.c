@@ -42,9 +42,9 @@ const volatile __u64 police_mask_v6[2] = {~0ULL, ~0ULL};
  * (crates/xcp-linux/src/qdisc). 0: there is one queue. */
 const volatile __u32 xcp_class = 0;
 const volatile __u32 others_class = 0;
-/* Where what is urgent may have a queue of its own: its class, and that of the rest. */
+/* Where what is urgent may have a queue of its own: its class. The rest keeps the priority that it
+ * has, and goes where the shaper sends what it knows nothing of. */
 const volatile __u32 urgent_class = 0;
-const volatile __u32 ordinary_class = 0;
 
 #define XCP_ASKS_WHOSE police
 #define XCP_CHANGES_WINDOW police
@@ -235,8 +235,8 @@ __noinline __u64 xcp_class_backlog(struct __sk_buff *skb) {
  */
 static __always_inline void classify(struct __sk_buff *skb, const struct xcp_seen *seen) {
     __u32 empty = skb->len <= seen->headers;
-    if (urgent_class)
-        skb->priority = xcp_is_urgent(skb, seen) ? urgent_class : ordinary_class;
+    if (urgent_class && xcp_is_urgent(skb, seen))
+        skb->priority = urgent_class;
     if (!xcp_class)
         return;
     skb->priority =

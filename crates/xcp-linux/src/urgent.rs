@@ -81,7 +81,6 @@ pub(crate) fn prepare(open: &mut OpenRouterSkel<'_>) -> Result<()> {
         .as_deref_mut()
         .ok_or_else(|| Error::new("the router program has no settings"))?;
     rodata.urgent_class = qdisc::URGENT_CLASS;
-    rodata.ordinary_class = qdisc::ORDINARY_CLASS;
     open.maps
         .urgent_flows
         .set_max_entries(FLOWS)

@@ -73,7 +73,7 @@ const ROUTERS: [&[(&str, u32)]; 4] = [
     &[],
     &[("police", 1)],
     &[("police", 2), ("xcp_class", 1), ("others_class", 2)],
-    &[("urgent_class", 1), ("ordinary_class", 2)],
+    &[("urgent_class", 1)],
 ];
 
 /// The programs of an object and how many instructions of each were looked at. The endpoint's

@@ -26,9 +26,8 @@ const HANDLE: u32 = 0x7863 << 16;
 pub(crate) const XCP_CLASS: u32 = HANDLE | 2;
 /// The class of all others. Packets that the program never saw go there, too.
 pub(crate) const OTHERS_CLASS: u32 = HANDLE | 3;
-/// The same classes where what is urgent has a queue of its own, and that of the rest.
+/// The first of them where what is urgent has a queue of its own; the other one is the rest's.
 pub(crate) const URGENT_CLASS: u32 = XCP_CLASS;
-pub(crate) const ORDINARY_CLASS: u32 = OTHERS_CLASS;
 /// The classes, and the numbers of their queues. By its number the program finds XCP's
 /// (`XCP_CLASS_QUEUE` of bpf/router.h).
 const QUEUES: [(u32, u32); 2] = [(XCP_CLASS, 0x7864 << 16), (OTHERS_CLASS, 0x7865 << 16)];

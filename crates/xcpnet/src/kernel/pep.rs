@@ -82,7 +82,8 @@ fn enter(which: &PepWhich) -> Result<Place, Failure> {
         || !which.name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
     {
         return Err(Failure::new(format!(
-            "--name: \"{}\" is no name for a proxy; a name has from 1 to {LONGEST_NAME} letters, digits, -, _ and .",
+            "--name: \"{}\" is no name for a proxy; a name has from 1 to {LONGEST_NAME} letters, \
+                digits, -, _ and .",
             which.name
         )));
     }
@@ -368,11 +369,11 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
     }
     let connections = answer["connections"].as_array().map_or(&[][..], Vec::as_slice);
     let mut out = format!(
-        "proxy, process {}: {}, {} not reached{}\n",
+        "the proxy (process {}) carries {}; {} could not reach their server{}\n",
         answer["pid"],
         human::plural(connections.len() as u64, "connection"),
-        human::plural(answer["unreached"].as_u64().unwrap_or(0), "server"),
-        if answer["draining"] == true { ", draining" } else { "" }
+        human::plural(answer["unreached"].as_u64().unwrap_or(0), "connection"),
+        if answer["draining"] == true { "; it is ending, and takes no new ones" } else { "" }
     );
     let gateway = &answer["gateway"];
     if gateway.is_object() {
@@ -393,20 +394,21 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
         let urgent = &gateway["urgent"];
         if let Some(bound) = urgent["bound"].as_str() {
             out.push_str(&format!(
-                "\n  urgent {bound}: {} packets went first, {} were beyond the bound",
+                "\n  urgent, {bound}: {} packets went first, {} were beyond the bound",
                 urgent["packets"], urgent["excess"]
             ));
         }
         let endpoint = &gateway["endpoint"];
         out.push_str(&format!(
-            "\n  legs by XCP {}, fallen back {}\n",
+            "\n  legs by XCP: {}; legs that fell back to another congestion control: {}\n",
             endpoint["agreed"], endpoint["fallen_peer"]
         ));
         let trunk = &gateway["trunk"];
         if trunk.is_object() {
             out.push_str(&format!(
-                "  trunk to {}{}: {} of {} open, {} of its open here; used {}, missed {}, carried {}, \
-                    failed {}\n",
+                "  trunk to {}{}: {} of {} connections are open, and {} of the other gateway's; \
+                    {} were used, {} clients found none left, {} came with the other gateway's \
+                    clients, {} calls failed\n",
                 trunk["peer"].as_str().unwrap_or_default(),
                 if trunk["encrypted"] == true { ", encrypted" } else { "" },
                 trunk["warm"],
@@ -421,8 +423,8 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
         let openings = &gateway["confirm"];
         if openings.is_object() {
             out.push_str(&format!(
-                "  openings held {}; confirmed {}, refused {}, unreachable {}, silent {}, given \
-                    up {}\n",
+                "  openings held: {}; confirmed: {}, refused: {}, unreachable: {}, silent: {}, \
+                    given up: {}\n",
                 openings["holding"],
                 openings["confirmed"],
                 openings["refused"],

@@ -22,10 +22,11 @@ const BOUND: f64 = LINK / 10.0;
 /// What the bound lets go at once: 20 ms of the link; and one packet.
 const AT_ONCE: f64 = LINK * 0.02 + 1514.0;
 /// Until a flood of twice the rate has filled the queue (128 KiB, 262 ms).
-const FILLS: Duration = Duration::from_millis(500);
-const MEASURED: Duration = Duration::from_millis(800);
-/// The last packet may be lost.
-const LONGEST: Duration = Duration::from_millis(2100);
+const FILLS: Duration = Duration::from_millis(350);
+const MEASURED: Duration = Duration::from_millis(500);
+/// Packets of the call that are waited for, and how long: some may be lost.
+const CALLED: usize = 11;
+const LONGEST: Duration = Duration::from_millis(1400);
 
 fn sender(server: &Namespace, port: u16, dscp: u8) -> UdpSocket {
     let socket = server.run(|| UdpSocket::bind((SERVER[0], 0))).unwrap().unwrap();
@@ -34,23 +35,25 @@ fn sender(server: &Namespace, port: u16, dscp: u8) -> UdpSocket {
     socket
 }
 
-/// A flood of datagrams of twice the link's rate, and beside it a call: how long its packets take,
-/// the median and the worst. `ports`: this one and the next, which no earlier flood was sent to.
-fn delays(site: &Site, ports: u16, flood: u8, call: u8) -> [Duration; 2] {
+/// A flood of datagrams of twice the link's rate in so many flows, and beside it a call: how long
+/// its packets take, the median and the worst. `ports`: this one and the next, which no earlier
+/// flood was sent to.
+fn delays(site: &Site, ports: u16, (flood, flows): (u8, usize), call: u8) -> [Duration; 2] {
     let receiver =
         |port: u16| site.client.run(|| UdpSocket::bind((CLIENT[0], port))).unwrap().unwrap();
     let (sink, ear) = (receiver(ports), receiver(ports + 1));
     ear.set_read_timeout(Some(Duration::from_millis(600))).unwrap();
     let (over, begin) = (AtomicBool::new(false), Instant::now());
     std::thread::scope(|scope| {
-        let (flooding, calling) =
-            (sender(&site.server, ports, flood), sender(&site.server, ports + 1, call));
+        let flooding: Vec<UdpSocket> =
+            (0..flows).map(|_| sender(&site.server, ports, flood)).collect();
+        let calling = sender(&site.server, ports + 1, call);
         let over = &over;
         scope.spawn(move || {
-            let mut sent = 0.0;
+            let (mut sent, mut turns) = (0.0, flooding.iter().cycle());
             while !over.load(Ordering::Relaxed) && begin.elapsed() < LONGEST {
                 while sent < begin.elapsed().as_secs_f64() * 2.0 * LINK {
-                    let _ = flooding.send(&[0; 1200]);
+                    let _ = turns.next().unwrap().send(&[0; 1200]);
                     sent += 1242.0;
                 }
                 sleep(Duration::from_millis(2));
@@ -71,15 +74,17 @@ fn delays(site: &Site, ports: u16, flood: u8, call: u8) -> [Duration; 2] {
             assert_eq!(length, 108);
             let sent = u64::from_le_bytes(*packet.first_chunk().unwrap());
             took.push(begin.elapsed() - Duration::from_nanos(sent));
-            if took.len() == 18 {
+            if took.len() == CALLED {
                 break;
             }
         }
         over.store(true, Ordering::Relaxed);
         drop(sink);
         took.sort();
-        assert!(took.len() > 12, "{} packets of 20 arrived", took.len());
-        [took[took.len() / 2], took[took.len() - 1]]
+        assert!(took.len() > CALLED / 2, "{} packets of {CALLED} arrived", took.len());
+        let found = [took[took.len() / 2], took[took.len() - 1]];
+        println!("flood {flood} of {flows}, call {call}: {found:?}");
+        found
     })
 }
 
@@ -118,28 +123,31 @@ fn what_is_urgent_goes_first_up_to_the_bound() {
     let Some(far) = Proxy::up_as(&site.far, "main", &["--config", &path]) else { return };
     let urgent = |what: &str| far.show()["gateway"]["urgent"][what].as_u64().unwrap();
 
-    let [usual, _] = delays(&site, 5321, 0, 0);
+    let [usual, _] = delays(&site, 5321, (0, 1), 0);
     assert!(usual > Duration::from_millis(150), "the link is full: {usual:?}");
     assert_eq!(urgent("packets"), 0);
-    let [first, worst] = delays(&site, 5323, 0, EF);
+    let [first, worst] = delays(&site, 5323, (0, 1), EF);
     assert!(first < Duration::from_millis(60), "{first:?}, worst {worst:?}");
     assert_eq!(urgent("excess"), 0);
 
-    // Everybody marks everything: no more of it goes first than may, and the call does.
+    // Who marks everything is ordinary, and the call goes first all the same.
+    let [beside, worst] = delays(&site, 5325, (EF, 1), EF);
+    assert!(beside < Duration::from_millis(60), "{beside:?}, worst {worst:?}");
+    // Everybody does: as much goes first as may, and no more.
     let (begin, before) = (Instant::now(), urgent("bytes"));
-    let [beside, worst] = delays(&site, 5325, EF, EF);
+    delays(&site, 5327, (EF, 200), EF);
     let went = (urgent("bytes") - before) as f64;
     let most = begin.elapsed().as_secs_f64() * BOUND + AT_ONCE;
-    assert!(went < most, "{went} bytes of at most {most}");
+    println!("{went} bytes went first, at most {most} may");
+    assert!((AT_ONCE..most).contains(&went), "{went} bytes of at most {most}");
     assert!(urgent("excess_bytes") as f64 > most, "{}", far.show());
-    assert!(beside < Duration::from_millis(60), "{beside:?}, worst {worst:?}");
 
     // Without the option, which goes while the proxy works, a mark means nothing.
     say("");
     let told = pep(&site.far, "reload", &[]);
     assert!(String::from_utf8_lossy(&told.stdout).contains("changed: urgent"), "{told:?}");
     assert!(far.show()["gateway"]["urgent"].is_null());
-    let [without, _] = delays(&site, 5327, 0, EF);
+    let [without, _] = delays(&site, 5329, (0, 1), EF);
     assert!(without > Duration::from_millis(150), "{without:?}");
     say("urgent = \"voice\"\n");
     let refused = pep(&site.far, "reload", &[]);
