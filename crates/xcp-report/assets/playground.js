@@ -409,6 +409,9 @@
     c.law = make('select', { id: `law-${i}` });
     c.congestion = make('select', { id: `congestion-${i}` });
     const label = (select, text) => make('label', { htmlFor: select.id, textContent: text });
+    // Heard by itself a choice does not tell which variant's it is.
+    c.name.id = `variant-${i}`;
+    for (const select of [c.congestion, c.kind, c.law]) select.setAttribute('aria-describedby', c.name.id);
     c.choices = make('div', { className: 'choices' }, label(c.congestion, 'Congestion control'), c.congestion, label(c.kind, 'Queue'), c.kind, label(c.law, 'Router’s law'), c.law);
     c.card = make('article', { className: 'card' }, c.name, c.sub, c.numbers, c.each, c.note, c.choices, c.warn);
     $('cards').append(c.card);
