@@ -170,7 +170,7 @@ fn flow(frame: &[u8], tcp: usize) -> u64 {
 
 /// A law's state of either kind.
 enum Law {
-    Draft(Router),
+    Draft(Box<Router>),
     Robust(RobustRouter),
 }
 
@@ -659,7 +659,7 @@ fn same_bits(kernel: &Rehearsal, police: Option<&Police>, cases: u32) -> Policer
                 policer.as_ref().map(|(policer, _)| policer),
             )
             .unwrap();
-        let mut host = Host::new(Law::Draft(router), policer);
+        let mut host = Host::new(Law::Draft(Box::new(router)), policer);
         alike(kernel, &mut host, &packets, || {
             let (state, counts) = kernel.read()?;
             Ok((state.words().to_vec(), counts))
@@ -834,7 +834,7 @@ fn the_same_packets_are_refused() {
         let policer = Policer::new(&police.config, &mut router);
         kernel.begin_policed(capacity, &router, Some(&policer)).unwrap();
         let policer = Some((policer, police.by));
-        let mut host = Host::new(Law::Draft(router), policer);
+        let mut host = Host::new(Law::Draft(Box::new(router)), policer);
         let mut refused = [0, 0];
         for i in 0..40_000u64 {
             // Every tenth packet is the honest one's; RTT 10 ms, a window of five packets and of
