@@ -33,7 +33,9 @@
  *   8. XCP_CAPACITY_MEASURED: C is what departs while packets wait, never more than the law's.
  *
  * In a kernel program, which sees each packet once and before it waits, arrival and departure are
- * one (xcp_robust_burst), and 8 cannot be.
+ * one (xcp_robust_burst), and 8 cannot be. What is granted there waits behind the queue first, of
+ * which the calendar knows nothing, so 4 is stricter: nothing is promised while more than half of
+ * C d waits, whether or not that gets less.
  *
  * Booked is what a header says when it leaves, within the capacity, under the time now + its RTT;
  * of flows limited elsewhere only what is taken, for an increase is another link's to give. The
@@ -328,6 +330,7 @@ XCP_PART xcp_robust_burst(struct xcp_robust *r, xcp_u64 now, xcp_u64 bytes, xcp_
     xcp_u64 each;
     XCP_PART_NEEDS(r && h && segments);
     __builtin_memset(&pass, 0, sizeof(pass));
+    r->early = 1;
     pass.now = now;
     pass.bytes = bytes + (xcp_u64)r->law.overhead * segments;
     each = segments == 1 ? pass.bytes : pass.bytes / segments;

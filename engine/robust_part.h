@@ -241,8 +241,9 @@ XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xc
             f = xcp_mul_fraction(f, (xcp_u32)xcp_scale(sure.m, sure.e + 32, ~0U));
     }
     result = room < 0 ? -(xcp_s64)f : (xcp_s64)f;
-    if (result > 0 && !(how & XCP_ROBUST_FALLS) &&
-        backlog > xcp_robust_carries(r->capacity, r->d_ns) >> 2)
+    carried = xcp_robust_carries(r->capacity, r->d_ns);
+    if (result > 0 &&
+        (r->early ? backlog > carried >> 1 : !(how & XCP_ROBUST_FALLS) && backlog > carried >> 2))
         result = 0;
     least = xcp_robust_sum((xcp_s64)xcp, look.owed);
     least = least > 0 ? -least : 0;

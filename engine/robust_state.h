@@ -91,7 +91,7 @@ struct xcp_robust {
     xcp_u32 first;    /* where that lies in `due`, which goes round */
     xcp_u32 newest;
     xcp_u32 past_parts;
-    xcp_u32 unused;
+    xcp_u32 early; /* grants are made when packets enter the queue */
     struct xcp_robust_sums past[XCP_ROBUST_PAST];
     /* over the last d and over M, of the part's end only: here, since BPF's stack is short */
     struct xcp_robust_sums window;

@@ -76,6 +76,32 @@ fn anti_windup_below_and_above() {
     }
 }
 
+/// Where packets are seen once, before they wait, a long queue is promised nothing although it gets
+/// shorter.
+#[test]
+fn nothing_is_promised_behind_a_long_queue() {
+    let promised = |early: bool| {
+        let mut r = router();
+        let (mut now, mut most) = (0, 0.0f64);
+        // From three times C d at 100 ms down to half of it, and no longer while it is more.
+        let mut backlog = 3 * C / 10;
+        while backlog > C / 20 {
+            let mut h = header(100 * MS, 10.0, f64::INFINITY);
+            if early {
+                r.burst(now, SIZE.into(), 1, &mut h, backlog);
+            } else {
+                r.arrival(now, SIZE, &h, backlog);
+                r.departure(now, SIZE, &mut h, backlog);
+            }
+            now += 10 * MS;
+            backlog -= backlog / 100;
+            most = most.max(r.state().phi_bps);
+        }
+        most
+    };
+    assert!(promised(true) <= 0.0 && promised(false) > 0.0, "{}", promised(false));
+}
+
 /// TCP that takes more than its share is dropped more and more often; where there is none, nothing.
 #[test]
 fn tcp_beyond_its_share_is_dropped() {
@@ -258,7 +284,10 @@ proptest! {
     fn a_burst_of_one_is_a_packet(
         packets in prop::collection::vec((any::<u16>(), any::<u16>(), any::<u16>(), any::<u8>(), 0..20_000_000u64, 0..100_000u64, 1..9000u32, 1..100u16), 1..200),
     ) {
-        let (mut one, mut other) = (router(), router());
+        // With a first packet by which a router knows that it sees packets once.
+        let mut one = router();
+        one.burst(0, SIZE.into(), 1, &mut header(100 * MS, 2.0, 0.0), 0);
+        let mut other = one.clone();
         let mut now = 0;
         for (rtt, window, feedback, bits, gap, backlog, size, segments) in packets {
             now += gap;
