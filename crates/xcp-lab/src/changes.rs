@@ -71,7 +71,9 @@ impl Changes {
     /// Makes those that are due. Returns how late the latest was.
     pub fn make(&mut self, now: Nanos, directions: &[Direction]) -> Result<Nanos, LabError> {
         let mut late = 0;
-        while let Some(step) = self.steps.pop_front_if(|step| step.at <= now) {
+        while self.next() <= now
+            && let Some(step) = self.steps.pop_front()
+        {
             late = late.max(now - step.at);
             let queue = &mut self.queues[step.queue];
             qdisc::change_rate(&mut queue.netlink, queue.index, Shaper::Htb, step.rate_bps)

@@ -181,12 +181,10 @@ fn links<S: Serializer>(all: &&BTreeMap<String, LinkSummary>, to: S) -> Result<S
     to.collect_map(all.iter().map(|(name, link)| (name, Link::from(link))))
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
 fn flows<S: Serializer>(all: &&[FlowSummary], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(all.iter().map(Flow::from))
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
 fn groups<S: Serializer>(all: &&[GroupSummary], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(all.iter().map(Group::from))
 }
