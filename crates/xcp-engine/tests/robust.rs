@@ -169,16 +169,34 @@ fn a_queue_that_no_router_governs_binds() {
     let bound = |feedback: f64| {
         let mut sender = RobustSender::new(SIZE, 40, None);
         let mut now = S;
-        for n in 0..10 {
+        for n in 0..6 {
             round(&mut sender, &mut now, if n == 0 { 100 } else { 180 } * MS, 20, feedback);
         }
         sender.state()
     };
     let content = bound(0.0);
-    assert_ne!(content.bound, Bound::Free, "{content:?}");
+    assert_eq!(content.bound, Bound::Delay, "{content:?}");
     assert!(content.bound_packets < 40.0, "{content:?}");
     let governed = bound(-2000.0);
     assert_eq!(governed.bound, Bound::Free, "{governed:?}");
+}
+
+/// Steps 6 and 7: a queue that no cut moves is others', or none. If routers turn out tighter than
+/// what fills queues, it is none: the path has become longer.
+#[test]
+fn a_queue_that_nothing_moves_is_a_longer_path() {
+    let mut sender = RobustSender::new(SIZE, 40, None);
+    let mut now = S;
+    for n in 0..10 {
+        round(&mut sender, &mut now, if n == 0 { 100 } else { 180 } * MS, 20, 0.0);
+    }
+    let state = sender.state();
+    assert_eq!((state.bound, state.base_ns), (Bound::Compete, 100 * MS), "{state:?}");
+    for _ in 0..3 {
+        round(&mut sender, &mut now, 180 * MS, 20, -2000.0);
+    }
+    let state = sender.state();
+    assert_eq!((state.bound, state.base_ns), (Bound::Free, 180 * MS), "{state:?}");
 }
 
 /// Step 6: a timeout while routers are content is forgotten with the first fresh answer.
