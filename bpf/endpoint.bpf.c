@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * XCP in the kernel's own TCP, sender and receiver: a congestion control (endpoint_window.h), the
- * header option (endpoint_options.h), room for it beside SACK (endpoint_room.h), shares of those for
- * whom a host sends (endpoint_share.h) and a view of all of it (endpoint_show.h), around the state of a connection in its socket's storage. What sender
- * and receiver do is engine/sender.h's and engine/receiver.h's; losses, retransmission and the
- * timer are the kernel's.
+ * header option (endpoint_options.h), room for it beside SACK (endpoint_room.h), shares of those
+ * for whom a host sends (endpoint_share.h) and a view of all of it (endpoint_show.h), around the
+ * state of a connection in its socket's storage. What sender and receiver do is engine/sender.h's
+ * and engine/receiver.h's; losses, retransmission and the timer are the kernel's.
  *
  * Everything here runs with the socket's lock held, but for packets that waited for a neighbour's
  * address: those may find the sums of a receiver that is being updated. The worst is one feedback

@@ -21,9 +21,9 @@
  *   3. Who had all acknowledged that it had to send, less than its window, and has more than that
  *      now, begins anew: a browser's connection, whose first answer was short and whose second is
  *      not.
- *   4. Who sends less than its window lets it is paced in the same way, later too: an answer that is
- *      a third of a window would be a third of a round trip longer on its way than it need be, on a
- *      link that has room.
+ *   4. Who sends less than its window lets it is paced in the same way, later too: an answer that
+ *      is a third of a window would be a third of a round trip longer on its way than it need be,
+ *      on a link that has room.
  *
  * Part of endpoint.bpf.c.
  */

@@ -11,9 +11,9 @@
  *   2. Who meets an empty bucket is ordinary from then on for XCP_URGENT_ORDINARY_NS, and not with
  *      this packet alone: a flow whose packets took now the one queue and now the other would
  *      overtake itself all the time, and TCP would take that for losses.
- *   3. A flow that has more than XCP_URGENT_PART of the bound finds the bucket empty when it is half
- *      empty: so those that send much are the first to be ordinary, and a call goes on undisturbed
- *      beside downloads that have its mark.
+ *   3. A flow that has more than XCP_URGENT_PART of the bound finds the bucket empty when it is
+ *      half empty: so those that send much are the first to be ordinary, and a call goes on
+ *      undisturbed beside downloads that have its mark.
  *   4. The law knows nothing of this: an urgent flow is given what others are given. Where
  *      everybody marks everything all have their shares, and the bound's part of the packets goes
  *      first.

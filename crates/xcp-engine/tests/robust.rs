@@ -295,9 +295,9 @@ proptest! {
         prop_assert!(last > 0.93 * packets, "{} of {} after {} s", last, packets, k);
     }
 
-    /// Where packets are seen once, one that arrives and departs at once is what it is elsewhere; and
-    /// several that share a header are granted, each, no more than one would be, nor promised more
-    /// together than the link carries.
+    /// Where packets are seen once, one that arrives and departs at once is what it is elsewhere;
+    /// and several that share a header are granted, each, no more than one would be, nor promised
+    /// more together than the link carries.
     #[test]
     fn a_burst_of_one_is_a_packet(
         packets in prop::collection::vec((any::<u16>(), any::<u16>(), any::<u16>(), any::<u8>(), 0..20_000_000u64, 0..100_000u64, 1..9000u32, 1..100u16), 1..200),

@@ -1,5 +1,5 @@
-//! Whose connections are, where a link is shared among those for whom a host sends rather than among
-//! connections (`bpf/endpoint_share.h`).
+//! Whose connections are, where a link is shared among those for whom a host sends rather than
+//! among connections (`bpf/endpoint_share.h`).
 
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd as _, BorrowedFd};

@@ -1,7 +1,7 @@
-//! The router programs in the kernel against the host's build of the same engine: random and hostile
-//! frames, one after another, must leave the same bytes, the same state and the same counters,
-//! without a policer and with one, and by the law that remembers its promises. What lies around the engine, headers and checksums, is written
-//! here a second time.
+//! The router programs in the kernel against the host's build of the same engine: random and
+//! hostile frames, one after another, must leave the same bytes, the same state and the same
+//! counters, without a policer and with one, and by the law that remembers its promises. What lies
+//! around the engine, headers and checksums, is written here a second time.
 
 use std::cell::Cell;
 

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Bits of an address that a host has been given by its network (RFC 4291 §2.5.1): the rest of it is
-/// the host's own choice, and as many of them as it likes.
+/// Bits of an address that a host has been given by its network (RFC 4291 §2.5.1): the rest of it
+/// is the host's own choice, and as many of them as it likes.
 const HOST: u8 = 64;
 /// Of a subscriber's network, where no lengths are said.
 const NETWORK: [u8; 2] = [24, 56];

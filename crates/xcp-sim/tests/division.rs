@@ -23,7 +23,8 @@ fn told(run: Result<xcp_scenario::run::Run, xcp_sim::SimError>) -> String {
     format!("{:?}", run.unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// A link's far end, rate, delay, queue, and whether it is lossy (1), on the medium (2) or changes (3).
+/// A link's far end, rate, delay, queue, and whether it is lossy (1), on the medium (2) or changes
+/// (3).
 type AnyLink = (usize, u64, u64, &'static str, u8);
 /// A flow's ends, congestion control and other keys.
 type AnyFlow = (usize, usize, &'static str, &'static str);

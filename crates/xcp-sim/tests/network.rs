@@ -207,7 +207,8 @@ fn a_line_sends_what_its_rates_give() {
 }
 
 /// A packet each 10 ms over 100 ms, then 30, then 100 again. What is sent after the way became
-/// shorter comes behind what was on it; blackouts strike those sent in them, however long they take.
+/// shorter comes behind what was on it; blackouts strike those sent in them, however long they
+/// take.
 #[test]
 fn a_way_that_becomes_shorter_is_not_overtaken() {
     let text = |more: &str| {

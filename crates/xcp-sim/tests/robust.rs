@@ -62,8 +62,8 @@ fn without_a_router_it_is_bound_by_delay() {
     assert!(jain(&goodputs(&run)) > 0.8, "{:?}", goodputs(&run));
 }
 
-/// A path that has become longer for good is no queue: a sender that took it for one would hold back,
-/// or compete with nobody, for life.
+/// A path that has become longer for good is no queue: a sender that took it for one would hold
+/// back, or compete with nobody, for life.
 #[test]
 fn a_longer_path_is_told_from_a_queue() {
     let set = [

@@ -186,9 +186,9 @@ fn experiments_in_webassembly() {
     eprintln!("{} experiments give the same in WebAssembly", cases.len());
 }
 
-/// As many files at a time as there are processors, each in a process of its own; all are tried before
-/// what differs is told. A page refuses what does not fit into its memory: of some runs the samples.
-/// These are left out then, of both.
+/// As many files at a time as there are processors, each in a process of its own; all are tried
+/// before what differs is told. A page refuses what does not fit into its memory: of some runs the
+/// samples. These are left out then, of both.
 #[test]
 #[ignore = "takes most of an hour: make wasm-all"]
 fn all_variants_of_all_experiments_in_webassembly() {

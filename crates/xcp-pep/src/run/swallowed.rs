@@ -1,5 +1,5 @@
-//! The long link swallows large packets, without a word (`worker/outage.rs` has seen it): the kernel
-//! is to try smaller ones from now on.
+//! The long link swallows large packets, without a word (`worker/outage.rs` has seen it): the
+//! kernel is to try smaller ones from now on.
 
 use std::sync::atomic::Ordering;
 

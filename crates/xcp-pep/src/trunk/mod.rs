@@ -3,17 +3,18 @@
 //! goes before.
 //!
 //! 1. Each gateway calls the other and keeps so many connections open ([`keeper`]), which have
-//!    shown that both have the same secret ([`words`]), and may be encrypted from there on ([`seal`]). A connection is used once: a client's, from
-//!    its first byte to its end, so FIN, reset, urgent bytes and splicing are TCP's as everywhere,
-//!    and no client waits for another one's lost packet. Another is opened meanwhile.
-//! 2. A connection that a worker has accepted takes one from the [`Pool`], says where to (`GO`), and
-//!    is open at once (`worker/connection/opening.rs`). Where there is none, everything is as without
-//!    a trunk.
+//!    shown that both have the same secret ([`words`]), and may be encrypted from there on
+//!    ([`seal`]). A connection is used once: a client's, from its first byte to its end, so FIN,
+//!    reset, urgent bytes and splicing are TCP's as everywhere, and no client waits for another
+//!    one's lost packet. Another is opened meanwhile.
+//! 2. A connection that a worker has accepted takes one from the [`Pool`], says where to (`GO`),
+//!    and is open at once (`worker/connection/opening.rs`). Where there is none, everything is as
+//!    without a trunk.
 //! 3. The other gateway goes on from there as with a connection that was diverted: from the
 //!    client's address to the server's. It says one byte before the server's.
 //! 4. What is free on the link is known to the gateway that shapes it, and lent to whoever begins
-//!    (`bpf/endpoint_start.h`); the round trip is known from the handshake. So a connection that was
-//!    open for hours begins with what is free now, and not with a window of then.
+//!    (`bpf/endpoint_start.h`); the round trip is known from the handshake. So a connection that
+//!    was open for hours begins with what is free now, and not with a window of then.
 //! 5. A gateway that goes, or is full, says so on those that wait, and still serves what was on its
 //!    way to it.
 //!

@@ -2,12 +2,13 @@
 //! cryptography is, is the Noise Protocol Framework's (revision 34), by the crate `snow`.
 //!
 //! * `NNpsk0`: keys are new for each connection (Diffie and Hellman's exchange on Curve25519), and
-//!   the secret that both gateways know goes into them (§9). Who learns the secret later cannot read
-//!   what was recorded; who does not know it cannot be in between.
+//!   the secret that both gateways know goes into them (§9). Who learns the secret later cannot
+//!   read what was recorded; who does not know it cannot be in between.
 //! * After it everything is a frame: its length, then a type and bytes, sealed by ChaCha20-Poly1305
-//!   (it needs no instructions of the processor's to be fast and constant in time, as small gateways
-//!   lack them). Frames are numbered, so none is left out, repeated or moved unnoticed.
-//! * The end of a direction is a frame, too: a FIN without it is no end, but a connection that broke.
+//!   (it needs no instructions of the processor's to be fast and constant in time, as small
+//!   gateways lack them). Frames are numbered, so none is left out, repeated or moved unnoticed.
+//! * The end of a direction is a frame, too: a FIN without it is no end, but a connection that
+//!   broke.
 
 use std::io;
 

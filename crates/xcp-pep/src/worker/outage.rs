@@ -5,8 +5,8 @@
 //! window back soon. Who looks and asks is the worker.
 //!
 //! Where probes are answered and retransmissions are not, the link is there and swallows what is
-//! large. The kernel can try smaller packets (RFC 4821), but takes every outage of three seconds for
-//! that: its packets are 244 bytes long after ten. So it is told to only where this was seen.
+//! large. The kernel can try smaller packets (RFC 4821), but takes every outage of three seconds
+//! for that: its packets are 244 bytes long after ten. So it is told to only where this was seen.
 
 use std::time::{Duration, Instant};
 
