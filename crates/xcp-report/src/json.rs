@@ -71,28 +71,16 @@ struct Link<'a> {
     queue_mean_packets: f64,
     queue_max_packets: u64,
     #[serde(flatten)]
-    queue_delay: Option<QueueDelay>,
-}
-
-#[derive(Serialize)]
-struct QueueDelay {
-    queue_delay_p50_s: f64,
-    queue_delay_p95_s: f64,
-    queue_delay_p99_s: f64,
+    queue_delay: BTreeMap<String, f64>,
 }
 
 impl<'a> From<&'a LinkSummary> for Link<'a> {
     fn from(link: &'a LinkSummary) -> Self {
-        let delay = |p: Percentiles| QueueDelay {
-            queue_delay_p50_s: p.p50,
-            queue_delay_p95_s: p.p95,
-            queue_delay_p99_s: p.p99,
-        };
         Self {
             first: link,
             queue_mean_packets: link.queue_mean,
             queue_max_packets: link.queue_max,
-            queue_delay: link.queue_delay.map(delay),
+            queue_delay: percentiles("queue_delay", link.queue_delay),
         }
     }
 }
@@ -140,40 +128,27 @@ struct Group<'a> {
     first: &'a GroupSummary,
     group: &'a str,
     #[serde(flatten)]
-    completion_time: Option<CompletionTime>,
+    completion_time: BTreeMap<String, f64>,
     #[serde(flatten)]
-    rtt: Option<Rtt>,
-}
-
-#[derive(Serialize)]
-struct CompletionTime {
-    completion_time_p50_s: f64,
-    completion_time_p95_s: f64,
-    completion_time_p99_s: f64,
-}
-
-#[derive(Serialize)]
-struct Rtt {
-    rtt_p50_s: f64,
-    rtt_p95_s: f64,
-    rtt_p99_s: f64,
+    rtt: BTreeMap<String, f64>,
 }
 
 impl<'a> From<&'a GroupSummary> for Group<'a> {
     fn from(group: &'a GroupSummary) -> Self {
-        let completion_time = |p: Percentiles| CompletionTime {
-            completion_time_p50_s: p.p50,
-            completion_time_p95_s: p.p95,
-            completion_time_p99_s: p.p99,
-        };
-        let rtt = |p: Percentiles| Rtt { rtt_p50_s: p.p50, rtt_p95_s: p.p95, rtt_p99_s: p.p99 };
         Self {
             first: group,
             group: &group.name,
-            completion_time: group.completion_time.map(completion_time),
-            rtt: group.rtt.map(rtt),
+            completion_time: percentiles("completion_time", group.completion_time),
+            rtt: percentiles("rtt", group.rtt),
         }
     }
+}
+
+/// The columns of a distribution in seconds; none where nothing was measured.
+fn percentiles(of: &str, measured: Option<Percentiles>) -> BTreeMap<String, f64> {
+    let columns = |p: Percentiles| [("p50", p.p50), ("p95", p.p95), ("p99", p.p99)];
+    let named = |(share, seconds)| (format!("{of}_{share}_s"), seconds);
+    measured.into_iter().flat_map(columns).map(named).collect()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
