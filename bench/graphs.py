@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Writes scenarios of networks of any size: chains, fat-trees, random graphs. For bench/run, and to look at:
+"""Writes scenarios of networks of any size: chains, fat-trees, random graphs. For bench/run, and to
+look at:
 
-usage: bench/graphs.py chain LINKS [--cross N] | fat-tree K | random NODES LINKS     (TOML on stdout)
+usage: bench/graphs.py chain LINKS [--cross N] | fat-tree K | random NODES LINKS     (TOML on
+stdout)
 
-All links are alike: 1 Gbit/s, 0.2 ms, an XCP queue, so that a full one has the same 24 packets and 24 acknowledgements under way whatever the network.
+All links are alike: 1 Gbit/s, 0.2 ms, an XCP queue, so that a full one has the same 24 packets and
+24 acknowledgements under way whatever the network.
 """
 
 import argparse
@@ -25,11 +28,31 @@ class Scenario:
 
     def link(self, a, b):
         self.links += 1
-        self.lines += ["", "[[link]]", f'between = ["{a}", "{b}"]', f'rate = "{RATE_BPS:.0f}bit"', f'delay = "{DELAY_MS:g}ms"', f"queue = {self.queue}"]
+        self.lines += [
+            "",
+            "[[link]]",
+            f'between = ["{a}", "{b}"]',
+            f'rate = "{RATE_BPS:.0f}bit"',
+            f'delay = "{DELAY_MS:g}ms"',
+            f"queue = {self.queue}",
+        ]
 
     def flow(self, name, source, sink, window=10, count=None, via=()):
-        self.lines += ["", "[[flow]]", f'name = "{name}"', f'from = "{source}"', f'to = "{sink}"', 'congestion = "xcp"', f"packet = {PACKET}"]
-        self.lines += ["paced = false", "delayed-ack = false", "handshake = false", f"initial-window = {max(2, round(window))}"]
+        self.lines += [
+            "",
+            "[[flow]]",
+            f'name = "{name}"',
+            f'from = "{source}"',
+            f'to = "{sink}"',
+            'congestion = "xcp"',
+            f"packet = {PACKET}",
+        ]
+        self.lines += [
+            "paced = false",
+            "delayed-ack = false",
+            "handshake = false",
+            f"initial-window = {max(2, round(window))}",
+        ]
         self.lines += [f"count = {count}"] if count is not None else []
         self.lines += ["via = [" + ", ".join(f'"{node}"' for node in via) + "]"] if via else []
 
@@ -38,7 +61,9 @@ class Scenario:
 
 
 def chain(links, cross=0, duration_s=None, queue="xcp", flows=4):
-    """`flows` flows on each link: all of them over the whole chain, or with `cross` that many of one link only and the others over all."""
+    """`flows` flows on each link: all of them over the whole chain, or with `cross` that many of
+    one link only and the others over all.
+    """
     scenario = Scenario(f"Chain of {links} links", duration_s or 20 / links, queue)
     for i in range(links):
         scenario.link(f"n{i}", f"n{i + 1}")
@@ -50,7 +75,9 @@ def chain(links, cross=0, duration_s=None, queue="xcp", flows=4):
 
 
 def fat_tree(k, hosts_per_edge=2, duration_s=0.05, seed=1):
-    """A fat-tree of k pods (Al-Fares et al. 2008) with fewer hosts than it could take; each host sends to one of another pod, over a core drawn at random."""
+    """A fat-tree of k pods (Al-Fares et al. 2008) with fewer hosts than it could take; each host
+    sends to one of another pod, over a core drawn at random.
+    """
     scenario = Scenario(f"Fat-tree of {k} pods", duration_s)
     draw = random.Random(seed)
     half = k // 2
@@ -73,7 +100,13 @@ def fat_tree(k, hosts_per_edge=2, duration_s=0.05, seed=1):
                 aggregate, core = draw.randrange(half), draw.randrange(half)
                 via = [f"a{pod}-{aggregate}", f"c{aggregate}-{core}", f"a{other}-{aggregate}"]
                 number += 1
-                scenario.flow(f"f{number}", f"h{pod}-{edge}-{host}", f"h{other}-{edge}-{host}", window=4 * PACKETS_UNDER_WAY, via=via)
+                scenario.flow(
+                    f"f{number}",
+                    f"h{pod}-{edge}-{host}",
+                    f"h{other}-{edge}-{host}",
+                    window=4 * PACKETS_UNDER_WAY,
+                    via=via,
+                )
     return scenario
 
 
@@ -98,7 +131,12 @@ def main():
     kinds = parser.add_subparsers(dest="kind", required=True)
     kind = kinds.add_parser("chain")
     kind.add_argument("links", type=int)
-    kind.add_argument("--cross", type=int, default=0, help="of the four flows on each link, how many use this link only")
+    kind.add_argument(
+        "--cross",
+        type=int,
+        default=0,
+        help="of the four flows on each link, how many use this link only",
+    )
     kinds.add_parser("fat-tree").add_argument("k", type=int)
     kind = kinds.add_parser("random")
     kind.add_argument("nodes", type=int)

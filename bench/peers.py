@@ -1,4 +1,6 @@
-"""Runs xcpnet, ns-2 and ns-3 for bench/reference and bench/run: processes, their cost, their output. Python's standard library only."""
+"""Runs xcpnet, ns-2 and ns-3 for bench/reference and bench/run: processes, their cost, their
+output. Python's standard library only.
+"""
 
 import csv
 import functools
@@ -16,7 +18,9 @@ HERE = Path(__file__).resolve().parent
 SCENARIOS = HERE / "scenarios"
 NS2 = HERE / "ns2"
 NS3 = HERE / "ns3"
-CACHE = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")) / "bench"  # what is built only to be measured
+CACHE = (
+    Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")) / "bench"
+)  # what is built only to be measured
 NS3_MODULES = ["ns3-core", "ns3-network", "ns3-internet", "ns3-point-to-point", "ns3-applications"]
 
 
@@ -30,10 +34,11 @@ class Finished:
     peak_bytes: int
 
 
-# CPU time over wall time of the processes that took a tenth of a second or more: what a busy machine left them.
+# CPU time over wall time of the processes that took a tenth of a second or more: what a busy
+# machine left them.
 SHARES = []
-# A process that had less of a core than this was held up by others. Where time is measured (bench/run) it is run again, up to so many times in all, and the
-# least held up counts.
+# A process that had less of a core than this was held up by others. Where time is measured
+# (bench/run) it is run again, up to so many times in all, and the least held up counts.
 FAIR_SHARE = 0.9
 attempts = 1
 
@@ -55,8 +60,18 @@ def run(command):
 
 
 def run_once(command):
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, tempfile.NamedTemporaryFile("r") as cost:
-        started = subprocess.run([cost_program(), cost.name, *command], stdin=subprocess.DEVNULL, stdout=out, stderr=err, check=False)
+    with (
+        tempfile.TemporaryFile("w+") as out,
+        tempfile.TemporaryFile("w+") as err,
+        tempfile.NamedTemporaryFile("r") as cost,
+    ):
+        started = subprocess.run(
+            [cost_program(), cost.name, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            check=False,
+        )
         out.seek(0)
         err.seek(0)
         measured = cost.read().split()
@@ -73,12 +88,14 @@ def cost_program():
     source, program = HERE / "cost.c", CACHE / "cost"
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         CACHE.mkdir(parents=True, exist_ok=True)
-        subprocess.run([os.environ.get("CC", "cc"), "-O2", "-o", str(program), str(source)], check=True)
+        subprocess.run(
+            [os.environ.get("CC", "cc"), "-O2", "-o", str(program), str(source)], check=True
+        )
     return program
 
 
 def together(jobs):
-    """Results of functions without arguments, run as many at a time as there are cores, in order."""
+    """Results of functions without arguments, as many at a time as there are cores, in order."""
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         return [future.result() for future in [pool.submit(job) for job in jobs]]
 
@@ -92,7 +109,7 @@ class Ours:
             sys.exit(f"{self.binary} does not exist; `make build` builds it")
 
     def summaries(self, scenario, seed=1, out=None, more=()):
-        """Summaries by variant, and the process's cost. With `out`, the series are written there."""
+        """Summaries by variant, and the process's cost. `out`: where series are written."""
         command = [self.binary, "run", SCENARIOS / scenario, "--json", "--seed", seed, *more]
         if out is not None:
             command += ["--out", out]
@@ -101,13 +118,17 @@ class Ours:
         return {line.get("variant", ""): line for line in lines}, finished
 
     def series(self, scenario, seed=1, more=()):
-        """Summaries by variant, and a function that reads the series of one: (variant, "links" or "flows") -> {subject: {column: [values]}}."""
+        """Summaries by variant, and a function that reads the series of one: (variant, "links" or
+        "flows") -> {subject: {column: [values]}}.
+        """
         with tempfile.TemporaryDirectory(prefix="xcpnet-reference-") as directory:
             out = Path(directory) / "out"
             summaries, _ = self.summaries(scenario, seed, out, more)
             tables = {}
             for path in sorted(out.glob("*.csv")):
-                name, kind = path.stem.rsplit(".", 1)  # VARIANT.links.csv, or the scenario's name where there are no variants
+                name, kind = path.stem.rsplit(
+                    ".", 1
+                )  # VARIANT.links.csv, or the scenario's name where there are no variants
                 tables[name if name in summaries else "", kind] = read_series(path)
             return summaries, tables
 
@@ -119,7 +140,9 @@ def read_series(path):
         rows = csv.reader(file)
         head = next(rows)
         for row in rows:
-            columns = table.setdefault(row[1], {name: [] for name in head if name not in (head[1],)})
+            columns = table.setdefault(
+                row[1], {name: [] for name in head if name not in (head[1],)}
+            )
             for name, value in zip(head, row):
                 if name != head[1]:
                     columns[name].append(float(value) if value else float("nan"))
@@ -128,9 +151,13 @@ def read_series(path):
 
 def ns2_is_installed():
     """Whether the command `ns` is there, and is ns-2 and not something else of that name."""
-    return shutil.which("ns") is not None and "2.35" in subprocess.run(
-        ["ns"], input='puts [ns-version]; exit', capture_output=True, text=True, check=False
-    ).stdout
+    return (
+        shutil.which("ns") is not None
+        and "2.35"
+        in subprocess.run(
+            ["ns"], input="puts [ns-version]; exit", capture_output=True, text=True, check=False
+        ).stdout
+    )
 
 
 def ns2(script, **options):
@@ -143,7 +170,8 @@ def ns2(script, **options):
 
 
 def ns3_program():
-    """Builds bench/ns3/dumbbell.cc against the ns-3 that pkg-config finds, if it is not built yet. Returns the program, or None and what is missing.
+    """Builds bench/ns3/dumbbell.cc against the ns-3 that pkg-config finds, if it is not built yet.
+    Returns the program, or None and what is missing.
 
     PKG_CONFIG_PATH chooses another ns-3 than the distribution's.
     """
@@ -151,21 +179,48 @@ def ns3_program():
     for tool in ("pkg-config", "g++"):
         if shutil.which(tool) is None:
             return None, f"no {tool}"
-    # Only directories and names: the rest of Debian's `--libs` names files of libgsl-dev, which nothing here needs and the package does not pull in.
+    # Only directories and names: the rest of Debian's `--libs` names files of libgsl-dev, which
+    # nothing here needs and the package does not pull in.
     asked = subprocess.run(
-        ["pkg-config", "--cflags", "--libs-only-L", "--libs-only-l", *NS3_MODULES], capture_output=True, text=True, check=False
+        ["pkg-config", "--cflags", "--libs-only-L", "--libs-only-l", *NS3_MODULES],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if asked.returncode != 0:
         return None, "not installed (Debian package libns3-dev)"
-    where = subprocess.run(["pkg-config", "--variable=libdir", "ns3-core"], capture_output=True, text=True, check=True).stdout.strip()
-    command = ["g++", "-std=c++17", "-O3", "-march=native", str(source), "-o", str(program), f"-Wl,-rpath,{where}", *asked.stdout.split()]
+    where = subprocess.run(
+        ["pkg-config", "--variable=libdir", "ns3-core"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    command = [
+        "g++",
+        "-std=c++17",
+        "-O3",
+        "-march=native",
+        str(source),
+        "-o",
+        str(program),
+        f"-Wl,-rpath,{where}",
+        *asked.stdout.split(),
+    ]
     recipe = CACHE / "ns3-dumbbell.command"
-    if program.exists() and program.stat().st_mtime > source.stat().st_mtime and recipe.exists() and recipe.read_text() == " ".join(command):
+    if (
+        program.exists()
+        and program.stat().st_mtime > source.stat().st_mtime
+        and recipe.exists()
+        and recipe.read_text() == " ".join(command)
+    ):
         return program, ""
     CACHE.mkdir(parents=True, exist_ok=True)
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     if built.returncode != 0:
-        return None, f"bench/ns3/dumbbell.cc does not compile with {NS3_MODULES[0]}:\n{built.stderr.strip()}"
+        return (
+            None,
+            (
+                "bench/ns3/dumbbell.cc does not compile with"
+                f" {NS3_MODULES[0]}:\n{built.stderr.strip()}"
+            ),
+        )
     recipe.write_text(" ".join(command))
     return program, ""
 

@@ -1,13 +1,16 @@
-"""Two ends of many connections whose bytes both can make: what arrives must be a prefix of what was sent, and all of it unless there was a reset.
+"""Two ends of many connections whose bytes both can make: what arrives must be a prefix of what was
+sent, and all of it unless there was a reset.
 
     exact.py serve PORT            exact.py ask SERVER PORT BYTES            exact.py check
 
-A connection begins with 24 bytes: its number, how much the server sends, how much the client sends. Both ways carry noise from a place that
-the number chooses (SHA-256 in counter mode, which repeats after 8 MB, so that making it costs little). Each end judges what it receives
-and both say what they found, `ask` when it has had its BYTES, `serve` at SIGTERM.
+A connection begins with 24 bytes: its number, how much the server sends, how much the client sends.
+Both ways carry noise from a place that the number chooses (SHA-256 in counter mode, which repeats
+after 8 MB, so that making it costs little). Each end judges what it receives and both say what they
+found, `ask` when it has had its BYTES, `serve` at SIGTERM.
 
-`check` puts a proxy between that does one thing wrong at a time, and ends with status 1 unless the ends see each of them, and nothing where there is
-nothing: a referee that cannot see a fault finds none.
+`check` puts a proxy between that does one thing wrong at a time, and ends with status 1 unless the
+ends see each of them, and nothing where there is nothing: a referee that cannot see a fault finds
+none.
 """
 
 import ctypes
@@ -39,7 +42,16 @@ class Findings:
 
     def __init__(self):
         self.lock = threading.Lock()
-        self.said = {"connections": 0, "bytes": 0, "wrong": 0, "truncated": 0, "silent": 0, "reset": 0, "refused": 0, "open": 0}
+        self.said = {
+            "connections": 0,
+            "bytes": 0,
+            "wrong": 0,
+            "truncated": 0,
+            "silent": 0,
+            "reset": 0,
+            "refused": 0,
+            "open": 0,
+        }
 
     def add(self, **counts):
         with self.lock:
@@ -59,11 +71,13 @@ class Findings:
 def stream(number, at, length):
     """Bytes of a stream from a place on: a window into the noise."""
     place = (number * 1000003 + at) % REPEATS
-    return NOISE[place:place + length]
+    return NOISE[place : place + length]
 
 
 def send(sock, number, length, failed):
-    """Sends a stream and ends it; what fails is ended by a reset, so that less never looks like all, and noted."""
+    """Sends a stream and ends it; what fails is ended by a reset, so that less never looks like
+    all, and noted.
+    """
     at = 0
     try:
         while at < length:
@@ -77,15 +91,18 @@ def send(sock, number, length, failed):
 
 
 def receive(sock, number, sender, failed):
-    """Bytes that were right, and how it ended: by an end, a reset, in silence, or because one was wrong. Waits for the sender.
+    """Bytes that were right, and how it ended: by an end, a reset, in silence, or because one was
+    wrong. Waits for the sender.
 
-    Linux tells of a reset once. Where the thread that sends was told, reading just ends; the socket is closed then, which it is not after an end from
-    the other side alone.
+    Linux tells of a reset once. Where the thread that sends was told, reading just ends; the socket
+    is closed then, which it is not after an end from the other side alone.
     """
     at, how = 0, None
     while how is None:
         at, how = receive_some(sock, number, at)
-    closed = how == "end" and sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE
+    closed = (
+        how == "end" and sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE
+    )
     sender.join()
     return at, "reset" if closed and failed.is_set() else how
 
@@ -107,7 +124,9 @@ def receive_some(sock, number, at):
 
 
 def abort(sock):
-    """A reset at once, while other threads use the socket: its descriptor stays (connect to AF_UNSPEC, which Python does not offer)."""
+    """A reset at once, while other threads use the socket: its descriptor stays (connect to
+    AF_UNSPEC, which Python does not offer).
+    """
     LIBC.connect(sock.fileno(), struct.pack("=H14x", socket.AF_UNSPEC), 16)
 
 
@@ -140,7 +159,11 @@ def serve_one(sock, found):
 def tell(found, number, way, got, how, wanted):
     found.judge(got, how, wanted)
     if how in ("wrong", "silent") or (how == "end" and got != wanted):
-        print(f"connection {number} {way}: {how} after {got} bytes of {wanted}", file=sys.stderr, flush=True)
+        print(
+            f"connection {number} {way}: {how} after {got} bytes of {wanted}",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def serve(listener, found):
@@ -179,7 +202,9 @@ def ask_one(address, number, down, up, cut, found):
 
 
 def ask(address, total, found, most=25, cuts=0.05):
-    """Connections of up to 2 to the power of `most` bytes each way, a part of them cut, until both ends together should have had `total`."""
+    """Connections of up to 2 to the power of `most` bytes each way, a part of them cut, until both
+    ends together should have had `total`.
+    """
     chance, sent = random.Random(1), 0
 
     def worker():
@@ -203,7 +228,9 @@ def ask(address, total, found, most=25, cuts=0.05):
 
 
 def faulty(listener, address, fault):
-    """A proxy that does one thing wrong, once, in one direction of one connection: at its first data after byte 100000 of that direction."""
+    """A proxy that does one thing wrong, once, in one direction of one connection: at its first
+    data after byte 100000 of that direction.
+    """
     lock, left = threading.Lock(), [fault]
 
     def relay(one, other, downwards):
@@ -212,13 +239,19 @@ def faulty(listener, address, fault):
             while data := one.recv(BLOCK):
                 begin, passed = passed, passed + len(data)
                 with lock:
-                    mine = left[0] and left[0][1] == downwards and begin > 100_000 and len(data) > 1 and left[0][0]
+                    mine = (
+                        left[0]
+                        and left[0][1] == downwards
+                        and begin > 100_000
+                        and len(data) > 1
+                        and left[0][0]
+                    )
                     left[0] = None if mine else left[0]
                 middle = len(data) // 2
                 if mine == "byte":
-                    data = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1:]
+                    data = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
                 elif mine == "lost":
-                    data = data[:middle] + data[middle + 1:]
+                    data = data[:middle] + data[middle + 1 :]
                 elif mine == "twice":
                     data = data + data
                 elif mine == "more":
@@ -253,15 +286,26 @@ def check():
             server, proxy = (socket.create_server(("127.0.0.1", 0), backlog=128) for _ in range(2))
             fault = (kind, downwards) if kind else None
             threading.Thread(target=serve, args=(server, there), daemon=True).start()
-            threading.Thread(target=faulty, args=(proxy, server.getsockname(), fault), daemon=True).start()
+            threading.Thread(
+                target=faulty, args=(proxy, server.getsockname(), fault), daemon=True
+            ).start()
             ask(proxy.getsockname(), 20e6, here, most=22, cuts=0)
             server.shutdown(socket.SHUT_RDWR)
             proxy.shutdown(socket.SHUT_RDWR)
             seen = {what: here.said[what] + there.said[what] for what in ("wrong", "truncated")}
             # A wrong byte is told by the end that it reached; what ended early, too.
             told = (here if downwards else there).said
-            good = told["truncated"] == 1 if kind == "end" else told["wrong"] == 1 if kind else not any(seen.values())
-            print(f"{kind or 'nothing'}, {'downwards' if downwards else 'upwards'}: {seen}: {'as it should be' if good else 'NOT SEEN'}")
+            good = (
+                told["truncated"] == 1
+                if kind == "end"
+                else told["wrong"] == 1
+                if kind
+                else not any(seen.values())
+            )
+            print(
+                f"{kind or 'nothing'}, {'downwards' if downwards else 'upwards'}: {seen}:"
+                f" {'as it should be' if good else 'NOT SEEN'}"
+            )
             blind += [] if good else [kind]
     return 1 if blind else 0
 
@@ -277,14 +321,18 @@ def main():
         print("ready", flush=True)
         threading.Thread(target=serve, args=(listener, found), daemon=True).start()
         signal.sigwait([signal.SIGTERM])
-        # What is on its way may come: a reset that the link lost is told again when a proxy asks whether its peer is there, after 60 s. What is open then
-        # is told.
+        # What is on its way may come: a reset that the link lost is told again when a proxy asks
+        # whether its peer is there, after 60 s. What is open then is told.
         begin = time.monotonic()
         end = begin + 200
         while found.said["open"] and time.monotonic() < end:
             time.sleep(0.1)
         if time.monotonic() - begin > 5:
-            print(f"the last connection ended {time.monotonic() - begin:.0f} s after its client", file=sys.stderr, flush=True)
+            print(
+                f"the last connection ended {time.monotonic() - begin:.0f} s after its client",
+                file=sys.stderr,
+                flush=True,
+            )
     else:
         ask((sys.argv[2], int(sys.argv[3])), float(sys.argv[4]), found)
     with found.lock:

@@ -1,6 +1,8 @@
-"""The part `serve` of bench/pep/run: what `xcpnet serve` costs on a gateway whose proxy carries very
-many connections, a hundred bytes a second on each, and how soon its page answers. Processor time is
-counted, so that others on the machine do not count as serve; what they take makes answers slower."""
+"""The part `serve` of bench/pep/run: what `xcpnet serve` costs on a gateway whose proxy carries
+very many connections, a hundred bytes a second on each, and how soon its page answers. Processor
+time is counted, so that others on the machine do not count as serve; what they take makes answers
+slower.
+"""
 
 import json
 import os
@@ -52,30 +54,44 @@ def spent(pid):
 
 
 def measure(net, program, connections):
-    """Connections that are there, the share of a core, looks, seconds until the page is there, memory."""
+    """Connections that are there, the share of a core, looks, seconds until the page is there,
+    memory.
+    """
     net.start("server", "python3", "-c", CONNECTIONS, "server", 0)
     time.sleep(0.5)
-    client = net.start("client", "python3", "-c", CONNECTIONS, "client", connections, stdout=subprocess.PIPE)
+    client = net.start(
+        "client", "python3", "-c", CONNECTIONS, "client", connections, stdout=subprocess.PIPE
+    )
     client.stdout.readline()
     live = len(net.show("near")["connections"])
-    serve = subprocess.Popen([program, "serve", "--netns", net.ns("near"), "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    serve = subprocess.Popen(
+        [program, "serve", "--netns", net.ns("near"), "--listen", "127.0.0.1:0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     address = serve.stdout.readline().strip()
     watch = subprocess.Popen(["curl", "-sN", address + "events"], stdout=subprocess.PIPE, text=True)
     net.processes += [serve, watch]
     looks = []
-    threading.Thread(target=lambda: looks.extend(iter(watch.stdout.readline, "")), daemon=True).start()
+    threading.Thread(
+        target=lambda: looks.extend(iter(watch.stdout.readline, "")), daemon=True
+    ).start()
     time.sleep(3)
     before, began, had = spent(serve.pid), time.monotonic(), len(looks)
     answers = []
     while time.monotonic() - began < SECONDS:
         words = ["curl", "-s", "-o", "/dev/null", "-w", "%{time_total} %{http_code}", address]
-        took, status = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+        took, status = subprocess.run(
+            words, check=True, capture_output=True, text=True
+        ).stdout.split()
         answers.append(float(took) if status == "200" else float("inf"))
         time.sleep(1)
     wall = time.monotonic() - began
     with open(f"/proc/{serve.pid}/status", encoding="utf-8") as file:
         memory = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
-    last = json.loads(next(line for line in reversed(looks) if line.startswith("data: ")).removeprefix("data: "))
+    last = json.loads(
+        next(line for line in reversed(looks) if line.startswith("data: ")).removeprefix("data: ")
+    )
     return {
         "connections": live,
         "told": sum(proxy["connections_in_all"] for proxy in last["proxies"]),

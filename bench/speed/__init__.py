@@ -7,6 +7,7 @@ sweep         many runs at once
 law           the control law and the floor under any simulator, alone
 instructions  instructions counted instead of time, beside a baseline
 
-`report` collects the verdicts, `ours` times xcpnet, `callgrind` reads what valgrind writes. Each kind of row has a function
-`measure(ours, settings, report)` that prints its table and gives its verdicts to the report.
+`report` collects the verdicts, `ours` times xcpnet, `callgrind` reads what valgrind writes. Each
+kind of row has a function `measure(ours, settings, report)` that prints its table and gives its
+verdicts to the report.
 """

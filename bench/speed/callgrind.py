@@ -1,7 +1,8 @@
 """Counts instructions with valgrind's callgrind.
 
-What is counted is a binary of its own, built for x86-64-v3 (AVX2 and no later) into target/bench: valgrind does not know AVX-512, which a build for the
-machine at hand may use, and counts stay comparable between machines.
+What is counted is a binary of its own, built for x86-64-v3 (AVX2 and no later) into target/bench:
+valgrind does not know AVX-512, which a build for the machine at hand may use, and counts stay
+comparable between machines.
 """
 
 import os
@@ -31,7 +32,12 @@ def missing():
 def build():
     """Builds xcpnet to be counted. Returns its path."""
     directory = peers.CACHE / CPU
-    environment = {**os.environ, "RUSTFLAGS": f"-C target-cpu={CPU}", "CFLAGS": f"-march={CPU}", "CARGO_TARGET_DIR": str(directory)}
+    environment = {
+        **os.environ,
+        "RUSTFLAGS": f"-C target-cpu={CPU}",
+        "CFLAGS": f"-march={CPU}",
+        "CARGO_TARGET_DIR": str(directory),
+    }
     environment.pop("CARGO_ENCODED_RUSTFLAGS", None)
     command = ["cargo", "build", "--release", "--locked", "--quiet", "--package", "xcpnet"]
     if subprocess.run(command, env=environment, cwd=peers.HERE.parent, check=False).returncode != 0:
@@ -41,8 +47,15 @@ def build():
 
 def compilers():
     """What the counts depend on besides the source."""
-    rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
-    cc = subprocess.run([os.environ.get("CC", "cc"), "-dumpfullversion"], capture_output=True, text=True, check=False).stdout.strip()
+    rustc = subprocess.run(
+        ["rustc", "--version"], capture_output=True, text=True, check=True
+    ).stdout.split()[1]
+    cc = subprocess.run(
+        [os.environ.get("CC", "cc"), "-dumpfullversion"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
     return f"rustc {rustc}, cc {cc}"
 
 
@@ -50,7 +63,9 @@ def count(binary, arguments):
     """Runs `xcpnet run` under callgrind. Returns what it printed and the profile's text."""
     with tempfile.TemporaryDirectory(prefix="xcpnet-callgrind-") as directory:
         out = Path(directory) / "callgrind.out"
-        finished = peers.run_once([*VALGRIND, f"--callgrind-out-file={out}", str(binary), "run", *map(str, arguments)])
+        finished = peers.run_once(
+            [*VALGRIND, f"--callgrind-out-file={out}", str(binary), "run", *map(str, arguments)]
+        )
         return finished.stdout, out.read_text()
 
 
@@ -63,11 +78,13 @@ def total(profile):
 
 
 def by_source(profile):
-    """Instructions by (source file, function, the function's own source file). Code inlined from another file counts for the file it was written in.
+    """Instructions by (source file, function, the function's own source file). Code inlined from
+    another file counts for the file it was written in.
 
-    The format: https://valgrind.org/docs/manual/cl-format.html. `fl=` opens a function's file, `fi=` and `fe=` another one inside of it, `fn=` names the
-    function; names come once with a number, later the number alone. A line of cost is a position and a count; the one after `calls=` is what
-    was called, and counted there.
+    The format: https://valgrind.org/docs/manual/cl-format.html. `fl=` opens a function's file,
+    `fi=` and `fe=` another one inside of it, `fn=` names the function; names come once with a
+    number, later the number alone. A line of cost is a position and a count; the one after `calls=`
+    is what was called, and counted there.
     """
     names, costs = {}, defaultdict(int)
     file = function = home = ""
@@ -93,7 +110,17 @@ def by_source(profile):
 
 
 # Lines that name something, and the space of names they share.
-NAMES = {"fl": "file", "fi": "file", "fe": "file", "cfl": "file", "cfi": "file", "fn": "function", "cfn": "function", "ob": "object", "cob": "object"}
+NAMES = {
+    "fl": "file",
+    "fi": "file",
+    "fe": "file",
+    "cfl": "file",
+    "cfi": "file",
+    "fn": "function",
+    "cfn": "function",
+    "ob": "object",
+    "cob": "object",
+}
 
 
 def resolve(names, kind, value):

@@ -1,16 +1,20 @@
 """Growth with the number of flows at equal load: bench/scenarios/growth-flows.toml.
 
-Every number of flows shares the same link of 10 Gbit/s and 200 ms: 238,000 packets (data and acknowledgements) are under way, the window that fills the
-path is shared out as initial windows, and nobody loses a packet. So what differs is only how many flows those packets belong to. (On the dumbbell of
-1 Gbit/s and 40 ms 100,000 flows would have 1/20 of a packet each: such a run is made of losses and timeouts, which is another load.)
+Every number of flows shares the same link of 10 Gbit/s and 200 ms: 238,000 packets (data and
+acknowledgements) are under way, the window that fills the path is shared out as initial windows,
+and nobody loses a packet. So what differs is only how many flows those packets belong to. (On the
+dumbbell of 1 Gbit/s and 40 ms 100,000 flows would have 1/20 of a packet each: such a run is made of
+losses and timeouts, which is another load.)
 
-Memory: peak resident sizes. What a flow takes is the slope from 10,000 to 100,000 flows, and includes its line of the summary. What a packet under way
-takes is the slope over what the path holds with 1000 flows, from 200 to 800 ms.
+Memory: peak resident sizes. What a flow takes is the slope from 10,000 to 100,000 flows, and
+includes its line of the summary. What a packet under way takes is the slope over what the path
+holds with 1000 flows, from 200 to 800 ms.
 """
 
 import statistics
 
 import peers
+
 from speed.ours import median_range, once, start_up
 
 SCENARIO = "growth-flows.toml"
@@ -26,15 +30,26 @@ BOOKS = 1.05  # what a store of packets may take to know where they are, and the
 
 def measure(ours, settings, report):
     report.section(
-        "Growth with flows: 10 Gbit/s, 200 ms, XCP, 3 simulated seconds, 238,000 packets under way whatever the number of flows",
+        "Growth with flows: 10 Gbit/s, 200 ms, XCP, 3 simulated seconds, 238,000 packets under way"
+        " whatever the number of flows",
         f"Medians of {settings.runs}, taken in turn; start-up and reporting subtracted and shown.",
     )
     runs = {flows: [] for flows in FLOWS}
     idle = {flows: start_up(ours, SCENARIO, flow__count=flows) for flows in FLOWS}
     for _ in range(settings.runs):
         for flows in FLOWS:
-            runs[flows].append(once(ours, SCENARIO, flow__count=flows, flow__initial_window=max(2, round(HELD / flows))))
-    report.line(f"{'flows':>7} {'packets/s':>11} {'range':>23} {'of 10':>6} {'start-up':>9} {'peak':>9} {'util':>6} {'max queue':>9} {'drops':>6}")
+            runs[flows].append(
+                once(
+                    ours,
+                    SCENARIO,
+                    flow__count=flows,
+                    flow__initial_window=max(2, round(HELD / flows)),
+                )
+            )
+    report.line(
+        f"{'flows':>7} {'packets/s':>11} {'range':>23} {'of 10':>6} {'start-up':>9} {'peak':>9}"
+        f" {'util':>6} {'max queue':>9} {'drops':>6}"
+    )
     rates = {}
     for flows, samples in runs.items():
         values = [run.packets("bottleneck") / (run.wall_s - idle[flows]) for run in samples]
@@ -43,30 +58,71 @@ def measure(ours, settings, report):
         peak = statistics.median(run.peak_bytes for run in samples)
         rate, between = median_range(values)
         report.line(
-            f"{flows:7} {rate:>11} {between:>23} {rates[flows] / rates[FLOWS[0]]:6.2f} {idle[flows]:7.3f} s {peak / 1e6:6.1f} MB"
-            f" {link['utilisation']:6.4f} {link['queue_max']:9} {link['drops']:6}"
+            f"{flows:7} {rate:>11} {between:>23} {rates[flows] / rates[FLOWS[0]]:6.2f}"
+            f" {idle[flows]:7.3f} s {peak / 1e6:6.1f} MB {link['utilisation']:6.4f}"
+            f" {link['queue_max']:9} {link['drops']:6}"
         )
     share = min(rates[flows] for flows in FLOWS if flows <= 10_000) / rates[10]
-    report.judge("packets/s up to 10,000 flows", share >= NEEDED_SHARE, f"{share:.2f} of those of 10 flows, at least {NEEDED_SHARE:g}")
-    report.show("packets/s of 100,000 flows", f"{rates[100_000] / rates[10]:.2f} of those of 10 flows")
+    report.judge(
+        "packets/s up to 10,000 flows",
+        share >= NEEDED_SHARE,
+        f"{share:.2f} of those of 10 flows, at least {NEEDED_SHARE:g}",
+    )
+    report.show(
+        "packets/s of 100,000 flows", f"{rates[100_000] / rates[10]:.2f} of those of 10 flows"
+    )
     memory(ours, report, runs)
 
 
 def memory(ours, report, runs):
     few, many = 10_000, 100_000
-    peak = {flows: statistics.median(run.peak_bytes for run in runs[flows]) for flows in (few, many)}
+    peak = {
+        flows: statistics.median(run.peak_bytes for run in runs[flows]) for flows in (few, many)
+    }
     per_flow = (peak[many] - peak[few]) / (many - few)
-    table = peers.run([ours.binary, "run", peers.SCENARIOS / SCENARIO, "--set", f"flow.count={many}", "--set", f"flow.initial-window={max(2, round(HELD / many))}"])
+    table = peers.run(
+        [
+            ours.binary,
+            "run",
+            peers.SCENARIOS / SCENARIO,
+            "--set",
+            f"flow.count={many}",
+            "--set",
+            f"flow.initial-window={max(2, round(HELD / many))}",
+        ]
+    )
     report.line(f"{many:,} flows with the table instead of --json: {table.peak_bytes / 1e6:.1f} MB")
-    report.judge("memory of a flow", per_flow <= NEEDED_BYTES_PER_FLOW, f"{per_flow:.0f} bytes, at most {NEEDED_BYTES_PER_FLOW}")
+    report.judge(
+        "memory of a flow",
+        per_flow <= NEEDED_BYTES_PER_FLOW,
+        f"{per_flow:.0f} bytes, at most {NEEDED_BYTES_PER_FLOW}",
+    )
 
     under_way, peak = [], []
     for factor in STRETCHED:
-        options = {"link__bottleneck__delay": f"{RTT_MS * factor // 2 - 2}ms", "duration": f"{3 * factor}s", "flow__start_jitter": f"{RTT_MS * factor}ms"}
-        run = once(ours, SCENARIO, flow__count=1000, flow__initial_window=round(HELD * factor / 1000), **options)
+        options = {
+            "link__bottleneck__delay": f"{RTT_MS * factor // 2 - 2}ms",
+            "duration": f"{3 * factor}s",
+            "flow__start_jitter": f"{RTT_MS * factor}ms",
+        }
+        run = once(
+            ours,
+            SCENARIO,
+            flow__count=1000,
+            flow__initial_window=round(HELD * factor / 1000),
+            **options,
+        )
         # The queue is longest a round trip after the starts, when the path is full.
         under_way.append(HELD * factor + run.summary["links"]["bottleneck"]["queue_max"])
         peak.append(run.peak_bytes)
-        report.line(f"1000 flows, {RTT_MS * factor} ms: at the most {under_way[-1]:,.0f} packets under way, {peak[-1] / 1e6:.1f} MB")
+        report.line(
+            f"1000 flows, {RTT_MS * factor} ms: at the most {under_way[-1]:,.0f} packets under way,"
+            f" {peak[-1] / 1e6:.1f} MB"
+        )
     per_packet = (peak[1] - peak[0]) / (under_way[1] - under_way[0])
-    report.judge("memory of a packet under way", per_packet <= NEEDED_BYTES_PER_PACKET * BOOKS, f"{per_packet:.1f} bytes, at most {NEEDED_BYTES_PER_PACKET} and {BOOKS - 1:.0%} for their store")
+    report.judge(
+        "memory of a packet under way",
+        per_packet <= NEEDED_BYTES_PER_PACKET * BOOKS,
+        f"{per_packet:.1f} bytes, at most {NEEDED_BYTES_PER_PACKET} and {BOOKS - 1:.0%} for their"
+        " store",
+    )

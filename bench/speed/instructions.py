@@ -1,7 +1,9 @@
-"""Instructions per data packet and per packet-hop of a few short runs, beside bench/instructions.txt.
+"""Instructions per data packet and per packet-hop of a few short runs, beside
+bench/instructions.txt.
 
-The counts of half a simulated second are subtracted from those of a whole one: what is left is the second half, without start-up and slow start.
-Unlike time they do not depend on what else the machine does, so 3 % more is a change of the program. They do not see cache misses.
+The counts of half a simulated second are subtracted from those of a whole one: what is left is the
+second half, without start-up and slow start. Unlike time they do not depend on what else the
+machine does, so 3 % more is a change of the program. They do not see cache misses.
 """
 
 import json
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import graphs
 import peers
+
 from speed import callgrind
 
 BASELINE = peers.HERE / "instructions.txt"
@@ -18,15 +21,23 @@ FROM_S, TO_S = 0.5, 1.0
 # name -> scenario, variant, settings, link whose packets are the data packets
 RUNS = {
     "xcp-100-flows": ("speed.toml", None, {}, "bottleneck"),
-    "xcp-100-flows-paced-delayed-acks": ("speed.toml", None, {"flow.paced": "true", "flow.delayed-ack": "true"}, "bottleneck"),
+    "xcp-100-flows-paced-delayed-acks": (
+        "speed.toml",
+        None,
+        {"flow.paced": "true", "flow.delayed-ack": "true"},
+        "bottleneck",
+    ),
     "newreno-100-flows": ("speed-tcp.toml", "newreno", {}, "bottleneck"),
     "cubic-100-flows": ("speed-tcp.toml", "cubic", {}, "bottleneck"),
     "chain-of-16": ("chain", None, {"link.rate": "100mbit", "link.delay": "2ms"}, "n0-n1"),
 }
 
 
-def measure(ours, settings, report):  # noqa: ARG001  (every kind of row is called alike)
-    report.section(f"Instructions, counted by callgrind on a build for {callgrind.CPU}, {FROM_S} to {TO_S} s of the run")
+def measure(ours, settings, report):
+    report.section(
+        f"Instructions, counted by callgrind on a build for {callgrind.CPU}, {FROM_S} to {TO_S} s"
+        " of the run"
+    )
     why = callgrind.missing()
     if why:
         report.skip("instructions", why)
@@ -34,19 +45,35 @@ def measure(ours, settings, report):  # noqa: ARG001  (every kind of row is call
     counted = count_all()
     baseline, compilers = read_baseline()
     comparable = compilers == callgrind.compilers()
-    report.line(f"{'run':34} {'per data packet':>15} {'baseline':>9} {'per packet-hop':>14} {'baseline':>9}")
+    report.line(
+        f"{'run':34} {'per data packet':>15} {'baseline':>9} {'per packet-hop':>14} {'baseline':>9}"
+    )
     for name, (packet, hop) in counted.items():
         then = baseline.get(name)
-        report.line(f"{name:34} {packet:15.0f} {then[0] if then else 0:9.0f} {hop:14.1f} {then[1] if then else 0:9.1f}")
+        report.line(
+            f"{name:34} {packet:15.0f} {then[0] if then else 0:9.0f} {hop:14.1f}"
+            f" {then[1] if then else 0:9.1f}"
+        )
     for name, (packet, _) in counted.items():
         figure = f"{packet:.0f} per data packet"
         if name not in baseline:
-            report.skip(f"instructions, {name}", f"{figure}; not in {BASELINE.name}: `bench/instructions --update`")
+            report.skip(
+                f"instructions, {name}",
+                f"{figure}; not in {BASELINE.name}: `bench/instructions --update`",
+            )
         elif not comparable:
-            report.skip(f"instructions, {name}", f"{figure}; the baseline is {compilers}'s, this is {callgrind.compilers()}: `bench/instructions --update`")
+            report.skip(
+                f"instructions, {name}",
+                f"{figure}; the baseline is {compilers}'s, this is {callgrind.compilers()}:"
+                " `bench/instructions --update`",
+            )
         else:
             ratio = packet / baseline[name][0]
-            report.judge(f"instructions, {name}", ratio <= ALLOWED, f"{figure}, {ratio:.3f} of the baseline, at most {ALLOWED:g}")
+            report.judge(
+                f"instructions, {name}",
+                ratio <= ALLOWED,
+                f"{figure}, {ratio:.3f} of the baseline, at most {ALLOWED:g}",
+            )
 
 
 def count_all():
@@ -55,7 +82,11 @@ def count_all():
     with tempfile.TemporaryDirectory(prefix="xcpnet-bench-") as directory:
         chain = Path(directory) / "chain.toml"
         chain.write_text(graphs.chain(16).text())
-        jobs = [lambda name=name, until=until: one(binary, chain, name, until) for name in RUNS for until in (FROM_S, TO_S)]
+        jobs = [
+            lambda name=name, until=until: one(binary, chain, name, until)
+            for name in RUNS
+            for until in (FROM_S, TO_S)
+        ]
         results = iter(peers.together(jobs))
     counted = {}
     for name, first, second in zip(RUNS, results, results):
@@ -75,7 +106,11 @@ def one(binary, chain, name, until):
         arguments += ["--variant", variant]
     printed, profile = callgrind.count(binary, arguments)
     links = json.loads(printed)["links"]
-    return callgrind.total(profile), links[link]["packets"], sum(link["packets"] for link in links.values())
+    return (
+        callgrind.total(profile),
+        links[link]["packets"],
+        sum(link["packets"] for link in links.values()),
+    )
 
 
 def read_baseline():
@@ -94,8 +129,14 @@ def read_baseline():
 
 def write_baseline(counted):
     lines = [
-        "# Instructions per data packet and per packet-hop: the baseline of `make bench-instructions`, which fails when the first is 3 % above.",
-        f"# Counted by callgrind on a build for {callgrind.CPU}; rewritten by `bench/instructions --update`.",
+        (
+            "# Instructions per data packet and per packet-hop: the baseline of `make"
+            " bench-instructions`, which fails when the first is 3 % above."
+        ),
+        (
+            f"# Counted by callgrind on a build for {callgrind.CPU}; rewritten by"
+            " `bench/instructions --update`."
+        ),
         f"# compilers: {callgrind.compilers()}",
         *(f"{name:34} {packet:8.1f} {hop:8.1f}" for name, (packet, hop) in counted.items()),
     ]

@@ -1,4 +1,6 @@
-"""The control law alone, and the floor: what moving packets and events through the dumbbell costs when nothing is done with them."""
+"""The control law alone, and the floor: what moving packets and events through the dumbbell costs
+when nothing is done with them.
+"""
 
 import subprocess
 
@@ -7,11 +9,13 @@ import peers
 BENCHES = [("the law", "xcp-engine", "law_cost"), ("the floor", "xcp-sim", "floor")]
 
 
-def measure(ours, settings, report):  # noqa: ARG001  (every kind of row is called alike)
+def measure(ours, settings, report):
     report.section("The law alone, and the floor: `cargo bench`")
     for name, package, bench in BENCHES:
         command = ["cargo", "bench", "--locked", "--quiet", "--package", package, "--bench", bench]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=peers.HERE.parent)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=peers.HERE.parent
+        )
         if done.returncode != 0:
             report.skip(name, f"`{' '.join(command)}` failed: {done.stderr.strip()[-300:]}")
             continue

@@ -1,4 +1,6 @@
-"""Times xcpnet: whole processes, less what starting, reading the scenario and reporting cost where only the simulation counts."""
+"""Times xcpnet: whole processes, less what starting, reading the scenario and reporting cost where
+only the simulation counts.
+"""
 
 import statistics
 from dataclasses import dataclass
@@ -22,7 +24,9 @@ class Run:
 
 
 def once(ours, scenario, threads=1, **settings):
-    """One run. Settings are paths, `flow__start_jitter` for `flow.start-jitter`; `variant` chooses one."""
+    """One run. Settings are paths, `flow__start_jitter` for `flow.start-jitter`; `variant` chooses
+    one.
+    """
     more = ["--threads", threads]
     for name, value in settings.items():
         path = name.replace("__", ".").replace("_", "-")
@@ -33,10 +37,17 @@ def once(ours, scenario, threads=1, **settings):
 
 
 def start_up(ours, scenario, runs=3, **settings):
-    """Wall seconds of the same scenario with nothing simulated: process, scenario, memory set out for the flows, summary."""
-    return statistics.median(once(ours, scenario, **{**settings, "duration": "1us"}).wall_s for _ in range(runs))
+    """Wall seconds of the same scenario with nothing simulated: process, scenario, memory set out
+    for the flows, summary.
+    """
+    return statistics.median(
+        once(ours, scenario, **{**settings, "duration": "1us"}).wall_s for _ in range(runs)
+    )
 
 
 def median_range(values, form="{:,.0f}"):
     """Median, and the least and greatest."""
-    return form.format(statistics.median(values)), f"{form.format(min(values))}-{form.format(max(values))}"
+    return (
+        form.format(statistics.median(values)),
+        f"{form.format(min(values))}-{form.format(max(values))}",
+    )

@@ -43,5 +43,8 @@ class Report:
             print(f"  {verdict or 'printed':8} {what:{width}}  {figure}")
         failed = [what for what, verdict, _ in self.verdicts if verdict == "FAIL"]
         if failed:
-            print(f"{len(failed)} of {len(self.verdicts)} rows FAILED: {'; '.join(failed)}", file=sys.stderr)
+            print(
+                f"{len(failed)} of {len(self.verdicts)} rows FAILED: {'; '.join(failed)}",
+                file=sys.stderr,
+            )
         return 1 if failed else 0

@@ -10,7 +10,6 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-
 import xcpnet
 
 ROOT = Path(__file__).parents[2]
@@ -20,8 +19,14 @@ SMALL = """
 title    = "Two flows"
 duration = "200ms"
 sample   = "off"
-link     = [{ name = "bottleneck", between = ["S", "D"], rate = "10mbit", delay = "5ms", queue = { kind = "xcp", limit = 100 } }]
 flow     = [{ count = 2, from = "S", to = "D", congestion = "xcp", start-jitter = "100ms" }]
+
+[[link]]
+name    = "bottleneck"
+between = ["S", "D"]
+rate    = "10mbit"
+delay   = "5ms"
+queue   = { kind = "xcp", limit = 100 }
 
 [[variant]]
 name = "XCP"
@@ -52,7 +57,9 @@ def wanting(reason: str) -> tuple[str, str]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Counts skips as the tests in Rust do (crates/xcp-skip): a line each in the file that
     XCPNET_SKIPPED names; what XCPNET_REQUIRE lists must be there."""
     report = yield
@@ -95,6 +102,10 @@ def of_cli(cli: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, byte
     """The tables that one machine's `xcpnet sweep` writes."""
     home = tmp_path_factory.mktemp("cli")
     (home / "s.toml").write_text(SMALL)
-    subprocess.run([cli, "sweep", "s.toml", *ARGUMENTS, "--out", "out"], cwd=home, check=True,
-                   capture_output=True)
+    subprocess.run(
+        [cli, "sweep", "s.toml", *ARGUMENTS, "--out", "out"],
+        cwd=home,
+        check=True,
+        capture_output=True,
+    )
     return bytes_of(home / "out")

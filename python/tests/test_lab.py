@@ -12,16 +12,21 @@ import time
 from pathlib import Path
 
 import pytest
-
 import xcpnet
 
 SCENARIO = """
 title    = "Two flows"
 duration = "3s"
 sample   = "100ms"
-link     = [{ name = "bottleneck", between = ["S", "D"], rate = "10mbit", delay = "10ms", queue = { kind = "xcp", limit = 100 } }]
 flow     = [{ name = "f", count = 2, from = "S", to = "D", congestion = "xcp" }]
 expect   = [{ claim = "it is used", metric = "links.bottleneck.utilisation", min = 0.5 }]
+
+[[link]]
+name    = "bottleneck"
+between = ["S", "D"]
+rate    = "10mbit"
+delay   = "10ms"
+queue   = { kind = "xcp", limit = 100 }
 
 [[variant]]
 name = "XCP"
@@ -67,7 +72,9 @@ def test_it_gives_what_the_simulator_gives(lab: str) -> None:
                 assert mine.column(column) == theirs.column(column)
             assert set(mine.column_names) <= set(theirs.column_names)
         goodput = one.series("flows").column("goodput_bps")
-        assert sum(goodput) / 30 == pytest.approx(sum(f["goodput"] for f in one.summary["flows"]), rel=0.1)
+        assert sum(goodput) / 30 == pytest.approx(
+            sum(f["goodput"] for f in one.summary["flows"]), rel=0.1
+        )
     assert [claim["claim"] for claim in r.expect()] == ["it is used"] * 2
     assert r._repr_html_().count("<svg") == 2 and "linux: XCP: " in r._repr_html_()
     assert [json.loads(line) for line in r.json().splitlines()] == r.summaries
@@ -84,7 +91,9 @@ def test_the_kernel_s_congestion_controls_can_be_named(lab: str) -> None:
     n = n.flow("S", "D", cc=own[0])
     r = xcpnet.run(n, backend="linux", series=False)
     assert r.summary["flows"][0]["goodput"] > 1e6 and len(r.series()) == 0
-    with pytest.raises(xcpnet.ScenarioError, match=f'the simulator has no congestion control "{own[0]}"'):
+    with pytest.raises(
+        xcpnet.ScenarioError, match=f'the simulator has no congestion control "{own[0]}"'
+    ):
         xcpnet.run(n)
 
 
@@ -99,8 +108,12 @@ except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
     # Killed, it leaves a temporary directory.
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
-                             env={**os.environ, "TMPDIR": str(home)})
+    child = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(home)},
+    )
     deadline = time.monotonic() + 30
     while not labs_of(child.pid):
         assert child.poll() is None and time.monotonic() < deadline

@@ -22,7 +22,13 @@ def test_it_runs(path: Path) -> None:
         assert not cell.get("outputs"), "notebooks are kept without what came of them"
         if "parameters" in cell.metadata.get("tags", []):
             cell.source = SHORT[path.stem]
-    nbclient.NotebookClient(book, timeout=600, kernel_name="python3",
-                            resources={"metadata": {"path": str(NOTEBOOKS)}}).execute()
-    shown = [o for cell in book.cells for o in cell.get("outputs", []) if "image/png" in o.get("data", {})]
+    nbclient.NotebookClient(
+        book, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(NOTEBOOKS)}}
+    ).execute()
+    shown = [
+        o
+        for cell in book.cells
+        for o in cell.get("outputs", [])
+        if "image/png" in o.get("data", {})
+    ]
     assert shown, "a figure is shown"

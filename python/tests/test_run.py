@@ -14,9 +14,8 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, SMALL
-
 import xcpnet
+from conftest import ROOT, SMALL
 
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*/*.toml"))
 # One of each paper that takes seconds; all of them take as long as `make reproduce`.
@@ -27,9 +26,13 @@ def name(path: Path) -> str:
     return f"{path.parent.name}/{path.stem}"
 
 
-@pytest.mark.parametrize("path", [
-    pytest.param(p, id=name(p), marks=[] if name(p) in SOME else pytest.mark.all) for p in EXPERIMENTS
-])
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(p, id=name(p), marks=[] if name(p) in SOME else pytest.mark.all)
+        for p in EXPERIMENTS
+    ],
+)
 def test_it_prints_what_the_command_line_prints(cli: str, path: Path) -> None:
     expected = subprocess.run([cli, "run", path, "--json"], check=True, capture_output=True).stdout
     assert xcpnet.run(path, series=False).json().encode() == expected
@@ -37,9 +40,19 @@ def test_it_prints_what_the_command_line_prints(cli: str, path: Path) -> None:
 
 def test_settings_seed_and_variants_are_those_of_the_command_line(cli: str, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(SMALL)
-    arguments = ["--set", "link.bottleneck.rate=7mbit", "--set", "flow.count=3", "--seed", "9", "--variant", "TCP"]
-    expected = subprocess.run([cli, "run", "s.toml", "--json", *arguments], check=True, cwd=tmp_path,
-                              capture_output=True).stdout
+    arguments = [
+        "--set",
+        "link.bottleneck.rate=7mbit",
+        "--set",
+        "flow.count=3",
+        "--seed",
+        "9",
+        "--variant",
+        "TCP",
+    ]
+    expected = subprocess.run(
+        [cli, "run", "s.toml", "--json", *arguments], check=True, cwd=tmp_path, capture_output=True
+    ).stdout
     s = xcpnet.Scenario(tmp_path / "s.toml").set({"link.bottleneck.rate": "7mbit", "flow.count": 3})
     r = xcpnet.run(s.with_seed(9).only("TCP"))
     assert r.json().encode() == expected
@@ -51,7 +64,9 @@ def test_settings_seed_and_variants_are_those_of_the_command_line(cli: str, tmp_
 
 def test_theory_is_that_of_the_command_line(cli: str) -> None:
     path = ROOT / "experiments/zhang-henderson-2005/fig05.toml"
-    out = subprocess.run([cli, "theory", path, "--json"], check=True, capture_output=True, text=True).stdout
+    out = subprocess.run(
+        [cli, "theory", path, "--json"], check=True, capture_output=True, text=True
+    ).stdout
     assert xcpnet.theory(path) == [json.loads(line) for line in out.splitlines()]
 
 
@@ -60,7 +75,9 @@ def test_what_is_wrong_is_told_with_its_line() -> None:
         xcpnet.Scenario.from_text(SMALL.replace("delay", "dealy"), "ship.toml")
     problems = told.value.problems
     assert {(p.source, p.line) for p in problems} == {("ship.toml", 5)}
-    assert any("dealy" in p.what for p in problems) and any("delay" in (p.help or "") for p in problems)
+    assert any("dealy" in p.what for p in problems) and any(
+        "delay" in (p.help or "") for p in problems
+    )
     assert "ship.toml:5" in str(told.value)
     again = pickle.loads(pickle.dumps(told.value))  # it comes from workers, too
     assert again.problems == told.value.problems
@@ -94,8 +111,10 @@ def test_others_run_meanwhile() -> None:
         thread.join()
 
 
-@pytest.mark.parametrize("what", ["xcpnet.run(s)", "xcpnet.sweep(xcpnet.Sweep(s))",
-                                  "xcpnet.sweep(xcpnet.Sweep(s), 'threads')"])
+@pytest.mark.parametrize(
+    "what",
+    ["xcpnet.run(s)", "xcpnet.sweep(xcpnet.Sweep(s))", "xcpnet.sweep(xcpnet.Sweep(s), 'threads')"],
+)
 def test_ctrl_c_ends_it(what: str) -> None:
     code = f"""
 import xcpnet
@@ -152,7 +171,11 @@ def test_tables_go_everywhere(result: xcpnet.Result) -> None:
         try:
             import duckdb
 
-            own = duckdb.from_arrow(table) if hasattr(duckdb, "from_arrow") else duckdb.sql("select * from own")
+            own = (
+                duckdb.from_arrow(table)
+                if hasattr(duckdb, "from_arrow")
+                else duckdb.sql("select * from own")
+            )
             assert len(own.fetchall()) == len(table)
             tried += 1
         except ImportError:
@@ -185,7 +208,9 @@ def test_figures(result: xcpnet.Result, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there are the figures"):
         result.svg("pie")
     page = result.report(tmp_path / "out")
-    assert "<html" in page.read_text() and (tmp_path / "out/summary.json").read_text() == result.json()
+    assert (
+        "<html" in page.read_text() and (tmp_path / "out/summary.json").read_text() == result.json()
+    )
     pytest.importorskip("matplotlib")
     figure = result.plot("queue_mean_packets", "cwnd_packets")
     assert len(figure.axes) == 2 and all(axes.lines for axes in figure.axes)
@@ -214,27 +239,58 @@ def test_every_choice_of_a_law_can_be_made() -> None:
     schema = xcpnet.Scenario.schema()
     text = json.dumps(schema)
     assert '"max-interval"' in text and '"spare-most"' in text
-    law = xcpnet.Law("xcp-ir", alpha=0.3, beta=0.1, gamma=0.2, overhead=38, pools=False, capacity="9mbit",
-                     target="5ms", input="xcp", interval="max", min_interval="1ms", max_interval="1s",
-                     capacity_for_xcp="minus-other", shuffle="all", spare="scaled", spare_most=2, gain="own-rtt")
-    n = xcpnet.Network(duration="1s").link("S", "D", rate="10mbit", delay="5ms",
-                                           queue=xcpnet.xcp(limit=100, law=law))
+    law = xcpnet.Law(
+        "xcp-ir",
+        alpha=0.3,
+        beta=0.1,
+        gamma=0.2,
+        overhead=38,
+        pools=False,
+        capacity="9mbit",
+        target="5ms",
+        input="xcp",
+        interval="max",
+        min_interval="1ms",
+        max_interval="1s",
+        capacity_for_xcp="minus-other",
+        shuffle="all",
+        spare="scaled",
+        spare_most=2,
+        gain="own-rtt",
+    )
+    n = xcpnet.Network(duration="1s").link(
+        "S", "D", rate="10mbit", delay="5ms", queue=xcpnet.xcp(limit=100, law=law)
+    )
     assert xcpnet.run(n.flow("S", "D", cc="xcp")).summary["links"]["S-D"]["packets"] > 0
     with pytest.raises(xcpnet.ScenarioError, match="alhpa"):
-        wrong = xcpnet.Network(duration="1s").link("S", "D", rate="10mbit", delay="5ms",
-                                                   queue=xcpnet.xcp(law=xcpnet.Law(alhpa=1)))
+        wrong = xcpnet.Network(duration="1s").link(
+            "S", "D", rate="10mbit", delay="5ms", queue=xcpnet.xcp(law=xcpnet.Law(alhpa=1))
+        )
         xcpnet.run(wrong.flow("S", "D", cc="xcp"))
 
 
 def test_dicts_come_through_toml() -> None:
-    content = {"title": 'a "quoted" \\ line\nwith \u007f and ü', "duration": "1s",
-               "link": [{"name": "x y", "between": ["S", "D"], "rate": "1mbit", "delay": "1ms", "queue": {"limit": 9}}],
-               "flow": [{"from": "S", "to": "D", "congestion": "xcp", "paced": True}]}
+    content = {
+        "title": 'a "quoted" \\ line\nwith \u007f and ü',
+        "duration": "1s",
+        "link": [
+            {
+                "name": "x y",
+                "between": ["S", "D"],
+                "rate": "1mbit",
+                "delay": "1ms",
+                "queue": {"limit": 9},
+            }
+        ],
+        "flow": [{"from": "S", "to": "D", "congestion": "xcp", "paced": True}],
+    }
     assert xcpnet.Scenario.from_dict(content).title.startswith('a "quoted" \\ line')
 
 
 def test_it_imports_without_any_extra(tmp_path: Path) -> None:
     """Only the standard library is needed."""
-    code = ("import sys, xcpnet; bad = {'numpy', 'pyarrow', 'pandas', 'matplotlib', 'xarray', 'obstore'};"
-            "assert not bad & set(sys.modules), bad & set(sys.modules)")
+    code = (
+        "import sys, xcpnet; bad = {'numpy', 'pyarrow', 'pandas', 'matplotlib', 'xarray',"
+        " 'obstore'};assert not bad & set(sys.modules), bad & set(sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ})

@@ -1,5 +1,6 @@
-"""Object stores, against a server that speaks S3 (moto): the same bytes; a writer that is killed leaves
-nothing that is read."""
+"""Object stores, against a server that speaks S3 (moto): the same bytes; a writer that is killed
+leaves nothing that is read.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import TABLES, small_sweep
-
 import xcpnet
+from conftest import TABLES, small_sweep
 from xcpnet import _store
 
 BUCKET = "sweeps"
@@ -28,8 +28,14 @@ def s3() -> Iterator[str]:
     server.start()
     host, port = server.get_host_and_port()
     url = f"http://{host}:{port}"
-    environment = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1",
-                   "AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL": url, "AWS_ALLOW_HTTP": "true"}
+    environment = {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": url,
+        "AWS_ALLOW_HTTP": "true",
+    }
     kept = {key: os.environ.get(key) for key in environment}
     os.environ.update(environment)
     boto3.client("s3").create_bucket(Bucket=BUCKET)
@@ -47,7 +53,9 @@ def of_store(place: str) -> dict[str, bytes | None]:
 
 
 @pytest.mark.parametrize("by", ["obstore", "fsspec"])
-def test_the_same_bytes(by: str, s3: str, of_cli: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_bytes(
+    by: str, s3: str, of_cli: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("obstore" if by == "obstore" else "s3fs")
     if by == "fsspec":
         monkeypatch.setattr(_store, "_obstore", lambda place: None)
@@ -71,7 +79,9 @@ def test_a_killed_writer_leaves_nothing_that_is_read(s3: str, tmp_path: Path) ->
     place = f"{s3}/killed"
     kills = 0
     for wait in (0.4, 0.9, 1.3, 1.7, 2.2):
-        child = subprocess.Popen([sys.executable, "-c", SLOW, place, "processes"], start_new_session=True)
+        child = subprocess.Popen(
+            [sys.executable, "-c", SLOW, place, "processes"], start_new_session=True
+        )
         time.sleep(wait)
         kills += child.poll() is None
         os.killpg(child.pid, signal.SIGKILL)
@@ -83,7 +93,9 @@ def test_a_killed_writer_leaves_nothing_that_is_read(s3: str, tmp_path: Path) ->
         # Whatever is marked as done is whole.
         d = xcpnet.open(place)
         missing = set(d.missing())
-        expected = [run for n in range(SHARDS) if n not in missing for run in range(*plan.bounds(n))]
+        expected = [
+            run for n in range(SHARDS) if n not in missing for run in range(*plan.bounds(n))
+        ]
         assert (d.runs.column("run") if expected else []) == expected
     assert kills > 0, "it was never caught at work"
     xcpnet.sweep(slow_sweep(), out=place, shard=SHARDS).compact()

@@ -33,8 +33,11 @@ def compare(stub: ast.FunctionDef, real: Any) -> None:
 def test_functions_and_classes() -> None:
     functions = {node.name: node for node in STUBS.body if isinstance(node, ast.FunctionDef)}
     classes = {node.name: node for node in STUBS.body if isinstance(node, ast.ClassDef)}
-    constants = {node.target.id for node in STUBS.body
-                 if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)}
+    constants = {
+        node.target.id
+        for node in STUBS.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
     assert set(functions) | set(classes) | constants == public(_native)
     for name, function in functions.items():
         compare(function, getattr(_native, name))

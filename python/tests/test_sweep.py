@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ARGUMENTS, SMALL, bytes_of, files, small_sweep
-
 import xcpnet
+from conftest import ARGUMENTS, SMALL, bytes_of, files, small_sweep
 
 SHARDS = 12
 WHOLE = 4 + 1 + 5 * SHARDS  # tables, manifest, parts and markers
@@ -52,8 +51,12 @@ def test_on_a_pool(kind: Any, of_cli: dict[str, bytes], tmp_path: Path) -> None:
 @pytest.mark.parametrize("workers", [2, 4])
 def test_on_dask(workers: int, of_cli: dict[str, bytes], tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=workers, threads_per_worker=1, processes=True,
-                                  dashboard_address=None) as cluster, distributed.Client(cluster) as client:
+    with (
+        distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         xcpnet.sweep(small_sweep(), client, out=tmp_path / "out", shard=SHARDS)
     same(tmp_path / "out", of_cli)
 
@@ -63,8 +66,12 @@ def test_on_dask_whose_workers_are_killed(tmp_path: Path) -> None:
     import threading
 
     over = threading.Event()
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True,
-                                  dashboard_address=None) as cluster, distributed.Client(cluster) as client:
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
 
         def kill() -> None:
             for _ in range(3):
@@ -89,7 +96,7 @@ def test_on_ray(of_cli: dict[str, bytes], tmp_path: Path) -> None:
     ray = pytest.importorskip("ray")
     try:
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
-    except Exception as e:  # noqa: BLE001  Ray waits so long for itself and no longer
+    except Exception as e:  # Ray waits so long for itself and no longer.
         pytest.skip(f"ray: it does not start here: {e}")
     try:
         xcpnet.sweep(small_sweep(), ray, out=tmp_path / "out", shard=SHARDS)
@@ -111,8 +118,13 @@ if __name__ == "__main__":
     with MPIPoolExecutor() as pool:
         xcpnet.sweep(small_sweep(), pool, out={str(tmp_path / "out")!r}, shard={SHARDS})
 """)
-    done = subprocess.run(["mpiexec", "-n", "3", sys.executable, "-m", "mpi4py.futures", "job.py"],
-                          cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        ["mpiexec", "-n", "3", sys.executable, "-m", "mpi4py.futures", "job.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     same(tmp_path / "out", of_cli)
 
@@ -126,12 +138,24 @@ def test_on_submitit(of_cli: dict[str, bytes], tmp_path: Path) -> None:
     same(tmp_path / "out", of_cli)
 
 
-def test_the_command_line_s_shards_and_python_s_are_one_sweep(cli: str, of_cli: dict[str, bytes],
-                                                              tmp_path: Path) -> None:
+def test_the_command_line_s_shards_and_python_s_are_one_sweep(
+    cli: str, of_cli: dict[str, bytes], tmp_path: Path
+) -> None:
     (tmp_path / "s.toml").write_text(SMALL)
     both = [
-        subprocess.Popen(["sh", "-c", f'for i in {numbers}; do "$0" sweep s.toml "$@" --shard $i/{SHARDS} || exit; done',
-                          cli, *ARGUMENTS, "--out", "out"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+        subprocess.Popen(
+            [
+                "sh",
+                "-c",
+                f'for i in {numbers}; do "$0" sweep s.toml "$@" --shard $i/{SHARDS} || exit; done',
+                cli,
+                *ARGUMENTS,
+                "--out",
+                "out",
+            ],
+            cwd=tmp_path,
+            stderr=subprocess.DEVNULL,
+        )
         for numbers in ("1 3 5 7", "2 4 6 8")
     ]
     assert [child.wait() for child in both] == [0, 0]
@@ -154,7 +178,8 @@ SLOW = f"""
 import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
 import os, xcpnet
 from test_sweep import slow_sweep
-xcpnet.sweep(slow_sweep(), sys.argv[2] if len(sys.argv) > 2 else None, out=sys.argv[1], shard={SHARDS})
+workers = sys.argv[2] if len(sys.argv) > 2 else None
+xcpnet.sweep(slow_sweep(), workers, out=sys.argv[1], shard={SHARDS})
 """
 
 
@@ -183,7 +208,11 @@ def test_killed_at_any_moment_it_goes_on(tmp_path: Path) -> None:
         kills += child.poll() is None
         child.kill()
         child.wait()
-        if kills >= 5 and xcpnet._store.plan_of(xcpnet._store.store(out)) and len(xcpnet.open(out).missing()) < 3:
+        if (
+            kills >= 5
+            and xcpnet._store.plan_of(xcpnet._store.store(out))
+            and len(xcpnet.open(out).missing()) < 3
+        ):
             break
     assert kills > 0, "it was never caught at work"
     xcpnet.sweep(slow_sweep(), out=out)
@@ -193,8 +222,11 @@ def test_killed_at_any_moment_it_goes_on(tmp_path: Path) -> None:
 def test_interrupted_it_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "out"
     for executor in ("threads", "processes"):
-        child = subprocess.Popen([sys.executable, "-c", SLOW, str(out), executor],
-                                 stderr=subprocess.PIPE, start_new_session=True)
+        child = subprocess.Popen(
+            [sys.executable, "-c", SLOW, str(out), executor],
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
         begun(out, 3, child)
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGINT)  # as a terminal does
@@ -224,7 +256,10 @@ class Suicidal(ProcessPoolExecutor):
 
 
 def test_a_pool_whose_worker_is_killed(tmp_path: Path) -> None:
-    with pytest.raises(xcpnet.SweepError, match="Call sweep again with a new pool"), Suicidal(2) as pool:
+    with (
+        pytest.raises(xcpnet.SweepError, match="Call sweep again with a new pool"),
+        Suicidal(2) as pool,
+    ):
         xcpnet.sweep(slow_sweep(), pool, out=tmp_path / "out", shard=SHARDS)
     made: list[Any] = []
 
@@ -266,7 +301,9 @@ def test_other_sweeps_and_builds_are_refused(tmp_path: Path) -> None:
 
 
 def test_runs_that_cannot_be_done_are_told_or_kept(tmp_path: Path) -> None:
-    """Of a grid too large to be read beforehand, what is wrong with a combination is found on the way."""
+    """Of a grid too large to be read beforehand, what is wrong with a combination is found on the
+    way.
+    """
     s = xcpnet.Scenario.from_text(SMALL.replace("200ms", "1ms"), "s.toml").only("XCP")
     grid = {"queue.limit": [400, *range(40, 391, 10)], "queue.target": range(51)}
     sw = xcpnet.Sweep(s, grid)
@@ -280,8 +317,15 @@ def test_runs_that_cannot_be_done_are_told_or_kept(tmp_path: Path) -> None:
         d.compact()
     assert len(d.compact(without_failed=True).runs) == 1877
     again = d.retry_failed()
-    of_failed = {n for n in range(20) if any(n_first <= run < n_end for run in range(92, 102)
-                                             for n_first, n_end in [sw.plan(20).bounds(n)])}
+    of_failed = {
+        n
+        for n in range(20)
+        if any(
+            n_first <= run < n_end
+            for run in range(92, 102)
+            for n_first, n_end in [sw.plan(20).bounds(n)]
+        )
+    }
     assert set(again) == of_failed and d.missing() == again
 
 
@@ -300,8 +344,21 @@ def test_seeds_and_values_are_written_as_one_types_them() -> None:
     from xcpnet._sweep import _seeds
 
     assert [_seeds(of) for of in (None, 7, "1..3", range(1, 21), [1, 5, 9], range(3, 4))] == [
-        None, "7", "1..3", "1..20", "1,5,9", "3"]
+        None,
+        "7",
+        "1..3",
+        "1..20",
+        "1,5,9",
+        "3",
+    ]
     s = xcpnet.Scenario.from_text(SMALL).set({"flow.count": 2}).with_seed(5)
     sw = xcpnet.Sweep(s, {"queue.alpha": [0.25, 0.4], "flow.paced": [True, False]})
     assert (sw.settings, sw.seeds, sw.runs) == (
-        [("flow.count", ["2"]), ("queue.alpha", ["0.25", "0.4"]), ("flow.paced", ["true", "false"])], "5", 8)
+        [
+            ("flow.count", ["2"]),
+            ("queue.alpha", ["0.25", "0.4"]),
+            ("flow.paced", ["true", "false"]),
+        ],
+        "5",
+        8,
+    )

@@ -83,12 +83,16 @@ class Dataset:
 
     def __repr__(self) -> str:
         done = self.shards - len(self.missing())
-        return f"<xcpnet.Dataset {self.place}: {self._plan.runs} runs, {done} of {self.shards} shards done>"
+        return (
+            f"<xcpnet.Dataset {self.place}: {self._plan.runs} runs, {done} of {self.shards} shards"
+            " done>"
+        )
 
 
-def open(place: str | os.PathLike[str]) -> Dataset:  # noqa: A001  it is what it does
-    """The sweep in a directory or an object store, that ``sweep(out=...)`` or ``xcpnet sweep --shard``
-    began."""
+def open(place: str | os.PathLike[str]) -> Dataset:
+    """The sweep in a directory or an object store, that ``sweep(out=...)`` or ``xcpnet sweep
+    --shard`` began.
+    """
     where = store(place)
     plan = plan_of(where)
     if plan is None:

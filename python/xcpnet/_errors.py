@@ -38,7 +38,7 @@ class ScenarioError(ValueError):
 
 
 class SweepError(RuntimeError):
-    """A sweep cannot be done as asked: another sweep is there, another build began it, runs failed."""
+    """A sweep cannot be done: another sweep is there, another build began it, or runs failed."""
 
 
 class LabError(RuntimeError):

@@ -18,7 +18,7 @@ class Here(Executor):
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as e:  # noqa: BLE001  it is told to whoever asks for the result
+        except Exception as e:
             future.set_exception(e)
         return future
 
@@ -50,7 +50,9 @@ class Pool:
             self.executor: Any = Here()
         elif isinstance(given, str) or given is sys.modules.get("ray"):
             kinds: dict[str, Callable[[], Any]] = {
-                "threads": ThreadPoolExecutor, "processes": ProcessPoolExecutor, "ray": Ray,
+                "threads": ThreadPoolExecutor,
+                "processes": ProcessPoolExecutor,
+                "ray": Ray,
             }
             name = given if isinstance(given, str) else "ray"
             if name not in kinds:
@@ -65,8 +67,10 @@ class Pool:
             self._make, self._own = given, True
             self.executor = given()
         else:
-            raise TypeError(f"{given!r} has no submit(): give an Executor, a client of Dask, 'threads', "
-                            "'processes' or 'ray'")
+            raise TypeError(
+                f"{given!r} has no submit(): give an Executor, a client of Dask, 'threads', "
+                "'processes' or 'ray'"
+            )
 
     def renew(self) -> bool:
         """Makes a broken one again; says whether that is possible."""

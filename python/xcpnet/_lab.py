@@ -1,5 +1,7 @@
-"""Runs on this machine's kernel. The program ``xcpnet run --on linux`` does them, as a child: libelf,
-root's powers and threads in other network namespaces are its business, and none of Python's."""
+"""Runs on this machine's kernel. The program ``xcpnet run --on linux`` does them, as a child:
+libelf, root's powers and threads in other network namespaces are its business, and none of
+Python's.
+"""
 
 from __future__ import annotations
 
@@ -27,20 +29,36 @@ def program() -> str:
     found = shutil.which(wanted)
     if found is None:
         where = f"XCPNET names {wanted}" if os.environ.get("XCPNET") else "none is on the PATH"
-        raise LabError(f'backend="linux" needs the program xcpnet, and {where}, which cannot be run: '
-                       "`make build` makes target/release/xcpnet; put that on the PATH, or its path "
-                       "into the environment as XCPNET")
+        raise LabError(
+            f'backend="linux" needs the program xcpnet, and {where}, which cannot be run: '
+            "`make build` makes target/release/xcpnet; put that on the PATH, or its path "
+            "into the environment as XCPNET"
+        )
     return os.path.abspath(found)
 
 
-def run(what: Scenario, backend: str, series: bool, tell: Callable[[float], None] | None) -> _native.Runs:
+def run(
+    what: Scenario, backend: str, series: bool, tell: Callable[[float], None] | None
+) -> _native.Runs:
     """Runs the variants one after the other, in real time. Whatever ends this ends the lab."""
     arguments = (what.name, what.text, list(what._settings), list(what._only))
     variants = _native.on_kernel(*arguments)
     if os.geteuid() != 0:
-        raise LabError(f"backend={backend!r} makes network namespaces and loads kernel programs, which "
-                       "needs root: start Python, or the server of the notebook, with sudo")
-    command = [program(), "run", "--on", backend, "--json", "--parquet", "--out", "out", "--end-with-input"]
+        raise LabError(
+            f"backend={backend!r} makes network namespaces and loads kernel programs, which "
+            "needs root: start Python, or the server of the notebook, with sudo"
+        )
+    command = [
+        program(),
+        "run",
+        "--on",
+        backend,
+        "--json",
+        "--parquet",
+        "--out",
+        "out",
+        "--end-with-input",
+    ]
     for path, value in what._settings:
         command += ["--set", f"{path}={value}"]
     done = []
@@ -65,8 +83,10 @@ def run(what: Scenario, backend: str, series: bool, tell: Callable[[float], None
 def _table(directory: str, of: str) -> bytes:
     found = list(Path(directory, "out").glob(f"*.{of}.parquet"))
     if len(found) != 1:
-        raise LabError(f"xcpnet wrote {len(found)} tables of {of} where one was expected: is the "
-                       "program of another version than this package?")
+        raise LabError(
+            f"xcpnet wrote {len(found)} tables of {of} where one was expected: is the "
+            "program of another version than this package?"
+        )
     return found[0].read_bytes()
 
 
@@ -77,8 +97,14 @@ def _child(command: list[str], directory: str, spent: Callable[[float], None]) -
     theirs, ours = os.pipe()
     try:
         child = subprocess.Popen(
-            command, cwd=directory, start_new_session=True, stdin=theirs, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
+            command,
+            cwd=directory,
+            start_new_session=True,
+            stdin=theirs,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
         )
     except BaseException:
         os.close(ours)

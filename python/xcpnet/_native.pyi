@@ -8,8 +8,9 @@ Settings = list[tuple[str, str]]
 Failures = list[tuple[int, str]]
 
 class Table:
-    """Columns of integers, numbers (some may be missing) and texts, as anything takes them that knows
-    Arrow's PyCapsule interface."""
+    """Columns of integers, numbers (some may be missing) and texts, as anything takes them that
+    knows Arrow's PyCapsule interface.
+    """
 
     @staticmethod
     def of_parquet(parts: list[bytes]) -> Table: ...

@@ -10,7 +10,11 @@ Table = dict[str, Any]
 
 
 def _keys(given: Mapping[str, Any]) -> Table:
-    return {key.rstrip("_").replace("_", "-"): value for key, value in given.items() if value is not None}
+    return {
+        key.rstrip("_").replace("_", "-"): value
+        for key, value in given.items()
+        if value is not None
+    }
 
 
 class Law(Table):
@@ -68,40 +72,62 @@ class Network:
         self._links: list[Table] = []
         self._flows: list[Table] = []
 
-    def link(self, a: str, b: str, *, rate: Any = None, delay: Any = None, queue: Any = None,
-             name: str | None = None, **keys: Any) -> Network:
+    def link(
+        self,
+        a: str,
+        b: str,
+        *,
+        rate: Any = None,
+        delay: Any = None,
+        queue: Any = None,
+        name: str | None = None,
+        **keys: Any,
+    ) -> Network:
         """Adds a link between two nodes, named ``a-b`` unless it is named."""
-        given = {"name": name or f"{a}-{b}", "between": [a, b], "rate": rate, "delay": delay,
-                 "queue": queue, **keys}
+        given = {
+            "name": name or f"{a}-{b}",
+            "between": [a, b],
+            "rate": rate,
+            "delay": delay,
+            "queue": queue,
+            **keys,
+        }
         self._links.append(_keys(given))
         return self
 
-    def flow(self, source: str, to: str, *, count: int | None = None, cc: str | None = None,
-             **keys: Any) -> Network:
+    def flow(
+        self, source: str, to: str, *, count: int | None = None, cc: str | None = None, **keys: Any
+    ) -> Network:
         """Adds flows from one node to another; ``cc`` is the congestion control."""
         given = {"from": source, "to": to, "count": count, "congestion": cc, **keys}
         self._flows.append(_keys(given))
         return self
 
     @classmethod
-    def from_networkx(cls, graph: Any, defaults: Mapping[str, Any] | None = None, **keys: Any) -> Network:
-        """A network with a link for each edge of an undirected graph of networkx; the edge's data are
-        the link's keys, over ``defaults``.
+    def from_networkx(
+        cls, graph: Any, defaults: Mapping[str, Any] | None = None, **keys: Any
+    ) -> Network:
+        """A network with a link for each edge of an undirected graph of networkx; the edge's data
+        are the link's keys, over ``defaults``.
 
         >>> import networkx, xcpnet
         >>> graph = networkx.path_graph(3)
-        >>> n = xcpnet.Network.from_networkx(graph, {"rate": "10mbit", "delay": "5ms", "queue": "xcp"},
-        ...                                  duration="1s")
+        >>> n = xcpnet.Network.from_networkx(graph, {"rate": "10mbit", "delay": "5ms", "queue":
+        "xcp"}, ...                                  duration="1s")
         >>> r = xcpnet.run(n.flow("0", "2", cc="xcp"))
         >>> sorted(r.summary["links"])
         ['0-1', '0-1.reverse', '1-2', '1-2.reverse']
         """
         if graph.is_directed():
-            raise ValueError("a link has both directions: give graph.to_undirected(), and what is "
-                             "different on the way back as `reverse`")
+            raise ValueError(
+                "a link has both directions: give graph.to_undirected(), and what is "
+                "different on the way back as `reverse`"
+            )
         made = cls(**keys)
         for a, b, data in graph.edges(data=True):
-            made.link(str(a), str(b), **{**(defaults or {}), **{str(k): v for k, v in data.items()}})
+            made.link(
+                str(a), str(b), **{**(defaults or {}), **{str(k): v for k, v in data.items()}}
+            )
         return made
 
     def to_dict(self) -> Table:

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
     from ._results import Result
 
-# The report's colours, in its order (crates/xcp-report/assets/report.css; a test holds them together).
+# The report's colours, in its order (crates/xcp-report/assets/report.css; a test holds them
+# together).
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#b0569b", "#c98a00", "#4ba6d9", "#5d4a9c", "#7a6a4f"]
 MOST = 12  # flows drawn one by one
 
@@ -46,19 +47,24 @@ def to_xarray(result: Result) -> xarray.Dataset:
         subject = of.rstrip("s")
         for quantity, by_name in curves(result, of).items():
             arrays = [
-                xr.DataArray(values, coords={"time": times}, dims="time", name=quantity)
-                .expand_dims({subject: [name]}, axis=1)
+                xr.DataArray(
+                    values, coords={"time": times}, dims="time", name=quantity
+                ).expand_dims({subject: [name]}, axis=1)
                 for name, (times, values) in by_name.items()
             ]
             if arrays:
-                parts.append(xr.concat(arrays, dim=subject, join="outer").transpose("time", subject))
+                parts.append(
+                    xr.concat(arrays, dim=subject, join="outer").transpose("time", subject)
+                )
     return xr.merge(parts, join="outer", compat="override").assign_attrs(title=result.title)
 
 
 def bottleneck(result: Result) -> str:
     """The link direction with most use."""
     links: dict[str, dict[str, float]] = result.summary["links"]
-    return max(links, key=lambda name: (links[name]["utilisation"], links[name]["queue_mean"]), default="")
+    return max(
+        links, key=lambda name: (links[name]["utilisation"], links[name]["queue_mean"]), default=""
+    )
 
 
 def plot(result: Result, quantities: tuple[str, ...], link: str | None) -> Figure:
@@ -93,8 +99,13 @@ def plot(result: Result, quantities: tuple[str, ...], link: str | None) -> Figur
                 drawn = dict(list(of_flows.get(quantity, {}).items())[:MOST])
             for i, (name, (times, values)) in enumerate(drawn.items()):
                 own = colour if len(result) > 1 else COLOURS[i % len(COLOURS)]
-                panel.plot(times, values, color=own, linewidth=1.1,
-                           label=(label if i == 0 else None) if len(result) > 1 else name)
+                panel.plot(
+                    times,
+                    values,
+                    color=own,
+                    linewidth=1.1,
+                    label=(label if i == 0 else None) if len(result) > 1 else name,
+                )
     for panel, quantity in zip(panels, quantities):
         if quantity not in known:
             raise ValueError(f"no quantity {quantity}; there are {', '.join(sorted(known))}")

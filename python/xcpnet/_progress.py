@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Union
+from typing import Any
 
 SHOW_EVERY = 0.2  # seconds
 
@@ -17,10 +17,11 @@ def _in_notebook() -> bool:
 
 
 class Bar:
-    """Tells a function how far something is, or shows it. ``wanted``: a function of the part that is
-    done; whether a bar is shown; ``None`` for where somebody can see it."""
+    """Tells a function how far something is, or shows it. ``wanted``: a function of the part that
+    is done; whether a bar is shown; ``None`` for where somebody can see it.
+    """
 
-    def __init__(self, wanted: Union[Callable[[float], None], bool, None]) -> None:
+    def __init__(self, wanted: Callable[[float], None] | bool | None) -> None:
         self.tell = wanted if callable(wanted) else None
         notebook = _in_notebook()
         shown = wanted if isinstance(wanted, bool) else notebook or sys.stderr.isatty()
@@ -45,7 +46,10 @@ class Bar:
         self.last = now
         filled = round(30 * part)
         left = (now - self.begun) * (1 - part) / part if part > 0 else 0.0
-        self._write(f"{'█' * filled}{'░' * (30 - filled)} {100 * part:3.0f} % {note} about {left:.0f} s left")
+        self._write(
+            f"{'█' * filled}{'░' * (30 - filled)} {100 * part:3.0f} % {note} about {left:.0f} s"
+            " left"
+        )
 
     def _write(self, text: str) -> None:
         if self.handle is not None:
@@ -58,7 +62,11 @@ class Bar:
     def __enter__(self) -> Bar:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self.shown and self.length:
             self._write("")

@@ -52,8 +52,10 @@ class Result:
         """That of the only run."""
         all_of_them = self.summaries
         if len(all_of_them) != 1:
-            raise ValueError(f"there are {len(all_of_them)} runs: take .summaries, or one variant: "
-                             f"result[{self.variants[0]!r}].summary")
+            raise ValueError(
+                f"there are {len(all_of_them)} runs: take .summaries, or one variant: "
+                f"result[{self.variants[0]!r}].summary"
+            )
         return all_of_them[0]
 
     def json(self) -> str:
@@ -97,7 +99,9 @@ class Result:
             raise ValueError(f"{what} is of one run: result[{self.variants[0]!r}].{what}")
 
     def series(self, of: str = "links") -> Table:
-        """The curves of a run's ``links`` or ``flows``, a row for each sampling interval and subject."""
+        """The curves of a run's ``links`` or ``flows``, a row for each sampling interval and
+        subject.
+        """
         self._one("series()")
         return self._runs.series(0, of)
 
@@ -107,7 +111,7 @@ class Result:
         return [json.loads(one) for one in self._runs.expect()]
 
     def to_xarray(self) -> xarray.Dataset:
-        """The curves of a run: variables by (time, link) and (time, flow), in seconds and by name."""
+        """The curves of a run: variables by (time, link) and (time, flow), seconds and names."""
         self._one("to_xarray()")
         from ._plot import to_xarray
 
@@ -121,8 +125,10 @@ class Result:
 
         return plot(self, quantities or ("queue_mean_packets", "goodput_bps"), link)
 
-    def svg(self, figure: str = "series", quantity: str | None = None, link: str | None = None) -> str:
-        """A figure as ``xcpnet plot`` draws it: ``series``, ``cdf``, ``completion`` or ``delay``."""
+    def svg(
+        self, figure: str = "series", quantity: str | None = None, link: str | None = None
+    ) -> str:
+        """A figure of ``xcpnet plot``: ``series``, ``cdf``, ``completion`` or ``delay``."""
         return self._runs.svg(figure, quantity, link)
 
     def html(self) -> str:
@@ -153,11 +159,20 @@ class Result:
                 pass
         head = ["variant", "link", "utilisation", "mean queue", "drops"]
         rows = [
-            [s.get("variant", ""), name, f"{100 * link['utilisation']:.1f} %",
-             f"{link['queue_mean']:.1f}", str(link["drops"])]
-            for s in self.summaries for name, link in s["links"].items() if link["packets"]
+            [
+                s.get("variant", ""),
+                name,
+                f"{100 * link['utilisation']:.1f} %",
+                f"{link['queue_mean']:.1f}",
+                str(link["drops"]),
+            ]
+            for s in self.summaries
+            for name, link in s["links"].items()
+            if link["packets"]
         ]
-        cells = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows[:40])
+        cells = "".join(
+            "<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows[:40]
+        )
         table = f"<table><tr>{''.join(f'<th>{h}</th>' for h in head)}</tr>{cells}</table>"
         told = "".join(f"<li>{escape(note)}</li>" for note in self._notes()[:40])
         notes = f"<ul>{told}</ul>" if told else ""
@@ -167,12 +182,20 @@ class Result:
         """What one should know before believing the numbers, as ``xcpnet run`` tells it."""
         return [
             ": ".join(part for part in (one["backend"], one.get("variant", ""), note) if part)
-            for one in self.summaries for note in one.get("notes", [])
+            for one in self.summaries
+            for note in one.get("notes", [])
         ]
 
 
-def run(of: AnyScenario, *, backend: str = "sim", threads: int = 1, jobs: int | None = None,
-        series: bool = True, progress: Progress = None) -> Result:
+def run(
+    of: AnyScenario,
+    *,
+    backend: str = "sim",
+    threads: int = 1,
+    jobs: int | None = None,
+    series: bool = True,
+    progress: Progress = None,
+) -> Result:
     """Runs a scenario in the simulator: all its variants, at most ``jobs`` at a time (one for each
     processor), each divided among ``threads`` processors. ``series=False`` leaves out the curves.
     ``progress`` is called with the part that is done, or says whether a bar is shown.
@@ -194,13 +217,22 @@ def run(of: AnyScenario, *, backend: str = "sim", threads: int = 1, jobs: int | 
     ['S-D', 'S-D.reverse']
     """
     if backend != "sim" and backend not in _lab.BACKENDS:
-        raise ValueError(f"there is no backend {backend!r}; there are 'sim', {', '.join(map(repr, _lab.BACKENDS))}")
+        raise ValueError(
+            f"there is no backend {backend!r}; there are 'sim',"
+            f" {', '.join(map(repr, _lab.BACKENDS))}"
+        )
     what = scenario(of)
     with Bar(progress) as bar:
         if backend == "sim":
             runs = _native.run(
-                what.name, what.text, list(what._settings),
-                list(what._only), series, threads, jobs or os.cpu_count() or 1, bar.part,
+                what.name,
+                what.text,
+                list(what._settings),
+                list(what._only),
+                series,
+                threads,
+                jobs or os.cpu_count() or 1,
+                bar.part,
             )
         else:
             runs = _lab.run(what, backend, series, bar.part)

@@ -1,7 +1,7 @@
 """Where a sweep's shards are: a directory that machines share, or an object store.
 
-In a directory a file appears by one rename, in an object store by one PUT: nothing is ever seen half
-written. The marker of a shard comes last, and that it is there is the only state.
+In a directory a file appears by one rename, in an object store by one PUT: nothing is ever seen
+half written. The marker of a shard comes last, and that it is there is the only state.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ class Directory:
         (self.path / name).unlink(missing_ok=True)
 
     def compact(self, plan: Plan, without_failed: bool) -> Failures:
-        failed = plan.merge(self.place, without_failed, self.has, lambda name: (self.path / name).read_bytes())
+        failed = plan.merge(
+            self.place, without_failed, self.has, lambda name: (self.path / name).read_bytes()
+        )
         Plan.tidy(self.place)
         return failed
 
@@ -89,8 +91,9 @@ class Directory:
 
 
 class Objects:
-    """An object store, through obstore or, where that is not installed, fsspec. Credentials come from
-    the environment, as those read them."""
+    """An object store, through obstore or, where that is not installed, fsspec. Credentials come
+    from the environment, as those read them.
+    """
 
     def __init__(self, place: str) -> None:
         self.place = place.rstrip("/")
@@ -205,7 +208,10 @@ class _Fsspec:
     def names(self, folder: str) -> set[str]:
         self.system.invalidate_cache()
         try:
-            return {path.rpartition("/")[2] for path in self.system.ls(f"{self.root}/{folder}", detail=False)}
+            return {
+                path.rpartition("/")[2]
+                for path in self.system.ls(f"{self.root}/{folder}", detail=False)
+            }
         except FileNotFoundError:
             return set()
 
@@ -238,5 +244,3 @@ def plan_of(where: Store) -> Plan | None:
     """The plan that is in a place."""
     text = where.get(MANIFEST)
     return None if text is None else Plan.read(text.decode())
-
-

@@ -1,4 +1,4 @@
-"""Sweeps: a scenario over a grid of settings, variants and seeds, on as many machines as there are."""
+"""Sweeps: a scenario over a grid of settings, variants and seeds, on one machine or many."""
 
 from __future__ import annotations
 
@@ -36,19 +36,26 @@ def _seeds(of: Seeds) -> str | None:
 
 
 class Sweep:
-    """A scenario over every combination of the settings' values, every variant, every seed. Runs are
-    numbered as ``xcpnet sweep`` numbers them: the seed changes fastest, the first setting slowest.
+    """A scenario over every combination of the settings' values, every variant, every seed. Runs
+    are numbered as ``xcpnet sweep`` numbers them: the seed changes fastest, the first setting
+    slowest.
 
     >>> import xcpnet
     >>> n = xcpnet.Network(duration="1s").link("S", "D", rate="10mbit", delay="5ms", queue="xcp")
     >>> n = n.flow("S", "D", cc="xcp")
-    >>> sw = xcpnet.Sweep(n, grid={"queue.target": [0, 10], "flow.count": range(1, 4)}, seeds=range(1, 6))
+    >>> sw = xcpnet.Sweep(n, grid={"queue.target": [0, 10], "flow.count": range(1, 4)},
+    seeds=range(1, 6))
     >>> sw.runs
     30
     """
 
-    def __init__(self, of: AnyScenario, grid: Mapping[str, Any] | None = None, seeds: Seeds = None,
-                 variants: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        of: AnyScenario,
+        grid: Mapping[str, Any] | None = None,
+        seeds: Seeds = None,
+        variants: Iterable[str] | None = None,
+    ) -> None:
         self.scenario = scenario(of)
         fixed = {path: value for path, value in self.scenario._settings if path != "seed"}
         swept = {path: self._values(value) for path, value in (grid or {}).items()}
@@ -72,7 +79,9 @@ class Sweep:
 
     def _plan(self, shards: int | None, seconds: float, check: bool) -> Plan:
         what = self.scenario
-        return Plan.make(what.name, what.text, self.settings, self.seeds, self.variants, shards, seconds, check)
+        return Plan.make(
+            what.name, what.text, self.settings, self.seeds, self.variants, shards, seconds, check
+        )
 
     def __repr__(self) -> str:
         return f"<xcpnet.Sweep of {self.scenario!r}: {self.runs} runs>"
@@ -86,25 +95,35 @@ def _shards(wanted: int | float | str) -> tuple[int | None, float]:
     except ValueError:
         seconds = -1.0
     if not seconds > 0:
-        raise ValueError(f"shard={wanted!r}: write how long one is to take, '30s', or how many there are to be, 100")
+        raise ValueError(
+            f"shard={wanted!r}: write how long one is to take, '30s', or how many there are to"
+            " be, 100"
+        )
     return None, seconds
 
 
-def sweep(of: Sweep, executor: AnyExecutor = None, *, out: str | os.PathLike[str] | None = None,
-          shard: int | float | str = "30s", retries: int = 3,
-          on_error: Literal["raise", "keep"] = "raise", jobs: int | None = None,
-          progress: Callable[[float], None] | bool | None = None) -> Dataset:
+def sweep(
+    of: Sweep,
+    executor: AnyExecutor = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    shard: int | float | str = "30s",
+    retries: int = 3,
+    on_error: Literal["raise", "keep"] = "raise",
+    jobs: int | None = None,
+    progress: Callable[[float], None] | bool | None = None,
+) -> Dataset:
     """Does what is missing of a sweep, and gives what is there.
 
     ``executor``: ``None`` for every processor of this machine; ``"threads"``, ``"processes"`` or
-    ``"ray"``; any ``concurrent.futures.Executor`` (mpi4py's too), a client of Dask, or a function that
-    makes one, which is called again when workers were killed and the pool is broken.
-    ``out``: a directory that all workers share, or an object store (``s3://bucket/run7``). What is done
-    is there for the next time, whatever was killed; the same call goes on. Without it, a temporary
-    directory of this machine.
-    ``shard``: how long a piece of work is to take, or how many there are to be. ``retries``: how often
-    a piece is tried again whose worker died. ``on_error="keep"`` notes runs that cannot be done
-    (``Dataset.failed``) instead of ending. ``jobs``: runs at a time within a piece.
+    ``"ray"``; any ``concurrent.futures.Executor`` (mpi4py's too), a client of Dask, or a function
+    that makes one, which is called again when workers were killed and the pool is broken. ``out``:
+    a directory that all workers share, or an object store (``s3://bucket/run7``). What is done is
+    there for the next time, whatever was killed; the same call goes on. Without it, a temporary
+    directory of this machine. ``shard``: how long a piece of work is to take, or how many there are
+    to be. ``retries``: how often a piece is tried again whose worker died. ``on_error="keep"``
+    notes runs that cannot be done (``Dataset.failed``) instead of ending. ``jobs``: runs at a time
+    within a piece.
 
     >>> import xcpnet
     >>> n = xcpnet.Network(duration="1s").link("S", "D", rate="10mbit", delay="5ms", queue="xcp")
@@ -187,8 +206,9 @@ def _do(tasks: list[Task], plan: Plan, pool: Pool, retries: int, bar: Bar) -> No
                 under_way.clear()
                 if not pool.renew():
                     raise SweepError(
-                        f"the pool of workers is broken ({broken}); {done} of {all_of_them} shards are done "
-                        "and kept. Call sweep again with a new pool, or give a function that makes one"
+                        f"the pool of workers is broken ({broken}); {done} of {all_of_them} shards"
+                        " are done and kept. Call sweep again with a new pool, or give a function"
+                        " that makes one"
                     ) from broken
             elif not ready:
                 time.sleep(POLL)

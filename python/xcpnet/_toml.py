@@ -51,5 +51,9 @@ def document(of: Mapping[str, Any]) -> str:
     for name, items in of.items():
         if tables(items):
             for item in items:
-                lines += ["", f"[[{key(name)}]]", *(f"{key(k)} = {value(v)}" for k, v in item.items())]
+                lines += [
+                    "",
+                    f"[[{key(name)}]]",
+                    *(f"{key(k)} = {value(v)}" for k, v in item.items()),
+                ]
     return "\n".join(lines) + "\n"

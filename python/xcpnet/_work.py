@@ -38,7 +38,9 @@ def _at(place: str, digest: str) -> tuple[Store, Plan]:
     where = store(place)
     plan = plan_of(where)
     if plan is None:
-        raise SweepError(f"this worker finds no sweep in {place}: is that place the same on every machine?")
+        raise SweepError(
+            f"this worker finds no sweep in {place}: is that place the same on every machine?"
+        )
     if plan.digest != digest:
         raise SweepError(f"{place} holds another sweep by now")
     plan.refuse_other_build()

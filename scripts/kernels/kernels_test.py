@@ -161,7 +161,9 @@ class Table(unittest.TestCase):
         rows = verdict.Judge((6, 12), told((6, 12))).rows()
         text = verdict.table(["6.12.117+deb13-cloud-amd64"], {"6.12.117+deb13-cloud-amd64": rows})
         self.assertIn("| | 6.12.117+deb13 |", text)
-        self.assertIn("| router, `hook tcx`: shapers | htb, tbf, none, two queues (`others fair`) |", text)
+        self.assertIn(
+            "| router, `hook tcx`: shapers | htb, tbf, none, two queues (`others fair`) |", text
+        )
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "page.md")
             for old in ("", "an older table\n"):
