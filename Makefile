@@ -10,7 +10,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 XCPNET := $(TARGET)/release/xcpnet
-C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]' 'scripts/*.[ch]')
+C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]' 'scripts/*.[ch]' 'bench/*.c' 'fuzz/*.c')
 SCRIPTS = scripts/setup scripts/skipped scripts/package scripts/test-python scripts/wheels scripts/build-wasm scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
 
 # What tests skipped, one line each (crates/xcp-skip); summed up at the end of `make test`.
@@ -90,19 +90,24 @@ reproduce-quick:
 	if $(XCPNET) reproduce --quick >"$$told" 2>&1; then tail -n 1 "$$told"; rm -f "$$told"; \
 	else status=$$?; cat "$$told"; rm -f "$$told"; exit $$status; fi
 
-lint: ## formatting and lints, Rust, C and shell
+lint: ## formatting and lints, Rust, C, shell and Python
 	$(CARGO) fmt --all --check
+	@rustfmt --check --edition 2024 fuzz/fuzz_targets/*.rs bench/pep/relays/src/lib.rs bench/pep/relays/src/bin/*.rs
 	@if command -v clang-format >/dev/null; then \
 	    echo "clang-format --dry-run --Werror"; clang-format --dry-run --Werror $(C_SOURCES); \
 	else $(call skip,clang-format,C formatting); fi
 	@if command -v shellcheck >/dev/null; then \
 	    echo "shellcheck $(SCRIPTS)"; shellcheck $(SCRIPTS); \
 	else $(call skip,shellcheck,shell scripts); fi
+	@if command -v ruff >/dev/null; then \
+	    echo "ruff check, ruff format --check"; ruff check --quiet && ruff format --check --quiet; \
+	else $(call skip,ruff,the style of Python (pip install ruff; make test-python has it)); fi
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-fmt: ## format Rust and C
+fmt: ## format Rust, C and Python (ruff: pip install ruff)
 	$(CARGO) fmt --all
 	clang-format -i $(C_SOURCES)
+	ruff format
 
 bench: ## speed, memory and how they grow, beside ns-2 and ns-3 where they are installed (a quarter of an hour)
 	@scripts/setup bench

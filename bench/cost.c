@@ -1,7 +1,9 @@
-/* Runs a command and writes what it cost: `cost FILE COMMAND...`; into FILE go wall ns, CPU us, peak resident kB and the wait status.
+/* Runs a command and writes what it cost: `cost FILE COMMAND...`; into FILE go wall ns, CPU us, peak
+ * resident kB and the wait status.
  *
- * A process's peak memory includes what it had before it became another program, and bench/run, a Python program that starts the commands, is larger than
- * many of them. This one is small. */
+ * A process's peak memory includes what it had before it became another program, and bench/run, a
+ * Python program that starts the commands, is larger than many of them. This one is small.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +44,8 @@ int main(int argc, char **argv) {
         return 2;
     }
     const long long wall = now_ns() - begin;
-    const long long cpu = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000LL + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
+    const long long cpu = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000LL +
+                          usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
     fprintf(out, "%lld %lld %ld %d\n", wall, cpu, usage.ru_maxrss, status);
     return fclose(out) ? 2 : 0;
 }

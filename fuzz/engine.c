@@ -2,11 +2,13 @@
 /*
  * Feeds hostile bytes to engine/: option blocks, headers, laws, times and sizes. With libFuzzer:
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iengine fuzz/engine.c -o /tmp/fuzz-engine &&
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iengine \
+ *       fuzz/engine.c -o /tmp/fuzz-engine &&
  * /tmp/fuzz-engine
  *
- * Without it (-DXCP_STANDALONE) main() makes its own bytes from a seed; crates/xcp-engine/tests/hostile.rs runs that under the sanitizers.
- * What must hold whatever comes in is checked with CHECK; everything undefined is the sanitizers' business.
+ * Without it (-DXCP_STANDALONE) main() makes its own bytes from a seed;
+ * crates/xcp-engine/tests/hostile.rs runs that under the sanitizers. What must hold whatever comes
+ * in is checked with CHECK; everything undefined is the sanitizers' business.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,12 +17,12 @@
 
 #include "xcp.h"
 
-#define CHECK(what)                                                                                                                        \
-    do {                                                                                                                                   \
-        if (!(what)) {                                                                                                                     \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                                                                     \
-            abort();                                                                                                                       \
-        }                                                                                                                                  \
+#define CHECK(what)                                                                                \
+    do {                                                                                           \
+        if (!(what)) {                                                                             \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                             \
+            abort();                                                                               \
+        }                                                                                          \
     } while (0)
 
 /* Bytes as they come; zeros when they run out. */
@@ -62,7 +64,8 @@ static void forward(struct input *in, struct xcp_forward *h) {
 
 static void fuzz_options(struct input *in) {
     uint32_t length = (uint32_t)take(in, 1) % 48, i;
-    uint8_t *block = malloc(length ? length : 1); /* exactly as long: the address sanitizer sees one byte too many */
+    uint8_t *block = malloc(
+        length ? length : 1); /* exactly as long: the address sanitizer sees one byte too many */
     struct xcp_options found;
     for (i = 0; i < length; i++)
         block[i] = (uint8_t)take(in, 1);
@@ -91,7 +94,8 @@ static void fuzz_options(struct input *in) {
 }
 
 static int64_t value(uint16_t feedback, uint8_t flags) {
-    return flags & XCP_CLASSIC ? xcp_classic_feedback_decode(feedback) : xcp_extended_feedback_decode(feedback);
+    return flags & XCP_CLASSIC ? xcp_classic_feedback_decode(feedback)
+                               : xcp_extended_feedback_decode(feedback);
 }
 
 static void fuzz_router(struct input *in) {
@@ -118,7 +122,8 @@ static void fuzz_router(struct input *in) {
     law.pools = how >> 4 & 1;
     law.shuffle = how >> 5 & 1;
     law.capacity_for_xcp = how >> 6 & 1;
-    law.spare = (how >> 7) + (how >> 5 & 1); /* scaled with either shuffle, limited with the one it needs */
+    law.spare =
+        (how >> 7) + (how >> 5 & 1); /* scaled with either shuffle, limited with the one it needs */
     wrong = xcp_router_init(&r, &law, now, word(in));
     CHECK(wrong || !law.capacity_for_xcp || law.input);
     if (wrong) {
@@ -168,9 +173,11 @@ static void fuzz_router(struct input *in) {
                 uint64_t hash = xcp_policer_hash(&policer, what & 32 ? word(in) : 1);
                 uint32_t segments = 1 + (uint32_t)take(in, 1) * 256;
                 xcp_router_tick(&r, now, backlog);
-                if (xcp_policer_packet(&policer, &r, &table[xcp_policer_place(hash, 4)], (uint32_t)hash, now, size, segments, &h))
+                if (xcp_policer_packet(&policer, &r, &table[xcp_policer_place(hash, 4)],
+                                       (uint32_t)hash, now, size, segments, &h))
                     break;
-                CHECK(r.believed_rtt_ns >= 1 && r.believed_rtt_ns <= XCP_INTERVAL_LIMIT && policer.cost.m);
+                CHECK(r.believed_rtt_ns >= 1 && r.believed_rtt_ns <= XCP_INTERVAL_LIMIT &&
+                      policer.cost.m);
             }
             xcp_router_arrival(&r, now, size, &h, backlog);
             before = h.feedback;
@@ -189,7 +196,8 @@ static void fuzz_ends(struct input *in) {
     static struct xcp_sender s;
     static struct xcp_receiver r;
     uint32_t classic = (uint32_t)take(in, 1) & 1;
-    xcp_sender_init(&s, classic, (uint32_t)word(in), word(in), word(in), word(in), (uint32_t)take(in, 1) & 1);
+    xcp_sender_init(&s, classic, (uint32_t)word(in), word(in), word(in), word(in),
+                    (uint32_t)take(in, 1) & 1);
     xcp_receiver_init(&r, classic);
     while (in->left) {
         struct xcp_forward h;
@@ -207,7 +215,8 @@ static void fuzz_ends(struct input *in) {
             back.flags = (uint8_t)take(in, 1);
             back.hops = 0;
             back.next_bottleneck_id = 0;
-            xcp_sender_feedback(&s, now, &back, srtt, (uint32_t)take(in, 1) & 1, (uint32_t)take(in, 1));
+            xcp_sender_feedback(&s, now, &back, srtt, (uint32_t)take(in, 1) & 1,
+                                (uint32_t)take(in, 1));
             break;
         case 3:
             forward(in, &h);
@@ -228,7 +237,8 @@ static void fuzz_ends(struct input *in) {
 
 static void fuzz_numbers(struct input *in) {
     while (in->left) {
-        struct xcp_num a = xcp_num_scaled(word(in), (int16_t)take(in, 2)), b = xcp_num_scaled(word(in), (int16_t)take(in, 2));
+        struct xcp_num a = xcp_num_scaled(word(in), (int16_t)take(in, 2)),
+                       b = xcp_num_scaled(word(in), (int16_t)take(in, 2));
         struct xcp_acc acc = {word(in) >> 1, word(in)};
         int32_t e = (int16_t)take(in, 2);
         uint64_t dither = word(in), m = word(in);
@@ -271,7 +281,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 int main(int argc, char **argv) {
     uint64_t state = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
     long rounds = argc > 2 ? atol(argv[2]) : 10000, i;
-    static const uint8_t likely[] = {0, 1, 6, 8, 12, 14, 15, 26, 254, 0x58, 0x43, 0x60, 0x70, 0x78, 0xff, 0x80, 0x7f};
+    static const uint8_t likely[] = {0,    1,    6,    8,    12,   14,   15,   26,  254,
+                                     0x58, 0x43, 0x60, 0x70, 0x78, 0xff, 0x80, 0x7f};
     static uint8_t data[1024];
     for (i = 0; i < rounds; i++) {
         size_t size = (size_t)(xcp_dither_next(&state) >> 40) % sizeof(data), k;

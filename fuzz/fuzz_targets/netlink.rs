@@ -46,6 +46,9 @@ fuzz_target!(|data: &[u8]| {
         request.attribute(u16::from(value[0]), value);
     }
     let written = request.finish(7);
-    let read: Vec<u8> = messages(&written).flat_map(|m| attributes(m.payload)).flat_map(|(_, value)| value.to_vec()).collect();
+    let read: Vec<u8> = messages(&written)
+        .flat_map(|m| attributes(m.payload))
+        .flat_map(|(_, value)| value.to_vec())
+        .collect();
     assert_eq!(read, data);
 });

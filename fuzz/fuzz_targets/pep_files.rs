@@ -10,7 +10,11 @@ use xcp_pep::options::Options;
 fuzz_target!(|data: &[u8]| {
     let Some((which, rest)) = data.split_first() else { return };
     if which & 1 == 0 {
-        let Some(options) = std::str::from_utf8(rest).ok().and_then(|text| toml::from_str::<Options>(text).ok()) else { return };
+        let Some(options) =
+            std::str::from_utf8(rest).ok().and_then(|text| toml::from_str::<Options>(text).ok())
+        else {
+            return;
+        };
         let said = [
             options.rate_bps().err(),
             options.rate_in_bps().err(),
@@ -27,7 +31,11 @@ fuzz_target!(|data: &[u8]| {
         }
         assert!((1..=256).contains(&options.workers()));
         if let Ok(windows) = options.windows() {
-            assert!([windows.send, windows.receive].iter().all(|window| (128 << 10..=256 << 20).contains(window)));
+            assert!(
+                [windows.send, windows.receive]
+                    .iter()
+                    .all(|window| (128 << 10..=256 << 20).contains(window))
+            );
         }
         assert!(options.differences(&options).is_empty());
         assert_eq!(options.clone().over(Options::default()), options);

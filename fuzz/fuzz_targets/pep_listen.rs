@@ -15,7 +15,8 @@ enum End {
 }
 
 fn talk(input: &[u8], piece: usize) -> (End, Vec<u8>, Vec<u8>) {
-    let (mut negotiation, mut buffer, mut answered) = (Negotiation::Unknown, Vec::new(), Vec::new());
+    let (mut negotiation, mut buffer, mut answered) =
+        (Negotiation::Unknown, Vec::new(), Vec::new());
     let mut rest = input.chunks(piece.max(1));
     loop {
         match negotiation.advance(&buffer) {

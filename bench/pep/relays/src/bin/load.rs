@@ -2,7 +2,8 @@
 //! possible at both ends (sendfile, and a receiver that throws away in the kernel), so that the
 //! relay is what is measured.
 //!
-//!     load serve PORT                       load pull RELAY SERVER CONNECTIONS SECONDS   -> bytes received, bits per second
+//!     load serve PORT
+//!     load pull RELAY SERVER CONNECTIONS SECONDS  -> bytes received, bits per second
 //!     load rate RELAY SERVER AT_ONCE SECONDS  -> connections per second: 1 byte there, 1000 back
 //!     load idle RELAY SERVER CONNECTIONS      -> "open"; they stay until stdin ends
 
@@ -35,7 +36,11 @@ fn serve(port: u16) -> io::Result<()> {
                 b'd' => loop {
                     let mut at = 0;
                     // SAFETY: open descriptors; the offset is written during the call only.
-                    while unsafe { libc::sendfile(stream.as_raw_fd(), file, &raw mut at, FILE - at as usize) } > 0 && at < FILE as i64 {}
+                    while unsafe {
+                        libc::sendfile(stream.as_raw_fd(), file, &raw mut at, FILE - at as usize)
+                    } > 0
+                        && at < FILE as i64
+                    {}
                     if at < FILE as i64 {
                         return;
                     }
@@ -68,7 +73,8 @@ fn ask(relay: &str, server: &str, wish: u8) -> io::Result<TcpStream> {
 /// Reads and throws away (tcp(7), MSG_TRUNC).
 fn discard(stream: &TcpStream) -> usize {
     // SAFETY: with MSG_TRUNC nothing is written through the pointer.
-    let got = unsafe { libc::recv(stream.as_raw_fd(), std::ptr::null_mut(), 4 << 20, libc::MSG_TRUNC) };
+    let got =
+        unsafe { libc::recv(stream.as_raw_fd(), std::ptr::null_mut(), 4 << 20, libc::MSG_TRUNC) };
     usize::try_from(got).unwrap_or(0)
 }
 
@@ -80,7 +86,8 @@ fn main() -> io::Result<()> {
     match words[..] {
         ["serve", port] => serve(port.parse().expect("a port"))?,
         ["pull", relay, server, count, seconds] => {
-            let streams: Vec<TcpStream> = (0..number(count)).map(|_| ask(relay, server, b'd')).collect::<io::Result<_>>()?;
+            let streams: Vec<TcpStream> =
+                (0..number(count)).map(|_| ask(relay, server, b'd')).collect::<io::Result<_>>()?;
             let begin = Instant::now();
             std::thread::scope(|scope| {
                 for stream in &streams {

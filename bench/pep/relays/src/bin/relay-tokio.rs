@@ -45,7 +45,9 @@ async fn relay(mut client: TcpStream, how: How) -> io::Result<()> {
     server.set_nodelay(true)?;
     client.write_all(REACHED).await?;
     match how {
-        How::Copy => copy_bidirectional_with_sizes(&mut client, &mut server, AT_ONCE, AT_ONCE).await.map(|_| ()),
+        How::Copy => copy_bidirectional_with_sizes(&mut client, &mut server, AT_ONCE, AT_ONCE)
+            .await
+            .map(|_| ()),
         How::Splice => {
             let there = way(&client, &server);
             let back = way(&server, &client);
@@ -55,7 +57,10 @@ async fn relay(mut client: TcpStream, how: How) -> io::Result<()> {
 }
 
 /// Both to their end, or until one fails.
-async fn both(one: impl Future<Output = io::Result<()>>, other: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+async fn both(
+    one: impl Future<Output = io::Result<()>>,
+    other: impl Future<Output = io::Result<()>>,
+) -> io::Result<()> {
     let (mut one, mut other, mut done) = (pin!(one), pin!(other), [false; 2]);
     poll_fn(|context| {
         if !done[0]
@@ -97,7 +102,14 @@ fn pipe() -> io::Result<[OwnedFd; 2]> {
 fn splice(from: i32, to: i32, length: usize) -> io::Result<usize> {
     // SAFETY: no pointers but null ones.
     let moved = unsafe {
-        libc::splice(from, std::ptr::null_mut(), to, std::ptr::null_mut(), length, libc::SPLICE_F_MOVE | libc::SPLICE_F_NONBLOCK)
+        libc::splice(
+            from,
+            std::ptr::null_mut(),
+            to,
+            std::ptr::null_mut(),
+            length,
+            libc::SPLICE_F_MOVE | libc::SPLICE_F_NONBLOCK,
+        )
     };
     if moved < 0 { Err(io::Error::last_os_error()) } else { Ok(moved as usize) }
 }
@@ -106,7 +118,9 @@ async fn way(from: &TcpStream, to: &TcpStream) -> io::Result<()> {
     loop {
         from.readable().await?;
         let pipe = pipe()?;
-        let mut held = match from.try_io(Interest::READABLE, || splice(from.as_raw_fd(), pipe[1].as_raw_fd(), 4 * AT_ONCE)) {
+        let mut held = match from.try_io(Interest::READABLE, || {
+            splice(from.as_raw_fd(), pipe[1].as_raw_fd(), 4 * AT_ONCE)
+        }) {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => 0,
             Ok(0) => {
                 // SAFETY: no pointers.
@@ -117,7 +131,9 @@ async fn way(from: &TcpStream, to: &TcpStream) -> io::Result<()> {
             moved => moved?,
         };
         while held > 0 {
-            held -= to.async_io(Interest::WRITABLE, || splice(pipe[0].as_raw_fd(), to.as_raw_fd(), held)).await?;
+            held -= to
+                .async_io(Interest::WRITABLE, || splice(pipe[0].as_raw_fd(), to.as_raw_fd(), held))
+                .await?;
         }
         PIPES.with_borrow_mut(|pipes| pipes.push(pipe));
     }

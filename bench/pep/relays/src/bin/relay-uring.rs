@@ -48,7 +48,10 @@ async fn relay(mut client: TcpStream, how: How) -> io::Result<()> {
     let (mut server_in, mut server_out) = server.into_split();
     match how {
         How::Copy => {
-            let (there, back) = monoio::join!(copy(&mut client_in, &mut server_out), copy(&mut server_in, &mut client_out));
+            let (there, back) = monoio::join!(
+                copy(&mut client_in, &mut server_out),
+                copy(&mut server_in, &mut client_out)
+            );
             there.and(back)
         }
         How::Splice => {
@@ -57,7 +60,8 @@ async fn relay(mut client: TcpStream, how: How) -> io::Result<()> {
                     async {
                         let (mut reader, mut writer) = new_pipe()?;
                         loop {
-                            let mut held = $from.splice_to_pipe(&mut writer, AT_ONCE as u32).await?;
+                            let mut held =
+                                $from.splice_to_pipe(&mut writer, AT_ONCE as u32).await?;
                             if held == 0 {
                                 return $to.shutdown().await;
                             }
@@ -68,7 +72,8 @@ async fn relay(mut client: TcpStream, how: How) -> io::Result<()> {
                     }
                 };
             }
-            let (there, back): (io::Result<()>, io::Result<()>) = monoio::join!(way!(client_in, server_out), way!(server_in, client_out));
+            let (there, back): (io::Result<()>, io::Result<()>) =
+                monoio::join!(way!(client_in, server_out), way!(server_in, client_out));
             there.and(back)
         }
     }
