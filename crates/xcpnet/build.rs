@@ -26,7 +26,7 @@ fn engine(manifest: &Path) -> String {
         }
         Err(_) => "None".to_owned(),
     };
-    format!("/// The engine of pages, compressed.\nconst ENGINE: Option<&[u8]> = {what};\n")
+    format!("/// The engine of pages, compressed.\npub const ENGINE: Option<&[u8]> = {what};\n")
 }
 
 fn main() {

@@ -8,7 +8,11 @@
   const make = (tag, properties = {}, ...children) => { const e = Object.assign(document.createElement(tag), properties); e.append(...children); return e; };
   const root = document.documentElement;
   const began = performance.now();
-  const source = JSON.parse($('playground-data').textContent);
+  const page = JSON.parse($('playground-data').textContent);
+  // The address says which of the page's scenarios (`#f=2`; the first) and what was made of it (`s=`).
+  const inAddress = (key) => new URLSearchParams(location.hash.slice(1)).get(key);
+  const chosen = /^\d{1,6}$/.test(inAddress('f') || '') && page.sources[Number(inAddress('f'))] ? Number(inAddress('f')) : 0;
+  const source = page.sources[chosen];
   const fileName = source.name.replace(/^.*[/\\]/, '') || 'scenario.toml';
   const SHOWN = 3;
   // Packets times links that run unasked: some seconds on a phone.
@@ -30,7 +34,7 @@
   // ---- the engine -----------------------------------------------------------------------------------------------------------------------
 
   let compiled = null;
-  const workerAddress = URL.createObjectURL(new Blob([source.worker], { type: 'text/javascript' }));
+  const workerAddress = URL.createObjectURL(new Blob([page.worker], { type: 'text/javascript' }));
   const compile = async () => {
     const bytes = Uint8Array.from(atob($('playground-engine').textContent), (c) => c.charCodeAt(0));
     if (!window.DecompressionStream) throw new Error('This browser is too old for this page: it needs Chrome 80, Firefox 113, Safari 16.4 or a later one.');
@@ -843,15 +847,16 @@
     clearTimeout(keeping);
     keeping = setTimeout(async () => {
       const own = { text: state.text, link: state.link, group: state.group, shown: state.shown, time: +state.time.toFixed(3) };
-      const fragment = state.text === source.text && !state.shown && !state.time ? '' : `#s=${await squeeze(JSON.stringify(own))}`;
-      try { history.replaceState(null, '', fragment || location.pathname + location.search); } catch { /* an address that cannot be changed is only less handy */ }
+      const changed = state.text !== source.text || state.shown || state.time;
+      const fragment = [chosen ? `f=${chosen}` : '', changed ? `s=${await squeeze(JSON.stringify(own))}` : ''].filter(Boolean).join('&');
+      try { history.replaceState(null, '', fragment ? `#${fragment}` : location.pathname + location.search); } catch { /* an address that cannot be changed is only less handy */ }
     }, 400);
   };
   const fromAddress = async () => {
-    const found = /^#s=([\w-]{1,400000})$/.exec(location.hash);
-    if (!found) return null;
+    const found = inAddress('s');
+    if (!/^[\w-]{1,400000}$/.test(found || '')) return null;
     try {
-      const own = JSON.parse(await unsqueeze(found[1]));
+      const own = JSON.parse(await unsqueeze(found));
       const name = (x) => (typeof x === 'string' ? x : null);
       if (typeof own.text !== 'string') return null;
       const shown = Array.isArray(own.shown) ? own.shown.filter((i) => Number.isInteger(i) && i >= 0).slice(0, SHOWN) : null;
@@ -934,7 +939,10 @@
     const queue = `{ kind = "drop-tail"${limit ? `, limit = ${limit}` : ''} }`;
     await take(`${state.text.trimEnd()}\n${asWritten}\n[[variant]]\nname = ${toml(name)}\nset = { "flow.congestion" = "cubic", ${toml(linkPath('queue'))} = ${queue} }\n`);
   });
-  $('footer').textContent = `xcpnet ${source.version}. The page runs xcpnet’s own simulator (WebAssembly, GPL-2.0-or-later as a whole) and asks nothing of the network. ${fileName}: `;
+  $('file').replaceChildren(...page.sources.map(({ name }, i) => make('option', { value: i, textContent: name, selected: i === chosen })));
+  $('pick-file').hidden = page.sources.length < 2;
+  $('file').addEventListener('change', () => { location.hash = `f=${$('file').value}`; location.reload(); });
+  $('footer').textContent = `xcpnet ${page.version}. The page runs xcpnet’s own simulator (WebAssembly, GPL-2.0-or-later as a whole) and asks nothing of the network. ${fileName}: `;
   $('footer').append(make('code', { textContent: `xcpnet run ${fileName}` }), ' gives the same numbers.');
 
   window.playground = {

@@ -14,9 +14,10 @@ const PAGE_HTML: &str = include_str!("../assets/playground.html");
 /// What a page is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Playground<'a> {
-    /// The scenario that it begins with.
-    pub source: &'a Source,
-    /// The scenario's title.
+    /// The scenarios to choose from, one at least; the page begins with the first, or with the one
+    /// whose number its address has: `#f=1` is the second.
+    pub sources: &'a [Source],
+    /// The title until a scenario is read, which has its own.
     pub title: &'a str,
     /// The engine as `make wasm` builds it: WebAssembly, compressed by gzip.
     pub engine: &'a [u8],
@@ -27,9 +28,9 @@ pub struct Playground<'a> {
 /// The page.
 #[must_use]
 pub fn playground(page: &Playground<'_>) -> String {
+    let source = |source: &Source| serde_json::json!({"name": source.name, "text": source.text});
     let data = serde_json::json!({
-        "name": page.source.name,
-        "text": page.source.text,
+        "sources": page.sources.iter().map(source).collect::<Vec<_>>(),
         "version": page.version,
         "worker": WORKER_JS,
     });
@@ -60,9 +61,13 @@ mod tests {
     #[test]
     fn nothing_of_a_scenario_becomes_markup() {
         let hostile = "</script><script>stolen=1</script><img src=x onerror=stolen=1>";
-        let source = Source { name: hostile.into(), text: hostile.into() };
-        let page =
-            playground(&Playground { source: &source, title: hostile, engine: &[], version: "1" });
+        let sources = [Source { name: hostile.into(), text: hostile.into() }];
+        let page = playground(&Playground {
+            sources: &sources,
+            title: hostile,
+            engine: &[],
+            version: "1",
+        });
         assert_eq!(page.matches("<script").count(), 4, "data, engine, uPlot and the page's own");
         assert!(!page.contains("<img"));
     }

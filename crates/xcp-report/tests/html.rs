@@ -63,7 +63,7 @@ fn page(flows: usize) -> (Vec<Run>, String) {
         verdicts: &verdicts,
         references: &references,
         command: "xcpnet run four-flows.toml --out out",
-        playground: "",
+        playgrounds: &[],
         version: "0.1.0",
     };
     let text = html(&report);
@@ -517,7 +517,7 @@ fn hostile() -> (Vec<Run>, String) {
         verdicts: &[],
         references: &[],
         command: evil,
-        playground: "",
+        playgrounds: &[],
         version: evil,
     };
     let text = html(&report);
@@ -555,7 +555,7 @@ fn what_is_left_out_is_told() {
         verdicts: &[],
         references: &[],
         command: "",
-        playground: "",
+        playgrounds: &[],
         version: "",
     };
     let text = html(&report);
@@ -576,7 +576,7 @@ fn notes_are_on_the_page() {
             verdicts: &[],
             references: &[],
             command: "",
-            playground: "",
+            playgrounds: &[],
             version: "",
         });
         (
@@ -605,7 +605,7 @@ fn without_series_there_are_no_plots() {
             verdicts: &[],
             references: &[],
             command: "",
-            playground: "",
+            playgrounds: &[],
             version: "",
         })
     };
@@ -645,7 +645,7 @@ fn without_runs_there_is_still_a_page() {
         verdicts: &[],
         references: &[],
         command: "",
-        playground: "",
+        playgrounds: &[],
         version: "",
     };
     assert!(html(&report).contains("No runs"));

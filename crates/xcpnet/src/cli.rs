@@ -149,10 +149,10 @@ pub struct RunArguments {
     /// With --out: the series as Parquet, too
     #[arg(long, requires = "out")]
     pub parquet: bool,
-    /// With --out: also playground.html, in which the scenario can be changed and run; the report
-    /// leads there
+    /// With --out: leave out playground.html, in which the scenario can be changed and run, and to
+    /// which the report leads
     #[arg(long, requires = "out")]
-    pub playground: bool,
+    pub no_playground: bool,
     /// End as by Ctrl-C when standard input ends: for programs that start this one, which may be
     /// killed
     #[arg(long)]

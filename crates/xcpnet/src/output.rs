@@ -79,9 +79,6 @@ pub fn command() -> String {
     std::iter::once("xcpnet".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Name of the page in which the scenario can be changed and run, beside the report.
-const PLAYGROUND: &str = "playground.html";
-
 /// What goes into one directory.
 pub struct Content<'a> {
     /// The runs.
@@ -100,8 +97,9 @@ pub struct Content<'a> {
     pub numbers: bool,
     /// Whether they are written as Parquet, too.
     pub parquet: bool,
-    /// The page in which the scenario can be changed and run, if it is wanted.
-    pub playground: Option<&'a str>,
+    /// For each file the address of a page in which it can be changed and run; empty if there are
+    /// none.
+    pub playgrounds: &'a [String],
 }
 
 impl Content<'_> {
@@ -117,13 +115,10 @@ impl Content<'_> {
             verdicts: self.verdicts,
             references: &references,
             command: &command,
-            playground: if self.playground.is_some() { PLAYGROUND } else { "" },
+            playgrounds: self.playgrounds,
             version: env!("CARGO_PKG_VERSION"),
         };
         staged.write(format!("{prefix}report.html"), html(&report).as_bytes())?;
-        if let Some(page) = self.playground {
-            staged.write(format!("{prefix}{PLAYGROUND}"), page.as_bytes())?;
-        }
         if self.numbers {
             staged
                 .write_with(format!("{prefix}summary.json"), |file| json::write(self.runs, file))?;

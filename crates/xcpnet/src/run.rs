@@ -16,7 +16,7 @@ use crate::cli::{RunArguments, WhatIsRun};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 use crate::output::{Content, Printer, width};
-use crate::playground;
+use crate::playground::{ENGINE, PAGE, address, page};
 use crate::terminal;
 
 /// A file's scenarios as chosen by the arguments.
@@ -93,7 +93,6 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
     if arguments.end_with_input {
         interrupt::listen_to_end_of_input()?;
     }
-    let playground = if arguments.playground { Some(playground(&arguments.what)?) } else { None };
     let carried = carry_out(&arguments.what, arguments.out.is_some())?;
     let interrupted = carried.interrupted();
     let Carried { scenarios, runs, sources, origins } = carried;
@@ -110,6 +109,20 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
     if let Some(dir) = &arguments.out {
         let mut staged = Staged::new(dir)?;
         interrupt::forget_on_exit(staged.temporary());
+        let pages = match ENGINE.filter(|_| !arguments.no_playground) {
+            Some(engine) => as_run(&sources, &arguments.what)
+                .map(|sources| Some((sources, engine)))
+                .unwrap_or_else(|why| {
+                    terminal::tell(&format!("note: {why}, so there is no {PAGE}"));
+                    None
+                }),
+            None => None,
+        };
+        let playgrounds: Vec<String> = pages
+            .iter()
+            .flat_map(|(sources, _)| 0..sources.len())
+            .map(|i| address("", i))
+            .collect();
         let content = Content {
             runs: &runs,
             scenarios: &scenarios,
@@ -119,27 +132,32 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
             verdicts: &verdicts,
             numbers: true,
             parquet: arguments.parquet,
-            playground: playground.as_deref(),
+            playgrounds: &playgrounds,
         };
         content.stage(&mut staged, "")?;
+        if let Some((sources, engine)) = pages {
+            let title = scenarios.first().map_or("", |scenario| scenario.title.as_str());
+            staged.write(PAGE, page(&sources, title, engine).as_bytes())?;
+        }
         staged.commit()?;
         terminal::tell(&format!("wrote {}", dir.join("report.html").display()));
     }
     Ok(())
 }
 
-/// The page of the one file, with the settings that were made beside it.
-fn playground(what: &WhatIsRun) -> Result<String, Failure> {
-    let [file] = &what.files[..] else {
-        return Err(Failure::new("--playground makes a page of one FILE: name only one"));
-    };
-    let mut text = read_text(file)?;
+/// The files with the settings that were made beside them, or which cannot be written into one.
+fn as_run(sources: &[Source], what: &WhatIsRun) -> Result<Vec<Source>, String> {
     let seed = what.seed.map(|seed| ("seed".to_owned(), seed.to_string()));
-    for (path, value) in what.settings.iter().chain(&seed) {
-        text = rewrite(&text, None, path, &as_toml(value))
-            .map_err(|e| Failure::new(format!("--playground with --set {path}={value}: {e}")))?;
-    }
-    playground::page(&Source { name: file.display().to_string(), text }, None)
+    let settings = || what.settings.iter().chain(&seed);
+    let set = |source: &Source| {
+        let mut text = source.text.clone();
+        for (path, value) in settings() {
+            text = rewrite(&text, None, path, &as_toml(value))
+                .map_err(|e| format!("--set {path}={value} cannot be written into a page: {e}"))?;
+        }
+        Ok(Source { name: source.name.clone(), text })
+    };
+    sources.iter().map(set).collect()
 }
 
 /// The verdicts, file by file.

@@ -375,33 +375,50 @@ fn the_lesson_says_what_runs_give() {
     assert_eq!(pages, 6, "a page that no test looks at");
 }
 
+/// One page for all files of a report, which leads to each of them with the settings that were made.
 #[test]
 fn a_report_leads_to_its_page() {
     let dir = tempfile::tempdir().unwrap();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/playground/four-flows.toml");
-    let run = |files: &[&Path]| {
+    let lesson = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/teach");
+    let files = ["1-delay.toml", "2-shares.toml"].map(|name| lesson.join(name));
+    let run = |more: &[&str]| {
         let mut command = program();
-        command.current_dir(dir.path()).arg("run").args(files);
-        command.args(["--set", "link.bottleneck.rate=5mbit", "--seed", "3", "--out", "out"]);
-        command.arg("--playground").output().unwrap()
+        command.current_dir(dir.path()).arg("run").args(&files).args(["--out", "out", "--seed"]);
+        let out = command.args(["3", "--set", "sample=200ms"]).args(more).output().unwrap();
+        assert!(out.status.success(), "{}", told(&out));
+        let read = |name: &str| std::fs::read_to_string(dir.path().join("out").join(name)).ok();
+        (read("report.html").unwrap(), read("playground.html"))
     };
-    let two = run(&[&file, &file]);
-    assert_eq!(two.status.code(), Some(2));
-    assert!(told(&two).contains("only one"), "{}", told(&two));
-    let out = run(&[&file]);
-    if engine().is_none() {
-        assert_eq!(out.status.code(), Some(2));
-        assert!(told(&out).contains("make build"), "{}", told(&out));
-        assert!(!dir.path().join("out").exists(), "nothing half-done");
+    let (report, page) = run(&["--no-playground"]);
+    assert!(page.is_none() && !report.contains("playground.html"));
+    let (report, page) = run(&[]);
+    let Some(_) = engine() else {
+        // A program without an engine writes the report all the same.
+        assert!(page.is_none() && !report.contains("playground.html"));
         return;
+    };
+    for address in ["playground.html", "playground.html#f=1"] {
+        assert!(report.contains(&format!("href=\"{address}\"")), "{address}");
     }
-    assert!(out.status.success(), "{}", told(&out));
-    let read = |name: &str| std::fs::read_to_string(dir.path().join("out").join(name)).unwrap();
-    assert!(read("report.html").contains("href=\"playground.html\""));
-    let page = read("playground.html");
-    // In the text, which is in a JSON string.
-    for set in [r#"rate    = \"5mbit\""#, "seed = 3"] {
-        assert!(page.contains(set), "{set} is in the page's text");
+    assert_eq!(page.unwrap().matches("seed = 3").count(), 2, "the settings are in both texts");
+
+    let Some(chromium) = browser::find() else { return };
+    let mut browser = Browser::start(&chromium);
+    let page = dir.path().join("out/playground.html");
+    for (fragment, title) in [
+        ("", "1. Delay and the queue"),
+        ("#f=1", "2. Shares"),
+        ("#f=7", "1. Delay and the queue"),
+        ("#f=<img src=x>", "1. Delay and the queue"),
+    ] {
+        browser.open(Path::new(&format!("{}{fragment}", page.display())), 1400, 900);
+        wait(&mut browser, 0);
+        assert_eq!(browser.eval("document.title"), title, "{fragment}");
+        let text = same_as_the_command_line(&mut browser, dir.path());
+        assert!(text.contains("\"200ms\"") && text.contains("seed = 3"), "{text}");
+        assert_eq!(browser.complaints(), Vec::<String>::new(), "{fragment}");
+        // Another page first: a new fragment alone loads nothing.
+        browser.open(&dir.path().join("out/report.html"), 1400, 900);
     }
 }
 

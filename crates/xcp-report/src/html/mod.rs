@@ -39,9 +39,9 @@ pub struct Report<'a> {
     pub references: &'a [Vec<Reference>],
     /// The command that makes this report again; empty if there is none.
     pub command: &'a str,
-    /// Name of a page beside this one in which the scenario can be changed and run; empty if there
-    /// is none.
-    pub playground: &'a str,
+    /// For each file the address of a page in which it can be changed and run; empty if there are
+    /// none.
+    pub playgrounds: &'a [String],
     /// The version of the program.
     pub version: &'a str,
 }

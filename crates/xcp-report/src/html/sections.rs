@@ -161,14 +161,14 @@ fn heading(report: &Report<'_>, page: &mut String) {
             " · <a class=\"nb\" href=\"#claims\">{inside} of {n} claims inside their bands</a>"
         ),
     };
-    let playground = if report.playground.is_empty() {
-        String::new()
-    } else {
-        format!(
-            " · <a class=\"nb\" href=\"{}\">Change this scenario and run it here</a>",
-            escape(report.playground)
-        )
-    };
+    let playground = report.playgrounds.first().map_or_else(String::new, |address| {
+        let what = if report.sources.len() > 1 {
+            "Change these scenarios and run them here"
+        } else {
+            "Change this scenario and run it here"
+        };
+        format!(" · <a class=\"nb\" href=\"{}\">{what}</a>", escape(address))
+    });
     put!(page, "<p class=\"facts\">{}{judged}{playground}</p>\n</header>\n", facts.join(" · "));
 }
 
@@ -733,13 +733,16 @@ fn notes(report: &Report<'_>, page: &mut String) {
 }
 
 fn sources(report: &Report<'_>, page: &mut String) {
-    for source in report.sources {
+    for (i, source) in report.sources.iter().enumerate() {
         put!(
             page,
             "<details class=\"source\">\n<summary><h2>The scenario <span \
                 class=\"unit\">{}</span></h2></summary>\n",
             escape(&source.name)
         );
+        if let Some(address) = report.playgrounds.get(i) {
+            put!(page, "<p><a href=\"{}\">Change it and run it here</a></p>\n", escape(address));
+        }
         put!(page, "<pre tabindex=\"0\"><code>{}</code></pre>\n</details>\n", escape(&source.text));
     }
 }

@@ -1,6 +1,7 @@
 //! `xcpnet playground`: one page in which a scenario can be changed and run. The page is the
 //! report's ([`xcp_report::playground`]), its engine `make wasm`'s.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use xcp_report::files::{Staged, reason};
@@ -17,6 +18,15 @@ include!(concat!(env!("OUT_DIR"), "/engine.rs"));
 /// What the page begins with if nothing else is named.
 pub const EXAMPLE: &str = include_str!("four-flows.toml");
 
+/// Name of the page beside a report.
+pub const PAGE: &str = "playground.html";
+
+/// Where, seen from a report, the scenario of that number can be changed and run; `way`: to the
+/// page's directory, empty or ending in a slash.
+pub fn address(way: &str, number: usize) -> String {
+    if number == 0 { format!("{way}{PAGE}") } else { format!("{way}{PAGE}#f={number}") }
+}
+
 /// Writes the page.
 pub fn write(arguments: &PlaygroundArguments) -> Result<(), Failure> {
     let source = match &arguments.file {
@@ -24,21 +34,24 @@ pub fn write(arguments: &PlaygroundArguments) -> Result<(), Failure> {
         None => Source { name: "four-flows.toml".into(), text: EXAMPLE.into() },
     };
     let (dir, name) = place(&arguments.out)?;
-    let page = page(&source, arguments.engine.as_deref())?;
+    let scenarios = load(Path::new(&source.name), &source.text, &Overrides::none())?;
+    let title = scenarios.first().map_or("", |scenario| scenario.title.as_str());
+    let engine = engine(arguments.engine.as_deref())?;
     let mut staged = Staged::new(&dir)?;
-    staged.write(&name, page.as_bytes())?;
+    staged.write(&name, page(&[source], title, &engine).as_bytes())?;
     staged.commit()?;
     terminal::tell(&format!("wrote {}", arguments.out.display()));
     Ok(())
 }
 
-/// The page of a scenario, which has to be right.
-pub fn page(source: &Source, engine: Option<&Path>) -> Result<String, Failure> {
-    let scenarios = load(Path::new(&source.name), &source.text, &Overrides::none())?;
-    let title = scenarios.first().map_or("", |scenario| scenario.title.as_str());
-    let version = env!("CARGO_PKG_VERSION");
-    let page = |engine: &[u8]| playground(&Playground { source, title, engine, version });
-    match (engine, ENGINE) {
+/// The page of scenarios that are right; the title stands until one of them is read.
+pub fn page(sources: &[Source], title: &str, engine: &[u8]) -> String {
+    playground(&Playground { sources, title, engine, version: env!("CARGO_PKG_VERSION") })
+}
+
+/// The engine in a file, or else this program's.
+fn engine(file: Option<&Path>) -> Result<Cow<'static, [u8]>, Failure> {
+    match (file, ENGINE) {
         (Some(path), _) => {
             let engine = std::fs::read(path).map_err(|e| {
                 Failure::new(format!(
@@ -53,9 +66,9 @@ pub fn page(source: &Source, engine: Option<&Path>) -> Result<String, Failure> {
                     path.display()
                 )));
             }
-            Ok(page(&engine))
+            Ok(engine.into())
         }
-        (None, Some(engine)) => Ok(page(engine)),
+        (None, Some(engine)) => Ok(engine.into()),
         (None, None) => Err(Failure::new(
             "this program was built without the engine that runs in pages: \
              `rustup target add wasm32-unknown-unknown`, then `make build` in xcpnet's source \

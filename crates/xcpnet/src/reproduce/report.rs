@@ -12,6 +12,7 @@ use xcp_theory::predict::{Theory, predict};
 use crate::experiments::{FAILURES, Paper};
 use crate::failure::Failure;
 use crate::output::{Content, command};
+use crate::playground::{self, ENGINE, PAGE};
 use crate::reproduce::told::Judged;
 use crate::reproduce::work::Figure;
 
@@ -45,6 +46,8 @@ impl Pages {
         let e = &figure.experiment;
         let sources = [Source { name: e.path.clone(), text: e.text.clone() }];
         let origins = vec![0; judged.runs.len()];
+        let playgrounds =
+            ENGINE.map_or_else(Vec::new, |_| vec![playground::address("../../", index)]);
         let content = Content {
             runs: &judged.runs,
             scenarios: &judged.scenarios,
@@ -54,7 +57,7 @@ impl Pages {
             verdicts: &judged.verdicts,
             numbers: self.sections.len() <= NUMBERS,
             parquet: false,
-            playground: None,
+            playgrounds: &playgrounds,
         };
         content.stage(staged, &format!("{}/{}/", e.paper, e.figure))?;
         let theory: Vec<Vec<Theories>> = judged
@@ -106,6 +109,14 @@ impl Pages {
                 sections,
             })
             .collect();
+        if let Some(engine) = ENGINE {
+            let source = |figure: &Figure| {
+                let e = &figure.experiment;
+                Source { name: e.path.clone(), text: e.text.clone() }
+            };
+            let sources: Vec<Source> = figures.iter().map(source).collect();
+            staged.write(PAGE, playground::page(&sources, "Experiments", engine).as_bytes())?;
+        }
         for page in &pages {
             staged.write(
                 format!("{}.html", page.name),

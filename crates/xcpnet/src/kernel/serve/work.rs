@@ -206,7 +206,7 @@ impl Work {
             verdicts: &verdicts,
             references: &references(scenarios),
             command: &format!("xcpnet run {NAME}{on} --out out"),
-            playground: "",
+            playgrounds: &[],
             version: env!("CARGO_PKG_VERSION"),
         });
         (text, false, Some(page.into()))
