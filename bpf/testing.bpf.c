@@ -50,9 +50,15 @@ int xcp_pass(struct __sk_buff *skb) {
     return 0; /* TCX_PASS */
 }
 
-/* Loses one packet in sixteen. */
+/* Loses one of TCP's packets in sixteen; of those that ask for a neighbour's address three in a row
+ * would make the host unreachable.
+ */
 SEC("tcx/egress")
 int xcp_lose(struct __sk_buff *skb) {
+    struct xcp_segment segment = {};
+    if (xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, 14, &segment) !=
+        XCP_FOUND_TCP)
+        return XCP_NEXT;
     return bpf_get_prandom_u32() & 15 ? XCP_NEXT : XCP_DROP;
 }
 

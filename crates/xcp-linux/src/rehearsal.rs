@@ -266,7 +266,7 @@ pub fn endpoint_without_asking(config: &EndpointConfig) -> Result<Endpoint> {
 pub enum Mischief {
     /// Takes our option out of segments.
     Strip,
-    /// Loses one in sixteen.
+    /// Loses one of TCP's packets in sixteen.
     Lose,
     /// Decides that they leave, so that programs after it never see them.
     Pass,

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use xcp_engine::{
     CapacityForXcp, ForwardHeader, Gain, Input, Interval, Preset, RouterConfig, Shuffle, Spare,
-    Tcp, WireFormat, flags,
+    Tcp, WireFormat,
 };
 
-use crate::MS;
-use crate::host::{Found, Packet, find_ip, find_tcp};
+use crate::host::{Found, Packet, find_ip, find_tcp, folded, sum};
+use crate::{MS, id};
 
 /// Any law without a calendar that the engine takes.
 pub fn law() -> impl Strategy<Value = RouterConfig> {

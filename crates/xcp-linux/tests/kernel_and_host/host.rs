@@ -2,13 +2,11 @@
 //! in the kernel's program, headers and checksums, written a second time.
 
 use xcp_engine::{
-    Other, Passage, Policer, RobustRouter, Router, Tcp, WireFormat, find_options, flags,
+    Other, Passage, Policer, RobustRouter, Router, WireFormat, find_options, flags,
     read_classic_forward, read_extended,
 };
 use xcp_linux::police::PoliceBy;
 use xcp_linux::router::RouterCounts;
-
-use crate::id;
 
 /// The frame, and what is told about it.
 #[derive(Debug, Clone)]
@@ -21,14 +19,14 @@ pub struct Packet {
 }
 
 /// The one's complement sum of RFC 1071.
-fn sum(bytes: &[u8]) -> u64 {
+pub fn sum(bytes: &[u8]) -> u64 {
     bytes
         .chunks(2)
         .map(|pair| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |b| u64::from(*b)))
         .sum()
 }
 
-fn folded(mut sum: u64) -> u16 {
+pub fn folded(mut sum: u64) -> u16 {
     while sum >> 16 != 0 {
         sum = (sum & 0xffff) + (sum >> 16);
     }

@@ -74,6 +74,14 @@ fn transfer(site: &Site, plan: Plan<'_>) -> Transfer {
     }
     let to = listener.local_addr().unwrap();
     let (bytes, back, endpoint) = (plan.bytes, plan.back, plan.endpoint);
+    // Before anybody waits in accept: who cannot connect fails, and nobody waits for ever.
+    let mut socket = site
+        .s
+        .run(|| match &plan.ask {
+            Some(ask) => site::connect_asking(to, endpoint, ask),
+            None => TcpStream::connect(to).unwrap(),
+        })
+        .unwrap();
     thread::scope(|scope| {
         let accepting = scope.spawn(move || {
             let (mut socket, _) = listener.accept().unwrap();
@@ -89,13 +97,6 @@ fn transfer(site: &Site, plan: Plan<'_>) -> Transfer {
             );
             endpoint.connection(socket.as_fd()).unwrap()
         });
-        let mut socket = site
-            .s
-            .run(|| match &plan.ask {
-                Some(ask) => site::connect_asking(to, endpoint, ask),
-                None => TcpStream::connect(to).unwrap(),
-            })
-            .unwrap();
         let mut reading = socket.try_clone().unwrap();
         let answered = thread::spawn(move || {
             let mut data = vec![0; back];
