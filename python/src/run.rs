@@ -285,7 +285,7 @@ impl Runs {
             verdicts: &verdicts,
             references: &references(&self.scenarios),
             command: "",
-            playground: "",
+            playgrounds: &[],
             version: env!("CARGO_PKG_VERSION"),
         };
         html(&report)
