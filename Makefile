@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build wasm wasm-all demo pages book test package reproduce reproduce-quick failures liars mutants lint fmt bench bench-linux bench-pep bench-instructions check-reference test-kernels test-python wheels clean
+.PHONY: help setup build wasm wasm-all demo pages book test package reproduce reproduce-quick failures liars mutants lint fmt audit bench bench-linux bench-pep bench-instructions check-reference test-kernels test-python wheels clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -10,6 +10,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 XCPNET := $(TARGET)/release/xcpnet
+OLDEST_RUST = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]' 'scripts/*.[ch]' 'bench/*.c' 'fuzz/*.c')
 SCRIPTS = scripts/setup scripts/skipped scripts/package scripts/test-python scripts/wheels scripts/build-wasm scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
 
@@ -108,6 +109,14 @@ fmt: ## format Rust, C and Python (ruff: pip install ruff)
 	$(CARGO) fmt --all
 	clang-format -i $(C_SOURCES)
 	ruff format
+
+audit: ## licences, sources and known faults of all that xcpnet is made of; the oldest Rust that it promises
+	@command -v cargo-deny >/dev/null || { echo "make audit: cargo install --locked cargo-deny" >&2; exit 1; }
+	cargo deny --locked check licenses bans sources
+	@if cargo deny --locked fetch db; then cargo deny --locked check advisories; \
+	else $(call skip,advisory-db,known faults: their database cannot be had); fi
+	rustup toolchain install --profile minimal $(OLDEST_RUST)
+	cargo +$(OLDEST_RUST) check --workspace --all-targets --locked --target-dir "$(TARGET)/rust-$(OLDEST_RUST)"
 
 bench: ## speed, memory and how they grow, beside ns-2 and ns-3 where they are installed (a quarter of an hour)
 	@scripts/setup bench
