@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
+use xcp_model::Scenario;
+use xcp_model::run::{Observer, Run, Series, Summary};
+use xcp_model::units::Nanos;
+use xcp_model::{Verdict, evaluate_variants};
 use xcp_report::columns::{self, Columns};
 use xcp_report::csv::Kind as TableKind;
 use xcp_report::plot::{Kind, Wanted, figure};
 use xcp_report::sweep::{Entry, TABLES, Tables};
 use xcp_report::{Report, Source, html, json, parquet, read_back, references};
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{Observer, Run, Series, Summary};
-use xcp_scenario::units::Nanos;
-use xcp_scenario::{Verdict, evaluate_variants};
 
 use crate::errors;
 use crate::scenario::{Settings, load, load_for_kernel};

@@ -97,7 +97,7 @@ pub fn theory(
     fluid: bool,
 ) -> PyResult<Vec<String>> {
     let at = at
-        .map(xcp_scenario::typed::time)
+        .map(xcp_law::typed::time)
         .transpose()
         .map_err(|e| pyo3::exceptions::PyValueError::new_err(format!("at: {e}")))?;
     let loaded = load(name, text, settings, &variants)?;

@@ -14,8 +14,8 @@ use std::io::Write as _;
 
 use xcp_lab::line::{Line, LineConfig, Reorder, monotonic_now};
 use xcp_linux::offload::{self, Offload};
-use xcp_scenario::model::{Loss, LossPlace};
-use xcp_scenario::units::Period;
+use xcp_model::units::Period;
+use xcp_model::{Loss, LossPlace};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 
 use xcp_linux::netlink::Netlink;
 use xcp_linux::qdisc::{self, Shaper};
-use xcp_scenario::model::{DirectionId, Scenario};
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
+use xcp_model::{DirectionId, Scenario};
 
 use crate::LabError;
 use crate::measure::Direction;

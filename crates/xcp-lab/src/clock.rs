@@ -2,7 +2,7 @@
 
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::{Timespec, clock_gettime};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 /// When a run begins, on the monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,8 +22,8 @@ mod trust;
 mod wires;
 mod xcp;
 
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{Observer, Run};
+use xcp_model::Scenario;
+use xcp_model::run::{Observer, Run};
 
 pub use error::LabError;
 pub use plan::Family;

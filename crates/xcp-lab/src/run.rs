@@ -4,11 +4,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use xcp_linux::netlink::Netlink;
-use xcp_scenario::model::{Law, Router as RouterSettings, Scenario};
-use xcp_scenario::record::{LinkCounts, Recorder};
-use xcp_scenario::rng::{Purpose, Stream};
-use xcp_scenario::run::{Observer, Run};
-use xcp_scenario::units::Nanos;
+use xcp_model::record::{LinkCounts, Recorder};
+use xcp_model::rng::{Purpose, Stream};
+use xcp_model::run::{Observer, Run};
+use xcp_model::units::Nanos;
+use xcp_model::{Law, Router as RouterSettings, Scenario};
 
 use crate::changes::Changes;
 use crate::clock::{Clock, monotonic};

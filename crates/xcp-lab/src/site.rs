@@ -9,7 +9,7 @@ use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::{Netlink, RouteOptions, VethOptions};
 use xcp_linux::offload::{self, Offload};
 use xcp_linux::{qdisc, sysctl};
-use xcp_scenario::model::Limit;
+use xcp_model::Limit;
 
 use crate::LabError;
 use crate::plan::{DeviceId, Family, Plan, Role, Space, SpaceId};

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 use crate::line::Report;
 

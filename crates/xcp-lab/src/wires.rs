@@ -2,8 +2,8 @@
 
 use std::os::fd::AsFd as _;
 
-use xcp_scenario::model::{Discipline, LossPlace, Scenario};
-use xcp_scenario::rng::{Purpose, Stream};
+use xcp_model::rng::{Purpose, Stream};
+use xcp_model::{Discipline, LossPlace, Scenario};
 
 use crate::LabError;
 use crate::clock::Clock;

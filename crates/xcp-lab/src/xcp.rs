@@ -9,8 +9,8 @@ use xcp_engine::{PolicerConfig, RouterState};
 use xcp_linux::endpoint::{self, Agreement, Ask, EndpointConfig, Give};
 use xcp_linux::police::{Police, PoliceBy};
 use xcp_linux::router::{self, Hook};
-use xcp_scenario::model::{self, LossResponse, Tcp, Unclaimed, WireFormat};
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
+use xcp_model::{self as model, LossResponse, Tcp, Unclaimed, WireFormat};
 
 use crate::LabError;
 use crate::home::Home;

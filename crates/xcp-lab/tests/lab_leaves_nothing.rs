@@ -7,9 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use xcp_lab::LabError;
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::Observer;
-use xcp_scenario::units::Nanos;
+use xcp_model::Scenario;
+use xcp_model::run::Observer;
+use xcp_model::units::Nanos;
 use xcp_scenario::{Overrides, load};
 
 const MS: Nanos = 1_000_000;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use xcp_lab::line::wire::Wire;
 use xcp_lab::line::{Line, LineConfig, QueueConfig, Reorder, Report, monotonic_now};
-use xcp_scenario::model::{self, Limit, Loss, LossPlace};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
+use xcp_model::units::{NANOS_PER_SEC, Nanos, Period};
+use xcp_model::{self as model, Limit, Loss, LossPlace};
 
 mod bed;
 use bed::{Bed, LEFT, RIGHT};

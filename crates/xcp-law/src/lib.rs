@@ -1,5 +1,7 @@
-//! The vocabulary of a router's law: its choices, the named laws, the keys that set them, their
-//! ranges and what they mean, each spelt once.
+//! The words that everything else of xcpnet is written in: [`units`], [`quantity`]s as people write
+//! them ([`typed`] on a command line), lists and paths ([`text`]), and the vocabulary of a router's
+//! law: its choices, the named laws, the keys that set them, their ranges and what they mean, each
+//! spelt once.
 //!
 //! The scenario's reader, its schema and documentation, the simulator, the theory, the lab and
 //! `xcpnet router add` take all of it from here. What the choices *do* is `engine/`'s; its
@@ -21,6 +23,10 @@
 pub mod choice;
 mod config;
 mod keys;
+pub mod quantity;
+pub mod text;
+pub mod typed;
+pub mod units;
 
 pub use choice::{
     CapacityForXcp, CapacityKnown, Control, Gain, Input, Interval, Preset, Shuffle, Spare, Tcp,

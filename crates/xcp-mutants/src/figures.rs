@@ -8,12 +8,11 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use xcp_engine::mutants::{self, MUTANTS};
-use xcp_scenario::model::{Congestion, Scenario, Traffic};
-use xcp_scenario::run::{Observer, Run};
-use xcp_scenario::units::Nanos;
-use xcp_scenario::{
-    Overrides, Verdict, evaluate_variants, load, over_seeds, packet_hops, plan, read_text,
-};
+use xcp_model::run::{Observer, Run};
+use xcp_model::units::Nanos;
+use xcp_model::{Congestion, Scenario, Traffic};
+use xcp_model::{Verdict, evaluate_variants, over_seeds, packet_hops};
+use xcp_scenario::{Overrides, load, plan, read_text};
 
 /// Directories that hold no paper: their claims are about policers, or there are none.
 const NOT_PAPERS: [&str; 2] = ["failures", "liars"];

@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, IntoDeserializer as _, SeqAccess, Visitor};
+use xcp_law::typed;
 use xcp_linux::urgent::Urgent;
 use xcp_linux::{Error, Result};
-use xcp_scenario::typed;
 
 use crate::gateway::wan::Shaping;
 use crate::listen::access::{Access, Network};

@@ -9,8 +9,8 @@
 use std::fmt::Write as _;
 use std::io;
 
-use xcp_scenario::run::{Quantity, Run, Series, Subject};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::run::{Quantity, Run, Series, Subject};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 /// The kinds of subject, each a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Numbers as people read them: three or four significant digits and a unit. Exact values are for
 //! JSON and CSV.
 
-use xcp_scenario::run::Run;
-use xcp_scenario::units::Nanos;
+use xcp_model::run::Run;
+use xcp_model::units::Nanos;
 
 /// Three significant digits without trailing noise: `0.8`, `12`, `2.38`, `1234`. Nothing below a
 /// thousandth is told from zero.

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::{Serialize, Serializer};
-use xcp_scenario::run::{FlowSummary, GroupSummary, LinkSummary, Run, Summary};
-use xcp_scenario::spread::Percentiles;
+use xcp_model::run::{FlowSummary, GroupSummary, LinkSummary, Run, Summary};
+use xcp_model::spread::Percentiles;
 
 /// A summary under both sets of names.
 #[derive(Debug, Serialize)]

@@ -3,8 +3,8 @@
 //!
 //! Theory's curves beside them are `xcp-theory`'s.
 //!
-//! Knows the [`Run`](xcp_scenario::run::Run) that every backend returns and, where given, the
-//! [`Scenario`](xcp_scenario::model::Scenario) it came from. Leaves reading scenario files to
+//! Knows the [`Run`](xcp_model::run::Run) that every backend returns and, where given, the
+//! [`Scenario`](xcp_model::Scenario) it came from. Leaves reading scenario files to
 //! `xcp-scenario`, running them to the backends and deciding what to write where to the command
 //! line.
 //!

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use xcp_scenario::model::{Discipline, Scenario};
-use xcp_scenario::run::{LinkSummary, Run};
+use xcp_model::run::{LinkSummary, Run};
+use xcp_model::{Discipline, Scenario};
 
 /// Names of all link directions of all runs.
 pub(crate) fn all(runs: &[Run]) -> BTreeSet<&str> {
@@ -14,7 +14,7 @@ pub(crate) fn all(runs: &[Run]) -> BTreeSet<&str> {
 pub(crate) fn direction<'a>(
     scenario: &'a Scenario,
     name: &str,
-) -> Option<&'a xcp_scenario::model::Direction> {
+) -> Option<&'a xcp_model::Direction> {
     let (base, way) = name.strip_suffix(".reverse").map_or((name, 0), |base| (base, 1));
     scenario.links.iter().find(|link| link.name == base).map(|link| &link.directions[way])
 }

@@ -17,7 +17,7 @@ use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::Type;
-use xcp_scenario::run::{Run, Series};
+use xcp_model::run::{Run, Series};
 
 use crate::csv::{Frame, Kind};
 

@@ -4,8 +4,8 @@
 use std::io;
 use std::sync::Arc;
 
-use xcp_scenario::run::{Quantity, Series, Subject};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::run::{Quantity, Series, Subject};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 use crate::columns::{Columns, Values};
 use crate::csv::Kind;
@@ -76,7 +76,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use proptest::prelude::*;
-    use xcp_scenario::run::{Run, Summary};
+    use xcp_model::run::{Run, Summary};
 
     use super::*;
 

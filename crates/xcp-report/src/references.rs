@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use xcp_scenario::model::Scenario;
+use xcp_model::Scenario;
 use xcp_theory::network::Network;
 use xcp_theory::predict::{Theory, over_time};
 use xcp_theory::timeline;
@@ -70,7 +70,7 @@ fn goodputs<'a>(theory: Theory, stretches: impl Iterator<Item = (f64, &'a Networ
 fn utilisation(
     scenario: &Scenario,
     theory: Theory,
-    stretches: &[(xcp_scenario::units::Period, Network)],
+    stretches: &[(xcp_model::units::Period, Network)],
 ) -> BTreeMap<String, f64> {
     let names: std::collections::BTreeSet<&str> =
         stretches.iter().flat_map(|(_, n)| &n.links).map(|l| l.name.as_str()).collect();

@@ -7,9 +7,9 @@
 use std::io;
 
 use serde_json::Number;
-use xcp_scenario::run::Summary;
-use xcp_scenario::spread::Percentiles;
-use xcp_scenario::units::Nanos;
+use xcp_model::run::Summary;
+use xcp_model::spread::Percentiles;
+use xcp_model::units::Nanos;
 
 use crate::columns;
 use crate::parquet::{Cell, ColumnKind, Said, Table};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use xcp_scenario::run::Summary;
+use xcp_model::run::Summary;
 
 use crate::grid::{Align, Grid};
 use crate::human;

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use xcp_scenario::Verdict;
-use xcp_scenario::model::OverSeeds;
-use xcp_scenario::name::FlowName;
-use xcp_scenario::run::{FlowSummary, Run};
+use xcp_model::OverSeeds;
+use xcp_model::Verdict;
+use xcp_model::name::FlowName;
+use xcp_model::run::{FlowSummary, Run};
 
 use crate::grid::{Align, Grid};
 use crate::{human, links};
@@ -161,7 +161,7 @@ fn link_rows(runs: &[Run], width: usize, out: &mut String) {
     if runs.len() == 1 { grid.without_column(1) } else { grid }.render(width, out);
     let hidden: Vec<&str> = ranked.iter().copied().filter(|name| !shown.contains(name)).collect();
     if !hidden.is_empty() {
-        let most = |of: fn(&xcp_scenario::run::LinkSummary) -> f64| {
+        let most = |of: fn(&xcp_model::run::LinkSummary) -> f64| {
             hidden.iter().map(|n| links::best(runs, n, of)).fold(0.0, f64::max)
         };
         let gone = most(|l| (l.drops + l.lost) as f64) as u64;

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 
 use common::browser::{self, Browser};
 use common::{Manner, run, scenario};
+use xcp_model::OverSeeds;
+use xcp_model::Verdict;
+use xcp_model::run::{GroupSummary, Quantity, Run, Subject};
+use xcp_model::spread::Percentiles;
+use xcp_model::units::{NANOS_PER_SEC, Period};
 use xcp_report::plot::{Kind, Wanted, figure};
 use xcp_report::{Curve, Reference, Report, Source, html};
-use xcp_scenario::Verdict;
-use xcp_scenario::model::OverSeeds;
-use xcp_scenario::run::{GroupSummary, Quantity, Run, Subject};
-use xcp_scenario::spread::Percentiles;
-use xcp_scenario::units::{NANOS_PER_SEC, Period};
 
 const MANNERS: [Manner; 3] = [Manner::Xcp, Manner::DropTail, Manner::Red];
 

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 
 use common::browser::{self, Browser};
 use common::{Manner, run, scenario};
+use xcp_model::Verdict;
+use xcp_model::run::{Quantity, Run, Subject};
+use xcp_model::units::{NANOS_PER_SEC, Period};
+use xcp_model::{OverSeeds, Scenario};
 use xcp_report::papers::failures::{Cell, Row, html as failures};
 use xcp_report::papers::situation::Situation;
 use xcp_report::papers::{Figure, Front, Paper, Section, front_page, paper_page, section};
 use xcp_report::{Curve, Reference};
-use xcp_scenario::Verdict;
-use xcp_scenario::model::{OverSeeds, Scenario};
-use xcp_scenario::run::{Quantity, Run, Subject};
-use xcp_scenario::units::{NANOS_PER_SEC, Period};
 
 fn verdict(
     claim: &str,

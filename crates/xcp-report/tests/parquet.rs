@@ -5,9 +5,9 @@ mod common;
 use common::{Manner, run};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::RowAccessor as _;
+use xcp_model::run::{Quantity, Subject};
 use xcp_report::csv::Kind;
 use xcp_report::parquet::{Cell, ColumnKind, Table};
-use xcp_scenario::run::{Quantity, Subject};
 
 fn reader(file: Vec<u8>) -> SerializedFileReader<bytes::Bytes> {
     SerializedFileReader::new(bytes::Bytes::from(file)).unwrap()

@@ -6,16 +6,16 @@ use std::num::NonZeroU64;
 
 use common::{Manner, run};
 use serde_json::Value;
+use xcp_model::OverSeeds;
+use xcp_model::run::{GroupSummary, Quantity, Run, Subject, Summary};
+use xcp_model::spread::Percentiles;
+use xcp_model::units::Period;
+use xcp_model::{Multiple, Verdict};
 use xcp_report::csv::{self, Kind};
 use xcp_report::parquet::Cell;
 use xcp_report::sweep::{Entry, TABLES, Tables};
 use xcp_report::table::band;
 use xcp_report::{columns, json, table, verdict_table};
-use xcp_scenario::model::OverSeeds;
-use xcp_scenario::run::{GroupSummary, Quantity, Run, Subject, Summary};
-use xcp_scenario::spread::Percentiles;
-use xcp_scenario::units::Period;
-use xcp_scenario::{Multiple, Verdict};
 
 fn three(flows: usize) -> Vec<Run> {
     [Manner::Xcp, Manner::DropTail, Manner::Red].map(|m| run(m, flows)).into()

@@ -1,14 +1,14 @@
 //! Reads `[[expect]]`: which claims are made about the run of a variant, and which number of which
 //! run each is held against.
 
-use crate::error::{Span, suggest};
+use crate::error::Span;
 use crate::fields::Fields;
 use crate::links;
-use crate::metric;
-use crate::model::{Expectation, OverSeeds, Scenario, Than};
-use crate::quantity::show_time;
 use crate::spec::{EXPECT, THAN};
-use crate::units::Period;
+use xcp_law::quantity::show_time;
+use xcp_law::text::suggest;
+use xcp_model::units::Period;
+use xcp_model::{Expectation, OverSeeds, Scenario, Than};
 
 /// The expectations that speak of this scenario, if it is a `quick` one those that it is judged by.
 /// `variants` are the names of all variants of the file. The numbers are looked for only in a
@@ -118,7 +118,7 @@ fn within(fields: &Fields<'_>, scenario: &Scenario) -> bool {
 
 /// Reports a metric that a scenario's result will not have.
 fn check(fields: &Fields<'_>, at: Span, metric: &str, period: Option<Period>, scenario: &Scenario) {
-    if let Err((what, help)) = metric::check(metric, period, scenario) {
+    if let Err((what, help)) = xcp_model::check_metric(metric, period, scenario) {
         fields.faults.add(at, what, help);
     }
 }

@@ -3,12 +3,13 @@
 
 use std::cell::RefCell;
 
-use crate::error::{Issue, Span, listed, suggest};
-use crate::model::{Claim, OverSeeds};
-use crate::quantity::{self, Amount, Complaint, Standing};
+use crate::error::{Issue, Span};
 use crate::spec::{CONGESTIONS, DELAY_CHANGES, Key, Kind, RATE_CHANGES, Spec};
 use crate::tree::{Item, Table, Value};
-use crate::units::Nanos;
+use xcp_law::quantity::{self, Amount, Complaint, Standing};
+use xcp_law::text::{listed, suggest};
+use xcp_model::units::Nanos;
+use xcp_model::{Claim, OverSeeds};
 
 /// Where faults are collected.
 #[derive(Debug, Default)]

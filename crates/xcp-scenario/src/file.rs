@@ -6,20 +6,21 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::claims;
-use crate::error::{OVERRIDE, ScenarioError, Source, Span, suggest};
+use crate::error::{OVERRIDE, ScenarioError, Source, Span};
 use crate::fields::{Faults, Fields};
 use crate::flows::{self, Whole, crossings, measure};
 use crate::footprint::Origins;
 use crate::graph::Graph;
 use crate::links::{self, Media, Nodes};
-use crate::model::{Sampling, Scenario};
 use crate::plan;
-use crate::quantity::show_time;
 use crate::set::{self, Setting};
 use crate::spec::{FILE, FLOW, VARIANT};
 use crate::traces;
 use crate::tree::{self, Item, Table, Value};
-use crate::units::Nanos;
+use xcp_law::quantity::show_time;
+use xcp_law::text::suggest;
+use xcp_model::units::Nanos;
+use xcp_model::{Sampling, Scenario};
 
 /// Settings from outside the file, over those of the file and of its variants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -227,7 +228,7 @@ fn read_overrides(
             name: format!("{OVERRIDE}{path}={value}"),
             text: format!("{path}={value}"),
         });
-        match set::split_path(path) {
+        match xcp_law::text::split_path(path) {
             Some(parts) => settings.push(Setting {
                 path: parts,
                 path_span,
@@ -318,7 +319,7 @@ fn read(
         }
     }
     // With a faulty duration nothing is measured against it.
-    let duration = file.time("duration").unwrap_or(crate::quantity::MAX_TIME);
+    let duration = file.time("duration").unwrap_or(xcp_law::quantity::MAX_TIME);
     let mut nodes = Nodes::default();
     let mut media = Media::default();
     let links = links::read(&file, &mut nodes, &mut media, duration);

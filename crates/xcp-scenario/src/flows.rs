@@ -5,20 +5,21 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use crate::error::{Span, suggest};
+use crate::error::Span;
 use crate::fields::Fields;
 use crate::graph::Graph;
 use crate::lies::lies;
 use crate::links::{DEFAULT_PACKET_BYTES, Nodes, period, reserved};
-use crate::model::{
+use crate::spec::{BUFFER_CHANGE, FLOW, TCP_ONLY, UDP};
+use crate::workload::{Amounts, Sizes, Starts, amounts};
+use xcp_law::quantity::{MAX_TIME, show_time};
+use xcp_law::text::suggest;
+use xcp_model::name::FlowName;
+use xcp_model::units::Nanos;
+use xcp_model::{
     BufferChange, Congestion, DirectionId, Flow, Group, LossResponse, NodeId, ReceiveWindow,
     Recovery, RtoPolicy, Tcp, Traffic, UdpPattern, Unclaimed, WireFormat, XcpSender,
 };
-use crate::name::FlowName;
-use crate::quantity::{MAX_TIME, show_time};
-use crate::spec::{BUFFER_CHANGE, FLOW, TCP_ONLY, UDP};
-use crate::units::Nanos;
-use crate::workload::{Amounts, Sizes, Starts, amounts};
 
 /// More flows than this in all are refused: the engine is proven up to a million.
 const MAX_FLOWS: u64 = 1_000_000;
@@ -328,7 +329,7 @@ fn route(
             let help = format!(
                 "`{}` reaches {}; add a [[link]] that joins the two parts",
                 nodes.names[at],
-                crate::error::listed(reachable)
+                xcp_law::text::listed(reachable)
             );
             fields.faults.add(fields.span_of(key), what, help);
             return None;
@@ -507,8 +508,8 @@ pub(crate) fn crossings(flows: &[Flow], delays: &[Nanos]) -> (Vec<crate::links::
 }
 
 /// The measured period of the file: within the run.
-pub(crate) fn measure(file: &Fields<'_>, duration: Nanos) -> crate::units::Period {
-    let whole = crate::units::Period { from: 0, to: duration };
+pub(crate) fn measure(file: &Fields<'_>, duration: Nanos) -> xcp_model::units::Period {
+    let whole = xcp_model::units::Period { from: 0, to: duration };
     let Some(fields) = file.table("measure", &crate::spec::MEASURE) else { return whole };
     let Some(measure) = period(&fields, 0, duration) else { return whole };
     if measure.to > duration {

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use crate::error::{Issue, ScenarioError, Source, Span};
-use crate::model::{Congestion, Flow, Limit, Sampling, Scenario, Traffic, UdpPattern};
-use crate::quantity::show_bytes;
-use crate::units::{NANOS_PER_SEC, Nanos};
+use xcp_law::quantity::show_bytes;
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::{Congestion, Flow, Limit, Sampling, Scenario, Traffic, UdpPattern};
 
 /// Where the parts of a scenario stand in its file.
 #[derive(Debug, Clone, Default)]

@@ -4,8 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use crate::model::{DirectionId, NodeId};
-use crate::units::Nanos;
+use xcp_model::units::Nanos;
+use xcp_model::{DirectionId, NodeId};
 
 /// The network as routing sees it.
 #[derive(Debug)]

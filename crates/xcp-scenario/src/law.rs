@@ -1,42 +1,12 @@
-//! A router's law as a scenario has it: a preset, and what the file says beside it. The words,
-//! ranges and what they mean are `xcp-law`'s, what the choices do `engine/`'s.
+//! The table `law`. Its words, ranges and what they mean are `xcp-law`'s, what the choices do
+//! `engine/`'s.
 
 use xcp_law::{KEYS, Preset, RouterConfig, Takes};
 
+use xcp_model::Law;
+
 use crate::fields::Fields;
 use crate::spec::{Key, Kind};
-
-/// A law for a link of a rate that is not known here.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Law {
-    /// The preset it started from.
-    pub preset: Preset,
-    /// Capacity the router believes in, bit/s; `None` is the link's rate.
-    pub capacity_bps: Option<u64>,
-    /// All other settings. Its capacity means nothing; see [`Law::at`].
-    pub config: RouterConfig,
-}
-
-impl Law {
-    /// XCP (Katabi et al. 2002).
-    #[must_use]
-    pub fn xcp() -> Self {
-        Self::preset(Preset::Xcp)
-    }
-
-    /// A named law.
-    #[must_use]
-    pub fn preset(preset: Preset) -> Self {
-        Self { preset, capacity_bps: None, config: RouterConfig::preset(preset, 0) }
-    }
-
-    /// The settings of its router on a link of `rate_bps`.
-    #[must_use]
-    pub fn at(&self, rate_bps: u64) -> RouterConfig {
-        let capacity_bytes_per_sec = self.capacity_bps.unwrap_or(rate_bps) / 8;
-        RouterConfig { capacity_bytes_per_sec, ..self.config.clone() }
-    }
-}
 
 /// The row of the file's table for a key of the law.
 pub(crate) const fn spec_key(key: &xcp_law::Key) -> Key {

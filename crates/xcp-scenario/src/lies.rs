@@ -2,8 +2,8 @@
 //! on the wire is for the backends.
 
 use crate::fields::Fields;
-use crate::model::{Claim, Congestion, Lies, Tcp, Traffic, WireFormat};
 use crate::spec::LIES;
+use xcp_model::{Claim, Congestion, Lies, Tcp, Traffic, WireFormat};
 
 /// What datagrams may say.
 const OF_DATAGRAMS: &[&str] = &["rtt", "window", "forged"];

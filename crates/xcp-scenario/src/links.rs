@@ -5,19 +5,20 @@ use std::collections::HashMap;
 
 use crate::error::Span;
 use crate::fields::{Faults, Fields};
-use crate::law::{self, Law};
-use crate::model::Input;
-use crate::model::{
-    Control, Direction, Discipline, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId,
-    Others, Police, Queue, Red, Router,
-};
-use crate::quantity::{Amount, Standing};
+use crate::law;
 use crate::set::name_of;
 use crate::spec::{
     BLACKOUT, DELAY_CHANGES, LAW, LAW_CHANGE, LINK, LOSS, POLICE, QUEUE, RATE_CHANGES, REVERSE,
 };
 use crate::tree::{Item, Value};
-use crate::units::{NANOS_PER_SEC, Nanos, Period};
+use xcp_law::quantity::{Amount, Standing};
+use xcp_model::Input;
+use xcp_model::Law;
+use xcp_model::units::{NANOS_PER_SEC, Nanos, Period};
+use xcp_model::{
+    Control, Direction, Discipline, LawChange, Limit, Link, Loss, LossPlace, MediumId, NodeId,
+    Others, Police, Queue, Red, Router,
+};
 
 /// Packets a queue holds if nobody says: Linux's `txqueuelen`.
 pub const DEFAULT_LIMIT_PACKETS: u64 = 1000;
@@ -484,8 +485,8 @@ pub(crate) fn period(fields: &Fields<'_>, from: Nanos, to: Nanos) -> Option<Peri
     let late = if fields.item("to").is_some() { "to" } else { "from" };
     let what = format!(
         "the period ends at {} and begins at {}",
-        crate::quantity::show_time(period.to),
-        crate::quantity::show_time(period.from)
+        xcp_law::quantity::show_time(period.to),
+        xcp_law::quantity::show_time(period.from)
     );
     fields.faults.add(
         fields.span_of(late),
@@ -616,7 +617,7 @@ impl DirectionDraft {
 
 /// Bytes of so many bandwidth-delay products, rounded down.
 fn bdp(
-    times: crate::quantity::Decimal,
+    times: xcp_law::quantity::Decimal,
     rate_bps: u64,
     rtt: Nanos,
     at: Span,
@@ -624,7 +625,7 @@ fn bdp(
 ) -> u64 {
     let bytes = times
         .scaled(rate_bps, rtt, 8 * u128::from(NANOS_PER_SEC))
-        .filter(|b| *b <= u128::from(crate::quantity::MAX_BYTES));
+        .filter(|b| *b <= u128::from(xcp_law::quantity::MAX_BYTES));
     bytes.map_or_else(
         || {
             faults.add(

@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
-use crate::error::{ScenarioError, Source, Span, suggest};
+use crate::error::{ScenarioError, Source, Span};
 use crate::fields::{Faults, Fields};
 use crate::set::{self, Setting};
 use crate::spec::{FILE, QUICK};
 use crate::tree::{self, Item, Table, Value};
+use xcp_law::text::suggest;
 
 /// Most seeds of a file.
 pub(crate) const MAX_SEEDS: u64 = 1000;

@@ -7,9 +7,10 @@
 
 use std::ops::Range;
 
-use crate::set::{name_of, split_path};
+use crate::set::name_of;
 use crate::spec::{FILE, FLOW, Kind, LINK, Spec, TCP_ONLY};
 use crate::tree::{self, Entry, Item, Table, Value};
+use xcp_law::text::split_path;
 
 /// Why a text was not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]

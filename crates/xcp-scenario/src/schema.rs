@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::plan::MAX_SEEDS;
-use crate::quantity::{MAX_BYTES, MAX_PACKETS};
 use crate::spec::{ALL, CONGESTIONS, FILE, Key, Kind, Spec};
+use xcp_law::quantity::{MAX_BYTES, MAX_PACKETS};
 
 const NUMBER: &str = r"^\s*[0-9][0-9_]*(\.[0-9][0-9_]*)?\s*";
 /// What the kernel may call a congestion control: TCP_CA_NAME_MAX is 16, with the zero at the end.

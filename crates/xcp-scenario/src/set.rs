@@ -4,10 +4,11 @@
 //! written. Also turns short forms (`queue = "red"`) into full ones, which lets a path go through
 //! them.
 
-use crate::error::{Span, suggest};
+use crate::error::Span;
 use crate::fields::{Faults, title};
 use crate::spec::{self, FILE, FLOW, Kind, LINK, Spec, TCP_ONLY};
 use crate::tree::{Entry, Item, Table, Value};
+use xcp_law::text::{split_path, suggest};
 
 /// Turns every short form below a table into the full one.
 pub(crate) fn expand(table: &mut Table, spec: &'static Spec) {
@@ -67,20 +68,6 @@ pub(crate) struct Setting {
     pub path: Vec<String>,
     pub path_span: Span,
     pub item: Item,
-}
-
-/// Splits `link.bottleneck.rate` at its dots; parts in double quotes may contain dots.
-pub(crate) fn split_path(text: &str) -> Option<Vec<String>> {
-    let mut parts = vec![String::new()];
-    let mut quoted = false;
-    for c in text.trim().chars() {
-        match c {
-            '"' => quoted = !quoted,
-            '.' if !quoted => parts.push(String::new()),
-            c => parts.last_mut()?.push(c),
-        }
-    }
-    (!quoted && parts.iter().all(|p| !p.is_empty())).then_some(parts)
 }
 
 /// The settings of a table of paths.

@@ -890,7 +890,7 @@ pub(crate) static BYTES: Spec = Spec {
     keys: &[
         key(
             "mean",
-            Kind::Size { min: 1, max: super::quantity::MAX_BYTES },
+            Kind::Size { min: 1, max: xcp_law::quantity::MAX_BYTES },
             REQUIRED,
             "\"30kb\"",
             "The size, or the mean of the sizes.",
@@ -913,7 +913,7 @@ pub(crate) static BYTES: Spec = Spec {
         ),
         key(
             "max",
-            Kind::Size { min: 1, max: super::quantity::MAX_BYTES },
+            Kind::Size { min: 1, max: xcp_law::quantity::MAX_BYTES },
             "no bound",
             "\"10mb\"",
             "exponential and pareto: greater sizes become this one, which makes the mean smaller \

@@ -11,7 +11,7 @@
 
 use std::fmt::Write as _;
 
-use crate::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 const NANOS_PER_MILLI: Nanos = 1_000_000;
 /// Bits of the packet that a line of mahimahi's stands for. (Its 1504 bytes are with the four of
@@ -215,7 +215,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::steps::Steps;
+    use xcp_model::steps::Steps;
 
     const SECOND: Nanos = NANOS_PER_SEC;
 

@@ -5,11 +5,11 @@
 use std::path::{Component, Path};
 
 use crate::error::{Issue, ScenarioError, Source, Span};
-use crate::quantity;
 use crate::spec::{DELAY_CHANGES, RATE_CHANGES};
 use crate::trace::{self, Trace};
 use crate::tree::{self, Entry, Table, Value};
-use crate::units::Nanos;
+use xcp_law::quantity;
+use xcp_model::units::Nanos;
 
 /// A trace is read into memory and written out as text.
 const MOST_BYTES: u64 = 16 << 20;

@@ -7,10 +7,10 @@
 use std::num::NonZeroU64;
 
 use crate::fields::Fields;
-use crate::quantity::{MAX_BYTES, MAX_TIME};
-use crate::rng::{Purpose, Stream};
 use crate::spec::BYTES;
-use crate::units::Nanos;
+use xcp_law::quantity::{MAX_BYTES, MAX_TIME};
+use xcp_model::rng::{Purpose, Stream};
+use xcp_model::units::Nanos;
 
 /// When the members of a group start.
 #[derive(Debug)]

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use xcp_scenario::model::{
+use xcp_model::packet_hops;
+use xcp_model::units::Period;
+use xcp_model::{
     Claim, Congestion, Discipline, Lies, Limit, LossPlace, OverSeeds, Queue, Recovery, Red, Router,
     Sampling, Scenario, Traffic, UdpPattern, WireFormat,
 };
-use xcp_scenario::units::Period;
-use xcp_scenario::{Overrides, Plan, load, packet_hops, plan};
+use xcp_scenario::{Overrides, Plan, load, plan};
 
 const FOUR_FLOWS: &str = include_str!("files/good/four-flows.toml");
 
@@ -74,7 +75,7 @@ fn small(link: &str, flow: &str, end: &str) -> String {
     format!("duration = \"60s\"\n{LINK}{link}\n{FLOW}{flow}\n{end}\n")
 }
 
-fn tcp(text: &str) -> xcp_scenario::model::Tcp {
+fn tcp(text: &str) -> xcp_model::Tcp {
     match one(text).flows.remove(0).traffic() {
         Traffic::Tcp(tcp) => tcp,
         Traffic::Udp(_) => panic!("not TCP"),
@@ -139,7 +140,7 @@ fn congestion_brings_its_recovery() {
 
 #[test]
 fn every_setting_of_tcp() {
-    use xcp_scenario::model::{LossResponse, RtoPolicy};
+    use xcp_model::{LossResponse, RtoPolicy};
     let lines = "loss-response = \"halve\"\nwire = \"classic\"\nbytes = \"10mb\"\nreceive-buffer \
         = \"64kb\"\nsend-buffer = 1000\nwindow-scaling = false\n\
                  delayed-ack = false\nhandshake = false\ninitial-window = 2\nrto-min \
@@ -756,6 +757,6 @@ fn large_files() {
 /// What each of a million flows takes beside its group.
 #[test]
 fn flows_are_small() {
-    assert!(size_of::<xcp_scenario::model::Flow>() <= 32);
-    assert!(size_of::<xcp_scenario::run::FlowSummary>() <= 112);
+    assert!(size_of::<xcp_model::Flow>() <= 32);
+    assert!(size_of::<xcp_model::run::FlowSummary>() <= 112);
 }

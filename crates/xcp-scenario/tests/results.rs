@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{
+use xcp_model::Scenario;
+use xcp_model::run::{
     FlowSummary, GroupSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain,
 };
-use xcp_scenario::spread::Percentiles;
-use xcp_scenario::{Overrides, Verdict, evaluate, evaluate_variants, load, over_seeds};
+use xcp_model::spread::Percentiles;
+use xcp_model::{Verdict, evaluate, evaluate_variants, over_seeds};
+use xcp_scenario::{Overrides, load};
 
 #[test]
 fn published_names_of_the_summary() {

@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 
-use xcp_scenario::steps::Steps;
-use xcp_scenario::units::Nanos;
+use xcp_model::steps::Steps;
+use xcp_model::units::Nanos;
 
 /// A way whose length changes.
 #[derive(Debug, Clone)]

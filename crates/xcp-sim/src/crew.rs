@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::thread::{self, Thread};
 
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 /// The threads' agreement.
 #[derive(Debug)]

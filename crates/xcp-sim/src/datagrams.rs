@@ -1,8 +1,8 @@
 //! Sources of datagrams: UDP traffic that takes no notice of the network. A sans-I/O timer: asked
 //! for the next time, told when it has come.
 
-use xcp_scenario::model::UdpPattern;
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::UdpPattern;
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 use crate::packet::{Body, Packet};
 use crate::rng::Stream;

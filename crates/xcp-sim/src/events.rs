@@ -16,7 +16,7 @@
 //! needed: comparing and moving two words a match doubled the time spent here. The price is that
 //! times and sources share 64 bits (`Events::new` says when they do not fit).
 
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 /// A source of events: the simulator's own numbering.
 pub type Source = u32;

@@ -7,7 +7,7 @@
 //! as it has packets under way, a block's rest at either end of each line apart, and walks through
 //! it in order, which the processor's prefetcher knows.
 
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 use crate::packet::{Packet, Sacks};
 use crate::routing::{Hop, Position};

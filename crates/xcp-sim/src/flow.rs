@@ -1,9 +1,9 @@
 //! The two ends of a flow, TCP or UDP, and what is counted of it. The ends know nothing of each
 //! other; in a run divided among processors they may be far apart.
 
-use xcp_scenario::model::{self, Traffic, Unclaimed};
-use xcp_scenario::record::{FlowGauge, Totals};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::record::{FlowGauge, Totals};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::{self as model, Traffic, Unclaimed};
 
 use crate::datagrams::Datagrams;
 use crate::liar::{self, LyingReceiver, LyingSender};

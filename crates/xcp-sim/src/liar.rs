@@ -15,8 +15,8 @@
 //!    asks for all it can.
 
 use xcp_engine::{ForwardHeader, ReturnHeader, Rounding, WireFormat, flags};
-use xcp_scenario::model::{Claim, Lies};
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
+use xcp_model::{Claim, Lies};
 
 use crate::packet::{Ack, Body, Outbox, Packet, SackBlocks, SackId};
 use crate::tcp::{Receiver, Sender, SenderConfig};

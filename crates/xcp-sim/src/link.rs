@@ -14,10 +14,10 @@
 //! another, it is two of these: the one at the near end has the queue and the transmitter and no
 //! cable, the one at the far end only the cable and what strikes there.
 
-use xcp_scenario::model::{self, Limit, LossPlace, Others};
-use xcp_scenario::record::capacity_bytes;
-use xcp_scenario::spread::Spread;
-use xcp_scenario::units::{Nanos, Period};
+use xcp_model::record::capacity_bytes;
+use xcp_model::spread::Spread;
+use xcp_model::units::{Nanos, Period};
+use xcp_model::{self as model, Limit, LossPlace, Others};
 
 use crate::cable::Cable;
 use crate::fifo::{Fifo, Packets, Transit};

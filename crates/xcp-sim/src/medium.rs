@@ -19,7 +19,7 @@
 //! A link of its own with queues for two classes (`station.rs`) is the only station of its medium:
 //! nothing collides there.
 
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 use crate::events::NEVER;
 use crate::fifo::Packets;

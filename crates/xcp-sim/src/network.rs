@@ -1,8 +1,8 @@
 //! Links and the packets on them: what happens to a packet from the endpoint that sends it to the
 //! one that receives it.
 
-use xcp_scenario::model::LossPlace;
-use xcp_scenario::units::Nanos;
+use xcp_model::LossPlace;
+use xcp_model::units::Nanos;
 
 use crate::events::Events;
 use crate::fifo::Packets;

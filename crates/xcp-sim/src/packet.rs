@@ -1,7 +1,7 @@
 //! The packet as endpoints send and receive it, and what acknowledgements say besides.
 
 use xcp_engine::{ForwardHeader, ReturnHeader};
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 /// A packet. 48 bytes, so that with what a link knows of it (`fifo.rs`) it fills a cache line.
 #[derive(Debug, Clone, Copy, Default)]

@@ -12,8 +12,8 @@
 //! region that has least so far; and the division with the shortest estimated time is taken, which
 //! may be none at all.
 
-use xcp_scenario::model::{DirectionId, Scenario};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::{DirectionId, Scenario};
 
 /// Where something is: its region, and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

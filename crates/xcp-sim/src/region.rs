@@ -6,8 +6,8 @@
 //! and come from them; both take at least the lookahead. So what happens in a region does not
 //! depend on how far the others have come, and a run's results not on how it was divided.
 
-use xcp_scenario::spread::Spread;
-use xcp_scenario::units::Nanos;
+use xcp_model::spread::Spread;
+use xcp_model::units::Nanos;
 
 use crate::events::NEVER;
 use crate::fifo::Transit;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use xcp_scenario::model::{DirectionId, Scenario};
+use xcp_model::{DirectionId, Scenario};
 
 use crate::partition::Partition;
 use crate::turns::needs_turns;

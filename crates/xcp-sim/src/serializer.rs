@@ -2,7 +2,7 @@
 //! the fraction of a nanosecond that does not fit is carried to the next packet, so that a busy
 //! line sends exactly r bits in a second however long it runs.
 
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 /// Sizes whose quotients are remembered; a division costs as much as all else that a hop does.
 const REMEMBERED: usize = 4;

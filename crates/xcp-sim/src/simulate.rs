@@ -10,10 +10,10 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard};
 
-use xcp_scenario::model::{Scenario, Tcp, Traffic};
-use xcp_scenario::record::Recorder;
-use xcp_scenario::run::{Observer, Run};
-use xcp_scenario::units::Nanos;
+use xcp_model::record::Recorder;
+use xcp_model::run::{Observer, Run};
+use xcp_model::units::Nanos;
+use xcp_model::{Scenario, Tcp, Traffic};
 
 use crate::crew::Crew;
 use crate::events::{Events, NEVER};

@@ -12,8 +12,8 @@
 
 use std::collections::VecDeque;
 
-use xcp_scenario::model::Others;
-use xcp_scenario::units::Nanos;
+use xcp_model::Others;
+use xcp_model::units::Nanos;
 
 use crate::fifo::Transit;
 use crate::packet::{Class, Packet};

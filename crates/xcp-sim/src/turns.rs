@@ -1,6 +1,6 @@
 //! Which links of a scenario need turns to transmit, and with whom they take them.
 
-use xcp_scenario::model::{Direction, DirectionId, MediumId, Others, Scenario};
+use xcp_model::{Direction, DirectionId, MediumId, Others, Scenario};
 
 /// A link direction.
 #[must_use]

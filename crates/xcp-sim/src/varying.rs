@@ -2,8 +2,8 @@
 //! line then is sent on at the new rate. What [`Serializer`](crate::serializer) is for a constant
 //! rate, which nearly all links have and which costs less.
 
-use xcp_scenario::steps::Steps;
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::steps::Steps;
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 /// A line, and how far it has sent.
 #[derive(Debug, Clone)]

@@ -1,11 +1,11 @@
 //! The whole of a run, however it is divided, as the recorder sees it: link directions and flows by
 //! their numbers in the scenario.
 
-use xcp_scenario::model::DirectionId;
-use xcp_scenario::record::{Gauges, LinkCounts};
-use xcp_scenario::run::Quantity;
-use xcp_scenario::spread::Spread;
-use xcp_scenario::units::Nanos;
+use xcp_model::DirectionId;
+use xcp_model::record::{Gauges, LinkCounts};
+use xcp_model::run::Quantity;
+use xcp_model::spread::Spread;
+use xcp_model::units::Nanos;
 
 use crate::fifo::Transit;
 use crate::flow::Flow;

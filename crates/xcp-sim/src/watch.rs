@@ -4,9 +4,9 @@
 
 use std::ops::ControlFlow;
 
-use xcp_scenario::record::Recorder;
-use xcp_scenario::run::Observer;
-use xcp_scenario::units::Nanos;
+use xcp_model::record::Recorder;
+use xcp_model::run::Observer;
+use xcp_model::units::Nanos;
 
 use crate::events::NEVER;
 use crate::view::View;

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::Run;
+use xcp_model::Scenario;
+use xcp_model::run::Run;
 use xcp_scenario::{CONGESTIONS, Overrides, load};
 use xcp_sim::simulate;
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use proptest::prelude::*;
-use xcp_scenario::model::Scenario;
+use xcp_model::Scenario;
 use xcp_scenario::{Overrides, load};
 use xcp_sim::partition::Partition;
 use xcp_sim::{simulate, simulate_on, simulate_partition};
@@ -19,7 +19,7 @@ fn scenario(text: &str) -> Scenario {
 }
 
 /// Everything that a run tells, as text: in numbers, not-a-number is not equal to itself.
-fn told(run: Result<xcp_scenario::run::Run, xcp_sim::SimError>) -> String {
+fn told(run: Result<xcp_model::run::Run, xcp_sim::SimError>) -> String {
     format!("{:?}", run.unwrap_or_else(|e| panic!("{e}")))
 }
 

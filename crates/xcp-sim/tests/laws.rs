@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use xcp_engine::RouterConfig;
-use xcp_scenario::run::{Quantity, Run, Subject};
+use xcp_model::run::{Quantity, Run, Subject};
 use xcp_scenario::{Overrides, load};
 
 /// What a scenario may write of intervals is what the engine takes.

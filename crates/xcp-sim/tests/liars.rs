@@ -5,9 +5,9 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use xcp_engine::{ForwardHeader, ReturnHeader, WireFormat, flags};
-use xcp_scenario::model::{Claim, Lies, Scenario, Tcp, Traffic};
-use xcp_scenario::run::Run;
-use xcp_scenario::units::Nanos;
+use xcp_model::run::Run;
+use xcp_model::units::Nanos;
+use xcp_model::{Claim, Lies, Scenario, Tcp, Traffic};
 use xcp_scenario::{Overrides, load};
 use xcp_sim::liar::{LyingReceiver, LyingSender, datagram};
 use xcp_sim::packet::{Ack, Body, Class, Outbox, Packet, SackBlocks, SackId, Sacks};

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use xcp_scenario::run::Run;
+use xcp_model::run::Run;
 use xcp_scenario::{Overrides, load};
 
 fn run(text: &str, sample: &str) -> Run {
@@ -75,7 +75,7 @@ proptest! {
         prop_assert_eq!(&held_back.summary.links, &ahead.summary.links);
         for (a, b) in held_back.summary.flows.iter().zip(&ahead.summary.flows) {
             // The mean window is the mean of the recorder's samples.
-            let b = xcp_scenario::run::FlowSummary { cwnd_mean: a.cwnd_mean, ..b.clone() };
+            let b = xcp_model::run::FlowSummary { cwnd_mean: a.cwnd_mean, ..b.clone() };
             prop_assert_eq!(a, &b);
         }
     }

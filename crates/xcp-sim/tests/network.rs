@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{Quantity, Run, Subject};
+use xcp_model::Scenario;
+use xcp_model::run::{Quantity, Run, Subject};
 use xcp_scenario::{Overrides, load};
 
 fn scenario(text: &str) -> Scenario {

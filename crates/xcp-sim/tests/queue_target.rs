@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use xcp_scenario::run::{Quantity, Subject};
+use xcp_model::run::{Quantity, Subject};
 use xcp_scenario::{Overrides, load};
 
 const FILE: &str = r#"

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use xcp_scenario::run::{Run, jain};
+use xcp_model::run::{Run, jain};
 use xcp_scenario::{Overrides, load};
 
 fn run(file: &str, seed: u64, set: &[(&str, &str)]) -> Run {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use xcp_scenario::run::Run;
+use xcp_model::run::Run;
 use xcp_scenario::{Overrides, load};
 
 fn run(text: &str) -> Run {
@@ -191,7 +191,7 @@ fn the_law_sees_its_own_queue() {
         let text = text + "[[expect]]\nmetric = \"links.l.persistent_queue_mean\"\nmin = 0\n";
         let scenario = load(Path::new("test.toml"), &text, &Overrides::none()).unwrap().remove(0);
         let run = xcp_sim::simulate(&scenario, &mut ()).unwrap();
-        let seen = xcp_scenario::evaluate(&scenario, &run)[0].measured.unwrap();
+        let seen = xcp_model::evaluate(&scenario, &run)[0].measured.unwrap();
         (seen, run.summary.links["l"].queue_mean * 1500.0)
     };
     let (shared, standing) = persistent("shared");

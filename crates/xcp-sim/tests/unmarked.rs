@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use xcp_scenario::run::Summary;
+use xcp_model::run::Summary;
 use xcp_scenario::{Overrides, load};
 
 /// One flow over 10 Mbit/s and 40 ms with a queue of 100 packets that drops what does not fit.

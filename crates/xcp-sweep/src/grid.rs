@@ -120,7 +120,7 @@ fn checked(settings: Vec<(String, String, Vec<String>)>) -> Result<Vec<Axis>, St
 /// What values with units are in base units, and the name of a column for that.
 fn in_base_units(path: &str, written: &[String]) -> Option<(String, Vec<Value>)> {
     let values: Option<Vec<_>> =
-        written.iter().map(|text| xcp_scenario::in_base_units(text)).collect();
+        written.iter().map(|text| xcp_law::quantity::in_base_units(text)).collect();
     let values = values?;
     let (_, unit) = values.first()?;
     let alike = values.iter().all(|(_, other)| other == unit);

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use xcp_scenario::model::Scenario;
-use xcp_scenario::{Loaded, Overrides, check, footprint, load_with_origins, packet_hops};
+use xcp_model::Scenario;
+use xcp_model::packet_hops;
+use xcp_scenario::{Loaded, Overrides, check, footprint, load_with_origins};
 use xcp_sim::SimError;
 
 use crate::error::Error;

@@ -10,9 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{Observer, Summary};
-use xcp_scenario::units::Nanos;
+use xcp_model::Scenario;
+use xcp_model::run::{Observer, Summary};
+use xcp_model::units::Nanos;
 
 use crate::error::Error;
 use crate::grid::{Grid, Place};

@@ -2,7 +2,7 @@
 //! equilibrium XCP's law comes to, how the loop moves (a fluid model with delay), how far it is
 //! from instability. `docs/theory.md` has the equations, what they assume and where they fail.
 //!
-//! Knows the [`Scenario`](xcp_scenario::model::Scenario) and no backend; drawing and printing are
+//! Knows the [`Scenario`](xcp_model::Scenario) and no backend; drawing and printing are
 //! for others. **Rates are bits per second on the wire**, headers included, unless a name says
 //! goodput ([`Class::goodput`](network::Class::goodput) converts).
 

@@ -15,13 +15,13 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use xcp_scenario::model::{
-    self, CapacityForXcp, Congestion, DirectionId, Flow, Group, Input, Law, Limit, Scenario,
-    Shuffle, Spare, Tcp, Traffic, UdpPattern,
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::{
+    CapacityForXcp, Congestion, DirectionId, Flow, Group, Input, Law, Limit, Scenario, Shuffle,
+    Spare, Tcp, Traffic, UdpPattern,
 };
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 
-pub use xcp_scenario::model::Interval;
+pub use xcp_model::Interval;
 
 /// The network at an instant.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,11 +127,11 @@ impl Gain {
     }
 }
 
-impl From<model::Gain> for Gain {
-    fn from(gain: model::Gain) -> Self {
+impl From<xcp_model::Gain> for Gain {
+    fn from(gain: xcp_model::Gain) -> Self {
         match gain {
-            model::Gain::Uniform => Gain::Uniform,
-            model::Gain::OwnRtt => Gain::OwnRtt,
+            xcp_model::Gain::Uniform => Gain::Uniform,
+            xcp_model::Gain::OwnRtt => Gain::OwnRtt,
         }
     }
 }

@@ -2,9 +2,9 @@
 //! the utilisation of links and the goodput and fairness of flows. Averages over time follow the
 //! [`timeline`](mod@crate::timeline).
 
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::jain;
-use xcp_scenario::units::Period;
+use xcp_model::Scenario;
+use xcp_model::run::jain;
+use xcp_model::units::Period;
 
 use crate::equilibrium::equilibrium;
 use crate::max_min::max_min;

@@ -2,8 +2,8 @@
 //! what `xcpnet theory --json` writes and Python's `theory` gives.
 
 use serde::Serialize;
-use xcp_scenario::model::Scenario;
-use xcp_scenario::units::Nanos;
+use xcp_model::Scenario;
+use xcp_model::units::Nanos;
 
 use crate::fluid::{self, Trajectory};
 use crate::margins::{Margins, margins};

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use xcp_scenario::model::{Scenario, Traffic, UdpPattern};
-use xcp_scenario::units::{Nanos, Period};
+use xcp_model::units::{Nanos, Period};
+use xcp_model::{Scenario, Traffic, UdpPattern};
 
 use crate::network::Network;
 

@@ -8,7 +8,7 @@
 mod common;
 
 use common::scenario;
-use xcp_scenario::model::Scenario;
+use xcp_model::Scenario;
 use xcp_theory::fluid::fluid;
 use xcp_theory::network::Network;
 use xcp_theory::predict::Theory;
@@ -217,14 +217,14 @@ fn the_family() {
     let mut ixcp = two_links(16, "155mbit", "100mbit", true);
     for link in &mut ixcp.links {
         let queue = &mut link.directions[0].queue;
-        if let xcp_scenario::model::Discipline::Xcp(router) = &mut queue.discipline {
-            router.law = xcp_scenario::model::Law::preset(xcp_scenario::model::Preset::IxcpR);
+        if let xcp_model::Discipline::Xcp(router) = &mut queue.discipline {
+            router.law = xcp_model::Law::preset(xcp_model::Preset::IxcpR);
         }
     }
     for flow in &mut ixcp.flows {
         let group = std::sync::Arc::make_mut(&mut flow.group);
-        if let xcp_scenario::model::Traffic::Tcp(tcp) = &mut group.traffic {
-            tcp.ids = Some(xcp_scenario::model::Unclaimed::Unknown);
+        if let xcp_model::Traffic::Tcp(tcp) = &mut group.traffic {
+            tcp.ids = Some(xcp_model::Unclaimed::Unknown);
         }
     }
     beside(&ixcp, Theory::Equilibrium, &["links.first.utilisation", "flows.short.goodput"], 0.03);
@@ -299,10 +299,7 @@ handshake      = false
         let run = xcp_sim::simulate(&scenario, &mut ()).unwrap();
         let utilisation = (moved.mean_utilisation(0, 20.0), run.summary.links["l1"].utilisation);
         let long = run
-            .find(
-                &xcp_scenario::run::Subject::Flow("long".into()),
-                xcp_scenario::run::Quantity::Goodput,
-            )
+            .find(&xcp_model::run::Subject::Flow("long".into()), xcp_model::run::Quantity::Goodput)
             .unwrap();
         let late = &long.values[long.values.len() / 2..];
         let mean = late.iter().sum::<f64>() / late.len() as f64;

@@ -253,9 +253,7 @@ to   = "D"
 udp  = { pattern = "schedule", steps = [["0s", "2mbit"], ["10s", "0bit"]] }
 "#;
 
-fn scenario_without_held(
-    scenario: &xcp_scenario::model::Scenario,
-) -> xcp_scenario::model::Scenario {
+fn scenario_without_held(scenario: &xcp_model::Scenario) -> xcp_model::Scenario {
     let mut alone = scenario.clone();
     alone.flows.retain(|f| &*f.group.name != "held");
     alone

@@ -7,9 +7,9 @@
 use std::cell::RefCell;
 
 use serde_json::json;
-use xcp_scenario::model::Scenario;
-use xcp_scenario::record::Recorder;
-use xcp_scenario::units::Nanos;
+use xcp_model::Scenario;
+use xcp_model::record::Recorder;
+use xcp_model::units::Nanos;
 
 use crate::session::{Page, Session, seconds, series_places, so_far};
 

@@ -6,17 +6,17 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use xcp_model::packet_hops;
+use xcp_model::record::Recorder;
+use xcp_model::run::{Quantity, Run, Subject};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::{Direction, Limit, Sampling, Scenario, Traffic};
 use xcp_report::csv::{self, Kind};
 use xcp_report::json::Told;
 use xcp_report::plot::{self, Wanted, figure};
-use xcp_scenario::model::{Direction, Limit, Sampling, Scenario, Traffic};
-use xcp_scenario::record::Recorder;
 use xcp_scenario::rewrite::{rewrite, written};
-use xcp_scenario::run::{Quantity, Run, Subject};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
 use xcp_scenario::{
-    CONGESTIONS, Loaded, Overrides, QUEUES, ScenarioError, check, load_with_origins, packet_hops,
-    variant_names,
+    CONGESTIONS, Loaded, Overrides, QUEUES, ScenarioError, check, load_with_origins, variant_names,
 };
 
 use crate::request::Request;
@@ -231,7 +231,7 @@ fn read(name: &str, text: &str, paths: &[String]) -> Value {
         "variants": variants,
         "congestions": CONGESTIONS,
         "queues": QUEUES,
-        "laws": xcp_scenario::model::Preset::WORDS,
+        "laws": xcp_model::Preset::WORDS,
     })
 }
 

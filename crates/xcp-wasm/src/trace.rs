@@ -9,11 +9,11 @@
 
 use std::ops::ControlFlow;
 
-use xcp_scenario::model::Scenario;
-use xcp_scenario::packet_hops;
-use xcp_scenario::record::Recorder;
-use xcp_scenario::run::Observer;
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::Scenario;
+use xcp_model::packet_hops;
+use xcp_model::record::Recorder;
+use xcp_model::run::Observer;
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 use xcp_sim::packet::{Body, Packet};
 use xcp_sim::view::View;
 use xcp_sim::watch::Watcher;

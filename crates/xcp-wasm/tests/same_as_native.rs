@@ -7,10 +7,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
+use xcp_model::Scenario;
+use xcp_model::packet_hops;
 use xcp_report::json::Told;
-use xcp_scenario::model::Scenario;
 use xcp_scenario::rewrite::rewrite;
-use xcp_scenario::{Overrides, load, packet_hops, variant_names};
+use xcp_scenario::{Overrides, load, variant_names};
 use xcp_wasm::Session;
 
 /// A run's work in packets times links: longer ones are shortened to about this.

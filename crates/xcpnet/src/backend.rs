@@ -1,9 +1,9 @@
 //! The two backends: what each needs of a scenario file, how many runs it does at a time, and a
 //! run.
 
+use xcp_model::Scenario;
+use xcp_model::run::{Observer, Run};
 use xcp_scenario::Overrides;
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{Observer, Run};
 
 use crate::cli::Backend;
 use crate::failure::Failure;

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{Observer, Run};
-use xcp_scenario::units::Nanos;
+use xcp_model::Scenario;
+use xcp_model::run::{Observer, Run};
+use xcp_model::units::Nanos;
 use xcp_scenario::{Loaded, check};
 
 use crate::cli::Backend;

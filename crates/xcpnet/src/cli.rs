@@ -346,7 +346,7 @@ pub struct TheoryArguments {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// The instant [default: the end of the measured period]
-    #[arg(long, value_name = "TIME", value_parser = xcp_scenario::typed::time)]
+    #[arg(long, value_name = "TIME", value_parser = xcp_law::typed::time)]
     pub at: Option<u64>,
     /// Change a setting of the file, e.g. link.bottleneck.rate=20mbit; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]

@@ -2,13 +2,13 @@
 
 use std::io::{self, StdoutLock, Write as _};
 
+use xcp_model::Scenario;
+use xcp_model::Verdict;
+use xcp_model::run::Run;
 use xcp_report::csv::{self, Kind};
 use xcp_report::files::{Staged, WriteError, reason};
 use xcp_report::parquet::Said;
 use xcp_report::{Report, Source, html, json, references};
-use xcp_scenario::Verdict;
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::Run;
 
 use crate::failure::Failure;
 use crate::terminal::Plain;

@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use xcp_model::units::Nanos;
 use xcp_report::human;
-use xcp_scenario::units::Nanos;
 
 /// Steps of the bar.
 const STEPS: u64 = 10_000;

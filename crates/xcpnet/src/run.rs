@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use xcp_model::Scenario;
+use xcp_model::run::Run;
+use xcp_model::{Verdict, evaluate_variants};
 use xcp_report::files::Staged;
 use xcp_report::{Source, human, json, table, verdict_table};
-use xcp_scenario::model::Scenario;
 use xcp_scenario::rewrite::{as_toml, rewrite};
-use xcp_scenario::run::Run;
-use xcp_scenario::{Loaded, Verdict, evaluate_variants, load_with_origins, read_text};
+use xcp_scenario::{Loaded, load_with_origins, read_text};
 use xcp_sweep::chosen_variants;
 
 use crate::backend::tell_notes;

@@ -9,7 +9,7 @@
 //! set in it.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 /// `CLOCK_MONOTONIC`, nanoseconds: the time of [`LineConfig::zero`](super::LineConfig::zero).
 #[must_use]

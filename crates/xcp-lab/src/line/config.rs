@@ -2,9 +2,9 @@
 
 use std::io;
 
-use xcp_scenario::model::{self, Limit, Loss};
-use xcp_scenario::steps::Steps;
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
+use xcp_model::steps::Steps;
+use xcp_model::units::{NANOS_PER_SEC, Nanos, Period};
+use xcp_model::{self as model, Limit, Loss};
 
 /// Bytes of a frame that an MTU does not count: the Ethernet header.
 pub(super) const ETHERNET_HEADER_BYTES: u32 = 14;

@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 use super::clock::{ArrivalClock, both_now, monotonic_now};
 use super::config::{ETHERNET_HEADER_BYTES, LineConfig};

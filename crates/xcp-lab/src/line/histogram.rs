@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 /// Buckets to an octave, as a power of two.
 const OCTAVE_BITS: u32 = 3;

@@ -6,9 +6,9 @@
 
 use std::collections::VecDeque;
 
-use xcp_scenario::model::{Discipline, Limit};
-use xcp_scenario::rng::{Purpose, Stream};
-use xcp_scenario::units::Nanos;
+use xcp_model::rng::{Purpose, Stream};
+use xcp_model::units::Nanos;
+use xcp_model::{Discipline, Limit};
 use xcp_sim::queue::{Backlog, Red, is_full};
 use xcp_sim::serializer::Serializer;
 use xcp_sim::varying::Varying;

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 use super::histogram::Histogram;
 use super::queue::QueueState;

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use libc::{
     c_int, c_uint, c_void, iovec, mmsghdr, sockaddr_ll, tpacket_req, tpacket_stats, tpacket2_hdr,
 };
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 /// Most frames given to the kernel at once.
 pub const BATCH: usize = 32;

@@ -9,9 +9,9 @@
 //! came; a wire has jitter where a simulation has none. Likewise for reordering, which the
 //! simulator has not.
 
-use xcp_scenario::model::{Loss, LossPlace};
-use xcp_scenario::rng::{Purpose, Stream};
-use xcp_scenario::units::{Nanos, Period};
+use xcp_model::rng::{Purpose, Stream};
+use xcp_model::units::{Nanos, Period};
+use xcp_model::{Loss, LossPlace};
 use xcp_sim::cable::Way;
 
 use super::config::{LineConfig, Reorder};

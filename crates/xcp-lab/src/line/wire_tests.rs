@@ -1,8 +1,8 @@
 //! The wire against a naive model, against the simulator's link, and by its properties.
 
 use proptest::prelude::*;
-use xcp_scenario::model::{self, Limit, Loss, LossPlace};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
+use xcp_model::units::{NANOS_PER_SEC, Nanos, Period};
+use xcp_model::{self as model, Limit, Loss, LossPlace};
 use xcp_sim::fifo::Packets;
 use xcp_sim::link::Link;
 use xcp_sim::packet::Packet;

@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use xcp_scenario::record::{FlowGauge, Totals};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::record::{FlowGauge, Totals};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 use crate::plan::Kind;
 use crate::traffic::socket::TcpInfo;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use xcp_linux::netlink::Netlink;
 use xcp_linux::qdisc;
-use xcp_scenario::model::DirectionId;
-use xcp_scenario::record::{self, LinkCounts};
-use xcp_scenario::run::Quantity;
-use xcp_scenario::units::Nanos;
+use xcp_model::DirectionId;
+use xcp_model::record::{self, LinkCounts};
+use xcp_model::run::Quantity;
+use xcp_model::units::Nanos;
 use xcp_sim::queue::router_quantities;
 
 use super::flows::{FlowView, Flows};

@@ -4,7 +4,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 /// What has been seen of one queue.
 #[derive(Debug, Default)]

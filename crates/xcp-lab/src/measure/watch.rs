@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 use super::flows::Flows;
 use super::queues::Seen;

@@ -1,11 +1,11 @@
 //! What a flow's settings become as settings of sockets, and what of them Linux does in its own
 //! way: that is noted, or refused where it would make the result another one.
 
-use xcp_scenario::model::{
+use xcp_model::units::Nanos;
+use xcp_model::{
     Congestion, Flow, Limit, ReceiveWindow, Recovery, RtoPolicy, Scenario, Tcp, Traffic,
     WireFormat, XcpSender,
 };
-use xcp_scenario::units::Nanos;
 
 use super::{FIRST_PORT, FlowPlan, Kind, Machine, Plan, TcpPlan, ways};
 use crate::LabError;

@@ -30,9 +30,9 @@ mod ways;
 use std::net::IpAddr;
 
 use xcp_linux::qdisc;
-use xcp_scenario::model::{Direction, DirectionId, Limit, Loss, NodeId, Scenario, Tcp, UdpPattern};
-use xcp_scenario::steps::Steps;
-use xcp_scenario::units::{Nanos, Period};
+use xcp_model::steps::Steps;
+use xcp_model::units::{Nanos, Period};
+use xcp_model::{Direction, DirectionId, Limit, Loss, NodeId, Scenario, Tcp, UdpPattern};
 
 use crate::LabError;
 

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use xcp_scenario::model::{Limit, Loss};
-use xcp_scenario::steps::Steps;
-use xcp_scenario::units::Nanos;
+use xcp_model::steps::Steps;
+use xcp_model::units::Nanos;
+use xcp_model::{Limit, Loss};
 
 use super::{DeviceId, Kind, Line, Meter, Plan, Shaper};
 

@@ -1,8 +1,8 @@
 //! Nodes and links become namespaces, cables, queues and lines.
 
 use xcp_linux::qdisc;
-use xcp_scenario::model::{DirectionId, Discipline, LossPlace, Others, Scenario};
-use xcp_scenario::steps::Steps;
+use xcp_model::steps::Steps;
+use xcp_model::{DirectionId, Discipline, LossPlace, Others, Scenario};
 
 use super::{
     FASTEST_SHAPED_BPS, HUB, Line, Meter, Places, Plan, Role, Shaper, direction, direction_name,

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use xcp_scenario::model::{Congestion, DirectionId, Flow, NodeId, Scenario, Tcp, Traffic};
+use xcp_model::{Congestion, DirectionId, Flow, NodeId, Scenario, Tcp, Traffic};
 
 use super::{DeviceId, Family, Places, Plan, Route, SpaceId, Way, WayId, direction};
 use crate::LabError;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::net::{SendFlags, send};
-use xcp_scenario::rng::{Purpose, Stream};
-use xcp_scenario::units::Nanos;
+use xcp_model::rng::{Purpose, Stream};
+use xcp_model::units::Nanos;
 use xcp_sim::datagrams::Datagrams;
 
 use super::{Shared, open};

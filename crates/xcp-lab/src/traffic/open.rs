@@ -11,7 +11,7 @@ use rustix::net::{
 };
 
 use xcp_linux::sysctl;
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 use super::socket::set;
 use crate::LabError;

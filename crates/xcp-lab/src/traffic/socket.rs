@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::net::{RecvFlags, recv, sockopt};
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 /// Sets a socket option that takes an integer.
 pub(crate) fn set(socket: impl AsFd, level: i32, option: i32, value: u32) -> io::Result<()> {

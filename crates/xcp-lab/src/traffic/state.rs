@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 /// No time, no count.
 const NONE: u64 = u64::MAX;

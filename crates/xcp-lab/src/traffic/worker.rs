@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send, sockopt};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 use super::socket::{self, TcpInfo};
 use super::state::FlowState;

@@ -1,7 +1,7 @@
 //! Links that change while a scenario runs: the kernel's queue gets another rate, its router is
 //! told, and the line another delay.
 
-use xcp_scenario::run::{Quantity, Run, Subject};
+use xcp_model::run::{Quantity, Run, Subject};
 
 use crate::lab;
 

@@ -1,6 +1,6 @@
 //! The `others` of a queue are the kernel router's.
 
-use xcp_scenario::run::Run;
+use xcp_model::run::Run;
 
 use crate::{lab, link};
 

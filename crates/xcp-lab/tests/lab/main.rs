@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use xcp_lab::{LabError, Options};
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{FlowSummary, LinkSummary, Observer, Run};
+use xcp_model::Scenario;
+use xcp_model::run::{FlowSummary, LinkSummary, Observer, Run};
 use xcp_scenario::{Overrides, load};
 
 /// A scenario for this kernel.

@@ -10,7 +10,7 @@
 //! The page says where it does so.
 
 use serde_json::{Map, Value, json};
-use xcp_scenario::run::{Quantity, Run, Series, Subject};
+use xcp_model::run::{Quantity, Run, Series, Subject};
 
 use super::Report;
 use crate::reference::Reference;
@@ -124,7 +124,7 @@ fn flows(run: &Run, bucket: usize) -> Value {
         let mut out = Map::new();
         out.insert("name".to_owned(), json!(name));
         out.insert("flows".to_owned(), json!(members.len()));
-        let mean = |of: fn(&xcp_scenario::run::FlowSummary) -> f64| {
+        let mean = |of: fn(&xcp_model::run::FlowSummary) -> f64| {
             let mut values: Vec<f64> = members.iter().map(|&i| of(&run.summary.flows[i])).collect();
             values.sort_by(f64::total_cmp);
             quantile(&values, 0.5)

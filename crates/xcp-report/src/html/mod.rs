@@ -7,9 +7,9 @@
 mod data;
 mod sections;
 
-use xcp_scenario::Verdict;
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::Run;
+use xcp_model::Scenario;
+use xcp_model::Verdict;
+use xcp_model::run::Run;
 
 pub(crate) use self::data::base64;
 use crate::reference::Reference;

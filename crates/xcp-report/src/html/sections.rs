@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use xcp_scenario::model::{Direction, Limit, Preset};
-use xcp_scenario::run::{FlowSummary, Run};
-use xcp_scenario::spread::Percentiles;
+use xcp_model::run::{FlowSummary, Run};
+use xcp_model::spread::Percentiles;
+use xcp_model::{Direction, Limit, Preset};
 
 use super::{Report, data, escape};
 use crate::table::{band, groups, measured, quantile};

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use xcp_scenario::Verdict;
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{Quantity, Run, Subject};
+use xcp_model::Scenario;
+use xcp_model::Verdict;
+use xcp_model::run::{Quantity, Run, Subject};
 
 use super::Theories;
 use super::chart::{Curve, Judged, Told, by_variant, over_time};

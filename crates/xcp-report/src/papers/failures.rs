@@ -10,8 +10,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{Run, jain};
+use xcp_model::Scenario;
+use xcp_model::run::{Run, jain};
 
 use super::inline;
 use super::situation::Situation;

@@ -9,8 +9,8 @@
 
 use std::fmt::Write as _;
 
-use xcp_scenario::model::{Flow, Scenario};
-use xcp_scenario::run::{FlowSummary, Run, jain};
+use xcp_model::run::{FlowSummary, Run, jain};
+use xcp_model::{Flow, Scenario};
 
 use super::failures::LINK;
 use super::situation::Situation;

@@ -17,9 +17,9 @@ pub use page::{Front, Paper, front_page, paper_page};
 
 use std::fmt::Write as _;
 
-use xcp_scenario::Verdict;
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::Run;
+use xcp_model::Scenario;
+use xcp_model::Verdict;
+use xcp_model::run::Run;
 
 use crate::Reference;
 use crate::html::escape;

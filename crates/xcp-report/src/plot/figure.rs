@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{FlowSummary, GroupSummary, Quantity, Run, Subject};
+use xcp_model::Scenario;
+use xcp_model::run::{FlowSummary, GroupSummary, Quantity, Run, Subject};
 
 use crate::axis::Unit;
 use crate::table::{groups, quantile};

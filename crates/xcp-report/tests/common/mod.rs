@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use xcp_scenario::model::{
+use xcp_model::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
+use xcp_model::units::{NANOS_PER_SEC, Nanos, Period};
+use xcp_model::{
     Direction, Discipline, Law, Limit, Link, Others, Queue, Red, Router, Sampling, Scenario,
 };
-use xcp_scenario::run::{FlowSummary, LinkSummary, Quantity, Run, Series, Subject, Summary, jain};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos, Period};
 
 pub mod browser;
 

@@ -10,8 +10,8 @@ pub use red::Red;
 pub use robust::RobustQueue;
 pub use xcp::{ChangingXcp, XcpQueue, router_quantities};
 
-use xcp_scenario::model::{self, Discipline, Limit};
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
+use xcp_model::{self as model, Discipline, Limit};
 
 use crate::packet::Packet;
 use crate::rng::{Purpose, Stream};

@@ -10,8 +10,8 @@
 //!    size open.
 //! 4. No byte mode and no marking: packets count alike and are dropped.
 
-use xcp_scenario::model;
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model as model;
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 use crate::rng::Stream;
 

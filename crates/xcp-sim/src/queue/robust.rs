@@ -2,9 +2,9 @@
 //! `engine/` as it comes and goes. No arithmetic of its own.
 
 use xcp_engine::{ConfigError, Other, RobustRouter, RouterState};
-use xcp_scenario::model::{CapacityKnown, Law};
-use xcp_scenario::steps::Steps;
-use xcp_scenario::units::Nanos;
+use xcp_model::steps::Steps;
+use xcp_model::units::Nanos;
+use xcp_model::{CapacityKnown, Law};
 
 use crate::packet::{Body, Class, Packet};
 

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use xcp_engine::{ConfigError, Passage, Policer, PolicerConfig, Router, RouterConfig, RouterState};
-use xcp_scenario::model::{Law, LawChange, Police};
-use xcp_scenario::run::Quantity;
-use xcp_scenario::steps::Steps;
-use xcp_scenario::units::Nanos;
+use xcp_model::run::Quantity;
+use xcp_model::steps::Steps;
+use xcp_model::units::Nanos;
+use xcp_model::{Law, LawChange, Police};
 
 use crate::packet::{Class, Packet};
 

@@ -7,11 +7,11 @@
 //! window scaling, 65535 bytes, counts payload, as TCP's window field does.
 
 use super::opening::FIRST as FIRST_OPENED;
-use xcp_scenario::model::{
+use xcp_model::sizes::{HEADERS, TIMESTAMPS};
+use xcp_model::units::Nanos;
+use xcp_model::{
     Congestion, LossResponse, ReceiveWindow, Recovery, RtoPolicy, Tcp, WireFormat, XcpSender,
 };
-use xcp_scenario::sizes::{HEADERS, TIMESTAMPS};
-use xcp_scenario::units::Nanos;
 
 /// The options of a SYN as Linux sends them, timestamps included: MSS, window scale, SACK
 /// permitted.

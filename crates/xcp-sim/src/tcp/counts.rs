@@ -1,6 +1,6 @@
 //! What a sender counts, in as little room as keeps it exact.
 
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 /// What a sender has counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

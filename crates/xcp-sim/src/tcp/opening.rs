@@ -11,8 +11,8 @@
 //!    data arrive.
 
 use xcp_engine::ReturnHeader;
-use xcp_scenario::model::ReceiveWindow;
-use xcp_scenario::units::Nanos;
+use xcp_model::ReceiveWindow;
+use xcp_model::units::Nanos;
 
 /// The first window of one that opens, segments.
 pub const FIRST: u32 = 4;

@@ -16,7 +16,7 @@
 //!    packet keeps its distance from it.
 
 use super::congestion::{Congestion, Control};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 /// When the next packet may go.
 #[derive(Debug, Clone)]

@@ -17,7 +17,7 @@ use super::congestion::engine_format;
 use super::opening::Opening;
 use crate::packet::{Ack, Body, Outbox, Packet, SackBlock, SackBlocks, SackId};
 use xcp_engine::{ForwardHeader, ReturnHeader};
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 /// How long an ACK may wait.
 const DELAY: Nanos = 40_000_000;

@@ -14,8 +14,8 @@
 //! 5. After a lost SYN the timeout is at least 3 s (§5.7) until the first sample from data, though
 //!    the handshake gave one already.
 
-use xcp_scenario::model::RtoPolicy;
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::RtoPolicy;
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 /// RFC 6298 §2.1.
 const INITIAL: Nanos = NANOS_PER_SEC;

@@ -15,7 +15,7 @@ use super::recovery::{Next, Recovery, Step};
 use super::rtt::Rtt;
 use crate::packet::{Ack, Body, Outbox, Packet, SackBlocks, SackId};
 use xcp_engine::ForwardHeader;
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 /// Whether the connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

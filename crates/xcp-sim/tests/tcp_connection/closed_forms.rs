@@ -1,8 +1,8 @@
 //! What theory says about a single connection.
 
 use crate::pipe::*;
-use xcp_scenario::model::{Congestion, LossResponse, Recovery, RtoPolicy, Tcp};
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
+use xcp_model::{Congestion, LossResponse, Recovery, RtoPolicy, Tcp};
 use xcp_sim::packet::Body;
 
 const RTT: Nanos = 100 * MS;

@@ -2,7 +2,7 @@
 
 use crate::pipe::*;
 use std::fmt::Write;
-use xcp_scenario::model::{Congestion, Recovery, Tcp};
+use xcp_model::{Congestion, Recovery, Tcp};
 use xcp_sim::packet::{Ack, Body, Outbox, Packet, SackBlock, SackBlocks, SackId, Sacks};
 
 const RTT_MS: u64 = 100;

@@ -4,10 +4,10 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use xcp_scenario::model::{
+use xcp_model::units::Nanos;
+use xcp_model::{
     Congestion, LossResponse, ReceiveWindow, Recovery, RtoPolicy, Tcp, WireFormat, XcpSender,
 };
-use xcp_scenario::units::Nanos;
 use xcp_sim::packet::{Body, Outbox, Packet, SackBlocks, SackId, Sacks};
 use xcp_sim::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
 

@@ -3,9 +3,7 @@
 
 use crate::pipe::*;
 use proptest::prelude::*;
-use xcp_scenario::model::{
-    Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat, XcpSender,
-};
+use xcp_model::{Congestion, LossResponse, Recovery, RtoPolicy, Tcp, WireFormat, XcpSender};
 use xcp_sim::packet::Body;
 
 fn connection() -> impl Strategy<Value = Tcp> {

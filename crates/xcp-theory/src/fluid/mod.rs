@@ -22,8 +22,8 @@
 mod router;
 mod sender;
 
-use xcp_scenario::model::Scenario;
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::Scenario;
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 use crate::network::{Class, Link, Network, Router, Sharing, seconds};
 use crate::timeline::timeline;
@@ -230,7 +230,7 @@ fn whole(scenario: &Scenario) -> Network {
         group.stop = None;
     }
     // `make_mut` gave each flow a group of its own; equal names are one group again.
-    let mut last: Option<std::sync::Arc<xcp_scenario::model::Group>> = None;
+    let mut last: Option<std::sync::Arc<xcp_model::Group>> = None;
     for flow in &mut everything.flows {
         match &last {
             Some(group) if group.name == flow.group.name => flow.group = group.clone(),

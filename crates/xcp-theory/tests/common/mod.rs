@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use xcp_scenario::model::Scenario;
+use xcp_model::Scenario;
 use xcp_scenario::{Overrides, load};
 use xcp_theory::network::{Class, Gain, Interval, Link, Network, Others, Router, Sharing};
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use xcp_model::Scenario;
+use xcp_model::run::{Observer, Run};
 use xcp_scenario::Overrides;
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{Observer, Run};
 
 use crate::cli::LabCommand;
 use crate::failure::Failure;

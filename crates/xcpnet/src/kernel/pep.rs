@@ -42,9 +42,7 @@ pub fn pep(arguments: &PepArguments, printer: &mut Printer) -> Result<(), Failur
         PepCommand::Rate { which, rates } => {
             let place = enter(which)?;
             let (device, rates) = match &rates[..] {
-                [first, rest @ ..]
-                    if !rest.is_empty() && xcp_scenario::typed::rate(first).is_err() =>
-                {
+                [first, rest @ ..] if !rest.is_empty() && xcp_law::typed::rate(first).is_err() => {
                     (Some(first), rest)
                 }
                 all => (None, all),

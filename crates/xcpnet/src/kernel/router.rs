@@ -4,15 +4,15 @@ use std::io::Read as _;
 
 use serde_json::json;
 use xcp_engine::PolicerConfig;
+use xcp_law::typed;
 use xcp_law::{Control, Input, Key, Preset, RouterConfig, Takes};
 use xcp_linux::kept::{self, KeptRouter, RouterPlan, Shaping};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::police::{Police, PoliceBy, Policing};
 use xcp_linux::qdisc::{Limit, Others, QdiscStats, Shaper};
 use xcp_linux::router::{Calendar, Hook, RouterCounts, RouterStatus};
+use xcp_model as model;
 use xcp_report::human;
-use xcp_scenario::model;
-use xcp_scenario::typed;
 
 use super::{namespace, need_root, watched};
 use crate::cli::router::{RouterArguments, RouterCommand, Settings, law_keys};

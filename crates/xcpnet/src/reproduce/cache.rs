@@ -23,9 +23,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{Quantity, Run, Series, Subject, Summary};
-use xcp_scenario::units::Nanos;
+use xcp_model::Scenario;
+use xcp_model::run::{Quantity, Run, Series, Subject, Summary};
+use xcp_model::units::Nanos;
 use xcp_sweep::fingerprint::Fingerprint;
 
 use crate::terminal;

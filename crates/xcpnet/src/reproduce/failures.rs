@@ -2,8 +2,8 @@
 //! `docs/failures.md`, which is made of it.
 
 use serde_json::json;
+use xcp_model::Scenario;
 use xcp_report::papers::failures::{CELLS, Cell, GRADES, Row, markdown};
-use xcp_scenario::model::Scenario;
 use xcp_theory::{Network, max_min};
 
 use crate::experiments::{FAILURES, Paper};
@@ -34,7 +34,7 @@ pub fn row(figure: &Figure, judged: &Judged) -> Option<Row> {
 fn shares(scenario: &Scenario) -> Vec<Option<f64>> {
     let network = Network::before(scenario, scenario.measure.to);
     let rates = max_min(&network).rates;
-    let share = |flow: &xcp_scenario::model::Flow| {
+    let share = |flow: &xcp_model::Flow| {
         let group = &*flow.group.name;
         let lasts = flow.is_tcp()
             && flow.bytes().is_none()

@@ -1,12 +1,12 @@
 //! The report in the making: as figures become complete their sections are written and their files
 //! staged; at the end the pages are put together.
 
+use xcp_model::Scenario;
+use xcp_model::Verdict;
 use xcp_report::files::Staged;
 use xcp_report::papers::failures::{Row, html};
 use xcp_report::papers::{self, Front, Section, Theories, front_page, paper_page, section};
 use xcp_report::{Source, references};
-use xcp_scenario::Verdict;
-use xcp_scenario::model::Scenario;
 use xcp_theory::predict::{Theory, predict};
 
 use crate::experiments::{FAILURES, Paper};

@@ -2,10 +2,10 @@
 //! sum of it all.
 
 use serde_json::json;
+use xcp_model::Scenario;
+use xcp_model::run::Run;
+use xcp_model::{Verdict, evaluate_variants, over_seeds};
 use xcp_report::{human, verdict_table};
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::Run;
-use xcp_scenario::{Verdict, evaluate_variants, over_seeds};
 
 use crate::experiments::Paper;
 use crate::output::width;

@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
+use xcp_model::Scenario;
+use xcp_model::packet_hops;
+use xcp_model::run::{Observer, Run};
 use xcp_report::papers::situation::Situation;
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{Observer, Run};
-use xcp_scenario::{Loaded, Overrides, load_with_origins, packet_hops, plan};
+use xcp_scenario::{Loaded, Overrides, load_with_origins, plan};
 
 use crate::batch;
 use crate::cli::Backend;

@@ -12,9 +12,9 @@ use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Netlink;
 use xcp_linux::offload::{self, Offload};
 use xcp_linux::sysctl;
+use xcp_model::units::Period;
+use xcp_model::{Loss, LossPlace};
 use xcp_pep::gateway::state::Place;
-use xcp_scenario::model::{Loss, LossPlace};
-use xcp_scenario::units::Period;
 
 pub const CLIENT: [&str; 2] = ["10.71.1.2", "fd71:1::2"];
 pub const SERVER: [&str; 2] = ["10.71.2.2", "fd71:2::2"];

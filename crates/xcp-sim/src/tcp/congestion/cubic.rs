@@ -12,7 +12,7 @@
 
 use super::{Acked, Control, MAX_WINDOW};
 use crate::tcp::SenderConfig;
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 /// RFC 9438 §5, in packets and seconds.
 const C: f64 = 0.4;

@@ -17,7 +17,7 @@ use xcp::XcpWindow;
 pub(super) use xcp::engine_format;
 
 use crate::tcp::SenderConfig;
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 /// No window grows beyond this, so that sums of windows fit 32 bits.
 const MAX_WINDOW: u32 = 1 << 30;

@@ -11,7 +11,7 @@ use super::{Acked, Control};
 use crate::tcp::SenderConfig;
 use std::collections::VecDeque;
 use xcp_engine::{ForwardHeader, ReturnHeader, RobustSender, Sendable};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 /// The engine's sender.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@
 use super::reno::Reno;
 use super::{Acked, Control};
 use crate::tcp::SenderConfig;
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 /// Packets in the queue: fewer, and the window grows by one a round trip; section 3.2.
 const ALPHA: u128 = 2;

@@ -11,8 +11,8 @@
 use super::{Acked, Control};
 use crate::tcp::SenderConfig;
 use xcp_engine::{ForwardHeader, ReturnHeader, Sendable};
-use xcp_scenario::model::{LossResponse, WireFormat};
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
+use xcp_model::{LossResponse, WireFormat};
 
 /// The engine's name for a format of the scenario's.
 pub(in crate::tcp) fn engine_format(wire: WireFormat) -> xcp_engine::WireFormat {

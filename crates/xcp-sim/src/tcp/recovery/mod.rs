@@ -20,8 +20,8 @@ mod scoreboard;
 use again::Again;
 use scoreboard::Scoreboard;
 
-use xcp_scenario::model;
-use xcp_scenario::units::Nanos;
+use xcp_model as model;
+use xcp_model::units::Nanos;
 
 /// Duplicate ACKs that mean a loss (RFC 5681 §3.2, RFC 6675's DupThresh).
 const DUP_THRESH: u32 = 3;

@@ -10,7 +10,7 @@
 //! 4. Inflation and deflation are kept apart from the window, as in `reno.rs`.
 
 use super::{Recovery, Repair, Step};
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 impl Recovery {
     /// Counts a duplicate ACK; returns whether it starts fast recovery.

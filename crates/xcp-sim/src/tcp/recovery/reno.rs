@@ -11,7 +11,7 @@
 //!    Several losses in one window then wait for the timeout.
 
 use super::{DUP_THRESH, Phase, Recovery};
-use xcp_scenario::units::Nanos;
+use xcp_model::units::Nanos;
 
 /// RFC 3042: one new segment for each of the first two duplicate ACKs.
 pub(super) const LIMITED_TRANSMIT: i64 = 2;

@@ -10,13 +10,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use xcp_model::Scenario;
+use xcp_model::run::{Observer, Run};
+use xcp_model::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::{evaluate_variants, packet_hops};
 use xcp_report::{Report, Source, html, references, table, verdict_table};
-use xcp_scenario::model::Scenario;
-use xcp_scenario::run::{Observer, Run};
-use xcp_scenario::units::{NANOS_PER_SEC, Nanos};
-use xcp_scenario::{
-    ScenarioError, check, evaluate_variants, load_with_origins, packet_hops, variant_names,
-};
+use xcp_scenario::{ScenarioError, check, load_with_origins, variant_names};
 
 use crate::cli::Backend;
 use crate::failure::Failure;

@@ -1,8 +1,7 @@
 //! Quantities typed on a command line, read by the scenario file's rules. Errors say what is wrong
 //! and what would be right.
 
-use crate::model::Limit;
-use crate::quantity::{self, Amount, Complaint, Standing};
+use crate::quantity::{self, Amount, Complaint, Limit, Standing};
 use crate::units::{NANOS_PER_SEC, Nanos};
 
 fn told(complaint: Complaint) -> String {

@@ -2,13 +2,33 @@
 //! exact decimal arithmetic: 0.1 Gbit/s is 100 000 000 bit/s, never one less. What a quantity is
 //! used for, and whether it may be zero, is for others to say.
 
-use crate::model::Claim;
 use crate::units::Nanos;
+
+/// How much a queue holds, the packet in service not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Packets.
+    Packets(u64),
+    /// Bytes. `2bdp` in the file is turned into these: rate times the largest base RTT of the flows
+    /// that cross.
+    Bytes(u64),
+}
+
+/// What is said of a number, whatever it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Claim<T> {
+    /// So many times the true one.
+    Times(f64),
+    /// This.
+    Is(T),
+}
 
 /// What is wrong with a quantity, and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Complaint {
+pub struct Complaint {
+    /// What is wrong.
     pub what: String,
+    /// What would be right.
     pub help: String,
 }
 
@@ -17,18 +37,20 @@ fn complain<T>(what: impl Into<String>, help: impl Into<String>) -> Result<T, Co
 }
 
 /// The greatest rate: 1 TB/s, up to which the engine's arithmetic is proven.
-pub(crate) const MAX_RATE_BPS: u64 = 8_000_000_000_000;
+pub const MAX_RATE_BPS: u64 = 8_000_000_000_000;
 /// The greatest time, about three years: sums of several stay far below 2^64 ns.
-pub(crate) const MAX_TIME: Nanos = 100_000_000 * crate::units::NANOS_PER_SEC;
+pub const MAX_TIME: Nanos = 100_000_000 * crate::units::NANOS_PER_SEC;
 /// The greatest number of bytes, an exabyte.
-pub(crate) const MAX_BYTES: u64 = 1_000_000_000_000_000_000;
+pub const MAX_BYTES: u64 = 1_000_000_000_000_000_000;
 /// The greatest queue, packets.
-pub(crate) const MAX_PACKETS: u64 = 1_000_000_000_000_000;
+pub const MAX_PACKETS: u64 = 1_000_000_000_000_000;
 
 /// A non-negative decimal number, `digits / 10^scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Decimal {
+pub struct Decimal {
+    /// All digits, as a whole number.
     pub digits: u128,
+    /// How many of them stand after the point.
     pub scale: u32,
 }
 
@@ -131,7 +153,7 @@ fn ambiguous(unit: &str) -> bool {
 }
 
 /// A rate in bit/s, zero included.
-pub(crate) fn rate(text: &str) -> Result<u64, Complaint> {
+pub fn rate(text: &str) -> Result<u64, Complaint> {
     let (number, unit) = split(text, "a rate", "10mbit")?;
     let text = text.trim();
     if unit.is_empty() {
@@ -175,7 +197,7 @@ pub(crate) fn rate(text: &str) -> Result<u64, Complaint> {
 }
 
 /// A time in nanoseconds, zero included.
-pub(crate) fn time(text: &str) -> Result<Nanos, Complaint> {
+pub fn time(text: &str) -> Result<Nanos, Complaint> {
     let (number, unit) = split(text, "a time", "250ms")?;
     let text = text.trim();
     let factor = match unit {
@@ -226,7 +248,7 @@ fn size_unit(unit: &str) -> Option<u128> {
 const SIZE_UNITS: &str = "the units are tc's: b, kb (1024 bytes), mb, gb";
 
 /// A number of bytes, zero included.
-pub(crate) fn size(text: &str) -> Result<u64, Complaint> {
+pub fn size(text: &str) -> Result<u64, Complaint> {
     let (number, unit) = split(text, "a size", "64kb")?;
     let text = text.trim();
     if unit.is_empty() {
@@ -267,8 +289,10 @@ pub fn in_base_units(text: &str) -> Option<(f64, &'static str)> {
 
 /// How much of a queue, before rates and delays are known.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Amount {
+pub enum Amount {
+    /// Packets.
     Packets(u64),
+    /// Bytes.
     Bytes(u64),
     /// Multiples of the bandwidth-delay product.
     Bdp(Decimal),
@@ -277,6 +301,8 @@ pub(crate) enum Amount {
 }
 
 impl Amount {
+    /// Whether it is nothing, whatever of.
+    #[must_use]
     pub fn is_zero(self) -> bool {
         match self {
             Self::Packets(n) | Self::Bytes(n) => n == 0,
@@ -289,7 +315,7 @@ const AMOUNT_HELP: &str =
     "write packets (\"100p\" or 100), bytes (\"64kb\") or bandwidth-delay products (\"2bdp\")";
 
 /// A queue's limit or, where `percent` is allowed, a threshold of it.
-pub(crate) fn amount(text: &str, percent: bool) -> Result<Amount, Complaint> {
+pub fn amount(text: &str, percent: bool) -> Result<Amount, Complaint> {
     let (number, unit) = split(
         text,
         if percent { "a threshold" } else { "a queue limit" },
@@ -313,14 +339,15 @@ pub(crate) fn amount(text: &str, percent: bool) -> Result<Amount, Complaint> {
 
 /// A queue that may stand, before rates and delays are known.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Standing {
+pub enum Standing {
+    /// A size, or a part of something.
     Amount(Amount),
     /// What the link sends in this time.
     Time(Nanos),
 }
 
 /// A standing queue, zero included. `m` is a size, as for every amount, and not minutes.
-pub(crate) fn standing(text: &str) -> Result<Standing, Complaint> {
+pub fn standing(text: &str) -> Result<Standing, Complaint> {
     let (_, unit) = split(text, "a queue length", "5ms")?;
     if matches!(unit, "ns" | "us" | "µs" | "μs" | "ms" | "s") {
         return Ok(Standing::Time(time(text)?));
@@ -342,10 +369,10 @@ fn packets_of(number: Decimal, text: &str) -> Result<Amount, Complaint> {
 }
 
 /// The greatest factor of a claim.
-pub(crate) const MAX_FACTOR: f64 = 1e9;
+pub const MAX_FACTOR: f64 = 1e9;
 
 /// Multiples of something: "10x".
-pub(crate) fn factor(text: &str) -> Result<f64, Complaint> {
+pub fn factor(text: &str) -> Result<f64, Complaint> {
     match split(text, "a factor", "10x")? {
         (number, "x") if number.to_f64() <= MAX_FACTOR => Ok(number.to_f64()),
         (_, "x") => complain(
@@ -364,7 +391,7 @@ pub(crate) fn factor(text: &str) -> Result<f64, Complaint> {
 }
 
 /// What is claimed of a time: the time, or multiples of the true one.
-pub(crate) fn claimed_time(text: &str) -> Result<Claim<Nanos>, Complaint> {
+pub fn claimed_time(text: &str) -> Result<Claim<Nanos>, Complaint> {
     let (_, unit) = split(text, "a time", "5s")?;
     if unit == "x" {
         return Ok(Claim::Times(factor(text)?));
@@ -377,7 +404,7 @@ pub(crate) fn claimed_time(text: &str) -> Result<Claim<Nanos>, Complaint> {
 }
 
 /// What is claimed of a window: packets, fractions of them included, or multiples of the true one.
-pub(crate) fn claimed_window(text: &str) -> Result<Claim<f64>, Complaint> {
+pub fn claimed_window(text: &str) -> Result<Claim<f64>, Complaint> {
     let (number, unit) = split(text, "a window", "10p")?;
     if unit == "x" {
         return Ok(Claim::Times(factor(text)?));
@@ -402,7 +429,7 @@ pub(crate) fn claimed_window(text: &str) -> Result<Claim<f64>, Complaint> {
 }
 
 /// A time as a person would write it, exactly.
-pub(crate) fn show_time(t: Nanos) -> String {
+pub fn show_time(t: Nanos) -> String {
     for (unit, factor) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)] {
         if t >= factor && (t % factor).is_multiple_of(factor / 1000) {
             let text = format!("{}.{:03}", t / factor, t % factor / (factor / 1000));
@@ -414,7 +441,7 @@ pub(crate) fn show_time(t: Nanos) -> String {
 
 /// A number of bytes for a person: rounded to one decimal of the unit that suits.
 #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
-pub(crate) fn show_bytes(bytes: u128) -> String {
+pub fn show_bytes(bytes: u128) -> String {
     let units = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"];
     let mut value = bytes as f64;
     let mut unit = 0;

@@ -1,11 +1,11 @@
 //! Names of numbers of a result, as expectations use them: what there is, what a name means,
 //! whether a scenario has it. Finding the number in a [`Run`](crate::run::Run) is `expect.rs`'s.
 
-use crate::error::{listed, suggest};
 use crate::model::{Flow, Sampling, Scenario};
 use crate::name::FlowName;
 use crate::run::Quantity;
 use crate::units::Period;
+use xcp_law::text::{listed, suggest};
 
 /// A number of a result.
 #[derive(Debug, Clone, PartialEq)]
@@ -152,7 +152,7 @@ const FLOW_EXTRA: &[(&str, Number)] = &[
 ];
 
 /// What is wrong with a name, and what would be right.
-pub(crate) type Wrong = (String, String);
+pub type Wrong = (String, String);
 
 /// Reads a name.
 pub(crate) fn parse(text: &str) -> Result<Metric, Wrong> {
@@ -161,7 +161,7 @@ pub(crate) fn parse(text: &str) -> Result<Metric, Wrong> {
             like \"links.bottleneck.utilisation\""
             .to_string()
     };
-    let parts = crate::set::split_path(text)
+    let parts = xcp_law::text::split_path(text)
         .ok_or_else(|| (format!("\"{text}\" is not a metric"), help()))?;
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     match parts.as_slice() {
@@ -293,7 +293,7 @@ impl Metric {
 }
 
 /// Whether a scenario's result will have the number.
-pub(crate) fn check(text: &str, period: Option<Period>, scenario: &Scenario) -> Result<(), Wrong> {
+pub fn check(text: &str, period: Option<Period>, scenario: &Scenario) -> Result<(), Wrong> {
     let metric = parse(text)?;
     match &metric {
         Metric::Jain => {}
@@ -341,7 +341,7 @@ pub(crate) fn check(text: &str, period: Option<Period>, scenario: &Scenario) -> 
     };
     let span = period.unwrap_or(scenario.measure);
     if (period.is_some() || !metric.in_summary()) && span.length() < interval {
-        let shown = crate::quantity::show_time(interval);
+        let shown = xcp_law::quantity::show_time(interval);
         return Err((
             format!("the period is shorter than the {shown} between samples"),
             "sample more often or look at a longer period".into(),

@@ -12,6 +12,7 @@ pub use crate::law::Law;
 use crate::name::FlowName;
 use crate::steps::Steps;
 use crate::units::{Nanos, Period};
+pub use xcp_law::quantity::{Claim, Limit};
 pub use xcp_law::{
     CapacityForXcp, CapacityKnown, Control, Gain, Input, Interval, Preset, Shuffle, Spare,
 };
@@ -157,16 +158,6 @@ pub enum LossPlace {
     BeforeQueue,
     /// After transmission ("post").
     AfterQueue,
-}
-
-/// How much a queue holds, the packet in service not counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
-    /// Packets.
-    Packets(u64),
-    /// Bytes. `2bdp` in the file is turned into these: rate times the largest base RTT of the flows
-    /// that cross.
-    Bytes(u64),
 }
 
 /// A queue: what it holds, and who may enter it.
@@ -343,15 +334,6 @@ pub struct Lies {
     pub returns_bps: Option<u64>,
     /// Whether each datagram is one of a flow of its own, as where addresses are forged.
     pub forged: bool,
-}
-
-/// What is said of a number, whatever it is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Claim<T> {
-    /// So many times the true one.
-    Times(f64),
-    /// This.
-    Is(T),
 }
 
 impl Flow {
