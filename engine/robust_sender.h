@@ -17,8 +17,8 @@
  *   4. A bound B on what is in flight, in packets of the RTT there is. FREE: none. Three rounds
  *      running in which even the least RTT is tau longer than base, while the routers took next to
  *      nothing away, are a queue that no router governs: B becomes what was delivered, less the
- *      queue's part (DELAY). So does heavy loss, but not of what was under way at a timeout. tau is the
- *      largest of 10 ms, a tenth of base and 1.5 times the mean spread of RTTs within a round.
+ *      queue's part (DELAY). So does heavy loss, but not of what was under way at a timeout. tau is
+ *      the largest of 10 ms, a tenth of base and 1.5 times the mean spread of RTTs within a round.
  *   5. DELAY cuts by base / RTT in each second round that is tau too long, and grows by a quarter
  *      of what the routers added, within a fourth of sqrt(B) a round. It asks for no more than B
  *      lets it take, as a sender with a small buffer does.

@@ -1,6 +1,6 @@
 //! Fingerprints of what results come from: of the simulator, so that the cache of `reproduce` knows
-//! results of another one; and of what makes a sweep's tables, so that no sweep is half by one build
-//! and half by another.
+//! results of another one; and of what makes a sweep's tables, so that no sweep is half by one
+//! build and half by another.
 
 use std::env;
 use std::fs;

@@ -1,8 +1,8 @@
 //! xcpnet for Python: what is native of the package `xcpnet`. Hands texts, bytes and tables across;
 //! the names that people use, and what runs where, are Python's (`python/xcpnet`).
 //!
-//! Whatever takes long lets go of the interpreter's lock, and asks it several times a second whether
-//! somebody pressed Ctrl-C.
+//! Whatever takes long lets go of the interpreter's lock, and asks it several times a second
+//! whether somebody pressed Ctrl-C.
 
 mod errors;
 mod run;

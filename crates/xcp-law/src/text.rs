@@ -1,5 +1,5 @@
-//! What people write and are told, whatever it is about: paths of keys, lists of words, and the word
-//! that was probably meant.
+//! What people write and are told, whatever it is about: paths of keys, lists of words, and the
+//! word that was probably meant.
 
 /// Splits `link.bottleneck.rate` at its dots; parts in double quotes may contain dots.
 pub fn split_path(text: &str) -> Option<Vec<String>> {

@@ -5,9 +5,10 @@
 //! to link, a [`link`] is queue, transmitter and cable in one, its packets in a [`fifo`]; where
 //! links share a [`medium`], or classes of packets a link, they wait for their turn in a
 //! [`station`]; [`queue`] has the disciplines, [`tcp`] the endpoints, [`datagrams`] the UDP
-//! sources; [`view`] shows all that to the recorder, and to who [`watch`]es closely. [`simulate`](mod@simulate) builds all of it
-//! and keeps the regions in step, several of them where [`partition`] divides a run among
-//! processors. The control law is in `xcp-engine`, and nowhere here.
+//! sources; [`view`] shows all that to the recorder, and to who [`watch`]es closely.
+//! [`simulate`](mod@simulate) builds all of it and keeps the regions in step, several of them where
+//! [`partition`] divides a run among processors. The control law is in `xcp-engine`, and nowhere
+//! here.
 
 pub mod cable;
 pub mod crew;

@@ -1,5 +1,5 @@
-//! Which sweep a directory of shards is of, and how it is cut: `manifest.json`. Everybody who does a
-//! shard reads it, and nobody changes it.
+//! Which sweep a directory of shards is of, and how it is cut: `manifest.json`. Everybody who does
+//! a shard reads it, and nobody changes it.
 
 use std::ops::Range;
 

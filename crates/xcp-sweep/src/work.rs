@@ -1,6 +1,6 @@
 //! Does the runs of a sweep that are missing: one thread for each of `jobs`, each taking the next
-//! run as soon as it is free; the calling thread keeps what comes of them ([`Sink`]). Nothing else is
-//! shared, and no more results are in memory than threads.
+//! run as soon as it is free; the calling thread keeps what comes of them ([`Sink`]). Nothing else
+//! is shared, and no more results are in memory than threads.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -375,7 +375,8 @@ fn the_lesson_says_what_runs_give() {
     assert_eq!(pages, 6, "a page that no test looks at");
 }
 
-/// One page for all files of a report, which leads to each of them with the settings that were made.
+/// One page for all files of a report, which leads to each of them with the settings that were
+/// made.
 #[test]
 fn a_report_leads_to_its_page() {
     let dir = tempfile::tempdir().unwrap();

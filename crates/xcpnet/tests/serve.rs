@@ -176,8 +176,8 @@ const SCENARIO: &str = r#"
     flow = [{ name = "f", from = "a", to = "b", congestion = "cubic" }]
 "#;
 
-/// Without `--lab` nothing is run. With it a scenario is, if it is right, and one at a time; what is
-/// wrong is told as the command line tells it.
+/// Without `--lab` nothing is run. With it a scenario is, if it is right, and one at a time; what
+/// is wrong is told as the command line tells it.
 #[test]
 fn scenarios_are_run_where_that_is_allowed() {
     let closed = Serving::start();

@@ -9,10 +9,11 @@
 //! 4. that wants anything but to read; with `--lab`, to read and to run or stop a scenario
 //!    ([`super::work`]), whose text no form of another page could send.
 //!
-//! Whoever can reach the door can knock, token or not: other users of this machine can. So a request
-//! has a length and a time that it may take, a body is read only of those who were let in with one,
-//! and of those who have not said what they want there are only so many. (A library that waits for a body, or makes room for one as
-//! long as its header says, can be ended with one line by anybody.)
+//! Whoever can reach the door can knock, token or not: other users of this machine can. So a
+//! request has a length and a time that it may take, a body is read only of those who were let in
+//! with one, and of those who have not said what they want there are only so many. (A library that
+//! waits for a body, or makes room for one as long as its header says, can be ended with one line
+//! by anybody.)
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -344,7 +345,8 @@ fn judge(
         ("GET", "run") if lab => Ok(Wanted::Work),
         ("GET", "report") if lab => Ok(Wanted::Report),
         ("GET", _) => Err((404, "there is nothing of this name")),
-        // The token in the path, not a header that a metrics reader has, lets somebody change things.
+        // The token in the path, not a header that a metrics reader has, lets somebody change
+        // things.
         ("POST", "stop") if lab => Ok(Wanted::Stop),
         ("POST", "run") if lab => {
             let on = match url.split_once('?').map_or("", |(_, query)| query) {

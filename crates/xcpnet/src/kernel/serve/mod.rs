@@ -1,8 +1,8 @@
 //! `xcpnet serve`: a page on which an operator sees routers, endpoint and proxies of this machine
 //! while they work. Looks every second ([`readings`]), keeps an hour of it, and answers those who
 //! have the token ([`door`]): the page, server-sent events, Prometheus ([`metrics`]). It changes
-//! nothing, and no request can make it, unless it is started with `--lab`: then scenarios can be run
-//! from the page ([`work`]).
+//! nothing, and no request can make it, unless it is started with `--lab`: then scenarios can be
+//! run from the page ([`work`]).
 
 mod door;
 mod metrics;
