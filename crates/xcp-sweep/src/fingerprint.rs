@@ -30,3 +30,42 @@ impl Fingerprint {
         format!("{:032x}", self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    /// The crates of this workspace that one is made of, itself included.
+    fn made_of(crates: &Path, name: &str, found: &mut BTreeSet<String>) {
+        if !found.insert(name.to_owned()) {
+            return;
+        }
+        let manifest = std::fs::read_to_string(crates.join(name).join("Cargo.toml")).unwrap();
+        let (_, dependencies) = manifest.split_once("\n[dependencies]\n").unwrap_or_default();
+        for line in dependencies.lines().take_while(|line| !line.starts_with('[')) {
+            let dependency = line.split(['.', ' ', '=']).next().unwrap_or_default();
+            if dependency.starts_with("xcp-") {
+                made_of(crates, dependency, found);
+            }
+        }
+    }
+
+    /// A crate that the simulator is made of and that `build.rs` does not name would give old
+    /// results out of the cache for new ones.
+    #[test]
+    fn all_that_the_simulator_and_the_reader_are_made_of_is_in_it() {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut found = BTreeSet::new();
+        made_of(&own.join(".."), "xcp-sim", &mut found);
+        made_of(&own.join(".."), "xcp-scenario", &mut found);
+        assert!(found.len() >= 5, "{found:?}");
+        let build = std::fs::read_to_string(own.join("build.rs")).unwrap();
+        for name in found {
+            assert!(
+                build.contains(&format!("\"crates/{name}/src\"")),
+                "build.rs leaves out {name}"
+            );
+        }
+    }
+}
