@@ -12,7 +12,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 XCPNET := $(TARGET)/release/xcpnet
 OLDEST_RUST = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]' 'scripts/*.[ch]' 'bench/*.c' 'fuzz/*.c')
-SCRIPTS = scripts/setup scripts/skipped scripts/package scripts/test-python scripts/wheels scripts/build-wasm scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
+SCRIPTS = scripts/setup scripts/skipped scripts/package scripts/test-python scripts/check-types scripts/wheels scripts/build-wasm scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
 
 # What tests skipped, one line each (crates/xcp-skip); summed up at the end of `make test`.
 SKIPPED := $(abspath $(TARGET))/skipped
@@ -103,6 +103,9 @@ lint: ## formatting and lints, Rust, C, shell and Python
 	@if command -v ruff >/dev/null; then \
 	    echo "ruff check, ruff format --check"; ruff check --quiet && ruff format --check --quiet; \
 	else $(call skip,ruff,the style of Python (pip install ruff; make test-python has it)); fi
+	@if command -v mypy >/dev/null; then \
+	    echo "scripts/check-types"; scripts/check-types; \
+	else $(call skip,mypy,the types of Python (pip install mypy; make test-python has it)); fi
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 fmt: ## format Rust, C and Python (ruff: pip install ruff)

@@ -11,6 +11,7 @@ All links are alike: 1 Gbit/s, 0.2 ms, an XCP queue, so that a full one has the 
 
 import argparse
 import random
+from collections.abc import Sequence
 
 RATE_BPS = 1e9
 DELAY_MS = 0.2
@@ -21,12 +22,12 @@ PACKETS_UNDER_WAY = RATE_BPS / (8 * PACKET) * DELAY_MS / 1000  # per direction o
 class Scenario:
     """Links and flows, as TOML."""
 
-    def __init__(self, title, duration_s, queue="xcp"):
+    def __init__(self, title: str, duration_s: float, queue: str = "xcp") -> None:
         self.lines = [f'title = "{title}"', f'duration = "{duration_s:g}s"', 'sample = "off"']
         self.queue = f'{{ kind = "{queue}", limit = "10000p" }}'
         self.links = 0
 
-    def link(self, a, b):
+    def link(self, a: str, b: str) -> None:
         self.links += 1
         self.lines += [
             "",
@@ -37,7 +38,15 @@ class Scenario:
             f"queue = {self.queue}",
         ]
 
-    def flow(self, name, source, sink, window=10, count=None, via=()):
+    def flow(
+        self,
+        name: str,
+        source: str,
+        sink: str,
+        window: float = 10,
+        count: int | None = None,
+        via: Sequence[str] = (),
+    ) -> None:
         self.lines += [
             "",
             "[[flow]]",
@@ -56,11 +65,13 @@ class Scenario:
         self.lines += [f"count = {count}"] if count is not None else []
         self.lines += ["via = [" + ", ".join(f'"{node}"' for node in via) + "]"] if via else []
 
-    def text(self):
+    def text(self) -> str:
         return "\n".join(self.lines) + "\n"
 
 
-def chain(links, cross=0, duration_s=None, queue="xcp", flows=4):
+def chain(
+    links: int, cross: int = 0, duration_s: float | None = None, queue: str = "xcp", flows: int = 4
+) -> Scenario:
     """`flows` flows on each link: all of them over the whole chain, or with `cross` that many of
     one link only and the others over all.
     """
@@ -74,7 +85,7 @@ def chain(links, cross=0, duration_s=None, queue="xcp", flows=4):
     return scenario
 
 
-def fat_tree(k, hosts_per_edge=2, duration_s=0.05, seed=1):
+def fat_tree(k: int, hosts_per_edge: int = 2, duration_s: float = 0.05, seed: int = 1) -> Scenario:
     """A fat-tree of k pods (Al-Fares et al. 2008) with fewer hosts than it could take; each host
     sends to one of another pod, over a core drawn at random.
     """
@@ -110,7 +121,9 @@ def fat_tree(k, hosts_per_edge=2, duration_s=0.05, seed=1):
     return scenario
 
 
-def random_graph(nodes, links, flows=1000, duration_s=0.05, seed=1):
+def random_graph(
+    nodes: int, links: int, flows: int = 1000, duration_s: float = 0.05, seed: int = 1
+) -> Scenario:
     """A random tree and random links besides; flows between random nodes."""
     scenario = Scenario(f"Random graph of {nodes} nodes and {links} links", duration_s)
     draw = random.Random(seed)
@@ -126,7 +139,7 @@ def random_graph(nodes, links, flows=1000, duration_s=0.05, seed=1):
     return scenario
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     kinds = parser.add_subparsers(dest="kind", required=True)
     kind = kinds.add_parser("chain")

@@ -10,9 +10,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypedDict, TypeVar
 
 HERE = Path(__file__).resolve().parent
 SCENARIOS = HERE / "scenarios"
@@ -22,6 +24,34 @@ CACHE = (
     Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target")) / "bench"
 )  # what is built only to be measured
 NS3_MODULES = ["ns3-core", "ns3-network", "ns3-internet", "ns3-point-to-point", "ns3-applications"]
+
+
+T = TypeVar("T")
+
+
+class Flow(TypedDict):
+    """What is read here of a summary's flow."""
+
+    name: str
+    goodput: float
+
+
+class Variant(TypedDict, total=False):
+    """What only the summaries of scenarios with variants have."""
+
+    variant: str
+
+
+class Summary(Variant):
+    """What is read here of a line of `xcpnet run --json`: links by name, each with its figures."""
+
+    links: dict[str, dict[str, Any]]
+    flows: list[Flow]
+    jain: float
+
+
+# {link or flow: {column: [values]}}
+Series = dict[str, dict[str, list[float]]]
 
 
 @dataclass
@@ -36,16 +66,17 @@ class Finished:
 
 # CPU time over wall time of the processes that took a tenth of a second or more: what a busy
 # machine left them.
-SHARES = []
+SHARES: list[float] = []
 # A process that had less of a core than this was held up by others. Where time is measured
 # (bench/run) it is run again, up to so many times in all, and the least held up counts.
 FAIR_SHARE = 0.9
 attempts = 1
 
 
-def run(command):
+def run(command: Sequence[object]) -> Finished:
     """Runs a command to its end. Fails loudly."""
-    best, best_share = None, 0.0
+    best: Finished | None = None
+    best_share = 0.0
     for _ in range(attempts):
         finished = run_once([str(part) for part in command])
         if finished.wall_s < 0.1:
@@ -55,11 +86,12 @@ def run(command):
             best, best_share = finished, share
         if share >= FAIR_SHARE:
             break
+    assert best is not None
     SHARES.append(best_share)
     return best
 
 
-def run_once(command):
+def run_once(command: list[str]) -> Finished:
     with (
         tempfile.TemporaryFile("w+") as out,
         tempfile.TemporaryFile("w+") as err,
@@ -83,7 +115,7 @@ def run_once(command):
 
 
 @functools.cache
-def cost_program():
+def cost_program() -> Path:
     """Builds bench/cost.c, which starts and measures everything, if it is not built yet."""
     source, program = HERE / "cost.c", CACHE / "cost"
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
@@ -94,8 +126,11 @@ def cost_program():
     return program
 
 
-def together(jobs):
-    """Results of functions without arguments, as many at a time as there are cores, in order."""
+def together(jobs: Iterable[Callable[..., T]]) -> list[T]:
+    """Results of functions without arguments, as many at a time as there are cores, in order.
+
+    Lambdas of a loop bind its variable as a default, which `Callable[[], T]` would not take.
+    """
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         return [future.result() for future in [pool.submit(job) for job in jobs]]
 
@@ -103,28 +138,44 @@ def together(jobs):
 class Ours:
     """The xcpnet binary."""
 
-    def __init__(self, binary):
+    def __init__(self, binary: str | Path) -> None:
         self.binary = Path(binary)
         if not self.binary.exists():
             sys.exit(f"{self.binary} does not exist; `make build` builds it")
 
-    def summaries(self, scenario, seed=1, out=None, more=()):
+    def summaries(
+        self,
+        scenario: str | Path,
+        seed: int = 1,
+        out: Path | None = None,
+        more: Iterable[object] = (),
+    ) -> tuple[dict[str, Summary], Finished]:
         """Summaries by variant, and the process's cost. `out`: where series are written."""
-        command = [self.binary, "run", SCENARIOS / scenario, "--json", "--seed", seed, *more]
+        command: list[object] = [
+            self.binary,
+            "run",
+            SCENARIOS / scenario,
+            "--json",
+            "--seed",
+            seed,
+            *more,
+        ]
         if out is not None:
             command += ["--out", out]
         finished = run(command)
         lines = [json.loads(line) for line in finished.stdout.splitlines() if line.strip()]
         return {line.get("variant", ""): line for line in lines}, finished
 
-    def series(self, scenario, seed=1, more=()):
+    def series(
+        self, scenario: str | Path, seed: int = 1, more: Iterable[object] = ()
+    ) -> tuple[dict[str, Summary], dict[tuple[str, str], Series]]:
         """Summaries by variant, and a function that reads the series of one: (variant, "links" or
         "flows") -> {subject: {column: [values]}}.
         """
         with tempfile.TemporaryDirectory(prefix="xcpnet-reference-") as directory:
             out = Path(directory) / "out"
             summaries, _ = self.summaries(scenario, seed, out, more)
-            tables = {}
+            tables: dict[tuple[str, str], Series] = {}
             for path in sorted(out.glob("*.csv")):
                 name, kind = path.stem.rsplit(
                     ".", 1
@@ -133,9 +184,9 @@ class Ours:
             return summaries, tables
 
 
-def read_series(path):
+def read_series(path: Path) -> Series:
     """A tidy CSV (time_s, link or flow, quantities...) as {subject: {column: [values]}}."""
-    table = {}
+    table: Series = {}
     with open(path, newline="") as file:
         rows = csv.reader(file)
         head = next(rows)
@@ -149,7 +200,7 @@ def read_series(path):
     return table
 
 
-def ns2_is_installed():
+def ns2_is_installed() -> bool:
     """Whether the command `ns` is there, and is ns-2 and not something else of that name."""
     return (
         shutil.which("ns") is not None
@@ -160,16 +211,16 @@ def ns2_is_installed():
     )
 
 
-def ns2(script, **options):
+def ns2(script: str, **options: object) -> tuple[dict[str, Any], Finished]:
     """What a script of bench/ns2 prints, and the process's cost."""
-    command = ["ns", NS2 / script]
+    command: list[object] = ["ns", NS2 / script]
     for name, value in options.items():
         command += [name, value]
     finished = run(command)
     return json.loads(finished.stdout.splitlines()[-1]), finished
 
 
-def ns3_program():
+def ns3_program() -> tuple[Path | None, str]:
     """Builds bench/ns3/dumbbell.cc against the ns-3 that pkg-config finds, if it is not built yet.
     Returns the program, or None and what is missing.
 
@@ -225,7 +276,7 @@ def ns3_program():
     return program, ""
 
 
-def ns3(program, **options):
+def ns3(program: Path, **options: object) -> tuple[dict[str, Any], Finished]:
     """What bench/ns3/dumbbell.cc prints, and the process's cost."""
     finished = run([program, *(f"--{name}={value}" for name, value in options.items())])
     return json.loads(finished.stdout.splitlines()[-1]), finished

@@ -35,12 +35,13 @@ PATIENCE = 1200
 # Of tcp_info's states.
 TCP_CLOSE = 7
 LIBC = ctypes.CDLL(None, use_errno=True)
+Address = tuple[str, int]
 
 
 class Findings:
     """What one end found, over all connections."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.lock = threading.Lock()
         self.said = {
             "connections": 0,
@@ -53,12 +54,12 @@ class Findings:
             "open": 0,
         }
 
-    def add(self, **counts):
+    def add(self, **counts: int) -> None:
         with self.lock:
             for what, count in counts.items():
                 self.said[what] += count
 
-    def judge(self, got, how, wanted):
+    def judge(self, got: int, how: str, wanted: int) -> None:
         """Of what was received on a connection. More than was sent is wrong, too."""
         if got > wanted:
             how = "wrong"
@@ -68,13 +69,13 @@ class Findings:
             self.add(bytes=got, **{how: 1})
 
 
-def stream(number, at, length):
+def stream(number: int, at: int, length: int) -> bytes:
     """Bytes of a stream from a place on: a window into the noise."""
     place = (number * 1000003 + at) % REPEATS
     return NOISE[place : place + length]
 
 
-def send(sock, number, length, failed):
+def send(sock: socket.socket, number: int, length: int, failed: threading.Event) -> None:
     """Sends a stream and ends it; what fails is ended by a reset, so that less never looks like
     all, and noted.
     """
@@ -90,7 +91,9 @@ def send(sock, number, length, failed):
         abort(sock)
 
 
-def receive(sock, number, sender, failed):
+def receive(
+    sock: socket.socket, number: int, sender: threading.Thread, failed: threading.Event
+) -> tuple[int, str]:
     """Bytes that were right, and how it ended: by an end, a reset, in silence, or because one was
     wrong. Waits for the sender.
 
@@ -107,7 +110,7 @@ def receive(sock, number, sender, failed):
     return at, "reset" if closed and failed.is_set() else how
 
 
-def receive_some(sock, number, at):
+def receive_some(sock: socket.socket, number: int, at: int) -> tuple[int, str | None]:
     try:
         data = sock.recv(BLOCK)
     except TimeoutError:
@@ -123,20 +126,20 @@ def receive_some(sock, number, at):
     return at + len(data), None
 
 
-def abort(sock):
+def abort(sock: socket.socket) -> None:
     """A reset at once, while other threads use the socket: its descriptor stays (connect to
     AF_UNSPEC, which Python does not offer).
     """
     LIBC.connect(sock.fileno(), struct.pack("=H14x", socket.AF_UNSPEC), 16)
 
 
-def ready(sock):
+def ready(sock: socket.socket) -> socket.socket:
     sock.settimeout(PATIENCE)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
 
 
-def serve_one(sock, found):
+def serve_one(sock: socket.socket, found: Findings) -> None:
     head = b""
     try:
         while len(head) < HEAD.size:
@@ -156,7 +159,7 @@ def serve_one(sock, found):
     tell(found, number, "upwards", got, how, up)
 
 
-def tell(found, number, way, got, how, wanted):
+def tell(found: Findings, number: int, way: str, got: int, how: str, wanted: int) -> None:
     found.judge(got, how, wanted)
     if how in ("wrong", "silent") or (how == "end" and got != wanted):
         print(
@@ -166,8 +169,8 @@ def tell(found, number, way, got, how, wanted):
         )
 
 
-def serve(listener, found):
-    def one(sock):
+def serve(listener: socket.socket, found: Findings) -> None:
+    def one(sock: socket.socket) -> None:
         with ready(sock):
             found.add(open=1)
             serve_one(sock, found)
@@ -181,7 +184,9 @@ def serve(listener, found):
         threading.Thread(target=one, args=(sock,), daemon=True).start()
 
 
-def ask_one(address, number, down, up, cut, found):
+def ask_one(
+    address: Address, number: int, down: int, up: int, cut: float | None, found: Findings
+) -> None:
     try:
         sock = ready(socket.create_connection(address, 60))
         sock.sendall(HEAD.pack(number, down, up))
@@ -201,13 +206,15 @@ def ask_one(address, number, down, up, cut, found):
         tell(found, number, "downwards", got, how, down)
 
 
-def ask(address, total, found, most=25, cuts=0.05):
+def ask(
+    address: Address, total: float, found: Findings, most: int = 25, cuts: float = 0.05
+) -> None:
     """Connections of up to 2 to the power of `most` bytes each way, a part of them cut, until both
     ends together should have had `total`.
     """
     chance, sent = random.Random(1), 0
 
-    def worker():
+    def worker() -> None:
         nonlocal sent
         while True:
             with found.lock:
@@ -227,13 +234,13 @@ def ask(address, total, found, most=25, cuts=0.05):
         thread.join()
 
 
-def faulty(listener, address, fault):
+def faulty(listener: socket.socket, address: Address, fault: tuple[str, bool] | None) -> None:
     """A proxy that does one thing wrong, once, in one direction of one connection: at its first
     data after byte 100000 of that direction.
     """
     lock, left = threading.Lock(), [fault]
 
-    def relay(one, other, downwards):
+    def relay(one: socket.socket, other: socket.socket, downwards: bool) -> None:
         passed = 0
         try:
             while data := one.recv(BLOCK):
@@ -277,9 +284,9 @@ def faulty(listener, address, fault):
             threading.Thread(target=relay, args=pair, daemon=True).start()
 
 
-def check():
+def check() -> int:
     """Whether every kind of fault is seen, in either direction."""
-    blind = []
+    blind: list[str | None] = []
     for kind in (None, "byte", "lost", "twice", "more", "end"):
         for downwards in (False, True):
             there, here = Findings(), Findings()
@@ -310,7 +317,7 @@ def check():
     return 1 if blind else 0
 
 
-def main():
+def main() -> None:
     if sys.argv[1] == "check":
         sys.stderr = open(os.devnull, "w", encoding="utf-8")
         sys.exit(check())

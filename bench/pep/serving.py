@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import threading
 import time
+from typing import Any, Protocol, TypedDict
 
 SECONDS = 60
 CONNECTIONS = """
@@ -46,14 +47,47 @@ while True:
 """
 
 
-def spent(pid):
+class Net(Protocol):
+    """What is wanted here of bench/pep/run's network."""
+
+    processes: list[subprocess.Popen[str]]
+
+    def ns(self, name: str) -> str:
+        """A namespace's whole name."""
+
+    def start(self, name: str, *words: object, **more: Any) -> subprocess.Popen[str]:
+        """Starts a command in a namespace."""
+
+    def show(self, name: str) -> dict[str, Any]:
+        """What `xcpnet pep show` tells of a gateway."""
+
+
+class Found(TypedDict):
+    """What `measure` finds; `looks` a second, `median` and `worst` in seconds, `memory` in MB."""
+
+    connections: int
+    told: int
+    share: float
+    looks: float
+    median: float
+    worst: float
+    memory: float
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    """The next line that a process prints, which was started with stdout=PIPE."""
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def spent(pid: int) -> float:
     """Seconds of processors that a process has taken."""
     with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(net, program, connections):
+def measure(net: Net, program: str, connections: int) -> Found:
     """Connections that are there, the share of a core, looks, seconds until the page is there,
     memory.
     """
@@ -62,19 +96,19 @@ def measure(net, program, connections):
     client = net.start(
         "client", "python3", "-c", CONNECTIONS, "client", connections, stdout=subprocess.PIPE
     )
-    client.stdout.readline()
+    line_of(client)
     live = len(net.show("near")["connections"])
     serve = subprocess.Popen(
         [program, "serve", "--netns", net.ns("near"), "--listen", "127.0.0.1:0"],
         stdout=subprocess.PIPE,
         text=True,
     )
-    address = serve.stdout.readline().strip()
+    address = line_of(serve).strip()
     watch = subprocess.Popen(["curl", "-sN", address + "events"], stdout=subprocess.PIPE, text=True)
     net.processes += [serve, watch]
-    looks = []
+    looks: list[str] = []
     threading.Thread(
-        target=lambda: looks.extend(iter(watch.stdout.readline, "")), daemon=True
+        target=lambda: looks.extend(iter(lambda: line_of(watch), "")), daemon=True
     ).start()
     time.sleep(3)
     before, began, had = spent(serve.pid), time.monotonic(), len(looks)

@@ -3,11 +3,15 @@ them. Seconds, not minutes.
 """
 
 import statistics
+from typing import Any
 
-from speed.ours import once
+from peers import Ours
+
+from speed.ours import Settings, once
+from speed.report import Report
 
 # name, scenario, settings
-RUNS = [
+RUNS: list[tuple[str, str, dict[str, Any]]] = [
     (
         "iXCP's Fig. 2: 1024 long flows and a short, 1000 s",
         "b-two-bottlenecks.toml",
@@ -36,7 +40,7 @@ RUNS = [
 AT_MOST_S = 60
 
 
-def measure(ours, settings, report):
+def measure(ours: Ours, settings: Settings, report: Report) -> None:
     runs = 1 if settings.quick else settings.runs
     report.section("Big runs: wall seconds of the whole process", f"Medians of {runs}.")
     for name, scenario, options in RUNS:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import peers
@@ -20,7 +21,7 @@ CPU = "x86-64-v3"
 VALGRIND = ["valgrind", "--tool=callgrind", "--quiet"]
 
 
-def missing():
+def missing() -> str | None:
     """What is missing to count here, or None."""
     if shutil.which("valgrind") is None:
         return "valgrind is not installed (Debian package valgrind)"
@@ -29,7 +30,7 @@ def missing():
     return None
 
 
-def build():
+def build() -> Path:
     """Builds xcpnet to be counted. Returns its path."""
     directory = peers.CACHE / CPU
     environment = {
@@ -45,7 +46,7 @@ def build():
     return directory / "release" / "xcpnet"
 
 
-def compilers():
+def compilers() -> str:
     """What the counts depend on besides the source."""
     rustc = subprocess.run(
         ["rustc", "--version"], capture_output=True, text=True, check=True
@@ -59,7 +60,7 @@ def compilers():
     return f"rustc {rustc}, cc {cc}"
 
 
-def count(binary, arguments):
+def count(binary: Path, arguments: Iterable[object]) -> tuple[str, str]:
     """Runs `xcpnet run` under callgrind. Returns what it printed and the profile's text."""
     with tempfile.TemporaryDirectory(prefix="xcpnet-callgrind-") as directory:
         out = Path(directory) / "callgrind.out"
@@ -69,7 +70,7 @@ def count(binary, arguments):
         return finished.stdout, out.read_text()
 
 
-def total(profile):
+def total(profile: str) -> int:
     """All instructions of a profile."""
     found = re.search(r"^(?:totals|summary):\s*(\d+)", profile, re.MULTILINE)
     if not found:
@@ -77,7 +78,7 @@ def total(profile):
     return int(found[1])
 
 
-def by_source(profile):
+def by_source(profile: str) -> dict[tuple[str, str, str], int]:
     """Instructions by (source file, function, the function's own source file). Code inlined from
     another file counts for the file it was written in.
 
@@ -86,7 +87,8 @@ def by_source(profile):
     number, later the number alone. A line of cost is a position and a count; the one after `calls=`
     is what was called, and counted there.
     """
-    names, costs = {}, defaultdict(int)
+    names: dict[tuple[str, str], str] = {}
+    costs: defaultdict[tuple[str, str, str], int] = defaultdict(int)
     file = function = home = ""
     called = False
     for line in profile.splitlines():
@@ -123,7 +125,7 @@ NAMES = {
 }
 
 
-def resolve(names, kind, value):
+def resolve(names: dict[tuple[str, str], str], kind: str, value: str) -> str:
     number, _, name = value.partition(" ")
     if not number.startswith("("):
         return value

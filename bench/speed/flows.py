@@ -12,10 +12,12 @@ holds with 1000 flows, from 200 to 800 ms.
 """
 
 import statistics
+from typing import Any
 
 import peers
 
-from speed.ours import median_range, once, start_up
+from speed.ours import Run, Settings, median_range, once, start_up
+from speed.report import Report
 
 SCENARIO = "growth-flows.toml"
 FLOWS = [10, 100, 1000, 10_000, 100_000]
@@ -28,13 +30,13 @@ NEEDED_BYTES_PER_PACKET = 64
 BOOKS = 1.05  # what a store of packets may take to know where they are, and the last of its blocks
 
 
-def measure(ours, settings, report):
+def measure(ours: peers.Ours, settings: Settings, report: Report) -> None:
     report.section(
         "Growth with flows: 10 Gbit/s, 200 ms, XCP, 3 simulated seconds, 238,000 packets under way"
         " whatever the number of flows",
         f"Medians of {settings.runs}, taken in turn; start-up and reporting subtracted and shown.",
     )
-    runs = {flows: [] for flows in FLOWS}
+    runs: dict[int, list[Run]] = {flows: [] for flows in FLOWS}
     idle = {flows: start_up(ours, SCENARIO, flow__count=flows) for flows in FLOWS}
     for _ in range(settings.runs):
         for flows in FLOWS:
@@ -74,7 +76,7 @@ def measure(ours, settings, report):
     memory(ours, report, runs)
 
 
-def memory(ours, report, runs):
+def memory(ours: peers.Ours, report: Report, runs: dict[int, list[Run]]) -> None:
     few, many = 10_000, 100_000
     peak = {
         flows: statistics.median(run.peak_bytes for run in runs[flows]) for flows in (few, many)
@@ -98,9 +100,10 @@ def memory(ours, report, runs):
         f"{per_flow:.0f} bytes, at most {NEEDED_BYTES_PER_FLOW}",
     )
 
-    under_way, peak = [], []
+    under_way: list[float] = []
+    peaks: list[int] = []
     for factor in STRETCHED:
-        options = {
+        options: dict[str, Any] = {
             "link__bottleneck__delay": f"{RTT_MS * factor // 2 - 2}ms",
             "duration": f"{3 * factor}s",
             "flow__start_jitter": f"{RTT_MS * factor}ms",
@@ -114,12 +117,12 @@ def memory(ours, report, runs):
         )
         # The queue is longest a round trip after the starts, when the path is full.
         under_way.append(HELD * factor + run.summary["links"]["bottleneck"]["queue_max"])
-        peak.append(run.peak_bytes)
+        peaks.append(run.peak_bytes)
         report.line(
             f"1000 flows, {RTT_MS * factor} ms: at the most {under_way[-1]:,.0f} packets under way,"
-            f" {peak[-1] / 1e6:.1f} MB"
+            f" {peaks[-1] / 1e6:.1f} MB"
         )
-    per_packet = (peak[1] - peak[0]) / (under_way[1] - under_way[0])
+    per_packet = (peaks[1] - peaks[0]) / (under_way[1] - under_way[0])
     report.judge(
         "memory of a packet under way",
         per_packet <= NEEDED_BYTES_PER_PACKET * BOOKS,

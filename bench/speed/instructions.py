@@ -14,12 +14,15 @@ import graphs
 import peers
 
 from speed import callgrind
+from speed.report import Report
 
 BASELINE = peers.HERE / "instructions.txt"
 ALLOWED = 1.03
 FROM_S, TO_S = 0.5, 1.0
+# Instructions per data packet, and per packet-hop, by name.
+Figures = dict[str, tuple[float, float]]
 # name -> scenario, variant, settings, link whose packets are the data packets
-RUNS = {
+RUNS: dict[str, tuple[str, str | None, dict[str, str], str]] = {
     "xcp-100-flows": ("speed.toml", None, {}, "bottleneck"),
     "xcp-100-flows-paced-delayed-acks": (
         "speed.toml",
@@ -33,7 +36,7 @@ RUNS = {
 }
 
 
-def measure(ours, settings, report):
+def measure(ours: object, settings: object, report: Report) -> None:
     report.section(
         f"Instructions, counted by callgrind on a build for {callgrind.CPU}, {FROM_S} to {TO_S} s"
         " of the run"
@@ -76,7 +79,7 @@ def measure(ours, settings, report):
             )
 
 
-def count_all():
+def count_all() -> Figures:
     """(instructions per data packet, per packet-hop) by name."""
     binary = callgrind.build()
     with tempfile.TemporaryDirectory(prefix="xcpnet-bench-") as directory:
@@ -88,18 +91,18 @@ def count_all():
             for until in (FROM_S, TO_S)
         ]
         results = iter(peers.together(jobs))
-    counted = {}
+    counted: Figures = {}
     for name, first, second in zip(RUNS, results, results):
         instructions, packets, hops = (b - a for a, b in zip(first, second))
         counted[name] = instructions / packets, instructions / hops
     return counted
 
 
-def one(binary, chain, name, until):
+def one(binary: Path, chain: Path, name: str, until: float) -> tuple[int, int, int]:
     """Instructions, data packets, packet-hops of a run until then."""
     scenario, variant, settings, link = RUNS[name]
     path = chain if scenario == "chain" else peers.SCENARIOS / scenario
-    arguments = [path, "--json", "--jobs", "1", "--set", f"duration={until}s"]
+    arguments: list[object] = [path, "--json", "--jobs", "1", "--set", f"duration={until}s"]
     for key, value in settings.items():
         arguments += ["--set", f"{key}={value}"]
     if variant:
@@ -113,9 +116,10 @@ def one(binary, chain, name, until):
     )
 
 
-def read_baseline():
+def read_baseline() -> tuple[Figures, str]:
     """Figures by name, and the compilers they were counted with."""
-    baseline, compilers = {}, ""
+    baseline: Figures = {}
+    compilers = ""
     if not BASELINE.exists():
         return baseline, compilers
     for line in BASELINE.read_text().splitlines():
@@ -127,7 +131,7 @@ def read_baseline():
     return baseline, compilers
 
 
-def write_baseline(counted):
+def write_baseline(counted: Figures) -> None:
     lines = [
         (
             "# Instructions per data packet and per packet-hop: the baseline of `make"

@@ -6,10 +6,12 @@ import subprocess
 
 import peers
 
+from speed.report import Report
+
 BENCHES = [("the law", "xcp-engine", "law_cost"), ("the floor", "xcp-sim", "floor")]
 
 
-def measure(ours, settings, report):
+def measure(ours: object, settings: object, report: Report) -> None:
     report.section("The law alone, and the floor: `cargo bench`")
     for name, package, bench in BENCHES:
         command = ["cargo", "bench", "--locked", "--quiet", "--package", package, "--bench", bench]

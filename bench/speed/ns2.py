@@ -12,7 +12,8 @@ import statistics
 
 import peers
 
-from speed.ours import median_range, once, start_up
+from speed.ours import Settings, median_range, once, start_up
+from speed.report import Report
 
 FLOWS = [10, 100, 1000]
 NEEDED_RATIO = 10.0
@@ -23,8 +24,11 @@ SCHEDULERS = [
 THREADS = [1, 2]
 NEEDED_PEAK_MB = 64  # ours, 1000 flows
 
+# Data packets per second of wall time, peak memory in MB, utilisation.
+Sample = tuple[float, float, float]
 
-def measure(ours, settings, report):
+
+def measure(ours: peers.Ours, settings: Settings, report: Report) -> None:
     report.section(
         "Beside ns-2: dumbbell 10G - 1G - 10G, 40 ms, XCP, 10 simulated seconds",
         f"Data packets per second of wall time, medians of {settings.runs}; ratios are medians of"
@@ -38,10 +42,8 @@ def measure(ours, settings, report):
     )
     for flows in FLOWS if not settings.quick else FLOWS[:2]:
         idle = start_up(ours, "speed.toml", flow__count=flows)
-        mine, theirs = (
-            {n: [] for n in threads},
-            {scheduler: [] for scheduler in SCHEDULERS if with_ns2},
-        )
+        mine: dict[int, list[Sample]] = {n: [] for n in threads}
+        theirs: dict[str, list[Sample]] = {s: [] for s in SCHEDULERS if with_ns2}
         for _ in range(settings.runs):
             for n, samples in mine.items():
                 samples.append(one_of_ours(ours, flows, n, idle))
@@ -80,8 +82,8 @@ def measure(ours, settings, report):
             )
 
 
-def one_of_ours(ours, flows, threads, idle):
-    """Data packets per second of wall time, peak memory in MB, utilisation."""
+def one_of_ours(ours: peers.Ours, flows: int, threads: int, idle: float) -> Sample:
+    """One run of ours."""
     run = once(ours, "speed.toml", threads=threads, flow__count=flows)
     return (
         run.packets("bottleneck") / (run.wall_s - idle),
@@ -90,13 +92,13 @@ def one_of_ours(ours, flows, threads, idle):
     )
 
 
-def one_of_ns2(flows, scheduler):
-    """The same of ns-2."""
+def one_of_ns2(flows: int, scheduler: str) -> Sample:
+    """One run of ns-2's."""
     result, finished = peers.ns2("speed.tcl", flows=flows, scheduler=scheduler)
     return result["packets_per_s"], finished.peak_bytes / 1e6, result["utilisation"]
 
 
-def row(flows, simulator, samples):
+def row(flows: int, simulator: str, samples: list[Sample]) -> str:
     rate, between = median_range([sample[0] for sample in samples])
     return (
         f"{flows:5} {simulator:>19} {rate:>11} {between:>23}"

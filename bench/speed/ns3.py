@@ -7,10 +7,13 @@ can see that both do the same work.
 """
 
 import statistics
+from pathlib import Path
+from typing import Any
 
 import peers
 
-from speed.ours import median_range, once, start_up
+from speed.ours import Settings, median_range, once, start_up
+from speed.report import Report
 
 FLOWS = [10, 100, 1000]
 CONGESTION = {"newreno": "TcpNewReno", "cubic": "TcpCubic"}
@@ -24,7 +27,7 @@ NEEDED_RATIO = 200.0
 SIMULATED_S = 1.5
 
 
-def measure(ours, settings, report):
+def measure(ours: peers.Ours, settings: Settings, report: Report) -> None:
     report.section(
         "Beside ns-3: the same dumbbell with drop-tail queues of 10,000 packets, TCP with SACK,"
         f" {SIMULATED_S} simulated seconds",
@@ -40,7 +43,7 @@ def measure(ours, settings, report):
             name: peers.ns3(program, scheduler=name, duration=0.5)[0]["packets_per_s"]
             for name in SCHEDULERS
         }
-        scheduler = max(rates, key=rates.get)
+        scheduler = max(rates, key=rates.__getitem__)
         report.line(
             "ns-3's schedulers, 100 flows, half a second: "
             + ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
@@ -63,10 +66,23 @@ def measure(ours, settings, report):
             )
 
 
-def row(ours, settings, report, name, flows, program, options):
-    ours_settings = {"variant": name, "flow__count": flows, "duration": f"{SIMULATED_S}s"}
+def row(
+    ours: peers.Ours,
+    settings: Settings,
+    report: Report,
+    name: str,
+    flows: int,
+    program: Path | None,
+    options: dict[str, object],
+) -> None:
+    ours_settings: dict[str, Any] = {
+        "variant": name,
+        "flow__count": flows,
+        "duration": f"{SIMULATED_S}s",
+    }
     idle = start_up(ours, "speed-tcp.toml", **ours_settings)
-    mine, theirs = [], []
+    mine: list[float] = []
+    theirs: list[dict[str, Any]] = []
     for _ in range(settings.runs):
         # A run of ours is a matter of hundredths of a second: several beside each of theirs.
         runs = [once(ours, "speed-tcp.toml", **ours_settings) for _ in range(5)]

@@ -2,32 +2,48 @@
 only the simulation counts.
 """
 
+import argparse
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from peers import Ours, Summary
+
+
+class Settings(argparse.Namespace):
+    """What bench/run was told."""
+
+    rows: list[str]
+    xcpnet: str
+    runs: int
+    quick: bool
 
 
 @dataclass
 class Run:
     """One run of one scenario."""
 
-    summary: dict
+    summary: Summary
     wall_s: float
     peak_bytes: int
 
-    def packets(self, link):
+    def packets(self, link: str) -> int:
         """Packets that a link direction sent."""
-        return self.summary["links"][link]["packets"]
+        packets: int = self.summary["links"][link]["packets"]
+        return packets
 
-    def packet_hops(self):
+    def packet_hops(self) -> int:
         """Packets sent, summed over all link directions."""
         return sum(link["packets"] for link in self.summary["links"].values())
 
 
-def once(ours, scenario, threads=1, **settings):
+def once(ours: Ours, scenario: str | Path, threads: int = 1, **settings: Any) -> Run:
     """One run. Settings are paths, `flow__start_jitter` for `flow.start-jitter`; `variant` chooses
     one.
     """
-    more = ["--threads", threads]
+    more: list[object] = ["--threads", threads]
     for name, value in settings.items():
         path = name.replace("__", ".").replace("_", "-")
         more += ["--variant", value] if name == "variant" else ["--set", f"{path}={value}"]
@@ -36,7 +52,7 @@ def once(ours, scenario, threads=1, **settings):
     return Run(summary, finished.wall_s, finished.peak_bytes)
 
 
-def start_up(ours, scenario, runs=3, **settings):
+def start_up(ours: Ours, scenario: str | Path, runs: int = 3, **settings: Any) -> float:
     """Wall seconds of the same scenario with nothing simulated: process, scenario, memory set out
     for the flows, summary.
     """
@@ -45,7 +61,7 @@ def start_up(ours, scenario, runs=3, **settings):
     )
 
 
-def median_range(values, form="{:,.0f}"):
+def median_range(values: Sequence[float], form: str = "{:,.0f}") -> tuple[str, str]:
     """Median, and the least and greatest."""
     return (
         form.format(statistics.median(values)),

@@ -18,15 +18,17 @@ import tempfile
 from pathlib import Path
 
 import graphs
+from peers import Ours
 
-from speed.ours import median_range, once, start_up
+from speed.ours import Run, Settings, median_range, once, start_up
+from speed.report import Report
 
 LENGTHS = [1, 2, 4, 8, 16, 32, 64]
 CROSS = 3
 NEEDED_RATIO = 1.3
 
 
-def measure(ours, settings, report):
+def measure(ours: Ours, settings: Settings, report: Report) -> None:
     report.section(
         "Growth with size: links of 1 Gbit/s and 0.2 ms, XCP, four flows on each link of a chain",
         f"Nanoseconds per packet-hop, medians of {settings.runs}, taken in turn; start-up and"
@@ -67,14 +69,16 @@ def measure(ours, settings, report):
         )
 
 
-def timed(ours, settings, report, networks):
+def timed(
+    ours: Ours, settings: Settings, report: Report, networks: dict[str, graphs.Scenario]
+) -> dict[str, float]:
     """Median nanoseconds per packet-hop by name; prints the table."""
     with tempfile.TemporaryDirectory(prefix="xcpnet-bench-") as directory:
         paths = {name: Path(directory) / f"{number}.toml" for number, name in enumerate(networks)}
         for name, path in paths.items():
             path.write_text(networks[name].text())
         idle = {name: start_up(ours, path) for name, path in paths.items()}
-        runs = {name: [] for name in networks}
+        runs: dict[str, list[Run]] = {name: [] for name in networks}
         for _ in range(settings.runs):
             for name, path in paths.items():
                 runs[name].append(once(ours, path))
@@ -98,14 +102,14 @@ def timed(ours, settings, report, networks):
     return costs
 
 
-def beyond_the_first(one_link, cost, links):
+def beyond_the_first(one_link: float, cost: float, links: int) -> float:
     """What a packet-hop costs on the links after the first, on which the endpoints' work is
     charged.
     """
     return (cost * links - one_link) / (links - 1)
 
 
-def judge_constant(report, what, costs):
+def judge_constant(report: Report, what: str, costs: list[float]) -> None:
     ratio = max(costs) / min(costs)
     report.judge(
         what,

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import peers
 
+from speed.ours import Settings
+from speed.report import Report
+
 NEEDED = 0.95
 SEEDS = 16
 
 
-def measure(ours, settings, report):
+def measure(ours: peers.Ours, settings: Settings, report: Report) -> None:
     report.section(
         f"Sweeps: bench/scenarios/speed.toml over two numbers of flows and {SEEDS} seeds, one job"
         " and one a core"
@@ -45,7 +48,7 @@ def measure(ours, settings, report):
     report.judge(what, best >= NEEDED, f"{best:.3f} of linear, at least {NEEDED:g}")
 
 
-def sweep(ours, jobs):
+def sweep(ours: peers.Ours, jobs: int) -> float:
     with tempfile.TemporaryDirectory(prefix="xcpnet-bench-") as directory:
         command = [
             ours.binary,

@@ -15,6 +15,7 @@ import shlex
 import subprocess
 import tarfile
 import urllib.parse
+from collections.abc import Iterable, Iterator
 
 # Where a version is looked for, in this order; the newest kernel is that of the backports.
 SUITES = ("trixie-security", "bookworm-security", "trixie-backports", "trixie", "bookworm")
@@ -55,20 +56,21 @@ class Kernel:
     release: as `uname -r` tells it; suite: where it came from; packages: the files.
     """
 
-    def __init__(self, release, suite, packages):
+    def __init__(self, release: str, suite: str, packages: list[str]) -> None:
         self.release, self.suite, self.packages = release, suite, packages
 
     @property
-    def version(self):
+    def version(self) -> tuple[int, ...]:
         """Its first two numbers, to compare with."""
         return version_of(self.release)
 
-    def unpack(self, directory):
+    def unpack(self, directory: str) -> str:
         """Puts what WANTED names below the directory; gives the path of the kernel itself."""
         for package in self.packages:
             with subprocess.Popen(
                 ["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE
             ) as source:
+                assert source.stdout is not None
                 with tarfile.open(fileobj=source.stdout, mode="r|") as files:
                     for member in files:
                         if (member.isreg() or member.issym()) and WANTED.match(member.name):
@@ -87,18 +89,20 @@ class Kernel:
         return image[0]
 
 
-def version_of(release):
+def version_of(release: str) -> tuple[int, ...]:
     """(6, 12) of 6.12.117+deb13-cloud-amd64."""
-    return tuple(int(number) for number in re.match(r"(\d+)\.(\d+)", release).groups())
+    found = re.match(r"(\d+)\.(\d+)", release)
+    assert found is not None
+    return tuple(int(number) for number in found.groups())
 
 
-def cache_directory():
+def cache_directory() -> str:
     """Where packages are kept from one time to the next."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(base, "xcpnet-kernels")
 
 
-def find(wanted, cache=None):
+def find(wanted: str, cache: str | None = None) -> Kernel:
     """The newest kernel of a version (`6.12`, `6.18.15`) or of all (NEWEST), fetched if need be."""
     cache = cache or cache_directory()
     reasons = []
@@ -117,12 +121,12 @@ def find(wanted, cache=None):
 class Suite:
     """A suite's lists and packages; one process at a time has them, as a context."""
 
-    def __init__(self, name, cache):
+    def __init__(self, name: str, cache: str) -> None:
         self.name = name
         self.directory = os.path.join(cache, name)
         self.held = contextlib.ExitStack()
 
-    def __enter__(self):
+    def __enter__(self) -> "Suite":
         try:
             for part in ("lists/partial", "apt/archives/partial", "packages"):
                 os.makedirs(os.path.join(self.directory, part), exist_ok=True)
@@ -140,16 +144,16 @@ class Suite:
             raise
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.held.close()
 
-    def newest(self):
+    def newest(self) -> str | None:
         """What the suite's package of the name without a version stands for."""
         return self._release_of(
             self._apt("apt-cache", "depends", "--important", f"linux-image-cloud-{architecture()}")
         )
 
-    def newest_of(self, version):
+    def newest_of(self, version: str) -> str | None:
         """The newest of those whose version begins so, if there is one."""
         names = [
             name
@@ -166,18 +170,18 @@ class Suite:
             default=None,
         )
 
-    def fetch(self, release):
+    def fetch(self, release: str) -> list[str]:
         """Paths of a kernel's packages: the image, and what newer kernels have apart from it."""
         image = f"linux-image-{release}"
         parts = self._apt("apt-cache", "depends", "--recurse", "--important", image)
-        names = set(
+        wanted = set(
             re.findall(
                 rf"^linux-(?:image|binary|modules|base)-{re.escape(release)}$", parts, re.MULTILINE
             )
         ) | {image}
         # Dependencies name packages that this suite need not have.
         there = set(self._apt("apt-cache", "pkgnames", "linux-").split())
-        names = sorted(names & there)
+        names = sorted(wanted & there)
         folder = os.path.join(self.directory, "packages")
         told = self._apt("apt-cache", "show", "--no-all-versions", *names)
         stanzas = [
@@ -205,13 +209,13 @@ class Suite:
         return [os.path.join(folder, name) for name, _ in files]
 
     @staticmethod
-    def _release_of(text):
+    def _release_of(text: str) -> str | None:
         found = re.search(
             rf"linux-image-(\d+\.\d+\S*-cloud-{architecture()})\s*$", text, re.MULTILINE
         )
         return found and found.group(1)
 
-    def _configure(self):
+    def _configure(self) -> None:
         keyring = next((path for path in KEYRINGS if os.path.exists(path)), None)
         if not keyring:
             raise Unavailable(f"{KEYRINGS[0]} is missing (package debian-archive-keyring)")
@@ -239,11 +243,11 @@ class Suite:
         }
         self._write("apt.conf", "".join(f'{key} "{value}";\n' for key, value in settings.items()))
 
-    def _write(self, name, text):
+    def _write(self, name: str, text: str) -> None:
         with open(os.path.join(self.directory, name), "w", encoding="utf-8") as file:
             file.write(text)
 
-    def _update(self):
+    def _update(self) -> None:
         try:
             self._apt("apt-get", "-qq", "update")
         except Unavailable:
@@ -254,7 +258,7 @@ class Suite:
             ):
                 raise
 
-    def _apt(self, *words, cwd=None):
+    def _apt(self, *words: str, cwd: str | None = None) -> str:
         environment = {
             **os.environ,
             "APT_CONFIG": os.path.join(self.directory, "apt.conf"),
@@ -285,7 +289,7 @@ class Suite:
         return done.stdout
 
 
-def sha256(path):
+def sha256(path: str) -> str:
     """A file's checksum."""
     with open(path, "rb") as file:
         total = hashlib.sha256()
@@ -294,12 +298,12 @@ def sha256(path):
     return total.hexdigest()
 
 
-def architecture():
+def architecture() -> str:
     """Debian's name of it. Only this one's guests are known."""
     return "amd64"
 
 
-def mirror(suite, etc="/etc/apt"):
+def mirror(suite: str, etc: str = "/etc/apt") -> str:
     """The machine's own mirror of Debian; where it has none, Debian's."""
     archives = list(archives_of(etc))
     security = suite.endswith("-security")
@@ -310,7 +314,7 @@ def mirror(suite, etc="/etc/apt"):
     return main.rstrip("/").removesuffix("/debian") + "/debian-security" if security else main
 
 
-def archives_of(etc):
+def archives_of(etc: str) -> Iterator[tuple[str, list[str]]]:
     """(address, suites) of each source of Debian packages that the machine's apt has."""
     folder = os.path.join(etc, "sources.list.d")
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
@@ -323,6 +327,7 @@ def archives_of(etc):
                 text = re.sub(r"^\s*#.*\n?", "", file.read(), flags=re.MULTILINE)
         except OSError:
             continue
+        found: Iterable[tuple[str, str]]
         if path.endswith(".sources"):
             found = of_stanzas(text)
         elif path.endswith(".list"):
@@ -335,7 +340,7 @@ def archives_of(etc):
                 yield address, suites.split()
 
 
-def of_stanzas(text):
+def of_stanzas(text: str) -> Iterator[tuple[str, str]]:
     """Addresses and suites in the form of sources.list(5) that has keys."""
     for stanza in re.split(r"\n\s*\n", text):
         keys = dict(re.findall(r"^(\w[\w-]*):\s*(.*)$", stanza, re.MULTILINE))

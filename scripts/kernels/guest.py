@@ -47,14 +47,14 @@ class Told:
     file; seconds: of the host's time; kvm: whether by KVM.
     """
 
-    steps: list
+    steps: list[Step]
     fault: str | None
     console: str
     seconds: float
     kvm: bool
 
 
-def kvm():
+def kvm() -> bool:
     """Whether the processor and this user's rights allow KVM; that it works is seen at boot."""
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return False
@@ -67,12 +67,12 @@ def kvm():
 _stopped = threading.Event()
 
 
-def stop_all():
+def stop_all() -> None:
     """Ends the guests of every thread."""
     _stopped.set()
 
 
-def run(image, archive, directory, limit_s, with_kvm):
+def run(image: str, archive: str, directory: str, limit_s: float, with_kvm: bool) -> Told:
     """Starts a guest and waits for its end, for limit_s seconds at the most."""
     if with_kvm:
         told = _run(image, archive, directory, limit_s, KVM)
@@ -81,7 +81,9 @@ def run(image, archive, directory, limit_s, with_kvm):
     return _run(image, archive, directory, limit_s, TCG)
 
 
-def _run(image, archive, directory, limit_s, accelerator):
+def _run(
+    image: str, archive: str, directory: str, limit_s: float, accelerator: tuple[str, ...]
+) -> Told:
     console, results = os.path.join(directory, "console"), os.path.join(directory, "steps")
     by_kvm = accelerator is KVM
     words = [
@@ -91,7 +93,8 @@ def _run(image, archive, directory, limit_s, accelerator):
         *("-serial", f"file:{console}", "-serial", f"file:{results}"),
         *("-kernel", image, "-initrd", archive, "-append", COMMAND_LINE),
     ]
-    start, fault = time.monotonic(), None
+    start = time.monotonic()
+    fault: str | None = None
     with open(os.path.join(directory, "qemu"), "w+", encoding="utf-8") as said:
         guest = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
         try:
@@ -116,7 +119,7 @@ def _run(image, archive, directory, limit_s, accelerator):
     return Told(steps, fault, console, time.monotonic() - start, by_kvm)
 
 
-def _steps(results):
+def _steps(results: str) -> list[Step]:
     try:
         with open(results, encoding="utf-8", errors="replace") as file:
             lines = file.read().split("\n")
@@ -126,7 +129,7 @@ def _steps(results):
     return [Step(*line.rstrip("\r").split("\t", 2)) for line in lines[:-1] if line.count("\t") >= 2]
 
 
-def last_lines(path, count=25):
+def last_lines(path: str, count: int = 25) -> list[str]:
     """The end of a console, for those who want to know what it hung in."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:

@@ -28,7 +28,7 @@ class Missing(Exception):
     """A program of the host's that a guest needs, and is not there."""
 
 
-def program(name):
+def program(name: str) -> str:
     """Where the host has it; users' paths often lack the administrator's folders."""
     path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin")
     if not path:
@@ -39,28 +39,29 @@ def program(name):
 class Archive:
     """A cpio archive that is being written; a context."""
 
-    def __init__(self, path):
-        self.file, self.there, self.number = open(path, "wb"), set(), 0
+    def __init__(self, path: str) -> None:
+        self.file, self.number = open(path, "wb"), 0
+        self.there: set[str] = set()
 
-    def __enter__(self):
+    def __enter__(self) -> "Archive":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self._entry("TRAILER!!!", 0, b"")
         self.file.close()
 
-    def directory(self, path):
+    def directory(self, path: str) -> None:
         """A folder, and those above it."""
         path = path.strip("/")
         if path and path not in self.there:
             self.directory(os.path.dirname(path))
             self._entry(path, stat.S_IFDIR | 0o755, b"")
 
-    def text(self, path, text, mode=0o644):
+    def text(self, path: str, text: str, mode: int = 0o644) -> None:
         """A file with this in it."""
         self._leaf(path, stat.S_IFREG | mode, text.encode())
 
-    def copy(self, source, path):
+    def copy(self, source: str, path: str) -> None:
         """A file as it is on the host; what it is linked to, if it is a link."""
         with open(source, "rb") as file:
             self._leaf(
@@ -69,15 +70,15 @@ class Archive:
                 file.read(),
             )
 
-    def link(self, path, to):
+    def link(self, path: str, to: str) -> None:
         """A symbolic link."""
         self._leaf(path, stat.S_IFLNK | 0o777, to.encode())
 
-    def device(self, path, major, minor):
+    def device(self, path: str, major: int, minor: int) -> None:
         """A character device."""
         self._leaf(path, stat.S_IFCHR | 0o600, b"", (major, minor))
 
-    def tree(self, source, path):
+    def tree(self, source: str, path: str) -> None:
         """A folder of the host with everything in it."""
         for at, folders, names in os.walk(source):
             folders.sort()
@@ -87,7 +88,7 @@ class Archive:
                     os.path.join(path, os.path.relpath(os.path.join(at, name), source)),
                 )
 
-    def binary(self, source, path):
+    def binary(self, source: str, path: str) -> None:
         """A program with the libraries that the loader would take."""
         self.copy(source, path)
         told = subprocess.run(["ldd", source], text=True, capture_output=True, check=False).stdout
@@ -98,19 +99,19 @@ class Archive:
             if "/libc.so" in library and os.path.exists(names):
                 self._library(names)
 
-    def _library(self, path):
+    def _library(self, path: str) -> None:
         place = path.lstrip("/")
         if place.split("/")[0] in MERGED:
             place = "usr/" + place
         self.copy(path, os.path.normpath(place))
 
-    def _leaf(self, path, mode, data, device=(0, 0)):
+    def _leaf(self, path: str, mode: int, data: bytes, device: tuple[int, int] = (0, 0)) -> None:
         path = path.strip("/")
         if path not in self.there:
             self.directory(os.path.dirname(path))
             self._entry(path, mode, data, device)
 
-    def _entry(self, path, mode, data, device=(0, 0)):
+    def _entry(self, path: str, mode: int, data: bytes, device: tuple[int, int] = (0, 0)) -> None:
         self.there.add(path)
         self.number += 1
         name = path.encode() + b"\0"
@@ -122,11 +123,18 @@ class Archive:
         self.file.write(data)
         self._pad()
 
-    def _pad(self):
+    def _pad(self) -> None:
         self.file.write(b"\0" * (-self.file.tell() % 4))
 
 
-def write(path, modules, release, guest, programs, tests):
+def write(
+    path: str,
+    modules: str,
+    release: str,
+    guest: str,
+    programs: dict[str, str],
+    tests: dict[str, str],
+) -> None:
     """Writes the archive.
 
     modules: where the kernel's packages are unpacked; guest: the folder of our steps; programs:

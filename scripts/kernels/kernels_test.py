@@ -3,7 +3,6 @@
 python3 -m unittest discover -s scripts/kernels -p '*_test.py'
 """
 
-import contextlib
 import json
 import os
 import shutil
@@ -11,6 +10,7 @@ import subprocess
 import tempfile
 import unittest
 import unittest.mock
+from collections.abc import Iterable
 
 import debian
 import guest
@@ -23,18 +23,23 @@ ENDPOINT = {"counts": {"agreed": 1}, "room_beside_sack": {"missing": None, "devi
 TRANSFER = json.dumps(ENDPOINT) + json.dumps([{"packets": {"processed": 9}}])
 GATEWAY = {"gateway": {"endpoint": {"agreed": 2}, "confirm": {"confirmed": 2}}}
 GATEWAYS = json.dumps(GATEWAY) + " " + json.dumps(GATEWAY)
+# A step's name, and the status and words that it has instead; None: it is not there.
+Change = tuple[str, tuple[str, str] | None]
 
 
-def lab(queue, drops=0, utilisation=0.998, jain=1.0):
+def lab(queue: float, drops: int = 0, utilisation: float = 0.998, jain: float = 1.0) -> str:
     """What `xcpnet run --json` prints of a run, as far as it is judged."""
     link = {"utilisation": utilisation, "queue_mean": queue, "drops": drops}
     return json.dumps({"jain": jain, "links": {"bottleneck": link}})
 
 
-def told(version, changes=(), fault=None):
+def told(
+    version: tuple[int, ...], changes: Iterable[Change] = (), fault: str | None = None
+) -> guest.Told:
     """What a kernel tells on which everything is as it has to be, but for the changes."""
     new = version >= verdict.OLDEST
-    steps = {f"left-{place}": ("ok", "") for place in (*verdict.PLACES, *verdict.GATEWAYS)}
+    places = (*verdict.PLACES, *verdict.GATEWAYS)
+    steps: dict[str, tuple[str, str] | None] = {f"left-{place}": ("ok", "") for place in places}
     for hook in verdict.HOOKS:
         for shaper in verdict.SHAPERS:
             steps[f"router-{hook}-{shaper}"] = ("ok", "")
@@ -52,11 +57,11 @@ def told(version, changes=(), fault=None):
     passed = ("ok", "passed 9 failed 0 skipped 1") if new else ("not done", "")
     steps |= {f"tests-{name}": passed for name in verdict.TESTS}
     steps |= dict(changes)
-    steps = [guest.Step(name, *step) for name, step in steps.items() if step]
-    return guest.Told(steps, fault, "console", 1.0, False)
+    there = [guest.Step(name, *step) for name, step in steps.items() if step]
+    return guest.Told(there, fault, "console", 1.0, False)
 
 
-def faults(version, *changes, fault=None):
+def faults(version: tuple[int, ...], *changes: Change, fault: str | None = None) -> list[str]:
     """What is wrong with a kernel that tells so."""
     rows = verdict.Judge(version, told(version, changes, fault)).rows()
     return [fault for cell in rows.values() for fault in cell.faults]
@@ -65,11 +70,11 @@ def faults(version, *changes, fault=None):
 class Verdict(unittest.TestCase):
     """Each fault is seen, and nothing else is one."""
 
-    def test_kernels_that_are_as_they_have_to_be(self):
+    def test_kernels_that_are_as_they_have_to_be(self) -> None:
         for version in ((6, 1), (6, 12), (7, 3)):
             self.assertEqual(faults(version), [], version)
 
-    def test_each_step_that_is_not(self):
+    def test_each_step_that_is_not(self) -> None:
         for version in ((6, 1), (6, 12)):
             for step in told(version).steps:
                 if step.name == "end":
@@ -81,7 +86,7 @@ class Verdict(unittest.TestCase):
                 with self.subTest(step=step.name, version=version, status="absent"):
                     self.assertTrue(faults(version, (step.name, None)))
 
-    def test_a_verifier_that_warns_of_itself_is_told_and_nothing_else_is(self):
+    def test_a_verifier_that_warns_of_itself_is_told_and_nothing_else_is(self) -> None:
         own = "[ 7.9] WARNING: CPU: 0 at verifier.c:2731 reg_bounds_sanity_check+0x163 Call Trace:"
         other = "[ 9.9] WARNING: CPU: 0 at net/ipv4/tcp.c:1 tcp_x+0x1 Call Trace:"
         rows = verdict.Judge((6, 18), told((6, 18), [("kernel-log", ("FAILED", own))])).rows()
@@ -90,20 +95,20 @@ class Verdict(unittest.TestCase):
         for said in (other, own + other, own + " BUG: something"):
             self.assertEqual(len(faults((6, 18), ("kernel-log", ("FAILED", said)))), 1, said)
 
-    def test_a_guest_that_was_killed(self):
+    def test_a_guest_that_was_killed(self) -> None:
         self.assertIn("no end", " ".join(faults((6, 12), fault="no end after 9 s")))
 
-    def test_a_doctor_that_says_what_is_not_so(self):
+    def test_a_doctor_that_says_what_is_not_so(self) -> None:
         self.assertTrue(faults((6, 12), ("doctor", ("ok", NOT_READY))))
         self.assertTrue(faults((6, 1), ("doctor", ("ok", READY))))
         self.assertTrue(faults((6, 12), ("doctor", ("ok", READY.replace("yes", "unknown", 1)))))
 
-    def test_figures_outside_their_bounds(self):
+    def test_figures_outside_their_bounds(self) -> None:
         for wrong in (lab(5.1), lab(1.9, drops=1), lab(1.9, utilisation=0.96), lab(1.9, jain=0.98)):
             self.assertEqual(len(faults((6, 12), ("lab-xcp", ("ok", wrong)))), 1, wrong)
         self.assertEqual(len(faults((6, 12), ("lab-cubic", ("ok", lab(1.5))))), 1)
 
-    def test_a_transfer_that_xcp_did_not_carry(self):
+    def test_a_transfer_that_xcp_did_not_carry(self) -> None:
         for wrong in (
             TRANSFER.replace('"agreed": 1', '"agreed": 0'),
             TRANSFER.replace("9", "0"),
@@ -117,7 +122,7 @@ class Verdict(unittest.TestCase):
 class Watch(unittest.TestCase):
     """A guest's lines are read, and one that hangs or dies is ended and said to have done so."""
 
-    def told(self, does, limit_s=30.0):
+    def told(self, does: str, limit_s: float = 30.0) -> tuple[guest.Told, list[str]]:
         """What comes of a program in qemu's place that has $steps and $console to write to."""
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, guest.QEMU)
@@ -135,7 +140,7 @@ class Watch(unittest.TestCase):
                 told = guest.run("kernel", "archive", directory, limit_s, False)
             return told, guest.last_lines(told.console)
 
-    def test_lines_are_steps(self):
+    def test_lines_are_steps(self) -> None:
         lines = r"begin\tok\t6.12\r\nx\trefused\ta b\tc\nend\tok\t\nhalf\tok"
         told, console = self.told(f'printf \'{lines}\' > "$steps"; echo words > "$console"')
         self.assertIsNone(told.fault)
@@ -143,13 +148,13 @@ class Watch(unittest.TestCase):
         self.assertEqual(told.steps[1], guest.Step("x", "refused", "a b\tc"))
         self.assertEqual(console, ["words"])
 
-    def test_one_that_hangs_is_killed(self):
+    def test_one_that_hangs_is_killed(self) -> None:
         told, _ = self.told("exec sleep 600", 1.0)
-        self.assertIn("was killed", told.fault)
+        self.assertIn("was killed", told.fault or "")
 
-    def test_one_that_dies_has_not_come_to_its_end(self):
+    def test_one_that_dies_has_not_come_to_its_end(self) -> None:
         told, _ = self.told("printf 'begin\\tok\\t6.12\\n' > \"$steps\"")
-        self.assertIn("before the last step", told.fault)
+        self.assertIn("before the last step", told.fault or "")
         told, _ = self.told("echo no such machine >&2; exit 1")
         self.assertEqual(told.fault, "no such machine")
 
@@ -157,7 +162,7 @@ class Watch(unittest.TestCase):
 class Table(unittest.TestCase):
     """What is written, and where."""
 
-    def test_between_the_marks_and_nowhere_else(self):
+    def test_between_the_marks_and_nowhere_else(self) -> None:
         rows = verdict.Judge((6, 12), told((6, 12))).rows()
         text = verdict.table(["6.12.117+deb13-cloud-amd64"], {"6.12.117+deb13-cloud-amd64": rows})
         self.assertIn("| | 6.12.117+deb13 |", text)
@@ -183,7 +188,7 @@ class Table(unittest.TestCase):
 class Mirror(unittest.TestCase):
     """The machine's own mirror, whichever way its sources are written."""
 
-    def addresses(self, name, text):
+    def addresses(self, name: str, text: str) -> tuple[str, ...]:
         """Of the main archive and of the security archive, with one file of sources."""
         with tempfile.TemporaryDirectory() as etc:
             os.makedirs(os.path.join(etc, "sources.list.d"))
@@ -191,7 +196,7 @@ class Mirror(unittest.TestCase):
                 file.write(text)
             return tuple(debian.mirror(suite, etc) for suite in ("trixie", "trixie-security"))
 
-    def test_stanzas(self):
+    def test_stanzas(self) -> None:
         text = (
             "# URIs: http://no/debian\nTypes: deb\nURIs: http://a/debian\nSuites: trixie\n\n"
             "Types: deb\nURIs: http://b/debian-security\nSuites: trixie-security\n\n"
@@ -200,13 +205,13 @@ class Mirror(unittest.TestCase):
         found = self.addresses("sources.list.d/debian.sources", text)
         self.assertEqual(found, ("http://a/debian", "http://b/debian-security"))
 
-    def test_lines(self):
+    def test_lines(self) -> None:
         text = "#deb http://no/debian x main\ndeb [arch=amd64] http://a/debian/ trixie main\n"
         self.assertEqual(
             self.addresses("sources.list", text), ("http://a/debian/", "http://a/debian-security")
         )
 
-    def test_a_machine_that_is_no_debian(self):
+    def test_a_machine_that_is_no_debian(self) -> None:
         found = self.addresses("sources.list", "deb http://archive.ubuntu.com/ubuntu noble main\n")
         self.assertEqual(found[0], debian.ELSEWHERE)
         self.assertEqual(found[1], debian.ELSEWHERE + "-security")
@@ -216,15 +221,15 @@ class Archive(unittest.TestCase):
     """The archive as cpio(1) and the kernel read it."""
 
     @unittest.skipUnless(shutil.which("cpio"), "cpio is missing")
-    def test_what_cpio_makes_of_it(self):
+    def test_what_cpio_makes_of_it(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "archive")
             with initramfs.Archive(path) as archive:
                 archive.text("a/b/file", "words\n", 0o755)
                 archive.link("a/link", "b/file")
                 archive.text("a/b/file", "the first stays\n")
-            with open(path, "rb") as file, contextlib.chdir(directory):
-                subprocess.run(["cpio", "-id", "--quiet"], stdin=file, check=True)
+            with open(path, "rb") as file:
+                subprocess.run(["cpio", "-id", "--quiet"], stdin=file, cwd=directory, check=True)
             with open(os.path.join(directory, "a/link"), encoding="utf-8") as file:
                 self.assertEqual(file.read(), "words\n")
             self.assertTrue(os.access(os.path.join(directory, "a/b/file"), os.X_OK))

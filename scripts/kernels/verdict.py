@@ -7,6 +7,11 @@ import dataclasses
 import json
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from guest import Told
 
 # The oldest kernel on which everything has to work. Older ones have to refuse it in clear words.
 OLDEST = (6, 12)
@@ -38,23 +43,27 @@ BEGIN = "<!-- test-kernels: this table is written by `make test-kernels` -->"
 END = "<!-- end of test-kernels -->"
 
 
+# What finds the faults in what a run of the lab has measured.
+LabJudge = Callable[[dict[str, float]], Iterable[str]]
+
+
 @dataclasses.dataclass
 class Cell:
     """A feature on a kernel: in words for the table, and what is not as it has to be."""
 
     text: str
-    faults: list = dataclasses.field(default_factory=list)
+    faults: list[str] = dataclasses.field(default_factory=list)
 
 
 class Judge:
     """One kernel's steps, row by row."""
 
-    def __init__(self, version, told):
+    def __init__(self, version: tuple[int, ...], told: Told) -> None:
         self.new = version >= OLDEST
         self.told = told
         self.steps = {step.name: step for step in told.steps}
 
-    def rows(self):
+    def rows(self) -> dict[str, Cell]:
         """The table's rows in their order: what it is about, and the Cell."""
         rows = {
             "doctor: " + ", ".join(PROOFS) + " ready": self._doctor(),
@@ -67,7 +76,7 @@ class Judge:
         rows["lab, cubic"] = self._lab("lab-cubic", self._cubic_faults)
         rows["proxy for SOCKS, not root"] = self._plain(["proxy-socks"], "works")
         for name, how in GATEWAYS.items():
-            row = self._plain([name], "works", lambda name=name: self._gateway_faults(name))
+            row = self._plain([name], "works", partial(self._gateway_faults, name))
             rows[f"proxy on two gateways{how}"] = row
         for name in TESTS:
             rows[f"tests: `{name}`"] = self._tests(f"tests-{name}")
@@ -78,13 +87,13 @@ class Judge:
             rows["the guest"] = Cell("**FAILED**", [self.told.fault])
         return rows
 
-    def _wanted(self, name):
+    def _wanted(self, name: str) -> str:
         """The status with which a step has to end here."""
         if self.new or name in EVERYWHERE or name.startswith("left-"):
             return "ok"
         return "not done" if name in ENDPOINT[1:] or name.startswith("tests-") else "refused"
 
-    def _faults(self, names):
+    def _faults(self, names: Sequence[str]) -> Iterator[str]:
         """What of some steps has not come to that."""
         for name in names:
             step = self.steps.get(name)
@@ -93,7 +102,9 @@ class Judge:
             elif step.status != self._wanted(name):
                 yield f"{name}: {step.status}: {step.words[:600]}"
 
-    def _plain(self, names, text, more=None):
+    def _plain(
+        self, names: Sequence[str], text: str, more: Callable[[], Iterable[str]] | None = None
+    ) -> Cell:
         """Steps that have to end so, and where they have to be ok what more is wrong with them."""
         faults = list(self._faults(names))
         wanted = self._wanted(names[0])
@@ -103,7 +114,7 @@ class Judge:
             return Cell("**FAILED**", faults)
         return Cell(text if wanted == "ok" else wanted)
 
-    def _complaints(self):
+    def _complaints(self) -> Cell:
         """What it logged. A verifier that warns of its own arithmetic has taken the program."""
         said = self.steps["kernel-log"].words if "kernel-log" in self.steps else ""
         own = said.count(VERIFIERS_OWN)
@@ -113,17 +124,17 @@ class Judge:
         return self._plain(["kernel-log"], "none")
 
     @staticmethod
-    def _read(name, judge):
+    def _read(name: str, judge: Callable[[], Iterable[str]]) -> list[str]:
         """The faults that a judge finds in what a step has reported, if it can be read at all."""
         try:
             return list(judge())
         except (ValueError, KeyError, IndexError, TypeError) as why:
             return [f"{name}: reported something else than it should: {why!r}"]
 
-    def _ok(self, name):
+    def _ok(self, name: str) -> bool:
         return name in self.steps and self.steps[name].status == "ok"
 
-    def _json(self, name):
+    def _json(self, name: str) -> list[Any]:
         """What a step has reported: JSON values, one after another."""
         text, values = self.steps[name].words, []
         decoder = json.JSONDecoder()
@@ -136,13 +147,13 @@ class Judge:
             text = text[end:]
         return values
 
-    def _doctor(self):
+    def _doctor(self) -> Cell:
         cell = self._plain(["doctor", "doctor-table"], "")
         if not cell.faults:
             cell.faults = self._read("doctor", lambda: self._doctor_faults(cell))
         return cell
 
-    def _doctor_faults(self, cell):
+    def _doctor_faults(self, cell: Cell) -> Iterator[str]:
         ready = self._json("doctor")[0]["ready"]
         cell.text = ", ".join(ready[group] for group in PROOFS)
         for group, name in PROOFS.items():
@@ -150,7 +161,7 @@ class Judge:
                 status = self.steps[name].status if name in self.steps else "not run"
                 yield f"doctor says {group}: {ready[group]}, but {name} is {status}"
 
-    def _transfer_faults(self):
+    def _transfer_faults(self) -> Iterator[str]:
         endpoint, routers = self._json("endpoint-transfer")
         if not endpoint["counts"]["agreed"]:
             yield "endpoint-transfer: the hosts have not agreed on XCP"
@@ -159,13 +170,13 @@ class Judge:
         if not routers[0]["packets"]["processed"]:
             yield "endpoint-transfer: the router has seen no packet of XCP"
 
-    def _lab(self, name, judge):
+    def _lab(self, name: str, judge: LabJudge) -> Cell:
         cell = self._plain([name], "")
         if not cell.faults and not cell.text:
             cell.faults = self._read(name, lambda: self._lab_faults(cell, name, judge))
         return cell
 
-    def _lab_faults(self, cell, name, judge):
+    def _lab_faults(self, cell: Cell, name: str, judge: LabJudge) -> Iterator[str]:
         (run,) = self._json(name)
         link = run["links"]["bottleneck"]
         found = {key: link[key] for key in ("utilisation", "queue_mean", "drops")}
@@ -177,7 +188,7 @@ class Judge:
         for fault in judge(found):
             yield f"{name}: {fault}"
 
-    def _xcp_faults(self, xcp):
+    def _xcp_faults(self, xcp: dict[str, float]) -> Iterator[str]:
         if xcp["utilisation"] < XCP_UTILISATION:
             yield f"utilisation {xcp['utilisation']:.4f}, not {XCP_UTILISATION}"
         if xcp["jain"] < XCP_JAIN:
@@ -191,11 +202,11 @@ class Judge:
             if xcp["queue_mean"] >= cubic:
                 yield f"a mean queue of {xcp['queue_mean']:.1f} packets, cubic's {cubic:.1f}"
 
-    def _cubic_faults(self, cubic):
+    def _cubic_faults(self, cubic: dict[str, float]) -> Iterator[str]:
         if cubic["utilisation"] < CUBIC_UTILISATION:
             yield f"utilisation {cubic['utilisation']:.4f}, not {CUBIC_UTILISATION}"
 
-    def _gateway_faults(self, name):
+    def _gateway_faults(self, name: str) -> Iterator[str]:
         for where, shown in zip(("near", "far"), self._json(name), strict=True):
             gateway = shown["gateway"]
             if not gateway["endpoint"]["agreed"]:
@@ -203,7 +214,7 @@ class Judge:
             if name.endswith("confirm") and not gateway["confirm"]["confirmed"]:
                 yield f"{name}: the {where} gateway has confirmed nothing"
 
-    def _tests(self, name):
+    def _tests(self, name: str) -> Cell:
         cell = self._plain([name], "")
         if not cell.faults and self.new:
             words = self.steps[name].words
@@ -214,7 +225,7 @@ class Judge:
         return cell
 
 
-def table(releases, columns):
+def table(releases: list[str], columns: dict[str, dict[str, Cell]]) -> str:
     """Markdown: a row for each feature, a column for each kernel."""
     short = [release.split("-cloud")[0] for release in releases]
     lines = ["| | " + " | ".join(short) + " |", "|---" * (len(releases) + 1) + "|"]
@@ -225,7 +236,7 @@ def table(releases, columns):
     return "\n".join(lines)
 
 
-def write(path, text):
+def write(path: str, text: str) -> None:
     """Puts a text between the marks of a file; what is outside them stays."""
     with open(path, encoding="utf-8") as file:
         old = file.read()
