@@ -79,9 +79,9 @@ liars: build ## what senders gain who lie, without and with a policer: docs/liar
 	mv docs/liars.md.new docs/liars.md
 
 # FIGURES="zhang-henderson-2005 ixcp/fig02" runs only those, and writes no table.
-mutants: ## wrong laws and senders against the claims of reproduce-quick: the table of docs/reproduce.md (about an hour of one processor)
+mutants: ## wrong laws and senders against the claims of reproduce-quick: the table of docs/reproduce.md (what has changed; all: some two hours of one processor)
 	$(CARGO) build --release --locked --package xcp-mutants --features mutants
-	$(TARGET)/release/xcp-mutants $(if $(FIGURES),$(FIGURES),--write docs/reproduce.md)
+	$(TARGET)/release/xcp-mutants --record crates/xcp-mutants/noticed.txt $(if $(AGAIN),--again) --write docs/reproduce.md $(FIGURES)
 
 # Tells nothing but that it held; otherwise everything.
 reproduce-quick:
