@@ -138,10 +138,10 @@ wheels: ## Python wheels for x86-64 and ARM64, for every Linux with glibc 2.17 o
 bench-instructions: ## instructions per packet, beside the baseline in bench/instructions.txt
 	bench/instructions
 
-check-reference: ## results beside ns-2's and the closed forms
+check-reference: ## results beside ns-2's and the closed forms; with ns-2 also the table of docs/reproduce.md
 	@scripts/setup reference
 	$(CARGO) build --release --locked --package xcpnet
-	bench/reference --xcpnet $(XCPNET)
+	bench/reference --xcpnet $(XCPNET) $$(command -v ns >/dev/null && echo --write docs/reproduce.md)
 
 clean: ## remove what building and running made
 	$(CARGO) clean
