@@ -143,7 +143,10 @@ impl Figure {
 fn has_xcp(scenario: &Scenario) -> bool {
     let queues =
         scenario.links.iter().flat_map(|link| &link.directions).any(|d| d.queue.router().is_some());
-    let is_xcp = |traffic: &Traffic| matches!(traffic, Traffic::Tcp(tcp) if tcp.congestion == Congestion::Xcp);
+    let is_xcp = |traffic: &Traffic| match traffic {
+        Traffic::Tcp(tcp) => tcp.congestion == Congestion::Xcp,
+        Traffic::Udp(_) => false,
+    };
     queues || scenario.flows.iter().any(|f| is_xcp(&f.group.traffic))
 }
 
