@@ -80,9 +80,9 @@ liars: build ## what senders gain who lie, without and with a policer: docs/liar
 	mv docs/liars.md.new docs/liars.md
 
 # FIGURES="zhang-henderson-2005 ixcp/fig02" runs only those, and writes no table.
-mutants: ## wrong laws and senders against the claims of reproduce-quick: the table of docs/reproduce.md (about an hour of one processor)
+mutants: ## wrong laws and senders against the claims of reproduce-quick: the table of docs/reproduce.md (what has changed; all: some two hours of one processor)
 	$(CARGO) build --release --locked --package xcp-mutants --features mutants
-	$(TARGET)/release/xcp-mutants $(if $(FIGURES),$(FIGURES),--write docs/reproduce.md)
+	$(TARGET)/release/xcp-mutants --record crates/xcp-mutants/noticed.txt $(if $(AGAIN),--again) --write docs/reproduce.md $(FIGURES)
 
 # Tells nothing but that it held; otherwise everything.
 reproduce-quick:
@@ -155,10 +155,10 @@ wheels: ## Python wheels for x86-64 and ARM64, for every Linux with glibc 2.17 o
 bench-instructions: ## instructions per packet, beside the baseline in bench/instructions.txt
 	bench/instructions
 
-check-reference: ## results beside ns-2's and the closed forms
+check-reference: ## results beside ns-2's and the closed forms; with ns-2 also the table of docs/reproduce.md
 	@scripts/setup reference
 	$(CARGO) build --release --locked --package xcpnet
-	bench/reference --xcpnet $(XCPNET)
+	bench/reference --xcpnet $(XCPNET) $$(command -v ns >/dev/null && echo --write docs/reproduce.md)
 
 clean: ## remove what building and running made
 	$(CARGO) clean

@@ -2,10 +2,12 @@
 //! wrong. Each mutant of `crates/xcp-engine/src/mutants/list.rs` runs what `xcpnet reproduce
 //! --quick` runs of the papers, and each claim that holds without it and fails with it has noticed.
 //!
-//! [`figures`] reads, runs and judges; [`table`] says what came of it.
+//! [`figures`] reads, runs and judges; [`record`] keeps what came of it; [`table`] says it.
 
 #[cfg(feature = "mutants")]
 mod figures;
+#[cfg(feature = "mutants")]
+mod record;
 #[cfg(feature = "mutants")]
 mod table;
 
@@ -34,24 +36,26 @@ fn main() -> ExitCode {
 #[derive(Debug, Default)]
 struct Arguments {
     experiments: Option<std::path::PathBuf>,
+    record: Option<std::path::PathBuf>,
+    again: bool,
     write: Option<std::path::PathBuf>,
-    details: bool,
     numbers: bool,
     words: Vec<String>,
 }
 
 #[cfg(feature = "mutants")]
-const USAGE: &str = "xcp-mutants [--experiments DIR] [--write PAGE] [--details | --numbers] \
-    [MUTANT|PAPER|FIGURE|PAPER/FIGURE]...
+const USAGE: &str = "xcp-mutants [--experiments DIR] [--record FILE [--again]] [--write PAGE] \
+    [--numbers] [MUTANT|PAPER|FIGURE|PAPER/FIGURE]...
   --experiments DIR  where PAPER/FIGURE.toml are (default: experiments)
+  --record FILE      runs only what FILE does not know yet, and adds it there, run by run
+  --again            runs what is named although FILE knows it
   --write PAGE       writes the tables between the page's marks, else to standard output
-  --details          also a line for each claim that notices a mutant, to standard error
-  --numbers          and one for each claim that does not: what it measured all the same
-  MUTANT ...         only these mutants, or only these figures (default: all)";
+  --numbers          also a line for each claim without and with each mutant, to standard error:
+                     * if it noticed, and what it measured
+  MUTANT ...         only these mutants, or only these figures (default: all); none: runs nothing";
 
-/// Whether everything is noticed as it should be.
 #[cfg(feature = "mutants")]
-fn run() -> Result<bool, String> {
+fn arguments() -> Result<Option<Arguments>, String> {
     let mut arguments = Arguments::default();
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -59,33 +63,74 @@ fn run() -> Result<bool, String> {
             || words.next().map(Into::into).ok_or(format!("{word} takes a value\n{USAGE}"));
         match word.as_str() {
             "--experiments" => arguments.experiments = Some(value()?),
+            "--record" => arguments.record = Some(value()?),
+            "--again" => arguments.again = true,
             "--write" => arguments.write = Some(value()?),
-            "--details" => arguments.details = true,
             "--numbers" => arguments.numbers = true,
-            "--help" | "-h" => {
-                println!("{USAGE}");
-                return Ok(true);
-            }
+            "--help" | "-h" => return Ok(None),
             other if other.starts_with('-') => {
                 return Err(format!("{other} is not known\n{USAGE}"));
             }
             other => arguments.words.push(other.into()),
         }
     }
-    let is_mutant = |word: &&String| xcp_engine::mutants::MUTANTS.iter().any(|m| m.name == **word);
-    let (mutants, wanted): (Vec<&String>, Vec<&String>) =
-        arguments.words.iter().partition(is_mutant);
+    Ok(Some(arguments))
+}
+
+/// Whether everything is noticed as it should be.
+#[cfg(feature = "mutants")]
+fn run() -> Result<bool, String> {
+    use std::sync::Mutex;
+
+    use record::Record;
+    use xcp_engine::mutants::MUTANTS;
+
+    let Some(arguments) = arguments()? else {
+        println!("{USAGE}");
+        return Ok(true);
+    };
     let dir = arguments.experiments.clone().unwrap_or_else(|| "experiments".into());
-    let figures = figures::read(&dir, &wanted)?;
-    let noticed = figures::run(&figures, &mutants)?;
-    if arguments.details || arguments.numbers {
-        noticed.iter().for_each(|one| table::details(one, &figures, arguments.numbers));
+    let figures = figures::read(&dir)?;
+    let record = match &arguments.record {
+        Some(file) => Record::read(file, &figures)?,
+        None => Record::new(&figures),
+    };
+    let names = |word: &str| MUTANTS.iter().any(|m| m.name == word);
+    let (mutants, files): (Vec<&String>, Vec<&String>) =
+        arguments.words.iter().filter(|w| *w != "none").partition(|w| names(w));
+    if let Some(word) = files.iter().find(|w| !figures.iter().any(|f| f.is_called(w))) {
+        return Err(format!("{word}: neither a mutant nor a figure of {}", dir.display()));
     }
-    let text = table::tables(&figures, &noticed);
+    let nothing = arguments.words.iter().any(|w| w == "none");
+    let wanted: Vec<Vec<usize>> = figures
+        .iter()
+        .zip(&record.figures)
+        .map(|(figure, known)| {
+            if nothing || !files.is_empty() && !files.iter().any(|w| figure.is_called(w)) {
+                return Vec::new();
+            }
+            let named =
+                |m: usize| mutants.is_empty() || mutants.iter().any(|w| **w == MUTANTS[m].name);
+            let missing = |m: usize| arguments.again || known[m].is_none();
+            (0..MUTANTS.len()).filter(|&m| named(m) && missing(m)).collect()
+        })
+        .collect();
+    let record = Mutex::new(record);
+    figures::run(&figures, &wanted, &|judged| {
+        let outside = judged.verdicts.iter().enumerate().filter(|(_, v)| !v.inside);
+        let noticed = outside.map(|(number, _)| number).collect();
+        if arguments.numbers {
+            table::numbers(&figures[judged.figure], judged);
+        }
+        let Some(mutant) = judged.mutant else { return Ok(()) };
+        record.lock().expect("no panic").note(&figures, judged.figure, mutant, noticed)
+    })?;
+    let record = record.into_inner().expect("no panic");
+    let text = table::tables(&figures, &record);
     match &arguments.write {
-        Some(page) => table::write(page, &text)?,
+        Some(page) => table::write(page, &figures, &text)?,
         None => print!("{text}"),
     }
     // What is wrong with a part of the mutants or figures is wrong with nothing.
-    Ok(!arguments.words.is_empty() || noticed.iter().all(table::suffices))
+    Ok(!arguments.words.is_empty() || (0..MUTANTS.len()).all(|m| table::suffices(&record, m)))
 }

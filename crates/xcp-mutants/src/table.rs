@@ -1,106 +1,199 @@
 //! What came of the mutants, as tables of `docs/reproduce.md`.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use xcp_engine::mutants::MUTANTS;
 
-use crate::figures::{Claim, Figure, Noticed};
+use crate::figures::{Claim, Figure, Judged};
+use crate::record::Record;
 
 /// Claims that have to notice a mutant, and files that they are in, at least.
 const CLAIMS: usize = 3;
 const FILES: usize = 2;
 
-/// The marks in the page.
-const BEGIN: &str = "<!-- mutants: made by make mutants -->";
-const END: &str = "<!-- end of mutants -->";
+/// The marks in the page: around the tables of mutants, and around the count of claims.
+const MUTANTS_MARKS: [&str; 2] =
+    ["<!-- mutants: made by make mutants -->", "<!-- end of mutants -->"];
+const CLAIMS_MARKS: [&str; 2] = ["<!-- claims: made by make mutants -->", "<!-- end of claims -->"];
 
-/// How many claims noticed it, in how many files.
-fn counts(noticed: &Noticed) -> (usize, usize) {
-    let files = noticed.claims.iter().filter(|list| !list.is_empty()).count();
-    (noticed.claims.iter().map(Vec::len).sum(), files)
+/// What a source says of a claim that is not the paper's.
+const OURS: [&str; 7] = [
+    "not in the paper",
+    "not the paper's",
+    "ours",
+    "closed form",
+    "cure",
+    "the law at rest",
+    "follows from",
+];
+
+/// How many claims noticed a mutant, in how many files.
+fn counts(record: &Record, mutant: usize) -> (usize, usize) {
+    let noticed = record.figures.iter().filter_map(|f| f[mutant].as_ref()).map(Vec::len);
+    noticed.filter(|&n| n > 0).fold((0, 0), |(claims, files), n| (claims + n, files + 1))
 }
 
 /// Whether enough claims noticed it.
-pub fn suffices(noticed: &Noticed) -> bool {
-    let (claims, files) = counts(noticed);
+pub fn suffices(record: &Record, mutant: usize) -> bool {
+    let (claims, files) = counts(record, mutant);
     claims >= CLAIMS && files >= FILES
 }
 
-/// A line for each claim that noticed it, or for all claims.
-pub fn details(noticed: &Noticed, figures: &[Figure], all: bool) {
-    for (figure, claims) in figures.iter().zip(if all { &noticed.all } else { &noticed.claims }) {
-        for c in claims {
-            let (mutant, name) = (MUTANTS[noticed.mutant].name, figure.full_name());
-            eprintln!("{mutant}\t{name}\t{}\t{}\t{}\t{}", c.variant, c.metric, c.measured, c.claim);
-        }
+/// A line for each claim, to standard error.
+pub fn numbers(figure: &Figure, judged: &Judged) {
+    let mutant = judged.mutant.map_or("right", |m| MUTANTS[m].name);
+    let number = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.5}"));
+    for (claim, v) in figure.claims().iter().zip(judged.verdicts) {
+        eprintln!(
+            "{}{}\t{}\t{}\t{}\t{} in {}..{}\t{}",
+            if v.inside { "" } else { "*" },
+            mutant,
+            figure.full_name(),
+            claim.variant,
+            claim.metric,
+            number(v.measured),
+            number(v.min),
+            number(v.max),
+            claim.claim
+        );
     }
 }
 
-/// Mutants by papers, and the claims that notice none.
-pub fn tables(figures: &[Figure], noticed: &[Noticed]) -> String {
+/// How many were noticed; mutants by papers; what was not run; the claims that notice none.
+pub fn tables(figures: &[Figure], record: &Record) -> String {
+    let enough = (0..MUTANTS.len()).filter(|&m| suffices(record, m)).count();
+    let total = MUTANTS.len();
+    let mut out = format!(
+        "{enough} of {total} mutants are noticed by {CLAIMS} claims in {FILES} files at least.\n\n"
+    );
+    mutants(figures, record, &mut out);
+    not_run(figures, record, &mut out);
+    idle(figures, record, &mut out);
+    out
+}
+
+fn mutants(figures: &[Figure], record: &Record, out: &mut String) {
     let mut papers: Vec<&str> = figures.iter().map(|f| f.paper.as_str()).collect();
     papers.dedup();
-    let mut out = format!(
+    let _ = write!(
+        out,
         "| Mutant | {} | claims | files |\n|---|{}---:|---:|\n",
         papers.join(" | "),
         "---|".repeat(papers.len())
     );
-    for one in noticed {
-        let _ = write!(out, "| {} |", MUTANTS[one.mutant].what);
+    for (index, mutant) in MUTANTS.iter().enumerate() {
+        let _ = write!(out, "| {} |", mutant.what);
         for paper in &papers {
-            let here = figures
-                .iter()
-                .zip(&one.claims)
-                .filter(|(f, list)| f.paper == *paper && !list.is_empty());
-            let cells: Vec<String> =
-                here.map(|(f, list)| format!("{} {}", f.name, list.len())).collect();
+            let here = figures.iter().zip(&record.figures).filter(|(f, _)| f.paper == *paper);
+            let cells: Vec<String> = here
+                .filter_map(|(f, noticed)| Some((f, noticed[index].as_ref()?.len())))
+                .filter(|&(_, claims)| claims > 0)
+                .map(|(f, claims)| format!("{} {claims}", f.name))
+                .collect();
             let _ = write!(out, " {} |", cells.join(", "));
         }
-        let (claims, files) = counts(one);
-        let lacking = if suffices(one) { "" } else { " **too few**" };
+        let (claims, files) = counts(record, index);
+        let lacking = if suffices(record, index) { "" } else { " **too few**" };
         let _ = writeln!(out, " {claims}{lacking} | {files} |");
     }
-    let same = |a: &Claim, b: &Claim| {
-        (&a.variant, &a.claim, &a.metric) == (&b.variant, &b.claim, &b.metric)
-    };
-    let mut all = 0;
-    let mut idle = Vec::new();
-    for (index, figure) in figures.iter().enumerate() {
-        let claims = figure.claims();
-        all += claims.len();
-        let notices =
-            |c: &Claim| noticed.iter().any(|n| n.claims[index].iter().any(|other| same(c, other)));
-        let blind: Vec<Claim> = claims.into_iter().filter(|c| !notices(c)).collect();
-        if !blind.is_empty() {
-            idle.push((figure, blind));
+}
+
+/// Which figures were run with a part of the mutants.
+fn not_run(figures: &[Figure], record: &Record, out: &mut String) {
+    let mut parts: BTreeMap<Vec<usize>, Vec<String>> = BTreeMap::new();
+    for (figure, noticed) in figures.iter().zip(&record.figures) {
+        let with: Vec<usize> = (0..MUTANTS.len()).filter(|&m| noticed[m].is_some()).collect();
+        if with.len() < MUTANTS.len() {
+            parts.entry(with).or_default().push(format!("`{}`", figure.full_name()));
         }
     }
-    let many: usize = idle.iter().map(|(_, list)| list.len()).sum();
-    let _ =
-        writeln!(out, "\n{many} of {all} claims notice none of the {} mutants:\n", noticed.len());
-    out.push_str("| File | Claims that notice no mutant |\n|---|---|\n");
-    for (figure, list) in idle {
+    if parts.is_empty() {
+        return;
+    }
+    out.push_str("\nNot every file was run with every mutant:\n\n");
+    out.push_str("| Files | Mutants that they were run with |\n|---|---|\n");
+    for (with, files) in parts {
+        let names: Vec<&str> = with.iter().map(|&m| MUTANTS[m].what).collect();
+        let names = if names.is_empty() { "none".into() } else { names.join("; ") };
+        let _ = writeln!(out, "| {} | {names} |", files.join(", "));
+    }
+}
+
+/// The claims that notice nothing, of the figures that were run with all mutants.
+fn idle(figures: &[Figure], record: &Record, out: &mut String) {
+    let (mut all, mut others, mut many) = (0, 0, 0);
+    let mut lines = String::new();
+    for (figure, noticed) in figures.iter().zip(&record.figures) {
+        let Some(noticed) = noticed.iter().map(Option::as_ref).collect::<Option<Vec<_>>>() else {
+            continue;
+        };
+        let claims = figure.claims();
+        let notices: HashSet<usize> = noticed.into_iter().flatten().copied().collect();
+        all += claims.iter().filter(|c| c.ours).count();
+        others += claims.iter().filter(|c| !c.ours).count();
+        let blind: Vec<&Claim> = claims
+            .iter()
+            .enumerate()
+            .filter(|(number, c)| c.ours && !notices.contains(number))
+            .map(|(_, c)| c)
+            .collect();
+        if blind.is_empty() {
+            continue;
+        }
+        many += blind.len();
         let mut told = HashSet::new();
-        let words: Vec<String> = list
+        let words: Vec<&str> = blind
             .iter()
             .filter(|c| told.insert(&c.claim))
-            .map(|c| c.claim.rsplit_once(" (").map_or(&*c.claim, |(w, _)| w).into())
+            .map(|c| c.claim.rsplit_once(" (").map_or(&*c.claim, |(words, _)| words))
             .collect();
         let _ =
-            writeln!(out, "| `{}` | {}: {} |", figure.full_name(), list.len(), words.join("; "));
+            writeln!(lines, "| `{}` | {}: {} |", figure.full_name(), blind.len(), words.join("; "));
     }
+    let total = MUTANTS.len();
+    let _ = writeln!(
+        out,
+        "\nOf {all} claims in files that were run with every mutant, {many} notice none of the \
+         {total}; {others} more are about runs without any XCP router or sender, which no mutant \
+         can reach."
+    );
+    if many > 0 {
+        let _ = write!(out, "\n| File | Claims that notice no mutant |\n|---|---|\n{lines}");
+    }
+}
+
+/// How many claims are the papers', and how many ours, by what their sources say.
+pub fn claims(figures: &[Figure]) -> String {
+    let mut out = "| Paper | its claims | ours |\n|---|---:|---:|\n".to_owned();
+    let mut papers: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
+    for figure in figures {
+        for claim in &figure.whole {
+            let source = claim.rsplit_once(" (").map_or("", |(_, source)| source);
+            let ours = OURS.iter().any(|words| source.contains(words));
+            papers.entry(&figure.paper).or_default()[usize::from(ours)] += 1;
+        }
+    }
+    let mut all = [0, 0];
+    for (paper, [theirs, ours]) in papers {
+        let _ = writeln!(out, "| `{paper}` | {theirs} | {ours} |");
+        all = [all[0] + theirs, all[1] + ours];
+    }
+    let _ = writeln!(out, "| all | {} | {} |", all[0], all[1]);
     out
 }
 
-/// Puts the text between the page's marks.
-pub fn write(page: &Path, text: &str) -> Result<(), String> {
+/// Puts the tables between the page's marks.
+pub fn write(page: &Path, figures: &[Figure], tables: &str) -> Result<(), String> {
     let fail = |e: std::io::Error| format!("{}: {e}", page.display());
-    let old = fs::read_to_string(page).map_err(fail)?;
-    let marks = || format!("{} lacks the marks {BEGIN} and {END}", page.display());
-    let (before, rest) = old.split_once(BEGIN).ok_or_else(marks)?;
-    let (_, after) = rest.split_once(END).ok_or_else(marks)?;
-    fs::write(page, format!("{before}{BEGIN}\n{text}{END}{after}")).map_err(fail)
+    let mut text = fs::read_to_string(page).map_err(fail)?;
+    for ([begin, end], table) in [(CLAIMS_MARKS, &*claims(figures)), (MUTANTS_MARKS, tables)] {
+        let lacks = || format!("{} lacks the marks {begin} and {end}", page.display());
+        let (before, rest) = text.split_once(begin).ok_or_else(lacks)?;
+        let (_, after) = rest.split_once(end).ok_or_else(lacks)?;
+        text = format!("{before}{begin}\n{table}{end}{after}");
+    }
+    fs::write(page, text).map_err(fail)
 }

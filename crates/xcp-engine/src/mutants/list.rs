@@ -285,6 +285,11 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     one("never-halving", "a loss never halves the window", &[sender(LOSS, "0")]),
     one(
+        "timeout-ignored",
+        "a timeout leaves the window as it is",
+        &[sender("s->cwnd = xcp_sender_bounded(s, 1ULL << 32);", "")],
+    ),
+    one(
         "sums-forgotten",
         "a receiver that answers several packets returns the last one's feedback",
         &[Edit {
