@@ -71,6 +71,14 @@ pub fn tcp(family: &SocketAddr) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// An address and a port of this machine's that nobody else gets while this is open.
+pub fn reserve(address: std::net::IpAddr) -> io::Result<OwnedFd> {
+    let any = SocketAddr::new(address, 0);
+    let socket = tcp(&any)?;
+    rustix::net::bind(&socket, &any)?;
+    Ok(socket)
+}
+
 /// It may have addresses that are not this machine's.
 pub fn make_transparent(fd: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
     if is_v4 {

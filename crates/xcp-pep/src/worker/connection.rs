@@ -121,6 +121,9 @@ pub(super) struct Connection {
     /// A connection of the trunk that this one is to go by.
     link: Option<Warm>,
     by_trunk: bool,
+    /// An explicit client's connection goes by the trunk as from this machine: from the address and
+    /// port of this socket, which keeps them from others.
+    own: Option<OwnedFd>,
     /// The client's DSCP where it is urgent, which both legs have; else 0.
     mark: u8,
     /// Keys of that connection, where the trunk is encrypted.
@@ -177,6 +180,7 @@ impl Connection {
             paired: None,
             link: None,
             by_trunk: kind == Kind::FromTrunk,
+            own: None,
             mark: urgent::mark(urgent, mark),
             sealed: seal.map(|seal| Box::new(Sealed::new(seal, false))),
             negotiation: Negotiation::Unknown,
@@ -202,13 +206,12 @@ impl Connection {
         match diverted {
             None => connection.until(Some(bench.now + connection.settings.greeting_timeout)),
             Some(to) if connection.pair(to, bench)? => {}
-            Some(to) if kind == Kind::FromLan && connection.finds_link(bench) => {
+            Some(to) if kind == Kind::FromLan && connection.finds_link(to, bench) => {
                 connection.phase = Phase::LookingUp;
                 connection.found = Some(Ok(to));
             }
             Some(_) if kind == Kind::FromLan && connection.needs_link(bench) => {
-                connection.phase = Phase::Queueing;
-                connection.until(Some(bench.now + AGAIN));
+                connection.wait_for_link(bench);
             }
             Some(_) if kind == Kind::FromLan && connection.settings.early => {
                 connection.phase = Phase::Early;
@@ -381,7 +384,7 @@ impl Connection {
         match self.kind {
             Kind::FromLan => self.server.as_ref().map(OwnedFd::as_fd),
             Kind::FromWan | Kind::FromTrunk => Some(self.client.as_fd()),
-            Kind::Explicit => None,
+            Kind::Explicit => self.server.as_ref().filter(|_| self.by_trunk).map(OwnedFd::as_fd),
         }
     }
 

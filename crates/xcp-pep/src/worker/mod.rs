@@ -151,22 +151,30 @@ struct Bench {
 }
 
 impl Bench {
-    /// Whether the kernel has asked in vain for the neighbour by which packets to an address leave.
-    fn is_missing(&mut self, address: IpAddr) -> bool {
+    fn routes(&mut self) -> Option<&mut Netlink> {
         if self.routes.is_none() {
             self.routes = Netlink::open().ok();
         }
-        self.routes.as_mut().is_some_and(|routes| routes.is_missing(address).unwrap_or(false))
+        self.routes.as_mut()
+    }
+
+    /// Whether the kernel has asked in vain for the neighbour by which packets to an address leave.
+    fn is_missing(&mut self, address: IpAddr) -> bool {
+        self.routes().is_some_and(|routes| routes.is_missing(address).unwrap_or(false))
     }
 
     /// Whether an explicit client may reach an address. Where nobody tells, it may not.
     fn may_reach(&mut self, access: &Access, target: IpAddr) -> bool {
         access.may_reach(target, |address| {
-            if self.routes.is_none() {
-                self.routes = Netlink::open().ok();
-            }
-            self.routes.as_mut().is_none_or(|routes| routes.is_local(address).unwrap_or(true))
+            self.routes().is_none_or(|routes| routes.is_local(address).unwrap_or(true))
         })
+    }
+
+    /// This machine's address towards another one, where the way there is the long link.
+    fn source_across(&mut self, target: IpAddr) -> Option<IpAddr> {
+        let wan = self.shared.wan.load(Ordering::Relaxed);
+        let (device, source) = self.routes()?.way_to(target).ok()??;
+        (device == wan).then_some(source)
     }
 }
 
@@ -497,7 +505,7 @@ impl Running {
         });
         match begun {
             Ok(connection) => {
-                if kind != Kind::Explicit {
+                if kind != Kind::Explicit || self.bench.shared.trunk.get().is_some() {
                     self.outage.arm(self.bench.now);
                 }
                 let before = self.bench.shared.active.fetch_add(1, Ordering::Relaxed);
