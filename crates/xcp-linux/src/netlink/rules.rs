@@ -148,17 +148,27 @@ impl Netlink {
         Ok(found)
     }
 
-    /// The device by which packets to an address leave, and the source address they would have.
-    pub fn way_to(&mut self, to: IpAddr) -> Result<Option<u32>> {
+    /// The device by which packets to an address leave, and the source address that they have.
+    pub fn way_to(&mut self, to: IpAddr) -> Result<Option<(u32, IpAddr)>> {
         let mut fixed = [0; 12];
         fixed[0] = family(to);
         fixed[1] = if to.is_ipv4() { 32 } else { 128 };
         let mut request = Request::new(libc::RTM_GETROUTE, 0, &fixed);
         request.attribute(libc::RTA_DST, &octets(to));
-        let read = |payload: &[u8]| {
-            attribute(payload.get(12..)?, libc::RTA_OIF).and_then(|value| number(value, 0))
-        };
-        self.get(|| format!("look up the route to {to}"), request, read)
+        self.get(
+            || format!("look up the route to {to}"),
+            request,
+            |payload| {
+                let attributes = payload.get(12..)?;
+                let device = number(attribute(attributes, libc::RTA_OIF)?, 0)?;
+                let source = attribute(attributes, libc::RTA_PREFSRC)?;
+                let source = match to {
+                    IpAddr::V4(_) => IpAddr::from(<[u8; 4]>::try_from(source).ok()?),
+                    IpAddr::V6(_) => IpAddr::from(<[u8; 16]>::try_from(source).ok()?),
+                };
+                Some((device, source))
+            },
+        )
     }
 
     /// Whether the kernel has asked in vain for the neighbour by which packets to an address leave:

@@ -1,5 +1,5 @@
-//! Descriptors: two for each connection, two for each pipe, one for each opening that is held, and
-//! for each leg that waits for its client. The limit is raised as far as it may be; what does not
+//! Descriptors: two for each connection, and a third for an explicit client's by the trunk; two for
+//! each pipe, one for each opening that is held, and for each leg that waits for its client. The limit is raised as far as it may be; what does not
 //! fit is refused in words before it fails in deeds.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -8,13 +8,13 @@ use xcp_linux::{Error, Result};
 /// For everything else: listeners, maps, epoll, logs.
 const OTHERS: u64 = 128;
 
-/// Raises the limit to what is needed, or as far as is permitted.
+/// Raises the limit to what is needed, or as far as is permitted; `each`: what a connection needs.
 ///
 /// # Errors
 /// That is less than the connections wanted need, and they were asked for by number.
-pub fn raise(connections: usize, asked: bool, pipes: usize, held: u32) -> Result<usize> {
+pub fn raise(connections: usize, each: u64, asked: bool, pipes: usize, held: u32) -> Result<usize> {
     let fixed = 2 * pipes as u64 + 2 * u64::from(held) + OTHERS;
-    let needed = 2 * connections as u64 + fixed;
+    let needed = each * connections as u64 + fixed;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|now| now < needed) {
         let wanted = Rlimit {
@@ -26,7 +26,7 @@ pub fn raise(connections: usize, asked: bool, pipes: usize, held: u32) -> Result
         }
     }
     let now = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let fit = usize::try_from(now.saturating_sub(fixed) / 2).unwrap_or(usize::MAX);
+    let fit = usize::try_from(now.saturating_sub(fixed) / each).unwrap_or(usize::MAX);
     if fit >= connections {
         return Ok(connections);
     }

@@ -371,7 +371,8 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
         let trunk = options.trunk_plan()?;
         let links = trunk.as_ref().map_or(0, |plan| plan.warm + trunk::MOST_ANSWERED) as u32;
         let asked = options.connections.is_some();
-        let connections = limits::raise(settings.connections, asked, pipes, held + links)?;
+        let each = if trunk.is_some() && !options.listen.is_empty() { 3 } else { 2 };
+        let connections = limits::raise(settings.connections, each, asked, pipes, held + links)?;
         settings.connections = connections;
         let diverted = if is_gateway { diverted_listeners(&settings)? } else { Vec::new() };
         let explicit = explicit_listeners(options, &settings)?;

@@ -233,6 +233,13 @@ impl Pool {
         self.encrypts
     }
 
+    /// Whether a server is reached by it. The other gateway itself is not, which answers nobody for
+    /// a client of the trunk's; without encryption there is the ordinary way to it.
+    #[must_use]
+    pub fn leads_to(&self, server: IpAddr) -> bool {
+        self.encrypts || server != self.peer.ip()
+    }
+
     /// Takes one out that has something to say, which is that it is over.
     fn remove(&self, number: u64) -> Option<Warm> {
         let mut warm = self.warm();

@@ -13,7 +13,7 @@ use xcp_linux::namespace::Namespace;
 
 use super::site::{CLIENT, SERVER, Site};
 use super::traffic::{Wish, connect, listen, mix, receive, send, serve};
-use super::trunk::{FAR, NEAR, SECRET, Secrets, trunk};
+use super::trunk::{FAR, GRANTED, LISTEN, NEAR, SECRET, Secrets, ask, hears, trunk};
 use super::{DELAY, one, until};
 
 const SEALED: &[&str] = &["--trunk-encrypt"];
@@ -152,7 +152,9 @@ fn encrypted_everything_arrives_and_nothing_can_be_read() {
 fn what_is_to_be_encrypted_waits_until_it_can_be() {
     let _one = one();
     let (secrets, Some(site)) = (Secrets::new(), Site::new(DELAY, 0.0)) else { return };
-    let Some(near) = secrets.up_with(&site.near, FAR, SECRET, SEALED) else { return };
+    super::site::route(&site.server, "s0", 9, (2, 1));
+    let more = [SEALED, LISTEN].concat();
+    let Some(near) = secrets.up_with(&site.near, FAR, SECRET, &more) else { return };
     // The other gateway does not encrypt.
     let Some(far) = secrets.up_with(&site.far, NEAR, SECRET, &[]) else { return };
     until("both calls have failed", || {
@@ -161,13 +163,21 @@ fn what_is_to_be_encrypted_waits_until_it_can_be() {
     let listener = listen(&site.server, SERVER[0], 5311);
     let mut stream = connect(&site.client, SERVER[0], 5311).unwrap();
     stream.write_all(MARKER).unwrap();
+    let asking = ask(&site, listener.local_addr().unwrap());
     std::thread::sleep(Duration::from_millis(500));
     listener.set_nonblocking(true).unwrap();
     assert!(listener.accept().is_err(), "it went in the clear");
-    assert_eq!(near.show()["connections"][0]["state"], "connecting");
+    let shown = near.show();
+    let states: Vec<_> =
+        shown["connections"].as_array().unwrap().iter().map(|c| c["state"].as_str()).collect();
+    assert_eq!(states, [Some("connecting"); 2]);
     far.down(true);
     let Some(_far) = secrets.up_with(&site.far, NEAR, SECRET, SEALED) else { return };
     listener.set_nonblocking(false).unwrap();
-    let (mut accepted, _) = listener.accept().unwrap();
-    accepted.read_exact(&mut [0; MARKER.len()]).unwrap();
+    let mut both: Vec<_> = (0..2).map(|_| listener.accept().unwrap()).collect();
+    both.sort_by_key(|(_, peer)| peer.ip().to_string());
+    let [(mut diverted, _), (_asked, as_gateway)] = <[_; 2]>::try_from(both).unwrap();
+    diverted.read_exact(&mut [0; MARKER.len()]).unwrap();
+    assert_eq!(as_gateway.ip().to_string(), NEAR);
+    hears(&asking, GRANTED);
 }

@@ -127,6 +127,72 @@ fn by_the_trunk_everything_arrives_as_without() {
     until("those taken are replaced", || trunk(&near, "warm") == 8);
 }
 
+/// A connection by the near gateway's explicit listener.
+pub fn ask(site: &Site, target: SocketAddr) -> TcpStream {
+    let mut stream = connect(&site.client, "10.71.1.1", 1080).unwrap();
+    write!(stream, "CONNECT {target} HTTP/1.1\r\n\r\n").unwrap();
+    stream
+}
+
+pub fn hears(mut stream: &TcpStream, expected: &[u8]) {
+    let mut heard = vec![0; expected.len()];
+    stream.read_exact(&mut heard).unwrap();
+    assert_eq!(heard, expected, "{}", String::from_utf8_lossy(&heard));
+}
+
+pub const GRANTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
+pub const LISTEN: &[&str] = &["--listen", "10.71.1.1:1080"];
+
+#[test]
+fn who_asks_for_it_goes_by_the_trunk_as_the_gateway() {
+    let _one = one();
+    let (secrets, Some(site)) = (Secrets::new(), Site::new(DELAY, 0.0)) else { return };
+    super::site::route(&site.server, "s0", 9, (2, 1));
+    super::site::route(&site.client, "c0", 9, (1, 1));
+    let Some(near) = secrets.up_with(&site.near, FAR, SECRET, LISTEN) else { return };
+    let Some(far) = secrets.up(&site.far, NEAR, SECRET) else { return };
+    until("the trunk is up", || [&near, &far].iter().all(|proxy| trunk(proxy, "warm") == 8));
+    for (family, own, used) in [(0, NEAR, 1), (1, "fd71:9::1", 2)] {
+        let listener = listen(&site.server, SERVER[family], 5131);
+        let stream = ask(&site, listener.local_addr().unwrap());
+        let (accepted, peer) = listener.accept().unwrap();
+        assert_eq!(peer.ip().to_string(), own);
+        hears(&stream, GRANTED);
+        let shown = &near.show()["connections"][0];
+        assert_eq!((&shown["kind"], &shown["by_trunk"]), (&"explicit".into(), &true.into()));
+        assert_eq!((trunk(&near, "used"), trunk(&far, "carried")), (used, used));
+        // The port is nobody else's at the gateway meanwhile.
+        assert!(site.near.run(|| TcpListener::bind(peer)).unwrap().is_err());
+        (&stream).write_all(b"hello").unwrap();
+        hears(&accepted, b"hello");
+        (&accepted).write_all(b"welcome").unwrap();
+        accepted.shutdown(Shutdown::Write).unwrap();
+        hears(&stream, b"welcome");
+        assert_eq!((&stream).read(&mut [0; 1]).unwrap(), 0);
+    }
+    // A server that refuses, and one that is not across the link.
+    let refusing = ask(&site, SocketAddr::new(SERVER[0].parse().unwrap(), 5));
+    hears(&refusing, GRANTED);
+    let error = (&refusing).read(&mut [0; 1]).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    let used = trunk(&near, "used");
+    let here = listen(&site.client, CLIENT[0], 5132);
+    let stream = ask(&site, here.local_addr().unwrap());
+    hears(&stream, GRANTED);
+    assert_eq!(here.accept().unwrap().1.ip().to_string(), "10.71.1.1");
+    // The other gateway itself, for those who ask and for those who are diverted.
+    let there = listen(&site.far, FAR, 5133);
+    let stream = ask(&site, there.local_addr().unwrap());
+    hears(&stream, GRANTED);
+    assert_eq!(there.accept().unwrap().1.ip().to_string(), NEAR);
+    let diverted = connect(&site.client, FAR, 5133).unwrap();
+    (&diverted).write_all(b"hello").unwrap();
+    let (accepted, peer) = there.accept().unwrap();
+    assert_eq!(peer.ip().to_string(), CLIENT[0]);
+    hears(&accepted, b"hello");
+    assert_eq!((trunk(&near, "used"), trunk(&near, "missed")), (used, 0));
+}
+
 /// A download through whatever there is.
 fn downloads(site: &Site, port: u16) {
     let server = serve(listen(&site.server, SERVER[0], port), 1);

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, bind, connect, recv, send, sendto, sockopt};
 
-use super::{AGAIN, Bench, CLIENT, Connection, EARLY, Heard, Next, Phase, watch};
+use super::{AGAIN, Bench, CLIENT, Connection, EARLY, Heard, Next, Phase};
 use crate::listen::{Reached, Step, Target};
 use crate::relay::sealed::Sealed;
 use crate::settings::Kind;
 use crate::socket;
 use crate::trunk::{Warm, words};
+use crate::worker::watch;
 
 /// How long a client that is refused may take to close.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -175,6 +176,10 @@ impl Connection {
             self.found = Some(Err(Reached::Forbidden));
             return Ok(());
         }
+        if self.kind == Kind::Explicit && self.link.is_none() && self.seek_link(to, bench)? {
+            self.wait_for_link(bench);
+            return Ok(());
+        }
         if let Some(link) = self.link.take() {
             return self.go(link, to, bench);
         }
@@ -196,6 +201,9 @@ impl Connection {
         let result = if early > 0 {
             self.connect_early(&server, to, bench, early)
         } else {
+            if self.kind != Kind::Explicit && socket::has_input(self.client.as_fd()) {
+                socket::answer_with_data(server.as_fd())?;
+            }
             connect(&server, &to)
         };
         match result {
@@ -237,8 +245,10 @@ impl Connection {
     }
 
     /// Whether the trunk has a connection for this one, which is taken then.
-    pub(super) fn finds_link(&mut self, bench: &Bench) -> bool {
-        let Some(trunk) = bench.shared.trunk.get() else { return false };
+    pub(super) fn finds_link(&mut self, to: SocketAddr, bench: &Bench) -> bool {
+        let Some(trunk) = bench.shared.trunk.get().filter(|trunk| trunk.leads_to(to.ip())) else {
+            return false;
+        };
         self.link = trunk.take();
         let metrics = &bench.shared.metrics;
         match self.link {
@@ -255,10 +265,31 @@ impl Connection {
         bench.shared.trunk.get().is_some_and(|trunk| trunk.encrypts())
     }
 
+    /// The trunk for an explicit client's connection, if that leads across the long link at all.
+    /// Returns whether one of the trunk is still to be waited for.
+    fn seek_link(&mut self, to: SocketAddr, bench: &mut Bench) -> io::Result<bool> {
+        if bench.shared.trunk.get().is_none() {
+            return Ok(false);
+        }
+        let Some(source) = bench.source_across(to.ip()) else { return Ok(false) };
+        let found = self.finds_link(to, bench);
+        if found || self.needs_link(bench) {
+            self.own = Some(socket::reserve(source)?);
+        }
+        Ok(!found && self.own.is_some())
+    }
+
+    /// It looks again and again whether there is a connection of the trunk.
+    pub(super) fn wait_for_link(&mut self, bench: &Bench) {
+        self.phase = Phase::Queueing;
+        self.until(Some(bench.now + AGAIN));
+    }
+
     /// Looks whether there is a connection of the trunk now; `None`: there is.
     pub(super) fn queue(&mut self, bench: &mut Bench) -> Option<Next> {
-        if self.finds_link(bench) {
-            self.found = self.server_address.map(Ok);
+        let Some(to) = self.server_address else { return Some(Next::Closed) };
+        if self.finds_link(to, bench) {
+            self.found = Some(Ok(to));
             self.phase = Phase::LookingUp;
             return None;
         }
@@ -269,15 +300,18 @@ impl Connection {
                 &"the trunk is down, and without it nothing would be encrypted",
             ));
         }
-        self.until(Some(bench.now + AGAIN));
+        self.wait_for_link(bench);
         Some(Next::Wait)
     }
 
     /// By a connection of the trunk: it is open, so bytes follow at once.
     fn go(&mut self, mut link: Warm, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
-        socket::tell_patience(link.socket.as_fd(), &self.settings.common)?;
         self.tell_server_leg(&link.socket, bench);
-        let going = words::Going { ends: (self.client_address, to), mark: self.mark };
+        let speaker = match &self.own {
+            Some(own) => socket::local(own.as_fd())?,
+            None => self.client_address,
+        };
+        let going = words::Going { ends: (speaker, to), mark: self.mark };
         link.say_later(&words::go(going))?;
         self.by_trunk = true;
         match link.seal {
@@ -310,7 +344,7 @@ impl Connection {
     }
 
     fn adopt(&mut self, server: OwnedFd, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
-        if self.kind == Kind::Explicit {
+        if self.kind == Kind::Explicit && !self.by_trunk {
             let leg = (socket::local(server.as_fd())?, to);
             bench.shared.opened(leg);
             self.leg = Some(leg);
@@ -353,7 +387,8 @@ impl Connection {
     pub(super) fn start(&mut self, bench: &mut Bench) -> io::Result<()> {
         let Some(server) = &self.server else { return Err(io::ErrorKind::NotConnected.into()) };
         if self.kind == Kind::Explicit {
-            let answer = self.negotiation.outcome(Reached::Yes, socket::local(server.as_fd()).ok());
+            let seen_as = socket::local(self.own.as_ref().unwrap_or(server).as_fd()).ok();
+            let answer = self.negotiation.outcome(Reached::Yes, seen_as);
             let sent = send(&self.client, &answer, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?;
             if sent != answer.len() {
                 return Err(io::ErrorKind::WriteZero.into());
