@@ -88,8 +88,7 @@ pub fn make_transparent(fd: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
     }
 }
 
-/// What holds for both ends of both legs. What the kernel or missing privileges refuse is left as
-/// it is: the connection works without.
+/// What holds for both ends of both legs from their beginning.
 pub fn tell_common(fd: BorrowedFd<'_>, common: &Common) -> io::Result<()> {
     sockopt::set_tcp_nodelay(fd, true)?;
     // The urgent byte stays in its place, so that it can be passed on (relay/wire.rs).
@@ -97,7 +96,7 @@ pub fn tell_common(fd: BorrowedFd<'_>, common: &Common) -> io::Result<()> {
     if common.mark != 0 {
         set(fd, libc::SOL_SOCKET, libc::SO_MARK, common.mark)?;
     }
-    tell_patience(fd, common)
+    Ok(())
 }
 
 /// How long a silent peer is waited for.
@@ -234,6 +233,17 @@ fn class_among(fd: BorrowedFd<'_>, level: i32, options: i32) -> Option<u32> {
     }
     // SAFETY: as many bytes of the buffer were written, all of which are values of these integers.
     unsafe { Some(at.add(header).cast::<u32>().read_unaligned()) }
+}
+
+/// Bytes are there that go as soon as the connection is open: the segment that ends the handshake
+/// waits for them (`tcp_rcv_synsent_state_process`). Afterwards acknowledgements are as ever.
+pub fn answer_with_data(fd: BorrowedFd<'_>) -> io::Result<()> {
+    set(fd, libc::SOL_TCP, libc::TCP_QUICKACK, 0)
+}
+
+/// Whether there are bytes to read.
+pub fn has_input(fd: BorrowedFd<'_>) -> bool {
+    rustix::io::ioctl_fionread(fd).is_ok_and(|bytes| bytes > 0)
 }
 
 /// This end. Of a diverted connection: where the client wanted to go.

@@ -87,27 +87,23 @@ fn answers(slot: Slot) -> Vec<Vec<Term>> {
 impl Diverted {
     /// Rules for what comes; without `fresh` none for connections that are not here yet.
     fn prerouting(&self, fresh: bool) -> Chain {
-        let mut rules = Vec::new();
-        let devices = || self.lan.iter().chain(std::iter::once(&self.wan));
-        for device in devices() {
-            // A SYN may find the socket of an earlier connection between the same ends, in
-            // TIME_WAIT; TPROXY gives it to the listener instead.
-            let which = if fresh { Term::Continues } else { Term::Tcp };
-            rules.push(divert(
-                self.slot,
-                vec![Term::CameBy(device.clone()), Term::Tcp, which, Term::TransparentSocket],
-            ));
-            rules.extend(VERSIONS.map(|version| {
-                divert(
-                    self.slot,
-                    vec![
-                        Term::CameBy(device.clone()),
-                        Term::Icmp(version),
-                        Term::TransparentSocket,
-                    ],
-                )
-            }));
-        }
+        let devices = || std::iter::once(&self.wan).chain(&self.lan);
+        // A SYN may find the socket of an earlier connection between the same ends, in TIME_WAIT;
+        // TPROXY gives it to the listener instead.
+        let which = if fresh { Term::Continues } else { Term::Tcp };
+        let segments =
+            devices().map(|device| vec![Term::CameBy(device.clone()), Term::Tcp, which.clone()]);
+        let errors = devices().flat_map(|device| {
+            VERSIONS.map(|version| vec![Term::CameBy(device.clone()), Term::Icmp(version)])
+        });
+        // Segments first: nearly all that comes is one.
+        let mut rules: Vec<Vec<Term>> = segments
+            .chain(errors)
+            .map(|mut terms| {
+                terms.push(Term::TransparentSocket);
+                divert(self.slot, terms)
+            })
+            .collect();
         if fresh {
             if self.hold.is_some() {
                 rules.extend(answers(self.slot));
@@ -161,13 +157,13 @@ impl Diverted {
     /// For what this machine sends. That a neighbour is silent it tells itself by ICMP; of a leg of
     /// ours, to the client, whose address that has.
     fn output(&self) -> Chain {
-        let mut rules =
-            vec![vec![Term::Marked(self.slot.own()), Term::Tcp, Term::NoTrack, Term::Accept]];
+        let mut rules = Vec::new();
         if let Some(spelling) = self.hold {
             rules.extend(VERSIONS.map(|version| {
                 vec![Term::Unreachable(version), Term::Queue(self.slot.queue(), spelling)]
             }));
         }
+        rules.push(vec![Term::Marked(self.slot.own()), Term::NoTrack, Term::Accept]);
         Chain { name: "output", place: Place::Output, priority: RAW, rules }
     }
 

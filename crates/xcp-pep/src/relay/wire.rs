@@ -138,7 +138,9 @@ impl Sockets<'_> {
         let short = read < length && !self.ending && !self.store.urgent;
         self.store.bulk = read == length;
         let bytes = &self.scratch[..read];
-        let written = ready(again(|| send(self.sink, bytes, SEND))).map_err(sink)?.unwrap_or(0);
+        // Where the end has come, too, it is read next, and goes in the segment of these bytes.
+        let flags = if self.ending { SEND | SendFlags::MORE } else { SEND };
+        let written = ready(again(|| send(self.sink, bytes, flags))).map_err(sink)?.unwrap_or(0);
         let rest = &bytes[written..];
         if !rest.is_empty() {
             let Some(pipe) = self.store.pipe.as_ref() else { return Err(sink(Errno::NOBUFS)) };

@@ -96,6 +96,7 @@ impl Keeper {
     pub fn new(shared: Arc<Shared>, pool: Arc<Pool>, plan: Plan) -> io::Result<Self> {
         let settings = Settings { common: common(), ..(*shared.settings()).clone() };
         let listener = worker::listener(plan.listen, Kind::FromTrunk, &settings, false, false)?;
+        socket::tell_patience(listener.socket.as_fd(), &settings.common)?;
         let listener = Arc::try_unwrap(listener.socket)
             .map_err(|_| io::Error::other("the listener is somebody's already"))?;
         let watch = |socket: &OwnedFd, number: u64| {
@@ -239,6 +240,7 @@ impl Running {
     fn call_once(&mut self, now: Instant) -> io::Result<()> {
         let settings = self.shared.settings();
         let socket = socket::for_leg(&self.plan.peer, &settings.wan, &common())?;
+        socket::tell_patience(socket.as_fd(), &common())?;
         bind(&socket, &SocketAddr::new(self.plan.listen.ip(), 0))?;
         match connect(&socket, &self.plan.peer) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
@@ -384,10 +386,7 @@ impl Running {
                 machine (--allow-target)");
             return;
         }
-        let settings = self.shared.settings();
-        let given = socket::tell_patience(link.socket.as_fd(), &settings.common)
-            .and_then(|()| link.say_later(&[words::OPEN]));
-        if given.is_err() || self.workers.is_empty() {
+        if link.say_later(&[words::OPEN]).is_err() || self.workers.is_empty() {
             return;
         }
         self.shared.metrics.trunk_carried.one();

@@ -15,12 +15,12 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::epoll::EventFlags;
+use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
 use super::view::View;
-use super::{Bench, watch};
+use super::{Bench, INPUT};
 use crate::listen::{Negotiation, Reached};
 use crate::relay::sealed::Sealed;
 use crate::relay::way::{Wait, Way};
@@ -142,6 +142,10 @@ pub(super) struct Connection {
     answered: Option<u8>,
     /// Sides that broke after their end: they acknowledge nothing any more.
     gone: [bool; 2],
+    /// Its sockets were told how long to wait for silent peers.
+    patient: bool,
+    /// It is heard when the client's socket has room again.
+    hears_room: bool,
     born: Instant,
     moved: Instant,
     deadline: Option<Instant>,
@@ -167,7 +171,6 @@ impl Connection {
             Origin::Listener(Kind::Explicit) => (None, None, marked()),
             Origin::Listener(_) => (Some(socket::local(client.as_fd())?), None, marked()),
         };
-        watch(bench.epoll.as_fd(), &client, token)?;
         let mut connection = Self {
             number: bench.shared.number(),
             token,
@@ -192,6 +195,8 @@ impl Connection {
             waits: [Wait::Source; 2],
             answered: None,
             gone: [false; 2],
+            patient: false,
+            hears_room: false,
             born: bench.now,
             moved: bench.now,
             deadline: None,
@@ -223,6 +228,35 @@ impl Connection {
             }
         }
         Ok(connection)
+    }
+
+    /// Hears of the client, what has come meanwhile included. Not before the connection has gone as
+    /// far as it can, nor of room to write before it is missing: most need neither.
+    pub(super) fn watch_client(&self, bench: &Bench) -> io::Result<()> {
+        let data = EventData::new_u64(self.token);
+        Ok(epoll::add(&bench.epoll, &self.client, data, INPUT)?)
+    }
+
+    fn watch_room(&mut self, bench: &Bench) -> io::Result<()> {
+        if !std::mem::replace(&mut self.hears_room, true) {
+            let data = EventData::new_u64(self.token);
+            epoll::modify(&bench.epoll, &self.client, data, INPUT | EventFlags::OUT)?;
+        }
+        Ok(())
+    }
+
+    /// A connection that lasts has the kernel ask after silent peers. Most are over before, and
+    /// need no timer.
+    pub(super) fn last(&mut self) {
+        if self.patient || !matches!(self.phase, Phase::Open | Phase::Ending) {
+            return;
+        }
+        self.patient = true;
+        for socket in std::iter::once(&self.client).chain(&self.server) {
+            if let Err(why) = socket::tell_patience(socket.as_fd(), &self.settings.common) {
+                tracing::debug!(number = self.number, %why, "a leg has the kernel's patience");
+            }
+        }
     }
 
     fn until(&mut self, deadline: Option<Instant>) {

@@ -334,7 +334,8 @@ impl Running {
         })
     }
 
-    /// Asks peers across the long link of whom nothing was heard for too long.
+    /// Looks at connections that last, and asks peers across the long link of whom nothing was
+    /// heard for too long.
     fn ask_after_outage(&mut self) {
         let now = self.bench.now;
         let Some(places) = self.outage.due(now, self.places.connections.len()) else { return };
@@ -342,7 +343,10 @@ impl Running {
         let waiting = places
             .filter(|place| {
                 let connection = self.places.connections[*place].as_mut();
-                connection.is_some_and(|connection| connection.ask_after_outage(shared))
+                connection.is_some_and(|connection| {
+                    connection.last();
+                    connection.ask_after_outage(shared)
+                })
             })
             .count();
         self.outage.found(now, self.places.used, waiting);
@@ -496,7 +500,6 @@ impl Running {
         origin: Origin,
         settings: &Arc<Settings>,
     ) {
-        let kind = origin.kind();
         let place = self.places.take();
         let token = self.places.token(place);
         self.bench.shared.metrics.accepted.one();
@@ -505,21 +508,32 @@ impl Running {
         });
         match begun {
             Ok(connection) => {
-                if kind != Kind::Explicit || self.bench.shared.trunk.get().is_some() {
-                    self.outage.arm(self.bench.now);
-                }
+                self.outage.arm(self.bench.now);
                 let before = self.bench.shared.active.fetch_add(1, Ordering::Relaxed);
                 if before + 1 >= settings.connections {
                     self.bench.shared.fill(settings.connections);
                 }
                 self.places.connections[place] = Some(Box::new(connection));
                 self.advance(place);
+                if let Some(connection) = &mut self.places.connections[place]
+                    && let Err(why) = connection.watch_client(&self.bench)
+                {
+                    tracing::error!(%why, "a connection cannot be watched");
+                    connection.close(&mut self.bench, true);
+                    self.remove(place);
+                }
             }
             Err(why) => {
                 tracing::debug!(%why, "a connection broke before it began");
                 self.places.release(place);
             }
         }
+    }
+
+    fn remove(&mut self, place: usize) {
+        self.places.connections[place] = None;
+        self.places.release(place);
+        self.bench.shared.active.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn advance(&mut self, place: usize) {
@@ -530,9 +544,7 @@ impl Running {
             Next::Turn => self.turns.push(self.places.token(place)),
             Next::Closed => {
                 debug_assert_eq!(token, self.places.generations[place]);
-                self.places.connections[place] = None;
-                self.places.release(place);
-                self.bench.shared.active.fetch_sub(1, Ordering::Relaxed);
+                self.remove(place);
                 return;
             }
         }
@@ -544,11 +556,14 @@ impl Running {
     }
 }
 
-/// Registers a socket for everything, once and for all.
+/// What a socket can have to say, each time it has something new.
+const INPUT: EventFlags =
+    EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::PRI).union(EventFlags::ET);
+
+/// Registers a leg to a server for everything, once and for all.
 fn watch(epoll: BorrowedFd<'_>, socket: &OwnedFd, token: u64) -> io::Result<()> {
-    let flags =
-        EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::PRI | EventFlags::ET;
-    Ok(epoll::add(epoll, socket.as_fd(), EventData::new_u64(token), flags)?)
+    let data = EventData::new_u64(token);
+    Ok(epoll::add(epoll, socket.as_fd(), data, INPUT | EventFlags::OUT)?)
 }
 
 /// Workers of a proxy, on threads of their own.

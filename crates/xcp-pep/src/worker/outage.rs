@@ -2,7 +2,8 @@
 //! peers. A connection that waits retransmits every second at the most often (TCP_RTO_MAX_MS takes
 //! no less), so a second may pass before it learns that the link is back. A probe without data
 //! costs 66 bytes and may go ten times a second; with its answer the kernel goes on, and has its
-//! window back soon. Who looks and asks is the worker.
+//! window back soon. Who looks and asks is the worker, who at the same time tells the kernel how
+//! long to wait for the silent peers of connections that last.
 //!
 //! Where probes are answered and retransmissions are not, the link is there and swallows what is
 //! large. The kernel can try smaller packets (RFC 4821), but takes every outage of three seconds

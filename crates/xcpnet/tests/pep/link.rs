@@ -3,6 +3,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{sleep, spawn};
@@ -150,6 +151,25 @@ fn a_client_that_has_ended_and_is_gone_ends_its_server() {
         until("nothing is left of it", || {
             proxy.show()["connections"].as_array().is_some_and(Vec::is_empty)
         });
+    }
+}
+
+/// A short connection needs no timer for it; one that lasts has it soon.
+#[test]
+fn who_is_silent_for_long_is_asked_on_every_leg() {
+    let _one = one();
+    let Some(site) = Site::new(Duration::from_millis(1), 0.0) else { return };
+    let Some(_proxies) = gateways(&site, &[]) else { return };
+    let listener = listen(&site.server, SERVER[0], 5017);
+    let mut stream = connect(&site.client, SERVER[0], 5017).unwrap();
+    stream.write_all(b"hello").unwrap();
+    let _accepted = listener.accept().unwrap();
+    for gateway in [&site.near, &site.far] {
+        let timers = || {
+            let output = gateway.run(|| Command::new("ss").arg("-tno").output()).unwrap().unwrap();
+            String::from_utf8_lossy(&output.stdout).matches("timer:(keepalive").count()
+        };
+        until("both legs are watched", || timers() == 2);
     }
 }
 

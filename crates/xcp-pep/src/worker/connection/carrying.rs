@@ -104,6 +104,11 @@ impl Connection {
         if let Some((side, why)) = broken {
             return self.broken(bench, side, &why);
         }
+        if self.waits[SERVER] == Wait::Sink
+            && let Err(why) = self.watch_room(bench)
+        {
+            return self.broken(bench, CLIENT, &why);
+        }
         if self.waits == [Wait::Done; 2] {
             self.phase = Phase::Ending;
             self.until(None);

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, bind, connect, recv, send, sendto, sockopt};
 
-use super::{AGAIN, Bench, CLIENT, Connection, EARLY, Heard, Next, Phase, watch};
+use super::{AGAIN, Bench, CLIENT, Connection, EARLY, Heard, Next, Phase};
 use crate::listen::{Reached, Step, Target};
 use crate::relay::sealed::Sealed;
 use crate::settings::Kind;
 use crate::socket;
 use crate::trunk::{Warm, words};
+use crate::worker::watch;
 
 /// How long a client that is refused may take to close.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -200,6 +201,9 @@ impl Connection {
         let result = if early > 0 {
             self.connect_early(&server, to, bench, early)
         } else {
+            if self.kind != Kind::Explicit && socket::has_input(self.client.as_fd()) {
+                socket::answer_with_data(server.as_fd())?;
+            }
             connect(&server, &to)
         };
         match result {
@@ -302,7 +306,6 @@ impl Connection {
 
     /// By a connection of the trunk: it is open, so bytes follow at once.
     fn go(&mut self, mut link: Warm, to: SocketAddr, bench: &mut Bench) -> io::Result<()> {
-        socket::tell_patience(link.socket.as_fd(), &self.settings.common)?;
         self.tell_server_leg(&link.socket, bench);
         let speaker = match &self.own {
             Some(own) => socket::local(own.as_fd())?,
