@@ -74,11 +74,12 @@ def test_what_is_wrong_is_told_with_its_line() -> None:
     with pytest.raises(xcpnet.ScenarioError) as told:
         xcpnet.Scenario.from_text(SMALL.replace("delay", "dealy"), "ship.toml")
     problems = told.value.problems
-    assert {(p.source, p.line) for p in problems} == {("ship.toml", 5)}
+    # The link that lacks its delay, and the key that nobody knows.
+    assert {(p.source, p.line) for p in problems} == {("ship.toml", 7), ("ship.toml", 11)}
     assert any("dealy" in p.what for p in problems) and any(
         "delay" in (p.help or "") for p in problems
     )
-    assert "ship.toml:5" in str(told.value)
+    assert "ship.toml:11" in str(told.value)
     again = pickle.loads(pickle.dumps(told.value))  # it comes from workers, too
     assert again.problems == told.value.problems
     with pytest.raises(xcpnet.ScenarioError, match="cubik"):

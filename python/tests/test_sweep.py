@@ -238,20 +238,17 @@ def test_interrupted_it_goes_on(tmp_path: Path) -> None:
 
 
 class Suicidal(ProcessPoolExecutor):
-    """A pool one of whose workers is killed a moment after the first work came."""
+    """A pool one of whose workers is killed when the second piece of work comes: however fast the
+    machine is, there is work left then.
+    """
+
+    submitted = 0
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
         future = super().submit(fn, *args, **kwargs)
-        if not hasattr(self, "killed"):
-            self.killed = True
-            import threading
-
-            def kill() -> None:
-                time.sleep(0.4)
-                for pid in list(self._processes or ())[:1]:
-                    os.kill(pid, signal.SIGKILL)
-
-            threading.Thread(target=kill).start()
+        self.submitted += 1
+        if self.submitted == 2:
+            os.kill(next(iter(self._processes)), signal.SIGKILL)
         return future
 
 

@@ -112,8 +112,8 @@ class Network:
 
         >>> import networkx, xcpnet
         >>> graph = networkx.path_graph(3)
-        >>> n = xcpnet.Network.from_networkx(graph, {"rate": "10mbit", "delay": "5ms", "queue":
-        "xcp"}, ...                                  duration="1s")
+        >>> link = {"rate": "10mbit", "delay": "5ms", "queue": "xcp"}
+        >>> n = xcpnet.Network.from_networkx(graph, link, duration="1s")
         >>> r = xcpnet.run(n.flow("0", "2", cc="xcp"))
         >>> sorted(r.summary["links"])
         ['0-1', '0-1.reverse', '1-2', '1-2.reverse']

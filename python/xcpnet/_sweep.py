@@ -43,8 +43,8 @@ class Sweep:
     >>> import xcpnet
     >>> n = xcpnet.Network(duration="1s").link("S", "D", rate="10mbit", delay="5ms", queue="xcp")
     >>> n = n.flow("S", "D", cc="xcp")
-    >>> sw = xcpnet.Sweep(n, grid={"queue.target": [0, 10], "flow.count": range(1, 4)},
-    seeds=range(1, 6))
+    >>> grid = {"queue.target": [0, 10], "flow.count": range(1, 4)}
+    >>> sw = xcpnet.Sweep(n, grid, seeds=range(1, 6))
     >>> sw.runs
     30
     """
