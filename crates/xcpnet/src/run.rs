@@ -8,7 +8,7 @@ use xcp_model::{Verdict, evaluate_variants};
 use xcp_report::files::Staged;
 use xcp_report::{Source, human, json, table, verdict_table};
 use xcp_scenario::rewrite::{as_toml, rewrite};
-use xcp_scenario::{Loaded, load_with_origins, read_text};
+use xcp_scenario::{Loaded, Overrides, load_with_origins, read_text};
 use xcp_sweep::chosen_variants;
 
 use crate::backend::tell_notes;
@@ -111,10 +111,10 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
         let mut staged = Staged::new(dir)?;
         interrupt::forget_on_exit(staged.temporary());
         let pages = match ENGINE.filter(|_| !arguments.no_playground) {
-            Some(engine) => as_run(&sources, &arguments.what)
+            Some(engine) => as_run(&sources, &arguments.what.settings, arguments.what.seed)
                 .map(|sources| Some((sources, engine)))
                 .unwrap_or_else(|why| {
-                    terminal::tell(&format!("note: {why}, so there is no {PAGE}"));
+                    terminal::tell(&format!("note: no {PAGE} is beside the report: {why}"));
                     None
                 }),
             None => None,
@@ -146,17 +146,28 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
     Ok(())
 }
 
-/// The files with the settings that were made beside them, or which cannot be written into one.
-fn as_run(sources: &[Source], what: &WhatIsRun) -> Result<Vec<Source>, String> {
-    let seed = what.seed.map(|seed| ("seed".to_owned(), seed.to_string()));
-    let settings = || what.settings.iter().chain(&seed);
+/// The files with the settings that were made beside them, as a page can run them, or why it
+/// cannot.
+fn as_run(
+    sources: &[Source],
+    settings: &[(String, String)],
+    seed: Option<u64>,
+) -> Result<Vec<Source>, String> {
+    let seed = seed.map(|seed| ("seed".to_owned(), seed.to_string()));
     let set = |source: &Source| {
+        let name = source.name.clone();
         let mut text = source.text.clone();
-        for (path, value) in settings() {
-            text = rewrite(&text, None, path, &as_toml(value))
-                .map_err(|e| format!("--set {path}={value} cannot be written into a page: {e}"))?;
+        for (path, value) in settings.iter().chain(&seed) {
+            text = rewrite(&text, None, path, &as_toml(value)).map_err(|e| {
+                format!("--set {path}={value} cannot be written into the text of {name}: {e}")
+            })?;
         }
-        Ok(Source { name: source.name.clone(), text })
+        // What runs on a kernel only is not for a page.
+        if let Err(e) = xcp_scenario::load(Path::new(&name), &text, &Overrides::none()) {
+            let what = e.problems().first().map_or("", |problem| problem.what.as_str());
+            return Err(format!("{name} does not run in the simulator: {what}"));
+        }
+        Ok(Source { name, text })
     };
     sources.iter().map(set).collect()
 }
@@ -213,4 +224,32 @@ fn told(scenarios: &[Scenario], runs: &[Run], arguments: &RunArguments) -> Failu
         format!("interrupted; {} so far: {}{nothing}", arguments.what.on.done(), parts.join(", ")),
         INTERRUPTED,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_what_it_can_run() {
+        let text = |congestion: &str| {
+            format!(
+                "duration = \"1s\"\n[[link]]\nname = \"l\"\nbetween = [\"A\", \"B\"]\nrate = \
+                 \"1mbit\"\ndelay = \"1ms\"\n[[flow]]\nfrom = \"A\"\nto = \"B\"\n\
+                 congestion = \"{congestion}\"\n"
+            )
+        };
+        let run = |congestion: &str, path: &str| {
+            let source = Source { name: "x.toml".into(), text: text(congestion) };
+            as_run(&[source], &[(path.into(), "7".into())], Some(3))
+        };
+        let sources = run("reno", "flow.count").unwrap();
+        assert!(["count = 7", "seed = 3"].iter().all(|set| sources[0].text.contains(set)));
+        let kernels = run("bbr", "flow.count").unwrap_err();
+        assert!(
+            kernels.contains("x.toml does not run in the simulator: ") && kernels.contains("bbr")
+        );
+        let everywhere = run("reno", "queue.alpha").unwrap_err();
+        assert!(everywhere.starts_with("--set queue.alpha=7 cannot be written into the text"));
+    }
 }
