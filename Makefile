@@ -12,6 +12,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 XCPNET := $(TARGET)/release/xcpnet
 OLDEST_RUST = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 C_SOURCES = $(shell git ls-files 'engine/*.[ch]' 'bpf/*.[ch]' 'crates/*.[ch]' 'scripts/*.[ch]' 'bench/*.c' 'fuzz/*.c')
+# Rust of packages outside the workspace, which `cargo fmt --all` does not see.
+OUTSIDE = $(wildcard fuzz/fuzz_targets/*.rs bench/pep/relays/src/*.rs bench/pep/relays/src/bin/*.rs)
 SCRIPTS = scripts/setup scripts/skipped scripts/package scripts/test-python scripts/check-types scripts/wheels scripts/build-wasm scripts/demo-linux .ci/run scripts/kernels/guest/init $(wildcard scripts/kernels/guest/*.sh)
 
 # What tests skipped, one line each (crates/xcp-skip); summed up at the end of `make test`.
@@ -93,7 +95,7 @@ reproduce-quick:
 
 lint: ## formatting and lints, Rust, C, shell and Python
 	$(CARGO) fmt --all --check
-	@rustfmt --check --edition 2024 fuzz/fuzz_targets/*.rs bench/pep/relays/src/lib.rs bench/pep/relays/src/bin/*.rs
+	rustfmt --check --edition 2024 $(OUTSIDE)
 	@if command -v clang-format >/dev/null; then \
 	    echo "clang-format --dry-run --Werror"; clang-format --dry-run --Werror $(C_SOURCES); \
 	else $(call skip,clang-format,C formatting); fi
@@ -110,8 +112,9 @@ lint: ## formatting and lints, Rust, C, shell and Python
 
 fmt: ## format Rust, C and Python (ruff: pip install ruff)
 	$(CARGO) fmt --all
+	rustfmt --edition 2024 $(OUTSIDE)
 	clang-format -i $(C_SOURCES)
-	ruff format
+	@if command -v ruff >/dev/null; then ruff format; else echo "make fmt: no ruff, Python stays as it is"; fi
 
 audit: ## licences, sources and known faults of all that xcpnet is made of; the oldest Rust that it promises
 	@command -v cargo-deny >/dev/null || { echo "make audit: cargo install --locked cargo-deny" >&2; exit 1; }
