@@ -234,13 +234,31 @@ impl Fifo {
         self.dequeued = self.tail;
     }
 
-    /// The packets that have been dequeued, those nearest the far end first.
-    pub fn dequeued<'a>(
+    /// The packets that have been dequeued and arrive at a time or later, those nearest the far end
+    /// first, and how many have been dequeued that arrive before. Packets must arrive in order.
+    ///
+    /// Of the others it looks at one in a block: whoever asks often need not walk the whole line.
+    pub fn dequeued_from<'a>(
         &self,
         packets: &'a Packets,
-    ) -> impl Iterator<Item = &'a Transit> + use<'a> {
+        from: Nanos,
+    ) -> (usize, impl Iterator<Item = &'a Transit> + use<'a>) {
         let (mut at, end) = (self.head, self.dequeued.position);
-        std::iter::from_fn(move || {
+        while at.position < end {
+            let last = (at.position | (BLOCK as u64 - 1)).min(end - 1);
+            if packets.slot(at.block, last).arrives >= from {
+                break;
+            }
+            at.position = last + 1;
+            if at.starts_block() {
+                at.block = packets.next[at.block as usize];
+            }
+        }
+        while at.position < end && packets.slot(at.block, at.position).arrives < from {
+            at.position += 1;
+        }
+        let before = (at.position - self.head.position) as usize;
+        let rest = std::iter::from_fn(move || {
             if at.position == end {
                 return None;
             }
@@ -250,7 +268,8 @@ impl Fifo {
                 at.block = packets.next[at.block as usize];
             }
             Some(transit)
-        })
+        });
+        (before, rest)
     }
 
     /// Packets that wait for service.
@@ -282,7 +301,7 @@ mod tests {
         /// Several lines that share a store, each against two plain queues: one before, one behind
         /// the cursor. The store keeps no more blocks than the lines ever needed at once.
         #[test]
-        fn lines_behave_as_two_queues(operations in prop::collection::vec((0usize..3, 0u8..8, 1usize..50), 0..300)) {
+        fn lines_behave_as_two_queues(operations in prop::collection::vec((0usize..3, 0u8..8, 1usize..50), 0..300), from in 0u64..300) {
             let mut packets = Packets::default();
             let mut lines: [(Fifo, VecDeque<u64>, VecDeque<u64>); 3] = Default::default();
             let mut serial = 0;
@@ -326,10 +345,13 @@ mod tests {
                             }
                         }
                     }
-                    prop_assert_eq!(
-                        fifo.dequeued(&packets).map(|t| t.packet.seq).collect::<Vec<_>>(),
-                        under_way.iter().copied().collect::<Vec<_>>()
-                    );
+                    for from in [0, serial.saturating_sub(from), serial] {
+                        let (before, rest) = fifo.dequeued_from(&packets, from);
+                        let rest: Vec<u64> = rest.map(|t| t.packet.seq).collect();
+                        let expected: Vec<u64> = under_way.iter().copied().filter(|&s| s >= from).collect();
+                        prop_assert_eq!(before, under_way.len() - expected.len());
+                        prop_assert_eq!(rest, expected);
+                    }
                     prop_assert_eq!(fifo.waiting(), waiting.len() as u64);
                     prop_assert_eq!(fifo.is_empty(), waiting.is_empty() && under_way.is_empty());
                     prop_assert_eq!(fifo.first(&packets).map(|t| t.arrives), under_way.front().or(waiting.front()).copied());

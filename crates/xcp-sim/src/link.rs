@@ -563,13 +563,16 @@ impl Link {
     }
 
     /// The packets that have gone into service and not yet reached the far end, the first to get
-    /// there first, each with the time when its last bit left.
+    /// there first, each with the time when its last bit left: of these, those that get there at
+    /// `from` or later.
     pub fn on_the_way<'a>(
         &'a self,
         packets: &'a Packets,
+        from: Nanos,
     ) -> impl Iterator<Item = (Nanos, &'a Transit)> {
-        let mut sent = self.cable.as_ref().map(|cable| cable.on_the_way());
-        self.fifo.dequeued(packets).map(move |transit| {
+        let (before, rest) = self.fifo.dequeued_from(packets, from);
+        let mut sent = self.cable.as_ref().map(|cable| cable.on_the_way().skip(before));
+        rest.map(move |transit| {
             let sent = sent.as_mut().and_then(Iterator::next);
             (sent.unwrap_or_else(|| transit.arrives - self.delay), transit)
         })

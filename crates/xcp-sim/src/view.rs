@@ -44,18 +44,19 @@ impl<'a, 'r> View<'a, 'r> {
     }
 
     /// What has left the queue of a link direction and not yet reached its far end, the first to
-    /// get there first, each with the time when its last bit left. Of a divided link what the near
-    /// end still has.
+    /// get there first, each with the time when its last bit left: of these, those that get there
+    /// at `from` or later. Of a divided link what the near end still has.
     pub fn on_the_way(
         &mut self,
         number: DirectionId,
         now: Nanos,
+        from: Nanos,
     ) -> impl Iterator<Item = (Nanos, &Transit)> {
         self.near_end(number, now);
         let place = self.partition.near_end(number);
         let network = &self.regions[place.region as usize].network;
         let link = &network.links[place.index as usize];
-        link.on_the_way(&network.packets)
+        link.on_the_way(&network.packets, from)
     }
 
     fn counters(&mut self, number: DirectionId, now: Nanos) -> Counters {

@@ -23,6 +23,13 @@ pub enum Request {
         text: String,
         /// One after the other.
         changes: Vec<Change>,
+        /// Name of the file, if what is in the new text is wanted, too: `read` of the answer is
+        /// then what `Read` answers.
+        #[serde(default)]
+        name: Option<String>,
+        /// As for `Read`.
+        #[serde(default)]
+        written: Vec<String>,
     },
     /// Run one variant. Partial results come while it runs.
     Run {

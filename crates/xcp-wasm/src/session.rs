@@ -98,7 +98,15 @@ impl Session {
         };
         let answer = match request {
             Request::Read { name, text, written } => read(&name, &text, &written),
-            Request::Set { text, changes } => changed(text, &changes),
+            Request::Set { text, changes, name, written } => {
+                let mut answer = changed(text, &changes);
+                if let (Some(name), Some(text)) = (name, answer["text"].as_str())
+                    && answer["ok"] == true
+                {
+                    answer["read"] = read(&name, text, &written);
+                }
+                answer
+            }
             Request::Run { name, text, variant, most_hops, packets } => {
                 self.run(&name, &text, variant, most_hops, packets, page)
             }

@@ -158,10 +158,7 @@ impl Watcher for Tracer<'_> {
         for number in 0..self.directions {
             trace.waiting.push(u32::try_from(network.waiting(number, now)).unwrap_or(u32::MAX));
             let seen = &mut self.seen[number];
-            for (left, transit) in network.on_the_way(number, now) {
-                if transit.arrives <= *seen {
-                    continue;
-                }
+            for (left, transit) in network.on_the_way(number, now, *seen + 1) {
                 *seen = transit.arrives;
                 if trace.left.len() < CEILING && is_shown(&transit.packet, trace.one_in) {
                     trace.left.push(seconds(left));

@@ -53,6 +53,27 @@ fn a_text_is_read() {
 }
 
 #[test]
+fn a_changed_text_is_read_at_once() {
+    let mut session = Session::default();
+    let change =
+        |value: &str| json!([{ "variant": null, "path": "link.b.rate", "value": value }]);
+    let written = ["link.b.rate"];
+    let mut set = json!({ "do": "set", "text": TEXT, "changes": change("\"5mbit\"") });
+    assert_eq!(ask(&mut session, &set).get("read"), None, "only if it is wanted");
+    set["name"] = json!("two.toml");
+    set["written"] = json!(written);
+    let answer = ask(&mut session, &set);
+    assert_eq!(answer["read"]["variants"][0]["links"][0]["rate"], 5_000_000);
+    let read =
+        json!({ "do": "read", "name": "two.toml", "text": answer["text"], "written": written });
+    assert_eq!(answer["read"], ask(&mut session, &read));
+    set["changes"] = change("\"5 of them\"");
+    let answer = ask(&mut session, &set);
+    assert_eq!((&answer["ok"], &answer["read"]["ok"]), (&json!(true), &json!(false)));
+    assert!(answer["read"]["problems"][0]["line"].as_u64().unwrap() > 0, "{answer}");
+}
+
+#[test]
 fn faults_come_with_line_column_and_help() {
     let wrong = TEXT.replace("rate = \"10mbit\"", "rote = \"10mbit\"");
     let answer =
