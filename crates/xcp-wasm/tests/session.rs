@@ -55,8 +55,7 @@ fn a_text_is_read() {
 #[test]
 fn a_changed_text_is_read_at_once() {
     let mut session = Session::default();
-    let change =
-        |value: &str| json!([{ "variant": null, "path": "link.b.rate", "value": value }]);
+    let change = |value: &str| json!([{ "variant": null, "path": "link.b.rate", "value": value }]);
     let written = ["link.b.rate"];
     let mut set = json!({ "do": "set", "text": TEXT, "changes": change("\"5mbit\"") });
     assert_eq!(ask(&mut session, &set).get("read"), None, "only if it is wanted");
