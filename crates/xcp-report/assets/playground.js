@@ -7,7 +7,6 @@
   const $ = (id) => document.getElementById(id);
   const make = (tag, properties = {}, ...children) => { const e = Object.assign(document.createElement(tag), properties); e.append(...children); return e; };
   const root = document.documentElement;
-  const began = performance.now();
   const page = JSON.parse($('playground-data').textContent);
   // The address says which of the page's scenarios (`#f=2`; the first) and what was made of it (`s=`).
   const inAddress = (key) => new URLSearchParams(location.hash.slice(1)).get(key);
@@ -129,10 +128,10 @@
     return answer;
   };
 
-  // Takes a text over, if it is right, and runs it; else tells what is wrong. `typed`: it is what the editor shows already.
-  const take = async (text, { typed = false, remember = true, told = true } = {}) => {
+  // Takes a text over, if it is right, and runs it; else tells what is wrong. `typed`: it is what the editor shows already; `known`: it has been read.
+  const take = async (text, { typed = false, remember = true, told = true, known = null } = {}) => {
     const mine = ++generation;
-    let answer = await read(text);
+    let answer = known || await read(text);
     if (mine !== generation) return false;
     problems(answer.ok ? [] : answer.problems || [], answer.ok ? '' : answer.text);
     if (!answer.ok) {
@@ -169,10 +168,10 @@
   const change = async (changes, fallback) => {
     const base = state.text;
     const set = async (list) => {
-      const answer = await askReader({ do: 'set', text: base, changes: list });
+      const answer = await askReader({ do: 'set', text: base, changes: list, name: state.name, written: paths() });
       if (!answer.ok) { say(answer.text, true); return false; }
-      if (fallback && list !== fallback && !(await read(answer.text)).ok) return false;
-      return take(answer.text);
+      if (fallback && list !== fallback && !answer.read.ok) return false;
+      return take(answer.text, { known: answer.read });
     };
     if (await set(changes)) return true;
     return fallback ? set(fallback) : false;
@@ -243,14 +242,26 @@
         column.partial = true;
         column.answer = { ...partial, packets: null };
         column.note.textContent = `so far ${number(partial.now)} s`;
-        if (performance.now() - drawn > 90) { drawRows(); drawn = performance.now(); first1(); }
+        if (performance.now() - drawn > 90) { draw(); drawn = performance.now(); }
       });
       if (columns.indexOf(column) < 0) return;
       if (answer) finish(column, answer, performance.now() - began);
     }
   };
 
-  const first1 = () => { if (!state.firstPicture) state.firstPicture = performance.now() - began; };
+  // Draws what has changed. What came of one variant waits a moment for the others, which are mostly done then: drawing takes a processor that they need.
+  let drawing = 0;
+  const draw = () => {
+    clearTimeout(drawing);
+    drawing = 0;
+    setTime(state.time);
+    for (const c of columns) if (!c.partial) drawPackets(c);
+    drawRows();
+    if (!state.firstPicture && columns.some((c) => c.answer)) whenSeen(() => { state.firstPicture = state.firstPicture || performance.now(); });
+  };
+  const drawSoon = () => { drawing = drawing || setTimeout(draw, 40); };
+  // Calls it when the browser has made a picture of what is on the page now.
+  const whenSeen = (then) => requestAnimationFrame(() => setTimeout(then));
 
   const finish = (column, answer, took) => {
     column.partial = false;
@@ -261,6 +272,7 @@
       if (answer.problems) problems(answer.problems, answer.text);
       $('anyway').hidden = !answer.hops;
       say(`${columnName(column)}: not run. ${answer.hops ? 'It is more work than this page does unasked.' : ''}`, true);
+      drawSoon();
       return;
     }
     column.warn.textContent = '';
@@ -271,16 +283,18 @@
     column.index = null;
     column.card.classList.toggle('stale', !!column.wanted);
     figures(column);
-    drawRows();
-    placeTime(state.time);
-    first1();
-    if (columns.every((c) => c.summary && !c.wanted && !c.engine.waiting)) settled();
+    if (columns.every((c) => c.summary && !c.wanted && !c.engine.waiting)) settled(); else drawSoon();
   };
 
   const settled = () => {
+    draw();
     state.everRan = true;
     state.runs = (state.runs || 0) + 1;
-    if (state.changed) { state.redrawn = performance.now() - state.changed; state.changed = 0; }
+    if (state.changed) {
+      const { changed } = state;
+      state.changed = 0;
+      whenSeen(() => { state.redrawn = performance.now() - changed; });
+    }
     $('anyway').hidden = true;
     say(columns.map((c) => `${columnName(c)}: ${told(c)}`).join('; '));
     keep();
@@ -522,10 +536,9 @@
         c.plots[row.key] = c.plots[row.key] || plotPlace();
         return c.plots[row.key].figure;
       });
-      if (figures.some((f, i) => row.grid.children[i] !== f) || row.grid.children.length !== figures.length) row.grid.replaceChildren(...figures);
+      if (figures.some((f, i) => row.grid.children[i] !== f) || row.grid.children.length !== figures.length) { row.grid.replaceChildren(...figures); drawSoon(); }
       columns.forEach((c) => { c.plots[row.key].caption.textContent = variants()[c.variant].name; });
     }
-    drawRows();
   };
   const plotPlace = () => {
     const caption = make('b');
@@ -542,6 +555,8 @@
     return c.answer.series.filter((s) => s.of === 'flow' && s.quantity === row.column);
   };
   const drawRows = () => {
+    // All sizes before anything is written, after which the browser would have to lay the page out anew for each.
+    for (const { key } of ROWS) for (const { plots } of columns) plots[key].size = [plots[key].box.clientWidth, plots[key].box.clientHeight];
     for (const row of ROWS) {
       const lists = columns.map((c) => curves(row, c));
       const range = extent(row, lists);
@@ -568,21 +583,23 @@
   const plain = (values) => Array.from(values, (v) => (Number.isNaN(v) ? null : v));
   const drawPlot = (row, c, list, range, unit) => {
     const p = c.plots[row.key];
-    const duration = variants()[c.variant].duration;
+    const [width, height] = p.size;
+    const more = variants()[c.variant].groups.reduce((sum, g) => sum + g.count, 0) - list.length;
+    const shape = [width, height, colours.paper, more, ...list.map(({ name }) => name)].join();
+    const scale = [...range, ...unit, variants()[c.variant].duration, columnName(c)].join();
+    // What is there already is not drawn again.
+    if (p.uplot && p.shape === shape && p.scale === scale && p.time === state.time && p.times === c.answer.times && list.every(({ values }, i) => values === p.list[i].values)) return;
     const data = [Array.from(c.answer.times), ...list.map((entity) => plain(entity.values))];
-    const shape = [list.length, colours.paper, p.box.clientWidth, p.box.clientHeight, duration].join();
-    p.unit = unit;
-    p.range = range;
-    p.list = list;
+    Object.assign(p, { unit, range, list, scale, duration: variants()[c.variant].duration, time: state.time, times: c.answer.times });
     if (!p.uplot || p.shape !== shape) {
       if (p.uplot) p.uplot.destroy();
       p.shape = shape;
-      const small = p.box.clientWidth < 260;
+      const small = width < 260;
       const axis = { stroke: colours.soft, font: `${small ? 10 : 12}px system-ui, sans-serif`, ticks: { show: false }, gap: 5 };
       const style = (i) => ({ points: { show: false }, stroke: colours.colours[i % 8], width: list.length > 5 ? 1.25 : 1.75, ...(row.bars ? { fill: colours.colours[i % 8], width: 0, paths: uPlot.paths.bars({ size: [1, Infinity, 1.5] }) } : {}) });
       p.uplot = new uPlot({
-        width: p.box.clientWidth, height: p.box.clientHeight, padding: [8, 12, 0, 0], legend: { show: false },
-        scales: { x: { time: false, range: [0, duration] }, y: { range: () => [p.range[0], p.range[1]] } },
+        width, height, padding: [8, 12, 0, 0], legend: { show: false },
+        scales: { x: { time: false, range: () => [0, p.duration] }, y: { range: () => [p.range[0], p.range[1]] } },
         series: [{}, ...list.map((_, i) => style(i))],
         axes: [
           { ...axis, size: 24, space: 56, grid: { show: false }, values: (u, ticks) => ticks.map((t) => `${+t.toPrecision(9)} s`) },
@@ -600,7 +617,6 @@
         swatch.style.borderTopColor = colours.colours[i % 8];
         return make('li', {}, make('span', {}, swatch, `${entity.name} `, make('span', { className: 'v' })));
       }));
-      const more = (variants()[c.variant].groups.reduce((sum, g) => sum + g.count, 0)) - list.length;
       if (row.of === 'flow' && more > 0 && list.length) p.legend.append(make('li', { textContent: `and ${more} flows more, not drawn` }));
     } else {
       p.uplot.setData(data);
@@ -783,24 +799,26 @@
 
   const longest = () => Math.max(0.001, ...shownVariants().map((i) => variants()[i].duration));
   let timer = 0;
-  const placeTime = (t, fromSlider = false) => {
+  const setTime = (t, fromSlider = false) => {
     state.time = Math.min(longest(), Math.max(0, t));
     if (!fromSlider) $('time').value = Math.round((1000 * state.time) / longest());
     $('time-out').textContent = `${state.time.toFixed(longest() < 2 ? 3 : 2)} s`;
     $('time').setAttribute('aria-valuetext', $('time-out').textContent);
-    for (const c of columns) {
-      drawPackets(c);
-      if (!timer) for (const p of Object.values(c.plots)) if (p.uplot) p.uplot.redraw(false);
-    }
     const thin = Math.max(1, ...columns.map((c) => (c.answer && c.answer.packets ? c.answer.packets.oneIn : 1)));
     $('packets-note').textContent = `Every packet where the simulator had it${thin > 1 ? `; one in ${thin} is drawn` : ''}. Move the time, or click into a chart.`;
   };
+  const placeTime = (t, fromSlider = false) => {
+    setTime(t, fromSlider);
+    columns.forEach(drawPackets);
+    if (!timer) redrawPlots();
+  };
+  const redrawPlots = () => { for (const c of columns) for (const p of Object.values(c.plots)) if (p.uplot) { p.time = state.time; p.uplot.redraw(false); } };
   const pause = () => {
     cancelAnimationFrame(timer);
     timer = 0;
     $('play').textContent = 'Play';
     $('play').setAttribute('aria-pressed', 'false');
-    for (const c of columns) for (const p of Object.values(c.plots)) if (p.uplot) p.uplot.redraw(false);
+    redrawPlots();
     keep();
   };
   const play = () => {
@@ -849,7 +867,7 @@
       const own = { text: state.text, link: state.link, group: state.group, shown: state.shown, time: +state.time.toFixed(3) };
       const changed = state.text !== source.text || state.shown || state.time;
       const fragment = [chosen ? `f=${chosen}` : '', changed ? `s=${await squeeze(JSON.stringify(own))}` : ''].filter(Boolean).join('&');
-      try { history.replaceState(null, '', fragment ? `#${fragment}` : location.pathname + location.search); } catch { /* an address that cannot be changed is only less handy */ }
+      try { history.replaceState(null, '', fragment ? `#${fragment}` : location.pathname + location.search); state.kept = own.text; } catch { /* an address that cannot be changed is only less handy */ }
     }, 400);
   };
   const fromAddress = async () => {

@@ -137,6 +137,7 @@ fn sliders_and_choices(browser: &mut Browser, dir: &Path) {
         and_wait(browser, &slide(name, value));
         let text = same_as_the_command_line(browser, dir);
         assert!(text.contains(expected), "{name}: {text}");
+        the_charts_show_the_last_run(browser);
     }
     let choose = |id: &str, value: &str| {
         format!(
@@ -151,13 +152,28 @@ fn sliders_and_choices(browser: &mut Browser, dir: &Path) {
         and_wait(browser, &choose(id, value));
         let text = same_as_the_command_line(browser, dir);
         assert!(text.contains(expected), "{id}: {text}");
+        the_charts_show_the_last_run(browser);
     }
     and_wait(browser, "document.getElementById('compare').click()");
     assert_eq!(browser.eval("playground.columns.length"), 3);
     same_as_the_command_line(browser, dir);
+    the_charts_show_the_last_run(browser);
     and_wait(browser, "document.getElementById('undo').click()");
     and_wait(browser, "document.getElementById('reset').click()");
     assert_eq!(same_as_the_command_line(browser, dir), before);
+}
+
+/// What has not changed is not drawn again; all else is, over the whole of the run.
+fn the_charts_show_the_last_run(browser: &mut Browser) {
+    let wrong = "playground.columns.flatMap((c) => { \
+        const values = c.answer.series.find((s) => s.name === 'bottleneck' && \
+        s.quantity === 'queue_mean_packets').values; \
+        const { uplot } = c.plots.queue; \
+        const shown = [uplot.scales.x.max, ...uplot.data[0], ...uplot.data[1]].join(); \
+        const { duration } = playground.state.read.variants[c.variant]; \
+        const run = [duration, ...c.answer.times, ...values].join(); \
+        return shown === run ? [] : [shown, run]; })";
+    assert_eq!(browser.eval(wrong), serde_json::json!([]));
 }
 
 fn errors_at_their_line(browser: &mut Browser) {
@@ -229,8 +245,8 @@ fn the_address_keeps_the_state(browser: &mut Browser, path: &Path) {
     and_wait(browser, &slide("flows", 5));
     let text = browser.eval("playground.state.text");
     let address = browser.eval(
-        "new Promise((done) => { const look = () => (location.hash ? done(location.hash) : \
-        setTimeout(look, 20)); look(); })",
+        "new Promise((done) => { const look = () => (playground.state.kept === \
+        playground.state.text ? done(location.hash) : setTimeout(look, 20)); look(); })",
     );
     let address = address.as_str().unwrap();
     assert!(address.starts_with("#s="), "{address}");
