@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build wasm wasm-all demo pages book test package reproduce reproduce-quick failures liars mutants lint fmt audit bench bench-linux bench-pep bench-instructions check-reference test-kernels test-python wheels clean
+.PHONY: help setup build wasm wasm-all demo pages book test package reproduce reproduce-quick failures liars mutants lint fmt audit bench bench-linux bench-page bench-pep bench-instructions check-reference test-kernels test-python wheels clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -133,6 +133,9 @@ bench-linux: ## XCP on real kernel TCP against what it must reach, beside cubic,
 	@scripts/setup build
 	$(CARGO) build --release --locked --package xcpnet
 	bench/linux/run --xcpnet $(XCPNET)
+
+bench-page: build ## how soon a playground page shows its first picture, and a slider's move (Chromium, node; two minutes, an idle machine)
+	bench/page.mjs --xcpnet $(XCPNET)
 
 # PARTS="sizes loss" runs only those; bench/pep/run --help names them.
 bench-pep: ## the proxy across a long link beside none and beside HAProxy: curl, nginx, iperf3 (root, three quarters of an hour, an idle machine)
