@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 /* How soon a playground page shows its first picture, and a slider's move.
 
-   usage: bench/page.mjs [PAGE.html] [--xcpnet PROGRAM] [--pages N] [--rounds N] [--whole]
+   usage: bench/page.mjs [PAGE.html] [--xcpnet PROGRAM] [--pages N] [--rounds N] [--whole] [--wait SECONDS]
 
    Opens the page (without PAGE the program's own: four flows, 20 s) N times, each time in a headless Chromium of its own, moves all sliders some positions
    to and fro, each page beginning with another, and prints the times; with --whole over all their positions, whatever work that makes. A time ends when the
-   frame that shows all of it has been made. Ends with status 1 if a first picture takes over 1 s or a move over 150 ms (not with --whole). */
+   frame that shows all of it has been made. Before each page it waits, so long at most, for others to leave the processors alone. Ends with status 1 if a
+   first picture takes over 1 s or a move over 150 ms (not with --whole). */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,6 +21,7 @@ const { values: options, positionals } = parseArgs({
     pages: { type: 'string', default: '12' },
     rounds: { type: 'string', default: '4' },
     whole: { type: 'boolean', default: false },
+    wait: { type: 'string', default: '0' },
   },
 });
 const FIRST_PICTURE = 1000;
@@ -116,7 +118,10 @@ if (!file) {
 }
 const [firstPicture, firstMove, laterMoves, others, by] = [[], [], [], [], {}];
 for (let n = 0; n < Number(options.pages); n++) {
-  others.push(await inUse(1000));
+  const patience = performance.now() + 1000 * Number(options.wait);
+  let used = await inUse(1000);
+  while (used > 0.1 && performance.now() < patience) used = await inUse(1000);
+  others.push(used);
   const browser = new Browser(join(home, `profile-${n}`));
   firstPicture.push(await browser.open(file));
   const names = Object.keys(MOVES).map((_, i, all) => all[(i + n) % all.length]);
