@@ -133,7 +133,7 @@ XCP_INLINE xcp_u64 xcp_robust_more(xcp_u64 a, xcp_u64 b) {
 }
 
 /* v * a / b; unbounded stays so. */
-XCP_INLINE xcp_u64 xcp_robust_times(xcp_u64 v, xcp_u64 a, xcp_u64 b) {
+XCP_ANY(xcp_u64) xcp_robust_times(xcp_u64 v, xcp_u64 a, xcp_u64 b) {
     struct xcp_num n;
     if (a == b || b == 0 || v == XCP_ROBUST_UNBOUNDED)
         return v;
@@ -261,10 +261,10 @@ XCP_COLD void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 no
     xcp_robust_settle_window(s, now);
 }
 
-/* A segment was sent again that had been sent first since the last timeout: what was under way at a
- * timeout may have been lost with the path. */
-XCP_INLINE void xcp_robust_sender_again(struct xcp_robust_sender *s) {
-    s->lost++;
+/* So many segments were lost that had been sent first since the last timeout: what was under way at
+ * a timeout may have been lost with the path. */
+XCP_INLINE void xcp_robust_sender_lost(struct xcp_robust_sender *s, xcp_u32 segments) {
+    s->lost += segments;
 }
 
 XCP_INLINE void xcp_robust_compete(struct xcp_robust_sender *s, xcp_u64 window) {

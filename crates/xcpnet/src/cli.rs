@@ -523,6 +523,10 @@ pub struct EndpointEnable {
     /// Send as ACKs come in instead of spreading packets over the round trip
     #[arg(long)]
     pub no_pacing: bool,
+    /// Keep the rate that routers gave, whatever the queue, and bound it by delay where no router
+    /// governs: for routers of the law `robust` (docs/robust.md)
+    #[arg(long, conflicts_with_all = ["classic", "no_pacing"])]
+    pub robust: bool,
     /// Read options from a TOML file: `port = [80, 443]`, `only-asked = true`
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

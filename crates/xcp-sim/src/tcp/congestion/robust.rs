@@ -66,7 +66,7 @@ impl RobustWindow {
     pub fn sent(&mut self, now: Nanos, segment: u64, again: bool) {
         if again {
             if segment >= self.fresh {
-                self.engine.sent_again();
+                self.engine.lost(1);
             }
             let index = segment.checked_sub(self.first).and_then(|n| usize::try_from(n).ok());
             if let Some(at) = index.and_then(|index| self.sent.get_mut(index)) {
@@ -99,7 +99,7 @@ impl RobustWindow {
 
     /// Feedback came back, for what was sent at `sent`.
     pub fn feedback(&mut self, now: Nanos, returned: &ReturnHeader, limited: bool, sent: Nanos) {
-        self.engine.feedback(now, returned, limited, sent);
+        self.engine.feedback(now, returned, limited, sent, 1);
     }
 
     /// The retransmission timer expired.
