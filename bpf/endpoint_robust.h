@@ -11,8 +11,11 @@
  *   3. What is lost is what the kernel takes for lost (tp->lost), but not at a timeout and not
  *      before that is repaired: what was under way then may have been lost with the path.
  *   4. The kernel's window is what may be in flight; the rate is pacing's alone, exactly, since
- *      the window is wider by half. (TCP's pacing counts payloads, the rate is on the wire.)
- *   5. The engine's clock is the one that segments are stamped with, so that what is sent after a
+ *      the window is wider by half. (TCP's pacing counts payloads, the rate is on the wire.) It
+ *      does not move a packet that waits: the sender's difference 11.
+ *   5. TCP does not pace its first ten segments. Until one of them has been answered no more than
+ *      the first window is sent.
+ *   6. The engine's clock is the one that segments are stamped with, so that what is sent after a
  *      round has begun is never older than the round.
  */
 
@@ -90,7 +93,7 @@ __noinline int xcp_robust_timeout(struct xcp_robust_connection *r, __u64 now) {
 __noinline int xcp_robust_header(struct xcp_robust_connection *r, __u64 now, __u32 limit,
                                  struct xcp_forward *out) {
     if (r && out)
-        xcp_robust_sender_header(&r->sender, now, limit, out);
+        xcp_robust_sender_header(&r->sender, now, limit, 1, out);
     return 0;
 }
 
@@ -99,7 +102,8 @@ static __always_inline void robust_settle(struct tcp_sock *tp, const struct xcp_
                                           const struct xcp_robust_connection *r) {
     struct sock *sk = (struct sock *)tp;
     __u64 base = r->sender.base_ns, rate = ~0ULL;
-    __u32 cwnd = xcp_robust_sender_limit(&r->sender);
+    __u32 cwnd =
+        r->sender.round_ns ? xcp_robust_sender_limit(&r->sender) : xcp_sender_cwnd(&r->sender.xcp);
     tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
     if (base && (r->sender.ever || base >= XCP_PACED_NS) && c->packet_bytes) {
         rate = xcp_sender_rate(&r->sender.xcp, base);

@@ -6,8 +6,8 @@
  */
 #include "headers.h"
 
-#include "xcp.h"
 #include "robust_sender.h"
+#include "xcp.h"
 
 #include "bounds.h"
 
@@ -139,7 +139,7 @@ struct xcp_robust_step {
     /* what it then writes, and how much may be in flight */
     struct xcp_forward header;
     __u32 limit;
-    __u32 unused;
+    __u32 late; /* the pacer is */
     struct xcp_robust_sender sender;
 };
 
@@ -181,6 +181,6 @@ int xcp_robust_steps(struct __sk_buff *skb) {
         xcp_robust_sender_timeout(&s->sender, s->now);
     }
     s->limit = xcp_robust_sender_limit(&s->sender);
-    xcp_robust_sender_header(&s->sender, s->now, s->sendable, &s->header);
+    xcp_robust_sender_header(&s->sender, s->now, s->sendable, s->late, &s->header);
     return XCP_NEXT;
 }

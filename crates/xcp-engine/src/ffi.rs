@@ -483,6 +483,7 @@ unsafe extern "C" {
         s: *mut [u64; ROBUST_SENDER_WORDS],
         now: u64,
         limit: u32,
+        late: u32,
         h: *mut ForwardHeader,
     );
     pub fn xcp_shim_robust_sender_sample(

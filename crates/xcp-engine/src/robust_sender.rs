@@ -101,12 +101,20 @@ impl RobustSender {
         unsafe { ffi::xcp_shim_robust_sender_limit(&*self.0) }
     }
 
-    /// Writes the header of a packet that is sent now.
+    /// Writes the header of a packet that is sent now. `late`: the pacer does not move a packet that
+    /// waits when the rate changes, and routers are told so.
     #[inline]
-    pub fn write_header(&mut self, now_ns: u64, sendable: &Sendable, header: &mut ForwardHeader) {
+    pub fn write_header(
+        &mut self,
+        now_ns: u64,
+        sendable: &Sendable,
+        late: bool,
+        header: &mut ForwardHeader,
+    ) {
+        let limit = sendable.window_limit;
         // SAFETY: as in `limit`; `header` is valid for the call.
         unsafe {
-            ffi::xcp_shim_robust_sender_header(&mut *self.0, now_ns, sendable.window_limit, header)
+            ffi::xcp_shim_robust_sender_header(&mut *self.0, now_ns, limit, late.into(), header)
         }
     }
 

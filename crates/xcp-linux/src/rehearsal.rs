@@ -241,6 +241,8 @@ pub struct SenderStep {
     pub sendable: u32,
     /// Its feedback.
     pub returned: ReturnHeader,
+    /// Whether the pacer does not move packets that wait.
+    pub late: bool,
 }
 
 /// What can happen to a robust sender.
@@ -272,7 +274,7 @@ struct RawStep {
     returned: ReturnHeader,
     header: ForwardHeader,
     limit: u32,
-    unused: u32,
+    late: u32,
     sender: [u64; ROBUST_SENDER_WORDS],
 }
 
@@ -335,7 +337,7 @@ impl SenderRehearsal {
             returned: step.returned,
             header: ForwardHeader::default(),
             limit: 0,
-            unused: 0,
+            late: step.late.into(),
             sender: self.sender,
         };
         write_only_entry(&self.step, MapFlags::ANY, &raw, "a sender's step")?;

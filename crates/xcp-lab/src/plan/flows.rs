@@ -3,8 +3,7 @@
 
 use xcp_model::units::Nanos;
 use xcp_model::{
-    Congestion, Flow, Limit, ReceiveWindow, Recovery, RtoPolicy, Scenario, Tcp, Traffic,
-    WireFormat,
+    Congestion, Flow, Limit, ReceiveWindow, Recovery, RtoPolicy, Scenario, Tcp, Traffic, WireFormat,
 };
 
 use super::{FIRST_PORT, FlowPlan, Kind, Machine, Plan, TcpPlan, ways};

@@ -15,8 +15,18 @@ enum Event {
     /// An acknowledgement: this long after the last, over a path with this much more delay than
     /// its own; segments, those of them lost, feedback, whether a router answered, whether the
     /// window was what limited.
-    Ack { after: u64, queue: u64, segments: u32, lost: u32, feedback: u16, mark: bool, limited: bool },
-    Timeout { after: u64 },
+    Ack {
+        after: u64,
+        queue: u64,
+        segments: u32,
+        lost: u32,
+        feedback: u16,
+        mark: bool,
+        limited: bool,
+    },
+    Timeout {
+        after: u64,
+    },
 }
 
 /// Queues come and stay for rounds, as bounds and competition need them to.
@@ -46,7 +56,10 @@ fn the_same_bits_of_the_robust_sender() {
         Ok(kernel) => kernel,
         Err(e) if xcp_linux::error::is_root() => panic!("{e}"),
         Err(e) => {
-            return xcp_skip::skipped!("root", "the kernel's robust sender against the host's: {e}");
+            return xcp_skip::skipped!(
+                "root",
+                "the kernel's robust sender against the host's: {e}"
+            );
         }
     };
     let kernel = RefCell::new(kernel);
@@ -82,13 +95,15 @@ fn alike(
         limited: false,
         sendable: u32::MAX,
         returned: ReturnHeader::default(),
+        late: window % 2 == 0,
     };
     let same = |kernel: &mut SenderRehearsal, host: &mut RobustSender, step: &SenderStep| {
         let (state, header, limit) =
             kernel.step(step).map_err(|e| TestCaseError::fail(e.to_string()))?;
         prop_assert_eq!(limit, host.limit(), "{:?}", step);
         let mut should = ForwardHeader::default();
-        host.write_header(step.now_ns, &Sendable { window_limit: step.sendable }, &mut should);
+        let sendable = Sendable { window_limit: step.sendable };
+        host.write_header(step.now_ns, &sendable, step.late, &mut should);
         prop_assert_eq!(header, should, "{:?}", step);
         prop_assert_eq!(state.words(), host.words(), "{:?}", step);
         Ok(())
@@ -97,14 +112,16 @@ fn alike(
     for event in events {
         match *event {
             Event::Timeout { after } => {
-                step = SenderStep { now_ns: step.now_ns + after, what: SenderEvent::Timeout, ..step };
+                step =
+                    SenderStep { now_ns: step.now_ns + after, what: SenderEvent::Timeout, ..step };
                 host.on_timeout(step.now_ns);
             }
             Event::Ack { after, queue, segments, lost, feedback, mark, limited } => {
                 let now_ns = step.now_ns + after;
                 let rtt_ns = path + queue;
                 let sent_ns = now_ns - rtt_ns.min(now_ns);
-                let srtt_ns = if step.srtt_ns == 0 { rtt_ns } else { (7 * step.srtt_ns + rtt_ns) / 8 };
+                let srtt_ns =
+                    if step.srtt_ns == 0 { rtt_ns } else { (7 * step.srtt_ns + rtt_ns) / 8 };
                 let flags = flags::PRESENT | if mark { flags::MARK } else { 0 };
                 step = SenderStep {
                     now_ns,
@@ -117,6 +134,7 @@ fn alike(
                     limited,
                     sendable: if limited { u32::MAX } else { segments },
                     returned: ReturnHeader { feedback, flags, ..ReturnHeader::default() },
+                    late: step.late,
                 };
                 host.sample(Some(rtt_ns), srtt_ns, sent_ns);
                 host.feedback(now_ns, &step.returned, limited, sent_ns, step.segments);

@@ -59,7 +59,8 @@ impl Control for RobustWindow {
 impl RobustWindow {
     /// Writes the header of a packet sent now, as [`super::xcp::XcpWindow`] does.
     pub fn write_header(&mut self, now: Nanos, sendable: u32, header: &mut ForwardHeader) {
-        self.engine.write_header(now, &Sendable { window_limit: sendable }, header);
+        // pacing.rs moves a packet that waits
+        self.engine.write_header(now, &Sendable { window_limit: sendable }, false, header);
     }
 
     /// A segment goes.
