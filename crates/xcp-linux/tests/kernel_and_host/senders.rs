@@ -38,7 +38,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
                 after,
                 queue: queue + jitter,
                 segments,
-                lost: if segments % 8 == 0 { lost } else { 0 },
+                lost: if segments.is_multiple_of(8) { lost } else { 0 },
                 feedback: if sign == 0 { feedback | 0x8000 } else { feedback },
                 mark,
                 limited,
@@ -95,7 +95,7 @@ fn alike(
         limited: false,
         sendable: u32::MAX,
         returned: ReturnHeader::default(),
-        late: window % 2 == 0,
+        late: window.is_multiple_of(2),
     };
     let same = |kernel: &mut SenderRehearsal, host: &mut RobustSender, step: &SenderStep| {
         let (state, header, limit) =
