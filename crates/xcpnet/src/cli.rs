@@ -373,6 +373,7 @@ Examples:
   xcpnet reproduce --quick                     less of everything, in at most three minutes on two processors
   xcpnet reproduce failures                    where each protocol fails: a table
   xcpnet reproduce liars                       what senders gain who lie, without and with a policer
+  sudo xcpnet reproduce failures --variant robust --on linux    one column of the table, on kernel TCP
   xcpnet reproduce --list                      what there is and what it costs
 
 Runs are kept (in $XDG_CACHE_HOME/xcpnet or ~/.cache/xcpnet, at most 4 GiB), so that the next time only
@@ -389,6 +390,9 @@ pub struct ReproduceArguments {
     /// Run less of each figure, as its file says, and leave out what takes long
     #[arg(long)]
     pub quick: bool,
+    /// Run only this variant of each figure; may be repeated
+    #[arg(long = "variant", value_name = "NAME")]
+    pub variants: Vec<String>,
     /// Where to run
     #[arg(long, value_enum, value_name = "BACKEND", default_value = "sim")]
     pub on: Backend,
