@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * XCP in the kernel's own TCP, sender and receiver: a congestion control (endpoint_window.h), the
- * header option (endpoint_options.h), room for it beside SACK (endpoint_room.h), shares of those
- * for whom a host sends (endpoint_share.h) and a view of all of it (endpoint_show.h), around the
- * state of a connection in its socket's storage. What sender and receiver do is engine/sender.h's
- * and engine/receiver.h's; losses, retransmission and the timer are the kernel's.
+ * XCP in the kernel's own TCP, sender and receiver: a congestion control (endpoint_window.h), by
+ * another sender where that is asked for (endpoint_robust.h), the header option
+ * (endpoint_options.h), room for it beside SACK (endpoint_room.h), shares of those for whom a host
+ * sends (endpoint_share.h) and a view of all of it (endpoint_show.h), around the state of a
+ * connection in its socket's storage. What senders and receiver do is engine/sender.h's,
+ * engine/robust_sender.h's and engine/receiver.h's; losses, retransmission and the timer are the
+ * kernel's.
  *
  * Everything here runs with the socket's lock held, but for packets that waited for a neighbour's
  * address: those may find the sums of a receiver that is being updated. The worst is one feedback
@@ -18,6 +20,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "xcp.h"
+#include "robust_sender.h"
 
 #include "endpoint.h"
 #include "headers.h"
@@ -136,6 +139,11 @@ static __always_inline __u32 option_length(const struct xcp_connection *c, __u32
                                       (c->ids ? XCP_WIRE_IDS : 0)));
 }
 
+/* While no router has been heard of, round trips shorter than this are not paced: as TCP's are not,
+ * and the timer could not keep up. */
+#define XCP_PACED_NS 1000000ULL
+
+#include "endpoint_robust.h"
 #include "endpoint_share.h"
 
 #include "endpoint_options.h"

@@ -14,6 +14,8 @@
 #define XCP_ASK_IDS 0x20       /* bottleneck ids, if the peer understands them */
 /* begin with what this host's router lends: endpoint_start.h */
 #define XCP_ASK_START 0x40
+/* the sender of engine/robust_sender.h; not in the 2005 format */
+#define XCP_ASK_ROBUST 0x80
 
 struct xcp_ask {
     __u32 flags;

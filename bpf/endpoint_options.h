@@ -178,8 +178,9 @@ static __always_inline void use_default(struct xcp_connection *c) {
 }
 
 /* Both ends speak it. offer: the peer's. */
-static __always_inline void agree(struct xcp_connection *c, __u32 sending,
+static __always_inline void agree(struct xcp_connection *c, struct bpf_sock *sk, __u32 sending,
                                   const struct xcp_raw *offer) {
+    struct xcp_robust_connection *r = robust_of(c, sk);
     struct xcp_endpoint_counts *b = books();
     c->state = XCP_AGREED;
     c->sending = sending != 0;
@@ -190,6 +191,8 @@ static __always_inline void agree(struct xcp_connection *c, __u32 sending,
         offer->bytes[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_IDS) {
         c->ids = 1;
         xcp_sender_use_ids(&c->sender, c->ask.own_id);
+        if (r)
+            xcp_sender_use_ids(&r->sender.xcp, c->ask.own_id);
     }
     if (b)
         __sync_fetch_and_add(&b->agreed, 1);
@@ -222,11 +225,12 @@ __noinline int xcp_connect(struct bpf_sock_ops *ops) {
 /* The connection this host opened is established: the SYN-ACK says whether the peer speaks it. */
 __noinline int xcp_connected(struct bpf_sock_ops *ops) {
     struct xcp_connection *c = connection(ops, 0);
+    struct bpf_sock *sk = ops->sk;
     struct xcp_raw raw;
-    if (!c || c->state != XCP_OFFERED)
+    if (!c || !sk || c->state != XCP_OFFERED)
         return 0;
     if (c->ask.flags & XCP_ASK_CLASSIC || load_extended(ops, &raw, 0)) {
-        agree(c, 1, &raw);
+        agree(c, sk, 1, &raw);
     } else {
         fall(c, XCP_FALL_PEER);
         let_be(ops, c);
@@ -281,8 +285,11 @@ static __always_inline int is_offered(struct bpf_sock_ops *ops, struct xcp_raw *
 __noinline int xcp_accepted(struct bpf_sock_ops *ops) {
     struct xcp_connection *c = connection(ops, 0);
     __u32 asked = c && c->ask.flags & XCP_ASK_OWN ? c->ask.flags : settings.ask.flags;
+    struct bpf_sock *sk = ops->sk;
     struct xcp_raw raw;
     int ours = is_ours(ops), given, speaks;
+    if (!sk)
+        return 0;
     speaks = asked & XCP_ASK_CLASSIC ? asked & XCP_ASK_OWN || ours || is_given(ops)
                                      : is_offered(ops, &raw);
     if (signs(ops))
@@ -298,7 +305,7 @@ __noinline int xcp_accepted(struct bpf_sock_ops *ops) {
     use_default(c);
     if (speaks) {
         given = !ours && is_given(ops);
-        agree(c, ours || given, &raw);
+        agree(c, sk, ours || given, &raw);
         call_us(ops);
         if (given)
             choose(ops, settings.name);
@@ -354,9 +361,14 @@ __noinline int xcp_reserve(struct bpf_sock_ops *ops) {
 static __always_inline void put_forward(struct xcp_connection *c, const struct tcp_sock *tp,
                                         struct bpf_sock *sk, __u32 count, struct xcp_forward *out) {
     __u64 now = bpf_ktime_get_ns(), rtt = srtt_ns(c, tp);
+    struct xcp_robust_connection *r = robust_of(c, sk);
+    c->forwards++;
+    if (r) {
+        xcp_robust_header(r, now, sendable(tp), out);
+        return;
+    }
     xcp_sender_header(&c->sender, now, rtt, sendable(tp), out);
     share(sk, out, count, rtt, now);
-    c->forwards++;
 }
 
 /* Writes these parts into a buffer of XCP_EXTENDED_LENGTH_MAX bytes; returns their length. count:
@@ -474,6 +486,7 @@ static __always_inline int is_believed(const struct tcp_sock *tp, __u32 ack) {
 __noinline int xcp_heard(struct bpf_sock_ops *ops, struct xcp_return *returned, __u32 count) {
     struct xcp_connection *c = connection(ops, 0);
     struct bpf_sock *sk = ops->sk;
+    struct xcp_robust_connection *r;
     struct tcp_sock *tp;
     __u64 now = bpf_ktime_get_ns(), before, most;
     if (!c || !sk || !returned)
@@ -491,6 +504,11 @@ __noinline int xcp_heard(struct bpf_sock_ops *ops, struct xcp_return *returned, 
         count;
     if (!c->sending)
         return 0;
+    r = robust_of(c, sk);
+    if (r) {
+        robust_heard(r, tp, returned, count);
+        return 0;
+    }
     before = c->sender.cwnd;
     xcp_sender_feedback(&c->sender, now, returned, srtt_ns(c, tp), cwnd_limited(tp), count);
     most = tp->mss_cache ? (__u64)(tp->max_window / tp->mss_cache) << 33 : ~0ULL;

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Every connection that has our storage, in all network namespaces, as struct xcp_shown: what `ss
- * -i` cannot show. Part of endpoint.bpf.c. */
+/* Every connection that has our storage, in all network namespaces, as struct xcp_shown and struct
+ * xcp_robust_sender (all zero where it is none): what `ss -i` cannot show. Part of endpoint.bpf.c.
+ */
+
+const struct xcp_robust_sender no_robust = {};
 
 SEC("iter/bpf_sk_storage_map")
 int xcp_show(struct bpf_iter__bpf_sk_storage_map *ctx) {
     struct xcp_connection *c = ctx->value;
     struct sock *sk = ctx->sk;
+    struct xcp_robust_connection *r;
     struct xcp_shown out = {};
     if (!c || !sk)
         return 0;
@@ -25,6 +29,8 @@ int xcp_show(struct bpf_iter__bpf_sk_storage_map *ctx) {
         }
     }
     out.connection = *c;
+    r = robust_of(c, sk);
     bpf_seq_write(ctx->meta->seq, &out, sizeof(out));
+    bpf_seq_write(ctx->meta->seq, r ? &r->sender : &no_robust, sizeof(no_robust));
     return 0;
 }

@@ -19,9 +19,6 @@
  *      sometimes, and the window still bounds what is sent.
  */
 
-/* While no router has been heard of, round trips shorter than this are not paced: as TCP's are not,
- * and the timer could not keep up. */
-#define XCP_PACED_NS 1000000ULL
 /* After a timeout the next packet waits this part of a round trip at the most: the kernel does not
  * plan a gap anew when the window has grown. */
 #define XCP_RESTART_PACKETS 16
@@ -112,8 +109,11 @@ void BPF_PROG(xcp_init, struct sock *sk) {
     sk->sk_pacing_rate = ~0UL;
     if (!(flags & XCP_ASK_UNPACED) && sk->sk_pacing_status == SK_PACING_NONE)
         sk->sk_pacing_status = SK_PACING_NEEDED;
-    pace(tp, c, 0);
     bound_rto(tp, c);
+    if (flags & XCP_ASK_ROBUST && robust_begin(sk, tp, c, first))
+        return;
+    c->ask.flags &= ~XCP_ASK_ROBUST;
+    pace(tp, c, 0);
 }
 
 SEC("struct_ops")
@@ -136,13 +136,14 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag,
               const struct rate_sample *rs) {
     struct tcp_sock *tp = (struct tcp_sock *)sk;
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+    struct xcp_robust_connection *r;
     __u64 now = bpf_ktime_get_ns();
-    __u32 cwnd;
+    __u32 cwnd, has_sample = rs->rtt_us > 0 && !(flag & FLAG_RETRANS_DATA_ACKED);
     if (!c) { /* there was no memory for it: better another congestion control than none */
         bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, (void *)settings.fallback, XCP_CA_NAME);
         return;
     }
-    if (rs->rtt_us > 0 && !(flag & FLAG_RETRANS_DATA_ACKED))
+    if (has_sample)
         sample_rtt(c, rs->rtt_us);
     if (rs->acked_sacked)
         c->unheard++;
@@ -158,9 +159,16 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag,
         bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, (void *)settings.fallback, XCP_CA_NAME);
         return;
     }
+    r = robust_of(c, sk);
     if (c->packet_bytes != wire_bytes(tp)) {
         c->packet_bytes = wire_bytes(tp);
-        xcp_sender_set_packet(&c->sender, c->packet_bytes);
+        xcp_sender_set_packet(r ? &r->sender.xcp : &c->sender, c->packet_bytes);
+    }
+    if (r) {
+        robust_advance(r, tp, c, rs, has_sample, c->state == XCP_OFFERED);
+        robust_settle(tp, c, r);
+        bound_rto(tp, c);
+        return;
     }
     /* where the kernel does not ask before it sends */
     if (c->ask.flags & XCP_ASK_START &&
@@ -176,6 +184,11 @@ SEC("struct_ops")
 void BPF_PROG(xcp_set_state, struct sock *sk, __u8 new_state) {
     struct tcp_sock *tp = (struct tcp_sock *)sk;
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+    struct xcp_robust_connection *r = c ? robust_of(c, sk) : 0;
+    if (r && new_state == TCP_CA_Loss) { /* each one that follows, too */
+        xcp_robust_timeout(r, stamp_ns(tp));
+        r->lost = tp->lost;
+    }
     if (!c || BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == new_state)
         return;
     if (new_state == TCP_CA_Recovery || new_state == TCP_CA_Loss) {
@@ -199,8 +212,11 @@ __u32 BPF_PROG(xcp_ssthresh, struct sock *sk) {
 SEC("struct_ops")
 __u32 BPF_PROG(xcp_undo_cwnd, struct sock *sk) {
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+    struct xcp_robust_connection *r = c ? robust_of(c, sk) : 0;
     if (!c)
         return ((struct tcp_sock *)sk)->snd_cwnd;
+    if (r) /* it gives itself back what a timeout took */
+        return xcp_robust_sender_limit(&r->sender);
     xcp_sender_restore(&c->sender, c->cwnd_before, c->threshold_before);
     return xcp_sender_cwnd(&c->sender);
 }

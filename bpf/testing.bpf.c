@@ -2,10 +2,11 @@
 /*
  * Programs for tests and measurements only: what a packet costs before any of ours has looked at
  * it, a middlebox that takes our option out, one that loses packets, a neighbour that keeps them to
- * itself, one on the same cgroup, and a sender that lies.
+ * itself, one on the same cgroup, a sender that lies, and the robust sender without a connection.
  */
 #include "headers.h"
 
+#include "robust_sender.h"
 #include "xcp.h"
 
 #include "bounds.h"
@@ -115,4 +116,71 @@ int xcp_neighbour(struct bpf_sock_ops *ops) {
             __sync_fetch_and_add(count, 1);
     }
     return 1;
+}
+
+/* What happens to a robust sender (engine/robust_sender.h), and what it is before and after. */
+#define XCP_STEP_BEGINS 0
+#define XCP_STEP_ACKED 1
+#define XCP_STEP_TIMEOUT 2
+
+struct xcp_robust_step {
+    __u64 now;
+    __u64 rtt_ns;
+    __u64 srtt_ns;
+    __u64 sent_ns;
+    __u64 window; /* the first */
+    __u32 what;
+    __u32 packet_bytes;
+    __u32 segments;
+    __u32 lost;
+    __u32 limited;
+    __u32 sendable;
+    struct xcp_return returned;
+    /* what it then writes, and how much may be in flight */
+    struct xcp_forward header;
+    __u32 limit;
+    __u32 late; /* the pacer is */
+    struct xcp_robust_sender sender;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct xcp_robust_step);
+} robust_step SEC(".maps");
+
+__noinline int xcp_robust_acknowledged(struct xcp_robust_step *s) {
+    if (!s)
+        return 0;
+    xcp_robust_sender_sample(&s->sender, s->rtt_ns, s->srtt_ns, s->sent_ns);
+    xcp_robust_sender_feedback(&s->sender, s->now, &s->returned, s->limited, s->sent_ns,
+                               s->segments);
+    xcp_robust_sender_lost(&s->sender, s->lost);
+    return 0;
+}
+
+__noinline int xcp_robust_delivered(struct xcp_robust_step *s) {
+    if (s)
+        xcp_robust_sender_acked(&s->sender, s->now, s->segments, s->limited, s->sent_ns);
+    return 0;
+}
+
+SEC("tcx/egress")
+int xcp_robust_steps(struct __sk_buff *skb) {
+    __u32 zero = 0;
+    struct xcp_robust_step *s = bpf_map_lookup_elem(&robust_step, &zero);
+    if (!s)
+        return XCP_NEXT;
+    if (s->what == XCP_STEP_BEGINS) {
+        xcp_robust_sender_init(&s->sender, s->packet_bytes, s->window);
+    } else if (s->what == XCP_STEP_ACKED) {
+        xcp_robust_acknowledged(s);
+        xcp_robust_delivered(s);
+    } else {
+        xcp_robust_sender_timeout(&s->sender, s->now);
+    }
+    s->limit = xcp_robust_sender_limit(&s->sender);
+    xcp_robust_sender_header(&s->sender, s->now, s->sendable, s->late, &s->header);
+    return XCP_NEXT;
 }

@@ -292,6 +292,10 @@ struct tcp_options_received {
 struct tcp_md5sig_info;
 struct tcp_ao_info;
 
+struct tcp_rack {
+    __u64 mstamp;
+};
+
 struct tcp_sock {
     struct inet_connection_sock inet_conn;
     struct tcp_options_received rx_opt;
@@ -312,6 +316,9 @@ struct tcp_sock {
     __u32 snd_nxt;
     __u32 snd_una;
     __u32 write_seq;
+    __u64 tcp_mstamp; /* us */
+    struct tcp_rack rack;
+    __u32 lost;
     __u8 is_cwnd_limited : 1;
 };
 

@@ -35,6 +35,9 @@
  *  10. W may fall below one packet where four rounds running at the least W bring decreases and a
  *      queue, or where timeouts come at less than two; the header says an RTT of base / W and a
  *      window of one then.
+ *  11. Where the pacer is late, that is, does not move a packet that waits when the rate changes, a
+ *      change is felt half a gap later. The header says so: an RTT longer by base / 2W, and half a
+ *      packet more, at the same rate.
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
@@ -133,7 +136,7 @@ XCP_INLINE xcp_u64 xcp_robust_more(xcp_u64 a, xcp_u64 b) {
 }
 
 /* v * a / b; unbounded stays so. */
-XCP_INLINE xcp_u64 xcp_robust_times(xcp_u64 v, xcp_u64 a, xcp_u64 b) {
+XCP_ANY(xcp_u64) xcp_robust_times(xcp_u64 v, xcp_u64 a, xcp_u64 b) {
     struct xcp_num n;
     if (a == b || b == 0 || v == XCP_ROBUST_UNBOUNDED)
         return v;
@@ -194,19 +197,17 @@ XCP_INLINE xcp_u32 xcp_robust_sender_ask(const struct xcp_robust_sender *s) {
     return (xcp_u32)xcp_robust_less((w >> 32) + 2, XCP_NO_LIMIT - 1);
 }
 
-/* The header of a packet sent now; limit as for xcp_sender_header. */
+/* The header of a packet sent now; limit as for xcp_sender_header. late: difference 11. */
 XCP_COLD void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 limit,
-                                       struct xcp_forward *h) {
+                                       xcp_u32 late, struct xcp_forward *h) {
     xcp_u32 ask = xcp_robust_sender_ask(s);
-    xcp_u64 w = s->xcp.cwnd;
-    limit = limit < ask ? limit : ask;
-    if (w < XCP_ROBUST_ONE && s->base_ns) {
-        s->xcp.cwnd = XCP_ROBUST_ONE;
-        xcp_sender_header(&s->xcp, now, xcp_robust_times(s->base_ns, XCP_ROBUST_ONE, w), limit, h);
-        s->xcp.cwnd = w;
-        return;
-    }
-    xcp_sender_header(&s->xcp, now, s->base_ns, limit, h);
+    xcp_u64 w = s->xcp.cwnd, told = w + (late ? XCP_ROBUST_ONE / 2 : 0);
+    if (w < XCP_ROBUST_ONE && s->base_ns)
+        told = XCP_ROBUST_ONE;
+    s->xcp.cwnd = told;
+    xcp_sender_header(&s->xcp, now, xcp_robust_times(s->base_ns, told, w),
+                      limit < ask ? limit : ask, h);
+    s->xcp.cwnd = w;
 }
 
 /* An acknowledgement of new data came, or a SYN's: rtt_ns is its newest segment's, 0 where that was
@@ -261,10 +262,10 @@ XCP_COLD void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 no
     xcp_robust_settle_window(s, now);
 }
 
-/* A segment was sent again that had been sent first since the last timeout: what was under way at a
- * timeout may have been lost with the path. */
-XCP_INLINE void xcp_robust_sender_again(struct xcp_robust_sender *s) {
-    s->lost++;
+/* So many segments were lost that had been sent first since the last timeout: what was under way at
+ * a timeout may have been lost with the path. */
+XCP_INLINE void xcp_robust_sender_lost(struct xcp_robust_sender *s, xcp_u32 segments) {
+    s->lost += segments;
 }
 
 XCP_INLINE void xcp_robust_compete(struct xcp_robust_sender *s, xcp_u64 window) {

@@ -23,19 +23,19 @@ XCP_INLINE xcp_u64 xcp_isqrt(xcp_u64 v) {
     return root;
 }
 
-/* floor(cbrt(v)). */
-XCP_INLINE xcp_u64 xcp_icbrt(xcp_u64 v) {
+/* floor(cbrt(v)). Without a branch, too: what is compared is below 2^63. */
+XCP_ANY(xcp_u64) xcp_icbrt(xcp_u64 v) {
     xcp_u64 root = 0;
     xcp_u32 i;
     for (i = 0; i < 22; i++) {
         xcp_u32 s = 63 - 3 * i;
-        xcp_u64 b;
+        xcp_u64 b, set;
         root <<= 1;
         b = 3 * root * (root + 1) + 1;
-        if ((v >> s) >= b) {
-            v -= b << s;
-            root++;
-        }
+        set = (((v >> s) - b) >> 63) ^ 1;
+        XCP_OPAQUE(set);
+        v -= (b << s) * set;
+        root += set;
     }
     return root;
 }

@@ -483,6 +483,7 @@ unsafe extern "C" {
         s: *mut [u64; ROBUST_SENDER_WORDS],
         now: u64,
         limit: u32,
+        late: u32,
         h: *mut ForwardHeader,
     );
     pub fn xcp_shim_robust_sender_sample(
@@ -506,7 +507,7 @@ unsafe extern "C" {
         limited: u32,
         sent_ns: u64,
     );
-    pub fn xcp_shim_robust_sender_again(s: *mut [u64; ROBUST_SENDER_WORDS]);
+    pub fn xcp_shim_robust_sender_lost(s: *mut [u64; ROBUST_SENDER_WORDS], segments: u32);
     pub fn xcp_shim_robust_sender_timeout(s: *mut [u64; ROBUST_SENDER_WORDS], now: u64);
     pub fn xcp_shim_robust_sender_limit(s: *const [u64; ROBUST_SENDER_WORDS]) -> u32;
     pub fn xcp_shim_robust_sender_view(

@@ -35,7 +35,8 @@ mod router;
 mod sender;
 
 pub use ffi::{
-    POLICED_SET_WORDS, POLICER_WORDS, RECEIVER_WORDS, ROBUST_WORDS, ROUTER_WORDS, SENDER_WORDS,
+    POLICED_SET_WORDS, POLICER_WORDS, RECEIVER_WORDS, ROBUST_SENDER_WORDS, ROBUST_WORDS,
+    ROUTER_WORDS, SENDER_WORDS,
 };
 pub use header::{ForwardHeader, HOPS_MAX, ReturnHeader, Rounding, WireFormat, flags};
 pub use options::{

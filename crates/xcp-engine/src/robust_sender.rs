@@ -65,6 +65,18 @@ impl RobustSender {
         RobustSender(state)
     }
 
+    /// A sender as it lies in memory.
+    #[must_use]
+    pub fn from_words(words: &[u64; ROBUST_SENDER_WORDS]) -> Self {
+        RobustSender(Box::new(*words))
+    }
+
+    /// How it lies in memory.
+    #[must_use]
+    pub fn words(&self) -> &[u64; ROBUST_SENDER_WORDS] {
+        &self.0
+    }
+
     /// The rate times the base RTT, packets.
     #[inline]
     pub fn window(&self) -> f64 {
@@ -89,12 +101,20 @@ impl RobustSender {
         unsafe { ffi::xcp_shim_robust_sender_limit(&*self.0) }
     }
 
-    /// Writes the header of a packet that is sent now.
+    /// Writes the header of a packet that is sent now. `late`: the pacer does not move a packet that
+    /// waits when the rate changes, and routers are told so.
     #[inline]
-    pub fn write_header(&mut self, now_ns: u64, sendable: &Sendable, header: &mut ForwardHeader) {
+    pub fn write_header(
+        &mut self,
+        now_ns: u64,
+        sendable: &Sendable,
+        late: bool,
+        header: &mut ForwardHeader,
+    ) {
+        let limit = sendable.window_limit;
         // SAFETY: as in `limit`; `header` is valid for the call.
         unsafe {
-            ffi::xcp_shim_robust_sender_header(&mut *self.0, now_ns, sendable.window_limit, header)
+            ffi::xcp_shim_robust_sender_header(&mut *self.0, now_ns, limit, late.into(), header)
         }
     }
 
@@ -115,9 +135,17 @@ impl RobustSender {
     }
 
     /// An acknowledgement brought feedback, for a packet sent at `sent_ns`. `limited`: the window,
-    /// or pacing, and nothing else holds the sender back.
+    /// or pacing, and nothing else holds the sender back. `segments`: how many of those that the
+    /// header was sent in this one stands for.
     #[inline]
-    pub fn feedback(&mut self, now_ns: u64, header: &ReturnHeader, limited: bool, sent_ns: u64) {
+    pub fn feedback(
+        &mut self,
+        now_ns: u64,
+        header: &ReturnHeader,
+        limited: bool,
+        sent_ns: u64,
+        segments: u32,
+    ) {
         // SAFETY: as in `write_header`.
         unsafe {
             ffi::xcp_shim_robust_sender_feedback(
@@ -126,7 +154,7 @@ impl RobustSender {
                 header,
                 limited.into(),
                 sent_ns,
-                1,
+                segments,
             )
         }
     }
@@ -147,10 +175,10 @@ impl RobustSender {
         }
     }
 
-    /// A segment was sent again that had been sent first since the last timeout.
-    pub fn sent_again(&mut self) {
+    /// So many segments were lost that had been sent first since the last timeout.
+    pub fn lost(&mut self, segments: u32) {
         // SAFETY: as in `limit`.
-        unsafe { ffi::xcp_shim_robust_sender_again(&mut *self.0) }
+        unsafe { ffi::xcp_shim_robust_sender_lost(&mut *self.0, segments) }
     }
 
     /// The retransmission timer expired.

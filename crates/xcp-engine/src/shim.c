@@ -455,8 +455,8 @@ void xcp_shim_robust_sender_init(struct xcp_robust_sender *s, xcp_u32 packet_byt
 }
 
 void xcp_shim_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 limit,
-                                   struct xcp_forward *h) {
-    xcp_robust_sender_header(s, now, limit, h);
+                                   xcp_u32 late, struct xcp_forward *h) {
+    xcp_robust_sender_header(s, now, limit, late, h);
 }
 
 void xcp_shim_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns, xcp_u64 srtt_ns,
@@ -475,8 +475,8 @@ void xcp_shim_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, xcp_
     xcp_robust_sender_acked(s, now, segments, limited, sent_ns);
 }
 
-void xcp_shim_robust_sender_again(struct xcp_robust_sender *s) {
-    xcp_robust_sender_again(s);
+void xcp_shim_robust_sender_lost(struct xcp_robust_sender *s, xcp_u32 segments) {
+    xcp_robust_sender_lost(s, segments);
 }
 
 void xcp_shim_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now) {

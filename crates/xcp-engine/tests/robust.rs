@@ -134,20 +134,20 @@ fn answer(feedback: f64) -> ReturnHeader {
 fn the_rate_is_the_state() {
     let mut sender = RobustSender::new(SIZE, 10, None);
     sender.sample(Some(100 * MS), 100 * MS, 0);
-    sender.feedback(100 * MS, &answer(0.0), true, 0);
+    sender.feedback(100 * MS, &answer(0.0), true, 0, 1);
     sender.acked(100 * MS, 1, true, 0);
     let gap = sender.gap_ns();
     assert_eq!(gap, Some(10 * MS));
     sender.sample(Some(200 * MS), 190 * MS, 100 * MS);
-    sender.feedback(300 * MS, &answer(0.0), true, 100 * MS);
+    sender.feedback(300 * MS, &answer(0.0), true, 100 * MS, 1);
     assert_eq!((sender.gap_ns(), sender.window()), (gap, 10.0));
     assert!(sender.limit() >= 19, "in flight as much as the rate makes of it: {}", sender.limit());
     let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(1e6) };
-    sender.feedback(310 * MS, &unmarked, true, 100 * MS);
+    sender.feedback(310 * MS, &unmarked, true, 100 * MS, 1);
     assert_eq!(sender.window(), 10.0);
     // A shorter path: the rate stays.
     sender.sample(Some(50 * MS), 150 * MS, 200 * MS);
-    sender.feedback(320 * MS, &answer(0.0), true, 200 * MS);
+    sender.feedback(320 * MS, &answer(0.0), true, 200 * MS, 1);
     assert_eq!((sender.gap_ns(), sender.window()), (gap, 5.0));
 }
 
@@ -157,7 +157,7 @@ fn round(sender: &mut RobustSender, now: &mut u64, rtt: u64, segments: u32, feed
     *now += rtt;
     for _ in 0..segments {
         sender.sample(Some(rtt), rtt, sent);
-        sender.feedback(*now, &answer(feedback), true, sent);
+        sender.feedback(*now, &answer(feedback), true, sent, 1);
         sender.acked(*now, 1, true, sent);
         *now += 1;
     }
@@ -211,7 +211,7 @@ fn a_timeout_gives_the_window_back() {
     assert_eq!(sender.window(), 1.0);
     let before = now - 50 * MS;
     sender.sample(Some(100 * MS), 100 * MS, before);
-    sender.feedback(now + MS, &answer(0.0), true, before);
+    sender.feedback(now + MS, &answer(0.0), true, before, 1);
     sender.acked(now + MS, 1, true, before);
     assert_eq!(sender.window(), 1.0, "the answer to what was sent before says nothing");
     round(&mut sender, &mut now, 100 * MS, 1, 0.0);
@@ -229,14 +229,14 @@ fn without_marks_it_competes() {
         now += 100 * MS;
         for _ in 0..10 {
             sender.sample(Some(100 * MS), 100 * MS, sent);
-            sender.feedback(now, &unmarked, true, sent);
+            sender.feedback(now, &unmarked, true, sent, 1);
             sender.acked(now, 1, true, sent);
         }
     }
     let alone = sender.state();
     assert!(!alone.routed && alone.bound == Bound::Compete, "{alone:?}");
     assert!(alone.window > 20.0 && alone.explicit_window.is_infinite(), "{alone:?}");
-    sender.feedback(now, &answer(0.0), true, now - 1);
+    sender.feedback(now, &answer(0.0), true, now - 1, 1);
     let heard = sender.state();
     assert!(heard.routed && heard.explicit_window.is_finite(), "{heard:?}");
 }
@@ -248,15 +248,30 @@ fn below_one_packet_the_header_says_how_long_one_takes() {
     let mut now = S;
     for _ in 0..40 {
         round(&mut sender, &mut now, 100 * MS, 1, -20_000.0);
-        sender.sent_again();
+        sender.lost(1);
     }
     let window = sender.window();
     assert!((1.0 / 64.0..1.0).contains(&window), "{window}");
     let mut h = ForwardHeader::default();
-    sender.write_header(now, &Sendable::UNLIMITED, &mut h);
+    sender.write_header(now, &Sendable::UNLIMITED, false, &mut h);
     let told = h.rtt_ns().expect("known") as f64;
     assert_eq!(h.window_packets(), Some(1.0));
     assert!((told * window / (100.0 * MS as f64) - 1.0).abs() < 0.01, "{told} for {window}");
+}
+
+/// Where the pacer does not move what waits, the same rate is told as that of a longer path.
+#[test]
+fn a_late_pacer_is_told_as_half_a_gap_more() {
+    let mut sender = RobustSender::new(SIZE, 4, None);
+    sender.sample(Some(100 * MS), 100 * MS, 0);
+    sender.feedback(100 * MS, &answer(0.0), true, 0, 1);
+    for (late, rtt_ms, window) in [(false, 100.0, 4.0), (true, 112.5, 4.5)] {
+        let mut h = ForwardHeader::default();
+        sender.write_header(100 * MS, &Sendable::UNLIMITED, late, &mut h);
+        assert_eq!(h.window_packets(), Some(window));
+        let told_ms = h.rtt_ns().expect("known") as f64 / MS as f64;
+        assert!((told_ms / rtt_ms - 1.0).abs() < 0.001, "{told_ms}");
+    }
 }
 
 proptest! {

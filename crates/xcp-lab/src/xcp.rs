@@ -10,7 +10,7 @@ use xcp_linux::endpoint::{self, Agreement, Ask, EndpointConfig, Give};
 use xcp_linux::police::{Police, PoliceBy};
 use xcp_linux::router::{self, Hook};
 use xcp_model::units::Nanos;
-use xcp_model::{self as model, LossResponse, Tcp, Unclaimed, WireFormat};
+use xcp_model::{self as model, LossResponse, Tcp, Unclaimed, WireFormat, XcpSender};
 
 use crate::LabError;
 use crate::home::Home;
@@ -101,6 +101,7 @@ impl Endpoint {
                 Unclaimed::Unknown => 0,
                 Unclaimed::Access => ACCESS_ID,
             }),
+            robust: tcp.xcp_sender == XcpSender::Robust,
             ..Ask::default()
         };
         self.endpoint.ask(socket, &ask).map_err(|why| io::Error::other(why.to_string()))?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapMut};
-use xcp_engine::{RECEIVER_WORDS, SENDER_WORDS};
+use xcp_engine::{Bound, RECEIVER_WORDS, ROBUST_SENDER_WORDS, RobustSender, SENDER_WORDS};
 
 use crate::error::{Error, Result, is_root};
 use crate::kept::file_system::Directory;
@@ -99,6 +99,10 @@ pub struct Ask {
     /// Longest time between retransmissions, ms, as long as round trips are shorter than half of
     /// it; 0: the kernel's. Linux 6.15.
     pub rto_max_ms: u32,
+    /// The sender whose state is its rate (engine/robust_sender.h), for routers of the law
+    /// `robust`: always paced, by itself without the 2005 format, `honest`, `halve_on_loss` and
+    /// `start`.
+    pub robust: bool,
 }
 
 impl Default for Ask {
@@ -112,6 +116,7 @@ impl Default for Ask {
             ids: None,
             start: false,
             rto_max_ms: 0,
+            robust: false,
         }
     }
 }
@@ -133,6 +138,7 @@ const ASK_UNBOUNDED: u32 = 0x08;
 const ASK_HALVE: u32 = 0x10;
 const ASK_IDS: u32 = 0x20;
 const ASK_START: u32 = 0x40;
+const ASK_ROBUST: u32 = 0x80;
 
 impl From<Ask> for RawAsk {
     fn from(ask: Ask) -> Self {
@@ -142,7 +148,8 @@ impl From<Ask> for RawAsk {
             | flag(!ask.honest, ASK_UNBOUNDED)
             | flag(ask.halve_on_loss, ASK_HALVE)
             | flag(ask.ids.is_some(), ASK_IDS)
-            | flag(ask.start, ASK_START);
+            | flag(ask.start, ASK_START)
+            | flag(ask.robust, ASK_ROBUST);
         Self {
             flags,
             initial_window: ask.initial_window,
@@ -191,7 +198,7 @@ struct RawConnection {
 // SAFETY: repr(C), sizes in an order that leaves no padding; every pattern is valid.
 unsafe impl Plain for RawConnection {}
 
-/// `struct xcp_shown` of bpf/endpoint.h.
+/// `struct xcp_shown` of bpf/endpoint.h, and the robust sender that follows it.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct RawShown {
@@ -204,7 +211,22 @@ struct RawShown {
     remote_port: u16,
     snd_cwnd: u32,
     connection: RawConnection,
+    robust: RawRobust,
 }
+
+/// `struct xcp_robust_sender` of engine/robust_sender.h; all zero where there is none.
+type RawRobust = [u64; ROBUST_SENDER_WORDS];
+
+/// `struct xcp_robust_connection` of bpf/endpoint_robust.h.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct RawRobustConnection {
+    sender: RawRobust,
+    waiting: [u64; 2],
+}
+
+// SAFETY: words.
+unsafe impl Plain for RawRobustConnection {}
 
 // SAFETY: as for `RawConnection`.
 unsafe impl Plain for RawShown {}
@@ -323,6 +345,23 @@ pub struct Connection {
     pub last_feedback: f64,
     /// All feedback summed, in the same unit.
     pub feedback_sum: f64,
+    /// What the robust sender does, where the connection has it.
+    pub robust: Option<Robust>,
+}
+
+/// A robust sender (engine/robust_sender.h).
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Robust {
+    /// What bounds it besides the routers: nothing, delay, or CUBIC's window beside others.
+    pub bound: &'static str,
+    /// Packets that the bound lets be in flight.
+    pub bound_packets: Option<f64>,
+    /// The least RTT it has seen, ns.
+    pub base_rtt_ns: u64,
+    /// How often delay or loss has bound it.
+    pub binds: u32,
+    /// How often it has begun to compete.
+    pub competes: u32,
 }
 
 /// A connection with its ends, as `show` lists it.
@@ -339,9 +378,11 @@ pub struct Shown {
     pub connection: Connection,
 }
 
-impl From<&RawConnection> for Connection {
-    fn from(raw: &RawConnection) -> Self {
-        let sender = xcp_engine::Sender::from_words(raw.sender);
+impl Connection {
+    fn new(raw: &RawConnection, robust: Option<&RawRobust>) -> Self {
+        let robust = robust.filter(|words| words.iter().any(|word| *word != 0));
+        let sender = robust.and_then(|words| words.first_chunk()).copied().unwrap_or(raw.sender);
+        let sender = xcp_engine::Sender::from_words(sender);
         let classic = raw.ask.flags & ASK_CLASSIC != 0;
         // Q20 bytes/s, or Q12 packets.
         let unit = if classic { 1.0 / 4096.0 } else { 8.0 / (1u64 << 20) as f64 };
@@ -378,6 +419,24 @@ impl From<&RawConnection> for Connection {
             last_feedback: format.decode_feedback(raw.last_feedback as u16)
                 * if classic { 1.0 } else { 8.0 },
             feedback_sum: raw.feedback_sum as f64 * unit,
+            robust: robust.map(Robust::from),
+        }
+    }
+}
+
+impl From<&RawRobust> for Robust {
+    fn from(words: &RawRobust) -> Self {
+        let state = RobustSender::from_words(words).state();
+        Self {
+            bound: match state.bound {
+                Bound::Free => "nothing",
+                Bound::Delay => "delay",
+                Bound::Compete => "competition",
+            },
+            bound_packets: Some(state.bound_packets).filter(|packets| packets.is_finite()),
+            base_rtt_ns: state.base_ns,
+            binds: state.binds,
+            competes: state.competes,
         }
     }
 }
@@ -400,6 +459,8 @@ pub struct Endpoint {
     cgroups: Vec<Link>,
     devices: Vec<Link>,
     connections: MapHandle,
+    /// What robust senders are beside; not there once kept.
+    robust: Option<MapHandle>,
     counts: MapHandle,
     about: MapHandle,
     programs: Programs,
@@ -564,6 +625,7 @@ impl Endpoint {
             cgroups: Vec::new(),
             devices: Vec::new(),
             connections,
+            robust: Some(handle(&skel.maps.robust)?),
             counts: handle(&skel.maps.counts)?,
             about: handle(&skel.maps.about)?,
             programs: Programs {
@@ -734,11 +796,20 @@ impl Endpoint {
     /// # Errors
     /// The map cannot be read.
     pub fn connection(&self, socket: BorrowedFd<'_>) -> Result<Option<Connection>> {
-        let bytes = self
-            .connections
-            .lookup(&socket.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
-            .map_err(|e| Error::because("cannot read a connection", &e))?;
-        Ok(bytes.as_deref().and_then(from_bytes::<RawConnection>).map(|raw| Connection::from(&raw)))
+        let key = socket.as_raw_fd().to_ne_bytes();
+        let cannot = |e| Error::because("cannot read a connection", &e);
+        let bytes = self.connections.lookup(&key, MapFlags::ANY).map_err(cannot)?;
+        let Some(raw) = bytes.as_deref().and_then(from_bytes::<RawConnection>) else {
+            return Ok(None);
+        };
+        let robust = match &self.robust {
+            Some(map) if raw.ask.flags & ASK_ROBUST != 0 => {
+                map.lookup(&key, MapFlags::ANY).map_err(cannot)?
+            }
+            _ => None,
+        };
+        let robust = robust.as_deref().and_then(from_bytes::<RawRobustConnection>);
+        Ok(Some(Connection::new(&raw, robust.map(|r| r.sender).as_ref())))
     }
 
     /// Takes away what is noted of a socket, as if there had been no memory for it: for tests.
@@ -845,6 +916,7 @@ impl Endpoint {
             cgroups: several("cgroup")?,
             devices: several("device")?,
             connections: link::open_map(directory, "connections")?,
+            robust: None,
             counts: link::open_map(directory, "counts")?,
             about: about_map,
             programs: Programs {
@@ -900,7 +972,7 @@ impl From<&RawShown> for Shown {
             namespace: raw.namespace,
             local: end(raw.local, raw.local_port),
             remote: end(raw.remote, raw.remote_port),
-            connection: Connection::from(&raw.connection),
+            connection: Connection::new(&raw.connection, Some(&raw.robust)),
         }
     }
 }

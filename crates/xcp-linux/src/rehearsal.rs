@@ -6,14 +6,17 @@ use std::mem::MaybeUninit;
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, ProgramType};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 
-use xcp_engine::{POLICED_SET_WORDS, POLICER_WORDS, Policer, RobustRouter};
+use xcp_engine::{
+    ForwardHeader, POLICED_SET_WORDS, POLICER_WORDS, Policer, ROBUST_SENDER_WORDS, ReturnHeader,
+    RobustRouter, RobustSender,
+};
 
 use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::error::{Error, Result};
 use crate::link::{self, Link, Position, Target};
-use crate::object::{handle, hush, write_only_entry};
+use crate::object::{Plain, handle, hush, read_only_entry, write_only_entry};
 use crate::police::Police;
 use crate::port::{self, Control, Loaded, Port, RobustPort};
 use crate::programs::testing::TestingSkelBuilder;
@@ -212,6 +215,136 @@ impl Rehearsal {
         };
         let table = (0..policed.max_entries()).map(set).collect::<Result<_>>()?;
         Ok((*port::read::<Port>(&self.loaded.port)?.policer(), table))
+    }
+}
+
+/// What happens to a robust sender.
+#[derive(Debug, Clone, Copy)]
+pub struct SenderStep {
+    /// Time, ns.
+    pub now_ns: u64,
+    /// What it is.
+    pub what: SenderEvent,
+    /// The sample that an acknowledgement brings, ns; 0: none.
+    pub rtt_ns: u64,
+    /// The average, ns.
+    pub srtt_ns: u64,
+    /// When what it answers was sent, ns.
+    pub sent_ns: u64,
+    /// Segments that it is the first to acknowledge.
+    pub segments: u32,
+    /// Segments that are lost.
+    pub lost: u32,
+    /// Whether the window or pacing holds the sender back.
+    pub limited: bool,
+    /// Packets that buffers and application let be in flight.
+    pub sendable: u32,
+    /// Its feedback.
+    pub returned: ReturnHeader,
+    /// Whether the pacer does not move packets that wait.
+    pub late: bool,
+}
+
+/// What can happen to a robust sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SenderEvent {
+    /// It begins, with packets of so many bytes and this window, packets.
+    Begins(u32, u32),
+    /// An acknowledgement comes.
+    Acked,
+    /// The retransmission timer expires.
+    Timeout,
+}
+
+/// `struct xcp_robust_step` of bpf/testing.bpf.c.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct RawStep {
+    now: u64,
+    rtt_ns: u64,
+    srtt_ns: u64,
+    sent_ns: u64,
+    window: u64,
+    what: u32,
+    packet_bytes: u32,
+    segments: u32,
+    lost: u32,
+    limited: u32,
+    sendable: u32,
+    returned: ReturnHeader,
+    header: ForwardHeader,
+    limit: u32,
+    late: u32,
+    sender: [u64; ROBUST_SENDER_WORDS],
+}
+
+// SAFETY: words, and headers that any pattern is valid for; no padding between them.
+unsafe impl Plain for RawStep {}
+
+/// The robust sender in the kernel, without a connection.
+#[derive(Debug)]
+pub struct SenderRehearsal {
+    program: OwnedFd,
+    step: MapHandle,
+    sender: [u64; ROBUST_SENDER_WORDS],
+}
+
+impl SenderRehearsal {
+    /// Loads it.
+    ///
+    /// # Errors
+    /// As [`Rehearsal::load`].
+    pub fn load() -> Result<Self> {
+        hush();
+        let mut object = MaybeUninit::uninit();
+        let open = TestingSkelBuilder::default()
+            .open(&mut object)
+            .map_err(|e| Error::because("cannot open a program", &e))?;
+        let skel = open
+            .load()
+            .map_err(|e| Error::because("the kernel does not take the tests' programs", &e))?;
+        let program = skel.progs.xcp_robust_steps.as_fd().try_clone_to_owned();
+        Ok(Self {
+            program: program.map_err(|e| Error::because("cannot hold a program", &e))?,
+            step: handle(&skel.maps.robust_step)?,
+            sender: [0; ROBUST_SENDER_WORDS],
+        })
+    }
+
+    /// The sender after a step, the header that it writes then, and the packets that may be in
+    /// flight.
+    ///
+    /// # Errors
+    /// The kernel does not run it.
+    pub fn step(&mut self, step: &SenderStep) -> Result<(RobustSender, ForwardHeader, u32)> {
+        let (what, packet_bytes, window) = match step.what {
+            SenderEvent::Begins(bytes, window) => (0, bytes, u64::from(window) << 32),
+            SenderEvent::Acked => (1, 0, 0),
+            SenderEvent::Timeout => (2, 0, 0),
+        };
+        let raw = RawStep {
+            now: step.now_ns,
+            rtt_ns: step.rtt_ns,
+            srtt_ns: step.srtt_ns,
+            sent_ns: step.sent_ns,
+            window,
+            what,
+            packet_bytes,
+            segments: step.segments,
+            lost: step.lost,
+            limited: step.limited.into(),
+            sendable: step.sendable,
+            returned: step.returned,
+            header: ForwardHeader::default(),
+            limit: 0,
+            late: step.late.into(),
+            sender: self.sender,
+        };
+        write_only_entry(&self.step, MapFlags::ANY, &raw, "a sender's step")?;
+        run(self.program.as_fd(), &[0; 64], None, None, 1)?;
+        let raw: RawStep = read_only_entry(&self.step, MapFlags::ANY, "a sender's step")?;
+        self.sender = raw.sender;
+        Ok((RobustSender::from_words(&raw.sender), raw.header, raw.limit))
     }
 }
 

@@ -373,6 +373,7 @@ Examples:
   xcpnet reproduce --quick                     less of everything, in at most three minutes on two processors
   xcpnet reproduce failures                    where each protocol fails: a table
   xcpnet reproduce liars                       what senders gain who lie, without and with a policer
+  sudo xcpnet reproduce failures --variant robust --on linux    one column of the table, on kernel TCP
   xcpnet reproduce --list                      what there is and what it costs
 
 Runs are kept (in $XDG_CACHE_HOME/xcpnet or ~/.cache/xcpnet, at most 4 GiB), so that the next time only
@@ -389,6 +390,9 @@ pub struct ReproduceArguments {
     /// Run less of each figure, as its file says, and leave out what takes long
     #[arg(long)]
     pub quick: bool,
+    /// Run only this variant of each figure; may be repeated
+    #[arg(long = "variant", value_name = "NAME")]
+    pub variants: Vec<String>,
     /// Where to run
     #[arg(long, value_enum, value_name = "BACKEND", default_value = "sim")]
     pub on: Backend,
@@ -523,6 +527,10 @@ pub struct EndpointEnable {
     /// Send as ACKs come in instead of spreading packets over the round trip
     #[arg(long)]
     pub no_pacing: bool,
+    /// Keep the rate that routers gave, whatever the queue, and bound it by delay where no router
+    /// governs: for routers of the law `robust` (docs/robust.md)
+    #[arg(long, conflicts_with_all = ["classic", "no_pacing"])]
+    pub robust: bool,
     /// Read options from a TOML file: `port = [80, 443]`, `only-asked = true`
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -3,8 +3,7 @@
 
 use xcp_model::units::Nanos;
 use xcp_model::{
-    Congestion, Flow, Limit, ReceiveWindow, Recovery, RtoPolicy, Scenario, Tcp, Traffic,
-    WireFormat, XcpSender,
+    Congestion, Flow, Limit, ReceiveWindow, Recovery, RtoPolicy, Scenario, Tcp, Traffic, WireFormat,
 };
 
 use super::{FIRST_PORT, FlowPlan, Kind, Machine, Plan, TcpPlan, ways};
@@ -106,12 +105,6 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
         return Err(LabError::Refused(format!(
             "flow \"{name}\": the kernel's receiver opens its window as it likes: take \
                 `receive-window` and `receive-buffer-changes` out, or simulate it (without --on)"
-        )));
-    }
-    if tcp.xcp_sender == XcpSender::Robust {
-        return Err(LabError::Refused(format!(
-            "flow \"{name}\": the kernel's endpoint is no robust sender yet: write congestion = \
-                \"xcp\", or simulate it (without --on)"
         )));
     }
     if tcp.congestion == Congestion::Xcp && tcp.wire == WireFormat::ClassicInteger {

@@ -1,10 +1,11 @@
 //! The router programs in the kernel against the host's build of the same engine: random and
 //! hostile frames, one after another, must leave the same bytes, the same state and the same
 //! counters, without a policer and with one, and by the law that remembers its promises. The host's
-//! side is [`host`], what is shown to both [`frames`].
+//! side is [`host`], what is shown to both [`frames`]; the sender for that law is in [`senders`].
 
 mod frames;
 mod host;
+mod senders;
 
 use std::cell::Cell;
 
@@ -87,21 +88,26 @@ fn same_bits(kernel: &Rehearsal, police: Option<&Police>, cases: u32) -> Policer
     all.get()
 }
 
+/// What tries so many cases, or fewer on an emulated processor; and how many.
+fn runner(cases: u32) -> (TestRunner, u32) {
+    let part: u32 = std::env::var("XCPNET_CASES_DIVIDED_BY")
+        .ok()
+        .and_then(|part| part.parse().ok())
+        .unwrap_or(1);
+    let cases = (cases / part.max(1)).max(10);
+    // Without persistence: failures show themselves with their seed, and the tree stays clean.
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    (TestRunner::new(config), cases)
+}
+
 /// Tries laws of a kind with random packets. Returns how often.
 fn same_bits_of(
     cases: u32,
     laws: impl Strategy<Value = RouterConfig>,
     show: impl Fn(RouterConfig, Vec<Packet>) -> Result<(), TestCaseError>,
 ) -> u32 {
-    let part: u32 = std::env::var("XCPNET_CASES_DIVIDED_BY")
-        .ok()
-        .and_then(|part| part.parse().ok())
-        .unwrap_or(1);
-    let cases = (cases / part.max(1)).max(10);
     let packets = prop::collection::vec(sent(), 1..200);
-    // Without persistence: failures show themselves with their seed, and the tree stays clean.
-    let mut runner =
-        TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let (mut runner, cases) = runner(cases);
     let outcome = runner.run(&(laws, packets), |(law, packets)| show(law, packets));
     if let Err(e) = outcome {
         panic!("{e}");

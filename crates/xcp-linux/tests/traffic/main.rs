@@ -206,6 +206,50 @@ fn ids_tell_a_router_whom_it_limits() {
 }
 
 #[test]
+fn the_robust_sender_goes_by_its_router_and_without_one_beside_others() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint(&site, Give::Nobody);
+    let ask = Ask { robust: true, ..Ask::default() };
+    let plan = || Plan { ask: Some(ask), bytes: 4 * MEGABYTE, ..Plan::new(&endpoint) };
+    // No router: after the first answers it is a CUBIC among others.
+    let sender = transfer(&site, plan()).sender.unwrap();
+    let robust = sender.robust.as_ref().unwrap();
+    assert_eq!((sender.agreement, sender.marked), (Agreement::Agreed, false), "{sender:?}");
+    assert!(robust.base_rtt_ns > 0 && robust.competes > 0, "{sender:?}");
+    // Ids come with what the ends have agreed on, when the sender is there already.
+    let law = xcp_engine::RouterConfig::preset(xcp_engine::Preset::Robust, 20_000_000 / 8);
+    let router = site.router_of(20_000_000, Hook::Any, law);
+    let ids = Ask { ids: Some(0), ..ask };
+    let over = AtomicBool::new(false);
+    let (listed, done) = thread::scope(|scope| {
+        let listed = scope.spawn(|| {
+            let mut listed = false;
+            while !over.load(Ordering::Relaxed) {
+                listed |= endpoint.connections().unwrap().iter().any(|c| {
+                    let robust = c.connection.robust.as_ref();
+                    robust.is_some_and(|robust| robust.base_rtt_ns > 0)
+                        && c.connection.cwnd_packets > 0.0
+                });
+                thread::sleep(Duration::from_millis(10));
+            }
+            listed
+        });
+        let done = transfer(&site, Plan { ask: Some(ids), ..plan() });
+        over.store(true, Ordering::Relaxed);
+        (listed.join().unwrap(), done)
+    });
+    let sender = done.sender.unwrap();
+    assert!(listed && sender.marked, "{sender:?}");
+    assert_eq!(sender.bottleneck_id, Some(xcp_engine::bottleneck_id(1)), "{sender:?}");
+    let counts = router.status().unwrap().counts;
+    assert!(counts.processed as usize >= 4 * MEGABYTE / 1500 && counts.lowered > 0, "{counts:?}");
+    // Who is not asked has the other sender.
+    let done = transfer(&site, Plan { ask: Some(Ask::default()), ..Plan::new(&endpoint) });
+    assert_eq!(done.sender.unwrap().robust, None);
+    site.assert_checksums();
+}
+
+#[test]
 fn listeners_that_were_there_before() {
     let Some(site) = Site::new() else { return };
     let listener = listen(&site, false);

@@ -62,6 +62,7 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
             paced: !enable.no_pacing,
             initial_window: enable.initial_window,
             ids: enable.ids.then_some(0),
+            robust: enable.robust,
             ..Ask::default()
         },
         receive_window: enable.receive_window.unwrap_or(defaults.receive_window),
@@ -186,6 +187,18 @@ fn row(shown: &Shown) -> String {
             unit(c.feedback_sum),
             c.losses,
             c.timeouts,
+        ));
+    }
+    if let Some(robust) = c.robust.as_ref().filter(|_| c.sending) {
+        out.push_str(&format!(
+            "  robust: base RTT {}, bound by {}{}; {} bounds, {} times beside others\n",
+            human::nanos(robust.base_rtt_ns),
+            robust.bound,
+            robust
+                .bound_packets
+                .map_or(String::new(), |most| format!(" to {} packets", human::number(most))),
+            robust.binds,
+            robust.competes,
         ));
     }
     if c.receiving {

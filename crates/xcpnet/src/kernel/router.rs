@@ -29,8 +29,8 @@ const DEFAULT_RTT_NS: u64 = 100_000_000;
 /// queues; with a queue of 2bdp it is three times that.
 const MAX_INTERVAL_NS: u64 = 1_000_000_000;
 /// What whoever takes a law with a calendar has to know.
-const NO_SENDERS: &str = "note: the law `robust` relies on senders that keep the rate they were \
-    given (xcp-robust), and so far only the simulator has them: with the kernel's endpoint its \
+const ITS_SENDERS: &str = "note: the law `robust` relies on senders that keep the rate they were \
+    given: `xcpnet endpoint enable --robust` where the data come from. With other senders its \
     queue fills, where `law own-rtt` keeps it short (docs/robust.md)";
 /// What `police` takes.
 const POLICE: &[(&str, bool)] = &[("on", true), ("off", false)];
@@ -162,7 +162,7 @@ fn add(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Resul
         queue(&made)
     ))?;
     if calendar {
-        printer.line(NO_SENDERS)?;
+        printer.line(ITS_SENDERS)?;
     }
     if made.behind.is_empty() { Ok(()) } else { printer.line(&behind(&made.behind)) }
 }

@@ -37,7 +37,12 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     let keep = arguments.on == Backend::Sim && !arguments.no_cache;
     let cache =
         if keep { Cache::new(arguments.cache.as_deref(), arguments.trust_cache) } else { None };
-    let way = Way { backend: arguments.on, quick: arguments.quick, cache: cache.as_ref() };
+    let way = Way {
+        backend: arguments.on,
+        quick: arguments.quick,
+        variants: &arguments.variants,
+        cache: cache.as_ref(),
+    };
     let (figures, loaded) = work::read(chosen, &way)?;
     if arguments.list {
         return printer.text(&list(&figures));

@@ -8,6 +8,7 @@ use xcp_model::packet_hops;
 use xcp_model::run::{Observer, Run};
 use xcp_report::papers::situation::Situation;
 use xcp_scenario::{Loaded, Overrides, load_with_origins, plan};
+use xcp_sweep::chosen_variants;
 
 use crate::batch;
 use crate::cli::Backend;
@@ -77,6 +78,8 @@ pub struct Way<'a> {
     pub backend: Backend,
     /// Less of each.
     pub quick: bool,
+    /// Only these variants; all if none is named.
+    pub variants: &'a [String],
     /// What is kept of earlier runs; nothing if absent.
     pub cache: Option<&'a Cache>,
 }
@@ -92,6 +95,7 @@ pub fn read(
     for experiment in experiments {
         let path = Path::new(&experiment.path);
         let plan = plan(path, &experiment.text)?;
+        chosen_variants(path, &experiment.text, way.variants)?;
         let skip = way.quick && plan.quick.as_ref().is_some_and(|q| q.skip);
         let seeds = match (&plan.quick, way.quick, way.backend) {
             // A real network has no seeds.
@@ -103,8 +107,12 @@ pub fn read(
         };
         let mut by_seed: Vec<Vec<Loaded>> = Vec::new();
         for seed in &seeds {
-            let overrides: Overrides =
-                way.backend.overrides()?.quick(way.quick).with("seed", seed.to_string());
+            let overrides: Overrides = way
+                .backend
+                .overrides()?
+                .quick(way.quick)
+                .only(way.variants)
+                .with("seed", seed.to_string());
             by_seed.push(load_with_origins(path, &experiment.text, &overrides)?);
         }
         let seeds = by_seed.len();

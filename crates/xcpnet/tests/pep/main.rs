@@ -492,7 +492,7 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
             .run(|| Command::new("tc").args("qdisc del dev wan root".split(' ')).status())
             .unwrap();
     } else {
-        skipped("a shaper of somebody else's: no `tc`");
+        xcp_skip::skipped!("tc", "a shaper of somebody else's");
     }
     let rule = site
         .near

@@ -62,7 +62,7 @@ fn systemd_finds_nothing_wrong_with_the_unit() {
     let here = UNIT.replace("/usr/bin/xcpnet", program);
     match verify(&here) {
         Err(e) if e.kind() == ErrorKind::NotFound => {
-            return skipped("the unit: no systemd-analyze (package systemd)");
+            return xcp_skip::skipped!("systemd", "the unit: no systemd-analyze (package systemd)");
         }
         result => assert_eq!(result.unwrap(), (true, String::new())),
     }

@@ -59,14 +59,15 @@ impl Control for RobustWindow {
 impl RobustWindow {
     /// Writes the header of a packet sent now, as [`super::xcp::XcpWindow`] does.
     pub fn write_header(&mut self, now: Nanos, sendable: u32, header: &mut ForwardHeader) {
-        self.engine.write_header(now, &Sendable { window_limit: sendable }, header);
+        // pacing.rs moves a packet that waits
+        self.engine.write_header(now, &Sendable { window_limit: sendable }, false, header);
     }
 
     /// A segment goes.
     pub fn sent(&mut self, now: Nanos, segment: u64, again: bool) {
         if again {
             if segment >= self.fresh {
-                self.engine.sent_again();
+                self.engine.lost(1);
             }
             let index = segment.checked_sub(self.first).and_then(|n| usize::try_from(n).ok());
             if let Some(at) = index.and_then(|index| self.sent.get_mut(index)) {
@@ -99,7 +100,7 @@ impl RobustWindow {
 
     /// Feedback came back, for what was sent at `sent`.
     pub fn feedback(&mut self, now: Nanos, returned: &ReturnHeader, limited: bool, sent: Nanos) {
-        self.engine.feedback(now, returned, limited, sent);
+        self.engine.feedback(now, returned, limited, sent, 1);
     }
 
     /// The retransmission timer expired.

@@ -1,0 +1,155 @@
+//! The robust sender in the kernel against the host's build of it: random round trips, feedback,
+//! losses and timeouts, in which all that it can be comes about.
+
+use std::cell::{Cell, RefCell};
+
+use proptest::prelude::*;
+use xcp_engine::{Bound, ForwardHeader, ReturnHeader, RobustSender, Sendable, flags};
+use xcp_linux::rehearsal::{SenderEvent, SenderRehearsal, SenderStep};
+
+use super::{MS, runner};
+
+/// Something that happens, in the terms of a network.
+#[derive(Debug, Clone)]
+enum Event {
+    /// An acknowledgement: this long after the last, over a path with this much more delay than
+    /// its own; segments, those of them lost, feedback, whether a router answered, whether the
+    /// window was what limited.
+    Ack {
+        after: u64,
+        queue: u64,
+        segments: u32,
+        lost: u32,
+        feedback: u16,
+        mark: bool,
+        limited: bool,
+    },
+    Timeout {
+        after: u64,
+    },
+}
+
+/// Queues come and stay for rounds, as bounds and competition need them to.
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let stretch = (0u64..80 * MS, any::<bool>(), 0u32..4, 0u16..0x5000, 0u16..4);
+    let stretch = stretch.prop_flat_map(|(queue, mark, lost, feedback, sign)| {
+        let ack = (1u64..12 * MS, 0u64..MS, 0u32..40, prop::bool::weighted(0.9)).prop_map(
+            move |(after, jitter, segments, limited)| Event::Ack {
+                after,
+                queue: queue + jitter,
+                segments,
+                lost: if segments.is_multiple_of(8) { lost } else { 0 },
+                feedback: if sign == 0 { feedback | 0x8000 } else { feedback },
+                mark,
+                limited,
+            },
+        );
+        let timeout = (1u64..400 * MS).prop_map(|after| Event::Timeout { after });
+        prop::collection::vec(prop_oneof![30 => ack, 1 => timeout], 1..150)
+    });
+    prop::collection::vec(stretch, 1..5).prop_map(|stretches| stretches.concat())
+}
+
+#[test]
+fn the_same_bits_of_the_robust_sender() {
+    let kernel = match SenderRehearsal::load() {
+        Ok(kernel) => kernel,
+        Err(e) if xcp_linux::error::is_root() => panic!("{e}"),
+        Err(e) => {
+            return xcp_skip::skipped!(
+                "root",
+                "the kernel's robust sender against the host's: {e}"
+            );
+        }
+    };
+    let kernel = RefCell::new(kernel);
+    let seen = Cell::new([0u32; 3]);
+    let (mut runner, cases) = runner(300);
+    let outcome = runner.run(&(200u32..9000, 1u32..64, 2 * MS..200 * MS, events()), |case| {
+        let (packet_bytes, window, path, events) = case;
+        alike(&mut kernel.borrow_mut(), packet_bytes, window, path, &events, &seen)
+    });
+    if let Err(e) = outcome {
+        panic!("{e}");
+    }
+    assert!(seen.get().iter().all(|n| *n > cases), "free, bound, competing: {:?}", seen.get());
+}
+
+fn alike(
+    kernel: &mut SenderRehearsal,
+    packet_bytes: u32,
+    window: u32,
+    path: u64,
+    events: &[Event],
+    seen: &Cell<[u32; 3]>,
+) -> Result<(), TestCaseError> {
+    let mut host = RobustSender::new(packet_bytes, window, None);
+    let mut step = SenderStep {
+        now_ns: 1000 * MS,
+        what: SenderEvent::Begins(packet_bytes, window),
+        rtt_ns: 0,
+        srtt_ns: 0,
+        sent_ns: 0,
+        segments: 0,
+        lost: 0,
+        limited: false,
+        sendable: u32::MAX,
+        returned: ReturnHeader::default(),
+        late: window.is_multiple_of(2),
+    };
+    let same = |kernel: &mut SenderRehearsal, host: &mut RobustSender, step: &SenderStep| {
+        let (state, header, limit) =
+            kernel.step(step).map_err(|e| TestCaseError::fail(e.to_string()))?;
+        prop_assert_eq!(limit, host.limit(), "{:?}", step);
+        let mut should = ForwardHeader::default();
+        let sendable = Sendable { window_limit: step.sendable };
+        host.write_header(step.now_ns, &sendable, step.late, &mut should);
+        prop_assert_eq!(header, should, "{:?}", step);
+        prop_assert_eq!(state.words(), host.words(), "{:?}", step);
+        Ok(())
+    };
+    same(kernel, &mut host, &step)?;
+    for event in events {
+        match *event {
+            Event::Timeout { after } => {
+                step =
+                    SenderStep { now_ns: step.now_ns + after, what: SenderEvent::Timeout, ..step };
+                host.on_timeout(step.now_ns);
+            }
+            Event::Ack { after, queue, segments, lost, feedback, mark, limited } => {
+                let now_ns = step.now_ns + after;
+                let rtt_ns = path + queue;
+                let sent_ns = now_ns - rtt_ns.min(now_ns);
+                let srtt_ns =
+                    if step.srtt_ns == 0 { rtt_ns } else { (7 * step.srtt_ns + rtt_ns) / 8 };
+                let flags = flags::PRESENT | if mark { flags::MARK } else { 0 };
+                step = SenderStep {
+                    now_ns,
+                    what: SenderEvent::Acked,
+                    rtt_ns,
+                    srtt_ns,
+                    sent_ns,
+                    segments: segments.max(1),
+                    lost,
+                    limited,
+                    sendable: if limited { u32::MAX } else { segments },
+                    returned: ReturnHeader { feedback, flags, ..ReturnHeader::default() },
+                    late: step.late,
+                };
+                host.sample(Some(rtt_ns), srtt_ns, sent_ns);
+                host.feedback(now_ns, &step.returned, limited, sent_ns, step.segments);
+                host.lost(lost);
+                host.acked(now_ns, step.segments, limited, sent_ns);
+            }
+        }
+        same(kernel, &mut host, &step)?;
+        let mut counted = seen.get();
+        counted[match host.state().bound {
+            Bound::Free => 0,
+            Bound::Delay => 1,
+            Bound::Compete => 2,
+        }] += 1;
+        seen.set(counted);
+    }
+    Ok(())
+}
