@@ -19,8 +19,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "xcp.h"
 #include "robust_sender.h"
+#include "xcp.h"
 
 #include "endpoint.h"
 #include "headers.h"
