@@ -372,6 +372,7 @@ Examples:
   xcpnet reproduce my-experiment.toml          a file of your own
   xcpnet reproduce --quick                     less of everything, in at most three minutes on two processors
   xcpnet reproduce failures                    where each protocol fails: a table
+  xcpnet reproduce beyond                      the robust law where that table does not look
   xcpnet reproduce liars                       what senders gain who lie, without and with a policer
   sudo xcpnet reproduce failures --variant robust --on linux    one column of the table, on kernel TCP
   xcpnet reproduce --list                      what there is and what it costs
@@ -399,7 +400,8 @@ pub struct ReproduceArguments {
     /// Print one JSON object per claim instead of the tables
     #[arg(long)]
     pub json: bool,
-    /// With `failures` or `liars`: print the table as docs/failures.md or docs/liars.md has it
+    /// With `failures`, `beyond` or `liars`: print the table as docs/failures.md, docs/beyond.md or
+    /// docs/liars.md has it
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
     /// Write the report into this directory: report.html, a page per paper, and DIR/PAPER/FIGURE/
