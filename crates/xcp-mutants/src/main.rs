@@ -61,7 +61,7 @@ xcp-mutants --parts [--experiments DIR] [--record FILE [--again]] [--write PAGE]
   --numbers          also a line for each claim without and with each mutant, to standard error:
                      * if it noticed, and what it measured
   --parts            the robust law without a part or with another constant instead of mutants, in
-                     the rows of the table of failures
+                     the rows of the tables of failures
   MUTANT ...         only these mutants, or only these figures (default: all); none: runs nothing";
 
 #[cfg(feature = "mutants")]

@@ -1,5 +1,5 @@
 //! `make robust-parts`: the robust law and sender with one part left out, or one constant half or
-//! twice as large, in every row of the table of failures; the table of `docs/robust.md`.
+//! twice as large, in every row of the tables of failures; the table of `docs/robust.md`.
 //!
 //! What came of it is kept in a file: a line `row NAME DIGEST`, then one for each variation that
 //! was run in it: its name, its digest, and the median's numbers and the worst seed's, as
@@ -20,10 +20,13 @@ use xcp_scenario::{Overrides, load, plan, read_text};
 use crate::files::{insert, replace};
 use crate::record::{digest, of_mutant};
 
+/// The directories of the rows, and what stands before their numbers.
+const TABLES: [(&str, &str); 2] = [("failures", ""), ("beyond", "b")];
+
 /// The variant of the files that is varied.
 const COLUMN: &str = "robust";
 
-const HEADING: &str = "# What each variation of the robust law came to in each row of the table of \
+const HEADING: &str = "# What each variation of the robust law came to in each row of the tables of \
     failures: written and read by xcp-mutants --parts (docs/robust.md).\n";
 
 /// The marks in the page.
@@ -38,7 +41,7 @@ const WHOLE: &str = "-";
 /// A row: a file, with the seeds that it asks for.
 #[derive(Debug)]
 struct Row {
-    /// The file's name without `.toml`.
+    /// `TABLE/FILE`, without `.toml`.
     name: String,
     digest: String,
     seeds: Vec<Scenario>,
@@ -70,11 +73,14 @@ pub struct Wanted<'a> {
 /// # Errors
 /// A file that cannot be read or written, a word that means nothing.
 pub fn run(wanted: &Wanted) -> Result<(), String> {
-    let rows = read(&wanted.experiments.join("failures"))?;
+    let mut rows = Vec::new();
+    for (table, _) in TABLES {
+        rows.extend(read(&wanted.experiments.join(table), table)?);
+    }
     let is_row = |word: &str| rows.iter().any(|row| row.name == word);
     let is_part = |word: &str| PARTS_AND_CONSTANTS.iter().any(|part| part.name == word);
     if let Some(word) = wanted.words.iter().find(|w| *w != "none" && !is_row(w) && !is_part(w)) {
-        return Err(format!("{word}: neither a variation nor a row of the table of failures"));
+        return Err(format!("{word}: neither a variation nor a row of a table"));
     }
     let of = |is: &dyn Fn(&str) -> bool, name: &str| {
         !wanted.words.iter().any(|w| is(w)) || wanted.words.iter().any(|w| w == name)
@@ -110,7 +116,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
     }
 }
 
-fn read(dir: &Path) -> Result<Vec<Row>, String> {
+fn read(dir: &Path, table: &str) -> Result<Vec<Row>, String> {
     let fail = |e: io::Error| format!("{}: {e}", dir.display());
     let mut paths = fs::read_dir(dir)
         .map_err(fail)?
@@ -119,17 +125,18 @@ fn read(dir: &Path) -> Result<Vec<Row>, String> {
         .map_err(fail)?;
     paths.retain(|path| path.extension().is_some_and(|e| e == "toml"));
     paths.sort();
-    paths.iter().map(|path| row(path).map_err(|e| e.to_string())).collect()
+    paths.iter().map(|path| row(path, table).map_err(|e| e.to_string())).collect()
 }
 
-fn row(path: &Path) -> Result<Row, xcp_scenario::ScenarioError> {
+fn row(path: &Path, table: &str) -> Result<Row, xcp_scenario::ScenarioError> {
     let text = read_text(path)?;
     let seeds = plan(path, &text)?.seeds;
     let only = Overrides::none().only(&[COLUMN.to_owned()]);
     let read = |seed: &u64| load(path, &text, &only.clone().with("seed", seed.to_string()));
     let seeds: Vec<Vec<Scenario>> = seeds.iter().map(read).collect::<Result<_, _>>()?;
+    let file = path.file_stem().unwrap_or_default().to_string_lossy();
     Ok(Row {
-        name: path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
+        name: format!("{table}/{file}"),
         digest: digest([text.as_str()]),
         seeds: seeds.into_iter().flatten().collect(),
     })
@@ -239,9 +246,11 @@ fn text(known: &Known, rows: &[Row]) -> String {
     out
 }
 
-/// A row's number, as the pages have it.
-fn number(row: &str) -> &str {
-    row.split('-').next().unwrap_or(row).trim_start_matches('0')
+/// A row's number, as the page has it.
+fn number(row: &str) -> String {
+    let (table, file) = row.split_once('/').unwrap_or(("", row));
+    let letter = TABLES.iter().find(|(name, _)| *name == table).map_or("", |(_, letter)| letter);
+    format!("{letter}{}", file.split('-').next().unwrap_or(file).trim_start_matches('0'))
 }
 
 /// What differs in a row, in words, and whether a grade does; `None` where nothing is worth telling.
