@@ -24,6 +24,7 @@ pub mod choice;
 mod config;
 mod keys;
 pub mod quantity;
+mod state;
 pub mod text;
 pub mod typed;
 pub mod units;
@@ -33,3 +34,4 @@ pub use choice::{
 };
 pub use config::{ConfigError, INTERVAL_MAX_NS, RouterConfig, fraction};
 pub use keys::{KEYS, Key, Takes};
+pub use state::RouterState;

@@ -5,7 +5,8 @@
 //! to link, a [`link`] is queue, transmitter and cable in one, its packets in a [`fifo`]; where
 //! links share a [`medium`], or classes of packets a link, they wait for their turn in a
 //! [`station`]; [`queue`] has the disciplines, [`tcp`] the endpoints, [`datagrams`] the UDP
-//! sources; [`view`] shows all that to the recorder, and to who [`watch`]es closely.
+//! sources; what a lab of real packets has in common with all that is in `xcp-elements`. [`view`]
+//! shows it to the recorder, and to who [`watch`]es closely.
 //! [`simulate`](mod@simulate) builds all of it and keeps the regions in step, several of them where
 //! [`partition`] divides a run among processors. The control law is in `xcp-engine`, and nowhere
 //! here.
@@ -24,14 +25,11 @@ pub mod packet;
 pub mod partition;
 pub mod queue;
 pub mod region;
-pub mod rng;
 pub mod routing;
-pub mod serializer;
 pub mod simulate;
 pub mod station;
 pub mod tcp;
 pub mod turns;
-pub mod varying;
 pub mod view;
 pub mod watch;
 

@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard};
 
 use xcp_model::record::Recorder;
+use xcp_model::rng::{Purpose, Stream};
 use xcp_model::run::{Observer, Run};
 use xcp_model::units::Nanos;
 use xcp_model::{Scenario, Tcp, Traffic};
@@ -24,7 +25,6 @@ use crate::medium::Medium;
 use crate::network::Network;
 use crate::partition::{Ends, Partition, Place};
 use crate::region::{Crossing, Region};
-use crate::rng::{Purpose, Stream};
 use crate::routing::Routing;
 use crate::tcp::CONGESTIONS;
 use crate::turns;
