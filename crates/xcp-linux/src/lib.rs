@@ -17,6 +17,7 @@ mod programs;
 pub mod qdisc;
 pub mod rehearsal;
 pub mod router;
+mod shared;
 pub mod subscribers;
 pub mod sysctl;
 pub mod urgent;
