@@ -35,11 +35,11 @@ pub struct RouterConfig {
     pub hook: Hook,
     /// The policer before the law, if there is to be one.
     pub police: Option<Police>,
-    /// Whether packets are to be told apart for the two queues of [`qdisc::install_classes`]; and
+    /// Whether packets are to be told apart for the two queues of [`install_classes`](crate::qdisc::install_classes); and
     /// then how many thousandths of the capacity the law may hand out, 1 to 1000.
     pub classes: Option<u16>,
     /// Whether [`Router::set_urgent`] may be called, for the two queues of
-    /// [`qdisc::install_urgent`]; not together with `classes`.
+    /// [`install_urgent`](crate::qdisc::install_urgent); not together with `classes`.
     pub urgent: bool,
 }
 

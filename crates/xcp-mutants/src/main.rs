@@ -2,7 +2,7 @@
 //! wrong. Each mutant of `crates/xcp-engine/src/mutants/list.rs` runs what `xcpnet reproduce
 //! --quick` runs of the papers, and each claim that holds without it and fails with it has noticed.
 //!
-//! [`figures`] reads, runs and judges; [`record`] keeps what came of it; [`table`] says it.
+//! `figures` reads, runs and judges; `record` keeps what came of it; `table` says it.
 
 #[cfg(feature = "mutants")]
 mod figures;

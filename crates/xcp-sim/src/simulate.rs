@@ -33,6 +33,7 @@ use crate::watch::{Unwatched, Watcher};
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum SimError {
     /// A router's law is out of the engine's range.
     Law {
@@ -81,7 +82,14 @@ impl fmt::Display for SimError {
     }
 }
 
-impl std::error::Error for SimError {}
+impl std::error::Error for SimError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Law { reason, .. } => Some(reason),
+            Self::Congestion { .. } | Self::TooLarge { .. } => None,
+        }
+    }
+}
 
 /// Simulates a scenario. The same scenario gives the same run, to the bit.
 ///
