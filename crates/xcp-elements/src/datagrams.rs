@@ -63,6 +63,7 @@ impl Datagrams {
     }
 
     /// When the datagram after the one that goes out now does; `None` if none does.
+    #[inline]
     pub fn next(&mut self, now: Nanos) -> Option<Nanos> {
         match &mut self.pattern {
             Pattern::Constant(line) => Some(now + line.transmit(self.size)),

@@ -45,6 +45,7 @@ impl Red {
 
     /// Decides on an arrival: `true` lets it in. `idle_since` is when the transmitter fell idle, if
     /// it is.
+    #[inline]
     pub fn arrival(
         &mut self,
         now: Nanos,
