@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the endpoint's programs and their loader (crates/xcp-linux/src/endpoint.rs) share. */
+/* What the endpoint's programs and their loader (crates/xcp-linux/src/shared.rs) share. The loader's
+ * structures and numbers are made from these: numbers are enumerations, and some structure has
+ * each, for the compiler's BTF names nothing else. */
 #ifndef XCP_BPF_ENDPOINT_H
 #define XCP_BPF_ENDPOINT_H
 
 #define XCP_CA_NAME 16 /* TCP_CA_NAME_MAX */
 
-/* How one connection is asked to behave. */
-#define XCP_ASK_OWN 0x01     /* the socket's own wish, not the default */
-#define XCP_ASK_CLASSIC 0x02 /* the 2005 format; no negotiation: both ends are configured */
-#define XCP_ASK_UNPACED 0x04
-#define XCP_ASK_UNBOUNDED 0x08 /* the 2005 sender: engine/sender.h, honest = 0 */
-#define XCP_ASK_HALVE 0x10     /* halve the window on three duplicate ACKs */
-#define XCP_ASK_IDS 0x20       /* bottleneck ids, if the peer understands them */
-/* begin with what this host's router lends: endpoint_start.h */
-#define XCP_ASK_START 0x40
-/* the sender of engine/robust_sender.h; not in the 2005 format */
-#define XCP_ASK_ROBUST 0x80
+/* How one connection is asked to behave: bits. */
+enum xcp_ask_flags {
+    XCP_ASK_OWN = 0x01,     /* the socket's own wish, not the default */
+    XCP_ASK_CLASSIC = 0x02, /* the 2005 format; no negotiation: both ends are configured */
+    XCP_ASK_UNPACED = 0x04,
+    XCP_ASK_UNBOUNDED = 0x08, /* the 2005 sender: engine/sender.h, honest = 0 */
+    XCP_ASK_HALVE = 0x10,     /* halve the window on three duplicate ACKs */
+    XCP_ASK_IDS = 0x20,       /* bottleneck ids, if the peer understands them */
+    XCP_ASK_START = 0x40,     /* begin with what this host's router lends: endpoint_start.h */
+    XCP_ASK_ROBUST = 0x80,    /* the sender of engine/robust_sender.h; not in the 2005 format */
+};
 
 struct xcp_ask {
-    __u32 flags;
+    enum xcp_ask_flags flags;
     __u32 initial_window; /* packets; 0: the kernel's */
     __u32 own_id;         /* with ids: the access link's, or 0 (engine/sender.h) */
     /* longest time between retransmissions where round trips are shorter than half of it; 0: the
@@ -36,18 +38,20 @@ struct xcp_ask {
 #define XCP_START_ENTRIES 4
 
 /* Whom connections are given to that did not ask. */
-#define XCP_GIVE_NONE 0
-#define XCP_GIVE_ALL 1
-#define XCP_GIVE_LISTED 2 /* a port or a prefix is listed */
+enum xcp_give {
+    XCP_GIVE_NONE = 0,
+    XCP_GIVE_ALL = 1,
+    XCP_GIVE_LISTED = 2, /* a port or a prefix is listed */
+};
 
-enum xcp_connection_state {
+enum __attribute__((packed)) xcp_connection_state {
     XCP_UNTOUCHED = 0,
     XCP_OFFERED = 1, /* the SYN carried the offer */
     XCP_AGREED = 2,
     XCP_FALLEN = 3, /* carries on as the fallback */
 };
 
-enum xcp_fall {
+enum __attribute__((packed)) xcp_fall {
     XCP_FALL_NOT = 0,
     XCP_FALL_PEER = 1,   /* the peer, or something on the way, does not speak it */
     XCP_FALL_SILENT = 2, /* feedback stopped coming */
@@ -61,8 +65,8 @@ enum xcp_fall {
 /* One connection: socket storage. */
 struct xcp_connection {
     struct xcp_ask ask;
-    __u8 state;
-    __u8 fall;
+    enum xcp_connection_state state;
+    enum xcp_fall fall;
     __u8 sending;        /* our congestion control governs it: data carry forward headers */
     __u8 receiving;      /* data with forward headers came: ACKs carry return headers */
     __u8 reserved_parts; /* what fits the packet being built */
@@ -103,8 +107,15 @@ struct xcp_settings {
     char name[XCP_CA_NAME];     /* our congestion control's */
     char fallback[XCP_CA_NAME]; /* the one that takes over */
     struct xcp_ask ask;         /* for sockets without a wish of their own */
-    __u32 give;
+    enum xcp_give give;
     __u32 receive_window; /* packets, first advertised window; 0: the kernel's */
+};
+
+/* Why there is no room for the option beside SACK. */
+enum __attribute__((packed)) xcp_no_room {
+    XCP_ROOM = 0,         /* there is */
+    XCP_ROOM_REFUSED = 1, /* the kernel does not take the program */
+    XCP_ROOM_NO_TCX = 2,  /* the kernel has no TCX */
 };
 
 /* What user space notes down for those who come later; no program reads it. */
@@ -112,7 +123,7 @@ struct xcp_about {
     char name[XCP_CA_NAME];
     char fallback[XCP_CA_NAME];
     char cgroup[223]; /* path */
-    __u8 no_room;     /* why there is no room beside SACK; 0: there is */
+    enum xcp_no_room no_room;
 };
 
 struct xcp_endpoint_counts {
@@ -134,7 +145,7 @@ struct xcp_whose {
     __u32 address[4];
 };
 
-/* What the iterator writes for each connection. */
+/* What the iterator knows of each connection. */
 struct xcp_shown {
     __u32 namespace;
     __u16 family;
@@ -145,6 +156,12 @@ struct xcp_shown {
     __u16 remote_port;
     __u32 snd_cwnd;
     struct xcp_connection connection;
+};
+
+/* What it writes. */
+struct xcp_record {
+    struct xcp_shown shown;
+    struct xcp_robust_sender robust; /* all zero where there is none */
 };
 
 #endif

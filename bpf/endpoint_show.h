@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Every connection that has our storage, in all network namespaces, as struct xcp_shown and struct
- * xcp_robust_sender (all zero where it is none): what `ss -i` cannot show. Part of endpoint.bpf.c.
- */
+/* Every connection that has our storage, in all network namespaces, as struct xcp_record: what
+ * `ss -i` cannot show. Part of endpoint.bpf.c. */
 
-const struct xcp_robust_sender no_robust = {};
+/* For what it has not, and for BTF to name it. */
+const struct xcp_record nobody = {};
 
 SEC("iter/bpf_sk_storage_map")
 int xcp_show(struct bpf_iter__bpf_sk_storage_map *ctx) {
@@ -31,6 +31,6 @@ int xcp_show(struct bpf_iter__bpf_sk_storage_map *ctx) {
     out.connection = *c;
     r = robust_of(c, sk);
     bpf_seq_write(ctx->meta->seq, &out, sizeof(out));
-    bpf_seq_write(ctx->meta->seq, r ? &r->sender : &no_robust, sizeof(no_robust));
+    bpf_seq_write(ctx->meta->seq, r ? &r->sender : &nobody.robust, sizeof(nobody.robust));
     return 0;
 }

@@ -31,9 +31,8 @@
 
 #include "guard.h"
 
-/* enum xcp_police. What only the policer needs is not in a program that has none: the verifier
- * takes it out. */
-const volatile __u32 police = XCP_POLICE_NOBODY;
+/* What only the policer needs is not in a program that has none: the verifier takes it out. */
+const volatile enum xcp_police police = XCP_POLICE_NOBODY;
 const volatile __u32 police_sets = 1; /* entries of the table, a power of two */
 /* What counts of a source address, as it lies in the packet. */
 const volatile __u32 police_mask_v4 = ~0U;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the router program and its loader (crates/xcp-linux/src/router.rs) share. */
+/* What the router program and its loader (crates/xcp-linux/src/shared.rs) share. */
 #ifndef XCP_BPF_ROUTER_H
 #define XCP_BPF_ROUTER_H
 
 /* The number of the queue of XCP's packets, where all others have another one
  * (crates/xcp-linux/src/qdisc/mod.rs). */
+#define XCP_CLASS_QUEUE 0x78640000U
+
 /* What passed, in packets (a super-packet of segmentation offload counts as its segments) since the
  * program was attached. */
-#define XCP_CLASS_QUEUE 0x78640000U
 struct xcp_port_counts {
     __u64 processed; /* XCP data packets: counted and given feedback */
     __u64 processed_bytes;

@@ -119,9 +119,11 @@ int xcp_neighbour(struct bpf_sock_ops *ops) {
 }
 
 /* What happens to a robust sender (engine/robust_sender.h), and what it is before and after. */
-#define XCP_STEP_BEGINS 0
-#define XCP_STEP_ACKED 1
-#define XCP_STEP_TIMEOUT 2
+enum xcp_step {
+    XCP_STEP_BEGINS,
+    XCP_STEP_ACKED,
+    XCP_STEP_TIMEOUT,
+};
 
 struct xcp_robust_step {
     __u64 now;
@@ -129,7 +131,7 @@ struct xcp_robust_step {
     __u64 srtt_ns;
     __u64 sent_ns;
     __u64 window; /* the first */
-    __u32 what;
+    enum xcp_step what;
     __u32 packet_bytes;
     __u32 segments;
     __u32 lost;

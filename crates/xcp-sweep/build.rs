@@ -10,11 +10,12 @@ include!("src/fingerprint.rs");
 
 /// All that decides what a simulation gives: the law, the simulator, the reader of scenarios, the
 /// libraries' versions.
-const SIMULATOR: [&str; 10] = [
+const SIMULATOR: [&str; 11] = [
     // By the link to it, which is a directory where the sources were packed.
     "crates/xcp-engine/engine",
     "crates/xcp-law/src",
     "crates/xcp-model/src",
+    "crates/xcp-elements/src",
     "crates/xcp-engine/src",
     "crates/xcp-engine/build.rs",
     "crates/xcp-scenario/src",

@@ -48,11 +48,11 @@ pub use policer::{Passage, Policer, PolicerConfig, PolicerState};
 pub use receiver::Receiver;
 pub use robust::{Other, RobustRouter};
 pub use robust_sender::{Bound, RobustSender, RobustSenderState};
-pub use router::{Router, RouterState, bottleneck_id};
+pub use router::{Router, bottleneck_id};
 pub use sender::{Sendable, Sender, SenderConfig};
 pub use xcp_law::{
     CapacityForXcp, CapacityKnown, ConfigError, Control, Gain, Input, Interval, Preset,
-    RouterConfig, Shuffle, Spare, Tcp,
+    RouterConfig, RouterState, Shuffle, Spare, Tcp,
 };
 
 /// The C functions below the public interface, for this crate's own tests of arithmetic.

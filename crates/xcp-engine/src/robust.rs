@@ -4,8 +4,7 @@
 use crate::ffi::{self, ROBUST_WORDS};
 use crate::header::ForwardHeader;
 use crate::law;
-use crate::router::RouterState;
-use xcp_law::{ConfigError, Control, RouterConfig};
+use xcp_law::{ConfigError, Control, RouterConfig, RouterState};
 
 /// What a packet without forward header is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,45 +2,13 @@
 
 use crate::ffi::{self, ROUTER_WORDS};
 use crate::header::ForwardHeader;
-use xcp_law::{ConfigError, Control, RouterConfig};
+use xcp_law::{ConfigError, Control, RouterConfig, RouterState};
 
 use crate::law;
 
 /// The law's state on one outgoing link. Cloning it clones the random numbers too.
 #[derive(Debug, Clone)]
 pub struct Router([u64; ROUTER_WORDS]);
-
-/// What a router's last closed control interval came to.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct RouterState {
-    /// d: the estimate the law divides by, seconds.
-    pub mean_rtt_s: f64,
-    /// Length planned for the running interval, seconds: d within the configured bounds.
-    pub control_interval_s: f64,
-    /// The shortest control interval that the law allows, seconds.
-    pub min_interval_s: f64,
-    /// The longest one, and the longest RTT that is believed, seconds.
-    pub max_interval_s: f64,
-    /// Flows, estimated as the sum of RTT/window over the interval's packets, divided by its
-    /// length.
-    pub flows_estimated: f64,
-    /// Aggregate feedback F (phi), bit/s.
-    pub phi_bps: f64,
-    /// Shuffled traffic, bit/s.
-    pub shuffled_bps: f64,
-    /// Input traffic y, overhead included, bit/s.
-    pub input_traffic_bps: f64,
-    /// Persistent queue, bytes.
-    pub persistent_queue_bytes: f64,
-    /// Left to hand out in the running interval, bit/s.
-    pub residue_pos_bps: f64,
-    /// Left to take back in the running interval, bit/s.
-    pub residue_neg_bps: f64,
-    /// Capacity the law reckons with, bit/s.
-    pub capacity_bps: f64,
-    /// Intervals closed so far.
-    pub intervals: u64,
-}
 
 /// The id of the link of a router with this seed; never 0.
 pub fn bottleneck_id(seed: u64) -> u32 {

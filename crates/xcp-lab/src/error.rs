@@ -4,6 +4,7 @@ use std::fmt;
 
 /// Why there is no run.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LabError {
     /// The scenario asks for what Linux cannot do, or the lab cannot build.
     Refused(String),

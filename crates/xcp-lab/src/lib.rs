@@ -2,10 +2,22 @@
 //! Takes a resolved scenario, returns a run, as the simulator does; `docs/lab.md` says what becomes
 //! of what.
 //!
-//! Where things are: [`plan`] works out what is to be built, `site` builds it, `wires` starts the
-//! delay [`line`]s; `traffic` sends and receives, `measure` looks, `run` puts all of it together
+//! Where things are: `plan` works out what is to be built, `site` builds it, `wires` starts the
+//! delay [`mod@line`]s; `traffic` sends and receives, `measure` looks, `run` puts all of it together
 //! and takes it down; `trust` says whether the result can be believed. `home` is the control group,
 //! `xcp` the one place that knows our kernel programs.
+//!
+//! ```
+//! use xcp_lab::LabError;
+//!
+//! // Needs root, and a kernel that has what it takes; says what is not there.
+//! match xcp_lab::check() {
+//!     Ok(()) => assert!(xcp_lab::congestions()?.contains(&"reno".to_owned())),
+//!     Err(LabError::Missing(what)) => println!("{what}"),
+//!     Err(e) => return Err(e),
+//! }
+//! # Ok::<(), LabError>(())
+//! ```
 
 mod changes;
 mod clock;

@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use xcp_elements::router_seed;
 use xcp_linux::netlink::Netlink;
 use xcp_model::record::{LinkCounts, Recorder};
-use xcp_model::rng::{Purpose, Stream};
 use xcp_model::run::{Observer, Run};
 use xcp_model::units::Nanos;
 use xcp_model::{Law, Router as RouterSettings, Scenario};
@@ -56,7 +56,7 @@ pub(crate) fn run(
         .iter()
         .map(|&(shaper, law, rate_bps)| {
             let direction = plan.shapers[shaper].direction;
-            let seed = Stream::new(scenario.seed, Purpose::Router, direction).bits();
+            let seed = router_seed(scenario.seed, direction);
             let queue = &scenario.links[direction / 2].directions[direction % 2].queue;
             let police = queue.router().and_then(|router| router.police.as_ref());
             Router::attach(

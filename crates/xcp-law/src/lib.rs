@@ -8,7 +8,7 @@
 //! `law.h` is also the authority for what a named law consists of, and a test of `xcp-engine` holds
 //! [`RouterConfig::preset`] and [`RouterConfig::check`] against it.
 //!
-//! A new choice is its C in `engine/`, its words in [`choice`], a field of [`RouterConfig`] and a
+//! A new choice is its C in `engine/`, its words in `choice`, a field of [`RouterConfig`] and a
 //! row of [`KEYS`]; `docs/extend.md` walks through one.
 //!
 //! ```
@@ -20,10 +20,11 @@
 //! assert!(KEYS.iter().any(|key| key.name == "gain"));
 //! ```
 
-pub mod choice;
+mod choice;
 mod config;
 mod keys;
 pub mod quantity;
+mod state;
 pub mod text;
 pub mod typed;
 pub mod units;
@@ -33,3 +34,4 @@ pub use choice::{
 };
 pub use config::{ConfigError, INTERVAL_MAX_NS, RouterConfig, fraction};
 pub use keys::{KEYS, Key, Takes};
+pub use state::RouterState;

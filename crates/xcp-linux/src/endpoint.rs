@@ -10,19 +10,20 @@ use std::time::Duration;
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapMut};
-use xcp_engine::{Bound, RECEIVER_WORDS, ROBUST_SENDER_WORDS, RobustSender, SENDER_WORDS};
+use xcp_engine::{Bound, ROBUST_SENDER_WORDS, RobustSender};
 
 use crate::error::{Error, Result, is_root};
 use crate::kept::file_system::Directory;
 use crate::link::{self, Link, Position, Target};
-use crate::object::{Plain, bytes_of, from_bytes, handle, hush, read_only_entry, write_only_entry};
+use crate::object::{bytes_of, cast, from_bytes, handle, hush, read_only_entry, write_only_entry};
 use crate::programs::endpoint::{EndpointSkelBuilder, OpenEndpointSkel};
+use crate::shared::{
+    xcp_about, xcp_ask, xcp_ask_flags, xcp_connection, xcp_connection_state, xcp_endpoint_counts,
+    xcp_fall, xcp_give, xcp_no_room, xcp_prefix, xcp_record, xcp_robust_connection,
+    xcp_robust_sender, xcp_settings, xcp_shown,
+};
 use crate::subscribers::Subscribers;
 
-/// TCP_CA_NAME_MAX, the terminating zero included.
-const NAME: usize = 16;
-/// Bytes of a cgroup's path that are noted down.
-const CGROUP: usize = 223;
 /// What the programs are kept as that make room beside SACK.
 const ROOM: [&str; 2] = ["room_ethernet", "room_bare"];
 
@@ -121,37 +122,18 @@ impl Default for Ask {
     }
 }
 
-/// `struct xcp_ask` of bpf/endpoint.h.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-struct RawAsk {
-    flags: u32,
-    initial_window: u32,
-    own_id: u32,
-    rto_max_ms: u32,
-}
-
-const ASK_OWN: u32 = 0x01;
-const ASK_CLASSIC: u32 = 0x02;
-const ASK_UNPACED: u32 = 0x04;
-const ASK_UNBOUNDED: u32 = 0x08;
-const ASK_HALVE: u32 = 0x10;
-const ASK_IDS: u32 = 0x20;
-const ASK_START: u32 = 0x40;
-const ASK_ROBUST: u32 = 0x80;
-
-impl From<Ask> for RawAsk {
+impl From<Ask> for xcp_ask {
     fn from(ask: Ask) -> Self {
-        let flag = |on: bool, flag: u32| if on { flag } else { 0 };
-        let flags = flag(ask.classic, ASK_CLASSIC)
-            | flag(!ask.paced, ASK_UNPACED)
-            | flag(!ask.honest, ASK_UNBOUNDED)
-            | flag(ask.halve_on_loss, ASK_HALVE)
-            | flag(ask.ids.is_some(), ASK_IDS)
-            | flag(ask.start, ASK_START)
-            | flag(ask.robust, ASK_ROBUST);
+        let flag = |on: bool, flag: xcp_ask_flags| if on { flag.0 } else { 0 };
+        let flags = flag(ask.classic, xcp_ask_flags::XCP_ASK_CLASSIC)
+            | flag(!ask.paced, xcp_ask_flags::XCP_ASK_UNPACED)
+            | flag(!ask.honest, xcp_ask_flags::XCP_ASK_UNBOUNDED)
+            | flag(ask.halve_on_loss, xcp_ask_flags::XCP_ASK_HALVE)
+            | flag(ask.ids.is_some(), xcp_ask_flags::XCP_ASK_IDS)
+            | flag(ask.start, xcp_ask_flags::XCP_ASK_START)
+            | flag(ask.robust, xcp_ask_flags::XCP_ASK_ROBUST);
         Self {
-            flags,
+            flags: xcp_ask_flags(flags),
             initial_window: ask.initial_window,
             own_id: ask.ids.unwrap_or(0),
             rto_max_ms: ask.rto_max_ms,
@@ -159,101 +141,11 @@ impl From<Ask> for RawAsk {
     }
 }
 
-/// `struct xcp_connection` of bpf/endpoint.h.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-struct RawConnection {
-    ask: RawAsk,
-    state: u8,
-    fall: u8,
-    sending: u8,
-    receiving: u8,
-    reserved_parts: u8,
-    ids: u8,
-    started: u8,
-    others: u8,
-    packet_bytes: u32,
-    unheard: u32,
-    heard_ns: u64,
-    srtt_ns: u64,
-    rtt_sum_us: u64,
-    rtt_samples: u64,
-    forwards: u64,
-    returns: u64,
-    received: u64,
-    losses: u64,
-    timeouts: u64,
-    trimmed: u64,
-    feedback_sum: i64,
-    last_feedback: u32,
-    rto_max_ms: u32,
-    cwnd_before: u64,
-    threshold_before: u64,
-    start_ns: u64,
-    start_taken: u64,
-    sender: [u64; SENDER_WORDS],
-    receiver: [u64; RECEIVER_WORDS],
+impl xcp_ask {
+    fn has(&self, flag: xcp_ask_flags) -> bool {
+        self.flags.0 & flag.0 != 0
+    }
 }
-
-// SAFETY: repr(C), sizes in an order that leaves no padding; every pattern is valid.
-unsafe impl Plain for RawConnection {}
-
-/// `struct xcp_shown` of bpf/endpoint.h, and the robust sender that follows it.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct RawShown {
-    namespace: u32,
-    family: u16,
-    tcp_state: u16,
-    local: [u32; 4],
-    remote: [u32; 4],
-    local_port: u16,
-    remote_port: u16,
-    snd_cwnd: u32,
-    connection: RawConnection,
-    robust: RawRobust,
-}
-
-/// `struct xcp_robust_sender` of engine/robust_sender.h; all zero where there is none.
-type RawRobust = [u64; ROBUST_SENDER_WORDS];
-
-/// `struct xcp_robust_connection` of bpf/endpoint_robust.h.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct RawRobustConnection {
-    sender: RawRobust,
-    waiting: [u64; 2],
-}
-
-// SAFETY: words.
-unsafe impl Plain for RawRobustConnection {}
-
-// SAFETY: as for `RawConnection`.
-unsafe impl Plain for RawShown {}
-
-/// `struct xcp_prefix` of bpf/endpoint.h.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct RawPrefix {
-    length: u32,
-    address: [u8; 16],
-}
-
-// SAFETY: a word and bytes.
-unsafe impl Plain for RawPrefix {}
-
-/// `struct xcp_about` of bpf/endpoint.h.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct RawAbout {
-    name: [u8; NAME],
-    fallback: [u8; NAME],
-    cgroup: [u8; CGROUP],
-    no_room: u8,
-}
-
-// SAFETY: bytes.
-unsafe impl Plain for RawAbout {}
 
 /// Packets in the two accounts from which connections begin (bpf/endpoint_start.h).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -266,10 +158,8 @@ pub struct Start {
     pub beginners: u32,
 }
 
-/// What became of the endpoint's connections since it was loaded: `struct xcp_endpoint_counts` of
-/// bpf/endpoint.h.
+/// What became of the endpoint's connections since it was loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-#[repr(C)]
 pub struct EndpointCounts {
     /// Both ends speak XCP.
     pub agreed: u64,
@@ -282,9 +172,6 @@ pub struct EndpointCounts {
     /// Options of ours that contradict themselves; ignored.
     pub malformed: u64,
 }
-
-// SAFETY: words.
-unsafe impl Plain for EndpointCounts {}
 
 /// How far a connection's ends have agreed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -379,11 +266,14 @@ pub struct Shown {
 }
 
 impl Connection {
-    fn new(raw: &RawConnection, robust: Option<&RawRobust>) -> Self {
-        let robust = robust.filter(|words| words.iter().any(|word| *word != 0));
-        let sender = robust.and_then(|words| words.first_chunk()).copied().unwrap_or(raw.sender);
-        let sender = xcp_engine::Sender::from_words(sender);
-        let classic = raw.ask.flags & ASK_CLASSIC != 0;
+    fn new(raw: &xcp_connection, robust: Option<&xcp_robust_sender>) -> Self {
+        // All zero where there is none.
+        let robust = robust.filter(|robust| {
+            cast::<_, [u64; ROBUST_SENDER_WORDS]>(*robust).iter().any(|word| *word != 0)
+        });
+        let sender = robust.map_or(raw.sender, |robust| robust.xcp);
+        let sender = xcp_engine::Sender::from_words(cast(&sender));
+        let classic = raw.ask.has(xcp_ask_flags::XCP_ASK_CLASSIC);
         // Q20 bytes/s, or Q12 packets.
         let unit = if classic { 1.0 / 4096.0 } else { 8.0 / (1u64 << 20) as f64 };
         let format = if classic {
@@ -393,11 +283,11 @@ impl Connection {
         };
         Self {
             agreement: match (raw.state, raw.fall) {
-                (0, _) => Agreement::Untouched,
-                (1, _) => Agreement::Offered,
-                (2, _) => Agreement::Agreed,
-                (_, 1) => Agreement::FallenPeer,
-                (_, 2) => Agreement::FallenSilent,
+                (xcp_connection_state::XCP_UNTOUCHED, _) => Agreement::Untouched,
+                (xcp_connection_state::XCP_OFFERED, _) => Agreement::Offered,
+                (xcp_connection_state::XCP_AGREED, _) => Agreement::Agreed,
+                (_, xcp_fall::XCP_FALL_PEER) => Agreement::FallenPeer,
+                (_, xcp_fall::XCP_FALL_SILENT) => Agreement::FallenSilent,
                 _ => Agreement::FallenLate,
             },
             sending: raw.sending != 0,
@@ -424,9 +314,9 @@ impl Connection {
     }
 }
 
-impl From<&RawRobust> for Robust {
-    fn from(words: &RawRobust) -> Self {
-        let state = RobustSender::from_words(words).state();
+impl From<&xcp_robust_sender> for Robust {
+    fn from(raw: &xcp_robust_sender) -> Self {
+        let state = RobustSender::from_words(&cast(raw)).state();
         Self {
             bound: match state.bound {
                 Bound::Free => "nothing",
@@ -551,20 +441,17 @@ impl Endpoint {
             .open(&mut object)
             .map_err(|e| Error::because("cannot open the endpoint's programs", &e))?;
         let name = c_name(&config.name)?;
-        let fallback = c_name(&config.fallback)?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
-            let ask = RawAsk::from(config.ask);
-            rodata.settings.name = name;
-            rodata.settings.fallback = fallback;
-            rodata.settings.ask.flags = ask.flags;
-            rodata.settings.ask.initial_window = ask.initial_window;
-            rodata.settings.ask.own_id = ask.own_id;
-            rodata.settings.ask.rto_max_ms = ask.rto_max_ms;
-            rodata.settings.receive_window = config.receive_window;
-            rodata.settings.give = match config.give {
-                Give::Nobody => 0,
-                Give::All => 1,
-                Give::Listed { .. } => 2,
+            rodata.settings = xcp_settings {
+                name,
+                fallback: c_name(&config.fallback)?,
+                ask: config.ask.into(),
+                give: match config.give {
+                    Give::Nobody => xcp_give::XCP_GIVE_NONE,
+                    Give::All => xcp_give::XCP_GIVE_ALL,
+                    Give::Listed { .. } => xcp_give::XCP_GIVE_LISTED,
+                },
+                receive_window: config.receive_window,
             };
         }
         open.maps
@@ -738,8 +625,8 @@ impl Endpoint {
     /// # Errors
     /// Not a socket.
     pub fn ask(&self, socket: BorrowedFd<'_>, ask: &Ask) -> Result<()> {
-        let mut raw = RawConnection { ask: (*ask).into(), ..RawConnection::default() };
-        raw.ask.flags |= ASK_OWN;
+        let mut raw = xcp_connection { ask: (*ask).into(), ..xcp_connection::default() };
+        raw.ask.flags.0 |= xcp_ask_flags::XCP_ASK_OWN.0;
         self.connections
             .update(&socket.as_raw_fd().to_ne_bytes(), bytes_of(&raw), MapFlags::ANY)
             .map_err(|e| Error::because("cannot set how a socket behaves", &e))
@@ -799,16 +686,16 @@ impl Endpoint {
         let key = socket.as_raw_fd().to_ne_bytes();
         let cannot = |e| Error::because("cannot read a connection", &e);
         let bytes = self.connections.lookup(&key, MapFlags::ANY).map_err(cannot)?;
-        let Some(raw) = bytes.as_deref().and_then(from_bytes::<RawConnection>) else {
+        let Some(raw) = bytes.as_deref().and_then(from_bytes::<xcp_connection>) else {
             return Ok(None);
         };
         let robust = match &self.robust {
-            Some(map) if raw.ask.flags & ASK_ROBUST != 0 => {
+            Some(map) if raw.ask.has(xcp_ask_flags::XCP_ASK_ROBUST) => {
                 map.lookup(&key, MapFlags::ANY).map_err(cannot)?
             }
             _ => None,
         };
-        let robust = robust.as_deref().and_then(from_bytes::<RawRobustConnection>);
+        let robust = robust.as_deref().and_then(from_bytes::<xcp_robust_connection>);
         Ok(Some(Connection::new(&raw, robust.map(|r| r.sender).as_ref())))
     }
 
@@ -826,7 +713,15 @@ impl Endpoint {
     /// # Errors
     /// The map cannot be read.
     pub fn counts(&self) -> Result<EndpointCounts> {
-        read_only_entry(&self.counts, MapFlags::ANY, "the endpoint's counters")
+        let raw: xcp_endpoint_counts =
+            read_only_entry(&self.counts, MapFlags::ANY, "the endpoint's counters")?;
+        Ok(EndpointCounts {
+            agreed: raw.agreed,
+            fallen_peer: raw.fallen_peer,
+            fallen_silent: raw.fallen_silent,
+            fallen_late: raw.fallen_late,
+            malformed: raw.malformed,
+        })
     }
 
     /// All connections that have anything to do with XCP, of all network namespaces.
@@ -838,10 +733,13 @@ impl Endpoint {
             .show
             .read_iterator()
             .map_err(|e| Error::because("cannot list the connections", &e))?;
-        let records =
-            bytes.chunks_exact(std::mem::size_of::<RawShown>()).filter_map(from_bytes::<RawShown>);
-        let ours = records
-            .filter(|raw| raw.connection.state != 0 || raw.connection.ask.flags & ASK_OWN != 0);
+        let records = bytes
+            .chunks_exact(std::mem::size_of::<xcp_record>())
+            .filter_map(from_bytes::<xcp_record>);
+        let ours = records.filter(|xcp_record { shown: xcp_shown { connection, .. }, .. }| {
+            connection.state != xcp_connection_state::XCP_UNTOUCHED
+                || connection.ask.has(xcp_ask_flags::XCP_ASK_OWN)
+        });
         Ok(ours.map(|raw| Shown::from(&raw)).collect())
     }
 
@@ -851,22 +749,16 @@ impl Endpoint {
     /// # Errors
     /// The directory is not on a BPF file system, or not empty.
     pub(crate) fn pin(&self, directory: &Directory, cgroup: &Path) -> Result<()> {
-        let no_room = match self.no_room {
-            None => 0,
-            Some(NoRoom::Refused) => 1,
-            Some(NoRoom::NoTcx) => 2,
+        let about = xcp_about {
+            name: c_text(self.name.as_bytes()),
+            fallback: c_text(self.fallback.as_bytes()),
+            cgroup: c_text(cgroup.as_os_str().as_encoded_bytes()),
+            no_room: match self.no_room {
+                None => xcp_no_room::XCP_ROOM,
+                Some(NoRoom::Refused) => xcp_no_room::XCP_ROOM_REFUSED,
+                Some(NoRoom::NoTcx) => xcp_no_room::XCP_ROOM_NO_TCX,
+            },
         };
-        let mut about =
-            RawAbout { name: [0; NAME], fallback: [0; NAME], cgroup: [0; CGROUP], no_room };
-        for (to, from) in [
-            (&mut about.name[..], self.name.as_bytes()),
-            (&mut about.fallback[..], self.fallback.as_bytes()),
-        ] {
-            to[..from.len()].copy_from_slice(from);
-        }
-        for (to, from) in about.cgroup.iter_mut().zip(cgroup.as_os_str().as_encoded_bytes()) {
-            *to = *from;
-        }
         write_only_entry(&self.about, MapFlags::ANY, &about, "the endpoint's notes")?;
         for (name, object) in [
             ("connections", self.connections.as_fd()),
@@ -903,7 +795,7 @@ impl Endpoint {
                 .collect()
         };
         let about_map = link::open_map(directory, "about")?;
-        let raw = read_only_entry::<RawAbout>(&about_map, MapFlags::ANY, "the endpoint's notes")?;
+        let raw = read_only_entry::<xcp_about>(&about_map, MapFlags::ANY, "the endpoint's notes")?;
         let about: About = (&raw).into();
         Ok(Self {
             name: about.name,
@@ -929,8 +821,8 @@ impl Endpoint {
                 },
             },
             no_room: match raw.no_room {
-                1 => Some(NoRoom::Refused),
-                2 => Some(NoRoom::NoTcx),
+                xcp_no_room::XCP_ROOM_REFUSED => Some(NoRoom::Refused),
+                xcp_no_room::XCP_ROOM_NO_TCX => Some(NoRoom::NoTcx),
                 _ => None,
             },
         })
@@ -941,7 +833,7 @@ impl Endpoint {
     /// # Errors
     /// The map cannot be read.
     pub fn about(&self) -> Result<About> {
-        Ok((&read_only_entry::<RawAbout>(&self.about, MapFlags::ANY, "the endpoint's notes")?)
+        Ok((&read_only_entry::<xcp_about>(&self.about, MapFlags::ANY, "the endpoint's notes")?)
             .into())
     }
 
@@ -955,24 +847,25 @@ impl Endpoint {
     }
 }
 
-impl From<&RawAbout> for About {
-    fn from(raw: &RawAbout) -> Self {
-        let text = |bytes: &[u8]| {
-            String::from_utf8_lossy(bytes.split(|b| *b == 0).next().unwrap_or_default())
-                .into_owned()
+impl From<&xcp_about> for About {
+    fn from(raw: &xcp_about) -> Self {
+        let text = |chars: &[i8]| {
+            let bytes: Vec<u8> =
+                chars.iter().map(|char| *char as u8).take_while(|byte| *byte != 0).collect();
+            String::from_utf8_lossy(&bytes).into_owned()
         };
         Self { name: text(&raw.name), fallback: text(&raw.fallback), cgroup: text(&raw.cgroup) }
     }
 }
 
-impl From<&RawShown> for Shown {
-    fn from(raw: &RawShown) -> Self {
+impl From<&xcp_record> for Shown {
+    fn from(xcp_record { shown: raw, robust }: &xcp_record) -> Self {
         let end = |words: [u32; 4], port| SocketAddr::new(address(raw.family, words), port);
         Self {
             namespace: raw.namespace,
             local: end(raw.local, raw.local_port),
             remote: end(raw.remote, raw.remote_port),
-            connection: Connection::new(&raw.connection, Some(&raw.robust)),
+            connection: Connection::new(&raw.connection, Some(robust)),
         }
     }
 }
@@ -990,17 +883,18 @@ fn address(family: u16, words: [u32; 4]) -> IpAddr {
 }
 
 /// A congestion control's name as the kernel wants it.
-fn c_name(name: &str) -> Result<[i8; NAME]> {
-    let mut out = [0; NAME];
-    let valid = !name.is_empty() && name.len() < NAME && name.bytes().all(|b| b.is_ascii_graphic());
+fn c_name<const N: usize>(name: &str) -> Result<[i8; N]> {
+    let valid = !name.is_empty() && name.len() < N && name.bytes().all(|b| b.is_ascii_graphic());
     if !valid {
         return Err(Error::new(format!("\"{name}\" cannot be a congestion control's name"))
             .remedy("1 to 15 letters, digits and signs"));
     }
-    for (to, from) in out.iter_mut().zip(name.bytes()) {
-        *to = from as i8;
-    }
-    Ok(out)
+    Ok(c_text(name.as_bytes()))
+}
+
+/// As much of a text as there is room for, zeros behind it.
+fn c_text<const N: usize>(text: &[u8]) -> [i8; N] {
+    std::array::from_fn(|at| text.get(at).map_or(0, |byte| *byte as i8))
 }
 
 /// Fills the lists of ports and prefixes.
@@ -1020,7 +914,9 @@ fn list(
             IpAddr::V4(v4) => (v4.to_ipv6_mapped(), u32::from(*length) + 96),
             IpAddr::V6(v6) => (*v6, u32::from(*length)),
         };
-        let key = RawPrefix { length, address: address.octets() };
+        let address = address.octets();
+        let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|i| address[4 * at + i]));
+        let key = xcp_prefix { length, address: std::array::from_fn(word) };
         prefixes
             .update(bytes_of(&key), &[1], MapFlags::ANY)
             .map_err(|e| Error::because(format_args!("cannot list {network}/{length}"), &e))?;

@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapMut, PrintLevel};
+use xcp_engine::{ForwardHeader, ReturnHeader};
 
 use crate::error::{Error, Result};
 
@@ -15,6 +16,23 @@ pub(crate) unsafe trait Plain: Copy {}
 
 // SAFETY: a word.
 unsafe impl Plain for u64 {}
+
+// SAFETY: words.
+unsafe impl<const N: usize> Plain for [u64; N] {}
+
+// SAFETY: repr(C), integers in an order that leaves no gap.
+unsafe impl Plain for ForwardHeader {}
+
+// SAFETY: likewise.
+unsafe impl Plain for ReturnHeader {}
+
+/// The same bytes as another structure: a state of the engine's, which is words to everybody else,
+/// as the programs have it.
+pub(crate) fn cast<From: Plain, To: Plain>(from: &From) -> To {
+    const { assert!(mem::size_of::<From>() == mem::size_of::<To>()) };
+    // SAFETY: both are plain and have the same size.
+    unsafe { mem::transmute_copy(from) }
+}
 
 /// The bytes of a structure.
 pub(crate) fn bytes_of<T: Plain>(value: &T) -> &[u8] {

@@ -7,6 +7,7 @@ use xcp_engine::{POLICED_SET_WORDS, POLICER_WORDS, Policer, PolicerConfig, Polic
 
 use crate::error::{Error, Result};
 use crate::programs::router::OpenRouterSkel;
+use crate::shared::{xcp_control, xcp_police};
 
 /// Settings of a policer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,46 +60,46 @@ pub struct Policing {
     pub state: PolicerState,
 }
 
-/// What is noted of a policer in `struct xcp_control` of bpf/router.h. All zero: there is none.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Noted {
-    /// `enum xcp_police`.
-    police: u64,
-    sets: u64,
-    prefix_v4: u64,
-    prefix_v6: u64,
+impl PoliceBy {
+    /// The same to the program.
+    fn told(self) -> xcp_police {
+        match self {
+            Self::Flow => xcp_police::XCP_POLICE_FLOWS,
+            Self::Source { .. } => xcp_police::XCP_POLICE_SOURCES,
+        }
+    }
 }
 
-/// `enum xcp_police` of bpf/router.h.
-const FLOWS: u32 = 1;
-const SOURCES: u32 = 2;
-
-impl Noted {
-    pub fn of(police: Option<&Police>) -> Self {
-        let Some(police) = police else { return Self::default() };
-        let sets = police.config.sets().into();
-        match police.by {
-            PoliceBy::Flow => Self { police: FLOWS.into(), sets, ..Self::default() },
-            PoliceBy::Source { v4, v6 } => {
-                Self { police: SOURCES.into(), sets, prefix_v4: v4.into(), prefix_v6: v6.into() }
-            }
+impl xcp_control {
+    /// The same with this policer noted.
+    pub fn policed(self, police: &Police) -> Self {
+        let (v4, v6) = match police.by {
+            PoliceBy::Flow => (0, 0),
+            PoliceBy::Source { v4, v6 } => (v4, v6),
+        };
+        Self {
+            police: police.by.told().0.into(),
+            police_sets: police.config.sets().into(),
+            police_prefix_v4: v4.into(),
+            police_prefix_v6: v6.into(),
+            ..self
         }
     }
 
     /// The policer that was noted, with its state.
     pub fn policing(&self, words: &[u64; POLICER_WORDS]) -> Option<Policing> {
         let bits = |noted: u64, most: u8| noted.min(most.into()) as u8;
-        let by = match u32::try_from(self.police).unwrap_or(0) {
-            FLOWS => PoliceBy::Flow,
-            SOURCES => {
-                PoliceBy::Source { v4: bits(self.prefix_v4, 32), v6: bits(self.prefix_v6, 128) }
-            }
+        let by = match xcp_police(u32::try_from(self.police).unwrap_or(0)) {
+            xcp_police::XCP_POLICE_FLOWS => PoliceBy::Flow,
+            xcp_police::XCP_POLICE_SOURCES => PoliceBy::Source {
+                v4: bits(self.police_prefix_v4, 32),
+                v6: bits(self.police_prefix_v6, 128),
+            },
             _ => return None,
         };
         Some(Policing {
             by,
-            flows: u32::try_from(self.sets).unwrap_or(u32::MAX),
+            flows: u32::try_from(self.police_sets).unwrap_or(u32::MAX),
             state: Policer::state_of(words),
         })
     }
@@ -127,13 +128,10 @@ pub(crate) fn prepare(open: &mut OpenRouterSkel<'_>, police: Option<&Police>) ->
         .as_deref_mut()
         .ok_or_else(|| Error::new("the router program has no settings"))?;
     rodata.police_sets = sets;
-    match police.by {
-        PoliceBy::Flow => rodata.police = FLOWS,
-        PoliceBy::Source { v4, v6 } => {
-            rodata.police = SOURCES;
-            rodata.police_mask_v4 = mask_v4(v4);
-            rodata.police_mask_v6 = mask_v6(v6);
-        }
+    rodata.police = police.by.told();
+    if let PoliceBy::Source { v4, v6 } = police.by {
+        rodata.police_mask_v4 = mask_v4(v4);
+        rodata.police_mask_v6 = mask_v6(v6);
     }
     let told = |e: libbpf_rs::Error| {
         Error::because(format_args!("cannot make a table for {sets} flows"), &e)
@@ -172,10 +170,10 @@ mod tests {
             PoliceBy::PREFIX,
             PoliceBy::Source { v4: 0, v6: 48 },
         ] {
-            let read =
-                Noted::of(Some(&Police { config, by })).policing(&[0; POLICER_WORDS]).unwrap();
+            let noted = xcp_control::default().policed(&Police { config, by });
+            let read = noted.policing(&[0; POLICER_WORDS]).unwrap();
             assert_eq!((read.by, read.flows), (by, 1024));
         }
-        assert_eq!(Noted::of(None).policing(&[0; POLICER_WORDS]), None);
+        assert_eq!(xcp_control::default().policing(&[0; POLICER_WORDS]), None);
     }
 }

@@ -6,44 +6,19 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{MapFlags, MapHandle};
-use xcp_engine::{POLICER_WORDS, Policer, ROBUST_WORDS, ROUTER_WORDS, RobustRouter};
+use xcp_engine::{POLICER_WORDS, Policer, RobustRouter};
 
 use crate::error::{Error, Result};
-use crate::object::{Plain, handle, read_only_entry, write_only_entry};
-use crate::police::{self, Noted, Police};
+use crate::object::{Plain, cast, handle, read_only_entry, write_only_entry};
+use crate::police::{self, Police};
 use crate::programs::robust::RobustSkelBuilder;
 use crate::programs::router::RouterSkelBuilder;
 use crate::qdisc;
 use crate::router::RouterCounts;
+use crate::shared::{xcp_control, xcp_port, xcp_port_counts, xcp_port_others, xcp_robust_port};
 use crate::urgent::{self, Bound};
 
-/// `struct xcp_port_counts` of bpf/router.h.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-struct PortCounts {
-    processed: u64,
-    processed_bytes: u64,
-    lowered: u64,
-    backlog: u64,
-    backlog_max: u64,
-}
-
-/// `struct xcp_port_others` of bpf/router.h.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-struct PortOthers {
-    packets: u64,
-    bytes: u64,
-    returned: u64,
-    returned_bytes: u64,
-    fragments: u64,
-    malformed: u64,
-    unreadable: u64,
-    contended: u64,
-    least_backlog: u64,
-}
-
-impl PortOthers {
+impl xcp_port_others {
     fn plus(&self, more: &Self) -> Self {
         Self {
             packets: self.packets + more.packets,
@@ -59,7 +34,7 @@ impl PortOthers {
     }
 }
 
-fn counted(counts: &PortCounts, others: &PortOthers, steered: u64) -> RouterCounts {
+fn counted(counts: &xcp_port_counts, others: &xcp_port_others, steered: u64) -> RouterCounts {
     RouterCounts {
         processed: counts.processed,
         processed_bytes: counts.processed_bytes,
@@ -84,89 +59,54 @@ pub(crate) trait Guarded: Plain {
     fn sequence(&self) -> u64;
 }
 
-/// `struct xcp_port` of bpf/router.h.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Port {
-    sequence: u64,
-    router: [u64; ROUTER_WORDS],
-    counts: PortCounts,
-    told: PortOthers,
-    others: PortOthers,
-    policer: [u64; POLICER_WORDS],
-}
-
-// SAFETY: repr(C), 8-byte words: no padding; every pattern is valid.
-unsafe impl Plain for Port {}
-
-impl Guarded for Port {
+impl Guarded for xcp_port {
     fn sequence(&self) -> u64 {
         self.sequence
     }
 }
 
-impl Port {
+impl xcp_port {
     pub fn new(router: &xcp_engine::Router, policer: Option<&Policer>) -> Self {
-        let none = PortOthers { least_backlog: u64::MAX, ..PortOthers::default() };
+        let none = xcp_port_others { least_backlog: u64::MAX, ..xcp_port_others::default() };
         Self {
             sequence: 0,
-            router: *router.words(),
-            counts: PortCounts::default(),
+            router: cast(router.words()),
+            counts: xcp_port_counts::default(),
             told: none,
             others: none,
-            policer: policer.map_or([0; POLICER_WORDS], |policer| *policer.words()),
+            policer: policer.map_or_else(Default::default, |policer| cast(policer.words())),
         }
     }
 
     /// The policer's state.
-    pub fn policer(&self) -> &[u64; POLICER_WORDS] {
-        &self.policer
+    pub fn policer(&self) -> [u64; POLICER_WORDS] {
+        cast(&self.policer)
     }
 
     /// The law's state, and the counters.
     pub fn parts(&self) -> (xcp_engine::Router, RouterCounts) {
-        (xcp_engine::Router::from_words(self.router), counted(&self.counts, &self.others, 0))
+        (xcp_engine::Router::from_words(cast(&self.router)), counted(&self.counts, &self.others, 0))
     }
 }
 
-/// `struct xcp_robust_port` of bpf/robust.bpf.c.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct RobustPort {
-    sequence: u64,
-    router: [u64; ROBUST_WORDS],
-    counts: PortCounts,
-    others: PortOthers,
-    missed: PortOthers,
-    steered: u64,
-}
-
-// SAFETY: as for `Port`.
-unsafe impl Plain for RobustPort {}
-
-impl Guarded for RobustPort {
+impl Guarded for xcp_robust_port {
     fn sequence(&self) -> u64 {
         self.sequence
     }
 }
 
-impl RobustPort {
+impl xcp_robust_port {
     pub fn new(router: &RobustRouter) -> Self {
-        Self {
-            sequence: 0,
-            router: *router.words(),
-            counts: PortCounts::default(),
-            others: PortOthers::default(),
-            missed: PortOthers::default(),
-            steered: 0,
-        }
+        Self { router: cast(router.words()), ..Self::default() }
     }
 
     /// The law's state, and the counters.
     pub fn parts(&self) -> (RobustRouter, RouterCounts) {
+        // What the two programs have in common has a type in each.
+        let [others, missed] = [&self.others, &self.missed].map(cast::<_, xcp_port_others>);
         (
-            RobustRouter::from_words(&self.router),
-            counted(&self.counts, &self.others.plus(&self.missed), self.steered),
+            RobustRouter::from_words(&cast(&self.router)),
+            counted(&cast(&self.counts), &others.plus(&missed), self.steered),
         )
     }
 }
@@ -190,25 +130,7 @@ pub(crate) fn read<P: Guarded>(map: &MapHandle) -> Result<P> {
     Ok(before)
 }
 
-/// `struct xcp_control` of bpf/router.h.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Control {
-    /// Bytes/s.
-    pub capacity: u64,
-    /// Whether the clsact hook was not there before: then it goes with the router.
-    pub made_clsact: u64,
-    pub noted: Noted,
-    /// Thousandths of the link's capacity that the law has.
-    pub law_share: u64,
-    /// Whether the program is bpf/robust.bpf.c's.
-    pub calendar: u64,
-}
-
-// SAFETY: words.
-unsafe impl Plain for Control {}
-
-impl Control {
+impl xcp_control {
     pub fn new(
         bytes_per_sec: u64,
         police: Option<&Police>,
@@ -216,13 +138,13 @@ impl Control {
         calendar: bool,
     ) -> Self {
         let law_share = law_share.clamp(1, 1000).into();
-        Self {
+        let control = Self {
             capacity: part(bytes_per_sec, law_share),
-            made_clsact: 0,
-            noted: Noted::of(police),
             law_share,
             calendar: calendar.into(),
-        }
+            ..Self::default()
+        };
+        police.map_or(control, |police| control.policed(police))
     }
 
     /// The same for another capacity of the link.

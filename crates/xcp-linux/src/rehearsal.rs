@@ -16,11 +16,12 @@ use xcp_engine::{
 use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::error::{Error, Result};
 use crate::link::{self, Link, Position, Target};
-use crate::object::{Plain, handle, hush, read_only_entry, write_only_entry};
+use crate::object::{cast, handle, hush, read_only_entry, write_only_entry};
 use crate::police::Police;
-use crate::port::{self, Control, Loaded, Port, RobustPort};
+use crate::port::{self, Loaded};
 use crate::programs::testing::TestingSkelBuilder;
 use crate::router::RouterCounts;
+use crate::shared::{xcp_control, xcp_port, xcp_robust_port, xcp_robust_step, xcp_step};
 
 /// What of `struct __sk_buff` a test run takes in (include/uapi/linux/bpf.h), by offset.
 const MARK_AT: usize = 8;
@@ -115,7 +116,7 @@ impl Rehearsal {
                 policed.update(&place.to_ne_bytes(), &[0; POLICED_SET_WORDS * 8], MapFlags::ANY);
             written.map_err(|e| Error::because("cannot write the policer's table", &e))?;
         }
-        self.loaded.begin(&Port::new(router, policer))
+        self.loaded.begin(&xcp_port::new(router, policer))
     }
 
     /// The same for a law with a calendar.
@@ -124,11 +125,11 @@ impl Rehearsal {
     /// The maps cannot be written.
     pub fn begin_robust(&self, bytes_per_sec: u64, router: &RobustRouter) -> Result<()> {
         self.set_capacity(bytes_per_sec)?;
-        self.loaded.begin(&RobustPort::new(router))
+        self.loaded.begin(&xcp_robust_port::new(router))
     }
 
     fn set_capacity(&self, bytes_per_sec: u64) -> Result<()> {
-        let settings = Control::new(bytes_per_sec, self.police.as_ref(), 1000, self.calendar);
+        let settings = xcp_control::new(bytes_per_sec, self.police.as_ref(), 1000, self.calendar);
         let control = &self.loaded.control;
         write_only_entry(control, MapFlags::ANY, &settings, "the router's settings")
     }
@@ -187,7 +188,7 @@ impl Rehearsal {
     /// # Errors
     /// The map cannot be read.
     pub fn read(&self) -> Result<(xcp_engine::Router, RouterCounts)> {
-        Ok(port::read::<Port>(&self.loaded.port)?.parts())
+        Ok(port::read::<xcp_port>(&self.loaded.port)?.parts())
     }
 
     /// The same of a law with a calendar.
@@ -195,7 +196,7 @@ impl Rehearsal {
     /// # Errors
     /// The map cannot be read.
     pub fn read_robust(&self) -> Result<(RobustRouter, RouterCounts)> {
-        Ok(port::read::<RobustPort>(&self.loaded.port)?.parts())
+        Ok(port::read::<xcp_robust_port>(&self.loaded.port)?.parts())
     }
 
     /// The policer's state and its table, as they lie in memory.
@@ -214,7 +215,7 @@ impl Rehearsal {
             Ok(std::array::from_fn(|_| words.next().unwrap_or(0)))
         };
         let table = (0..policed.max_entries()).map(set).collect::<Result<_>>()?;
-        Ok((*port::read::<Port>(&self.loaded.port)?.policer(), table))
+        Ok((port::read::<xcp_port>(&self.loaded.port)?.policer(), table))
     }
 }
 
@@ -256,31 +257,6 @@ pub enum SenderEvent {
     Timeout,
 }
 
-/// `struct xcp_robust_step` of bpf/testing.bpf.c.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct RawStep {
-    now: u64,
-    rtt_ns: u64,
-    srtt_ns: u64,
-    sent_ns: u64,
-    window: u64,
-    what: u32,
-    packet_bytes: u32,
-    segments: u32,
-    lost: u32,
-    limited: u32,
-    sendable: u32,
-    returned: ReturnHeader,
-    header: ForwardHeader,
-    limit: u32,
-    late: u32,
-    sender: [u64; ROBUST_SENDER_WORDS],
-}
-
-// SAFETY: words, and headers that any pattern is valid for; no padding between them.
-unsafe impl Plain for RawStep {}
-
 /// The robust sender in the kernel, without a connection.
 #[derive(Debug)]
 pub struct SenderRehearsal {
@@ -318,11 +294,13 @@ impl SenderRehearsal {
     /// The kernel does not run it.
     pub fn step(&mut self, step: &SenderStep) -> Result<(RobustSender, ForwardHeader, u32)> {
         let (what, packet_bytes, window) = match step.what {
-            SenderEvent::Begins(bytes, window) => (0, bytes, u64::from(window) << 32),
-            SenderEvent::Acked => (1, 0, 0),
-            SenderEvent::Timeout => (2, 0, 0),
+            SenderEvent::Begins(bytes, window) => {
+                (xcp_step::XCP_STEP_BEGINS, bytes, u64::from(window) << 32)
+            }
+            SenderEvent::Acked => (xcp_step::XCP_STEP_ACKED, 0, 0),
+            SenderEvent::Timeout => (xcp_step::XCP_STEP_TIMEOUT, 0, 0),
         };
-        let raw = RawStep {
+        let raw = xcp_robust_step {
             now: step.now_ns,
             rtt_ns: step.rtt_ns,
             srtt_ns: step.srtt_ns,
@@ -334,17 +312,16 @@ impl SenderRehearsal {
             lost: step.lost,
             limited: step.limited.into(),
             sendable: step.sendable,
-            returned: step.returned,
-            header: ForwardHeader::default(),
-            limit: 0,
+            returned: cast(&step.returned),
             late: step.late.into(),
-            sender: self.sender,
+            sender: cast(&self.sender),
+            ..xcp_robust_step::default()
         };
         write_only_entry(&self.step, MapFlags::ANY, &raw, "a sender's step")?;
         run(self.program.as_fd(), &[0; 64], None, None, 1)?;
-        let raw: RawStep = read_only_entry(&self.step, MapFlags::ANY, "a sender's step")?;
-        self.sender = raw.sender;
-        Ok((RobustSender::from_words(&raw.sender), raw.header, raw.limit))
+        let raw: xcp_robust_step = read_only_entry(&self.step, MapFlags::ANY, "a sender's step")?;
+        self.sender = cast(&raw.sender);
+        Ok((RobustSender::from_words(&self.sender), cast(&raw.header), raw.limit))
     }
 }
 

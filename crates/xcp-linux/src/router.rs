@@ -13,7 +13,8 @@ use crate::link::{self, Link, Position, Target};
 use crate::netlink::Netlink;
 use crate::object::{hush, read_only_entry, write_only_entry};
 use crate::police::{Police, Policing};
-use crate::port::{self, Control, Port, RobustPort};
+use crate::port;
+use crate::shared::{xcp_control, xcp_port, xcp_robust_port};
 use crate::urgent::{Bound, Urgent, UrgentCounts};
 
 /// Priority and handle of our filter where the device has to be reached by clsact: a filter of ours
@@ -34,11 +35,11 @@ pub struct RouterConfig {
     pub hook: Hook,
     /// The policer before the law, if there is to be one.
     pub police: Option<Police>,
-    /// Whether packets are to be told apart for the two queues of [`qdisc::install_classes`]; and
+    /// Whether packets are to be told apart for the two queues of [`install_classes`](crate::qdisc::install_classes); and
     /// then how many thousandths of the capacity the law may hand out, 1 to 1000.
     pub classes: Option<u16>,
     /// Whether [`Router::set_urgent`] may be called, for the two queues of
-    /// [`qdisc::install_urgent`]; not together with `classes`.
+    /// [`install_urgent`](crate::qdisc::install_urgent); not together with `classes`.
     pub urgent: bool,
 }
 
@@ -223,7 +224,7 @@ impl Router {
             let why = "urgent: the law `robust` has no queue for what is urgent";
             return Err(Error::new(why).remedy("leave it out, or take another law"));
         }
-        let settings = Control::new(
+        let settings = xcp_control::new(
             config.law.capacity_bytes_per_sec,
             police,
             config.classes.unwrap_or(1000),
@@ -244,20 +245,20 @@ impl Router {
         let program = if calendar {
             let law = RobustRouter::new(&law, now_ns(), config.seed).map_err(wrong)?;
             let program = port::load(true, known)?;
-            program.begin(&RobustPort::new(&law))?;
+            program.begin(&xcp_robust_port::new(&law))?;
             program
         } else {
             let mut law = xcp_engine::Router::new(&law, now_ns(), config.seed).map_err(wrong)?;
             let policer = police.map(|police| Policer::new(&police.config, &mut law));
             let program = port::load(false, known)?;
-            program.begin(&Port::new(&law, policer.as_ref()))?;
+            program.begin(&xcp_port::new(&law, policer.as_ref()))?;
             program
         };
         let port::Loaded { program, port, control, bound, .. } = program;
         write_only_entry(&control, MapFlags::ANY, &settings, "the router's settings")?;
         let attached = hang(program.as_fd(), ifindex, config.hook)?;
         if let Attached::Clsact(Filter { made: true, .. }) = attached {
-            let settings = Control { made_clsact: 1, ..settings };
+            let settings = xcp_control { made_clsact: 1, ..settings };
             write_only_entry(&control, MapFlags::ANY, &settings, "the router's settings")?;
         }
         Ok(Self { port, control, calendar, attached, program: Some(program), bound })
@@ -295,7 +296,7 @@ impl Router {
     /// The maps cannot be read.
     pub fn status(&self) -> Result<RouterStatus> {
         if self.calendar {
-            let (router, counts) = port::read::<RobustPort>(&self.port)?.parts();
+            let (router, counts) = port::read::<xcp_robust_port>(&self.port)?.parts();
             let (drop_probability, tcp_flows) = router.tcp();
             let promised_bps = router.promised_bps();
             return Ok(RouterStatus {
@@ -305,14 +306,14 @@ impl Router {
                 calendar: Some(Calendar { promised_bps, tcp_flows, drop_probability }),
             });
         }
-        let port: Port = port::read(&self.port)?;
+        let port: xcp_port = port::read(&self.port)?;
         let (router, counts) = port.parts();
-        let control: Control =
+        let control: xcp_control =
             read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
         Ok(RouterStatus {
             state: router.state(),
             counts,
-            policing: control.noted.policing(port.policer()),
+            policing: control.policing(&port.policer()),
             calendar: None,
         })
     }
@@ -323,7 +324,7 @@ impl Router {
     /// # Errors
     /// The maps cannot be written.
     pub fn set_capacity(&self, bytes_per_sec: u64) -> Result<()> {
-        let control: Control =
+        let control: xcp_control =
             read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
         let control = control.at(bytes_per_sec);
         write_only_entry(&self.control, MapFlags::ANY, &control, "the router's settings")
@@ -353,7 +354,7 @@ impl Router {
     /// # Errors
     /// The maps cannot be read.
     pub fn law_share(&self) -> Result<u16> {
-        let control: Control =
+        let control: xcp_control =
             read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
         Ok(u16::try_from(control.law_share).unwrap_or(1000))
     }
@@ -381,7 +382,8 @@ impl Router {
         hush();
         let (port, control) =
             (link::open_map(directory, "port")?, link::open_map(directory, "control")?);
-        let settings: Control = read_only_entry(&control, MapFlags::ANY, "the router's settings")?;
+        let settings: xcp_control =
+            read_only_entry(&control, MapFlags::ANY, "the router's settings")?;
         let attached = if directory.has("link") {
             Attached::Tcx(Link::open(directory, "link")?)
         } else {

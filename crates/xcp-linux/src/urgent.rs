@@ -4,9 +4,10 @@
 use libbpf_rs::{MapFlags, MapHandle};
 
 use crate::error::{Error, Result};
-use crate::object::{Plain, handle, read_only_entry, write_only_entry};
+use crate::object::{handle, read_only_entry, write_only_entry};
 use crate::programs::router::{OpenRouterSkel, RouterSkel};
 use crate::qdisc;
+use crate::shared::{xcp_urgency, xcp_urgent};
 
 /// `XCP_URGENT_FLOWS` of bpf/router.h.
 const FLOWS: u32 = 4096;
@@ -41,31 +42,6 @@ pub struct UrgentCounts {
     pub excess_bytes: u64,
 }
 
-/// `struct xcp_urgency` of bpf/router.h.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Urgency {
-    codes: u64,
-    share: u64,
-}
-
-// SAFETY: words.
-unsafe impl Plain for Urgency {}
-
-/// `struct xcp_urgent` of bpf/router.h.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Account {
-    until_ns: u64,
-    packets: u64,
-    bytes: u64,
-    excess: u64,
-    excess_bytes: u64,
-}
-
-// SAFETY: words.
-unsafe impl Plain for Account {}
-
 /// Where a program that may tell urgent packets apart is told which, and what it has counted.
 #[derive(Debug)]
 pub(crate) struct Bound {
@@ -93,7 +69,7 @@ impl Bound {
     }
 
     pub fn set(&self, urgent: Option<Urgent>) -> Result<()> {
-        let value = urgent.map_or(Urgency { codes: 0, share: 0 }, |urgent| Urgency {
+        let value = urgent.map_or(xcp_urgency::default(), |urgent| xcp_urgency {
             codes: urgent.codes,
             share: urgent.share.into(),
         });
@@ -101,7 +77,7 @@ impl Bound {
     }
 
     pub fn counts(&self) -> Result<UrgentCounts> {
-        let account: Account =
+        let account: xcp_urgent =
             read_only_entry(&self.account, MapFlags::ANY, "the router's urgent packets")?;
         Ok(UrgentCounts {
             packets: account.packets,

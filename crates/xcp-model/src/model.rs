@@ -192,7 +192,7 @@ pub enum Discipline {
 }
 
 impl Discipline {
-    /// What the scenario file calls it; one of [`QUEUES`](crate::QUEUES).
+    /// What the scenario file calls it; one of `xcp-scenario`'s `QUEUES`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

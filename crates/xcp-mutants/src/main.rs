@@ -1,10 +1,10 @@
 //! `make mutants`: whether the claims of the experiments would say so if the law or a sender were
 //! wrong. Each mutant of `crates/xcp-engine/src/mutants/list.rs` runs what `xcpnet reproduce
 //! --quick` runs of the papers, and each claim that holds without it and fails with it has noticed.
-//! And `make robust-parts`: what each part and constant of the robust law is for ([`parts`]).
+//! And `make robust-parts`: what each part and constant of the robust law is for (`parts`).
 //!
-//! [`figures`] reads, runs and judges; [`record`] keeps what came of it; [`table`] says it;
-//! [`files`] writes.
+//! `figures` reads, runs and judges; `record` keeps what came of it; `table` says it; `files`
+//! writes.
 
 #[cfg(feature = "mutants")]
 mod figures;

@@ -10,6 +10,16 @@
 //!
 //! Everything is a pure function of its arguments: no clock, no environment, so the same runs give
 //! the same bytes.
+//!
+//! Numbers are written as a person reads them, with their units:
+//!
+//! ```
+//! use xcp_report::human;
+//!
+//! assert_eq!(human::rate(2_380_000.0), "2.38 Mbit/s");
+//! assert_eq!(human::seconds(0.501), "501 ms");
+//! assert_eq!(human::percent(0.985), "98.5 %");
+//! ```
 
 mod axis;
 #[cfg(feature = "files")]

@@ -1,5 +1,5 @@
 //! A page that runs its own scripts and no others: its security policy knows each script and style
-//! by its hash. What is on the page is its makers' business ([`crate::playground`],
+//! by its hash. What is on the page is its makers' business ([`crate::playground()`],
 //! `xcpnet serve`).
 
 use sha2::{Digest as _, Sha256};

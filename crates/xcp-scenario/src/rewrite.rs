@@ -2,7 +2,7 @@
 //! the text that a person would have typed instead. What the new text means, and whether it is
 //! right, the reader says afterwards.
 //!
-//! A path names what it does for an override ([`crate::set`]), `queue.KEY` apart: the link is to be
+//! A path names what it does for an override (`set`), `queue.KEY` apart: the link is to be
 //! named.
 
 use std::ops::Range;

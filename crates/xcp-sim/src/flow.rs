@@ -1,15 +1,15 @@
 //! The two ends of a flow, TCP or UDP, and what is counted of it. The ends know nothing of each
 //! other; in a run divided among processors they may be far apart.
 
+use xcp_elements::{router_seed, start};
 use xcp_model::record::{FlowGauge, Totals};
+use xcp_model::rng::{Purpose, Stream};
 use xcp_model::units::{NANOS_PER_SEC, Nanos};
 use xcp_model::{self as model, Traffic, Unclaimed};
 
 use crate::datagrams::Datagrams;
 use crate::liar::{self, LyingReceiver, LyingSender};
 use crate::packet::Body;
-use crate::queue::router_seed;
-use crate::rng::{Purpose, Stream};
 use crate::routing::Position;
 use crate::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
 
@@ -67,12 +67,6 @@ pub enum Sink {
 }
 
 impl Sending {
-    /// When flow number `index` of a scenario starts, jitter included.
-    #[must_use]
-    pub fn start(spec: &model::Flow, index: usize, seed: u64) -> Nanos {
-        spec.start + Stream::new(seed, Purpose::Start, index).below(spec.group.start_jitter)
-    }
-
     /// Builds the sending end of flow number `index`.
     #[must_use]
     pub fn new(spec: &model::Flow, index: usize, group: u32, seed: u64, route: Position) -> Self {
@@ -90,16 +84,12 @@ impl Sending {
                 }
             }
             Traffic::Udp(pattern) => {
-                let source = Datagrams::new(
-                    index as u32,
-                    size,
-                    pattern,
-                    Stream::new(seed, Purpose::Datagrams, index),
-                );
-                Source::Udp(source.carrying(lies.as_ref().map_or(Body::Datagram, liar::datagram)))
+                let body = lies.as_ref().map_or(Body::Datagram, liar::datagram);
+                let random = Stream::new(seed, Purpose::Datagrams, index);
+                Source::Udp(Datagrams::new(index as u32, size, body, pattern, random))
             }
         };
-        Self { start: Self::start(spec, index, seed), route, started: false, group, source }
+        Self { start: start(spec, seed, index), route, started: false, group, source }
     }
 
     /// RTT samples taken so far.

@@ -14,7 +14,9 @@
 //! another, it is two of these: the one at the near end has the queue and the transmitter and no
 //! cable, the one at the far end only the cable and what strikes there.
 
+use xcp_elements::{Backlog, Serializer, Varying, losses};
 use xcp_model::record::capacity_bytes;
+use xcp_model::rng::Stream;
 use xcp_model::spread::Spread;
 use xcp_model::units::{Nanos, Period};
 use xcp_model::{self as model, Limit, LossPlace, Others};
@@ -22,12 +24,9 @@ use xcp_model::{self as model, Limit, LossPlace, Others};
 use crate::cable::Cable;
 use crate::fifo::{Fifo, Packets, Transit};
 use crate::packet::Packet;
-use crate::queue::{Backlog, Queue, is_full};
-use crate::rng::{Purpose, Stream};
+use crate::queue::Queue;
 use crate::routing::{Hop, Position};
-use crate::serializer::Serializer;
 use crate::station::Station;
-use crate::varying::Varying;
 
 /// One direction of a link. In the order in which a packet needs it, by cache lines: in a network
 /// of a thousand links each of them has to come from far away for nearly every packet.
@@ -307,7 +306,7 @@ impl Link {
             return None;
         }
         let backlog = Backlog { packets: self.fifo.waiting(), bytes: self.backlog_bytes };
-        let full = is_full(self.limit, backlog, packet.size);
+        let full = backlog.is_full(self.limit, packet.size);
         if !self.queue.arrival(now, packet, backlog, full, None) {
             self.drop_packet(packet, packets);
             return None;
@@ -353,7 +352,7 @@ impl Link {
         }
         let Some(station) = &mut self.station else { return };
         let line = station.line(packet);
-        let full = is_full(self.limit, station.backlog(line), packet.size);
+        let full = station.backlog(line).is_full(self.limit, packet.size);
         let waiting = station.waiting().packets;
         let idle_since =
             (waiting == 0 && station.sending_until <= now).then_some(station.sending_until);
@@ -611,19 +610,13 @@ impl Hazard {
         index: usize,
         seed: u64,
     ) -> Option<Box<Self>> {
-        let (here, elsewhere): (Vec<model::Loss>, Vec<model::Loss>) =
-            direction.losses.iter().cloned().partition(|loss| loss.place == place);
+        let (losses, random) = losses(&direction.losses, place, seed, index);
         let blackouts =
             if place == LossPlace::AfterQueue { direction.blackouts.clone() } else { Vec::new() };
-        if here.is_empty() && blackouts.is_empty() {
+        if losses.is_empty() && blackouts.is_empty() {
             return None;
         }
-        // Each place has its own numbers: which of two comes first depends on when a link is looked
-        // at.
-        let second = place == LossPlace::AfterQueue && !elsewhere.is_empty();
-        let random =
-            Stream::new(seed, if second { Purpose::LossOnTheWay } else { Purpose::Loss }, index);
-        Some(Box::new(Self { losses: here, blackouts, random }))
+        Some(Box::new(Self { losses, blackouts, random }))
     }
 
     /// Whether the packet that passes at this time is lost.

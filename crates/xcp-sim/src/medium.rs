@@ -19,12 +19,12 @@
 //! A link of its own with queues for two classes (`station.rs`) is the only station of its medium:
 //! nothing collides there.
 
+use xcp_model::rng::Stream;
 use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 use crate::events::NEVER;
 use crate::fifo::Packets;
 use crate::link::Link;
-use crate::rng::Stream;
 
 /// Slot time, bits.
 const SLOT_BITS: u64 = 512;

@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard};
 
 use xcp_model::record::Recorder;
+use xcp_model::rng::{Purpose, Stream};
 use xcp_model::run::{Observer, Run};
 use xcp_model::units::Nanos;
 use xcp_model::{Scenario, Tcp, Traffic};
@@ -24,7 +25,6 @@ use crate::medium::Medium;
 use crate::network::Network;
 use crate::partition::{Ends, Partition, Place};
 use crate::region::{Crossing, Region};
-use crate::rng::{Purpose, Stream};
 use crate::routing::Routing;
 use crate::tcp::CONGESTIONS;
 use crate::turns;
@@ -33,6 +33,7 @@ use crate::watch::{Unwatched, Watcher};
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum SimError {
     /// A router's law is out of the engine's range.
     Law {
@@ -81,7 +82,14 @@ impl fmt::Display for SimError {
     }
 }
 
-impl std::error::Error for SimError {}
+impl std::error::Error for SimError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Law { reason, .. } => Some(reason),
+            Self::Congestion { .. } | Self::TooLarge { .. } => None,
+        }
+    }
+}
 
 /// Simulates a scenario. The same scenario gives the same run, to the bit.
 ///

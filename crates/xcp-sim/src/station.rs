@@ -12,12 +12,12 @@
 
 use std::collections::VecDeque;
 
+use xcp_elements::Backlog;
 use xcp_model::Others;
 use xcp_model::units::Nanos;
 
 use crate::fifo::Transit;
 use crate::packet::{Class, Packet};
-use crate::queue::Backlog;
 
 /// A link's transmitter, and what waits for it.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! The whole of a run, however it is divided, as the recorder sees it: link directions and flows by
 //! their numbers in the scenario.
 
+use xcp_elements::router_quantities;
 use xcp_model::DirectionId;
 use xcp_model::record::{Gauges, LinkCounts};
 use xcp_model::run::Quantity;
@@ -11,7 +12,7 @@ use crate::fifo::Transit;
 use crate::flow::Flow;
 use crate::link::{Counters, Link};
 use crate::partition::{Ends, Partition};
-use crate::queue::{Queue, router_quantities};
+use crate::queue::Queue;
 use crate::region::Region;
 
 /// All regions of a run.

@@ -60,7 +60,7 @@ pub struct Place {
 ///
 /// # Errors
 /// What is typed wrongly.
-pub fn axes(settings: &[(String, String)]) -> Result<Vec<Axis>, String> {
+pub(crate) fn axes(settings: &[(String, String)]) -> Result<Vec<Axis>, String> {
     let read = |(path, text): &(String, String)| {
         let written = lists::values(text).map_err(|what| fault(path, text, &what))?;
         Ok((path.clone(), text.clone(), written))
@@ -72,7 +72,7 @@ pub fn axes(settings: &[(String, String)]) -> Result<Vec<Axis>, String> {
 ///
 /// # Errors
 /// Settings that cannot be swept, or not together.
-pub fn axes_of(settings: &[(String, Vec<String>)]) -> Result<Vec<Axis>, String> {
+pub(crate) fn axes_of(settings: &[(String, Vec<String>)]) -> Result<Vec<Axis>, String> {
     let shown =
         |(path, values): &(String, Vec<String>)| (path.clone(), values.join(","), values.clone());
     checked(settings.iter().map(shown).collect())
@@ -151,7 +151,7 @@ impl Grid {
     ///
     /// # Errors
     /// It would be too large.
-    pub fn new(
+    pub(crate) fn new(
         axes: Vec<Axis>,
         variants: Vec<String>,
         seeds: Option<Seeds>,

@@ -9,6 +9,33 @@
 //! and then, last of all, its marker; nothing else is shared, and a shard done twice is the same
 //! bytes twice. The tables put together from the parts are those that one machine would have
 //! written.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use xcp_sweep::Sweep;
+//!
+//! let text = r#"
+//! duration = "5s"
+//!
+//! [[link]]
+//! name = "bottleneck"
+//! between = ["S", "D"]
+//! rate = "10mbit"
+//! delay = "10ms"
+//! queue = { kind = "xcp", limit = "2bdp" }
+//!
+//! [[flow]]
+//! count = 2
+//! from = "S"
+//! to = "D"
+//! congestion = "xcp"
+//! "#;
+//! let rates = ("link.bottleneck.rate".to_owned(), "5mbit,10mbit,20mbit".to_owned());
+//! let sweep = Sweep::typed(Path::new("two.toml"), text, &[rates], Some("1..4"), &[])?;
+//! assert_eq!((sweep.grid.combinations(), sweep.grid.seeds(), sweep.grid.runs()), (3, 4, 12));
+//! # Ok::<(), xcp_sweep::Error>(())
+//! ```
 
 pub mod compute;
 pub mod directory;
@@ -17,7 +44,7 @@ mod error;
 pub mod fingerprint;
 pub mod grid;
 pub mod journal;
-pub mod lists;
+mod lists;
 pub mod manifest;
 pub mod memory;
 pub mod merge;

@@ -5,6 +5,35 @@
 //! Knows the [`Scenario`](xcp_model::Scenario) and no backend; drawing and printing are
 //! for others. **Rates are bits per second on the wire**, headers included, unless a name says
 //! goodput ([`Class::goodput`](network::Class::goodput) converts).
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use xcp_scenario::{Overrides, load};
+//! use xcp_theory::{Network, max_min};
+//!
+//! let text = r#"
+//! duration = "5s"
+//!
+//! [[link]]
+//! name = "bottleneck"
+//! between = ["S", "D"]
+//! rate = "10mbit"
+//! delay = "10ms"
+//! queue = { kind = "xcp", limit = "2bdp" }
+//!
+//! [[flow]]
+//! count = 2
+//! from = "S"
+//! to = "D"
+//! congestion = "xcp"
+//! "#;
+//! let scenario = &load(Path::new("two.toml"), text, &Overrides::none())?[0];
+//! // Both flows are of one class, and share the link.
+//! let shares = max_min(&Network::before(scenario, scenario.duration));
+//! assert_eq!(shares.rates, [5_000_000.0]);
+//! # Ok::<(), xcp_scenario::ScenarioError>(())
+//! ```
 
 pub mod equilibrium;
 pub mod fluid;

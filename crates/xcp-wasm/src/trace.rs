@@ -1,11 +1,11 @@
 //! Where packets are while a run goes on, for a picture that moves.
 //!
-//! 1. The network is looked at [`FRAMES`] times in a run. A packet on a cable is known by then with
+//! 1. The network is looked at `FRAMES` times in a run. A packet on a cable is known by then with
 //!    the times when it left and when it will arrive, so that where it is in between follows. One
 //!    that crosses a cable from one look to the next is not seen: on such a cable a packet would be
 //!    there for one picture at most.
 //! 2. Of very many packets only some are kept, the same at every link, by when their data was sent:
-//!    about [`MOST`] crossings, by the estimate of the work.
+//!    about `MOST` crossings, by the estimate of the work.
 
 use std::ops::ControlFlow;
 

@@ -2,16 +2,15 @@
 //! a packet is known when it comes: when the transmitter is through with those before it, and so
 //! when it leaves; nothing has to be kept but the times at which the waiting ones go into service.
 //!
-//! Who may enter, RED's arithmetic and exact transmission times are the simulator's (`xcp_sim`).
+//! Who may enter, RED's arithmetic and exact transmission times are the simulator's too
+//! (`xcp_elements`).
 
 use std::collections::VecDeque;
 
+use xcp_elements::{Backlog, Red, Serializer, Varying};
 use xcp_model::rng::{Purpose, Stream};
 use xcp_model::units::Nanos;
 use xcp_model::{Discipline, Limit};
-use xcp_sim::queue::{Backlog, Red, is_full};
-use xcp_sim::serializer::Serializer;
-use xcp_sim::varying::Varying;
 
 use super::config::QueueConfig;
 
@@ -123,7 +122,7 @@ impl Queue {
             return Some(self.free_at);
         }
         let backlog = Backlog { packets: self.state.packets, bytes: self.state.bytes };
-        let full = is_full(self.limit, backlog, bytes);
+        let full = backlog.is_full(self.limit, bytes);
         let taken =
             self.red.as_mut().map_or(!full, |red| red.arrival(now, backlog.packets, None, full));
         if !taken {

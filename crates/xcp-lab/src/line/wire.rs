@@ -2,17 +2,17 @@
 //! queue, the delay, and who overtakes whom. No I/O: the caller says what arrives when, in
 //! nanoseconds of `CLOCK_MONOTONIC`.
 //!
-//! The order is the simulator's (`xcp_sim::link`): loss before the queue, the queue, loss and
+//! The order is the simulator's (`xcp-sim`, `link.rs`): loss before the queue, the queue, loss and
 //! blackouts on the way, struck by the time at which the frame left the transmitter. One
 //! difference: every configured loss draws for every packet, in its period or not and in a blackout
 //! too, so that what happens to the n-th packet does not depend on when exactly those before it
 //! came; a wire has jitter where a simulation has none. Likewise for reordering, which the
 //! simulator has not.
 
+use xcp_elements::{Way, losses};
 use xcp_model::rng::{Purpose, Stream};
 use xcp_model::units::{Nanos, Period};
 use xcp_model::{Loss, LossPlace};
-use xcp_sim::cable::Way;
 
 use super::config::{LineConfig, Reorder};
 use super::queue::Queue;
@@ -137,16 +137,12 @@ struct Losses {
 
 impl Losses {
     fn new(config: &LineConfig, place: LossPlace) -> Self {
-        let here = config.losses.iter().filter(|loss| loss.place == place);
-        let losses = here
-            .map(|loss| Loss { period: shift(&loss.period, config.zero), ..loss.clone() })
-            .collect();
-        // Each place has its own numbers, chosen as the simulator chooses them, so that a wire
-        // loses the packets that a simulation loses.
-        let second =
-            place == LossPlace::AfterQueue && config.losses.iter().any(|loss| loss.place != place);
-        let purpose = if second { Purpose::LossOnTheWay } else { Purpose::Loss };
-        Self { losses, random: Stream::new(config.seed, purpose, config.index) }
+        // As in a simulation, so that a wire loses the packets that it loses.
+        let (mut losses, random) = losses(&config.losses, place, config.seed, config.index);
+        for loss in &mut losses {
+            loss.period = shift(&loss.period, config.zero);
+        }
+        Self { losses, random }
     }
 
     /// Whether the next packet, which passes at this time, is lost.

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use xcp_elements::router_quantities;
 use xcp_linux::netlink::Netlink;
 use xcp_linux::qdisc;
 use xcp_model::DirectionId;
 use xcp_model::record::{self, LinkCounts};
 use xcp_model::run::Quantity;
 use xcp_model::units::Nanos;
-use xcp_sim::queue::router_quantities;
 
 use super::flows::{FlowView, Flows};
 use super::queues::Seen;

@@ -46,7 +46,7 @@ pub(super) fn build(
         }
         for flow in members {
             let number = plan.flows.len();
-            let start = xcp_sim::flow::Sending::start(flow, number, scenario.seed);
+            let start = xcp_elements::start(flow, scenario.seed, number);
             let stop = flow.group.stop;
             let kind = match flow.traffic() {
                 Traffic::Tcp(tcp) => Kind::Tcp(connection(plan, scenario, flow, tcp, machine)),

@@ -1,5 +1,5 @@
-//! Sends the datagrams of one namespace's flows, each at its time. What those times are is the
-//! simulator's own business: the same sources with the same seed.
+//! Sends the datagrams of one namespace's flows, each at its time. Those times are the
+//! simulator's: the same sources with the same seed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::net::{SendFlags, send};
+use xcp_elements::Datagrams;
 use xcp_model::rng::{Purpose, Stream};
 use xcp_model::units::Nanos;
-use xcp_sim::datagrams::Datagrams;
 
 use super::{Shared, open};
 use crate::LabError;
@@ -63,7 +63,6 @@ impl Sources {
             let [from, to] =
                 [way.source.1, way.destination.1].map(|ip| SocketAddr::new(ip, flow.port));
             let mut times = Datagrams::new(
-                number as u32,
                 *packet_bytes,
                 pattern,
                 Stream::new(self.shared.seed, Purpose::Datagrams, number),
@@ -102,11 +101,9 @@ impl Open {
             if at >= source.stop {
                 continue;
             }
-            if let Some((_, next)) = source.times.send(at) {
-                // A full buffer loses a datagram, like any other queue.
-                let _ = send(&source.socket, &source.payload, SendFlags::NOSIGNAL);
-                self.next.extend(next.map(|next| Reverse((next, number))));
-            }
+            // A full buffer loses a datagram, like any other queue.
+            let _ = send(&source.socket, &source.payload, SendFlags::NOSIGNAL);
+            self.next.extend(source.times.next(at).map(|next| Reverse((next, number))));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A proxy from its set-up to its end: everything in its order ([`set_up`]), then signals,
-//! questions and settings ([`control`]) until it is told to end.
+//! A proxy from its set-up to its end: everything in its order (`set_up`), then signals,
+//! questions and settings (`control`) until it is told to end.
 
 mod again;
 mod beginnings;

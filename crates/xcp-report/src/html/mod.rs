@@ -1,7 +1,7 @@
 //! One offline HTML page for one or several runs side by side.
 //!
 //! The numbers are in the page twice: as headings and tables written here, readable without
-//! scripts, and as compact arrays ([`data`]) that `assets/report.js` draws with uPlot. The page's
+//! scripts, and as compact arrays (`data`) that `assets/report.js` draws with uPlot. The page's
 //! own content-security policy forbids every network access.
 
 mod data;

@@ -1,7 +1,7 @@
 //! The report of `xcpnet reproduce`: a page for each paper with a section for each of its figures,
 //! in the paper's order, and an overview that leads to them and ends with the table of failures.
 //! Static HTML: no network, fit for paper, and no script but what lets its charts be saved. The
-//! curves of single runs in full are in the pages of [`crate::html`], which the sections lead to.
+//! curves of single runs in full are in the pages of [`crate::html()`], which the sections lead to.
 //!
 //! A figure's section is made as soon as its runs are there ([`section`]), so that runs need not be
 //! kept until the end.

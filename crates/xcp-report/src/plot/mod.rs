@@ -1,5 +1,5 @@
 //! One figure for a paper, as SVG or PDF: what is drawn ([`figure`]), where it goes on the sheet
-//! ([`layout`]), and the two ways to write a sheet down. Runs and files are for others.
+//! (`layout`), and the two ways to write a sheet down. Runs and files are for others.
 
 mod drawing;
 mod figure;

@@ -2,28 +2,18 @@
 //! packets leave is the link's business: a first-in-first-out queue before a transmitter of
 //! constant rate knows every departure at the arrival.
 
-mod red;
 mod robust;
 mod xcp;
 
-pub use red::Red;
 pub use robust::RobustQueue;
-pub use xcp::{ChangingXcp, XcpQueue, router_quantities};
+pub use xcp::{ChangingXcp, XcpQueue};
 
+use xcp_elements::{Backlog, Red, router_seed};
+use xcp_model::rng::{Purpose, Stream};
 use xcp_model::units::Nanos;
-use xcp_model::{self as model, Discipline, Limit};
+use xcp_model::{self as model, Discipline};
 
 use crate::packet::Packet;
-use crate::rng::{Purpose, Stream};
-
-/// What waits, the packet in service not counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Backlog {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes.
-    pub bytes: u64,
-}
 
 /// A queue discipline.
 #[derive(Debug)]
@@ -135,21 +125,5 @@ impl Queue {
             Self::Changing(xcp) => xcp.queue().refused(),
             Self::DropTail | Self::Red(_) | Self::Robust(_) => 0,
         }
-    }
-}
-
-/// What the router of direction number `index` is seeded with: the rounding of feedback and the
-/// link's bottleneck id follow from it.
-#[must_use]
-pub fn router_seed(seed: u64, index: usize) -> u64 {
-    Stream::new(seed, Purpose::Router, index).bits()
-}
-
-/// Whether a packet of this size would overfill a queue.
-#[must_use]
-pub fn is_full(limit: Limit, backlog: Backlog, size: u16) -> bool {
-    match limit {
-        Limit::Packets(packets) => backlog.packets >= packets,
-        Limit::Bytes(bytes) => backlog.bytes + u64::from(size) > bytes,
     }
 }

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use xcp_engine::{ConfigError, Passage, Policer, PolicerConfig, Router, RouterConfig, RouterState};
-use xcp_model::run::Quantity;
 use xcp_model::steps::Steps;
 use xcp_model::units::Nanos;
 use xcp_model::{Law, LawChange, Police};
@@ -16,19 +15,6 @@ use crate::packet::{Class, Packet};
 pub struct XcpQueue {
     router: Router,
     policer: Option<Box<Policer>>,
-}
-
-/// What is recorded of a router.
-#[must_use]
-pub fn router_quantities(state: &RouterState) -> [(Quantity, f64); 6] {
-    [
-        (Quantity::ControlInterval, state.control_interval_s),
-        (Quantity::FlowsEstimated, state.flows_estimated),
-        (Quantity::Phi, state.phi_bps),
-        (Quantity::Shuffled, state.shuffled_bps),
-        (Quantity::PersistentQueue, state.persistent_queue_bytes),
-        (Quantity::InputTraffic, state.input_traffic_bps),
-    ]
 }
 
 impl XcpQueue {

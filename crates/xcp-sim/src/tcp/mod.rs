@@ -5,8 +5,8 @@
 //! Segments are numbered from 0 and all but the last of a transfer have the same size, so a
 //! sequence number is a segment number. The application is bulk transfer: the sending one always
 //! has data until the transfer's end, the receiving one reads at once. What a connection may choose
-//! is an enum, not a trait object: [`congestion`] sets the window, [`recovery`] finds and repairs
-//! losses, [`pacing`] spreads packets; [`sender`] only puts them together.
+//! is an enum, not a trait object: `congestion` sets the window, `recovery` finds and repairs
+//! losses, `pacing` spreads packets; `sender` only puts them together.
 //!
 //! Not modelled: data in both directions, ECN, path MTU changes, keep-alive, FIN, reneging
 //! receivers, proportional rate reduction (RFC 6937), RACK/TLP (RFC 8985), F-RTO (RFC 5682),

@@ -1,5 +1,5 @@
 //! `xcpnet playground`: one page in which a scenario can be changed and run. The page is the
-//! report's ([`xcp_report::playground`]), its engine `make wasm`'s.
+//! report's ([`xcp_report::playground()`]), its engine `make wasm`'s.
 
 use std::borrow::Cow;
 use std::path::Path;

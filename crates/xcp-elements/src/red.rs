@@ -11,9 +11,8 @@
 //! 4. No byte mode and no marking: packets count alike and are dropped.
 
 use xcp_model as model;
+use xcp_model::rng::Stream;
 use xcp_model::units::{NANOS_PER_SEC, Nanos};
-
-use crate::rng::Stream;
 
 const TYPICAL_PACKET_BITS: f64 = 8000.0;
 
@@ -46,6 +45,7 @@ impl Red {
 
     /// Decides on an arrival: `true` lets it in. `idle_since` is when the transmitter fell idle, if
     /// it is.
+    #[inline]
     pub fn arrival(
         &mut self,
         now: Nanos,
@@ -92,8 +92,9 @@ impl Red {
 
 #[cfg(test)]
 mod tests {
+    use xcp_model::rng::Purpose;
+
     use super::*;
-    use crate::rng::Purpose;
 
     fn red(weight: f64, gentle: bool) -> Red {
         let config = model::Red {

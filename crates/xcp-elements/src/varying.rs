@@ -1,5 +1,5 @@
 //! Exact transmission times on a line whose rate changes at known times: a packet that is on the
-//! line then is sent on at the new rate. What [`Serializer`](crate::serializer) is for a constant
+//! line then is sent on at the new rate. What [`Serializer`](crate::Serializer) is for a constant
 //! rate, which nearly all links have and which costs less.
 
 use xcp_model::steps::Steps;
