@@ -211,15 +211,14 @@ fn by_name(row: &Row) -> BTreeMap<&str, (&Cell, &Cell)> {
 
 /// What stands in a cell.
 pub const CELLS: &str = "In each cell, from top to bottom: utilisation of the link; Jain’s index \
-    of the long-lived flows’ goodputs over their max-min shares; mean \
-                         queue in packets; packets dropped by the queue. Medians of the seeds, \
-    and in brackets the worst seed where it is another \
-                         number.";
+    of the long-lived flows’ goodputs over their max-min shares; mean queue in packets; packets \
+    dropped by the queue. The numbers are medians over the seeds, with the worst seed in brackets \
+    if its number differs.";
 /// What grades mean.
 pub const GRADES: [&str; 4] = [
     "good",
-    "utilisation below 95 % of what packets can use of the link, fairness below .95, a queue of \
-        more than a tenth of the round trip, or more than one packet dropped in a thousand",
+    "utilisation below 95 % of what packets can use of the link, fairness below .95, a mean queue \
+     of more than a tenth of the round trip, or more than one packet in a thousand dropped",
     "below 80 %, below .8, half a round trip, one in a hundred",
     "below 50 %, below .5, a whole round trip, one in ten",
 ];
@@ -307,7 +306,7 @@ pub fn html(rows: &[Row], lead: &str) -> String {
     }
     let _ = writeln!(
         out,
-        "<p class=\"note\">{CELLS} Coloured by the worst of them, which is bold:</p>"
+        "<p class=\"note\">{CELLS} The colour is that of the worst of them, which is bold:</p>"
     );
     out.push_str("<ul class=\"grades\">");
     for (i, grade) in GRADES.iter().enumerate() {

@@ -186,11 +186,10 @@ fn whole(number: f64) -> String {
 }
 
 /// What stands in the cells of the first table.
-pub const CELLS: &str = "In each cell of the table: what the liar gains, its goodput in that of a \
-    flow where nobody lies; and what is left to the honest \
-                         flows, the sum of their goodputs in per cent of what the same flows have \
-    where nobody lies. Medians of the seeds, in brackets the \
-                         worst seed where it reads differently.";
+pub const CELLS: &str = "In each cell of the table: what the liar gains, as its goodput in \
+    multiples of that of a flow where nobody lies; and what is left to the honest flows, as the \
+    sum of their goodputs in per cent of what the same flows have where nobody lies. The numbers \
+    are medians over the seeds, with the worst seed in brackets if its number differs.";
 
 /// The page's body: a table of all, then what is to be said of each.
 #[must_use]
