@@ -190,10 +190,10 @@ pub fn check(law: &xcp_engine::RouterConfig, policed: bool, classes: bool) -> Re
     };
     if calendar && policed {
         let why = "the law `robust` has no policer";
-        refused("police", why, "leave it out, or take another law")
+        refused("police", why, "leave it out, or choose another law")
     } else if calendar && classes {
         let why = "the law `robust` steers TCP in its own queue, and has none for others apart";
-        refused("others", why, "leave it out, or take another law")
+        refused("others", why, "leave it out, or choose another law")
     } else if law.capacity_known == CapacityKnown::Measured {
         let why = "a kernel program does not see packets leave, and so cannot measure the capacity";
         refused("capacity-known", why, "leave it out, and tell the router the capacity")
@@ -221,7 +221,7 @@ impl Router {
         let calendar = config.law.control == Knows::Calendar;
         if calendar && config.urgent {
             let why = "urgent: the law `robust` has no queue for what is urgent";
-            return Err(Error::new(why).remedy("leave it out, or take another law"));
+            return Err(Error::new(why).remedy("leave it out, or choose another law"));
         }
         let settings = Control::new(
             config.law.capacity_bytes_per_sec,

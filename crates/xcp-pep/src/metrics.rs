@@ -101,7 +101,7 @@ pub struct Metrics {
     pub loops: Counter,
     /// Connections whose first bytes went with the SYN.
     pub early: Counter,
-    /// Connections that went by the trunk.
+    /// Connections that went through the trunk.
     pub trunk_used: Counter,
     /// Connections for which it had none left.
     pub trunk_missed: Counter,
@@ -209,7 +209,7 @@ impl Metrics {
         );
         counter(
             "xcpnet_pep_trunk_used_total",
-            "Connections that went by the trunk.",
+            "Connections that went through the trunk.",
             &self.trunk_used,
         );
         counter(
@@ -219,7 +219,7 @@ impl Metrics {
         );
         counter(
             "xcpnet_pep_trunk_carried_total",
-            "Connections of the other gateway's clients that came by the trunk.",
+            "Connections of the other gateway's clients that came through the trunk.",
             &self.trunk_carried,
         );
         counter(

@@ -118,8 +118,8 @@ pub fn check_options(options: &Options) -> Result<()> {
 fn check_place(place: &Place) -> Result<()> {
     match place.living() {
         Some(state) => {
-            Err(Error::new(format!("a proxy is up here already (process {})", state.pid))
-                .remedy("`xcpnet pep down` first"))
+            Err(Error::new(format!("a proxy is already running here (process {})", state.pid))
+                .remedy("run `xcpnet pep down` first"))
         }
         None => Ok(()),
     }

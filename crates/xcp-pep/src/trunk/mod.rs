@@ -167,11 +167,11 @@ pub struct Shown {
     pub encrypted: bool,
     /// Its connections that wait here.
     pub answered: usize,
-    /// Connections that went by the trunk.
+    /// Connections that went through the trunk.
     pub used: u64,
     /// Connections that found nobody waiting, and went as without a trunk.
     pub missed: u64,
-    /// Connections of the other gateway's clients that came by the trunk.
+    /// Connections of the other gateway's clients that came through the trunk.
     pub carried: u64,
     /// Calls that failed, or were refused for the secret.
     pub failed: u64,

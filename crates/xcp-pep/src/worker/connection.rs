@@ -121,8 +121,8 @@ pub(super) struct Connection {
     /// A connection of the trunk that this one is to go by.
     link: Option<Warm>,
     by_trunk: bool,
-    /// An explicit client's connection goes by the trunk as from this machine: from the address and
-    /// port of this socket, which keeps them from others.
+    /// An explicit client's connection goes through the trunk as from this machine: from the
+    /// address and port of this socket, which keeps them from others.
     own: Option<OwnedFd>,
     /// The client's DSCP where it is urgent, which both legs have; else 0.
     mark: u8,

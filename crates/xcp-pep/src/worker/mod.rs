@@ -44,7 +44,7 @@ use view::View;
 pub enum Order {
     /// A name was looked up for a connection.
     Found(u64, Result<SocketAddr, Reached>),
-    /// Carry a client of the other gateway's, who came by the trunk.
+    /// Carry a client of the other gateway's, who came through the trunk.
     Carry(Warm, Going),
     /// Tell what there is.
     Show(Sender<Vec<View>>),

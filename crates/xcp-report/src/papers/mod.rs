@@ -81,7 +81,7 @@ fn anchor(name: &str) -> &str {
 /// Inside and outside in a mark and words.
 fn verdict(inside: usize, outside: usize) -> String {
     match (inside, outside) {
-        (0, 0) => "<span class=\"unit\">nothing is claimed</span>".to_owned(),
+        (0, 0) => "<span class=\"unit\">no claims</span>".to_owned(),
         (n, 0) => format!("<span class=\"ok\">✓ {n} of {n} inside</span>"),
         (n, out) => format!("<span class=\"bad\">✗ {out} of {} outside</span>", n + out),
     }

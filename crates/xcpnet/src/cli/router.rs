@@ -159,8 +159,12 @@ const ADD: &[Setting] = &[
         "How many bits of an IPv4 and of an IPv6 source address make the prefix of \
          `--police-by prefix` [default: 24,64]",
     ),
-    word("hook", &["tcx", "clsact"], "Where to attach the program [default: tcx if the kernel has \
-        it]"),
+    word(
+        "hook",
+        &["tcx", "clsact"],
+        "Where to attach the program [default: tcx if the kernel has \
+        it]",
+    ),
     text(
         "seed",
         "N",

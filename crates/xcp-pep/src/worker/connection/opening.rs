@@ -260,7 +260,7 @@ impl Connection {
         self.link.is_some()
     }
 
-    /// Whether it goes by the trunk or not at all.
+    /// Whether it goes through the trunk or not at all.
     pub(super) fn needs_link(&self, bench: &Bench) -> bool {
         bench.shared.trunk.get().is_some_and(|trunk| trunk.encrypts())
     }
