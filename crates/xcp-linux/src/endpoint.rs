@@ -488,13 +488,13 @@ pub enum NoRoom {
 impl NoRoom {
     /// What it costs.
     pub const COST: &'static str = "feedback that finds no room beside timestamps and three SACK \
-        blocks waits for a later acknowledgement; none is lost";
+        blocks waits for a later acknowledgement, but none is lost";
 
     /// The reason, in words.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
-            Self::Refused => "the kernel does not take the programs for it",
+            Self::Refused => "the kernel rejects the programs for it",
             Self::NoTcx => "it has no TCX, which came with Linux 6.6",
         }
     }
@@ -581,7 +581,7 @@ impl Endpoint {
         open.progs.xcp_room_bare.set_autoload(room);
         let mut skel = open
             .load()
-            .map_err(|e| Error::because("the kernel does not take the endpoint's programs", &e))?;
+            .map_err(|e| Error::because("the kernel rejects the endpoint's programs", &e))?;
         if let Give::Listed { ports, prefixes } = &config.give {
             list(&skel.maps.ports, &skel.maps.prefixes, ports, prefixes)?;
         }
@@ -592,7 +592,7 @@ impl Endpoint {
             );
             if e.kind() == libbpf_rs::ErrorKind::AlreadyExists {
                 error.remedy(
-                    "another one of that name is there: `xcpnet endpoint disable` removes xcpnet's",
+                    "another one with that name exists: `xcpnet endpoint disable` removes xcpnet's",
                 )
             } else {
                 error
@@ -660,12 +660,12 @@ impl Endpoint {
                 // cgroup_bpf_attach: what is attached without BPF_F_ALLOW_MULTI stays alone with
                 // its cgroup, and with those below it.
                 Some(libc::EPERM) if is_root() => Error::new(
-                    "another sock_ops program wants the cgroup for itself, or one above or \
-                    below it, and lets no other beside it",
+                    "another sock_ops program has exclusive use of the cgroup, or of one above or \
+                     below it",
                 )
                 .remedy(
-                    "`bpftool cgroup tree` shows which (sock_ops); choose a cgroup that \
-                        it does not hold (--cgroup), or have it attached with `multi`",
+                    "`bpftool cgroup tree` shows which one (sock_ops); choose a cgroup that it \
+                     does not occupy (--cgroup), or have it attached with `multi`",
                 ),
                 _ => Error::because("cannot attach the endpoint to the cgroup", &e),
             },
@@ -994,7 +994,7 @@ fn c_name(name: &str) -> Result<[i8; NAME]> {
     let mut out = [0; NAME];
     let valid = !name.is_empty() && name.len() < NAME && name.bytes().all(|b| b.is_ascii_graphic());
     if !valid {
-        return Err(Error::new(format!("\"{name}\" cannot be a congestion control's name"))
+        return Err(Error::new(format!("\"{name}\" cannot be the name of a congestion control"))
             .remedy("1 to 15 letters, digits and signs"));
     }
     for (to, from) in out.iter_mut().zip(name.bytes()) {

@@ -47,7 +47,7 @@ impl Error {
                 | libc::ENOTSUP
                 | libc::E2BIG
                 | libc::ESRCH,
-            ) => error.remedy("`xcpnet doctor` tells what this kernel lacks"),
+            ) => error.remedy("`xcpnet doctor` says what this kernel lacks"),
             _ => error,
         }
     }

@@ -192,11 +192,12 @@ pub fn check(law: &xcp_engine::RouterConfig, policed: bool, classes: bool) -> Re
         let why = "the law `robust` has no policer";
         refused("police", why, "leave it out, or choose another law")
     } else if calendar && classes {
-        let why = "the law `robust` steers TCP in its own queue, and has none for others apart";
+        let why = "the law `robust` steers TCP in its own queue, and has no separate queue for \
+            others";
         refused("others", why, "leave it out, or choose another law")
     } else if law.capacity_known == CapacityKnown::Measured {
         let why = "a kernel program does not see packets leave, and so cannot measure the capacity";
-        refused("capacity-known", why, "leave it out, and tell the router the capacity")
+        refused("capacity-known", why, "leave it out, and give the router the capacity")
     } else {
         Ok(())
     }
@@ -220,7 +221,7 @@ impl Router {
         let police = config.police.as_ref();
         let calendar = config.law.control == Knows::Calendar;
         if calendar && config.urgent {
-            let why = "urgent: the law `robust` has no queue for what is urgent";
+            let why = "urgent: the law `robust` has no queue for urgent packets";
             return Err(Error::new(why).remedy("leave it out, or choose another law"));
         }
         let settings = Control::new(
@@ -270,7 +271,7 @@ impl Router {
     /// No such device; a kernel without TCX, where the first one hung as a filter.
     pub fn attach_again(&mut self, ifindex: u32) -> Result<()> {
         let lacking = || {
-            Error::new(format!("cannot attach the router to device {ifindex} anew"))
+            Error::new(format!("cannot attach the router to device {ifindex} again"))
                 .remedy("start it anew")
         };
         let program = self.program.as_ref().ok_or_else(lacking)?;
@@ -486,14 +487,18 @@ fn hang(program: BorrowedFd<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
             filter.take_back_hook();
             // A filter of this very number, or of another kind at this priority.
             Err(match e.kind() {
-                libbpf_rs::ErrorKind::AlreadyExists | libbpf_rs::ErrorKind::InvalidInput if !filter.made => Error::new(
-                    "the device's way out has a filter of somebody else's at priority 1 (clsact \
-                        egress), where the router's would go",
-                )
-                .remedy(
-                    "`tc filter show dev DEV egress` shows it; move it to another priority, or \
-                        leave out `hook clsact` where there is TCX",
-                ),
+                libbpf_rs::ErrorKind::AlreadyExists | libbpf_rs::ErrorKind::InvalidInput
+                    if !filter.made =>
+                {
+                    Error::new(
+                        "the device's egress has somebody else's filter at priority 1 (clsact \
+                     egress), where the router's would go",
+                    )
+                    .remedy(
+                        "`tc filter show dev DEV egress` shows it; move it to another priority, or \
+                     leave out `hook clsact` if the kernel has TCX",
+                    )
+                }
                 _ => told(e),
             })
         }

@@ -25,7 +25,7 @@ pub struct Shared {
     pub metrics: Metrics,
     /// No new connections are taken.
     pub draining: AtomicBool,
-    /// Connections there are.
+    /// Current connections.
     pub active: AtomicUsize,
     /// The number of the long link's device, where this is a gateway; another one when it has come
     /// anew.

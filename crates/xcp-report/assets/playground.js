@@ -509,7 +509,7 @@
   const ROWS = [
     { key: 'utilisation', heading: 'Utilisation', note: 'share of the link’s capacity in use', of: 'link', column: 'utilisation', unit: 'share', top: 1.05 },
     { key: 'queue', heading: 'Queue', note: 'packets waiting: mean of each interval', of: 'link', column: 'queue_mean_packets', unit: 'packets' },
-    { key: 'cwnd', heading: 'Congestion window', note: 'packets each sender may have on the way', of: 'flow', column: 'cwnd_packets', unit: 'packets' },
+    { key: 'cwnd', heading: 'Congestion window', note: 'packets that each sender may have in flight', of: 'flow', column: 'cwnd_packets', unit: 'packets' },
     { key: 'goodput', heading: 'Goodput', note: 'new data that reached the receiving application', of: 'flow', column: 'goodput_bps', unit: 'bps', cut: true },
     { key: 'drops', heading: 'Drops', note: 'packets dropped by the queue in each interval', of: 'link', column: 'drops', unit: 'packets', bars: true },
   ];

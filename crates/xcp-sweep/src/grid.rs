@@ -89,7 +89,7 @@ fn checked(settings: Vec<(String, String, Vec<String>)>) -> Result<Vec<Axis>, St
         let fault = |what: String| fault(&path, &text, &what);
         let path = canonical(&path);
         if path == "seed" {
-            return Err(fault(format!("seeds are not swept like this; write --seeds {text}")));
+            return Err(fault(format!("seeds are not swept in this way; write --seeds {text}")));
         }
         // They would also share their names with columns of the tables.
         if path == "link" || path == "flow" {
@@ -100,12 +100,12 @@ fn checked(settings: Vec<(String, String, Vec<String>)>) -> Result<Vec<Axis>, St
         for before in &axes {
             if before.path == path {
                 return Err(fault(format!(
-                    "{path} is already set; write all its values into one --set"
+                    "{path} is already set; put all its values into one --set"
                 )));
             }
             if before.path.strip_prefix(&path).is_some_and(|rest| rest.starts_with('.')) {
                 return Err(fault(format!(
-                    "it would replace what --set {} says; write the shorter path first",
+                    "it would replace what --set {} sets; write the shorter path first",
                     before.path
                 )));
             }

@@ -190,7 +190,8 @@ impl Journal {
             return Ok(State::Complete);
         }
         let on = format!(
-            "; choose another directory, or start over with --restart, which forgets what is in {}",
+            "; choose another directory, or start over with --restart, which discards what is in \
+             {}",
             dir.display()
         );
         reader.seek(SeekFrom::Start(RUNNING.len() as u64)).map_err(fail)?;

@@ -196,7 +196,7 @@ pub fn chosen_variants(path: &Path, text: &str, wanted: &[String]) -> Result<Vec
     let missing = |w: &&String| !names.is_empty() && !names.contains(w);
     if let Some(absent) = wanted.iter().find(missing) {
         let there = if names == [""] {
-            "it has none; leave out --variant".to_owned()
+            "it has no variants; leave out --variant".to_owned()
         } else {
             format!("it has \"{}\"", names.join("\", \""))
         };

@@ -245,7 +245,7 @@ fn notes(network: &Network) -> Vec<String> {
             format!("{} transfers", network.left_out)
         };
         notes.push(format!(
-            "{transfers} of finite size left out: this is theory of flows that last"
+            "{transfers} of finite size left out: the theory covers flows that last"
         ));
     }
     let over = network

@@ -216,8 +216,8 @@ fn affordable(scenarios: &[&Scenario], most_hops: f64) -> Result<(), Value> {
         return Ok(());
     }
     let mut refusal = failed(&format!(
-        "about {:.0} million packets times links, more than this page runs unasked: shorten \
-         `duration`, or lower a rate",
+        "about {:.0} million packets times links, more than this page runs without asking: \
+         shorten `duration`, or lower a rate",
         hops / 1e6
     ));
     refusal["hops"] = json!(hops);

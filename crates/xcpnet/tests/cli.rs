@@ -202,7 +202,7 @@ fn figures_are_drawn() {
             &["Congestion window, packets", "XCP: flow-1", "TCP: flow-2"],
         ),
         ("series --link bottleneck.reverse --quantity utilisation", &["Utilisation (%)"]),
-        ("cdf", &["Completion time (", "Part of the flows (%)", ">TCP<"]),
+        ("cdf", &["Completion time (", "Fraction of the flows (%)", ">TCP<"]),
         ("cdf --quantity goodput_bps --variant TCP", &["Goodput ("]),
         ("completion", &["Size (MB)", "Completion time ("]),
         ("delay", &["Mean round-trip time (ms)", "Goodput ("]),

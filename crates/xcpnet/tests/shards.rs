@@ -142,7 +142,7 @@ fn what_cannot_be_is_refused_in_words() {
     let told = run(2, "sweep --merge cut", dir);
     assert!(told.contains("3 of 4 shards are not done: 1, 3, 4"), "{told}");
     for (arguments, word) in [
-        (format!("{GRID} --out cut --shard 1/5"), "cut into other shards"),
+        (format!("{GRID} --out cut --shard 1/5"), "cut into different shards"),
         (format!("{GRID},9 --out cut --shard 1/4"), "other --seeds"),
         (format!("{GRID} --variant TCP --out cut --shard 1/4"), "other variants"),
         (format!("{GRID} --out cut"), "holds a sweep in shards"),

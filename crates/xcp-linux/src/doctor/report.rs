@@ -12,7 +12,7 @@ use super::machine::Machine;
 pub enum Group {
     /// XCP in this host's TCP.
     Endpoint,
-    /// XCP in front of a device's queue.
+    /// runs XCP in front of a device's queue.
     Router,
     /// Scenarios in network namespaces.
     Lab,
@@ -155,7 +155,7 @@ pub enum Ready {
 pub struct Readiness {
     /// XCP in this host's TCP.
     pub endpoint: Ready,
-    /// XCP in front of a device's queue.
+    /// runs XCP in front of a device's queue.
     pub router: Ready,
     /// Scenarios in network namespaces.
     pub lab: Ready,

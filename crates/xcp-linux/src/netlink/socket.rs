@@ -69,7 +69,7 @@ impl fmt::Display for Error {
             (None, Some(libc::EEXIST)) => {
                 write!(f, "; remove what is there, or choose another name")
             }
-            (None, Some(libc::ENODEV)) => write!(f, "; `ip link` lists the devices there are"),
+            (None, Some(libc::ENODEV)) => write!(f, "; `ip link` lists the devices"),
             _ => Ok(()),
         }
     }

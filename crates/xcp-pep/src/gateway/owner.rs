@@ -86,14 +86,14 @@ pub(super) fn obstacle(owners: &[Owner], name: &str, wan: &str) -> Option<(Strin
     let owner = owners.iter().find(|owner| owner.wan == wan || owner.name == name)?;
     let down = if owner.name == "main" { String::new() } else { format!(" --name {}", owner.name) };
     let told = if owner.wan == wan {
-        format!("a proxy is up here already for {wan}: {}", owner.words())
+        format!("a proxy is already running here for {wan}: {}", owner.words())
     } else {
-        format!("a proxy of this name is up here already: {}", owner.words())
+        format!("a proxy with this name is already running here: {}", owner.words())
     };
     let remedy = if owner.wan == wan {
-        format!("`xcpnet pep down{down}` first")
+        format!("run `xcpnet pep down{down}` first")
     } else {
-        format!("give this one another --name, or `xcpnet pep down{down}` first")
+        format!("give this one another --name, or run `xcpnet pep down{down}` first")
     };
     Some((told, remedy))
 }
@@ -145,8 +145,8 @@ pub fn take(name: &str, wan: &str) -> Result<Lock> {
         return obstacle(&others, name, wan)
             .map_or(Ok(Lock { _table: table, slot }), |why| Err(refused(why)));
     }
-    Err(Error::new(format!("there are {} proxies in this network namespace already", Slot::MOST))
-        .remedy(format!("`nft list tables` shows whose they are: {OWNER_TABLE}...")))
+    Err(Error::new(format!("there are already {} proxies in this network namespace", Slot::MOST))
+        .remedy(format!("`nft list tables` shows who owns them: {OWNER_TABLE}...")))
 }
 
 /// The lock of a place that nobody has, without a name: for as long as what was left there is taken

@@ -184,7 +184,7 @@ impl Place {
         if failed.is_empty() {
             Ok(())
         } else {
-            Err(Error::new(format!("cannot take back everything: {}", failed.join("; "))))
+            Err(Error::new(format!("cannot undo everything: {}", failed.join("; "))))
         }
     }
 }

@@ -107,7 +107,7 @@ fn empty(buffer: &mut Vec<u8>) {
 }
 
 fn forged(why: &io::Error) -> Broken {
-    tracing::warn!(%why, "what came through the trunk was changed on its way");
+    tracing::warn!(%why, "data that arrived through the trunk were changed on the way");
     source(Errno::CONNRESET)
 }
 

@@ -36,7 +36,7 @@ pub fn raise(connections: usize, each: u64, asked: bool, pipes: usize, held: u32
             "{connections} connections need {needed} file descriptors, \
             and this process may have {now}"
         ))
-        .remedy("raise the limit (ulimit -n, LimitNOFILE= in the unit), or say --connections N"));
+        .remedy("raise the limit (ulimit -n, LimitNOFILE= in the unit), or use --connections N"));
     }
     Ok(fit)
 }

@@ -108,7 +108,7 @@ pub fn read_secret(path: &Path) -> Result<Secret> {
     let wrong = |why: String, remedy: String| Error::new(why).remedy(remedy);
     let make = || {
         format!(
-            "make one, and copy it to the other gateway: (umask 077; openssl rand -hex 32 > {})",
+            "create one, and copy it to the other gateway: (umask 077; openssl rand -hex 32 > {})",
             path.display()
         )
     };
@@ -126,7 +126,7 @@ pub fn read_secret(path: &Path) -> Result<Secret> {
     Secret::new(text.trim_ascii()).ok_or_else(|| {
         wrong(
             format!(
-                "secret-file: what {} has is shorter than {} characters, and could be guessed",
+                "secret-file: the secret in {} is shorter than {} characters, and could be guessed",
                 path.display(),
                 Secret::LEAST
             ),
@@ -171,7 +171,7 @@ pub struct Shown {
     pub used: u64,
     /// Connections that found nobody waiting, and went as without a trunk.
     pub missed: u64,
-    /// Connections of the other gateway's clients that came through the trunk.
+    /// Connections of the other gateway's clients that arrived through the trunk.
     pub carried: u64,
     /// Calls that failed, or were refused for the secret.
     pub failed: u64,

@@ -475,7 +475,7 @@ impl Running {
             && !settings.access.may_ask(from.ip())
         {
             shared.metrics.strangers.one();
-            tracing::debug!(client = %from, "a client may not ask (--allow)");
+            tracing::debug!(client = %from, "a client is not allowed to ask (--allow)");
             return false;
         }
         self.has_room(settings)
@@ -518,13 +518,13 @@ impl Running {
                 if let Some(connection) = &mut self.places.connections[place]
                     && let Err(why) = connection.watch_client(&self.bench)
                 {
-                    tracing::error!(%why, "a connection cannot be watched");
+                    tracing::error!(%why, "a connection cannot be monitored");
                     connection.close(&mut self.bench, true);
                     self.remove(place);
                 }
             }
             Err(why) => {
-                tracing::debug!(%why, "a connection broke before it began");
+                tracing::debug!(%why, "a connection failed before it began");
                 self.places.release(place);
             }
         }
@@ -670,7 +670,7 @@ pub fn listener(
     socket::tell_leg(fd, settings.client_leg(kind))?;
     rustix::net::bind(fd, &address)?;
     if early && let Err(why) = socket::take_early(fd, 1024) {
-        tracing::info!(%why, "the kernel takes no data with a SYN");
+        tracing::info!(%why, "the kernel does not accept data with a SYN");
     }
     // As long as the system allows (net.core.somaxconn).
     rustix::net::listen(fd, 65_535)?;

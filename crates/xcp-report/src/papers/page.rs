@@ -144,10 +144,10 @@ pub fn front_page(front: &Front<'_>) -> String {
         write!(page, "<header>\n<h1>Explicit congestion control: the papers, reproduced</h1>\n");
     let _ = write!(
         page,
-        "<p class=\"lead\">{} of {}, each run as the paper describes it and held against what the \
-            paper claims. {} of {} claims lie inside their bands. Where a band comes from stands \
-            beside it, what a paper leaves open and what was chosen in each figure’s \
-            text.</p>\n</header>\n",
+        "<p class=\"lead\">{} of {}, each run as the paper describes it and compared with what \
+         the paper claims. {} of {} claims lie inside their bands. The source of a band is given \
+         beside it; each figure’s text says what the paper leaves open and what was \
+         chosen.</p>\n</header>\n",
         human::plural(figures as u64, "figure"),
         human::plural(front.papers.len() as u64, "paper"),
         inside,
@@ -170,8 +170,8 @@ pub fn front_page(front: &Front<'_>) -> String {
     if !front.left_out.is_empty() {
         let _ = writeln!(
             page,
-            "<p class=\"note\">A quick run: fewer variants and seeds, without the claims that are \
-                known to be outside their bands. Left out: {}.</p>",
+            "<p class=\"note\">This is a quick run: it has fewer variants and seeds, and leaves \
+             out the claims that are known to be outside their bands. Left out: {}.</p>",
             escape(&front.left_out.join(", "))
         );
     }

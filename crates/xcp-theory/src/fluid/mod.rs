@@ -87,15 +87,19 @@ impl std::fmt::Display for NoFluid {
         f.write_str(match self {
             Self::NoXcp => "there is no XCP flow that lasts",
             Self::OtherTcp => {
-                "the fluid model knows XCP flows and datagrams, not TCP without feedback"
+                "the fluid model covers XCP flows and datagrams, but not TCP without feedback"
             }
             Self::OtherLaw => {
-                "the fluid model knows no law that tells flows limited here from others"
+                "the fluid model does not cover laws that distinguish flows limited here from \
+                 others"
             }
             Self::Medium => {
-                "the fluid model knows lines of their own, not links that share a medium"
+                "the fluid model covers separate lines, but not links that share a medium"
             }
-            Self::TooLarge => "too many different flows for the time and the round trips",
+            Self::TooLarge => {
+                "there are too many different flows for this duration and these \
+                round trips"
+            }
         })
     }
 }
