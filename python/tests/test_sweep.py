@@ -282,7 +282,7 @@ def test_other_sweeps_and_builds_are_refused(tmp_path: Path) -> None:
     (out / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(xcpnet.SweepError, match="was changed"):
         xcpnet.open(out)
-    with pytest.raises(xcpnet.SweepError, match="holds no sweep"):
+    with pytest.raises(xcpnet.SweepError, match="contains no sweep"):
         xcpnet.open(tmp_path)
     with pytest.raises(OSError, match="cannot write /proc/none"):
         xcpnet.sweep(small_sweep(), out="/proc/none")
