@@ -421,7 +421,7 @@ fn a_cgroup_that_is_held_by_another_program() {
         cgroup::remove(&group).unwrap();
         let refusal = refusal.unwrap_err();
         assert!(
-            refusal.contains("lets no other beside it") && refusal.contains("--cgroup"),
+            refusal.contains("has exclusive use of the cgroup") && refusal.contains("--cgroup"),
             "{refusal}"
         );
         beside.unwrap();
@@ -447,7 +447,7 @@ fn two_that_add_at_once_do_not_harm_each_other() {
                 [add(), add()].map(|one| one.join().unwrap())
             });
             let refused: Vec<&String> = added.iter().filter_map(|one| one.as_ref().err()).collect();
-            assert!(refused.len() == 1 && refused[0].contains("has a router already"), "{added:?}");
+            assert!(refused.len() == 1 && refused[0].contains("already has a router"), "{added:?}");
             kept::need("left", &namespace).unwrap();
             kept::delete("left", &namespace).unwrap();
             assert_nothing_left(&namespace, index);

@@ -265,9 +265,9 @@ mod tests {
             ("[1,2", "lacks `]`"),
             ("1]", "closes nothing"),
             ("\"a", "lacks `\"`"),
-            ("3..1", "goes nowhere"),
+            ("3..1", "is empty"),
             ("1ms..2s", "two units, ms and s"),
-            ("0..1:0", "goes nowhere"),
+            ("0..1:0", "is empty"),
             ("0..10000000", "more than"),
         ] {
             let error = values(text).unwrap_err();

@@ -240,7 +240,7 @@ fn figures_are_drawn() {
     }
     fs::create_dir(dir.join("d.svg")).unwrap();
     for (arguments, told) in [
-        ("--figure series --out a.png", "write a name that ends in .svg or .pdf"),
+        ("--figure series --out a.png", "the name must end in .svg or .pdf"),
         ("--figure series --out sub.svg/a.svg --link nowhere", "there is no link \"nowhere\""),
         (
             "--figure series --out c.svg --quantity jain",
@@ -251,9 +251,9 @@ fn figures_are_drawn() {
             "there are completion_time_s, goodput_bps, rtt_mean_s",
         ),
         ("--figure series --out c.svg --set sample=off", "sample = \"off\""),
-        ("--figure delay --out c.svg --link bottleneck", "--figure series only"),
-        ("--figure delay --out c.svg --quantity goodput_bps", "series or cdf only"),
-        ("--figure delay --out sub", "write a name that ends in .svg or .pdf"),
+        ("--figure delay --out c.svg --link bottleneck", "only works with --figure series"),
+        ("--figure delay --out c.svg --quantity goodput_bps", "only works with --figure series or cdf"),
+        ("--figure delay --out sub", "the name must end in .svg or .pdf"),
         ("--figure delay --out d.svg", "this is a directory"),
         ("--figure delay --out s.toml/x.svg", "a part of the path is a file"),
     ] {
@@ -423,7 +423,7 @@ fn interrupted_it_says_what_was_done_and_leaves_no_file() {
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{told}");
     for word in
-        ["interrupted", "XCP: ", "of 36000000 s", "TCP: not begun", "nothing was written to a/out"]
+        ["interrupted", "XCP: ", "of 36000000 s", "TCP: not started", "nothing was written to a/out"]
     {
         assert!(told.contains(word), "{word} in {told}");
     }

@@ -80,7 +80,7 @@ fn any_shards_in_any_order_are_the_bytes_of_one_machine() {
             let told = run(0, &arguments, dir);
             assert!(told.starts_with(&format!("shard {shard} of {number}: ")), "{told}");
             if shard % 2 == 0 {
-                assert!(run(0, &arguments, dir).contains("is done already"));
+                assert!(run(0, &arguments, dir).contains("is already done"));
             }
         }
         let told = run(0, &format!("sweep --merge {out}"), dir);

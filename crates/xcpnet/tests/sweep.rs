@@ -378,7 +378,7 @@ fn complete_it_does_nothing_more() {
     assert!(before == results(&home.path().join("out")));
     fs::remove_file(home.path().join("out/links.parquet")).unwrap();
     let output = run(2, &format!("{GRID} --out out"), home.path());
-    assert!(text(&output.stderr).contains("out/links.parquet is gone"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("out/links.parquet is missing"), "{}", text(&output.stderr));
     run(0, &format!("{GRID} --out out --restart"), home.path());
     assert!(before == results(&home.path().join("out")));
 }
@@ -461,7 +461,7 @@ fn killed_again_and_again_it_gives_the_same_bytes() {
     }
     assert_eq!(kills, 5, "it was never caught at work five times in a row");
     let output = run(0, &format!("{grid} killed"), dir);
-    assert!(text(&output.stderr).starts_with("going on: "), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).starts_with("resuming: "), "{}", text(&output.stderr));
     assert!(results(&dir.join("killed")) == results(&dir.join("whole")));
     assert_eq!(listing(&dir.join("killed")), listing(&dir.join("whole")), "nothing else is left");
 }
@@ -553,7 +553,7 @@ fn what_is_wrong_far_into_a_large_grid_stops_it_cleanly() {
         queue.target=0..50 --out out";
     let output = run(2, grid, dir);
     let told = text(&output.stderr);
-    assert!(told.contains("the queue's target is beyond its limit"), "{told}");
+    assert!(told.contains("the queue's target exceeds its limit"), "{told}");
     assert!(told.contains("of 1887 runs are done and kept in out"), "{told}");
     let grid = "sweep s.toml --variant XCP --set queue.limit=50..400:10 --set queue.target=0..50 \
         --out all";

@@ -350,7 +350,7 @@ mod tests {
         for (program, said) in [(Status::Missing, true), (Status::Ok, false)] {
             let check = way_out(&Machine::look(), Ok(&tried), program);
             assert_eq!(
-                (check.status, check.found.contains("router program is not taken")),
+                (check.status, check.found.contains("router program is rejected")),
                 (Status::Degraded, said),
                 "{check:?}"
             );

@@ -189,7 +189,7 @@ mod tests {
             |name, wan| refused(obstacle(&there, name, wan).expect("an obstacle")).to_string();
         let second = told("three", "sat1");
         assert!(
-            second.contains("up here already for sat1") && second.contains("pep down --name two"),
+            second.contains("already running here for sat1") && second.contains("pep down --name two"),
             "{second}"
         );
         let named = told("main", "sat2");
