@@ -31,7 +31,7 @@ pub struct RouterConfig {
     pub pools: bool,
     /// What counts as input traffic.
     pub input: Input,
-    /// Control interval.
+    /// How the control interval d is formed.
     pub interval: Interval,
     /// Shortest control interval, ns: at least 1.
     pub min_interval_ns: u64,

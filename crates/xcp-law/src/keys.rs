@@ -15,9 +15,9 @@ pub struct Key {
     pub takes: Takes,
     /// What holds without it, for people.
     pub default: &'static str,
-    /// As TOML.
+    /// An example value, written as TOML.
     pub example: &'static str,
-    /// What it means.
+    /// What it means, in a sentence for users.
     pub doc: &'static str,
 }
 

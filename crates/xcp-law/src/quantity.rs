@@ -26,7 +26,7 @@ pub enum Claim<T> {
 /// What is wrong with a quantity, and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complaint {
-    /// What is wrong.
+    /// What is wrong with the text.
     pub what: String,
     /// What would be right.
     pub help: String,
@@ -62,7 +62,7 @@ impl Decimal {
         Ok((product % divisor == 0).then(|| product / divisor))
     }
 
-    /// Nearest floating-point number.
+    /// The nearest double-precision number.
     #[expect(clippy::cast_precision_loss, reason = "the nearest double is what is wanted")]
     pub fn to_f64(self) -> f64 {
         self.digits as f64 / 10f64.powi(self.scale.cast_signed())

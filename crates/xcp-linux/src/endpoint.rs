@@ -258,11 +258,11 @@ unsafe impl Plain for RawAbout {}
 /// Packets in the two accounts from which connections begin (bpf/endpoint_start.h).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Start {
-    /// For first windows.
+    /// Packets available for first windows.
     pub window: u32,
     /// For what follows when the round-trip time is known.
     pub rest: u32,
-    /// Connections that begin.
+    /// Number of connections that are starting.
     pub beginners: u32,
 }
 
@@ -275,7 +275,7 @@ pub struct EndpointCounts {
     pub agreed: u64,
     /// The peer, or something on the way, does not.
     pub fallen_peer: u64,
-    /// Feedback stopped coming.
+    /// Connections that fell back because feedback stopped.
     pub fallen_silent: u64,
     /// XCP was chosen for a connection that was open already.
     pub fallen_late: u64,
@@ -304,7 +304,7 @@ pub enum Agreement {
     FallenLate,
 }
 
-/// One connection's XCP.
+/// State of XCP on one connection.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Connection {
     /// What the ends agreed on.
@@ -315,17 +315,17 @@ pub struct Connection {
     pub receiving: bool,
     /// Whether a router on the path has been heard of.
     pub marked: bool,
-    /// The 2005 format.
+    /// Whether it uses the 2005 header format.
     pub classic: bool,
     /// The id of the link that limits it, where ids are used and one is known.
     pub bottleneck_id: Option<u32>,
-    /// The window, packets.
+    /// Congestion window, packets.
     pub cwnd_packets: f64,
     /// Smoothed RTT, ns; 0 before the first sample.
     pub srtt_ns: u64,
     /// Sum of the RTT's samples, µs.
     pub rtt_sum_us: u64,
-    /// Their number.
+    /// Number of RTT samples in that sum.
     pub rtt_samples: u64,
     /// Bytes of a full packet on the wire.
     pub packet_bytes: u32,
@@ -337,7 +337,7 @@ pub struct Connection {
     pub received: u64,
     /// Recoveries entered (three duplicate ACKs).
     pub losses: u64,
-    /// Retransmission timeouts.
+    /// Number of retransmission timeouts.
     pub timeouts: u64,
     /// Packets in which SACK blocks made room for the option.
     pub trimmed: u64,
@@ -369,11 +369,11 @@ pub struct Robust {
 pub struct Shown {
     /// Inode of its network namespace.
     pub namespace: u32,
-    /// This host's end.
+    /// Address and port at this host.
     pub local: SocketAddr,
-    /// The peer's.
+    /// Address and port of the peer.
     pub remote: SocketAddr,
-    /// Its XCP.
+    /// State of XCP on it.
     #[serde(flatten)]
     pub connection: Connection,
 }
@@ -486,7 +486,7 @@ pub enum NoRoom {
 }
 
 impl NoRoom {
-    /// What it costs.
+    /// What is lost without room beside SACK, in words.
     pub const COST: &'static str = "feedback that finds no room beside timestamps and three SACK \
         blocks waits for a later acknowledgement, but none is lost";
 

@@ -13,7 +13,7 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// Something failed.
+    /// An error that says what failed.
     #[must_use]
     pub fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), remedy: None }

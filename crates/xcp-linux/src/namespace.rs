@@ -16,7 +16,7 @@ const OWN: &str = "/proc/thread-self/ns/net";
 /// Where iproute2 keeps the names it gives.
 const NAMED: &str = "/run/netns";
 
-/// A network namespace.
+/// A network namespace, held open by a descriptor.
 #[derive(Debug)]
 pub struct Namespace {
     descriptor: OwnedFd,
@@ -58,7 +58,7 @@ impl Namespace {
         })?
     }
 
-    /// The calling thread's.
+    /// The namespace of the calling thread.
     pub fn current() -> io::Result<Self> {
         Self::open(Path::new(OWN))
     }

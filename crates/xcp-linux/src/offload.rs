@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-/// One of these.
+/// An offload of a network device that can be switched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Offload {
     /// Checksums of packets that are sent: off, and they are complete before the driver gets them.

@@ -118,7 +118,7 @@ impl Port {
         }
     }
 
-    /// The policer's state.
+    /// State of the policer, as raw words.
     pub fn policer(&self) -> &[u64; POLICER_WORDS] {
         &self.policer
     }
@@ -194,7 +194,7 @@ pub(crate) fn read<P: Guarded>(map: &MapHandle) -> Result<P> {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Control {
-    /// Bytes/s.
+    /// Capacity of the link, bytes/s.
     pub capacity: u64,
     /// Whether the clsact hook was not there before: then it goes with the router.
     pub made_clsact: u64,

@@ -30,7 +30,7 @@ pub struct RouterConfig {
     pub seed: u64,
     /// Bytes of the device's link-layer header: 14 on Ethernet, 0 on a tunnel that has none.
     pub link_bytes: u32,
-    /// Where to attach.
+    /// Where the program attaches: TCX or clsact.
     pub hook: Hook,
     /// The policer before the law, if there is to be one.
     pub police: Option<Police>,
@@ -58,15 +58,15 @@ pub enum Hook {
 pub struct RouterCounts {
     /// XCP data packets: counted and given feedback.
     pub processed: u64,
-    /// Their bytes.
+    /// Bytes of those packets.
     pub processed_bytes: u64,
     /// Of these, whose feedback was lowered here.
     pub lowered: u64,
     /// XCP's acknowledgements, without a forward header.
     pub returned: u64,
-    /// Their bytes.
+    /// Bytes of those acknowledgements.
     pub returned_bytes: u64,
-    /// Everything else.
+    /// Packets that are neither.
     pub other: u64,
     /// Bytes of everything else.
     pub other_bytes: u64,
@@ -89,9 +89,9 @@ pub struct RouterCounts {
 /// A router at work, as read at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterStatus {
-    /// The law's state.
+    /// State of the law at that moment.
     pub state: RouterState,
-    /// What passed.
+    /// Counts of what has passed.
     pub counts: RouterCounts,
     /// The policer, if there is one.
     pub policing: Option<Policing>,

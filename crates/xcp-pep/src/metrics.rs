@@ -10,17 +10,17 @@ use std::time::Duration;
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// One more.
+    /// Counts one more.
     pub fn one(&self) {
         self.add(1);
     }
 
-    /// So many more.
+    /// Counts `n` more.
     pub fn add(&self, n: u64) {
         self.0.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// How many.
+    /// The count so far.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -65,10 +65,10 @@ impl Histogram {
     }
 }
 
-/// All of them.
+/// All counters and histograms of a proxy.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// Connections accepted.
+    /// Connections accepted so far.
     pub accepted: Counter,
     /// Connections carried to their end.
     pub finished: Counter,

@@ -329,7 +329,7 @@ impl Options {
         Self::time("drain", self.drain.as_deref(), Duration::from_secs(30))
     }
 
-    /// Threads.
+    /// Number of worker threads.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.workers

@@ -40,7 +40,7 @@ pub struct Overrides {
 }
 
 impl Overrides {
-    /// None.
+    /// No settings, variants or seed from the command line.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
@@ -78,7 +78,7 @@ impl Overrides {
 /// A scenario and where its parts stand in the file, for messages about it later on.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// The scenario.
+    /// The scenario that was read.
     pub scenario: Scenario,
     /// Where its parts stand.
     pub origins: Origins,

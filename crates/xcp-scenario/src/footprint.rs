@@ -64,7 +64,7 @@ enum Part {
 /// Estimated memory of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footprint {
-    /// Bytes, from above.
+    /// Upper bound of the memory, bytes.
     pub bytes: u128,
     /// Packets in queues and on links at once, from above.
     pub packets: u128,

@@ -22,12 +22,12 @@ pub struct Plan {
     pub quick: Option<QuickPlan>,
 }
 
-/// What `--quick` runs.
+/// What `--quick` runs of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuickPlan {
-    /// At least one.
+    /// Seeds to run, at least one.
     pub seeds: Vec<u64>,
-    /// Nothing at all.
+    /// Whether the whole file is skipped.
     pub skip: bool,
 }
 

@@ -128,7 +128,7 @@ const fn key(
     Key { name, kind, default, doc, example }
 }
 
-/// Known queues.
+/// The kinds of queue that a scenario can name.
 pub const QUEUES: &[&str] = &["drop-tail", "red", "xcp"];
 /// The congestion controls that a scenario can name; the simulator has all of them.
 pub const CONGESTIONS: &[&str] =

@@ -37,7 +37,7 @@ const COMPLETE: &[u8] = b"xcpnet sweep 2, complete \n";
 /// runs of this time. A kill costs none.
 const SYNC_EVERY: Duration = Duration::from_secs(5);
 
-/// An open journal.
+/// The journal of a sweep, open for writing.
 #[derive(Debug)]
 pub struct Journal {
     file: File,

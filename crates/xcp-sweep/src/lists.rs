@@ -151,7 +151,7 @@ fn decimal(text: &str) -> Option<(i128, u32)> {
     Some((sign * format!("{whole}{part}").parse::<i128>().ok()?, part.len() as u32))
 }
 
-/// Seeds, ascending.
+/// Seeds in ascending order, without repetition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seeds(Vec<RangeInclusive<u64>>);
 
@@ -192,7 +192,7 @@ impl Seeds {
         Ok(Self(ranges))
     }
 
-    /// How many.
+    /// Number of seeds.
     pub fn count(&self) -> u128 {
         self.0.iter().map(|r| u128::from(r.end() - r.start()) + 1).sum()
     }

@@ -31,13 +31,13 @@ const SPEED: f64 = 4e6;
 /// A sweep cut into shards.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The layout's number.
+    /// Version of the manifest's layout.
     pub schema: u32,
     /// Tells apart manifests: two are the same if and only if their digests are.
     pub digest: String,
     /// The first run of each shard, and behind the last one the number of runs.
     pub cuts: Vec<u64>,
-    /// The sweep.
+    /// Description of the sweep.
     pub sweep: Description,
 }
 

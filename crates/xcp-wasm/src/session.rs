@@ -90,7 +90,7 @@ pub(crate) fn seconds(t: Nanos) -> f64 {
 }
 
 impl Session {
-    /// Answers a request.
+    /// Answers a request of the page with JSON.
     pub fn answer(&mut self, request: &str, page: &mut dyn Page) -> String {
         let request = match serde_json::from_str(request) {
             Ok(request) => request,

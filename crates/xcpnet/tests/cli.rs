@@ -252,7 +252,10 @@ fn figures_are_drawn() {
         ),
         ("--figure series --out c.svg --set sample=off", "sample = \"off\""),
         ("--figure delay --out c.svg --link bottleneck", "only works with --figure series"),
-        ("--figure delay --out c.svg --quantity goodput_bps", "only works with --figure series or cdf"),
+        (
+            "--figure delay --out c.svg --quantity goodput_bps",
+            "only works with --figure series or cdf",
+        ),
         ("--figure delay --out sub", "the name must end in .svg or .pdf"),
         ("--figure delay --out d.svg", "this is a directory"),
         ("--figure delay --out s.toml/x.svg", "a part of the path is a file"),
@@ -422,9 +425,13 @@ fn interrupted_it_says_what_was_done_and_leaves_no_file() {
     let output = interrupted(&["run", "s.toml", "--out", "a/out", "--jobs", "1"], home.path());
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{told}");
-    for word in
-        ["interrupted", "XCP: ", "of 36000000 s", "TCP: not started", "nothing was written to a/out"]
-    {
+    for word in [
+        "interrupted",
+        "XCP: ",
+        "of 36000000 s",
+        "TCP: not started",
+        "nothing was written to a/out",
+    ] {
         assert!(told.contains(word), "{word} in {told}");
     }
     assert_eq!(listing(home.path()), ["s.toml"]);

@@ -378,7 +378,11 @@ fn complete_it_does_nothing_more() {
     assert!(before == results(&home.path().join("out")));
     fs::remove_file(home.path().join("out/links.parquet")).unwrap();
     let output = run(2, &format!("{GRID} --out out"), home.path());
-    assert!(text(&output.stderr).contains("out/links.parquet is missing"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("out/links.parquet is missing"),
+        "{}",
+        text(&output.stderr)
+    );
     run(0, &format!("{GRID} --out out --restart"), home.path());
     assert!(before == results(&home.path().join("out")));
 }

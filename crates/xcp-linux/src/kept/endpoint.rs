@@ -10,10 +10,10 @@ use crate::error::{Error, Result};
 use crate::namespace::Namespace;
 use crate::netlink::{Device, Netlink};
 
-/// What to enable.
+/// Settings with which the endpoint is enabled.
 #[derive(Debug, Clone)]
 pub struct EndpointPlan {
-    /// The programs' settings.
+    /// Settings of the kernel programs.
     pub config: EndpointConfig,
     /// Whose sockets; the root of cgroup v2 if absent.
     pub cgroup: Option<PathBuf>,

@@ -36,16 +36,16 @@ pub enum Shaping {
     None,
 }
 
-/// What to add.
+/// Settings with which a router is added.
 #[derive(Debug, Clone)]
 pub struct RouterPlan {
-    /// The device.
+    /// Name of the device.
     pub device: String,
     /// The law; its capacity is the link's.
     pub law: xcp_engine::RouterConfig,
     /// What limits the device to that capacity.
     pub shaping: Shaping,
-    /// How to attach.
+    /// Where the program attaches: TCX or clsact.
     pub hook: Hook,
     /// Of the rounding of feedback.
     pub seed: u64,
@@ -56,13 +56,13 @@ pub struct RouterPlan {
 /// A router at its device.
 #[derive(Debug)]
 pub struct KeptRouter {
-    /// The device.
+    /// The device at whose egress it works.
     pub device: Device,
-    /// The program.
+    /// The router's program and its state.
     pub router: Router,
     /// The device's root qdisc.
     pub qdisc: QdiscInfo,
-    /// What that counts.
+    /// Counters of the root qdisc.
     pub qdisc_stats: QdiscStats,
     /// What XCP's queue and the others' count, where they are apart.
     pub class_stats: Option<[QdiscStats; 2]>,

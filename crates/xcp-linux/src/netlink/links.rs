@@ -20,12 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of a name, less the zero that ends it.
 const LONGEST_NAME: usize = libc::IFNAMSIZ - 1;
 
-/// A network device.
+/// A network device as the kernel describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
     /// Its number, which is not given to another one as long as the namespace exists.
     pub index: u32,
-    /// Its name.
+    /// Name of the device, at most 15 characters.
     pub name: String,
     /// Bytes of the largest IP packet.
     pub mtu: u32,

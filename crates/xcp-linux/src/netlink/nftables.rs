@@ -154,13 +154,13 @@ impl Version {
 /// A chain with its rules.
 #[derive(Debug, Clone)]
 pub struct Chain {
-    /// Its name.
+    /// Name of the chain.
     pub name: &'static str,
     /// When it is called.
     pub place: Place,
     /// In which order among those of other tables; -300 is before connection tracking.
     pub priority: i32,
-    /// Rules, in order.
+    /// Rules of the chain, in order.
     pub rules: Vec<Vec<Term>>,
 }
 

@@ -113,7 +113,7 @@ impl Netlink {
         Ok(Self { socket, sequence: 0, buffer: vec![0; BUFFER] })
     }
 
-    /// In another namespace.
+    /// Opens a socket in another network namespace.
     pub fn open_in(namespace: &Namespace) -> Result<Self> {
         namespace.run(Self::open).map_err(|e| Error::new("open a netlink socket", e))?
     }

@@ -58,7 +58,7 @@ const READS: usize = 64;
 /// A leg to a server that has answered.
 #[derive(Debug)]
 pub struct Leg {
-    /// Its socket.
+    /// Socket of the leg.
     pub socket: OwnedFd,
     /// When its opening began.
     pub since: Instant,

@@ -31,7 +31,7 @@ pub struct Finding {
     pub name: &'static str,
     /// How bad it is.
     pub standing: Standing,
-    /// What was seen.
+    /// What was found on this machine.
     pub found: String,
     /// What to do, where something is to be done.
     pub remedy: Option<String>,
@@ -63,7 +63,7 @@ impl Finding {
         }
     }
 
-    /// As an error.
+    /// The finding as an error with its remedy.
     #[must_use]
     pub fn error(&self) -> Error {
         let error = Error::new(&*self.found);

@@ -20,13 +20,13 @@ const WORDS: &str = "xcpnet pep";
 /// A proxy of a gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// Its numbers.
+    /// Numbers of tables, marks and queues that the proxy uses.
     pub slot: Slot,
-    /// Its name (`--name`).
+    /// Name of the proxy (`--name`).
     pub name: String,
     /// The device of its long link.
     pub wan: String,
-    /// The proxy's process.
+    /// Process id of the proxy.
     pub pid: u32,
     /// When that was started ([`start_time`]).
     pub start: u64,
@@ -189,7 +189,8 @@ mod tests {
             |name, wan| refused(obstacle(&there, name, wan).expect("an obstacle")).to_string();
         let second = told("three", "sat1");
         assert!(
-            second.contains("already running here for sat1") && second.contains("pep down --name two"),
+            second.contains("already running here for sat1")
+                && second.contains("pep down --name two"),
             "{second}"
         );
         let named = told("main", "sat2");

@@ -12,7 +12,7 @@ const KEPT: CapabilitySet = CapabilitySet::NET_ADMIN
     .union(CapabilitySet::NET_BIND_SERVICE)
     .union(CapabilitySet::BPF);
 
-/// A user's numbers.
+/// Numeric ids of a user.
 #[derive(Debug, Clone, Copy)]
 pub struct User {
     uid: u32,

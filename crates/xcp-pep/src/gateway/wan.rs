@@ -119,7 +119,7 @@ pub fn queue_bytes(rate_bps: u64, rtt_ns: u64) -> u32 {
 /// The long link, as far as its shaper goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shaping {
-    /// bit/s.
+    /// Rate of the shaper, bit/s.
     pub rate: u64,
     /// Its round trip, ns.
     pub rtt: u64,

@@ -21,9 +21,9 @@ use crate::worker::view::View;
 /// What `pep show --json` prints.
 #[derive(Debug, Serialize)]
 pub struct Answer {
-    /// The proxy's process.
+    /// Process id of the proxy.
     pub pid: u32,
-    /// Connections.
+    /// The connections that it carries.
     pub connections: Vec<View>,
     /// The gateway, if it is one.
     pub gateway: Option<Gateway>,
@@ -75,9 +75,9 @@ pub struct Urgency {
 /// What became of openings since the proxy is up.
 #[derive(Debug, Serialize)]
 pub struct Openings {
-    /// Held now.
+    /// Attempts held at the moment.
     pub holding: usize,
-    /// Held so far.
+    /// Attempts held so far.
     pub held: u64,
     /// The server has answered.
     pub confirmed: u64,
@@ -85,9 +85,9 @@ pub struct Openings {
     pub refused: u64,
     /// It cannot be reached: the client was told by ICMP.
     pub unreachable: u64,
-    /// It was silent.
+    /// Attempts whose server was silent.
     pub silent: u64,
-    /// Given up.
+    /// Attempts that were given up.
     pub given_up: u64,
 }
 

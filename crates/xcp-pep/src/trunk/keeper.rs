@@ -70,7 +70,7 @@ impl KeeperThread {
         self.pool.wake();
     }
 
-    /// Ends it.
+    /// Ends the trunk and its thread.
     pub fn end(&self) {
         self.pool.ended.store(true, Ordering::Relaxed);
         self.leave();

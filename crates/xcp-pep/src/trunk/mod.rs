@@ -55,13 +55,13 @@ pub const MOST_ANSWERED: usize = 2 * MOST_WARM;
 /// What a trunk is.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The other gateway.
+    /// Address of the other gateway.
     pub peer: SocketAddr,
     /// Where it calls us, and from where we call.
     pub listen: SocketAddr,
     /// Connections to keep open.
     pub warm: usize,
-    /// What both know.
+    /// The secret that both gateways know.
     pub secret: Secret,
     /// Whether what goes by it is encrypted.
     pub encrypt: bool,
@@ -70,7 +70,7 @@ pub struct Plan {
 /// A connection that waits for a client.
 #[derive(Debug)]
 pub struct Warm {
-    /// Its socket.
+    /// Socket of the connection.
     pub socket: OwnedFd,
     /// Its keys, where the trunk is encrypted.
     pub seal: Option<Box<seal::Seal>>,
@@ -157,7 +157,7 @@ pub struct Pool {
 /// What `pep show` tells.
 #[derive(Debug, Clone, Serialize)]
 pub struct Shown {
-    /// The other gateway.
+    /// Address of the other gateway.
     pub peer: SocketAddr,
     /// Connections to it that wait for clients.
     pub warm: usize,

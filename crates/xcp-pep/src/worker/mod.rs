@@ -64,7 +64,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Sends an order.
+    /// Sends an order to the worker.
     pub fn tell(&self, order: Order) {
         if self.orders.send(order).is_ok() {
             let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
@@ -72,7 +72,7 @@ impl Handle {
     }
 }
 
-/// A listening socket.
+/// A listening socket and what it accepts.
 #[derive(Debug, Clone)]
 pub struct Listener {
     /// The socket; workers share it.

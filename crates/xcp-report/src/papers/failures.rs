@@ -33,7 +33,7 @@ pub struct Cell {
     pub most: f64,
     /// Jain's index of the long-lived flows' goodputs, each over its max-min share.
     pub fairness: f64,
-    /// Mean queue, packets.
+    /// Mean queue in packets.
     pub queue: f64,
     /// The time that queue takes to drain, over the mean round trip without queues.
     pub queue_rtts: f64,
@@ -43,7 +43,7 @@ pub struct Cell {
     pub dropped: f64,
 }
 
-/// One situation.
+/// A row of the table: one situation, with a cell for each protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// What it is; what is said about it is what the papers warn of.
@@ -214,7 +214,7 @@ pub const CELLS: &str = "In each cell, from top to bottom: utilisation of the li
     of the long-lived flows’ goodputs over their max-min shares; mean queue in packets; packets \
     dropped by the queue. The numbers are medians over the seeds, with the worst seed in brackets \
     if its number differs.";
-/// What grades mean.
+/// What each of the four grades means, from good to worst.
 pub const GRADES: [&str; 4] = [
     "good",
     "utilisation below 95 % of what packets can use of the link, fairness below .95, a mean queue \

@@ -28,7 +28,7 @@ pub struct Cell {
     pub utilisation: f64,
     /// Jain's index of the honest flows' goodputs, each over what it is where nobody lies.
     pub fairness: f64,
-    /// Mean queue, packets.
+    /// Mean queue in packets.
     pub queue: f64,
     /// Packets dropped because the queue was full.
     pub drops: f64,
@@ -48,7 +48,7 @@ pub struct Seeds {
 /// A law's three cells: nobody lies, somebody does, and is policed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Law {
-    /// Its name.
+    /// Name of the law.
     pub name: String,
     /// As the variant `NAME-honest` has it.
     pub honest: Option<Seeds>,
@@ -61,7 +61,7 @@ pub struct Law {
 /// A lie and what came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// What it is.
+    /// The lie, flood or honest traffic.
     pub situation: Situation,
     /// By law, in the file's order.
     pub laws: Vec<Law>,

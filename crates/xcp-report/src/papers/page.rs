@@ -14,11 +14,11 @@ const PAPERS_JS: &str = include_str!("../../assets/papers.js");
 /// A paper and its figures.
 #[derive(Debug, Clone, Copy)]
 pub struct Paper<'a> {
-    /// The directory's name.
+    /// Name of the paper's directory.
     pub name: &'a str,
     /// Authors, title, where and when.
     pub title: &'a str,
-    /// Paragraphs about it.
+    /// Paragraphs about the paper.
     pub about: &'a str,
     /// Its figures, in its order.
     pub sections: &'a [Section],
@@ -33,10 +33,10 @@ impl Paper<'_> {
     }
 }
 
-/// The overview.
+/// Content of the overview page.
 #[derive(Debug, Clone, Copy)]
 pub struct Front<'a> {
-    /// In their order.
+    /// The papers, in their order.
     pub papers: &'a [Paper<'a>],
     /// The table of failures, which closes it; empty if it was not made.
     pub failures: &'a str,
@@ -85,7 +85,7 @@ fn foot(command: &str, version: &str, script: &str, page: &mut String) {
     );
 }
 
-/// One paper's page.
+/// The page of one paper.
 #[must_use]
 pub fn paper_page(paper: &Paper<'_>, command: &str, version: &str) -> String {
     let mut page = String::new();

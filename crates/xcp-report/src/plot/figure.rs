@@ -26,10 +26,10 @@ pub enum Kind {
     Delay,
 }
 
-/// What is wanted.
+/// The figure that is wanted.
 #[derive(Debug, Clone)]
 pub struct Wanted<'a> {
-    /// The kind.
+    /// Kind of the figure.
     pub kind: Kind,
     /// Of [`Kind::Series`] a quantity's column name, of [`Kind::Cdf`] that of a flow's number;
     /// `None` for the usual one.
@@ -38,7 +38,7 @@ pub struct Wanted<'a> {
     pub link: Option<&'a str>,
 }
 
-/// A figure.
+/// A figure, ready to be drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     /// What it is of.

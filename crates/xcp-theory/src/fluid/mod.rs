@@ -31,12 +31,12 @@ use crate::timeline::timeline;
 use router::RouterState;
 use sender::Sender;
 
-/// What moved how.
+/// How the fluid moved over the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trajectory {
     /// Seconds between samples.
     pub step: f64,
-    /// The classes.
+    /// The classes of equal flows.
     pub classes: Vec<Moving>,
     /// By class: rate of one flow over each sample, bit/s on the wire.
     pub rates: Vec<Vec<f64>>,
@@ -53,9 +53,9 @@ pub struct Trajectory {
 pub struct Moving {
     /// The group's name; with the number of the start after it where members start apart.
     pub name: String,
-    /// The group's name.
+    /// Name of the group.
     pub group: String,
-    /// How many flows.
+    /// Number of equal flows.
     pub count: usize,
     /// Round trip, queues empty, seconds.
     pub rtt: f64,

@@ -499,10 +499,7 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
         .run(|| Command::new("ip").args("rule add fwmark 0x58435045 lookup 7".split(' ')).status())
         .unwrap();
     if rule.is_ok_and(|status| status.success()) {
-        refused(
-            &["--wan", "wan", "--lan", "lan"],
-            &["somebody else's routing rule", "lookup 7"],
-        );
+        refused(&["--wan", "wan", "--lan", "lan"], &["somebody else's routing rule", "lookup 7"]);
         let _ = site
             .near
             .run(|| {
