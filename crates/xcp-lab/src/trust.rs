@@ -84,7 +84,7 @@ pub(crate) fn doubts(
     }
     if behind > RECORDING_LATE {
         doubts.push(format!(
-            "samples were up to {} late: the series are not to be trusted more precisely than that",
+            "samples were up to {} late: times in the series are uncertain by as much",
             ms(behind)
         ));
     }

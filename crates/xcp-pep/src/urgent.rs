@@ -108,15 +108,15 @@ mod tests {
         is("af41:1%", &[34], 10);
         assert_eq!(write(read("46,40:20%").unwrap()), "cs5,ef:20%");
         for (text, said) in [
-            ("ef", "bound"),
+            ("ef", "limit"),
             ("ef:", "percent"),
             ("ef:0%", "percent"),
             ("ef:91%", "percent"),
             ("ef:10", "percent"),
             ("ef:x%", "percent"),
-            (":10%", "no DSCP"),
-            ("ef,:10%", "no DSCP"),
-            ("64:10%", "no DSCP"),
+            (":10%", "not a DSCP"),
+            ("ef,:10%", "not a DSCP"),
+            ("64:10%", "not a DSCP"),
             ("voice:10%", "af43"),
             ("cs0:10%", "nobody has marked"),
             ("0:10%", "nobody has marked"),

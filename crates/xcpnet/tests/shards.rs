@@ -168,7 +168,7 @@ fn what_cannot_be_is_refused_in_words() {
     bytes[100] ^= 1;
     fs::write(&part, bytes).unwrap();
     let told = run(2, "sweep --merge cut", dir);
-    assert!(told.contains("links/part-00002.parquet is not what done/00002.json says"), "{told}");
+    assert!(told.contains("links/part-00002.parquet does not match done/00002.json"), "{told}");
     assert!(!dir.join("cut/links.parquet").exists());
     fs::write(dir.join("cut/manifest.json"), "{}").unwrap();
     assert!(run(2, "sweep --merge cut", dir).contains("layout"));

@@ -497,7 +497,7 @@ fn interrupted_it_says_how_to_go_on() {
     assert_eq!(output.status.code(), Some(130));
     assert_eq!(
         text(&output.stderr),
-        "error: interrupted\n2 of 4 runs are done and kept in out; to go on: xcpnet sweep s.toml \
+        "error: interrupted\n2 of 4 runs are done and kept in out; to resume: xcpnet sweep s.toml \
             --set duration=20ms,10000h --jobs 1 --out out\n"
     );
     assert_eq!(listing(&dir.join("out")), ["sweep.journal"]);
