@@ -590,7 +590,7 @@ fn interrupted_it_keeps_what_is_done() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     assert!(
-        text(&output.stderr).contains("1 of 2 figures complete; runs that were done are kept"),
+        text(&output.stderr).contains("1 of 2 figures complete; completed runs are kept"),
         "{}",
         text(&output.stderr)
     );

@@ -220,7 +220,7 @@ fn background(run: &PepRun, printer: &mut Printer) -> Result<(), Failure> {
     }
     if let Some((pid, _)) = Found::look(&place, &run.which.name).living {
         return Err(Failure::new(format!(
-            "a proxy is already running here (process {pid}); run run `xcpnet pep down` first"
+            "a proxy is already running here (process {pid}); run `xcpnet pep down` first"
         )));
     }
     let log = place.log();
