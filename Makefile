@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build wasm wasm-all demo pages book test package reproduce reproduce-quick failures liars mutants lint fmt audit bench bench-linux bench-page bench-pep bench-instructions check-reference test-kernels test-python wheels clean
+.PHONY: help setup build wasm wasm-all demo pages book test package reproduce reproduce-quick failures liars mutants robust-parts lint fmt audit bench bench-linux bench-page bench-pep bench-instructions check-reference test-kernels test-python wheels clean
 
 # Where rustup puts cargo; a shell that has not been restarted since does not know it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -73,9 +73,10 @@ package: build ## make target/deb/xcpnet_VERSION_ARCH.deb, tried in a clean root
 reproduce: build ## check every figure of the papers against what they claim: out/reproduce/report.html (at most half an hour; the second time only what has changed)
 	$(XCPNET) reproduce --out out/reproduce
 
-failures: build ## make the table of failures: docs/failures.md
-	$(XCPNET) reproduce failures --markdown > docs/failures.md.new
-	mv docs/failures.md.new docs/failures.md
+failures: build ## make the tables of failures: docs/failures.md and docs/beyond.md
+	for table in failures beyond; do \
+	    $(XCPNET) reproduce $$table --markdown > docs/$$table.md.new && mv docs/$$table.md.new docs/$$table.md || exit; \
+	done
 
 liars: build ## make the table of what lying senders gain, without and with a policer: docs/liars.md
 	$(XCPNET) reproduce liars --markdown > docs/liars.md.new
@@ -85,6 +86,10 @@ liars: build ## make the table of what lying senders gain, without and with a po
 mutants: ## run wrong laws and senders against the claims of reproduce-quick: the table of docs/reproduce.md (only what has changed; everything takes some two hours of one processor)
 	$(CARGO) build --release --locked --package xcp-mutants --features mutants
 	$(TARGET)/release/xcp-mutants --record crates/xcp-mutants/noticed.txt $(if $(AGAIN),--again) --write docs/reproduce.md $(FIGURES)
+
+robust-parts: ## the robust law with one part left out or one constant half or double, in every row of the table of failures: the table of docs/robust.md (some forty minutes of one processor)
+	$(CARGO) build --release --locked --package xcp-mutants --features mutants
+	$(TARGET)/release/xcp-mutants --parts --record crates/xcp-mutants/parts.txt $(if $(AGAIN),--again) --write docs/robust.md $(PARTS)
 
 # Tells nothing but that it held; otherwise everything.
 reproduce-quick:

@@ -1,5 +1,5 @@
 //! Compiles engine/ through one C file; with the feature `mutants` a copy of it that can be wrong
-//! in the ways of `src/mutants/list.rs`.
+//! in the ways of `src/mutants/list.rs` and `src/mutants/parts.rs`.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,22 @@ use std::{env, fs};
 
 #[path = "src/mutants/list.rs"]
 mod list;
+#[path = "src/mutants/parts.rs"]
+mod parts;
 
-use list::MUTANTS;
+use list::{MUTANTS, Mutant};
+use parts::PARTS_AND_CONSTANTS;
+
+/// All of them, as they are numbered from 1.
+fn mutants() -> impl Iterator<Item = (usize, &'static Mutant)> {
+    (1..).zip(MUTANTS.iter().chain(PARTS_AND_CONSTANTS))
+}
 
 fn main() {
     // A link to the workspace's, so that the crate can be packaged.
     let engine = "engine";
     println!("cargo:rerun-if-changed=src/shim.c");
-    println!("cargo:rerun-if-changed=src/mutants/list.rs");
+    println!("cargo:rerun-if-changed=src/mutants");
     println!("cargo:rerun-if-changed={engine}");
     let mut build = cc::Build::new();
     if env::var_os("CARGO_FEATURE_MUTANTS").is_some() {
@@ -50,8 +58,8 @@ fn spoil(engine: &Path, copy: &Path) {
     }
     let shim = Path::new("src/shim.c").canonicalize().expect("it is there");
     let mut main = String::new();
-    for (index, mutant) in MUTANTS.iter().enumerate() {
-        main.push_str(&format!("/* {}: {}: {} */\n", index + 1, mutant.name, mutant.what));
+    for (number, mutant) in mutants() {
+        main.push_str(&format!("/* {number}: {}: {} */\n", mutant.name, mutant.what));
     }
     main.push_str(
         "static _Thread_local int xcp_mutant;\nvoid xcp_mutant_select(int mutant) \
@@ -64,7 +72,7 @@ fn spoil(engine: &Path, copy: &Path) {
 /// A file with the wrong lines beside the right ones.
 fn spoiled(file: &str, text: &str) -> String {
     let mut places: Vec<(Range<usize>, String)> = Vec::new();
-    for (index, mutant) in MUTANTS.iter().enumerate() {
+    for (number, mutant) in mutants() {
         for edit in mutant.edits.iter().filter(|e| e.file == file) {
             let at = find(text, edit.right)
                 .unwrap_or_else(|| panic!("{}: {file} has no {:?}", mutant.name, edit.right));
@@ -73,7 +81,7 @@ fn spoiled(file: &str, text: &str) -> String {
                 places.push((at.clone(), edit.right.to_owned()));
                 places.len() - 1
             });
-            let (number, wrong, other) = (index + 1, edit.wrong, &places[place].1);
+            let (wrong, other) = (edit.wrong, &places[place].1);
             places[place].1 = if edit.right.ends_with(';') {
                 format!("{{ if (xcp_mutant == {number}) {{ {wrong} }} else {{ {other} }} }}")
             } else {

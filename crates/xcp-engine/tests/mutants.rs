@@ -6,13 +6,20 @@ use std::path::Path;
 
 #[path = "../src/mutants/list.rs"]
 mod list;
+#[path = "../src/mutants/parts.rs"]
+mod parts;
 
-use list::MUTANTS;
+use list::{MUTANTS, Mutant};
+use parts::PARTS_AND_CONSTANTS;
+
+fn all() -> impl Iterator<Item = &'static Mutant> {
+    MUTANTS.iter().chain(PARTS_AND_CONSTANTS)
+}
 
 #[test]
 fn every_right_text_stands_once_in_its_file() {
     let engine = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../engine"));
-    for mutant in MUTANTS {
+    for mutant in all() {
         assert!(!mutant.edits.is_empty(), "{}", mutant.name);
         for edit in mutant.edits {
             let text = std::fs::read_to_string(engine.join(edit.file)).expect("the file is there");
@@ -35,7 +42,7 @@ fn every_right_text_stands_once_in_its_file() {
 fn no_two_have_one_name_or_do_the_same() {
     let mut names = HashSet::new();
     let mut deeds = HashSet::new();
-    for mutant in MUTANTS {
+    for mutant in all() {
         assert!(names.insert(mutant.name), "{}", mutant.name);
         assert!(!mutant.what.is_empty());
         let deed: Vec<_> = mutant.edits.iter().map(|e| (e.file, e.right, e.wrong)).collect();

@@ -1,11 +1,17 @@
 //! `make mutants`: whether the claims of the experiments would say so if the law or a sender were
 //! wrong. Each mutant of `crates/xcp-engine/src/mutants/list.rs` runs what `xcpnet reproduce
 //! --quick` runs of the papers, and each claim that holds without it and fails with it has noticed.
+//! And `make robust-parts`: what each part and constant of the robust law is for ([`parts`]).
 //!
-//! [`figures`] reads, runs and judges; [`record`] keeps what came of it; [`table`] says it.
+//! [`figures`] reads, runs and judges; [`record`] keeps what came of it; [`table`] says it;
+//! [`files`] writes.
 
 #[cfg(feature = "mutants")]
 mod figures;
+#[cfg(feature = "mutants")]
+mod files;
+#[cfg(feature = "mutants")]
+mod parts;
 #[cfg(feature = "mutants")]
 mod record;
 #[cfg(feature = "mutants")]
@@ -40,18 +46,22 @@ struct Arguments {
     again: bool,
     write: Option<std::path::PathBuf>,
     numbers: bool,
+    parts: bool,
     words: Vec<String>,
 }
 
 #[cfg(feature = "mutants")]
 const USAGE: &str = "xcp-mutants [--experiments DIR] [--record FILE [--again]] [--write PAGE] \
     [--numbers] [MUTANT|PAPER|FIGURE|PAPER/FIGURE]...
+xcp-mutants --parts [--experiments DIR] [--record FILE [--again]] [--write PAGE] [PART|ROW]...
   --experiments DIR  where PAPER/FIGURE.toml are (default: experiments)
   --record FILE      runs only what FILE does not know yet, and adds it there, run by run
   --again            runs what is named although FILE knows it
   --write PAGE       writes the tables between the page's marks, else to standard output
   --numbers          also a line for each claim without and with each mutant, to standard error:
                      * if it noticed, and what it measured
+  --parts            the robust law without a part or with another constant instead of mutants, in
+                     the rows of the table of failures
   MUTANT ...         only these mutants, or only these figures (default: all); none: runs nothing";
 
 #[cfg(feature = "mutants")]
@@ -67,6 +77,7 @@ fn arguments() -> Result<Option<Arguments>, String> {
             "--again" => arguments.again = true,
             "--write" => arguments.write = Some(value()?),
             "--numbers" => arguments.numbers = true,
+            "--parts" => arguments.parts = true,
             "--help" | "-h" => return Ok(None),
             other if other.starts_with('-') => {
                 return Err(format!("{other} is not known\n{USAGE}"));
@@ -90,6 +101,16 @@ fn run() -> Result<bool, String> {
         return Ok(true);
     };
     let dir = arguments.experiments.clone().unwrap_or_else(|| "experiments".into());
+    if arguments.parts {
+        parts::run(&parts::Wanted {
+            experiments: &dir,
+            record: arguments.record.as_deref(),
+            again: arguments.again,
+            page: arguments.write.as_deref(),
+            words: &arguments.words,
+        })?;
+        return Ok(true);
+    }
     let figures = figures::read(&dir)?;
     let record = match &arguments.record {
         Some(file) => Record::read(file, &figures)?,

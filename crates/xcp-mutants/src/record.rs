@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use xcp_engine::mutants::{MUTANTS, Mutant};
 
 use crate::figures::Figure;
+use crate::files::replace;
 
 const HEADING: &str = "# What each mutant came to on each figure: written and read by \
     xcp-mutants (docs/reproduce.md).\n";
@@ -31,7 +32,7 @@ pub struct Record {
 }
 
 /// The first half of a digest, in hexadecimal: enough to tell that something has changed.
-fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+pub fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut sum = Sha256::new();
     for text in texts {
         sum.update(text.len().to_le_bytes());
@@ -47,7 +48,8 @@ fn of_figure(figure: &Figure) -> String {
     digest([figure.text.as_str()])
 }
 
-fn of_mutant(mutant: &Mutant) -> String {
+/// A digest of what it changes.
+pub fn of_mutant(mutant: &Mutant) -> String {
     digest(mutant.edits.iter().flat_map(|e| [e.file, e.right, e.wrong]))
 }
 
@@ -109,11 +111,7 @@ impl Record {
     ) -> Result<(), String> {
         self.figures[figure][mutant] = Some(claims);
         let Some(file) = &self.file else { return Ok(()) };
-        let fail = |e: io::Error| format!("{}: {e}", file.display());
-        // Whole or not at all: it may be ended at any time.
-        let part = file.with_extension("part");
-        fs::write(&part, self.text(figures)).map_err(fail)?;
-        fs::rename(&part, file).map_err(fail)
+        replace(file, &self.text(figures))
     }
 
     fn text(&self, figures: &[Figure]) -> String {

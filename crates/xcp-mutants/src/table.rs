@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 use xcp_engine::mutants::MUTANTS;
 
 use crate::figures::{Claim, Figure, Judged};
+use crate::files::insert;
 use crate::record::Record;
 
 /// Claims that have to notice a mutant, and files that they are in, at least.
@@ -187,13 +187,5 @@ pub fn claims(figures: &[Figure]) -> String {
 
 /// Puts the tables between the page's marks.
 pub fn write(page: &Path, figures: &[Figure], tables: &str) -> Result<(), String> {
-    let fail = |e: std::io::Error| format!("{}: {e}", page.display());
-    let mut text = fs::read_to_string(page).map_err(fail)?;
-    for ([begin, end], table) in [(CLAIMS_MARKS, &*claims(figures)), (MUTANTS_MARKS, tables)] {
-        let lacks = || format!("{} lacks the marks {begin} and {end}", page.display());
-        let (before, rest) = text.split_once(begin).ok_or_else(lacks)?;
-        let (_, after) = rest.split_once(end).ok_or_else(lacks)?;
-        text = format!("{before}{begin}\n{table}{end}{after}");
-    }
-    fs::write(page, text).map_err(fail)
+    insert(page, &[(CLAIMS_MARKS, &claims(figures)), (MUTANTS_MARKS, tables)])
 }

@@ -12,7 +12,7 @@ use xcp_model::Verdict;
 use xcp_model::run::{Quantity, Run, Subject};
 use xcp_model::units::{NANOS_PER_SEC, Period};
 use xcp_model::{OverSeeds, Scenario};
-use xcp_report::papers::failures::{Cell, Row, html as failures};
+use xcp_report::papers::failures::{Cell, Row, html};
 use xcp_report::papers::situation::Situation;
 use xcp_report::papers::{Figure, Front, Paper, Section, front_page, paper_page, section};
 use xcp_report::{Curve, Reference};
@@ -105,7 +105,7 @@ fn pages(text: &str) -> (String, String) {
         figure("somebody-2026/section-3", 1, 9, text),
     ];
     let paper = Paper { name: "somebody-2026", title: text, about: text, sections: &sections };
-    let cell = Cell::new(&scenario(Manner::Red), &run(Manner::Red, 4), &[Some(1.0); 4]).unwrap();
+    let cell = Cell::of_seeds(&scenario(Manner::Red), [&run(Manner::Red, 4)]).unwrap().0;
     let row = Row {
         situation: Situation {
             name: "failures/loss".into(),
@@ -120,11 +120,11 @@ fn pages(text: &str) -> (String, String) {
         .map(|p| (p.to_owned(), cell, cell))
         .into(),
     };
-    let failures = failures(&[row.clone(), row], text);
+    let tables = html(&[row.clone(), row], "failures", "Where each protocol fails", text);
     let left_out = ["somebody-2026/fig11".to_owned()];
     let front = Front {
         papers: &[paper],
-        failures: &failures,
+        tables: &tables,
         left_out: &left_out,
         command: text,
         version: "0.1.0",

@@ -373,6 +373,7 @@ Examples:
   xcpnet reproduce my-experiment.toml          a file of your own
   xcpnet reproduce --quick                     less of everything, in at most three minutes on two processors
   xcpnet reproduce failures                    where each protocol fails: a table
+  xcpnet reproduce beyond                      the robust law in networks that are not in that table
   xcpnet reproduce liars                       what lying senders gain, without and with a policer
   sudo xcpnet reproduce failures --variant robust --on linux    one column of the table, on kernel TCP
   xcpnet reproduce --list                      lists everything and what it costs
@@ -400,7 +401,8 @@ pub struct ReproduceArguments {
     /// Print one JSON object per claim instead of the tables
     #[arg(long)]
     pub json: bool,
-    /// With `failures` or `liars`: print the table in the form of docs/failures.md or docs/liars.md
+    /// With `failures`, `beyond` or `liars`: print the table in the form of docs/failures.md,
+    /// docs/beyond.md or docs/liars.md
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
     /// Write the report into this directory: report.html, a page per paper, and DIR/PAPER/FIGURE/

@@ -61,13 +61,19 @@ pub fn built_in() -> Vec<Experiment> {
     sorted(BUILT_IN.iter().map(one).collect())
 }
 
-/// Name of the directory of the table of failures, which closes the report.
-pub const FAILURES: &str = "failures";
+/// Names of the directories whose files are rows of a table, which close the report: where each
+/// protocol fails, and what else was asked of the robust law.
+pub const TABLES: [&str; 2] = ["failures", "beyond"];
+
+/// Which of the tables a directory is.
+pub fn table(paper: &str) -> Option<usize> {
+    TABLES.iter().position(|name| *name == paper)
+}
 
 /// Name of the directory of the page of liars.
 pub const LIARS: &str = "liars";
 
-/// By paper, the table of failures last, and figures by their numbers: `fig2` before `fig10`.
+/// By paper, the tables last, and figures by their numbers: `fig2` before `fig10`.
 fn sorted(mut experiments: Vec<Experiment>) -> Vec<Experiment> {
     let key = |name: &str| {
         let mut parts: Vec<(String, u64)> = Vec::new();
@@ -83,7 +89,7 @@ fn sorted(mut experiments: Vec<Experiment>) -> Vec<Experiment> {
         }
         parts
     };
-    experiments.sort_by_cached_key(|e| (e.paper == FAILURES, e.paper.clone(), key(&e.figure)));
+    experiments.sort_by_cached_key(|e| (table(&e.paper), e.paper.clone(), key(&e.figure)));
     experiments
 }
 

@@ -682,6 +682,20 @@ fn a_table_of_failures() {
         text(&output.stdout).find("failures/01-small")
             > text(&output.stdout).find("somebody-2026/fig1")
     );
+    // The second table follows the first, each with its own heading.
+    let beyond = home.path().join("experiments/beyond");
+    fs::create_dir(&beyond).unwrap();
+    fs::write(beyond.join("01-far.toml"), SMALL).unwrap();
+    let both = ["reproduce", "--experiments", "experiments", "failures", "beyond", "--markdown"];
+    let pages = text(&run(0, &both, home.path()).stdout).to_owned();
+    let at = |words: &str| pages.find(words).unwrap_or_else(|| panic!("{words} in\n{pages}"));
+    assert!(at("reproduce failures --markdown") < at("failures/01-small"), "{pages}");
+    assert!(at("failures/01-small") < at("reproduce beyond --markdown"), "{pages}");
+    assert!(at("reproduce beyond --markdown") < at("beyond/01-far"), "{pages}");
+    // What is of no table has no page.
+    let none = ["reproduce", "--experiments", "experiments", "fig1", "--markdown"];
+    let output = run(2, &none, home.path());
+    assert!(text(&output.stderr).contains("the tables are failures, beyond and liars"));
 }
 
 #[test]

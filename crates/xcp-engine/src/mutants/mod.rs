@@ -1,19 +1,29 @@
-//! Wrong laws and wrong senders, for the program of `make mutants` and nothing else: without the
-//! feature `mutants` there is no trace of them in what is built. `build.rs` makes them of a copy of
-//! `engine/`, into which it writes both the right and the wrong lines of [`list`].
+//! Wrong laws and wrong senders, for the programs of `make mutants` and `make robust-parts` and
+//! nothing else: without the feature `mutants` there is no trace of them in what is built.
+//! `build.rs` makes them of a copy of `engine/`, into which it writes both the right and the wrong
+//! lines of [`list`] and [`parts`].
 
 pub mod list;
+pub mod parts;
 
 pub use list::{MUTANTS, Mutant};
+pub use parts::PARTS_AND_CONSTANTS;
 
 unsafe extern "C" {
     fn xcp_mutant_select(mutant: core::ffi::c_int);
 }
 
-/// What this thread does with routers, senders and receivers is wrong from now on as that one of
-/// [`MUTANTS`] says; right with `None`.
-pub fn select(mutant: Option<usize>) {
-    let number = mutant.map_or(0, |index| index + 1);
+/// What this thread does with routers, senders and receivers is wrong from now on as this one of
+/// [`MUTANTS`] or [`PARTS_AND_CONSTANTS`] says; right with `None`.
+///
+/// # Panics
+///
+/// If it is of neither list.
+pub fn select(mutant: Option<&Mutant>) {
+    let all = || MUTANTS.iter().chain(PARTS_AND_CONSTANTS);
+    let number = mutant.map_or(0, |mutant| {
+        1 + all().position(|m| m.name == mutant.name).expect("one of the lists")
+    });
     // SAFETY: sets a number of this thread.
     unsafe { xcp_mutant_select(core::ffi::c_int::try_from(number).expect("a short list")) }
 }

@@ -1,5 +1,4 @@
-//! The table of failures: situations that the papers warn of, down, protocols, across; in each cell
-//! how full the link was, how equal the shares, how long the queue, how much was dropped. As a
+//! Tables of failures: situations that the papers warn of, down, protocols, across; in each cell how full the link was, how equal the shares, how long the queue, how much was dropped. As a
 //! terminal table, as Markdown, and as the part of the report that closes it.
 //!
 //! A row is a scenario file with a variant for each protocol. Its numbers are those of the link
@@ -12,6 +11,7 @@ use std::fmt::Write as _;
 
 use xcp_model::Scenario;
 use xcp_model::run::{Run, jain};
+use xcp_theory::{Network, max_min};
 
 use super::inline;
 use super::situation::Situation;
@@ -53,6 +53,14 @@ pub struct Row {
     pub cells: Vec<(String, Cell, Cell)>,
 }
 
+impl Row {
+    /// The table that it is of: the directory of its file.
+    #[must_use]
+    pub fn table(&self) -> &str {
+        self.situation.name.split_once('/').map_or("", |(table, _)| table)
+    }
+}
+
 /// How bad a number is: 0 good, 3 worst.
 type Grade = usize;
 
@@ -64,10 +72,23 @@ fn grade(value: f64, steps: [f64; 3]) -> Grade {
 const ACKNOWLEDGEMENT: f64 = 64.0;
 
 impl Cell {
+    /// The median and the worst of a scenario's runs, one for each seed. `None` where there is no run,
+    /// or no link called [`LINK`].
+    #[must_use]
+    pub fn of_seeds<'a>(
+        scenario: &Scenario,
+        runs: impl IntoIterator<Item = &'a Run>,
+    ) -> Option<(Self, Self)> {
+        let shares = shares(scenario);
+        let of = |run| Self::new(scenario, run, &shares);
+        let seeds = runs.into_iter().map(of).collect::<Option<Vec<_>>>()?;
+        Some((Self::median(&seeds)?, Self::worst(&seeds)?))
+    }
+
     /// What a run gave. `shares` has each flow's max-min share, bit/s of goodput; `None` for those
     /// that fairness does not ask about.
     #[must_use]
-    pub fn new(scenario: &Scenario, run: &Run, shares: &[Option<f64>]) -> Option<Self> {
+    fn new(scenario: &Scenario, run: &Run, shares: &[Option<f64>]) -> Option<Self> {
         let link = run.summary.links.get(LINK)?;
         let (direction, medium) =
             scenario.links.iter().find(|l| l.name == LINK).map(|l| (&l.directions[0], l.medium))?;
@@ -109,7 +130,7 @@ impl Cell {
 
     /// The median of each number over several seeds.
     #[must_use]
-    pub fn median(seeds: &[Self]) -> Option<Self> {
+    fn median(seeds: &[Self]) -> Option<Self> {
         let middle = |of: fn(&Self) -> f64| {
             let mut values: Vec<f64> = seeds.iter().map(of).collect();
             values.sort_by(f64::total_cmp);
@@ -134,7 +155,7 @@ impl Cell {
 
     /// The worst of each number over several seeds.
     #[must_use]
-    pub fn worst(seeds: &[Self]) -> Option<Self> {
+    fn worst(seeds: &[Self]) -> Option<Self> {
         let worse = |a: Self, b: &Self| Self {
             utilisation: a.utilisation.min(b.utilisation),
             most: a.most,
@@ -181,6 +202,23 @@ impl Cell {
             self.drops.to_string(),
         ]
     }
+}
+
+/// Each flow's max-min share, bit/s of goodput, for flows that last to the end of the measured
+/// period.
+fn shares(scenario: &Scenario) -> Vec<Option<f64>> {
+    let network = Network::before(scenario, scenario.measure.to);
+    let rates = max_min(&network).rates;
+    let share = |flow: &xcp_model::Flow| {
+        let group = &*flow.group.name;
+        let lasts = flow.is_tcp()
+            && flow.bytes().is_none()
+            && flow.group.stop.is_none_or(|stop| stop >= scenario.measure.to);
+        let (class, rate) =
+            network.classes.iter().zip(&rates).find(|(class, _)| lasts && class.name == group)?;
+        Some(class.goodput(*rate))
+    };
+    scenario.flows.iter().map(share).collect()
 }
 
 /// The median's words, and the worst seed's in brackets where they are others.
@@ -290,16 +328,17 @@ pub fn markdown(rows: &[Row]) -> String {
     out
 }
 
-/// As a part of the report; `lead` is said above it.
+/// As a part of the report, with `id` as its anchor; `lead` is said above it.
 #[must_use]
-pub fn html(rows: &[Row], lead: &str) -> String {
+pub fn html(rows: &[Row], id: &str, title: &str, lead: &str) -> String {
     if rows.is_empty() {
         return String::new();
     }
     let names = protocols(rows);
-    let mut out = String::from(
-        "<section id=\"failures\" aria-labelledby=\"failures-title\">\n<h2 \
-            id=\"failures-title\">Where each protocol fails</h2>\n",
+    let (id, title) = (escape(id), escape(title));
+    let mut out = format!(
+        "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 \
+            id=\"{id}-title\">{title}</h2>\n",
     );
     for paragraph in lead.split("\n\n").filter(|p| !p.is_empty()) {
         let _ = writeln!(out, "<p class=\"lead\">{}</p>", inline(paragraph));
@@ -313,9 +352,10 @@ pub fn html(rows: &[Row], lead: &str) -> String {
         let _ = write!(out, "<li class=\"q{i}\">{grade}</li>");
     }
     out.push_str("</ul>\n");
-    out.push_str(
+    let _ = write!(
+        out,
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" \
-        aria-labelledby=\"failures-title\"><table class=\"failures\">\n<thead><tr><th \
+        aria-labelledby=\"{id}-title\"><table class=\"failures\">\n<thead><tr><th \
         scope=\"col\">Situation</th>",
     );
     for name in &names {
@@ -421,12 +461,12 @@ mod tests {
             row("One in a hundred", &[("xcp", 0.4321), ("cubic", 0.877)]),
             row("Many, many", &[("xcp", 0.5432)]),
         ];
-        for form in [text(&rows, 80), markdown(&rows), html(&rows, "")] {
+        for form in [text(&rows, 80), markdown(&rows), html(&rows, "a", "Failures", "")] {
             for number in ["43.2 %", "87.7 %", "54.3 %", "cubic"] {
                 assert!(form.contains(number), "{number} in\n{form}");
             }
         }
         assert!(markdown(&rows).contains("(#many-many)") && html(&rows, "").contains("a &lt; b"));
-        assert_eq!(html(&[], "lead"), "");
+        assert_eq!(html(&[], "a", "Failures", "lead"), "");
     }
 }

@@ -38,8 +38,8 @@ impl Paper<'_> {
 pub struct Front<'a> {
     /// The papers, in their order.
     pub papers: &'a [Paper<'a>],
-    /// The table of failures, which closes it; empty if it was not made.
-    pub failures: &'a str,
+    /// The tables that close it, where each protocol fails; empty if none was made.
+    pub tables: &'a str,
     /// Figures that were left out.
     pub left_out: &'a [String],
     /// The command that makes it again.
@@ -175,7 +175,7 @@ pub fn front_page(front: &Front<'_>) -> String {
             escape(&front.left_out.join(", "))
         );
     }
-    page.push_str(front.failures);
+    page.push_str(front.tables);
     foot(front.command, front.version, "", &mut page);
     page
 }

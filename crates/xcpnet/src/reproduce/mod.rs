@@ -16,7 +16,7 @@ use xcp_report::files::Staged;
 use crate::backend::tell_notes;
 use crate::batch;
 use crate::cli::{Backend, ReproduceArguments};
-use crate::experiments;
+use crate::experiments::{self, LIARS, TABLES, table};
 use crate::failure::{Failure, INTERRUPTED, OUTSIDE};
 use crate::interrupt;
 use crate::output::{Printer, width};
@@ -46,6 +46,13 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
     let (figures, loaded) = work::read(chosen, &way)?;
     if arguments.list {
         return printer.text(&list(&figures));
+    }
+    let in_table = |paper: &str| table(paper).is_some() || paper == LIARS;
+    if arguments.markdown && !figures.iter().any(|f| in_table(&f.experiment.paper)) {
+        return Err(Failure::new(format!(
+            "--markdown prints a table, and nothing here is of one; the tables are {} and {LIARS}",
+            TABLES.join(", ")
+        )));
     }
     arguments.on.check()?;
     let mut staged = arguments.out.as_deref().map(Staged::new).transpose()?;

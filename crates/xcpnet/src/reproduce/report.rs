@@ -9,7 +9,7 @@ use xcp_report::papers::{self, Front, Section, Theories, front_page, paper_page,
 use xcp_report::{Source, references};
 use xcp_theory::predict::{Theory, predict};
 
-use crate::experiments::{FAILURES, Paper};
+use crate::experiments::{Paper, TABLES, table};
 use crate::failure::Failure;
 use crate::output::{Content, command};
 use crate::playground::{self, ENGINE, PAGE};
@@ -32,7 +32,7 @@ impl Pages {
         Self { sections: vec![None; figures], rows: vec![None; figures] }
     }
 
-    /// A figure is complete; if it is of the table of failures, its row.
+    /// A figure is complete; if it is of a table, its row.
     pub fn add(
         &mut self,
         index: usize,
@@ -78,9 +78,20 @@ impl Pages {
         Ok(())
     }
 
-    /// The rows of the table of failures, in their order.
+    /// The rows of the tables, in their order.
     pub fn rows(&self) -> Vec<Row> {
         self.rows.iter().flatten().cloned().collect()
+    }
+
+    /// The tables themselves.
+    fn tables(&self) -> String {
+        let rows = self.rows();
+        let one = |name: &&str| {
+            let rows: Vec<Row> = rows.iter().filter(|row| row.table() == *name).cloned().collect();
+            let Paper { name, title, about } = Paper::of(name);
+            html(&rows, &name, &title, &about)
+        };
+        TABLES.iter().map(one).collect()
     }
 
     /// Writes the overview and a page for each paper.
@@ -88,11 +99,10 @@ impl Pages {
         let (command, version) = (command(), env!("CARGO_PKG_VERSION"));
         let mut found: Vec<(Paper, Vec<Section>)> = Vec::new();
         for (figure, section) in figures.iter().zip(&self.sections) {
-            let Some(section) = section.as_ref().filter(|_| figure.experiment.paper != FAILURES)
-            else {
+            let name = &figure.experiment.paper;
+            let Some(section) = section.as_ref().filter(|_| table(name).is_none()) else {
                 continue;
             };
-            let name = &figure.experiment.paper;
             if found.last().is_none_or(|(paper, _)| paper.name != *name) {
                 found.push((Paper::of(name), Vec::new()));
             }
@@ -125,10 +135,10 @@ impl Pages {
         }
         let left_out: Vec<String> =
             figures.iter().filter(|f| f.left_out).map(|f| f.experiment.name()).collect();
-        let failures = html(&self.rows(), &Paper::of(FAILURES).about);
+        let tables = self.tables();
         let front = Front {
             papers: &pages,
-            failures: &failures,
+            tables: &tables,
             left_out: &left_out,
             command: &command,
             version,

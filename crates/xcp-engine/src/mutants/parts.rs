@@ -1,0 +1,483 @@
+//! The robust law and sender with one part left out, or with one constant half or twice as large:
+//! what each is for shows in the rows of `experiments/failures/` that become worse. Edits as in
+//! [`list`](super::list).
+
+use super::list::{Edit, Mutant};
+
+const fn state(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "robust_state.h", right, wrong }
+}
+
+const fn calendar(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "robust_calendar.h", right, wrong }
+}
+
+const fn part(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "robust_part.h", right, wrong }
+}
+
+const fn router(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "robust.h", right, wrong }
+}
+
+const fn sender(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "robust_sender.h", right, wrong }
+}
+
+const fn one(name: &'static str, what: &'static str, edits: &'static [Edit]) -> Mutant {
+    Mutant { name, what, edits }
+}
+
+const ALPHA: &str = "xcp_mul_fraction(gap, r->law.alpha)";
+const PARTS: &str = "r->d_ns / XCP_ROBUST_PARTS";
+const PACKETS: &str = "XCP_ROBUST_PACKETS * XCP_ROBUST_PACKET * XCP_NS_PER_S / r->capacity";
+const LEAST_PART: &str = "500000ULL";
+const TARGET: &str = "r->law.queue_target + XCP_ROBUST_TARGET";
+const STANDS: &str = "!(how & XCP_ROBUST_FALLS) && backlog > carried >> 2";
+const GAMMA: &str = "xcp_mul_fraction(xcp_robust_rate(w->here, w->elapsed), r->law.gamma)";
+const HEADROOM: &str = "xcp_mul_fraction(r->capacity << 20, XCP_HEADROOM)";
+const DROP_LEAST: &str = "281474976ULL";
+const DROP_MOST: &str = "56294995342131ULL";
+const STEERED: &str = "xcp_scale(n.m, n.e + 32, 1U << 31)";
+const COUNTING: &str = "1000000000ULL";
+const TAU: &str = "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10), \
+    s->spread_ns + (s->spread_ns >> 1))";
+const FLIGHT: &str = "most += (most >> 1) + XCP_ROBUST_ONE;";
+const CAP: &str = "(8ULL * s->acked + 4) << 32";
+const EVIDENT: &str = "s->acked >= XCP_ROBUST_TELLING && s->high >= 3 && \
+    s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH)";
+const HEAVY: &str = "s->lost >= 3 && \
+    (4ULL * s->lost > sum || (20ULL * s->lost > sum && q.infl > q.tau >> 2))";
+const SEVEN_TENTHS: &str = "3006477107U";
+const FEEDBACK: &str = "s->fb > 0 ? (xcp_u64)s->fb >> 2 : 0";
+const ROOT: &str = "xcp_robust_less((xcp_isqrt(w) << 16) >> 2, w >> 2)";
+const OTHERS: &str = "s->stuck > 8 || s->flat > 3";
+const FLAT: &str = "moved < q->infl >> 4";
+const OVER: &str = "s->over >= 2";
+const LOW: &str = "s->low >= 4";
+const RESTORE: &str = "2000000000ULL";
+
+/// All of them: first what is left out at the router and at the sender, then the constants.
+pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
+    one(
+        "without-calendar",
+        "promises on their way forgotten: O = 0",
+        &[part("r->owed = look.owed;", "look.owed = 0; r->owed = 0;")],
+    ),
+    one(
+        "without-outlook",
+        "the queue as it is, not as it will be: Q' = Q",
+        &[part("(xcp_s64)look.drain", "(xcp_s64)xcp_robust_rate(r->queue, r->d_ns)")],
+    ),
+    one(
+        "without-old-promises",
+        "promises that the measurement shows in part counted as shown",
+        &[calendar(
+            "due ? xcp_robust_part_of(due, xcp_robust_fraction(hidden, l->over_ns)) : 0",
+            "(xcp_s64)(0 * hidden)",
+        )],
+    ),
+    one(
+        "without-noise-floor",
+        "every gap believed, however few packets measured it",
+        &[part("sure.m == 0 || sure.e + 31 < 0", "0")],
+    ),
+    one(
+        "without-silence",
+        "a gap after silence weighed as any other",
+        &[part("!(how & XCP_ROBUST_SILENCE)", "1")],
+    ),
+    one(
+        "without-lower-bound",
+        "more taken than there is",
+        &[part("result > least ? result : least", "result")],
+    ),
+    one("without-upper-bound", "promises made whatever waits", &[part(STANDS, "0")]),
+    one(
+        "without-returns",
+        "what a packet does not take of its offer is lost",
+        &[router("(xcp_u64)taken < most", "0"), router("taken <= 0", "0")],
+    ),
+    one(
+        "without-askers",
+        "increase divided by all flows limited here, not by those that ask",
+        &[part("xcp_num_less(asking, open) ? asking : open", "open")],
+    ),
+    one(
+        "without-limited",
+        "increase offered to all flows, wherever they are limited",
+        &[router("h->flags & XCP_IDS ? h->bottleneck_id : r->id", "r->id + 0 * h->flags")],
+    ),
+    one("without-headroom", "flows limited elsewhere gain nothing here", &[router("r->gp.m", "0")]),
+    one("without-shuffle", "no shuffled traffic", &[part("shuffle > f ? shuffle - f : 0", "0")]),
+    one(
+        "without-long-parts",
+        "a tenth of d, however few packets come in it",
+        &[part("part > least ? part : least ? least : 1", "part ? part : 1")],
+    ),
+    one(
+        "without-steering",
+        "TCP in the queue left alone",
+        &[router("r->law.tcp == XCP_TCP_STEERED", "0")],
+    ),
+    one(
+        "without-base",
+        "the header tells the smoothed round trip",
+        &[sender(
+            "xcp_robust_times(s->base_ns, told, w)",
+            "xcp_robust_times(xcp_robust_srtt(s), told, w)",
+        )],
+    ),
+    one(
+        "without-freshness",
+        "answers to what was sent before a timeout count",
+        &[sender(
+            "xcp_sender_feedback(&s->xcp, now, h, s->base_ns, limited, segments);",
+            "xcp_sender_feedback(&s->xcp, now, h, s->base_ns, limited, segments); \
+             if (sent_ns < s->timeout_ns) sent_ns = s->timeout_ns;",
+        )],
+    ),
+    one(
+        "without-cap",
+        "increase without regard to what the last round delivered",
+        &[sender(CAP, "XCP_ROBUST_UNBOUNDED")],
+    ),
+    one("without-delay", "longer round trips are no evidence of a queue", &[sender(EVIDENT, "0")]),
+    one("without-loss", "heavy loss is no evidence of a queue", &[sender(HEAVY, "0")]),
+    one(
+        "without-request",
+        "the bound is not told to routers",
+        &[sender("(xcp_u32)xcp_robust_less((w >> 32) + 2, XCP_NO_LIMIT - 1)", "XCP_NO_LIMIT")],
+    ),
+    one("without-competing", "nobody else is ever held to fill the queue", &[sender(OTHERS, "0")]),
+    one(
+        "without-flat",
+        "only eight rounds tell that others fill the queue",
+        &[sender(OTHERS, "s->stuck > 8")],
+    ),
+    one(
+        "without-tie",
+        "W runs away from B",
+        &[sender("s->bound != XCP_ROBUST_UNBOUNDED && s->routed", "0")],
+    ),
+    one(
+        "without-longer-path",
+        "a path that became longer is taken for a queue",
+        &[sender("s->base_ns = s->least_ns;", "")],
+    ),
+    one(
+        "without-restoring",
+        "a timeout is congestion whatever routers say",
+        &[sender("s->saved && sent_ns >= s->timeout_ns", "0")],
+    ),
+    one(
+        "without-small-windows",
+        "no window below one packet",
+        &[sender(LOW, "0"), sender("w < 2 * XCP_ROBUST_ONE", "0")],
+    ),
+    one(
+        "alpha-half",
+        "gain 0.35, not 0.7",
+        &[part(ALPHA, "xcp_mul_fraction(gap, r->law.alpha) >> 1")],
+    ),
+    one("alpha-more", "gain 1, not 0.7", &[part(ALPHA, "gap")]),
+    one("parts-half", "five parts of d, not ten", &[part(PARTS, "r->d_ns / 5")]),
+    one("parts-more", "sixteen parts of d, not ten", &[part(PARTS, "r->d_ns / 16")]),
+    one(
+        "packets-half",
+        "at least twenty packets in a part, not forty",
+        &[part(PACKETS, "20ULL * XCP_ROBUST_PACKET * XCP_NS_PER_S / r->capacity")],
+    ),
+    one(
+        "packets-double",
+        "at least eighty, not forty",
+        &[part(PACKETS, "80ULL * XCP_ROBUST_PACKET * XCP_NS_PER_S / r->capacity")],
+    ),
+    one("least-part-half", "parts of at least 0.25 ms, not 0.5", &[state(LEAST_PART, "250000ULL")]),
+    one("least-part-double", "of at least 1 ms, not 0.5", &[state(LEAST_PART, "1000000ULL")]),
+    one(
+        "target-half",
+        "a target of one packet, not two",
+        &[part(TARGET, "r->law.queue_target + XCP_ROBUST_PACKET")],
+    ),
+    one(
+        "target-double",
+        "of four packets, not two",
+        &[part(TARGET, "r->law.queue_target + 4 * XCP_ROBUST_PACKET")],
+    ),
+    one(
+        "stands-half",
+        "no promise while an eighth of C d stands, not a quarter",
+        &[part(STANDS, "!(how & XCP_ROBUST_FALLS) && backlog > carried >> 3")],
+    ),
+    one(
+        "stands-double",
+        "while half of C d stands, not a quarter",
+        &[part(STANDS, "!(how & XCP_ROBUST_FALLS) && backlog > carried >> 1")],
+    ),
+    one(
+        "gamma-half",
+        "a twentieth shuffled, not a tenth",
+        &[part(GAMMA, "xcp_mul_fraction(xcp_robust_rate(w->here, w->elapsed), r->law.gamma) >> 1")],
+    ),
+    one(
+        "gamma-double",
+        "a fifth shuffled, not a tenth",
+        &[part(GAMMA, "2 * xcp_mul_fraction(xcp_robust_rate(w->here, w->elapsed), r->law.gamma)")],
+    ),
+    one(
+        "headroom-half",
+        "headroom for flows limited elsewhere a twentieth of C, not a tenth",
+        &[part(HEADROOM, "xcp_mul_fraction(r->capacity << 20, XCP_HEADROOM) >> 1")],
+    ),
+    one(
+        "headroom-double",
+        "a fifth of C, not a tenth",
+        &[part(HEADROOM, "2 * xcp_mul_fraction(r->capacity << 20, XCP_HEADROOM)")],
+    ),
+    one(
+        "drop-least-half",
+        "TCP's probability of a drop at least 0.5e-6, not 1e-6",
+        &[state(DROP_LEAST, "140737488ULL")],
+    ),
+    one("drop-least-double", "at least 2e-6, not 1e-6", &[state(DROP_LEAST, "562949953ULL")]),
+    one("drop-most-half", "at most 0.1, not 0.2", &[state(DROP_MOST, "28147497671065ULL")]),
+    one("drop-most-double", "at most 0.4, not 0.2", &[state(DROP_MOST, "112589990684262ULL")]),
+    one(
+        "steering-half",
+        "TCP's probability moved half as fast",
+        &[part(STEERED, "xcp_scale(n.m, n.e + 32, 1U << 31) >> 1")],
+    ),
+    one("steering-double", "twice as fast", &[part(STEERED, "xcp_scale(n.m, n.e + 33, 1U << 31)")]),
+    one(
+        "counting-half",
+        "TCP's flows counted each half second, not each second",
+        &[state(COUNTING, "500000000ULL")],
+    ),
+    one(
+        "counting-double",
+        "each two seconds, not each second",
+        &[state(COUNTING, "2000000000ULL")],
+    ),
+    one(
+        "tau-half",
+        "a queue is 5 ms, not 10",
+        &[sender(
+            TAU,
+            "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU / 2, s->base_ns / 10), \
+         s->spread_ns + (s->spread_ns >> 1))",
+        )],
+    ),
+    one(
+        "tau-double",
+        "20 ms, not 10",
+        &[sender(
+            TAU,
+            "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU * 2, s->base_ns / 10), \
+         s->spread_ns + (s->spread_ns >> 1))",
+        )],
+    ),
+    one(
+        "tau-share-half",
+        "a queue is base / 20, not base / 10",
+        &[sender(
+            TAU,
+            "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 20), \
+         s->spread_ns + (s->spread_ns >> 1))",
+        )],
+    ),
+    one(
+        "tau-share-double",
+        "base / 5, not base / 10",
+        &[sender(
+            TAU,
+            "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 5), \
+         s->spread_ns + (s->spread_ns >> 1))",
+        )],
+    ),
+    one(
+        "spread-half",
+        "a queue is 0.75 times the spread of round trips, not 1.5 times",
+        &[sender(
+            TAU,
+            "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10), \
+         (s->spread_ns >> 1) + (s->spread_ns >> 2))",
+        )],
+    ),
+    one(
+        "spread-double",
+        "3 times, not 1.5 times",
+        &[sender(
+            TAU,
+            "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10), 3 * s->spread_ns)",
+        )],
+    ),
+    one(
+        "flight-half",
+        "in flight at most 1.25 W, not 1.5 W",
+        &[sender(FLIGHT, "most += (most >> 2) + XCP_ROBUST_ONE;")],
+    ),
+    one(
+        "flight-double",
+        "at most 2 W, not 1.5 W",
+        &[sender(FLIGHT, "most += most + XCP_ROBUST_ONE;")],
+    ),
+    one(
+        "cap-half",
+        "increase up to 4 times what was delivered, not 8",
+        &[sender(CAP, "(4ULL * s->acked + 4) << 32")],
+    ),
+    one("cap-double", "up to 16 times, not 8", &[sender(CAP, "(16ULL * s->acked + 4) << 32")]),
+    one(
+        "rounds-half",
+        "two rounds tell of a queue, not three",
+        &[sender(
+            EVIDENT,
+            "s->acked >= XCP_ROBUST_TELLING && s->high >= 2 && \
+         s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH)",
+        )],
+    ),
+    one(
+        "rounds-double",
+        "six rounds, not three",
+        &[sender(
+            EVIDENT,
+            "s->acked >= XCP_ROBUST_TELLING && s->high >= 6 && \
+         s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH)",
+        )],
+    ),
+    one(
+        "telling-half",
+        "a round of two segments tells, not of four",
+        &[sender(
+            EVIDENT,
+            "s->acked >= 2 && s->high >= 3 && \
+         s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH)",
+        )],
+    ),
+    one(
+        "telling-double",
+        "of eight segments, not of four",
+        &[sender(
+            EVIDENT,
+            "s->acked >= 8 && s->high >= 3 && \
+         s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH)",
+        )],
+    ),
+    one(
+        "content-half",
+        "a router that takes a twentieth is not content, not a tenth",
+        &[sender(
+            EVIDENT,
+            "s->acked >= XCP_ROBUST_TELLING && s->high >= 3 && \
+         s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH / 2)",
+        )],
+    ),
+    one(
+        "content-double",
+        "one that takes a fifth, not a tenth",
+        &[sender(
+            EVIDENT,
+            "s->acked >= XCP_ROBUST_TELLING && s->high >= 3 && \
+         s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, 2 * XCP_ROBUST_TENTH)",
+        )],
+    ),
+    one(
+        "heavy-half",
+        "loss is heavy from an eighth, not a quarter",
+        &[sender(
+            HEAVY,
+            "s->lost >= 3 && \
+         (8ULL * s->lost > sum || (20ULL * s->lost > sum && q.infl > q.tau >> 2))",
+        )],
+    ),
+    one(
+        "heavy-double",
+        "from a half, not a quarter",
+        &[sender(
+            HEAVY,
+            "s->lost >= 3 && \
+         (2ULL * s->lost > sum || (20ULL * s->lost > sum && q.infl > q.tau >> 2))",
+        )],
+    ),
+    one(
+        "heavy-queue-half",
+        "where there is a queue, from a fortieth, not a twentieth",
+        &[sender(
+            HEAVY,
+            "s->lost >= 3 && \
+         (4ULL * s->lost > sum || (40ULL * s->lost > sum && q.infl > q.tau >> 2))",
+        )],
+    ),
+    one(
+        "heavy-queue-double",
+        "where there is a queue, from a tenth, not a twentieth",
+        &[sender(
+            HEAVY,
+            "s->lost >= 3 && \
+         (4ULL * s->lost > sum || (10ULL * s->lost > sum && q.infl > q.tau >> 2))",
+        )],
+    ),
+    one("cut-more", "loss leaves 0.4 of B, not 0.7", &[sender(SEVEN_TENTHS, "1717986918U")]),
+    one("cut-half", "loss leaves 0.85 of B, not 0.7", &[sender(SEVEN_TENTHS, "3650722201U")]),
+    one(
+        "growth-half",
+        "B grows by an eighth of what routers add, not a quarter",
+        &[sender(FEEDBACK, "s->fb > 0 ? (xcp_u64)s->fb >> 3 : 0")],
+    ),
+    one(
+        "growth-double",
+        "by half of what they add, not a quarter",
+        &[sender(FEEDBACK, "s->fb > 0 ? (xcp_u64)s->fb >> 1 : 0")],
+    ),
+    one(
+        "root-half",
+        "B grows within an eighth of its root, not a fourth",
+        &[sender(ROOT, "xcp_robust_less((xcp_isqrt(w) << 16) >> 3, w >> 2)")],
+    ),
+    one(
+        "root-double",
+        "within half of its root, not a fourth",
+        &[sender(ROOT, "xcp_robust_less((xcp_isqrt(w) << 16) >> 1, w >> 2)")],
+    ),
+    one(
+        "others-half",
+        "four rounds of queue tell of others, not eight",
+        &[sender(OTHERS, "s->stuck > 4 || s->flat > 3")],
+    ),
+    one(
+        "others-double",
+        "sixteen rounds, not eight",
+        &[sender(OTHERS, "s->stuck > 16 || s->flat > 3")],
+    ),
+    one(
+        "flat-half",
+        "two rounds of a queue that does not move tell of others, not four",
+        &[sender(OTHERS, "s->stuck > 8 || s->flat > 1")],
+    ),
+    one(
+        "flat-double",
+        "eight such rounds, not four",
+        &[sender(OTHERS, "s->stuck > 8 || s->flat > 7")],
+    ),
+    one(
+        "moves-half",
+        "a queue does not move within a 32nd, not a 16th",
+        &[sender(FLAT, "moved < q->infl >> 5")],
+    ),
+    one("moves-double", "within an eighth, not a 16th", &[sender(FLAT, "moved < q->infl >> 3")]),
+    one("over-half", "one round of W below B makes FREE, not two", &[sender(OVER, "s->over >= 1")]),
+    one("over-double", "four rounds, not two", &[sender(OVER, "s->over >= 4")]),
+    one(
+        "low-half",
+        "two rounds at the least window halve it, not four",
+        &[sender(LOW, "s->low >= 2")],
+    ),
+    one("low-double", "eight rounds, not four", &[sender(LOW, "s->low >= 8")]),
+    one(
+        "restore-half",
+        "a window comes back once a second, not each two seconds",
+        &[sender(RESTORE, "1000000000ULL")],
+    ),
+    one("restore-double", "each four seconds, not each two", &[sender(RESTORE, "4000000000ULL")]),
+];
