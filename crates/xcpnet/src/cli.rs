@@ -492,7 +492,7 @@ pub enum EndpointCommand {
 /// Arguments of `endpoint enable`.
 #[derive(Debug, Args)]
 pub struct EndpointEnable {
-    /// Restrict it to the sockets of this cgroup v2 directory [default: all sockets]
+    /// Give XCP only to sockets in this cgroup v2 directory [default: all sockets]
     #[arg(long, value_name = "DIR")]
     pub cgroup: Option<PathBuf>,
     /// Give XCP to connections with this port at either end; may be repeated
@@ -501,7 +501,7 @@ pub struct EndpointEnable {
     /// Give XCP to connections to this address or prefix; may be repeated
     #[arg(long, value_name = "PREFIX")]
     pub to: Vec<String>,
-    /// Give it only to programs that ask for it
+    /// Give XCP only to programs that ask for it
     #[arg(long, conflicts_with_all = ["ports", "to"])]
     pub only_asked: bool,
     /// Congestion control towards peers that do not understand XCP
