@@ -466,7 +466,10 @@ mod tests {
                 assert!(form.contains(number), "{number} in\n{form}");
             }
         }
-        assert!(markdown(&rows).contains("(#many-many)") && html(&rows, "").contains("a &lt; b"));
+        assert!(
+            markdown(&rows).contains("(#many-many)")
+                && html(&rows, "a", "Failures", "").contains("a &lt; b")
+        );
         assert_eq!(html(&[], "a", "Failures", "lead"), "");
     }
 }
