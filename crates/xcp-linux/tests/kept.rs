@@ -243,7 +243,7 @@ fn an_endpoint_is_kept_and_leaves_nothing() {
         let kept = kept::endpoint().unwrap().unwrap();
         assert_eq!((kept.name(), kept.no_room()), (plan.config.name.as_str(), enabled.no_room));
         assert_eq!(kept.rooms(), enabled.devices.len());
-        assert!(kept::enable(&plan, &here).unwrap_err().to_string().contains("enabled already"));
+        assert!(kept::enable(&plan, &here).unwrap_err().to_string().contains("already enabled"));
         assert!(kept::disable().unwrap() && !kept::disable().unwrap());
         assert!(!Path::new(BPFFS).join("xcpnet").exists());
     });

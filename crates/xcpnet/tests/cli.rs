@@ -244,13 +244,13 @@ fn figures_are_drawn() {
         ("--figure series --out sub.svg/a.svg --link nowhere", "there is no link \"nowhere\""),
         (
             "--figure series --out c.svg --quantity jain",
-            "there are queue_mean_packets, queue_max_packets",
+            "the quantities are queue_mean_packets, queue_max_packets",
         ),
         (
             "--figure cdf --out c.svg --quantity cwnd",
-            "there are completion_time_s, goodput_bps, rtt_mean_s",
+            "the quantities are completion_time_s, goodput_bps, rtt_mean_s",
         ),
-        ("--figure series --out c.svg --set sample=off", "sample = \"off\""),
+        ("--figure series --out c.svg --set sample=off", "sample is \"off\""),
         ("--figure delay --out c.svg --link bottleneck", "only works with --figure series"),
         (
             "--figure delay --out c.svg --quantity goodput_bps",
