@@ -263,7 +263,7 @@ pub fn check(
         ),
     };
     let what = format!(
-        "the run needs about {} of memory, but {} are free; {} of it are for {why}",
+        "the run needs about {} of memory, but only {} is free; {} of it is for {why}",
         show_bytes(needed.bytes),
         show_bytes(u128::from(available_bytes)),
         show_bytes(needed.part_bytes),

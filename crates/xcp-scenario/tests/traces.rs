@@ -67,7 +67,7 @@ fn what_is_wrong_is_told_at_its_place() {
         ("air.toml", "air.toml cannot be read: line 2: neither"),
         ("bytes", "bytes cannot be read: stream did not contain valid UTF-8"),
         ("zero.csv", "zero.csv cannot be read: line 2: a rate of zero"),
-        ("delays.csv", "delays.csv cannot be read: it says nothing of rates"),
+        ("delays.csv", "delays.csv cannot be read: it contains no rates"),
     ] {
         let (dir, file) = directory(&SCENARIO.replace("down.mahimahi", name));
         fs::write(dir.path().join("bytes"), b"1\n\xff\n").unwrap();
