@@ -33,27 +33,27 @@ build: ## build the release binary
 	@$(MAKE) --no-print-directory wasm
 	$(CARGO) build --release --locked --package xcpnet
 
-wasm: ## build what playground pages run, for the next build of xcpnet to take in; the same bytes wherever it is built
+wasm: ## build the engine that playground pages run, for the next build of xcpnet to include; the same bytes wherever it is built
 	@CARGO="$(CARGO)" scripts/build-wasm
 
-wasm-all: wasm ## the engine of pages against the native simulator: all variants of all experiments, whole (make test: one of each, short)
+wasm-all: wasm ## compare the engine of pages with the native simulator: all variants of all experiments in full (make test: one of each, short)
 	$(CARGO) test --workspace --locked --test same_as_native -- --ignored --nocapture
 
-pages: build ## the playground pages of docs/teach.md: out/pages
+pages: build ## make the playground pages of docs/teach.md: out/pages
 	@mkdir -p out/pages
 	@for file in docs/teach/*.toml; do $(XCPNET) playground $$file --out out/pages/$$(basename $$file .toml).html; done
 
-book: pages ## docs/ as a site with offline search and the playground pages, its links checked: out/book
+book: pages ## build docs/ as a site with offline search and the playground pages, and check its links: out/book
 	@scripts/setup book
 	scripts/build-book
 
-demo: build ## four flows on 10 Mbit/s, 500 ms: XCP, TCP with FIFO, TCP with RED; as root also on the real kernel: XCP, cubic, bbr
+demo: build ## run four flows on 10 Mbit/s, 500 ms: XCP, TCP with FIFO, TCP with RED; as root also on the real kernel: XCP, cubic, bbr
 	@$(XCPNET) run experiments/zhang-henderson-2005/fig05.toml --out out/demo
 	@echo
 	@scripts/demo-linux $(XCPNET) out/demo-linux
 	@echo "The report, one file that needs no network: $(CURDIR)/out/demo/report.html"
 
-test: ## everything that must pass before a change lands
+test: ## run everything that must pass before a change lands
 	@scripts/setup test
 	@mkdir -p "$(TARGET)" && rm -f "$(SKIPPED)"
 	@$(MAKE) --no-print-directory wasm lint
@@ -65,25 +65,25 @@ test: ## everything that must pass before a change lands
 	@$(MAKE) --no-print-directory reproduce-quick
 	@scripts/skipped "$(SKIPPED)"
 
-package: build ## target/deb/xcpnet_VERSION_ARCH.deb, tried in a clean root where one can be made; and the crates, as they would be published
+package: build ## make target/deb/xcpnet_VERSION_ARCH.deb, tried in a clean root if one can be made; and the crates, as they would be published
 	@scripts/setup package
 	scripts/package $(XCPNET) $(TARGET)/deb
 	$(CARGO) package --workspace --exclude xcp-skip --exclude xcp-mutants --locked --no-verify --allow-dirty
 
-reproduce: build ## every figure of the papers against what they claim: out/reproduce/report.html (at most half an hour; the second time what changed)
+reproduce: build ## check every figure of the papers against what they claim: out/reproduce/report.html (at most half an hour; the second time only what has changed)
 	$(XCPNET) reproduce --out out/reproduce
 
-failures: build ## the tables of failures: docs/failures.md and docs/beyond.md
+failures: build ## make the tables of failures: docs/failures.md and docs/beyond.md
 	for table in failures beyond; do \
 	    $(XCPNET) reproduce $$table --markdown > docs/$$table.md.new && mv docs/$$table.md.new docs/$$table.md || exit; \
 	done
 
-liars: build ## what senders gain who lie, without and with a policer: docs/liars.md
+liars: build ## make the table of what lying senders gain, without and with a policer: docs/liars.md
 	$(XCPNET) reproduce liars --markdown > docs/liars.md.new
 	mv docs/liars.md.new docs/liars.md
 
 # FIGURES="zhang-henderson-2005 ixcp/fig02" runs only those, and writes no table.
-mutants: ## wrong laws and senders against the claims of reproduce-quick: the table of docs/reproduce.md (what has changed; all: some two hours of one processor)
+mutants: ## run wrong laws and senders against the claims of reproduce-quick: the table of docs/reproduce.md (only what has changed; everything takes some two hours of one processor)
 	$(CARGO) build --release --locked --package xcp-mutants --features mutants
 	$(TARGET)/release/xcp-mutants --record crates/xcp-mutants/noticed.txt $(if $(AGAIN),--again) --write docs/reproduce.md $(FIGURES)
 
@@ -98,7 +98,7 @@ reproduce-quick:
 	if $(XCPNET) reproduce --quick >"$$told" 2>&1; then tail -n 1 "$$told"; rm -f "$$told"; \
 	else status=$$?; cat "$$told"; rm -f "$$told"; exit $$status; fi
 
-lint: ## formatting and lints, Rust, C, shell and Python
+lint: ## check formatting and lints: Rust, C, shell and Python
 	$(CARGO) fmt --all --check
 	rustfmt --check --edition 2024 $(OUTSIDE)
 	@if command -v clang-format >/dev/null; then \
@@ -121,7 +121,7 @@ fmt: ## format Rust, C and Python (ruff: pip install ruff)
 	clang-format -i $(C_SOURCES)
 	@if command -v ruff >/dev/null; then ruff format; else echo "make fmt: no ruff, Python stays as it is"; fi
 
-audit: ## licences, sources and known faults of all that xcpnet is made of; the oldest Rust that it promises
+audit: ## check licences, sources and known vulnerabilities of everything that xcpnet is made of, and the oldest Rust that it supports
 	@command -v cargo-deny >/dev/null || { echo "make audit: cargo install --locked cargo-deny" >&2; exit 1; }
 	cargo deny --locked check licenses bans sources
 	@if cargo deny --locked fetch db; then cargo deny --locked check advisories; \
@@ -129,21 +129,21 @@ audit: ## licences, sources and known faults of all that xcpnet is made of; the 
 	rustup toolchain install --profile minimal $(OLDEST_RUST)
 	cargo +$(OLDEST_RUST) check --workspace --all-targets --locked --target-dir "$(TARGET)/rust-$(OLDEST_RUST)"
 
-bench: ## speed, memory and how they grow, beside ns-2 and ns-3 where they are installed (a quarter of an hour)
+bench: ## measure speed, memory and how they scale, compared with ns-2 and ns-3 if they are installed (a quarter of an hour)
 	@scripts/setup bench
 	$(CARGO) build --release --locked --package xcpnet
 	bench/run --xcpnet $(XCPNET)
 
-bench-linux: ## XCP on real kernel TCP against what it must reach, beside cubic, bbr and the simulator (root, half an hour, an idle machine)
+bench-linux: ## check XCP on real kernel TCP against its goals, compared with cubic, bbr and the simulator (root, half an hour, an idle machine)
 	@scripts/setup build
 	$(CARGO) build --release --locked --package xcpnet
 	bench/linux/run --xcpnet $(XCPNET)
 
-bench-page: build ## how soon a playground page shows its first picture, and a slider's move (Chromium, node; two minutes, an idle machine)
+bench-page: build ## measure how soon a playground page shows its first picture, and a slider's move (Chromium, node; two minutes, an idle machine)
 	bench/page.mjs --xcpnet $(XCPNET)
 
 # PARTS="sizes loss" runs only those; bench/pep/run --help names them.
-bench-pep: ## the proxy across a long link beside none and beside HAProxy: curl, nginx, iperf3 (root, three quarters of an hour, an idle machine)
+bench-pep: ## measure the proxy across a long link, compared with no proxy and with HAProxy: curl, nginx, iperf3 (root, three quarters of an hour, an idle machine)
 	@scripts/setup bench-pep
 	$(CARGO) build --release --locked --package xcpnet
 	$(CARGO) build --release --locked --package xcp-lab --example wire
@@ -155,18 +155,18 @@ test-kernels: ## boot Debian's stock kernels and try everything on each: the tab
 	$(CARGO) build --release --locked --package xcpnet
 	scripts/test-kernels --xcpnet $(XCPNET) $(if $(KERNELS),$(KERNELS),--write docs/linux.md) $(MORE)
 
-test-python: ## the Python package in a venv: types, examples, executors, a killed worker, S3, notebooks (PYTEST_ALL=1: every experiment)
+test-python: ## test the Python package in a venv: types, examples, executors, a killed worker, S3, notebooks (PYTEST_ALL=1: every experiment)
 	@scripts/setup build
 	scripts/test-python
 
-wheels: ## Python wheels for x86-64 and ARM64, for every Linux with glibc 2.17 or later, tried where that is possible: python/dist
+wheels: ## build Python wheels for x86-64 and ARM64, for every Linux with glibc 2.17 or later, and try them where possible: python/dist
 	@scripts/setup build
 	scripts/wheels
 
-bench-instructions: ## instructions per packet, beside the baseline in bench/instructions.txt
+bench-instructions: ## count instructions per packet and compare them with the baseline in bench/instructions.txt
 	bench/instructions
 
-check-reference: ## results beside ns-2's and the closed forms; with ns-2 also the table of docs/reproduce.md
+check-reference: ## compare results with ns-2's and with the closed forms; with ns-2 also write the table of docs/reproduce.md
 	@scripts/setup reference
 	$(CARGO) build --release --locked --package xcpnet
 	bench/reference --xcpnet $(XCPNET) $$(command -v ns >/dev/null && echo --write docs/reproduce.md)

@@ -188,7 +188,7 @@ def test_tables_go_everywhere(result: xcpnet.Result) -> None:
 
 
 def test_series_are_those_of_the_run(result: xcpnet.Result) -> None:
-    with pytest.raises(ValueError, match="of one run"):
+    with pytest.raises(ValueError, match="on a single run"):
         result.series()
     series = result["XCP"].series("links")
     assert series.column_names[:3] == ["time_s", "link", "utilisation"]

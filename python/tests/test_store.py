@@ -68,7 +68,7 @@ def test_the_same_bytes(
     assert xcpnet.open(place).runs.column("run") == list(range(240))
     with pytest.raises(xcpnet.SweepError, match="holds another sweep"):
         xcpnet.sweep(xcpnet.Sweep(small_sweep().scenario, seeds=[1]), out=place)
-    with pytest.raises(xcpnet.SweepError, match="holds no sweep"):
+    with pytest.raises(xcpnet.SweepError, match="contains no sweep"):
         xcpnet.open(f"{s3}/nothing")
 
 

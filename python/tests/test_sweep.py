@@ -282,7 +282,7 @@ def test_other_sweeps_and_builds_are_refused(tmp_path: Path) -> None:
     (out / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(xcpnet.SweepError, match="was changed"):
         xcpnet.open(out)
-    with pytest.raises(xcpnet.SweepError, match="holds no sweep"):
+    with pytest.raises(xcpnet.SweepError, match="contains no sweep"):
         xcpnet.open(tmp_path)
     with pytest.raises(OSError, match="cannot write /proc/none"):
         xcpnet.sweep(small_sweep(), out="/proc/none")
@@ -304,12 +304,12 @@ def test_runs_that_cannot_be_done_are_told_or_kept(tmp_path: Path) -> None:
     s = xcpnet.Scenario.from_text(SMALL.replace("200ms", "1ms"), "s.toml").only("XCP")
     grid = {"queue.limit": [400, *range(40, 391, 10)], "queue.target": range(51)}
     sw = xcpnet.Sweep(s, grid)
-    with pytest.raises(xcpnet.ScenarioError, match="beyond its limit"):
+    with pytest.raises(xcpnet.ScenarioError, match="exceeds its limit"):
         xcpnet.sweep(sw, out=tmp_path / "out", shard=20)
     d = xcpnet.sweep(sw, out=tmp_path / "out", on_error="keep")
     assert d.missing() == []
     assert [run for run, _ in d.failed] == [51 + i for i in range(41, 51)]
-    assert "beyond its limit" in d.failed[0][1]
+    assert "exceeds its limit" in d.failed[0][1]
     with pytest.raises(xcpnet.SweepError, match="10 of 1887 runs failed, run 92 first"):
         d.compact()
     assert len(d.compact(without_failed=True).runs) == 1877

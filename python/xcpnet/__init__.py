@@ -1,4 +1,4 @@
-"""Explicit congestion control: simulate it, sweep it over as many machines as there are, plot it.
+"""Explicit congestion control: simulate it, sweep it over many machines, plot it.
 
 >>> import xcpnet
 >>> n = xcpnet.Network(duration="5s")

@@ -1,4 +1,4 @@
-"""What a sweep has left in a place: what is missing, what failed, the tables."""
+"""The state of a sweep in a place: what is missing, what failed, and the tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._store import TABLES, Failures, Store, plan_of, store
 
 
 class Dataset:
-    """A sweep's results, whole or as far as they are. The tables are read anew each time; before
+    """A sweep's results, complete or partial. The tables are read again each time: before
     ``compact`` from the parts that are done, afterwards from the files that it wrote."""
 
     def __init__(self, place: str, plan: Plan, where: Store, temporary: Any = None) -> None:
@@ -28,13 +28,13 @@ class Dataset:
         return [n for n in range(self.shards) if Plan.marker(n).rpartition("/")[2] in there]
 
     def missing(self) -> list[int]:
-        """Numbers of the shards that are not done, from 0."""
+        """The numbers of the shards that are not done, counted from 0."""
         done = set(self._done())
         return [n for n in range(self.shards) if n not in done]
 
     @property
     def failed(self) -> Failures:
-        """Runs that could not be done (``on_error="keep"``): number and why."""
+        """The runs that could not be done (``on_error="keep"``): their number and the reason."""
         found: Failures = []
         for n in self._done():
             found += self._plan.failed(n, self._store.get(Plan.marker(n)) or b"")
@@ -51,8 +51,8 @@ class Dataset:
 
     def compact(self, *, without_failed: bool = False) -> Dataset:
         """Puts the parts together into ``runs.parquet``, ``links.parquet``, ``flows.parquet`` and
-        ``groups.parquet``: byte for byte what ``xcpnet sweep --out`` writes on one machine. Refused
-        while a shard is missing, or a run failed unless that is ``without_failed``."""
+        ``groups.parquet``: byte for byte what ``xcpnet sweep --out`` writes on one machine. This is
+        refused while a shard is missing, or if a run failed, unless ``without_failed`` is given."""
         self._store.compact(self._plan, without_failed)
         return self
 
@@ -90,11 +90,11 @@ class Dataset:
 
 
 def open(place: str | os.PathLike[str]) -> Dataset:
-    """The sweep in a directory or an object store, that ``sweep(out=...)`` or ``xcpnet sweep
-    --shard`` began.
+    """Opens the sweep in a directory or an object store that ``sweep(out=...)`` or ``xcpnet sweep
+    --shard`` started.
     """
     where = store(place)
     plan = plan_of(where)
     if plan is None:
-        raise SweepError(f"{os.fspath(place)} holds no sweep in shards")
+        raise SweepError(f"{os.fspath(place)} contains no sweep in shards")
     return Dataset(os.fspath(place), plan, where)

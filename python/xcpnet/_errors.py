@@ -1,4 +1,4 @@
-"""What can be wrong, in words."""
+"""Errors, with their explanations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Problem:
-    """One fault of a scenario."""
+    """One error in a scenario."""
 
     source: str
     """The file, or ``--set PATH=VALUE`` where a setting is at fault."""
@@ -25,7 +25,7 @@ class Problem:
 
 
 class ScenarioError(ValueError):
-    """A scenario is wrong; ``problems`` has every fault, in the file's order."""
+    """A scenario has errors; ``problems`` lists all of them, in the file's order."""
 
     problems: list[Problem]
 
@@ -38,9 +38,10 @@ class ScenarioError(ValueError):
 
 
 class SweepError(RuntimeError):
-    """A sweep cannot be done: another sweep is there, another build began it, or runs failed."""
+    """A sweep cannot be done: another sweep is in its place, another build started it, or runs
+    failed."""
 
 
 class LabError(RuntimeError):
-    """A scenario cannot be run on this machine's kernel: no root, no program, a kernel without what
-    it takes, or something failed; in words."""
+    """A scenario cannot be run on this machine's kernel: there is no root or no program, the kernel
+    lacks what it needs, or something failed; the message says what."""

@@ -1,5 +1,5 @@
-"""Who does the shards: anything with ``submit`` that gives futures. Handing out, balancing and
-starting workers is theirs."""
+"""Executors, which do the shards: anything with ``submit`` that returns futures. They hand out the
+work, balance it and start the workers."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Pool:
             self.executor = given()
         else:
             raise TypeError(
-                f"{given!r} has no submit(): give an Executor, a client of Dask, 'threads', "
+                f"{given!r} has no submit(): give an Executor, a Dask client, 'threads', "
                 "'processes' or 'ray'"
             )
 

@@ -83,7 +83,7 @@ class Network:
         name: str | None = None,
         **keys: Any,
     ) -> Network:
-        """Adds a link between two nodes, named ``a-b`` unless it is named."""
+        """Adds a link between two nodes, named ``a-b`` unless a name is given."""
         given = {
             "name": name or f"{a}-{b}",
             "between": [a, b],
@@ -107,8 +107,8 @@ class Network:
     def from_networkx(
         cls, graph: Any, defaults: Mapping[str, Any] | None = None, **keys: Any
     ) -> Network:
-        """A network with a link for each edge of an undirected graph of networkx; the edge's data
-        are the link's keys, over ``defaults``.
+        """A network with a link for each edge of an undirected networkx graph; the edge's data are
+        the link's keys and override ``defaults``.
 
         >>> import networkx, xcpnet
         >>> graph = networkx.path_graph(3)
@@ -120,8 +120,8 @@ class Network:
         """
         if graph.is_directed():
             raise ValueError(
-                "a link has both directions: give graph.to_undirected(), and what is "
-                "different on the way back as `reverse`"
+                "a link includes both directions: pass graph.to_undirected(), and give what "
+                "differs on the way back as `reverse`"
             )
         made = cls(**keys)
         for a, b, data in graph.edges(data=True):

@@ -60,7 +60,7 @@ def to_xarray(result: Result) -> xarray.Dataset:
 
 
 def bottleneck(result: Result) -> str:
-    """The link direction with most use."""
+    """The most used link direction."""
     links: dict[str, dict[str, float]] = result.summary["links"]
     return max(
         links, key=lambda name: (links[name]["utilisation"], links[name]["queue_mean"]), default=""

@@ -1,4 +1,4 @@
-"""What came of a run: numbers as tables, series as arrays, figures and the report."""
+"""The results of a run: numbers as tables, series as arrays, figures and the report."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Result:
     """Runs of a scenario, one for each of its variants.
 
     ``runs``, ``links``, ``flows`` and ``groups`` are tables with the columns of a sweep's Parquet
-    files (docs/cli.md). They go as they are into ``polars.DataFrame(...)``, ``pyarrow.table(...)``,
-    ``pandas.DataFrame.from_arrow(...)``, or a query of DuckDB.
+    files (docs/cli.md). They can be passed as they are to ``polars.DataFrame(...)``,
+    ``pyarrow.table(...)``, ``pandas.DataFrame.from_arrow(...)`` or a DuckDB query.
     """
 
     def __init__(self, runs: _native.Runs) -> None:
@@ -44,16 +44,16 @@ class Result:
 
     @property
     def summaries(self) -> list[dict[str, Any]]:
-        """For each run what ``xcpnet run --json`` prints."""
+        """What ``xcpnet run --json`` prints for each run."""
         return [json.loads(line) for line in self._runs.json().splitlines()]
 
     @property
     def summary(self) -> dict[str, Any]:
-        """That of the only run."""
+        """The summary of the only run."""
         all_of_them = self.summaries
         if len(all_of_them) != 1:
             raise ValueError(
-                f"there are {len(all_of_them)} runs: take .summaries, or one variant: "
+                f"there are {len(all_of_them)} runs: use .summaries, or one variant: "
                 f"result[{self.variants[0]!r}].summary"
             )
         return all_of_them[0]
@@ -96,7 +96,7 @@ class Result:
 
     def _one(self, what: str) -> None:
         if len(self) != 1:
-            raise ValueError(f"{what} is of one run: result[{self.variants[0]!r}].{what}")
+            raise ValueError(f"{what} works on a single run: result[{self.variants[0]!r}].{what}")
 
     def series(self, of: str = "links") -> Table:
         """The curves of a run's ``links`` or ``flows``, a row for each sampling interval and
@@ -106,12 +106,13 @@ class Result:
         return self._runs.series(0, of)
 
     def expect(self) -> list[dict[str, Any]]:
-        """What came of the file's expectations: claim, metric, band, what was measured, whether it
-        is inside."""
+        """How the file's expectations turned out: claim, metric, band, what was measured, and
+        whether it is inside."""
         return [json.loads(one) for one in self._runs.expect()]
 
     def to_xarray(self) -> xarray.Dataset:
-        """The curves of a run: variables by (time, link) and (time, flow), seconds and names."""
+        """The curves of a run: variables over (time, link) and (time, flow), with times in seconds
+        and names."""
         self._one("to_xarray()")
         from ._plot import to_xarray
 
@@ -119,8 +120,8 @@ class Result:
 
     def plot(self, *quantities: str, link: str | None = None) -> Figure:
         """Draws quantities over time with matplotlib, one below the other, every run in each:
-        ``plot("queue_mean_packets", "cwnd_packets")``. Those of links are of the bottleneck, or of
-        ``link``."""
+        ``plot("queue_mean_packets", "cwnd_packets")``. Those of links are for the bottleneck, or
+        for ``link``."""
         from ._plot import plot
 
         return plot(self, quantities or ("queue_mean_packets", "goodput_bps"), link)
@@ -136,7 +137,8 @@ class Result:
         return self._runs.html()
 
     def report(self, directory: str | os.PathLike[str]) -> Path:
-        """Writes ``report.html`` and ``summary.json`` into a directory; gives the report's path."""
+        """Writes ``report.html`` and ``summary.json`` into a directory; returns the report's
+        path."""
         place = Path(directory)
         place.mkdir(parents=True, exist_ok=True)
         for name, text in (("summary.json", self.json()), ("report.html", self.html())):
@@ -198,15 +200,16 @@ def run(
 ) -> Result:
     """Runs a scenario in the simulator: all its variants, at most ``jobs`` at a time (one for each
     processor), each divided among ``threads`` processors. ``series=False`` leaves out the curves.
-    ``progress`` is called with the part that is done, or says whether a bar is shown.
+    ``progress`` is called with the part that is done, or says whether to show a bar.
 
     The numbers are those of ``xcpnet run``, to the last bit. Ctrl-C ends it.
 
-    ``backend="linux"`` runs it on this machine's own TCP instead, as root and by the program
-    ``xcpnet`` (docs/lab.md), the variants one after the other and in real time; ``threads`` and
-    ``jobs`` mean nothing then. ``"linux-offload"`` does so with packets of several segments.
+    ``backend="linux"`` runs it on this machine's own TCP instead, as root and by means of the
+    program ``xcpnet`` (docs/lab.md), one variant after the other and in real time; ``threads`` and
+    ``jobs`` have no effect then. ``"linux-offload"`` does the same with packets of several
+    segments.
 
-    Notes about the numbers are given as warnings, too.
+    Notes about the numbers are also issued as warnings.
 
     >>> import xcpnet
     >>> n = xcpnet.Network(duration="3s").link("S", "D", rate="10mbit", delay="10ms", queue="xcp")
@@ -243,12 +246,12 @@ def run(
 
 
 def expect(result: Result) -> list[dict[str, Any]]:
-    """What came of a file's expectations, see :meth:`Result.expect`."""
+    """How a file's expectations turned out; see :meth:`Result.expect`."""
     return result.expect()
 
 
 def theory(of: AnyScenario, *, at: str | None = None, fluid: bool = True) -> list[dict[str, Any]]:
-    """What theory says of each variant beforehand: max-min shares, XCP's equilibrium, stability
+    """What theory predicts for each variant: max-min shares, XCP's equilibrium, stability
     margins, a fluid model (docs/theory.md). ``at`` is an instant, ``"30s"``.
 
     >>> import xcpnet

@@ -1,4 +1,4 @@
-"""Scenarios. What keys there are and what they mean is the reader's (docs/scenario.md)."""
+"""Scenarios. The reader defines which keys there are and what they mean (docs/scenario.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ Settings = tuple[tuple[str, str], ...]
 
 
 class Scenario:
-    """A scenario: a file's text, and settings over it. Never changes; methods give new ones.
+    """A scenario: a file's text, and settings on top of it. It never changes; methods return new
+    ones.
 
     >>> import xcpnet
     >>> ship = xcpnet.Scenario.from_dict({
@@ -52,26 +53,26 @@ class Scenario:
 
     @classmethod
     def from_text(cls, text: str, name: str = "scenario.toml") -> Scenario:
-        """A scenario of a TOML text."""
+        """A scenario from a TOML text."""
         return cls._make(name, text, (), ())
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], name: str = "scenario.toml") -> Scenario:
-        """A scenario of a dict with the keys that a file has."""
+        """A scenario from a dict with the keys that a file has."""
         return cls._make(name, _toml.document(content), (), ())
 
     def set(self, settings: Mapping[str, Any]) -> Scenario:
-        """The same with settings changed, as by ``--set PATH=VALUE``."""
+        """The same scenario with settings changed, as by ``--set PATH=VALUE``."""
         more = tuple((path, _toml.setting(value)) for path, value in settings.items())
         return self._make(self.name, self.text, self._settings + more, self._only)
 
     def with_seed(self, seed: int) -> Scenario:
-        """The same with another seed."""
+        """The same scenario with another seed."""
         kept = tuple(one for one in self._settings if one[0] != "seed")
         return self._make(self.name, self.text, (*kept, ("seed", str(seed))), self._only)
 
     def only(self, *variants: str) -> Scenario:
-        """The same with these of its variants only."""
+        """The same scenario with only these of its variants."""
         return self._make(self.name, self.text, self._settings, variants)
 
     @property
@@ -82,11 +83,11 @@ class Scenario:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What is set over the file."""
+        """The settings on top of the file."""
         return dict(self._settings)
 
     def toml(self) -> str:
-        """The file's text. What is set over it stands in front, as comments."""
+        """The file's text, preceded by comments with the settings on top of it."""
         return "".join(f"# --set {path}={value}\n" for path, value in self._settings) + self.text
 
     @staticmethod
@@ -124,7 +125,7 @@ AnyScenario = Union[Scenario, Network, str, "os.PathLike[str]"]
 
 
 def scenario(of: AnyScenario) -> Scenario:
-    """What can be run: a scenario, a network that was built, a file's path."""
+    """Anything that can be run: a scenario, a network that was built, or a file's path."""
     if isinstance(of, Scenario):
         return of
     if isinstance(of, Network):

@@ -115,7 +115,7 @@ class Objects:
             self.io.put(MANIFEST, plan.text().encode(), once=True)
         there = self.get(MANIFEST)
         if there is None:
-            raise OSError(f"{self.place}/{MANIFEST} is gone as soon as it was written")
+            raise OSError(f"{self.place}/{MANIFEST} disappeared as soon as it was written")
         plan.refuse_other(Plan.read(there.decode()), self.place)
 
     def do(self, plan: Plan, shard: int, jobs: int, keep: bool, token: int) -> tuple[int, Failures]:
@@ -136,7 +136,7 @@ class Objects:
         def fetch(name: str) -> bytes:
             found = self.get(name)
             if found is None:
-                raise OSError(f"{self.place}/{name} is gone")
+                raise OSError(f"{self.place}/{name} is missing")
             return found
 
         with tempfile.TemporaryDirectory(prefix="xcpnet-") as here:

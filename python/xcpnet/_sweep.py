@@ -74,7 +74,8 @@ class Sweep:
         return [_toml.setting(one) for one in of]
 
     def plan(self, shards: int | None, seconds: float = 30.0) -> Plan:
-        """Cut into so many shards, or into shards of about so many seconds of one processor."""
+        """Cut into this number of shards, or into shards of about this many seconds of one
+        processor."""
         return self._plan(shards, seconds, False)
 
     def _plan(self, shards: int | None, seconds: float, check: bool) -> Plan:
@@ -96,8 +97,8 @@ def _shards(wanted: int | float | str) -> tuple[int | None, float]:
         seconds = -1.0
     if not seconds > 0:
         raise ValueError(
-            f"shard={wanted!r}: write how long one is to take, '30s', or how many there are to"
-            " be, 100"
+            f"shard={wanted!r}: write how long one should take, '30s', or how many there"
+            " should be, 100"
         )
     return None, seconds
 
@@ -113,17 +114,17 @@ def sweep(
     jobs: int | None = None,
     progress: Callable[[float], None] | bool | None = None,
 ) -> Dataset:
-    """Does what is missing of a sweep, and gives what is there.
+    """Does what is missing of a sweep, and returns its results.
 
     ``executor``: ``None`` for every processor of this machine; ``"threads"``, ``"processes"`` or
-    ``"ray"``; any ``concurrent.futures.Executor`` (mpi4py's too), a client of Dask, or a function
-    that makes one, which is called again when workers were killed and the pool is broken. ``out``:
-    a directory that all workers share, or an object store (``s3://bucket/run7``). What is done is
-    there for the next time, whatever was killed; the same call goes on. Without it, a temporary
-    directory of this machine. ``shard``: how long a piece of work is to take, or how many there are
-    to be. ``retries``: how often a piece is tried again whose worker died. ``on_error="keep"``
-    notes runs that cannot be done (``Dataset.failed``) instead of ending. ``jobs``: runs at a time
-    within a piece.
+    ``"ray"``; any ``concurrent.futures.Executor`` (mpi4py's too), a Dask client, or a function that
+    makes one, which is called again when workers were killed and the pool is broken. ``out``:
+    a directory that all workers share, or an object store (``s3://bucket/run7``). Completed work
+    stays there, whatever was killed; the same call resumes. Without it, a temporary directory on
+    this machine is used. ``shard``: how long a piece of work should take, or how many pieces there
+    should be. ``retries``: how often a piece is tried again if its worker died. ``on_error="keep"``
+    records runs that cannot be done (``Dataset.failed``) instead of ending the sweep. ``jobs``: how
+    many runs a piece does at a time.
 
     >>> import xcpnet
     >>> n = xcpnet.Network(duration="1s").link("S", "D", rate="10mbit", delay="5ms", queue="xcp")
@@ -207,7 +208,7 @@ def _do(tasks: list[Task], plan: Plan, pool: Pool, retries: int, bar: Bar) -> No
                 if not pool.renew():
                     raise SweepError(
                         f"the pool of workers is broken ({broken}); {done} of {all_of_them} shards"
-                        " are done and kept. Call sweep again with a new pool, or give a function"
+                        " are done and kept. Call sweep again with a new pool, or pass a function"
                         " that makes one"
                     ) from broken
             elif not ready:

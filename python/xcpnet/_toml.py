@@ -33,7 +33,7 @@ def value(of: Any) -> str:
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(of, (list, tuple)):
         return "[" + ", ".join(value(v) for v in of) + "]"
-    raise TypeError(f"{of!r} has no form in TOML: write a text, a number, a list or a dict")
+    raise TypeError(f"{of!r} cannot be written as TOML: use a text, a number, a list or a dict")
 
 
 def setting(of: Any) -> str:

@@ -39,10 +39,10 @@ def _at(place: str, digest: str) -> tuple[Store, Plan]:
     plan = plan_of(where)
     if plan is None:
         raise SweepError(
-            f"this worker finds no sweep in {place}: is that place the same on every machine?"
+            f"this worker finds no sweep in {place}: is this the same place on every machine?"
         )
     if plan.digest != digest:
-        raise SweepError(f"{place} holds another sweep by now")
+        raise SweepError(f"{place} now contains another sweep")
     plan.refuse_other_build()
     return where, plan
 

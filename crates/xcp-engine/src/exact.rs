@@ -143,7 +143,7 @@ pub fn roots(v: u64) -> (u64, u64) {
     (ffi::xcp_shim_root(v, 0), ffi::xcp_shim_root(v, 1))
 }
 
-/// log2(v) * 2^16.
+/// Base-2 logarithm of `v`, times 2^16.
 pub fn log2_q16(v: u32) -> u32 {
     assert_ne!(v, 0);
     ffi::xcp_shim_log2_q16(v)

@@ -61,11 +61,11 @@ impl Rounding {
 pub struct ForwardHeader {
     /// Sender's RTT, encoded; 0 is unknown.
     pub rtt: u16,
-    /// Sender's window, encoded.
+    /// Sender's window in packets, as encoded on the wire.
     pub window: u16,
     /// Request, then grant, encoded.
     pub feedback: u16,
-    /// See [`flags`].
+    /// Flag bits; see [`flags`].
     pub flags: u8,
     /// Routers that processed the packet, at most [`HOPS_MAX`].
     pub hops: u8,
@@ -82,11 +82,11 @@ pub struct ForwardHeader {
 pub struct ReturnHeader {
     /// Feedback summed since the last ACK, encoded.
     pub feedback: u16,
-    /// See [`flags`].
+    /// Flag bits; see [`flags`].
     pub flags: u8,
     /// Routers that processed the newest packet, at most [`HOPS_MAX`].
     pub hops: u8,
-    /// iXCP.
+    /// Id of the link that last lowered the feedback (iXCP); 0 if unknown.
     pub next_bottleneck_id: u32,
 }
 
@@ -199,7 +199,7 @@ impl WireFormat {
         }
     }
 
-    /// RTT in nanoseconds.
+    /// Round-trip time in nanoseconds; `None` if it is unknown.
     pub fn decode_rtt(self, code: u16) -> Option<u64> {
         match self {
             _ if code == 0 => None,

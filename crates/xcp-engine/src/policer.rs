@@ -36,7 +36,7 @@ impl PolicerConfig {
 /// Packets of one flow that come together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passage {
-    /// Now, ns.
+    /// Time at which they arrive, ns.
     pub now_ns: u64,
     /// Whose they are: flows with different keys are policed apart.
     pub key: u64,
@@ -55,9 +55,9 @@ pub struct PolicerState {
     pub share_bps: f64,
     /// Flows that there are, by the time that they use.
     pub flows: f64,
-    /// Packets refused.
+    /// Packets refused since it was made.
     pub refused: u64,
-    /// Their bytes.
+    /// Bytes of the refused packets.
     pub refused_bytes: u64,
     /// Packets whose claim was not believed, or not all of it.
     pub corrected: u64,
@@ -65,7 +65,7 @@ pub struct PolicerState {
     pub crowded: u64,
 }
 
-/// One link's policer.
+/// The policer of one link.
 #[derive(Clone)]
 pub struct Policer {
     words: [u64; POLICER_WORDS],

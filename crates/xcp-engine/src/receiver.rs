@@ -4,7 +4,7 @@
 use crate::ffi;
 use crate::header::{ForwardHeader, ReturnHeader, WireFormat};
 
-/// One connection's sum.
+/// The feedback that one connection's receiver has summed and not returned yet.
 #[derive(Debug, Clone)]
 pub struct Receiver([u64; ffi::RECEIVER_WORDS]);
 

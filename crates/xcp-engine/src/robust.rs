@@ -48,7 +48,7 @@ impl RobustRouter {
         Ok(RobustRouter(state))
     }
 
-    /// As [`crate::Router::arrival`].
+    /// A packet arrives, as in [`crate::Router::arrival`].
     #[inline]
     pub fn arrival(
         &mut self,
@@ -63,7 +63,7 @@ impl RobustRouter {
         }
     }
 
-    /// As [`crate::Router::departure`].
+    /// A packet departs, as in [`crate::Router::departure`].
     #[inline]
     pub fn departure(
         &mut self,

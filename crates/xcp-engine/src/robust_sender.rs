@@ -27,9 +27,9 @@ pub struct RobustSenderState {
     pub bound_packets: f64,
     /// The least RTT seen, ns; 0 before there is one.
     pub base_ns: u64,
-    /// What bounds it.
+    /// What limits the packets in flight.
     pub bound: Bound,
-    /// Whether routers answer.
+    /// Whether routers answer this connection.
     pub routed: bool,
     /// How often delay or loss has bound it.
     pub binds: u32,
@@ -187,7 +187,7 @@ impl RobustSender {
         unsafe { ffi::xcp_shim_robust_sender_timeout(&mut *self.0, now_ns) }
     }
 
-    /// What it does.
+    /// A snapshot of its rate and bound.
     pub fn state(&self) -> RobustSenderState {
         let v = self.view();
         RobustSenderState {

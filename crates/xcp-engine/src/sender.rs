@@ -12,7 +12,7 @@ pub struct SenderConfig {
     /// Size of a full packet on the wire, bytes, headers included: what one packet of window is
     /// worth.
     pub packet_bytes: u32,
-    /// First window, packets.
+    /// First congestion window, packets.
     pub initial_window: u32,
     /// The window never goes below this, packets; at least 2^-10.
     pub min_window: f64,
@@ -60,7 +60,7 @@ impl Sendable {
     pub const UNLIMITED: Sendable = Sendable { window_limit: u32::MAX };
 }
 
-/// One connection's window.
+/// The congestion window of one connection.
 #[derive(Debug, Clone)]
 pub struct Sender([u64; ffi::SENDER_WORDS]);
 

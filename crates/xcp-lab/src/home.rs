@@ -59,7 +59,7 @@ pub(crate) fn clean() -> Result<Vec<PathBuf>, LabError> {
                 Err(_) if !directory.exists() => {}
                 Err(why) => {
                     let step = format!(
-                        "remove the control group {} of a lab that is no more",
+                        "remove the control group {} of a lab that has ended",
                         directory.display()
                     );
                     return Err(LabError::failed(step, why));

@@ -174,8 +174,8 @@ fn laws<'s>(scenario: &'s Scenario, plan: &Plan) -> Result<Vec<(usize, &'s Law, 
         if !changes.is_empty() {
             let name = direction_name(scenario, shaper.direction);
             return Err(LabError::Refused(format!(
-                "link direction \"{name}\": a kernel's router keeps its law; take `law-changes` \
-                    out, or run it without --on linux"
+                "link direction \"{name}\": a router in the kernel cannot change its law; remove \
+                 `law-changes`, or run it without --on linux"
             )));
         }
         let config = law.at(direction.rate_bps);

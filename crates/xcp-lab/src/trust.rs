@@ -84,7 +84,7 @@ pub(crate) fn doubts(
     }
     if behind > RECORDING_LATE {
         doubts.push(format!(
-            "samples were up to {} late: the series are not to be trusted to that",
+            "samples were up to {} late: times in the series are uncertain by as much",
             ms(behind)
         ));
     }
@@ -93,8 +93,8 @@ pub(crate) fn doubts(
         .filter(|&idle| idle < IDLE_SHARE)
     {
         doubts.push(format!(
-            "the machine's processors were busy {} % of the time: what the network or TCP could \
-                not do may be the machine's doing",
+            "the machine's processors were busy {} % of the time: limits attributed to the \
+             network or TCP may be due to the machine",
             ((1.0 - idle) * 100.0).floor()
         ));
     }

@@ -51,9 +51,12 @@ impl Reading {
     pub fn fallen(&self) -> Option<&'static str> {
         match self.agreement {
             Agreement::Untouched | Agreement::Offered | Agreement::Agreed => None,
-            Agreement::FallenPeer => Some("it went on as cubic: the other end does not speak XCP"),
-            Agreement::FallenSilent => Some("it went on as cubic: feedback stopped coming"),
-            Agreement::FallenLate => Some("it went on as cubic: XCP was chosen too late"),
+            Agreement::FallenPeer => Some(
+                "it continued as cubic: the other end does not speak \
+                XCP",
+            ),
+            Agreement::FallenSilent => Some("it continued as cubic: feedback stopped"),
+            Agreement::FallenLate => Some("it continued as cubic: XCP was chosen too late"),
         }
     }
 }

@@ -391,7 +391,7 @@ fn a_line_outlives_its_devices_and_says_so() {
     bed.wire.ip(&format!("link del {}", bed.device_right));
     sockets.send(3, 100);
     let report = wait_for(&line, |report| report.trouble.ended.is_some());
-    assert!(report.faults()[0].contains("sends on has been deleted"), "{:?}", report.faults());
+    assert!(report.faults()[0].contains("sends has been deleted"), "{:?}", report.faults());
     assert_complete(&line.stop());
 
     // Deleted while nothing is: the one it receives on, and in another bed so that there are two.
@@ -399,7 +399,7 @@ fn a_line_outlives_its_devices_and_says_so() {
     let line = to_the_right(&bed, &config());
     bed.wire.ip(&format!("link del {}", bed.device_left));
     let report = wait_for(&line, |report| report.trouble.ended.is_some());
-    assert!(report.faults()[0].contains("receives on has been deleted"), "{:?}", report.faults());
+    assert!(report.faults()[0].contains("receives has been deleted"), "{:?}", report.faults());
 }
 
 #[test]

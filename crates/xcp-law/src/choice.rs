@@ -59,12 +59,12 @@ choices! {
         Xcp = 1 => "xcp",
     }
 
-    /// What of the capacity is XCP's.
+    /// How much of the capacity is XCP's.
     CapacityForXcp {
         /// All of it.
         Configured = 0 => "configured",
         /// What other traffic left of it in the last interval (Sakumoto, Ohsaki & Imase 2010);
-        /// wants `input = "xcp"`.
+        /// requires `input = "xcp"`.
         MinusOther = 1 => "minus-other",
     }
 
@@ -72,7 +72,7 @@ choices! {
     Shuffle {
         /// Everybody's.
         All = 0 => "all",
-        /// Those of the flows that this link limits (iXCP); makes XCP flows that pass carry
+        /// Those of the flows that this link limits (iXCP); XCP flows that cross it then carry
         /// bottleneck ids.
         Matching = 1 => "matching",
     }
@@ -83,14 +83,14 @@ choices! {
         All = 0 => "all",
         /// All flows, N/N_b times as much (P-XCP).
         Scaled = 1 => "scaled",
-        /// The flows that this link limits, with headroom for the others (the cured iXCP); wants
-        /// `shuffle = "matching"`.
+        /// The flows that this link limits, with headroom for the others (the corrected iXCP);
+        /// requires `shuffle = "matching"`.
         Limited = 2 => "limited",
     }
 
     /// The gain on one packet's feedback.
     Gain {
-        /// One for all.
+        /// The same for all flows.
         Uniform = 0 => "uniform",
         /// min(1, d / the flow's RTT), on increase and decrease alike.
         OwnRtt = 1 => "own-rtt",
@@ -100,25 +100,26 @@ choices! {
     Control {
         /// Nothing (Katabi, Handley & Rohrs 2002).
         Draft = 0 => "draft",
-        /// All of it, and when it will be seen ([robust.md](robust.md)); every choice above must
-        /// be the preset `robust`'s, and `alpha` is of the gap, each tenth of a round trip.
+        /// All of it, and when it will take effect ([robust.md](robust.md)); every choice above
+        /// must be that of the preset `robust`, and `alpha` is the share of the gap that is closed
+        /// in each tenth of a round trip.
         Calendar = 1 => "calendar",
     }
 
     /// TCP without XCP in the queue of a router with a calendar.
     Tcp {
-        /// It is nobody's business.
+        /// It is left alone.
         Left = 0 => "left",
-        /// Dropped at random, so that it has the part of the link that the number of its flows has
-        /// a right to, and never fills the queue.
+        /// Its packets are dropped at random, so that it gets the share of the link that the
+        /// number of its flows entitles it to, and never fills the queue.
         Steered = 1 => "steered",
     }
 
     /// How a router with a calendar knows its capacity.
     CapacityKnown {
-        /// It has been told.
+        /// It is configured.
         Given = 0 => "given",
-        /// By what departs while packets wait; `capacity` is the most that it believes. Only in
+        /// It measures what departs while packets wait; `capacity` is the upper limit. Only in
         /// the simulator.
         Measured = 1 => "measured",
     }
@@ -127,15 +128,16 @@ choices! {
     Preset {
         /// Katabi, Handley & Rohrs 2002.
         Xcp = 0 => "xcp",
-        /// XCP with Increased Robustness (Sakumoto, Ohsaki & Imase 2010): the capacity less other
-        /// traffic, XCP counted apart; set `target` as well.
+        /// XCP with Increased Robustness (Sakumoto, Ohsaki & Imase 2010): the capacity minus other
+        /// traffic, with XCP counted separately; set `target` as well.
         XcpIr = 1 => "xcp-ir",
         /// "Improving XCP to Achieve Max-Min Fair Bandwidth Allocation": shuffles only the flows
         /// that the link limits.
         Ixcp = 2 => "ixcp",
-        /// The same, and gives them the spare bandwidth, with `alpha` 0.25 and `beta` 0.0884.
+        /// The same, but these flows also get the spare bandwidth, with `alpha` 0.25 and
+        /// `beta` 0.0884.
         IxcpR = 3 => "ixcp-r",
-        /// Zhou et al. 2004: spare bandwidth times N/N_b.
+        /// Zhou et al. 2004: the spare bandwidth is multiplied by N/N_b.
         PXcp = 4 => "p-xcp",
         /// The longest RTT is the control interval ("An Example of Instability in XCP").
         MaxRtt = 5 => "max-rtt",
@@ -170,8 +172,8 @@ mod tests {
     fn a_choice_says_what_its_words_mean() {
         assert_eq!(
             Gain::DOC,
-            " The gain on one packet's feedback. `uniform`: One for all. `own-rtt`: min(1, d / \
-             the flow's RTT), on increase and decrease alike."
+            " The gain on one packet's feedback. `uniform`: The same for all flows. `own-rtt`: \
+             min(1, d / the flow's RTT), on increase and decrease alike."
         );
     }
 }

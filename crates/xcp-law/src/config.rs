@@ -31,7 +31,7 @@ pub struct RouterConfig {
     pub pools: bool,
     /// What counts as input traffic.
     pub input: Input,
-    /// Control interval.
+    /// How the control interval d is formed.
     pub interval: Interval,
     /// Shortest control interval, ns: at least 1.
     pub min_interval_ns: u64,
@@ -257,7 +257,7 @@ impl ConfigError {
         match self {
             Self::Capacity => "write a rate from 8 bit/s to 8.8 Tbit/s",
             Self::Intervals { max_ns, .. } if *max_ns > INTERVAL_MAX_NS => {
-                "write the longest RTT that the paths have, like \"1s\""
+                "write the longest RTT of any path, like \"1s\""
             }
             Self::Intervals { .. } => "write a min-interval that is no longer than max-interval",
             Self::Gain { name: "alpha", .. } => "write a number above 0 and below 1",
@@ -267,9 +267,9 @@ impl ConfigError {
             Self::OtherTwice => "write input = \"xcp\" with capacity-for-xcp = \"minus-other\"",
             Self::SpareWithoutIds => "write shuffle = \"matching\" with spare = \"limited\"",
             Self::SpareMost => "write a number from 1 to 255",
-            Self::Calendar => "leave it out, or take another preset",
+            Self::Calendar => "leave it out, or choose another preset",
             Self::OnlyCalendar => "write preset = \"robust\", or leave it out",
-            Self::OtherRouter => "take another law, or simulate it",
+            Self::OtherRouter => "choose another law, or simulate it",
         }
     }
 }
@@ -281,9 +281,10 @@ impl fmt::Display for ConfigError {
             Self::Capacity => {
                 f.write_str("the capacity must lie between 1 byte/s and 2^40 bytes/s")
             }
-            Self::Intervals { max_ns, .. } if *max_ns > INTERVAL_MAX_NS => {
-                f.write_str("`max-interval` is more than the 4398 s that an RTT can be in a header")
-            }
+            Self::Intervals { max_ns, .. } if *max_ns > INTERVAL_MAX_NS => f.write_str(
+                "`max-interval` is more than 4398 s, the longest RTT that a header \
+                    can hold",
+            ),
             Self::Intervals { min_ns: 0, .. } => {
                 f.write_str("the shortest control interval must be longer than 0")
             }
@@ -300,22 +301,21 @@ impl fmt::Display for ConfigError {
             Self::Overhead => f.write_str("the overhead per packet must be at most 65535 bytes"),
             Self::QueueTarget => f.write_str("the queue target must be at most 2^40 bytes"),
             Self::OtherTwice => f.write_str(
-                "other traffic would be taken off twice: off the capacity, and again as input",
+                "other traffic would be subtracted twice: from the capacity, and again as input",
             ),
             Self::SpareWithoutIds => f.write_str(
                 "spare bandwidth goes to the flows limited here, and the shuffle would move rate \
                  to flows limited elsewhere",
             ),
-            Self::SpareMost => f.write_str("the bound of N/N_b must be from 1 to 255"),
+            Self::SpareMost => f.write_str("the limit of N/N_b must be from 1 to 255"),
             Self::Calendar => f.write_str(
-                "a router with a calendar knows no other choices than those of the preset `robust`",
+                "a router with a calendar allows only the choices of the preset `robust`",
             ),
             Self::OnlyCalendar => {
-                f.write_str("this is for a router with a calendar, the preset `robust`")
+                f.write_str("this requires a router with a calendar (the preset `robust`)")
             }
             Self::OtherRouter => f.write_str(
-                "a law with a calendar (`robust`) and one without are for routers of different \
-                 kinds",
+                "a law with a calendar (`robust`) and one without need different kinds of router",
             ),
         }
     }

@@ -15,9 +15,9 @@ pub struct Key {
     pub takes: Takes,
     /// What holds without it, for people.
     pub default: &'static str,
-    /// As TOML.
+    /// An example value, written as TOML.
     pub example: &'static str,
-    /// What it means.
+    /// What it means, in a sentence for users.
     pub doc: &'static str,
 }
 
@@ -105,7 +105,7 @@ pub const KEYS: &[Key] = &[
         takes: Takes::Fraction(|law, v| law.gamma = v),
         default: "0.1",
         example: "0.2",
-        doc: "Share of the traffic shuffled between the flows in every control interval.",
+        doc: "Share of the traffic that is shuffled between the flows in every control interval.",
     },
     Key {
         name: "overhead",
@@ -120,23 +120,23 @@ pub const KEYS: &[Key] = &[
         takes: Takes::Bool(|law, on| law.pools = on),
         default: "`true`",
         example: "false",
-        doc: "Whether feedback is charged to residue pools, so that a control interval hands out \
-              no more than it has.",
+        doc: "Whether feedback is charged to residue pools, so that no control interval hands out \
+            more than it has.",
     },
     Key {
         name: "capacity",
         takes: Takes::Capacity,
         default: "the link's rate",
         example: "\"9.5mbit\"",
-        doc: "Capacity the router believes in.",
+        doc: "The capacity that the router assumes.",
     },
     Key {
         name: "target",
         takes: Takes::Queue,
         default: "0",
         example: "\"5ms\"",
-        doc: "Queue that may stand (XCP-IR's Q_T): the router weighs with `beta` only what the \
-              persistent queue has above it, and asks for more where it has less.",
+        doc: "The queue that may stand (XCP-IR's Q_T): the router applies `beta` only to the part \
+            of the persistent queue above it, and asks for more traffic if the queue is shorter.",
     },
     choice!(
         "input",
@@ -151,7 +151,7 @@ pub const KEYS: &[Key] = &[
         takes: Takes::Time(|law, ns| law.min_interval_ns = ns),
         default: "`\"100us\"`",
         example: "\"1ms\"",
-        doc: "The shortest control interval. A d below it is divided by as it is.",
+        doc: "The shortest control interval. A d below it is still used as the divisor.",
     },
     Key {
         name: "max-interval",
@@ -159,9 +159,9 @@ pub const KEYS: &[Key] = &[
         default: "`\"65.536s\"`",
         example: "\"1s\"",
         doc: "The longest control interval, and the longest RTT that is believed: a longer one \
-              counts as this. A sender that claims a long RTT slows the router for all; whoever \
-              knows the longest RTT of the paths and does not trust the senders writes it here. \
-              Below the true RTTs it raises the gain: `\"1s\"` with RTTs of 2 s doubles it.",
+            counts as this. A sender that claims a long RTT slows the router down for everybody; \
+            if you know the longest RTT of the paths and do not trust the senders, set it here. A \
+            value below the true RTTs raises the gain: `\"1s\"` with RTTs of 2 s doubles it.",
     },
     choice!(
         "capacity-for-xcp",
@@ -177,7 +177,7 @@ pub const KEYS: &[Key] = &[
         takes: Takes::Count(|law, n| law.spare_most = n),
         default: "8",
         example: "2",
-        doc: "What N/N_b is taken for at most where `spare` is scaled by it.",
+        doc: "The upper limit of N/N_b when `spare` is scaled by it.",
     },
     choice!("gain", Gain, gain, "the preset's; `\"uniform\"`", "\"own-rtt\""),
     choice!("control", Control, control, "the preset's; `\"draft\"`", "\"draft\""),

@@ -26,7 +26,7 @@ pub enum Claim<T> {
 /// What is wrong with a quantity, and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complaint {
-    /// What is wrong.
+    /// What is wrong with the text.
     pub what: String,
     /// What would be right.
     pub help: String,
@@ -62,7 +62,7 @@ impl Decimal {
         Ok((product % divisor == 0).then(|| product / divisor))
     }
 
-    /// Nearest floating-point number.
+    /// The nearest double-precision number.
     #[expect(clippy::cast_precision_loss, reason = "the nearest double is what is wanted")]
     pub fn to_f64(self) -> f64 {
         self.digits as f64 / 10f64.powi(self.scale.cast_signed())
@@ -160,16 +160,16 @@ pub fn rate(text: &str) -> Result<u64, Complaint> {
         return complain(
             format!("the rate \"{text}\" has no unit"),
             format!(
-                "write \"{text}mbit\" if it is in Mbit/s; the units are tc's: bit, kbit, mbit, \
-                    gbit, tbit, and kbps, mbps, gbps for bytes"
+                "write \"{text}mbit\" if it is in Mbit/s; the units are those of tc: bit, kbit, \
+                 mbit, gbit, tbit, and kbps, mbps, gbps for bytes"
             ),
         );
     }
     let Some(factor) = rate_unit(unit) else {
         return complain(
             format!("\"{unit}\" is not a unit of rate"),
-            "the units are tc's: bit, kbit, mbit, gbit, tbit (bits per second), bps, kbps, mbps, \
-                gbps (bytes per second), kibit, mibit, gibit",
+            "the units are those of tc: bit, kbit, mbit, gbit, tbit (bits per second), bps, kbps, \
+             mbps, gbps (bytes per second), kibit, mibit, gibit",
         );
     };
     if ambiguous(unit) {
@@ -179,7 +179,7 @@ pub fn rate(text: &str) -> Result<u64, Complaint> {
             format!("\"{unit}\" may mean bits or bytes per second"),
             format!(
                 "write \"{number}{prefix}bit\" if it is bits; \"{number}{prefix}bps\" is bytes \
-                    per second, as tc has it"
+                 per second, as in tc"
             ),
         );
     }
@@ -245,7 +245,7 @@ fn size_unit(unit: &str) -> Option<u128> {
     })
 }
 
-const SIZE_UNITS: &str = "the units are tc's: b, kb (1024 bytes), mb, gb";
+const SIZE_UNITS: &str = "the units are those of tc: b, kb (1024 bytes), mb, gb";
 
 /// A number of bytes, zero included.
 pub fn size(text: &str) -> Result<u64, Complaint> {

@@ -16,11 +16,11 @@ pub struct RouterState {
     pub flows_estimated: f64,
     /// Aggregate feedback F (phi), bit/s.
     pub phi_bps: f64,
-    /// Shuffled traffic, bit/s.
+    /// Traffic shuffled in the last control interval, bit/s.
     pub shuffled_bps: f64,
     /// Input traffic y, overhead included, bit/s.
     pub input_traffic_bps: f64,
-    /// Persistent queue, bytes.
+    /// Queue that did not drain within the last interval, bytes.
     pub persistent_queue_bytes: f64,
     /// Left to hand out in the running interval, bit/s.
     pub residue_pos_bps: f64,

@@ -90,10 +90,10 @@ pub fn suggest<'a>(
         .or_else(|| nearest(word, known.clone()))
     {
         Some(only) if known.clone().into_iter().count() == 1 => {
-            format!("did you mean `{only}`? There is no other")
+            format!("did you mean `{only}`? That is the only one")
         }
         None if known.clone().into_iter().count() == 1 => {
-            format!("there is only {}", listed(known))
+            format!("the only one is {}", listed(known))
         }
         Some(k) => format!("did you mean `{k}`? The {plural} are {}", listed(known)),
         None => format!("the {plural} are {}", listed(known)),

@@ -23,7 +23,7 @@ impl Period {
         self.from <= t && t < self.to
     }
 
-    /// Its length.
+    /// How long it lasts, nanoseconds.
     #[must_use]
     pub fn length(&self) -> Nanos {
         self.to - self.from

@@ -99,9 +99,7 @@ pub fn open(directory: &Path) -> Result<File> {
     let why = match i128::from(system.f_type) {
         VERSION_2 if file.metadata().is_ok_and(|m| m.is_dir()) => return Ok(file),
         VERSION_2 => "it is a file in a cgroup, not the cgroup's directory",
-        VERSION_1 => {
-            "it is a cgroup of version 1, to which programs for sockets cannot be attached"
-        }
+        VERSION_1 => "it is a version 1 cgroup, to which programs for sockets cannot be attached",
         _ => "it is not a cgroup",
     };
     Err(Error::new(format!("{doing}: {why}")).remedy(place()))
@@ -154,7 +152,8 @@ pub fn remove(directory: &Path) -> Result<()> {
             Error::because(format_args!("cannot remove the cgroup {}", directory.display()), &e);
         match e.raw_os_error() {
             Some(libc::EBUSY | libc::ENOTEMPTY) => error.remedy(
-                "end the processes in it (its cgroup.procs names them), remove the groups below it",
+                "end the processes in it (its cgroup.procs lists them) and remove the groups \
+                 below it",
             ),
             _ => error,
         }
@@ -183,7 +182,7 @@ pub fn add(directory: &Path, process: u32) -> Result<()> {
         match e.raw_os_error() {
             // "No internal processes" (Documentation/admin-guide/cgroup-v2.rst).
             Some(libc::EBUSY) => error
-                .remedy("it hands controllers on (cgroup.subtree_control): take a group below it"),
+                .remedy("it delegates controllers (cgroup.subtree_control): use a group below it"),
             Some(libc::ESRCH) => error.remedy("there is no such process"),
             _ => error,
         }

@@ -150,11 +150,11 @@ impl xcp_ask {
 /// Packets in the two accounts from which connections begin (bpf/endpoint_start.h).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Start {
-    /// For first windows.
+    /// Packets available for first windows.
     pub window: u32,
     /// For what follows when the round-trip time is known.
     pub rest: u32,
-    /// Connections that begin.
+    /// Number of connections that are starting.
     pub beginners: u32,
 }
 
@@ -165,7 +165,7 @@ pub struct EndpointCounts {
     pub agreed: u64,
     /// The peer, or something on the way, does not.
     pub fallen_peer: u64,
-    /// Feedback stopped coming.
+    /// Connections that fell back because feedback stopped.
     pub fallen_silent: u64,
     /// XCP was chosen for a connection that was open already.
     pub fallen_late: u64,
@@ -191,7 +191,7 @@ pub enum Agreement {
     FallenLate,
 }
 
-/// One connection's XCP.
+/// State of XCP on one connection.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Connection {
     /// What the ends agreed on.
@@ -202,17 +202,17 @@ pub struct Connection {
     pub receiving: bool,
     /// Whether a router on the path has been heard of.
     pub marked: bool,
-    /// The 2005 format.
+    /// Whether it uses the 2005 header format.
     pub classic: bool,
     /// The id of the link that limits it, where ids are used and one is known.
     pub bottleneck_id: Option<u32>,
-    /// The window, packets.
+    /// Congestion window, packets.
     pub cwnd_packets: f64,
     /// Smoothed RTT, ns; 0 before the first sample.
     pub srtt_ns: u64,
     /// Sum of the RTT's samples, µs.
     pub rtt_sum_us: u64,
-    /// Their number.
+    /// Number of RTT samples in that sum.
     pub rtt_samples: u64,
     /// Bytes of a full packet on the wire.
     pub packet_bytes: u32,
@@ -224,7 +224,7 @@ pub struct Connection {
     pub received: u64,
     /// Recoveries entered (three duplicate ACKs).
     pub losses: u64,
-    /// Retransmission timeouts.
+    /// Number of retransmission timeouts.
     pub timeouts: u64,
     /// Packets in which SACK blocks made room for the option.
     pub trimmed: u64,
@@ -256,11 +256,11 @@ pub struct Robust {
 pub struct Shown {
     /// Inode of its network namespace.
     pub namespace: u32,
-    /// This host's end.
+    /// Address and port at this host.
     pub local: SocketAddr,
-    /// The peer's.
+    /// Address and port of the peer.
     pub remote: SocketAddr,
-    /// Its XCP.
+    /// State of XCP on it.
     #[serde(flatten)]
     pub connection: Connection,
 }
@@ -376,15 +376,15 @@ pub enum NoRoom {
 }
 
 impl NoRoom {
-    /// What it costs.
+    /// What is lost without room beside SACK, in words.
     pub const COST: &'static str = "feedback that finds no room beside timestamps and three SACK \
-        blocks waits for a later acknowledgement; none is lost";
+        blocks waits for a later acknowledgement, but none is lost";
 
     /// The reason, in words.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
-            Self::Refused => "the kernel does not take the programs for it",
+            Self::Refused => "the kernel rejects the programs for it",
             Self::NoTcx => "it has no TCX, which came with Linux 6.6",
         }
     }
@@ -468,7 +468,7 @@ impl Endpoint {
         open.progs.xcp_room_bare.set_autoload(room);
         let mut skel = open
             .load()
-            .map_err(|e| Error::because("the kernel does not take the endpoint's programs", &e))?;
+            .map_err(|e| Error::because("the kernel rejects the endpoint's programs", &e))?;
         if let Give::Listed { ports, prefixes } = &config.give {
             list(&skel.maps.ports, &skel.maps.prefixes, ports, prefixes)?;
         }
@@ -479,7 +479,7 @@ impl Endpoint {
             );
             if e.kind() == libbpf_rs::ErrorKind::AlreadyExists {
                 error.remedy(
-                    "another one of that name is there: `xcpnet endpoint disable` removes xcpnet's",
+                    "another one with that name exists: `xcpnet endpoint disable` removes xcpnet's",
                 )
             } else {
                 error
@@ -547,12 +547,12 @@ impl Endpoint {
                 // cgroup_bpf_attach: what is attached without BPF_F_ALLOW_MULTI stays alone with
                 // its cgroup, and with those below it.
                 Some(libc::EPERM) if is_root() => Error::new(
-                    "another sock_ops program wants the cgroup for itself, or one above or \
-                    below it, and lets no other beside it",
+                    "another sock_ops program has exclusive use of the cgroup, or of one above or \
+                     below it",
                 )
                 .remedy(
-                    "`bpftool cgroup tree` shows which (sock_ops); choose a cgroup that \
-                        it does not hold (--cgroup), or have it attached with `multi`",
+                    "`bpftool cgroup tree` shows which one (sock_ops); choose a cgroup that it \
+                     does not occupy (--cgroup), or have it attached with `multi`",
                 ),
                 _ => Error::because("cannot attach the endpoint to the cgroup", &e),
             },
@@ -886,7 +886,7 @@ fn address(family: u16, words: [u32; 4]) -> IpAddr {
 fn c_name<const N: usize>(name: &str) -> Result<[i8; N]> {
     let valid = !name.is_empty() && name.len() < N && name.bytes().all(|b| b.is_ascii_graphic());
     if !valid {
-        return Err(Error::new(format!("\"{name}\" cannot be a congestion control's name"))
+        return Err(Error::new(format!("\"{name}\" cannot be the name of a congestion control"))
             .remedy("1 to 15 letters, digits and signs"));
     }
     Ok(c_text(name.as_bytes()))

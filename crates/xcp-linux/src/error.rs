@@ -13,7 +13,7 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// Something failed.
+    /// An error that says what failed.
     #[must_use]
     pub fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), remedy: None }
@@ -47,7 +47,7 @@ impl Error {
                 | libc::ENOTSUP
                 | libc::E2BIG
                 | libc::ESRCH,
-            ) => error.remedy("`xcpnet doctor` tells what this kernel lacks"),
+            ) => error.remedy("`xcpnet doctor` says what this kernel lacks"),
             _ => error,
         }
     }

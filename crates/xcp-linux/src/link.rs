@@ -41,7 +41,7 @@ pub(crate) enum Position {
 pub(crate) struct Link(OwnedFd);
 
 impl Link {
-    /// Attaches a program.
+    /// Attaches a program to a target; it stays attached while the link exists.
     pub fn new(program: BorrowedFd<'_>, target: Target<'_>) -> io::Result<Self> {
         let mut options = libbpf_sys::bpf_link_create_opts {
             sz: mem::size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
@@ -180,7 +180,7 @@ pub(crate) fn open_map(directory: &Directory, name: &str) -> Result<MapHandle> {
 /// A program on a device's way out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hung {
-    /// Its number.
+    /// Id of the program in the kernel.
     pub program: u32,
     /// Its name, as far as the kernel keeps it: 15 signs.
     pub name: String,

@@ -16,7 +16,7 @@ const OWN: &str = "/proc/thread-self/ns/net";
 /// Where iproute2 keeps the names it gives.
 const NAMED: &str = "/run/netns";
 
-/// A network namespace.
+/// A network namespace, held open by a descriptor.
 #[derive(Debug)]
 pub struct Namespace {
     descriptor: OwnedFd,
@@ -42,8 +42,8 @@ impl Namespace {
                         e,
                     ),
                     rustix::io::Errno::NOSPC => refused(
-                        "cannot make a network namespace: there are as many as \
-                        user.max_net_namespaces allows; raise it with sysctl",
+                        "cannot make a network namespace: user.max_net_namespaces is reached; \
+                         raise it with sysctl",
                         e,
                     ),
                     _ => refused("cannot make a network namespace", e),
@@ -58,7 +58,7 @@ impl Namespace {
         })?
     }
 
-    /// The calling thread's.
+    /// The namespace of the calling thread.
     pub fn current() -> io::Result<Self> {
         Self::open(Path::new(OWN))
     }
@@ -73,7 +73,7 @@ impl Namespace {
         {
             let text = format!(
                 "there is no network namespace \"{name_or_path}\" in {NAMED}; `ip netns` lists \
-                    them, a path is taken as well"
+                 them, and a path is accepted as well"
             );
             return Err(io::Error::new(io::ErrorKind::NotFound, text));
         }

@@ -58,7 +58,7 @@ pub(crate) fn read_only_entry<T: Plain>(
         .lookup(&0u32.to_ne_bytes(), flags)
         .map_err(|e| Error::because(format_args!("cannot read {what}"), &e))?;
     bytes.as_deref().and_then(from_bytes).ok_or_else(|| {
-        Error::new(format!("{what} has another layout than this xcpnet knows"))
+        Error::new(format!("{what} has a layout that this xcpnet does not know"))
             .remedy("it was set up by another version: remove it with that one")
     })
 }

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-/// One of these.
+/// An offload of a network device that can be switched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Offload {
     /// Checksums of packets that are sent: off, and they are complete before the driver gets them.
@@ -56,8 +56,8 @@ pub fn set(device: &str, offload: Offload, on: bool) -> io::Result<()> {
         return Ok(());
     }
     let text = format!(
-        "cannot {} of the network device \"{device}\": it stays as it is; look at what else \
-            `ethtool -k` shows",
+        "cannot {} of the network device \"{device}\": it stays as it is; see what else `ethtool \
+         -k` shows",
         what()
     );
     Err(io::Error::new(io::ErrorKind::Unsupported, text))
@@ -74,7 +74,7 @@ fn told(what: &str, device: &str, error: &io::Error) -> io::Error {
     let remedy = match error.raw_os_error() {
         Some(libc::EPERM) => "; this needs root (CAP_NET_ADMIN)",
         Some(libc::EOPNOTSUPP) => "; its driver does not let it be changed",
-        Some(libc::ENODEV) => "; `ip link` lists the devices there are",
+        Some(libc::ENODEV) => "; `ip link` lists the devices",
         _ => "",
     };
     io::Error::new(

@@ -33,9 +33,9 @@ const CONTEXT_BYTES: usize = 192;
 /// A packet as a device's way out would see it.
 #[derive(Debug, Clone)]
 pub struct Sight<'p> {
-    /// The frame.
+    /// The Ethernet frame that is passed to the program.
     pub frame: &'p [u8],
-    /// Time, ns.
+    /// Time at which it passes, ns.
     pub now_ns: u64,
     /// Bytes that wait before it.
     pub backlog: u32,
@@ -222,13 +222,13 @@ impl Rehearsal {
 /// What happens to a robust sender.
 #[derive(Debug, Clone, Copy)]
 pub struct SenderStep {
-    /// Time, ns.
+    /// Time of the event, ns.
     pub now_ns: u64,
-    /// What it is.
+    /// The event itself.
     pub what: SenderEvent,
     /// The sample that an acknowledgement brings, ns; 0: none.
     pub rtt_ns: u64,
-    /// The average, ns.
+    /// Smoothed round-trip time, ns.
     pub srtt_ns: u64,
     /// When what it answers was sent, ns.
     pub sent_ns: u64,
@@ -240,7 +240,7 @@ pub struct SenderStep {
     pub limited: bool,
     /// Packets that buffers and application let be in flight.
     pub sendable: u32,
-    /// Its feedback.
+    /// Feedback that the acknowledgement returns.
     pub returned: ReturnHeader,
     /// Whether the pacer does not move packets that wait.
     pub late: bool,

@@ -31,7 +31,7 @@ pub struct RouterConfig {
     pub seed: u64,
     /// Bytes of the device's link-layer header: 14 on Ethernet, 0 on a tunnel that has none.
     pub link_bytes: u32,
-    /// Where to attach.
+    /// Where the program attaches: TCX or clsact.
     pub hook: Hook,
     /// The policer before the law, if there is to be one.
     pub police: Option<Police>,
@@ -59,15 +59,15 @@ pub enum Hook {
 pub struct RouterCounts {
     /// XCP data packets: counted and given feedback.
     pub processed: u64,
-    /// Their bytes.
+    /// Bytes of those packets.
     pub processed_bytes: u64,
     /// Of these, whose feedback was lowered here.
     pub lowered: u64,
     /// XCP's acknowledgements, without a forward header.
     pub returned: u64,
-    /// Their bytes.
+    /// Bytes of those acknowledgements.
     pub returned_bytes: u64,
-    /// Everything else.
+    /// Packets that are neither.
     pub other: u64,
     /// Bytes of everything else.
     pub other_bytes: u64,
@@ -90,9 +90,9 @@ pub struct RouterCounts {
 /// A router at work, as read at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterStatus {
-    /// The law's state.
+    /// State of the law at that moment.
     pub state: RouterState,
-    /// What passed.
+    /// Counts of what has passed.
     pub counts: RouterCounts,
     /// The policer, if there is one.
     pub policing: Option<Policing>,
@@ -191,13 +191,14 @@ pub fn check(law: &xcp_engine::RouterConfig, policed: bool, classes: bool) -> Re
     };
     if calendar && policed {
         let why = "the law `robust` has no policer";
-        refused("police", why, "leave it out, or take another law")
+        refused("police", why, "leave it out, or choose another law")
     } else if calendar && classes {
-        let why = "the law `robust` steers TCP in its own queue, and has none for others apart";
-        refused("others", why, "leave it out, or take another law")
+        let why = "the law `robust` steers TCP in its own queue, and has no separate queue for \
+            others";
+        refused("others", why, "leave it out, or choose another law")
     } else if law.capacity_known == CapacityKnown::Measured {
         let why = "a kernel program does not see packets leave, and so cannot measure the capacity";
-        refused("capacity-known", why, "leave it out, and tell the router the capacity")
+        refused("capacity-known", why, "leave it out, and give the router the capacity")
     } else {
         Ok(())
     }
@@ -221,8 +222,8 @@ impl Router {
         let police = config.police.as_ref();
         let calendar = config.law.control == Knows::Calendar;
         if calendar && config.urgent {
-            let why = "urgent: the law `robust` has no queue for what is urgent";
-            return Err(Error::new(why).remedy("leave it out, or take another law"));
+            let why = "urgent: the law `robust` has no queue for urgent packets";
+            return Err(Error::new(why).remedy("leave it out, or choose another law"));
         }
         let settings = xcp_control::new(
             config.law.capacity_bytes_per_sec,
@@ -271,7 +272,7 @@ impl Router {
     /// No such device; a kernel without TCX, where the first one hung as a filter.
     pub fn attach_again(&mut self, ifindex: u32) -> Result<()> {
         let lacking = || {
-            Error::new(format!("cannot attach the router to device {ifindex} anew"))
+            Error::new(format!("cannot attach the router to device {ifindex} again"))
                 .remedy("start it anew")
         };
         let program = self.program.as_ref().ok_or_else(lacking)?;
@@ -488,14 +489,18 @@ fn hang(program: BorrowedFd<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
             filter.take_back_hook();
             // A filter of this very number, or of another kind at this priority.
             Err(match e.kind() {
-                libbpf_rs::ErrorKind::AlreadyExists | libbpf_rs::ErrorKind::InvalidInput if !filter.made => Error::new(
-                    "the device's way out has a filter of somebody else's at priority 1 (clsact \
-                        egress), where the router's would go",
-                )
-                .remedy(
-                    "`tc filter show dev DEV egress` shows it; move it to another priority, or \
-                        leave out `hook clsact` where there is TCX",
-                ),
+                libbpf_rs::ErrorKind::AlreadyExists | libbpf_rs::ErrorKind::InvalidInput
+                    if !filter.made =>
+                {
+                    Error::new(
+                        "the device's egress has somebody else's filter at priority 1 (clsact \
+                     egress), where the router's would go",
+                    )
+                    .remedy(
+                        "`tc filter show dev DEV egress` shows it; move it to another priority, or \
+                     leave out `hook clsact` if the kernel has TCX",
+                    )
+                }
                 _ => told(e),
             })
         }

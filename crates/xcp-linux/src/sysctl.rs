@@ -22,7 +22,7 @@ pub fn numbers(name: &str) -> io::Result<Vec<u64>> {
     })
 }
 
-/// Writes a setting.
+/// Writes a network setting (sysctl) of the current namespace.
 pub fn write(name: &str, value: &str) -> io::Result<()> {
     fs::write(path(name)?, value).map_err(|e| told(&format!("write \"{value}\" to"), name, e))
 }

@@ -32,13 +32,13 @@ impl Urgent {
 /// What passed with such a mark, in packets (a super-packet counts as its segments).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct UrgentCounts {
-    /// Went first.
+    /// Packets that were sent first.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of those packets.
     pub bytes: u64,
     /// Were beyond the bound, and went with the others.
     pub excess: u64,
-    /// Their bytes.
+    /// Bytes of those packets.
     pub excess_bytes: u64,
 }
 

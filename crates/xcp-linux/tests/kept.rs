@@ -243,7 +243,7 @@ fn an_endpoint_is_kept_and_leaves_nothing() {
         let kept = kept::endpoint().unwrap().unwrap();
         assert_eq!((kept.name(), kept.no_room()), (plan.config.name.as_str(), enabled.no_room));
         assert_eq!(kept.rooms(), enabled.devices.len());
-        assert!(kept::enable(&plan, &here).unwrap_err().to_string().contains("enabled already"));
+        assert!(kept::enable(&plan, &here).unwrap_err().to_string().contains("already enabled"));
         assert!(kept::disable().unwrap() && !kept::disable().unwrap());
         assert!(!Path::new(BPFFS).join("xcpnet").exists());
     });
@@ -421,7 +421,7 @@ fn a_cgroup_that_is_held_by_another_program() {
         cgroup::remove(&group).unwrap();
         let refusal = refusal.unwrap_err();
         assert!(
-            refusal.contains("lets no other beside it") && refusal.contains("--cgroup"),
+            refusal.contains("has exclusive use of the cgroup") && refusal.contains("--cgroup"),
             "{refusal}"
         );
         beside.unwrap();
@@ -447,7 +447,7 @@ fn two_that_add_at_once_do_not_harm_each_other() {
                 [add(), add()].map(|one| one.join().unwrap())
             });
             let refused: Vec<&String> = added.iter().filter_map(|one| one.as_ref().err()).collect();
-            assert!(refused.len() == 1 && refused[0].contains("has a router already"), "{added:?}");
+            assert!(refused.len() == 1 && refused[0].contains("already has a router"), "{added:?}");
             kept::need("left", &namespace).unwrap();
             kept::delete("left", &namespace).unwrap();
             assert_nothing_left(&namespace, index);

@@ -15,7 +15,7 @@ pub fn advice(scenario: &Scenario) -> Vec<String> {
             matches!(&group.traffic, Traffic::Tcp(tcp) if tcp.congestion == Congestion::Xcp);
         if explicit && !group.route.iter().any(routed) {
             notes.push(format!(
-                "flow \"{}\" speaks XCP and crosses no XCP queue: it goes on as an ordinary TCP",
+                "flow \"{}\" speaks XCP but crosses no XCP queue: it behaves like an ordinary TCP",
                 group.name
             ));
         }
@@ -26,9 +26,8 @@ pub fn advice(scenario: &Scenario) -> Vec<String> {
         };
         if link.directions.iter().any(believes) {
             notes.push(format!(
-                "link \"{}\": its XCP queue believes in the whole rate of a medium that it \
-                    shares; a `capacity` \
-                 in its law says what it may fill",
+                "link \"{}\": its XCP queue assumes that it has the whole rate of a medium that \
+                 it shares; set a `capacity` in its law",
                 link.name
             ));
         }

@@ -12,7 +12,7 @@ use crate::units::{NANOS_PER_SEC, Nanos, Period};
 pub struct Verdict {
     /// The claim in words, and whose it is.
     pub claim: String,
-    /// Which number.
+    /// Metric that the expectation is about.
     pub metric: String,
     /// The number; `None` where the run did not give it (interrupted, no samples, transfer not
     /// complete).

@@ -20,7 +20,7 @@ impl Law {
         Self::preset(Preset::Xcp)
     }
 
-    /// A named law.
+    /// The law with the settings of a preset.
     #[must_use]
     pub fn preset(preset: Preset) -> Self {
         Self { preset, capacity_bps: None, config: RouterConfig::preset(preset, 0) }

@@ -183,7 +183,7 @@ pub(crate) fn parse(text: &str) -> Result<Metric, Wrong> {
             let over =
                 OVERS.iter().find(|(word, _)| word == over).map(|(_, o)| *o).ok_or_else(|| {
                     (
-                        format!("\"{over}\" is no way to put flows together"),
+                        format!("\"{over}\" is not a way of combining flows"),
                         suggest(over, OVERS.iter().map(|(word, _)| *word), "ways"),
                     )
                 })?;
@@ -325,14 +325,14 @@ pub fn check(text: &str, period: Option<Period>, scenario: &Scenario) -> Result<
     }
     if period.is_some() && metric.only_in_summary() {
         return Err((
-            format!("\"{text}\" is known for the measured period only"),
+            format!("\"{text}\" is known only for the measured period"),
             "leave out `from` and `to`, or set `measure`".into(),
         ));
     }
     let interval = match scenario.sample {
         Sampling::Off if period.is_some() || !metric.in_summary() => {
             return Err((
-                format!("\"{text}\" needs samples, and `sample` is off"),
+                format!("\"{text}\" needs samples, but `sample` is off"),
                 "set `sample`, or leave out `from` and `to`".into(),
             ));
         }
@@ -344,7 +344,7 @@ pub fn check(text: &str, period: Option<Period>, scenario: &Scenario) -> Result<
         let shown = xcp_law::quantity::show_time(interval);
         return Err((
             format!("the period is shorter than the {shown} between samples"),
-            "sample more often or look at a longer period".into(),
+            "sample more often, or look at a longer period".into(),
         ));
     }
     Ok(())

@@ -17,7 +17,7 @@ pub use xcp_law::{
     CapacityForXcp, CapacityKnown, Control, Gain, Input, Interval, Preset, Shuffle, Spare,
 };
 
-/// Index into [`Scenario::nodes`].
+/// Number of a node: an index into [`Scenario::nodes`].
 pub type NodeId = usize;
 /// Index of one direction of a link: `2 * link + 0` as `between` is written, `2 * link + 1` the
 /// other way.
@@ -30,7 +30,7 @@ pub struct Scenario {
     pub title: String,
     /// Name of the variant of the file this is; empty where the file has none.
     pub variant: String,
-    /// Free text.
+    /// Description from the file; free text.
     pub description: String,
     /// How long the run lasts.
     pub duration: Nanos,
@@ -74,7 +74,7 @@ pub enum Sampling {
     PerRtt(Nanos),
 }
 
-/// Index into [`Scenario::media`].
+/// Number of a medium: an index into [`Scenario::media`].
 pub type MediumId = usize;
 
 /// A link; each direction has its own rate, delay, queue and losses.
@@ -108,7 +108,7 @@ pub struct Direction {
     pub framing_bytes: u32,
     /// The queue in front of the transmitter.
     pub queue: Queue,
-    /// Random losses.
+    /// Random losses on this direction.
     pub losses: Vec<Loss>,
     /// Periods in which everything sent is lost (the link keeps taking packets, nothing arrives).
     pub blackouts: Vec<Period>,
@@ -140,14 +140,14 @@ impl Direction {
     }
 }
 
-/// Losses by probability.
+/// Random losses with a given probability.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loss {
     /// Chance for each packet, 0..=1.
     pub probability: f64,
     /// Where on the link.
     pub place: LossPlace,
-    /// When.
+    /// When they occur.
     pub period: Period,
 }
 
@@ -163,7 +163,7 @@ pub enum LossPlace {
 /// A queue: what it holds, and who may enter it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Queue {
-    /// Capacity.
+    /// How much the queue holds.
     pub limit: Limit,
     /// Who may enter, and what happens to packets on their way in and out.
     pub discipline: Discipline,
@@ -180,7 +180,7 @@ impl Queue {
     }
 }
 
-/// A queue discipline.
+/// A queue discipline and its settings.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Discipline {
     /// First in, first out; arrivals to a full queue are dropped.
@@ -223,7 +223,7 @@ pub struct Red {
 /// An XCP router's settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
-    /// Its law.
+    /// The router's law.
     pub law: Law,
     /// Laws that take its place during the run, in order of time; all different times.
     pub changes: Vec<LawChange>,
@@ -267,7 +267,7 @@ pub enum Others {
 /// A law that takes another's place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LawChange {
-    /// When.
+    /// When the change happens, from the start of the run.
     pub at: Nanos,
     /// The law from then on.
     pub law: Law,
@@ -293,9 +293,9 @@ pub struct Flow {
 pub struct Group {
     /// Name as the file gives it, unique.
     pub name: Arc<str>,
-    /// Source.
+    /// Node that sends.
     pub from: NodeId,
-    /// Destination.
+    /// Node that receives.
     pub to: NodeId,
     /// Directions crossed by data, in order; never empty.
     pub route: Vec<DirectionId>,
@@ -343,7 +343,7 @@ impl Flow {
         FlowName::member(&self.group.name, self.number)
     }
 
-    /// What it sends.
+    /// What kind of traffic it sends.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
         match &self.group.traffic {
@@ -368,7 +368,7 @@ impl Flow {
     }
 }
 
-/// Kinds of traffic.
+/// The kinds of traffic a flow can send.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Traffic {
     /// A TCP connection.
@@ -409,7 +409,7 @@ pub struct Tcp {
     pub delayed_ack: bool,
     /// Whether the connection opens with SYN and SYN-ACK.
     pub handshake: bool,
-    /// First window, packets.
+    /// First congestion window, packets.
     pub initial_window: u32,
     /// Lower bound of the retransmission timeout.
     pub rto_min: Nanos,
@@ -433,7 +433,7 @@ pub enum Unclaimed {
     Access,
 }
 
-/// Congestion control.
+/// The congestion control of a TCP flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Congestion {
     /// Explicit: the routers' feedback.
@@ -469,7 +469,7 @@ pub enum XcpSender {
     Robust,
 }
 
-/// Loss recovery.
+/// The loss recovery of a TCP flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
     /// RFC 5681 §3.2.
@@ -500,7 +500,7 @@ pub enum LossResponse {
 /// Another size of a receiver's buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferChange {
-    /// When.
+    /// When the change happens, from the start of the run.
     pub at: Nanos,
     /// Bytes from then on; `None` is never a limit.
     pub bytes: Option<u64>,
@@ -603,7 +603,7 @@ pub enum OverSeeds {
 pub struct Than {
     /// The variant whose run it is from; empty where the file has none.
     pub variant: String,
-    /// Which number.
+    /// Metric with which it is compared.
     pub metric: String,
     /// Over what part of that run; the measured period if absent.
     pub period: Option<Period>,

@@ -59,7 +59,7 @@ pub trait Gauges {
 pub struct LinkCounts {
     /// Wire bytes sent, those of a packet in service as far as they have left.
     pub served_bytes: f64,
-    /// Packets sent.
+    /// Packets sent so far.
     pub sent_packets: u64,
     /// Packets dropped by the queue.
     pub drops: u64,
@@ -69,7 +69,7 @@ pub struct LinkCounts {
     pub lost: u64,
     /// Waiting packets integrated over time, packet nanoseconds.
     pub queue_integral: u128,
-    /// Packets waiting now.
+    /// Packets waiting at the moment.
     pub queue: u64,
 }
 
@@ -94,9 +94,9 @@ pub struct Totals {
     pub delivered_bytes: u64,
     /// The same without what came after the flow had been told to stop.
     pub delivered_while_active: u64,
-    /// Segments sent again.
+    /// Segments sent again so far.
     pub retransmits: u64,
-    /// Retransmission timeouts.
+    /// Retransmission timeouts so far.
     pub timeouts: u64,
     /// Sum of the RTT samples, nanoseconds.
     pub rtt_sum: u128,

@@ -15,7 +15,7 @@ use crate::units::Nanos;
 /// The result of one scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// The scenario's title.
+    /// Title of the scenario.
     pub title: String,
     /// The variant's name; empty where the file has none.
     pub variant: String,
@@ -23,9 +23,9 @@ pub struct Run {
     pub completed: Nanos,
     /// The duration that was asked for.
     pub duration: Nanos,
-    /// The numbers.
+    /// The numbers over the measured period.
     pub summary: Summary,
-    /// The curves.
+    /// The curves over the whole run.
     pub series: Vec<Series>,
 }
 
@@ -35,12 +35,12 @@ pub struct Run {
 pub struct Summary {
     /// Seed of the run.
     pub seed: u64,
-    /// `sim` or `linux`.
+    /// Backend that ran it: `sim` or `linux`.
     pub backend: String,
-    /// The scenario's title.
+    /// Title of the scenario.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// The variant's name.
+    /// Name of the variant.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub variant: String,
     /// By link direction: `NAME`, and `NAME.reverse` for the other way.
@@ -70,7 +70,7 @@ pub struct LinkSummary {
     pub utilisation: f64,
     /// Time-weighted mean queue, packets, the one in service not counted.
     pub queue_mean: f64,
-    /// Largest queue, packets.
+    /// Largest queue in the measured period, packets.
     pub queue_max: u64,
     /// Packets dropped by the queue, those that its policer refused among them.
     pub drops: u64,
@@ -79,7 +79,7 @@ pub struct LinkSummary {
     pub refused: u64,
     /// Packets lost on the link (random loss, blackout), not by the queue.
     pub lost: u64,
-    /// Packets sent.
+    /// Packets sent in the measured period.
     pub packets: u64,
     /// What packets waited in the queue, those that did not wait among them; `None` where the
     /// backend does not know.
@@ -92,19 +92,19 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// One flow.
+/// The numbers of one flow over the measured period.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowSummary {
-    /// Name.
+    /// Name of the flow.
     pub name: FlowName,
     /// Payload delivered in order to the receiving application, bit/s, over the part of the
     /// measured period in which the flow was active.
     pub goodput: f64,
     /// Mean of the RTT samples, seconds; 0 if there were none.
     pub rtt_mean: f64,
-    /// Segments sent again.
+    /// Segments sent again in the measured period.
     pub retransmits: u64,
-    /// Retransmission timeouts.
+    /// Retransmission timeouts in the measured period.
     pub timeouts: u64,
     /// Mean congestion window, packets, sampled at the end of every sampling interval.
     pub cwnd_mean: f64,
@@ -125,7 +125,7 @@ pub struct FlowSummary {
 /// The flows of one `[[flow]]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupSummary {
-    /// Its name.
+    /// Name of the group.
     pub name: String,
     /// The node where they begin.
     pub from: String,
@@ -144,12 +144,12 @@ pub struct GroupSummary {
     pub rtt: Option<Percentiles>,
 }
 
-/// A curve.
+/// One quantity of one link or flow over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What it describes.
+    /// The link or flow that it describes.
     pub subject: Subject,
-    /// Which quantity.
+    /// The quantity that it shows.
     pub quantity: Quantity,
     /// Ends of the sampling intervals; shared by the series of a run.
     pub times: Arc<Vec<Nanos>>,

@@ -24,11 +24,11 @@ pub struct Spread {
 /// Percentiles of a time, seconds: half, 95 % and 99 % were no longer than this.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// The median.
+    /// The median of the values.
     pub p50: f64,
-    /// The 95th.
+    /// The 95th percentile.
     pub p95: f64,
-    /// The 99th.
+    /// The 99th percentile.
     pub p99: f64,
 }
 
@@ -46,7 +46,7 @@ fn middle(class: usize) -> f64 {
 }
 
 impl Spread {
-    /// Counts a time.
+    /// Counts one more value, nanoseconds.
     #[inline]
     pub fn add(&mut self, time: Nanos) {
         let class = class(time);

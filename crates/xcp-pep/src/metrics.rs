@@ -10,17 +10,17 @@ use std::time::Duration;
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// One more.
+    /// Counts one more.
     pub fn one(&self) {
         self.add(1);
     }
 
-    /// So many more.
+    /// Counts `n` more.
     pub fn add(&self, n: u64) {
         self.0.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// How many.
+    /// The count so far.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -65,10 +65,10 @@ impl Histogram {
     }
 }
 
-/// All of them.
+/// All counters and histograms of a proxy.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// Connections accepted.
+    /// Connections accepted so far.
     pub accepted: Counter,
     /// Connections carried to their end.
     pub finished: Counter,
@@ -76,7 +76,7 @@ pub struct Metrics {
     pub reset: Counter,
     /// Connections whose server could not be reached.
     pub unreached: Counter,
-    /// Openings held back until the server has answered.
+    /// Connection attempts held back until the server has answered.
     pub held: Counter,
     /// Of these: the server has answered, so the client was.
     pub confirmed: Counter,
@@ -89,7 +89,7 @@ pub struct Metrics {
     /// Of these: given up for want of room, because the client gave up, or because the proxy takes
     /// no more.
     pub given_up: Counter,
-    /// Clients that said nothing that could be understood.
+    /// Clients whose request could not be understood.
     pub garbage: Counter,
     /// Clients of the explicit listener that may not ask.
     pub strangers: Counter,
@@ -99,19 +99,19 @@ pub struct Metrics {
     pub full: Counter,
     /// Connections refused because they came from ourselves.
     pub loops: Counter,
-    /// Connections whose first bytes went with the SYN.
+    /// Connections whose first bytes were sent with the SYN.
     pub early: Counter,
-    /// Connections that went by the trunk.
+    /// Connections that went through the trunk.
     pub trunk_used: Counter,
     /// Connections for which it had none left.
     pub trunk_missed: Counter,
     /// Connections of the other gateway's clients that came by it.
     pub trunk_carried: Counter,
-    /// Calls of the trunk that came to nothing.
+    /// Failed connection attempts of the trunk.
     pub trunk_failed: Counter,
     /// Connections whose client's port could not be kept.
     pub port_changed: Counter,
-    /// Peers across the long link asked whether they are there, after a timeout.
+    /// Peers across the long link that were probed after a timeout.
     pub probes: Counter,
     /// Times that accepting stopped for want of descriptors.
     pub exhausted: Counter,
@@ -123,7 +123,7 @@ pub struct Metrics {
     pub connect_us: Histogram,
     /// Age of a connection at its end, ms.
     pub age_ms: Histogram,
-    /// Bytes of a connection at its end, both ways.
+    /// Bytes of a connection at its end, in both directions.
     pub bytes: Histogram,
 }
 
@@ -153,43 +153,43 @@ impl Metrics {
         );
         counter(
             "xcpnet_pep_held_total",
-            "Openings held back until the server has answered.",
+            "Connection attempts held back until the server has answered.",
             &self.held,
         );
         counter(
             "xcpnet_pep_confirmed_total",
-            "Held openings whose server has answered.",
+            "Held attempts whose server has answered.",
             &self.confirmed,
         );
         counter(
             "xcpnet_pep_refused_total",
-            "Held openings whose server has refused.",
+            "Held attempts whose server has refused.",
             &self.refused,
         );
         counter(
             "xcpnet_pep_unreachable_total",
-            "Held openings whose client was told that the server cannot be reached.",
+            "Held attempts whose client was told that the server cannot be reached.",
             &self.unreachable,
         );
-        counter("xcpnet_pep_silent_total", "Held openings whose server was silent.", &self.silent);
+        counter("xcpnet_pep_silent_total", "Held attempts whose server was silent.", &self.silent);
         counter(
             "xcpnet_pep_given_up_total",
-            "Held openings given up for want of room, or by their client.",
+            "Held attempts given up for lack of room, or by their client.",
             &self.given_up,
         );
         counter(
             "xcpnet_pep_garbage_total",
-            "Clients that said nothing that could be understood.",
+            "Clients whose request could not be understood.",
             &self.garbage,
         );
         counter(
             "xcpnet_pep_strangers_total",
-            "Clients of --listen that may not ask (--allow).",
+            "Clients of --listen that are not allowed to ask (--allow).",
             &self.strangers,
         );
         counter(
             "xcpnet_pep_forbidden_total",
-            "Targets asked for that are this machine's own.",
+            "Requested targets that belong to this machine.",
             &self.forbidden,
         );
         counter(
@@ -204,32 +204,32 @@ impl Metrics {
         );
         counter(
             "xcpnet_pep_early_total",
-            "Connections whose first bytes went with the SYN.",
+            "Connections whose first bytes were sent with the SYN.",
             &self.early,
         );
         counter(
             "xcpnet_pep_trunk_used_total",
-            "Connections that went by the trunk.",
+            "Connections that went through the trunk.",
             &self.trunk_used,
         );
         counter(
             "xcpnet_pep_trunk_missed_total",
-            "Connections for which the trunk had none left.",
+            "Connections for which the trunk had no connection left.",
             &self.trunk_missed,
         );
         counter(
             "xcpnet_pep_trunk_carried_total",
-            "Connections of the other gateway's clients that came by the trunk.",
+            "Connections of the other gateway's clients that arrived through the trunk.",
             &self.trunk_carried,
         );
         counter(
             "xcpnet_pep_trunk_failed_total",
-            "Calls of the trunk that came to nothing.",
+            "Failed connection attempts of the trunk.",
             &self.trunk_failed,
         );
         counter(
             "xcpnet_pep_probes_total",
-            "Peers across the long link asked whether they are there, after a timeout.",
+            "Peers across the long link that were probed after a timeout.",
             &self.probes,
         );
         counter(
@@ -239,7 +239,7 @@ impl Metrics {
         );
         counter(
             "xcpnet_pep_exhausted_total",
-            "Times accepting stopped for want of descriptors.",
+            "Times that accepting stopped for lack of descriptors.",
             &self.exhausted,
         );
         counter(
@@ -254,8 +254,8 @@ impl Metrics {
         );
         let _ = write!(
             out,
-            "# HELP xcpnet_pep_connections Connections there are.\n# TYPE xcpnet_pep_connections \
-                gauge\nxcpnet_pep_connections {active}\n"
+            "# HELP xcpnet_pep_connections Current connections.\n# TYPE xcpnet_pep_connections \
+             gauge\nxcpnet_pep_connections {active}\n"
         );
         self.connect_us.write(
             &mut out,
@@ -272,7 +272,7 @@ impl Metrics {
         self.bytes.write(
             &mut out,
             "xcpnet_pep_connection_bytes",
-            "Bytes of a connection at its end, both ways.",
+            "Bytes of a connection at its end, in both directions.",
             1.0,
         );
         out.push_str(more);

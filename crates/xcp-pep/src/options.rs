@@ -279,7 +279,7 @@ impl Options {
     fn bps(key: &str, text: Option<&String>) -> Result<Option<u64>> {
         let read = |text: &String| match typed::rate(text) {
             Ok(0..8) => {
-                Err(wrong(key, format_args!("\"{text}\" is no rate; write one like 20mbit")))
+                Err(wrong(key, format_args!("\"{text}\" is not a rate; write one like 20mbit")))
             }
             Ok(bps) => Ok(bps),
             Err(e) => Err(wrong(key, e)),
@@ -329,7 +329,7 @@ impl Options {
         Self::time("drain", self.drain.as_deref(), Duration::from_secs(30))
     }
 
-    /// Threads.
+    /// Number of worker threads.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.workers
@@ -437,9 +437,9 @@ impl Options {
         })?;
         if share != Share::default() && self.wan.is_none() {
             return Err(Error::new(
-                "share: only a gateway can share out a long link, and this proxy is none",
+                "share: only a gateway can share out a long link, and this proxy is not one",
             )
-            .remedy("name the devices: --wan DEV --lan DEV"));
+            .remedy("give the devices: --wan DEV --lan DEV"));
         }
         Ok(share)
     }
@@ -453,9 +453,9 @@ impl Options {
         let urgent = urgent::read(text).map_err(|why| wrong("urgent", why))?;
         if self.wan.is_none() || self.rate.is_none() {
             return Err(Error::new(
-                "urgent: packets wait for each other only where this gateway shapes the long link",
+                "urgent: packets wait for each other only if this gateway shapes the long link",
             )
-            .remedy("name its device and its rate: --wan DEV --rate 20mbit"));
+            .remedy("give its device and its rate: --wan DEV --rate 20mbit"));
         }
         Ok(Some(urgent))
     }
@@ -476,7 +476,7 @@ impl Options {
     pub fn access(&self) -> Result<Access> {
         let read = |key: &str, texts: &[String]| -> Result<Vec<Network>> {
             let wrong_one = |text: &String| {
-                wrong(key, format_args!("\"{text}\" is no network like 10.0.0.0/8"))
+                wrong(key, format_args!("\"{text}\" is not a network like 10.0.0.0/8"))
             };
             texts
                 .iter()
@@ -499,7 +499,7 @@ impl Options {
             trunk::address(text).ok_or_else(|| {
                 wrong(
                     key,
-                    format_args!("\"{text}\" is no address like 192.0.2.1 or 192.0.2.1:4000"),
+                    format_args!("\"{text}\" is not an address like 192.0.2.1 or 192.0.2.1:4000"),
                 )
             })
         };
@@ -507,8 +507,11 @@ impl Options {
             let encrypt = self.trunk_encrypt == Some(true);
             let alone = self.trunk_listen.is_some() || self.secret_file.is_some() || encrypt;
             return if alone {
-                Err(Error::new("trunk-listen, trunk-encrypt and secret-file need a trunk, and none is asked for")
-                    .remedy("name the other gateway: --trunk ADDRESS"))
+                Err(Error::new(
+                    "trunk-listen, trunk-encrypt and secret-file need a trunk, but \
+                    none is requested",
+                )
+                .remedy("give the other gateway: --trunk ADDRESS"))
             } else {
                 Ok(None)
             };
@@ -516,8 +519,8 @@ impl Options {
         let peer = read("trunk", peer)?;
         let own = self.trunk_listen.as_ref().map(|own| read("trunk-listen", own)).transpose()?;
         if self.wan.is_none() {
-            return Err(Error::new("trunk: only connections that are diverted can go by it")
-                .remedy("name the devices: --wan DEV --lan DEV"));
+            return Err(Error::new("trunk: only diverted connections can use it")
+                .remedy("give the devices: --wan DEV --lan DEV"));
         }
         if self.confirm == Some(true) {
             return Err(Error::new(
@@ -528,14 +531,14 @@ impl Options {
         }
         if self.secret_file.is_none() {
             return Err(Error::new(
-                "trunk: the gateways know each other by a secret, and none is named",
+                "trunk: the gateways recognise each other by a secret, but none is given",
             )
-            .remedy("name a file with the same secret on both gateways: --secret-file FILE"));
+            .remedy("give a file with the same secret on both gateways: --secret-file FILE"));
         }
         if own.is_some_and(|own| own.is_ipv4() != peer.is_ipv4()) {
             return Err(wrong(
                 "trunk-listen",
-                "one address is of IPv4, and the other gateway's of IPv6",
+                "one address is IPv4, and the other gateway's is IPv6",
             ));
         }
         Ok(Some((peer, own)))
@@ -552,8 +555,9 @@ impl Options {
             Some(own) => own,
             None => {
                 let address = trunk::own_address(peer).map_err(|e| {
-                    Error::because(format_args!("trunk: no way to {}", peer.ip()), &e).remedy(
-                        "say where the other gateway finds this one: --trunk-listen ADDRESS",
+                    Error::because(format_args!("trunk: no route to {}", peer.ip()), &e).remedy(
+                        "give the address at which the other gateway reaches this one: \
+                         --trunk-listen ADDRESS",
                     )
                 })?;
                 SocketAddr::new(address, peer.port())
@@ -575,7 +579,8 @@ impl Options {
                 "everybody"
             };
             format!(
-                "listen: {at} answers {whom} who can reach it; say who may use it: --allow NETWORK"
+                "listen: {at} answers {whom} who can reach it; restrict who may use it: --allow \
+                 NETWORK"
             )
         })
         .collect()

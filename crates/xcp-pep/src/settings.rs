@@ -34,7 +34,7 @@ impl Kind {
 /// Settings of the data path.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Of every socket.
+    /// Settings of every socket.
     pub common: Common,
     /// Of sockets towards the LAN.
     pub lan: Leg,

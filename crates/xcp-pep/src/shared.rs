@@ -21,11 +21,11 @@ pub type Ends = (SocketAddr, SocketAddr);
 #[derive(Debug)]
 pub struct Shared {
     settings: RwLock<Arc<Settings>>,
-    /// Counts and histograms.
+    /// Counters and histograms of the proxy.
     pub metrics: Metrics,
     /// No new connections are taken.
     pub draining: AtomicBool,
-    /// Connections there are.
+    /// Number of connections carried at the moment.
     pub active: AtomicUsize,
     /// The number of the long link's device, where this is a gateway; another one when it has come
     /// anew.
@@ -105,7 +105,7 @@ impl Shared {
         }
     }
 
-    /// A connection's number.
+    /// A new connection's number.
     pub fn number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -119,7 +119,7 @@ impl Shared {
         self.legs().insert(ends);
     }
 
-    /// It is closed.
+    /// Notes that a connection has been closed.
     pub fn closed(&self, ends: &Ends) {
         self.legs().remove(ends);
     }

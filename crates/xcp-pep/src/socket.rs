@@ -301,7 +301,7 @@ fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<libc::tcp_info> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(raw) }
 }
 
-/// Asks the kernel.
+/// Reads TCP_INFO of a socket from the kernel.
 pub fn info(fd: BorrowedFd<'_>) -> io::Result<Tcp> {
     let raw = tcp_info(fd)?;
     Ok(Tcp {

@@ -41,12 +41,12 @@ const SHARES: std::ops::RangeInclusive<u16> = 1..=90;
 pub fn read(text: &str) -> Result<Urgent, String> {
     let wrong = |why: String| format!("\"{text}\": {why}; write it like ef:10% or ef,cs5:20%");
     let (names, share) =
-        text.split_once(':').ok_or_else(|| wrong("it does not say up to which bound".into()))?;
+        text.split_once(':').ok_or_else(|| wrong("it does not give a limit".into()))?;
     let percent = share.trim().strip_suffix('%').and_then(|number| number.parse::<u16>().ok());
     let percent = percent.filter(|percent| SHARES.contains(percent)).ok_or_else(|| {
         let [least, most] = [SHARES.start(), SHARES.end()];
         wrong(format!(
-            "the bound is a share of the rate in whole percent, from {least}% to {most}%"
+            "the limit is a share of the rate in whole percent, from {least}% to {most}%"
         ))
     })?;
     let mut codes = 0;
@@ -55,12 +55,14 @@ pub fn read(text: &str) -> Result<Urgent, String> {
         let code = known.map(|(_, code)| *code).or_else(|| name.parse().ok().filter(|n| *n < 64));
         match code {
             Some(0) => {
-                return Err(wrong(format!("{name} is what packets have that nobody has marked")));
+                return Err(wrong(format!(
+                    "{name} is the value of packets that nobody has marked"
+                )));
             }
             Some(code) => codes |= 1 << code,
             None => {
                 return Err(wrong(format!(
-                    "{name} is no DSCP; there are {}, and numbers from 1 to 63",
+                    "{name} is not a DSCP; use one of {}, or a number from 1 to 63",
                     NAMES[1..NAMES.len() - 1]
                         .iter()
                         .map(|(name, _)| *name)
@@ -106,15 +108,15 @@ mod tests {
         is("af41:1%", &[34], 10);
         assert_eq!(write(read("46,40:20%").unwrap()), "cs5,ef:20%");
         for (text, said) in [
-            ("ef", "bound"),
+            ("ef", "limit"),
             ("ef:", "percent"),
             ("ef:0%", "percent"),
             ("ef:91%", "percent"),
             ("ef:10", "percent"),
             ("ef:x%", "percent"),
-            (":10%", "no DSCP"),
-            ("ef,:10%", "no DSCP"),
-            ("64:10%", "no DSCP"),
+            (":10%", "not a DSCP"),
+            ("ef,:10%", "not a DSCP"),
+            ("64:10%", "not a DSCP"),
             ("voice:10%", "af43"),
             ("cs0:10%", "nobody has marked"),
             ("0:10%", "nobody has marked"),

@@ -52,14 +52,14 @@
         if (!waiting || data.id !== waiting.id) return;
         if (data.partial) { waiting.partial(data.partial); return; }
         this.waiting = null;
-        if (data.failed) { this.restart(); waiting.done({ ok: false, text: `The engine broke down, which it should not: ${data.failed}` }); } else waiting.done(data.answer);
+        if (data.failed) { this.restart(); waiting.done({ ok: false, text: `The engine failed unexpectedly: ${data.failed}` }); } else waiting.done(data.answer);
       };
       this.worker.onerror = (event) => {
         event.preventDefault();
         const waiting = this.waiting;
         this.waiting = null;
         this.restart();
-        if (waiting) waiting.done({ ok: false, text: 'The engine broke down, which it should not.' });
+        if (waiting) waiting.done({ ok: false, text: 'The engine failed unexpectedly.' });
       };
       this.worker.postMessage({ module: compiled });
     }
@@ -92,7 +92,7 @@
       const clock = setTimeout(() => reader.stop(), patience);
       const answer = await reader.ask(request);
       clearTimeout(clock);
-      return answer || { ok: false, text: 'This takes too long to read; it was given up.' };
+      return answer || { ok: false, text: 'Reading this takes too long; it was given up.' };
     });
     queue = asked.catch(() => {});
     return asked;
@@ -135,7 +135,7 @@
     if (mine !== generation) return false;
     problems(answer.ok ? [] : answer.problems || [], answer.ok ? '' : answer.text);
     if (!answer.ok) {
-      if (told) say('The scenario is not right yet: see below its text. The pictures show the last one that was.', true);
+      if (told) say('The scenario is not correct yet: see the errors below its text. The pictures show the last correct one.', true);
       if (typed) state.draft = text;
       return false;
     }
@@ -271,7 +271,7 @@
       column.summary = null;
       if (answer.problems) problems(answer.problems, answer.text);
       $('anyway').hidden = !answer.hops;
-      say(`${columnName(column)}: not run. ${answer.hops ? 'It is more work than this page does unasked.' : ''}`, true);
+      say(`${columnName(column)}: not run. ${answer.hops ? 'It is more work than this page does without asking.' : ''}`, true);
       drawSoon();
       return;
     }
@@ -509,7 +509,7 @@
   const ROWS = [
     { key: 'utilisation', heading: 'Utilisation', note: 'share of the link’s capacity in use', of: 'link', column: 'utilisation', unit: 'share', top: 1.05 },
     { key: 'queue', heading: 'Queue', note: 'packets waiting: mean of each interval', of: 'link', column: 'queue_mean_packets', unit: 'packets' },
-    { key: 'cwnd', heading: 'Congestion window', note: 'packets each sender may have on the way', of: 'flow', column: 'cwnd_packets', unit: 'packets' },
+    { key: 'cwnd', heading: 'Congestion window', note: 'packets that each sender may have in flight', of: 'flow', column: 'cwnd_packets', unit: 'packets' },
     { key: 'goodput', heading: 'Goodput', note: 'new data that reached the receiving application', of: 'flow', column: 'goodput_bps', unit: 'bps', cut: true },
     { key: 'drops', heading: 'Drops', note: 'packets dropped by the queue in each interval', of: 'link', column: 'drops', unit: 'packets', bars: true },
   ];
@@ -617,7 +617,7 @@
         swatch.style.borderTopColor = colours.colours[i % 8];
         return make('li', {}, make('span', {}, swatch, `${entity.name} `, make('span', { className: 'v' })));
       }));
-      if (row.of === 'flow' && more > 0 && list.length) p.legend.append(make('li', { textContent: `and ${more} flows more, not drawn` }));
+      if (row.of === 'flow' && more > 0 && list.length) p.legend.append(make('li', { textContent: `and ${more} more flows, not drawn` }));
     } else {
       p.uplot.setData(data);
     }
@@ -960,7 +960,7 @@
   $('file').replaceChildren(...page.sources.map(({ name }, i) => make('option', { value: i, textContent: name, selected: i === chosen })));
   $('pick-file').hidden = page.sources.length < 2;
   $('file').addEventListener('change', () => { location.hash = `f=${$('file').value}`; location.reload(); });
-  $('footer').textContent = `xcpnet ${page.version}. The page runs xcpnet’s own simulator (WebAssembly, GPL-2.0-or-later as a whole) and asks nothing of the network. ${fileName}: `;
+  $('footer').textContent = `xcpnet ${page.version}. The page runs xcpnet’s own simulator (WebAssembly, GPL-2.0-or-later as a whole) and uses no network. ${fileName}: `;
   $('footer').append(make('code', { textContent: `xcpnet run ${fileName}` }), ' gives the same numbers.');
 
   window.playground = {
@@ -977,7 +977,7 @@
     $('text').value = source.text;
     if (own && !own.bad) {
       Object.assign(state, { link: own.link, group: own.group, shown: own.shown, time: own.time });
-      banner('This is the state that the address brought with it.');
+      banner('This is the state contained in the address.');
       $('text').value = own.text;
       if (await take(own.text, { remember: false })) return;
       // Wrong, but somebody's work: it stays in the editor with what is wrong, beside the page's own pictures.
@@ -988,7 +988,7 @@
       list.remove();
       return;
     }
-    if (own && own.bad) banner('The address’s state cannot be read; this is the page’s own scenario.');
+    if (own && own.bad) banner('The state in the address cannot be read; this is the page’s own scenario.');
     await take(source.text, { remember: false });
   })();
 })();

@@ -74,9 +74,9 @@ impl Values {
 /// A table in memory: its columns by name, and how many rows it has.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Columns {
-    /// In their order.
+    /// Names and values of the columns, in their order.
     pub columns: Vec<(String, Values)>,
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
 }
 

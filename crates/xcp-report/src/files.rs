@@ -15,7 +15,7 @@ use tempfile::{Builder, TempDir};
 pub struct WriteError {
     /// The file or directory the user asked for (not the temporary).
     pub path: PathBuf,
-    /// The system's reason.
+    /// The reason that the system gave.
     pub source: io::Error,
 }
 

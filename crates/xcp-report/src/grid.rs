@@ -86,7 +86,7 @@ impl Grid {
         }
         if shown < widths.len() {
             let hidden = self.rows[0][shown..].join(", ");
-            out.push_str(&format!("(not shown, for want of width: {hidden})\n"));
+            out.push_str(&format!("(not shown for lack of width: {hidden})\n"));
         }
     }
 }

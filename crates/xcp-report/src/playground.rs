@@ -25,7 +25,7 @@ pub struct Playground<'a> {
     pub version: &'a str,
 }
 
-/// The page.
+/// The playground page as HTML.
 #[must_use]
 pub fn playground(page: &Playground<'_>) -> String {
     let source = |source: &Source| serde_json::json!({"name": source.name, "text": source.text});

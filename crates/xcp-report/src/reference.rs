@@ -15,7 +15,7 @@ pub struct Curve {
 /// What one theory says of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
-    /// The theory.
+    /// Name of the theory.
     pub name: String,
     /// Goodput of flows, bit/s, in steps: each y holds from its x (seconds) to the next.
     pub goodputs: Vec<Curve>,

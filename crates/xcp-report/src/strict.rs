@@ -9,7 +9,7 @@ use crate::html::{REPORT_CSS, UPLOT_CSS, UPLOT_JS, UPLOT_LICENCE, base64, escape
 /// What such a page is made of, uPlot and the report's looks apart.
 #[derive(Debug, Clone, Copy)]
 pub struct Strict<'a> {
-    /// Title.
+    /// Title of the page.
     pub title: &'a str,
     /// The version of the program.
     pub version: &'a str,
@@ -25,7 +25,7 @@ pub struct Strict<'a> {
     pub script: &'a str,
 }
 
-/// The page.
+/// The page as HTML, with its security policy.
 #[must_use]
 pub fn strict(page: &Strict<'_>) -> String {
     let style = format!("{UPLOT_CSS}\n{REPORT_CSS}\n{}", page.style);

@@ -34,7 +34,7 @@ impl Value {
         }
     }
 
-    /// As JSON.
+    /// The value as JSON.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         match self {
@@ -74,7 +74,7 @@ pub struct Entry<'a> {
     pub summary: &'a Summary,
 }
 
-/// The four tables.
+/// The four tables of a sweep's results.
 pub struct Tables<W: io::Write + Send> {
     runs: Table<W>,
     links: Table<W>,

@@ -561,7 +561,7 @@ fn what_is_left_out_is_told() {
     let text = html(&report);
     assert!(text.contains("\"bucket\":3"), "9000 samples in groups of three");
     assert!(text.contains("drawn in equal groups"));
-    assert!(text.contains("Of 53 link directions the page has 40"));
+    assert!(text.contains("Of 53 link directions the page shows 40"));
 }
 
 /// What one should know before believing the numbers is on the page, and that a measurement is no

@@ -51,7 +51,7 @@ fn completed_transfers_are_told_by_how_long_they_took() {
 #[test]
 fn a_narrow_terminal_loses_columns_and_is_told_so() {
     let text = table(&three(4), 60);
-    assert!(text.contains("for want of width: "));
+    assert!(text.contains("for lack of width: "));
     let longest = text
         .lines()
         .filter(|l| !l.contains("width: ") && !l.contains("Jain"))

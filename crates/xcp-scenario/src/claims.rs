@@ -162,7 +162,7 @@ impl<'a> Against<'a> {
         let preceding = fields.bool("preceding") == Some(true);
         let run = match (variant, preceding) {
             (Some(_), true) => {
-                let what = "`than` names a variant, and the preceding one, too";
+                let what = "`than` names both a variant and the preceding one";
                 fields.faults.add(
                     fields.span_of("preceding"),
                     what,
@@ -180,7 +180,7 @@ impl<'a> Against<'a> {
                     let help = "list the variants in order: variant = [\"a\", \"b\", \"c\"]";
                     fields.faults.add(
                         fields.span_of("preceding"),
-                        "no variant precedes another in this expectation",
+                        "this expectation lists no variants that precede one another",
                         help,
                     );
                     return None;

@@ -9,7 +9,7 @@ use std::fmt;
 pub(crate) struct Span {
     /// 0 is the file, `n` the n-th override.
     pub source: usize,
-    /// First byte.
+    /// Offset of the first byte in the file.
     pub start: usize,
     /// First byte after it.
     pub end: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Span {
 pub(crate) struct Source {
     /// Path of the file, or how the override was given.
     pub name: String,
-    /// Its content.
+    /// Content of the file.
     pub text: String,
 }
 
@@ -44,9 +44,9 @@ pub struct Problem {
     pub column: usize,
     /// How many characters are at fault on that line.
     pub width: usize,
-    /// The line itself.
+    /// Text of the line.
     pub snippet: String,
-    /// What is wrong.
+    /// What is wrong there.
     pub what: String,
     /// What would be right.
     pub help: Option<String>,

@@ -67,7 +67,7 @@ impl<'a> Fields<'a> {
             other => {
                 faults.add(
                     item.span,
-                    format!("`{}` takes a table, this is {}", spec.name, other.kind()),
+                    format!("`{}` takes a table, but this is {}", spec.name, other.kind()),
                     "write { key = value, ... }",
                 );
                 None
@@ -113,7 +113,7 @@ impl<'a> Fields<'a> {
             .iter()
             .filter(|e| self.spec.key(&e.key).is_some() && !belongs.contains(&e.key.as_str()))
         {
-            let what = format!("`{}` means nothing to {choice}", entry.key);
+            let what = format!("`{}` has no meaning for {choice}", entry.key);
             self.faults.add(
                 entry.key_span,
                 what,
@@ -150,7 +150,7 @@ impl<'a> Fields<'a> {
                 if c.is_control() { "control characters".into() } else { format!("`{c}`") }
             )
         } else if matches!(self.spec.name, "link" | "flow") && begins_a_formula(text) {
-            "a name in a table of results cannot begin as a spreadsheet's formula does".into()
+            "a name in a table of results cannot begin like a spreadsheet formula".into()
         } else if text.chars().count() > 100 {
             "a name cannot be longer than 100 characters".into()
         } else {
@@ -224,7 +224,7 @@ impl<'a> Fields<'a> {
         let found = known.clone().find(|k| k == text);
         if found.is_none() {
             let (who, more) = match kernel {
-                None => ("the simulator", "with --on linux, the kernel's too"),
+                None => ("the simulator", "with --on linux also those of the kernel"),
                 Some(_) => (
                     "this kernel",
                     "others may be modules that are not loaded: try `modprobe tcp_NAME`",
@@ -375,11 +375,11 @@ impl<'a> Fields<'a> {
                         format!("write it like {example}"),
                     ),
                     Some(n) => (
-                        format!("`{name}` takes {kind} with a unit, this is a bare number"),
+                        format!("`{name}` takes {kind} with a unit, but this is a bare number"),
                         bare(&n),
                     ),
                     None => (
-                        format!("`{name}` takes {kind}, this is {}", other.kind()),
+                        format!("`{name}` takes {kind}, but this is {}", other.kind()),
                         format!("write it like {example}"),
                     ),
                 };
@@ -453,9 +453,9 @@ impl<'a> Fields<'a> {
             }
         };
         if amount.is_zero() {
-            let help = "a queue must hold something beside the packet being sent: write packets \
-                (\"100p\" or 100), bytes (\"64kb\") or \
-                        bandwidth-delay products (\"2bdp\")";
+            let help = "a queue must hold something in addition to the packet being sent: write \
+                packets (\"100p\" or 100), bytes (\"64kb\") or bandwidth-delay products \
+                (\"2bdp\")";
             self.faults.add(item.span, format!("`{name}` cannot be zero"), help);
             return None;
         }
@@ -495,7 +495,7 @@ impl<'a> Fields<'a> {
         };
         self.faults.add(
             item.span,
-            format!("`{name}` takes {wanted}, this is {}", item.value.kind()),
+            format!("`{name}` takes {wanted}, but this is {}", item.value.kind()),
             help,
         );
         None
@@ -562,8 +562,9 @@ impl<'a> Fields<'a> {
             Value::Text(_) if [RATE_CHANGES, DELAY_CHANGES].contains(&name) => {
                 self.faults.add(
                     item.span,
-                    "a trace is read with the scenario file that names it, and this is not one",
-                    "write the list of steps, or write the name of the trace into a file",
+                    "a trace can only be named in a scenario file, because it is read together \
+                     with that file",
+                    "write the list of steps, or name the trace in a scenario file",
                 );
                 return None;
             }

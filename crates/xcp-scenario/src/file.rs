@@ -40,7 +40,7 @@ pub struct Overrides {
 }
 
 impl Overrides {
-    /// None.
+    /// No settings, variants or seed from the command line.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
@@ -78,7 +78,7 @@ impl Overrides {
 /// A scenario and where its parts stand in the file, for messages about it later on.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// The scenario.
+    /// The scenario that was read.
     pub scenario: Scenario,
     /// Where its parts stand.
     pub origins: Origins,
@@ -267,14 +267,14 @@ fn variants(root: &Table, faults: &Faults) -> Vec<Variant> {
             faults.add(
                 fields.span_of("name"),
                 format!("two variants are named `{name}`"),
-                "give each variant a name of its own",
+                "give each variant a different name",
             );
         }
         let settings = match fields.item("set") {
             Some(Item { value: Value::Table(table), .. }) => set::settings(table, faults),
             Some(other) => {
                 let what = format!(
-                    "`set` takes a table of paths and values, this is {}",
+                    "`set` takes a table of paths and values, but this is {}",
                     other.value.kind()
                 );
                 faults.add(other.span, what, "write set = { \"flow.congestion\" = \"newreno\" }");
@@ -348,7 +348,7 @@ fn read(
     );
     if faults.count() == before && flows.flows.is_empty() {
         let span = variant.without.first().map_or(file.span_of("flow"), |(_, span)| *span);
-        faults.add(span, "no flow is left", "a run has at least one [[flow]]");
+        faults.add(span, "no flow is left", "a run needs at least one [[flow]]");
     }
     let delays: Vec<Nanos> = edges.iter().flat_map(|(_, delays)| *delays).collect();
     let (crossings, largest_rtt) = crossings(&flows.flows, &delays);
@@ -446,7 +446,7 @@ fn sample(file: &Fields<'_>, duration: Nanos, largest_rtt: Nanos) -> Sampling {
             if largest_rtt == 0 {
                 file.faults.add(
                     item.span,
-                    "no flow has a round-trip time to sample by",
+                    "no flow has a round-trip time on which to base the sampling",
                     "write a time, like \"100ms\"",
                 );
                 return Sampling::Off;

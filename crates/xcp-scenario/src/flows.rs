@@ -55,7 +55,7 @@ pub(crate) fn read(
         let (written, name) = read_one(&fields, nodes, graph, run);
         if !groups.insert(name.clone()) {
             let what = format!("two flows are named `{name}`");
-            fields.faults.add(fields.span_of("name"), what, "give each [[flow]] a name of its own");
+            fields.faults.add(fields.span_of("name"), what, "give each [[flow]] a different name");
         } else if FLOW.key(&name).is_some() {
             reserved(&fields, &name);
         }
@@ -108,7 +108,7 @@ pub(crate) fn read(
         for (start, member) in starts.zip(1..).take(most as usize) {
             if member > 1 && stop.is_some_and(|stop| stop <= start) {
                 let what = format!(
-                    "`{name}-{member}` starts at {}, when the group has stopped",
+                    "`{name}-{member}` starts at {}, when the group has already stopped",
                     show_time(start)
                 );
                 fields.faults.add(
@@ -157,7 +157,7 @@ pub(crate) fn read(
         }
         if let Some(twice) = names.add(&name, grouped.then_some(members as u32)) {
             let what = format!("two flows are named `{twice}`, one of them as a member of a group");
-            fields.faults.add(fields.span_of("name"), what, "give each [[flow]] a name of its own");
+            fields.faults.add(fields.span_of("name"), what, "give each [[flow]] a different name");
         }
         result.last = fields.span;
     }
@@ -227,7 +227,7 @@ fn read_one<'a>(
     let start = fields.time("start").unwrap_or(0);
     let stop = fields.time("stop");
     if start >= duration && fields.item("start").is_some() {
-        let what = format!("the flow starts at {}, when the run is over", show_time(start));
+        let what = format!("the flow starts at {}, when the run is already over", show_time(start));
         fields.faults.add(
             fields.span_of("start"),
             what,
@@ -324,7 +324,7 @@ fn route(
                 .map(|n| nodes.names[n].as_str())
                 .collect();
             let what =
-                format!("there is no way from `{}` to `{}`", nodes.names[at], nodes.names[next]);
+                format!("there is no path from `{}` to `{}`", nodes.names[at], nodes.names[next]);
             let key = if next == to { "to" } else { "via" };
             let help = format!(
                 "`{}` reaches {}; add a [[link]] that joins the two parts",
@@ -347,8 +347,10 @@ fn traffic<'a>(
 ) -> Option<(Traffic, Option<Sizes>)> {
     if let Some(item) = fields.item("udp") {
         for entry in fields.table.entries.iter().filter(|e| TCP_ONLY.contains(&e.key.as_str())) {
-            let what =
-                format!("`{}` is a setting of TCP, and `udp` makes the flow datagrams", entry.key);
+            let what = format!(
+                "`{}` is a setting of TCP, but `udp` makes the flow send datagrams",
+                entry.key
+            );
             fields.faults.add(entry.key_span, what, "leave out one of the two");
         }
         let udp = Fields::of(fields.faults, &UDP, item)?;
@@ -423,7 +425,7 @@ fn tcp<'a>(fields: &Fields<'a>, bytes: Option<u64>, kernel: Option<&'a [String]>
     if tcp.receive_window == ReceiveWindow::Feedback && tcp.wire == WireFormat::Extended {
         fields.faults.add(
             fields.span_of("receive-window"),
-            "a window that opens by feedback counts packets, and this header's feedback is a rate",
+            "a window that opens by feedback counts packets, but this header's feedback is a rate",
             "add wire = \"classic\"",
         );
     }
@@ -439,7 +441,7 @@ fn buffer_changes(fields: &Fields<'_>) -> Vec<BufferChange> {
         if changes.last().is_some_and(|before| before.at >= at) {
             change.faults.add(
                 change.span_of("at"),
-                "a change of the receiver's buffer that is not later than the one before it",
+                "a change of the receiver's buffer is not later than the one before it",
                 "list changes in order of time",
             );
         }

@@ -64,7 +64,7 @@ enum Part {
 /// Estimated memory of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footprint {
-    /// Bytes, from above.
+    /// Upper bound of the memory, bytes.
     pub bytes: u128,
     /// Packets in queues and on links at once, from above.
     pub packets: u128,
@@ -253,7 +253,7 @@ pub fn check(
         Part::Flight(d) => (
             origins.links.get(d / 2).copied().unwrap_or_default(),
             format!(
-                "{} packets on the way over {}",
+                "{} packets on their way over {}",
                 needed.part_bytes / BYTES_PER_PACKET,
                 place(d)
             ),
@@ -263,7 +263,7 @@ pub fn check(
         ),
     };
     let what = format!(
-        "the run needs about {} of memory, {} are free; {} of it for {why}",
+        "the run needs about {} of memory, but only {} is free; {} of it is for {why}",
         show_bytes(needed.bytes),
         show_bytes(u128::from(available_bytes)),
         show_bytes(needed.part_bytes),

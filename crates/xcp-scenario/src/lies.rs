@@ -19,7 +19,10 @@ pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option
     }
     let refuse = |what: &str, help: &str| flow.faults.add(item.span, what, help);
     if kernel {
-        refuse("flows lie in the simulator only", "take `lies` out, or run it without --on linux");
+        refuse(
+            "flows can lie only in the simulator",
+            "take `lies` out, or run it without --on linux",
+        );
     }
     let lies = Lies {
         rtt: fields.claimed_time("rtt"),
@@ -42,7 +45,7 @@ pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option
             );
         }
         Traffic::Tcp(_) => refuse(
-            "`lies` is about XCP's headers, and this flow has none",
+            "`lies` is about XCP's headers, but this flow has none",
             "write congestion = \"xcp\", or take `lies` out",
         ),
     }
@@ -80,7 +83,7 @@ fn of_connection(fields: &Fields<'_>, lies: &Lies) {
             .into_iter()
             .filter(|key| fields.item(key).is_some())
         {
-            let what = format!("`{key}` means nothing to a sender that keeps its `cwnd`");
+            let what = format!("`{key}` has no effect on a sender that keeps its `cwnd`");
             fields.faults.add(fields.span_of(key), what, "leave out one of the two");
         }
     }

@@ -150,11 +150,12 @@ pub(crate) fn read(
             fields.faults.add(
                 fields.span_of("between"),
                 what,
-                "a link has both directions; a second one beside it needs a `name` of its own",
+                "a link includes both directions; a second link between the same nodes needs a \
+                 `name` of its own",
             );
         } else if names.insert(draft.name.clone(), ()).is_some() {
             let what = format!("two links are named `{}`", draft.name);
-            fields.faults.add(fields.span_of("name"), what, "give each link a name of its own");
+            fields.faults.add(fields.span_of("name"), what, "give each link a different name");
         }
         pairs.entry(pair).or_insert_with(|| draft.name.clone());
         if LINK.key(&draft.name).is_some() {
@@ -210,7 +211,7 @@ fn read_one(
         fields.faults.add(
             fields.span_of("between"),
             format!("`between` names {} nodes", between.len()),
-            "a link joins two, like between = [\"S\", \"R\"]",
+            "a link joins two nodes, like between = [\"S\", \"R\"]",
         );
         return None;
     };
@@ -365,7 +366,7 @@ fn check_calendar(
     let remembers = |draft: &LawDraft| draft.law.config.control == Control::Calendar;
     let amiss = [
         ("police", remembers(law) && policed, "a policer"),
-        ("others", remembers(law) && others != Others::Shared, "a queue for others apart"),
+        ("others", remembers(law) && others != Others::Shared, "a separate queue for others"),
         (
             "law-changes",
             !changes.is_empty()
@@ -375,7 +376,7 @@ fn check_calendar(
     ];
     for (key, _, what) in amiss.iter().filter(|(_, amiss, _)| *amiss) {
         let what = format!("{what} does not go with the law `robust`");
-        queue.faults.add(queue.span_of(key), what, "leave it out, or take another law");
+        queue.faults.add(queue.span_of(key), what, "leave it out, or choose another law");
     }
 }
 
@@ -410,7 +411,7 @@ fn read_changes(queue: &Fields<'_>, others: Others) -> Vec<(Nanos, LawDraft)> {
         if changes.last().is_some_and(|(before, _)| *before >= at) {
             change.faults.add(
                 change.span_of("at"),
-                "a change of law that is not later than the one before it",
+                "a change of law is not later than the one before it",
                 "list changes in order of time",
             );
         }
@@ -422,7 +423,7 @@ fn read_changes(queue: &Fields<'_>, others: Others) -> Vec<(Nanos, LawDraft)> {
 /// The sides (0 forward, 1 reverse) something applies to.
 fn sides(fields: &Fields<'_>, allowed: bool) -> Vec<usize> {
     if !allowed && fields.item("direction").is_some() {
-        let what = "`direction` has no place inside `reverse`";
+        let what = "`direction` is not allowed inside `reverse`";
         fields.faults.add(
             fields.span_of("direction"),
             what,
@@ -524,7 +525,7 @@ impl DirectionDraft {
                         let whole = limit_bytes(limit, packet);
                         if bytes > whole {
                             let what = format!(
-                                "the queue's target is beyond its limit: {bytes} of {whole} bytes"
+                                "the queue's target exceeds its limit: {bytes} of {whole} bytes"
                             );
                             faults.add(at, what, "`target` can be at most `limit`");
                         }
@@ -565,7 +566,7 @@ impl DirectionDraft {
                 } else if max_packets > whole {
                     faults.add(
                         at,
-                        format!("RED's upper threshold is beyond the queue's limit: {shown}"),
+                        format!("RED's upper threshold exceeds the queue's limit: {shown}"),
                         "`max` can be at most `limit`",
                     );
                 }
@@ -630,7 +631,7 @@ fn bdp(
         || {
             faults.add(
                 at,
-                "so many bandwidth-delay products are more than 10^18 bytes",
+                "this many bandwidth-delay products are more than 10^18 bytes",
                 "write a smaller number, or packets like \"100p\"",
             );
             0

@@ -22,12 +22,12 @@ pub struct Plan {
     pub quick: Option<QuickPlan>,
 }
 
-/// What `--quick` runs.
+/// What `--quick` runs of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuickPlan {
-    /// At least one.
+    /// Seeds to run, at least one.
     pub seeds: Vec<u64>,
-    /// Nothing at all.
+    /// Whether the whole file is skipped.
     pub skip: bool,
 }
 
@@ -99,15 +99,15 @@ pub(crate) fn read(root: &Table, variants: &[String], faults: &Faults) -> Read {
         if let Some([]) = names.as_deref() {
             faults.add(
                 fields.span_of("variants"),
-                "`variants` names none",
-                "leave the key out to run all, or write skip = true to run none",
+                "`variants` is empty",
+                "leave the key out to run all variants, or write skip = true to run none",
             );
         }
         let settings = match fields.item("set") {
             Some(Item { value: Value::Table(table), .. }) => set::settings(table, faults),
             Some(other) => {
                 let what = format!(
-                    "`set` takes a table of paths and values, this is {}",
+                    "`set` takes a table of paths and values, but this is {}",
                     other.value.kind()
                 );
                 faults.add(other.span, what, "write set = { duration = \"20s\" }");
@@ -148,7 +148,7 @@ fn seeds(item: &Item, first: u64, faults: &Faults) -> Option<Vec<u64>> {
     };
     let list = list.filter(sound);
     if list.is_none() {
-        let what = "`seeds` takes how many seeds there are, or a list of them, each once";
+        let what = "`seeds` takes a number of seeds, or a list of seeds without repetition";
         faults.add(
             item.span,
             what,

@@ -24,7 +24,7 @@ pub enum NotRewritten {
 impl std::fmt::Display for NotRewritten {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Syntax => f.write_str("the text has to be TOML before it can be changed"),
+            Self::Syntax => f.write_str("the text must be valid TOML before it can be changed"),
             Self::Path(path) => write!(
                 f,
                 "`{path}` cannot be set from outside in this text: change it in the text itself"

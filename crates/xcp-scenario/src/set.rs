@@ -109,7 +109,7 @@ pub(crate) fn apply(root: &mut Table, setting: &Setting, faults: &Faults) -> boo
 
 /// Reports that a setting's law is nowhere.
 pub(crate) fn no_law(setting: &Setting, faults: &Faults) {
-    faults.add(setting.path_span, "the file writes no xcp queue", NAME_THE_LINK);
+    faults.add(setting.path_span, "the file has no xcp queue", NAME_THE_LINK);
 }
 
 const NAME_THE_LINK: &str = "name the link: \"link.NAME.queue\" = { ... }";
@@ -162,7 +162,7 @@ impl Place<'_> {
                         .iter()
                         .for_each(|e| self.put(table, spec, std::slice::from_ref(&e.key), &e.item)),
                     ([], _) => self.fault(
-                        format!("`{first}` is a {} and not a setting", spec.name),
+                        format!("`{first}` is a {}, not a setting", spec.name),
                         format!("write \"{}.{first}.KEY\"", spec.name),
                     ),
                     (rest, _) => self.put(table, spec, rest, item),
@@ -219,7 +219,7 @@ impl Place<'_> {
             each(link.get_mut("reverse").and_then(as_table).and_then(|r| r.get_mut("queue")));
         }
         if !found && !law {
-            self.fault("the file writes no queue".into(), NAME_THE_LINK.into());
+            self.fault("the file has no queue".into(), NAME_THE_LINK.into());
         }
         found || !law
     }

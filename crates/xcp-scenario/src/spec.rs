@@ -128,7 +128,7 @@ const fn key(
     Key { name, kind, default, doc, example }
 }
 
-/// Known queues.
+/// The kinds of queue that a scenario can name.
 pub const QUEUES: &[&str] = &["drop-tail", "red", "xcp"];
 /// The congestion controls that a scenario can name; the simulator has all of them.
 pub const CONGESTIONS: &[&str] =
@@ -178,22 +178,22 @@ pub(crate) static FILE: Spec = Spec {
             Kind::Integer { min: 0, max: i64::MAX as u64 },
             "1",
             "7",
-            "Seed of everything random; the same seed gives the same run.",
+            "The seed of everything random; the same seed gives the same run.",
         ),
         key(
             "seeds",
             Kind::Seeds,
             "`seed` alone",
             "8",
-            "What `xcpnet reproduce` runs the file with: this many seeds from `seed` on, or those \
-                of a list. Other commands take `seed`.",
+            "The seeds with which `xcpnet reproduce` runs the file: this many, starting from \
+             `seed`, or those of a list. Other commands use `seed`.",
         ),
         key(
             "measure",
             Kind::Table(&MEASURE),
             "the whole run",
             "{ from = \"20s\", to = \"60s\" }",
-            "What the summary covers.",
+            "The period that the summary covers.",
         ),
         key(
             "sample",
@@ -210,7 +210,7 @@ pub(crate) static FILE: Spec = Spec {
             Kind::Tables(&LINK),
             REQUIRED,
             "",
-            "The links, at least one. Nodes exist by being named in one.",
+            "The links, at least one. A node exists if a link names it.",
         ),
         key("flow", Kind::Tables(&FLOW), REQUIRED, "", "The flows, at least one."),
         key(
@@ -220,13 +220,13 @@ pub(crate) static FILE: Spec = Spec {
             "",
             "Runs of the same file that differ in some settings.",
         ),
-        key("expect", Kind::Tables(&EXPECT), "none", "", "What the result is expected to be."),
+        key("expect", Kind::Tables(&EXPECT), "none", "", "What is expected of the result."),
         key(
             "quick",
             Kind::Table(&QUICK),
             "see [`quick`](#quick)",
             "{ variants = [\"xcp\"], set = { duration = \"20s\" } }",
-            "What `xcpnet reproduce --quick` runs of the file.",
+            "The part of the file that `xcpnet reproduce --quick` runs.",
         ),
     ],
 };
@@ -236,7 +236,7 @@ pub(crate) static MEASURE: Spec = Spec {
     name: "measure",
     doc: "The measured period, within the run.",
     keys: &[
-        key("from", Kind::Time, "`\"0s\"`", "\"20s\"", "Its begin."),
+        key("from", Kind::Time, "`\"0s\"`", "\"20s\"", "Its beginning."),
         key("to", Kind::Time, "`duration`", "\"60s\"", "Its end."),
     ],
 };
@@ -253,17 +253,18 @@ pub(crate) static LINK: Spec = Spec {
             Kind::Pair,
             REQUIRED,
             "[\"S\", \"R\"]",
-            "Its two ends. `NAME` is the direction as written, `NAME.reverse` the other.",
+            "Its two ends. `NAME` is the direction as written, `NAME.reverse` the other one.",
         ),
-        key("rate", Kind::Rate, REQUIRED, "\"10mbit\"", "Of each direction."),
+        key("rate", Kind::Rate, REQUIRED, "\"10mbit\"", "The rate of each direction."),
         key(
             RATE_CHANGES,
             Kind::RateChanges,
             "none",
             "[[\"10s\", \"5mbit\"], [\"20s\", \"20mbit\"]]",
-            "Rates that take its place during the run; what is on the line goes on at the new one. \
-                An XCP queue whose law has no `capacity` is told at once, another is not. \
-                `bdp` stays that of `rate`, and so does RED's weight. May be the name of a [trace](#traces).",
+            "Rates that replace it during the run; what is already on the line continues at the \
+             new rate. An XCP queue learns of it at once if its law has no `capacity`, otherwise \
+             not at all. `bdp` and RED's weight remain those of `rate`. May be the name of a \
+             [trace](#traces).",
         ),
         key("delay", Kind::Time, REQUIRED, "\"249ms\"", "Propagation delay, one way."),
         key(
@@ -271,10 +272,10 @@ pub(crate) static LINK: Spec = Spec {
             Kind::DelayChanges,
             "none",
             "[[\"15s\", \"20ms\"], [\"30s\", \"45ms\"]]",
-            "Delays that take its place during the run, for what is sent from then on. Packets keep \
-                their order: what is sent after the way has become shorter arrives behind what was \
-                on it. `bdp` and `sample = \"rtt\"` stay those of `delay`. \
-                May be the name of a [trace](#traces).",
+            "Delays that replace it during the run, for what is sent from then on. Packets keep \
+             their order: what is sent after the path has become shorter arrives behind what was \
+             already on it. `bdp` and `sample = \"rtt\"` remain those of `delay`. May be the name \
+             of a [trace](#traces).",
         ),
         key(
             "medium",
@@ -290,9 +291,9 @@ pub(crate) static LINK: Spec = Spec {
             Kind::Size { min: 0, max: 1000 },
             "0",
             "38",
-            "Bytes that the line takes for each packet beside the packet (preamble, checksum, \
-                gap). Neither queue nor router knows of them, nor are they counted as \
-             used: see the law's `overhead`.",
+            "Bytes that each packet takes on the line in addition to its own (preamble, checksum, \
+             gap). Neither the queue nor the router knows of them, and they do not count towards \
+             utilisation: see the law's `overhead`.",
         ),
         key(
             "queue",
@@ -320,7 +321,7 @@ pub(crate) static LINK: Spec = Spec {
             Kind::Table(&REVERSE),
             "as written",
             "{ rate = \"1mbit\" }",
-            "What is different from the second node to the first.",
+            "What is different in the direction from the second node to the first.",
         ),
     ],
 };
@@ -331,21 +332,21 @@ pub(crate) static REVERSE: Spec = Spec {
     doc: "What differs in the direction from the second node of `between` to the first. A key \
         given here replaces the link's whole value for that direction.",
     keys: &[
-        key("rate", Kind::Rate, "the link's", "\"1mbit\"", "Its rate, without changes."),
+        key("rate", Kind::Rate, "the link's", "\"1mbit\"", "Its rate, which does not change."),
         key(
             RATE_CHANGES,
             Kind::RateChanges,
             "the link's",
             "[[\"10s\", \"2mbit\"]]",
-            "Rates that take its place.",
+            "Rates that replace it.",
         ),
-        key("delay", Kind::Time, "the link's", "\"20ms\"", "Its delay, without changes."),
+        key("delay", Kind::Time, "the link's", "\"20ms\"", "Its delay, which does not change."),
         key(
             DELAY_CHANGES,
             Kind::DelayChanges,
             "the link's",
             "[[\"15s\", \"30ms\"]]",
-            "Delays that take its place.",
+            "Delays that replace it.",
         ),
         key("framing", Kind::Size { min: 0, max: 1000 }, "the link's", "24", "Its framing."),
         key(
@@ -360,14 +361,14 @@ pub(crate) static REVERSE: Spec = Spec {
             Kind::ShortList { short: "probability", table: &LOSS },
             "the link's",
             "0",
-            "Its losses; `direction` has no place here.",
+            "Its losses; `direction` is not allowed here.",
         ),
         key(
             "blackout",
             Kind::ShortList { short: "", table: &BLACKOUT },
             "the link's",
             "[]",
-            "Its blackouts; `direction` has no place here.",
+            "Its blackouts; `direction` is not allowed here.",
         ),
     ],
 };
@@ -383,18 +384,18 @@ pub(crate) static QUEUE: Spec = Spec {
             Kind::Limit,
             "1000 packets",
             "\"2bdp\"",
-            "How much it holds beside the packet being sent: packets (`100` or `\"100p\"`), bytes \
-                (`\"64kb\"`) or bandwidth-delay products (`\"2bdp\"`: \
-             rate x the largest base RTT of the flows that cross this direction, or twice the \
-                link's delay if none does; at least one packet). \
-             The default is Linux's `txqueuelen`.",
+            "How much it holds in addition to the packet being sent: packets (`100` or \
+             `\"100p\"`), bytes (`\"64kb\"`) or bandwidth-delay products (`\"2bdp\"`: rate x the \
+             largest base RTT of the flows that cross this direction, or twice the link's delay \
+             if there are none; at least one packet). The default is Linux's `txqueuelen`.",
         ),
         key(
             "min",
             Kind::Threshold,
             "a third of `limit`",
             "\"33%\"",
-            "red: lower threshold of the average queue, as `limit` or in percent of it.",
+            "red: lower threshold of the average queue, written like `limit` or as a percentage \
+             of it.",
         ),
         key(
             "max",
@@ -422,8 +423,8 @@ pub(crate) static QUEUE: Spec = Spec {
             Kind::Bool,
             "`true`",
             "false",
-            "red: between one and two times `max` the probability rises on to 1 instead of \
-                jumping there.",
+            "red: between one and two times `max` the probability continues to rise to 1 instead \
+             of jumping there.",
         ),
         key(
             "law",
@@ -437,34 +438,34 @@ pub(crate) static QUEUE: Spec = Spec {
             Kind::Choice(&["shared", "first", "last", "fair", "split"]),
             "`\"shared\"`",
             "\"fair\"",
-            "xcp: where packets wait that are not XCP's: in the same queue, or in one of their \
-                own (with the same `limit`), which goes first, last, or in turn with \
-             XCP's so that each has its share while both have packets. `\"split\"`: as \
-                `\"fair\"`, and the law's `capacity`, unless given, is XCP's share of the \
-             rate. The law looks at XCP's queue only, and only XCP's packets are its input, \
-                unless its `input` says otherwise.",
+            "xcp: where packets that are not XCP's wait: in the same queue, or in one of their \
+             own (with the same `limit`), which is served first, last, or in turn with XCP's so \
+             that each gets its share while both have packets. `\"split\"` is like `\"fair\"`, \
+             but the law's `capacity`, unless given, is XCP's share of the rate. With a queue of \
+             their own, the law looks at XCP's queue only, and only XCP's packets are its input, \
+             unless its `input` says otherwise.",
         ),
         key(
             "share",
             Kind::Number { min: 0.01, max: 0.99 },
             "0.5",
             "0.7",
-            "xcp: XCP's share of the rate with others = `\"fair\"` or `\"split\"`.",
+            "xcp: XCP's share of the rate if `others` is `\"fair\"` or `\"split\"`.",
         ),
         key(
             "police",
             Kind::Short { short: "on", table: &POLICE },
             "`false`",
             "true",
-            "xcp: a policer before the law, which takes from senders that lie whatever they would \
-                gain by it.",
+            "xcp: a policer in front of the law, which takes away whatever lying senders would \
+             gain.",
         ),
         key(
             "law-changes",
             Kind::Tables(&LAW_CHANGE),
             "none",
             "[{ at = \"10s\", law = \"max-rtt\" }]",
-            "xcp: laws that take its place during the run, in order of time. Only in the simulator.",
+            "xcp: laws that replace it during the run, in order of time. Only in the simulator.",
         ),
     ],
 };
@@ -472,25 +473,25 @@ pub(crate) static QUEUE: Spec = Spec {
 /// `police` of a queue.
 pub(crate) static POLICE: Spec = Spec {
     name: "police",
-    doc: "A policer before an XCP router's law: what a header claims is believed only as far as \
-        time has passed, and no flow gets more through than \
-          the law would leave it. Packets with a forward header are policed, each flow by itself.",
+    doc: "A policer in front of an XCP router's law: what a header claims is believed only as far \
+        as the time that has passed allows, and no flow gets more through than the law would \
+        leave it. Packets with a forward header are policed, each flow separately.",
     keys: &[
-        key("on", Kind::Bool, "`true`", "true", "Whether there is one."),
+        key("on", Kind::Bool, "`true`", "true", "Whether there is a policer."),
         key(
             "flows",
             Kind::Integer { min: 1, max: 1 << 20 },
             "4096",
             "1000",
-            "Flows at a time that its table is good for: 112 bytes each, rounded up to a power of \
-                two.",
+            "How many flows its table can hold at a time, rounded up to a power of two; each \
+             takes 112 bytes.",
         ),
         key(
             "longest-rtt",
             Kind::Length,
             "`\"1s\"`",
             "\"2s\"",
-            "The longest round-trip time that paths have; no claim beyond it is believed.",
+            "The longest round-trip time of any path; no claim beyond it is believed.",
         ),
     ],
 };
@@ -498,7 +499,7 @@ pub(crate) static POLICE: Spec = Spec {
 /// `receive-buffer-changes` of a flow.
 pub(crate) static BUFFER_CHANGE: Spec = Spec {
     name: "receive-buffer-changes",
-    doc: "Sizes that a receiver's buffer takes, in order of time.",
+    doc: "The sizes that a receiver's buffer takes during the run, in order of time.",
     keys: &[
         key("at", Kind::Time, REQUIRED, "\"60s\"", "When."),
         key("size", Kind::Buffer { min: 1 }, REQUIRED, "\"640kb\"", "The size from then on."),
@@ -508,8 +509,8 @@ pub(crate) static BUFFER_CHANGE: Spec = Spec {
 /// `law-changes` of a queue.
 pub(crate) static LAW_CHANGE: Spec = Spec {
     name: "law-changes",
-    doc: "Laws that take another's place: what its last control interval decided still holds for \
-        the rest of the running one.",
+    doc: "Laws that replace the current one: what its last control interval decided still holds \
+        for the rest of the current interval.",
     keys: &[
         key("at", Kind::Time, REQUIRED, "\"10s\"", "When."),
         key(
@@ -549,7 +550,7 @@ pub(crate) static LOSS: Spec = Spec {
             Kind::Number { min: 0.0, max: 1.0 },
             REQUIRED,
             "0.01",
-            "Chance of each packet to be lost.",
+            "The probability that a packet is lost.",
         ),
         key(
             "place",
@@ -564,7 +565,7 @@ pub(crate) static LOSS: Spec = Spec {
             Kind::Choice(DIRECTIONS),
             "`\"both\"`",
             "\"forward\"",
-            "`forward` is as `between` is written.",
+            "`forward` is the direction in which `between` is written.",
         ),
         key("from", Kind::Time, "`\"0s\"`", "\"10s\"", "Begin."),
         key("to", Kind::Time, "`duration`", "\"20s\"", "End."),
@@ -576,7 +577,7 @@ const DIRECTIONS: &[&str] = &["both", "forward", "reverse"];
 /// `blackout`.
 pub(crate) static BLACKOUT: Spec = Spec {
     name: "blackout",
-    doc: "A period in which the link takes packets and delivers none.",
+    doc: "A period in which the link accepts packets but delivers none.",
     keys: &[
         key("from", Kind::Time, REQUIRED, "\"20s\"", "Begin."),
         key("to", Kind::Time, REQUIRED, "\"21s\"", "End."),
@@ -585,7 +586,7 @@ pub(crate) static BLACKOUT: Spec = Spec {
             Kind::Choice(DIRECTIONS),
             "`\"both\"`",
             "\"reverse\"",
-            "`forward` is as `between` is written.",
+            "`forward` is the direction in which `between` is written.",
         ),
     ],
 };
@@ -601,17 +602,17 @@ pub(crate) static FLOW: Spec = Spec {
             Kind::Integer { min: 1, max: 1_000_000 },
             "a single flow; with `arrivals` as many as arrive",
             "4",
-            "Makes a group of this many, named `NAME-1`, `NAME-2`, ...; without `count` the flow \
-                is named `NAME`. With `arrivals` at most this many.",
+            "Makes a group of this many flows, named `NAME-1`, `NAME-2`, ...; without `count` the \
+             flow is named `NAME`. With `arrivals` it is the upper limit.",
         ),
-        key("from", Kind::Name, REQUIRED, "\"S\"", "Node that sends."),
-        key("to", Kind::Name, REQUIRED, "\"D\"", "Node that receives."),
+        key("from", Kind::Name, REQUIRED, "\"S\"", "The node that sends."),
+        key("to", Kind::Name, REQUIRED, "\"D\"", "The node that receives."),
         key(
             "via",
             Kind::Names,
             "none",
             "[\"R\"]",
-            "Nodes to pass through, in this order; acknowledgements take them in reverse.",
+            "Nodes to pass through, in this order; acknowledgements pass through them in reverse.",
         ),
         key("start", Kind::Time, "`\"0s\"`", "\"2s\"", "When it starts."),
         key("stop", Kind::Time, "never", "\"50s\"", "When it stops sending new data."),
@@ -620,7 +621,7 @@ pub(crate) static FLOW: Spec = Spec {
             Kind::Time,
             "`\"0s\"`",
             "\"100ms\"",
-            "The start is moved later by a random time below this, drawn from the seed.",
+            "The start is delayed by a random time less than this, drawn from the seed.",
         ),
         key(
             "stagger",
@@ -635,9 +636,9 @@ pub(crate) static FLOW: Spec = Spec {
             "together",
             "\"15ms\"",
             "Members of a group arrive as a Poisson process, with gaps of this mean: the first \
-                starts one gap after `start`, each later one a gap after the \
-             one before it. None arrives at or after `stop` or the end of the run. Not with \
-                `stagger`.",
+             starts one gap after `start`, each later one a gap after the one before it. No \
+             member arrives at or after `stop` or the end of the run. Cannot be combined with \
+             `stagger`.",
         ),
         key(
             "packet",
@@ -652,9 +653,9 @@ pub(crate) static FLOW: Spec = Spec {
             REQUIRED,
             "\"cubic\"",
             "Congestion control. `reno`, `newreno` and `sack` are Reno's window with the loss \
-                recovery of that name; `cubic`, `vegas` and `xcp` come with SACK. \
-             With `--on linux` also whatever the kernel has, like `bbr`; it too comes with SACK. \
-                Not with `udp`.",
+             recovery of that name; `cubic`, `vegas` and `xcp` come with SACK. With `--on linux` \
+             any of the kernel's own is allowed too, such as `bbr`, also with SACK. Not allowed \
+             with `udp`.",
         ),
         key(
             "recovery",
@@ -668,10 +669,10 @@ pub(crate) static FLOW: Spec = Spec {
             ]),
             "by `congestion`",
             "\"newreno\"",
-            "Loss recovery: RFC 5681; the same as ns-2 has it, without a second fast retransmit \
-                in one window; RFC 6582 in its Impatient or Slow-but-Steady variant; RFC 6675; \
-                RFC 6675 with what Linux has had since \
-             2001: retransmissions that are lost, too, are found before the timeout.",
+            "Loss recovery: RFC 5681; the same as implemented in ns-2, without a second fast \
+             retransmit in one window; RFC 6582 in its Impatient or Slow-but-Steady variant; RFC \
+             6675; RFC 6675 with what Linux has had since 2001: lost retransmissions are also \
+             detected before the timeout.",
         ),
         key(
             "loss-response",
@@ -686,8 +687,8 @@ pub(crate) static FLOW: Spec = Spec {
             Kind::Bool,
             "`true` for xcp, else `false`",
             "false",
-            "Whether packets are spread over the round trip instead of sent as acknowledgements \
-                come in.",
+            "Whether packets are spread over the round trip instead of being sent as \
+             acknowledgements come in.",
         ),
         key(
             "wire",
@@ -695,62 +696,64 @@ pub(crate) static FLOW: Spec = Spec {
             "`\"extended\"`",
             "\"classic\"",
             "xcp: the header format: ours; the 2005 Linux study's; the study's with feedback \
-                rounded to the nearest whole packet, which loses all that is less \
-             than half a packet.",
+             rounded to the nearest whole packet, which loses everything below half a packet.",
         ),
         key(
             "bytes",
             Kind::Short { short: "mean", table: &BYTES },
             "without end",
             "\"10mb\"",
-            "How much to transfer: a size, or a distribution that each member's size is drawn from.",
+            "How much to transfer: a size, or a distribution from which each member's size is \
+             drawn.",
         ),
         key(
             "receive-buffer",
             Kind::Buffer { min: 1 },
             "`\"unlimited\"`",
             "\"64kb\"",
-            "Receiver's buffer; bounds the advertised window.",
+            "The receiver's buffer; it limits the advertised window.",
         ),
         key(
             "receive-buffer-changes",
             Kind::Tables(&BUFFER_CHANGE),
             "none",
             "[{ at = \"60s\", size = \"640kb\" }]",
-            "Other sizes that the receiver's buffer takes later: memory that grows short, or is \
-                there again. What has been advertised is not taken back (RFC 7323 §2.4). Only in \
-             the simulator.",
+            "Other sizes that the receiver's buffer takes later, as when memory becomes scarce or \
+             is available again. What has been advertised is not taken back (RFC 7323 §2.4). Only \
+             in the simulator.",
         ),
         key(
             "receive-window",
             Kind::Choice(&["open", "two-per-ack", "feedback"]),
             "`\"open\"`",
             "\"feedback\"",
-            "How the advertised window comes to be the receiver's buffer: from the start; from 4 \
-                packets by 2 with each acknowledgement, as Linux's did in 2005; from 4 packets by \
-             the feedback that the acknowledgement returns, in whole packets, the 2005 Linux \
-             study's remedy, which takes a `wire` that counts packets. Only in the simulator.",
+            "How the advertised window reaches the size of the receiver's buffer: it has that \
+             size from the start; it grows from 4 packets by 2 with each acknowledgement, as \
+             Linux's did in 2005; or it grows from 4 packets by the feedback that the \
+             acknowledgement returns, in whole packets, which is the 2005 Linux study's remedy \
+             and needs a `wire` that counts packets. Only in the simulator.",
         ),
         key(
             "send-buffer",
             Kind::Buffer { min: 1 },
             "`\"unlimited\"`",
             "\"64kb\"",
-            "Sender's buffer; bounds the data in flight.",
+            "The sender's buffer; it limits the data in flight.",
         ),
         key(
             "window-scaling",
             Kind::Bool,
             "`true`",
             "false",
-            "Without it the advertised window ends at 65535 bytes.",
+            "Without it the advertised window cannot exceed 65535 bytes.",
         ),
         key(
             "delayed-ack",
             Kind::Bool,
             "`true`",
             "false",
-            "Whether every second segment (or a timer) is acknowledged instead of every one.",
+            "Whether acknowledgements are sent for every second segment (or when a timer expires) \
+             instead of for every segment.",
         ),
         key(
             "handshake",
@@ -764,55 +767,56 @@ pub(crate) static FLOW: Spec = Spec {
             Kind::Integer { min: 1, max: 1_000_000 },
             "10",
             "2",
-            "First window in packets; the default is RFC 6928's.",
+            "The first window in packets; the default is RFC 6928's.",
         ),
         key(
             "rto-min",
             Kind::Length,
             "`\"200ms\"`",
             "\"1s\"",
-            "Lower bound of the retransmission timeout; the default is Linux's, RFC 6298 \
-                recommends 1 s.",
+            "Lower bound of the retransmission timeout; the default is Linux's, whereas RFC 6298 \
+             recommends 1 s.",
         ),
         key(
             "rto",
             Kind::Choice(&["back-off", "fixed"]),
             "`\"back-off\"`",
             "\"fixed\"",
-            "Whether the timeout doubles when it expires again (RFC 6298, up to 60 s) or stays.",
+            "Whether the timeout doubles when it expires again (RFC 6298, up to 60 s) or stays \
+             the same.",
         ),
         key(
             "honest-window",
             Kind::Bool,
             "`true`",
             "false",
-            "xcp: tell the routers the least of cwnd and what buffers let the sender send; \
-                `false` is the 2005 Linux study's sender, whose window runs away \
-             when a buffer limits it.",
+            "xcp: whether the sender tells the routers the lower of cwnd and what the buffers let \
+             it send; `false` is the 2005 Linux study's sender, whose window runs away when a \
+             buffer limits it.",
         ),
         key(
             "access-id",
             Kind::Bool,
             "`false`",
             "true",
-            "xcp, where a router on the way asks for bottleneck ids: whether packets name the \
-                flow's first link until a router has claimed the flow, and \
-             where none does, as the iXCP paper has it, instead of none.",
+            "xcp, if a router on the path asks for bottleneck ids: whether packets name the \
+             flow's first link, as in the iXCP paper, instead of none, until a router has claimed \
+             the flow, or always if none does.",
         ),
         key(
             "udp",
             Kind::Table(&UDP),
             "TCP",
             "{ pattern = \"constant\", rate = \"2mbit\" }",
-            "Send datagrams, heedless of the network, instead of TCP.",
+            "Send datagrams, regardless of the state of the network, instead of TCP.",
         ),
         key(
             "lies",
             Kind::Table(&LIES),
             "none",
             "{ window = \"0.1x\" }",
-            "xcp and udp: how the flow cheats routers, senders or both; all else it does as it \
-                should. Only in the simulator.",
+            "xcp and udp: how the flow cheats routers, senders or both; it does everything else \
+             as it should. Only in the simulator.",
         ),
     ],
 };
@@ -820,48 +824,48 @@ pub(crate) static FLOW: Spec = Spec {
 /// `lies` of a flow.
 pub(crate) static LIES: Spec = Spec {
     name: "lies",
-    doc: "How a flow lies; `{}` is an honest one. An XCP flow must have `wire = \"extended\"`. \
-        With `udp`, datagrams carry XCP's forward header: `rtt` and `window` say what it \
-          claims, `forged` is theirs alone, and the other keys mean nothing to them.",
+    doc: "How a flow lies; `{}` is an honest flow. An XCP flow must have `wire = \"extended\"`. \
+        With `udp`, datagrams carry XCP's forward header: `rtt` and `window` say what it claims, \
+        `forged` is for them alone, and the other keys have no effect on them.",
     keys: &[
         key(
             "rtt",
             Kind::ClaimedTime,
             "the truth; required with `udp`",
             "\"10x\"",
-            "What headers say of the round-trip time: so many times the true one, or a time, \
-                `\"0s\"` for unknown. What a header cannot say becomes the \
-             nearest that it can.",
+            "What headers say about the round-trip time: a multiple of the true one, or a time, \
+             with `\"0s\"` for unknown. A value that a header cannot express becomes the nearest \
+             one that it can.",
         ),
         key(
             "window",
             Kind::ClaimedWindow,
             "the truth; required with `udp`",
             "\"0.1x\"",
-            "What headers say of the window: so many times the true one, or packets and fractions \
-                of them (`\"0.01p\"`).",
+            "What headers say about the window: a multiple of the true one, or packets and \
+             fractions of packets (`\"0.01p\"`).",
         ),
         key(
             "cwnd",
             Kind::Integer { min: 1, max: 1_000_000 },
             "by feedback",
             "80",
-            "The window, packets, that the sender keeps, deaf to feedback and losses. It asks for \
-                the most that a header can say.",
+            "The window, in packets, that the sender keeps regardless of feedback and losses. It \
+             asks for the most that a header can express.",
         ),
         key(
             "increases",
             Kind::Factor,
             "`\"1x\"`",
             "\"10x\"",
-            "What the sender takes positive feedback for: so many times what it is.",
+            "The multiple of positive feedback that the sender applies.",
         ),
         key(
             "decreases",
             Kind::Factor,
             "`\"1x\"`",
             "\"0x\"",
-            "What it takes negative feedback for; `\"0x\"` ignores it.",
+            "The multiple of negative feedback that the sender applies; `\"0x\"` ignores it.",
         ),
         key(
             "returns",
@@ -869,15 +873,15 @@ pub(crate) static LIES: Spec = Spec {
             "what routers say",
             "\"1mbit\"",
             "What the receiver writes into every acknowledgement instead of the feedback that \
-                came: more throughput by this. The sender believes it.",
+             arrived: an increase in throughput by this rate. The sender believes it.",
         ),
         key(
             "forged",
             Kind::Bool,
             "`false`",
             "true",
-            "udp: whether each datagram is another flow's, as if its addresses were forged; else \
-                all are one flow's.",
+            "udp: whether each datagram belongs to a different flow, as if its addresses were \
+             forged; otherwise all belong to one flow.",
         ),
     ],
 };
@@ -886,7 +890,7 @@ pub(crate) static LIES: Spec = Spec {
 pub(crate) static BYTES: Spec = Spec {
     name: "bytes",
     doc: "Sizes of transfers. `bytes = \"10mb\"` is short for `bytes = { mean = \"10mb\" }`: all \
-        of one size.",
+        have the same size.",
     keys: &[
         key(
             "mean",
@@ -900,24 +904,24 @@ pub(crate) static BYTES: Spec = Spec {
             Kind::Choice(DISTRIBUTIONS),
             "`\"fixed\"`",
             "\"pareto\"",
-            "All of one size; exponentially distributed; Pareto distributed: few large ones have \
-                most of the bytes.",
+            "All the same size; exponentially distributed; or Pareto distributed, where a few \
+             large transfers have most of the bytes.",
         ),
         key(
             "shape",
             Kind::Number { min: 1.01, max: 100.0 },
             "required for pareto",
             "1.2",
-            "pareto: a size exceeds x with probability (x0/x)^shape. The least size x0 is mean x \
-                (shape - 1) / shape. Below 2 the variance is infinite.",
+            "pareto: a size exceeds x with probability (x0/x)^shape. The smallest size x0 is mean \
+             x (shape - 1) / shape. Below 2 the variance is infinite.",
         ),
         key(
             "max",
             Kind::Size { min: 1, max: xcp_law::quantity::MAX_BYTES },
             "no bound",
             "\"10mb\"",
-            "exponential and pareto: greater sizes become this one, which makes the mean smaller \
-                than `mean`.",
+            "exponential and pareto: larger sizes are cut to this one, which makes the mean \
+             smaller than `mean`.",
         ),
     ],
 };
@@ -935,7 +939,8 @@ pub(crate) static UDP: Spec = Spec {
             Kind::Choice(&["constant", "poisson", "on-off", "schedule"]),
             "`\"constant\"`",
             "\"on-off\"",
-            "Evenly spaced; exponential gaps; bursts, starting on; a rate for each stretch of time.",
+            "Evenly spaced; with exponential gaps; in bursts, starting with one; or at a given \
+             rate for each stretch of time.",
         ),
         key(
             "rate",
@@ -944,13 +949,20 @@ pub(crate) static UDP: Spec = Spec {
             "\"2mbit\"",
             "constant and on-off: the rate (while on); poisson: the mean rate.",
         ),
-        key("on", Kind::Length, "required for on-off", "\"500ms\"", "on-off: length of a burst."),
+        key(
+            "on",
+            Kind::Length,
+            "required for on-off",
+            "\"500ms\"",
+            "on-off: the length of a \
+            burst.",
+        ),
         key(
             "off",
             Kind::Length,
             "required for on-off",
             "\"500ms\"",
-            "on-off: length of a silence.",
+            "on-off: the length of a silence.",
         ),
         key(
             "random",
@@ -964,8 +976,8 @@ pub(crate) static UDP: Spec = Spec {
             Kind::RateSteps,
             "required for schedule",
             "[[\"0s\", \"1mbit\"], [\"10s\", \"0bit\"]]",
-            "schedule: `[from, rate]` in order of time, from the start of the run; rate \
-                `\"0bit\"` is silence.",
+            "schedule: `[from, rate]` in order of time, counted from the start of the run; the \
+             rate `\"0bit\"` is silence.",
         ),
     ],
 };
@@ -981,7 +993,7 @@ pub(crate) static VARIANT: Spec = Spec {
             Kind::Paths,
             "none",
             "{ \"flow.congestion\" = \"newreno\" }",
-            "Paths and their values, see above.",
+            "Paths and their values; see Paths below.",
         ),
         key("without", Kind::NameOrNames, "none", "[\"udp\"]", "Flows (or groups) to leave out."),
     ],
@@ -997,41 +1009,40 @@ pub(crate) static EXPECT: Spec = Spec {
             Kind::Text,
             REQUIRED,
             "\"links.bottleneck.utilisation\"",
-            "Which number, see above.",
+            "Which number it is about; see Metrics below.",
         ),
         key(
             "min",
             Kind::Number { min: f64::MIN, max: f64::MAX },
             "no bound",
             "0.95",
-            "Least value inside the band. `min` or `max` must be given.",
+            "Smallest value inside the band. `min` or `max` must be given.",
         ),
         key(
             "max",
             Kind::Number { min: f64::MIN, max: f64::MAX },
             "no bound",
             "1",
-            "Greatest value inside the band.",
+            "Largest value inside the band.",
         ),
         key(
             "than",
             Kind::Short { short: "variant", table: &THAN },
             "none",
             "\"integer\"",
-            "Another number: then `min` and `max` are multiples of it. `min = 1.1` and `than \
-                = \"integer\"`: at least a tenth more than in the variant \
-             `integer`.",
+            "Another number, of which `min` and `max` are then multiples. `min = 1.1` and `than = \
+             \"integer\"` mean at least a tenth more than in the variant `integer`.",
         ),
         key(
             "from",
             Kind::Time,
             "`measure`'s",
             "\"8s\"",
-            "Begin of the part of the run looked at; with `from` or `to` the number is taken from \
-                the series.",
+            "The beginning of the part of the run that is looked at; with `from` or `to` the \
+             number is taken from the series.",
         ),
         key("to", Kind::Time, "`measure`'s", "\"8.5s\"", "Its end."),
-        key("variant", Kind::NameOrNames, "all", "\"newreno\"", "Variants it speaks of."),
+        key("variant", Kind::NameOrNames, "all", "\"newreno\"", "The variants that it is about."),
         key("claim", Kind::Text, "the metric", "\"XCP fills the link\"", "The claim in words."),
         key(
             "source",
@@ -1048,31 +1059,31 @@ pub(crate) static EXPECT: Spec = Spec {
             "With several seeds, what must be inside the band: the median over the seeds, \
                 `\"all\"` of them, or this share of them.",
         ),
-        key("quick", Kind::Bool, "`true`", "false", "Whether `--quick` judges it."),
+        key("quick", Kind::Bool, "`true`", "false", "Whether `--quick` checks it."),
     ],
 };
 
 /// `than` of an expectation.
 pub(crate) static THAN: Spec = Spec {
     name: "than",
-    doc: "The number that an expectation's is compared with. `than = \"integer\"` is short for \
-        `than = { variant = \"integer\" }`. A claim about all variants \
-          (no `variant`) is made about all others.",
+    doc: "The number with which an expectation's is compared. `than = \"integer\"` is short for \
+        `than = { variant = \"integer\" }`. A claim about all variants (no `variant`) is made \
+        about all others.",
     keys: &[
         key(
             "variant",
             Kind::Name,
             "the same run",
             "\"integer\"",
-            "The variant whose run it is from.",
+            "The variant from whose run it comes.",
         ),
         key(
             "preceding",
             Kind::Bool,
             "`false`",
             "true",
-            "Instead: from the run of the variant that stands before in the expectation's list \
-                `variant`. `max = 1`: the numbers fall in the order of the list.",
+            "Instead, the number comes from the run of the preceding variant in the expectation's \
+             list `variant`. `max = 1` means that the numbers do not rise along the list.",
         ),
         key("metric", Kind::Text, "the same", "\"links.first.drops\"", "Which number."),
         key(
@@ -1080,7 +1091,7 @@ pub(crate) static THAN: Spec = Spec {
             Kind::Time,
             "the expectation's",
             "\"8s\"",
-            "Begin of the part of the run looked at.",
+            "The beginning of the part of the run that is looked at.",
         ),
         key("to", Kind::Time, "the expectation's", "\"8.5s\"", "Its end."),
     ],
@@ -1101,7 +1112,7 @@ pub(crate) static QUICK: Spec = Spec {
             "{ duration = \"20s\" }",
             "Paths and their values, applied after those of the variant.",
         ),
-        key("skip", Kind::Bool, "`false`", "true", "Run nothing of it."),
+        key("skip", Kind::Bool, "`false`", "true", "Run nothing from this file."),
     ],
 };
 

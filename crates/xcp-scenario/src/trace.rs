@@ -88,7 +88,7 @@ fn mahimahi<'t>(
                 rates.push((at, rate));
             }
             if rates.len() > MOST_STEPS {
-                return Err(format!("it comes to more than {MOST_STEPS} steps in this duration"));
+                return Err(format!("it gives more than {MOST_STEPS} steps in this duration"));
             }
             from = to;
         }
@@ -178,7 +178,7 @@ fn csv<'t>(
             return Err(format!("line {number}: more than {MOST_STEPS} steps"));
         }
     }
-    if before.is_none() { Err("it has a heading and nothing below".into()) } else { Ok(trace) }
+    if before.is_none() { Err("it has a heading and nothing below it".into()) } else { Ok(trace) }
 }
 
 /// A list of rates as TOML, on one line.
@@ -260,7 +260,7 @@ mod tests {
             ("5\n\nx\n", "line 3: `x` is not a whole number"),
             ("when,how much\n1,2\n", "line 1: neither"),
             ("time_s,time_ms,rate_bps\n", "line 1: neither"),
-            ("time_s,rate_bps\n", "it has a heading and nothing below"),
+            ("time_s,rate_bps\n", "it has a heading and nothing below it"),
             ("time_s,rate_bps\n1,2\n1,3\n", "line 3: this time is not after"),
             ("time_s,rate_bps\n1\n", "line 2: 1 values for 2 columns"),
             ("time_s,rate_bps\n1,0\n", "line 2: a rate of zero"),

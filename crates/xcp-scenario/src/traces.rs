@@ -90,7 +90,10 @@ fn list(scenario: &Path, name: &Named, duration: Nanos) -> Result<String, (Strin
     let below = file.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
     if !below || name.file.is_empty() {
         return Err((
-            format!("`{}` is not beside the scenario file or in a directory below", name.file),
+            format!(
+                "`{}` is neither beside the scenario file nor in a directory below it",
+                name.file
+            ),
             "write the name of a file there, or a list of steps",
         ));
     }
@@ -98,7 +101,7 @@ fn list(scenario: &Path, name: &Named, duration: Nanos) -> Result<String, (Strin
     let unread = |why: String| {
         (
             format!("the trace {} cannot be read: {why}", place.display()),
-            "a trace is a file of mahimahi's or a table (CSV), see docs/scenario.md",
+            "a trace is either a mahimahi file or a table (CSV); see docs/scenario.md",
         )
     };
     let told = |why: std::io::Error| unread(why.to_string());
@@ -116,5 +119,5 @@ fn list(scenario: &Path, name: &Named, duration: Nanos) -> Result<String, (Strin
     } else {
         (if delays.is_empty() { None } else { Some(trace::delays_toml(&delays)) }, "delays")
     };
-    list.ok_or_else(|| unread(format!("it says nothing of {what}")))
+    list.ok_or_else(|| unread(format!("it contains no {what}")))
 }

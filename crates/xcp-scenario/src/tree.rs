@@ -139,14 +139,14 @@ fn syntax(message: &str) -> String {
 fn remedy(message: &str) -> Option<String> {
     if message.contains("duplicate key") {
         Some(
-            "a key may be given once in a table; several links or flows each begin with [[link]] \
-            or [[flow]]"
+            "a key may be given only once in a table; if there are several links or flows, each \
+             begins with [[link]] or [[flow]]"
                 .into(),
         )
     } else if message.contains("quoted") || message.contains("unit") || message.contains("number") {
-        Some("texts and quantities with units stand in quotes: rate = \"10mbit\"".into())
+        Some("texts and quantities with units must be in quotes: rate = \"10mbit\"".into())
     } else if message.contains("string") {
-        Some("a text begins and ends with a quote on one line".into())
+        Some("a text must begin and end with a quote on the same line".into())
     } else {
         None
     }

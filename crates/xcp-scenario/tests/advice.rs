@@ -22,11 +22,11 @@ fn what_was_hardly_meant_is_told() {
             && told(tail, "", "cubic").is_empty()
             && told(xcp, "", "cubic").is_empty()
     );
-    assert!(told(tail, "", "xcp")[0].starts_with("flow \"f\" speaks XCP and crosses no XCP queue"));
+    assert!(told(tail, "", "xcp")[0].starts_with("flow \"f\" speaks XCP but crosses no XCP queue"));
     let medium = "medium = \"air\"";
     assert!(
         told(xcp, medium, "xcp")[0]
-            .starts_with("link \"l\": its XCP queue believes in the whole rate")
+            .starts_with("link \"l\": its XCP queue assumes that it has the whole rate")
     );
     let told_capacity = "{ kind = \"xcp\", limit = 9, law = { capacity = \"500kbit\" } }";
     assert!(

@@ -244,7 +244,7 @@ fn flows_lie_in_the_simulator_only() {
             .unwrap_err()
             .problems()[0]
             .clone();
-    assert_eq!(problem.what, "flows lie in the simulator only");
+    assert_eq!(problem.what, "flows can lie only in the simulator");
     assert!(problem.help.unwrap().contains("without --on linux"));
     assert!(one(&text).flows[0].group.lies.is_some());
 }

@@ -61,13 +61,13 @@ fn what_is_wrong_is_told_at_its_place() {
     for (name, what) in [
         ("nowhere", "nowhere cannot be read: No such file"),
         ("traces", "traces cannot be read: it is not a file"),
-        ("../air.toml", "is not beside the scenario file"),
-        ("/etc/hostname", "is not beside the scenario file"),
-        ("", "is not beside the scenario file"),
+        ("../air.toml", "is neither beside the scenario file"),
+        ("/etc/hostname", "is neither beside the scenario file"),
+        ("", "is neither beside the scenario file"),
         ("air.toml", "air.toml cannot be read: line 2: neither"),
         ("bytes", "bytes cannot be read: stream did not contain valid UTF-8"),
         ("zero.csv", "zero.csv cannot be read: line 2: a rate of zero"),
-        ("delays.csv", "delays.csv cannot be read: it says nothing of rates"),
+        ("delays.csv", "delays.csv cannot be read: it contains no rates"),
     ] {
         let (dir, file) = directory(&SCENARIO.replace("down.mahimahi", name));
         fs::write(dir.path().join("bytes"), b"1\n\xff\n").unwrap();
@@ -84,10 +84,10 @@ fn what_is_wrong_is_told_at_its_place() {
 #[test]
 fn a_text_alone_has_no_traces() {
     let told = load(Path::new("air.toml"), SCENARIO, &Overrides::none()).unwrap_err().to_string();
-    assert!(told.contains("a trace is read with the scenario file that names it"), "{told}");
+    assert!(told.contains("a trace can only be named in a scenario file"), "{told}");
     let (_dir, file) = directory(SCENARIO);
     let text = read_text(&file).unwrap();
     let set = Overrides::none().with("link.air.rate-changes", "down.mahimahi");
     let told = load(&file, &text, &set).unwrap_err().to_string();
-    assert!(told.contains("write the name of the trace into a file"), "{told}");
+    assert!(told.contains("name the trace in a scenario file"), "{told}");
 }

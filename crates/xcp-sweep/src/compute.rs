@@ -15,7 +15,7 @@ use crate::work::{Asked, Done, Sink, Tally, work};
 pub struct Object {
     /// Below the sweep's directory.
     pub name: String,
-    /// What it holds.
+    /// Content of the file.
     pub bytes: Vec<u8>,
 }
 
@@ -34,11 +34,11 @@ pub fn marker(shard: u64) -> String {
 /// What a marker says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
-    /// The manifest's digest.
+    /// Digest of the manifest.
     pub digest: String,
     /// Which shard, from 0.
     pub shard: u64,
-    /// Its first run.
+    /// Number of its first run.
     pub first: u64,
     /// The run behind its last one.
     pub end: u64,
@@ -51,9 +51,9 @@ pub struct Marker {
 /// A run that could not be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// Its number.
+    /// Number of the run.
     pub run: u64,
-    /// Why.
+    /// Why it failed.
     pub error: String,
 }
 

@@ -77,7 +77,8 @@ pub fn begin(dir: &Path, wanted: &Manifest) -> Result<(), Error> {
         let tables = TABLES.map(|table| tables::file(dir, table));
         if let Some(there) = others.iter().chain(&tables).find(|path| path.exists()) {
             return Err(Error::refused(format!(
-                "{} is there already, and not of a sweep in shards; choose another directory",
+                "{} already exists and does not belong to a sweep in shards; choose another \
+                 directory",
                 there.display()
             )));
         }
@@ -87,7 +88,7 @@ pub fn begin(dir: &Path, wanted: &Manifest) -> Result<(), Error> {
     match manifest(dir)? {
         Some(there) => wanted.same_as(&there, &dir.display().to_string()),
         None => Err(Error::system(format!(
-            "{} is gone as soon as it was written",
+            "{} disappeared as soon as it was written",
             dir.join(manifest::NAME).display()
         ))),
     }

@@ -5,7 +5,7 @@
 pub struct Fingerprint(u128);
 
 impl Fingerprint {
-    /// Of nothing yet.
+    /// A fingerprint of nothing yet.
     #[allow(clippy::new_without_default, reason = "nobody wants a hash of nothing")]
     pub fn new() -> Self {
         Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
@@ -25,7 +25,7 @@ impl Fingerprint {
         }
     }
 
-    /// 32 digits.
+    /// The fingerprint as 32 hexadecimal digits.
     pub fn hex(&self) -> String {
         format!("{:032x}", self.0)
     }

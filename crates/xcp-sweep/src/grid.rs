@@ -17,7 +17,7 @@ const MAX_RUNS: u128 = 100_000_000;
 /// A setting and its values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// Its path.
+    /// Path of the setting.
     pub path: String,
     /// The values as written.
     pub written: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Axis {
     pub base: Option<(String, Vec<Value>)>,
 }
 
-/// The grid.
+/// All combinations of values, variants and seeds.
 #[derive(Debug, Clone)]
 pub struct Grid {
     /// The settings, in the order in which they were given.
@@ -48,7 +48,7 @@ pub struct Grid {
 pub struct Place {
     /// Which combination of the settings' values.
     pub combination: u64,
-    /// Which variant.
+    /// Number of the variant.
     pub variant: usize,
     /// Its seed, if it does not come from the file.
     pub seed: Option<u64>,
@@ -89,7 +89,7 @@ fn checked(settings: Vec<(String, String, Vec<String>)>) -> Result<Vec<Axis>, St
         let fault = |what: String| fault(&path, &text, &what);
         let path = canonical(&path);
         if path == "seed" {
-            return Err(fault(format!("seeds are not swept like this; write --seeds {text}")));
+            return Err(fault(format!("seeds are not swept in this way; write --seeds {text}")));
         }
         // They would also share their names with columns of the tables.
         if path == "link" || path == "flow" {
@@ -100,12 +100,12 @@ fn checked(settings: Vec<(String, String, Vec<String>)>) -> Result<Vec<Axis>, St
         for before in &axes {
             if before.path == path {
                 return Err(fault(format!(
-                    "{path} is already set; write all its values into one --set"
+                    "{path} is already set; put all its values into one --set"
                 )));
             }
             if before.path.strip_prefix(&path).is_some_and(|rest| rest.starts_with('.')) {
                 return Err(fault(format!(
-                    "it would replace what --set {} says; write the shorter path first",
+                    "it would replace what --set {} sets; write the shorter path first",
                     before.path
                 )));
             }
@@ -170,7 +170,7 @@ impl Grid {
         Ok(Self { axes, variants, seeds, combinations: combinations as u64, runs: runs as u64 })
     }
 
-    /// Runs in all.
+    /// Number of runs in the grid.
     pub fn runs(&self) -> u64 {
         self.runs
     }

@@ -37,7 +37,7 @@ const COMPLETE: &[u8] = b"xcpnet sweep 2, complete \n";
 /// runs of this time. A kill costs none.
 const SYNC_EVERY: Duration = Duration::from_secs(5);
 
-/// An open journal.
+/// The journal of a sweep, open for writing.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
@@ -190,7 +190,8 @@ impl Journal {
             return Ok(State::Complete);
         }
         let on = format!(
-            "; choose another directory, or start over with --restart, which forgets what is in {}",
+            "; choose another directory, or start over with --restart, which discards what is in \
+             {}",
             dir.display()
         );
         reader.seek(SeekFrom::Start(RUNNING.len() as u64)).map_err(fail)?;

@@ -100,7 +100,7 @@ fn range(text: &str) -> Result<Option<Vec<String>>, String> {
     let unit = units.next().unwrap_or("");
     if let Some(other) = units.find(|other| *other != unit) {
         return Err(format!(
-            "the range {text} has two units, {unit} and {other}; write all of it in one"
+            "the range {text} has two units, {unit} and {other}; use the same unit throughout"
         ));
     }
     let scale = from.1.max(to.1).max(step.1);
@@ -108,8 +108,8 @@ fn range(text: &str) -> Result<Option<Vec<String>>, String> {
     let (from, to, step) = (scaled(from), scaled(to), scaled(step));
     if step <= 0 || from > to {
         return Err(format!(
-            "the range {text} goes nowhere; write FROM..TO:STEP with a step above zero and the \
-                greater end last"
+            "the range {text} is empty; write FROM..TO:STEP with a step above zero and the larger \
+             end last"
         ));
     }
     if (to - from) / step >= MAX_VALUES {
@@ -151,7 +151,7 @@ fn decimal(text: &str) -> Option<(i128, u32)> {
     Some((sign * format!("{whole}{part}").parse::<i128>().ok()?, part.len() as u32))
 }
 
-/// Seeds, ascending.
+/// Seeds in ascending order, without repetition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seeds(Vec<RangeInclusive<u64>>);
 
@@ -181,7 +181,10 @@ impl Seeds {
             }
             match ranges.last() {
                 Some(before) if *before.end() >= from => {
-                    return Err(format!("seeds ascend, each is given once; {part} comes too late"));
+                    return Err(format!(
+                        "seeds must be in ascending order without repetition; \
+                        {part} comes too late"
+                    ));
                 }
                 _ => ranges.push(from..=to),
             }
@@ -189,7 +192,7 @@ impl Seeds {
         Ok(Self(ranges))
     }
 
-    /// How many.
+    /// Number of seeds.
     pub fn count(&self) -> u128 {
         self.0.iter().map(|r| u128::from(r.end() - r.start()) + 1).sum()
     }
@@ -262,9 +265,9 @@ mod tests {
             ("[1,2", "lacks `]`"),
             ("1]", "closes nothing"),
             ("\"a", "lacks `\"`"),
-            ("3..1", "goes nowhere"),
+            ("3..1", "is empty"),
             ("1ms..2s", "two units, ms and s"),
-            ("0..1:0", "goes nowhere"),
+            ("0..1:0", "is empty"),
             ("0..10000000", "more than"),
         ] {
             let error = values(text).unwrap_err();

@@ -31,13 +31,13 @@ const SPEED: f64 = 4e6;
 /// A sweep cut into shards.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The layout's number.
+    /// Version of the manifest's layout.
     pub schema: u32,
     /// Tells apart manifests: two are the same if and only if their digests are.
     pub digest: String,
     /// The first run of each shard, and behind the last one the number of runs.
     pub cuts: Vec<u64>,
-    /// The sweep.
+    /// Description of the sweep.
     pub sweep: Description,
 }
 
@@ -94,8 +94,8 @@ impl Manifest {
             .map_err(|e| Error::refused(format!("{NAME} is not a manifest of a sweep: {e}")))?;
         if value["schema"] != SCHEMA {
             return Err(Error::refused(format!(
-                "{NAME} has layout {}, this version of xcpnet knows {SCHEMA}; use the version that \
-                    wrote it",
+                "{NAME} has layout {}, but this version of xcpnet knows {SCHEMA}; use the version \
+                 that wrote it",
                 value["schema"]
             )));
         }
@@ -107,7 +107,7 @@ impl Manifest {
             && read.cuts.is_sorted_by(|a, b| a < b);
         if !right {
             return Err(Error::refused(format!(
-                "{NAME} was changed since it was written; begin the sweep anew in another place"
+                "{NAME} was changed after it was written; start the sweep again in another place"
             )));
         }
         Ok(read)
@@ -161,7 +161,7 @@ impl Manifest {
         }
         let mut what = there.sweep.differences(&self.sweep);
         if what.is_empty() {
-            what.push("cut into other shards");
+            what.push("cut into different shards");
         }
         Err(Error::refused(format!(
             "{place} holds another sweep ({}); choose another place, or delete what is there",
@@ -177,9 +177,9 @@ impl Manifest {
         let build = crate::BUILD;
         if self.sweep.build != build {
             return Err(Error::refused(format!(
-                "this sweep was begun by another build of xcpnet ({}, {}), whose numbers may \
-                    differ; this is {build}. Install the same build on every machine, or begin anew \
-                    in another place",
+                "this sweep was started by another build of xcpnet ({}, {}), whose numbers may \
+                 differ; this is {build}. Install the same build on every machine, or start again \
+                 in another place",
                 self.sweep.program, self.sweep.build
             )));
         }

@@ -21,7 +21,7 @@ fn missing(missing: &[u64], shards: u64) -> Error {
         missing.iter().take(NAMED).map(|shard| (shard + 1).to_string()).collect();
     let more = if missing.len() > NAMED { ", ..." } else { "" };
     Error::refused(format!(
-        "{} of {shards} shards {} not done: {}{more}; do them and merge then",
+        "{} of {shards} shards {} not done: {}{more}; run them, and then merge",
         missing.len(),
         if missing.len() == 1 { "is" } else { "are" },
         some.join(", ")
@@ -73,8 +73,7 @@ pub fn merge(
                 let bytes = fetch(&name)?;
                 if (bytes.len(), crc32fast::hash(&bytes)) != (length, sum) {
                     return Err(Error::refused(format!(
-                        "{name} is not what {} says of it; delete that marker, and do the shard \
-                            again",
+                        "{name} does not match {}; delete that marker, and run the shard again",
                         marker(shard)
                     )));
                 }

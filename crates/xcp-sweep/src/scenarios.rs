@@ -22,9 +22,9 @@ const ALL_CHECKED: u64 = 512;
 
 /// A scenario and how much memory it takes to run.
 pub struct Ready {
-    /// The scenario.
+    /// Scenario of the run.
     pub scenario: Scenario,
-    /// Bytes.
+    /// Upper bound of its memory, bytes.
     pub bytes: u128,
 }
 

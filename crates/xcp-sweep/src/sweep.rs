@@ -21,15 +21,15 @@ pub struct Description {
     pub build: String,
     /// The scenario's title where the file gives none.
     pub name: String,
-    /// Paths and values.
+    /// Paths of the settings and their values, as written.
     pub settings: Vec<(String, Vec<String>)>,
     /// Names of the variants.
     pub variants: Vec<String>,
     /// As written on the command line; the file's own if absent.
     pub seeds: Option<String>,
-    /// Runs in all.
+    /// Number of runs.
     pub runs: u64,
-    /// The scenario file.
+    /// Text of the scenario file.
     pub scenario: String,
 }
 
@@ -71,7 +71,7 @@ impl Description {
 /// A scenario and a grid over it.
 #[derive(Debug, Clone)]
 pub struct Sweep {
-    /// The grid.
+    /// Grid of its runs.
     pub grid: Grid,
     /// Which sweep it is.
     pub description: Description,
@@ -165,13 +165,13 @@ impl Sweep {
         Ok(Self { grid, description, path: path.to_owned() })
     }
 
-    /// Its scenarios.
+    /// The scenarios of its runs.
     #[must_use]
     pub fn scenarios(&self) -> Scenarios<'_> {
         Scenarios::new(&self.path, &self.description.scenario, &self.grid)
     }
 
-    /// The scenario's title.
+    /// Title of the scenario.
     #[must_use]
     pub fn title(&self) -> String {
         let overrides = xcp_scenario::Overrides::none();
@@ -196,7 +196,7 @@ pub fn chosen_variants(path: &Path, text: &str, wanted: &[String]) -> Result<Vec
     let missing = |w: &&String| !names.is_empty() && !names.contains(w);
     if let Some(absent) = wanted.iter().find(missing) {
         let there = if names == [""] {
-            "it has none; leave out --variant".to_owned()
+            "it has no variants; leave out --variant".to_owned()
         } else {
             format!("it has \"{}\"", names.join("\", \""))
         };

@@ -58,7 +58,7 @@ pub type Asked<'a> = &'a (dyn Fn() -> bool + Sync);
 pub struct Done {
     /// How far it came.
     pub completed: Nanos,
-    /// Its numbers.
+    /// Summary of the run.
     pub summary: Summary,
 }
 

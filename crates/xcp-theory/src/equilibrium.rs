@@ -66,7 +66,10 @@ impl std::fmt::Display for NoEquilibrium {
                 "TCP without feedback shares a link with XCP, and the theory does not know its rate"
             }
             Self::NoRouter => "no flow crosses an XCP router",
-            Self::Medium => "links share a medium, and no router knows what the others take of it",
+            Self::Medium => {
+                "links share a medium, and no router knows what the others take from \
+                it"
+            }
         })
     }
 }

@@ -27,7 +27,7 @@ use crate::equilibrium::{Equilibrium, interval};
 use crate::max_min::Bound;
 use crate::network::Network;
 
-/// A link's loops.
+/// Stability margins of a link's two loops.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Margins {
     /// The control interval, seconds.
@@ -40,7 +40,7 @@ pub struct Margins {
     pub efficiency_stable: bool,
     /// Greatest γ g T/d of the flows; below π/2 is stable.
     pub fairness: f64,
-    /// Whether both are.
+    /// Whether both loops are stable.
     pub stable: bool,
 }
 

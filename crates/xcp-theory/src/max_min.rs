@@ -13,7 +13,7 @@ pub enum Bound {
     Buffer,
 }
 
-/// Rates.
+/// Rates of all classes, and what limits them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Allocation {
     /// Bit/s on the wire of one flow of each class.
@@ -22,7 +22,7 @@ pub struct Allocation {
     pub bounds: Vec<Bound>,
 }
 
-/// Max-min fair shares.
+/// The max-min fair shares on a network.
 #[must_use]
 pub fn max_min(network: &Network) -> Allocation {
     let rest: Vec<f64> = network.links.iter().map(|l| (l.rate - l.datagrams).max(0.0)).collect();

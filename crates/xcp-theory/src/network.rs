@@ -41,7 +41,7 @@ pub struct Network {
 pub struct Link {
     /// `NAME` or `NAME.reverse`, as in a run's summary.
     pub name: String,
-    /// Bit/s.
+    /// Rate of the link, bit/s.
     pub rate: f64,
     /// Bit/s of datagrams, which heed nobody; at most the rate.
     pub datagrams: f64,
@@ -61,9 +61,9 @@ pub struct Router {
     pub alpha: f64,
     /// Gain on the persistent queue.
     pub beta: f64,
-    /// Share shuffled.
+    /// Share of the traffic that is shuffled in each interval (γ).
     pub gamma: f64,
-    /// Q_T, bytes.
+    /// Queue target Q_T, bytes.
     pub target: f64,
     /// What it does about datagrams.
     pub others: Others,
@@ -136,12 +136,12 @@ impl From<xcp_model::Gain> for Gain {
     }
 }
 
-/// Equal flows.
+/// A class of equal flows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Class {
     /// The group's name, or the single flow's.
     pub name: String,
-    /// How many.
+    /// Number of equal flows.
     pub count: usize,
     /// Places in [`Network::links`], in the order in which data cross them.
     pub route: Vec<usize>,
@@ -159,7 +159,7 @@ pub struct Class {
     pub explicit: bool,
     /// Whether it spreads packets over the round trip.
     pub paced: bool,
-    /// First window, packets.
+    /// First congestion window, packets.
     pub initial_window: f64,
     /// Of its first member that is there, seconds.
     pub start: f64,
@@ -176,9 +176,9 @@ impl Class {
 /// A rate as it is shown and written.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rate {
-    /// Bit/s, headers included.
+    /// Rate on the wire, headers included, bit/s.
     pub wire: f64,
-    /// Bit/s of payload.
+    /// Rate of payload, bit/s.
     pub goodput: f64,
 }
 

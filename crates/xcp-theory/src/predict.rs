@@ -21,7 +21,7 @@ pub enum Theory {
 }
 
 impl Theory {
-    /// Both.
+    /// Both theories.
     pub const ALL: [Theory; 2] = [Theory::MaxMin, Theory::Equilibrium];
 
     /// As tables and charts call it.

@@ -14,16 +14,16 @@ use crate::{equilibrium, max_min, timeline};
 /// What is said of one scenario. Field names are a published contract.
 #[derive(Debug, Serialize)]
 pub struct Said {
-    /// The scenario's title.
+    /// Title of the scenario.
     pub title: String,
     /// The variant's name; empty where the file has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub variant: String,
-    /// The instant, seconds.
+    /// The instant looked at, seconds from the start of the run.
     pub at: f64,
     /// Flows, equal ones together.
     pub flows: Vec<FlowSaid>,
-    /// Link directions.
+    /// The directions of all links.
     pub links: Vec<LinkSaid>,
     /// Why there is no equilibrium.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,16 +37,16 @@ pub struct Said {
     pub notes: Vec<String>,
 }
 
-/// Equal flows.
+/// A class of equal flows.
 #[derive(Debug, Serialize)]
 pub struct FlowSaid {
-    /// Name.
+    /// Name of the flow or group.
     pub name: String,
-    /// How many.
+    /// Number of equal flows.
     pub count: usize,
-    /// Queues empty, seconds.
+    /// Round-trip time with empty queues, seconds.
     pub rtt: f64,
-    /// Max-min share.
+    /// The max-min fair share.
     pub max_min: Share,
     /// At the equilibrium of XCP's law, if there is one.
     pub equilibrium: Option<Share>,
@@ -55,7 +55,7 @@ pub struct FlowSaid {
 /// A rate and what holds it there: a link's name, or `buffer`.
 #[derive(Debug, Serialize)]
 pub struct Share {
-    /// Rate.
+    /// The rate of each flow.
     #[serde(flatten)]
     pub rate: Rate,
     /// What holds it there.
@@ -65,11 +65,11 @@ pub struct Share {
 /// One direction of a link.
 #[derive(Debug, Serialize)]
 pub struct LinkSaid {
-    /// Name.
+    /// `NAME` or `NAME.reverse`.
     pub name: String,
-    /// Bit/s.
+    /// Rate of the link, bit/s.
     pub rate: f64,
-    /// Bit/s of datagrams.
+    /// Load by datagrams, bit/s.
     pub datagrams: f64,
     /// Load of the max-min shares over the rate.
     pub max_min_utilisation: f64,
@@ -95,18 +95,18 @@ pub struct LinkRest {
 pub struct FluidSaid {
     /// Flows, equal ones together.
     pub flows: Vec<MotionSaid>,
-    /// Link directions.
+    /// The directions of all links.
     pub links: Vec<FluidLink>,
 }
 
 /// How equal flows of the fluid moved.
 #[derive(Debug, Serialize)]
 pub struct MotionSaid {
-    /// Name.
+    /// Name of the flow or group.
     pub name: String,
-    /// How many.
+    /// Number of equal flows.
     pub count: usize,
-    /// Mean rate.
+    /// Mean rate over the measured period.
     pub mean: Rate,
     /// Standard deviation of averages over a round trip, over the mean.
     pub cov: f64,
@@ -118,7 +118,7 @@ pub struct MotionSaid {
 /// A link direction that the fluid ran through.
 #[derive(Debug, Serialize)]
 pub struct FluidLink {
-    /// Name.
+    /// `NAME` or `NAME.reverse`.
     pub name: String,
     /// Load over the rate.
     pub utilisation: f64,
@@ -245,7 +245,7 @@ fn notes(network: &Network) -> Vec<String> {
             format!("{} transfers", network.left_out)
         };
         notes.push(format!(
-            "{transfers} of finite size left out: this is theory of flows that last"
+            "{transfers} of finite size left out: the theory covers flows that last"
         ));
     }
     let over = network

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-/// A request.
+/// A request from the page.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
@@ -73,6 +73,6 @@ pub struct Change {
     pub variant: Option<String>,
     /// Path, as for `--set`.
     pub path: String,
-    /// Value, as TOML.
+    /// Value of the setting, as TOML.
     pub value: String,
 }

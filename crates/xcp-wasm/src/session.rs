@@ -90,7 +90,7 @@ pub(crate) fn seconds(t: Nanos) -> f64 {
 }
 
 impl Session {
-    /// Answers a request.
+    /// Answers a request of the page with JSON.
     pub fn answer(&mut self, request: &str, page: &mut dyn Page) -> String {
         let request = match serde_json::from_str(request) {
             Ok(request) => request,
@@ -216,8 +216,8 @@ fn affordable(scenarios: &[&Scenario], most_hops: f64) -> Result<(), Value> {
         return Ok(());
     }
     let mut refusal = failed(&format!(
-        "about {:.0} million packets times links, more than this page runs unasked: shorten \
-         `duration`, or lower a rate",
+        "about {:.0} million packets times links, more than this page runs without asking: \
+         shorten `duration`, or lower a rate",
         hops / 1e6
     ));
     refusal["hops"] = json!(hops);

@@ -26,7 +26,7 @@ const FRAMES: u64 = 2000;
 const MOST: f64 = 150_000.0;
 /// No more in any case.
 const CEILING: usize = 600_000;
-/// Link directions shown.
+/// Number of link directions that are shown.
 pub const DIRECTIONS: usize = 24;
 
 /// What a packet is to an onlooker.

@@ -50,16 +50,16 @@ pub enum Command {
     Run(RunArguments),
     /// Run a scenario over a grid of settings and seeds, on every processor, into Parquet files
     Sweep(SweepArguments),
-    /// Run scenarios and draw one figure of them, for a paper: SVG or PDF
+    /// Run scenarios and draw one figure of them, for a paper, as SVG or PDF
     Plot(PlotArguments),
     /// Write one page in which a scenario can be changed and run, in any browser, without a network
     Playground(PlaygroundArguments),
     /// Say what theory expects of a scenario, without running it: fair shares, equilibrium,
     /// stability
     Theory(TheoryArguments),
-    /// Run the papers' figures and hold them against the bands the papers claim
+    /// Run the papers' figures and check them against the bands that the papers claim
     Reproduce(ReproduceArguments),
-    /// The network that `--on linux` builds
+    /// Show or clean up the network that `--on linux` builds
     #[cfg(target_os = "linux")]
     Lab {
         #[command(subcommand)]
@@ -67,30 +67,30 @@ pub enum Command {
     },
     /// Print the JSON schema of the scenario file
     Schema,
-    /// Print what makes a shell complete xcpnet's commands and options
+    /// Print a shell's completion script for xcpnet's commands and options
     Completions {
-        /// Which shell's
+        /// Which shell it is for
         shell: clap_complete::Shell,
     },
     /// Write a manual page for each command
     Man {
-        /// Into this directory, which is made
+        /// Write them into this directory, which is created
         #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
-    /// An XCP router on a device of this machine: add, change, remove, show
+    /// Manage an XCP router on a device of this machine: add, change, remove, show
     #[cfg(target_os = "linux")]
     Router(router::RouterArguments),
-    /// XCP in this machine's TCP: enable, disable, show
+    /// Manage XCP in this machine's TCP: enable, disable, show
     #[cfg(target_os = "linux")]
     Endpoint(EndpointArguments),
-    /// A proxy that carries TCP connections over a long link by XCP: up, down, show
+    /// Manage a proxy that carries TCP connections over a long link by XCP: up, down, show
     #[cfg(target_os = "linux")]
     Pep(Box<PepArguments>),
     /// Show routers, endpoint and proxies of this machine on a page while they work
     #[cfg(target_os = "linux")]
     Serve(ServeArguments),
-    /// Tell what this machine has of what XCP in the kernel needs, and what to do about the rest
+    /// Check whether this machine has what XCP in the kernel needs, and say what to do if not
     #[cfg(target_os = "linux")]
     Doctor(DoctorArguments),
 }
@@ -117,7 +117,7 @@ pub enum Backend {
     Sim,
     /// Network namespaces and the kernel's own TCP, in real time; needs root
     Linux,
-    /// The same; hosts hand down packets of several segments, which routers cut up
+    /// The same, but hosts hand down packets of several segments, which routers cut up
     LinuxOffload,
 }
 
@@ -131,7 +131,7 @@ Examples:
   xcpnet run four-flows.toml --variant XCP --set duration=10s
   sudo xcpnet run four-flows.toml --on linux       real kernel TCP; one run after the other
 
-With --out DIR: report.html (one file, no network needed), NAME.links.csv and NAME.flows.csv for
+--out DIR writes report.html (one file, no network needed), NAME.links.csv and NAME.flows.csv for
 each variant, summary.json (what --json prints) and the scenario files. They appear together when
 everything is done; an interrupted run leaves nothing.
 
@@ -146,14 +146,14 @@ pub struct RunArguments {
     /// Print the summaries as JSON, one line per run, instead of the table
     #[arg(long)]
     pub json: bool,
-    /// With --out: the series as Parquet, too
+    /// With --out: write the series as Parquet, too
     #[arg(long, requires = "out")]
     pub parquet: bool,
-    /// With --out: leave out playground.html, in which the scenario can be changed and run, and to
-    /// which the report leads
+    /// With --out: leave out playground.html, a page linked from the report in which the scenario
+    /// can be changed and run
     #[arg(long, requires = "out")]
     pub no_playground: bool,
-    /// End as by Ctrl-C when standard input ends: for programs that start this one, which may be
+    /// Treat the end of standard input as Ctrl-C, for programs that start this one and may be
     /// killed
     #[arg(long)]
     pub end_with_input: bool,
@@ -196,7 +196,7 @@ Examples:
   xcpnet plot web.toml --figure completion --out by-size.svg     against their sizes
   xcpnet plot four-flows.toml --figure delay --out delay.svg     goodput against round trip
 
-Quantities are named as the columns of NAME.links.csv and NAME.flows.csv (docs/cli.md).")]
+Quantities have the names of the columns of NAME.links.csv and NAME.flows.csv (docs/cli.md).")]
 pub struct PlotArguments {
     #[command(flatten)]
     pub what: WhatIsRun,
@@ -206,11 +206,11 @@ pub struct PlotArguments {
     /// The file to write; its name ends in .svg or .pdf
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// The quantity of `series`, or the number of a flow that `cdf` is drawn of [default:
+    /// The quantity for `series`, or the number of each flow that `cdf` is drawn from [default:
     /// queue_mean_packets, completion_time_s]
     #[arg(long, value_name = "NAME")]
     pub quantity: Option<String>,
-    /// The link direction of `series`, NAME or NAME.reverse [default: the bottleneck]
+    /// The link direction for `series`, NAME or NAME.reverse [default: the bottleneck]
     #[arg(long, value_name = "LINK")]
     pub link: Option<String>,
 }
@@ -236,13 +236,13 @@ Examples:
   xcpnet playground two-bottlenecks.toml --out page.html
 
 One file for any browser: sliders change the scenario, the simulator itself runs in the page, and
-the numbers are those of `xcpnet run`. It needs no network and sends nothing; what somebody has
-made of it is in its address, which can be passed on.")]
+the numbers are those of `xcpnet run`. It needs no network and sends nothing; the state of the page
+is in its address, which can be passed on.")]
 pub struct PlaygroundArguments {
-    /// Scenario file that the page begins with (docs/scenario.md) [default: four flows]
+    /// Scenario file with which the page starts (docs/scenario.md) [default: four flows]
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Where the page goes
+    /// File to write the page to
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// Take the engine from this file, as `make wasm` builds it, instead of the one built in
@@ -263,10 +263,11 @@ runs.parquet, links.parquet, flows.parquet and groups.parquet, each row with its
   duckdb -c \"select * from 'target/links.parquet' where link = 'bottleneck'\"
   python3 -c \"import pandas; print(pandas.read_parquet('target/flows.parquet'))\"
 
-Interrupted or killed, the same command goes on where it stopped; the files come out the same.
+If it is interrupted or killed, the same command continues where it stopped; the files come out the
+same.
 
-On several machines that share DIR, each shard once, in any order, and then the results, to the byte
-those of one machine:
+On several machines that share DIR, run each shard once, in any order, and then merge; the results
+are to the byte those of one machine:
   xcpnet sweep x.toml --seeds 1..1000 --out DIR --shard 3/100
   xcpnet sweep --merge DIR")]
 pub struct SweepArguments {
@@ -282,13 +283,13 @@ pub struct SweepArguments {
     /// Run only this variant of the file; may be repeated
     #[arg(long = "variant", value_name = "NAME")]
     pub variants: Vec<String>,
-    /// Directory for the results, and for what is done until they are complete
+    /// Directory for the results, and for completed runs until all are done
     #[arg(long, value_name = "DIR", required_unless_present = "merge")]
     pub out: Option<PathBuf>,
     /// Do only the I-th of N shards of about equal work; DIR may be shared by many machines
     #[arg(long, value_name = "I/N", value_parser = shard, conflicts_with_all = ["json", "restart"])]
     pub shard: Option<Shard>,
-    /// Make the results of DIR, whose shards are all done, as one machine would have written them
+    /// Make the results from DIR, whose shards are all done, as one machine would have written them
     #[arg(long, value_name = "DIR", conflicts_with_all = [
         "file", "settings", "seeds", "variants", "out", "shard", "jobs", "json", "restart"
     ])]
@@ -299,7 +300,7 @@ pub struct SweepArguments {
     /// Print the summaries as JSON, one line per run, instead of the table
     #[arg(long)]
     pub json: bool,
-    /// Forget what DIR holds of this or another sweep and begin anew
+    /// Discard what DIR holds of this or another sweep and start again
     #[arg(long)]
     pub restart: bool,
 }
@@ -337,15 +338,15 @@ Examples:
   xcpnet theory x.toml --set flow.long.count=64 --at 30s
   xcpnet theory x.toml --json | jq .links
 
-Of the flows that last, at one instant: max-min fair shares, the rates at which XCP's law comes to
-rest, stability margins of each XCP router; and how a fluid with delay moves over the whole run.
-docs/theory.md has the equations, what they assume and where they fail. The report of `xcpnet run
+For the flows that last, it gives at one instant max-min fair shares, the rates at which XCP's law
+comes to rest, and the stability margins of each XCP router; and it shows how a fluid with delay
+moves over the whole run. docs/theory.md has the equations, what they assume and where they fail. The report of `xcpnet run
 --out` draws shares and equilibrium beside the packets.")]
 pub struct TheoryArguments {
     /// Scenario file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The instant [default: the end of the measured period]
+    /// The instant to look at [default: the end of the measured period]
     #[arg(long, value_name = "TIME", value_parser = xcp_law::typed::time)]
     pub at: Option<u64>,
     /// Change a setting of the file, e.g. link.bottleneck.rate=20mbit; may be repeated
@@ -372,17 +373,17 @@ Examples:
   xcpnet reproduce my-experiment.toml          a file of your own
   xcpnet reproduce --quick                     less of everything, in at most three minutes on two processors
   xcpnet reproduce failures                    where each protocol fails: a table
-  xcpnet reproduce beyond                      the robust law where that table does not look
-  xcpnet reproduce liars                       what senders gain who lie, without and with a policer
+  xcpnet reproduce beyond                      the robust law in networks that are not in that table
+  xcpnet reproduce liars                       what lying senders gain, without and with a policer
   sudo xcpnet reproduce failures --variant robust --on linux    one column of the table, on kernel TCP
-  xcpnet reproduce --list                      what there is and what it costs
+  xcpnet reproduce --list                      lists everything and what it costs
 
-Runs are kept (in $XDG_CACHE_HOME/xcpnet or ~/.cache/xcpnet, at most 4 GiB), so that the next time only
-what changed is run: another scenario, or another simulator.
+Runs are kept (in $XDG_CACHE_HOME/xcpnet or ~/.cache/xcpnet, at most 4 GiB), so that the next time
+only what has changed is run: another scenario, or another simulator.
 
-Exit status 1 when a number is outside the band that the paper claims.")]
+The exit status is 1 if a number is outside the band that the paper claims.")]
 pub struct ReproduceArguments {
-    /// Papers or figures, as --list shows them, or scenario files; all papers if absent
+    /// Papers or figures, as --list shows them, or scenario files [default: all papers]
     #[arg(value_name = "PAPER|FIGURE|FILE")]
     pub what: Vec<String>,
     /// Only list the papers, figures, claims and what they cost
@@ -400,8 +401,8 @@ pub struct ReproduceArguments {
     /// Print one JSON object per claim instead of the tables
     #[arg(long)]
     pub json: bool,
-    /// With `failures`, `beyond` or `liars`: print the table as docs/failures.md, docs/beyond.md or
-    /// docs/liars.md has it
+    /// With `failures`, `beyond` or `liars`: print the table in the form of docs/failures.md,
+    /// docs/beyond.md or docs/liars.md
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
     /// Write the report into this directory: report.html, a page per paper, and DIR/PAPER/FIGURE/
@@ -417,8 +418,8 @@ pub struct ReproduceArguments {
     /// Keep runs in this directory, and look for them there
     #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
     pub cache: Option<PathBuf>,
-    /// Take runs from that directory whoever wrote them; by default only this user's and root's are
-    /// taken
+    /// Use runs in that directory whoever wrote them; by default only this user's and root's are
+    /// used
     #[arg(long, requires = "cache")]
     pub trust_cache: bool,
     /// Run everything, and keep nothing for the next time
@@ -436,9 +437,9 @@ Examples:
   curl -H 'Authorization: Bearer TOKEN' http://127.0.0.1:7010/metrics      for Prometheus
 
 Shows what `router show`, `pep show` and `endpoint show` say, every second, and curves of the last
-hour since it was started. Whoever has the address may look; nobody can change anything by it. Needs
-root to see anything; without it says so. With --lab whoever has the address can also run a scenario
-from the page, simulated or in network namespaces of its own on this machine's Linux.")]
+hour since it was started. Whoever has the address may look; nobody can change anything through it.
+It needs root to see anything, and says so without it. With --lab, whoever has the address can also
+run a scenario from the page, simulated or in its own network namespaces on this machine's Linux.")]
 pub struct ServeArguments {
     /// Address and port; 0 is any port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7010",
@@ -447,7 +448,7 @@ pub struct ServeArguments {
     /// Let scenarios be run from the page: one at a time, at most ten minutes on Linux
     #[arg(long)]
     pub lab: bool,
-    /// Show this network namespace, by name or path
+    /// Show this network namespace, given by name or path
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
 }
@@ -472,17 +473,17 @@ pub struct EndpointArguments {
 pub enum EndpointCommand {
     /// Let connections of this machine speak XCP
     Enable(EndpointEnable),
-    /// Take it back; connections that use it go on as the fallback
+    /// Undo it; connections that use it continue with the fallback
     Disable,
     /// Show connections and counters
     Show {
         /// As JSON
         #[arg(long)]
         json: bool,
-        /// Again every second, until Ctrl-C
+        /// Show it again every second, until Ctrl-C
         #[arg(long, short)]
         watch: bool,
-        /// Also connections that have nothing to do with XCP
+        /// Include connections that have nothing to do with XCP
         #[arg(long)]
         all: bool,
     },
@@ -491,7 +492,7 @@ pub enum EndpointCommand {
 /// Arguments of `endpoint enable`.
 #[derive(Debug, Args)]
 pub struct EndpointEnable {
-    /// Whose sockets: a directory of cgroup v2 [default: all]
+    /// Give XCP only to sockets in this cgroup v2 directory [default: all sockets]
     #[arg(long, value_name = "DIR")]
     pub cgroup: Option<PathBuf>,
     /// Give XCP to connections with this port at either end; may be repeated
@@ -500,37 +501,37 @@ pub struct EndpointEnable {
     /// Give XCP to connections to this address or prefix; may be repeated
     #[arg(long, value_name = "PREFIX")]
     pub to: Vec<String>,
-    /// Give it to nobody: only programs that ask get it
+    /// Give XCP only to programs that ask for it
     #[arg(long, conflicts_with_all = ["ports", "to"])]
     pub only_asked: bool,
-    /// Congestion control where XCP is not understood
+    /// Congestion control towards peers that do not understand XCP
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     pub fallback: String,
     /// Make room for the option beside SACK on this device; may be repeated [default: all that are
     /// up]
     #[arg(long = "dev", value_name = "NAME")]
     pub devices: Vec<String>,
-    /// Devices are those of this network namespace, by name or path
+    /// Network namespace of the devices, by name or path
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
-    /// First advertised window of every connection, segments; 0 leaves it to the kernel
+    /// First advertised window of every connection, in segments; 0 leaves it to the kernel
     #[arg(long, value_name = "SEGMENTS")]
     pub receive_window: Option<u32>,
-    /// First congestion window, packets; 0 leaves it to the kernel
+    /// First congestion window, in packets; 0 leaves it to the kernel
     #[arg(long, value_name = "PACKETS", default_value = "0")]
     pub initial_window: u32,
-    /// The 2005 study's option instead of ours; both ends must be set so
+    /// Use the 2005 study's option instead of ours; both ends must use the same
     #[arg(long)]
     pub classic: bool,
-    /// Carry bottleneck ids where both ends can, for routers whose law shuffles only the flows they
-    /// limit (ixcp, ixcp-r)
+    /// Carry bottleneck ids if both ends can, for routers whose law shuffles only the flows that
+    /// they limit (ixcp, ixcp-r)
     #[arg(long, conflicts_with = "classic")]
     pub ids: bool,
-    /// Send as ACKs come in instead of spreading packets over the round trip
+    /// Send packets as ACKs come in instead of spreading them over the round trip
     #[arg(long)]
     pub no_pacing: bool,
-    /// Keep the rate that routers gave, whatever the queue, and bound it by delay where no router
-    /// governs: for routers of the law `robust` (docs/robust.md)
+    /// Keep the rate that routers gave, whatever the queue, and limit it by delay where no router
+    /// governs; for routers with the law `robust` (docs/robust.md)
     #[arg(long, conflicts_with_all = ["classic", "no_pacing"])]
     pub robust: bool,
     /// Read options from a TOML file: `port = [80, 443]`, `only-asked = true`
@@ -546,15 +547,15 @@ Examples:
   sudo xcpnet doctor --for router
   sudo xcpnet doctor --json | jq '.checks[] | select(.status == \"missing\")'
 
-Each feature is tried, in places of which nothing stays. Without root little can be tried; what was
-not is \"unknown\", not missing.
+Each feature is tried, and nothing of the trials stays. Without root little can be tried; what was
+not tried is \"unknown\", not missing.
 
-Exit status 0 when everything is there that endpoint and router need, 1 when something is missing
-or could not be tried. Lab and proxy do not count; with --for only what was asked for does.")]
+The exit status is 0 if everything that endpoint and router need is present, and 1 if something is
+missing or could not be tried. Lab and proxy do not count; with --for only what was asked for does.")]
 #[cfg(target_os = "linux")]
 pub struct DoctorArguments {
-    /// Tell only what this needs, and whether it is ready by the exit status: endpoint, router, lab
-    /// or pep
+    /// Check only what this needs, and say by the exit status whether it is ready: endpoint,
+    /// router, lab or pep
     #[arg(long = "for", value_name = "WHAT", value_parser = group)]
     pub group: Option<xcp_linux::doctor::Group>,
 

@@ -135,7 +135,7 @@ pub fn of_directory(dir: &Path) -> Result<Vec<Experiment>, Failure> {
     }
     if found.is_empty() {
         return Err(Failure::new(format!(
-            "{} holds no experiments; they are files PAPER/FIGURE.toml",
+            "{} contains no experiments; an experiment is a file PAPER/FIGURE.toml",
             dir.display()
         )));
     }

@@ -17,7 +17,7 @@ pub const INTERRUPTED: u8 = 130;
 #[derive(Debug)]
 pub struct Failure {
     message: String,
-    /// Exit status.
+    /// Exit status of the program.
     pub status: u8,
 }
 

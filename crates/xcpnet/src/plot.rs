@@ -49,10 +49,10 @@ fn refuse_what_means_nothing(wanted: &Wanted<'_>) -> Result<(), Failure> {
     let fail = |what: &str| Err(Failure::new(what.to_owned()));
     match wanted {
         Wanted { link: Some(_), kind: Kind::Cdf | Kind::Completion | Kind::Delay, .. } => {
-            fail("--link means something with --figure series only: the other figures are of flows")
+            fail("--link only works with --figure series: the other figures show flows")
         }
         Wanted { quantity: Some(_), kind: Kind::Completion | Kind::Delay, .. } => {
-            fail("--quantity means something with --figure series or cdf only")
+            fail("--quantity only works with --figure series or cdf")
         }
         _ => Ok(()),
     }
@@ -62,10 +62,9 @@ fn format(out: &Path) -> Result<Format, Failure> {
     match out.extension().and_then(|end| end.to_str()) {
         Some("svg") => Ok(|figure| figure.svg().into_bytes()),
         Some("pdf") => Ok(Figure::pdf),
-        _ => Err(Failure::new(format!(
-            "--out {}: write a name that ends in .svg or .pdf",
-            out.display()
-        ))),
+        _ => {
+            Err(Failure::new(format!("--out {}: the name must end in .svg or .pdf", out.display())))
+        }
     }
 }
 
@@ -73,12 +72,13 @@ fn format(out: &Path) -> Result<Format, Failure> {
 pub fn place(out: &Path) -> Result<(PathBuf, PathBuf), Failure> {
     if out.is_dir() {
         return Err(Failure::new(format!(
-            "--out {}: this is a directory; write a file's name",
+            "--out {}: this is a directory; write the name of a file",
             out.display()
         )));
     }
     let dir = out.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name =
-        out.file_name().ok_or_else(|| Failure::new("--out: write a file's name".to_owned()))?;
+    let name = out
+        .file_name()
+        .ok_or_else(|| Failure::new("--out: write the name of a file".to_owned()))?;
     Ok((dir.to_owned(), name.into()))
 }

@@ -114,7 +114,9 @@ pub fn run(arguments: &RunArguments, printer: &mut Printer) -> Result<(), Failur
             Some(engine) => as_run(&sources, &arguments.what.settings, arguments.what.seed)
                 .map(|sources| Some((sources, engine)))
                 .unwrap_or_else(|why| {
-                    terminal::tell(&format!("note: no {PAGE} is beside the report: {why}"));
+                    terminal::tell(&format!(
+                        "note: no {PAGE} was written beside the report: {why}"
+                    ));
                     None
                 }),
             None => None,
@@ -212,7 +214,7 @@ fn told(scenarios: &[Scenario], runs: &[Run], arguments: &RunArguments) -> Failu
         parts.push(match runs.get(i) {
             Some(run) if !run.summary.interrupted => format!("{name}: complete ({asked})"),
             Some(run) => format!("{name}: {} of {asked}", human::nanos(run.completed)),
-            None => format!("{name}: not begun"),
+            None => format!("{name}: not started"),
         });
     }
     let nothing = arguments

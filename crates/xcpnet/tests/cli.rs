@@ -202,7 +202,7 @@ fn figures_are_drawn() {
             &["Congestion window, packets", "XCP: flow-1", "TCP: flow-2"],
         ),
         ("series --link bottleneck.reverse --quantity utilisation", &["Utilisation (%)"]),
-        ("cdf", &["Completion time (", "Part of the flows (%)", ">TCP<"]),
+        ("cdf", &["Completion time (", "Fraction of the flows (%)", ">TCP<"]),
         ("cdf --quantity goodput_bps --variant TCP", &["Goodput ("]),
         ("completion", &["Size (MB)", "Completion time ("]),
         ("delay", &["Mean round-trip time (ms)", "Goodput ("]),
@@ -240,20 +240,23 @@ fn figures_are_drawn() {
     }
     fs::create_dir(dir.join("d.svg")).unwrap();
     for (arguments, told) in [
-        ("--figure series --out a.png", "write a name that ends in .svg or .pdf"),
+        ("--figure series --out a.png", "the name must end in .svg or .pdf"),
         ("--figure series --out sub.svg/a.svg --link nowhere", "there is no link \"nowhere\""),
         (
             "--figure series --out c.svg --quantity jain",
-            "there are queue_mean_packets, queue_max_packets",
+            "the quantities are queue_mean_packets, queue_max_packets",
         ),
         (
             "--figure cdf --out c.svg --quantity cwnd",
-            "there are completion_time_s, goodput_bps, rtt_mean_s",
+            "the quantities are completion_time_s, goodput_bps, rtt_mean_s",
         ),
-        ("--figure series --out c.svg --set sample=off", "sample = \"off\""),
-        ("--figure delay --out c.svg --link bottleneck", "--figure series only"),
-        ("--figure delay --out c.svg --quantity goodput_bps", "series or cdf only"),
-        ("--figure delay --out sub", "write a name that ends in .svg or .pdf"),
+        ("--figure series --out c.svg --set sample=off", "sample is \"off\""),
+        ("--figure delay --out c.svg --link bottleneck", "only works with --figure series"),
+        (
+            "--figure delay --out c.svg --quantity goodput_bps",
+            "only works with --figure series or cdf",
+        ),
+        ("--figure delay --out sub", "the name must end in .svg or .pdf"),
         ("--figure delay --out d.svg", "this is a directory"),
         ("--figure delay --out s.toml/x.svg", "a part of the path is a file"),
     ] {
@@ -422,9 +425,13 @@ fn interrupted_it_says_what_was_done_and_leaves_no_file() {
     let output = interrupted(&["run", "s.toml", "--out", "a/out", "--jobs", "1"], home.path());
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{told}");
-    for word in
-        ["interrupted", "XCP: ", "of 36000000 s", "TCP: not begun", "nothing was written to a/out"]
-    {
+    for word in [
+        "interrupted",
+        "XCP: ",
+        "of 36000000 s",
+        "TCP: not started",
+        "nothing was written to a/out",
+    ] {
         assert!(told.contains(word), "{word} in {told}");
     }
     assert_eq!(listing(home.path()), ["s.toml"]);
@@ -583,7 +590,7 @@ fn interrupted_it_keeps_what_is_done() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     assert!(
-        text(&output.stderr).contains("1 of 2 figures complete; runs that were done are kept"),
+        text(&output.stderr).contains("1 of 2 figures complete; completed runs are kept"),
         "{}",
         text(&output.stderr)
     );

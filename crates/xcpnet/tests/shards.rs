@@ -80,7 +80,7 @@ fn any_shards_in_any_order_are_the_bytes_of_one_machine() {
             let told = run(0, &arguments, dir);
             assert!(told.starts_with(&format!("shard {shard} of {number}: ")), "{told}");
             if shard % 2 == 0 {
-                assert!(run(0, &arguments, dir).contains("is done already"));
+                assert!(run(0, &arguments, dir).contains("is already done"));
             }
         }
         let told = run(0, &format!("sweep --merge {out}"), dir);
@@ -142,7 +142,7 @@ fn what_cannot_be_is_refused_in_words() {
     let told = run(2, "sweep --merge cut", dir);
     assert!(told.contains("3 of 4 shards are not done: 1, 3, 4"), "{told}");
     for (arguments, word) in [
-        (format!("{GRID} --out cut --shard 1/5"), "cut into other shards"),
+        (format!("{GRID} --out cut --shard 1/5"), "cut into different shards"),
         (format!("{GRID},9 --out cut --shard 1/4"), "other --seeds"),
         (format!("{GRID} --variant TCP --out cut --shard 1/4"), "other variants"),
         (format!("{GRID} --out cut"), "holds a sweep in shards"),
@@ -168,7 +168,7 @@ fn what_cannot_be_is_refused_in_words() {
     bytes[100] ^= 1;
     fs::write(&part, bytes).unwrap();
     let told = run(2, "sweep --merge cut", dir);
-    assert!(told.contains("links/part-00002.parquet is not what done/00002.json says"), "{told}");
+    assert!(told.contains("links/part-00002.parquet does not match done/00002.json"), "{told}");
     assert!(!dir.join("cut/links.parquet").exists());
     fs::write(dir.join("cut/manifest.json"), "{}").unwrap();
     assert!(run(2, "sweep --merge cut", dir).contains("layout"));

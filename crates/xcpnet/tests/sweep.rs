@@ -378,7 +378,11 @@ fn complete_it_does_nothing_more() {
     assert!(before == results(&home.path().join("out")));
     fs::remove_file(home.path().join("out/links.parquet")).unwrap();
     let output = run(2, &format!("{GRID} --out out"), home.path());
-    assert!(text(&output.stderr).contains("out/links.parquet is gone"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("out/links.parquet is missing"),
+        "{}",
+        text(&output.stderr)
+    );
     run(0, &format!("{GRID} --out out --restart"), home.path());
     assert!(before == results(&home.path().join("out")));
 }
@@ -461,7 +465,7 @@ fn killed_again_and_again_it_gives_the_same_bytes() {
     }
     assert_eq!(kills, 5, "it was never caught at work five times in a row");
     let output = run(0, &format!("{grid} killed"), dir);
-    assert!(text(&output.stderr).starts_with("going on: "), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).starts_with("resuming: "), "{}", text(&output.stderr));
     assert!(results(&dir.join("killed")) == results(&dir.join("whole")));
     assert_eq!(listing(&dir.join("killed")), listing(&dir.join("whole")), "nothing else is left");
 }
@@ -493,7 +497,7 @@ fn interrupted_it_says_how_to_go_on() {
     assert_eq!(output.status.code(), Some(130));
     assert_eq!(
         text(&output.stderr),
-        "error: interrupted\n2 of 4 runs are done and kept in out; to go on: xcpnet sweep s.toml \
+        "error: interrupted\n2 of 4 runs are done and kept in out; to resume: xcpnet sweep s.toml \
             --set duration=20ms,10000h --jobs 1 --out out\n"
     );
     assert_eq!(listing(&dir.join("out")), ["sweep.journal"]);
@@ -553,7 +557,7 @@ fn what_is_wrong_far_into_a_large_grid_stops_it_cleanly() {
         queue.target=0..50 --out out";
     let output = run(2, grid, dir);
     let told = text(&output.stderr);
-    assert!(told.contains("the queue's target is beyond its limit"), "{told}");
+    assert!(told.contains("the queue's target exceeds its limit"), "{told}");
     assert!(told.contains("of 1887 runs are done and kept in out"), "{told}");
     let grid = "sweep s.toml --variant XCP --set queue.limit=50..400:10 --set queue.target=0..50 \
         --out all";

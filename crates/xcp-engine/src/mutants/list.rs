@@ -10,14 +10,14 @@ pub struct Mutant {
     pub name: &'static str,
     /// What is wrong, for the table.
     pub what: &'static str,
-    /// Where.
+    /// The edits that make it.
     pub edits: &'static [Edit],
 }
 
 /// A text of a file of `engine/` and what the mutant has instead.
 #[derive(Debug)]
 pub struct Edit {
-    /// The file's name.
+    /// Name of the source file that is edited.
     pub file: &'static str,
     /// As it stands there.
     pub right: &'static str,
@@ -61,7 +61,7 @@ const CLASSIC_RTT: &str = "xcp_classic_rtt_encode(srtt_ns)";
 const EXTENDED_RTT: &str = "xcp_extended_rtt_encode(srtt_ns)";
 const LOSS: &str = "halve_when_marked || (s->honest && !s->marked)";
 
-/// All of them.
+/// All mutants, in the order of the tables.
 pub const MUTANTS: &[Mutant] = &[
     one(
         "alpha-doubled",

@@ -184,7 +184,7 @@ impl<'a> Forwarder<'a> {
         trouble.send_failures += 1;
         let errno = Errno::from_io_error(&error);
         if errno == Some(Errno::NXIO) || errno == Some(Errno::NODEV) {
-            return Err(io::Error::other("the device it sends on has been deleted"));
+            return Err(io::Error::other("the device on which it sends has been deleted"));
         }
         trouble.last_send_failure = Some(match errno {
             Some(Errno::NETDOWN) => "the device is down; set it up".into(),
@@ -235,7 +235,7 @@ impl<'a> Forwarder<'a> {
         // The device has been set down, after which it may be set up again, or deleted.
         self.is_down |= ring.contains(PollFlags::ERR);
         if self.is_down && !self.ring.has_device()? {
-            return Err(io::Error::other("the device it receives on has been deleted"));
+            return Err(io::Error::other("the device on which it receives has been deleted"));
         }
         Ok(!stop.is_empty())
     }

@@ -74,8 +74,8 @@ impl Report {
         }
         if trouble.ring_drops > 0 {
             faults.push(format!(
-                "{} frames found its ring full: too much came for the rate it was told, or the \
-                    machine is too busy",
+                "{} frames found its ring full: too much arrived for its configured rate, or the \
+                 machine is too busy",
                 trouble.ring_drops
             ));
         }

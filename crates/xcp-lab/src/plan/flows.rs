@@ -75,8 +75,8 @@ fn datagram(plan: &Plan, flow: &Flow) -> Result<u32, LabError> {
     let (packet, headers) = (flow.group.packet_bytes, plan.family.frame_bytes() + UDP_HEADER);
     packet.checked_sub(headers).ok_or_else(|| {
         LabError::Refused(format!(
-            "flow \"{}\": packets of {packet} bytes do not hold the headers of Ethernet, IP and \
-                UDP: at least {headers}",
+            "flow \"{}\": packets of {packet} bytes cannot hold the headers of Ethernet, IP and \
+             UDP: write at least {headers}",
             flow.group.name
         ))
     })
@@ -94,8 +94,8 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
     let headers = plan.family.frame_bytes() + TCP_HEADER;
     if !MSS.contains(&mss(plan, flow)) {
         return Err(LabError::Refused(format!(
-            "flow \"{name}\": Linux's TCP has no packets of {} bytes on the wire: write `packet` \
-                from {} to {}",
+            "flow \"{name}\": Linux's TCP cannot send packets of {} bytes on the wire: write \
+             `packet` from {} to {}",
             flow.group.packet_bytes,
             MSS.start() + headers,
             MSS.end() + headers
@@ -103,21 +103,21 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
     }
     if tcp.receive_window != ReceiveWindow::Open || !tcp.receive_buffer_changes.is_empty() {
         return Err(LabError::Refused(format!(
-            "flow \"{name}\": the kernel's receiver opens its window as it likes: take \
-                `receive-window` and `receive-buffer-changes` out, or simulate it (without --on)"
+            "flow \"{name}\": the kernel's receiver decides itself how to open its window: remove \
+             `receive-window` and `receive-buffer-changes`, or simulate it (without --on)"
         )));
     }
     if tcp.congestion == Congestion::Xcp && tcp.wire == WireFormat::ClassicInteger {
         return Err(LabError::Refused(format!(
-            "flow \"{name}\": the kernel programs have no feedback in whole packets: write wire \
-                = \"classic\", or simulate it (without --on)"
+            "flow \"{name}\": the kernel programs do not support feedback in whole packets: write \
+             wire = \"classic\", or simulate it (without --on)"
         )));
     }
     if tcp.ids.is_some() && tcp.wire == WireFormat::Classic {
         return Err(LabError::Refused(format!(
-            "flow \"{name}\": a router on its way shuffles only the flows it limits, and the 2005 \
-                format has no room for the ids that tell it which: \
-             write wire = \"extended\", or run it without --on linux"
+            "flow \"{name}\": a router on its path shuffles only the flows that it limits, and \
+             the 2005 format has no room for the ids that identify them: write wire = \
+             \"extended\", or run it without --on linux"
         )));
     }
     let congestion = congestion(tcp);
@@ -125,15 +125,15 @@ fn check(plan: &mut Plan, flow: &Flow, tcp: &Tcp, machine: &Machine) -> Result<(
         congestion.filter(|name| !machine.congestions.iter().any(|c| c == name))
     {
         return Err(LabError::missing(format!(
-            "flow \"{name}\": this kernel has no congestion control \"{congestion}\", it has {}: \
-                try `modprobe tcp_{congestion}`",
+            "flow \"{name}\": this kernel has no congestion control \"{congestion}\"; it has {}: \
+             try `modprobe tcp_{congestion}`",
             machine.congestions.join(", ")
         )));
     }
     if tcp.rto_min != LINUX_RTO_MIN && !machine.rto_min {
         return Err(LabError::missing(format!(
-            "flow \"{name}\": rto-min other than 200ms needs the setting net.ipv4.tcp_rto_min_us, \
-                which Linux has since 6.11"
+            "flow \"{name}\": an rto-min other than 200ms needs the setting \
+             net.ipv4.tcp_rto_min_us, which Linux has had since 6.11"
         )));
     }
     let mut note = |what: &str| plan.note(format!("flow \"{name}\": {what}"));
@@ -198,9 +198,9 @@ fn agree(
                 (other.as_str(), &*flow.group.name)
             };
             Err(LabError::Refused(format!(
-                "flow \"{with}\" recovers with SACK, flow \"{without}\" without, and both have an \
-                    end at {node}: Linux has one setting there \
-                 for all; let them begin and end at different nodes, or write the same `recovery`",
+                "flow \"{with}\" recovers with SACK, flow \"{without}\" without it, and both have \
+                 an end at {node}, where Linux has one setting for all: let them start and end at \
+                 different nodes, or give them the same `recovery`",
             )))
         }
         Some(_) => Ok(()),

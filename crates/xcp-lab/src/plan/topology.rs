@@ -55,8 +55,8 @@ impl Needs {
         let changes = !direction.rate_changes.is_empty();
         if !shaped && (red || xcp || changes) {
             return Err(LabError::Refused(format!(
-                "link direction \"{}\": {} Gbit/s are more than the lab can shape, and without \
-                    shaping there is no {}: write rates of at most {} Gbit/s{}",
+                "link direction \"{}\": {} Gbit/s is more than the lab can shape, and without \
+                 shaping there is no {}: write rates of at most {} Gbit/s{}",
                 direction_name(scenario, number),
                 fastest / 1_000_000_000,
                 match (red, xcp) {
@@ -216,7 +216,7 @@ fn meter(plan: &mut Plan, scenario: &Scenario, number: DirectionId, device: usiz
         Meter::Line(line)
     } else {
         plan.note(format!(
-            "links above {} Gbit/s are as fast as this machine, not shaped",
+            "links above {} Gbit/s are not shaped, but as fast as this machine",
             FASTEST_SHAPED_BPS / 1_000_000_000
         ));
         Meter::Device(device)

@@ -81,9 +81,9 @@ pub(super) fn build(plan: &mut Plan, scenario: &Scenario, places: &Places) -> Re
             for (space, device) in steps {
                 if seen.insert(space, device).is_some_and(|before| before != device) {
                     return Err(LabError::Refused(format!(
-                        "flow \"{}\" passes {} twice and leaves it two ways: Linux routes by \
-                            destination and would always take one of them; \
-                         give it a `via` that visits every node once",
+                        "flow \"{}\" passes {} twice and leaves it by two links: Linux routes by \
+                         destination and would always take one of them; give it a `via` that \
+                         visits every node once",
                         flow.group.name, plan.spaces[space].name
                     )));
                 }

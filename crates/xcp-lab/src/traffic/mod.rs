@@ -99,7 +99,7 @@ impl Traffic {
         // its word.
         for _ in 0..traffic.threads.len() {
             waiting.recv().map_err(|_| {
-                LabError::failed("start its generator", "a thread of it broke down")
+                LabError::failed("start its generator", "one of its threads failed")
             })??;
         }
         Ok(traffic)
@@ -165,7 +165,7 @@ impl Traffic {
             // A thread whose sources are through.
             Ok(Ok(())) => None,
             Ok(Err(why)) => Some(why),
-            Err(_) => Some(LabError::failed("go on", "a thread of its generator broke down")),
+            Err(_) => Some(LabError::failed("go on", "a thread of its generator failed")),
         }
     }
 }

@@ -262,8 +262,7 @@ impl Worker {
                     }
                     Err(Errno::AGAIN | Errno::INTR) => {}
                     Err(why) => {
-                        state
-                            .fail(format!("the receiving end broke off: {}", io::Error::from(why)));
+                        state.fail(format!("the receiving end failed: {}", io::Error::from(why)));
                         self.ends[end].1 = End::Done;
                     }
                 }
@@ -279,7 +278,7 @@ impl Worker {
                     && let Ok(Err(why)) = sockopt::socket_error(socket)
                 {
                     let what = if sender.connected {
-                        "the sending end broke off"
+                        "the sending end failed"
                     } else {
                         "it could not connect"
                     };
@@ -379,7 +378,7 @@ impl Sender {
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
                 Err(why) => {
-                    state.fail(format!("the sending end broke off: {}", io::Error::from(why)));
+                    state.fail(format!("the sending end failed: {}", io::Error::from(why)));
                     self.stopped = true;
                     break;
                 }

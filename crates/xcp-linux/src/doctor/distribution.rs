@@ -48,7 +48,7 @@ impl Distribution {
         };
         let (text, commands): (&str, Vec<String>) = match (self.id.as_str(), self.major()) {
             ("debian", 12) => (
-                "Debian 12's own kernel is 6.1; its backports have a newer one.",
+                "Debian 12's own kernel is 6.1; its backports offer a newer one.",
                 vec![
                     format!(
                         "echo 'deb http://deb.debian.org/debian {}-backports main' > \
@@ -101,7 +101,7 @@ impl Distribution {
             _ if self.is("suse") => {
                 ("Install the kernel of openSUSE Tumbleweed or of Leap 16.", vec![])
             }
-            _ => ("Install a kernel of 6.12 or later from your distribution.", vec![]),
+            _ => ("Install kernel 6.12 or later from your distribution.", vec![]),
         };
         Remedy { text: text.into(), commands }.and("Then boot it.")
     }

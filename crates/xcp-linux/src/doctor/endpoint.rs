@@ -47,12 +47,12 @@ pub(super) fn checks(machine: &Machine, tcx: Option<bool>) -> Vec<Check> {
         buffer(
             "tcp_rmem",
             "Receive buffer",
-            "how much of a connection can be on the way to this host",
+            "limits how much data of a connection can be in flight to this host",
         ),
         buffer(
             "tcp_wmem",
             "Send buffer",
-            "how much of a connection can be on the way from this host",
+            "limits how much data of a connection can be in flight from this host",
         ),
     ]
 }
@@ -62,7 +62,7 @@ fn cgroup_mount(at: Option<&PathBuf>) -> Check {
         name: "cgroup2",
         title: "cgroup v2",
         groups: GROUPS,
-        purpose: "says whose connections are served",
+        purpose: "determines which connections are served",
     };
     match at {
         Some(point) => topic.ok(format!("mounted at {}", point.display())),
@@ -98,10 +98,10 @@ fn sock_ops(machine: &Machine, cgroup: Option<&Path>) -> Check {
             return topic.unknown(not_tried(machine), as_root(machine));
         }
         Err(e) => {
-            let remedy = "Make its mount one in which root may make cgroups. In a container that \
-                is the host's to give (e.g. docker run --privileged).";
+            let remedy = "Change its mount so that root may create cgroups. In a container the \
+                host has to allow that (e.g. docker run --privileged).";
             return topic.unknown(
-                format!("not tried: no cgroup can be made in {}: {e}", root.display()),
+                format!("not tried: no cgroup can be created in {}: {e}", root.display()),
                 Remedy::new(remedy),
             );
         }
@@ -150,27 +150,28 @@ fn room(machine: &Machine, endpoint: Option<&Endpoint>, tcx: Option<bool>) -> Ch
         name: "room_beside_sack",
         title: "Room beside SACK",
         groups: GROUPS,
-        purpose: "lets the option into acknowledgements that three SACK blocks and timestamps fill",
+        purpose: "puts the option into acknowledgements that are full with three SACK blocks and \
+            timestamps",
     };
     let lacking = |why: NoRoom, remedy| {
         topic.degraded(format!("not on this kernel: {}; {}", why.reason(), NoRoom::COST), remedy)
     };
     match (endpoint.map(Endpoint::no_room), tcx) {
         (Some(Some(why)), _) => lacking(why, not_taken(machine)),
-        (Some(None), Some(true)) => topic.ok("the programs were loaded; they hang on TCX"),
+        (Some(None), Some(true)) => topic.ok("the programs were loaded; they need TCX"),
         (Some(None), Some(false)) => {
             lacking(NoRoom::NoTcx, newer_kernel_or(machine, &["CONFIG_NET_XGRESS"]))
         }
         (Some(None), None) => topic.unknown(
-            "loaded; not tried where they hang",
-            Remedy::new("First see to network namespaces."),
+            "loaded, but not attached",
+            Remedy::new("First resolve the entry on network namespaces."),
         ),
         (None, _) if !machine.may(BPF_RIGHTS) => {
             topic.unknown(not_tried(machine), as_root(machine))
         }
         (None, _) => topic.unknown(
             "not tried: the endpoint programs were not loaded",
-            Remedy::new("First see to the endpoint programs."),
+            Remedy::new("First resolve the entry on the endpoint programs."),
         ),
     }
 }
@@ -180,7 +181,7 @@ fn struct_ops(machine: &Machine, loaded: bool, btf: Option<&Btf<'_>>) -> Check {
         name: "struct_ops",
         title: "struct_ops for TCP",
         groups: GROUPS,
-        purpose: "a congestion control as BPF program (tcp_congestion_ops)",
+        purpose: "a congestion control as a BPF program (tcp_congestion_ops)",
     };
     if loaded {
         return topic.ok("a congestion control was registered, and removed");
@@ -189,7 +190,7 @@ fn struct_ops(machine: &Machine, loaded: bool, btf: Option<&Btf<'_>>) -> Check {
         option(machine, &["CONFIG_BPF_JIT", "CONFIG_BPF_SYSCALL", "CONFIG_DEBUG_INFO_BTF"], None);
     if sysctl::read("net.core.bpf_jit_enable").is_ok_and(|value| value == "0") {
         remedy = remedy
-            .and("The compiler for BPF is switched off: switch it on.")
+            .and("The BPF compiler is switched off: switch it on.")
             .command("sysctl -w net.core.bpf_jit_enable=1");
     }
     by_type(&topic, machine, btf, "bpf_struct_ops_tcp_congestion_ops", remedy)
@@ -200,10 +201,10 @@ fn iterators(machine: &Machine, loaded: bool, btf: Option<&Btf<'_>>) -> Check {
         name: "iterators",
         title: "BPF iterators",
         groups: GROUPS,
-        purpose: "list connections with their XCP",
+        purpose: "lists connections with their XCP state",
     };
     if loaded {
-        return topic.ok("one over sockets was attached, and removed");
+        return topic.ok("an iterator over sockets was attached, and removed");
     }
     by_type(
         &topic,
@@ -225,7 +226,7 @@ fn by_type(
     let Some(btf) = btf else {
         return topic.unknown(
             "not tried: the kernel's BTF cannot be read",
-            Remedy::new("First see to BTF."),
+            Remedy::new("First resolve the entry on BTF."),
         );
     };
     if btf.type_by_name::<BtfType<'_>>(name).is_none() {
@@ -235,7 +236,7 @@ fn by_type(
     if machine.may(BPF_RIGHTS) {
         topic.unknown(
             format!("{found}: the endpoint programs were not loaded"),
-            Remedy::new("First see to the endpoint programs."),
+            Remedy::new("First resolve the entry on the endpoint programs."),
         )
     } else {
         topic.unknown(format!("{found}: {}", machine.user()), as_root(machine))
@@ -247,8 +248,8 @@ fn fallback(machine: &Machine) -> Check {
         name: "fallback",
         title: "Fallback",
         groups: GROUPS,
-        purpose: "the congestion control with which a connection goes on where XCP is not \
-            understood",
+        purpose: "the congestion control with which a connection continues if its peer does not \
+            understand XCP",
     };
     let wanted = EndpointConfig::default().fallback;
     let available = sysctl::read("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
@@ -257,10 +258,10 @@ fn fallback(machine: &Machine) -> Check {
     }
     // The programs cannot load a module, so that it has to be there.
     let remedy = option(machine, &["CONFIG_TCP_CONG_CUBIC"], Some("tcp_cubic"))
-        .and("Until then, choose one that is there as fallback.");
+        .and("Until then, choose one that is available as the fallback.");
     topic.degraded(
         if available.is_empty() {
-            "none can be seen".into()
+            "none is visible".into()
         } else {
             format!("{wanted} is not available, only: {available}")
         },
@@ -276,21 +277,22 @@ fn buffer(name: &'static str, title: &'static str, purpose: &'static str) -> Che
     let &[least, usual, most] = numbers.as_slice() else {
         return topic.degraded(
             format!("{setting} cannot be read"),
-            Remedy::new("See that /proc is mounted."),
+            Remedy::new("Make sure that /proc is mounted."),
         );
     };
     // Half of a buffer is what surrounds the data (Documentation/networking/ip-sysctl.rst,
     // tcp_adv_win_scale).
     let mbit_per_sec = most as f64 / 2.0 * 8.0 / 0.5 / 1e6;
     let found = format!(
-        "up to {:.0} MiB, good for {mbit_per_sec:.0} Mbit/s at 500 ms",
+        "up to {:.0} MiB, enough for {mbit_per_sec:.0} Mbit/s at 500 ms",
         most as f64 / f64::from(1 << 20)
     );
     if most >= LEAST_BUFFER {
         return topic.ok(found);
     }
     let remedy = Remedy::new(
-        "For long fat paths, raise its maximum at both ends; for good, by a file in /etc/sysctl.d.",
+        "For long fat paths, raise its maximum at both ends; to make it permanent, use a file in \
+         /etc/sysctl.d.",
     );
     topic.degraded(
         found,

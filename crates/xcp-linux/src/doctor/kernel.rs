@@ -36,12 +36,12 @@ fn version(machine: &Machine) -> Check {
         name: "kernel",
         title: "Linux 6.12 or later",
         groups: &[Endpoint, Router, Lab, Pep],
-        purpose: "the lowest kernel that has everything and was thought of; older ones may do, as \
-            far as the checks below say so",
+        purpose: "the oldest kernel that has everything; an older one may do if the checks below \
+            pass",
     };
     let Some(version) = machine.version() else {
         return topic.degraded(
-            format!("{}, which tells no version", machine.release),
+            format!("{}, which gives no version", machine.release),
             newer_kernel(machine),
         );
     };
@@ -67,14 +67,14 @@ fn btf(machine: &Machine) -> Check {
         name: "btf",
         title: "BTF",
         groups: &[Endpoint, Router, Lab, Pep],
-        purpose: "tells the programs where this kernel keeps what they read",
+        purpose: "tells the programs how this kernel lays out the data that they read",
     };
     match std::fs::metadata(BTF) {
         Ok(meta) => topic.ok(format!("{BTF}, {:.1} MB", meta.len() as f64 / 1e6)),
         Err(e) => {
             let remedy = option(machine, &["CONFIG_DEBUG_INFO_BTF"], None).and(
-                "The kernels of Debian, Ubuntu, Fedora, RHEL, Arch and SUSE have it; one's own is \
-                    built with pahole (dwarves) installed.",
+                "The kernels of Debian, Ubuntu, Fedora, RHEL, Arch and SUSE have it; to build \
+                 your own with it, install pahole (dwarves).",
             );
             topic.missing(format!("{BTF}: {e}"), remedy)
         }
@@ -104,7 +104,7 @@ fn bpf(machine: &Machine) -> Check {
     let mut check = match tried {
         Ok(_) => topic.ok("a map and a program were loaded"),
         Err(e) if e.raw_os_error() == Some(libc::ENOSYS) => topic.missing(
-            format!("there is no such call: {e}"),
+            format!("the system call does not exist: {e}"),
             option(machine, &["CONFIG_BPF_SYSCALL", "CONFIG_BPF_JIT"], None),
         ),
         Err(e) => failed(
@@ -126,11 +126,11 @@ fn memlock(machine: &Machine) -> Check {
         name: "memlock",
         title: "Memory for maps",
         groups: &[Endpoint, Router, Lab, Pep],
-        purpose: "before 5.11 the kernel counted maps and programs as locked memory, of which \
-            little is allowed",
+        purpose: "kernels before 5.11 counted maps and programs as locked memory, of which little \
+            is allowed",
     };
     if machine.version().is_none_or(|version| version >= (5, 11)) {
-        return topic.ok("no limit of its own since 5.11");
+        return topic.ok("no separate limit since 5.11");
     }
     match rustix::process::getrlimit(rustix::process::Resource::Memlock).current {
         None => topic.ok("locked memory is not limited"),
@@ -147,13 +147,13 @@ fn kept(machine: &Machine) -> Check {
         name: "bpffs",
         title: "BPF file system",
         groups: &[Endpoint, Router],
-        purpose: "keeps the programs at work when xcpnet has ended",
+        purpose: "keeps the programs running after xcpnet has ended",
     };
     let mounted = is_mounted();
     if let Err(e) = check_mount_namespace() {
         return topic.missing(
             e.what(),
-            Remedy::new("Run xcpnet outside of it, and name the network namespace: --netns NAME."),
+            Remedy::new("Run xcpnet outside of it and give the network namespace: --netns NAME."),
         );
     }
     if !Path::new(BPFFS).exists() {
@@ -164,10 +164,10 @@ fn kept(machine: &Machine) -> Check {
         let found = if mounted { format!("mounted at {BPFFS}") } else { "not mounted".into() };
         return topic.unknown(format!("{found}; {}", not_tried(machine)), as_root(machine));
     }
-    let remedy = Remedy::new("Mount one in which root may write.")
+    let remedy = Remedy::new("Mount one to which root may write.")
         .command(format!("mount -t bpf -o mode=0700 bpf {BPFFS}"));
     match if mounted { keep() } else { scratch::in_mount_namespace(mount_and_keep).flatten() } {
-        Ok(()) if mounted => topic.ok(format!("{BPFFS}; a map was kept there, and removed")),
+        Ok(()) if mounted => topic.ok(format!("{BPFFS}; a map was pinned there, and removed")),
         Ok(()) => topic.ok(format!("not mounted; xcpnet mounts it at {BPFFS}, which was tried")),
         Err(e) => bpf_failed(&topic, machine, &e, remedy),
     }

@@ -22,7 +22,7 @@ fn rings(machine: &Machine) -> Check {
         name: "packet_rings",
         title: "Packet rings",
         groups: &[Lab],
-        purpose: "hold packets for as long as a link is long (AF_PACKET)",
+        purpose: "hold packets for the delay of a link (AF_PACKET)",
     };
     match ring() {
         Ok(()) => topic.ok("one was made, and removed"),
@@ -102,9 +102,9 @@ fn on_time(machine: &Machine) -> Check {
         Err(e) => topic.degraded(
             format!("refused: {e}"),
             guarded().and(
-                "With CONFIG_RT_GROUP_SCHED, the group of processes (cgroup cpu) that xcpnet runs \
-                    in has no real-time share: give it one \
-                 (cpu.rt_runtime_us), or run it in the root group.",
+                "With CONFIG_RT_GROUP_SCHED, the process group (cgroup cpu) in which xcpnet runs \
+                 has no real-time share: give it one (cpu.rt_runtime_us), or run xcpnet in the \
+                 root group.",
             ),
         ),
     }

@@ -59,7 +59,7 @@ impl Machine {
         !self.enclosed && rights.contains(wanted)
     }
 
-    /// Who asks.
+    /// Who is asking: `root`, or what is missing to be root.
     pub fn user(&self) -> &'static str {
         match (self.root, self.enclosed) {
             (_, true) => "in a user namespace",

@@ -124,7 +124,7 @@ pub(super) fn nowhere(topic: &Topic, machine: &Machine) -> Check {
     if machine.may(RIGHTS) {
         topic.unknown(
             "not tried: no network namespace to try it in",
-            Remedy::new("First see to network namespaces."),
+            Remedy::new("First resolve the entry on network namespaces."),
         )
     } else {
         topic.unknown(not_tried(machine), as_root(machine))
@@ -135,10 +135,10 @@ pub(super) fn nowhere(topic: &Topic, machine: &Machine) -> Check {
 fn way_out(machine: &Machine, tried: Result<&Tried, &io::Error>, program: Status) -> Check {
     let topic = Topic {
         name: "tcx",
-        title: "Way out of a device",
+        title: "Egress of a device",
         groups: &[Endpoint, Router, Lab, Pep],
-        purpose: "where the router's program hangs (TCX, else clsact), and the endpoint's that \
-            makes room beside SACK (TCX only)",
+        purpose: "where the router's program attaches (TCX, otherwise clsact), and the endpoint's \
+            program that makes room beside SACK (TCX only)",
     };
     let Ok(tried) = tried else { return nowhere(&topic, machine) };
     match (&tried.tcx, &tried.clsact) {
@@ -154,7 +154,7 @@ fn way_out(machine: &Machine, tried: Result<&Tried, &io::Error>, program: Status
         (Err(_), Ok(())) => {
             // Where it could hang is no promise that it does.
             let refused = if program == Status::Missing {
-                "; and the router program is not taken, so that nothing hangs there"
+                "; and the router program is rejected, so that nothing is attached there"
             } else {
                 ""
             };
@@ -178,7 +178,7 @@ fn program(machine: &Machine) -> Check {
         name: "router_program",
         title: "Router program",
         groups: &[Router, Lab, Pep],
-        purpose: "XCP in front of a device's queue",
+        purpose: "runs XCP in front of a device's queue",
     };
     if !machine.may(BPF_RIGHTS) {
         return topic.unknown(not_tried(machine), as_root(machine));
@@ -209,14 +209,14 @@ fn qdiscs(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Vec<Check> {
         let remedy = option(machine, &[option_name], Some(module));
         match instead {
             Some((name, works, hint)) if works(tried).is_ok() => {
-                topic.degraded(format!("{}; {name} is there instead", why(e)), remedy.and(hint))
+                topic.degraded(format!("{}; {name} is available instead", why(e)), remedy.and(hint))
             }
             _ => netlink_failed(&topic, machine, e, remedy),
         }
     };
     let topic = |name, title, purpose| Topic { name, title, groups: &[Router, Lab, Pep], purpose };
     let of_routers = |topic: Topic| Topic { groups: &[Router, Lab], ..topic };
-    let rate = "holds a device to a rate";
+    let rate = "limits a device to a rate";
     vec![
         check(
             topic("htb", "Shaper htb", rate),
@@ -226,7 +226,7 @@ fn qdiscs(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Vec<Check> {
             Some((
                 "tbf",
                 |tried| &tried.tbf,
-                "Until then, say `shaper tbf` to `xcpnet router add`.",
+                "Until then, use `shaper tbf` with `xcpnet router add`.",
             )),
         ),
         check(
@@ -237,18 +237,18 @@ fn qdiscs(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Vec<Check> {
             Some((
                 "htb",
                 |tried| &tried.htb,
-                "It is only needed where `xcpnet router add` is told `shaper tbf`.",
+                "It is only needed if `xcpnet router add` is used with `shaper tbf`.",
             )),
         ),
         check(
-            of_routers(topic("pfifo", "Queue pfifo", "bounds a queue in packets")),
+            of_routers(topic("pfifo", "Queue pfifo", "limits a queue in packets")),
             "CONFIG_NET_SCHED",
             "sch_fifo",
             |tried| &tried.pfifo,
             None,
         ),
         check(
-            topic("bfifo", "Queue bfifo", "bounds a queue in bytes"),
+            topic("bfifo", "Queue bfifo", "limits a queue in bytes"),
             "CONFIG_NET_SCHED",
             "sch_fifo",
             |tried| &tried.bfifo,
@@ -289,12 +289,12 @@ fn namespaces(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Check {
         name: "netns",
         title: "Network namespaces",
         groups: &[Lab],
-        purpose: "hosts and routers of a scenario",
+        purpose: "stand for the hosts and routers of a scenario",
     };
     match tried {
         Ok(_) => topic.ok("one was made, and removed"),
         Err(e) if e.kind() == io::ErrorKind::StorageFull => topic.missing(
-            "there are as many as are allowed",
+            "the maximum number already exists",
             Remedy::new("Allow more.").command("sysctl -w user.max_net_namespaces=10000"),
         ),
         Err(e) => failed(&topic, machine, RIGHTS, e, option(machine, &["CONFIG_NET_NS"], None)),
@@ -306,7 +306,7 @@ fn veth(machine: &Machine, tried: Result<&Tried, &io::Error>) -> Check {
         name: "veth",
         title: "veth devices",
         groups: &[Lab],
-        purpose: "links of a scenario",
+        purpose: "stand for the links of a scenario",
     };
     let Ok(tried) = tried else { return nowhere(&topic, machine) };
     match &tried.veth {
@@ -350,7 +350,7 @@ mod tests {
         for (program, said) in [(Status::Missing, true), (Status::Ok, false)] {
             let check = way_out(&Machine::look(), Ok(&tried), program);
             assert_eq!(
-                (check.status, check.found.contains("router program is not taken")),
+                (check.status, check.found.contains("router program is rejected")),
                 (Status::Degraded, said),
                 "{check:?}"
             );

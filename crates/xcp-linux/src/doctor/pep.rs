@@ -163,7 +163,7 @@ fn tproxy(machine: &Machine, tried: Option<&Tried>) -> Check {
         name: "nft_tproxy",
         title: "Transparent proxying",
         groups: &[Pep],
-        purpose: "the proxy stands between two hosts with their own addresses (pep --wan)",
+        purpose: "lets the proxy stand between two hosts with their own addresses (pep --wan)",
     };
     let Some(tried) = tried else { return nowhere(&topic, machine) };
     let options =
@@ -200,14 +200,14 @@ fn confirming(
 fn end(machine: &Machine, tried: Option<&Tried>) -> Check {
     let topic = Topic {
         name: "inet_diag_destroy",
-        title: "Ending of sockets",
+        title: "Closing of sockets",
         groups: &[Pep],
-        purpose: "when the proxy goes, connections that linger go at once, and not after a minute \
-            in which the same addresses and ports do not get through",
+        purpose: "when the proxy ends, lingering connections are removed at once, instead \
+            of after a minute in which the same addresses and ports do not get through",
     };
     let Some(tried) = tried else { return nowhere(&topic, machine) };
     match &tried.end {
-        Ok(()) => topic.ok("the kernel takes the request"),
+        Ok(()) => topic.ok("the kernel accepts the request"),
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => failed(
             &topic,
             machine,
@@ -227,8 +227,8 @@ fn fq(machine: &Machine, tried: Option<&Tried>) -> Check {
         name: "fq",
         title: "Queue fq",
         groups: &[Pep],
-        purpose: "paces packets at a gateway's local side; without it TCP does so by a timer for \
-            each connection",
+        purpose: "paces packets at a gateway's local side; without it TCP uses a timer for each \
+            connection",
     };
     let Some(tried) = tried else { return nowhere(&topic, machine) };
     match &tried.fq {
@@ -249,7 +249,7 @@ fn bbr(machine: &Machine) -> Check {
         name: "bbr",
         title: "bbr",
         groups: &[Pep],
-        purpose: "another congestion control for `--fallback`, and to compare with",
+        purpose: "another congestion control for `--fallback`, and for comparison",
     };
     let available = sysctl::read("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
     if available.split_whitespace().any(|name| name == "bbr") {
@@ -257,9 +257,9 @@ fn bbr(machine: &Machine) -> Check {
     }
     let remedy = match machine.module("tcp_bbr") {
         Some(_) => {
-            Remedy::new("Its module is there and has to be loaded.").command("modprobe tcp_bbr")
+            Remedy::new("Its module is installed but has to be loaded.").command("modprobe tcp_bbr")
         }
         None => option(machine, &["CONFIG_TCP_CONG_BBR"], Some("tcp_bbr")),
     };
-    topic.degraded("not available; only needed where it is named", remedy)
+    topic.degraded("not available; only needed if it is named", remedy)
 }

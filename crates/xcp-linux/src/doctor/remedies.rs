@@ -16,8 +16,8 @@ pub(super) const BPF_RIGHTS: CapabilitySet =
 pub(super) fn as_root(machine: &Machine) -> Remedy {
     if machine.enclosed {
         Remedy::new(
-            "Run it as root outside of this user namespace (a container without root makes one): \
-                the kernel lets nobody in here.",
+            "Run it as root outside this user namespace (rootless containers create one): the \
+             kernel allows nobody to do this here.",
         )
     } else if machine.root {
         Remedy::new(
@@ -37,7 +37,7 @@ pub(super) fn not_tried(machine: &Machine) -> String {
 /// A newer kernel.
 pub(super) fn newer_kernel(machine: &Machine) -> Remedy {
     if machine.release.to_lowercase().contains("microsoft") {
-        return Remedy::new("Update the kernel of WSL, by this command in Windows.")
+        return Remedy::new("Update the WSL kernel with this command in Windows.")
             .command("wsl --update");
     }
     let remedy = machine.distribution.newer_kernel(&machine.architecture);
@@ -57,7 +57,7 @@ pub(super) fn newer_kernel_or(machine: &Machine, options: &[&str]) -> Remedy {
 pub(super) fn option(machine: &Machine, options: &[&str], module: Option<&str>) -> Remedy {
     let listed = options.join(", ");
     let text = match options.first().and_then(|first| machine.option(first)) {
-        Some('n') => format!("This kernel was built without it: take one with {listed}."),
+        Some('n') => format!("This kernel was built without it: use one with {listed}."),
         Some('m') => format!("This kernel has it as a module that is not installed ({listed})."),
         _ => format!("It needs a kernel with {listed}."),
     };
@@ -66,20 +66,20 @@ pub(super) fn option(machine: &Machine, options: &[&str], module: Option<&str>) 
     if machine.replaced() {
         return remedy
             .and(
-                "The running kernel's modules are gone, another's are there: boot the \
-            installed kernel.",
+                "The modules of the running kernel are gone, but those of another one are \
+                 installed: boot that kernel.",
             )
             .command("reboot");
     }
     if machine.module(module) == Some("a module that can be loaded") {
         return remedy
-            .and("Its module is there: load it, and see why it was not.")
+            .and("Its module is installed: load it, and find out why it was not loaded.")
             .command(format!("modprobe {module}"));
     }
     let package = machine.distribution.more_modules();
     if !package.is_empty() {
         remedy = remedy
-            .and("The distribution may have it in a package apart.")
+            .and("The distribution may have it in a separate package.")
             .command(machine.distribution.install(package));
     }
     remedy
@@ -112,7 +112,13 @@ pub(super) fn bpf_failed(
     remedy: Remedy,
 ) -> Check {
     if error.raw_os_error() == Some(libc::ENOSYS) {
-        return topic.missing("this kernel has no bpf(2)", Remedy::new("First see to bpf(2)."));
+        return topic.missing(
+            "this kernel has no bpf(2) system call",
+            Remedy::new(
+                "First resolve the entry on \
+            bpf(2).",
+            ),
+        );
     }
     failed(topic, machine, BPF_RIGHTS, error, remedy)
 }
@@ -123,8 +129,8 @@ pub(super) fn not_taken(machine: &Machine) -> Remedy {
         return newer_kernel(machine);
     }
     Remedy::new(
-        "If everything above is there, it is a fault of xcpnet: please report it with \
-        what this prints.",
+        "If everything above is present, it is a bug in xcpnet: please report it with the output \
+         of this command.",
     )
     .command("XCPNET_LIBBPF=1 xcpnet doctor")
 }
@@ -140,8 +146,8 @@ pub(super) fn reasoned(what: &str, log: &str) -> String {
 /// For what is refused to root.
 pub(super) fn guarded() -> Remedy {
     Remedy::new(
-        "Something beyond rights forbids it: a container's seccomp filter, a security module \
-            (SELinux, AppArmor), or the kernel's lockdown \
+        "Something other than missing privileges forbids it: a container's seccomp filter, a \
+         security module (SELinux, AppArmor), or the kernel's lockdown \
          (/sys/kernel/security/lockdown). Run it on the host, and look at the end of `dmesg`.",
     )
 }

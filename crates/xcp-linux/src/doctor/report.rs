@@ -12,7 +12,7 @@ use super::machine::Machine;
 pub enum Group {
     /// XCP in this host's TCP.
     Endpoint,
-    /// XCP in front of a device's queue.
+    /// runs XCP in front of a device's queue.
     Router,
     /// Scenarios in network namespaces.
     Lab,
@@ -59,7 +59,7 @@ pub enum Status {
 /// What can be done about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Remedy {
-    /// In words.
+    /// What to do, in words.
     pub text: String,
     /// To be typed as root, one after the other; may be empty.
     pub commands: Vec<String>,
@@ -92,15 +92,15 @@ impl Remedy {
 pub struct Check {
     /// For scripts; never changed.
     pub name: &'static str,
-    /// For readers.
+    /// Its name in the table, for readers.
     pub title: &'static str,
-    /// Who needs it.
+    /// Which of endpoint, router, lab and proxy need it.
     pub groups: &'static [Group],
     /// Whether it is there.
     pub status: Status,
     /// What it is needed for.
     pub purpose: &'static str,
-    /// What was seen.
+    /// What was found when it was tried.
     pub found: String,
     /// What to do; absent if all is well.
     pub remedy: Option<Remedy>,
@@ -155,7 +155,7 @@ pub enum Ready {
 pub struct Readiness {
     /// XCP in this host's TCP.
     pub endpoint: Ready,
-    /// XCP in front of a device's queue.
+    /// runs XCP in front of a device's queue.
     pub router: Ready,
     /// Scenarios in network namespaces.
     pub lab: Ready,

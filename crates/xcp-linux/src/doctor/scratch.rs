@@ -14,7 +14,7 @@ use rustix::thread::UnshareFlags;
 pub(super) fn on_thread<T: Send>(function: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("doctor".into()).spawn_scoped(scope, function)?;
-        thread.join().map_err(|_| io::Error::other("the probe broke off"))
+        thread.join().map_err(|_| io::Error::other("the probe was interrupted"))
     })
 }
 

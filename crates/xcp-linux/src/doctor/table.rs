@@ -114,8 +114,8 @@ fn place(check: &Check) -> &'static str {
         (true, true) => "Endpoint and router",
         (true, false) => "Endpoint",
         (false, true) => "Router",
-        (false, false) if needs(Group::Lab) => "Lab, beside the above",
-        (false, false) => "Proxy (pep), beside endpoint and router",
+        (false, false) if needs(Group::Lab) => "Lab, in addition to the above",
+        (false, false) => "Proxy (pep), in addition to endpoint and router",
     }
 }
 
@@ -191,20 +191,20 @@ mod tests {
     fn an_old_kernel() {
         let newer = || {
             Remedy::new(
-                "Debian 12's own kernel is 6.1; its backports have a newer one. Then boot it.",
+                "Debian 12's own kernel is 6.1; its backports offer a newer one. Then boot it.",
             )
             .command("apt-get install x")
         };
         let root = || Remedy::new("Run it as root.").command("sudo xcpnet doctor");
         let lacks = "6.1.0-28-amd64, older than struct_ops links (6.4), TCX (6.6), cong_control \
             with four arguments (6.10)";
-        let reason = "the kernel does not take the endpoint's programs: Invalid argument (os \
-            error 22): arg#3 is not there";
+        let reason = "the kernel rejects the endpoint's programs: Invalid argument (os error 22): \
+            arg#3 is not there";
         let checks = vec![
             check("Linux 6.12 or later", ALL, Status::Degraded, lacks, Some(newer())),
             check("BTF", ALL, Status::Ok, "/sys/kernel/btf/vmlinux, 5.5 MB", None),
             check(
-                "Way out of a device",
+                "Egress of a device",
                 ALL,
                 Status::Degraded,
                 "clsact only: no TCX, which came with 6.6",

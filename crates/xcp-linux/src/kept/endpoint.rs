@@ -10,10 +10,10 @@ use crate::error::{Error, Result};
 use crate::namespace::Namespace;
 use crate::netlink::{Device, Netlink};
 
-/// What to enable.
+/// Settings with which the endpoint is enabled.
 #[derive(Debug, Clone)]
 pub struct EndpointPlan {
-    /// The programs' settings.
+    /// Settings of the kernel programs.
     pub config: EndpointConfig,
     /// Whose sockets; the root of cgroup v2 if absent.
     pub cgroup: Option<PathBuf>,
@@ -36,8 +36,8 @@ fn directory() -> Result<Option<Directory>> {
 pub fn endpoint() -> Result<Option<Endpoint>> {
     let Some(directory) = directory()? else { return Ok(None) };
     Endpoint::open(&directory).map(Some).map_err(|e| {
-        Error::new(format!("the endpoint is only half there: {e}"))
-            .remedy("`xcpnet endpoint disable` clears it away")
+        Error::new(format!("the endpoint is only partly set up: {e}"))
+            .remedy("`xcpnet endpoint disable` removes it")
     })
 }
 
@@ -77,11 +77,11 @@ pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<Enabled> {
     if let Some(there) = directory()? {
         return Err(match Endpoint::open(&there).and_then(|e| e.about()) {
             Ok(about) => {
-                Error::new(format!("the endpoint is enabled already, for {}", about.cgroup))
-                    .remedy("`xcpnet endpoint disable` first")
+                Error::new(format!("the endpoint is already enabled, for {}", about.cgroup))
+                    .remedy("run `xcpnet endpoint disable` first")
             }
-            Err(_) => Error::new("an endpoint is there that was left half-removed")
-                .remedy("`xcpnet endpoint disable` clears it away"),
+            Err(_) => Error::new("there is an endpoint that was only partly removed")
+                .remedy("`xcpnet endpoint disable` removes it"),
         });
     }
     let mut endpoint = Endpoint::load(&plan.config)?;

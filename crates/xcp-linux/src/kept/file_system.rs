@@ -66,9 +66,9 @@ pub(crate) fn check_mount_namespace() -> Result<()> {
         return Ok(());
     }
     Err(Error::new(format!(
-        "under `ip netns exec` there is no {MOUNT}, in which xcpnet keeps what it sets up"
+        "under `ip netns exec` there is no {MOUNT}, where xcpnet keeps what it sets up"
     ))
-    .remedy("run xcpnet outside and name the network namespace: --netns NAME"))
+    .remedy("run xcpnet outside and give the network namespace: --netns NAME"))
 }
 
 /// A directory that is root's and in which nobody else may write, held open.
@@ -127,18 +127,17 @@ impl Directory {
         let mode = Mode::from_raw_mode(status.st_mode);
         if status.st_uid != 0 || mode.intersects(OTHERS_WRITE) && !mode.contains(Mode::SVTX) {
             return Err(Error::new(format!(
-                "others than root may move away what is kept in {MOUNT} ({})",
+                "users other than root may move away what is kept in {MOUNT} ({})",
                 whose(&status)
             ))
-            .remedy(format!("make it root's: chown root {MOUNT} && chmod 0700 {MOUNT}")));
+            .remedy(format!("give it to root: chown root {MOUNT} && chmod 0700 {MOUNT}")));
         }
         Ok(Self { descriptor, path })
     }
 
     /// A directory in this one; `None` if there is nothing of that name.
     ///
-    /// # Errors
-    /// It is no directory, or somebody else than root may write into it.
+    /// # Errors It is not a directory, or somebody else than root may write into it.
     pub fn open(&self, name: &str) -> Result<Option<Self>> {
         let path = self.path.join(name);
         let told = |e: Errno| {
@@ -251,19 +250,19 @@ const FLAGS: OFlags =
 const OTHERS_WRITE: Mode = Mode::WGRP.union(Mode::WOTH);
 
 fn whose(status: &rustix::fs::Stat) -> String {
-    format!("it belongs to user {}, its rights are {:04o}", status.st_uid, status.st_mode & 0o7777)
+    format!("it belongs to user {}, with mode {:04o}", status.st_uid, status.st_mode & 0o7777)
 }
 
 fn not_roots(path: &Path, status: &rustix::fs::Stat) -> Error {
     let path = path.display();
     let what = match FileType::from_raw_mode(status.st_mode) {
-        FileType::Directory => "is not root's alone",
+        FileType::Directory => "is not accessible to root only",
         FileType::Symlink => "is a symbolic link",
-        _ => "is no directory",
+        _ => "is not a directory",
     };
     Error::new(format!(
         "{path} {what} ({}): somebody else made it, and xcpnet touches nothing there",
         whose(status)
     ))
-    .remedy(format!("look what it is, and if nothing needs it remove it: rm -r {path}"))
+    .remedy(format!("check what it is, and remove it if nothing needs it: rm -r {path}"))
 }

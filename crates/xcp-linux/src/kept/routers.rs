@@ -36,16 +36,16 @@ pub enum Shaping {
     None,
 }
 
-/// What to add.
+/// Settings with which a router is added.
 #[derive(Debug, Clone)]
 pub struct RouterPlan {
-    /// The device.
+    /// Name of the device.
     pub device: String,
     /// The law; its capacity is the link's.
     pub law: xcp_engine::RouterConfig,
     /// What limits the device to that capacity.
     pub shaping: Shaping,
-    /// How to attach.
+    /// Where the program attaches: TCX or clsact.
     pub hook: Hook,
     /// Of the rounding of feedback.
     pub seed: u64,
@@ -56,13 +56,13 @@ pub struct RouterPlan {
 /// A router at its device.
 #[derive(Debug)]
 pub struct KeptRouter {
-    /// The device.
+    /// The device at whose egress it works.
     pub device: Device,
-    /// The program.
+    /// The router's program and its state.
     pub router: Router,
     /// The device's root qdisc.
     pub qdisc: QdiscInfo,
-    /// What that counts.
+    /// Counters of the root qdisc.
     pub qdisc_stats: QdiscStats,
     /// What XCP's queue and the others' count, where they are apart.
     pub class_stats: Option<[QdiscStats; 2]>,
@@ -87,7 +87,7 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     // Two at once would each take the other's work for its own and clear it away.
     let _alone = ours()?.lock()?;
     if directory()?.is_some_and(|all| all.has(&name)) {
-        return Err(Error::new(format!("{} has a router already", device.name)).remedy(format!(
+        return Err(Error::new(format!("{} already has a router", device.name)).remedy(format!(
             "change it with `xcpnet router change dev {0} ...` or remove it with `xcpnet router \
                 del dev {0}`",
             device.name
@@ -170,7 +170,7 @@ fn check_replaceable(device: &Device, root: &QdiscInfo) -> Result<()> {
         device.name, root.kind
     ))
     .remedy(format!(
-        "leave it and say `shaper none`, or remove it first: tc qdisc del dev {} root",
+        "keep it and use `shaper none`, or remove it first: tc qdisc del dev {} root",
         device.name
     )))
 }
@@ -182,18 +182,18 @@ fn check_foreign(device: &Device, root: &QdiscInfo, capacity_bps: u64) -> Result
     // one counter that the program can read stays at nought.
     if root.kind == "pfifo_fast" {
         return Err(Error::new(format!(
-            "{} has pfifo_fast, which tells nobody how long its queue is",
+            "{} has pfifo_fast, which does not report how long its queue is",
             device.name
         ))
         .remedy(format!(
             "give it a queue that does, e.g. tc qdisc replace dev {} root pfifo, or let xcpnet \
-                shape it (shaper htb)",
+             shape it (shaper htb)",
             device.name
         )));
     }
     if root.multi_queue {
         return Err(Error::new(format!(
-            "{} spreads its packets over several queues ({}): there is no one queue to watch",
+            "{} spreads its packets over several queues ({}): there is no single queue to watch",
             device.name, root.kind
         ))
         .remedy(format!(
@@ -205,10 +205,10 @@ fn check_foreign(device: &Device, root: &QdiscInfo, capacity_bps: u64) -> Result
     match root.rate_bps {
         Some(rate) if capacity_bps > rate => Err(Error::new(format!(
             "the capacity, {capacity_bps} bit/s, is above what the {} of {} lets through, {rate} \
-                bit/s: a queue would stand for ever",
+             bit/s: a queue would stand forever",
             root.kind, device.name
         ))
-        .remedy("name a capacity of at most that")),
+        .remedy("give a capacity of at most that")),
         _ => Ok(()),
     }
 }
@@ -235,8 +235,8 @@ pub fn list(namespace: &Namespace) -> Result<Vec<KeptRouter>> {
     for device in netlink.links()? {
         if let Some(directory) = all.open(&directory_name(namespace, device.index))? {
             let router = Router::open(&directory, device.index).map_err(|e| {
-                Error::new(format!("the router of {0} is only half there: {e}", device.name))
-                    .remedy(format!("`xcpnet router del dev {}` clears it away", device.name))
+                Error::new(format!("the router of {0} is only partly set up: {e}", device.name))
+                    .remedy(format!("`xcpnet router del dev {}` removes it", device.name))
             })?;
             found.push(kept(&mut netlink, namespace, device, router)?);
         }
@@ -273,7 +273,7 @@ pub fn change(
     let index = kept.device.index;
     if let Some(limit) = limit {
         if !kept.qdisc.ours {
-            return Err(Error::new(format!("the queue of {device} is not xcpnet's"))
+            return Err(Error::new(format!("the queue of {device} does not belong to xcpnet"))
                 .remedy("change its limit where it was set up (tc)"));
         }
         qdisc::change_limit(&mut netlink, index, limit)?;
@@ -302,7 +302,7 @@ pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
     let _alone = existing()?.map(Directory::lock).transpose()?;
     let Some(directory) = directory()?.map_or(Ok(None), |all| all.open(&name))? else {
         return Err(Error::new(format!("{} has no router", device.name))
-            .remedy("`xcpnet router show` lists those there are"));
+            .remedy("`xcpnet router show` lists the routers"));
     };
     if let Ok(router) = Router::open(&directory, device.index) {
         namespace

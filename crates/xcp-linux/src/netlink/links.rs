@@ -20,12 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of a name, less the zero that ends it.
 const LONGEST_NAME: usize = libc::IFNAMSIZ - 1;
 
-/// A network device.
+/// A network device as the kernel describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
     /// Its number, which is not given to another one as long as the namespace exists.
     pub index: u32,
-    /// Its name.
+    /// Name of the device, at most 15 characters.
     pub name: String,
     /// Bytes of the largest IP packet.
     pub mtu: u32,
@@ -185,7 +185,7 @@ impl Netlink {
                 let doing = format!("use the network device number {index}");
                 return Err(Error::refused(
                     doing,
-                    "it has been switched on and does not find its other end",
+                    "it has been switched on but does not find its other end",
                 ));
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -275,14 +275,14 @@ fn describe(request: &mut Request, name: &str, mac: Option<[u8; 6]>, options: &V
 /// argument".
 fn check_name(name: &str, doing: impl Fn() -> String) -> Result<()> {
     let why = if name.is_empty() {
-        "a device's name is not empty"
+        "a device's name cannot be empty"
     } else if name.len() > LONGEST_NAME {
-        "a device's name has at most 15 characters"
+        "a device's name cannot have more than 15 characters"
     } else if name == "."
         || name == ".."
         || name.bytes().any(|b| b == b'/' || b == b':' || b == 0 || b.is_ascii_whitespace())
     {
-        "a device's name has no slash, colon or white space"
+        "a device's name cannot contain a slash, a colon or white space"
     } else {
         return Ok(());
     };

@@ -31,7 +31,7 @@ static BUFFER: i32 = 4 << 20;
 /// A packet that waits for a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
-    /// Which.
+    /// Id of the packet in its queue.
     pub id: u32,
     /// The device by which it came; 0 for one of this machine's own.
     pub device: u32,

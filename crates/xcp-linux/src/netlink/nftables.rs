@@ -154,13 +154,13 @@ impl Version {
 /// A chain with its rules.
 #[derive(Debug, Clone)]
 pub struct Chain {
-    /// Its name.
+    /// Name of the chain.
     pub name: &'static str,
     /// When it is called.
     pub place: Place,
     /// In which order among those of other tables; -300 is before connection tracking.
     pub priority: i32,
-    /// Rules, in order.
+    /// Rules of the chain, in order.
     pub rules: Vec<Vec<Term>>,
 }
 
@@ -211,19 +211,18 @@ impl OwnedTable {
         table.send(batch).map_err(|e| {
             let error = Error::new(doing(), e);
             match error.errno() {
-                Some(libc::EEXIST) => error.or("a process has one of that name already; end it \
+                Some(libc::EEXIST) => error.or("a process already has one with that name; end it \
                     (`xcpnet pep down` ends xcpnet's)"),
                 Some(libc::EPERM) => error
-                    .or("a process has one of that name already, or this is \
-                    not root (CAP_NET_ADMIN)"),
+                    .or("a process already has one with that name, or this is not root \
+                        (CAP_NET_ADMIN)"),
                 Some(libc::EOPNOTSUPP | libc::EINVAL) => error
                     .or("the kernel is older than 5.12, or was built without \
                         CONFIG_NF_TABLES_INET"),
                 Some(libc::ENOENT) => {
                     error.or("the kernel lacks an expression of nf_tables: CONFIG_NFT_TPROXY, \
-                        CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT (and where clients \
-                        are to be \
-                     confirmed CONFIG_NFT_QUEUE, CONFIG_NFT_REJECT_INET)")
+                        CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT (and, if clients \
+                        are to be confirmed, CONFIG_NFT_QUEUE, CONFIG_NFT_REJECT_INET)")
                 }
                 _ => error,
             }

@@ -10,9 +10,9 @@ pub const ROOT: u32 = 0xffff_ffff;
 /// A queueing discipline or a class, as the kernel describes it.
 #[derive(Debug)]
 pub struct Described<'a> {
-    /// Its own number.
+    /// Its own handle.
     pub handle: u32,
-    /// Where it hangs.
+    /// Handle of its parent.
     pub parent: u32,
     attributes: &'a [u8],
 }
@@ -54,7 +54,7 @@ fn fixed(index: u32, handle: u32, parent: u32) -> [u8; 20] {
 
 /// What is to be made or changed.
 pub struct Wanted<'a> {
-    /// Device.
+    /// Index of the network device.
     pub index: u32,
     /// Its own number; 0 leaves it to the kernel.
     pub handle: u32,

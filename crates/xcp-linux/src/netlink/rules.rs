@@ -26,7 +26,7 @@ const RTA_VIA: u16 = 18;
 /// What diverts marked packets to this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Diversion {
-    /// The mark.
+    /// Packet mark (fwmark) that the rule matches.
     pub mark: u32,
     /// The routing table it leads to.
     pub table: u32,

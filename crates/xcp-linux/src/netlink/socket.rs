@@ -69,7 +69,7 @@ impl fmt::Display for Error {
             (None, Some(libc::EEXIST)) => {
                 write!(f, "; remove what is there, or choose another name")
             }
-            (None, Some(libc::ENODEV)) => write!(f, "; `ip link` lists the devices there are"),
+            (None, Some(libc::ENODEV)) => write!(f, "; `ip link` lists the devices"),
             _ => Ok(()),
         }
     }
@@ -113,7 +113,7 @@ impl Netlink {
         Ok(Self { socket, sequence: 0, buffer: vec![0; BUFFER] })
     }
 
-    /// In another namespace.
+    /// Opens a socket in another network namespace.
     pub fn open_in(namespace: &Namespace) -> Result<Self> {
         namespace.run(Self::open).map_err(|e| Error::new("open a netlink socket", e))?
     }

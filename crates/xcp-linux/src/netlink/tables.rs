@@ -33,7 +33,7 @@ const LONGEST: usize = 254;
 /// A table of the family inet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// Its name.
+    /// Name of the table.
     pub name: String,
     /// What whoever made it says of it.
     pub comment: Option<String>,

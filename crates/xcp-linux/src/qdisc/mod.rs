@@ -252,7 +252,7 @@ fn rate(nl: &mut Netlink, index: u32, rate_bps: u64) -> Result<Rate> {
         let doing = format!("limit the network device number {index} to {rate_bps} bit/s");
         return Err(Error::refused(
             doing,
-            "the kernel counts whole bytes a second: the least is 8 bit/s",
+            "the kernel counts whole bytes per second: the minimum is 8 bit/s",
         ));
     }
     Ok(rate)
@@ -264,8 +264,8 @@ fn own(nl: &mut Netlink, index: u32, what: &str) -> Result<QdiscInfo> {
         return Ok(info);
     }
     let why = format!(
-        "its queueing discipline is {}, which xcpnet did not put there; change it with tc, or let \
-            xcpnet install a shaper",
+        "its queueing discipline is {}, which xcpnet did not install; change it with tc, or let \
+         xcpnet install a shaper",
         info.kind
     );
     Err(Error::refused(format!("{what} of the network device number {index}"), why))

@@ -82,8 +82,8 @@ fn refusals_name_the_thing_and_the_reason() {
         // The kernel's own words, which come as an extended acknowledgement.
         (unreachable, &["10.9.0.0/16 via 10.1.2.3", "the kernel says:"]),
         (absent, &["9999", "No such device", "ip link"]),
-        (long, &["at most 15 characters"]),
-        (slash, &["a/b", "no slash"]),
+        (long, &["more than 15 characters"]),
+        (slash, &["a/b", "cannot contain a slash"]),
         (mtu, &["MTU", "10"]),
     ] {
         let text = error.to_string();

@@ -184,7 +184,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     let gone = qdisc::stats(&mut nl, 9999).unwrap_err();
     for (error, words) in [
         (gone, &["9999", "No such device"][..]),
-        (zero, &["7 bit/s", "least"]),
+        (zero, &["7 bit/s", "minimum"]),
         (absent, &["9999", "No such device"]),
         (not_ours, &["noqueue", "install"]),
         (other, &["tbf, not htb"]),

@@ -4,7 +4,7 @@
 
 use std::io;
 
-/// To the client.
+/// What the client is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// A reset: connection refused.

@@ -15,7 +15,7 @@ const SILENT: Duration = Duration::from_secs(10);
 /// An opening that is held.
 #[derive(Debug)]
 pub struct Opening<L> {
-    /// Client and server.
+    /// Addresses and ports of client and server.
     pub ends: Ends,
     /// Where it comes from.
     pub kind: Kind,
@@ -71,7 +71,7 @@ impl<L> Held<L> {
         self.openings.len()
     }
 
-    /// Whether none is.
+    /// Whether no attempt is held.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.openings.is_empty()
@@ -155,7 +155,7 @@ impl<L> Held<L> {
         numbers.into_iter().filter_map(|number| self.take(number)).collect()
     }
 
-    /// Takes all.
+    /// Removes and returns all attempts.
     pub fn clear(&mut self) -> Vec<Opening<L>> {
         self.numbers.clear();
         self.legs.clear();

@@ -14,9 +14,9 @@ use crate::socket;
 /// A leg on its way.
 #[derive(Debug)]
 pub struct Started {
-    /// Its socket.
+    /// Socket of the leg.
     pub socket: OwnedFd,
-    /// Its ends.
+    /// Addresses and ports of client and server.
     pub ends: Ends,
 }
 

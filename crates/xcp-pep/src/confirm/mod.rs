@@ -58,7 +58,7 @@ const READS: usize = 64;
 /// A leg to a server that has answered.
 #[derive(Debug)]
 pub struct Leg {
-    /// Its socket.
+    /// Socket of the leg.
     pub socket: OwnedFd,
     /// When its opening began.
     pub since: Instant,
@@ -187,7 +187,7 @@ impl Holder {
             let result = self.run();
             if let Err(why) = &result {
                 tracing::error!(%why, "clients are no longer confirmed: new connections pass \
-                    untouched");
+                    through untouched");
             }
             result
         })?;
@@ -269,8 +269,8 @@ impl Holder {
             Met::Again(before) => return self.queue.decide(before, Verdict::Drop),
             Met::Loop => {
                 metrics.loops.one();
-                tracing::warn!(client = %ends.0, server = %ends.1, "a loop: the proxy was to \
-                    connect to itself");
+                tracing::warn!(client = %ends.0, server = %ends.1, "a loop: the proxy was asked \
+                    to connect to itself");
                 return self.queue.decide(packet.id, Verdict::Again(self.slot.refused()));
             }
             Met::New => {}

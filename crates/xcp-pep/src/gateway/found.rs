@@ -45,7 +45,7 @@ impl Found {
     #[must_use]
     pub fn other_words(&self) -> Option<String> {
         let words: Vec<String> = self.others.iter().map(Owner::words).collect();
-        (!words.is_empty()).then(|| format!("there is {}; name it with --name", words.join(", ")))
+        (!words.is_empty()).then(|| format!("there is {}; choose it with --name", words.join(", ")))
     }
 
     /// Why it cannot be asked, in words.
@@ -53,27 +53,30 @@ impl Found {
     pub fn why_silent(&self) -> String {
         match (&self.living, &self.owner, &self.state) {
             (Some((pid, _)), _, None) => format!(
-                "a proxy is up (process {pid}), but its directory was removed, so that it cannot \
-                    be asked; it works on, and `xcpnet pep down` ends it"
+                "a proxy is running (process {pid}), but its directory was removed, so that it \
+                 cannot be queried; it continues to work, and `xcpnet pep down` ends it"
             ),
             (Some((pid, _)), ..) => {
-                format!("a proxy is up (process {pid}) and does not answer yet; its log says why")
+                format!(
+                    "a proxy is running (process {pid}) but does not answer yet; its log says \
+                    why"
+                )
             }
             (None, Some(owner), _) => {
                 format!(
-                    "the proxy (process {}) is no more; what it has set up is being taken back",
+                    "the proxy (process {}) has ended; what it set up is being undone",
                     owner.pid
                 )
             }
             (None, None, Some(state)) => format!(
                 "the proxy (process {}) was killed together with its keeper; `xcpnet pep down` \
-                    takes back what it has left",
+                 removes what it left behind",
                 state.pid
             ),
             (None, None, None) => {
                 let others =
                     self.other_words().map(|words| format!("; {words}")).unwrap_or_default();
-                format!("no proxy of this name is up in this network namespace{others}")
+                format!("no proxy with this name is running in this network namespace{others}")
             }
         }
     }

@@ -55,12 +55,12 @@ impl Keeper {
     /// It could not be written, or the keeper is no more.
     pub fn note(&mut self, state: &State) -> Result<()> {
         let told = |e: &dyn std::fmt::Display| {
-            Error::new(format!("cannot note what is to be taken back: {e}"))
+            Error::new(format!("cannot record what is to be undone: {e}"))
         };
         let line = self
             .line
             .as_mut()
-            .ok_or_else(|| told(&"the process that cleans up has been let go"))?;
+            .ok_or_else(|| told(&"the process that cleans up has been released"))?;
         let mut text = serde_json::to_vec(state).map_err(|e| told(&e))?;
         text.push(b'\n');
         let mut answer = String::new();
@@ -70,7 +70,7 @@ impl Keeper {
             .map_err(|e| told(&e))?;
         match answer.trim_end() {
             WRITTEN => Ok(()),
-            "" => Err(told(&"the process that cleans up is no more")),
+            "" => Err(told(&"the process that cleans up has ended")),
             why => Err(Error::new(why)),
         }
     }

@@ -31,7 +31,7 @@ pub struct Finding {
     pub name: &'static str,
     /// How bad it is.
     pub standing: Standing,
-    /// What was seen.
+    /// What was found on this machine.
     pub found: String,
     /// What to do, where something is to be done.
     pub remedy: Option<String>,
@@ -63,7 +63,7 @@ impl Finding {
         }
     }
 
-    /// As an error.
+    /// The finding as an error with its remedy.
     #[must_use]
     pub fn error(&self) -> Error {
         let error = Error::new(&*self.found);
@@ -95,8 +95,8 @@ fn parts(netlink: &mut Netlink, devices: &[(&str, &Device)]) -> Result<Vec<Findi
             found.push(Finding::in_the_way(
                 "parts",
                 format!(
-                    "--{option}: {} is a port of the {kind} {}: what comes in there comes by {}, \
-                        and nothing would be diverted",
+                    "--{option}: {} is a port of the {kind} {}: what arrives there arrives \
+                     through {}, and nothing would be diverted",
                     device.name, whole.name, whole.name
                 ),
                 format!("name the {kind}: --{option} {}", whole.name),
@@ -139,7 +139,7 @@ fn bridges(devices: &[(&str, &Device)]) -> Finding {
             "bridges",
             format!(
                 "--{option}: {} is a bridge that calls the packet filter itself: new connections \
-                    would hang",
+                 would hang",
                 bridge.name
             ),
             format!(
@@ -150,10 +150,7 @@ fn bridges(devices: &[(&str, &Device)]) -> Finding {
     }
     Finding::ok(
         "bridges",
-        format!(
-            "{} is a bridge, and the packet filter sees nothing of what it bridges",
-            bridge.name
-        ),
+        format!("{} is a bridge, and the packet filter does not see what it bridges", bridge.name),
     )
 }
 
@@ -173,18 +170,18 @@ fn forwarding(netlink: &mut Netlink, devices: &[(&str, &Device)]) -> Result<Find
     Ok(match (meant, on) {
         ([true, _], [false, _]) => Finding::in_the_way(
             "forwarding",
-            "this machine does not forward packets, so it is no gateway",
+            "this machine does not forward packets, so it is not a gateway",
             remedy(0),
         ),
         ([false, true], [_, false]) => Finding::in_the_way(
             "forwarding",
-            "this machine does not forward IPv6, and has no IPv4: it is no gateway",
+            "this machine does not forward IPv6 and has no IPv4, so it is not a gateway",
             remedy(1),
         ),
         ([true, true], [true, false]) => Finding::warning(
             "forwarding",
-            "IPv4 is forwarded, IPv6 is not, though devices have addresses of it: nothing of IPv6 \
-                is carried",
+            "IPv4 is forwarded but IPv6 is not, although devices have IPv6 addresses: no IPv6 is \
+             carried",
             remedy(1),
         ),
         (_, on) => {
@@ -226,7 +223,8 @@ fn way_back(devices: &[(&str, &Device)]) -> Finding {
     Finding::ok(
         "way_back",
         if strict {
-            "rp_filter is strict: what comes by another device than answers leave by is dropped"
+            "rp_filter is strict: packets that arrive on a different device from the one by which \
+             answers leave are dropped"
         } else {
             "rp_filter is not strict"
         },
@@ -242,14 +240,14 @@ fn marks() -> Finding {
             "sysctl -w net.ipv4.tcp_fwmark_accept=0",
         );
     }
-    Finding::ok("marks", "sockets do not take marks over from packets")
+    Finding::ok("marks", "sockets do not inherit marks from packets")
 }
 
 /// What is diverted comes to this machine, and is not tracked.
 fn firewall(slot: Slot) -> Finding {
     let strict = tables::strict_inputs().unwrap_or_default();
     if strict.is_empty() {
-        return Finding::ok("firewall", "no chain of nf_tables drops what comes to this machine");
+        return Finding::ok("firewall", "no nf_tables chain drops packets to this machine");
     }
     let mark = slot.diverted();
     let rules: Vec<String> = strict
@@ -259,8 +257,8 @@ fn firewall(slot: Slot) -> Finding {
     Finding::warning(
         "firewall",
         format!(
-            "{} drops what no rule accepts: without a rule for the proxy's mark every new \
-                connection hangs",
+            "{} drops packets that no rule accepts: without a rule for the proxy's mark every new \
+             connection hangs",
             strict.join(", ")
         ),
         format!("unless there is such a rule: {}", rules.join("; ")),
@@ -273,7 +271,7 @@ fn tracking() -> Finding {
         None => Finding::ok("conntrack", "connections are not tracked here"),
         Some(count) => Finding::ok(
             "conntrack",
-            format!("connections are tracked ({count} now); those of the proxy are not"),
+            format!("connections are tracked (currently {count}); those of the proxy are not"),
         ),
     }
 }
@@ -324,7 +322,7 @@ fn trunk(options: &Options) -> Result<Option<Finding>> {
         .collect();
     Ok(Some(Finding::warning(
         "trunk",
-        format!("{found}; the other gateway's calls have to be let in"),
+        format!("{found}; the other gateway's connections have to be let in"),
         format!("unless there is such a rule: {}", rules.join("; ")),
     )))
 }
@@ -356,10 +354,10 @@ pub fn look(options: &Options, name: &str) -> Result<Vec<Finding>> {
     found.push(match others.first() {
         Some(rule) => Finding::in_the_way(
             "rules",
-            format!("a routing rule of somebody else's has our mark or table: {rule}"),
+            format!("somebody else's routing rule uses our mark or table: {rule}"),
             "remove it (ip rule del ...)",
         ),
-        None => Finding::ok("rules", "no routing rule has our mark or table"),
+        None => Finding::ok("rules", "no other routing rule uses our mark or table"),
     });
     if options.rate_bps()?.is_some() {
         found.push(wan::shaper(&mut netlink, &wan, &namespace)?);

@@ -20,13 +20,13 @@ const WORDS: &str = "xcpnet pep";
 /// A proxy of a gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// Its numbers.
+    /// Numbers of tables, marks and queues that the proxy uses.
     pub slot: Slot,
-    /// Its name (`--name`).
+    /// Name of the proxy (`--name`).
     pub name: String,
     /// The device of its long link.
     pub wan: String,
-    /// The proxy's process.
+    /// Process id of the proxy.
     pub pid: u32,
     /// When that was started ([`start_time`]).
     pub start: u64,
@@ -86,14 +86,14 @@ pub(super) fn obstacle(owners: &[Owner], name: &str, wan: &str) -> Option<(Strin
     let owner = owners.iter().find(|owner| owner.wan == wan || owner.name == name)?;
     let down = if owner.name == "main" { String::new() } else { format!(" --name {}", owner.name) };
     let told = if owner.wan == wan {
-        format!("a proxy is up here already for {wan}: {}", owner.words())
+        format!("a proxy is already running here for {wan}: {}", owner.words())
     } else {
-        format!("a proxy of this name is up here already: {}", owner.words())
+        format!("a proxy with this name is already running here: {}", owner.words())
     };
     let remedy = if owner.wan == wan {
-        format!("`xcpnet pep down{down}` first")
+        format!("run `xcpnet pep down{down}` first")
     } else {
-        format!("give this one another --name, or `xcpnet pep down{down}` first")
+        format!("give this one another --name, or run `xcpnet pep down{down}` first")
     };
     Some((told, remedy))
 }
@@ -145,8 +145,8 @@ pub fn take(name: &str, wan: &str) -> Result<Lock> {
         return obstacle(&others, name, wan)
             .map_or(Ok(Lock { _table: table, slot }), |why| Err(refused(why)));
     }
-    Err(Error::new(format!("there are {} proxies in this network namespace already", Slot::MOST))
-        .remedy(format!("`nft list tables` shows whose they are: {OWNER_TABLE}...")))
+    Err(Error::new(format!("there are already {} proxies in this network namespace", Slot::MOST))
+        .remedy(format!("`nft list tables` shows who owns them: {OWNER_TABLE}...")))
 }
 
 /// The lock of a place that nobody has, without a name: for as long as what was left there is taken
@@ -189,7 +189,8 @@ mod tests {
             |name, wan| refused(obstacle(&there, name, wan).expect("an obstacle")).to_string();
         let second = told("three", "sat1");
         assert!(
-            second.contains("up here already for sat1") && second.contains("pep down --name two"),
+            second.contains("already running here for sat1")
+                && second.contains("pep down --name two"),
             "{second}"
         );
         let named = told("main", "sat2");

@@ -12,7 +12,7 @@ const KEPT: CapabilitySet = CapabilitySet::NET_ADMIN
     .union(CapabilitySet::NET_BIND_SERVICE)
     .union(CapabilitySet::BPF);
 
-/// A user's numbers.
+/// Numeric ids of a user.
 #[derive(Debug, Clone, Copy)]
 pub struct User {
     uid: u32,
@@ -31,8 +31,10 @@ pub fn user(name: &str) -> Result<User> {
         Some(User { uid: fields.get(2)?.parse().ok()?, gid: fields.get(3)?.parse().ok()? })
     };
     list.lines().find_map(numbers).ok_or_else(|| {
-        Error::new(format!("there is no user \"{name}\""))
-            .remedy("name one with --user, or make it: useradd --system --no-create-home xcpnet")
+        Error::new(format!("there is no user \"{name}\"")).remedy(
+            "choose one with --user, or create it: useradd --system --no-create-home \
+                xcpnet",
+        )
     })
 }
 

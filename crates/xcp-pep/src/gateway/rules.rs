@@ -33,15 +33,15 @@ const RAW: i32 = -300;
 /// What the rules depend on.
 #[derive(Debug, Clone)]
 pub struct Diverted {
-    /// This proxy's numbers.
+    /// Numbers of tables, marks and queues that this proxy uses.
     pub slot: Slot,
     /// Device of the long link.
     pub wan: String,
     /// Devices of clients and servers.
     pub lan: Vec<String>,
-    /// Left alone.
+    /// Connections that are left alone (`--exclude`).
     pub exclude: Vec<Exclude>,
-    /// Where listeners are.
+    /// Kinds and addresses of the listeners.
     pub listeners: Vec<(Kind, SocketAddr)>,
     /// Whether new connections are held until their server has answered, and how the kernel is
     /// told.

@@ -34,7 +34,7 @@ impl Slot {
     /// Proxies in a network namespace at the most.
     pub const MOST: u8 = 16;
 
-    /// All of them.
+    /// All slots, in order.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..Self::MOST).map(Self)
     }

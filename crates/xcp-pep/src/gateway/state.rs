@@ -25,12 +25,12 @@ pub type Changed = (String, String, String);
 /// What to take back.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct State {
-    /// The proxy's process.
+    /// Process id of the proxy.
     pub pid: u32,
     /// When it started, in the kernel's ticks since boot: with the number, what tells it from all
     /// others.
     pub start: u64,
-    /// The proxy's numbers.
+    /// Numbers of tables, marks and queues that the proxy uses.
     #[serde(default)]
     pub slot: Slot,
     /// Whether packets are diverted by a routing rule.
@@ -57,7 +57,7 @@ pub fn start_time(pid: u32) -> Option<u64> {
     fields.get(19)?.parse().ok()
 }
 
-/// A proxy's directory.
+/// The directory of a running proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place(PathBuf);
 
@@ -74,7 +74,7 @@ impl Place {
         Self(base.join(format!("pep-{}-{name}", namespace.inode())))
     }
 
-    /// The directory.
+    /// Path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
@@ -184,7 +184,7 @@ impl Place {
         if failed.is_empty() {
             Ok(())
         } else {
-            Err(Error::new(format!("cannot take back everything: {}", failed.join("; "))))
+            Err(Error::new(format!("cannot undo everything: {}", failed.join("; "))))
         }
     }
 }

@@ -71,8 +71,8 @@ pub fn devices(netlink: &mut Netlink, wan: &str, lan: &[String]) -> Result<(Devi
     let wan = find("wan", wan)?;
     let lan = lan.iter().map(|name| find("lan", name)).collect::<Result<Vec<_>>>()?;
     if lan.iter().any(|d| d.index == wan.index) {
-        return Err(Error::new(format!("{} is named both --wan and --lan", wan.name))
-            .remedy("name the device of each side"));
+        return Err(Error::new(format!("{} is given as both --wan and --lan", wan.name))
+            .remedy("give the device of each side"));
     }
     Ok((wan, lan))
 }
@@ -85,7 +85,7 @@ pub fn shaper(netlink: &mut Netlink, device: &Device, namespace: &Namespace) -> 
     if kept::list(namespace)?.iter().any(|router| router.device.index == device.index) {
         return Ok(Finding::in_the_way(
             "shaper",
-            format!("{} has an XCP router already", device.name),
+            format!("{} already has an XCP router", device.name),
             format!(
                 "leave out --rate to use it, or remove it: xcpnet router del dev {}",
                 device.name
@@ -105,7 +105,7 @@ pub fn shaper(netlink: &mut Netlink, device: &Device, namespace: &Namespace) -> 
     }
     Ok(Finding::ok(
         "shaper",
-        format!("{} has {}, which our shaper takes the place of", device.name, root.kind),
+        format!("{} has {}, which our shaper replaces", device.name, root.kind),
     ))
 }
 
@@ -119,7 +119,7 @@ pub fn queue_bytes(rate_bps: u64, rtt_ns: u64) -> u32 {
 /// The long link, as far as its shaper goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shaping {
-    /// bit/s.
+    /// Rate of the shaper, bit/s.
     pub rate: u64,
     /// Its round trip, ns.
     pub rtt: u64,

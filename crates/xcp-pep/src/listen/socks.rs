@@ -62,7 +62,7 @@ fn request(input: &[u8]) -> Step {
     if *command != CONNECT {
         return Step::Refuse(
             reply(COMMAND_NOT_SUPPORTED, None),
-            "it asks for something else than CONNECT",
+            "it asks for something other than CONNECT",
         );
     }
     let length = match *kind {
@@ -75,7 +75,7 @@ fn request(input: &[u8]) -> Step {
         _ => {
             return Step::Refuse(
                 reply(ADDRESS_NOT_SUPPORTED, None),
-                "its address is of an unknown kind",
+                "its address is of an unknown type",
             );
         }
     };
@@ -91,7 +91,7 @@ fn request(input: &[u8]) -> Step {
                 Ok(name) if super::connect::is_name(name) => {
                     Step::Go(used, super::connect::target(name, port))
                 }
-                _ => Step::Refuse(reply(ADDRESS_NOT_SUPPORTED, None), "its name is none"),
+                _ => Step::Refuse(reply(ADDRESS_NOT_SUPPORTED, None), "its name is invalid"),
             };
         }
     };

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
-/// A pipe.
+/// A kernel pipe through which bytes are spliced.
 #[derive(Debug)]
 pub struct Pipe {
     read: OwnedFd,
@@ -27,7 +27,7 @@ impl Pipe {
     }
 }
 
-/// A worker's pipes.
+/// The pipes that a worker lends to its connections.
 #[derive(Debug)]
 pub struct Pool {
     free: Vec<Pipe>,
@@ -82,7 +82,7 @@ impl Pool {
         !self.free.is_empty()
     }
 
-    /// Lends one.
+    /// Lends a pipe; `None` if none is free.
     pub fn lend(&mut self) -> Option<Pipe> {
         let pipe = self.free.pop()?;
         self.lent += 1;

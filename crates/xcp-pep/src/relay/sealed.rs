@@ -107,21 +107,21 @@ fn empty(buffer: &mut Vec<u8>) {
 }
 
 fn forged(why: &io::Error) -> Broken {
-    tracing::warn!(%why, "what came by the trunk was changed on its way");
+    tracing::warn!(%why, "data that arrived through the trunk were changed on the way");
     source(Errno::CONNRESET)
 }
 
 /// From a client or server to the other gateway.
 pub struct Closing<'a> {
-    /// Read from it.
+    /// Socket from which bytes are read.
     pub source: BorrowedFd<'a>,
     /// Write to it, in frames.
     pub sink: BorrowedFd<'a>,
-    /// Keys and buffers.
+    /// Keys and buffers of the encrypted leg.
     pub sealed: &'a mut Sealed,
-    /// Held between turns.
+    /// Bytes held between turns.
     pub store: &'a mut Store,
-    /// The worker's pipes.
+    /// Pool of the worker's pipes.
     pub pool: &'a mut Pool,
     /// [`COPY`] bytes to copy through.
     pub scratch: &'a mut [u8],
@@ -193,13 +193,13 @@ impl Medium for Closing<'_> {
 pub struct Opening<'a> {
     /// Read frames from it.
     pub source: BorrowedFd<'a>,
-    /// Write to it.
+    /// Socket to which bytes are written.
     pub sink: BorrowedFd<'a>,
-    /// Keys and buffers.
+    /// Keys and buffers of the encrypted leg.
     pub sealed: &'a mut Sealed,
-    /// Held between turns.
+    /// Bytes held between turns.
     pub store: &'a mut Store,
-    /// The worker's pipes.
+    /// Pool of the worker's pipes.
     pub pool: &'a mut Pool,
     /// [`COPY`] bytes to copy through.
     pub scratch: &'a mut [u8],

@@ -56,7 +56,7 @@ pub trait Medium {
 pub struct Broken {
     /// Whether it was the source.
     pub source: bool,
-    /// How.
+    /// The error with which it broke.
     pub why: io::Error,
 }
 

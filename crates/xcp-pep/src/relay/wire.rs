@@ -41,13 +41,13 @@ impl Store {
 
 /// Two sockets, the store between them, and what the worker lends.
 pub struct Sockets<'a> {
-    /// Read from it.
+    /// Socket from which bytes are read.
     pub source: BorrowedFd<'a>,
-    /// Write to it.
+    /// Socket to which bytes are written.
     pub sink: BorrowedFd<'a>,
-    /// Held between turns.
+    /// Bytes held between turns.
     pub store: &'a mut Store,
-    /// The worker's pipes.
+    /// Pool of the worker's pipes.
     pub pool: &'a mut Pool,
     /// [`COPY`] bytes to copy through.
     pub scratch: &'a mut [u8],

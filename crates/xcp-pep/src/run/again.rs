@@ -28,8 +28,8 @@ pub(super) fn look(proxy: &mut Proxy, options: &Options, keeper: &mut Keeper) ->
             if std::mem::take(&mut proxy.wan_is_there) {
                 tracing::error!(
                     wan = before.name,
-                    "the long link's device is gone; what waits for it is set up again when it is \
-                        back"
+                    "the long link's device is gone; everything on it is set up again when it is \
+                     back"
                 );
             }
             Ok(())
@@ -54,7 +54,7 @@ fn set_up(proxy: &mut Proxy, options: &Options, keeper: &mut Keeper, device: Dev
         beginnings.move_to(device.index);
     }
     proxy.shared.wan.store(device.index, Ordering::Relaxed);
-    tracing::info!(wan = device.name, "the long link's device is back, and set up again");
+    tracing::info!(wan = device.name, "the long link's device is back and has been set up again");
     proxy.wan_is_there = true;
     proxy.plan.wan = Some(device);
     Ok(())

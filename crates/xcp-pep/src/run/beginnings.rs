@@ -142,7 +142,7 @@ impl Beginnings {
         active: usize,
     ) {
         if let Err(why) = self.try_look(now, endpoint, router, netlink, active) {
-            tracing::debug!(%why, "connections begin as they did");
+            tracing::debug!(%why, "connections continue to start as before");
         }
     }
 

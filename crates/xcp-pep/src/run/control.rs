@@ -42,7 +42,7 @@ impl Signals {
         };
         if fd < 0 {
             return Err(Error::because(
-                "cannot listen to signals",
+                "cannot listen for signals",
                 &std::io::Error::last_os_error(),
             ));
         }
@@ -165,7 +165,7 @@ pub(super) fn control(mut proxy: Proxy, command: &Command, keeper: &mut Keeper) 
         });
     }
     let left = proxy.shared.active.load(Ordering::Relaxed);
-    tracing::info!(reset = left, "the proxy ends");
+    tracing::info!(reset = left, "the proxy is stopping");
     proxy.crew.stop();
     Ok(())
 }
@@ -269,7 +269,7 @@ struct Changed {
 /// Reads the file again. Connections that are there keep what they have.
 fn reload(proxy: &mut Proxy, command: &Command, now: &Options) -> Result<Changed> {
     let Some(file) = &command.file else {
-        return Err(Error::new("there is no file of options to read again")
+        return Err(Error::new("there is no options file to read again")
             .remedy("start the proxy with --config FILE"));
     };
     let new = command.typed.clone().over(Options::load(file)?);
@@ -291,7 +291,7 @@ fn reload(proxy: &mut Proxy, command: &Command, now: &Options) -> Result<Changed
     };
     if !fixed.is_empty() {
         words.push_str(&format!(
-            "; different in the file, but changed only when the proxy is started anew: {fixed}"
+            "; different in the file, but only changed when the proxy is restarted: {fixed}"
         ));
     }
     tracing::info!(file = %file.display(), "settings read again; {words}");
@@ -305,15 +305,15 @@ fn rates(proxy: &mut Proxy, now: &Options, out: &str, come: Option<&str>) -> Res
     new.rate = Some(out.to_owned());
     new.rate_in = come.map(ToOwned::to_owned).or(new.rate_in);
     if proxy.router.is_none() {
-        return Err(Error::new("this proxy shapes no link: it was started without --rate")
-            .remedy("start it with --rate; the rate can be changed then"));
+        return Err(Error::new("this proxy does not shape a link: it was started without --rate")
+            .remedy("start it with --rate; then the rate can be changed"));
     }
     apply(proxy, now, &new)?;
     let words = match come {
         Some(come) => format!("the gateway sends {out}, receives {come}"),
         None => format!("the gateway sends {out}"),
     };
-    tracing::info!("the long link has other rates: {words}");
+    tracing::info!("the long link's rates have changed: {words}");
     Ok(Changed { options: new, words })
 }
 
@@ -364,7 +364,7 @@ fn apply(proxy: &mut Proxy, now: &Options, new: &Options) -> Result<()> {
     match shaping {
         Some(shaping) if proxy.router.is_some() => reshape(proxy, now, new, shaping)?,
         _ if shaping.is_some() != proxy.router.is_some() && proxy.plan.wan.is_some() => {
-            tracing::warn!("a router comes or goes only when the proxy is started anew");
+            tracing::warn!("a router is added or removed only when the proxy is restarted");
         }
         _ => {}
     }

@@ -1,7 +1,7 @@
-//! Descriptors: two for each connection, and a third for an explicit client's by the trunk; two for
-//! each pipe, one for each opening that is held, and for each leg that waits for its client. The
-//! limit is raised as far as it may be; what does not fit is refused in words before it fails in
-//! deeds.
+//! Descriptors: two for each connection, and a third for an explicit client's through the trunk;
+//! two for each pipe, one for each opening that is held, and for each leg that waits for its
+//! client. The limit is raised as far as it may be; what does not fit is refused in words before it
+//! fails in deeds.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use xcp_linux::{Error, Result};
@@ -36,7 +36,7 @@ pub fn raise(connections: usize, each: u64, asked: bool, pipes: usize, held: u32
             "{connections} connections need {needed} file descriptors, \
             and this process may have {now}"
         ))
-        .remedy("raise the limit (ulimit -n, LimitNOFILE= in the unit), or say --connections N"));
+        .remedy("raise the limit (ulimit -n, LimitNOFILE= in the unit), or use --connections N"));
     }
     Ok(fit)
 }

@@ -83,9 +83,9 @@ pub(super) struct Proxy {
 /// It is nothing, half of something, or none.
 pub fn check_options(options: &Options) -> Result<()> {
     if options.wan.is_none() && options.listen.is_empty() {
-        return Err(Error::new("there is nothing for this proxy to do").remedy(
-            "name its devices (--wan DEV --lan DEV), an address for clients (--listen \
-                127.0.0.1:1080), or both",
+        return Err(Error::new("this proxy has nothing to do").remedy(
+            "give its devices (--wan DEV --lan DEV), an address for clients (--listen \
+             127.0.0.1:1080), or both",
         ));
     }
     if options.wan.is_some() {
@@ -94,12 +94,12 @@ pub fn check_options(options: &Options) -> Result<()> {
                 .remedy("run it with sudo, or as an explicit proxy: --listen ADDRESS"));
         }
         if options.lan.is_empty() {
-            return Err(Error::new("--wan is named without --lan")
-                .remedy("name the devices towards clients and servers: --lan DEV"));
+            return Err(Error::new("--wan is given without --lan")
+                .remedy("give the devices towards clients and servers: --lan DEV"));
         }
     } else if !options.lan.is_empty() {
-        return Err(Error::new("--lan is named without --wan")
-            .remedy("name the device towards the long link: --wan DEV"));
+        return Err(Error::new("--lan is given without --wan")
+            .remedy("give the device towards the long link: --wan DEV"));
     }
     options.settings(None, 0)?;
     options.excludes()?;
@@ -118,8 +118,8 @@ pub fn check_options(options: &Options) -> Result<()> {
 fn check_place(place: &Place) -> Result<()> {
     match place.living() {
         Some(state) => {
-            Err(Error::new(format!("a proxy is up here already (process {})", state.pid))
-                .remedy("`xcpnet pep down` first"))
+            Err(Error::new(format!("a proxy is already running here (process {})", state.pid))
+                .remedy("run `xcpnet pep down` first"))
         }
         None => Ok(()),
     }
@@ -129,7 +129,7 @@ fn check_place(place: &Place) -> Result<()> {
 fn clear(place: &Place) -> Result<()> {
     if place.read().is_some() {
         tracing::warn!(
-            "a proxy was killed together with its keeper; what it has left is taken back"
+            "a proxy was killed together with its keeper; what it left behind is being removed"
         );
         place.clean()?;
     }
@@ -298,7 +298,7 @@ fn explicit_listeners(options: &Options, settings: &Settings) -> Result<Vec<List
                     address.port()
                 )),
                 Some(libc::EADDRNOTAVAIL) => {
-                    error.remedy("it is no address of this machine: `ip address` lists them")
+                    error.remedy("it is not an address of this machine: `ip address` lists them")
                 }
                 _ => error,
             }
@@ -314,7 +314,8 @@ fn trunk_of(plan: trunk::Plan, shared: &Arc<Shared>) -> Result<trunk::keeper::Ke
     let pool = shared.trunk.get_or_init(|| Arc::new(pool)).clone();
     trunk::keeper::Keeper::new(shared.clone(), pool, plan).map_err(|e| {
         Error::because(format_args!("trunk: cannot listen at {listen}"), &e).remedy(
-            "say by which address the other gateway finds this one: --trunk-listen ADDRESS[:PORT]",
+            "give the address at which the other gateway reaches this one: --trunk-listen \
+             ADDRESS[:PORT]",
         )
     })
 }
@@ -411,7 +412,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             netlink.divert(&slot.diversion())?;
         }
         let holder = queue.map(|queue| Holder::new(shared.clone(), queue, slot)).transpose();
-        let holder = holder.map_err(|e| Error::because("cannot hold openings", &e))?;
+        let holder = holder.map_err(|e| Error::because("cannot hold connection attempts", &e))?;
         let trunk = trunk.map(|plan| trunk_of(plan, &shared)).transpose()?;
         let table = rules.as_mut().map(Diverted::raise).transpose()?;
         // From here on there are threads, which inherit what they may do.

@@ -21,9 +21,9 @@ use crate::worker::view::View;
 /// What `pep show --json` prints.
 #[derive(Debug, Serialize)]
 pub struct Answer {
-    /// The proxy's process.
+    /// Process id of the proxy.
     pub pid: u32,
-    /// Connections.
+    /// The connections that it carries.
     pub connections: Vec<View>,
     /// The gateway, if it is one.
     pub gateway: Option<Gateway>,
@@ -75,9 +75,9 @@ pub struct Urgency {
 /// What became of openings since the proxy is up.
 #[derive(Debug, Serialize)]
 pub struct Openings {
-    /// Held now.
+    /// Attempts held at the moment.
     pub holding: usize,
-    /// Held so far.
+    /// Attempts held so far.
     pub held: u64,
     /// The server has answered.
     pub confirmed: u64,
@@ -85,9 +85,9 @@ pub struct Openings {
     pub refused: u64,
     /// It cannot be reached: the client was told by ICMP.
     pub unreachable: u64,
-    /// It was silent.
+    /// Attempts whose server was silent.
     pub silent: u64,
-    /// Given up.
+    /// Attempts that were given up.
     pub given_up: u64,
 }
 
@@ -201,33 +201,33 @@ fn text(proxy: &Proxy) -> String {
         );
         gauge(
             "xcpnet_pep_wan_input_bits_per_second",
-            "What its router let in in the last control interval.",
+            "Traffic that its router let in during the last control interval.",
             gateway.input_traffic,
         );
         gauge(
             "xcpnet_pep_wan_persistent_queue_bytes",
-            "Its queue that does not go away.",
+            "Its persistent queue.",
             gateway.persistent_queue,
         );
         gauge(
             "xcpnet_pep_holding",
-            "Openings held back now.",
+            "Connection attempts that are held back now.",
             gateway.confirm.map(|openings| openings.holding as f64),
         );
         let trunk = gateway.trunk.as_ref();
         gauge(
             "xcpnet_pep_trunk_warm",
-            "Connections of the trunk that wait for clients.",
+            "Connections of the trunk that are waiting for clients.",
             trunk.map(|trunk| trunk.warm as f64),
         );
         gauge(
             "xcpnet_pep_trunk_wanted",
-            "How many are to wait.",
+            "How many should be waiting.",
             trunk.map(|trunk| trunk.wanted as f64),
         );
         gauge(
             "xcpnet_pep_trunk_answered",
-            "Connections of the other gateway's that wait for its clients.",
+            "The other gateway's connections that are waiting for its clients.",
             trunk.map(|trunk| trunk.answered as f64),
         );
         let urgent = gateway.urgent.map(|urgent| urgent.counts);
@@ -239,7 +239,7 @@ fn text(proxy: &Proxy) -> String {
             ),
             (
                 "xcpnet_pep_urgent_excess_bytes_total",
-                "Bytes marked urgent beyond the bound, which went with the others.",
+                "Bytes marked urgent that exceeded the limit and were sent with the others.",
                 urgent.map(|counts| counts.excess_bytes),
             ),
         ] {
@@ -253,7 +253,7 @@ fn text(proxy: &Proxy) -> String {
                 ("xcpnet_pep_xcp_agreed_total", "Legs whose ends both speak XCP.", counts.agreed),
                 (
                     "xcpnet_pep_xcp_fallen_peer_total",
-                    "Legs whose peer does not.",
+                    "Legs whose peer does not speak XCP.",
                     counts.fallen_peer,
                 ),
                 (
@@ -297,7 +297,7 @@ pub fn ask(place: &Place, name: &str, what: &str) -> Result<serde_json::Value> {
                 error
             }
         }
-        _ => Error::because(format_args!("cannot ask the proxy at {}", path.display()), &e),
+        _ => Error::because(format_args!("cannot query the proxy at {}", path.display()), &e),
     })?;
     let answer: serde_json::Value = serde_json::from_slice(&bytes)
         .map_err(|e| Error::because("the proxy's answer cannot be read", &e))?;

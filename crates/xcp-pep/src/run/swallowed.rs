@@ -34,12 +34,12 @@ pub(super) fn look(proxy: &mut Proxy, keeper: &mut Keeper) {
     };
     match told {
         Ok(()) => tracing::warn!(
-            "large packets vanish on the long link: smaller ones are tried after some seconds of \
-                each connection; --mss says beforehand how large they may be"
+            "large packets disappear on the long link: smaller ones are tried after some seconds \
+             of each connection; use --mss to set their size beforehand"
         ),
         Err(why) => {
             proxy.shared.swallowing.store(false, Ordering::Relaxed);
-            tracing::error!(%why, "large packets vanish on the long link (--mss)");
+            tracing::error!(%why, "large packets disappear on the long link (--mss)");
         }
     }
 }

@@ -70,7 +70,7 @@ impl KeeperThread {
         self.pool.wake();
     }
 
-    /// Ends it.
+    /// Ends the trunk and its thread.
     pub fn end(&self) {
         self.pool.ended.store(true, Ordering::Relaxed);
         self.leave();
@@ -98,7 +98,7 @@ impl Keeper {
         let listener = worker::listener(plan.listen, Kind::FromTrunk, &settings, false, false)?;
         socket::tell_patience(listener.socket.as_fd(), &settings.common)?;
         let listener = Arc::try_unwrap(listener.socket)
-            .map_err(|_| io::Error::other("the listener is somebody's already"))?;
+            .map_err(|_| io::Error::other("the listener already belongs to somebody else"))?;
         let watch = |socket: &OwnedFd, number: u64| {
             epoll::add(&pool.epoll, socket, EventData::new_u64(number), EventFlags::IN)
         };
@@ -130,7 +130,7 @@ impl Keeper {
         let thread = std::thread::Builder::new().name("pep trunk".to_owned()).spawn(move || {
             let result = running.run();
             if let Err(why) = &result {
-                tracing::error!(%why, "the trunk has failed: connections go as without it");
+                tracing::error!(%why, "the trunk has failed: connections proceed as without it");
             }
             result
         })?;
@@ -274,18 +274,19 @@ impl Running {
                     // Closing it resets it.
                     if !is_peer {
                         self.shared.metrics.strangers.one();
-                        tracing::debug!(?peer, "who calls is not the trunk's other gateway");
+                        tracing::debug!(?peer, "the caller is not the trunk's other gateway");
                     } else if !self.said
                         && theirs < MOST_ANSWERED
                         && let Err(why) = self.add(socket, Stage::Called, EventFlags::IN, now)
                     {
-                        tracing::debug!(%why, "a call broke before it began");
+                        tracing::debug!(%why, "a connection attempt failed before it began");
                     }
                 }
                 Ok((_, None)) | Err(Errno::INTR | Errno::CONNABORTED) => {}
                 Err(Errno::AGAIN) => return,
                 Err(why) => {
-                    tracing::debug!(%why, "a call of the other gateway was not taken");
+                    tracing::debug!(%why, "a connection attempt of the other gateway was not \
+                        accepted");
                     return;
                 }
             }
@@ -296,7 +297,7 @@ impl Running {
         let Some(link) = self.links.get_mut(&number) else {
             // One that waits has nothing to say but that it is over.
             if self.pool.remove(number).is_some() {
-                tracing::debug!("a connection of the trunk is over");
+                tracing::debug!("a connection of the trunk has ended");
             }
             return;
         };
@@ -322,7 +323,7 @@ impl Running {
                     } else if !link.stage.is_waiting() {
                         self.shared.metrics.trunk_failed.one();
                         tracing::warn!(
-                            "a call of the trunk's other gateway came to nothing: {why}"
+                            "a connection attempt of the trunk's other gateway failed: {why}"
                         );
                     }
                 }
@@ -342,8 +343,8 @@ impl Running {
     fn failed(&mut self, now: Instant, why: &str) {
         self.shared.metrics.trunk_failed.one();
         if self.is_up != Some(false) {
-            tracing::warn!(peer = %self.plan.peer, "no trunk: {why}; connections go as without \
-                one, and it is tried again");
+            tracing::warn!(peer = %self.plan.peer, "no trunk: {why}; connections proceed as \
+                without one, and it will be tried again");
         }
         self.is_up = Some(false);
         self.call_at = now + self.pause;

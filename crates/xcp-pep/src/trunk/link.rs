@@ -14,8 +14,8 @@ use super::seal::{self, Kind, Seal, Shaking};
 use super::words::{self, Nonce};
 use super::{Plan, Pool, Warm};
 
-const HANGS_UP: &str =
-    "the other gateway hangs up: is the secret the same, and --trunk-encrypt said on both or none?";
+const HANGS_UP: &str = "the other gateway hangs up: is the secret the same, and is --trunk-encrypt set on both or \
+     neither?";
 
 /// The caller has said hello.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl Link {
                     let other = matches!(self.stage, Stage::Called)
                         && words::is_otherwise(&self.heard[..self.length], plan.encrypt);
                     return if other {
-                        Next::Over("--trunk-encrypt is to be said on both gateways or on none")
+                        Next::Over("--trunk-encrypt must be set on both gateways or on neither")
                     } else {
                         Next::Wait
                     };
@@ -134,9 +134,9 @@ impl Link {
     fn called_through(&mut self, flags: EventFlags, plan: &Plan, pool: &Pool, number: u64) -> Next {
         if let Ok(Err(why)) = rustix::net::sockopt::socket_error(&self.socket) {
             return Next::Over(match why {
-                Errno::CONNREFUSED => "its other gateway has none",
+                Errno::CONNREFUSED => "its other gateway has no trunk",
                 Errno::TIMEDOUT => "nobody answers",
-                _ => "there is no way to its other gateway",
+                _ => "there is no route to its other gateway",
             });
         }
         if !flags.contains(EventFlags::OUT) {
@@ -169,14 +169,14 @@ impl Link {
             Stage::Asked(Asked::Open(nonce)) => {
                 let proof = heard.try_into().ok().and_then(|h| plan.secret.proof(&nonce, h));
                 match proof {
-                    None => Next::Over("its other gateway has another secret"),
+                    None => Next::Over("its other gateway has a different secret"),
                     Some(proof) if say(&self.socket, &proof).is_ok() => Next::Warm(None),
                     Some(_) => Next::Over("it broke"),
                 }
             }
             Stage::Asked(Asked::Sealed(shaking)) => {
                 let Ok(mut seal) = shaking.answered(heard) else {
-                    return Next::Over("its other gateway has another secret");
+                    return Next::Over("its other gateway has a different secret");
                 };
                 match say_sealed(&self.socket, &mut seal, Kind::Proof, &[], SendFlags::empty()) {
                     Ok(()) => Next::Warm(Some(Box::new(seal))),
@@ -185,24 +185,24 @@ impl Link {
             }
             Stage::Called if plan.encrypt => {
                 let Some(called) = words::read_sealed_hello(heard) else {
-                    return Next::Over("it says nothing that is understood");
+                    return Next::Over("it sends nothing that can be understood");
                 };
                 let Ok((seal, answer)) = Shaking::answer(&plan.secret, &words::SEALED, called)
                 else {
-                    return Next::Over("it has another secret");
+                    return Next::Over("it has a different secret");
                 };
                 self.doubt(Doubted::Sealed(Box::new(seal)), &answer)
             }
             Stage::Called => {
                 let (Some(theirs), Some(own)) = (words::read_hello(heard), nonce()) else {
-                    return Next::Over("it says nothing that is understood");
+                    return Next::Over("it sends nothing that can be understood");
                 };
                 let challenge = plan.secret.challenge(&theirs, &own);
                 self.doubt(Doubted::Open(theirs, own), &challenge)
             }
             Stage::Doubted(Doubted::Open(theirs, own)) => {
                 if !plan.secret.proves(heard, &theirs, &own) {
-                    return Next::Over("it has another secret");
+                    return Next::Over("it has a different secret");
                 }
                 self.stage = Stage::Waiting(None);
                 Next::Wait
@@ -211,7 +211,7 @@ impl Link {
             Stage::Doubted(Doubted::Sealed(mut seal)) => {
                 match seal.open(heard, &mut Vec::new()) {
                     Ok(Some((Kind::Proof, _))) => {}
-                    _ => return Next::Over("it has another secret"),
+                    _ => return Next::Over("it has a different secret"),
                 }
                 self.stage = Stage::Waiting(Some(seal));
                 Next::Wait

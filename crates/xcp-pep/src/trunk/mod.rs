@@ -55,13 +55,13 @@ pub const MOST_ANSWERED: usize = 2 * MOST_WARM;
 /// What a trunk is.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The other gateway.
+    /// Address of the other gateway.
     pub peer: SocketAddr,
     /// Where it calls us, and from where we call.
     pub listen: SocketAddr,
     /// Connections to keep open.
     pub warm: usize,
-    /// What both know.
+    /// The secret that both gateways know.
     pub secret: Secret,
     /// Whether what goes by it is encrypted.
     pub encrypt: bool,
@@ -70,7 +70,7 @@ pub struct Plan {
 /// A connection that waits for a client.
 #[derive(Debug)]
 pub struct Warm {
-    /// Its socket.
+    /// Socket of the connection.
     pub socket: OwnedFd,
     /// Its keys, where the trunk is encrypted.
     pub seal: Option<Box<seal::Seal>>,
@@ -108,7 +108,7 @@ pub fn read_secret(path: &Path) -> Result<Secret> {
     let wrong = |why: String, remedy: String| Error::new(why).remedy(remedy);
     let make = || {
         format!(
-            "make one, and copy it to the other gateway: (umask 077; openssl rand -hex 32 > {})",
+            "create one, and copy it to the other gateway: (umask 077; openssl rand -hex 32 > {})",
             path.display()
         )
     };
@@ -126,7 +126,7 @@ pub fn read_secret(path: &Path) -> Result<Secret> {
     Secret::new(text.trim_ascii()).ok_or_else(|| {
         wrong(
             format!(
-                "secret-file: what {} has is shorter than {} characters, and could be guessed",
+                "secret-file: the secret in {} is shorter than {} characters, and could be guessed",
                 path.display(),
                 Secret::LEAST
             ),
@@ -157,7 +157,7 @@ pub struct Pool {
 /// What `pep show` tells.
 #[derive(Debug, Clone, Serialize)]
 pub struct Shown {
-    /// The other gateway.
+    /// Address of the other gateway.
     pub peer: SocketAddr,
     /// Connections to it that wait for clients.
     pub warm: usize,
@@ -167,11 +167,11 @@ pub struct Shown {
     pub encrypted: bool,
     /// Its connections that wait here.
     pub answered: usize,
-    /// Connections that went by the trunk.
+    /// Connections that went through the trunk.
     pub used: u64,
     /// Connections that found nobody waiting, and went as without a trunk.
     pub missed: u64,
-    /// Connections of the other gateway's clients that came by the trunk.
+    /// Connections of the other gateway's clients that arrived through the trunk.
     pub carried: u64,
     /// Calls that failed, or were refused for the secret.
     pub failed: u64,

@@ -121,8 +121,8 @@ pub(super) struct Connection {
     /// A connection of the trunk that this one is to go by.
     link: Option<Warm>,
     by_trunk: bool,
-    /// An explicit client's connection goes by the trunk as from this machine: from the address and
-    /// port of this socket, which keeps them from others.
+    /// An explicit client's connection goes through the trunk as from this machine: from the
+    /// address and port of this socket, which keeps them from others.
     own: Option<OwnedFd>,
     /// The client's DSCP where it is urgent, which both legs have; else 0.
     mark: u8,
@@ -254,7 +254,7 @@ impl Connection {
         self.patient = true;
         for socket in std::iter::once(&self.client).chain(&self.server) {
             if let Err(why) = socket::tell_patience(socket.as_fd(), &self.settings.common) {
-                tracing::debug!(number = self.number, %why, "a leg has the kernel's patience");
+                tracing::debug!(number = self.number, %why, "a leg uses the kernel's timeouts");
             }
         }
     }
@@ -310,8 +310,8 @@ impl Connection {
             let next = match self.phase {
                 Phase::Negotiating if late => {
                     bench.shared.metrics.garbage.one();
-                    tracing::info!(client = %self.client_address, "a client did not say in time \
-                        where it wants to go");
+                    tracing::info!(client = %self.client_address, "a client did not send its \
+                        request in time");
                     self.close(bench, false);
                     Next::Closed
                 }
@@ -330,7 +330,12 @@ impl Connection {
                         Ok(()) => continue,
                         Err(why) => self.unreached(Reached::of(&why), bench, &why),
                     },
-                    Some(Err(reached)) => self.unreached(reached, bench, &"its name is not known"),
+                    Some(Err(reached)) => self.unreached(
+                        reached,
+                        bench,
+                        &"its name cannot be \
+                        resolved",
+                    ),
                 },
                 Phase::Queueing => {
                     if !late {
@@ -393,7 +398,7 @@ impl Connection {
                         return self.relay(bench);
                     }
                     if late {
-                        tracing::info!(number = self.number, "nothing moved for too long");
+                        tracing::info!(number = self.number, "it was idle for too long");
                         self.count_end(bench);
                         self.close(bench, true);
                         return Next::Closed;
@@ -428,7 +433,7 @@ impl Connection {
             && let Some(whose) = self.settings.share.whose(self.client_address.ip())
             && let Err(why) = subscribers.add(leg, whose)
         {
-            tracing::debug!(number = self.number, %why, "a connection has a share of its own");
+            tracing::debug!(number = self.number, %why, "a connection gets a share of its own");
         }
     }
 
@@ -437,7 +442,7 @@ impl Connection {
         if self.mark != 0
             && let Err(why) = socket::tell_mark(leg, self.mark)
         {
-            tracing::debug!(number = self.number, %why, "a leg goes without its client's mark");
+            tracing::debug!(number = self.number, %why, "a leg does not carry its client's mark");
         }
     }
 

@@ -44,7 +44,7 @@ use view::View;
 pub enum Order {
     /// A name was looked up for a connection.
     Found(u64, Result<SocketAddr, Reached>),
-    /// Carry a client of the other gateway's, who came by the trunk.
+    /// Carry a client of the other gateway's, who came through the trunk.
     Carry(Warm, Going),
     /// Tell what there is.
     Show(Sender<Vec<View>>),
@@ -64,7 +64,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Sends an order.
+    /// Sends an order to the worker.
     pub fn tell(&self, order: Order) {
         if self.orders.send(order).is_ok() {
             let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
@@ -72,7 +72,7 @@ impl Handle {
     }
 }
 
-/// A listening socket.
+/// A listening socket and what it accepts.
 #[derive(Debug, Clone)]
 pub struct Listener {
     /// The socket; workers share it.
@@ -475,7 +475,7 @@ impl Running {
             && !settings.access.may_ask(from.ip())
         {
             shared.metrics.strangers.one();
-            tracing::debug!(client = %from, "a client may not ask (--allow)");
+            tracing::debug!(client = %from, "a client is not allowed to ask (--allow)");
             return false;
         }
         self.has_room(settings)
@@ -518,13 +518,13 @@ impl Running {
                 if let Some(connection) = &mut self.places.connections[place]
                     && let Err(why) = connection.watch_client(&self.bench)
                 {
-                    tracing::error!(%why, "a connection cannot be watched");
+                    tracing::error!(%why, "a connection cannot be monitored");
                     connection.close(&mut self.bench, true);
                     self.remove(place);
                 }
             }
             Err(why) => {
-                tracing::debug!(%why, "a connection broke before it began");
+                tracing::debug!(%why, "a connection failed before it began");
                 self.places.release(place);
             }
         }
@@ -670,7 +670,7 @@ pub fn listener(
     socket::tell_leg(fd, settings.client_leg(kind))?;
     rustix::net::bind(fd, &address)?;
     if early && let Err(why) = socket::take_early(fd, 1024) {
-        tracing::info!(%why, "the kernel takes no data with a SYN");
+        tracing::info!(%why, "the kernel does not accept data with a SYN");
     }
     // As long as the system allows (net.core.somaxconn).
     rustix::net::listen(fd, 65_535)?;

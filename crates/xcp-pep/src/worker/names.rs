@@ -19,7 +19,7 @@ struct Question {
     answer: Handle,
 }
 
-/// Asks for addresses.
+/// Resolves host names in a thread of its own.
 #[derive(Debug, Clone, Default)]
 pub struct Asker(Option<SyncSender<Question>>);
 

@@ -31,7 +31,7 @@ impl Outage {
         self.at.get_or_insert(now + CALM);
     }
 
-    /// When to look.
+    /// When to look next; `None` if there is nothing to watch.
     pub fn next(&self) -> Option<Instant> {
         self.at
     }

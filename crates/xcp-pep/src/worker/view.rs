@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::settings::Kind;
 use crate::socket::Tcp;
 
-/// One connection.
+/// What is shown of one connection.
 #[derive(Debug, Clone, Serialize)]
 pub struct View {
     /// Its number since the proxy started.
@@ -20,11 +20,11 @@ pub struct View {
     pub urgent: bool,
     /// `negotiating`, `connecting`, `open`, `closing`.
     pub state: &'static str,
-    /// The client.
+    /// Address and port of the client.
     pub client: SocketAddr,
     /// The server, once it is known.
     pub server: Option<SocketAddr>,
-    /// ns.
+    /// Age of the connection, ns.
     pub age_ns: u64,
     /// Bytes delivered to the server.
     pub to_server: u64,

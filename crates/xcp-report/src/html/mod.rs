@@ -46,12 +46,12 @@ pub struct Report<'a> {
     pub version: &'a str,
 }
 
-/// A scenario file.
+/// A scenario file that is shown in the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
-    /// Its text.
+    /// Text of the file.
     pub text: String,
 }
 
@@ -65,7 +65,7 @@ impl Report<'_> {
     }
 }
 
-/// The page.
+/// The report as one page of HTML.
 #[must_use]
 pub fn html(report: &Report<'_>) -> String {
     let title = report.runs.first().map_or("No runs", |run| run.title.as_str());

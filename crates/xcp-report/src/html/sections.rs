@@ -37,7 +37,7 @@ const ROWS: [Row; 5] = [
     Row {
         key: "cwnd",
         heading: "Congestion window",
-        note: "packets each sender may have on the way",
+        note: "packets that each sender may have in flight",
     },
 ];
 
@@ -52,12 +52,12 @@ const MORE: [Row; 8] = [
     Row {
         key: "control_interval",
         heading: "Control interval",
-        note: "XCP router: the mean RTT it works with",
+        note: "XCP router: the mean RTT that it works with",
     },
     Row {
         key: "flows_estimated",
         heading: "Flows",
-        note: "XCP router: how many it takes to be there",
+        note: "XCP router: its estimate of their number",
     },
     Row {
         key: "phi",
@@ -67,7 +67,7 @@ const MORE: [Row; 8] = [
     Row {
         key: "shuffled",
         heading: "Shuffled traffic",
-        note: "XCP router: taken and given again for fairness",
+        note: "XCP router: traffic taken and given back for fairness",
     },
     Row {
         key: "persistent_queue",
@@ -380,8 +380,8 @@ fn plots(report: &Report<'_>, page: &mut String) {
     let most = report.runs.iter().map(|r| r.summary.flows.len()).max().unwrap_or(0);
     if most > data::LINES {
         notes.push(format!(
-            "With more than {} flows, a group of flows is drawn as one: the line \
-            is the median flow, the darker band the middle half, the lighter band all of them.",
+            "With more than {} flows, a group of flows is drawn as one: the line is the median \
+             flow, the darker band is the middle half, the lighter band all of them.",
             data::LINES
         ));
     }
@@ -393,8 +393,8 @@ fn plots(report: &Report<'_>, page: &mut String) {
     }
     if report.runs.iter().flat_map(|r| &r.series).any(|s| s.times.len() > data::POINTS) {
         notes.push(
-            "More samples than can be seen are drawn in equal groups: their mean, of counts the \
-                sum, of the largest queue the largest."
+            "If there are more samples than can be seen, they are drawn in equal groups: as their \
+             mean, as the sum for counts, and as the maximum for the largest queue."
                 .to_owned(),
         );
     }
@@ -405,7 +405,7 @@ fn plots(report: &Report<'_>, page: &mut String) {
     let directions = links::all(report.runs).len();
     if directions > data::LINKS {
         notes.push(format!(
-            "Of {directions} link directions the page has {}: the bottlenecks and the most used.",
+            "Of {directions} link directions the page shows {}: the bottlenecks and the most used.",
             data::LINKS
         ));
     }
@@ -528,9 +528,8 @@ fn link_table(report: &Report<'_>, page: &mut String) {
         }
     }
     page.push_str(
-        "</tbody></table></div>\n<p class=\"note\">Queues in packets, the one in \
-        service not counted. Queueing delay: the median packet, below it those that 95 and 99 % \
-        were no longer than.",
+        "</tbody></table></div>\n<p class=\"note\">Queues are in packets, not counting the one in \
+         service. Queueing delay: the median, and below it the 95th and 99th percentiles.",
     );
     if ranked.len() > shown {
         put!(
@@ -629,8 +628,8 @@ fn flow_table(report: &Report<'_>, page: &mut String) {
         }
     }
     page.push_str(
-        "</tbody></table></div>\n<p class=\"note\">Windows in packets. Of groups: the \
-        median flow, below it the least and the greatest value.</p>\n</section>\n",
+        "</tbody></table></div>\n<p class=\"note\">Windows are in packets. For groups: the median \
+         flow, and below it the least and the greatest value.</p>\n</section>\n",
     );
 }
 
@@ -693,9 +692,8 @@ fn group_table(report: &Report<'_>, page: &mut String) {
         }
     }
     page.push_str(
-        "</tbody></table></div>\n<p class=\"note\">Times: the median, below it those \
-        that 95 and 99 % were no longer than. Round trips are all samples of all \
-        flows.</p>\n</section>\n",
+        "</tbody></table></div>\n<p class=\"note\">Times: the median, and below it the 95th and \
+         99th percentiles. Round trips include all samples of all flows.</p>\n</section>\n",
     );
 }
 
@@ -755,7 +753,7 @@ fn made(report: &Report<'_>, page: &mut String) {
     let repeatable = if report.runs.iter().all(|run| run.summary.backend == "sim") {
         "The same scenario, seed and version give the same numbers."
     } else {
-        "Measured on a real machine: another run gives somewhat other numbers."
+        "Measured on a real machine: another run gives somewhat different numbers."
     };
     put!(
         page,

@@ -225,13 +225,13 @@ fn path(points: &[(f64, f64)], axis: &Axis, time: &Axis) -> String {
 /// A number judged in one variant.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Judged {
-    /// The variant.
+    /// Name of the variant.
     pub name: String,
     /// The number; the median of seeds.
     pub measured: Option<f64>,
     /// The least and the greatest of the seeds.
     pub range: Option<[f64; 2]>,
-    /// The band.
+    /// Least and greatest value of the claimed band.
     pub band: [Option<f64>; 2],
     /// Whether the number is inside.
     pub inside: bool,

@@ -336,7 +336,7 @@ impl Content<'_> {
         if self.seeds > 1 {
             let _ = write!(
                 page,
-                "; the median of {} seeds, the line from the least to the greatest",
+                "; the median of {} seeds, with a line from the least to the greatest",
                 self.seeds
             );
         }
@@ -437,8 +437,8 @@ fn legend<'a>(curves: impl Iterator<Item = &'a Curve>, page: &mut String) {
     page.push_str("</ul>\n");
     if spread {
         page.push_str(
-            "<p class=\"note\">Of groups of flows: the median, and shaded the least to \
-            the greatest.</p>\n",
+            "<p class=\"note\">Groups of flows are shown by their median, with the range from the \
+             least to the greatest shaded.</p>\n",
         );
     }
 }

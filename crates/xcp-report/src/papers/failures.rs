@@ -33,7 +33,7 @@ pub struct Cell {
     pub most: f64,
     /// Jain's index of the long-lived flows' goodputs, each over its max-min share.
     pub fairness: f64,
-    /// Mean queue, packets.
+    /// Mean queue in packets.
     pub queue: f64,
     /// The time that queue takes to drain, over the mean round trip without queues.
     pub queue_rtts: f64,
@@ -43,7 +43,7 @@ pub struct Cell {
     pub dropped: f64,
 }
 
-/// One situation.
+/// A row of the table: one situation, with a cell for each protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// What it is; what is said about it is what the papers warn of.
@@ -249,15 +249,14 @@ fn by_name(row: &Row) -> BTreeMap<&str, (&Cell, &Cell)> {
 
 /// What stands in a cell.
 pub const CELLS: &str = "In each cell, from top to bottom: utilisation of the link; Jain’s index \
-    of the long-lived flows’ goodputs over their max-min shares; mean \
-                         queue in packets; packets dropped by the queue. Medians of the seeds, \
-    and in brackets the worst seed where it is another \
-                         number.";
-/// What grades mean.
+    of the long-lived flows’ goodputs over their max-min shares; mean queue in packets; packets \
+    dropped by the queue. The numbers are medians over the seeds, with the worst seed in brackets \
+    if its number differs.";
+/// What each of the four grades means, from good to worst.
 pub const GRADES: [&str; 4] = [
     "good",
-    "utilisation below 95 % of what packets can use of the link, fairness below .95, a queue of \
-        more than a tenth of the round trip, or more than one packet dropped in a thousand",
+    "utilisation below 95 % of what packets can use of the link, fairness below .95, a mean queue \
+     of more than a tenth of the round trip, or more than one packet in a thousand dropped",
     "below 80 %, below .8, half a round trip, one in a hundred",
     "below 50 %, below .5, a whole round trip, one in ten",
 ];
@@ -346,7 +345,7 @@ pub fn html(rows: &[Row], id: &str, title: &str, lead: &str) -> String {
     }
     let _ = writeln!(
         out,
-        "<p class=\"note\">{CELLS} Coloured by the worst of them, which is bold:</p>"
+        "<p class=\"note\">{CELLS} The colour is that of the worst of them, which is bold:</p>"
     );
     out.push_str("<ul class=\"grades\">");
     for (i, grade) in GRADES.iter().enumerate() {
@@ -467,7 +466,10 @@ mod tests {
                 assert!(form.contains(number), "{number} in\n{form}");
             }
         }
-        assert!(markdown(&rows).contains("(#many-many)") && html(&rows, "").contains("a &lt; b"));
+        assert!(
+            markdown(&rows).contains("(#many-many)")
+                && html(&rows, "a", "Failures", "").contains("a &lt; b")
+        );
         assert_eq!(html(&[], "a", "Failures", "lead"), "");
     }
 }

@@ -28,7 +28,7 @@ pub struct Cell {
     pub utilisation: f64,
     /// Jain's index of the honest flows' goodputs, each over what it is where nobody lies.
     pub fairness: f64,
-    /// Mean queue, packets.
+    /// Mean queue in packets.
     pub queue: f64,
     /// Packets dropped because the queue was full.
     pub drops: f64,
@@ -48,7 +48,7 @@ pub struct Seeds {
 /// A law's three cells: nobody lies, somebody does, and is policed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Law {
-    /// Its name.
+    /// Name of the law.
     pub name: String,
     /// As the variant `NAME-honest` has it.
     pub honest: Option<Seeds>,
@@ -61,7 +61,7 @@ pub struct Law {
 /// A lie and what came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// What it is.
+    /// The lie, flood or honest traffic.
     pub situation: Situation,
     /// By law, in the file's order.
     pub laws: Vec<Law>,
@@ -186,11 +186,10 @@ fn whole(number: f64) -> String {
 }
 
 /// What stands in the cells of the first table.
-pub const CELLS: &str = "In each cell of the table: what the liar gains, its goodput in that of a \
-    flow where nobody lies; and what is left to the honest \
-                         flows, the sum of their goodputs in per cent of what the same flows have \
-    where nobody lies. Medians of the seeds, in brackets the \
-                         worst seed where it reads differently.";
+pub const CELLS: &str = "In each cell of the table: what the liar gains, as its goodput in \
+    multiples of that of a flow where nobody lies; and what is left to the honest flows, as the \
+    sum of their goodputs in per cent of what the same flows have where nobody lies. The numbers \
+    are medians over the seeds, with the worst seed in brackets if its number differs.";
 
 /// The page's body: a table of all, then what is to be said of each.
 #[must_use]

@@ -35,7 +35,7 @@ pub type Theories = Vec<(&'static str, f64)>;
 pub struct Figure<'a> {
     /// `PAPER/FIGURE`, as the command takes it.
     pub name: &'a str,
-    /// What was run.
+    /// The scenarios that were run.
     pub scenarios: &'a [Scenario],
     /// What came of it with the first seed.
     pub runs: &'a [Run],
@@ -45,20 +45,20 @@ pub struct Figure<'a> {
     pub theory: &'a [Vec<Theories>],
     /// What theories say of each run.
     pub references: &'a [Vec<Reference>],
-    /// How many seeds.
+    /// Number of seeds it was run with.
     pub seeds: usize,
 }
 
 /// What is left of a figure once its section is written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Section {
-    /// `PAPER/FIGURE`.
+    /// Name of the figure, `PAPER/FIGURE`.
     pub name: String,
     /// What it is about.
     pub title: String,
     /// Claims inside their bands.
     pub inside: usize,
-    /// Claims outside.
+    /// Number of claims outside their bands.
     pub outside: usize,
     html: String,
 }
@@ -81,7 +81,7 @@ fn anchor(name: &str) -> &str {
 /// Inside and outside in a mark and words.
 fn verdict(inside: usize, outside: usize) -> String {
     match (inside, outside) {
-        (0, 0) => "<span class=\"unit\">nothing is claimed</span>".to_owned(),
+        (0, 0) => "<span class=\"unit\">no claims</span>".to_owned(),
         (n, 0) => format!("<span class=\"ok\">✓ {n} of {n} inside</span>"),
         (n, out) => format!("<span class=\"bad\">✗ {out} of {} outside</span>", n + out),
     }

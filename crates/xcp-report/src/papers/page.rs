@@ -14,11 +14,11 @@ const PAPERS_JS: &str = include_str!("../../assets/papers.js");
 /// A paper and its figures.
 #[derive(Debug, Clone, Copy)]
 pub struct Paper<'a> {
-    /// The directory's name.
+    /// Name of the paper's directory.
     pub name: &'a str,
     /// Authors, title, where and when.
     pub title: &'a str,
-    /// Paragraphs about it.
+    /// Paragraphs about the paper.
     pub about: &'a str,
     /// Its figures, in its order.
     pub sections: &'a [Section],
@@ -33,10 +33,10 @@ impl Paper<'_> {
     }
 }
 
-/// The overview.
+/// Content of the overview page.
 #[derive(Debug, Clone, Copy)]
 pub struct Front<'a> {
-    /// In their order.
+    /// The papers, in their order.
     pub papers: &'a [Paper<'a>],
     /// The tables that close it, where each protocol fails; empty if none was made.
     pub tables: &'a str,
@@ -85,7 +85,7 @@ fn foot(command: &str, version: &str, script: &str, page: &mut String) {
     );
 }
 
-/// One paper's page.
+/// The page of one paper.
 #[must_use]
 pub fn paper_page(paper: &Paper<'_>, command: &str, version: &str) -> String {
     let mut page = String::new();
@@ -144,10 +144,10 @@ pub fn front_page(front: &Front<'_>) -> String {
         write!(page, "<header>\n<h1>Explicit congestion control: the papers, reproduced</h1>\n");
     let _ = write!(
         page,
-        "<p class=\"lead\">{} of {}, each run as the paper describes it and held against what the \
-            paper claims. {} of {} claims lie inside their bands. Where a band comes from stands \
-            beside it, what a paper leaves open and what was chosen in each figure’s \
-            text.</p>\n</header>\n",
+        "<p class=\"lead\">{} of {}, each run as the paper describes it and compared with what \
+         the paper claims. {} of {} claims lie inside their bands. The source of a band is given \
+         beside it; each figure’s text says what the paper leaves open and what was \
+         chosen.</p>\n</header>\n",
         human::plural(figures as u64, "figure"),
         human::plural(front.papers.len() as u64, "paper"),
         inside,
@@ -170,8 +170,8 @@ pub fn front_page(front: &Front<'_>) -> String {
     if !front.left_out.is_empty() {
         let _ = writeln!(
             page,
-            "<p class=\"note\">A quick run: fewer variants and seeds, without the claims that are \
-                known to be outside their bands. Left out: {}.</p>",
+            "<p class=\"note\">This is a quick run: it has fewer variants and seeds, and leaves \
+             out the claims that are known to be outside their bands. Left out: {}.</p>",
             escape(&front.left_out.join(", "))
         );
     }

@@ -55,7 +55,7 @@ impl Situation {
         format!("\n### {}\n\n{}\n{seen}", self.title, self.about)
     }
 
-    /// What runs it.
+    /// The command that runs it.
     #[must_use]
     pub fn command(&self) -> String {
         format!("`xcpnet reproduce {}`\n", self.name)

@@ -26,10 +26,10 @@ pub enum Kind {
     Delay,
 }
 
-/// What is wanted.
+/// The figure that is wanted.
 #[derive(Debug, Clone)]
 pub struct Wanted<'a> {
-    /// The kind.
+    /// Kind of the figure.
     pub kind: Kind,
     /// Of [`Kind::Series`] a quantity's column name, of [`Kind::Cdf`] that of a flow's number;
     /// `None` for the usual one.
@@ -38,7 +38,7 @@ pub struct Wanted<'a> {
     pub link: Option<&'a str>,
 }
 
-/// A figure.
+/// A figure, ready to be drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     /// What it is of.
@@ -101,14 +101,14 @@ impl fmt::Display for NoFigure {
             Self::Quantity(name, known) => {
                 write!(
                     f,
-                    "there is no quantity \"{name}\" for this figure; there are {}",
+                    "there is no quantity \"{name}\" for this figure; the quantities are {}",
                     known.join(", ")
                 )
             }
             Self::Link(name, known) => {
                 write!(
                     f,
-                    "there is no link \"{name}\" in these runs; there are {}",
+                    "there is no link \"{name}\" in these runs; the links are {}",
                     known.join(", ")
                 )
             }
@@ -174,7 +174,7 @@ pub fn figure(
             let (x, of) = number_of(wanted.quantity)?;
             let mut curves = clouds(runs, |flow| of(flow).map(|value| (value, 0.0)));
             curves.iter_mut().for_each(accumulate);
-            (x, measure("Part of the flows", Unit::Share), curves)
+            (x, measure("Fraction of the flows", Unit::Share), curves)
         }
         Kind::Completion => {
             let point =
@@ -200,11 +200,11 @@ pub fn figure(
     if !curves.iter().any(drawn) {
         return Err(NoFigure::Nothing(match wanted.kind {
             Kind::Series => {
-                "the runs have no such series: the quantity is another kind of queue's, or sample \
-                    = \"off\""
+                "the runs have no such series: the quantity belongs to another kind of queue, or \
+                 sample is \"off\""
             }
-            Kind::Cdf => "no flow has such a number; for completion times flows need `bytes`",
-            Kind::Completion => "no flow completed a transfer; flows need `bytes`",
+            Kind::Cdf => "no flow has such a number; completion times need flows with `bytes`",
+            Kind::Completion => "no flow completed a transfer; the flows need `bytes`",
             Kind::Delay => "no flow has RTT samples in the measured period",
         }));
     }

@@ -31,12 +31,12 @@ use crate::timeline::timeline;
 use router::RouterState;
 use sender::Sender;
 
-/// What moved how.
+/// How the fluid moved over the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trajectory {
     /// Seconds between samples.
     pub step: f64,
-    /// The classes.
+    /// The classes of equal flows.
     pub classes: Vec<Moving>,
     /// By class: rate of one flow over each sample, bit/s on the wire.
     pub rates: Vec<Vec<f64>>,
@@ -53,9 +53,9 @@ pub struct Trajectory {
 pub struct Moving {
     /// The group's name; with the number of the start after it where members start apart.
     pub name: String,
-    /// The group's name.
+    /// Name of the group.
     pub group: String,
-    /// How many flows.
+    /// Number of equal flows.
     pub count: usize,
     /// Round trip, queues empty, seconds.
     pub rtt: f64,
@@ -87,15 +87,19 @@ impl std::fmt::Display for NoFluid {
         f.write_str(match self {
             Self::NoXcp => "there is no XCP flow that lasts",
             Self::OtherTcp => {
-                "the fluid model knows XCP flows and datagrams, not TCP without feedback"
+                "the fluid model covers XCP flows and datagrams, but not TCP without feedback"
             }
             Self::OtherLaw => {
-                "the fluid model knows no law that tells flows limited here from others"
+                "the fluid model does not cover laws that distinguish flows limited here from \
+                 others"
             }
             Self::Medium => {
-                "the fluid model knows lines of their own, not links that share a medium"
+                "the fluid model covers separate lines, but not links that share a medium"
             }
-            Self::TooLarge => "too many different flows for the time and the round trips",
+            Self::TooLarge => {
+                "there are too many different flows for this duration and these \
+                round trips"
+            }
         })
     }
 }

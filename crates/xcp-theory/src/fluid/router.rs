@@ -67,7 +67,7 @@ impl RouterState {
         self.queue / self.rate
     }
 
-    /// Bytes.
+    /// Queue in front of the link, bytes.
     pub fn queue(&self) -> f64 {
         self.queue
     }

@@ -39,7 +39,7 @@ pub enum PepCommand {
         json: bool,
     },
     /// Stop the proxy: new connections pass untouched, those that it carries may finish, then
-    /// everything that it has set up is taken back
+    /// everything that it has set up is undone
     Down {
         /// Which proxy
         #[command(flatten)]
@@ -67,7 +67,7 @@ pub enum PepCommand {
         #[command(flatten)]
         which: PepWhich,
         /// OUT is the rate at which this gateway sends from now on, IN the rate at which it
-        /// receives, if that has changed, too; DEV names the long link's device where there are
+        /// receives, if that has changed, too; DEV names the long link's device if there are
         /// several proxies
         #[arg(value_name = "[DEV] OUT [IN]", num_args = 1..=3, required = true)]
         rates: Vec<String>,
@@ -86,7 +86,7 @@ pub struct PepWhich {
     /// Work in this network namespace, given by name or path
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
-    /// Name of the proxy, where a network namespace has several
+    /// Name of the proxy, if a network namespace has several
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub name: String,
 }
@@ -96,8 +96,8 @@ pub struct PepWhich {
 pub struct PepRun {
     #[command(flatten)]
     pub which: PepWhich,
-    /// Read options from this TOML file, which has the same names; what is typed here wins
-    /// [default: /etc/xcpnet/pep.toml if it is there]
+    /// Read options from this TOML file, which uses the same names; options on the command line
+    /// take precedence [default: /etc/xcpnet/pep.toml if it exists]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Device towards the long link; the proxy takes the connections that cross it
@@ -110,16 +110,16 @@ pub struct PepRun {
     /// and an XCP router there
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
-    /// Rate at which this gateway receives from the long link, which says how large buffers are
-    /// [default: 110mbit, or --rate if that is more]
+    /// Rate at which this gateway receives from the long link, which determines how large buffers
+    /// are [default: 110mbit, or --rate if that is more]
     #[arg(long, value_name = "RATE")]
     pub rate_in: Option<String>,
-    /// Round-trip time of the long link, which says how large buffers are and how fast connections
-    /// begin [default: 600ms]
+    /// Round-trip time of the long link, which determines how large buffers are and how fast
+    /// connections start [default: 600ms]
     #[arg(long, value_name = "TIME")]
     pub rtt: Option<String>,
-    /// Send segments of at most this many bytes over the long link, where something on it drops
-    /// larger ones [default: what its device takes]
+    /// Send segments of at most this many bytes over the long link, if something on it drops larger
+    /// ones [default: what its device allows]
     #[arg(long, value_name = "BYTES")]
     pub mss: Option<u32>,
     /// Law of the XCP router [default: p-xcp]
@@ -163,15 +163,15 @@ pub struct PepRun {
     /// connections start at once; both gateways need it
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub trunk: Option<String>,
-    /// Address at which the other gateway calls this one [default: the address from which this
-    /// gateway reaches it, and the port of --trunk]
+    /// Address at which the other gateway connects to this one [default: the address from which
+    /// this gateway reaches it, and the port of --trunk]
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub trunk_listen: Option<String>,
     /// Keep this many connections open [default: 32]
     #[arg(long, value_name = "N")]
     pub trunk_warm: Option<usize>,
-    /// Encrypt what goes by these connections; clients wait until one is open. Both gateways need
-    /// it
+    /// Encrypt what goes through these connections; clients wait until one is open. Both gateways
+    /// need it
     #[arg(long)]
     pub trunk_encrypt: bool,
     /// File with a secret that both gateways know and nobody else, of 16 characters or more
@@ -184,10 +184,11 @@ pub struct PepRun {
     /// [default: 20000]
     #[arg(long, value_name = "N")]
     pub connections: Option<usize>,
-    /// Let at most this many bytes wait in the proxy, of all connections together [default: 64mib]
+    /// Let at most this many bytes wait in the proxy, for all connections together [default: 64mib]
     #[arg(long, value_name = "BYTES")]
     pub memory: Option<String>,
-    /// Let at most this many bytes of a connection wait in the proxy, each way [default: 256kib]
+    /// Let at most this many bytes of a connection wait in the proxy, in each direction [default:
+    /// 256kib]
     #[arg(long, value_name = "BYTES")]
     pub held: Option<String>,
     /// Reset connections on which nothing has moved for this long; 0s means never [default: 0s]
@@ -205,11 +206,11 @@ pub struct PepRun {
     /// Use this congestion control towards peers that do not speak XCP [default: cubic]
     #[arg(long, value_name = "NAME")]
     pub fallback: Option<String>,
-    /// Begin connections with a window of this many packets on the long link; 0 means the kernel's
+    /// Start connections with a window of this many packets on the long link; 0 means the kernel's
     /// own [default: a share of what is free on the link]
     #[arg(long, value_name = "PACKETS")]
     pub initial_window: Option<u32>,
-    /// Become this user once everything is set up; root means stay root [default: nobody]
+    /// Become this user once everything is set up; root means to stay root [default: nobody]
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
     /// Log this much: error, warn, info or debug [default: info]

@@ -29,14 +29,14 @@ pub struct RouterArguments {
 /// What to do with routers.
 #[derive(Debug, Subcommand)]
 pub enum RouterCommand {
-    /// Put a router, and a shaper in front of it, at a device's way out
+    /// Put a router, and a shaper in front of it, at a device's egress
     Add {
         #[command(flatten)]
         settings: AddSettings,
         /// Read options from a TOML file: `capacity = "10mbit"`, `law = "xcp"`
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
-        /// In this network namespace, by name or path
+        /// Work in this network namespace, given by name or path
         #[arg(long, value_name = "NAME")]
         netns: Option<String>,
     },
@@ -45,7 +45,7 @@ pub enum RouterCommand {
     Change {
         #[command(flatten)]
         settings: ChangeSettings,
-        /// In this network namespace, by name or path
+        /// Work in this network namespace, given by name or path
         #[arg(long, value_name = "NAME")]
         netns: Option<String>,
     },
@@ -54,22 +54,22 @@ pub enum RouterCommand {
         /// The device
         #[arg(long, value_name = "NAME")]
         dev: String,
-        /// In this network namespace, by name or path
+        /// Work in this network namespace, given by name or path
         #[arg(long, value_name = "NAME")]
         netns: Option<String>,
     },
     /// Show what routers are doing
     Show {
-        /// Only this device's
+        /// Show only this device's router
         #[arg(long, value_name = "NAME")]
         dev: Option<String>,
-        /// In this network namespace, by name or path
+        /// Work in this network namespace, given by name or path
         #[arg(long, value_name = "NAME")]
         netns: Option<String>,
         /// As JSON
         #[arg(long)]
         json: bool,
-        /// Again every second, until Ctrl-C
+        /// Show it again every second, until Ctrl-C
         #[arg(long, short)]
         watch: bool,
     },
@@ -107,13 +107,13 @@ const DEVICE: Setting = required(text("dev", "NAME", "The device"));
 const LIMIT: Setting = text(
     "limit",
     "LENGTH",
-    "How long the shaper's queue may grow: packets (100), bytes (64kb) or 2bdp \
-        [default: 1000 packets]",
+    "How long the shaper's queue may become: packets (100), bytes (64kb) or 2bdp [default: 1000 \
+     packets]",
 );
 const RTT: Setting = text(
     "rtt",
     "TIME",
-    "Round-trip time of the longest path, which `bdp` stands for [default: 100ms]",
+    "Round-trip time of the longest path, on which `bdp` is based [default: 100ms]",
 );
 
 /// The settings of `router add`, before those of the law.
@@ -123,8 +123,7 @@ const ADD: &[Setting] = &[
     word(
         "shaper",
         &["htb", "tbf", "none"],
-        "What holds the rate; none if the device does, or somebody else's shaper \
-         [default: htb]",
+        "What limits the rate; none if the device or somebody else's shaper does [default: htb]",
     ),
     LIMIT,
     RTT,
@@ -133,8 +132,8 @@ const ADD: &[Setting] = &[
         "others",
         &["shared", "first", "last", "fair", "split"],
         "Where packets that are not XCP's wait: with XCP's (shared), or in a queue of their own \
-         that is served first, last, or in shares (fair); split: in shares, and XCP leaves them \
-         theirs even when it is unused [default: shared]",
+         that is served first, last, or in shares (fair); with split, also in shares, and XCP \
+         leaves them theirs even when it is unused [default: shared]",
     ),
     text("share", "N", "XCP's share with `--others fair` or `split` [default: 0.5]"),
     word(
@@ -146,7 +145,8 @@ const ADD: &[Setting] = &[
     text(
         "police-flows",
         "N",
-        "Flows that the policer's table holds at a time, 112 bytes each [default: 4096]",
+        "Number of flows that the policer's table can hold at a time, 112 bytes each [default: \
+         4096]",
     ),
     word(
         "police-by",
@@ -159,7 +159,12 @@ const ADD: &[Setting] = &[
         "How many bits of an IPv4 and of an IPv6 source address make the prefix of \
          `--police-by prefix` [default: 24,64]",
     ),
-    word("hook", &["tcx", "clsact"], "Where to attach [default: tcx where there is one]"),
+    word(
+        "hook",
+        &["tcx", "clsact"],
+        "Where to attach the program [default: tcx if the kernel has \
+        it]",
+    ),
     text(
         "seed",
         "N",

@@ -23,12 +23,12 @@ pub fn doctor(arguments: &DoctorArguments, printer: &mut Printer) -> Result<(), 
         let who = groups.iter().map(|group| group.name()).collect::<Vec<_>>().join(" or ");
         let need = if groups.len() == 1 { "needs" } else { "need" };
         Err(Failure::with_status(
-            format!("something that {who} {need} is missing; what to do is told with each"),
+            format!("something that {who} {need} is missing; each entry says what to do"),
             LACKING,
         ))
     } else if ready.contains(&Ready::Unknown) {
         Err(Failure::with_status(
-            "not everything could be tried; what to do is told with each",
+            "not everything could be tried; each entry says what to do",
             LACKING,
         ))
     } else {

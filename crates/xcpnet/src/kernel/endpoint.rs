@@ -75,7 +75,7 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
         kept::enable(&plan, &namespace(enable.netns.as_deref())?)?;
     let who = match &give {
         Give::Nobody => {
-            "connections that ask for it by setsockopt(TCP_CONGESTION, \"xcp\")".to_owned()
+            "connections that ask for it with setsockopt(TCP_CONGESTION, \"xcp\")".to_owned()
         }
         Give::All => "every connection that does not choose another congestion control".to_owned(),
         Give::Listed { ports, prefixes } => {
@@ -99,8 +99,8 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
     if deaf > 0 {
         let sockets = human::plural(deaf as u64, "socket");
         printer.line(&format!(
-            "{sockets} that listen already do not answer with XCP before their services are \
-                restarted: this kernel is older than 6.12"
+            "{sockets} that already listen do not answer with XCP until their services are \
+             restarted: this kernel is older than 6.12"
         ))?;
     }
     Ok(())
@@ -117,7 +117,7 @@ fn agreement(of: Agreement) -> &'static str {
         Agreement::Untouched => "untouched",
         Agreement::Offered => "offered",
         Agreement::Agreed => "xcp",
-        Agreement::FallenPeer => "fallback: peer does not speak it",
+        Agreement::FallenPeer => "fallback: the peer does not speak XCP",
         Agreement::FallenSilent => "fallback: feedback stopped",
         Agreement::FallenLate => "fallback: chosen too late",
     }
@@ -181,7 +181,7 @@ fn row(shown: &Shown) -> String {
             human::nanos(c.srtt_ns),
             match c.bottleneck_id {
                 Some(id) => format!("link {id:08x} limits it"),
-                None => if c.marked { "a router answers" } else { "no router heard of" }.to_owned(),
+                None => if c.marked { "a router answers" } else { "no router detected" }.to_owned(),
             },
             unit(c.last_feedback),
             unit(c.feedback_sum),
@@ -191,7 +191,7 @@ fn row(shown: &Shown) -> String {
     }
     if let Some(robust) = c.robust.as_ref().filter(|_| c.sending) {
         out.push_str(&format!(
-            "  robust: base RTT {}, bound by {}{}; {} bounds, {} times beside others\n",
+            "  robust: base RTT {}, limited by {}{}; {} limits, {} times beside others\n",
             human::nanos(robust.base_rtt_ns),
             robust.bound,
             robust

@@ -54,7 +54,7 @@ pub fn pep(arguments: &PepArguments, printer: &mut Printer) -> Result<(), Failur
                     let owner = owners()?.into_iter().find(|owner| owner.wan == *device);
                     let owner = owner.ok_or_else(|| {
                         Failure::new(format!(
-                            "no proxy is up here for {device}; `ip link` lists devices"
+                            "no proxy is running here for {device}; `ip link` lists the devices"
                         ))
                     })?;
                     let which = PepWhich { netns: None, name: owner.name.clone() };
@@ -80,8 +80,8 @@ fn enter(which: &PepWhich) -> Result<Place, Failure> {
         || !which.name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
     {
         return Err(Failure::new(format!(
-            "--name: \"{}\" is no name for a proxy; a name has from 1 to {LONGEST_NAME} letters, \
-                digits, -, _ and .",
+            "--name: \"{}\" is not a valid name for a proxy; a name has from 1 to {LONGEST_NAME} \
+             letters, digits, -, _ and .",
             which.name
         )));
     }
@@ -220,7 +220,7 @@ fn background(run: &PepRun, printer: &mut Printer) -> Result<(), Failure> {
     }
     if let Some((pid, _)) = Found::look(&place, &run.which.name).living {
         return Err(Failure::new(format!(
-            "a proxy is up here already (process {pid}); `xcpnet pep down` first"
+            "a proxy is already running here (process {pid}); run `xcpnet pep down` first"
         )));
     }
     let log = place.log();
@@ -289,7 +289,7 @@ fn signal_end(pid: u32) -> Result<(), Failure> {
     let done = unsafe { libc::kill(pid as i32, libc::SIGTERM) };
     if done < 0 {
         return Err(Failure::new(format!(
-            "cannot tell process {pid}: {}; run it as root",
+            "cannot notify process {pid}: {}; run it as root",
             std::io::Error::last_os_error()
         )));
     }
@@ -341,8 +341,9 @@ fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failur
 /// What is said where rules were found that nobody owns.
 fn taken_back(rules: usize) -> String {
     format!(
-        "no proxy is up; what a killed one has left was taken back: {}. Nothing is known any more \
-            of the shaper and the sysctls that it may have set: look at `tc qdisc` and `sysctl -a`",
+        "no proxy is running; what a killed one left behind was removed: {}. Nothing is known any \
+         more about the shaper and the sysctls that it may have set: check with `tc qdisc` and \
+         `sysctl -a`",
         human::plural(rules as u64, "routing rule")
     )
 }
@@ -371,7 +372,7 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
         answer["pid"],
         human::plural(connections.len() as u64, "connection"),
         human::plural(answer["unreached"].as_u64().unwrap_or(0), "connection"),
-        if answer["draining"] == true { "; it is ending, and takes no new ones" } else { "" }
+        if answer["draining"] == true { "; it is stopping, and accepts no new ones" } else { "" }
     );
     let gateway = &answer["gateway"];
     if gateway.is_object() {
@@ -392,7 +393,7 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
         let urgent = &gateway["urgent"];
         if let Some(bound) = urgent["bound"].as_str() {
             out.push_str(&format!(
-                "\n  urgent, {bound}: {} packets went first, {} were beyond the bound",
+                "\n  urgent, {bound}: {} packets went first, {} exceeded the limit",
                 urgent["packets"], urgent["excess"]
             ));
         }
@@ -405,8 +406,8 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
         if trunk.is_object() {
             out.push_str(&format!(
                 "  trunk to {}{}: {} of {} connections are open, and {} of the other gateway's; \
-                    {} were used, {} clients found none left, {} came with the other gateway's \
-                    clients, {} calls failed\n",
+                 {} were used, {} clients found none left, {} came with the other gateway's \
+                 clients, {} connection attempts failed\n",
                 trunk["peer"].as_str().unwrap_or_default(),
                 if trunk["encrypted"] == true { ", encrypted" } else { "" },
                 trunk["warm"],
@@ -421,8 +422,8 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
         let openings = &gateway["confirm"];
         if openings.is_object() {
             out.push_str(&format!(
-                "  openings held: {}; confirmed: {}, refused: {}, unreachable: {}, silent: {}, \
-                    given up: {}\n",
+                "  attempts held: {}; confirmed: {}, refused: {}, unreachable: {}, silent: {}, \
+                 given up: {}\n",
                 openings["holding"],
                 openings["confirmed"],
                 openings["refused"],
@@ -451,7 +452,7 @@ fn row(c: &serde_json::Value) -> String {
             {}\n",
         text(&c["client"]),
         text(&c["server"]),
-        text(&c["kind"]) + if c["by_trunk"] == true { " by the trunk" } else { "" },
+        text(&c["kind"]) + if c["by_trunk"] == true { " through the trunk" } else { "" },
         text(&c["state"]),
         human::nanos(c["age_ns"].as_u64().unwrap_or(0)),
         c["to_server"],

@@ -31,7 +31,7 @@ const MAX_INTERVAL_NS: u64 = 1_000_000_000;
 /// What whoever takes a law with a calendar has to know.
 const ITS_SENDERS: &str = "note: the law `robust` relies on senders that keep the rate they were \
     given: `xcpnet endpoint enable --robust` where the data come from. With other senders its \
-    queue fills, where `law own-rtt` keeps it short (docs/robust.md)";
+    queue fills, whereas `law own-rtt` keeps it short (docs/robust.md)";
 /// What `police` takes.
 const POLICE: &[(&str, bool)] = &[("on", true), ("off", false)];
 /// Full frames, for targets given in packets.
@@ -69,7 +69,7 @@ fn device(settings: &Settings) -> &str {
 
 fn capacity(text: &str) -> Result<u64, String> {
     match typed::rate(text)? {
-        0..8 => Err(format!("a capacity of {text} is none; write one like 10mbit")),
+        0..8 => Err(format!("{text} is not a capacity; write one like 10mbit")),
         bps => Ok(bps),
     }
 }
@@ -80,7 +80,10 @@ fn limit(settings: &Settings, capacity_bps: u64) -> Result<Option<Limit>, Failur
     let limit = settings.read("limit", |text| typed::limit(text, capacity_bps, rtt))?;
     let small = |n: u64| {
         u32::try_from(n).map_err(|_| {
-            Failure::new(format!("limit: {n} is more than the kernel takes; write less"))
+            Failure::new(format!(
+                "limit: {n} is more than the kernel accepts; write a smaller \
+                number"
+            ))
         })
     };
     limit
@@ -138,7 +141,7 @@ fn add(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Resul
         }
         (None, None) if given.is_some() => {
             return Err(Failure::new(
-                "limit: with `shaper none` the queue is not xcpnet's to limit; leave it out",
+                "limit: with `shaper none` xcpnet does not control the queue's limit; leave it out",
             ));
         }
         (None, None) => Shaping::None,
@@ -201,7 +204,8 @@ fn behind(names: &[String]) -> String {
         .map(|name| if name.is_empty() { "one without a name" } else { name })
         .collect();
     format!(
-        "programs of others see packets first (TCX), and what they decide on does not get here: {}",
+        "other programs see packets first (TCX), and packets that they decide on do not get here: \
+         {}",
         names.join(", ")
     )
 }
@@ -232,9 +236,7 @@ fn others(settings: &Settings) -> Result<Option<(Others, u16)>, Failure> {
     ];
     let others = settings.choice("others", &choices).flatten();
     if share.is_some() && !others.is_some_and(|(others, _)| others == fair) {
-        return Err(Failure::new(
-            "share: it is XCP's where `others fair` or `others split` is written, too",
-        ));
+        return Err(Failure::new("share: it needs `others fair` or `others split`"));
     }
     Ok(others)
 }
@@ -247,7 +249,7 @@ fn police(settings: &Settings, longest_rtt_ns: u64) -> Result<Option<Police>, Fa
         .into_iter()
         .find(|key| !on && settings.text(key).is_some())
     {
-        return Err(Failure::new(format!("{key}: there is no policer; write `police on`, too")));
+        return Err(Failure::new(format!("{key}: there is no policer; add `police on`")));
     }
     let prefix = settings.read("police-prefix", prefix)?;
     let by = match settings.choice(
@@ -256,7 +258,7 @@ fn police(settings: &Settings, longest_rtt_ns: u64) -> Result<Option<Police>, Fa
     ) {
         Some(PoliceBy::PREFIX) => prefix.unwrap_or(PoliceBy::PREFIX),
         _ if prefix.is_some() => {
-            return Err(Failure::new("police-prefix: write `police-by prefix`, too"));
+            return Err(Failure::new("police-prefix: add `police-by prefix`"));
         }
         by => by.unwrap_or(PoliceBy::Flow),
     };
@@ -279,8 +281,8 @@ fn prefix(text: &str) -> Result<PoliceBy, String> {
     match both {
         Some((v4 @ 0..=32, v6 @ 0..=128)) => Ok(PoliceBy::Source { v4, v6 }),
         _ => Err(format!(
-            "\"{text}\" does not say how many bits of an IPv4 and of an IPv6 address count; write \
-                e.g. 24,64"
+            "\"{text}\" does not give the number of bits of an IPv4 and of an IPv6 address; write \
+             e.g. 24,64"
         )),
     }
 }
@@ -291,8 +293,8 @@ pub(super) fn random() -> Result<u64, Failure> {
     std::fs::File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes)).map_err(
         |e| {
             Failure::new(format!(
-                "no random numbers from /dev/urandom ({e}); write `seed \
-            N`, another one for each router"
+                "no random numbers from /dev/urandom ({e}); write `seed N`, with a different \
+                 number for each router"
             ))
         },
     )?;
@@ -303,7 +305,7 @@ fn change(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Re
     let device = device(settings);
     let wanted = settings.read("capacity", capacity)?;
     if wanted.is_none() && settings.text("limit").is_none() {
-        return Err(Failure::new("what is to change? write `capacity RATE` or `limit LENGTH`"));
+        return Err(Failure::new("nothing to change: write `capacity RATE` or `limit LENGTH`"));
     }
     need_root()?;
     let netns = namespace(netns)?;
@@ -449,8 +451,8 @@ fn calendar(calendar: &Calendar, counts: &RouterCounts) -> String {
         String::new()
     };
     format!(
-        "  promised and not seen yet {}; {} TCP flows without XCP, {} of their packets dropped to \
-            steer them{now}\n",
+        "  promised but not seen yet {}; {} TCP flows without XCP, {} of their packets dropped to \
+         steer them{now}\n",
         human::rate(promised_bps),
         human::number(tcp_flows),
         counts.steered,
@@ -474,7 +476,7 @@ fn policing(police: &Policing) -> String {
     if state.crowded > 0 {
         let more = if police.flows < PolicerConfig::FLOWS_MAX {
             format!(
-                "; add the router anew with `police-flows {}`, or with `police-by address`",
+                "; add the router again with `police-flows {}`, or with `police-by address`",
                 police.flows.saturating_mul(2)
             )
         } else {

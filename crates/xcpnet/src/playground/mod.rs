@@ -55,14 +55,14 @@ fn engine(file: Option<&Path>) -> Result<Cow<'static, [u8]>, Failure> {
         (Some(path), _) => {
             let engine = std::fs::read(path).map_err(|e| {
                 Failure::new(format!(
-                    "--engine {}: this cannot be read: {}",
+                    "--engine {}: this file cannot be read: {}",
                     path.display(),
                     reason(&e)
                 ))
             })?;
             if !engine.starts_with(&[0x1f, 0x8b]) {
                 return Err(Failure::new(format!(
-                    "--engine {}: this is not the engine that `make wasm` builds",
+                    "--engine {}: this is not an engine built by `make wasm`",
                     path.display()
                 )));
             }
@@ -70,9 +70,9 @@ fn engine(file: Option<&Path>) -> Result<Cow<'static, [u8]>, Failure> {
         }
         (None, Some(engine)) => Ok(engine.into()),
         (None, None) => Err(Failure::new(
-            "this program was built without the engine that runs in pages: \
-             `rustup target add wasm32-unknown-unknown`, then `make build` in xcpnet's source \
-             builds one that has it",
+            "this program was built without the engine that runs in pages; to build one with it, \
+             run `rustup target add wasm32-unknown-unknown` and then `make build` in xcpnet's \
+             source",
         )),
     }
 }

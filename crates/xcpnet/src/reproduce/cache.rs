@@ -151,8 +151,8 @@ impl Cache {
             if !self.told_of_others.swap(true, Ordering::Relaxed) {
                 let dir = self.dir.display();
                 terminal::tell(&format!(
-                    "note: runs in {dir} that others can have written are made again; \
-                        --trust-cache takes them as they are"
+                    "note: runs in {dir} that others may have written are made again; \
+                     --trust-cache uses them as they are"
                 ));
             }
             return None;

@@ -117,8 +117,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
             .as_ref()
             .map(|dir| format!("; nothing was written to {}", dir.display()))
             .unwrap_or_default();
-        let kept =
-            if cache.is_some() { "; runs that were done are kept for the next time" } else { "" };
+        let kept = if cache.is_some() { "; completed runs are kept for the next time" } else { "" };
         let message =
             format!("interrupted; {complete} of {wanted} figures complete{kept}{nothing}");
         return Err(Failure::with_status(message, INTERRUPTED));

@@ -68,7 +68,7 @@ impl Judged {
     /// The table of its claims.
     pub fn table(&self, figure: &Figure) -> String {
         let judged = verdict_table(&self.runs, &self.verdicts, width());
-        let judged = if judged.is_empty() { "nothing is claimed\n".to_owned() } else { judged };
+        let judged = if judged.is_empty() { "no claims\n".to_owned() } else { judged };
         format!("{}: {}\n{judged}\n", figure.experiment.name(), figure.title())
     }
 
@@ -148,7 +148,7 @@ pub fn list(figures: &[Figure]) -> String {
     }
     let seconds: f64 = figures.iter().filter(|f| !f.left_out).map(Figure::seconds).sum();
     out.push_str(&format!(
-        "\nall of it: about {} of one processor; what was run before is kept\n",
+        "\nall of it: about {} of one processor; results of earlier runs are kept\n",
         human::seconds(seconds.round())
     ));
     out
@@ -180,7 +180,7 @@ pub fn summary(figures: &[Figure], judged: &[Option<(usize, usize)>]) -> String 
         if let Some((_, outside @ 1..)) = counts {
             let name = figure.experiment.name();
             out.push_str(&format!(
-                "outside: {} in {name}; to run just that: xcpnet reproduce {name}\n",
+                "outside: {} in {name}; to run only that: xcpnet reproduce {name}\n",
                 human::plural(*outside as u64, "claim")
             ));
         }

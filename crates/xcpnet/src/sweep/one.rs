@@ -61,7 +61,7 @@ pub fn one(
         if let [table, ..] = missing.as_slice() {
             let path = file(dir, table);
             return Err(Failure::new(format!(
-                "this sweep is complete, but {} is gone; make it again with --restart",
+                "this sweep is complete, but {} is missing; run it again with --restart",
                 path.display()
             )));
         }
@@ -69,14 +69,14 @@ pub fn one(
         return Ok(());
     }
     if journal.done() > 0 {
-        tell(&format!("going on: {} of {} runs are done", journal.done(), grid.runs()));
+        tell(&format!("resuming: {} of {} runs are done", journal.done(), grid.runs()));
     }
     interrupt::listen()?;
     let kept = |failure: Failure, journal: &Journal| {
         let status = failure.status;
         let (done, all) = (journal.done(), grid.runs());
         let what = format!(
-            "{failure}\n{done} of {all} runs are done and kept in {}; to go on: {}",
+            "{failure}\n{done} of {all} runs are done and kept in {}; to resume: {}",
             dir.display(),
             again()
         );
@@ -126,7 +126,8 @@ fn open(arguments: &SweepArguments, sweep: &Sweep) -> Result<Journal, Failure> {
     }
     if dir.join(manifest::NAME).exists() {
         return Err(Failure::new(format!(
-            "{} holds a sweep in shards; go on with --shard and --merge, or choose another directory",
+            "{} holds a sweep in shards; continue with --shard and --merge, or choose another \
+             directory",
             dir.display()
         )));
     }
@@ -137,8 +138,8 @@ fn open(arguments: &SweepArguments, sweep: &Sweep) -> Result<Journal, Failure> {
             TABLES.map(|table| file(dir, table)).into_iter().find(|path| path.exists())
         {
             let what = format!(
-                "{} is there already, and not of this sweep; choose another directory, or \
-                    --restart to replace it",
+                "{} already exists and does not belong to this sweep; choose another directory, \
+                 or use --restart to replace it",
                 there.display()
             );
             return Err(Failure::new(what));

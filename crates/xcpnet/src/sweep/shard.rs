@@ -23,7 +23,7 @@ pub fn shard(arguments: &SweepArguments, sweep: &Sweep, which: Shard) -> Result<
     directory::begin(dir, &manifest)?;
     let number = which.number - 1;
     if directory::is_done(dir, number) {
-        tell(&format!("shard {} of {} is done already", which.number, which.of));
+        tell(&format!("shard {} of {} is already done", which.number, which.of));
         return Ok(());
     }
     interrupt::listen()?;
@@ -39,7 +39,7 @@ pub fn shard(arguments: &SweepArguments, sweep: &Sweep, which: Shard) -> Result<
     let done = done.map_err(|error| {
         let failure = Failure::from(error);
         let status = failure.status;
-        let what = format!("{failure}\nnothing of this shard is kept; to do it: {}", again());
+        let what = format!("{failure}\nnothing of this shard was kept; to run it: {}", again());
         Failure::with_status(what, status)
     })?;
     directory::store(dir, &done)?;
@@ -76,7 +76,7 @@ pub fn merge_shards(arguments: &SweepArguments, printer: &mut Printer) -> Result
     let dir = arguments.out();
     let Some(manifest) = directory::manifest(dir)? else {
         return Err(Failure::new(format!(
-            "{} holds no sweep in shards; make one with --shard I/N --out {}",
+            "{} holds no sweep in shards; start one with --shard I/N --out {}",
             dir.display(),
             dir.display()
         )));

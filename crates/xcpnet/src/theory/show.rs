@@ -17,7 +17,7 @@ pub fn text(said: &Said, width: usize) -> String {
         human::seconds(said.at)
     );
     if said.flows.is_empty() {
-        out.push_str("no flow that lasts is there\n");
+        out.push_str("there is no flow that lasts\n");
     } else {
         flows(said, width, &mut out);
         out.push('\n');

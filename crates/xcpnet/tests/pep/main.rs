@@ -460,7 +460,7 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
         &["--wan", "wan", "--lan", "lan", "--law", "faster", "--rate", "1mbit"],
         &["law", "faster"],
     );
-    refused(&["--listen", "10.71.99.99:1080"], &["no address of this machine"]);
+    refused(&["--listen", "10.71.99.99:1080"], &["not an address of this machine"]);
     refused(
         &["--listen", "127.0.0.1:1080", "--connections", "100000000"],
         &["descriptors", "--connections"],
@@ -499,10 +499,7 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
         .run(|| Command::new("ip").args("rule add fwmark 0x58435045 lookup 7".split(' ')).status())
         .unwrap();
     if rule.is_ok_and(|status| status.success()) {
-        refused(
-            &["--wan", "wan", "--lan", "lan"],
-            &["routing rule of somebody else's", "lookup 7"],
-        );
+        refused(&["--wan", "wan", "--lan", "lan"], &["somebody else's routing rule", "lookup 7"]);
         let _ = site
             .near
             .run(|| {
@@ -513,7 +510,7 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
     settles(&site.near, &before);
     // Twice in the same place.
     if let Some(first) = Proxy::up(&site.near, &[]) {
-        refused(&["--wan", "wan", "--lan", "lan"], &["up here already", "pep down"]);
+        refused(&["--wan", "wan", "--lan", "lan"], &["already running here", "pep down"]);
         first.down(true);
     }
     settles(&site.near, &before);

@@ -67,7 +67,7 @@ fn a_second_one_is_refused_and_the_first_goes_on() {
     let second = pep(&site.near, "up", &arguments);
     let text = said(&second);
     assert!(
-        !second.status.success() && text.contains("already for wan") && text.contains("pep down"),
+        !second.status.success() && text.contains("here for wan") && text.contains("pep down"),
         "{text}"
     );
     settles(&site.near, &up);

@@ -115,7 +115,8 @@ fn reload_says_what_it_did_and_what_it_could_not() {
     write("exclude = \"port 22\"\nheld = \"64kib\"\nlog = \"debug\"\nrto-max = \"2s\"\n");
     let (well, said) = reload();
     assert!(
-        well && said.contains("changed: exclude;") && said.contains("anew: held, rto-max, log"),
+        well && said.contains("changed: exclude;")
+            && said.contains("restarted: held, rto-max, log"),
         "{said}"
     );
     write("idle = \"soon\"\n");

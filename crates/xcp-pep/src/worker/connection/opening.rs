@@ -125,7 +125,8 @@ impl Connection {
             tracing::info!(client = %self.client_address, server = ?self.server_address, "a client asked for an address of this machine (--allow-target)");
         } else if reached == Reached::NotAllowed {
             bench.shared.metrics.loops.one();
-            tracing::warn!(client = %self.client_address, server = ?self.server_address, "a loop: the proxy was to connect to itself");
+            tracing::warn!(client = %self.client_address, server = ?self.server_address, "a loop: \
+                the proxy was asked to connect to itself");
         } else {
             bench.shared.metrics.unreached.one();
             tracing::debug!(client = %self.client_address, server = ?self.server_address, %why, "a server could not be reached");
@@ -238,7 +239,7 @@ impl Connection {
         }
         let server = self.server_address?;
         if self.kind.comes_across() && bench.is_missing(server.ip()) {
-            return Some((Reached::NoHost, "nobody here has its address"));
+            return Some((Reached::NoHost, "no device here has its address"));
         }
         self.wait_for_server(since, bench.now);
         None
@@ -260,7 +261,7 @@ impl Connection {
         self.link.is_some()
     }
 
-    /// Whether it goes by the trunk or not at all.
+    /// Whether it goes through the trunk or not at all.
     pub(super) fn needs_link(&self, bench: &Bench) -> bool {
         bench.shared.trunk.get().is_some_and(|trunk| trunk.encrypts())
     }

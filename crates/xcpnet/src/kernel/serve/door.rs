@@ -193,8 +193,8 @@ impl Inside {
 
     fn run(&self, text: &[u8], on: Backend) -> Result<Value, (u16, String)> {
         let Some(work) = &self.work else { return Err((405, NOTHING.to_owned())) };
-        let text = str::from_utf8(text)
-            .map_err(|_| (422, "the scenario is no text in UTF-8".to_owned()))?;
+        let text =
+            str::from_utf8(text).map_err(|_| (422, "the scenario is not UTF-8 text".to_owned()))?;
         work.begin(text, on).map_err(|why| match why {
             Refused::Busy => (409, "a scenario is running; stop it, or wait".to_owned()),
             Refused::Wrong(text) => (422, text),
@@ -293,7 +293,7 @@ fn watch(out: &mut TcpStream, seen: &Seen) -> io::Result<()> {
 }
 
 /// What those hear who want to change something.
-const NOTHING: &str = "there is nothing to change here";
+const NOTHING: &str = "nothing can be changed here";
 
 /// Lets in or refuses. `lab`: scenarios may be run.
 fn judge(
@@ -323,7 +323,7 @@ fn judge(
     let elsewhere = header("origin").any(|from| !from.eq_ignore_ascii_case(&origin))
         || header("sec-fetch-site").any(|site| site != "same-origin" && site != "none");
     if elsewhere {
-        return Err((403, "another page may not ask"));
+        return Err((403, "other pages may not send requests"));
     }
     let path = url.split('?').next().unwrap_or_default();
     let (first, rest) =
@@ -344,7 +344,7 @@ fn judge(
         ("GET", "metrics") => Ok(Wanted::Metrics),
         ("GET", "run") if lab => Ok(Wanted::Work),
         ("GET", "report") if lab => Ok(Wanted::Report),
-        ("GET", _) => Err((404, "there is nothing of this name")),
+        ("GET", _) => Err((404, "there is nothing with this name")),
         // The token in the path, not a header that a metrics reader has, lets somebody change
         // things.
         ("POST", "stop") if lab => Ok(Wanted::Stop),
@@ -352,17 +352,17 @@ fn judge(
             let on = match url.split_once('?').map_or("", |(_, query)| query) {
                 "on=sim" => Backend::Sim,
                 "on=linux" => Backend::Linux,
-                _ => return Err((404, "say on=sim or on=linux")),
+                _ => return Err((404, "write on=sim or on=linux")),
             };
             // What forms can send is of other types; of this one a browser asks first.
             if header("content-type").ne(["application/toml"]) {
-                return Err((415, "a scenario is application/toml"));
+                return Err((415, "a scenario must be sent as application/toml"));
             }
             let lengths: Vec<&str> = header("content-length").collect();
             match lengths[..] {
                 [length] => match length.parse() {
                     Ok(length) if length <= TEXT => Ok(Wanted::Run(on, length)),
-                    _ => Err((413, "a scenario has at most 256 KiB")),
+                    _ => Err((413, "a scenario may have at most 256 KiB")),
                 },
                 _ => Err((411, "exactly one Content-Length is needed")),
             }

@@ -11,25 +11,40 @@ type Metric = (&'static str, &'static str, &'static str, &'static str);
 
 const ROUTER: [Metric; 8] = [
     ("capacity_bits_per_second", "gauge", "Capacity that XCP may fill.", "/capacity"),
-    ("input_bits_per_second", "gauge", "Traffic let in, last control interval.", "/input_traffic"),
+    (
+        "input_bits_per_second",
+        "gauge",
+        "Traffic that was let in during the last control interval.",
+        "/input_traffic",
+    ),
     ("utilisation_ratio", "gauge", "Input over capacity.", "/utilisation"),
-    ("persistent_queue_bytes", "gauge", "Queue that did not drain.", "/persistent_queue"),
+    (
+        "persistent_queue_bytes",
+        "gauge",
+        "Queue that did not drain within an interval.",
+        "/persistent_queue",
+    ),
     ("queue_bytes", "gauge", "Bytes waiting now.", "/backlog"),
     ("control_interval_seconds", "gauge", "Length of the control interval.", "/control_interval"),
-    ("flows_estimated", "gauge", "Flows that it takes to be there.", "/flows_estimated"),
-    ("drops_total", "counter", "Packets that its queue dropped.", "/drops"),
+    ("flows_estimated", "gauge", "Estimated number of flows.", "/flows_estimated"),
+    ("drops_total", "counter", "Packets dropped by its queue.", "/drops"),
 ];
 
 const ENDPOINT: [Metric; 4] = [
     ("agreed_total", "counter", "Connections whose ends both speak XCP.", "/counts/agreed"),
-    ("fallen_peer_total", "counter", "Connections whose peer does not.", "/counts/fallen_peer"),
+    (
+        "fallen_peer_total",
+        "counter",
+        "Connections whose peer does not speak XCP.",
+        "/counts/fallen_peer",
+    ),
     (
         "fallen_silent_total",
         "counter",
         "Connections whose feedback stopped.",
         "/counts/fallen_silent",
     ),
-    ("connections", "gauge", "Connections that it watches now.", "/connections_in_all"),
+    ("connections", "gauge", "Connections that it is watching now.", "/connections_in_all"),
 ];
 
 const PROXY: [Metric; 4] = [
@@ -39,7 +54,7 @@ const PROXY: [Metric; 4] = [
     (
         "wan_input_bits_per_second",
         "gauge",
-        "What its router let in, last control interval.",
+        "Traffic that its router let in during the last control interval.",
         "/gateway/input_traffic",
     ),
 ];

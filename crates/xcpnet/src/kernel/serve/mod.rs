@@ -130,8 +130,8 @@ fn warn_of_others(arguments: &ServeArguments) {
     if !listen.ip().is_loopback() {
         let can = if arguments.lab { "look and run scenarios" } else { "look" };
         crate::terminal::tell(&format!(
-            "{listen} can be reached from elsewhere, and what it says is not encrypted: whoever \
-             reads the address on the way can {can}, too; `ssh -L` is a safer way"
+            "{listen} can be reached from elsewhere, and the connection is not encrypted: anybody \
+             who reads the address on the way can {can}, too; `ssh -L` is safer"
         ));
     }
 }

@@ -85,7 +85,7 @@
   const show = (look) => {
     const unseen = Array.isArray(look.unseen) ? look.unseen : [];
     $('unseen').replaceChildren(...unseen.map((text) => make('li', { textContent: `Not seen: ${text}` })));
-    $('when').textContent = `Looked at ${new Date(1000 * look.at).toLocaleTimeString()}; ${hour.length} s kept.`;
+    $('when').textContent = `Read at ${new Date(1000 * look.at).toLocaleTimeString()}; ${hour.length} s kept.`;
     document.body.classList.remove('old');
     routers(look.routers || [], !look.routers);
     proxies(look.proxies || [], !look.proxies);
@@ -106,5 +106,5 @@
     show(look);
     window.serving.looks++;
   };
-  events.onerror = () => { $('when').textContent = 'The program does not answer; what follows is old.'; document.body.classList.add('old'); };
+  events.onerror = () => { $('when').textContent = 'The program does not answer; the readings below are old.'; document.body.classList.add('old'); };
 })();

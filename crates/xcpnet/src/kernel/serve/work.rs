@@ -146,7 +146,7 @@ impl Work {
         let (text, failed, report) = match runs {
             Ok(Ok(runs)) => self.shown(scenarios, &runs, source, on),
             Ok(Err(why)) => (why.to_string(), true, None),
-            Err(_) => ("it broke down, which it should not".to_owned(), true, None),
+            Err(_) => ("it failed unexpectedly".to_owned(), true, None),
         };
         let mut now = self.lock();
         (now.running, now.share, now.text, now.failed) = (None, 1.0, text, failed);
@@ -238,7 +238,7 @@ fn read(text: &str, on: Backend) -> Result<Vec<Scenario>, String> {
     let variants = variant_names(text).len();
     if variants > VARIANTS {
         return Err(format!(
-            "{variants} variants are more than the {VARIANTS} that a page may run"
+            "{variants} variants are more than the {VARIANTS} that may be run from a page"
         ));
     }
     let overrides = on.overrides().map_err(|why| why.to_string())?;
