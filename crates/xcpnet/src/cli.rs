@@ -524,7 +524,7 @@ pub struct EndpointEnable {
     #[arg(long)]
     pub classic: bool,
     /// Carry bottleneck ids if both ends can, for routers whose law shuffles only the flows that
-    /// they limit (ixcp, ixcp-r)
+    /// they limit (ixcp, ixcp-r, robust)
     #[arg(long, conflicts_with = "classic")]
     pub ids: bool,
     /// Send packets as ACKs come in instead of spreading them over the round trip

@@ -369,32 +369,40 @@ fn a_path_without_router_is_not_blasted() {
 }
 
 /// Losses all over the window, data both ways: what has three SACK blocks to tell makes room in
-/// them for the option.
+/// them for the option, and nobody falls silent. Which packets are lost is chance, and a machine
+/// that stops for a while can make both ends wait for timeouts only: three runs have to fail.
+/// Where no room is made, all do.
 #[test]
 fn sack_makes_room() {
-    let Some(site) = Site::new() else { return };
-    let endpoint = endpoint(&site, Give::All);
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let Some(site) = Site::new() else { return };
+        let done = through_losses(&site);
+        let ends = [done.sender.unwrap(), done.receiver.unwrap()];
+        let trimmed: u64 = ends.iter().map(|end| end.trimmed).sum();
+        if trimmed > 0 && ends.iter().all(|end| end.agreement == Agreement::Agreed) {
+            return;
+        }
+        seen.push(ends);
+    }
+    panic!("three runs made no room, or fell silent: {seen:#?}");
+}
+
+/// Six megabytes each way, of which one packet in sixteen is lost.
+fn through_losses(site: &Site) -> Transfer {
+    let endpoint = endpoint(site, Give::All);
     // A queue of 24 ms is to stand: there is no other delay here, and windows have to be large
     // enough to have holes.
     let router = site.router_with(50_000_000, Hook::Any, 150_000);
     // Single segments are lost, not super-packets: many holes.
     site.cut_up_at_hosts();
     let losing = [site.middlebox(false, Mischief::Lose), site.middlebox(true, Mischief::Lose)];
-    let done =
-        transfer(&site, Plan { bytes: 6 * MEGABYTE, back: 6 * MEGABYTE, ..Plan::new(&endpoint) });
-    let (sender, receiver) = (done.sender.unwrap(), done.receiver.unwrap());
-    assert!(
-        receiver.trimmed + sender.trimmed > 0,
-        "nobody had three SACK blocks to tell: {sender:?} {receiver:?}"
-    );
-    assert_eq!(
-        (sender.agreement, receiver.agreement),
-        (Agreement::Agreed, Agreement::Agreed),
-        "none of the two fell silent"
-    );
+    let plan = Plan { bytes: 6 * MEGABYTE, back: 6 * MEGABYTE, ..Plan::new(&endpoint) };
+    let done = transfer(site, plan);
     assert_eq!(router.status().unwrap().counts.malformed, 0);
     drop(losing);
     site.assert_checksums();
+    done
 }
 
 /// The same on a kernel that does not take the programs that make the room: no option finds any

@@ -29,7 +29,7 @@ pub struct RouterArguments {
 /// What to do with routers.
 #[derive(Debug, Subcommand)]
 pub enum RouterCommand {
-    /// Put a router, and a shaper in front of it, at a device's egress
+    /// Put a router at a device's egress, and a shaper behind it
     Add {
         #[command(flatten)]
         settings: AddSettings,
