@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_told_with_its_reason_and_its_cost() {
-        for (why, reason) in [(NoRoom::Refused, "does not take"), (NoRoom::NoTcx, "6.6")] {
+        for (why, reason) in [(NoRoom::Refused, "rejects the programs"), (NoRoom::NoTcx, "6.6")] {
             let told = none_here(why);
             assert!(told.starts_with("not on this kernel (") && told.contains(reason), "{told}");
             assert!(told.contains("waits for a later acknowledgement"), "{told}");
