@@ -3,9 +3,11 @@
 //! --quick` runs of the papers, and each claim that holds without it and fails with it has noticed.
 //! And `make robust-parts`: what each part and constant of the robust law is for (`parts`).
 //!
-//! `figures` reads, runs and judges; `record` keeps what came of it; `table` says it; `files`
-//! writes.
+//! `figures` reads, runs and judges; `record` keeps what came of it, by `digest`s; `table` says it;
+//! `files` writes.
 
+#[cfg(any(feature = "mutants", test))]
+mod digest;
 #[cfg(feature = "mutants")]
 mod figures;
 #[cfg(feature = "mutants")]

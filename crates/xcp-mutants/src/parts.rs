@@ -17,8 +17,9 @@ use xcp_model::Scenario;
 use xcp_report::papers::failures::Cell;
 use xcp_scenario::{Overrides, load, plan, read_text};
 
+use crate::digest::of_settings;
 use crate::files::{insert, replace};
-use crate::record::{digest, of_mutant};
+use crate::record::of_mutant;
 
 /// The directories of the rows, and what stands before their numbers.
 const TABLES: [(&str, &str); 2] = [("failures", ""), ("beyond", "b")];
@@ -137,7 +138,7 @@ fn row(path: &Path, table: &str) -> Result<Row, xcp_scenario::ScenarioError> {
     let file = path.file_stem().unwrap_or_default().to_string_lossy();
     Ok(Row {
         name: format!("{table}/{file}"),
-        digest: digest([text.as_str()]),
+        digest: of_settings(&text),
         seeds: seeds.into_iter().flatten().collect(),
     })
 }

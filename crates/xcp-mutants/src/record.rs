@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use sha2::{Digest, Sha256};
 use xcp_engine::mutants::{MUTANTS, Mutant};
 
+use crate::digest::{digest, of_settings};
 use crate::figures::Figure;
 use crate::files::replace;
 
@@ -29,23 +29,6 @@ pub struct Record {
     pub figures: Vec<Noticed>,
     /// The lines of figures that are not there this time.
     others: BTreeMap<String, String>,
-}
-
-/// The first half of a digest, in hexadecimal: enough to tell that something has changed.
-pub fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
-    let mut sum = Sha256::new();
-    for text in texts {
-        sum.update(text.len().to_le_bytes());
-        sum.update(text);
-    }
-    sum.finalize()[..8].iter().fold(String::new(), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
-}
-
-fn of_figure(figure: &Figure) -> String {
-    digest([figure.text.as_str()])
 }
 
 /// A digest of what it changes.
@@ -78,7 +61,7 @@ impl Record {
                 other = at.is_none().then(|| name.to_owned());
                 known = at.filter(|&at| {
                     let figure = &figures[at];
-                    of_figure(figure) == sum && figure.claims().len().to_string() == claims
+                    of_settings(&figure.text) == sum && figure.claims().len().to_string() == claims
                 });
             } else {
                 let [name, sum, ref numbers @ ..] = words[..] else { return Err(wrong()) };
@@ -121,7 +104,7 @@ impl Record {
                 continue;
             }
             let (name, claims) = (figure.full_name(), figure.claims().len());
-            let mut lines = format!("figure {name} {claims} {}\n", of_figure(figure));
+            let mut lines = format!("figure {name} {claims} {}\n", of_settings(&figure.text));
             for (mutant, numbers) in MUTANTS.iter().zip(noticed) {
                 let Some(numbers) = numbers else { continue };
                 let _ = write!(lines, "{} {}", mutant.name, of_mutant(mutant));
