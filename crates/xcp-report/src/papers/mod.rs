@@ -118,7 +118,7 @@ pub fn section(figure: &Figure<'_>) -> Section {
     if !rest.is_empty() {
         let _ = writeln!(
             page,
-            "<details><summary>What the paper leaves open, and what was chosen</summary><div \
+            "<details><summary>More about this run: choices and findings</summary><div \
                 class=\"more\">{}</div></details>",
             paragraphs(rest)
         );
