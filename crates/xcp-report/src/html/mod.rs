@@ -5,6 +5,7 @@
 //! own content-security policy forbids every network access.
 
 mod data;
+mod prose;
 mod sections;
 
 use xcp_model::Scenario;
@@ -12,6 +13,7 @@ use xcp_model::Verdict;
 use xcp_model::run::Run;
 
 pub(crate) use self::data::base64;
+pub(crate) use self::prose::{inline, paragraphs};
 use crate::reference::Reference;
 
 pub(crate) const UPLOT_JS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");

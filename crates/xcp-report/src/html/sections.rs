@@ -7,7 +7,7 @@ use xcp_model::run::{FlowSummary, Run};
 use xcp_model::spread::Percentiles;
 use xcp_model::{Direction, Limit, Preset};
 
-use super::{Report, data, escape};
+use super::{Report, data, escape, inline};
 use crate::table::{band, groups, measured, quantile};
 use crate::{human, links};
 
@@ -117,7 +117,7 @@ fn heading(report: &Report<'_>, page: &mut String) {
         .and_then(|s| s.description.trim().split("\n\n").next())
         .filter(|t| !t.is_empty())
     {
-        put!(page, "<p class=\"lead\">{}</p>\n", escape(text));
+        put!(page, "<p class=\"lead\">{}</p>\n", inline(text));
     }
     let mut facts: Vec<String> = Vec::new();
     if let Some(run) = report.runs.first() {

@@ -13,10 +13,9 @@ use xcp_model::Scenario;
 use xcp_model::run::{Run, jain};
 use xcp_theory::{Network, max_min};
 
-use super::inline;
 use super::situation::Situation;
 use crate::grid::{Align, Grid};
-use crate::html::escape;
+use crate::html::{escape, inline};
 use crate::human;
 use crate::table::quantile;
 

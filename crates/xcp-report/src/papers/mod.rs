@@ -22,7 +22,7 @@ use xcp_model::Verdict;
 use xcp_model::run::Run;
 
 use crate::Reference;
-use crate::html::escape;
+use crate::html::{escape, inline, paragraphs};
 use crate::human;
 use crate::table::{band, measured, seeds};
 
@@ -137,53 +137,6 @@ pub fn section(figure: &Figure<'_>) -> Section {
     Section { name: figure.name.into(), title: title.into(), inside, outside, html: page }
 }
 
-/// Text for HTML in which what stands between backticks is code.
-fn inline(text: &str) -> String {
-    let parts: Vec<&str> = text.split('`').collect();
-    // A backtick without its fellow is only itself.
-    let pairs = if parts.len() % 2 == 1 { parts.len() } else { parts.len() - 1 };
-    let mut out = String::new();
-    for (i, part) in parts.iter().enumerate() {
-        let part = escape(part);
-        let _ = match i {
-            _ if i >= pairs => write!(out, "`{part}"),
-            _ if i % 2 == 1 => write!(out, "<code>{part}</code>"),
-            _ => write!(out, "{part}"),
-        };
-    }
-    out
-}
-
-/// Text with blank lines and lists, as files have it.
-fn paragraphs(text: &str) -> String {
-    let mut out = String::new();
-    for part in text.split("\n\n").filter(|p| !p.trim().is_empty()) {
-        let (mut words, mut items): (String, Vec<String>) = (String::new(), Vec::new());
-        for line in part.lines() {
-            match (line.trim_start().strip_prefix("- "), items.last_mut()) {
-                (Some(item), _) => items.push(item.to_owned()),
-                (None, Some(item)) => {
-                    item.push(' ');
-                    item.push_str(line.trim());
-                }
-                (None, None) => {
-                    words.push_str(line);
-                    words.push(' ');
-                }
-            }
-        }
-        if !words.trim().is_empty() {
-            let _ = write!(out, "<p>{}</p>", inline(words.trim()));
-        }
-        if !items.is_empty() {
-            let items: Vec<String> =
-                items.iter().map(|i| format!("<li>{}</li>", inline(i))).collect();
-            let _ = write!(out, "<ul>{}</ul>", items.concat());
-        }
-    }
-    out
-}
-
 fn claims(figure: &Figure<'_>, page: &mut String) {
     if figure.verdicts.iter().all(Vec::is_empty) {
         return;
@@ -198,7 +151,7 @@ fn claims(figure: &Figure<'_>, page: &mut String) {
         page.push_str("<th scope=\"col\">Run</th>");
     }
     page.push_str(
-        "<th scope=\"col\">What the paper claims</th><th scope=\"col\" \
+        "<th scope=\"col\">Claim</th><th scope=\"col\" \
         class=\"n\">Measured</th><th scope=\"col\">Band</th>",
     );
     if with_theory {
@@ -269,23 +222,5 @@ mod tests {
         ] {
             assert_eq!(called(name), expected);
         }
-    }
-
-    #[test]
-    fn backticks_are_code() {
-        assert_eq!(inline("a `b<c` d"), "a <code>b&lt;c</code> d");
-        assert_eq!(inline("a `b` c`d"), "a <code>b</code> c`d");
-        assert_eq!(inline("plain"), "plain");
-    }
-
-    #[test]
-    fn descriptions_become_paragraphs_and_lists() {
-        let text = "Left open, and\nchosen here:\n- how long: 100 s;\n- which TCP: SACK,\n  of \
-            Linux.\n\nA < B.";
-        assert_eq!(
-            paragraphs(text),
-            "<p>Left open, and chosen here:</p><ul><li>how long: 100 s;</li><li>which TCP: SACK, \
-                of Linux.</li></ul><p>A &lt; B.</p>"
-        );
     }
 }

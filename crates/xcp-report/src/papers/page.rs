@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Section, anchor, called, inline, verdict};
-use crate::html::{FIGURE_JS, REPORT_CSS, escape};
+use super::{Section, anchor, called, verdict};
+use crate::html::{FIGURE_JS, REPORT_CSS, escape, inline};
 use crate::human;
 use crate::strict::hash;
 
