@@ -117,7 +117,7 @@
   const linkPath = (key) => `link.${quotedPart(state.link)}.${key}`;
   const tcpGroups = (variant) => variant.groups.filter((group) => group.congestion);
   const groupPath = (key) => (first().groups.length > 1 ? `flow.${quotedPart(state.group)}.${key}` : `flow.${key}`);
-  const paths = () => ['flow.congestion', ...(state.link ? ['queue.limit', 'queue.law.preset'].map(linkPath) : [])];
+  const paths = () => ['flow.congestion', ...(state.link ? [linkPath('queue.limit')] : [])];
 
   const say = (text, bad = false) => { $('status').textContent = text; $('status').classList.toggle('bad', bad); };
 
@@ -374,13 +374,26 @@
     if (there !== list.map(([value]) => value).join('\n')) select.replaceChildren(...list.map(([value, text]) => make('option', { value, textContent: text })));
     select.value = now;
   };
-  const LAW_OF_XCP = 'xcp';
+
+  // Words of a scenario's file as reports set them (html/prose.rs): code, bold, and lists.
+  const spans = (text) => text.split(/(\*\*.+?\*\*|`[^`]+`)/s).map((part, i) => (
+    i % 2 === 0 ? part
+      : part[0] === '`' ? make('code', { textContent: part.slice(1, -1) })
+        : make('strong', {}, ...spans(part.slice(2, -2)))));
+  const prose = (paragraph) => {
+    const [lead, ...items] = paragraph.split(/(?:^|\n)- /);
+    const list = items.map((item) => make('li', {}, ...spans(item)));
+    return [
+      ...(lead ? [make('p', {}, ...spans(lead))] : []),
+      ...(list.length ? [make('ul', {}, ...list)] : []),
+    ];
+  };
 
   const build = () => {
     const read = state.read;
     document.title = read.title;
     $('title').textContent = read.title;
-    $('lead').replaceChildren(...(read.description || '').trim().split(/\n\s*\n/).slice(0, 4).map((textContent) => make('p', { textContent })));
+    $('lead').replaceChildren(...(read.description || '').trim().split(/\n\s*\n/).slice(0, 4).flatMap(prose));
     const variant = first();
     const links = variant.links.map((l) => [l.name, l.name]);
     options($('link'), links, state.link);
@@ -483,9 +496,8 @@
     for (const e of [c.kind, c.kind.labels[0]]) e.hidden = !link;
     if (link) {
       options(c.kind, state.read.queues.map((w) => [w, w]), link.queue);
-      const law = /^"([\w-]+)"$/.exec(variant.written[linkPath('queue.law.preset')] || '');
       for (const e of [c.law, c.law.labels[0]]) e.hidden = link.queue !== 'xcp';
-      options(c.law, state.read.laws.map((w) => [w, w]), law ? law[1] : LAW_OF_XCP);
+      options(c.law, state.read.laws.map((w) => [w, w]), link.law);
     }
   };
 

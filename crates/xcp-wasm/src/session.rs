@@ -10,7 +10,7 @@ use xcp_model::packet_hops;
 use xcp_model::record::Recorder;
 use xcp_model::run::{Quantity, Run, Subject};
 use xcp_model::units::{NANOS_PER_SEC, Nanos};
-use xcp_model::{Direction, Limit, Sampling, Scenario, Traffic};
+use xcp_model::{Direction, Discipline, Limit, Sampling, Scenario, Traffic};
 use xcp_report::csv::{self, Kind};
 use xcp_report::json::Told;
 use xcp_report::plot::{self, Wanted, figure};
@@ -257,6 +257,7 @@ fn variant(scenario: &Scenario, text: &str, paths: &[String]) -> Value {
                 "rate": forth.rate_bps,
                 "delay": seconds(forth.delay),
                 "queue": forth.queue.discipline.name(),
+                "law": law(&forth.queue.discipline),
                 "limit": limit_packets(forth, scenario),
                 "loss": forth.losses.iter().map(|l| l.probability).fold(0.0, f64::max),
             })
@@ -295,6 +296,14 @@ fn variant(scenario: &Scenario, text: &str, paths: &[String]) -> Value {
         "sampled": scenario.sample != Sampling::Off,
         "written": paths.iter().map(own).collect::<serde_json::Map<_, _>>(),
     })
+}
+
+/// The law from which an XCP router's settings start.
+fn law(discipline: &Discipline) -> Option<&'static str> {
+    match discipline {
+        Discipline::Xcp(router) => Some(router.law.preset.name()),
+        _ => None,
+    }
 }
 
 /// What a queue holds, in the packets of the scenario's first flow.

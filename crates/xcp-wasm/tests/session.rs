@@ -53,6 +53,24 @@ fn a_text_is_read() {
 }
 
 #[test]
+fn a_variant_has_its_law_however_it_was_set() {
+    let with = |set: &str| TEXT.replace(r#"name = "XCP""#, &format!("name = \"XCP\"\nset = {set}"));
+    let law = |text: &str| {
+        let read = json!({ "do": "read", "name": "two.toml", "text": text, "written": [] });
+        ask(&mut Session::default(), &read)["variants"][0]["links"][0]["law"].clone()
+    };
+    assert_eq!(law(TEXT), "xcp");
+    let ixcp = with(r#"{ "queue.preset" = "ixcp" }"#);
+    assert_eq!(law(&ixcp), "ixcp");
+    assert_eq!(law(&with(r#"{ "queue.kind" = "drop-tail" }"#)), Value::Null);
+    // What is chosen on the page comes later, and counts.
+    let change =
+        json!([{ "variant": "XCP", "path": "link.b.queue.law.preset", "value": "\"own-rtt\"" }]);
+    let set = json!({ "do": "set", "text": ixcp, "changes": change });
+    assert_eq!(law(ask(&mut Session::default(), &set)["text"].as_str().unwrap()), "own-rtt");
+}
+
+#[test]
 fn a_changed_text_is_read_at_once() {
     let mut session = Session::default();
     let change = |value: &str| json!([{ "variant": null, "path": "link.b.rate", "value": value }]);
