@@ -106,7 +106,10 @@ fn model(s: &Scenario, law: &[u32; 3]) -> Model {
         input += k.count * u64::from(k.size + c.overhead_bytes);
     }
     let second = int(1_000_000_000);
-    let d = if c.interval == Interval::Max { longest } else { &sum_xr / &sum_x };
+    let d = match c.interval {
+        Interval::Mean => &sum_xr / &sum_x,
+        Interval::Max => longest,
+    };
     let y = int(input) * &second / int(s.elapsed);
     let [alpha, beta, gamma] = law.map(|v| pow2(v, -32));
     let queue = int(s.queue) - int(c.queue_target_bytes);
@@ -207,11 +210,12 @@ fn check(s: &Scenario, model: &Model, router: &Router) -> Result<(), TestCaseErr
         let got = pow2(g.fb, g.e.into()) * if g.below == 1 { -int(1) } else { int(1) };
         let size = int((k.size + s.config.overhead_bytes).into());
         let (mut pos, mut neg) = (&model.cp * k.x(), &model.cn * size);
-        if s.config.gain == Gain::OwnRtt && k.rtt() > model.d {
-            let gain = &model.d / k.rtt();
-            pos *= &gain;
-            neg *= &gain;
-        }
+        let gain = match s.config.gain {
+            Gain::OwnRtt if k.rtt() > model.d => &model.d / k.rtt(),
+            Gain::Uniform | Gain::OwnRtt => int(1),
+        };
+        pos *= &gain;
+        neg *= &gain;
         // what a pool's own error makes of its term
         let share =
             |term: &Q, pool: &Q| if pool.is_zero() { Q::zero() } else { term / pool * &allowed };
@@ -268,16 +272,16 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     let classes = format.prop_flat_map(|f| prop::collection::vec(class(f, 40), 1..6));
     let config = (
         decades(3.0, 12.0),
-        any::<bool>(),
-        any::<bool>(),
+        prop::sample::select(Interval::ALL),
+        prop::sample::select(Gain::ALL),
         any::<bool>(),
         0..=100u32,
         prop_oneof![Just(0u64), 0..=1_000_000u64],
     )
-        .prop_map(|(capacity, max, own, pools, overhead_bytes, queue_target_bytes)| {
+        .prop_map(|(capacity, interval, gain, pools, overhead_bytes, queue_target_bytes)| {
             RouterConfig {
-                interval: if max { Interval::Max } else { Interval::Mean },
-                gain: if own { Gain::OwnRtt } else { Gain::Uniform },
+                interval,
+                gain,
                 pools,
                 overhead_bytes,
                 queue_target_bytes,
