@@ -98,7 +98,7 @@ reproduce-quick:
 	if $(XCPNET) reproduce --quick >"$$told" 2>&1; then tail -n 1 "$$told"; rm -f "$$told"; \
 	else status=$$?; cat "$$told"; rm -f "$$told"; exit $$status; fi
 
-lint: ## check formatting and lints: Rust, C, shell and Python
+lint: ## check formatting and lints: Rust and its doc comments, C, shell and Python
 	$(CARGO) fmt --all --check
 	rustfmt --check --edition 2024 $(OUTSIDE)
 	@if command -v clang-format >/dev/null; then \
@@ -114,6 +114,7 @@ lint: ## check formatting and lints: Rust, C, shell and Python
 	    echo "scripts/check-types"; scripts/check-types; \
 	else $(call skip,mypy,the types of Python (pip install mypy; make test-python has it)); fi
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 fmt: ## format Rust, C and Python (ruff: pip install ruff)
 	$(CARGO) fmt --all

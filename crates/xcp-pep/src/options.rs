@@ -101,6 +101,9 @@ macro_rules! options {
         }
 
         impl Options {
+            /// The fields' names; in files and on the command line they have `-` for `_`.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
             /// These where they say something, else those.
             #[must_use]
             pub fn over(self, file: Self) -> Self {

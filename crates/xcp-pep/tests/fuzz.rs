@@ -227,8 +227,11 @@ fn the_example_has_every_option() {
         })
         .collect();
     assert!(options(example) && options(&said), "{said}");
-    for key in GOOD.lines().filter_map(key) {
-        assert!(said.lines().any(|line| line.starts_with(&format!("{key} = "))), "{key}");
+    for name in Options::NAMES {
+        let start = name.replace('_', "-") + " = ";
+        for (file, text) in [("packaging/pep.toml", said.as_str()), ("GOOD", GOOD)] {
+            assert!(text.lines().any(|line| line.starts_with(&start)), "{file} has no {start}");
+        }
     }
     for lists in [
         "lan = \"eth0\"",

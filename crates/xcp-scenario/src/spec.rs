@@ -378,7 +378,14 @@ pub(crate) static QUEUE: Spec = Spec {
     name: "queue",
     doc: "A queue. `queue = \"red\"` is short for `queue = { kind = \"red\" }`.",
     keys: &[
-        key("kind", Kind::Choice(QUEUES), "`\"drop-tail\"`", "\"xcp\"", "Its discipline."),
+        key(
+            "kind",
+            Kind::Choice(QUEUES),
+            "`\"drop-tail\"`",
+            "\"xcp\"",
+            "Its discipline. `drop-tail`: what finds it full is dropped. `red`: random early \
+             detection. `xcp`: an XCP router.",
+        ),
         key(
             "limit",
             Kind::Limit,
@@ -653,9 +660,8 @@ pub(crate) static FLOW: Spec = Spec {
             REQUIRED,
             "\"cubic\"",
             "Congestion control. `reno`, `newreno` and `sack` are Reno's window with the loss \
-             recovery of that name; `cubic`, `vegas` and `xcp` come with SACK. With `--on linux` \
-             any of the kernel's own is allowed too, such as `bbr`, also with SACK. Not allowed \
-             with `udp`.",
+             recovery of that name; all others come with SACK. With `--on linux` any of the \
+             kernel's own is allowed too, such as `bbr`. Not allowed with `udp`.",
         ),
         key(
             "recovery",

@@ -8,7 +8,7 @@ use xcp_model::{
     Claim, Congestion, Discipline, Lies, Limit, LossPlace, OverSeeds, Queue, Recovery, Red, Router,
     Sampling, Scenario, Traffic, UdpPattern, WireFormat,
 };
-use xcp_scenario::{Overrides, Plan, load, plan};
+use xcp_scenario::{Overrides, Plan, QUEUES, load, plan};
 
 const FOUR_FLOWS: &str = include_str!("files/good/four-flows.toml");
 
@@ -295,6 +295,15 @@ fn both_directions_unless_reverse() {
         (back.losses[0].place, back.losses[0].period.to),
         (LossPlace::BeforeQueue, 5_000_000_000)
     );
+}
+
+/// A word that the language has and the reader does not know would be drop-tail.
+#[test]
+fn every_kind_of_queue_is_read() {
+    for word in QUEUES {
+        let s = one(&small(&format!("queue = \"{word}\""), "", ""));
+        assert_eq!(s.links[0].directions[0].queue.discipline.name(), *word);
+    }
 }
 
 #[test]

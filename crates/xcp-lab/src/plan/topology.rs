@@ -50,7 +50,11 @@ impl Needs {
         let (direction, _) = direction(scenario, number);
         let fastest = direction.fastest_bps();
         let shaped = fastest <= FASTEST_SHAPED_BPS;
-        let red = matches!(direction.queue.discipline, Discipline::Red(_));
+        // What has no queue here is not to be run in the kernel's: `only_simulated` refuses it.
+        let red = match direction.queue.discipline {
+            Discipline::Red(_) => true,
+            Discipline::DropTail | Discipline::Xcp(_) => false,
+        };
         let xcp = direction.queue.router().is_some();
         let changes = !direction.rate_changes.is_empty();
         if !shaped && (red || xcp || changes) {

@@ -223,3 +223,21 @@ pub struct PepRun {
     #[arg(long, hide = true)]
     pub in_background: Option<PathBuf>,
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+    use xcp_pep::options::Options;
+
+    use super::PepRun;
+
+    /// What can be in the file can be typed, under the same name.
+    #[test]
+    fn every_option_of_the_file_is_a_flag() {
+        let command = PepRun::augment_args(clap::Command::new("run"));
+        for name in Options::NAMES {
+            let flag = name.replace('_', "-");
+            assert!(command.get_arguments().any(|a| a.get_long() == Some(&flag)), "no --{flag}");
+        }
+    }
+}
