@@ -142,8 +142,6 @@ pub(super) struct Connection {
     answered: Option<u8>,
     /// Sides that broke after their end: they acknowledge nothing any more.
     gone: [bool; 2],
-    /// Its sockets were told how long to wait for silent peers.
-    patient: bool,
     /// It is heard when the client's socket has room again.
     hears_room: bool,
     born: Instant,
@@ -195,7 +193,6 @@ impl Connection {
             waits: [Wait::Source; 2],
             answered: None,
             gone: [false; 2],
-            patient: false,
             hears_room: false,
             born: bench.now,
             moved: bench.now,
@@ -245,18 +242,18 @@ impl Connection {
         Ok(())
     }
 
-    /// A connection that lasts has the kernel ask after silent peers. Most are over before, and
-    /// need no timer.
-    pub(super) fn last(&mut self) {
-        if self.patient || !matches!(self.phase, Phase::Open | Phase::Ending) {
-            return;
+    /// A connection that lasts has the kernel ask after silent peers, and wait for them as long as
+    /// was asked for. Most are over before, and need no timer. `false`: it is not open yet.
+    pub(super) fn last(&self) -> bool {
+        if !matches!(self.phase, Phase::Open | Phase::Ending) {
+            return false;
         }
-        self.patient = true;
         for socket in std::iter::once(&self.client).chain(&self.server) {
             if let Err(why) = socket::tell_patience(socket.as_fd(), &self.settings.common) {
                 tracing::debug!(number = self.number, %why, "a leg uses the kernel's timeouts");
             }
         }
+        true
     }
 
     fn until(&mut self, deadline: Option<Instant>) {

@@ -339,14 +339,19 @@ impl Running {
     fn ask_after_outage(&mut self) {
         let now = self.bench.now;
         let Some(places) = self.outage.due(now, self.places.connections.len()) else { return };
+        while let Some(token) = self.outage.grown(now) {
+            if let Some(place) = self.places.find(token)
+                && let Some(connection) = &self.places.connections[place]
+                && !connection.last()
+            {
+                self.outage.arm(now, token);
+            }
+        }
         let shared = &self.bench.shared;
         let waiting = places
             .filter(|place| {
                 let connection = self.places.connections[*place].as_mut();
-                connection.is_some_and(|connection| {
-                    connection.last();
-                    connection.ask_after_outage(shared)
-                })
+                connection.is_some_and(|connection| connection.ask_after_outage(shared))
             })
             .count();
         self.outage.found(now, self.places.used, waiting);
@@ -508,7 +513,7 @@ impl Running {
         });
         match begun {
             Ok(connection) => {
-                self.outage.arm(self.bench.now);
+                self.outage.arm(self.bench.now, token);
                 let before = self.bench.shared.active.fetch_add(1, Ordering::Relaxed);
                 if before + 1 >= settings.connections {
                     self.bench.shared.fill(settings.connections);

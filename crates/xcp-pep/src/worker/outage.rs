@@ -8,7 +8,12 @@
 //! Where probes are answered and retransmissions are not, the link is there and swallows what is
 //! large. The kernel can try smaller packets (RFC 4821), but takes every outage of three seconds
 //! for that: its packets are 244 bytes long after ten. So it is told to only where this was seen.
+//!
+//! Whoever retransmits every second has to be told how long to wait, too: the kernel works that out
+//! from the same second (tcp_model_timeout) and would give up after 15 s. Connections are told when
+//! they are half a second old, however many there are: most are over by then.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// Between looks.
@@ -23,12 +28,21 @@ pub(super) const AT_ONCE: usize = 64;
 pub(super) struct Outage {
     at: Option<Instant>,
     place: usize,
+    /// Connections that have not been told how long to wait, and when they are to be.
+    young: VecDeque<(Instant, u64)>,
 }
 
 impl Outage {
-    /// There is something to look at.
-    pub fn arm(&mut self, now: Instant) {
+    /// There is something to look at: a new connection, or one that is not open yet.
+    pub fn arm(&mut self, now: Instant, connection: u64) {
         self.at.get_or_insert(now + CALM);
+        self.young.push_back((now + CALM, connection));
+    }
+
+    /// A connection that is to be told now, if it still is there.
+    pub fn grown(&mut self, now: Instant) -> Option<u64> {
+        let (at, connection) = *self.young.front()?;
+        (at <= now).then(|| self.young.pop_front()).map(|_| connection)
     }
 
     /// When to look next; `None` if there is nothing to watch.
@@ -66,7 +80,7 @@ mod tests {
             let mut outage = Outage::default();
             let (mut now, mut seen) = (begin, vec![0; places]);
             for _ in 0..places.div_ceil(AT_ONCE.min(places)) {
-                outage.arm(now);
+                outage.arm(now, 0);
                 now += CALM;
                 outage.due(now, places).expect("it is time").for_each(|place| seen[place] += 1);
                 outage.found(now, 1, 0);
@@ -84,7 +98,7 @@ mod tests {
         let now = Instant::now();
         let mut outage = Outage::default();
         assert!(outage.next().is_none() && outage.due(now, 0).is_none());
-        outage.arm(now);
+        outage.arm(now, 0);
         assert!(outage.due(now, 10).is_none(), "not yet");
         let later = now + CALM;
         assert_eq!(outage.due(later, 0).map(Iterator::count), Some(0));
@@ -93,5 +107,18 @@ mod tests {
         assert!(outage.due(later + OUTAGE, 1).is_some());
         outage.found(later + OUTAGE, 0, 0);
         assert_eq!(outage.next(), None);
+    }
+    #[test]
+    fn all_are_told_when_they_are_half_a_second_old() {
+        let (begin, mut outage) = (Instant::now(), Outage::default());
+        let millisecond = Duration::from_millis(1);
+        for number in 0..20_000 {
+            outage.arm(begin + millisecond * (number / 100), number.into());
+        }
+        assert_eq!(outage.grown(begin + CALM - millisecond), None);
+        let told = |outage: &mut Outage, now| std::iter::from_fn(|| outage.grown(now)).count();
+        assert_eq!(told(&mut outage, begin + CALM), 100);
+        assert_eq!(told(&mut outage, begin + CALM + 199 * millisecond), 19_900);
+        assert_eq!(outage.grown(begin + 2 * CALM), None);
     }
 }
