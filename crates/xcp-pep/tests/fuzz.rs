@@ -210,6 +210,41 @@ fn what_is_mutated_is_good_to_begin_with() {
     );
 }
 
+/// Every file of Rust below a directory, as one text.
+fn sources(directory: &Path) -> String {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .map(|path| match path.extension() {
+            None => sources(&path),
+            Some(end) if end == "rs" => std::fs::read_to_string(&path).unwrap(),
+            Some(_) => String::new(),
+        })
+        .collect()
+}
+
+/// An option that nobody reads would be taken and do nothing. This sees one whose row is in the
+/// table and whose name is nowhere else; what reading it comes to is for the tests of its effect.
+#[test]
+fn every_option_is_read_somewhere() {
+    // The command reads what is about its own log.
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let sources = sources(&crates.join("xcp-pep/src")) + &sources(&crates.join("xcpnet/src"));
+    let joined: String = sources.lines().map(str::trim).collect();
+    let is_read = |name: &str| {
+        ["self", "options"].iter().any(|whose| {
+            let reading = format!("{whose}.{name}");
+            joined.match_indices(&reading).any(|(at, _)| {
+                let next = joined[at + reading.len()..].chars().next();
+                !next.is_some_and(|c| c.is_alphanumeric() || c == '_')
+            })
+        })
+    };
+    assert!(!is_read("no_such_option"));
+    for name in Options::NAMES {
+        assert!(is_read(name), "{name} is in the table of options, and nothing reads it");
+    }
+}
+
 /// The example knows every option, and what is commented out in it can be said.
 #[test]
 fn the_example_has_every_option() {
