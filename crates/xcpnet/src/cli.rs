@@ -395,6 +395,10 @@ pub struct ReproduceArguments {
     /// Run only this variant of each figure; may be repeated
     #[arg(long = "variant", value_name = "NAME")]
     pub variants: Vec<String>,
+    /// Run at most this many seeds of each figure, the first ones of its file [default: all in the
+    /// simulator, one where it takes as long as it says]
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<std::num::NonZeroUsize>,
     /// Where to run
     #[arg(long, value_enum, value_name = "BACKEND", default_value = "sim")]
     pub on: Backend,

@@ -618,6 +618,11 @@ fn seeds_and_less_of_it() {
         (whole.len(), &whole[0]["seeds"], &whole[0]["seeds_inside"]),
         (2, &3.into(), &3.into())
     );
+    // The first ones, which are kept already.
+    let two = claims(&["--seeds", "2"]);
+    assert_eq!((two.len(), &two[0]["seeds"]), (2, &2.into()));
+    assert_eq!(claims(&["--seeds", "9"]), whole);
+    assert_eq!(listing(&home.path().join("kept")).len(), 2 * 3);
     let less = claims(&["--quick"]);
     assert_eq!(listing(&home.path().join("kept")).len(), 2 * 3 + 2);
     assert_eq!((less.len(), &less[0]["variant"], &less[0]["seeds"]), (1, &"XCP".into(), &2.into()));

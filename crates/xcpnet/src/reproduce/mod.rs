@@ -41,6 +41,7 @@ pub fn reproduce(arguments: &ReproduceArguments, printer: &mut Printer) -> Resul
         backend: arguments.on,
         quick: arguments.quick,
         variants: &arguments.variants,
+        seeds: arguments.seeds,
         cache: cache.as_ref(),
     };
     let (figures, loaded) = work::read(chosen, &way)?;

@@ -1,6 +1,7 @@
 //! From experiments to runs: what is to be run of each figure, what it costs, and the running,
 //! longest first, with what the cache has.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use xcp_model::Scenario;
@@ -80,6 +81,8 @@ pub struct Way<'a> {
     pub quick: bool,
     /// Only these variants; all if none is named.
     pub variants: &'a [String],
+    /// So many of each figure's seeds at the most.
+    pub seeds: Option<NonZeroUsize>,
     /// What is kept of earlier runs; nothing if absent.
     pub cache: Option<&'a Cache>,
 }
@@ -97,14 +100,16 @@ pub fn read(
         let plan = plan(path, &experiment.text)?;
         chosen_variants(path, &experiment.text, way.variants)?;
         let skip = way.quick && plan.quick.as_ref().is_some_and(|q| q.skip);
-        let seeds = match (&plan.quick, way.quick, way.backend) {
-            // A real network has no seeds.
+        let (mut seeds, unsaid) = match (&plan.quick, way.quick, way.backend) {
+            // Each takes as long as the scenario says. What a seed decides there are starts,
+            // losses and sources; the rest differs from run to run by itself.
             (_, _, Backend::Linux | Backend::LinuxOffload) | (None, true, _) => {
-                plan.seeds[..1].to_vec()
+                (plan.seeds.clone(), 1)
             }
-            (Some(quick), true, _) => quick.seeds.clone(),
-            (_, false, _) => plan.seeds.clone(),
+            (Some(quick), true, _) => (quick.seeds.clone(), usize::MAX),
+            (_, false, _) => (plan.seeds.clone(), usize::MAX),
         };
+        seeds.truncate(way.seeds.map_or(unsaid, NonZeroUsize::get));
         let mut by_seed: Vec<Vec<Loaded>> = Vec::new();
         for seed in &seeds {
             let overrides: Overrides = way
