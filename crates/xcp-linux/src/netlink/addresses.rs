@@ -13,6 +13,14 @@ pub(super) fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
+/// An address of either family from its octets.
+pub(super) fn address(octets: &[u8]) -> Option<IpAddr> {
+    match octets.len() {
+        4 => Some(IpAddr::from(<[u8; 4]>::try_from(octets).ok()?)),
+        _ => Some(IpAddr::from(<[u8; 16]>::try_from(octets).ok()?)),
+    }
+}
+
 pub(super) fn family(address: IpAddr) -> u8 {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     family as u8
@@ -27,11 +35,7 @@ impl Netlink {
             request,
             |payload| {
                 let (scope, of) = (*payload.get(3)?, number(payload, 4)?);
-                let value = attribute(payload.get(8..)?, libc::IFA_ADDRESS)?;
-                let address = match value.len() {
-                    4 => IpAddr::from(<[u8; 4]>::try_from(value).ok()?),
-                    _ => IpAddr::from(<[u8; 16]>::try_from(value).ok()?),
-                };
+                let address = address(attribute(payload.get(8..)?, libc::IFA_ADDRESS)?)?;
                 (of == index && scope < libc::RT_SCOPE_LINK).then_some(address)
             },
         )

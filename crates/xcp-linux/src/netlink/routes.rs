@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::addresses::{family, octets};
-use super::message::Request;
+use super::addresses::{address, family, octets};
+use super::message::{Request, attribute};
 use super::{Netlink, Result};
 
 /// What else there is to say about a route.
@@ -21,6 +21,10 @@ pub struct RouteOptions {
 
 /// linux/rtnetlink.h.
 const RTNH_F_ONLINK: u32 = 4;
+/// Fixed part of a route: struct rtmsg.
+const RTMSG: usize = 12;
+/// linux/neighbour.h: find it out now, as if something were to be sent.
+const NTF_USE: u8 = 1;
 const RTAX_INITCWND: u16 = 11;
 const RTAX_QUICKACK: u16 = 15;
 
@@ -109,6 +113,41 @@ impl Netlink {
         request.attribute(libc::NDA_DST, &octets(address)).attribute(libc::NDA_LLADDR, &mac);
         self.change(
             || format!("make the neighbour {address} known to the network device number {index}"),
+            request,
+        )
+    }
+
+    /// The routers to which routes through a device lead, each once.
+    pub fn routers(&mut self, index: u32) -> Result<Vec<IpAddr>> {
+        let request = || Request::new(libc::RTM_GETROUTE, libc::NLM_F_DUMP as u16, &[0; RTMSG]);
+        let mut found = self.dump(
+            || format!("list the routes through the network device number {index}"),
+            request,
+            |payload| {
+                let attributes = payload.get(RTMSG..)?;
+                let of = attribute(attributes, libc::RTA_OIF)?;
+                (of == index.to_ne_bytes())
+                    .then(|| address(attribute(attributes, libc::RTA_GATEWAY)?))?
+            },
+        )?;
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// Has the kernel ask for a neighbour's Ethernet address, unless it knows it or needs none: the
+    /// first packet to it need not wait for the answer. Does not wait for it either.
+    pub fn ask_for_neighbour(&mut self, index: u32, address: IpAddr) -> Result<()> {
+        let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE;
+        // struct ndmsg: family, padding, device, state, flags, type
+        let mut fixed = [0; 12];
+        fixed[0] = family(address);
+        fixed[4..8].copy_from_slice(&index.to_ne_bytes());
+        fixed[10] = NTF_USE;
+        let mut request = Request::new(libc::RTM_NEWNEIGH, flags as u16, &fixed);
+        request.attribute(libc::NDA_DST, &octets(address));
+        self.change(
+            || format!("ask for the neighbour {address} at the network device number {index}"),
             request,
         )
     }

@@ -151,3 +151,33 @@ fn routes_lead_where_they_were_set_to() {
     let twice = left.add_route([10, 8, 0, 0].into(), 16, None, wire.left_index).unwrap_err();
     assert_eq!(twice.errno(), Some(libc::EEXIST));
 }
+
+#[test]
+fn a_router_is_known_before_anything_is_sent_to_it() {
+    let Some(wire) = wire("asking for neighbours") else { return };
+    let router = Ipv4Addr::new(10, 0, 0, 7);
+    let mut right = Netlink::open_in(&wire.right).unwrap();
+    let index = right.index_of("right").unwrap().unwrap();
+    right.add_address(index, router.into(), 24).unwrap();
+    let mut left = Netlink::open_in(&wire.left).unwrap();
+    for third in [7, 8] {
+        left.add_route([10, third, 0, 0].into(), 16, Some(router.into()), wire.left_index).unwrap();
+    }
+    left.add_route([10, 9, 0, 0].into(), 16, None, wire.left_index).unwrap();
+    assert_eq!(left.routers(wire.left_index).unwrap(), [IpAddr::from(router)]);
+    let lo = left.index_of("lo").unwrap().unwrap();
+    assert_eq!(left.routers(lo).unwrap(), [] as [IpAddr; 0]);
+    let is_known = || {
+        let table = wire.left.run(|| std::fs::read_to_string("/proc/thread-self/net/arp"));
+        let table = table.unwrap().unwrap();
+        table.lines().any(|line| line.starts_with("10.0.0.7 ") && line.contains("0x2"))
+    };
+    assert!(!is_known(), "nobody has asked yet");
+    left.ask_for_neighbour(wire.left_index, router.into()).unwrap();
+    let mut waits = (0..100).map(|_| std::thread::sleep(Duration::from_millis(100)));
+    assert!(waits.any(|()| is_known()), "no answer within ten seconds");
+    // Once more is no error, nor for one that it knows for good.
+    left.ask_for_neighbour(wire.left_index, router.into()).unwrap();
+    left.ask_for_neighbour(wire.left_index, RIGHT.into()).unwrap();
+    assert!(left.ask_for_neighbour(9_999, router.into()).is_err(), "there is no such device");
+}

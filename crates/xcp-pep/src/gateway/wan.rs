@@ -23,6 +23,8 @@ const QUEUE_RTTS: u128 = 2;
 const FULL_SEGMENT: usize = 1448;
 /// Subscribers that are told apart, some 100 bytes each.
 const SUBSCRIBERS: u32 = 16_384;
+/// Questions for neighbours are broadcast; a hub may have hundreds of them.
+const MOST_NEIGHBOURS: usize = 16;
 
 /// A law by its name, with the gain of each flow's own round-trip time: flows from beyond the far
 /// gateway have others than the link's.
@@ -139,6 +141,21 @@ pub fn shape(netlink: &mut Netlink, device: u32, link: Shaping) -> Result<()> {
         qdisc::install(netlink, device, Shaper::Htb, link.rate, limit)?;
     }
     Ok(())
+}
+
+/// Has the kernel find out whom routes across the long link lead to. Where that one answers from the
+/// far side (a bridging modem, a tunnel for Ethernet), the first connection would otherwise wait for
+/// one more round trip. Nothing depends on it.
+pub fn call_neighbours(netlink: &mut Netlink, device: u32) {
+    let called = netlink.routers(device).and_then(|routers| {
+        for router in routers.into_iter().take(MOST_NEIGHBOURS) {
+            netlink.ask_for_neighbour(device, router)?;
+        }
+        Ok(())
+    });
+    if let Err(why) = called {
+        tracing::debug!(%why, "neighbours are asked for when the first connection needs them");
+    }
 }
 
 /// Sets the shaper up, and the router in front of it.

@@ -53,6 +53,7 @@ fn set_up(proxy: &mut Proxy, options: &Options, keeper: &mut Keeper, device: Dev
     if let Some(beginnings) = &mut proxy.beginnings {
         beginnings.move_to(device.index);
     }
+    wan::call_neighbours(&mut proxy.netlink, device.index);
     proxy.shared.wan.store(device.index, Ordering::Relaxed);
     tracing::info!(wan = device.name, "the long link's device is back and has been set up again");
     proxy.wan_is_there = true;

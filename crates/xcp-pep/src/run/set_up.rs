@@ -250,6 +250,7 @@ fn gateway(
     };
     let endpoint = wan::endpoint(&group, &device, fallback, options.windows()?.receive, ask)?;
     let congestion = Some(endpoint.name().to_owned());
+    wan::call_neighbours(netlink, device.index);
     Ok(Xcp { wan: device, endpoint: Some(endpoint), router, congestion })
 }
 

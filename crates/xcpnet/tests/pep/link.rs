@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::site::{Proxy, SERVER, Site};
 use super::traffic::{Wish, connect, listen, receive, send};
 use super::{gateways, one, until};
+use xcp_linux::namespace::Namespace;
 use xcp_linux::sysctl;
 
 /// 20 Mbit/s and 200 ms: 330 packets.
@@ -36,6 +37,22 @@ fn lent(proxy: &Proxy, what: &str) -> u64 {
 /// The far gateway's window across the link.
 fn window(far: &Proxy) -> Option<u64> {
     far.show()["connections"][0]["client_leg"]["cwnd"].as_u64()
+}
+
+/// ARP's question goes across the link where that is one Ethernet; the first client need not wait.
+#[test]
+fn gateways_know_each_other_before_anybody_connects() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let knows = |gateway: &Namespace, other: &str| {
+        let read = || std::fs::read_to_string("/proc/thread-self/net/arp");
+        let table = gateway.run(read).unwrap().unwrap();
+        table.lines().any(|line| line.starts_with(other) && line.contains("0x2"))
+    };
+    assert!(!knows(&site.near, "10.71.9.2 ") && !knows(&site.far, "10.71.9.1 "));
+    let Some(_proxies) = gateways(&site, LINK) else { return };
+    until("near knows far", || knows(&site.near, "10.71.9.2 "));
+    until("far knows near", || knows(&site.far, "10.71.9.1 "));
 }
 
 #[test]
