@@ -46,7 +46,7 @@ fn owner(name: &str) -> Option<(u32, u64)> {
 
 /// Removes the groups of labs that are no more. Returns what it removed.
 pub(crate) fn clean() -> Result<Vec<PathBuf>, LabError> {
-    let mount = cgroup::mount_point().map_err(|why| LabError::Missing(why.to_string()))?;
+    let mount = cgroup::mount_point().map_err(LabError::lacks)?;
     let entries = fs::read_dir(&mount)
         .map_err(|why| LabError::failed(format_args!("look into {}", mount.display()), why))?;
     let mut removed = Vec::new();
@@ -74,7 +74,7 @@ pub(crate) fn clean() -> Result<Vec<PathBuf>, LabError> {
 impl Home {
     /// Makes a group and moves this process into it.
     pub fn enter() -> Result<Self, LabError> {
-        let missing = |why: xcp_linux::Error| LabError::Missing(why.to_string());
+        let missing = |why: xcp_linux::Error| LabError::lacks(why);
         let (mount, before) =
             (cgroup::mount_point().map_err(missing)?, cgroup::current().map_err(missing)?);
         let pid = std::process::id();

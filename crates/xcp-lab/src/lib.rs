@@ -37,7 +37,7 @@ mod xcp;
 use xcp_model::Scenario;
 use xcp_model::run::{Observer, Run};
 
-pub use error::LabError;
+pub use error::{Cause, LabError};
 pub use plan::Family;
 
 /// What can be chosen about a lab beside the scenario.

@@ -52,15 +52,15 @@ impl Site {
         let mut site =
             Self { spaces: Vec::new(), netlinks: Vec::new(), indices: vec![0; plan.devices.len()] };
         for space in &plan.spaces {
-            let built = |why: &dyn std::fmt::Display| {
-                LabError::failed(format_args!("make a namespace for {}", space.name), why)
-            };
-            let namespace = Namespace::new().map_err(|why| built(&why))?;
+            let step = || format!("make a namespace for {}", space.name);
+            let namespace = Namespace::new().map_err(|why| LabError::failed(step(), why))?;
             namespace
                 .run(|| settings(plan, space))
                 .and_then(|set| set)
-                .map_err(|why| built(&why))?;
-            site.netlinks.push(Netlink::open_in(&namespace).map_err(|why| built(&why))?);
+                .map_err(|why| LabError::failed(step(), why))?;
+            let netlink =
+                Netlink::open_in(&namespace).map_err(|why| LabError::failed(step(), why))?;
+            site.netlinks.push(netlink);
             site.spaces.push(Arc::new(namespace));
         }
         let whole = |why: xcp_linux::netlink::Error| LabError::failed("build its network", why);

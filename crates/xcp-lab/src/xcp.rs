@@ -80,7 +80,7 @@ impl Endpoint {
             receive_window: window,
             ..EndpointConfig::default()
         };
-        let missing = |why: xcp_linux::Error| LabError::Missing(why.to_string());
+        let missing = |why: xcp_linux::Error| LabError::lacks(why);
         let mut endpoint = endpoint::Endpoint::load(&config).map_err(missing)?;
         endpoint.attach(home.as_fd()).map_err(missing)?;
         for &device in devices {
@@ -167,7 +167,7 @@ impl Router {
         let router = site.spaces[space].run(|| router::Router::attach(index, &config));
         let router = router
             .map_err(|why| LabError::failed("enter a namespace", why))?
-            .map_err(|why| LabError::Missing(why.to_string()))?;
+            .map_err(LabError::lacks)?;
         Ok(Self { router, refuses })
     }
 

@@ -23,7 +23,7 @@ const VERSION_1: i128 = 0x0027_e0eb;
 /// It is not.
 pub fn mount_point() -> Result<PathBuf> {
     let mounts = fs::read("/proc/self/mountinfo")
-        .map_err(|e| Error::because("cannot read /proc/self/mountinfo", &e))?;
+        .map_err(|e| Error::because("cannot read /proc/self/mountinfo", e))?;
     let remedy = "mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none /sys/fs/cgroup/unified";
     mount_in(&mounts).ok_or_else(|| Error::new("cgroup v2 is not mounted").remedy(remedy))
 }
@@ -82,11 +82,12 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
 pub fn open(directory: &Path) -> Result<File> {
     let doing = format!("cannot open the cgroup {}", directory.display());
     let file = File::open(directory).map_err(|e| {
-        let error = Error::because(&doing, &e);
+        let kind = e.kind();
+        let error = Error::because(&doing, e);
         // As /proc/PID/cgroup and systemd write it: from the mount point on.
         let below =
             mount_point().map(|at| at.join(directory.strip_prefix("/").unwrap_or(directory)));
-        match (e.kind(), below) {
+        match (kind, below) {
             (io::ErrorKind::NotFound, Ok(below)) if below.is_dir() => {
                 error.remedy(format!("say {}", below.display()))
             }
@@ -95,7 +96,7 @@ pub fn open(directory: &Path) -> Result<File> {
         }
     })?;
     let system =
-        rustix::fs::fstatfs(&file).map_err(|e| Error::because(&doing, &io::Error::from(e)))?;
+        rustix::fs::fstatfs(&file).map_err(|e| Error::because(&doing, io::Error::from(e)))?;
     let why = match i128::from(system.f_type) {
         VERSION_2 if file.metadata().is_ok_and(|m| m.is_dir()) => return Ok(file),
         VERSION_2 => "it is a file in a cgroup, not the cgroup's directory",
@@ -125,7 +126,7 @@ pub fn make(directory: &Path) -> Result<()> {
     // Elsewhere, this would make an ordinary directory.
     open(directory.parent().unwrap_or(Path::new("/")))?;
     fs::create_dir(directory).map_err(|e| {
-        Error::because(format_args!("cannot make the cgroup {}", directory.display()), &e)
+        Error::because(format_args!("cannot make the cgroup {}", directory.display()), e)
     })
 }
 
@@ -148,9 +149,10 @@ pub fn remove(directory: &Path) -> Result<()> {
         }
     };
     removed.map_err(|e| {
+        let number = e.raw_os_error();
         let error =
-            Error::because(format_args!("cannot remove the cgroup {}", directory.display()), &e);
-        match e.raw_os_error() {
+            Error::because(format_args!("cannot remove the cgroup {}", directory.display()), e);
+        match number {
             Some(libc::EBUSY | libc::ENOTEMPTY) => error.remedy(
                 "end the processes in it (its cgroup.procs lists them) and remove the groups \
                  below it",
@@ -175,11 +177,12 @@ pub fn enter(directory: &Path) -> Result<()> {
 /// Not permitted; there is no such process; the group hands controllers on to groups below it.
 pub fn add(directory: &Path, process: u32) -> Result<()> {
     fs::write(directory.join("cgroup.procs"), process.to_string()).map_err(|e| {
+        let number = e.raw_os_error();
         let error = Error::because(
             format_args!("cannot move process {process} into the cgroup {}", directory.display()),
-            &e,
+            e,
         );
-        match e.raw_os_error() {
+        match number {
             // "No internal processes" (Documentation/admin-guide/cgroup-v2.rst).
             Some(libc::EBUSY) => error
                 .remedy("it delegates controllers (cgroup.subtree_control): use a group below it"),
@@ -195,7 +198,7 @@ pub fn add(directory: &Path, process: u32) -> Result<()> {
 /// Version 2 is not mounted.
 pub fn current() -> Result<PathBuf> {
     let text = fs::read_to_string("/proc/self/cgroup")
-        .map_err(|e| Error::because("cannot read /proc/self/cgroup", &e))?;
+        .map_err(|e| Error::because("cannot read /proc/self/cgroup", e))?;
     // Version 2 is the hierarchy number 0 and has no controllers (cgroups(7)).
     let inside = text.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
     Ok(mount_point()?.join(inside.trim_start_matches('/')))

@@ -439,7 +439,7 @@ impl Endpoint {
         let mut object = MaybeUninit::uninit();
         let mut open = EndpointSkelBuilder::default()
             .open(&mut object)
-            .map_err(|e| Error::because("cannot open the endpoint's programs", &e))?;
+            .map_err(|e| Error::because("cannot open the endpoint's programs", e))?;
         let name = c_name(&config.name)?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.settings = xcp_settings {
@@ -457,7 +457,7 @@ impl Endpoint {
         open.maps
             .subscribers
             .set_max_entries(config.subscribers.max(1))
-            .map_err(|e| Error::because("cannot make room for subscribers", &e))?;
+            .map_err(|e| Error::because("cannot make room for subscribers", e))?;
         open.struct_ops.xcp_mut().name = name;
         change(&mut open);
         if !start {
@@ -468,16 +468,17 @@ impl Endpoint {
         open.progs.xcp_room_bare.set_autoload(room);
         let mut skel = open
             .load()
-            .map_err(|e| Error::because("the kernel rejects the endpoint's programs", &e))?;
+            .map_err(|e| Error::because("the kernel rejects the endpoint's programs", e))?;
         if let Give::Listed { ports, prefixes } = &config.give {
             list(&skel.maps.ports, &skel.maps.prefixes, ports, prefixes)?;
         }
         let congestion = skel.maps.xcp.attach_struct_ops().map_err(|e| {
+            let kind = e.kind();
             let error = Error::because(
                 format_args!("cannot register the congestion control \"{}\"", config.name),
-                &e,
+                e,
             );
-            if e.kind() == libbpf_rs::ErrorKind::AlreadyExists {
+            if kind == libbpf_rs::ErrorKind::AlreadyExists {
                 error.remedy(
                     "another one with that name exists: `xcpnet endpoint disable` removes xcpnet's",
                 )
@@ -490,16 +491,16 @@ impl Endpoint {
             .progs
             .xcp_show
             .attach_iter(connections.as_fd())
-            .map_err(|e| Error::because("cannot attach the iterator", &e))?;
+            .map_err(|e| Error::because("cannot attach the iterator", e))?;
         let listeners = skel
             .progs
             .xcp_listeners
             .attach()
-            .map_err(|e| Error::because("cannot attach the iterator", &e))?;
+            .map_err(|e| Error::because("cannot attach the iterator", e))?;
         let (congestion, show, listeners) =
             (Link::adopt(&congestion)?, Link::adopt(&show)?, Link::adopt(&listeners)?);
         let held = |fd: BorrowedFd<'_>| {
-            fd.try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", &e))
+            fd.try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", e))
         };
         Ok(Self {
             name: config.name.clone(),
@@ -554,7 +555,7 @@ impl Endpoint {
                     "`bpftool cgroup tree` shows which one (sock_ops); choose a cgroup that it \
                      does not occupy (--cgroup), or have it attached with `multi`",
                 ),
-                _ => Error::because("cannot attach the endpoint to the cgroup", &e),
+                _ => Error::because("cannot attach the endpoint to the cgroup", e),
             },
         )?;
         self.cgroups.push(link);
@@ -570,7 +571,7 @@ impl Endpoint {
         let Some(listeners) = &self.listeners else { return Ok(0) };
         let refused = listeners
             .read_iterator()
-            .map_err(|e| Error::because("cannot go through the listening sockets", &e))?;
+            .map_err(|e| Error::because("cannot go through the listening sockets", e))?;
         Ok(refused.len())
     }
 
@@ -590,7 +591,7 @@ impl Endpoint {
             Err(e) => {
                 return Err(Error::because(
                     format_args!("cannot attach to device {ifindex} (TCX egress)"),
-                    &e,
+                    e,
                 ));
             }
         }
@@ -629,7 +630,7 @@ impl Endpoint {
         raw.ask.flags.0 |= xcp_ask_flags::XCP_ASK_OWN.0;
         self.connections
             .update(&socket.as_raw_fd().to_ne_bytes(), bytes_of(&raw), MapFlags::ANY)
-            .map_err(|e| Error::because("cannot set how a socket behaves", &e))
+            .map_err(|e| Error::because("cannot set how a socket behaves", e))
     }
 
     /// What connections have taken so far for their beginning, modulo 2^32.
@@ -641,7 +642,7 @@ impl Endpoint {
         let read = |account: u32| -> Result<u32> {
             let bytes = taken
                 .lookup(&account.to_ne_bytes(), MapFlags::ANY)
-                .map_err(|e| Error::because("cannot read what was lent", &e))?;
+                .map_err(|e| Error::because("cannot read what was lent", e))?;
             Ok(bytes.and_then(|b| b.try_into().ok()).map_or(0, u32::from_ne_bytes))
         };
         Ok(Start { window: read(0)?, rest: read(1)?, beginners: read(2)? })
@@ -661,7 +662,7 @@ impl Endpoint {
         {
             limits
                 .update(&account.to_ne_bytes(), &limit.to_ne_bytes(), MapFlags::ANY)
-                .map_err(|e| Error::because("cannot lend packets to connections that begin", &e))?;
+                .map_err(|e| Error::because("cannot lend packets to connections that begin", e))?;
         }
         Ok(())
     }
@@ -684,7 +685,7 @@ impl Endpoint {
     /// The map cannot be read.
     pub fn connection(&self, socket: BorrowedFd<'_>) -> Result<Option<Connection>> {
         let key = socket.as_raw_fd().to_ne_bytes();
-        let cannot = |e| Error::because("cannot read a connection", &e);
+        let cannot = |e| Error::because("cannot read a connection", e);
         let bytes = self.connections.lookup(&key, MapFlags::ANY).map_err(cannot)?;
         let Some(raw) = bytes.as_deref().and_then(from_bytes::<xcp_connection>) else {
             return Ok(None);
@@ -705,7 +706,7 @@ impl Endpoint {
     /// Nothing is noted.
     pub fn forget(&self, socket: BorrowedFd<'_>) -> Result<()> {
         let key = socket.as_raw_fd().to_ne_bytes();
-        self.connections.delete(&key).map_err(|e| Error::because("cannot forget a connection", &e))
+        self.connections.delete(&key).map_err(|e| Error::because("cannot forget a connection", e))
     }
 
     /// Counters since the programs were loaded.
@@ -732,7 +733,7 @@ impl Endpoint {
         let bytes = self
             .show
             .read_iterator()
-            .map_err(|e| Error::because("cannot list the connections", &e))?;
+            .map_err(|e| Error::because("cannot list the connections", e))?;
         let records = bytes
             .chunks_exact(std::mem::size_of::<xcp_record>())
             .filter_map(from_bytes::<xcp_record>);
@@ -907,7 +908,7 @@ fn list(
     for port in wanted {
         ports
             .update(&port.to_ne_bytes(), &[1], MapFlags::ANY)
-            .map_err(|e| Error::because(format_args!("cannot list port {port}"), &e))?;
+            .map_err(|e| Error::because(format_args!("cannot list port {port}"), e))?;
     }
     for (network, length) in networks {
         let (address, length) = match network {
@@ -919,7 +920,7 @@ fn list(
         let key = xcp_prefix { length, address: std::array::from_fn(word) };
         prefixes
             .update(bytes_of(&key), &[1], MapFlags::ANY)
-            .map_err(|e| Error::because(format_args!("cannot list {network}/{length}"), &e))?;
+            .map_err(|e| Error::because(format_args!("cannot list {network}/{length}"), e))?;
     }
     Ok(())
 }

@@ -2,11 +2,15 @@
 
 use std::fmt;
 
-/// A failure, as a user reads it.
+/// An error behind another one.
+type Reason = Box<dyn std::error::Error + Send + Sync>;
+
+/// A failure, as a user reads it: what it displays includes the reason, which is its source too.
 #[derive(Debug)]
 pub struct Error {
     what: String,
     remedy: Option<String>,
+    reason: Option<Reason>,
 }
 
 /// What this crate's functions return.
@@ -16,7 +20,7 @@ impl Error {
     /// An error that says what failed.
     #[must_use]
     pub fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), remedy: None }
+        Self { what: what.into(), remedy: None, reason: None }
     }
 
     /// What the user can do.
@@ -31,12 +35,34 @@ impl Error {
         &self.what
     }
 
+    /// A failure in the words of another error.
+    #[must_use]
+    pub fn told_by(reason: impl std::error::Error + Send + Sync + 'static) -> Self {
+        let text = reason.to_string();
+        Self { reason: Some(Box::new(reason)), ..Self::new(text) }
+    }
+
+    /// What failed, with a reason that says itself what can be done about it.
+    #[must_use]
+    pub fn around(
+        what: impl fmt::Display,
+        reason: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        let text = format!("{what}: {reason}");
+        Self { reason: Some(Box::new(reason)), ..Self::new(text) }
+    }
+
     /// A failure with the kernel's reason, and where that is known the remedy.
     #[must_use]
-    pub fn because(what: impl fmt::Display, reason: &(dyn std::error::Error + 'static)) -> Self {
+    pub fn because(
+        what: impl fmt::Display,
+        reason: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
         // libbpf-rs tells the causes, too, when asked for the long form.
-        let error = Self::new(format!("{what}: {reason:#}"));
-        match errno(reason) {
+        let text = format!("{what}: {reason:#}");
+        let number = errno(&reason);
+        let error = Self { reason: Some(Box::new(reason)), ..Self::new(text) };
+        match number {
             Some(libc::EPERM | libc::EACCES) if !is_root() => {
                 error.remedy("run it as root, e.g. with sudo")
             }
@@ -83,11 +109,47 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(self.reason.as_deref()?)
+    }
+}
 
 /// It tells its own remedy.
 impl From<crate::netlink::Error> for Error {
     fn from(error: crate::netlink::Error) -> Self {
-        Self::new(error.to_string())
+        Self::told_by(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+    use std::io;
+
+    use super::Error;
+
+    #[test]
+    fn an_error_displays_its_reason_and_keeps_it() {
+        let reason = || io::Error::from_raw_os_error(libc::ENOENT);
+        for error in [
+            Error::because("cannot look", reason()),
+            Error::around("cannot look", reason()),
+            Error::told_by(reason()),
+        ] {
+            assert!(error.to_string().ends_with(&reason().to_string()), "{error}");
+            let source = error.source().unwrap().downcast_ref::<io::Error>().unwrap();
+            assert_eq!(source.raw_os_error(), Some(libc::ENOENT));
+        }
+        assert!(Error::new("no").source().is_none());
+    }
+
+    #[test]
+    fn what_a_kernel_lacks_is_found_through_several_layers() {
+        let inner = Error::because("inner", io::Error::from_raw_os_error(libc::ENOTSUP));
+        let outer = Error::around("outer", inner);
+        let last = outer.source().unwrap().source().unwrap().downcast_ref::<io::Error>().unwrap();
+        assert_eq!(last.raw_os_error(), Some(libc::ENOTSUP));
+        assert_eq!(outer.to_string().matches("xcpnet doctor").count(), 1, "{outer}");
     }
 }

@@ -82,7 +82,7 @@ impl Link {
         let held = link
             .as_fd()
             .try_clone_to_owned()
-            .map_err(|e| Error::because("cannot hold a link", &e))?;
+            .map_err(|e| Error::because("cannot hold a link", e))?;
         Ok(Self(held))
     }
 
@@ -145,7 +145,7 @@ impl Link {
 /// Keeps a BPF object in a directory of a BPF file system.
 pub(crate) fn pin(object: BorrowedFd<'_>, directory: &Directory, name: &str) -> Result<()> {
     pin_at(object, &directory.reach(name))
-        .map_err(|e| Error::because(format_args!("cannot keep {}", directory.shown(name)), &e))
+        .map_err(|e| Error::because(format_args!("cannot keep {}", directory.shown(name)), e))
 }
 
 /// The same by a path.
@@ -158,14 +158,14 @@ pub(crate) fn pin_at(object: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
 
 /// One that was kept.
 pub(crate) fn open(directory: &Directory, name: &str) -> Result<OwnedFd> {
-    let told = |e: &(dyn std::error::Error + 'static)| {
-        Error::because(format_args!("cannot open {}", directory.shown(name)), e)
-    };
-    let path = CString::new(directory.reach(name).as_os_str().as_bytes()).map_err(|e| told(&e))?;
+    let told =
+        |e: io::Error| Error::because(format_args!("cannot open {}", directory.shown(name)), e);
+    let path =
+        CString::new(directory.reach(name).as_os_str().as_bytes()).map_err(|e| told(e.into()))?;
     // SAFETY: a terminated string; a negative return is an error.
     let fd = unsafe { libbpf_sys::bpf_obj_get(path.as_ptr()) };
     if fd < 0 {
-        return Err(told(&io::Error::from_raw_os_error(-fd)));
+        return Err(told(io::Error::from_raw_os_error(-fd)));
     }
     // SAFETY: the kernel has just given us this descriptor.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
@@ -174,7 +174,7 @@ pub(crate) fn open(directory: &Directory, name: &str) -> Result<OwnedFd> {
 /// A map that was kept.
 pub(crate) fn open_map(directory: &Directory, name: &str) -> Result<MapHandle> {
     MapHandle::from_pinned_path(directory.reach(name))
-        .map_err(|e| Error::because(format_args!("cannot open {}", directory.shown(name)), &e))
+        .map_err(|e| Error::because(format_args!("cannot open {}", directory.shown(name)), e))
 }
 
 /// A program on a device's way out.

@@ -56,7 +56,7 @@ pub(crate) fn read_only_entry<T: Plain>(
 ) -> Result<T> {
     let bytes = map
         .lookup(&0u32.to_ne_bytes(), flags)
-        .map_err(|e| Error::because(format_args!("cannot read {what}"), &e))?;
+        .map_err(|e| Error::because(format_args!("cannot read {what}"), e))?;
     bytes.as_deref().and_then(from_bytes).ok_or_else(|| {
         Error::new(format!("{what} has a layout that this xcpnet does not know"))
             .remedy("it was set up by another version: remove it with that one")
@@ -71,7 +71,7 @@ pub(crate) fn write_only_entry<T: Plain>(
     what: &str,
 ) -> Result<()> {
     map.update(&0u32.to_ne_bytes(), bytes_of(value), flags)
-        .map_err(|e| Error::because(format_args!("cannot write {what}"), &e))
+        .map_err(|e| Error::because(format_args!("cannot write {what}"), e))
 }
 
 /// What libbpf tells while somebody listens to it.
@@ -121,5 +121,5 @@ fn tell(_: PrintLevel, text: String) {
 
 /// A handle of a map that outlives its skeleton.
 pub(crate) fn handle(map: &MapMut<'_>) -> Result<MapHandle> {
-    MapHandle::try_from(map).map_err(|e| Error::because("cannot hold a map", &e))
+    MapHandle::try_from(map).map_err(|e| Error::because("cannot hold a map", e))
 }

@@ -134,7 +134,7 @@ pub(crate) fn prepare(open: &mut OpenRouterSkel<'_>, police: Option<&Police>) ->
         rodata.police_mask_v6 = mask_v6(v6);
     }
     let told = |e: libbpf_rs::Error| {
-        Error::because(format_args!("cannot make a table for {sets} flows"), &e)
+        Error::because(format_args!("cannot make a table for {sets} flows"), e)
     };
     open.maps.policed.set_max_entries(sets).map_err(told)
 }

@@ -194,10 +194,10 @@ impl Loaded {
 
 /// Loads bpf/router.bpf.c's program, or, for a law with a calendar, bpf/robust.bpf.c's.
 pub(crate) fn load(calendar: bool, settings: Settings<'_>) -> Result<Loaded> {
-    let cannot_open = |e: libbpf_rs::Error| Error::because("cannot open the router program", &e);
-    let refused = |e: libbpf_rs::Error| Error::because("the kernel rejects the router program", &e);
+    let cannot_open = |e: libbpf_rs::Error| Error::because("cannot open the router program", e);
+    let refused = |e: libbpf_rs::Error| Error::because("the kernel rejects the router program", e);
     let held = |fd: std::io::Result<OwnedFd>| {
-        fd.map_err(|e| Error::because("cannot hold the router program", &e))
+        fd.map_err(|e| Error::because("cannot hold the router program", e))
     };
     let mut object = MaybeUninit::uninit();
     if calendar {

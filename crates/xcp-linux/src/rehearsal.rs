@@ -114,7 +114,7 @@ impl Rehearsal {
         for place in 0..policed.max_entries() {
             let written =
                 policed.update(&place.to_ne_bytes(), &[0; POLICED_SET_WORDS * 8], MapFlags::ANY);
-            written.map_err(|e| Error::because("cannot write the policer's table", &e))?;
+            written.map_err(|e| Error::because("cannot write the policer's table", e))?;
         }
         self.loaded.begin(&xcp_port::new(router, policer))
     }
@@ -208,7 +208,7 @@ impl Rehearsal {
         let set = |place: u32| {
             let bytes = policed.lookup(&place.to_ne_bytes(), MapFlags::ANY);
             let bytes = bytes
-                .map_err(|e| Error::because("cannot read the policer's table", &e))?
+                .map_err(|e| Error::because("cannot read the policer's table", e))?
                 .unwrap_or_default();
             let mut words =
                 bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
@@ -275,13 +275,13 @@ impl SenderRehearsal {
         let mut object = MaybeUninit::uninit();
         let open = TestingSkelBuilder::default()
             .open(&mut object)
-            .map_err(|e| Error::because("cannot open a program", &e))?;
+            .map_err(|e| Error::because("cannot open a program", e))?;
         let skel = open
             .load()
-            .map_err(|e| Error::because("the kernel does not take the tests' programs", &e))?;
+            .map_err(|e| Error::because("the kernel does not take the tests' programs", e))?;
         let program = skel.progs.xcp_robust_steps.as_fd().try_clone_to_owned();
         Ok(Self {
-            program: program.map_err(|e| Error::because("cannot hold a program", &e))?,
+            program: program.map_err(|e| Error::because("cannot hold a program", e))?,
             step: handle(&skel.maps.robust_step)?,
             sender: [0; ROBUST_SENDER_WORDS],
         })
@@ -335,10 +335,10 @@ pub fn nothing_ns(frame: &[u8], repeat: u32) -> Result<u32> {
     let mut object = MaybeUninit::uninit();
     let open = TestingSkelBuilder::default()
         .open(&mut object)
-        .map_err(|e| Error::because("cannot open a program", &e))?;
+        .map_err(|e| Error::because("cannot open a program", e))?;
     let skel = open
         .load()
-        .map_err(|e| Error::because("the kernel does not take a program that does nothing", &e))?;
+        .map_err(|e| Error::because("the kernel does not take a program that does nothing", e))?;
     Ok(run(skel.progs.xcp_nothing.as_fd(), frame, None, None, repeat)?.mean_ns)
 }
 
@@ -410,10 +410,10 @@ impl Middlebox {
         let mut object = MaybeUninit::uninit();
         let open = TestingSkelBuilder::default()
             .open(&mut object)
-            .map_err(|e| Error::because("cannot open a program", &e))?;
+            .map_err(|e| Error::because("cannot open a program", e))?;
         let skel = open
             .load()
-            .map_err(|e| Error::because("the kernel does not take the tests' programs", &e))?;
+            .map_err(|e| Error::because("the kernel does not take the tests' programs", e))?;
         let program = match mischief {
             Mischief::Strip => &skel.progs.xcp_strip,
             Mischief::Lose => &skel.progs.xcp_lose,
@@ -421,7 +421,7 @@ impl Middlebox {
             Mischief::Lie => &skel.progs.xcp_lie,
         };
         let link = Link::new(program.as_fd(), Target::Egress(ifindex, position));
-        link.map(Self).map_err(|e| Error::because("cannot attach a program", &e))
+        link.map(Self).map_err(|e| Error::because("cannot attach a program", e))
     }
 }
 
@@ -444,12 +444,12 @@ impl Neighbour {
         let mut object = MaybeUninit::uninit();
         let open = TestingSkelBuilder::default()
             .open(&mut object)
-            .map_err(|e| Error::because("cannot open a program", &e))?;
+            .map_err(|e| Error::because("cannot open a program", e))?;
         let skel = open
             .load()
-            .map_err(|e| Error::because("the kernel does not take the tests' programs", &e))?;
+            .map_err(|e| Error::because("the kernel does not take the tests' programs", e))?;
         let link = Link::new(skel.progs.xcp_neighbour.as_fd(), Target::SockOps(cgroup));
-        let link = link.map_err(|e| Error::because("cannot attach a program", &e))?;
+        let link = link.map_err(|e| Error::because("cannot attach a program", e))?;
         Ok(Self { link, asked: handle(&skel.maps.asked)? })
     }
 
@@ -503,7 +503,7 @@ fn run(
     if done < 0 {
         return Err(Error::because(
             "cannot run the router program on a packet",
-            &std::io::Error::from_raw_os_error(-done),
+            std::io::Error::from_raw_os_error(-done),
         ));
     }
     Ok(Ran {

@@ -283,7 +283,7 @@ impl Router {
             |e| {
                 Error::because(
                     format_args!("cannot attach the router to device {ifindex} (TCX egress)"),
-                    &e,
+                    e,
                 )
             },
         )?;
@@ -391,7 +391,7 @@ impl Router {
             let fd = port
                 .as_fd()
                 .try_clone_to_owned()
-                .map_err(|e| Error::because("cannot hold a map", &e))?;
+                .map_err(|e| Error::because("cannot hold a map", e))?;
             Attached::Clsact(Filter { fd, ifindex, made: settings.made_clsact != 0, kept: true })
         };
         Ok(Self {
@@ -466,18 +466,18 @@ fn hang(program: BorrowedFd<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
             Err(e) => {
                 return Err(Error::because(
                     "cannot attach the router program to the device (TCX egress)",
-                    &e,
+                    e,
                 ));
             }
         }
     }
     let fd =
-        program.try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", &e))?;
+        program.try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", e))?;
     // To make one that is there is no error to libbpf: whose it is has to be seen before.
     let made = !Netlink::open()?.has_clsact(ifindex)?;
     let mut filter = Filter { fd, ifindex, made, kept: true };
     let told = |e: libbpf_rs::Error| {
-        Error::because("cannot attach the router program to the device (clsact egress)", &e)
+        Error::because("cannot attach the router program to the device (clsact egress)", e)
     };
     filter.hook().create().map_err(told)?;
     match filter.hook().attach() {

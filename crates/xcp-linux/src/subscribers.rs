@@ -29,6 +29,6 @@ impl Subscribers {
         };
         self.0
             .update(&socket.as_raw_fd().to_ne_bytes(), &address.octets(), MapFlags::ANY)
-            .map_err(|e| Error::because("cannot note whose a connection is", &e))
+            .map_err(|e| Error::because("cannot note whose a connection is", e))
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn prepare(open: &mut OpenRouterSkel<'_>) -> Result<()> {
     open.maps
         .urgent_flows
         .set_max_entries(FLOWS)
-        .map_err(|e| Error::because(format_args!("cannot make a table for {FLOWS} flows"), &e))
+        .map_err(|e| Error::because(format_args!("cannot make a table for {FLOWS} flows"), e))
 }
 
 impl Bound {

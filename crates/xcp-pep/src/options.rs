@@ -248,7 +248,7 @@ impl Options {
     /// It cannot be read, or says something that is not known.
     pub fn load(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
-            .map_err(|e| Error::because(format_args!("cannot read {}", path.display()), &e))?;
+            .map_err(|e| Error::because(format_args!("cannot read {}", path.display()), e))?;
         toml::from_str(&text)
             .map_err(|e| Error::new(format!("{}: {}", path.display(), e.to_string().trim_end())))
     }
@@ -558,7 +558,7 @@ impl Options {
             Some(own) => own,
             None => {
                 let address = trunk::own_address(peer).map_err(|e| {
-                    Error::because(format_args!("trunk: no route to {}", peer.ip()), &e).remedy(
+                    Error::because(format_args!("trunk: no route to {}", peer.ip()), e).remedy(
                         "give the address at which the other gateway reaches this one: \
                          --trunk-listen ADDRESS",
                     )

@@ -141,10 +141,9 @@ fn a_congestion_control_that_the_kernel_lacks_is_missing() {
     };
     let error =
         Plan::new(&scenario(&format!("{LINK}{FLOW}congestion = \"cubic\"")), &poor).unwrap_err();
-    assert!(
-        matches!(&error, LabError::Missing(text) if text.contains("\"cubic\"") && text.contains("modprobe tcp_cubic")),
-        "{error}"
-    );
+    let text = error.to_string();
+    assert!(matches!(error, LabError::Missing(_)), "{error:?}");
+    assert!(text.contains("\"cubic\"") && text.contains("modprobe tcp_cubic"), "{text}");
 }
 
 /// A random graph's links, and flows over it.

@@ -36,7 +36,7 @@ fn directory() -> Result<Option<Directory>> {
 pub fn endpoint() -> Result<Option<Endpoint>> {
     let Some(directory) = directory()? else { return Ok(None) };
     Endpoint::open(&directory).map(Some).map_err(|e| {
-        Error::new(format!("the endpoint is only partly set up: {e}"))
+        Error::around("the endpoint is only partly set up", e)
             .remedy("`xcpnet endpoint disable` removes it")
     })
 }
@@ -88,17 +88,15 @@ pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<Enabled> {
     let room = namespace
         .run(|| {
             devices.iter().try_for_each(|d| {
-                endpoint
-                    .make_room(d.index, d.mac.is_some())
-                    .map_err(|e| Error::new(format!("{}: {e}", d.name)))
+                endpoint.make_room(d.index, d.mac.is_some()).map_err(|e| Error::around(&d.name, e))
             })
         })
-        .map_err(|e| Error::because("cannot enter the network namespace", &e))?;
+        .map_err(|e| Error::because("cannot enter the network namespace", e))?;
     room?;
     endpoint.attach(held.as_fd())?;
     let deaf = namespace
         .run(|| endpoint.wake_listeners())
-        .map_err(|e| Error::because("cannot enter the network namespace", &e))??;
+        .map_err(|e| Error::because("cannot enter the network namespace", e))??;
     let kept = ours()
         .and_then(|ours| ours.make(DIRECTORY))
         .and_then(|directory| endpoint.pin(&directory, &cgroup));

@@ -90,7 +90,7 @@ pub(super) fn ours() -> Result<Directory> {
     check_mount_namespace()?;
     if !is_mounted() {
         mount_private().map_err(|e| {
-            Error::because(format_args!("cannot mount a BPF file system at {MOUNT}"), &e)
+            Error::because(format_args!("cannot mount a BPF file system at {MOUNT}"), e)
         })?;
     }
     Directory::root()?.make(OURS)
@@ -121,7 +121,7 @@ impl Directory {
     fn root() -> Result<Self> {
         let path = PathBuf::from(MOUNT);
         let told =
-            |e: Errno| Error::because(format_args!("cannot open {MOUNT}"), &io::Error::from(e));
+            |e: Errno| Error::because(format_args!("cannot open {MOUNT}"), io::Error::from(e));
         let descriptor = rustix::fs::open(MOUNT, FLAGS, Mode::empty()).map_err(told)?;
         let status = rustix::fs::fstat(&descriptor).map_err(told)?;
         let mode = Mode::from_raw_mode(status.st_mode);
@@ -141,7 +141,7 @@ impl Directory {
     pub fn open(&self, name: &str) -> Result<Option<Self>> {
         let path = self.path.join(name);
         let told = |e: Errno| {
-            Error::because(format_args!("cannot open {}", path.display()), &io::Error::from(e))
+            Error::because(format_args!("cannot open {}", path.display()), io::Error::from(e))
         };
         match rustix::fs::openat(&self.descriptor, name, FLAGS, Mode::empty()) {
             Ok(descriptor) => {
@@ -167,7 +167,7 @@ impl Directory {
     /// A directory in this one, made unless it is there.
     pub fn make(&self, name: &str) -> Result<Self> {
         let told = |e: Errno| {
-            Error::because(format_args!("cannot make {}", self.shown(name)), &io::Error::from(e))
+            Error::because(format_args!("cannot make {}", self.shown(name)), io::Error::from(e))
         };
         match rustix::fs::mkdirat(&self.descriptor, name, PRIVATE) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -182,7 +182,7 @@ impl Directory {
     /// The system has no locks for it.
     pub fn lock(self) -> Result<Self> {
         let told =
-            |e: Errno| Error::because(format_args!("cannot lock {self}"), &io::Error::from(e));
+            |e: Errno| Error::because(format_args!("cannot lock {self}"), io::Error::from(e));
         rustix::io::retry_on_intr(|| {
             rustix::fs::flock(&self.descriptor, FlockOperation::LockExclusive)
         })
@@ -198,7 +198,7 @@ impl Directory {
     /// What is in it.
     pub fn names(&self) -> Result<Vec<String>> {
         let told =
-            |e: Errno| Error::because(format_args!("cannot list {self}"), &io::Error::from(e));
+            |e: Errno| Error::because(format_args!("cannot list {self}"), io::Error::from(e));
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.descriptor).map_err(told)? {
             let entry = entry.map_err(told)?;
@@ -214,7 +214,7 @@ impl Directory {
     pub fn remove(&self, name: &str) -> Result<()> {
         let Some(directory) = self.open(name)? else { return Ok(()) };
         let told = |e: Errno| {
-            Error::because(format_args!("cannot remove {}", self.shown(name)), &io::Error::from(e))
+            Error::because(format_args!("cannot remove {}", self.shown(name)), io::Error::from(e))
         };
         for file in directory.names()? {
             rustix::fs::unlinkat(&directory.descriptor, file, AtFlags::empty()).map_err(told)?;

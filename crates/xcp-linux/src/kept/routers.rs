@@ -127,8 +127,8 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
         };
         let attached = namespace
             .run(|| Router::attach(device.index, &config))
-            .map_err(|e| Error::because("cannot enter the namespace", &e))?;
-        let mut router = attached.map_err(|e| Error::new(format!("{}: {e}", device.name)))?;
+            .map_err(|e| Error::because("cannot enter the namespace", e))?;
+        let mut router = attached.map_err(|e| Error::around(&device.name, e))?;
         router.pin(&all.make(&name)?)?;
         Ok(router)
     })();
@@ -154,7 +154,7 @@ fn kept(
         (qdisc::root(netlink, device.index)?, qdisc::stats(netlink, device.index)?);
     let behind = namespace
         .run(|| router.behind(device.index))
-        .map_err(|e| Error::because("cannot enter the namespace", &e))?;
+        .map_err(|e| Error::because("cannot enter the namespace", e))?;
     let class_stats =
         qdisc.others.map(|_| qdisc::class_stats(netlink, device.index)).transpose()?;
     Ok(KeptRouter { device, router, qdisc, qdisc_stats, class_stats, behind })
@@ -235,8 +235,11 @@ pub fn list(namespace: &Namespace) -> Result<Vec<KeptRouter>> {
     for device in netlink.links()? {
         if let Some(directory) = all.open(&directory_name(namespace, device.index))? {
             let router = Router::open(&directory, device.index).map_err(|e| {
-                Error::new(format!("the router of {0} is only partly set up: {e}", device.name))
-                    .remedy(format!("`xcpnet router del dev {}` removes it", device.name))
+                Error::around(
+                    format_args!("the router of {} is only partly set up", device.name),
+                    e,
+                )
+                .remedy(format!("`xcpnet router del dev {}` removes it", device.name))
             })?;
             found.push(kept(&mut netlink, namespace, device, router)?);
         }
@@ -307,7 +310,7 @@ pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
     if let Ok(router) = Router::open(&directory, device.index) {
         namespace
             .run(|| router.detach())
-            .map_err(|e| Error::because("cannot enter the namespace", &e))?;
+            .map_err(|e| Error::because("cannot enter the namespace", e))?;
     }
     clear(DIRECTORY, Some(&name))?;
     qdisc::remove(&mut netlink, device.index)?;

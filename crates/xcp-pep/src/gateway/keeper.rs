@@ -6,7 +6,7 @@
 //! it writes it down for others, but goes by what it was told: a file may be removed, or be
 //! somebody else's by then.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 
 use rustix::process::{Pid, WaitOptions, waitpid};
@@ -29,21 +29,20 @@ impl Keeper {
     /// # Errors
     /// No process, no sockets.
     pub fn start(place: &Place) -> Result<Self> {
-        let told = |e: &dyn std::fmt::Display| {
-            Error::new(format!("cannot start the process that cleans up: {e}"))
-        };
-        let (theirs, ours) = UnixStream::pair().map_err(|e| told(&e))?;
+        let told = |e: io::Error| Error::around("cannot start the process that cleans up", e);
+        let (theirs, ours) = UnixStream::pair().map_err(told)?;
         // SAFETY: the process has one thread, so no lock is held by one that is missing in the
         // child.
         let pid = unsafe { libc::fork() };
         match pid {
-            ..0 => Err(told(&std::io::Error::last_os_error())),
+            ..0 => Err(told(io::Error::last_os_error())),
             0 => {
                 drop(ours);
                 keep(BufReader::new(theirs), place)
             }
             child => {
-                let pid = Pid::from_raw(child).ok_or_else(|| told(&"no process number"))?;
+                let pid = Pid::from_raw(child)
+                    .ok_or_else(|| told(io::Error::other("no process number")))?;
                 Ok(Self { pid, line: Some(BufReader::new(ours)) })
             }
         }
@@ -54,23 +53,17 @@ impl Keeper {
     /// # Errors
     /// It could not be written, or the keeper is no more.
     pub fn note(&mut self, state: &State) -> Result<()> {
-        let told = |e: &dyn std::fmt::Display| {
-            Error::new(format!("cannot record what is to be undone: {e}"))
-        };
-        let line = self
-            .line
-            .as_mut()
-            .ok_or_else(|| told(&"the process that cleans up has been released"))?;
-        let mut text = serde_json::to_vec(state).map_err(|e| told(&e))?;
+        let told = |e: io::Error| Error::around("cannot record what is to be undone", e);
+        let gone =
+            |what: &str| told(io::Error::other(format!("the process that cleans up {what}")));
+        let line = self.line.as_mut().ok_or_else(|| gone("has been released"))?;
+        let mut text = serde_json::to_vec(state).map_err(|e| told(e.into()))?;
         text.push(b'\n');
         let mut answer = String::new();
-        line.get_mut()
-            .write_all(&text)
-            .and_then(|()| line.read_line(&mut answer))
-            .map_err(|e| told(&e))?;
+        line.get_mut().write_all(&text).and_then(|()| line.read_line(&mut answer)).map_err(told)?;
         match answer.trim_end() {
             WRITTEN => Ok(()),
-            "" => Err(told(&"the process that cleans up has ended")),
+            "" => Err(gone("has ended")),
             why => Err(Error::new(why)),
         }
     }

@@ -334,7 +334,7 @@ fn trunk(options: &Options) -> Result<Option<Finding>> {
 pub fn look(options: &Options, name: &str) -> Result<Vec<Finding>> {
     let Some(wan_name) = &options.wan else { return Ok(Vec::new()) };
     let namespace = Namespace::current()
-        .map_err(|e| Error::because("cannot open this network namespace", &e))?;
+        .map_err(|e| Error::because("cannot open this network namespace", e))?;
     let mut netlink = Netlink::open()?;
     let (wan, lan) = wan::devices(&mut netlink, wan_name, &options.lan)?;
     let devices: Vec<(&str, &Device)> =

@@ -44,7 +44,7 @@ pub fn user(name: &str) -> Result<User> {
 /// Not permitted.
 pub fn drop_to(user: User) -> Result<()> {
     let told =
-        |e: rustix::io::Errno| Error::because("cannot drop privileges", &std::io::Error::from(e));
+        |e: rustix::io::Errno| Error::because("cannot drop privileges", std::io::Error::from(e));
     let sets = |kept| CapabilitySets {
         effective: kept,
         permitted: kept,

@@ -181,7 +181,7 @@ impl Diverted {
             }
             other => other,
         };
-        table.map_err(|e| Error::new(e.to_string()))
+        table.map_err(Error::told_by)
     }
 
     /// Puts these rules into the place of others.
@@ -189,7 +189,7 @@ impl Diverted {
     /// # Errors
     /// What the kernel refuses; then nothing changes.
     pub fn change(&self, table: &mut OwnedTable) -> Result<()> {
-        table.replace(&self.prerouting(true)).map_err(|e| Error::new(e.to_string()))
+        table.replace(&self.prerouting(true)).map_err(Error::told_by)
     }
 
     /// New connections pass untouched from now on; those that are here stay.
@@ -197,6 +197,6 @@ impl Diverted {
     /// # Errors
     /// What the kernel refuses.
     pub fn drain(&self, table: &mut OwnedTable) -> Result<()> {
-        table.replace(&self.prerouting(false)).map_err(|e| Error::new(e.to_string()))
+        table.replace(&self.prerouting(false)).map_err(Error::told_by)
     }
 }

@@ -133,7 +133,7 @@ impl Place {
             file.write_all(&serde_json::to_vec(state)?)?;
             fs::rename(new, self.file())
         };
-        written().map_err(|e| Error::because(doing(), &e))
+        written().map_err(|e| Error::because(doing(), e))
     }
 
     /// The proxy that lives there.

@@ -184,7 +184,7 @@ pub fn router(
     };
     let attached = Router::attach(device.index, &config)
         .and_then(|router| router.set_urgent(urgent).map(|()| router));
-    attached.map_err(|e| Error::new(format!("{}: {e}", device.name)))
+    attached.map_err(|e| Error::around(&device.name, e))
 }
 
 /// Where this process's control group will be.
@@ -222,9 +222,7 @@ pub fn endpoint(
     cgroup::make(group)?;
     let held = cgroup::open(group)?;
     endpoint.attach(held.as_fd())?;
-    endpoint
-        .make_room(wan.index, wan.mac.is_some())
-        .map_err(|e| Error::new(format!("{}: {e}", wan.name)))?;
+    endpoint.make_room(wan.index, wan.mac.is_some()).map_err(|e| Error::around(&wan.name, e))?;
     cgroup::enter(group)?;
     Ok(endpoint)
 }

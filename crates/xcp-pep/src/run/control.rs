@@ -43,7 +43,7 @@ impl Signals {
         if fd < 0 {
             return Err(Error::because(
                 "cannot listen for signals",
-                &std::io::Error::last_os_error(),
+                std::io::Error::last_os_error(),
             ));
         }
         // SAFETY: the kernel has just given us this descriptor.
@@ -216,7 +216,7 @@ fn wait(proxy: &Proxy, visitors: &Visitors, soon: bool) -> Result<Asked> {
         soon.then(|| Timespec { tv_sec: 0, tv_nsec: Duration::from_millis(50).as_nanos() as i64 });
     match poll(&mut fds, wait.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
-        Err(e) => return Err(Error::because("cannot wait for signals", &std::io::Error::from(e))),
+        Err(e) => return Err(Error::because("cannot wait for signals", std::io::Error::from(e))),
     }
     // Those that are there are at the beginning, in their order.
     let mut answers = fds.iter();

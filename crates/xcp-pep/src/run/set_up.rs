@@ -177,7 +177,7 @@ fn adopted(namespace: &Namespace, slot: Slot, wanted: &[Changed]) -> Vec<Changed
 
 /// Settings that a gateway needs.
 fn sysctls() -> Result<Vec<Changed>> {
-    let read = |name: &str| sysctl::read(name).map_err(|e| Error::new(e.to_string()));
+    let read = |name: &str| sysctl::read(name).map_err(Error::told_by);
     let mut wanted = Vec::new();
     // Data with a SYN: sent (1), and taken (2).
     let open = read("net.ipv4.tcp_fastopen")?;
@@ -221,7 +221,7 @@ fn gateway(
     netlink: &mut Netlink,
 ) -> Result<Xcp> {
     let namespace = Namespace::current()
-        .map_err(|e| Error::because("cannot open this network namespace", &e))?;
+        .map_err(|e| Error::because("cannot open this network namespace", e))?;
     let name = options.wan.as_deref().unwrap_or_default();
     let (device, _) = wan::devices(netlink, name, &options.lan)?;
     let rate = options.rate_bps()?;
@@ -236,7 +236,7 @@ fn gateway(
     state.cgroup = Some(group.clone());
     keeper.note(state)?;
     for (name, _, ours) in &state.sysctls {
-        sysctl::write(name, ours).map_err(|e| Error::new(e.to_string()))?;
+        sysctl::write(name, ours).map_err(Error::told_by)?;
     }
     let rtt = options.rtt_ns()?;
     let router =
@@ -270,7 +270,7 @@ fn diverted_listeners(settings: &Settings) -> Result<Vec<(Kind, SocketAddr, List
             match listener(address, kind, settings, true, kind == Kind::FromWan) {
                 Ok(listener) => {
                     let at = socket::local(listener.socket.as_fd())
-                        .map_err(|e| Error::because("cannot read a listener's address", &e))?;
+                        .map_err(|e| Error::because("cannot read a listener's address", e))?;
                     found.push((kind, at, listener));
                 }
                 // IPv6 is switched off.
@@ -281,7 +281,7 @@ fn diverted_listeners(settings: &Settings) -> Result<Vec<(Kind, SocketAddr, List
                             Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL)
                         ) => {}
                 Err(e) => {
-                    return Err(Error::because(format_args!("cannot listen at {address}"), &e));
+                    return Err(Error::because(format_args!("cannot listen at {address}"), e));
                 }
             }
         }
@@ -292,8 +292,9 @@ fn diverted_listeners(settings: &Settings) -> Result<Vec<(Kind, SocketAddr, List
 fn explicit_listeners(options: &Options, settings: &Settings) -> Result<Vec<Listener>> {
     let open = |address: &SocketAddr| {
         listener(*address, Kind::Explicit, settings, false, false).map_err(|e| {
-            let error = Error::because(format_args!("cannot listen at {address}"), &e);
-            match e.raw_os_error() {
+            let number = e.raw_os_error();
+            let error = Error::because(format_args!("cannot listen at {address}"), e);
+            match number {
                 Some(libc::EADDRINUSE) => error.remedy(format!(
                     "another program has the port: `ss -ltnp sport = :{}` names it",
                     address.port()
@@ -311,10 +312,10 @@ fn explicit_listeners(options: &Options, settings: &Settings) -> Result<Vec<List
 /// Keeps the trunk, of which the workers are to know.
 fn trunk_of(plan: trunk::Plan, shared: &Arc<Shared>) -> Result<trunk::keeper::Keeper> {
     let listen = plan.listen;
-    let pool = trunk::Pool::new(&plan).map_err(|e| Error::because("cannot make a trunk", &e))?;
+    let pool = trunk::Pool::new(&plan).map_err(|e| Error::because("cannot make a trunk", e))?;
     let pool = shared.trunk.get_or_init(|| Arc::new(pool)).clone();
     trunk::keeper::Keeper::new(shared.clone(), pool, plan).map_err(|e| {
-        Error::because(format_args!("trunk: cannot listen at {listen}"), &e).remedy(
+        Error::because(format_args!("trunk: cannot listen at {listen}"), e).remedy(
             "give the address at which the other gateway reaches this one: --trunk-listen \
              ADDRESS[:PORT]",
         )
@@ -335,7 +336,7 @@ fn user(options: &Options) -> Result<Option<privileges::User>> {
 pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)> {
     let options = &command.options;
     let namespace = Namespace::current()
-        .map_err(|e| Error::because("cannot open this network namespace", &e))?;
+        .map_err(|e| Error::because("cannot open this network namespace", e))?;
     let place = Place::of(&namespace, &command.name);
     check_options(options)?;
     check_place(&place)?;
@@ -413,7 +414,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             netlink.divert(&slot.diversion())?;
         }
         let holder = queue.map(|queue| Holder::new(shared.clone(), queue, slot)).transpose();
-        let holder = holder.map_err(|e| Error::because("cannot hold connection attempts", &e))?;
+        let holder = holder.map_err(|e| Error::because("cannot hold connection attempts", e))?;
         let trunk = trunk.map(|plan| trunk_of(plan, &shared)).transpose()?;
         let table = rules.as_mut().map(Diverted::raise).transpose()?;
         // From here on there are threads, which inherit what they may do.
@@ -423,7 +424,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
                     Worker::new(shared.clone(), listeners.clone(), asker.clone(), memory / workers)
                 })
                 .collect::<std::io::Result<Vec<_>>>()
-                .map_err(|e| Error::because("cannot make a worker", &e))
+                .map_err(|e| Error::because("cannot make a worker", e))
         };
         let idle = Asker::default();
         let mut crew = made(&idle)?;
@@ -431,12 +432,12 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             privileges::drop_to(user)?;
         }
         if names_needed {
-            let asker = Asker::start().map_err(|e| Error::because("cannot start threads", &e))?;
+            let asker = Asker::start().map_err(|e| Error::because("cannot start threads", e))?;
             crew.iter_mut().for_each(|worker| worker.look_names_up_with(asker.clone()));
         }
         tracing::debug!(pipes = crew.iter().map(Worker::pipes).sum::<usize>(), "pipes");
         let crew = Crew::start(crew, holder, trunk)
-            .map_err(|e| Error::because("cannot start threads", &e))?;
+            .map_err(|e| Error::because("cannot start threads", e))?;
         let plan = Plan {
             diverted: rules,
             wan: is_gateway.then(|| xcp.wan.clone()),

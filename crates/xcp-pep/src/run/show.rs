@@ -109,14 +109,15 @@ pub(super) fn listen(place: &Place) -> Result<UnixListener> {
     let path = place.socket();
     let _ = std::fs::remove_file(&path);
     UnixListener::bind(&path)
-        .map_err(|e| Error::because(format_args!("cannot listen at {}", path.display()), &e))
+        .map_err(|e| Error::because(format_args!("cannot listen at {}", path.display()), e))
 }
 
 /// The address for Prometheus.
 pub(super) fn listen_http(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).map_err(|e| {
-        let error = Error::because(format_args!("--metrics: cannot listen at {address}"), &e);
-        if e.kind() == std::io::ErrorKind::AddrInUse {
+        let kind = e.kind();
+        let error = Error::because(format_args!("--metrics: cannot listen at {address}"), e);
+        if kind == std::io::ErrorKind::AddrInUse {
             error.remedy(format!(
                 "another program has the port: `ss -ltnp sport = :{}` names it",
                 address.port()
@@ -297,10 +298,10 @@ pub fn ask(place: &Place, name: &str, what: &str) -> Result<serde_json::Value> {
                 error
             }
         }
-        _ => Error::because(format_args!("cannot query the proxy at {}", path.display()), &e),
+        _ => Error::because(format_args!("cannot query the proxy at {}", path.display()), e),
     })?;
     let answer: serde_json::Value = serde_json::from_slice(&bytes)
-        .map_err(|e| Error::because("the proxy's answer cannot be read", &e))?;
+        .map_err(|e| Error::because("the proxy's answer cannot be read", e))?;
     match answer["error"].as_str() {
         Some(why) => Err(Error::new(why)),
         None => Ok(answer),

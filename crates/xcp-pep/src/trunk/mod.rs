@@ -113,7 +113,7 @@ pub fn read_secret(path: &Path) -> Result<Secret> {
         )
     };
     let text = std::fs::read(path).map_err(|e| {
-        Error::because(format_args!("secret-file: cannot read {}", path.display()), &e)
+        Error::because(format_args!("secret-file: cannot read {}", path.display()), e)
             .remedy(make())
     })?;
     let mode = std::fs::metadata(path).map_or(0, |about| about.permissions().mode());
