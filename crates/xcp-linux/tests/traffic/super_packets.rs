@@ -23,7 +23,9 @@ fn what_is_returned_counts_once() {
     let endpoint = endpoint(&site, Give::All);
     let routers = [site.router_with(100_000_000, Hook::Any, 25_000), site.router_back(100_000_000)];
     site.join_nothing();
-    for six in [false, true] {
+    // A machine that stands still for tens of milliseconds makes round trips, and windows, as long
+    // as that; what counts twice makes them so each time.
+    let largest = |six| {
         let over = AtomicBool::new(false);
         let (worst, done) = thread::scope(|scope| {
             let watching = scope.spawn(|| {
@@ -63,12 +65,16 @@ fn what_is_returned_counts_once() {
             "there were no packets of several segments: {sender:?} {receiver:?}"
         );
         println!("headers sent {}, received {}", sender.forwards, receiver.received);
-        assert!(worst.0 < 400.0, "a window of {:.0} packets", worst.0);
         assert_eq!(
             (site.dropped(), site.dropped_back()),
             (0, 0),
             "packets were dropped behind routers"
         );
+        worst.0
+    };
+    for six in [false, true] {
+        let tries: Vec<f64> = (0..3).map(|_| largest(six)).take_while(|w| *w >= 400.0).collect();
+        assert!(tries.len() < 3, "windows of {tries:.0?} packets");
     }
     drop(routers);
     site.assert_checksums();
