@@ -220,6 +220,13 @@ def test_figures(result: xcpnet.Result, tmp_path: Path) -> None:
         result.plot("speed")
 
 
+def test_what_one_should_know_is_a_warning_and_stands_in_a_notebook() -> None:
+    text = SMALL.replace('kind = "xcp"', 'kind = "drop-tail"')
+    with pytest.warns(UserWarning, match="crosses no XCP queue"):
+        told = xcpnet.run(xcpnet.Scenario.from_text(text))
+    assert "<li>sim: " in told._repr_html_() and "crosses no XCP queue" in told._repr_html_()
+
+
 def test_the_colours_are_the_report_s() -> None:
     from xcpnet._plot import COLOURS
 
