@@ -35,11 +35,14 @@ impl Error {
         &self.what
     }
 
+    fn keeping(self, reason: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self { reason: Some(Box::new(reason)), ..self }
+    }
+
     /// A failure in the words of another error.
     #[must_use]
     pub fn told_by(reason: impl std::error::Error + Send + Sync + 'static) -> Self {
-        let text = reason.to_string();
-        Self { reason: Some(Box::new(reason)), ..Self::new(text) }
+        Self::new(reason.to_string()).keeping(reason)
     }
 
     /// What failed, with a reason that says itself what can be done about it.
@@ -48,8 +51,7 @@ impl Error {
         what: impl fmt::Display,
         reason: impl std::error::Error + Send + Sync + 'static,
     ) -> Self {
-        let text = format!("{what}: {reason}");
-        Self { reason: Some(Box::new(reason)), ..Self::new(text) }
+        Self::new(format!("{what}: {reason}")).keeping(reason)
     }
 
     /// A failure with the kernel's reason, and where that is known the remedy.
@@ -61,7 +63,7 @@ impl Error {
         // libbpf-rs tells the causes, too, when asked for the long form.
         let text = format!("{what}: {reason:#}");
         let number = errno(&reason);
-        let error = Self { reason: Some(Box::new(reason)), ..Self::new(text) };
+        let error = Self::new(text).keeping(reason);
         match number {
             Some(libc::EPERM | libc::EACCES) if !is_root() => {
                 error.remedy("run it as root, e.g. with sudo")
