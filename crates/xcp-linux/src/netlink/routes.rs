@@ -117,7 +117,8 @@ impl Netlink {
         )
     }
 
-    /// The routers to which routes through a device lead, each once.
+    /// The routers to which routes through a device lead, each once; not those of routes that are
+    /// spread over several routers.
     pub fn routers(&mut self, index: u32) -> Result<Vec<IpAddr>> {
         let request = || Request::new(libc::RTM_GETROUTE, libc::NLM_F_DUMP as u16, &[0; RTMSG]);
         let mut found = self.dump(

@@ -147,14 +147,16 @@ pub fn shape(netlink: &mut Netlink, device: u32, link: Shaping) -> Result<()> {
 /// far side (a bridging modem, a tunnel for Ethernet), the first connection would otherwise wait for
 /// one more round trip. Nothing depends on it.
 pub fn call_neighbours(netlink: &mut Netlink, device: u32) {
-    let called = netlink.routers(device).and_then(|routers| {
-        for router in routers.into_iter().take(MOST_NEIGHBOURS) {
-            netlink.ask_for_neighbour(device, router)?;
-        }
-        Ok(())
-    });
-    if let Err(why) = called {
-        tracing::debug!(%why, "neighbours are asked for when the first connection needs them");
+    let told = |why| {
+        tracing::debug!(%why, "a neighbour is asked for when the first connection needs it");
+    };
+    match netlink.routers(device) {
+        Ok(routers) => routers
+            .into_iter()
+            .take(MOST_NEIGHBOURS)
+            .filter_map(|router| netlink.ask_for_neighbour(device, router).err())
+            .for_each(told),
+        Err(why) => told(why),
     }
 }
 
