@@ -178,11 +178,11 @@ pub struct WhatIsRun {
     #[arg(long = "variant", value_name = "NAME")]
     pub variants: Vec<String>,
     /// Simulate at most this many variants at a time [default: one per processor]
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = at_least_one)]
     pub jobs: Option<std::num::NonZeroUsize>,
     /// Divide each simulation among at most this many processors, which should be free; the result
     /// is the same to the byte
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = at_least_one)]
     pub threads: std::num::NonZeroUsize,
 }
 
@@ -295,7 +295,7 @@ pub struct SweepArguments {
     ])]
     pub merge: Option<PathBuf>,
     /// Run at most this many simulations at a time [default: one per processor]
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = at_least_one)]
     pub jobs: Option<std::num::NonZeroUsize>,
     /// Print the summaries as JSON, one line per run, instead of the table
     #[arg(long)]
@@ -395,9 +395,9 @@ pub struct ReproduceArguments {
     /// Run only this variant of each figure; may be repeated
     #[arg(long = "variant", value_name = "NAME")]
     pub variants: Vec<String>,
-    /// Run at most this many seeds of each figure, the first ones of its file [default: all in the
-    /// simulator, one where it takes as long as it says]
-    #[arg(long, value_name = "N")]
+    /// Run at most this many seeds of each figure, the first ones of its file [default: all of them
+    /// in the simulator, one in the kernel]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub seeds: Option<std::num::NonZeroUsize>,
     /// Where to run
     #[arg(long, value_enum, value_name = "BACKEND", default_value = "sim")]
@@ -417,7 +417,7 @@ pub struct ReproduceArguments {
     #[arg(long, value_name = "DIR")]
     pub experiments: Option<PathBuf>,
     /// Run at most this many scenarios at a time [default: one per processor]
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = at_least_one)]
     pub jobs: Option<std::num::NonZeroUsize>,
     /// Keep runs in this directory, and look for them there
     #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
@@ -584,6 +584,11 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         Err(_) => "write an IP address and a port, e.g. 127.0.0.1:7010 or [::1]:7010".to_owned(),
     };
     text.parse().map_err(why)
+}
+
+/// How many; clap's own message for 0 is of "zero for a non-zero type".
+fn at_least_one(text: &str) -> Result<std::num::NonZeroUsize, String> {
+    text.parse().map_err(|_| "write a whole number, at least 1".to_owned())
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
