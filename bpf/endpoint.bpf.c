@@ -69,6 +69,7 @@ struct {
 
 #define SOL_TCP 6
 #define TCP_CONGESTION 13
+#define TCP_USER_TIMEOUT 18
 #define TCP_SAVE_SYN 27
 #define ENOMSG 42
 #define AF_INET 2

@@ -8,8 +8,11 @@
  *      answers anything.
  *   2. RTTs are the kernel's rate_sample's, of the newest segment delivered. When that was sent is
  *      RACK's time (RFC 8985 §6.2 step 2), which knows retransmissions, too.
- *   3. What is lost is what the kernel takes for lost (tp->lost), but not at a timeout and not
- *      before that is repaired: what was under way then may have been lost with the path.
+ *   3. What is lost is what the kernel takes for lost (tp->lost), but not before all that was under
+ *      way at a timeout is repaired, for it may have been lost with the path. (The kernel's own
+ *      state does not tell: where an acknowledgement was lost with the path, it believes that the
+ *      timeout was spurious and that the lost packets are in flight. The window is wider by as many
+ *      then.)
  *   4. The kernel's window is what may be in flight; the rate is pacing's alone, exactly, since
  *      the window is wider by half. (TCP's pacing counts payloads, the rate is on the wire.) It
  *      does not move a packet that waits: the sender's difference 11.
@@ -17,13 +20,27 @@
  *      the first window is sent.
  *   6. The engine's clock is the one that segments are stamped with, so that what is sent after a
  *      round has begun is never older than the round.
+ *   7. In an outage the retransmission timer is bounded by the kernel's own option (Linux 6.15;
+ *      before, it backs off). The kernel derives from that bound how long it keeps a silent
+ *      connection, too, which is to stay as it was: it is told that time (TCP_USER_TIMEOUT). Who
+ *      chooses another congestion control in an outage keeps both, for a congestion control that is
+ *      released may set no option.
  */
+
+#define TCP_RTO_MAX_MS 44
+#define TCP_RTO_MIN_MS 200   /* net/ipv4/tcp_timer.c begins with it, whatever the round trip */
+#define TCP_RTO_DOUBLINGS 10 /* beyond two minutes, the most that it may be bounded by */
+#define XCP_NS_PER_MS 1000000
+#define SOCK_DEAD 1 /* the first bit of skc_flags */
 
 struct xcp_robust_connection {
     struct xcp_robust_sender sender;
     struct xcp_return returned; /* not taken yet */
     __u32 segments;             /* that it stands for; 0: none waits */
     __u32 lost;                 /* tp->lost as far as it is counted */
+    __u32 repaired;             /* no loss counts before all up to it is acknowledged */
+    __u32 rto_max_ms;           /* in an outage: the bound on the timer before, else 0 */
+    __u32 kept_ms;              /* likewise: the TCP_USER_TIMEOUT that is ours */
 };
 
 struct {
@@ -89,6 +106,59 @@ __noinline int xcp_robust_timeout(struct xcp_robust_connection *r, __u64 now) {
     return 0;
 }
 
+/* Where there is nothing under way, or the peer's window is closed, the kernel has other timers, for
+ * which the options count, too; a closed socket is kept for less; and where the kernel probes the
+ * path's MTU, each expiry after the third makes segments smaller. */
+static __always_inline __u32 patience_ms(const struct sock *sk,
+                                         const struct xcp_robust_connection *r) {
+    const struct tcp_sock *tp = (const struct tcp_sock *)sk;
+    if (!tp->packets_out || !tp->snd_wnd || sk->__sk_common.skc_flags & SOCK_DEAD ||
+        sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_mtu_probing)
+        return 0;
+    return xcp_robust_sender_patience(&r->sender) / XCP_NS_PER_MS;
+}
+
+/* How long the kernel keeps a connection that hears nothing, ms: retransmits_timed_out() in
+ * net/ipv4/tcp_timer.c. */
+static __always_inline __u32 kept_ms(const struct sock *sk, __u32 rto_max_ms) {
+    __u32 retries = sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_retries2, sum = 0, i;
+    __u32 rto = TCP_RTO_MIN_MS;
+    for (i = 0; i < TCP_RTO_DOUBLINGS && rto < rto_max_ms; i++) {
+        sum += rto;
+        if (retries == i)
+            return sum;
+        rto <<= 1;
+    }
+    return sum + (retries + 1 - i) * rto_max_ms;
+}
+
+/* Bounds the retransmission timer, in ms, or (0) no longer: difference 7. A bound that the
+ * connection asked for itself stays. */
+static __always_inline void robust_bound_rto(struct sock *sk, const struct xcp_connection *c,
+                                             struct xcp_robust_connection *r, __u32 most) {
+    struct tcp_sock *tp = (struct tcp_sock *)sk;
+    __u32 none = 0, was, need = srtt_ns(c, tp) >> 19; /* two round trips in ms, nearly */
+    if (most && !c->ask.rto_max_ms) {
+        most = most > need ? most : need;
+        if (!r->rto_max_ms) {
+            if (bpf_getsockopt(sk, SOL_TCP, TCP_RTO_MAX_MS, &was, sizeof(was)) || was <= most)
+                return;
+            r->rto_max_ms = was;
+        }
+        if (tp->inet_conn.icsk_user_timeout == 0) {
+            r->kept_ms = kept_ms(sk, r->rto_max_ms);
+            bpf_setsockopt(sk, SOL_TCP, TCP_USER_TIMEOUT, &r->kept_ms, sizeof(r->kept_ms));
+        }
+        if (tp->inet_conn.icsk_user_timeout)
+            bpf_setsockopt(sk, SOL_TCP, TCP_RTO_MAX_MS, &most, sizeof(most));
+    } else if (!most && r->rto_max_ms) {
+        bpf_setsockopt(sk, SOL_TCP, TCP_RTO_MAX_MS, &r->rto_max_ms, sizeof(r->rto_max_ms));
+        if (r->kept_ms && tp->inet_conn.icsk_user_timeout == r->kept_ms)
+            bpf_setsockopt(sk, SOL_TCP, TCP_USER_TIMEOUT, &none, sizeof(none));
+        r->rto_max_ms = r->kept_ms = 0;
+    }
+}
+
 /* The header of a packet that leaves. */
 __noinline int xcp_robust_header(struct xcp_robust_connection *r, __u64 now, __u32 limit,
                                  struct xcp_forward *out) {
@@ -104,6 +174,10 @@ static __always_inline void robust_settle(struct tcp_sock *tp, const struct xcp_
     __u64 base = r->sender.base_ns, rate = ~0ULL;
     __u32 cwnd =
         r->sender.round_ns ? xcp_robust_sender_limit(&r->sender) : xcp_sender_cwnd(&r->sender.xcp);
+    /* a timeout taken for a spurious one: difference 3 */
+    if ((__s32)(r->repaired - tp->snd_una) > 0 && tp->mss_cache &&
+        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) < TCP_CA_Recovery)
+        cwnd += (r->repaired - tp->snd_una) / tp->mss_cache;
     tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
     if (base && (r->sender.ever || base >= XCP_PACED_NS) && c->packet_bytes) {
         rate = xcp_sender_rate(&r->sender.xcp, base);
@@ -126,7 +200,9 @@ static __always_inline int robust_begin(struct sock *sk, struct tcp_sock *tp,
         xcp_sender_use_ids(&r->sender.xcp, c->ask.own_id);
     r->segments = 0;
     r->lost = tp->lost;
-    if (tp->srtt_us) /* the handshake's, of a connection that came in */
+    r->repaired = tp->snd_una;
+    robust_bound_rto(sk, c, r, 0); /* it was this sender's in an outage, and is again */
+    if (tp->srtt_us)               /* the handshake's, of a connection that came in */
         xcp_robust_sender_sample(&r->sender, srtt_ns(c, tp), srtt_ns(c, tp), stamp_ns(tp));
     robust_settle(tp, c, r);
     return 1;
@@ -162,8 +238,10 @@ static __always_inline void robust_advance(struct xcp_robust_connection *r, stru
     news.rtt_ns = has_sample ? (__u64)rs->rtt_us * 1000 : 0;
     news.segments = rs->acked_sacked;
     news.limited = robust_limited(tp);
-    if (BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) != TCP_CA_Loss)
+    if ((__s32)(tp->snd_una - r->repaired) >= 0) {
         news.lost = lost - r->lost;
+        r->repaired = tp->snd_una;
+    }
     r->lost = lost;
     if (news.segments)
         xcp_robust_sender_sample(&r->sender, news.rtt_ns, news.srtt_ns, news.sent_ns);

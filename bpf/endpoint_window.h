@@ -27,7 +27,6 @@
 #define XCP_LEAST_SEGMENTS 2
 
 #define FLAG_RETRANS_DATA_ACKED 0x08 /* net/ipv4/tcp_input.c */
-#define TCP_RTO_MAX_MS 44
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 #define TCP_CONG_NON_RESTRICTED 1
 #define SK_PACING_NONE 0
@@ -154,12 +153,14 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag,
         fall(c, XCP_FALL_SILENT);
     else if (c->state == XCP_UNTOUCHED)
         fall(c, XCP_FALL_LATE);
+    r = robust_of(c, sk);
     if (c->state == XCP_FALLEN) {
+        if (r)
+            robust_bound_rto(sk, c, r, 0);
         tp->snd_ssthresh = tp->snd_cwnd;
         bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, (void *)settings.fallback, XCP_CA_NAME);
         return;
     }
-    r = robust_of(c, sk);
     if (c->packet_bytes != wire_bytes(tp)) {
         c->packet_bytes = wire_bytes(tp);
         xcp_sender_set_packet(r ? &r->sender.xcp : &c->sender, c->packet_bytes);
@@ -167,6 +168,7 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag,
     if (r) {
         robust_advance(r, tp, c, rs, has_sample, c->state == XCP_OFFERED);
         robust_settle(tp, c, r);
+        robust_bound_rto(sk, c, r, patience_ms(sk, r));
         bound_rto(tp, c);
         return;
     }
@@ -188,6 +190,8 @@ void BPF_PROG(xcp_set_state, struct sock *sk, __u8 new_state) {
     if (r && new_state == TCP_CA_Loss) { /* each one that follows, too */
         xcp_robust_timeout(r, stamp_ns(tp));
         r->lost = tp->lost;
+        r->repaired = tp->snd_nxt;
+        robust_bound_rto(sk, c, r, patience_ms(sk, r));
     }
     if (!c || BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == new_state)
         return;

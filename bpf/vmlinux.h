@@ -242,8 +242,14 @@ struct ns_common {
     unsigned int inum;
 };
 
+struct netns_ipv4 {
+    __u8 sysctl_tcp_retries2;
+    __u8 sysctl_tcp_mtu_probing;
+};
+
 struct net {
     struct ns_common ns;
+    struct netns_ipv4 ipv4;
 };
 
 typedef struct {
@@ -260,6 +266,7 @@ struct sock_common {
     struct in6_addr skc_v6_daddr;
     struct in6_addr skc_v6_rcv_saddr;
     possible_net_t skc_net;
+    unsigned long skc_flags;
 };
 
 struct sock {
@@ -283,6 +290,7 @@ struct inet_connection_sock {
     const struct inet_connection_sock_af_ops *icsk_af_ops;
     const struct tcp_congestion_ops *icsk_ca_ops;
     __u8 icsk_ca_state : 5, icsk_ca_initialized : 1, icsk_ca_setsockopt : 1;
+    __u32 icsk_user_timeout;
 };
 
 struct tcp_options_received {

@@ -31,7 +31,11 @@
  *      the path's, which has become longer, and base is their least. What is in flight stays.
  *   8. Without marks there is no router: COMPETE, from what was delivered, or from slow start where
  *      there never was one; the first mark is heard again at once.
- *   9. A timeout that came while routers were content gives W back with the first fresh answer.
+ *   9. A timeout that came while routers were content gives W back with the first fresh answer. It
+ *      is the path that has gone, not a queue that has overflowed, so until anything comes back the
+ *      retransmission timer need not wait for more than a second, with which RFC 6298 §2.1 has
+ *      everyone begin (§5.5 has it double, §2.5 to a minute at least). The first expiry decides;
+ *      after the second one any answer is a fresh one.
  *  10. W may fall below one packet where four rounds running at the least W bring decreases and a
  *      queue, or where timeouts come at less than two; the header says an RTT of base / W and a
  *      window of one then.
@@ -56,10 +60,16 @@
 #define XCP_ROBUST_TENTH 429496730U /* fractions of 2^32 */
 #define XCP_ROBUST_SEVEN_TENTHS 3006477107U
 #define XCP_ROBUST_RESTORE_NS 2000000000ULL
+#define XCP_ROBUST_PATIENCE_NS 1000000000ULL
 
 /* Segments that a round must deliver to say anything of a queue: where it is fewer, each may be
  * acknowledged alone, when the receiver's timer for delayed acknowledgements has run out. */
 #define XCP_ROBUST_TELLING 4
+
+/* The timer has expired while routers were content; has done so again; or it is congestion. */
+#define XCP_ROBUST_OUTAGE 1
+#define XCP_ROBUST_OUTAGE_LASTS 2
+#define XCP_ROBUST_CONGESTION 3
 
 #define XCP_ROBUST_FREE 0
 #define XCP_ROBUST_DELAY 1
@@ -111,6 +121,7 @@ struct xcp_robust_sender {
     xcp_u8 slow_start;
     xcp_u8 flat;   /* rounds running in which the queue has not moved since the first cut */
     xcp_u8 calm;   /* the last round's feedback was less than a tenth of the window */
+    xcp_u8 outage; /* what the timer's expiries are taken for until something comes: see below */
     xcp_u32 binds; /* for those who look */
     xcp_u32 competes;
 };
@@ -215,11 +226,13 @@ XCP_COLD void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now,
 XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns,
                                          xcp_u64 srtt_ns, xcp_u64 sent_ns) {
     s->srtt_ns = srtt_ns;
-    if (rtt_ns == 0 || sent_ns < s->timeout_ns)
+    if (rtt_ns == 0 || sent_ns < s->timeout_ns || (s->outage && sent_ns < s->round_ns))
         return;
     if (s->base_ns == 0 || rtt_ns < s->base_ns) {
-        if (s->base_ns) /* the rate stays */
+        if (s->base_ns) { /* the rate stays */
             s->explicit_window = xcp_robust_times(s->explicit_window, rtt_ns, s->base_ns);
+            s->saved = xcp_robust_times(s->saved, rtt_ns, s->base_ns);
+        }
         s->base_ns = rtt_ns;
     }
     s->least_ns = xcp_robust_less(s->least_ns, rtt_ns);
@@ -495,15 +508,19 @@ XCP_COLD void xcp_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, 
                                       xcp_u32 limited, xcp_u64 sent_ns) {
     s->acked += segments;
     s->limited |= limited != 0;
-    if (s->saved && sent_ns >= s->timeout_ns) { /* the first fresh answer after a timeout */
+    /* the first fresh answer after a timeout */
+    if (s->saved && (sent_ns >= s->timeout_ns || s->outage == XCP_ROBUST_OUTAGE_LASTS)) {
         if (s->bound != XCP_ROBUST_UNBOUNDED) { /* it is B that governs, and B has been cut */
             s->explicit_window = xcp_robust_more(s->explicit_window, s->bound);
         } else if (s->routed) {
-            s->explicit_window = xcp_robust_more(s->explicit_window, s->saved);
+            /* no more: whoever comes first is offered what the others are about to take again */
+            if (s->outage != XCP_ROBUST_CONGESTION || s->explicit_window < s->saved)
+                s->explicit_window = s->saved;
             s->restored_ns = now;
         }
         s->saved = 0;
     }
+    s->outage = 0;
     if (s->mode == XCP_ROBUST_COMPETE) {
         xcp_cubic_acked(&s->cubic, now, xcp_robust_srtt(s), segments,
                         limited && xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)) <=
@@ -513,6 +530,11 @@ XCP_COLD void xcp_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, 
     if (sent_ns >= s->round_ns && s->samples)
         xcp_robust_round_ends(s, now);
     xcp_robust_settle_window(s, now);
+}
+
+/* The most that the retransmission timer need wait for, ns; 0: no bound. */
+XCP_INLINE xcp_u64 xcp_robust_sender_patience(const struct xcp_robust_sender *s) {
+    return s->outage && s->outage != XCP_ROBUST_CONGESTION ? XCP_ROBUST_PATIENCE_NS : 0;
 }
 
 /* The retransmission timer expired. */
@@ -525,7 +547,12 @@ XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now
     s->over = 0;
     if (w < 2 * XCP_ROBUST_ONE)
         s->floor = xcp_robust_more(s->floor >> 1, XCP_ROBUST_LEAST_WINDOW);
-    s->timeout_ns = now;
+    if (!xcp_robust_sender_patience(s)) /* in an outage what was sent since it began is fresh */
+        s->timeout_ns = now;
+    if (s->outage == 0)
+        s->outage = good && s->routed && s->ever ? XCP_ROBUST_OUTAGE : XCP_ROBUST_CONGESTION;
+    else if (s->outage == XCP_ROBUST_OUTAGE)
+        s->outage = XCP_ROBUST_OUTAGE_LASTS;
     s->top = s->last_top = 0;
     if (s->routed) {
         s->explicit_window =

@@ -187,6 +187,14 @@ impl RobustSender {
         unsafe { ffi::xcp_shim_robust_sender_timeout(&mut *self.0, now_ns) }
     }
 
+    /// The most that the retransmission timer need wait for, ns, however often it has expired;
+    /// `None`: as long as it likes.
+    pub fn patience_ns(&self) -> Option<u64> {
+        // SAFETY: as in `limit`.
+        let patience = unsafe { ffi::xcp_shim_robust_sender_patience(&*self.0) };
+        (patience > 0).then_some(patience)
+    }
+
     /// A snapshot of its rate and bound.
     pub fn state(&self) -> RobustSenderState {
         let v = self.view();

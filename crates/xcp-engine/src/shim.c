@@ -483,6 +483,10 @@ void xcp_shim_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now) {
     xcp_robust_sender_timeout(s, now);
 }
 
+xcp_u64 xcp_shim_robust_sender_patience(const struct xcp_robust_sender *s) {
+    return xcp_robust_sender_patience(s);
+}
+
 xcp_u32 xcp_shim_robust_sender_limit(const struct xcp_robust_sender *s) {
     return xcp_robust_sender_limit(s);
 }

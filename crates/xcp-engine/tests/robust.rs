@@ -218,6 +218,64 @@ fn a_timeout_gives_the_window_back() {
     assert_eq!(sender.window(), 20.0);
 }
 
+/// Difference 9: in an outage the timer has a bound, whatever comes back ends it, and nobody takes
+/// what the first answer offers besides.
+#[test]
+fn in_an_outage_the_timer_waits_a_second_at_most() {
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    let mut now = S;
+    for _ in 0..3 {
+        round(&mut sender, &mut now, 100 * MS, 20, 0.0);
+    }
+    assert_eq!(sender.patience_ns(), None);
+    let before = now - 50 * MS;
+    sender.on_timeout(now);
+    assert_eq!(sender.patience_ns(), Some(S));
+    // After one expiry an answer to what was sent before says that there is none,
+    let mut once = sender.clone();
+    once.acked(now + MS, 1, true, before);
+    assert_eq!((once.window(), once.patience_ns()), (1.0, None));
+    // and after two that it is over.
+    let first = now;
+    now += S;
+    sender.on_timeout(now);
+    for sent in [before, first + MS, now + MS] {
+        let mut sender = sender.clone();
+        sender.sample(Some(100 * MS), 100 * MS, sent);
+        sender.feedback(now + 100 * MS, &answer(1e6), true, sent, 1);
+        sender.acked(now + 100 * MS, 1, true, sent);
+        assert_eq!((sender.window(), sender.patience_ns()), (20.0, None), "sent at {sent}");
+        // Another timeout soon after is congestion, and stays so.
+        for after in [S, 10 * S] {
+            sender.on_timeout(now + after);
+            assert_eq!((sender.window(), sender.patience_ns()), (1.0, None));
+        }
+    }
+    // Nor is it an outage where routers have just taken something away,
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    for _ in 0..3 {
+        round(&mut sender, &mut now, 100 * MS, 20, -3000.0);
+    }
+    sender.on_timeout(now);
+    assert_eq!(sender.patience_ns(), None);
+    // or where no router has been heard of, be it because nothing has come back at all.
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    sender.on_timeout(now);
+    assert_eq!(sender.patience_ns(), None);
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(0.0) };
+    for _ in 0..3 {
+        let sent = now;
+        now += 100 * MS;
+        sender.sample(Some(100 * MS), 100 * MS, sent);
+        sender.feedback(now, &unmarked, true, sent, 1);
+        sender.acked(now, 20, true, sent);
+    }
+    assert!(!sender.state().routed);
+    sender.on_timeout(now);
+    assert_eq!(sender.patience_ns(), None);
+}
+
 /// Without a mark there is no router, and it goes on as CUBIC; the first mark is heard.
 #[test]
 fn without_marks_it_competes() {

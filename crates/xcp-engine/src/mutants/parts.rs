@@ -55,6 +55,9 @@ const OTHERS: &str = "s->stuck > 8 || s->flat > 3";
 const FLAT: &str = "moved < q->infl >> 4";
 const OVER: &str = "s->over >= 2";
 const LOW: &str = "s->low >= 4";
+const RESTORED: &str = "s->saved && \
+    (sent_ns >= s->timeout_ns || s->outage == XCP_ROBUST_OUTAGE_LASTS)";
+const PATIENCE: &str = "1000000000ULL";
 const RESTORE: &str = "2000000000ULL";
 
 /// All of them: first what is left out at the router and at the sender, then the constants.
@@ -168,7 +171,20 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-restoring",
         "a timeout is congestion whatever routers say",
-        &[sender("s->saved && sent_ns >= s->timeout_ns", "0")],
+        &[sender(RESTORED, "0")],
+    ),
+    one(
+        "without-patience",
+        "the retransmission timer backs off in an outage",
+        &[sender(PATIENCE, "0xffffffffffffULL")],
+    ),
+    one(
+        "without-any-answer",
+        "in an outage, too, only what was sent since the last timeout is fresh",
+        &[
+            sender("!xcp_robust_sender_patience(s)", "1"),
+            sender(RESTORED, "s->saved && sent_ns >= s->timeout_ns"),
+        ],
     ),
     one(
         "without-small-windows",
@@ -480,4 +496,10 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         &[sender(RESTORE, "1000000000ULL")],
     ),
     one("restore-double", "each four seconds, not each two", &[sender(RESTORE, "4000000000ULL")]),
+    one(
+        "patience-half",
+        "in an outage the timer waits half a second at most, not one",
+        &[sender(PATIENCE, "500000000ULL")],
+    ),
+    one("patience-double", "two seconds at most, not one", &[sender(PATIENCE, "2000000000ULL")]),
 ];

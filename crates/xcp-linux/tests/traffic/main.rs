@@ -5,6 +5,7 @@ mod classes;
 mod forged;
 mod liars;
 mod neighbours;
+mod outage;
 mod signed;
 mod site;
 mod super_packets;

@@ -11,7 +11,9 @@
 //!    in nanoseconds, so the clock granularity G is 1 ns and never matters.
 //! 4. Karn's rule is kept by timestamps: the echo names the transmission that is answered,
 //!    retransmitted or not, so no sample is ambiguous and a timeout never enters SRTT.
-//! 5. After a lost SYN the timeout is at least 3 s (§5.7) until the first sample from data, though
+//! 5. A congestion control that knows of an outage bounds the timeout: §5.5 would have it double, and
+//!    §2.5 up to a minute at least.
+//! 6. After a lost SYN the timeout is at least 3 s (§5.7) until the first sample from data, though
 //!    the handshake gave one already.
 
 use xcp_model::RtoPolicy;
@@ -57,7 +59,12 @@ impl Rtt {
             self.rttvar_4 = self.rttvar_4 - (self.rttvar_4 >> 2) + deviation;
             self.srtt_8 = self.srtt_8 - (self.srtt_8 >> 3) + rtt;
         }
-        self.rto = ((self.srtt_8 >> 3) + self.rttvar_4.max(self.minimum)).min(MAXIMUM);
+        self.rto = self.estimated();
+    }
+
+    /// The timeout without back-off.
+    fn estimated(&self) -> Nanos {
+        ((self.srtt_8 >> 3) + self.rttvar_4.max(self.minimum)).min(MAXIMUM)
     }
 
     /// Smoothed RTT; 0 before the first sample.
@@ -70,10 +77,12 @@ impl Rtt {
         self.rto
     }
 
-    /// The timer expired.
-    pub fn expired(&mut self) {
+    /// The timer expired. `patience`: it need not wait longer than this, unless the round trip takes
+    /// so long.
+    pub fn expired(&mut self, patience: Option<Nanos>) {
         if self.policy == RtoPolicy::BackOff {
-            self.rto = (self.rto * 2).min(MAXIMUM);
+            let most = patience.map_or(MAXIMUM, |patience| patience.max(self.estimated()));
+            self.rto = (self.rto * 2).min(most);
         }
     }
 
@@ -107,15 +116,27 @@ mod tests {
         let mut rtt = Rtt::new(200 * MS, RtoPolicy::BackOff);
         let sequence: Vec<_> = (0..8)
             .map(|_| {
-                rtt.expired();
+                rtt.expired(None);
                 rtt.rto() / NANOS_PER_SEC
             })
             .collect();
         assert_eq!(sequence, [2, 4, 8, 16, 32, 60, 60, 60]);
         rtt.sample(100 * MS);
         assert_eq!(rtt.rto(), 300 * MS);
+        let mut patient = rtt.clone();
+        let sequence: Vec<_> = (0..4)
+            .map(|_| {
+                patient.expired(Some(NANOS_PER_SEC));
+                patient.rto() / MS
+            })
+            .collect();
+        assert_eq!(sequence, [600, 1000, 1000, 1000]);
+        patient.sample(10_000 * MS);
+        let longer = patient.rto();
+        patient.expired(Some(NANOS_PER_SEC));
+        assert_eq!(patient.rto(), longer, "no sooner than an answer can be here");
         let mut fixed = Rtt::new(200 * MS, RtoPolicy::Fixed);
-        fixed.expired();
+        fixed.expired(None);
         assert_eq!(fixed.rto(), NANOS_PER_SEC);
     }
 

@@ -330,7 +330,7 @@ impl Sender {
                 Connection::SynSent { .. } => {
                     self.counts.syn_retransmits += 1;
                     self.connection = Connection::SynSent { repeated: true };
-                    self.rtt.expired();
+                    self.rtt.expired(None);
                     self.deadline = Nanos::MAX;
                     self.send_syn(now, out);
                 }
@@ -345,13 +345,14 @@ impl Sender {
         self.counts.timeouts += 1;
         let flight = self.flight();
         self.congestion.timed_out(flight, self.timed_out_at == self.una);
-        if let Congestion::Robust(robust) = &mut self.congestion {
-            robust.expired(now);
-        }
+        let patience = match &mut self.congestion {
+            Congestion::Robust(robust) => robust.expired(now),
+            _ => None,
+        };
         self.timed_out_at = self.una;
         self.recovery.timed_out(self.una, self.nxt);
         // RFC 6298 §5.4 to §5.6: resend the earliest, back off, restart.
-        self.rtt.expired();
+        self.rtt.expired(patience);
         self.deadline = now.saturating_add(self.rtt.rto());
         self.pacer.plan(self.rtt.srtt(), &self.congestion);
         self.send_first_again(now, out);

@@ -103,9 +103,10 @@ impl RobustWindow {
         self.engine.feedback(now, returned, limited, sent, 1);
     }
 
-    /// The retransmission timer expired.
-    pub fn expired(&mut self, now: Nanos) {
+    /// The retransmission timer expired. Returns the most that it need wait for next.
+    pub fn expired(&mut self, now: Nanos) -> Option<Nanos> {
         self.fresh = self.first + self.sent.len() as u64;
         self.engine.on_timeout(now);
+        self.engine.patience_ns()
     }
 }
