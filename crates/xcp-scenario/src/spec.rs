@@ -789,7 +789,8 @@ pub(crate) static FLOW: Spec = Spec {
             "`\"back-off\"`",
             "\"fixed\"",
             "Whether the timeout doubles when it expires again (RFC 6298, up to 60 s) or stays \
-             the same.",
+             the same. In an outage `xcp-robust` waits for a second at most \
+             ([robust.md](robust.md)).",
         ),
         key(
             "honest-window",
