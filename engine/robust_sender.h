@@ -34,7 +34,7 @@
  *   9. A timeout that came while routers were content gives W back with the first fresh answer. It
  *      is the path that has gone, not a queue that has overflowed, so until anything comes back the
  *      retransmission timer need not wait for more than a second, with which RFC 6298 §2.1 has
- *      everyone begin (§5.5 has it double, §2.5 to a minute at least). The first expiry decides;
+ *      everyone begin (by §5.5 and §2.5 it backs off to a minute at least). The first expiry decides;
  *      after the second one any answer is a fresh one.
  *  10. W may fall below one packet where four rounds running at the least W bring decreases and a
  *      queue, or where timeouts come at less than two; the header says an RTT of base / W and a
