@@ -109,6 +109,7 @@ struct xcp_robust_sender {
     xcp_u32 stuck; /* 1 and the rounds that the queue stands since the first cut, or 0 */
     xcp_u32 grown;
     xcp_u32 high;
+    xcp_u32 outage; /* what the timer's expiries are taken for until something comes: see below */
     xcp_u8 mode;
     xcp_u8 routed; /* routers answer */
     xcp_u8 ever;   /* one did */
@@ -121,7 +122,6 @@ struct xcp_robust_sender {
     xcp_u8 slow_start;
     xcp_u8 flat;   /* rounds running in which the queue has not moved since the first cut */
     xcp_u8 calm;   /* the last round's feedback was less than a tenth of the window */
-    xcp_u8 outage; /* what the timer's expiries are taken for until something comes: see below */
     xcp_u32 binds; /* for those who look */
     xcp_u32 competes;
 };
