@@ -144,7 +144,7 @@ bench-page: build ## measure how soon a playground page shows its first picture,
 	bench/page.mjs --xcpnet $(XCPNET)
 
 # PARTS="sizes loss" runs only those; bench/pep/run --help names them.
-bench-pep: ## measure the proxy across a long link, compared with no proxy and with HAProxy: curl, nginx, iperf3 (root, three quarters of an hour, an idle machine)
+bench-pep: ## measure the proxy across a long link, compared with no proxy and with HAProxy: curl, nginx, iperf3 (root, an hour, an idle machine)
 	@scripts/setup bench-pep
 	$(CARGO) build --release --locked --package xcpnet
 	$(CARGO) build --release --locked --package xcp-lab --example wire

@@ -2,20 +2,21 @@
 //! link for experiments by hand and by scripts.
 //!
 //! `ip netns exec WIRE wire w0 w1 delay=300ms loss=0.01 reorder=0.01 reorder-delay=5ms
-//! blackout=25..35 seed=1`
+//! blackout=25..35 modem=10000000 modem-packets=1000 seed=1`
 //!
 //! `loss` and `reorder` are probabilities in each direction; what is reordered falls back by up to
 //! `reorder-delay` (5 ms unless it is given), so that others overtake it. `blackout` is in seconds
-//! after the start. "ready" is printed when frames are taken; at SIGTERM it says what became of
+//! after the start. `modem` is a rate in bit/s, behind a queue of so many packets (1000 unless that is
+//! given) in each direction. "ready" is printed when frames are taken; at SIGTERM it says what became of
 //! them.
 
 use std::collections::HashMap;
 use std::io::Write as _;
 
-use xcp_lab::line::{Line, LineConfig, Reorder, monotonic_now};
+use xcp_lab::line::{Line, LineConfig, QueueConfig, Reorder, monotonic_now};
 use xcp_linux::offload::{self, Offload};
 use xcp_model::units::Period;
-use xcp_model::{Loss, LossPlace};
+use xcp_model::{Discipline, Limit, Loss, LossPlace, Queue};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -37,6 +38,14 @@ fn main() {
             .into_iter()
             .for_each(|o| offload::set(device, o, false).expect("offloads off"));
     }
+    let modem = settings.contains_key("modem").then(|| QueueConfig {
+        rates: (number("modem", 0.0) as u64).into(),
+        queue: Queue {
+            limit: Limit::Packets(number("modem-packets", 1000.0) as u64),
+            discipline: Discipline::DropTail,
+        },
+        overhead_bytes: 0,
+    });
     let always = Period { from: 0, to: u64::MAX };
     let config = |index| LineConfig {
         delays: ((number("delay", 0.0) * 1e6) as u64).into(),
@@ -50,7 +59,7 @@ fn main() {
             .map(|(from, to)| Period { from: nanos(from), to: nanos(to) })
             .collect(),
         reorder: (reorder > 0.0).then_some(Reorder { probability: reorder, most }),
-        queue: None,
+        queue: modem.clone(),
         seed: number("seed", 1.0) as u64,
         index,
         zero: monotonic_now(),

@@ -9,11 +9,11 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, IntoDeserializer as _, SeqAccess, Visitor};
-use xcp_law::typed;
+use xcp_law::{Preset, typed};
 use xcp_linux::urgent::Urgent;
 use xcp_linux::{Error, Result};
 
-use crate::gateway::wan::Shaping;
+use crate::gateway::wan::{self, Shaping};
 use crate::listen::access::{Access, Network};
 use crate::settings::Settings;
 use crate::share::Share;
@@ -143,7 +143,7 @@ options! {
     rtt: Option<String>, Live;
     /// Bytes of a segment on the long link at the most.
     mss: Option<u32>, Live;
-    /// The router's law.
+    /// The long link's law.
     law: Option<String>, Start;
     /// Who has a share of the long link.
     share: Option<String>, Live;
@@ -461,6 +461,26 @@ impl Options {
             .remedy("give its device and its rate: --wan DEV --rate 20mbit"));
         }
         Ok(Some(urgent))
+    }
+
+    /// The long link's law: its router's if this proxy has one, and its senders'.
+    ///
+    /// # Errors
+    /// It is not known, or does not go with something else that is asked for.
+    pub fn law(&self) -> Result<Preset> {
+        let law = self.law.as_deref().map_or(Ok(wan::DEFAULT_LAW), wan::law)?;
+        let robust = law == Preset::Robust;
+        let refused = |key: &str, why: &str| {
+            Err(Error::new(format!("{key}: the law `{}` {why}", law.name()))
+                .remedy("leave it out, or choose another law"))
+        };
+        if robust && self.urgent()?.is_some() {
+            refused("urgent", "has no queue for urgent packets")
+        } else if robust && self.share()? != Share::default() {
+            refused("share", "is for senders that share by connection")
+        } else {
+            Ok(law)
+        }
     }
 
     /// How the long link is shaped; `None`: not by this proxy.

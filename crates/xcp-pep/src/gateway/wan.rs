@@ -5,7 +5,7 @@
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use xcp_engine::{Gain, Preset};
+use xcp_engine::{Control, Gain, Preset};
 use xcp_linux::endpoint::{Ask, Endpoint, EndpointConfig, Give};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::{Device, Netlink};
@@ -17,7 +17,7 @@ use xcp_linux::{Error, Result, cgroup, kept};
 use super::look::Finding;
 
 /// The law where none is named (Zhou, Yeung and Li's P-XCP, made for satellites).
-pub const DEFAULT_LAW: &str = "p-xcp";
+pub const DEFAULT_LAW: Preset = Preset::PXcp;
 /// What the shaper's queue holds, in round trips of the link.
 const QUEUE_RTTS: u128 = 2;
 const FULL_SEGMENT: usize = 1448;
@@ -26,28 +26,26 @@ const SUBSCRIBERS: u32 = 16_384;
 /// Questions for neighbours are broadcast; a hub may have hundreds of them.
 const MOST_NEIGHBOURS: usize = 16;
 
-/// A law by its name, with the gain of each flow's own round-trip time: flows from beyond the far
-/// gateway have others than the link's.
+/// A law by its name. One without a calendar has the gain of each flow's own round-trip time: flows
+/// from beyond the far gateway have others than the link's.
 ///
 /// # Errors
 /// It is not known.
-pub fn law(name: &str, rate_bps: u64) -> Result<xcp_engine::RouterConfig> {
-    let preset = match Preset::named(name) {
-        Some(preset) if Preset::DRAFT.contains(&preset) => preset,
-        other => {
-            let why = match other {
-                Some(_) => "for senders that the kernel does not have yet",
-                None => "not known",
-            };
-            return Err(Error::new(format!("law: \"{name}\" is {why}")).remedy(format!(
-                "there are {}",
-                Preset::DRAFT.iter().map(|law| law.name()).collect::<Vec<_>>().join(", ")
-            )));
-        }
-    };
+pub fn law(name: &str) -> Result<Preset> {
+    Preset::named(name).ok_or_else(|| {
+        Error::new(format!("law: \"{name}\" is not known"))
+            .remedy(format!("there are {}", Preset::WORDS.join(", ")))
+    })
+}
+
+/// A law on a link of a rate.
+#[must_use]
+pub fn law_on(preset: Preset, rate_bps: u64) -> xcp_engine::RouterConfig {
     let mut law = xcp_engine::RouterConfig::preset(preset, rate_bps / 8);
-    law.gain = Gain::OwnRtt;
-    Ok(law)
+    if preset != Preset::Robust {
+        law.gain = Gain::OwnRtt;
+    }
+    law
 }
 
 /// The devices named, with their numbers.
@@ -181,11 +179,15 @@ pub fn router(
         hook: Hook::Any,
         police: None,
         classes: None,
-        // It may become so later.
-        urgent: true,
+        // It may become so later, if the law has room for it.
+        urgent: law.control == Control::Draft,
     };
-    let attached = Router::attach(device.index, &config)
-        .and_then(|router| router.set_urgent(urgent).map(|()| router));
+    let attached = Router::attach(device.index, &config).and_then(|router| {
+        if config.urgent {
+            router.set_urgent(urgent)?;
+        }
+        Ok(router)
+    });
     attached.map_err(|e| Error::around(&device.name, e))
 }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use xcp_law::Preset;
 use xcp_linux::{Error, Result, qdisc};
 
 use super::door::{Door, Visitors};
@@ -332,7 +333,9 @@ fn reshape(proxy: &mut Proxy, now: &Options, new: &Options, link: Shaping) -> Re
     } else if before != Some(link) && proxy.wan_is_there {
         qdisc::change_rate(&mut proxy.netlink, wan.index, qdisc::Shaper::Htb, link.rate)?;
     }
-    router.set_urgent(new.urgent()?)?;
+    if now.law()? != Preset::Robust {
+        router.set_urgent(new.urgent()?)?;
+    }
     if before.is_none_or(|before| (before.rate, before.rtt) != (link.rate, link.rtt)) {
         router.set_capacity(link.rate / 8)?;
         if let Some(beginnings) = &mut proxy.beginnings {
@@ -348,6 +351,8 @@ fn apply(proxy: &mut Proxy, now: &Options, new: &Options) -> Result<()> {
     let mut settings = new.settings(proxy.plan.congestion.as_deref(), mark)?;
     let excludes = new.excludes()?;
     new.drain()?;
+    new.law()?;
+    now.clone().with_live(new.clone()).law()?; // what it will be beside
     let shaping = new.shaping()?;
     settings.connections = settings.connections.min(proxy.connections);
     settings.held = proxy.shared.settings().held;

@@ -6,6 +6,7 @@ use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use xcp_law::Preset;
 use xcp_linux::endpoint::{Ask, Endpoint};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::nfqueue::Queue;
@@ -107,9 +108,8 @@ pub fn check_options(options: &Options) -> Result<()> {
     options.drain()?;
     options.rto_max_ms()?;
     options.trunk()?;
-    if let Some(bps) = options.rate_bps()? {
-        wan::law(options.law.as_deref().unwrap_or(wan::DEFAULT_LAW), bps)?;
-    }
+    options.rate_bps()?;
+    options.law()?;
     user(options)?;
     Ok(())
 }
@@ -225,9 +225,9 @@ fn gateway(
     let name = options.wan.as_deref().unwrap_or_default();
     let (device, _) = wan::devices(netlink, name, &options.lan)?;
     let rate = options.rate_bps()?;
-    let law = rate
-        .map(|bps| wan::law(options.law.as_deref().unwrap_or(wan::DEFAULT_LAW), bps))
-        .transpose()?;
+    let preset = options.law()?;
+    let robust = preset == Preset::Robust;
+    let law = rate.map(|bps| wan::law_on(preset, bps));
     state.diverts = true;
     state.shaper = law.as_ref().map(|_| device.index);
     state.sysctls = sysctls()?;
@@ -244,7 +244,9 @@ fn gateway(
     let fallback = options.fallback.as_deref().unwrap_or("cubic");
     let ask = Ask {
         initial_window: options.initial_window.unwrap_or(0),
-        start: options.initial_window.is_none() && router.is_some(),
+        // Which has a first window of its own, and is then offered what is free.
+        start: options.initial_window.is_none() && router.is_some() && !robust,
+        robust,
         rto_max_ms: options.rto_max_ms()?,
         ..Ask::default()
     };

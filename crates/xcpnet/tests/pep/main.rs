@@ -9,6 +9,7 @@ mod link;
 mod look;
 mod owner;
 mod rates;
+mod robust;
 mod sealed;
 mod share;
 mod site;
@@ -458,8 +459,12 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
     refused(&["--wan", "wan", "--lan", "lan", "--user", "nobody-at-all"], &["no user"]);
     refused(
         &["--wan", "wan", "--lan", "lan", "--law", "faster", "--rate", "1mbit"],
-        &["law", "faster"],
+        &["law", "faster", "robust"],
     );
+    let robust = ["--wan", "wan", "--lan", "lan", "--rate", "1mbit", "--law", "robust"];
+    for more in [["--urgent", "ef:10%"], ["--share", "address"]] {
+        refused(&[&robust[..], &more].concat(), &[&more[0][2..], "robust"]);
+    }
     refused(&["--listen", "10.71.99.99:1080"], &["not an address of this machine"]);
     refused(
         &["--listen", "127.0.0.1:1080", "--connections", "100000000"],

@@ -7,13 +7,13 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use xcp_lab::line::{Line, LineConfig, Reorder, monotonic_now};
+use xcp_lab::line::{Line, LineConfig, QueueConfig, Reorder, monotonic_now};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Netlink;
 use xcp_linux::offload::{self, Offload};
 use xcp_linux::sysctl;
 use xcp_model::units::Period;
-use xcp_model::{Loss, LossPlace};
+use xcp_model::{Discipline, Limit, Loss, LossPlace, Queue};
 use xcp_pep::gateway::state::Place;
 
 pub const CLIENT: [&str; 2] = ["10.71.1.2", "fd71:1::2"];
@@ -80,17 +80,24 @@ pub fn route(namespace: &Namespace, device: &str, to: u32, via: (u32, u32)) {
 impl Site {
     /// Builds it; `None`, and the reason printed, where that cannot be.
     pub fn new(delay: Duration, loss: f64) -> Option<Self> {
-        Self::build(delay, loss, None, None)
+        Self::build(delay, loss, None, None, None)
+    }
+
+    /// With a modem in both directions that has a rate and a queue of its own.
+    pub fn with_modem(delay: Duration, rate_bps: u64, packets: u64) -> Option<Self> {
+        let queue = Queue { limit: Limit::Packets(packets), discipline: Discipline::DropTail };
+        let modem = QueueConfig { rates: rate_bps.into(), queue, overhead_bytes: 0 };
+        Self::build(delay, 0.0, None, None, Some(modem))
     }
 
     /// With a long link that is dead for a while, counted from now.
     pub fn with_outage(delay: Duration, outage: Range<Duration>) -> Option<Self> {
-        Self::build(delay, 0.0, Some(outage), None)
+        Self::build(delay, 0.0, Some(outage), None, None)
     }
 
     /// With a long link on which packets overtake each other.
     pub fn with_reordering(delay: Duration, loss: f64, reorder: Reorder) -> Option<Self> {
-        Self::build(delay, loss, None, Some(reorder))
+        Self::build(delay, loss, None, Some(reorder), None)
     }
 
     fn build(
@@ -98,6 +105,7 @@ impl Site {
         loss: f64,
         outage: Option<Range<Duration>>,
         reorder: Option<Reorder>,
+        modem: Option<QueueConfig>,
     ) -> Option<Self> {
         let mut spaces = Vec::new();
         for _ in 0..5 {
@@ -163,7 +171,7 @@ impl Site {
                 .map(|o| Period { from: o.start.as_nanos() as u64, to: o.end.as_nanos() as u64 })
                 .collect(),
             reorder,
-            queue: None,
+            queue: modem.clone(),
             seed: 7,
             index,
             zero: monotonic_now(),
