@@ -333,7 +333,7 @@ fn reshape(proxy: &mut Proxy, now: &Options, new: &Options, link: Shaping) -> Re
     } else if before != Some(link) && proxy.wan_is_there {
         qdisc::change_rate(&mut proxy.netlink, wan.index, qdisc::Shaper::Htb, link.rate)?;
     }
-    if now.law()? != Preset::Robust {
+    if proxy.plan.law != Some(Preset::Robust) {
         router.set_urgent(new.urgent()?)?;
     }
     if before.is_none_or(|before| (before.rate, before.rtt) != (link.rate, link.rtt)) {

@@ -47,6 +47,8 @@ pub struct Plan {
     pub wan: Option<Device>,
     /// The congestion control's name, where there is XCP.
     pub congestion: Option<String>,
+    /// The router's law, where there is one.
+    pub law: Option<Preset>,
 }
 
 /// A proxy that is set up.
@@ -211,6 +213,8 @@ struct Xcp {
     wan: Device,
     endpoint: Option<Endpoint>,
     router: Option<Router>,
+    /// The router's.
+    law: Option<Preset>,
     congestion: Option<String>,
 }
 
@@ -225,9 +229,8 @@ fn gateway(
     let name = options.wan.as_deref().unwrap_or_default();
     let (device, _) = wan::devices(netlink, name, &options.lan)?;
     let rate = options.rate_bps()?;
-    let preset = options.law()?;
-    let robust = preset == Preset::Robust;
-    let law = rate.map(|bps| wan::law_on(preset, bps));
+    let named = options.law()?;
+    let law = rate.map(|bps| wan::law_on(named, bps));
     state.diverts = true;
     state.shaper = law.as_ref().map(|_| device.index);
     state.sysctls = sysctls()?;
@@ -244,16 +247,22 @@ fn gateway(
     let fallback = options.fallback.as_deref().unwrap_or("cubic");
     let ask = Ask {
         initial_window: options.initial_window.unwrap_or(0),
-        // Which has a first window of its own, and is then offered what is free.
-        start: options.initial_window.is_none() && router.is_some() && !robust,
-        robust,
+        start: lends(options, named) && router.is_some(),
+        robust: named == Preset::Robust,
         rto_max_ms: options.rto_max_ms()?,
         ..Ask::default()
     };
     let endpoint = wan::endpoint(&group, &device, fallback, options.windows()?.receive, ask)?;
     let congestion = Some(endpoint.name().to_owned());
     wan::call_neighbours(netlink, device.index);
-    Ok(Xcp { wan: device, endpoint: Some(endpoint), router, congestion })
+    let law = router.is_some().then_some(named);
+    Ok(Xcp { wan: device, endpoint: Some(endpoint), router, law, congestion })
+}
+
+/// Whether connections begin with what is lent: the robust law's have a first window of their own
+/// and are then offered what is free.
+fn lends(options: &Options, law: Preset) -> bool {
+    options.initial_window.is_none() && law != Preset::Robust
 }
 
 /// The congestion control of explicit proxies, which may have no right to set anything up: that of
@@ -364,7 +373,13 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
         let mut netlink = Netlink::open()?;
         let mut xcp = match &options.wan {
             Some(_) => gateway(options, &mut state, &mut keeper, &mut netlink)?,
-            None => Xcp { wan: no_device(), endpoint: None, router: None, congestion: own_xcp() },
+            None => Xcp {
+                wan: no_device(),
+                endpoint: None,
+                router: None,
+                law: None,
+                congestion: own_xcp(),
+            },
         };
         let is_gateway = options.wan.is_some();
         let mut settings =
@@ -395,13 +410,10 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             listeners: diverted.iter().map(|(kind, address, _)| (*kind, *address)).collect(),
             hold: hold.then_some(Spelling::Expression),
         });
-        let beginnings = match options.rate_bps()? {
-            Some(rate) if xcp.router.is_some() => Some(Beginnings::new(
-                rate,
-                options.rtt_ns()?,
-                xcp.wan.index,
-                options.initial_window.is_none(),
-            )),
+        let beginnings = match (options.rate_bps()?, xcp.law) {
+            (Some(rate), Some(law)) => {
+                Some(Beginnings::new(rate, options.rtt_ns()?, xcp.wan.index, lends(options, law)))
+            }
             _ => None,
         };
         let listeners: Vec<Listener> =
@@ -444,6 +456,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             diverted: rules,
             wan: is_gateway.then(|| xcp.wan.clone()),
             congestion: xcp.congestion.clone(),
+            law: xcp.law,
         };
         Ok(Proxy {
             plan,

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde::Serialize;
+use xcp_law::Preset;
 use xcp_linux::urgent::UrgentCounts;
 use xcp_linux::{Error, Result};
 
@@ -42,6 +43,8 @@ pub struct Gateway {
     pub lan: Vec<String>,
     /// The congestion control's name.
     pub congestion: Option<String>,
+    /// The router's law.
+    pub law: Option<&'static str>,
     /// Who has a share of it.
     pub share: String,
     /// What goes first on it, where something does.
@@ -136,6 +139,7 @@ fn gateway(proxy: &Proxy) -> Option<Gateway> {
         wan: diverted.wan.clone(),
         lan: diverted.lan.clone(),
         congestion: proxy.plan.congestion.clone(),
+        law: proxy.plan.law.map(Preset::name),
         share: proxy.shared.settings().share.to_string(),
         urgent: proxy.shared.settings().urgent.map(|urgent| Urgency {
             bound: urgent::write(urgent),

@@ -126,11 +126,15 @@ fn agreed(proxy: &Proxy) -> u64 {
     proxy.show()["gateway"]["endpoint"]["agreed"].as_u64().unwrap()
 }
 
+/// The slowest that is waited for: a trunk, which calls each half a minute where nobody has answered
+/// for long, and gives each call twenty seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Waits until something is so.
 fn until(what: &str, mut is: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is() {
-        assert!(start.elapsed() < Duration::from_secs(30), "{what}");
+        assert!(start.elapsed() < PATIENCE, "{what}");
         sleep(Duration::from_millis(10));
     }
 }
