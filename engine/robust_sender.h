@@ -109,7 +109,7 @@ struct xcp_robust_sender {
     xcp_u32 stuck; /* 1 and the rounds that the queue stands since the first cut, or 0 */
     xcp_u32 grown;
     xcp_u32 high;
-    xcp_u32 outage; /* what the timer's expiries are taken for until something comes: see below */
+    xcp_u32 outage; /* what the timer's expiries are taken for until something comes: see above */
     xcp_u8 mode;
     xcp_u8 routed; /* routers answer */
     xcp_u8 ever;   /* one did */
