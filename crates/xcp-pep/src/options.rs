@@ -469,6 +469,12 @@ impl Options {
     /// It is not known, or does not go with something else that is asked for.
     pub fn law(&self) -> Result<Preset> {
         let law = self.law.as_deref().map_or(Ok(wan::DEFAULT_LAW), wan::law)?;
+        if self.law.is_some() && self.wan.is_none() {
+            return Err(Error::new(
+                "law: only a gateway has a long link, and this proxy is not one",
+            )
+            .remedy("give the devices: --wan DEV --lan DEV"));
+        }
         let robust = law == Preset::Robust;
         let refused = |key: &str, why: &str| {
             Err(Error::new(format!("{key}: the law `{}` {why}", law.name()))

@@ -463,6 +463,7 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
     refused(&["--wan", "wan", "--lan", "lan", "--user", "nobody-at-all"], &["no user"]);
     refused(
         &["--wan", "wan", "--lan", "lan", "--law", "faster", "--rate", "1mbit"],
+    refused(&["--listen", "127.0.0.1:1080", "--law", "robust"], &["law", "--wan"]);
         &["law", "faster", "robust"],
     );
     let robust = ["--wan", "wan", "--lan", "lan", "--rate", "1mbit", "--law", "robust"];
