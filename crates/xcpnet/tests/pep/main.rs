@@ -131,10 +131,15 @@ fn agreed(proxy: &Proxy) -> u64 {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until something is so.
-fn until(what: &str, mut is: impl FnMut() -> bool) {
+fn until(what: &str, is: impl FnMut() -> bool) {
+    until_after(Duration::ZERO, what, is);
+}
+
+/// The same of what may begin only after some time.
+fn until_after(time: Duration, what: &str, mut is: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is() {
-        assert!(start.elapsed() < PATIENCE, "{what}");
+        assert!(start.elapsed() < time + Duration::from_secs(30), "{what}");
         sleep(Duration::from_millis(10));
     }
 }

@@ -11,7 +11,7 @@ use xcp_pep::trunk::words::{self, Going, Secret};
 
 use super::site::{CLIENT, Proxy, SERVER, Site};
 use super::traffic::{Wish, connect, listen, mix, receive, send, serve};
-use super::{DELAY, RATE, one, until};
+use super::{DELAY, RATE, one, until, until_after};
 
 pub const NEAR: &str = "10.71.9.1";
 pub const FAR: &str = "10.71.9.2";
@@ -225,7 +225,9 @@ fn without_the_other_end_everything_is_as_without_a_trunk() {
     let mut far = secrets.up(&site.far, NEAR, SECRET);
     for (port, now) in [(5114, false), (5115, true)] {
         let Some(there) = far.take() else { return };
-        until("the trunk is up", || trunk(&near, "warm") == 8);
+        // Who was not answered for long calls each half a minute.
+        let pause = Duration::from_secs(30);
+        until_after(pause, "the trunk is up", || trunk(&near, "warm") == 8);
         downloads(&site, port);
         if now {
             there.signal(libc::SIGKILL);
