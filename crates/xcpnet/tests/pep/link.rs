@@ -4,13 +4,12 @@
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 use super::site::{Proxy, SERVER, Site};
-use super::traffic::{Wish, connect, listen, receive, send};
+use super::traffic::{Wish, connect, listen, read_all, receive, send};
 use super::{gateways, one, until};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::sysctl;
@@ -98,16 +97,7 @@ fn after_an_outage_the_window_is_that_of_before() {
     let server = abrupt(&site, 5012);
     let mut stream = connect(&site.client, SERVER[0], 5012).unwrap();
     stream.write_all(&Wish { seed: 2, down: 1 << 30, reset_at: u64::MAX }.bytes()).unwrap();
-    let read = Arc::new(AtomicU64::new(0));
-    let reader = spawn({
-        let (read, mut stream) = (read.clone(), stream.try_clone().unwrap());
-        move || {
-            let mut buffer = vec![0; 64 << 10];
-            while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
-                read.fetch_add(bytes as u64, Ordering::Relaxed);
-            }
-        }
-    });
+    let (read, reader) = read_all(&stream);
     // The outage: nothing comes for a second.
     let (mut before, mut count, mut last) = (0, 0, Instant::now());
     while last.elapsed() < Duration::from_secs(1) {

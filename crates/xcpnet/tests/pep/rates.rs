@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
-use super::site::{Proxy, SERVER, Site, pep};
+use super::site::{OptionsFile, Proxy, SERVER, Site, pep};
 use super::traffic::{Wish, attend, connect, listen};
 use super::{gateways, one, until};
 
@@ -90,20 +90,9 @@ fn a_modem_may_say_other_rates_and_connections_follow() {
 fn reload_says_what_it_did_and_what_it_could_not() {
     let _one = one();
     let Some(site) = Site::new(Duration::from_millis(1), 0.0) else { return };
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("pep.toml");
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     // A list of one needs no brackets.
-    let write = |more: &str| {
-        std::fs::write(&file, format!("wan = \"wan\"\nlan = \"lan\"\nrate = \"5mbit\"\n{more}"))
-            .unwrap()
-    };
-    write("");
-    let Some(near) = Proxy::up_as(&site.near, "main", &["--config", &file.display().to_string()])
-    else {
-        return;
-    };
+    let file = OptionsFile::new("wan = \"wan\"\nlan = \"lan\"\nrate = \"5mbit\"\n");
+    let Some(near) = Proxy::up_as(&site.near, "main", &["--config", &file.path()]) else { return };
     let reload = || {
         let told = pep(&site.near, "reload", &[]);
         (
@@ -112,17 +101,17 @@ fn reload_says_what_it_did_and_what_it_could_not() {
         )
     };
     assert_eq!(reload(), (true, "nothing was changed\n".to_owned()));
-    write("exclude = \"port 22\"\nheld = \"64kib\"\nlog = \"debug\"\nrto-max = \"2s\"\n");
+    file.write("exclude = \"port 22\"\nheld = \"64kib\"\nlog = \"debug\"\nrto-max = \"2s\"\n");
     let (well, said) = reload();
     assert!(
         well && said.contains("changed: exclude;")
             && said.contains("restarted: held, rto-max, log"),
         "{said}"
     );
-    write("idle = \"soon\"\n");
+    file.write("idle = \"soon\"\n");
     let (well, said) = reload();
     assert!(!well && said.contains("idle"), "{said}");
-    write("lan = 7\n");
+    file.write("lan = 7\n");
     assert!(!reload().0);
     near.down(true);
 }

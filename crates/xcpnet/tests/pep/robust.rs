@@ -1,13 +1,12 @@
 //! The robust law and its senders on the long link: a modem that carries less than was said.
 
-use std::io::{Read as _, Write as _};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io::Write as _;
+use std::sync::atomic::Ordering;
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
-use super::site::{Proxy, SERVER, Site, pep};
-use super::traffic::{Wish, attend, connect, listen};
+use super::site::{OptionsFile, Proxy, SERVER, Site, pep};
+use super::traffic::{Wish, attend, connect, listen, read_all};
 use super::{gateways, one};
 
 const DELAY: Duration = Duration::from_millis(50);
@@ -26,16 +25,7 @@ fn download(law: &str, port: u16, warm_up: u64, seconds: u64) -> Option<(Duratio
     let server = spawn(move || attend(listener.accept().unwrap().0));
     let mut stream = connect(&site.client, SERVER[0], port).unwrap();
     stream.write_all(&Wish { seed: 1, down: 1 << 30, reset_at: u64::MAX }.bytes()).unwrap();
-    let read = Arc::new(AtomicU64::new(0));
-    let reader = spawn({
-        let (read, mut stream) = (read.clone(), stream.try_clone().unwrap());
-        move || {
-            let mut buffer = vec![0; 64 << 10];
-            while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
-                read.fetch_add(bytes as u64, Ordering::Relaxed);
-            }
-        }
-    });
+    let (read, reader) = read_all(&stream);
     sleep(Duration::from_secs(warm_up));
     let (begin, before) = (Instant::now(), read.load(Ordering::Relaxed));
     let (mut sum, mut times) = (0, 0);
@@ -69,29 +59,19 @@ fn a_modem_that_carries_half_of_what_was_said_has_a_short_queue() {
 fn reload_refuses_what_does_not_go_with_the_law() {
     let _one = one();
     let Some(site) = Site::new(Duration::from_millis(1), 0.0) else { return };
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("pep.toml");
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let write = |more: &str| {
-        let text = format!("wan = \"wan\"\nlan = \"lan\"\nrate = \"5mbit\"\n{more}");
-        std::fs::write(&file, text).unwrap();
-    };
-    write("law = \"robust\"\n");
-    let Some(near) = Proxy::up_as(&site.near, "main", &["--config", &file.display().to_string()])
-    else {
-        return;
-    };
+    let file = OptionsFile::new("wan = \"wan\"\nlan = \"lan\"\nrate = \"5mbit\"\n");
+    file.write("law = \"robust\"\n");
+    let Some(near) = Proxy::up_as(&site.near, "main", &["--config", &file.path()]) else { return };
     // Another law in the file is for the next start; what runs is still this one.
     for more in ["law = \"robust\"\nurgent = \"ef:10%\"\n", "share = \"address\"\n"] {
-        write(&format!("{more}rate-in = \"7mbit\"\n"));
+        file.write(&format!("{more}rate-in = \"7mbit\"\n"));
         let told = pep(&site.near, "reload", &[]);
         let said = String::from_utf8_lossy(&told.stderr).into_owned();
         assert!(!told.status.success() && said.contains("robust"), "{more}: {said}");
     }
     let shown = pep(&site.near, "show", &[]);
     assert!(String::from_utf8_lossy(&shown.stdout).contains("by the law robust"), "{shown:?}");
-    write("law = \"robust\"\nrate-in = \"7mbit\"\n");
+    file.write("law = \"robust\"\nrate-in = \"7mbit\"\n");
     let told = pep(&site.near, "reload", &[]);
     assert!(told.status.success(), "{told:?}");
     assert_eq!(String::from_utf8_lossy(&told.stdout), "changed: rate-in\n");

@@ -1,9 +1,11 @@
 //! client - gateway - long link - gateway - server, in network namespaces of no name, with two
 //! proxies on the gateways. IPv4 and IPv6.
 
+use std::fs::Permissions;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -200,6 +202,31 @@ pub fn pep(namespace: &Namespace, command: &str, more: &[&str]) -> Output {
         .stdin(Stdio::null())
         .output()
         .unwrap()
+}
+
+/// A file of options that a proxy may read once it has given its rights away.
+pub struct OptionsFile {
+    directory: tempfile::TempDir,
+    always: &'static str,
+}
+
+impl OptionsFile {
+    /// `always`: what it begins with whatever is written into it.
+    pub fn new(always: &'static str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
+        let file = Self { directory, always };
+        file.write("");
+        file
+    }
+
+    pub fn write(&self, text: &str) {
+        std::fs::write(self.path(), format!("{}{text}", self.always)).unwrap();
+    }
+
+    pub fn path(&self) -> String {
+        self.directory.path().join("pep.toml").display().to_string()
+    }
 }
 
 /// A proxy in the background; it is ended when this is dropped.

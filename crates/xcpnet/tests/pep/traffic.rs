@@ -2,6 +2,8 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -133,6 +135,21 @@ pub fn attend(mut stream: TcpStream) -> (u64, u64, bool) {
     let (read, error) = receive(&mut stream, wish.seed + 1);
     let reset = sender.join().unwrap();
     (wish.seed, read, error.is_none() && !reset)
+}
+
+/// Reads whatever comes until it ends, and counts it.
+pub fn read_all(stream: &TcpStream) -> (Arc<AtomicU64>, JoinHandle<()>) {
+    let (count, mut stream) = (Arc::new(AtomicU64::new(0)), stream.try_clone().unwrap());
+    let reader = std::thread::spawn({
+        let count = count.clone();
+        move || {
+            let mut buffer = vec![0; 64 << 10];
+            while let Ok(bytes @ 1..) = stream.read(&mut buffer) {
+                count.fetch_add(bytes as u64, Ordering::Relaxed);
+            }
+        }
+    });
+    (count, reader)
 }
 
 /// Closing it resets it, and it is closed for both directions at once.

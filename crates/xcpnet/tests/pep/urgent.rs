@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 use xcp_linux::namespace::Namespace;
 use xcp_pep::socket;
 
-use super::site::{CLIENT, Proxy, SERVER, Site, pep};
+use super::site::{CLIENT, OptionsFile, Proxy, SERVER, Site, pep};
 use super::traffic::listen;
 use super::trunk::{FAR, NEAR, SECRET, Secrets, trunk};
 use super::{DELAY, one, until};
@@ -111,16 +110,10 @@ fn marked(site: &Site, family: usize, port: u16, dscp: u8) -> (TcpStream, TcpStr
 fn what_is_urgent_goes_first_up_to_the_bound() {
     let _one = one();
     let Some(site) = Site::new(DELAY, 0.0) else { return };
-    let directory = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let file = directory.path().join("pep.toml");
-    let say = |more: &str| {
-        let link = "wan = \"wan\"\nlan = \"lan\"\nrate = \"4mbit\"\nrtt = \"40ms\"\n";
-        std::fs::write(&file, format!("{link}{more}")).unwrap();
-    };
-    say("urgent = \"ef:10%\"\n");
-    let path = file.display().to_string();
-    let Some(far) = Proxy::up_as(&site.far, "main", &["--config", &path]) else { return };
+    let link = "wan = \"wan\"\nlan = \"lan\"\nrate = \"4mbit\"\nrtt = \"40ms\"\n";
+    let file = OptionsFile::new(link);
+    file.write("urgent = \"ef:10%\"\n");
+    let Some(far) = Proxy::up_as(&site.far, "main", &["--config", &file.path()]) else { return };
     let urgent = |what: &str| far.show()["gateway"]["urgent"][what].as_u64().unwrap();
 
     let [usual, _] = delays(&site, 5321, (0, 1), 0);
@@ -143,13 +136,13 @@ fn what_is_urgent_goes_first_up_to_the_bound() {
     assert!(urgent("excess_bytes") as f64 > most, "{}", far.show());
 
     // Without the option, which goes while the proxy works, a mark means nothing.
-    say("");
+    file.write("");
     let told = pep(&site.far, "reload", &[]);
     assert!(String::from_utf8_lossy(&told.stdout).contains("changed: urgent"), "{told:?}");
     assert!(far.show()["gateway"]["urgent"].is_null());
     let [without, _] = delays(&site, 5329, (0, 1), EF);
     assert!(without > Duration::from_millis(150), "{without:?}");
-    say("urgent = \"voice\"\n");
+    file.write("urgent = \"voice\"\n");
     let refused = pep(&site.far, "reload", &[]);
     assert!(!refused.status.success() && !refused.stderr.is_empty(), "{refused:?}");
 }
