@@ -20,15 +20,16 @@
  *      queue's part (DELAY). So does heavy loss, but not of what was under way at a timeout. tau is
  *      the largest of 10 ms, a tenth of base and 1.5 times the mean spread of RTTs within a round.
  *   5. DELAY cuts by base / RTT in each second round that is tau too long, and grows by a quarter
- *      of what the routers added, within a fourth of sqrt(B) a round. It asks for no more than B
- *      lets it take, as a sender with a small buffer does.
+ *      of what the routers added, within a fourth of sqrt(B) a round, where W has come up to B. It
+ *      asks for no more than B will let it take, as a sender with a small buffer does.
  *   6. Eight rounds in which the queue does not empty, or four in which it does not move by a
  *      sixteenth, whatever was cut: others fill it, who do not go by delay, or it is none. COMPETE:
  *      B is CUBIC's window (cubic.h). An emptied queue leads back to DELAY.
- *   7. W below B in two rounds running: the routers are the tighter bound, FREE. In between W is
- *      tied to B and what was added in the round. Where that was CUBIC's B, which grows until a
- *      queue overflows, no queue is tighter than the routers: RTTs that are longer all the same are
- *      the path's, which has become longer, and base is their least. What is in flight stays.
+ *   7. W below B in two rounds running, so that what was asked for has not come: the routers are
+ *      the tighter bound, FREE. In between W is tied to B and what was added in the round. Where
+ *      that was CUBIC's B, which grows until a queue overflows, no queue is tighter than the
+ *      routers: RTTs that are longer all the same are the path's, which has become longer, and base
+ *      is their least. What is in flight stays.
  *   8. Without marks there is no router: COMPETE, from what was delivered, or from slow start where
  *      there never was one; the first mark is heard again at once.
  *   9. A timeout that came while routers were content gives W back with the first fresh answer. It
@@ -198,13 +199,19 @@ XCP_INLINE xcp_u32 xcp_robust_sender_limit(const struct xcp_robust_sender *s) {
     return packets ? (xcp_u32)packets : 1;
 }
 
-/* What the bound lets it use within a round trip, for the request. */
+/* What B grows by besides where it has grown for more than eight rounds: a hundredth more each
+ * round, up to a quarter. */
+XCP_INLINE xcp_u64 xcp_robust_faster(const struct xcp_robust_sender *s, xcp_u64 bound) {
+    return s->grown > 8 ? bound / 100 * (s->grown < 33 ? s->grown - 8 : 25) : 0;
+}
+
+/* What the bound will let it use in the next round trip, for the request. */
 XCP_INLINE xcp_u32 xcp_robust_sender_ask(const struct xcp_robust_sender *s) {
     xcp_u64 w;
     if (!s->routed || s->mode != XCP_ROBUST_DELAY || s->bound == XCP_ROBUST_UNBOUNDED)
         return XCP_NO_LIMIT;
     w = xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s));
-    w += (xcp_isqrt(w) << 16) >> 1; /* sqrt(2^32 w) = 2^16 sqrt(w) */
+    w += xcp_robust_faster(s, w) + ((xcp_isqrt(w) << 16) >> 1); /* sqrt(2^32 w) = 2^16 sqrt(w) */
     return (xcp_u32)xcp_robust_less((w >> 32) + 2, XCP_NO_LIMIT - 1);
 }
 
@@ -303,7 +310,6 @@ XCP_INLINE void xcp_robust_bind(struct xcp_robust_sender *s, xcp_u64 before, xcp
 
 /* W below B twice: FREE, and after COMPETE a longer path is known as one: difference 7. */
 XCP_INLINE void xcp_robust_release(struct xcp_robust_sender *s) {
-    s->over = s->routed && s->explicit_window < s->bound ? s->over + 1 : 0;
     if (s->over >= 2) {
         if (s->mode == XCP_ROBUST_COMPETE) {
             s->explicit_window = xcp_robust_more(s->explicit_window, xcp_robust_flight(s));
@@ -376,13 +382,12 @@ XCP_PART xcp_robust_round_delay(struct xcp_robust_sender *s, const struct xcp_ro
         s->bound = xcp_robust_more(cut + xcp_robust_step(s, q->flight), XCP_ROBUST_ONE / 8);
         s->skip = 1;
         s->grown = 0;
-    } else if (s->limited && (s->explicit_window == XCP_ROBUST_UNBOUNDED ||
-                              xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)) <=
-                                  s->explicit_window + (s->explicit_window >> 1))) {
+    } else if (s->limited &&
+               (s->explicit_window == XCP_ROBUST_UNBOUNDED ||
+                xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)) <= s->explicit_window)) {
         xcp_u64 by = xcp_robust_step(s, s->bound);
         s->grown++;
-        if (s->grown > 8) /* a hundredth more each round, up to a quarter */
-            by += s->bound / 100 * (s->grown < 33 ? s->grown - 8 : 25);
+        by += xcp_robust_faster(s, s->bound);
         s->bound = xcp_robust_less(s->bound + by, XCP_ROBUST_WINDOW_MOST);
     }
     if (s->stuck > 8 || s->flat > 3) {
@@ -474,6 +479,10 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     q.heavy =
         s->lost >= 3 && (4ULL * s->lost > sum || (20ULL * s->lost > sum && q.infl > q.tau >> 2));
     xcp_robust_listen(s);
+    /* before B grows, for what it grows by is only asked for */
+    s->over = s->routed && s->bound != XCP_ROBUST_UNBOUNDED && s->explicit_window < s->bound
+                  ? s->over + 1
+                  : 0;
     q.push = !s->routed || s->fb > (xcp_s64)(flight / 50);
     s->high = q.infl > q.tau ? s->high + 1 : 0;
     s->high_fb = q.infl < q.tau >> 1 ? 0 : s->high_fb - (s->high_fb >> 3) + s->fb;
@@ -529,6 +538,15 @@ XCP_COLD void xcp_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, 
     }
     if (sent_ns >= s->round_ns && s->samples)
         xcp_robust_round_ends(s, now);
+    xcp_robust_settle_window(s, now);
+}
+
+/* What is free is known where the router is on this host, and so many packets of it are this
+ * connection's, at once. */
+XCP_INLINE void xcp_robust_sender_lent(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 packets) {
+    xcp_u64 by = xcp_robust_less((xcp_u64)packets << 32, XCP_ROBUST_WINDOW_MOST);
+    if (s->explicit_window < XCP_ROBUST_WINDOW_MOST)
+        s->explicit_window = xcp_robust_less(s->explicit_window + by, XCP_ROBUST_WINDOW_MOST);
     xcp_robust_settle_window(s, now);
 }
 

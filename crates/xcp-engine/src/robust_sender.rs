@@ -181,6 +181,13 @@ impl RobustSender {
         unsafe { ffi::xcp_shim_robust_sender_lost(&mut *self.0, segments) }
     }
 
+    /// A router on this host has this many packets of the link to give away at once, without a
+    /// promise: its rate grows by so many in a round trip.
+    pub fn lent(&mut self, now_ns: u64, packets: u32) {
+        // SAFETY: as in `limit`.
+        unsafe { ffi::xcp_shim_robust_sender_lent(&mut *self.0, now_ns, packets) }
+    }
+
     /// The retransmission timer expired.
     pub fn on_timeout(&mut self, now_ns: u64) {
         // SAFETY: as in `limit`.

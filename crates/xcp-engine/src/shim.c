@@ -479,6 +479,10 @@ void xcp_shim_robust_sender_lost(struct xcp_robust_sender *s, xcp_u32 segments) 
     xcp_robust_sender_lost(s, segments);
 }
 
+void xcp_shim_robust_sender_lent(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 packets) {
+    xcp_robust_sender_lent(s, now, packets);
+}
+
 void xcp_shim_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now) {
     xcp_robust_sender_timeout(s, now);
 }

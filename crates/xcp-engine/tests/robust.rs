@@ -151,6 +151,31 @@ fn the_rate_is_the_state() {
     assert_eq!((sender.gap_ns(), sender.window()), (gap, 5.0));
 }
 
+/// What a router on the host lends is a part of the rate at once; without a router there is none
+/// that could.
+#[test]
+fn what_is_lent_is_a_part_of_the_rate() {
+    let mut sender = RobustSender::new(SIZE, 10, None);
+    sender.sample(Some(100 * MS), 100 * MS, 0);
+    sender.lent(100 * MS, 90);
+    assert_eq!((sender.window(), sender.gap_ns()), (100.0, Some(MS)));
+    let mut greedy = sender.clone();
+    for _ in 0..4 {
+        greedy.lent(100 * MS, u32::MAX);
+    }
+    assert!(greedy.window() > 1e9 && greedy.gap_ns().is_some(), "{:?}", greedy.state());
+    for now in [200, 300, 400, 500, 600].map(|ms| ms * MS) {
+        sender.sample(Some(100 * MS), 100 * MS, now - 100 * MS);
+        let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(0.0) };
+        sender.feedback(now, &unmarked, true, now - 100 * MS, 1);
+        sender.acked(now, 1, true, now - 100 * MS);
+    }
+    let alone = sender.state();
+    assert!(!alone.routed && alone.explicit_window.is_infinite(), "{alone:?}");
+    sender.lent(600 * MS, 90);
+    assert_eq!(sender.state(), alone);
+}
+
 /// A round trip of a sender with `segments` packets in flight, answered at this RTT.
 fn round(sender: &mut RobustSender, now: &mut u64, rtt: u64, segments: u32, feedback: f64) {
     let sent = *now;

@@ -152,6 +152,19 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         "the bound is not told to routers",
         &[sender("(xcp_u32)xcp_robust_less((w >> 32) + 2, XCP_NO_LIMIT - 1)", "XCP_NO_LIMIT")],
     ),
+    one(
+        "without-what-it-becomes",
+        "routers are told what the bound is, not what it becomes",
+        &[sender("xcp_robust_faster(s, w) + ((xcp_isqrt(w)", "((xcp_isqrt(w)")],
+    ),
+    one(
+        "without-waiting",
+        "the bound grows although W has not come up to it",
+        &[sender(
+            "xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)) <= s->explicit_window",
+            "1",
+        )],
+    ),
     one("without-competing", "nobody else is ever held to fill the queue", &[sender(OTHERS, "0")]),
     one(
         "without-flat",
