@@ -34,7 +34,10 @@ struct xcp_ask {
 #define XCP_START_REST 1   /* for what follows when the RTT is known */
 /* limits: how many share the rest; taken: how many have begun so far */
 #define XCP_START_BEGINNERS 2
-#define XCP_START_RTT 3 /* limits: the round trip that the accounts are for, us */
+/* limits: the round trip that the accounts are for, us; taken: counts on while a robust sender is
+ * bound by a queue that no router governs */
+#define XCP_START_RTT 3
+#define XCP_START_BOUND 3
 #define XCP_START_ENTRIES 4
 
 /* Whom connections are given to that did not ask. */

@@ -362,12 +362,17 @@ static __always_inline void put_forward(struct xcp_connection *c, const struct t
                                         struct bpf_sock *sk, __u32 count, struct xcp_forward *out) {
     __u64 now = bpf_ktime_get_ns(), rtt = srtt_ns(c, tp);
     struct xcp_robust_connection *r = robust_of(c, sk);
+    __u32 limit = sendable(tp);
     c->forwards++;
     if (r) {
-        xcp_robust_header(r, now, sendable(tp), out);
+        if (c->start_taken && now - c->start_ns <= rtt) { /* endpoint_start.h, difference 5 */
+            __u32 cwnd = xcp_sender_cwnd(&r->sender.xcp) + 1;
+            limit = limit < cwnd ? limit : cwnd;
+        }
+        xcp_robust_header(r, now, limit, out);
         return;
     }
-    xcp_sender_header(&c->sender, now, rtt, sendable(tp), out);
+    xcp_sender_header(&c->sender, now, rtt, limit, out);
     share(sk, out, count, rtt, now);
 }
 

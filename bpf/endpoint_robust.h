@@ -167,9 +167,9 @@ __noinline int xcp_robust_header(struct xcp_robust_connection *r, __u64 now, __u
     return 0;
 }
 
-/* What the window and pacing become. */
+/* What the window and pacing become. more: as for pace() in endpoint_window.h. */
 static __always_inline void robust_settle(struct tcp_sock *tp, const struct xcp_connection *c,
-                                          const struct xcp_robust_connection *r) {
+                                          const struct xcp_robust_connection *r, __u32 more) {
     struct sock *sk = (struct sock *)tp;
     __u64 base = r->sender.base_ns, rate = ~0ULL;
     __u32 cwnd =
@@ -181,6 +181,7 @@ static __always_inline void robust_settle(struct tcp_sock *tp, const struct xcp_
     tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
     if (base && (r->sender.ever || base >= XCP_PACED_NS) && c->packet_bytes) {
         rate = xcp_sender_rate(&r->sender.xcp, base);
+        rate += (__u64)more * c->packet_bytes * XCP_NS_PER_S / base;
         rate = rate < 1ULL << 44 ? rate * tp->mss_cache / c->packet_bytes : ~0ULL;
         rate = rate ? rate : 1;
     }
@@ -204,7 +205,7 @@ static __always_inline int robust_begin(struct sock *sk, struct tcp_sock *tp,
     robust_bound_rto(sk, c, r, 0); /* it was this sender's in an outage, and is again */
     if (tp->srtt_us)               /* the handshake's, of a connection that came in */
         xcp_robust_sender_sample(&r->sender, srtt_ns(c, tp), srtt_ns(c, tp), stamp_ns(tp));
-    robust_settle(tp, c, r);
+    robust_settle(tp, c, r, 0);
     return 1;
 }
 

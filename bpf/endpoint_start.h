@@ -24,6 +24,10 @@
  *   4. Who sends less than its window lets it is paced in the same way, later too: an answer that
  *      is a third of a window would be a third of a round trip longer on its way than it need be,
  *      on a link that has room.
+ *   5. The robust sender takes what is lent as a part of its own W, unless a bound of its own is the
+ *      tighter one, and asks the router for no more in that round trip. What a sender takes here
+ *      needs no promise: it is seen at once. While some have bounds of their own, the link carries
+ *      less than user space was told, which then lends first windows only.
  *
  * Part of endpoint.bpf.c.
  */
@@ -78,8 +82,32 @@ static __always_inline __u32 start_window(void) {
     return packets;
 }
 
+/* The window, in packets. r: the robust sender, or 0. */
+static __always_inline __u32 window_of(const struct xcp_connection *c,
+                                       const struct xcp_robust_connection *r) {
+    return xcp_sender_cwnd(r ? &r->sender.xcp : &c->sender);
+}
+
+/* Difference 5. */
+__noinline int xcp_robust_lent(struct xcp_robust_connection *r, __u64 now, __u32 packets) {
+    if (r)
+        xcp_robust_sender_lent(&r->sender, now, packets);
+    return 0;
+}
+
+/* The window grows by so many packets. */
+static __always_inline void start_grow(struct xcp_connection *c, struct xcp_robust_connection *r,
+                                       const struct tcp_sock *tp, __u32 packets) {
+    if (r)
+        xcp_robust_lent(r, stamp_ns(tp), packets);
+    else
+        xcp_sender_restore(&c->sender, c->sender.cwnd + ((__u64)packets << 32),
+                           c->sender.threshold);
+}
+
 /* Takes so many at the most. Returns whether there was something. */
-static __always_inline __u32 start_rest(struct xcp_connection *c, __u64 own_ns, __u32 wanted) {
+static __always_inline __u32 start_rest(struct xcp_connection *c, struct xcp_robust_connection *r,
+                                        const struct tcp_sock *tp, __u64 own_ns, __u32 wanted) {
     __u32 entry = XCP_START_BEGINNERS, *among = bpf_map_lookup_elem(&start_limits, &entry), *rtt_us;
     /* with what it has taken, so that its part is the same however often it takes */
     __u32 left = start_left(XCP_START_REST) + (__u32)c->start_taken,
@@ -94,31 +122,29 @@ static __always_inline __u32 start_rest(struct xcp_connection *c, __u64 own_ns, 
     most = most < wanted ? most : wanted;
     c->start_taken += most;
     start_take(XCP_START_REST, most);
-    xcp_sender_restore(&c->sender, c->sender.cwnd + ((__u64)most << 32), c->sender.threshold);
+    start_grow(c, r, tp, most);
     return most != 0;
 }
 
 /* Whether more waits than the window lets go, and the peer would take more. */
-static __always_inline __u32 start_waits(const struct xcp_connection *c,
-                                         const struct tcp_sock *tp) {
-    __u32 cwnd = xcp_sender_cwnd(&c->sender), mss = tp->mss_cache,
-          room = cwnd > tp->packets_out ? cwnd - tp->packets_out : 0;
+static __always_inline __u32 start_waits(const struct tcp_sock *tp, __u32 cwnd) {
+    __u32 mss = tp->mss_cache, room = cwnd > tp->packets_out ? cwnd - tp->packets_out : 0;
     return mss && tp->write_seq - tp->snd_nxt > room * mss && tp->snd_wnd / mss > cwnd;
 }
 
 /* Whether the last flight was as long as the window. The kernel's own bit for that stays until
  * another flight is over. */
-static __always_inline __u32 fills_window(const struct xcp_connection *c,
-                                          const struct tcp_sock *tp) {
-    return tp->max_packets_out >= xcp_sender_cwnd(&c->sender);
+static __always_inline __u32 fills_window(const struct tcp_sock *tp, __u32 cwnd) {
+    return tp->max_packets_out >= cwnd;
 }
 
 /* Packets by which it is paced faster than its window: those by which that may still grow in this
  * round trip, or those for which there is room where the window is not what limits it. */
-static __always_inline __u32 start_more(const struct xcp_connection *c, const struct tcp_sock *tp,
-                                        __u64 now) {
+static __always_inline __u32 start_more(const struct xcp_connection *c,
+                                        const struct xcp_robust_connection *r,
+                                        const struct tcp_sock *tp, __u64 now) {
     __u32 grows = c->started == XCP_START_TAKES_REST && now - c->start_ns <= srtt_ns(c, tp);
-    if (!(c->ask.flags & XCP_ASK_START) || (!grows && fills_window(c, tp)))
+    if (!(c->ask.flags & XCP_ASK_START) || (!grows && fills_window(tp, window_of(c, r))))
         return 0;
     return start_left(XCP_START_REST);
 }
@@ -130,23 +156,28 @@ static __always_inline __u32 has_started(const struct xcp_connection *c,
 }
 
 /* Before anything is sent. Returns whether the window has changed. */
-static __always_inline __u32 start(struct xcp_connection *c, const struct tcp_sock *tp, __u64 now) {
-    __u32 begins = c->started == XCP_START_ANEW, much, wait;
+static __always_inline __u32 start(struct xcp_connection *c, struct xcp_robust_connection *r,
+                                   const struct tcp_sock *tp, __u64 now) {
+    __u32 begins = c->started == XCP_START_ANEW, cwnd = window_of(c, r), much, wait, first;
     __u64 rtt = srtt_ns(c, tp);
     if (c->started == XCP_START_TAKES_REST && now - c->start_ns > rtt)
         c->started = XCP_STARTED;
+    if (r && r->sender.mode != XCP_ROBUST_FREE) {
+        start_take(XCP_START_BOUND, 1);
+        return 0;
+    }
     if (has_started(c, tp) || !tp->mss_cache)
         return 0;
     if (c->started == XCP_STARTED) {
-        if (!rtt || now - c->start_ns <= rtt || !start_waits(c, tp) || fills_window(c, tp))
+        if (!rtt || now - c->start_ns <= rtt || !start_waits(tp, cwnd) || fills_window(tp, cwnd))
             return 0;
         c->started = XCP_START_HAS_WINDOW;
         c->start_taken = 0;
         start_take(XCP_START_BEGINNERS, 1);
     }
     wait = (tp->write_seq - tp->snd_nxt) / tp->mss_cache + 1;
-    much = wait > XCP_START_MUCH && tp->snd_wnd / tp->mss_cache > xcp_sender_cwnd(&c->sender);
-    if (!start_waits(c, tp) && !(much && rtt))
+    much = wait > XCP_START_MUCH && tp->snd_wnd / tp->mss_cache > cwnd;
+    if (!start_waits(tp, cwnd) && !(much && rtt))
         return 0;
     if (rtt && c->started != XCP_START_TAKES_REST) {
         c->started = XCP_START_TAKES_REST;
@@ -156,12 +187,16 @@ static __always_inline __u32 start(struct xcp_connection *c, const struct tcp_so
         start_take(XCP_START_BEGINNERS, 1);
     if (rtt && much)
         c->started = XCP_STARTED;
-    if (rtt && start_rest(c, rtt, much ? XCP_NO_LIMIT : 2 * wait))
+    if (rtt && start_rest(c, r, tp, rtt, much ? XCP_NO_LIMIT : 2 * wait))
         return 1;
     if (!begins)
         return 0;
     if (!rtt)
         c->started = XCP_START_HAS_WINDOW;
-    xcp_sender_restore(&c->sender, (__u64)start_window() << 32, c->sender.threshold);
+    first = start_window();
+    if (!r)
+        xcp_sender_restore(&c->sender, (__u64)first << 32, c->sender.threshold);
+    else if (first > cwnd)
+        start_grow(c, r, tp, first - cwnd);
     return 1;
 }

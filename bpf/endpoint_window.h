@@ -63,6 +63,19 @@ static __always_inline void pace(struct tcp_sock *tp, const struct xcp_connectio
     sk->sk_pacing_rate = rate;
 }
 
+/* What the engine's window has become. */
+static __always_inline void hand_over(struct tcp_sock *tp, const struct xcp_connection *c,
+                                      const struct xcp_robust_connection *r, __u64 now) {
+    __u32 more = start_more(c, r, tp, now), cwnd;
+    if (r) {
+        robust_settle(tp, c, r, more);
+        return;
+    }
+    cwnd = xcp_sender_cwnd(&c->sender);
+    tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
+    pace(tp, c, more);
+}
+
 /* Linux 6.15; before, the kernel's two minutes stay. */
 static __always_inline void bound_rto(struct tcp_sock *tp, struct xcp_connection *c) {
     /* the kernel's, which timestamps tell although everything is sent twice */
@@ -137,7 +150,7 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag,
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
     struct xcp_robust_connection *r;
     __u64 now = bpf_ktime_get_ns();
-    __u32 cwnd, has_sample = rs->rtt_us > 0 && !(flag & FLAG_RETRANS_DATA_ACKED);
+    __u32 has_sample = rs->rtt_us > 0 && !(flag & FLAG_RETRANS_DATA_ACKED);
     if (!c) { /* there was no memory for it: better another congestion control than none */
         bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, (void *)settings.fallback, XCP_CA_NAME);
         return;
@@ -165,20 +178,15 @@ void BPF_PROG(xcp_cong_control, struct sock *sk, __u32 ack, int flag,
         c->packet_bytes = wire_bytes(tp);
         xcp_sender_set_packet(r ? &r->sender.xcp : &c->sender, c->packet_bytes);
     }
-    if (r) {
+    if (r)
         robust_advance(r, tp, c, rs, has_sample, c->state == XCP_OFFERED);
-        robust_settle(tp, c, r);
-        robust_bound_rto(sk, c, r, patience_ms(sk, r));
-        bound_rto(tp, c);
-        return;
-    }
     /* where the kernel does not ask before it sends */
     if (c->ask.flags & XCP_ASK_START &&
         BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Open)
-        start(c, tp, now);
-    cwnd = xcp_sender_cwnd(&c->sender);
-    tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
-    pace(tp, c, start_more(c, tp, now));
+        start(c, r, tp, now);
+    hand_over(tp, c, r, now);
+    if (r)
+        robust_bound_rto(sk, c, r, patience_ms(sk, r));
     bound_rto(tp, c);
 }
 
@@ -230,14 +238,12 @@ SEC("struct_ops")
 __u32 BPF_PROG(xcp_min_tso_segs, struct sock *sk) {
     struct tcp_sock *tp = (struct tcp_sock *)sk;
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+    struct xcp_robust_connection *r = c ? robust_of(c, sk) : 0;
     __u64 now = bpf_ktime_get_ns();
-    __u32 cwnd;
     if (!c || !(c->ask.flags & XCP_ASK_START) || has_started(c, tp) || c->state == XCP_FALLEN ||
-        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) != TCP_CA_Open || !start(c, tp, now))
+        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) != TCP_CA_Open || !start(c, r, tp, now))
         return XCP_LEAST_SEGMENTS;
-    cwnd = xcp_sender_cwnd(&c->sender);
-    tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
-    pace(tp, c, start_more(c, tp, now));
+    hand_over(tp, c, r, now);
     return XCP_LEAST_SEGMENTS;
 }
 

@@ -122,6 +122,7 @@ int xcp_neighbour(struct bpf_sock_ops *ops) {
 enum xcp_step {
     XCP_STEP_BEGINS,
     XCP_STEP_ACKED,
+    XCP_STEP_LENT,
     XCP_STEP_TIMEOUT,
 };
 
@@ -179,6 +180,8 @@ int xcp_robust_steps(struct __sk_buff *skb) {
     } else if (s->what == XCP_STEP_ACKED) {
         xcp_robust_acknowledged(s);
         xcp_robust_delivered(s);
+    } else if (s->what == XCP_STEP_LENT) {
+        xcp_robust_sender_lent(&s->sender, s->now, s->segments);
     } else {
         xcp_robust_sender_timeout(&s->sender, s->now);
     }

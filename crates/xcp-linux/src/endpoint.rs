@@ -101,8 +101,7 @@ pub struct Ask {
     /// it; 0: the kernel's. Linux 6.15.
     pub rto_max_ms: u32,
     /// The sender whose state is its rate (engine/robust_sender.h), for routers of the law
-    /// `robust`: always paced, by itself without the 2005 format, `honest`, `halve_on_loss` and
-    /// `start`.
+    /// `robust`: always paced, by itself without the 2005 format, `honest` and `halve_on_loss`.
     pub robust: bool,
 }
 
@@ -638,14 +637,28 @@ impl Endpoint {
     /// # Errors
     /// The map cannot be read; the endpoint is a kept one.
     pub fn taken(&self) -> Result<Start> {
+        Ok(Start {
+            window: self.start_taken(0)?,
+            rest: self.start_taken(1)?,
+            beginners: self.start_taken(2)?,
+        })
+    }
+
+    /// Counts on, modulo 2^32, while connections that were asked to begin with what is lent and
+    /// have the robust sender are bound by a queue that no router governs.
+    ///
+    /// # Errors
+    /// As [`Endpoint::taken`].
+    pub fn bound(&self) -> Result<u32> {
+        self.start_taken(3)
+    }
+
+    fn start_taken(&self, entry: u32) -> Result<u32> {
         let (_, taken) = self.start()?;
-        let read = |account: u32| -> Result<u32> {
-            let bytes = taken
-                .lookup(&account.to_ne_bytes(), MapFlags::ANY)
-                .map_err(|e| Error::because("cannot read what was lent", e))?;
-            Ok(bytes.and_then(|b| b.try_into().ok()).map_or(0, u32::from_ne_bytes))
-        };
-        Ok(Start { window: read(0)?, rest: read(1)?, beginners: read(2)? })
+        let bytes = taken
+            .lookup(&entry.to_ne_bytes(), MapFlags::ANY)
+            .map_err(|e| Error::because("cannot read what was lent", e))?;
+        Ok(bytes.and_then(|b| b.try_into().ok()).map_or(0, u32::from_ne_bytes))
     }
 
     /// Lends packets to connections that begin and were asked to ([`Ask::start`]): until what they

@@ -232,7 +232,7 @@ pub struct SenderStep {
     pub srtt_ns: u64,
     /// When what it answers was sent, ns.
     pub sent_ns: u64,
-    /// Segments that it is the first to acknowledge.
+    /// Segments that it is the first to acknowledge, or packets that are lent.
     pub segments: u32,
     /// Segments that are lost.
     pub lost: u32,
@@ -253,6 +253,8 @@ pub enum SenderEvent {
     Begins(u32, u32),
     /// An acknowledgement comes.
     Acked,
+    /// A router on its host lends it packets.
+    Lent,
     /// The retransmission timer expires.
     Timeout,
 }
@@ -298,6 +300,7 @@ impl SenderRehearsal {
                 (xcp_step::XCP_STEP_BEGINS, bytes, u64::from(window) << 32)
             }
             SenderEvent::Acked => (xcp_step::XCP_STEP_ACKED, 0, 0),
+            SenderEvent::Lent => (xcp_step::XCP_STEP_LENT, 0, 0),
             SenderEvent::Timeout => (xcp_step::XCP_STEP_TIMEOUT, 0, 0),
         };
         let raw = xcp_robust_step {

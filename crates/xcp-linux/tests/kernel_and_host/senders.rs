@@ -1,5 +1,5 @@
 //! The robust sender in the kernel against the host's build of it: random round trips, feedback,
-//! losses and timeouts, in which all that it can be comes about.
+//! losses, timeouts and what is lent, in which all that it can be comes about.
 
 use std::cell::{Cell, RefCell};
 
@@ -27,6 +27,9 @@ enum Event {
     Timeout {
         after: u64,
     },
+    Lent {
+        packets: u32,
+    },
 }
 
 /// Queues come and stay for rounds, as bounds and competition need them to.
@@ -45,7 +48,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
             },
         );
         let timeout = (1u64..400 * MS).prop_map(|after| Event::Timeout { after });
-        prop::collection::vec(prop_oneof![30 => ack, 1 => timeout], 1..150)
+        let lent = (0u32..2000).prop_map(|packets| Event::Lent { packets });
+        prop::collection::vec(prop_oneof![60 => ack, 2 => timeout, 1 => lent], 1..150)
     });
     prop::collection::vec(stretch, 1..5).prop_map(|stretches| stretches.concat())
 }
@@ -115,6 +119,10 @@ fn alike(
                 step =
                     SenderStep { now_ns: step.now_ns + after, what: SenderEvent::Timeout, ..step };
                 host.on_timeout(step.now_ns);
+            }
+            Event::Lent { packets } => {
+                step = SenderStep { segments: packets, what: SenderEvent::Lent, ..step };
+                host.lent(step.now_ns, packets);
             }
             Event::Ack { after, queue, segments, lost, feedback, mark, limited } => {
                 let now_ns = step.now_ns + after;

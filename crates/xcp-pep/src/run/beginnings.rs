@@ -10,7 +10,7 @@ use xcp_linux::Result;
 use xcp_linux::endpoint::{Endpoint, Start};
 use xcp_linux::netlink::Netlink;
 use xcp_linux::qdisc::{self, Limit};
-use xcp_linux::router::Router;
+use xcp_linux::router::{Router, RouterStatus};
 
 use crate::gateway::wan::queue_bytes;
 
@@ -21,6 +21,8 @@ const PACKET_BYTES: u64 = 1514;
 const WINDOWS_SHARE: u64 = 4;
 /// What was lent does not show in what is sent before so many round trips.
 const LENT_ROUND_TRIPS: u32 = 2;
+/// A link that carried less than was said is taken to do so for so many round trips.
+const BOUND_ROUND_TRIPS: u32 = 100;
 /// The accounts are kept in this fraction of a packet.
 const FRACTION: u64 = 1 << 16;
 
@@ -30,7 +32,12 @@ struct Seen {
     at: Instant,
     /// Bytes sent into the link so far.
     bytes: u64,
+    /// Bytes that the router has granted for the next round trip and has not seen yet, as far as
+    /// it remembers.
+    promised: u64,
     taken: Start,
+    /// Counts on while senders are bound by a queue that the router does not see.
+    bound: u32,
 }
 
 /// The accounts, without anything of the kernel: what to lend, from what was sent and taken.
@@ -42,6 +49,8 @@ struct Accounts {
     seen: VecDeque<Seen>,
     /// What is left for first windows, in fractions of a packet.
     windows: u64,
+    /// When senders were last seen to be bound.
+    bound: Option<Instant>,
     limits: Start,
 }
 
@@ -50,7 +59,7 @@ impl Accounts {
         let content = u128::from(rate_bps) * rtt.as_nanos() / 8_000_000_000;
         let content = u64::try_from(content).unwrap_or(u64::MAX);
         let windows = content / PACKET_BYTES / WINDOWS_SHARE * FRACTION;
-        Self { content, rtt, seen: VecDeque::new(), windows, limits: Start::default() }
+        Self { content, rtt, seen: VecDeque::new(), windows, bound: None, limits: Start::default() }
     }
 
     /// The newest that was seen no later than so long ago, or the oldest there is.
@@ -61,7 +70,8 @@ impl Accounts {
     }
 
     /// New limits.
-    fn next(&mut self, now: Instant, bytes: u64, taken: Start) -> Start {
+    fn next(&mut self, seen: Seen) -> Start {
+        let Seen { at: now, bytes, promised, taken, bound } = seen;
         let full = self.content / PACKET_BYTES / WINDOWS_SHARE * FRACTION;
         if let Some(last) = self.seen.back() {
             // A packet each is taken even where nothing is left; nobody has to pay that back.
@@ -69,13 +79,20 @@ impl Accounts {
             let waited = now.saturating_duration_since(last.at).min(self.rtt).as_nanos();
             let earned = u128::from(full) * waited / self.rtt.as_nanos().max(1);
             self.windows = (self.windows.saturating_sub(used) + earned as u64).min(full);
+            if bound != last.bound {
+                self.bound = Some(now);
+            }
         }
         let sent = self.ago(now, self.rtt).map_or(0, |then| bytes.saturating_sub(then.bytes));
         let lent = self
             .ago(now, self.rtt * LENT_ROUND_TRIPS)
             .map_or(0, |then| taken.rest.wrapping_sub(then.taken.rest));
-        let free =
-            (self.content.saturating_sub(sent) / PACKET_BYTES).saturating_sub(u64::from(lent));
+        let free = self.content.saturating_sub(sent).saturating_sub(promised) / PACKET_BYTES;
+        let is_bound = |since| now.saturating_duration_since(since) < self.rtt * BOUND_ROUND_TRIPS;
+        let free = match self.bound.is_some_and(is_bound) {
+            true => 0, // what is free is not known
+            false => free.saturating_sub(u64::from(lent)),
+        };
         let beginners = self
             .ago(now, self.rtt)
             .map_or(0, |then| taken.beginners.wrapping_sub(then.taken.beginners));
@@ -90,7 +107,7 @@ impl Accounts {
         }) {
             self.seen.pop_front();
         }
-        self.seen.push_back(Seen { at: now, bytes, taken });
+        self.seen.push_back(seen);
         self.limits
     }
 }
@@ -155,9 +172,13 @@ impl Beginnings {
         active: usize,
     ) -> Result<()> {
         if self.lends {
-            let counts = router.status()?.counts;
+            let RouterStatus { counts, calendar, .. } = router.status()?;
             let bytes = counts.processed_bytes + counts.returned_bytes + counts.other_bytes;
-            let limits = self.accounts.next(now, bytes, endpoint.taken()?);
+            let promised_bps = calendar.map_or(0.0, |calendar| calendar.promised_bps);
+            let promised = promised_bps.max(0.0) * self.accounts.rtt.as_secs_f64() / 8.0;
+            let (taken, bound) = (endpoint.taken()?, endpoint.bound()?);
+            let seen = Seen { at: now, bytes, promised: promised as u64, taken, bound };
+            let limits = self.accounts.next(seen);
             endpoint.lend(limits, self.accounts.rtt)?;
         }
         let wanted = queue_for(self.queue, active);
@@ -183,6 +204,10 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(600);
 
+    fn seen(at: Instant, bytes: u64, taken: Start) -> Seen {
+        Seen { at, bytes, promised: 0, taken, bound: 0 }
+    }
+
     fn accounts() -> (Accounts, Instant) {
         (Accounts::new(20_000_000, RTT), Instant::now())
     }
@@ -191,16 +216,13 @@ mod tests {
     fn an_idle_link_is_lent_whole_and_a_full_one_not_at_all() {
         let (mut accounts, begin) = accounts();
         assert_eq!(
-            accounts.next(begin, 0, Start::default()),
+            accounts.next(seen(begin, 0, Start::default())),
             Start { window: 247, rest: 990, beginners: 1 }
         );
         // 20 Mbit/s are 125,000 bytes in 50 ms.
         for tick in 1..40u64 {
-            accounts.next(
-                begin + Duration::from_millis(50) * tick as u32,
-                125_000 * tick,
-                Start::default(),
-            );
+            let at = begin + Duration::from_millis(50) * tick as u32;
+            accounts.next(seen(at, 125_000 * tick, Start::default()));
         }
         assert_eq!(accounts.limits, Start { window: 247, rest: 0, beginners: 1 });
     }
@@ -208,18 +230,41 @@ mod tests {
     #[test]
     fn what_was_lent_comes_back_when_it_would_show() {
         let (mut accounts, begin) = accounts();
-        accounts.next(begin, 0, Start::default());
+        accounts.next(seen(begin, 0, Start::default()));
         let taken = Start { window: 61, rest: 742, beginners: 3 };
         let at = |ms: u64| begin + Duration::from_millis(ms);
         assert_eq!(
-            accounts.next(at(50), 0, taken),
+            accounts.next(seen(at(50), 0, taken)),
             Start { window: 61 + 247 - 61 + 20, rest: 742 + 990 - 742, beginners: 3 }
         );
         // Nothing was sent after all.
         for tick in 2..=26 {
-            accounts.next(at(50 * tick), 0, taken);
+            accounts.next(seen(at(50 * tick), 0, taken));
         }
         assert_eq!(accounts.limits, Start { window: 61 + 247, rest: 742 + 990, beginners: 1 });
+    }
+
+    /// What a router with a calendar has promised to others is theirs.
+    #[test]
+    fn what_is_promised_is_not_lent() {
+        let (mut accounts, begin) = accounts();
+        let mut left =
+            |promised| accounts.next(Seen { promised, ..seen(begin, 0, Start::default()) }).rest;
+        assert_eq!([500_000, 5_000_000].map(&mut left), [660, 0]);
+    }
+
+    /// Nor is anything where senders have found a queue that the router does not see.
+    #[test]
+    fn a_link_that_carries_less_than_was_said_is_not_lent() {
+        let (mut accounts, begin) = accounts();
+        let mut rest = |seconds, bound| {
+            let at = begin + Duration::from_secs(seconds);
+            accounts.next(Seen { bound, ..seen(at, 0, Start::default()) }).rest
+        };
+        assert_eq!(rest(0, u32::MAX), 990);
+        assert_eq!(rest(1, 0), 0);
+        assert_eq!(rest(60, 0), 0);
+        assert_eq!(rest(61, 0), 990);
     }
 
     #[test]
@@ -240,13 +285,13 @@ mod tests {
         ) {
             let (mut accounts, begin) = accounts();
             let (mut now, mut bytes, mut taken) = (begin, 0, Start { window: from, rest: from, beginners: from });
-            let mut limits = accounts.next(now, bytes, taken);
+            let mut limits = accounts.next(seen(now, bytes, taken));
             for (ms, sent, window, rest) in steps {
                 now += Duration::from_millis(ms);
                 bytes += sent;
                 let left = limits.rest.wrapping_sub(taken.rest);
                 taken = Start { window: taken.window.wrapping_add(window), rest: taken.rest.wrapping_add(rest.min(left)), ..taken };
-                limits = accounts.next(now, bytes, taken);
+                limits = accounts.next(seen(now, bytes, taken));
                 prop_assert!(limits.rest.wrapping_sub(taken.rest) <= 990);
                 prop_assert!(limits.window.wrapping_sub(taken.window) <= 247);
             }

@@ -247,7 +247,7 @@ fn gateway(
     let fallback = options.fallback.as_deref().unwrap_or("cubic");
     let ask = Ask {
         initial_window: options.initial_window.unwrap_or(0),
-        start: lends(options, named) && router.is_some(),
+        start: lends(options) && router.is_some(),
         robust: named == Preset::Robust,
         rto_max_ms: options.rto_max_ms()?,
         ..Ask::default()
@@ -259,10 +259,9 @@ fn gateway(
     Ok(Xcp { wan: device, endpoint: Some(endpoint), router, law, congestion })
 }
 
-/// Whether connections begin with what is lent: the robust law's have a first window of their own
-/// and are then offered what is free.
-fn lends(options: &Options, law: Preset) -> bool {
-    options.initial_window.is_none() && law != Preset::Robust
+/// Whether connections begin with what is lent: not where somebody has fixed the first window.
+fn lends(options: &Options) -> bool {
+    options.initial_window.is_none()
 }
 
 /// The congestion control of explicit proxies, which may have no right to set anything up: that of
@@ -411,8 +410,8 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             hold: hold.then_some(Spelling::Expression),
         });
         let beginnings = match (options.rate_bps()?, xcp.law) {
-            (Some(rate), Some(law)) => {
-                Some(Beginnings::new(rate, options.rtt_ns()?, xcp.wan.index, lends(options, law)))
+            (Some(rate), Some(_)) => {
+                Some(Beginnings::new(rate, options.rtt_ns()?, xcp.wan.index, lends(options)))
             }
             _ => None,
         };
