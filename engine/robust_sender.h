@@ -25,7 +25,7 @@
  *   6. Eight rounds in which the queue does not empty, or four in which it does not move by a
  *      sixteenth, whatever was cut: others fill it, who do not go by delay, or it is none. COMPETE:
  *      B is CUBIC's window (cubic.h). An emptied queue leads back to DELAY.
- *   7. W below B in two rounds running, so that what was asked for has not come: the routers are
+ *   7. W below B in three rounds running, so that what was asked for has not come: the routers are
  *      the tighter bound, FREE. In between W is tied to B and what was added in the round. Where
  *      that was CUBIC's B, which grows until a queue overflows, no queue is tighter than the
  *      routers: RTTs that are longer all the same are the path's, which has become longer, and base
@@ -199,6 +199,11 @@ XCP_INLINE xcp_u32 xcp_robust_sender_limit(const struct xcp_robust_sender *s) {
     return packets ? (xcp_u32)packets : 1;
 }
 
+/* Whether W has come up to B, so that B is what limits. */
+XCP_INLINE xcp_u32 xcp_robust_has_come(const struct xcp_robust_sender *s) {
+    return xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)) <= s->explicit_window;
+}
+
 /* What B grows by besides where it has grown for more than eight rounds: a hundredth more each
  * round, up to a quarter. */
 XCP_INLINE xcp_u64 xcp_robust_faster(const struct xcp_robust_sender *s, xcp_u64 bound) {
@@ -308,9 +313,11 @@ XCP_INLINE void xcp_robust_bind(struct xcp_robust_sender *s, xcp_u64 before, xcp
     s->over = 0;
 }
 
-/* W below B twice: FREE, and after COMPETE a longer path is known as one: difference 7. */
-XCP_INLINE void xcp_robust_release(struct xcp_robust_sender *s) {
-    if (s->over >= 2) {
+/* W below B three times: FREE, and after COMPETE a longer path is known as one: difference 7.
+ * bound: B, without what it has just grown by, which is only asked for now. */
+XCP_INLINE void xcp_robust_release(struct xcp_robust_sender *s, xcp_u64 bound) {
+    s->over = s->routed && s->explicit_window < bound ? s->over + 1 : 0;
+    if (s->over >= 3) {
         if (s->mode == XCP_ROBUST_COMPETE) {
             s->explicit_window = xcp_robust_more(s->explicit_window, xcp_robust_flight(s));
             s->base_ns = s->least_ns;
@@ -360,7 +367,7 @@ XCP_PART xcp_robust_round_free(struct xcp_robust_sender *s, const struct xcp_rob
 }
 
 XCP_PART xcp_robust_round_delay(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
-    xcp_u64 moved;
+    xcp_u64 moved, by = 0;
     XCP_PART_NEEDS(s && q);
     if (q->infl < q->tau >> 1)
         s->stuck = 0;
@@ -382,19 +389,16 @@ XCP_PART xcp_robust_round_delay(struct xcp_robust_sender *s, const struct xcp_ro
         s->bound = xcp_robust_more(cut + xcp_robust_step(s, q->flight), XCP_ROBUST_ONE / 8);
         s->skip = 1;
         s->grown = 0;
-    } else if (s->limited &&
-               (s->explicit_window == XCP_ROBUST_UNBOUNDED ||
-                xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)) <= s->explicit_window)) {
-        xcp_u64 by = xcp_robust_step(s, s->bound);
+    } else if (s->limited && xcp_robust_has_come(s)) {
         s->grown++;
-        by += xcp_robust_faster(s, s->bound);
+        by = xcp_robust_step(s, s->bound) + xcp_robust_faster(s, s->bound);
         s->bound = xcp_robust_less(s->bound + by, XCP_ROBUST_WINDOW_MOST);
     }
     if (s->stuck > 8 || s->flat > 3) {
         s->empties = s->empties < 8 ? 2 * s->empties : 16;
         xcp_robust_compete(s, s->before);
     } else {
-        xcp_robust_release(s);
+        xcp_robust_release(s, s->bound - by);
     }
     return 0;
 }
@@ -426,7 +430,7 @@ XCP_PART xcp_robust_round_compete(struct xcp_robust_sender *s, const struct xcp_
             s->empties = s->empties > 1 ? s->empties >> 1 : 1;
         }
     }
-    xcp_robust_release(s);
+    xcp_robust_release(s, s->bound);
     return 0;
 }
 
@@ -479,10 +483,6 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     q.heavy =
         s->lost >= 3 && (4ULL * s->lost > sum || (20ULL * s->lost > sum && q.infl > q.tau >> 2));
     xcp_robust_listen(s);
-    /* before B grows, for what it grows by is only asked for */
-    s->over = s->routed && s->bound != XCP_ROBUST_UNBOUNDED && s->explicit_window < s->bound
-                  ? s->over + 1
-                  : 0;
     q.push = !s->routed || s->fb > (xcp_s64)(flight / 50);
     s->high = q.infl > q.tau ? s->high + 1 : 0;
     s->high_fb = q.infl < q.tau >> 1 ? 0 : s->high_fb - (s->high_fb >> 3) + s->fb;
@@ -532,8 +532,7 @@ XCP_COLD void xcp_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, 
     s->outage = 0;
     if (s->mode == XCP_ROBUST_COMPETE) {
         xcp_cubic_acked(&s->cubic, now, xcp_robust_srtt(s), segments,
-                        limited && xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)) <=
-                                       s->explicit_window);
+                        limited && xcp_robust_has_come(s));
         s->bound = s->cubic.cwnd;
     }
     if (sent_ns >= s->round_ns && s->samples)

@@ -53,7 +53,7 @@ const FEEDBACK: &str = "s->fb > 0 ? (xcp_u64)s->fb >> 2 : 0";
 const ROOT: &str = "xcp_robust_less((xcp_isqrt(w) << 16) >> 2, w >> 2)";
 const OTHERS: &str = "s->stuck > 8 || s->flat > 3";
 const FLAT: &str = "moved < q->infl >> 4";
-const OVER: &str = "s->over >= 2";
+const OVER: &str = "s->over >= 3";
 const LOW: &str = "s->low >= 4";
 const RESTORED: &str = "s->saved && \
     (sent_ns >= s->timeout_ns || s->outage == XCP_ROBUST_OUTAGE_LASTS)";
@@ -160,10 +160,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-waiting",
         "the bound grows although W has not come up to it",
-        &[sender(
-            "xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)) <= s->explicit_window",
-            "1",
-        )],
+        &[sender("s->limited && xcp_robust_has_come(s)", "s->limited")],
     ),
     one("without-competing", "nobody else is ever held to fill the queue", &[sender(OTHERS, "0")]),
     one(
@@ -495,8 +492,12 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         &[sender(FLAT, "moved < q->infl >> 5")],
     ),
     one("moves-double", "within an eighth, not a 16th", &[sender(FLAT, "moved < q->infl >> 3")]),
-    one("over-half", "one round of W below B makes FREE, not two", &[sender(OVER, "s->over >= 1")]),
-    one("over-double", "four rounds, not two", &[sender(OVER, "s->over >= 4")]),
+    one(
+        "over-half",
+        "two rounds of W below B make FREE, not three",
+        &[sender(OVER, "s->over >= 2")],
+    ),
+    one("over-double", "six rounds, not three", &[sender(OVER, "s->over >= 6")]),
     one(
         "low-half",
         "two rounds at the least window halve it, not four",
