@@ -34,8 +34,8 @@ struct xcp_ask {
 #define XCP_START_REST 1   /* for what follows when the RTT is known */
 /* limits: how many share the rest; taken: how many have begun so far */
 #define XCP_START_BEGINNERS 2
-/* limits: the round trip that the accounts are for, us; taken: counts on while a robust sender is
- * bound by a queue that no router governs */
+/* limits: the round trip that the accounts are for, us; taken: keeps counting while a bound of its
+ * own is what limits a robust sender */
 #define XCP_START_RTT 3
 #define XCP_START_BOUND 3
 #define XCP_START_ENTRIES 4

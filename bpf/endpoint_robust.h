@@ -15,7 +15,8 @@
  *      then.)
  *   4. The kernel's window is what may be in flight; the rate is pacing's alone, exactly, since
  *      the window is wider by half. (TCP's pacing counts payloads, the rate is on the wire.) It
- *      does not move a packet that waits: the sender's difference 11.
+ *      does not move a packet that waits: the sender's difference 11. What a router on this host
+ *      lends is sent faster, but within W.
  *   5. TCP does not pace its first ten segments. Until one of them has been answered no more than
  *      the first window is sent.
  *   6. The engine's clock is the one that segments are stamped with, so that what is sent after a
@@ -167,6 +168,12 @@ __noinline int xcp_robust_header(struct xcp_robust_connection *r, __u64 now, __u
     return 0;
 }
 
+/* Whether what it sends in this round trip is lent: endpoint_start.h. */
+static __always_inline __u32 takes_lent(const struct xcp_connection *c, const struct tcp_sock *tp,
+                                        __u64 now) {
+    return c->start_taken && now - c->start_ns <= srtt_ns(c, tp);
+}
+
 /* What the window and pacing become. more: as for pace() in endpoint_window.h. */
 static __always_inline void robust_settle(struct tcp_sock *tp, const struct xcp_connection *c,
                                           const struct xcp_robust_connection *r, __u32 more) {
@@ -174,6 +181,11 @@ static __always_inline void robust_settle(struct tcp_sock *tp, const struct xcp_
     __u64 base = r->sender.base_ns, rate = ~0ULL;
     __u32 cwnd =
         r->sender.round_ns ? xcp_robust_sender_limit(&r->sender) : xcp_sender_cwnd(&r->sender.xcp);
+    /* what is lent is sent at any rate, but no more of it: difference 4 */
+    if (more || takes_lent(c, tp, bpf_ktime_get_ns())) {
+        __u32 window = xcp_sender_cwnd(&r->sender.xcp);
+        cwnd = cwnd < window ? cwnd : window;
+    }
     /* a timeout taken for a spurious one: difference 3 */
     if ((__s32)(r->repaired - tp->snd_una) > 0 && tp->mss_cache &&
         BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) < TCP_CA_Recovery)

@@ -24,10 +24,11 @@
  *   4. Who sends less than its window lets it is paced in the same way, later too: an answer that
  *      is a third of a window would be a third of a round trip longer on its way than it need be,
  *      on a link that has room.
- *   5. The robust sender takes what is lent as a part of its own W, unless a bound of its own is the
- *      tighter one, and asks the router for no more in that round trip. What a sender takes here
- *      needs no promise: it is seen at once. While some have bounds of their own, the link carries
- *      less than user space was told, which then lends first windows only.
+ *   5. The robust sender adds what it is lent to its own W, unless it has a bound. When it has
+ *      taken of the rest, it asks the router for no more in that round trip, and has no more than
+ *      W in flight. None of this needs a promise, for the router sees it at once. While bounds are
+ *      what limits, the link carries less than user space was told, which then lends first windows
+ *      only.
  *
  * Part of endpoint.bpf.c.
  */
@@ -144,7 +145,8 @@ static __always_inline __u32 start_more(const struct xcp_connection *c,
                                         const struct xcp_robust_connection *r,
                                         const struct tcp_sock *tp, __u64 now) {
     __u32 grows = c->started == XCP_START_TAKES_REST && now - c->start_ns <= srtt_ns(c, tp);
-    if (!(c->ask.flags & XCP_ASK_START) || (!grows && fills_window(tp, window_of(c, r))))
+    if (!(c->ask.flags & XCP_ASK_START) || (r && r->sender.mode != XCP_ROBUST_FREE) ||
+        (!grows && fills_window(tp, window_of(c, r))))
         return 0;
     return start_left(XCP_START_REST);
 }
@@ -158,12 +160,13 @@ static __always_inline __u32 has_started(const struct xcp_connection *c,
 /* Before anything is sent. Returns whether the window has changed. */
 static __always_inline __u32 start(struct xcp_connection *c, struct xcp_robust_connection *r,
                                    const struct tcp_sock *tp, __u64 now) {
-    __u32 begins = c->started == XCP_START_ANEW, cwnd = window_of(c, r), much, wait, first;
+    __u32 begins = c->started == XCP_START_ANEW, cwnd = window_of(c, r), much, wait;
     __u64 rtt = srtt_ns(c, tp);
     if (c->started == XCP_START_TAKES_REST && now - c->start_ns > rtt)
         c->started = XCP_STARTED;
     if (r && r->sender.mode != XCP_ROBUST_FREE) {
-        start_take(XCP_START_BOUND, 1);
+        if (r->sender.routed && xcp_robust_has_come(&r->sender))
+            start_take(XCP_START_BOUND, 1);
         return 0;
     }
     if (has_started(c, tp) || !tp->mss_cache)
@@ -193,10 +196,8 @@ static __always_inline __u32 start(struct xcp_connection *c, struct xcp_robust_c
         return 0;
     if (!rtt)
         c->started = XCP_START_HAS_WINDOW;
-    first = start_window();
-    if (!r)
-        xcp_sender_restore(&c->sender, (__u64)first << 32, c->sender.threshold);
-    else if (first > cwnd)
-        start_grow(c, r, tp, first - cwnd);
+    if (r) /* it keeps the one that it has */
+        return 0;
+    xcp_sender_restore(&c->sender, (__u64)start_window() << 32, c->sender.threshold);
     return 1;
 }

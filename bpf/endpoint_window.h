@@ -238,12 +238,14 @@ SEC("struct_ops")
 __u32 BPF_PROG(xcp_min_tso_segs, struct sock *sk) {
     struct tcp_sock *tp = (struct tcp_sock *)sk;
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
-    struct xcp_robust_connection *r = c ? robust_of(c, sk) : 0;
+    struct xcp_robust_connection *r;
     __u64 now = bpf_ktime_get_ns();
     if (!c || !(c->ask.flags & XCP_ASK_START) || has_started(c, tp) || c->state == XCP_FALLEN ||
-        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) != TCP_CA_Open || !start(c, r, tp, now))
+        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) != TCP_CA_Open)
         return XCP_LEAST_SEGMENTS;
-    hand_over(tp, c, r, now);
+    r = robust_of(c, sk);
+    if (start(c, r, tp, now))
+        hand_over(tp, c, r, now);
     return XCP_LEAST_SEGMENTS;
 }
 

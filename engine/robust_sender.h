@@ -13,7 +13,8 @@
  *      flight besides is half as much again as W, and what the queue makes of it.
  *   2. A decrease leaves no gap: nobody waits until in flight is below W.
  *   3. Feedback without a router's mark counts for nothing, nor does that of packets sent before
- *      the last timeout. No increase goes beyond eight times what the last round delivered.
+ *      the last timeout. No increase goes beyond eight times what the last round delivered. What a
+ *      router on the same host lends (bpf/endpoint_start.h) is W's at once.
  *   4. A bound B on what is in flight, in packets of the RTT there is. FREE: none. Three rounds
  *      running in which even the least RTT is tau longer than base, while the routers took next to
  *      nothing away, are a queue that no router governs: B becomes what was delivered, less the
@@ -25,18 +26,19 @@
  *   6. Eight rounds in which the queue does not empty, or four in which it does not move by a
  *      sixteenth, whatever was cut: others fill it, who do not go by delay, or it is none. COMPETE:
  *      B is CUBIC's window (cubic.h). An emptied queue leads back to DELAY.
- *   7. W below B in three rounds running, so that what was asked for has not come: the routers are
+ *   7. W below B in three rounds running, that is, what was asked for has not come: the routers are
  *      the tighter bound, FREE. In between W is tied to B and what was added in the round. Where
  *      that was CUBIC's B, which grows until a queue overflows, no queue is tighter than the
  *      routers: RTTs that are longer all the same are the path's, which has become longer, and base
  *      is their least. What is in flight stays.
  *   8. Without marks there is no router: COMPETE, from what was delivered, or from slow start where
  *      there never was one; the first mark is heard again at once.
- *   9. A timeout that came while routers were content gives W back with the first fresh answer. It
- *      is the path that has gone, not a queue that has overflowed, so until anything comes back the
- *      retransmission timer need not wait for more than a second, with which RFC 6298 §2.1 has
- *      everyone begin (by §5.5 and §2.5 it backs off to a minute at least). The first expiry decides;
- *      after the second one any answer is a fresh one.
+ *   9. A timeout that came while routers were content gives W back with the first fresh answer (ten
+ *      packets at most where none has been heard of, for more was lent). It is the path that has
+ *      gone, not a queue that has overflowed, so until anything comes back the retransmission timer
+ *      need not wait for more than a second, with which RFC 6298 §2.1 has everyone begin (by §5.5
+ *      and §2.5 it backs off to a minute at least). The first expiry decides; after the second one
+ *      any answer is a fresh one.
  *  10. W may fall below one packet where four rounds running at the least W bring decreases and a
  *      queue, or where timeouts come at less than two; the header says an RTT of base / W and a
  *      window of one then.
@@ -57,8 +59,9 @@
 #define XCP_ROBUST_WINDOW_MOST (1ULL << 62)
 #define XCP_ROBUST_ONE (1ULL << 32)
 #define XCP_ROBUST_LEAST_WINDOW (XCP_ROBUST_ONE >> 6)
-#define XCP_ROBUST_TAU 10000000ULL  /* ns */
-#define XCP_ROBUST_TENTH 429496730U /* fractions of 2^32 */
+#define XCP_ROBUST_FIRST (10 * XCP_ROBUST_ONE) /* RFC 6928 §2 */
+#define XCP_ROBUST_TAU 10000000ULL             /* ns */
+#define XCP_ROBUST_TENTH 429496730U            /* fractions of 2^32 */
 #define XCP_ROBUST_SEVEN_TENTHS 3006477107U
 #define XCP_ROBUST_RESTORE_NS 2000000000ULL
 #define XCP_ROBUST_PATIENCE_NS 1000000000ULL
@@ -204,7 +207,7 @@ XCP_INLINE xcp_u32 xcp_robust_has_come(const struct xcp_robust_sender *s) {
     return xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)) <= s->explicit_window;
 }
 
-/* What B grows by besides where it has grown for more than eight rounds: a hundredth more each
+/* What B grows by in addition, once it has grown for more than eight rounds: a hundredth more each
  * round, up to a quarter. */
 XCP_INLINE xcp_u64 xcp_robust_faster(const struct xcp_robust_sender *s, xcp_u64 bound) {
     return s->grown > 8 ? bound / 100 * (s->grown < 33 ? s->grown - 8 : 25) : 0;
@@ -540,8 +543,8 @@ XCP_COLD void xcp_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, 
     xcp_robust_settle_window(s, now);
 }
 
-/* What is free is known where the router is on this host, and so many packets of it are this
- * connection's, at once. */
+/* What is free is known where the router is on this host, and this connection gets so many packets
+ * of it at once. */
 XCP_INLINE void xcp_robust_sender_lent(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 packets) {
     xcp_u64 by = xcp_robust_less((xcp_u64)packets << 32, XCP_ROBUST_WINDOW_MOST);
     if (s->explicit_window < XCP_ROBUST_WINDOW_MOST)
@@ -559,8 +562,10 @@ XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now
     xcp_u64 w = xcp_robust_window(s);
     xcp_u32 good = s->calm && s->last_infl_ns < xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10) &&
                    (s->restored_ns == 0 || now - s->restored_ns > XCP_ROBUST_RESTORE_NS);
-    s->saved = xcp_robust_more(
-        s->saved, good && w != XCP_ROBUST_UNBOUNDED ? w : xcp_robust_less(w, XCP_ROBUST_ONE));
+    s->saved = xcp_robust_more(s->saved, xcp_robust_less(w, !good || w == XCP_ROBUST_UNBOUNDED
+                                                                ? XCP_ROBUST_ONE
+                                                            : s->ever ? XCP_ROBUST_UNBOUNDED
+                                                                      : XCP_ROBUST_FIRST));
     s->over = 0;
     if (w < 2 * XCP_ROBUST_ONE)
         s->floor = xcp_robust_more(s->floor >> 1, XCP_ROBUST_LEAST_WINDOW);

@@ -101,7 +101,8 @@ pub struct Ask {
     /// it; 0: the kernel's. Linux 6.15.
     pub rto_max_ms: u32,
     /// The sender whose state is its rate (engine/robust_sender.h), for routers of the law
-    /// `robust`: always paced, by itself without the 2005 format, `honest` and `halve_on_loss`.
+    /// `robust`: it is always paced, and does not go with the 2005 format, `honest` and
+    /// `halve_on_loss`.
     pub robust: bool,
 }
 
@@ -644,8 +645,9 @@ impl Endpoint {
         })
     }
 
-    /// Counts on, modulo 2^32, while connections that were asked to begin with what is lent and
-    /// have the robust sender are bound by a queue that no router governs.
+    /// Keeps counting, modulo 2^32, while connections that were asked to begin with what is lent
+    /// and have the robust sender are limited by a bound of their own: by a queue that no router
+    /// governs, or what looked like one.
     ///
     /// # Errors
     /// As [`Endpoint::taken`].

@@ -32,11 +32,11 @@ struct Seen {
     at: Instant,
     /// Bytes sent into the link so far.
     bytes: u64,
-    /// Bytes that the router has granted for the next round trip and has not seen yet, as far as
-    /// it remembers.
+    /// Bytes that the router had granted and not seen yet when a packet last passed, in a round
+    /// trip.
     promised: u64,
     taken: Start,
-    /// Counts on while senders are bound by a queue that the router does not see.
+    /// Keeps counting while senders are bound by a queue that the router does not see.
     bound: u32,
 }
 
@@ -87,6 +87,8 @@ impl Accounts {
         let lent = self
             .ago(now, self.rtt * LENT_ROUND_TRIPS)
             .map_or(0, |then| taken.rest.wrapping_sub(then.taken.rest));
+        // After a round trip of silence nobody has taken what was promised.
+        let promised = if sent == 0 { 0 } else { promised };
         let free = self.content.saturating_sub(sent).saturating_sub(promised) / PACKET_BYTES;
         let is_bound = |since| now.saturating_duration_since(since) < self.rtt * BOUND_ROUND_TRIPS;
         let free = match self.bound.is_some_and(is_bound) {
@@ -248,9 +250,14 @@ mod tests {
     #[test]
     fn what_is_promised_is_not_lent() {
         let (mut accounts, begin) = accounts();
-        let mut left =
-            |promised| accounts.next(Seen { promised, ..seen(begin, 0, Start::default()) }).rest;
-        assert_eq!([500_000, 5_000_000].map(&mut left), [660, 0]);
+        let mut rest = |ms, bytes, promised| {
+            let at = begin + Duration::from_millis(ms);
+            accounts.next(Seen { promised, ..seen(at, bytes, Start::default()) }).rest
+        };
+        assert_eq!(rest(0, 0, 500_000), 990);
+        assert_eq!(rest(50, 1514, 500_000), 659);
+        assert_eq!(rest(100, 1514, 5_000_000), 0);
+        assert_eq!(rest(650, 1514, 5_000_000), 990, "silence");
     }
 
     /// Nor is anything where senders have found a queue that the router does not see.

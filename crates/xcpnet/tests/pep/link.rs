@@ -29,7 +29,7 @@ fn abrupt(site: &Site, port: u16) -> std::thread::JoinHandle<()> {
 }
 
 /// What a gateway has lent so far.
-fn lent(proxy: &Proxy, what: &str) -> u64 {
+pub fn lent(proxy: &Proxy, what: &str) -> u64 {
     proxy.show()["gateway"]["lent"][what].as_u64().unwrap()
 }
 
