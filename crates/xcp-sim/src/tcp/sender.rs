@@ -228,6 +228,7 @@ impl Sender {
             acknowledged: self.una,
             sent: self.nxt,
             delivered: self.una + self.recovery.reported(),
+            found_lost: self.recovery.found(),
             limited: self.limited,
             recovering,
         });

@@ -44,8 +44,9 @@ pub(super) struct Acked {
     /// First segment that was never sent.
     pub sent: u64,
     /// Segments that have arrived, whether acknowledged or reported by SACK.
-    #[expect(dead_code, reason = "for rates of delivery; no control here takes one")]
     pub delivered: u64,
+    /// Segments found lost, so far; not those that a timeout took for lost.
+    pub found_lost: u64,
     /// The window, and nothing else, held the sender back.
     pub limited: bool,
     /// Fast recovery was under way when it came: the window has been reduced, and Reno's does not

@@ -85,6 +85,8 @@ pub(super) struct Recovery {
     once: bool,
     /// Whether lost retransmissions are found.
     finds_again: bool,
+    /// Segments found lost, so far, but for what the board of this repair has found.
+    found: u64,
 }
 
 /// What is known of what is missing.
@@ -121,6 +123,7 @@ impl Recovery {
             kind,
             once,
             finds_again,
+            found: 0,
         }
     }
 
@@ -172,6 +175,12 @@ impl Recovery {
         self.repair.as_ref().map_or(0, |r| r.board.lost_unrepaired(una))
     }
 
+    /// Segments found lost, so far: counted when found, not when repaired, retransmissions that
+    /// are lost again, too; not those that a timeout takes for lost.
+    pub fn found(&self) -> u64 {
+        self.found + self.repair.as_ref().map_or(0, |r| r.board.found())
+    }
+
     /// Segments reported by SACK and not acknowledged.
     #[inline(always)]
     pub fn reported(&self) -> u64 {
@@ -212,6 +221,7 @@ impl Recovery {
                     }
                     model::Recovery::Sack | model::Recovery::SackLinux => repair.sack_advanced(una),
                 };
+                self.found += u64::from(matches!(step, Step::Partial { .. }));
                 if let Step::Leave { .. } = step {
                     self.phase = Phase::Disorder;
                     repair.credit = 0;
@@ -227,6 +237,7 @@ impl Recovery {
                 "nothing that matters is forgotten"
             );
             self.phase = Phase::Open;
+            self.found += repair.board.found();
             self.repair = None;
         }
         step
@@ -250,6 +261,7 @@ impl Recovery {
         }
         repair.point = nxt;
         repair.partials = 0;
+        self.found += u64::from(!self.sack());
         self.phase = Phase::Fast;
         match self.kind {
             model::Recovery::Reno | model::Recovery::RenoNs2 => {
@@ -288,9 +300,12 @@ impl Recovery {
         if !self.finds_again || !self.repairing() {
             return false;
         }
-        self.repair
+        let lost = self
+            .repair
             .as_mut()
-            .is_some_and(|repair| repair.again.is_lost(una, nxt, repair.board.highest()))
+            .is_some_and(|repair| repair.again.is_lost(una, nxt, repair.board.highest()));
+        self.found += u64::from(lost && una >= self.guard);
+        lost
     }
 
     /// The first outstanding segment is sent again.

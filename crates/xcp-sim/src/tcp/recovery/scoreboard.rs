@@ -21,6 +21,8 @@ pub(super) struct Scoreboard {
     highest: u64,
     /// What has not arrived below is lost.
     lost_edge: u64,
+    /// Found lost, so far, by what has arrived above.
+    found: u64,
     /// What has not arrived below has been retransmitted (HighRxt + 1).
     retransmitted: u64,
     /// Arrived in all, at or above `lost_edge`, below `retransmitted`.
@@ -62,6 +64,11 @@ impl Scoreboard {
     /// Outstanding segments that have been SACKed.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Segments found lost by what arrived above them, so far.
+    pub fn found(&self) -> u64 {
+        self.found
     }
 
     /// Whether nothing outstanding has been SACKed.
@@ -143,7 +150,9 @@ impl Scoreboard {
     /// IsLost(): the edge is the third-highest arrival.
     fn raise_lost_edge(&mut self) {
         while self.count_above_lost_edge >= u64::from(DUP_THRESH) {
-            self.lost_edge = self.arrived.next_member(self.lost_edge, self.highest);
+            let next = self.arrived.next_member(self.lost_edge, self.highest);
+            self.found += next - self.lost_edge;
+            self.lost_edge = next;
             if self.count_above_lost_edge == u64::from(DUP_THRESH) {
                 break;
             }
@@ -163,6 +172,7 @@ impl Scoreboard {
             // Three duplicate ACKs mark the first segment whatever they have reported; it has not
             // arrived, so no counter changes.
             self.lost_edge = una + 1;
+            self.found += 1;
         }
         self.retransmitted = una;
         self.count_below_retransmitted = 0;
@@ -269,6 +279,10 @@ mod tests {
         declared: BTreeSet<u64>,
         /// Segments below have been retransmitted unless they had arrived.
         again: u64,
+        /// The timer said so.
+        timed_out: BTreeSet<u64>,
+        /// Lost at some time, whoever said so but the timer.
+        found: BTreeSet<u64>,
     }
 
     impl Model {
@@ -355,6 +369,7 @@ mod tests {
                     11 => {
                         board.all_lost(model.una, model.nxt);
                         model.declared.extend(model.una..model.nxt);
+                        model.timed_out.extend(model.una..model.nxt);
                         model.again = model.una;
                     }
                     _ => {}
@@ -364,6 +379,9 @@ mod tests {
                 let unrepaired = (model.una.max(model.again)..model.nxt).filter(|s| model.is_lost(*s)).count() as u64;
                 prop_assert_eq!(board.lost_unrepaired(model.una), unrepaired);
                 prop_assert_eq!(board.next_hole(model.una), model.next_hole());
+                let lost = (model.una..model.nxt).filter(|s| model.is_lost(*s) && !model.timed_out.contains(s));
+                model.found = lost.chain(model.found.iter().copied()).collect();
+                prop_assert_eq!(board.found(), model.found.len() as u64);
             }
         }
     }
