@@ -15,7 +15,7 @@
  *      then.)
  *   4. The kernel's window is what may be in flight; the rate is pacing's alone, exactly, since
  *      the window is wider by half. (TCP's pacing counts payloads, the rate is on the wire.) It
- *      does not move a packet that waits: the sender's difference 11. What a router on this host
+ *      does not move a packet that waits: the sender's difference 12. What a router on this host
  *      lends is sent faster, but within W.
  *   5. TCP does not pace its first ten segments. Until one of them has been answered no more than
  *      the first window is sent.
@@ -216,7 +216,7 @@ static __always_inline int robust_begin(struct sock *sk, struct tcp_sock *tp,
     r->repaired = tp->snd_una;
     robust_bound_rto(sk, c, r, 0); /* it was this sender's in an outage, and is again */
     if (tp->srtt_us)               /* the handshake's, of a connection that came in */
-        xcp_robust_sender_sample(&r->sender, srtt_ns(c, tp), srtt_ns(c, tp), stamp_ns(tp));
+        xcp_robust_sender_sample(&r->sender, srtt_ns(c, tp), srtt_ns(c, tp), stamp_ns(tp), 0);
     robust_settle(tp, c, r, 0);
     return 1;
 }
@@ -257,7 +257,8 @@ static __always_inline void robust_advance(struct xcp_robust_connection *r, stru
     }
     r->lost = lost;
     if (news.segments)
-        xcp_robust_sender_sample(&r->sender, news.rtt_ns, news.srtt_ns, news.sent_ns);
+        xcp_robust_sender_sample(&r->sender, news.rtt_ns, news.srtt_ns, news.sent_ns,
+                                 news.segments);
     if (opening)
         return;
     xcp_robust_take(r, &news);

@@ -156,7 +156,7 @@ struct {
 __noinline int xcp_robust_acknowledged(struct xcp_robust_step *s) {
     if (!s)
         return 0;
-    xcp_robust_sender_sample(&s->sender, s->rtt_ns, s->srtt_ns, s->sent_ns);
+    xcp_robust_sender_sample(&s->sender, s->rtt_ns, s->srtt_ns, s->sent_ns, s->segments);
     xcp_robust_sender_feedback(&s->sender, s->now, &s->returned, s->limited, s->sent_ns,
                                s->segments);
     xcp_robust_sender_lost(&s->sender, s->lost);

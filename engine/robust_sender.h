@@ -17,20 +17,23 @@
  *      router on the same host lends (bpf/endpoint_start.h) is W's at once.
  *   4. A bound B on what is in flight, in packets of the RTT there is. FREE: none. Three rounds
  *      running in which even the least RTT is tau longer than base, while the routers took next to
- *      nothing away, are a queue that no router governs: B becomes what was delivered, less the
- *      queue's part (DELAY). So does heavy loss, but not of what was under way at a timeout. tau is
- *      the largest of 10 ms, a tenth of base and 1.5 times the mean spread of RTTs within a round.
- *   5. DELAY cuts by base / RTT in each second round that is tau too long, and grows by a quarter
- *      of what the routers added, within a fourth of sqrt(B) a round, where W has come up to B. It
- *      asks for no more than B will let it take, as a sender with a small buffer does.
+ *      nothing away, are a queue that no router governs: B becomes what was delivered in a base RTT
+ *      (DELAY). So does heavy loss, but not of what was under way at a timeout. tau is the largest
+ *      of 10 ms, a tenth of base and 1.5 times the mean spread of RTTs within a round.
+ *   5. DELAY cuts by base / RTT in each second round that is tau too long, and grows, where W has
+ *      come up to B, by sqrt(B) / 8 and half a packet a round: the less of itself, the larger it
+ *      is, which is what makes the shares of those who are cut together equal. After eight rounds
+ *      it grows by twice as much, three times, and so on. It asks for no more than B will let it
+ *      take, as a sender with a small buffer does.
  *   6. Eight rounds in which the queue does not empty, or four in which it does not move by a
  *      sixteenth, whatever was cut: others fill it, who do not go by delay, or it is none. COMPETE:
  *      B is CUBIC's window (cubic.h). An emptied queue leads back to DELAY.
- *   7. W below B in three rounds running, that is, what was asked for has not come: the routers are
- *      the tighter bound, FREE. In between W is tied to B and what was added in the round. Where
- *      that was CUBIC's B, which grows until a queue overflows, no queue is tighter than the
- *      routers: RTTs that are longer all the same are the path's, which has become longer, and base
- *      is their least. What is in flight stays.
+ *   7. W below B in three rounds running in which routers add next to nothing, that is, what was
+ *      asked for has not come and is not coming: the routers are the tighter bound, FREE. In
+ *      between W is tied to B and what was added in the round. Where that was CUBIC's B, which grows
+ *      until a queue overflows, no queue is tighter than the routers: RTTs that are longer all the
+ *      same are the path's, which has become longer, and base is their least. (There rounds count,
+ *      too, in which RTTs stay as they are: a queue's do not.) What is in flight stays.
  *   8. Without marks there is no router: COMPETE, from what was delivered, or from slow start where
  *      there never was one; the first mark is heard again at once.
  *   9. A timeout that came while routers were content gives W back with the first fresh answer (ten
@@ -42,7 +45,10 @@
  *  10. W may fall below one packet where four rounds running at the least W bring decreases and a
  *      queue, or where timeouts come at less than two; the header says an RTT of base / W and a
  *      window of one then.
- *  11. Where the pacer is late, that is, does not move a packet that waits when the rate changes, a
+ *  11. An acknowledgement of one packet, where packets are further apart than a receiver waits for a
+ *      second one, or where there is no second one, has waited: 40 ms at least, Linux's
+ *      TCP_DELACK_MIN (RFC 1122 §4.2.3.2 allows half a second), which are no queue's.
+ *  12. Where the pacer is late, that is, does not move a packet that waits when the rate changes, a
  *      change is felt half a gap later. The header says so: an RTT longer by base / 2W, and half a
  *      packet more, at the same rate.
  *
@@ -65,6 +71,7 @@
 #define XCP_ROBUST_SEVEN_TENTHS 3006477107U
 #define XCP_ROBUST_RESTORE_NS 2000000000ULL
 #define XCP_ROBUST_PATIENCE_NS 1000000000ULL
+#define XCP_ROBUST_WAIT 40000000ULL /* ns */
 
 /* Segments that a round must deliver to say anything of a queue: where it is fewer, each may be
  * acknowledged alone, when the receiver's timer for delayed acknowledgements has run out. */
@@ -104,6 +111,7 @@ struct xcp_robust_sender {
     xcp_u64 last_infl_ns;
     xcp_u64 timeout_ns; /* 0 before the first one */
     xcp_u64 restored_ns;
+    xcp_u64 first_ns; /* when the first of those came that acked counts */
     struct xcp_cubic cubic;
     xcp_u32 samples;
     xcp_u32 lost;
@@ -207,10 +215,10 @@ XCP_INLINE xcp_u32 xcp_robust_has_come(const struct xcp_robust_sender *s) {
     return xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)) <= s->explicit_window;
 }
 
-/* What B grows by in addition, once it has grown for more than eight rounds: a hundredth more each
- * round, up to a quarter. */
-XCP_INLINE xcp_u64 xcp_robust_faster(const struct xcp_robust_sender *s, xcp_u64 bound) {
-    return s->grown > 8 ? bound / 100 * (s->grown < 33 ? s->grown - 8 : 25) : 0;
+/* What a bound of w grows by in a round, after so many rounds in which it has grown. */
+XCP_INLINE xcp_u64 xcp_robust_growth(xcp_u64 w, xcp_u32 grown) {
+    xcp_u64 root = (xcp_isqrt(w) << 16) >> 3; /* sqrt(2^32 w) = 2^16 sqrt(w) */
+    return xcp_robust_less(root * (grown > 8 ? grown - 7 : 1) + XCP_ROBUST_ONE / 2, w >> 2);
 }
 
 /* What the bound will let it use in the next round trip, for the request. */
@@ -219,11 +227,11 @@ XCP_INLINE xcp_u32 xcp_robust_sender_ask(const struct xcp_robust_sender *s) {
     if (!s->routed || s->mode != XCP_ROBUST_DELAY || s->bound == XCP_ROBUST_UNBOUNDED)
         return XCP_NO_LIMIT;
     w = xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s));
-    w += xcp_robust_faster(s, w) + ((xcp_isqrt(w) << 16) >> 1); /* sqrt(2^32 w) = 2^16 sqrt(w) */
+    w += 2 * xcp_robust_growth(w, s->grown + 1);
     return (xcp_u32)xcp_robust_less((w >> 32) + 2, XCP_NO_LIMIT - 1);
 }
 
-/* The header of a packet sent now; limit as for xcp_sender_header. late: difference 11. */
+/* The header of a packet sent now; limit as for xcp_sender_header. late: difference 12. */
 XCP_COLD void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 limit,
                                        xcp_u32 late, struct xcp_forward *h) {
     xcp_u32 ask = xcp_robust_sender_ask(s);
@@ -236,11 +244,21 @@ XCP_COLD void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now,
     s->xcp.cwnd = w;
 }
 
-/* An acknowledgement of new data came, or a SYN's: rtt_ns is its newest segment's, 0 where that was
- * sent again or anything is under repair; sent_ns: when what it answers was sent. */
+/* Whether an acknowledgement of one packet has waited for a second one: difference 11. */
+XCP_INLINE xcp_u32 xcp_robust_waited(const struct xcp_robust_sender *s) {
+    xcp_u64 flight = xcp_robust_flight(s);
+    return flight < 2 * XCP_ROBUST_ONE ||
+           flight < xcp_robust_srtt(s) * (XCP_ROBUST_ONE / XCP_ROBUST_WAIT);
+}
+
+/* An acknowledgement of so many segments of new data came, or (of none) a SYN's: rtt_ns is the
+ * newest segment's, 0 where that was sent again or anything is under repair; sent_ns: when what it
+ * answers was sent. */
 XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns,
-                                         xcp_u64 srtt_ns, xcp_u64 sent_ns) {
+                                         xcp_u64 srtt_ns, xcp_u64 sent_ns, xcp_u32 segments) {
     s->srtt_ns = srtt_ns;
+    if (segments == 1 && s->base_ns && rtt_ns > s->base_ns && xcp_robust_waited(s))
+        rtt_ns = xcp_robust_more(rtt_ns - xcp_robust_less(rtt_ns, XCP_ROBUST_WAIT), s->base_ns);
     if (rtt_ns == 0 || sent_ns < s->timeout_ns || (s->outage && sent_ns < s->round_ns))
         return;
     if (s->base_ns == 0 || rtt_ns < s->base_ns) {
@@ -317,9 +335,10 @@ XCP_INLINE void xcp_robust_bind(struct xcp_robust_sender *s, xcp_u64 before, xcp
 }
 
 /* W below B three times: FREE, and after COMPETE a longer path is known as one: difference 7.
- * bound: B, without what it has just grown by, which is only asked for now. */
-XCP_INLINE void xcp_robust_release(struct xcp_robust_sender *s, xcp_u64 bound) {
-    s->over = s->routed && s->explicit_window < bound ? s->over + 1 : 0;
+ * bound: B, without what it has just grown by, which is only asked for now. coming: what was asked
+ * for is. */
+XCP_INLINE void xcp_robust_release(struct xcp_robust_sender *s, xcp_u64 bound, xcp_u32 coming) {
+    s->over = s->routed && !coming && s->explicit_window < bound ? s->over + 1 : 0;
     if (s->over >= 3) {
         if (s->mode == XCP_ROBUST_COMPETE) {
             s->explicit_window = xcp_robust_more(s->explicit_window, xcp_robust_flight(s));
@@ -337,20 +356,11 @@ struct xcp_robust_round {
     xcp_u64 mean;
     xcp_u64 tau;
     xcp_u64 flight;
-    xcp_u64 delivered; /* 2^-32 packets */
+    xcp_u64 delivered; /* in a base RTT, 2^-32 packets */
     xcp_u32 heavy;
     xcp_u32 push;
+    xcp_u32 still;
 };
-
-/* What B grows by in a round. */
-XCP_INLINE xcp_u64 xcp_robust_step(const struct xcp_robust_sender *s, xcp_u64 w) {
-    xcp_u64 step = xcp_robust_less((xcp_isqrt(w) << 16) >> 2, w >> 2), least, fb;
-    if (!s->routed)
-        return step;
-    least = xcp_robust_less(w >> 6, 2 * step);
-    fb = s->fb > 0 ? (xcp_u64)s->fb >> 2 : 0;
-    return xcp_robust_less(xcp_robust_more(fb, least), 2 * step);
-}
 
 XCP_PART xcp_robust_round_free(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
     xcp_u32 evident;
@@ -358,26 +368,24 @@ XCP_PART xcp_robust_round_free(struct xcp_robust_sender *s, const struct xcp_rob
     evident = s->acked >= XCP_ROBUST_TELLING && s->high >= 3 &&
               s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH);
     if (s->limited && q->infl > q->tau && evident) {
-        xcp_u64 had = xcp_robust_less(q->flight, q->delivered);
-        xcp_robust_bind(s, q->flight,
-                        xcp_robust_more(xcp_robust_times(had, s->base_ns, q->mean),
-                                        xcp_robust_less(s->explicit_window, q->flight) >> 2));
+        xcp_robust_bind(
+            s, q->flight,
+            xcp_robust_more(q->delivered, xcp_robust_less(s->explicit_window, q->flight) >> 2));
     } else if (q->heavy) {
-        xcp_u64 had = xcp_robust_more(xcp_robust_less(q->flight, q->delivered), XCP_ROBUST_ONE);
+        xcp_u64 had = xcp_robust_more(q->delivered, XCP_ROBUST_ONE);
         xcp_robust_bind(s, had, xcp_mul_fraction(had, XCP_ROBUST_SEVEN_TENTHS));
     }
     return 0;
 }
 
 XCP_PART xcp_robust_round_delay(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
-    xcp_u64 moved, by = 0;
+    xcp_u64 by = 0;
     XCP_PART_NEEDS(s && q);
     if (q->infl < q->tau >> 1)
         s->stuck = 0;
     else if (s->stuck)
         s->stuck++;
-    moved = q->infl > s->last_infl_ns ? q->infl - s->last_infl_ns : s->last_infl_ns - q->infl;
-    s->flat = s->stuck && moved < q->infl >> 4 ? s->flat + 1 : 0;
+    s->flat = s->stuck && q->still ? s->flat + 1 : 0;
     if (s->skip) {
         s->skip--;
     } else if (q->heavy || (q->infl > q->tau && (q->push || q->infl > 2 * q->tau))) {
@@ -389,19 +397,19 @@ XCP_PART xcp_robust_round_delay(struct xcp_robust_sender *s, const struct xcp_ro
             s->before = q->flight;
             s->stuck = 1;
         }
-        s->bound = xcp_robust_more(cut + xcp_robust_step(s, q->flight), XCP_ROBUST_ONE / 8);
+        s->bound = xcp_robust_more(cut + xcp_robust_growth(q->flight, 0), XCP_ROBUST_ONE / 8);
         s->skip = 1;
         s->grown = 0;
     } else if (s->limited && xcp_robust_has_come(s)) {
         s->grown++;
-        by = xcp_robust_step(s, s->bound) + xcp_robust_faster(s, s->bound);
+        by = xcp_robust_growth(s->bound, s->grown);
         s->bound = xcp_robust_less(s->bound + by, XCP_ROBUST_WINDOW_MOST);
     }
     if (s->stuck > 8 || s->flat > 3) {
         s->empties = s->empties < 8 ? 2 * s->empties : 16;
         xcp_robust_compete(s, s->before);
     } else {
-        xcp_robust_release(s, s->bound - by);
+        xcp_robust_release(s, s->bound - by, q->push);
     }
     return 0;
 }
@@ -433,7 +441,7 @@ XCP_PART xcp_robust_round_compete(struct xcp_robust_sender *s, const struct xcp_
             s->empties = s->empties > 1 ? s->empties >> 1 : 1;
         }
     }
-    xcp_robust_release(s, s->bound);
+    xcp_robust_release(s, s->bound, q->push && !q->still);
     return 0;
 }
 
@@ -473,18 +481,22 @@ XCP_INLINE void xcp_robust_lower(struct xcp_robust_sender *s, const struct xcp_r
 
 XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     struct xcp_robust_round q;
-    xcp_u64 flight, sum;
+    xcp_u64 flight, sum, moved;
     XCP_PART_NEEDS(s);
     q.infl = s->least_ns - s->base_ns;
+    moved = q.infl > s->last_infl_ns ? q.infl - s->last_infl_ns : s->last_infl_ns - q.infl;
+    q.still = moved < q.infl >> 4;
     q.mean = s->sum_ns / (s->samples ? s->samples : 1);
     s->spread_ns += (s->most_ns - s->least_ns) / 4 - s->spread_ns / 4;
     q.tau = xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10),
                             s->spread_ns + (s->spread_ns >> 1));
     q.flight = flight = xcp_robust_flight(s);
-    q.delivered = (xcp_u64)s->acked << 32;
+    q.delivered = xcp_robust_times((xcp_u64)s->acked << 32, s->base_ns,
+                                   xcp_robust_more(now - s->first_ns, s->base_ns));
     sum = (xcp_u64)s->lost + s->acked;
     q.heavy =
-        s->lost >= 3 && (4ULL * s->lost > sum || (20ULL * s->lost > sum && q.infl > q.tau >> 2));
+        s->lost >= 3 && (4ULL * s->lost > sum ||
+                         (20ULL * s->lost > sum && xcp_robust_srtt(s) - s->base_ns > q.tau >> 2));
     xcp_robust_listen(s);
     q.push = !s->routed || s->fb > (xcp_s64)(flight / 50);
     s->high = q.infl > q.tau ? s->high + 1 : 0;
@@ -518,6 +530,8 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
  * pacing, holds the sender back. After sample and feedback. */
 XCP_COLD void xcp_robust_sender_acked(struct xcp_robust_sender *s, xcp_u64 now, xcp_u32 segments,
                                       xcp_u32 limited, xcp_u64 sent_ns) {
+    if (s->acked == 0)
+        s->first_ns = now;
     s->acked += segments;
     s->limited |= limited != 0;
     /* the first fresh answer after a timeout */

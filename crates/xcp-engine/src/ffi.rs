@@ -14,7 +14,7 @@ pub const SENDER_WORDS: usize = 10;
 /// 64-bit words of a robust router's state.
 pub const ROBUST_WORDS: usize = 542;
 /// 64-bit words of a robust sender's state, which begins with a sender's.
-pub const ROBUST_SENDER_WORDS: usize = 47;
+pub const ROBUST_SENDER_WORDS: usize = 48;
 /// The word with the window, in 2^-32 packets.
 pub const SENDER_CWND: usize = 0;
 /// 64-bit words of a receiver's state.
@@ -491,6 +491,7 @@ unsafe extern "C" {
         rtt_ns: u64,
         srtt_ns: u64,
         sent_ns: u64,
+        segments: u32,
     );
     pub fn xcp_shim_robust_sender_feedback(
         s: *mut [u64; ROBUST_SENDER_WORDS],

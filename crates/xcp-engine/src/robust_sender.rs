@@ -118,11 +118,11 @@ impl RobustSender {
         }
     }
 
-    /// An acknowledgement of new data, or a SYN's, shows an RTT: that of the newest segment it
-    /// covers, `None` where that was sent again or anything is under repair. `sent_ns`: when what
-    /// it answers was sent. To be called before [`RobustSender::feedback`].
+    /// An acknowledgement of so many new segments, or of none but a SYN, shows an RTT: that of the
+    /// newest one it covers, `None` where that was sent again or anything is under repair.
+    /// `sent_ns`: when what it answers was sent. To be called before [`RobustSender::feedback`].
     #[inline]
-    pub fn sample(&mut self, rtt_ns: Option<u64>, srtt_ns: u64, sent_ns: u64) {
+    pub fn sample(&mut self, rtt_ns: Option<u64>, srtt_ns: u64, sent_ns: u64, segments: u32) {
         // SAFETY: as in `limit`.
         unsafe {
             ffi::xcp_shim_robust_sender_sample(
@@ -130,6 +130,7 @@ impl RobustSender {
                 rtt_ns.map_or(0, |rtt| rtt.max(1)),
                 srtt_ns,
                 sent_ns,
+                segments,
             )
         }
     }

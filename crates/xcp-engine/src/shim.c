@@ -12,7 +12,7 @@ _Static_assert(sizeof(struct xcp_sender) == 10 * 8, "ffi.rs: SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_sender, cwnd) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_receiver) == 2 * 8, "ffi.rs: RECEIVER_WORDS");
 _Static_assert(sizeof(struct xcp_robust) == 542 * 8, "ffi.rs: ROBUST_WORDS");
-_Static_assert(sizeof(struct xcp_robust_sender) == 47 * 8, "ffi.rs: ROBUST_SENDER_WORDS");
+_Static_assert(sizeof(struct xcp_robust_sender) == 48 * 8, "ffi.rs: ROBUST_SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_robust_sender, xcp) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_forward) == 16, "header.rs: ForwardHeader");
 _Static_assert(sizeof(struct xcp_return) == 8, "header.rs: ReturnHeader");
@@ -460,8 +460,8 @@ void xcp_shim_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now, xcp
 }
 
 void xcp_shim_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns, xcp_u64 srtt_ns,
-                                   xcp_u64 sent_ns) {
-    xcp_robust_sender_sample(s, rtt_ns, srtt_ns, sent_ns);
+                                   xcp_u64 sent_ns, xcp_u32 segments) {
+    xcp_robust_sender_sample(s, rtt_ns, srtt_ns, sent_ns, segments);
 }
 
 void xcp_shim_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 now,

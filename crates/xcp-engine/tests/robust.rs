@@ -133,12 +133,12 @@ fn answer(feedback: f64) -> ReturnHeader {
 #[test]
 fn the_rate_is_the_state() {
     let mut sender = RobustSender::new(SIZE, 10, None);
-    sender.sample(Some(100 * MS), 100 * MS, 0);
+    sender.sample(Some(100 * MS), 100 * MS, 0, 2);
     sender.feedback(100 * MS, &answer(0.0), true, 0, 1);
     sender.acked(100 * MS, 1, true, 0);
     let gap = sender.gap_ns();
     assert_eq!(gap, Some(10 * MS));
-    sender.sample(Some(200 * MS), 190 * MS, 100 * MS);
+    sender.sample(Some(200 * MS), 190 * MS, 100 * MS, 2);
     sender.feedback(300 * MS, &answer(0.0), true, 100 * MS, 1);
     assert_eq!((sender.gap_ns(), sender.window()), (gap, 10.0));
     assert!(sender.limit() >= 19, "in flight as much as the rate makes of it: {}", sender.limit());
@@ -146,7 +146,7 @@ fn the_rate_is_the_state() {
     sender.feedback(310 * MS, &unmarked, true, 100 * MS, 1);
     assert_eq!(sender.window(), 10.0);
     // A shorter path: the rate stays.
-    sender.sample(Some(50 * MS), 150 * MS, 200 * MS);
+    sender.sample(Some(50 * MS), 150 * MS, 200 * MS, 2);
     sender.feedback(320 * MS, &answer(0.0), true, 200 * MS, 1);
     assert_eq!((sender.gap_ns(), sender.window()), (gap, 5.0));
 }
@@ -156,7 +156,7 @@ fn the_rate_is_the_state() {
 #[test]
 fn what_is_lent_is_a_part_of_the_rate() {
     let mut sender = RobustSender::new(SIZE, 10, None);
-    sender.sample(Some(100 * MS), 100 * MS, 0);
+    sender.sample(Some(100 * MS), 100 * MS, 0, 2);
     sender.lent(100 * MS, 90);
     assert_eq!((sender.window(), sender.gap_ns()), (100.0, Some(MS)));
     let mut greedy = sender.clone();
@@ -165,7 +165,7 @@ fn what_is_lent_is_a_part_of_the_rate() {
     }
     assert!(greedy.window() > 1e9 && greedy.gap_ns().is_some(), "{:?}", greedy.state());
     for now in [200, 300, 400, 500, 600].map(|ms| ms * MS) {
-        sender.sample(Some(100 * MS), 100 * MS, now - 100 * MS);
+        sender.sample(Some(100 * MS), 100 * MS, now - 100 * MS, 2);
         let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(0.0) };
         sender.feedback(now, &unmarked, true, now - 100 * MS, 1);
         sender.acked(now, 1, true, now - 100 * MS);
@@ -181,7 +181,7 @@ fn round(sender: &mut RobustSender, now: &mut u64, rtt: u64, segments: u32, feed
     let sent = *now;
     *now += rtt;
     for _ in 0..segments {
-        sender.sample(Some(rtt), rtt, sent);
+        sender.sample(Some(rtt), rtt, sent, 2);
         sender.feedback(*now, &answer(feedback), true, sent, 1);
         sender.acked(*now, 1, true, sent);
         *now += 1;
@@ -204,6 +204,79 @@ fn a_queue_that_no_router_governs_binds() {
     assert!(content.bound_packets < 40.0, "{content:?}");
     let governed = bound(-2000.0);
     assert_eq!(governed.bound, Bound::Free, "{governed:?}");
+}
+
+/// Difference 11: what a receiver waits for a second packet is no queue, where packets are further
+/// apart than that or only one is on its way; one that acknowledges each packet does not wait.
+#[test]
+fn a_receivers_wait_is_no_queue() {
+    let bound = |packets: u32, at_a_time: u32, longer: u64| {
+        let mut sender = RobustSender::new(SIZE, packets, None);
+        let mut now = S;
+        for n in 0..6 {
+            let rtt = if n == 0 { 200 * MS } else { 200 * MS + longer };
+            let sent = now;
+            now += rtt;
+            for _ in 0..4 {
+                sender.sample(Some(rtt), rtt, sent, at_a_time);
+                sender.feedback(now, &answer(0.0), true, sent, 1);
+                sender.acked(now, 1, true, sent);
+                now += 1;
+            }
+        }
+        sender.state().bound
+    };
+    assert_eq!(bound(4, 1, 40 * MS), Bound::Free, "50 ms apart");
+    assert_eq!(bound(1, 1, 40 * MS), Bound::Free, "there is no second one");
+    assert_eq!(bound(4, 2, 40 * MS), Bound::Delay, "two of them do not wait");
+    assert_eq!(bound(20, 1, 40 * MS), Bound::Delay, "10 ms apart");
+    assert_eq!(bound(4, 1, 80 * MS), Bound::Delay, "the rest is a queue");
+}
+
+/// Where much has been lost, and a timeout besides, B is what was delivered in a round trip, however
+/// many the round took and whatever the timeout has left of W.
+#[test]
+fn heavy_loss_leaves_what_was_delivered() {
+    let mut sender = RobustSender::new(SIZE, 100, None);
+    let mut now = S;
+    for _ in 0..3 {
+        round(&mut sender, &mut now, 100 * MS, 20, -2000.0);
+    }
+    let before = now - MS;
+    for _ in 0..10 {
+        now += 100 * MS;
+        sender.acked(now, 20, true, before);
+    }
+    sender.lost(100);
+    sender.on_timeout(now);
+    assert_eq!(sender.state().bound, Bound::Free);
+    round(&mut sender, &mut now, 100 * MS, 1, 0.0);
+    let state = sender.state();
+    assert_eq!(state.bound, Bound::Delay, "{state:?}");
+    assert!((10.0..15.0).contains(&state.bound_packets), "0.7 of 20: {state:?}");
+}
+
+/// Difference 7: W below B says that routers are the tighter bound if they have stopped adding.
+#[test]
+fn what_routers_are_still_adding_is_waited_for() {
+    let after = |feedback: f64| {
+        let mut sender = RobustSender::new(SIZE, 40, None);
+        let mut now = S;
+        for n in 0..6 {
+            round(&mut sender, &mut now, if n == 0 { 100 } else { 180 } * MS, 20, 0.0);
+        }
+        round(&mut sender, &mut now, 100 * MS, 20, -1000.0);
+        let state = sender.state();
+        assert!(state.bound == Bound::Delay && state.window < state.bound_packets, "{state:?}");
+        for _ in 0..4 {
+            round(&mut sender, &mut now, 100 * MS, 20, feedback);
+        }
+        sender.state()
+    };
+    let added = after(200.0);
+    assert!(added.bound == Bound::Delay && added.window < added.bound_packets, "{added:?}");
+    let nothing = after(0.0);
+    assert_eq!(nothing.bound, Bound::Free, "{nothing:?}");
 }
 
 /// Steps 6 and 7: a queue that no cut moves is others', or none. If routers turn out tighter than
@@ -235,7 +308,7 @@ fn a_timeout_gives_the_window_back() {
     sender.on_timeout(now);
     assert_eq!(sender.window(), 1.0);
     let before = now - 50 * MS;
-    sender.sample(Some(100 * MS), 100 * MS, before);
+    sender.sample(Some(100 * MS), 100 * MS, before, 2);
     sender.feedback(now + MS, &answer(0.0), true, before, 1);
     sender.acked(now + MS, 1, true, before);
     assert_eq!(sender.window(), 1.0, "the answer to what was sent before says nothing");
@@ -266,7 +339,7 @@ fn in_an_outage_the_timer_waits_a_second_at_most() {
     sender.on_timeout(now);
     for sent in [before, first + MS, now + MS] {
         let mut sender = sender.clone();
-        sender.sample(Some(100 * MS), 100 * MS, sent);
+        sender.sample(Some(100 * MS), 100 * MS, sent, 2);
         sender.feedback(now + 100 * MS, &answer(1e6), true, sent, 1);
         sender.acked(now + 100 * MS, 1, true, sent);
         assert_eq!((sender.window(), sender.patience_ns()), (20.0, None), "sent at {sent}");
@@ -292,7 +365,7 @@ fn in_an_outage_the_timer_waits_a_second_at_most() {
     for _ in 0..3 {
         let sent = now;
         now += 100 * MS;
-        sender.sample(Some(100 * MS), 100 * MS, sent);
+        sender.sample(Some(100 * MS), 100 * MS, sent, 2);
         sender.feedback(now, &unmarked, true, sent, 1);
         sender.acked(now, 20, true, sent);
     }
@@ -311,7 +384,7 @@ fn without_marks_it_competes() {
         let sent = now;
         now += 100 * MS;
         for _ in 0..10 {
-            sender.sample(Some(100 * MS), 100 * MS, sent);
+            sender.sample(Some(100 * MS), 100 * MS, sent, 2);
             sender.feedback(now, &unmarked, true, sent, 1);
             sender.acked(now, 1, true, sent);
         }
@@ -346,7 +419,7 @@ fn below_one_packet_the_header_says_how_long_one_takes() {
 #[test]
 fn a_late_pacer_is_told_as_half_a_gap_more() {
     let mut sender = RobustSender::new(SIZE, 4, None);
-    sender.sample(Some(100 * MS), 100 * MS, 0);
+    sender.sample(Some(100 * MS), 100 * MS, 0, 2);
     sender.feedback(100 * MS, &answer(0.0), true, 0, 1);
     for (late, rtt_ms, window) in [(false, 100.0, 4.0), (true, 112.5, 4.5)] {
         let mut h = ForwardHeader::default();

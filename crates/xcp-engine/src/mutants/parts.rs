@@ -47,12 +47,17 @@ const CAP: &str = "(8ULL * s->acked + 4) << 32";
 const EVIDENT: &str = "s->acked >= XCP_ROBUST_TELLING && s->high >= 3 && \
     s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH)";
 const HEAVY: &str = "s->lost >= 3 && \
-    (4ULL * s->lost > sum || (20ULL * s->lost > sum && q.infl > q.tau >> 2))";
+    (4ULL * s->lost > sum || (20ULL * s->lost > sum && \
+    xcp_robust_srtt(s) - s->base_ns > q.tau >> 2))";
 const SEVEN_TENTHS: &str = "3006477107U";
-const FEEDBACK: &str = "s->fb > 0 ? (xcp_u64)s->fb >> 2 : 0";
-const ROOT: &str = "xcp_robust_less((xcp_isqrt(w) << 16) >> 2, w >> 2)";
+const ROOT: &str = "(xcp_isqrt(w) << 16) >> 3";
+const STEP: &str = "XCP_ROBUST_ONE / 2, w >> 2";
+const GROWN: &str = "grown > 8 ? grown - 7 : 1";
+const WAITED: &str = "segments == 1 && s->base_ns && rtt_ns > s->base_ns && xcp_robust_waited(s)";
+const WAIT: &str = "40000000ULL";
+const COMING: &str = "s->fb > (xcp_s64)(flight / 50)";
 const OTHERS: &str = "s->stuck > 8 || s->flat > 3";
-const FLAT: &str = "moved < q->infl >> 4";
+const FLAT: &str = "moved < q.infl >> 4";
 const OVER: &str = "s->over >= 3";
 const LOW: &str = "s->low >= 4";
 const RESTORED: &str = "s->saved && \
@@ -155,12 +160,39 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-what-it-becomes",
         "routers are told what the bound is, not what it becomes",
-        &[sender("xcp_robust_faster(s, w) + ((xcp_isqrt(w)", "((xcp_isqrt(w)")],
+        &[sender("2 * xcp_robust_growth(w, s->grown + 1)", "0")],
     ),
     one(
         "without-waiting",
         "the bound grows although W has not come up to it",
         &[sender("s->limited && xcp_robust_has_come(s)", "s->limited")],
+    ),
+    one(
+        "without-the-wait",
+        "a receiver's wait for a second packet is taken for a queue",
+        &[sender(WAITED, "0")],
+    ),
+    one(
+        "without-how-long",
+        "a round's deliveries count in full, however long it lasted",
+        &[sender(
+            "s->base_ns, xcp_robust_more(now - s->first_ns, s->base_ns)",
+            "s->base_ns, s->base_ns",
+        )],
+    ),
+    one(
+        "without-the-queue-before",
+        "where much is lost, only the least RTT of the same round tells of a queue",
+        &[sender(
+            HEAVY,
+            "s->lost >= 3 && \
+         (4ULL * s->lost > sum || (20ULL * s->lost > sum && q.infl > q.tau >> 2))",
+        )],
+    ),
+    one(
+        "without-what-is-coming",
+        "W below B makes FREE, whether or not routers are still adding",
+        &[sender("s->routed && !coming &&", "s->routed &&")],
     ),
     one("without-competing", "nobody else is ever held to fill the queue", &[sender(OTHERS, "0")]),
     one(
@@ -414,7 +446,8 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         &[sender(
             HEAVY,
             "s->lost >= 3 && \
-         (8ULL * s->lost > sum || (20ULL * s->lost > sum && q.infl > q.tau >> 2))",
+         (8ULL * s->lost > sum || (20ULL * s->lost > sum && \
+    xcp_robust_srtt(s) - s->base_ns > q.tau >> 2))",
         )],
     ),
     one(
@@ -423,7 +456,8 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         &[sender(
             HEAVY,
             "s->lost >= 3 && \
-         (2ULL * s->lost > sum || (20ULL * s->lost > sum && q.infl > q.tau >> 2))",
+         (2ULL * s->lost > sum || (20ULL * s->lost > sum && \
+    xcp_robust_srtt(s) - s->base_ns > q.tau >> 2))",
         )],
     ),
     one(
@@ -432,7 +466,8 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         &[sender(
             HEAVY,
             "s->lost >= 3 && \
-         (4ULL * s->lost > sum || (40ULL * s->lost > sum && q.infl > q.tau >> 2))",
+         (4ULL * s->lost > sum || (40ULL * s->lost > sum && \
+         xcp_robust_srtt(s) - s->base_ns > q.tau >> 2))",
         )],
     ),
     one(
@@ -441,30 +476,59 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         &[sender(
             HEAVY,
             "s->lost >= 3 && \
-         (4ULL * s->lost > sum || (10ULL * s->lost > sum && q.infl > q.tau >> 2))",
+         (4ULL * s->lost > sum || (10ULL * s->lost > sum && \
+         xcp_robust_srtt(s) - s->base_ns > q.tau >> 2))",
         )],
     ),
     one("cut-more", "loss leaves 0.4 of B, not 0.7", &[sender(SEVEN_TENTHS, "1717986918U")]),
     one("cut-half", "loss leaves 0.85 of B, not 0.7", &[sender(SEVEN_TENTHS, "3650722201U")]),
     one(
         "growth-half",
-        "B grows by an eighth of what routers add, not a quarter",
-        &[sender(FEEDBACK, "s->fb > 0 ? (xcp_u64)s->fb >> 3 : 0")],
+        "B grows by a sixteenth of its root, not an eighth",
+        &[sender(ROOT, "(xcp_isqrt(w) << 16) >> 4")],
     ),
     one(
         "growth-double",
-        "by half of what they add, not a quarter",
-        &[sender(FEEDBACK, "s->fb > 0 ? (xcp_u64)s->fb >> 1 : 0")],
+        "by a quarter of its root, not an eighth",
+        &[sender(ROOT, "(xcp_isqrt(w) << 16) >> 2")],
     ),
     one(
-        "root-half",
-        "B grows within an eighth of its root, not a fourth",
-        &[sender(ROOT, "xcp_robust_less((xcp_isqrt(w) << 16) >> 3, w >> 2)")],
+        "step-half",
+        "and by a quarter of a packet, not half",
+        &[sender(STEP, "XCP_ROBUST_ONE / 4, w >> 2")],
+    ),
+    one("step-double", "and by a packet, not half", &[sender(STEP, "XCP_ROBUST_ONE, w >> 2")]),
+    one(
+        "quarter-half",
+        "by no more than an eighth of B, not a quarter",
+        &[sender(STEP, "XCP_ROBUST_ONE / 2, w >> 3")],
     ),
     one(
-        "root-double",
-        "within half of its root, not a fourth",
-        &[sender(ROOT, "xcp_robust_less((xcp_isqrt(w) << 16) >> 1, w >> 2)")],
+        "quarter-double",
+        "by no more than half of B, not a quarter",
+        &[sender(STEP, "XCP_ROBUST_ONE / 2, w >> 1")],
+    ),
+    one(
+        "grown-half",
+        "faster after four rounds, not eight",
+        &[sender(GROWN, "grown > 4 ? grown - 3 : 1")],
+    ),
+    one(
+        "grown-double",
+        "faster after sixteen rounds, not eight",
+        &[sender(GROWN, "grown > 16 ? grown - 15 : 1")],
+    ),
+    one("wait-half", "a receiver waits for 20 ms, not 40", &[sender(WAIT, "20000000ULL")]),
+    one("wait-double", "for 80 ms, not 40", &[sender(WAIT, "80000000ULL")]),
+    one(
+        "coming-half",
+        "routers are adding from a hundredth of what is in flight on, not a fiftieth",
+        &[sender(COMING, "s->fb > (xcp_s64)(flight / 100)")],
+    ),
+    one(
+        "coming-double",
+        "from a 25th on, not a fiftieth",
+        &[sender(COMING, "s->fb > (xcp_s64)(flight / 25)")],
     ),
     one(
         "others-half",
@@ -489,9 +553,9 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "moves-half",
         "a queue does not move within a 32nd, not a 16th",
-        &[sender(FLAT, "moved < q->infl >> 5")],
+        &[sender(FLAT, "moved < q.infl >> 5")],
     ),
-    one("moves-double", "within an eighth, not a 16th", &[sender(FLAT, "moved < q->infl >> 3")]),
+    one("moves-double", "within an eighth, not a 16th", &[sender(FLAT, "moved < q.infl >> 3")]),
     one(
         "over-half",
         "two rounds of W below B make FREE, not three",

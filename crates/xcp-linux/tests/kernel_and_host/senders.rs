@@ -144,7 +144,7 @@ fn alike(
                     returned: ReturnHeader { feedback, flags, ..ReturnHeader::default() },
                     late: step.late,
                 };
-                host.sample(Some(rtt_ns), srtt_ns, sent_ns);
+                host.sample(Some(rtt_ns), srtt_ns, sent_ns, step.segments);
                 host.feedback(now_ns, &step.returned, limited, sent_ns, step.segments);
                 host.lost(lost);
                 host.acked(now_ns, step.segments, limited, sent_ns);

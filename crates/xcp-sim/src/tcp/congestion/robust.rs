@@ -2,7 +2,8 @@
 //! the newest one's round trip. No arithmetic of the protocol here.
 //!
 //! 1. Losses and timeouts are repaired by the scenario's recovery; three duplicate ACKs are none of
-//!    its business beyond the count of what was sent again.
+//!    its business. What is lost counts when that is found, and what has arrived when it is
+//!    reported, as in the kernel, not when it is repaired or acknowledged, which may be much later.
 //! 2. The sample is the newest segment's that an acknowledgement covers, as the kernel takes it;
 //!    RFC 7323's timestamps, by which the timeout goes, give the oldest one's, in which a delayed
 //!    acknowledgement's wait is. While something is under repair it is theirs all the same.
@@ -20,15 +21,16 @@ pub(in crate::tcp) struct RobustWindow {
     /// When the segments from `first` on were sent; 0 for those sent again.
     sent: VecDeque<Nanos>,
     first: u64,
-    /// First segment that had not been sent at the last timeout.
-    fresh: u64,
+    /// As in [`Acked`], of the last one.
+    delivered: u64,
+    found_lost: u64,
 }
 
 impl Control for RobustWindow {
     fn new(config: &SenderConfig) -> Self {
         let engine =
             RobustSender::new(config.overhead + config.payload, config.initial_window, config.ids);
-        RobustWindow { engine, sent: VecDeque::new(), first: 0, fresh: 0 }
+        RobustWindow { engine, sent: VecDeque::new(), first: 0, delivered: 0, found_lost: 0 }
     }
 
     fn cwnd(&self) -> u32 {
@@ -44,8 +46,13 @@ impl Control for RobustWindow {
     }
 
     fn acked(&mut self, ack: &Acked) {
-        if ack.segments > 0 {
-            self.engine.acked(ack.now, ack.segments, ack.limited, ack.sent_at);
+        let (delivered, lost) = (ack.delivered - self.delivered, ack.found_lost - self.found_lost);
+        (self.delivered, self.found_lost) = (ack.delivered, ack.found_lost);
+        if lost > 0 {
+            self.engine.lost(lost as u32);
+        }
+        if delivered > 0 {
+            self.engine.acked(ack.now, delivered as u32, ack.limited, ack.sent_at);
         }
     }
 
@@ -66,9 +73,6 @@ impl RobustWindow {
     /// A segment goes.
     pub fn sent(&mut self, now: Nanos, segment: u64, again: bool) {
         if again {
-            if segment >= self.fresh {
-                self.engine.lost(1);
-            }
             let index = segment.checked_sub(self.first).and_then(|n| usize::try_from(n).ok());
             if let Some(at) = index.and_then(|index| self.sent.get_mut(index)) {
                 *at = 0;
@@ -81,7 +85,7 @@ impl RobustWindow {
     /// Everything before segment `upto` has been acknowledged, by an answer to what was sent at
     /// `sent`; `open`: nothing is under repair.
     pub fn sample(&mut self, now: Nanos, upto: u64, srtt: Nanos, sent: Nanos, open: bool) {
-        let mut newest = 0;
+        let (mut newest, segments) = (0, upto.saturating_sub(self.first));
         while self.first < upto {
             let Some(at) = self.sent.pop_front() else { break };
             self.first += 1;
@@ -90,12 +94,12 @@ impl RobustWindow {
         // While there are holes, what is acknowledged now may have arrived long ago; the echo is
         // that of the segment which has just filled one.
         let answered = if open && newest > 0 { newest } else { sent };
-        self.engine.sample(Some(now.saturating_sub(answered)), srtt, sent);
+        self.engine.sample(Some(now.saturating_sub(answered)), srtt, sent, segments as u32);
     }
 
     /// The SYN has been answered.
     pub fn syn_answered(&mut self, rtt: Nanos, sent: Nanos) {
-        self.engine.sample(Some(rtt), rtt, sent);
+        self.engine.sample(Some(rtt), rtt, sent, 0);
     }
 
     /// Feedback came back, for what was sent at `sent`.
@@ -105,7 +109,6 @@ impl RobustWindow {
 
     /// The retransmission timer expired. Returns the most that it need wait for next.
     pub fn expired(&mut self, now: Nanos) -> Option<Nanos> {
-        self.fresh = self.first + self.sent.len() as u64;
         self.engine.on_timeout(now);
         self.engine.patience_ns()
     }
