@@ -45,8 +45,8 @@ pub(super) struct Acked {
     pub sent: u64,
     /// Segments that have arrived, whether acknowledged or reported by SACK.
     pub delivered: u64,
-    /// Segments found lost, so far; not those that a timeout took for lost.
-    pub found_lost: u64,
+    /// Segments found lost, so far; not those that a timeout took for lost. Wraps.
+    pub found_lost: u32,
     /// The window, and nothing else, held the sender back.
     pub limited: bool,
     /// Fast recovery was under way when it came: the window has been reduced, and Reno's does not

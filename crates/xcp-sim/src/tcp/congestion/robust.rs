@@ -23,7 +23,7 @@ pub(in crate::tcp) struct RobustWindow {
     first: u64,
     /// As in [`Acked`], of the last one.
     delivered: u64,
-    found_lost: u64,
+    found_lost: u32,
 }
 
 impl Control for RobustWindow {
@@ -46,10 +46,11 @@ impl Control for RobustWindow {
     }
 
     fn acked(&mut self, ack: &Acked) {
-        let (delivered, lost) = (ack.delivered - self.delivered, ack.found_lost - self.found_lost);
+        let delivered = ack.delivered - self.delivered;
+        let lost = ack.found_lost.wrapping_sub(self.found_lost);
         (self.delivered, self.found_lost) = (ack.delivered, ack.found_lost);
         if lost > 0 {
-            self.engine.lost(lost as u32);
+            self.engine.lost(lost);
         }
         if delivered > 0 {
             self.engine.acked(ack.now, delivered as u32, ack.limited, ack.sent_at);

@@ -85,8 +85,8 @@ pub(super) struct Recovery {
     once: bool,
     /// Whether lost retransmissions are found.
     finds_again: bool,
-    /// Segments found lost, so far, but for what the board of this repair has found.
-    found: u64,
+    /// Segments found lost, so far, but for what the board of this repair has found; wraps.
+    found: u32,
 }
 
 /// What is known of what is missing.
@@ -176,9 +176,9 @@ impl Recovery {
     }
 
     /// Segments found lost, so far: counted when found, not when repaired, retransmissions that
-    /// are lost again, too; not those that a timeout takes for lost.
-    pub fn found(&self) -> u64 {
-        self.found + self.repair.as_ref().map_or(0, |r| r.board.found())
+    /// are lost again, too; not those that a timeout takes for lost. Wraps.
+    pub fn found(&self) -> u32 {
+        self.found.wrapping_add(self.repair.as_ref().map_or(0, |r| r.board.found() as u32))
     }
 
     /// Segments reported by SACK and not acknowledged.
@@ -221,7 +221,8 @@ impl Recovery {
                     }
                     model::Recovery::Sack | model::Recovery::SackLinux => repair.sack_advanced(una),
                 };
-                self.found += u64::from(matches!(step, Step::Partial { .. }));
+                self.found =
+                    self.found.wrapping_add(u32::from(matches!(step, Step::Partial { .. })));
                 if let Step::Leave { .. } = step {
                     self.phase = Phase::Disorder;
                     repair.credit = 0;
@@ -237,7 +238,7 @@ impl Recovery {
                 "nothing that matters is forgotten"
             );
             self.phase = Phase::Open;
-            self.found += repair.board.found();
+            self.found = self.found.wrapping_add(repair.board.found() as u32);
             self.repair = None;
         }
         step
@@ -261,7 +262,7 @@ impl Recovery {
         }
         repair.point = nxt;
         repair.partials = 0;
-        self.found += u64::from(!self.sack());
+        self.found = self.found.wrapping_add(u32::from(!self.sack()));
         self.phase = Phase::Fast;
         match self.kind {
             model::Recovery::Reno | model::Recovery::RenoNs2 => {
@@ -304,7 +305,7 @@ impl Recovery {
             .repair
             .as_mut()
             .is_some_and(|repair| repair.again.is_lost(una, nxt, repair.board.highest()));
-        self.found += u64::from(lost && una >= self.guard);
+        self.found = self.found.wrapping_add(u32::from(lost && una >= self.guard));
         lost
     }
 
