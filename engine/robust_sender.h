@@ -28,14 +28,14 @@
  *   6. Eight rounds in which the queue does not empty, or four in which it does not move by a
  *      sixteenth, whatever was cut: others fill it, who do not go by delay, or it is none. COMPETE:
  *      B is CUBIC's window (cubic.h). An emptied queue leads back to DELAY.
- *   7. W below B in three rounds running in which routers add next to nothing, that is, what was
- *      asked for has not come and is not coming: the routers are the tighter bound, FREE. In
- *      between W is tied to B and what was added in the round. Where that was CUBIC's B, which grows
+ *   7. W below B in three rounds running in which routers add nothing, that is, what was asked for
+ *      has not come and is not coming: the routers are the tighter bound, FREE. In between W is
+ *      tied to B and what was added in the round. Where that was CUBIC's B, which grows
  *      until a queue overflows, no queue is tighter than the routers: RTTs that are longer all the
  *      same are the path's, which has become longer, and base is their least. (There rounds count,
  *      too, in which RTTs stay as they are: a queue's do not.) What is in flight stays.
  *   8. Without marks there is no router: COMPETE, from what was delivered, or from slow start where
- *      there never was one; the first mark is heard again at once.
+ *      there never was one, which ends in DELAY; the first mark is heard again at once.
  *   9. A timeout that came while routers were content gives W back with the first fresh answer (ten
  *      packets at most where none has been heard of, for more was lent). It is the path that has
  *      gone, not a queue that has overflowed, so until anything comes back the retransmission timer
@@ -46,8 +46,10 @@
  *      queue, or where timeouts come at less than two; the header says an RTT of base / W and a
  *      window of one then.
  *  11. An acknowledgement of one packet, where packets are further apart than a receiver waits for a
- *      second one, or where there is no second one, has waited: 40 ms at least, Linux's
- *      TCP_DELACK_MIN (RFC 1122 §4.2.3.2 allows half a second), which are no queue's.
+ *      second one, or where there is no second one, has waited, and that is no queue's: 40 ms at
+ *      least, Linux's TCP_DELACK_MIN (RFC 1122 §4.2.3.2 allows half a second); where there is never
+ *      a second one, a round trip, but 200 ms at most (TCP_DELACK_MAX). Only in COMPETE, where it
+ *      would be taken for an emptied queue, no more than the least.
  *  12. Where the pacer is late, that is, does not move a packet that waits when the rate changes, a
  *      change is felt half a gap later. The header says so: an RTT longer by base / 2W, and half a
  *      packet more, at the same rate.
@@ -71,7 +73,8 @@
 #define XCP_ROBUST_SEVEN_TENTHS 3006477107U
 #define XCP_ROBUST_RESTORE_NS 2000000000ULL
 #define XCP_ROBUST_PATIENCE_NS 1000000000ULL
-#define XCP_ROBUST_WAIT 40000000ULL /* ns */
+#define XCP_ROBUST_WAIT 40000000ULL       /* ns */
+#define XCP_ROBUST_WAIT_MOST 200000000ULL /* ns */
 
 /* Segments that a round must deliver to say anything of a queue: where it is fewer, each may be
  * acknowledged alone, when the receiver's timer for delayed acknowledgements has run out. */
@@ -244,11 +247,15 @@ XCP_COLD void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now,
     s->xcp.cwnd = w;
 }
 
-/* Whether an acknowledgement of one packet has waited for a second one: difference 11. */
-XCP_INLINE xcp_u32 xcp_robust_waited(const struct xcp_robust_sender *s) {
-    xcp_u64 flight = xcp_robust_flight(s);
-    return flight < 2 * XCP_ROBUST_ONE ||
-           flight < xcp_robust_srtt(s) * (XCP_ROBUST_ONE / XCP_ROBUST_WAIT);
+/* How long an acknowledgement of one packet has waited for a second one, ns: difference 11. */
+XCP_INLINE xcp_u64 xcp_robust_waited(const struct xcp_robust_sender *s) {
+    xcp_u64 most = XCP_ROBUST_WAIT, w = xcp_robust_more(xcp_robust_window(s) >> 16, 1);
+    xcp_u64 gap = (s->base_ns << 16) / w;
+    if (s->mode != XCP_ROBUST_COMPETE)
+        most = xcp_robust_less(xcp_robust_more(s->base_ns, most), XCP_ROBUST_WAIT_MOST);
+    if (s->bound < 2 * XCP_ROBUST_ONE || gap >= most)
+        return most;
+    return gap > XCP_ROBUST_WAIT ? XCP_ROBUST_WAIT : 0;
 }
 
 /* An acknowledgement of so many segments of new data came, or (of none) a SYN's: rtt_ns is the
@@ -257,8 +264,9 @@ XCP_INLINE xcp_u32 xcp_robust_waited(const struct xcp_robust_sender *s) {
 XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns,
                                          xcp_u64 srtt_ns, xcp_u64 sent_ns, xcp_u32 segments) {
     s->srtt_ns = srtt_ns;
-    if (segments == 1 && s->base_ns && rtt_ns > s->base_ns && xcp_robust_waited(s))
-        rtt_ns = xcp_robust_more(rtt_ns - xcp_robust_less(rtt_ns, XCP_ROBUST_WAIT), s->base_ns);
+    if (segments == 1 && s->base_ns && rtt_ns > s->base_ns)
+        rtt_ns =
+            xcp_robust_more(rtt_ns - xcp_robust_less(rtt_ns, xcp_robust_waited(s)), s->base_ns);
     if (rtt_ns == 0 || sent_ns < s->timeout_ns || (s->outage && sent_ns < s->round_ns))
         return;
     if (s->base_ns == 0 || rtt_ns < s->base_ns) {
@@ -409,7 +417,7 @@ XCP_PART xcp_robust_round_delay(struct xcp_robust_sender *s, const struct xcp_ro
         s->empties = s->empties < 8 ? 2 * s->empties : 16;
         xcp_robust_compete(s, s->before);
     } else {
-        xcp_robust_release(s, s->bound - by, q->push);
+        xcp_robust_release(s, s->bound - by, s->fb > 0);
     }
     return 0;
 }
@@ -418,12 +426,10 @@ XCP_PART xcp_robust_round_compete(struct xcp_robust_sender *s, const struct xcp_
     XCP_PART_NEEDS(s && q);
     if (s->slow_start && (s->lost || q->infl > q->tau)) {
         s->slow_start = 0;
-        if (!s->lost) {
-            xcp_robust_bind(
-                s, q->flight,
-                xcp_robust_more(xcp_robust_times(q->flight, s->base_ns, q->mean), q->flight >> 1));
-            return 0;
-        }
+        xcp_robust_bind(
+            s, q->flight,
+            xcp_robust_more(xcp_robust_times(q->flight, s->base_ns, q->mean), q->flight >> 1));
+        return 0;
     }
     /* a loss at an empty queue is not congestion's */
     if (s->lost && (s->most_ns - s->base_ns > q->tau >> 1 || q->heavy)) {
@@ -441,7 +447,7 @@ XCP_PART xcp_robust_round_compete(struct xcp_robust_sender *s, const struct xcp_
             s->empties = s->empties > 1 ? s->empties >> 1 : 1;
         }
     }
-    xcp_robust_release(s, s->bound, q->push && !q->still);
+    xcp_robust_release(s, s->bound, s->fb > 0 && !q->still);
     return 0;
 }
 

@@ -210,11 +210,11 @@ fn a_queue_that_no_router_governs_binds() {
 /// apart than that or only one is on its way; one that acknowledges each packet does not wait.
 #[test]
 fn a_receivers_wait_is_no_queue() {
-    let bound = |packets: u32, at_a_time: u32, longer: u64| {
+    let after = |base: u64, packets: u32, at_a_time: u32, longer: u64| {
         let mut sender = RobustSender::new(SIZE, packets, None);
         let mut now = S;
         for n in 0..6 {
-            let rtt = if n == 0 { 200 * MS } else { 200 * MS + longer };
+            let rtt = if n == 0 { base } else { base + longer };
             let sent = now;
             now += rtt;
             for _ in 0..4 {
@@ -226,11 +226,21 @@ fn a_receivers_wait_is_no_queue() {
         }
         sender.state().bound
     };
+    let bound = |packets, at_a_time, longer| after(200 * MS, packets, at_a_time, longer);
     assert_eq!(bound(4, 1, 40 * MS), Bound::Free, "50 ms apart");
     assert_eq!(bound(1, 1, 40 * MS), Bound::Free, "there is no second one");
     assert_eq!(bound(4, 2, 40 * MS), Bound::Delay, "two of them do not wait");
     assert_eq!(bound(20, 1, 40 * MS), Bound::Delay, "10 ms apart");
     assert_eq!(bound(4, 1, 80 * MS), Bound::Delay, "the rest is a queue");
+    // Where there is no second one, Linux waits for a round trip or 200 ms.
+    assert_eq!(bound(1, 1, 200 * MS), Bound::Free, "a round trip");
+    assert_eq!(bound(1, 1, 240 * MS), Bound::Delay, "more than a round trip");
+    assert_eq!(after(500 * MS, 1, 1, 200 * MS), Bound::Free, "200 ms at most");
+    assert_eq!(
+        after(500 * MS, 1, 1, 300 * MS),
+        Bound::Delay,
+        "which are less than that round trip"
+    );
 }
 
 /// Where much has been lost, and a timeout besides, B is what was delivered in a round trip, however
@@ -273,7 +283,7 @@ fn what_routers_are_still_adding_is_waited_for() {
         }
         sender.state()
     };
-    let added = after(200.0);
+    let added = after(5.0);
     assert!(added.bound == Bound::Delay && added.window < added.bound_packets, "{added:?}");
     let nothing = after(0.0);
     assert_eq!(nothing.bound, Bound::Free, "{nothing:?}");
@@ -395,6 +405,28 @@ fn without_marks_it_competes() {
     sender.feedback(now, &answer(0.0), true, now - 1, 1);
     let heard = sender.state();
     assert!(heard.routed && heard.explicit_window.is_finite(), "{heard:?}");
+}
+
+/// Difference 8: the first slow start ends by delay, whether a queue or a loss ends it.
+#[test]
+fn a_first_slow_start_leads_to_delay() {
+    let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(0.0) };
+    for lost in [0, 1, 5] {
+        let mut sender = RobustSender::new(SIZE, 10, None);
+        let mut now = S;
+        for n in 0..6 {
+            let (sent, rtt) = (now, if n < 4 { 100 } else { 190 } * MS);
+            now += rtt;
+            sender.lost(if n == 4 { lost } else { 0 });
+            for _ in 0..10 {
+                sender.sample(Some(rtt), rtt, sent, 2);
+                sender.feedback(now, &unmarked, true, sent, 1);
+                sender.acked(now, 1, true, sent);
+            }
+            assert!(n >= 4 || sender.state().bound != Bound::Delay);
+        }
+        assert_eq!(sender.state().bound, Bound::Delay, "{lost} lost: {:?}", sender.state());
+    }
 }
 
 /// Below one packet the header says a longer RTT and a window of one.

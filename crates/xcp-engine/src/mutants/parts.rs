@@ -53,8 +53,9 @@ const SEVEN_TENTHS: &str = "3006477107U";
 const ROOT: &str = "(xcp_isqrt(w) << 16) >> 3";
 const STEP: &str = "XCP_ROBUST_ONE / 2, w >> 2";
 const GROWN: &str = "grown > 8 ? grown - 7 : 1";
-const WAITED: &str = "segments == 1 && s->base_ns && rtt_ns > s->base_ns && xcp_robust_waited(s)";
-const WAIT: &str = "40000000ULL";
+const WAITED: &str = "segments == 1 && s->base_ns && rtt_ns > s->base_ns";
+const WAIT: &str = " 40000000ULL";
+const LONGEST_WAIT: &str = "200000000ULL";
 const COMING: &str = "s->fb > (xcp_s64)(flight / 50)";
 const OTHERS: &str = "s->stuck > 8 || s->flat > 3";
 const FLAT: &str = "moved < q.infl >> 4";
@@ -193,6 +194,19 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         "without-what-is-coming",
         "W below B makes FREE, whether or not routers are still adding",
         &[sender("s->routed && !coming &&", "s->routed &&")],
+    ),
+    one(
+        "without-leaving-by-loss",
+        "a first slow start that ends with a loss goes on as CUBIC",
+        &[sender(
+            "if (s->slow_start && (s->lost || q->infl > q->tau)) {",
+            "if (s->lost)\n        s->slow_start = 0;\n    if (s->slow_start && q->infl > q->tau) {",
+        )],
+    ),
+    one(
+        "without-doubt",
+        "the longest wait counts in COMPETE, too",
+        &[sender("if (s->mode != XCP_ROBUST_COMPETE)\n        most", "most")],
     ),
     one("without-competing", "nobody else is ever held to fill the queue", &[sender(OTHERS, "0")]),
     one(
@@ -518,8 +532,18 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         "faster after sixteen rounds, not eight",
         &[sender(GROWN, "grown > 16 ? grown - 15 : 1")],
     ),
-    one("wait-half", "a receiver waits for 20 ms, not 40", &[sender(WAIT, "20000000ULL")]),
-    one("wait-double", "for 80 ms, not 40", &[sender(WAIT, "80000000ULL")]),
+    one("wait-half", "a receiver waits for 20 ms, not 40", &[sender(WAIT, " 20000000ULL")]),
+    one("wait-double", "for 80 ms, not 40", &[sender(WAIT, " 80000000ULL")]),
+    one(
+        "longest-wait-half",
+        "a receiver waits for 100 ms at most, not 200",
+        &[sender(LONGEST_WAIT, "100000000ULL")],
+    ),
+    one(
+        "longest-wait-double",
+        "for 400 ms at most, not 200",
+        &[sender(LONGEST_WAIT, "400000000ULL")],
+    ),
     one(
         "coming-half",
         "routers are adding from a hundredth of what is in flight on, not a fiftieth",
