@@ -114,6 +114,7 @@ lint: ## check formatting and lints: Rust and its doc comments, C, shell and Pyt
 	    echo "scripts/check-types"; scripts/check-types; \
 	else $(call skip,mypy,the types of Python (pip install mypy; make test-python has it)); fi
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --package xcp-engine --features mutants --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 fmt: ## format Rust, C and Python (ruff: pip install ruff)

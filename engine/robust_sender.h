@@ -67,6 +67,7 @@
 #define XCP_ROBUST_WINDOW_MOST (1ULL << 62)
 #define XCP_ROBUST_ONE (1ULL << 32)
 #define XCP_ROBUST_LEAST_WINDOW (XCP_ROBUST_ONE >> 6)
+#define XCP_ROBUST_STEP (XCP_ROBUST_ONE >> 1)
 #define XCP_ROBUST_FIRST (10 * XCP_ROBUST_ONE) /* RFC 6928 §2 */
 #define XCP_ROBUST_TAU 10000000ULL             /* ns */
 #define XCP_ROBUST_TENTH 429496730U            /* fractions of 2^32 */
@@ -221,7 +222,7 @@ XCP_INLINE xcp_u32 xcp_robust_has_come(const struct xcp_robust_sender *s) {
 /* What a bound of w grows by in a round, after so many rounds in which it has grown. */
 XCP_INLINE xcp_u64 xcp_robust_growth(xcp_u64 w, xcp_u32 grown) {
     xcp_u64 root = (xcp_isqrt(w) << 16) >> 3; /* sqrt(2^32 w) = 2^16 sqrt(w) */
-    return xcp_robust_less(root * (grown > 8 ? grown - 7 : 1) + XCP_ROBUST_ONE / 2, w >> 2);
+    return xcp_robust_less(root * (grown > 8 ? grown - 7 : 1) + XCP_ROBUST_STEP, w >> 2);
 }
 
 /* What the bound will let it use in the next round trip, for the request. */

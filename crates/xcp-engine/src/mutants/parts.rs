@@ -51,7 +51,8 @@ const HEAVY: &str = "s->lost >= 3 && \
     xcp_robust_srtt(s) - s->base_ns > q.tau >> 2))";
 const SEVEN_TENTHS: &str = "3006477107U";
 const ROOT: &str = "(xcp_isqrt(w) << 16) >> 3";
-const STEP: &str = "XCP_ROBUST_ONE / 2, w >> 2";
+const STEP: &str = "(XCP_ROBUST_ONE >> 1)";
+const QUARTER: &str = "w >> 2";
 const GROWN: &str = "grown > 8 ? grown - 7 : 1";
 const WAITED: &str = "segments == 1 && s->base_ns && rtt_ns > s->base_ns";
 const WAIT: &str = " 40000000ULL";
@@ -176,10 +177,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-how-long",
         "a round's deliveries count in full, however long it lasted",
-        &[sender(
-            "s->base_ns, xcp_robust_more(now - s->first_ns, s->base_ns)",
-            "s->base_ns, s->base_ns",
-        )],
+        &[sender("xcp_robust_more(now - s->first_ns, s->base_ns)", "s->base_ns")],
     ),
     one(
         "without-the-queue-before",
@@ -193,20 +191,20 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-what-is-coming",
         "W below B makes FREE, whether or not routers are still adding",
-        &[sender("s->routed && !coming &&", "s->routed &&")],
+        &[sender("s->routed && !coming", "s->routed")],
     ),
     one(
         "without-leaving-by-loss",
         "a first slow start that ends with a loss goes on as CUBIC",
         &[sender(
-            "if (s->slow_start && (s->lost || q->infl > q->tau)) {",
-            "if (s->lost)\n        s->slow_start = 0;\n    if (s->slow_start && q->infl > q->tau) {",
+            "s->slow_start && (s->lost || q->infl > q->tau)",
+            "(s->lost ? (s->slow_start = 0) : s->slow_start && q->infl > q->tau)",
         )],
     ),
     one(
         "without-doubt",
         "the longest wait counts in COMPETE, too",
-        &[sender("if (s->mode != XCP_ROBUST_COMPETE)\n        most", "most")],
+        &[sender("s->mode != XCP_ROBUST_COMPETE", "1")],
     ),
     one("without-competing", "nobody else is ever held to fill the queue", &[sender(OTHERS, "0")]),
     one(
@@ -509,19 +507,15 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "step-half",
         "and by a quarter of a packet, not half",
-        &[sender(STEP, "XCP_ROBUST_ONE / 4, w >> 2")],
+        &[sender(STEP, "(XCP_ROBUST_ONE >> 2)")],
     ),
-    one("step-double", "and by a packet, not half", &[sender(STEP, "XCP_ROBUST_ONE, w >> 2")]),
+    one("step-double", "and by a packet, not half", &[sender(STEP, "XCP_ROBUST_ONE")]),
     one(
         "quarter-half",
         "by no more than an eighth of B, not a quarter",
-        &[sender(STEP, "XCP_ROBUST_ONE / 2, w >> 3")],
+        &[sender(QUARTER, "w >> 3")],
     ),
-    one(
-        "quarter-double",
-        "by no more than half of B, not a quarter",
-        &[sender(STEP, "XCP_ROBUST_ONE / 2, w >> 1")],
-    ),
+    one("quarter-double", "by no more than half of B, not a quarter", &[sender(QUARTER, "w >> 1")]),
     one(
         "grown-half",
         "faster after four rounds, not eight",
