@@ -29,8 +29,12 @@
  *      senders share as in XCP.
  *   7. TCP without XCP in the same queue: its packets are dropped at random with a probability that
  *      steers their rate to the part of the link that the number of their flows has a right to
- *      (linear counting, 512 bits a second). They never fill the queue, so XCP does not give way.
+ *      (linear counting, 512 bits a second). Each side has the same part in draining the queue: TCP's
+ *      is counted as its rate, and XCP does not give way for it.
  *   8. XCP_CAPACITY_MEASURED: C is what departs while packets wait, never more than the law's.
+ *   9. Another capacity, told or measured, ends the part. And a decrease is divided among the bytes
+ *      that will leave in the next part, which C bounds, not among all that come: it is said to
+ *      those that leave.
  *
  * In a kernel program, which sees each packet once and before it waits, arrival and departure are
  * one (xcp_robust_burst), and 8 cannot be. What is granted there waits behind the queue first, of
@@ -76,10 +80,11 @@ XCP_INLINE int xcp_robust_init(struct xcp_robust *r, const struct xcp_law *law, 
     return XCP_LAW_OK;
 }
 
-/* Takes effect at the end of the part. */
+/* Ends the part: what was promised of a capacity that is gone is taken back at once. */
 XCP_INLINE void xcp_robust_set_capacity(struct xcp_robust *r, xcp_u64 capacity) {
     r->law.capacity = capacity == 0 ? 1 : capacity > XCP_CAPACITY_MAX ? XCP_CAPACITY_MAX : capacity;
     r->capacity = r->law.capacity;
+    r->interval_ns = 1;
 }
 
 /* backlog: as for xcp_router_tick. */
@@ -299,10 +304,8 @@ XCP_COLD void xcp_robust_settle_one(struct xcp_robust *r, xcp_u64 now, xcp_u32 s
 /* What leaves is what the capacity is measured by. */
 XCP_INLINE void xcp_robust_leave(struct xcp_robust *r, xcp_u64 now, xcp_u32 s, xcp_u64 backlog) {
     if (r->law.capacity_known == XCP_CAPACITY_MEASURED) {
-        if (r->left_behind) {
-            r->busy_bytes += r->left_bytes;
-            r->busy_ns += now - r->left_ns;
-        }
+        if (r->left_behind)
+            xcp_robust_took(r, now - r->left_ns);
         r->left_ns = now;
         r->left_bytes = s;
         r->left_behind = backlog;

@@ -27,16 +27,44 @@ XCP_STEP xcp_robust_plus(struct xcp_robust_sums *to, const struct xcp_robust_sum
     return 0;
 }
 
-/* C from what departed while packets waited; where nothing waits and the link is full all the same,
- * it may be more. st: the part over d, a fraction of 2^32. */
+/* Whether the last packets that were timed make a rate. */
+XCP_INLINE xcp_u32 xcp_robust_agree(const struct xcp_robust *r) {
+    return r->agreeing >= XCP_ROBUST_AGREEING;
+}
+
+/* The packet that left last was sent in so many ns, and others waited. One that takes longer or
+ * shorter may be noise, as on a shared medium; four in a row that agree within an eighth are a
+ * rate. Where that is not C within a quarter, C has changed: what was measured before is forgotten,
+ * and the part ends. */
+XCP_PART xcp_robust_took(struct xcp_robust *r, xcp_u64 ns) {
+    xcp_u64 rate, off;
+    XCP_PART_NEEDS(r);
+    ns = ns ? ns : 1;
+    rate = xcp_robust_rate(r->left_bytes, ns) >> 20;
+    rate = rate < r->law.capacity ? rate : r->law.capacity;
+    off = rate > r->left_rate ? rate - r->left_rate : r->left_rate - rate;
+    r->agreeing = off <= r->left_rate >> 3 ? r->agreeing + 1 : 1;
+    r->left_rate = rate;
+    off = rate > r->capacity ? rate - r->capacity : r->capacity - rate;
+    if (xcp_robust_agree(r) && off > r->capacity >> 2) {
+        r->busy_bytes = r->busy_ns = 0;
+        r->interval_ns = 1;
+    }
+    r->busy_bytes += r->left_bytes;
+    r->busy_ns += ns;
+    return 0;
+}
+
+/* C from what departed while packets waited, at once where the last ones agree; where nothing waits
+ * and the link is full all the same, it may be more. st: the part over d, a fraction of 2^32. */
 XCP_PART xcp_robust_measure(struct xcp_robust *r, xcp_u64 elapsed, xcp_u64 all, xcp_u32 st) {
     xcp_u64 most, c;
     XCP_PART_NEEDS(r);
     most = r->law.capacity;
     c = r->capacity;
-    if (r->busy_bytes > 4 * XCP_ROBUST_PACKET) {
+    if (r->busy_bytes) {
         xcp_u64 m = xcp_robust_rate(r->busy_bytes, r->busy_ns) >> 20;
-        xcp_u32 k = st < 1U << 29 ? st << 2 : 1U << 31;
+        xcp_u32 k = xcp_robust_agree(r) ? ~0U : st < 1U << 29 ? st << 2 : 1U << 31;
         m = m < most ? m : most;
         if (m > c)
             c += xcp_mul_fraction(m - c, k);
@@ -66,8 +94,9 @@ XCP_PART xcp_robust_count_tcp(struct xcp_robust *r) {
     return 0;
 }
 
-/* The probability of a drop for TCP, by its rate over its right: p doubles no faster than twice a
- * second. y_others: what is neither TCP's nor of flows limited here is nobody's to divide. */
+/* The probability of a drop for TCP, by its rate, and its part of what the queue has to be drained
+ * by, over its right: p doubles no faster than twice a second. elsewhere: what flows limited
+ * elsewhere send is nobody's to divide. */
 XCP_PART xcp_robust_steer(struct xcp_robust *r, const struct xcp_robust_sums *part,
                           xcp_u64 elsewhere, const struct xcp_num *here) {
     struct xcp_num share, one = {1U << 31, -31};
@@ -81,7 +110,7 @@ XCP_PART xcp_robust_steer(struct xcp_robust *r, const struct xcp_robust_sums *pa
     else
         r->tcp_rate -= xcp_mul_fraction(r->tcp_rate - rate, k);
     if (r->tcp_flows <= 1U << 15) { /* no whole flow */
-        r->drop = 0;
+        r->drop = r->tcp_right = 0;
         return 0;
     }
     capacity = r->capacity << 20;
@@ -100,8 +129,10 @@ XCP_PART xcp_robust_steer(struct xcp_robust *r, const struct xcp_robust_sums *pa
     right = xcp_num_q20(xcp_num_mul(xcp_num_scaled(right, -20), share));
     if (right < 1U << 20)
         right = 1U << 20;
+    r->tcp_right = right;
     p = r->drop < XCP_ROBUST_DROP_LEAST ? XCP_ROBUST_DROP_LEAST : r->drop;
-    off = r->tcp_rate > right ? r->tcp_rate - right : right - r->tcp_rate;
+    rate = r->tcp_rate + xcp_mul_fraction(r->drain, xcp_robust_fraction(right, capacity));
+    off = rate > right ? rate - right : right - rate;
     if (off > 2 * right)
         off = 2 * right;
     /* exp(+-x) to the second order, x the error times the time, at most a half */
@@ -110,7 +141,7 @@ XCP_PART xcp_robust_steer(struct xcp_robust *r, const struct xcp_robust_sums *pa
         n = xcp_num_mul(n, xcp_num_scaled(k, -32));
         x = (xcp_u32)xcp_scale(n.m, n.e + 32, 1U << 31);
     }
-    if (r->tcp_rate > right)
+    if (rate > right)
         p += xcp_mul_fraction(p, x) + (xcp_mul_fraction(xcp_mul_fraction(p, x), x) >> 1);
     else
         p += (xcp_mul_fraction(xcp_mul_fraction(p, x), x) >> 1) - xcp_mul_fraction(p, x);
@@ -171,6 +202,19 @@ XCP_PART xcp_robust_shuffle(struct xcp_robust *r) {
     return 0;
 }
 
+/* XCP's bytes that will hear of a decrease in the next part: as many as came, but no more than what
+ * the link can carry (difference 9). scale: a part over the last d. */
+XCP_INLINE struct xcp_num xcp_robust_heard(const struct xcp_robust *r,
+                                           const struct xcp_num *scale) {
+    const struct xcp_robust_sums *w = &r->window;
+    struct xcp_num come = xcp_num_mul(xcp_num_of(w->xcp), *scale), leave;
+    if (r->early)
+        return come;
+    leave = xcp_num_of(xcp_robust_carries(r->capacity, r->interval_ns));
+    leave = xcp_num_div(xcp_num_mul(leave, xcp_num_of(w->xcp)), xcp_num_of(w->all));
+    return xcp_num_less(leave, come) ? leave : come;
+}
+
 /* Who gets what of F in the next part. */
 XCP_PART xcp_robust_divide(struct xcp_robust *r, xcp_u32 silence) {
     struct xcp_num none = {0, XCP_LEAST_E}, scale, x, open, asking, least, pos, neg;
@@ -191,7 +235,7 @@ XCP_PART xcp_robust_divide(struct xcp_robust *r, xcp_u32 silence) {
     if (w->x)
         r->cp = xcp_num_div(pos, silence ? xcp_limited_max(x, least) : x);
     if (w->xcp)
-        r->cn = xcp_num_div(neg, xcp_num_mul(xcp_num_of(w->xcp), scale));
+        r->cn = xcp_num_div(neg, xcp_robust_heard(r, &scale));
     r->pool_fp = r->f > 0 ? f : 0;
     r->pool_n = r->f < 0 ? f + (f >> 2) : 0;
     asking = xcp_limited_max(asking, least);
@@ -213,6 +257,7 @@ XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xc
     struct xcp_robust_outlook look = {now, 0, 0, 0, 0, 0, 0, 0};
     xcp_u64 xcp, gap, f, carried;
     xcp_s64 room, result, least;
+    xcp_u32 own;
     XCP_PART_NEEDS(r);
     m = &r->measured;
     xcp = xcp_robust_rate(m->xcp, m->elapsed);
@@ -225,7 +270,10 @@ XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xc
     r->owed = look.owed;
     room = xcp_robust_sum((xcp_s64)(r->capacity << 20), -(xcp_s64)r->y);
     room = xcp_robust_sum(room, -look.owed);
-    room = xcp_robust_sum(room, -(xcp_s64)look.drain);
+    /* TCP drains its own part: difference 7 */
+    r->drain = look.drain;
+    own = ~xcp_robust_fraction(r->tcp_right, r->capacity << 20);
+    room = xcp_robust_sum(room, -(xcp_s64)xcp_mul_fraction(look.drain, own));
     room = xcp_robust_sum(
         room, (xcp_s64)xcp_robust_rate(r->law.queue_target + XCP_ROBUST_TARGET, r->d_ns));
     gap = room < 0 ? -(xcp_u64)room : (xcp_u64)room;

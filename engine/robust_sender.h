@@ -42,9 +42,9 @@
  *      need not wait for more than a second, with which RFC 6298 §2.1 has everyone begin (by §5.5
  *      and §2.5 it backs off to a minute at least). The first expiry decides; after the second one
  *      any answer is a fresh one.
- *  10. W may fall below one packet where four rounds running at the least W bring decreases and a
- *      queue, or where timeouts come at less than two; the header says an RTT of base / W and a
- *      window of one then.
+ *  10. W may fall below one packet, to a 32nd; the header says an RTT of base / W and a window of one
+ *      then. A round takes as long, and until its answer comes W falls to a half at most, or to one
+ *      packet from above: what decides is what routers say for several rounds, not for one part.
  *  11. An acknowledgement of one packet, where packets are further apart than a receiver waits for a
  *      second one, or where there is no second one, has waited, and that is no queue's: 40 ms at
  *      least, Linux's TCP_DELACK_MIN (RFC 1122 §4.2.3.2 allows half a second); where there is never
@@ -53,6 +53,10 @@
  *  12. Where the pacer is late, that is, does not move a packet that waits when the rate changes, a
  *      change is felt half a gap later. The header says so: an RTT longer by base / 2W, and half a
  *      packet more, at the same rate.
+ *
+ *  13. In DELAY, a queue of more than 2 tau that is gone a round later was none, for a cut takes no
+ *      more than half of what is in flight: the path jumps. From then on twelve rounds make
+ *      evidence, not three, until the RTT has been base for 128 rounds without such a jump.
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
@@ -66,7 +70,7 @@
 #define XCP_ROBUST_UNBOUNDED (~0ULL)
 #define XCP_ROBUST_WINDOW_MOST (1ULL << 62)
 #define XCP_ROBUST_ONE (1ULL << 32)
-#define XCP_ROBUST_LEAST_WINDOW (XCP_ROBUST_ONE >> 6)
+#define XCP_ROBUST_LEAST_WINDOW (XCP_ROBUST_ONE >> 5)
 #define XCP_ROBUST_STEP (XCP_ROBUST_ONE >> 1)
 #define XCP_ROBUST_FIRST (10 * XCP_ROBUST_ONE) /* RFC 6928 §2 */
 #define XCP_ROBUST_TAU 10000000ULL             /* ns */
@@ -80,6 +84,11 @@
 /* Segments that a round must deliver to say anything of a queue: where it is fewer, each may be
  * acknowledged alone, when the receiver's timer for delayed acknowledgements has run out. */
 #define XCP_ROBUST_TELLING 4
+
+/* Rounds of a queue that are evidence, and where the path jumps, for so many rounds without one. */
+#define XCP_ROBUST_EVIDENCE 3
+#define XCP_ROBUST_EVIDENCE_JUMPS 12
+#define XCP_ROBUST_JUMPED 128
 
 /* The timer has expired while routers were content; has done so again; or it is congestion. */
 #define XCP_ROBUST_OUTAGE 1
@@ -96,7 +105,7 @@ struct xcp_robust_sender {
     xcp_u64 explicit_window; /* W; XCP_ROBUST_UNBOUNDED where no router is */
     xcp_u64 bound;
     xcp_u64 cap;     /* no increase beyond it */
-    xcp_u64 floor;   /* least W, for now */
+    xcp_u64 floor;   /* least W in this round */
     xcp_u64 before;  /* the bound before the first cut */
     xcp_u64 saved;   /* W before a timeout */
     xcp_s64 fb;      /* what feedback came to in this round */
@@ -134,7 +143,8 @@ struct xcp_robust_sender {
     xcp_u8 over;
     xcp_u8 empty;
     xcp_u8 empties; /* rounds with an empty queue that end COMPETE */
-    xcp_u8 low;
+    xcp_u8
+        jumped; /* rounds with an empty queue until the path is no longer taken for one that jumps */
     xcp_u8 slow_start;
     xcp_u8 flat;   /* rounds running in which the queue has not moved since the first cut */
     xcp_u8 calm;   /* the last round's feedback was less than a tenth of the window */
@@ -374,7 +384,8 @@ struct xcp_robust_round {
 XCP_PART xcp_robust_round_free(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
     xcp_u32 evident;
     XCP_PART_NEEDS(s && q);
-    evident = s->acked >= XCP_ROBUST_TELLING && s->high >= 3 &&
+    evident = s->acked >= XCP_ROBUST_TELLING &&
+              s->high >= (s->jumped ? XCP_ROBUST_EVIDENCE_JUMPS : XCP_ROBUST_EVIDENCE) &&
               s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH);
     if (s->limited && q->infl > q->tau && evident) {
         xcp_robust_bind(
@@ -471,19 +482,10 @@ XCP_INLINE void xcp_robust_listen(struct xcp_robust_sender *s) {
 }
 
 /* The floor of W: difference 10. */
-XCP_INLINE void xcp_robust_lower(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
-    xcp_u64 near = s->floor + (s->floor >> 4);
-    if ((s->explicit_window <= near && q->infl > q->tau >> 1 && s->fb < 0) ||
-        (xcp_robust_window(s) <= near && s->lost))
-        s->low++;
-    else
-        s->low = 0;
-    if (s->low >= 4) {
-        s->floor = xcp_robust_more(s->floor >> 1, XCP_ROBUST_LEAST_WINDOW);
-        s->low = 0;
-    } else if (s->fb > 0 && s->explicit_window > near) {
-        s->floor = xcp_robust_more(xcp_robust_less(s->explicit_window, XCP_ROBUST_ONE), s->floor);
-    }
+XCP_INLINE xcp_u64 xcp_robust_floor(const struct xcp_robust_sender *s) {
+    return s->explicit_window > XCP_ROBUST_ONE
+               ? XCP_ROBUST_ONE
+               : xcp_robust_more(s->explicit_window >> 1, XCP_ROBUST_LEAST_WINDOW);
 }
 
 XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
@@ -506,6 +508,12 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
                          (20ULL * s->lost > sum && xcp_robust_srtt(s) - s->base_ns > q.tau >> 2));
     xcp_robust_listen(s);
     q.push = !s->routed || s->fb > (xcp_s64)(flight / 50);
+    if (q.infl < q.tau >> 1) {
+        if (s->mode == XCP_ROBUST_DELAY && s->stuck && s->last_infl_ns > 2 * q.tau)
+            s->jumped = XCP_ROBUST_JUMPED;
+        else if (s->jumped)
+            s->jumped--;
+    }
     s->high = q.infl > q.tau ? s->high + 1 : 0;
     s->high_fb = q.infl < q.tau >> 1 ? 0 : s->high_fb - (s->high_fb >> 3) + s->fb;
     if (s->mode == XCP_ROBUST_FREE)
@@ -517,7 +525,7 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     if (s->bound != XCP_ROBUST_UNBOUNDED && s->routed) /* difference 7 */
         s->explicit_window = xcp_robust_less(
             s->explicit_window, xcp_robust_more(xcp_robust_flight(s), flight) + s->added);
-    xcp_robust_lower(s, &q);
+    s->floor = xcp_robust_floor(s);
     s->last_infl_ns = q.infl;
     s->calm =
         (s->fb < 0 ? -(xcp_u64)s->fb : (xcp_u64)s->fb) < xcp_mul_fraction(flight, XCP_ROBUST_TENTH);
@@ -588,8 +596,6 @@ XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now
                                                             : s->ever ? XCP_ROBUST_UNBOUNDED
                                                                       : XCP_ROBUST_FIRST));
     s->over = 0;
-    if (w < 2 * XCP_ROBUST_ONE)
-        s->floor = xcp_robust_more(s->floor >> 1, XCP_ROBUST_LEAST_WINDOW);
     if (!xcp_robust_sender_patience(s)) /* in an outage what was sent since it began is fresh */
         s->timeout_ns = now;
     if (s->outage == 0)

@@ -13,6 +13,7 @@
 #define XCP_ROBUST_PACKET 1500
 #define XCP_ROBUST_PACKETS 40 /* least in a part */
 #define XCP_ROBUST_TARGET (2 * XCP_ROBUST_PACKET)
+#define XCP_ROBUST_AGREEING 4                  /* packets that make a rate */
 #define XCP_ROBUST_LEAST_PART 500000ULL        /* ns */
 #define XCP_ROBUST_COUNTING 1000000000ULL      /* ns between two counts of TCP's flows */
 #define XCP_ROBUST_DROP_LEAST 281474976ULL     /* 1e-6, a fraction of 2^48 */
@@ -70,10 +71,13 @@ struct xcp_robust {
     xcp_u64 left_ns;     /* when a packet left last */
     xcp_u64 left_bytes;  /* its size */
     xcp_u64 left_behind; /* what waited then */
+    xcp_u64 left_rate;   /* at which the one before it was sent */
+    xcp_u64 agreeing;    /* how many in a row had that rate */
     /* TCP */
     xcp_u64 seen[8]; /* a bit for each flow's hash */
     xcp_u64 seen_since;
     xcp_u64 tcp_rate;  /* q20 */
+    xcp_u64 tcp_right; /* q20; 0 without TCP */
     xcp_u64 drop;      /* probability, a fraction of 2^48 */
     xcp_u32 tcp_flows; /* 2^-16 */
     xcp_u32 shift;     /* a slot is 2^shift ns */
@@ -84,6 +88,7 @@ struct xcp_robust {
     xcp_s64 f;     /* q20 */
     xcp_s64 owed;  /* q20: O */
     xcp_u64 queue; /* the persistent queue, bytes */
+    xcp_u64 drain; /* q20: what would drain Q' in d */
     xcp_u64 shuffled;
     struct xcp_num flows; /* N */
     /* the calendar */

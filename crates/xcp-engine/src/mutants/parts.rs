@@ -44,8 +44,12 @@ const TAU: &str = "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 
     s->spread_ns + (s->spread_ns >> 1))";
 const FLIGHT: &str = "most += (most >> 1) + XCP_ROBUST_ONE;";
 const CAP: &str = "(8ULL * s->acked + 4) << 32";
-const EVIDENT: &str = "s->acked >= XCP_ROBUST_TELLING && s->high >= 3 && \
-    s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH)";
+const EVIDENT: &str = "q->infl > q->tau && evident";
+const ROUNDS: &str = "s->jumped ? XCP_ROBUST_EVIDENCE_JUMPS : XCP_ROBUST_EVIDENCE";
+const JUMPED: &str = "s->jumped = XCP_ROBUST_JUMPED;";
+const AGREEING: &str = "r->agreeing >= XCP_ROBUST_AGREEING";
+const TELLING: &str = "s->acked >= XCP_ROBUST_TELLING";
+const CONTENT: &str = "xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH)";
 const HEAVY: &str = "s->lost >= 3 && \
     (4ULL * s->lost > sum || (20ULL * s->lost > sum && \
     xcp_robust_srtt(s) - s->base_ns > q.tau >> 2))";
@@ -61,7 +65,11 @@ const COMING: &str = "s->fb > (xcp_s64)(flight / 50)";
 const OTHERS: &str = "s->stuck > 8 || s->flat > 3";
 const FLAT: &str = "moved < q.infl >> 4";
 const OVER: &str = "s->over >= 3";
-const LOW: &str = "s->low >= 4";
+const LEAST_WINDOW: &str = "XCP_ROBUST_ONE >> 5";
+const AGREE: &str = "off <= r->left_rate >> 3";
+const ANOTHER: &str = "off > r->capacity >> 2";
+const GONE: &str = "s->last_infl_ns > 2 * q.tau";
+const FLOOR: &str = "xcp_robust_more(s->explicit_window >> 1, XCP_ROBUST_LEAST_WINDOW)";
 const RESTORED: &str = "s->saved && \
     (sent_ns >= s->timeout_ns || s->outage == XCP_ROBUST_OUTAGE_LASTS)";
 const PATIENCE: &str = "1000000000ULL";
@@ -77,7 +85,10 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-outlook",
         "the queue as it is, not as it will be: Q' = Q",
-        &[part("(xcp_s64)look.drain", "(xcp_s64)xcp_robust_rate(r->queue, r->d_ns)")],
+        &[part(
+            "r->drain = look.drain;",
+            "r->drain = look.drain = xcp_robust_rate(r->queue, r->d_ns);",
+        )],
     ),
     one(
         "without-old-promises",
@@ -124,6 +135,38 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         "without-long-parts",
         "a tenth of d, however few packets come in it",
         &[part("part > least ? part : least ? least : 1", "part ? part : 1")],
+    ),
+    one(
+        "without-haste",
+        "another capacity takes effect at the end of the part",
+        &[
+            router(
+                "r->capacity = r->law.capacity; r->interval_ns = 1;",
+                "r->capacity = r->law.capacity;",
+            ),
+            part(ANOTHER, "0"),
+        ],
+    ),
+    one(
+        "without-leaving",
+        "a decrease is divided among all that come, not among what leaves",
+        &[part("xcp_num_less(leave, come) ? leave : come", "come")],
+    ),
+    one(
+        "without-agreement",
+        "a measured rate is smoothed, however well the packets agree",
+        &[part(AGREEING, "0")],
+    ),
+    one(
+        "without-own-drain",
+        "XCP drains what TCP queues, and TCP is not steered by it",
+        &[
+            part("own = ~xcp_robust_fraction(r->tcp_right, r->capacity << 20);", "own = ~0U;"),
+            part(
+                "r->tcp_rate + xcp_mul_fraction(r->drain, xcp_robust_fraction(right, capacity))",
+                "r->tcp_rate",
+            ),
+        ],
     ),
     one(
         "without-steering",
@@ -240,10 +283,16 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
             sender(RESTORED, "s->saved && sent_ns >= s->timeout_ns"),
         ],
     ),
+    one("without-small-windows", "no window below one packet", &[sender(FLOOR, "XCP_ROBUST_ONE")]),
     one(
-        "without-small-windows",
-        "no window below one packet",
-        &[sender(LOW, "0"), sender("w < 2 * XCP_ROBUST_ONE", "0")],
+        "without-floor",
+        "W falls as low as routers say within a round",
+        &[sender("s->floor = xcp_robust_floor(s);", "s->floor = XCP_ROBUST_LEAST_WINDOW;")],
+    ),
+    one(
+        "without-jumps",
+        "a path that jumps is taken for a queue as soon as any other",
+        &[sender(JUMPED, "s->jumped = 0;")],
     ),
     one(
         "alpha-half",
@@ -401,56 +450,28 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "rounds-half",
         "two rounds tell of a queue, not three",
-        &[sender(
-            EVIDENT,
-            "s->acked >= XCP_ROBUST_TELLING && s->high >= 2 && \
-         s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH)",
-        )],
+        &[sender(ROUNDS, "s->jumped ? XCP_ROBUST_EVIDENCE_JUMPS : 2")],
     ),
     one(
         "rounds-double",
         "six rounds, not three",
-        &[sender(
-            EVIDENT,
-            "s->acked >= XCP_ROBUST_TELLING && s->high >= 6 && \
-         s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH)",
-        )],
+        &[sender(ROUNDS, "s->jumped ? XCP_ROBUST_EVIDENCE_JUMPS : 6")],
     ),
     one(
         "telling-half",
         "a round of two segments tells, not of four",
-        &[sender(
-            EVIDENT,
-            "s->acked >= 2 && s->high >= 3 && \
-         s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH)",
-        )],
+        &[sender(TELLING, "s->acked >= 2")],
     ),
-    one(
-        "telling-double",
-        "of eight segments, not of four",
-        &[sender(
-            EVIDENT,
-            "s->acked >= 8 && s->high >= 3 && \
-         s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH)",
-        )],
-    ),
+    one("telling-double", "of eight segments, not of four", &[sender(TELLING, "s->acked >= 8")]),
     one(
         "content-half",
         "a router that takes a twentieth is not content, not a tenth",
-        &[sender(
-            EVIDENT,
-            "s->acked >= XCP_ROBUST_TELLING && s->high >= 3 && \
-         s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH / 2)",
-        )],
+        &[sender(CONTENT, "xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH / 2)")],
     ),
     one(
         "content-double",
         "one that takes a fifth, not a tenth",
-        &[sender(
-            EVIDENT,
-            "s->acked >= XCP_ROBUST_TELLING && s->high >= 3 && \
-         s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, 2 * XCP_ROBUST_TENTH)",
-        )],
+        &[sender(CONTENT, "xcp_mul_fraction(q->flight, 2 * XCP_ROBUST_TENTH)")],
     ),
     one(
         "heavy-half",
@@ -581,11 +602,80 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     ),
     one("over-double", "six rounds, not three", &[sender(OVER, "s->over >= 6")]),
     one(
-        "low-half",
-        "two rounds at the least window halve it, not four",
-        &[sender(LOW, "s->low >= 2")],
+        "floor-half",
+        "W falls to a quarter in a round, not to half",
+        &[sender(FLOOR, "xcp_robust_more(s->explicit_window >> 2, XCP_ROBUST_LEAST_WINDOW)")],
     ),
-    one("low-double", "eight rounds, not four", &[sender(LOW, "s->low >= 8")]),
+    one(
+        "floor-more",
+        "to three quarters, not to half",
+        &[sender(
+            FLOOR,
+            "xcp_robust_more(s->explicit_window - (s->explicit_window >> 2), XCP_ROBUST_LEAST_WINDOW)",
+        )],
+    ),
+    one(
+        "least-half",
+        "W is a 64th at least, not a 32nd",
+        &[sender(LEAST_WINDOW, "XCP_ROBUST_ONE >> 6")],
+    ),
+    one(
+        "least-double",
+        "W is a 16th at least, not a 32nd",
+        &[sender(LEAST_WINDOW, "XCP_ROBUST_ONE >> 4")],
+    ),
+    one(
+        "agreeing-half",
+        "two packets that agree are a rate, not four",
+        &[part(AGREEING, "r->agreeing >= 2")],
+    ),
+    one("agreeing-double", "eight packets, not four", &[part(AGREEING, "r->agreeing >= 8")]),
+    one(
+        "agreement-half",
+        "packets agree within a 16th, not an eighth",
+        &[part(AGREE, "off <= r->left_rate >> 4")],
+    ),
+    one(
+        "agreement-double",
+        "within a quarter, not an eighth",
+        &[part(AGREE, "off <= r->left_rate >> 2")],
+    ),
+    one(
+        "another-half",
+        "C has changed where it is off by an eighth, not by a quarter",
+        &[part(ANOTHER, "off > r->capacity >> 3")],
+    ),
+    one(
+        "another-double",
+        "by a half, not by a quarter",
+        &[part(ANOTHER, "off > r->capacity >> 1")],
+    ),
+    one(
+        "jumps-half",
+        "six rounds are evidence where the path jumps, not twelve",
+        &[sender(ROUNDS, "s->jumped ? 6 : XCP_ROBUST_EVIDENCE")],
+    ),
+    one(
+        "jumps-double",
+        "24 rounds, not twelve",
+        &[sender(ROUNDS, "s->jumped ? 24 : XCP_ROBUST_EVIDENCE")],
+    ),
+    one(
+        "jumped-half",
+        "a path no longer jumps after 64 quiet rounds, not 128",
+        &[sender(JUMPED, "s->jumped = 64;")],
+    ),
+    one("jumped-double", "after 255 quiet rounds, not 128", &[sender(JUMPED, "s->jumped = 255;")]),
+    one(
+        "gone-half",
+        "a queue of tau that is gone a round later was none, not one of 2 tau",
+        &[sender(GONE, "s->last_infl_ns > q.tau")],
+    ),
+    one(
+        "gone-double",
+        "a queue of 4 tau, not of 2 tau",
+        &[sender(GONE, "s->last_infl_ns > 4 * q.tau")],
+    ),
     one(
         "restore-half",
         "a window comes back once a second, not each two seconds",
