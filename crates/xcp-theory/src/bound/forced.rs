@@ -113,30 +113,31 @@ impl Forced {
         let mut source = Datagrams::new(size, pattern, random);
         let begins = start(flow, scenario.seed, index);
         let end = flow.group.stop.unwrap_or(Nanos::MAX).min(scenario.duration);
-        let bins = self.datagrams.len();
+        let (bins, bin) = (self.datagrams.len(), self.bin);
         let mut now = vec![0.0; bins];
-        let bytes = |rate_bps: u64| rate_bps as f64 / 8e9 * self.bin as f64;
-        let first_after =
-            |t: Nanos| usize::try_from(t.div_ceil(self.bin)).unwrap_or(bins).min(bins);
-        // An on-off source is on until a datagram that was due has not come.
-        let burst = match pattern {
-            UdpPattern::OnOff { rate_bps, .. } => Some((
-                bytes(*rate_bps),
-                (8 * u64::from(size) * NANOS_PER_SEC).div_ceil((*rate_bps).max(1)) + 1,
-            )),
-            _ => None,
+        let bytes = |rate_bps: u64| rate_bps as f64 / 8e9 * bin as f64;
+        let first_after = |t: Nanos| usize::try_from(t.div_ceil(bin)).unwrap_or(bins).min(bins);
+        // Evenly spaced datagrams are a fluid like all else, each from when it comes until the next
+        // one would. An on-off source is on until a datagram that was due has not come.
+        let gap = |rate_bps: u64| {
+            (8 * u64::from(size) * NANOS_PER_SEC).div_ceil(rate_bps.max(1)).saturating_add(1)
         };
+        let rate_at = |t: Nanos| match pattern {
+            UdpPattern::Constant { rate_bps } | UdpPattern::OnOff { rate_bps, .. } => *rate_bps,
+            UdpPattern::Schedule { steps } => {
+                steps.iter().rev().find(|(from, _)| *from <= t).map_or(0, |(_, rate)| *rate)
+            }
+            UdpPattern::Poisson { .. } => u64::MAX,
+        };
+        let on_off = matches!(pattern, UdpPattern::OnOff { .. });
         let mut next = source.start(begins);
         while let Some(t) = next.filter(|&t| t < end) {
             *left = left.checked_sub(1)?;
-            let there = t.saturating_add(way);
-            if let Some(bin) =
-                usize::try_from(there / self.bin).ok().and_then(|b| self.datagrams.get_mut(b))
-            {
-                *bin += f64::from(size);
-            }
-            if let Some((rate, gap)) = burst {
-                now[first_after(there)..first_after(there.saturating_add(gap))].fill(rate);
+            let (there, rate) = (t.saturating_add(way), rate_at(t));
+            let gone = there.saturating_add(gap(rate));
+            self.spread(f64::from(size), there, gone);
+            if on_off {
+                now[first_after(there)..first_after(gone)].fill(bytes(rate));
             }
             next = source.next(t);
         }
@@ -150,7 +151,7 @@ impl Forced {
         let (first, last) =
             (first_after(begins.saturating_add(way)), first_after(end.saturating_add(way)));
         for (i, known) in now.iter_mut().enumerate().take(last).skip(first) {
-            let at = (i as u64 * self.bin).saturating_sub(way);
+            let at = (i as u64 * bin).saturating_sub(way);
             if let Some((_, rate)) = steady.iter().rev().find(|(from, _)| *from <= at) {
                 *known = bytes(*rate);
             }
@@ -169,6 +170,18 @@ impl Forced {
             all.mean += bytes(rate_bps) * on / (on + off);
         }
         Some(())
+    }
+
+    /// Datagrams of so many bytes come between two instants.
+    fn spread(&mut self, size: f64, from: Nanos, to: Nanos) {
+        let bins = self.datagrams.len();
+        let first = usize::try_from(from / self.bin).unwrap_or(bins).min(bins);
+        let last = usize::try_from(to.div_ceil(self.bin)).unwrap_or(bins).min(bins);
+        for (i, bin) in (first..last).zip(&mut self.datagrams[first..last.max(first)]) {
+            let edge = i as u64 * self.bin;
+            let length = to.min(edge + self.bin).saturating_sub(from.max(edge));
+            *bin += size * length as f64 / (to - from) as f64;
+        }
     }
 
     /// Mean capacity of the measured period, bit/s.

@@ -11,9 +11,9 @@ use crate::network::seconds;
 
 /// Most levels that a rate may have; finding the bound takes time as their square.
 const LEVELS: usize = 40;
-/// Bins in a dead time, and of a path that is drawn. Half a second and less of computing; means
-/// over it are exact to some hundredths.
-const FINE: usize = 32;
+/// Bins in a dead time, and of a path that is drawn. It has thousands of jumps, so that means over it
+/// are exact to some hundredths.
+const FINE: usize = 16;
 const BINS: usize = 1 << 20;
 
 /// The process that a link's capacity is taken to be, for the bound: only where one thing changes.

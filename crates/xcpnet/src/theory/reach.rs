@@ -35,10 +35,10 @@ pub fn links(all: &[Reach], width: usize, out: &mut String) {
             }
         };
         row("perfect predictor", &Some(reach.exact));
-        row("the same, expecting the sources' mean", &reach.conditional_mean);
-        row("the same, two packets standing", &Some(reach.two_standing));
-        row("the same, committing less", &reach.at_95);
-        row("the same, a tenth of the round trip standing", &reach.at_tenth);
+        row("expecting the sources' mean", &reach.conditional_mean);
+        row("two packets standing", &Some(reach.two_standing));
+        row("committing less", &reach.at_95);
+        row("a tenth of the round trip standing", &reach.at_tenth);
         if let Some(bound) = &reach.bound {
             let trip = reach.wanted.queue * 10.0;
             let mut row = |name: &str, utilisation: f64, queue: f64| {
@@ -49,14 +49,18 @@ pub fn links(all: &[Reach], width: usize, out: &mut String) {
                     human::number(queue / trip),
                 ]);
             };
-            row("in the mean: perfect predictor", bound.exact.utilisation, bound.exact.queue);
-            row("nobody has a shorter queue", bound.exact.utilisation, bound.queue_at_exact);
-            row("nobody has a shorter queue", reach.wanted.utilisation, bound.queue_at_95);
-            row("nobody is fuller", bound.utilisation_at_tenth, reach.wanted.queue);
+            row("perfect predictor, mean", bound.exact.utilisation, bound.exact.queue);
+            row(
+                "nobody as full has a shorter queue",
+                bound.exact.utilisation,
+                bound.queue_at_exact,
+            );
+            row("nobody at 95 % has a shorter queue", reach.wanted.utilisation, bound.queue_at_95);
+            row("nobody with this queue is fuller", bound.utilisation_at_tenth, reach.wanted.queue);
         }
         grid.render(width, out);
         if let Some(bound) = &reach.bound {
-            out.push_str(&format!("\nin the mean, as for nobody: {}\n", bound.process));
+            out.push_str(&format!("\nmean and nobody are of a process: {}\n", bound.process));
         }
         if let Some(why) = &reach.no_bound {
             out.push_str(&format!("no bound: {why}\n"));
