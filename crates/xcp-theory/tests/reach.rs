@@ -63,6 +63,19 @@ fn a_rise_loses_what_was_not_sent_a_dead_time_before() {
     assert!(queue < 100.0, "{queue}");
 }
 
+/// Two packets that stand show the rise when it comes, and while they last.
+#[test]
+fn what_waits_shows_the_rate() {
+    let told = reach(
+        r#"rate = "10mbit"
+        rate-changes = [["10s", "20mbit"]]"#,
+        "",
+    );
+    let lost = |utilisation: f64| (1.0 - utilisation) * told.capacity / 8.0 * 18.0;
+    near(lost(told.untold.utilisation), 10e6 / 8.0 * told.dead_time - 3000.0, 0.02);
+    near(told.untold.queue, 2.0, 0.03);
+}
+
 #[test]
 fn a_fall_queues_what_was_on_the_way_and_drains_it() {
     let told = reach(
@@ -195,7 +208,7 @@ proptest! {
         ] {
             let path = jumps.path();
             let least = Least::new(&jumps);
-            for aim in [Aim::EXACT, Aim { theta, standing: standing * jumps.capacity * dead, mean }] {
+            for aim in [Aim::EXACT, Aim { theta, standing: standing * jumps.capacity * dead, mean, untold: mean }] {
                 let found = follow(&path, aim);
                 let lost = 1.1 * (1.0 - found.utilisation);
                 let queue = least.queue_at(1.0 - lost);

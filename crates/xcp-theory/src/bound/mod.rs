@@ -9,8 +9,8 @@
 //! 3. A queue has the packet in it that is being sent, which a run's mean queue has not: that may
 //!    be shorter by one packet at most.
 //! 4. A router that is not told the rate knows no more than one that is, so bounds hold for it,
-//!    too. It sees the rate while something waits; so the predictor with two packets standing is
-//!    what it can be compared with.
+//!    too. It sees the rate while something waits, and so does the predictor that is not told; what
+//!    a better one could find out by trying is not known.
 
 pub mod forced;
 pub mod least;
@@ -43,8 +43,9 @@ pub struct Reach {
     /// The perfect predictor that commits neither more nor less than what will be left as far as it
     /// can know, and wants no queue.
     pub exact: Reached,
-    /// The same with two packets standing, from which a router sees the link's rate.
-    pub two_standing: Reached,
+    /// The same, but nobody tells it the link's rate: it keeps two packets standing, and sees the
+    /// rate while something waits.
+    pub untold: Reached,
     /// The same as `exact`, but it expects of random on-off sources their conditional mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conditional_mean: Option<Reached>,
@@ -198,7 +199,7 @@ fn reach(scenario: &Scenario, id: DirectionId) -> Option<Reach> {
         capacity: forced.mean_capacity(),
         wanted: Wanted { utilisation: GOOD.0, queue: GOOD.1 * trip },
         exact,
-        two_standing: reached(follow(&forced, standing(STANDING))),
+        untold: reached(follow(&forced, Aim { untold: true, ..standing(STANDING) })),
         conditional_mean: forced
             .wandering
             .is_some()

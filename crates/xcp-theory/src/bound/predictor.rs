@@ -14,11 +14,14 @@ pub struct Aim {
     /// Whether it expects of random on-off sources their conditional mean, rather than what they
     /// send now.
     pub mean: bool,
+    /// Whether nobody tells it the link's rate, so that it sees it only while something waits, and
+    /// takes it to have stayed meanwhile.
+    pub untold: bool,
 }
 
 impl Aim {
     /// Neither more nor less than what will be left, and no queue.
-    pub const EXACT: Self = Self { theta: 1.0, standing: 0.0, mean: false };
+    pub const EXACT: Self = Self { theta: 1.0, standing: 0.0, mean: false, untold: false };
 }
 
 /// What came of it over the measured period.
@@ -39,8 +42,12 @@ pub fn follow(forced: &Forced, aim: Aim) -> Outcome {
     let mut arrivals = vec![0.0; bins + dead];
     let (mut queue, mut sent, mut capacity, mut area) = (0.0f64, 0.0, 0.0, 0.0);
     let (from, to) = forced.measured;
+    let mut seen = forced.known.first().copied().unwrap_or(0.0);
     for i in 0..bins {
-        let mut forecast = Forecast::new(forced, i, aim.mean);
+        if !aim.untold || queue > 0.0 {
+            seen = forced.known[i];
+        }
+        let mut forecast = Forecast::new(forced, i, seen, aim.mean);
         let mut expected = queue;
         for arrival in &arrivals[i..i + dead] {
             expected = (expected + arrival - forecast.next()).max(0.0);
@@ -69,8 +76,8 @@ struct Forecast {
 }
 
 impl Forecast {
-    fn new(forced: &Forced, i: usize, mean: bool) -> Self {
-        let now = forced.known[i] - forced.intensity[i];
+    fn new(forced: &Forced, i: usize, seen: f64, mean: bool) -> Self {
+        let now = seen - forced.intensity[i];
         match &forced.wandering {
             Some(all) if mean => {
                 let deviation = all.now[i] - all.mean;

@@ -36,7 +36,7 @@ pub fn links(all: &[Reach], width: usize, out: &mut String) {
         };
         row("perfect predictor", &Some(reach.exact));
         row("expecting the sources' mean", &reach.conditional_mean);
-        row("two packets standing", &Some(reach.two_standing));
+        row("not told the rate, two packets standing", &Some(reach.untold));
         row("committing less", &reach.at_95);
         row("a tenth of the round trip standing", &reach.at_tenth);
         if let Some(bound) = &reach.bound {
