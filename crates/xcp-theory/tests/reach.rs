@@ -60,6 +60,7 @@ fn a_rise_loses_what_was_not_sent_a_dead_time_before() {
     near(told.dead_time, 0.0812, 1e-9);
     let (lost, queue) = totals(&told);
     near(lost, 10e6 / 8.0 * 0.0812, 0.01);
+    assert!(told.bound.is_none(), "one step is no process");
     assert!(queue < 100.0, "{queue}");
 }
 

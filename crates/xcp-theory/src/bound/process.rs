@@ -11,6 +11,8 @@ use crate::network::seconds;
 
 /// Most levels that a rate may have; finding the bound takes time as their square.
 const LEVELS: usize = 40;
+/// Fewer changes than this in the measured period say nothing of a process.
+const FEW: usize = 8;
 /// Bins in a dead time, and of a path that is drawn. It has thousands of jumps, so that means over it
 /// are exact to some hundredths.
 const FINE: usize = 16;
@@ -74,6 +76,7 @@ pub fn jumps(
                 },
             ))
         }
+        (None, 1..FEW) => Err("the rate changes too few times for a process"),
         (None, changes) => {
             let length = seconds(scenario.measure.to - scenario.measure.from);
             let gap = length / changes as f64;
