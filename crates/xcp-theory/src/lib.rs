@@ -35,6 +35,7 @@
 //! # Ok::<(), xcp_scenario::ScenarioError>(())
 //! ```
 
+pub mod bound;
 pub mod equilibrium;
 pub mod fluid;
 pub mod margins;

@@ -5,6 +5,7 @@ use serde::Serialize;
 use xcp_model::Scenario;
 use xcp_model::units::Nanos;
 
+use crate::bound::{MediumReach, Reach, media, reaches};
 use crate::fluid::{self, Trajectory};
 use crate::margins::{Margins, margins};
 use crate::max_min::Bound;
@@ -33,6 +34,12 @@ pub struct Said {
     /// Why there is no fluid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_fluid: Option<String>,
+    /// What could be reached at links where something changes that nobody controls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reach: Vec<Reach>,
+    /// What shared media can carry.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<MediumReach>,
     /// What one should know before believing it.
     pub notes: Vec<String>,
 }
@@ -177,6 +184,8 @@ pub fn say(scenario: &Scenario, at: Option<Nanos>, with_fluid: bool) -> Said {
         no_equilibrium: rest.as_ref().err().map(ToString::to_string),
         fluid: None,
         no_fluid: None,
+        reach: reaches(scenario),
+        media: media(scenario),
         notes: notes(&network),
     };
     if with_fluid {

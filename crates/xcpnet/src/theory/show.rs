@@ -5,6 +5,8 @@ use xcp_report::grid::Grid;
 use xcp_report::human;
 use xcp_theory::said::{FluidSaid, Said};
 
+use super::reach;
+
 /// Most rows of a table; more are told by their number. JSON has them all.
 const ROWS: usize = 40;
 
@@ -30,6 +32,12 @@ pub fn text(said: &Said, width: usize) -> String {
         (Some(moved), _) => fluid(moved, width, &mut out),
         (None, Some(why)) => out.push_str(&format!("\nno fluid model: {why}\n")),
         (None, None) => {}
+    }
+    if !said.reach.is_empty() {
+        reach::links(&said.reach, width, &mut out);
+    }
+    if !said.media.is_empty() {
+        reach::media(&said.media, width, &mut out);
     }
     for note in &said.notes {
         out.push_str(&format!("\nnote: {note}\n"));
