@@ -35,6 +35,7 @@
 //! # Ok::<(), xcp_scenario::ScenarioError>(())
 //! ```
 
+pub mod calendar;
 pub mod equilibrium;
 pub mod fluid;
 pub mod margins;
