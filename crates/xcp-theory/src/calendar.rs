@@ -49,7 +49,7 @@ const SHORTEST: f64 = 5e-4;
 /// Parts in which traffic is measured.
 pub(crate) const MEASURED: f64 = 2.0;
 /// Most of a round trip in parts that is looked at; beyond it there are no margins.
-const LONGEST: f64 = 500.0;
+const LONGEST: f64 = 200.0;
 /// Latest calendar that is tried, in d.
 pub const LATE_MOST: f64 = 2.0;
 /// Least share that is carried out that is tried.
@@ -175,7 +175,7 @@ impl Polynomial {
 
     /// Whether all roots z = 1/w are inside the unit circle (Schur and Cohn). The constant term is
     /// 1.
-    fn is_stable(mut self) -> bool {
+    fn into_verdict(mut self) -> bool {
         while let Some(k) = self.0.pop() {
             let n = self.0.len();
             if n == 0 {
@@ -230,7 +230,7 @@ impl CalendarLoop {
     fn closes(seen: &Polynomial, gain: f64, has_integral: bool) -> bool {
         let mut c = Polynomial(vec![1.0, -2.0, 1.0]);
         seen.0.iter().enumerate().for_each(|(i, s)| c.add(i + 1, gain * s));
-        if has_integral { c.is_stable() } else { c.without_root_at_1().is_stable() }
+        if has_integral { c.into_verdict() } else { c.without_root_at_1().into_verdict() }
     }
 
     /// Whether small deviations die away.

@@ -13,11 +13,11 @@ fn one(gain: f64, interval: f64, part: f64) -> CalendarLoop {
     CalendarLoop { gain, interval, part, flows: vec![(1.0, interval)] }
 }
 
-/// Deviations from rest, computed from what the law does: grants in steps of a sixteenth of a part,
-/// booked, seen and counted one by one. Whether they die away.
+/// Deviations from rest, computed from what the law does: grants in steps of a thirty-second
+/// of a part, booked, seen and counted one by one. Whether they die away.
 fn dies_away(of: &CalendarLoop, state: State, wrong: Wrong) -> bool {
-    const M: usize = 16;
-    const PARTS: usize = 3000;
+    const M: usize = 32;
+    const PARTS: usize = 2000;
     let h = of.part / M as f64;
     let steps = |t: f64| (t / h).round() as i64;
     let (rtt, d) = (of.flows[0].1, steps(of.interval) as usize);
@@ -69,10 +69,10 @@ fn dies_away(of: &CalendarLoop, state: State, wrong: Wrong) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The roots' verdict is what happens, on both sides of every margin: wherever the verdict does
-    /// not hang on a few percent of the gain.
+    /// not hang on a few percent of gain or delay.
     #[test]
     fn the_verdict_is_what_happens(
         d in 0.001f64..1.0,
@@ -84,16 +84,19 @@ proptest! {
     ) {
         let part = d / parts;
         // In whole steps of the other computation.
-        let step = part / 16.0;
+        let step = part / 32.0;
         let late = (off * d.min(3.0 * part) / step).round() * step;
         let wrong = Wrong { late, obeyed };
         let interval = (d / step).round() * step;
         let of = one(gain, interval, part);
-        let verdicts = [0.93, 1.0, 1.07].map(|times| {
-            one(times * gain, interval, part).is_stable(state, wrong)
+        let verdict = of.is_stable(state, wrong);
+        let surely = [0.85, 0.93, 1.07, 1.15].into_iter().all(|times| {
+            let later = Wrong { late: wrong.late * times, obeyed };
+            one(times * gain, interval, part).is_stable(state, wrong) == verdict
+                && of.is_stable(state, later) == verdict
         });
-        if verdicts.iter().all(|v| *v == verdicts[1]) {
-            prop_assert_eq!(dies_away(&of, state, wrong), verdicts[1], "{:?} {:?}", of, wrong);
+        if surely {
+            prop_assert_eq!(dies_away(&of, state, wrong), verdict, "{:?} {:?}", of, wrong);
         }
     }
 
@@ -138,10 +141,10 @@ proptest! {
 /// short and the queue's term, T/d of it in each, is small.
 #[test]
 fn short_parts_have_the_integrators_phase_margin() {
-    for gain in [0.1f64, 0.7, 1.2] {
-        let (phase, ..) = one(gain, 0.08, 0.08 / 400.0).margins().unwrap();
+    for gain in [0.3f64, 0.7, 1.2] {
+        let (phase, ..) = one(gain, 0.08, 0.08 / 150.0).margins().unwrap();
         let expected = 90.0 - (gain / 2.0).asin().to_degrees();
-        assert!((phase - expected).abs() < 2.5, "{gain}: {phase}, not {expected}");
+        assert!((phase - expected).abs() < 3.0, "{gain}: {phase}, not {expected}");
     }
 }
 
