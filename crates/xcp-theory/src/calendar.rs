@@ -2,8 +2,8 @@
 //! gain and phase, but by how wrong its calendar may be, and by how little or how much senders may
 //! do of what they were granted.
 //!
-//! The router closes parts of length T. At the end t of one it grants F = κ(C − y − O − Q'/d), which
-//! packets take evenly over the next one, so that what has been granted, G, is linear between
+//! The router closes parts of length T. At the end t of one it grants F = κ(C − y − O − Q'/d),
+//! which packets take evenly over the next one, so that what has been granted, G, is linear between
 //! closings, G(t + T) = G(t) + F. Deviations from rest, one flow of round trip d, S the integral of
 //! G, A(s) = (S(s) − S(s − 2T))/2T its mean over two parts:
 //!
@@ -19,18 +19,19 @@
 //! ```
 //!
 //! where G is 1, and what is late by a whole part is multiplied by w. All roots z must be inside
-//! the unit circle. With a right calendar and l = 0 this is z² − (2 − κ − κr/2)z + 1 − κ + κr/2, r =
-//! T/d, and stable exactly for 0 < κ < 2, as it is without a queue: a Smith predictor. Where flows
-//! have several round trips, all terms in d are means over flows, but for the d of 1/d, of T and of
-//! how far the calendar is followed.
+//! the unit circle. With a right calendar and l = 0 this is z² − (2 − κ − κr/2)z + 1 − κ + κr/2,
+//! r = T/d, and stable exactly for 0 < κ < 2, as it is without a queue: a Smith predictor. Where
+//! flows have several round trips, all terms in d are means over flows, but for the d of 1/d, of T
+//! and of how far the calendar is followed.
 //!
 //! A margin is the worst of three states: no queue, a queue whose newest value is the least of its
 //! last two parts (it falls), and one whose oldest is (it rises).
 //!
 //! What this leaves out: that F takes no more than there is, and gives nothing while a long queue
-//! grows; that the least of two parts goes from one of its ends to the other; that F is weighed down
-//! where the gap is small, which makes the loop slower (with less gain the margins are wider, except
-//! that a queue that rises is not damped where two parts and δ are all of d); silence; packets.
+//! grows; that the least of two parts goes from one of its ends to the other; that F is weighed
+//! down where the gap is small, which makes the loop slower (with less gain the margins are wider,
+//! except that a queue that rises is not damped where two parts and δ are all of d); silence;
+//! packets.
 
 use std::f64::consts::PI;
 

@@ -69,7 +69,9 @@ fn dies_away(of: &CalendarLoop, state: State, wrong: Wrong) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 200, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     /// The roots' verdict is what happens, on both sides of every margin: wherever the verdict does
     /// not hang on a few percent of gain or delay.

@@ -2,8 +2,7 @@
 //! point, whose steps and names are the same.
 //!
 //! Where this differs from it:
-//! 1. The calendar has one slot for each step of time. The law's are a sixty-fourth of d, or half as
-//!    many.
+//! 1. The calendar has one slot for each step of time. The law's are d/64 to d/32 long.
 //! 2. What counts packets (the shortest part, the noise gate) takes all for 1500 bytes long.
 //! 3. TCP is not steered, since there is none, and the capacity is given, not measured.
 

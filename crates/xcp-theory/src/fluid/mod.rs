@@ -148,8 +148,8 @@ impl std::fmt::Display for NoFluid {
                  they do then"
             }
             Self::Changes => {
-                "the fluid model of routers with a calendar does not cover links that change or fail \
-                 for a time"
+                "the fluid model of routers with a calendar does not cover links that change or \
+                 fail for a time"
             }
             Self::TooLarge => {
                 "there are too many different flows for this duration and these \

@@ -8,6 +8,13 @@ use xcp_theory::said::{FluidSaid, Said};
 
 use super::show::ROWS;
 
+const NOTE: &str = "
+a loop with a calendar is stable while grants are seen this much later or earlier than booked, or
+senders carry out such a part of them; gain: what each part closes of a gap, and the most it could
+without a calendar
+
+";
+
 /// How wrong calendars and senders may be; nothing where there is no calendar.
 pub fn table(said: &Said, width: usize, out: &mut String) {
     let mut grid = Grid::new(&[
@@ -47,8 +54,7 @@ pub fn table(said: &Said, width: usize, out: &mut String) {
         ]);
     }
     if any {
-        out.push_str("\nstable while grants come this much later or earlier than booked, or in \
-                      such a part; gain: of a\npart, and the most it might be without a calendar\n\n");
+        out.push_str(NOTE);
         grid.render(width, out);
     }
 }
