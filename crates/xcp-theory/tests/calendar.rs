@@ -221,3 +221,25 @@ congestion = "xcp-robust"
     assert!((m.phase_degrees - 61.7).abs() < 0.1, "{}", m.phase_degrees);
     assert!((m.calendar.unwrap().late - 0.006026).abs() < 1e-5);
 }
+
+/// On this side of each margin all deviations die away, in whatever state; on the other side some
+/// do not.
+#[test]
+fn margins_are_where_it_becomes_unstable() {
+    for (parts, gain) in [(2.0, 0.7), (4.0, 0.4), (4.0, 1.2), (10.0, 0.7)] {
+        let of = |times: f64| one(times * gain, 0.08, 0.08 / parts);
+        let all = |times: f64, late: f64, obeyed: f64| {
+            State::ALL.into_iter().all(|state| dies_away(&of(times), state, Wrong { late, obeyed }))
+        };
+        let (_, more, _) = of(1.0).margins().unwrap();
+        let m = of(1.0).calendar_margins().unwrap();
+        let name = format!("{parts} parts, gain {gain}: {more}, {m:?}");
+        assert!(all(0.95 * more, 0.0, 1.0) && !all(1.05 * more, 0.0, 1.0), "{name}");
+        assert!(all(1.0, 0.85 * m.late, 1.0) && !all(1.0, 1.15 * m.late, 1.0), "{name}");
+        assert!(all(1.0, -0.85 * m.early, 1.0) && !all(1.0, -1.15 * m.early, 1.0), "{name}");
+        assert!(all(1.0, 0.0, 0.95 * m.obeyed_most), "{name}");
+        assert!(!all(1.0, 0.0, 1.05 * m.obeyed_most), "{name}");
+        assert!(all(1.0, 0.0, 1.1 * m.obeyed_least), "{name}");
+        assert!(m.obeyed_least < 0.01 || !all(1.0, 0.0, 0.6 * m.obeyed_least), "{name}");
+    }
+}
