@@ -23,7 +23,9 @@
 //! 5. A router that shuffles only among the flows it limits (iXCP) shares as max-min, as its
 //!    authors prove. P-XCP is taken for XCP, which it is where a flow is limited downstream;
 //!    upstream it comes nearer to max-min.
-//! 6. γ = 0 or α = 0 leave the law without this equilibrium; those links are shared evenly.
+//! 6. A router with a calendar (the robust law) shares in the same way, sees the queue that its
+//!    grants will meet, and holds it at its target whatever the datagrams' rate.
+//! 7. γ = 0 or α = 0 leave the law without this equilibrium; those links are shared evenly.
 
 use crate::max_min::{Allocation, Bound, fill};
 use crate::network::{Interval, Network, Others, Router, Sharing};
@@ -176,6 +178,7 @@ fn queue(network: &Network, l: usize, flows: f64, load: f64, cap: Option<f64>) -
     // (beyond `longest` too, which is left out: nobody lets a queue stand that long).
     let full = load >= 0.999_999 * router.capacity.min(link.rate);
     let excess = match router.others {
+        _ if router.calendar => 0.0,
         Others::Input => router.gamma * (load - flows * cap).max(0.0),
         Others::Unseen if full => router.alpha * link.datagrams,
         Others::Unseen | Others::Subtracted => 0.0,

@@ -36,6 +36,7 @@
 //! ```
 
 pub mod bound;
+pub mod calendar;
 pub mod equilibrium;
 pub mod fluid;
 pub mod margins;

@@ -15,6 +15,9 @@
 //! For one round trip d and β = α²√2 the first is Katabi, Handley and Rohrs' bound 0 < α < π/(4√2),
 //! and L crosses 1 at ω = α√2/d.
 //!
+//! A router with a calendar has another loop, that of [`mod@crate::calendar`]; the fairness loop is the
+//! same, since the calendar holds sums, not whose they are.
+//!
 //! What this leaves out: sampling once an interval (delay it adds: about d/2), the change of T with
 //! the queue, everything that is not small; ACK-clocked senders, whose rate is not w/T. A link may
 //! be stable here and not in packets: "An Example of Instability in XCP" is about one. See `fluid`.
@@ -23,6 +26,7 @@ use std::f64::consts::PI;
 
 use serde::Serialize;
 
+use crate::calendar::{CalendarLoop, CalendarMargins, part};
 use crate::equilibrium::{Equilibrium, interval};
 use crate::max_min::Bound;
 use crate::network::Network;
@@ -42,6 +46,9 @@ pub struct Margins {
     pub fairness: f64,
     /// Whether both loops are stable.
     pub stable: bool,
+    /// How wrong a calendar may be, where the router has one and the loop is stable with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calendar: Option<CalendarMargins>,
 }
 
 /// A loop: its constants, and the flows in it as (weight, round trip), the weights shares of all
@@ -131,8 +138,12 @@ fn turn(a: (f64, f64), b: (f64, f64)) -> f64 {
 #[must_use]
 pub fn margins(network: &Network, rest: &Equilibrium, link: usize) -> Option<Margins> {
     let router = network.links[link].router?;
-    let wait =
-        rest.queues[link].filter(|q| q.is_finite()).unwrap_or(0.0) * 8.0 / network.links[link].rate;
+    // A rate keeps to the empty path's round trip, whatever waits.
+    let wait = if router.calendar {
+        0.0
+    } else {
+        rest.queues[link].filter(|q| q.is_finite()).unwrap_or(0.0) * 8.0 / network.links[link].rate
+    };
     let d = interval(network, link, wait)?;
     let crossing = || {
         network
@@ -147,13 +158,61 @@ pub fn margins(network: &Network, rest: &Equilibrium, link: usize) -> Option<Mar
             .filter(|(_, b)| **b == Bound::Link(link))
             .map(|(c, _)| (c.count as f64 / all, c.rtt + wait))
     };
-    let flows: Vec<(f64, f64)> =
-        limited().map(|(share, rtt)| (share * router.gain.factor(d, rtt), rtt)).collect();
     let fairness = limited()
         .map(|(_, rtt)| router.gamma * router.gain.factor(d, rtt) * rtt / d)
         .fold(0.0, f64::max);
+    if router.calendar {
+        return with_calendar(network, rest, link, d, fairness, limited().collect());
+    }
+    let flows: Vec<(f64, f64)> =
+        limited().map(|(share, rtt)| (share * router.gain.factor(d, rtt), rtt)).collect();
     let (phase_degrees, gain, efficiency_stable) =
         Loop { alpha: router.alpha, beta: router.beta, interval: d, flows }.margins()?;
     let stable = efficiency_stable && fairness < PI / 2.0;
-    Some(Margins { interval: d, phase_degrees, gain, efficiency_stable, fairness, stable })
+    let calendar = None;
+    Some(Margins {
+        interval: d,
+        phase_degrees,
+        gain,
+        efficiency_stable,
+        fairness,
+        stable,
+        calendar,
+    })
+}
+
+/// `limited`: (share of all flows at the link, round trip) of those that it limits, who take all
+/// that is granted.
+fn with_calendar(
+    network: &Network,
+    rest: &Equilibrium,
+    link: usize,
+    d: f64,
+    fairness: f64,
+    limited: Vec<(f64, f64)>,
+) -> Option<Margins> {
+    let router = network.links[link].router?;
+    let crossing =
+        || network.classes.iter().zip(&rest.rates).filter(|(c, _)| c.route.contains(&link));
+    let flows: f64 = crossing().map(|(c, _)| c.count as f64).sum();
+    let packets: f64 = crossing().map(|(c, rate)| c.count as f64 * rate / 8.0 / c.packet).sum();
+    let all: f64 = limited.iter().map(|(share, _)| share).sum();
+    let looped = CalendarLoop {
+        gain: router.alpha,
+        interval: d,
+        part: part(d, router.capacity / 8.0, flows / packets.max(f64::MIN_POSITIVE)),
+        flows: limited.into_iter().map(|(share, rtt)| (share / all, rtt)).collect(),
+    };
+    let (phase_degrees, gain, efficiency_stable) = looped.margins()?;
+    let stable = efficiency_stable && fairness < PI / 2.0;
+    let calendar = looped.calendar_margins();
+    Some(Margins {
+        interval: d,
+        phase_degrees,
+        gain,
+        efficiency_stable,
+        fairness,
+        stable,
+        calendar,
+    })
 }

@@ -17,9 +17,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use xcp_model::units::{NANOS_PER_SEC, Nanos};
 use xcp_model::{
-    CapacityForXcp, Congestion, DirectionId, Flow, Group, Input, Law, Limit, Scenario, Shuffle,
-    Spare, Tcp, Traffic, UdpPattern,
+    CapacityForXcp, Congestion, Control, DirectionId, Flow, Group, Input, Law, Limit, Scenario,
+    Shuffle, Spare, Tcp, Traffic, UdpPattern, XcpSender,
 };
+
+use crate::calendar::{PACKET, TARGET_PACKETS};
 
 pub use xcp_model::Interval;
 
@@ -79,6 +81,8 @@ pub struct Router {
     pub sharing: Sharing,
     /// Whether feedback is charged to pools.
     pub pools: bool,
+    /// Whether it remembers what it has promised (`law = "robust"`).
+    pub calendar: bool,
 }
 
 /// What the law's shares are where a link limits some of its flows only.
@@ -159,6 +163,8 @@ pub struct Class {
     pub explicit: bool,
     /// Whether it spreads packets over the round trip.
     pub paced: bool,
+    /// Whether its state is its rate, which no queue changes (`xcp-robust`).
+    pub keeps_rate: bool,
     /// First congestion window, packets.
     pub initial_window: f64,
     /// Of its first member that is there, seconds.
@@ -303,13 +309,15 @@ fn link(scenario: &Scenario, id: DirectionId, at: Nanos, datagrams: f64, packet:
 fn router(law: &Law, rate: f64, packet: f64) -> Router {
     let capacity_bps = law.capacity_bps;
     let law = &law.config;
+    let calendar = law.control == Control::Calendar;
     Router {
         capacity: capacity_bps.map_or(rate, |c| c as f64) * packet
             / (packet + f64::from(law.overhead_bytes)),
         alpha: law.alpha,
         beta: law.beta,
         gamma: law.gamma,
-        target: law.queue_target_bytes as f64,
+        target: law.queue_target_bytes as f64
+            + if calendar { TARGET_PACKETS * PACKET } else { 0.0 },
         others: match (law.capacity_for_xcp, law.input) {
             (CapacityForXcp::MinusOther, _) => Others::Subtracted,
             (CapacityForXcp::Configured, Input::All) => Others::Input,
@@ -325,6 +333,7 @@ fn router(law: &Law, rate: f64, packet: f64) -> Router {
             (Shuffle::All, _) => Sharing::Low,
         },
         pools: law.pools,
+        calendar,
     }
 }
 
@@ -361,6 +370,7 @@ fn class(
         limit: window(tcp, packet, payload).map(|packets| packets * packet * 8.0 / rtt),
         explicit: tcp.congestion == Congestion::Xcp,
         paced: tcp.paced,
+        keeps_rate: tcp.congestion == Congestion::Xcp && tcp.xcp_sender == XcpSender::Robust,
         initial_window: f64::from(tcp.initial_window),
         start: seconds(start),
     })

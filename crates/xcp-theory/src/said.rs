@@ -129,6 +129,9 @@ pub struct FluidLink {
     pub name: String,
     /// Load over the rate.
     pub utilisation: f64,
+    /// Mean queue of the measured period, bytes; only of routers with a calendar.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_mean: Option<f64>,
     /// Largest queue of the whole run, bytes.
     pub queue_max: f64,
 }
@@ -239,6 +242,7 @@ fn motion(
     let links = moved.links.iter().enumerate().map(|(l, name)| FluidLink {
         name: name.clone(),
         utilisation: moved.mean_utilisation(l, from),
+        queue_mean: moved.calendar.then(|| moved.mean_queue(l, from)),
         queue_max: moved.queues[l].iter().copied().fold(0.0, f64::max),
     });
     FluidSaid { flows: flows.collect(), links: links.collect() }
@@ -255,6 +259,18 @@ fn notes(network: &Network) -> Vec<String> {
         };
         notes.push(format!(
             "{transfers} of finite size left out: the theory covers flows that last"
+        ));
+    }
+    let heedless = network.links.iter().enumerate().filter(|(l, link)| {
+        let mut crossing = network.classes.iter().filter(|c| c.explicit && c.route.contains(l));
+        link.router.is_some_and(|r| r.calendar) && crossing.any(|c| !c.keeps_rate)
+    });
+    let heedless = heedless.map(|(_, link)| link.name.as_str()).collect::<Vec<_>>();
+    if !heedless.is_empty() {
+        notes.push(format!(
+            "margins of {} are those of senders that keep the rate they are given (xcp-robust), \
+             which some here do not",
+            heedless.join(", ")
         ));
     }
     let over = network

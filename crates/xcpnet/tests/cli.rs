@@ -782,6 +782,24 @@ fn theory_says_what_it_expects() {
 }
 
 #[test]
+fn theory_says_how_wrong_a_calendar_may_be() {
+    let robust = SMALL
+        .replace("congestion = \"xcp\"", "congestion = \"xcp-robust\"")
+        .replace("kind = \"xcp\"", "kind = \"xcp\", law = \"robust\"");
+    let (robust, _) = robust.split_once("[[variant]]").unwrap();
+    let home = home(robust);
+    let told = run(0, &["theory", "s.toml"], home.path());
+    let table = text(&told.stdout);
+    assert!(table.contains("late by") && table.contains("mean queue"), "{table}");
+    let told = run(0, &["theory", "s.toml", "--json"], home.path());
+    let json: Value = serde_json::from_str(text(&told.stdout)).unwrap();
+    let number = |pointer: &str| json.pointer(pointer).and_then(Value::as_f64).unwrap();
+    assert!((number("/links/0/margins/gain") - 2.0 / 0.7).abs() < 0.01);
+    assert!(number("/links/0/margins/calendar/late") > 0.0);
+    assert!(number("/fluid/links/0/queue_mean") > 0.0);
+}
+
+#[test]
 fn a_report_has_theory_beside_the_packets() {
     let home = home(SMALL);
     run(0, &["run", "s.toml", "--out", "out"], home.path());

@@ -16,26 +16,61 @@
 //!    send what the window lets them while it is larger than what is on the way, nothing else. The
 //!    first window of those is spread over one round trip.
 //!
+//! A router with a calendar (`law = "robust"`) and its senders (`xcp-robust`) are in `calendar` and
+//! `rate`, with what they leave out; 1 and 3 hold for them, and 2 with parts of an interval.
+//!
 //! Equal flows that start together move together, so one variable stands for a class. Nothing is
 //! random.
 
+mod calendar;
+mod rate;
 mod router;
 mod sender;
 
 use xcp_model::Scenario;
-use xcp_model::units::{NANOS_PER_SEC, Nanos};
+use xcp_model::units::{NANOS_PER_SEC, Nanos, Period};
 
+use crate::max_min::{Bound, max_min};
 use crate::network::{Class, Link, Network, Router, Sharing, seconds};
 use crate::timeline::timeline;
 
-use router::RouterState;
+use rate::RateSender;
 use sender::Sender;
+
+/// A link's queue with its router.
+trait Queue {
+    /// `place` is the link's among those that data cross; `dt` the step of time.
+    fn new(link: &Link, place: usize, dt: f64) -> Self;
+    /// Another law, or the same, from the next computation on.
+    fn change(&mut self, law: Option<Router>);
+    /// Seconds that what arrives now will wait.
+    fn wait(&self) -> f64;
+    /// Bytes that wait.
+    fn queue(&self) -> f64;
+    /// A step of time. Returns the bytes that were sent.
+    fn advance(&mut self, now: f64, dt: f64, datagrams: f64) -> f64;
+}
+
+/// A class of equal senders.
+trait Source {
+    /// The routers that it knows how to cross.
+    type At: Queue;
+    fn new(class: &Class, start: f64, stop: f64) -> Self;
+    /// Acknowledgements of what was sent a round trip ago.
+    fn hear(&mut self, now: f64, dt: f64, waits: &[f64]);
+    /// Sends for a step; returns one flow's bytes.
+    fn send(&mut self, now: f64, dt: f64) -> f64;
+    /// What is on the way reaches queues, and leaves them with what the routers grant.
+    fn cross(&mut self, now: f64, dt: f64, waits: &[f64], routers: &mut [Self::At]);
+}
 
 /// How the fluid moved over the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trajectory {
     /// Seconds between samples.
     pub step: f64,
+    /// Whether its routers have a calendar.
+    pub calendar: bool,
     /// The classes of equal flows.
     pub classes: Vec<Moving>,
     /// By class: rate of one flow over each sample, bit/s on the wire.
@@ -46,6 +81,8 @@ pub struct Trajectory {
     pub utilisation: Vec<Vec<f64>>,
     /// By link: queue at the end of each sample, bytes.
     pub queues: Vec<Vec<f64>>,
+    /// By link: mean queue of each sample, bytes.
+    pub mean_queues: Vec<Vec<f64>>,
 }
 
 /// A class of equal flows that start together.
@@ -78,6 +115,12 @@ pub enum NoFluid {
     OtherLaw,
     /// Links share a medium.
     Medium,
+    /// A router with a calendar and senders that keep no rate, or the other way round.
+    Mixed,
+    /// A queue without a router limits senders that then go by delay.
+    ForeignQueue,
+    /// Links change, or fail for a time, beside a router with a calendar.
+    Changes,
     /// It would take long.
     TooLarge,
 }
@@ -96,6 +139,18 @@ impl std::fmt::Display for NoFluid {
             Self::Medium => {
                 "the fluid model covers separate lines, but not links that share a medium"
             }
+            Self::Mixed => {
+                "the fluid model covers routers with a calendar and senders that keep a rate \
+                 (xcp-robust), but only together"
+            }
+            Self::ForeignQueue => {
+                "a queue without a router limits flows, and the fluid model does not cover what \
+                 they do then"
+            }
+            Self::Changes => {
+                "the fluid model of routers with a calendar does not cover links that change or \
+                 fail for a time"
+            }
             Self::TooLarge => {
                 "there are too many different flows for this duration and these \
                 round trips"
@@ -106,6 +161,8 @@ impl std::fmt::Display for NoFluid {
 
 /// Time steps to the shortest round trip.
 const STEPS_PER_RTT: f64 = 40.0;
+/// The same where a router computes ten times in it.
+const STEPS_WITH_CALENDAR: f64 = 80.0;
 /// Most steps times variables.
 const WORK: f64 = 3e8;
 /// Longest stretch of a sample, seconds.
@@ -123,6 +180,8 @@ struct Plan {
     parts: Vec<Part>,
     links: Vec<Link>,
     stretches: Vec<Stretch>,
+    /// Whether routers have a calendar, and senders keep a rate.
+    calendar: bool,
 }
 
 /// A stretch of time in which datagrams and laws stay as they are.
@@ -156,13 +215,18 @@ pub fn with(scenario: &Scenario, change: impl Fn(&mut Router)) -> Result<Traject
         .filter_map(Option::as_mut)
         .for_each(change);
     let rtt = plan.parts.iter().map(|p| p.class.rtt).fold(f64::INFINITY, f64::min);
-    let dt = (rtt / STEPS_PER_RTT).clamp(2e-6, 2e-3);
+    let steps = if plan.calendar { STEPS_WITH_CALENDAR } else { STEPS_PER_RTT };
+    let dt = (rtt / steps).clamp(2e-6, 2e-3);
     let duration = seconds(scenario.duration);
     let variables: usize = plan.parts.iter().map(|p| 1 + p.class.route.len()).sum();
     if duration / dt * variables as f64 > WORK {
         return Err(NoFluid::TooLarge);
     }
-    Ok(run(plan, dt, duration))
+    Ok(if plan.calendar {
+        run::<RateSender>(plan, dt, duration)
+    } else {
+        run::<Sender>(plan, dt, duration)
+    })
 }
 
 fn plan(scenario: &Scenario) -> Result<Plan, NoFluid> {
@@ -178,7 +242,8 @@ fn plan(scenario: &Scenario) -> Result<Plan, NoFluid> {
         return Err(NoFluid::Medium);
     }
     let place = |name: &str| everything.links.iter().position(|l| l.name == name);
-    let unknown = |l: &Link| l.router.is_some_and(|r| r.sharing != Sharing::Low);
+    let calendar = has_calendar(scenario, &everything, &stretches)?;
+    let unknown = |l: &Link| l.router.is_some_and(|r| r.sharing != Sharing::Low && !r.calendar);
     if everything.links.iter().chain(stretches.iter().flat_map(|(_, n)| &n.links)).any(unknown) {
         return Err(NoFluid::OtherLaw);
     }
@@ -222,7 +287,37 @@ fn plan(scenario: &Scenario) -> Result<Plan, NoFluid> {
             }
         }));
     }
-    Ok(Plan { parts, links: everything.links, stretches })
+    Ok(Plan { parts, links: everything.links, stretches, calendar })
+}
+
+/// Whether routers have a calendar and senders keep their rate, all of them.
+fn has_calendar(
+    scenario: &Scenario,
+    everything: &Network,
+    stretches: &[(Period, Network)],
+) -> Result<bool, NoFluid> {
+    let networks = || stretches.iter().map(|(_, n)| n).chain([everything]);
+    let mut laws = networks().flat_map(|n| &n.links).filter_map(|l| l.router.as_ref());
+    let mut classes = everything.classes.iter();
+    if laws.clone().all(|r| !r.calendar) && classes.clone().all(|c| !c.keeps_rate) {
+        return Ok(false);
+    }
+    if !laws.all(|r| r.calendar) || !classes.all(|c| c.keeps_rate) {
+        return Err(NoFluid::Mixed);
+    }
+    let mut directions = scenario.links.iter().flat_map(|link| &link.directions);
+    if directions.any(|d| {
+        !(d.rate_changes.is_empty() && d.delay_changes.is_empty() && d.blackouts.is_empty())
+    }) {
+        return Err(NoFluid::Changes);
+    }
+    let bare = |n: &Network, l: usize| n.links[l].router.is_none();
+    let limits = |n: &Network| {
+        let mut bounds = max_min(n).bounds.into_iter();
+        bounds.any(|b| matches!(b, Bound::Link(l) if bare(n, l)))
+            || n.classes.iter().any(|c| c.route.iter().all(|&l| bare(n, l)))
+    };
+    if networks().any(limits) { Err(NoFluid::ForeignQueue) } else { Ok(true) }
 }
 
 /// The network with every flow that ever is there, for its classes and links.
@@ -244,24 +339,28 @@ fn whole(scenario: &Scenario) -> Network {
     Network::before(&everything, NANOS_PER_SEC)
 }
 
-fn run(plan: Plan, dt: f64, duration: f64) -> Trajectory {
-    let Plan { parts, links, stretches } = plan;
-    let mut senders: Vec<Sender> =
-        parts.iter().map(|p| Sender::new(&p.class, p.class.start, p.stop)).collect();
-    let mut routers: Vec<RouterState> = links.iter().map(RouterState::new).collect();
+fn run<S: Source>(plan: Plan, dt: f64, duration: f64) -> Trajectory {
+    let Plan { parts, links, stretches, calendar } = plan;
+    let mut senders: Vec<S> =
+        parts.iter().map(|p| S::new(&p.class, p.class.start, p.stop)).collect();
+    let mut routers: Vec<S::At> =
+        links.iter().enumerate().map(|(l, link)| S::At::new(link, l, dt)).collect();
     let per_sample = (SAMPLE / dt).round().max(1.0) as usize;
     let steps = (duration / dt) as usize;
     let samples = steps.div_ceil(per_sample);
     let mut out = Trajectory {
         step: per_sample as f64 * dt,
+        calendar,
         classes: parts.iter().map(moving).collect(),
         rates: vec![Vec::with_capacity(samples); parts.len()],
         links: links.iter().map(|l| l.name.clone()).collect(),
         utilisation: vec![Vec::with_capacity(samples); links.len()],
         queues: vec![Vec::with_capacity(samples); links.len()],
+        mean_queues: vec![Vec::with_capacity(samples); links.len()],
     };
     let mut sent = vec![0.0; parts.len()];
     let mut carried = vec![0.0; links.len()];
+    let mut waited = vec![0.0; links.len()];
     let mut stretch = 0;
     for step in 0..steps {
         let now = step as f64 * dt;
@@ -272,7 +371,7 @@ fn run(plan: Plan, dt: f64, duration: f64) -> Trajectory {
                 .zip(&stretches[stretch].laws)
                 .for_each(|(router, law)| router.change(*law));
         }
-        let waits: Vec<f64> = routers.iter().map(RouterState::wait).collect();
+        let waits: Vec<f64> = routers.iter().map(Queue::wait).collect();
         for (i, sender) in senders.iter_mut().enumerate() {
             sender.hear(now, dt, &waits);
             sent[i] += sender.send(now, dt);
@@ -280,6 +379,7 @@ fn run(plan: Plan, dt: f64, duration: f64) -> Trajectory {
         }
         for (l, router) in routers.iter_mut().enumerate() {
             carried[l] += router.advance(now, dt, stretches[stretch].datagrams[l] / 8.0);
+            waited[l] += router.queue();
         }
         if (step + 1) % per_sample == 0 {
             for (rates, bytes) in out.rates.iter_mut().zip(&mut sent) {
@@ -289,6 +389,7 @@ fn run(plan: Plan, dt: f64, duration: f64) -> Trajectory {
                 out.utilisation[l]
                     .push(std::mem::take(&mut carried[l]) * 8.0 / out.step / links[l].rate);
                 out.queues[l].push(router.queue());
+                out.mean_queues[l].push(std::mem::take(&mut waited[l]) / per_sample as f64);
             }
         }
     }
@@ -330,6 +431,12 @@ impl Trajectory {
         let mean = average(&late);
         let square = late.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / late.len() as f64;
         Some(Motion { mean, deviation: square.sqrt() })
+    }
+
+    /// Mean queue of a link from a time to the end, bytes.
+    #[must_use]
+    pub fn mean_queue(&self, link: usize, from: f64) -> f64 {
+        average(after(&self.mean_queues[link], from / self.step))
     }
 
     /// Mean utilisation of a link from a time to the end.

@@ -3,6 +3,8 @@
 
 use crate::network::{Interval, Link, Others, Router};
 
+use super::Queue;
+
 /// The first control interval, before anything is known, seconds (as ns-2).
 const FIRST_INTERVAL: f64 = 0.05;
 /// Least stretch over which the persistent queue is taken, seconds.
@@ -34,44 +36,6 @@ pub(super) struct RouterState {
 }
 
 impl RouterState {
-    pub fn new(link: &Link) -> Self {
-        Self {
-            law: link.router,
-            rate: link.rate / 8.0,
-            limit: link.limit,
-            queue: 0.0,
-            arriving: 0.0,
-            input: 0.0,
-            sum_x: 0.0,
-            sum_xrtt: 0.0,
-            max_rtt: 0.0,
-            interval: FIRST_INTERVAL,
-            interval_began: 0.0,
-            least: 0.0,
-            least_began: 0.0,
-            persistent: 0.0,
-            positive: 0.0,
-            negative: 0.0,
-            pool_positive: 0.0,
-            pool_negative: 0.0,
-        }
-    }
-
-    /// Another law, or the same, from the next computation on.
-    pub fn change(&mut self, law: Option<Router>) {
-        self.law = law;
-    }
-
-    /// Seconds that what arrives now will wait.
-    pub fn wait(&self) -> f64 {
-        self.queue / self.rate
-    }
-
-    /// Queue in front of the link, bytes.
-    pub fn queue(&self) -> f64 {
-        self.queue
-    }
-
     /// Bytes of XCP flows reach the queue; `x` is the RTT that their headers give over the window
     /// (seconds per byte).
     pub fn arrive(&mut self, bytes: f64, x: f64, rtt: f64) {
@@ -109,28 +73,6 @@ impl RouterState {
         given
     }
 
-    /// A step of time. Returns the bytes that were sent.
-    pub fn advance(&mut self, now: f64, dt: f64, datagrams: f64) -> f64 {
-        let arriving = std::mem::take(&mut self.arriving) + datagrams * dt;
-        let sent = (self.queue + arriving).min(self.rate * dt);
-        self.queue = (self.queue + arriving - sent).min(self.limit);
-        let Some(law) = self.law else { return sent };
-        if law.others == Others::Input {
-            self.input += datagrams * dt;
-        }
-        self.least = self.least.min(self.queue);
-        if now - self.least_began >= LEAST_QUEUE_TIME.max((self.interval - self.wait()) / 2.0) {
-            self.persistent = self.least;
-            self.least = self.queue;
-            self.least_began = now;
-        }
-        if now - self.interval_began >= self.interval.max(law.shortest) {
-            self.compute(law, now - self.interval_began, datagrams);
-            self.interval_began = now;
-        }
-        sent
-    }
-
     /// End of an interval. Draft, lines 7 to 18.
     fn compute(&mut self, law: Router, elapsed: f64, datagrams: f64) {
         let d = match law.interval {
@@ -149,5 +91,63 @@ impl RouterState {
         self.negative = if self.input > 0.0 { self.pool_negative / self.input } else { 0.0 };
         self.interval = d;
         (self.input, self.sum_x, self.sum_xrtt, self.max_rtt) = (0.0, 0.0, 0.0, 0.0);
+    }
+}
+
+impl Queue for RouterState {
+    fn new(link: &Link, _place: usize, _dt: f64) -> Self {
+        Self {
+            law: link.router,
+            rate: link.rate / 8.0,
+            limit: link.limit,
+            queue: 0.0,
+            arriving: 0.0,
+            input: 0.0,
+            sum_x: 0.0,
+            sum_xrtt: 0.0,
+            max_rtt: 0.0,
+            interval: FIRST_INTERVAL,
+            interval_began: 0.0,
+            least: 0.0,
+            least_began: 0.0,
+            persistent: 0.0,
+            positive: 0.0,
+            negative: 0.0,
+            pool_positive: 0.0,
+            pool_negative: 0.0,
+        }
+    }
+
+    fn change(&mut self, law: Option<Router>) {
+        self.law = law;
+    }
+
+    fn wait(&self) -> f64 {
+        self.queue / self.rate
+    }
+
+    fn queue(&self) -> f64 {
+        self.queue
+    }
+
+    fn advance(&mut self, now: f64, dt: f64, datagrams: f64) -> f64 {
+        let arriving = std::mem::take(&mut self.arriving) + datagrams * dt;
+        let sent = (self.queue + arriving).min(self.rate * dt);
+        self.queue = (self.queue + arriving - sent).min(self.limit);
+        let Some(law) = self.law else { return sent };
+        if law.others == Others::Input {
+            self.input += datagrams * dt;
+        }
+        self.least = self.least.min(self.queue);
+        if now - self.least_began >= LEAST_QUEUE_TIME.max((self.interval - self.wait()) / 2.0) {
+            self.persistent = self.least;
+            self.least = self.queue;
+            self.least_began = now;
+        }
+        if now - self.interval_began >= self.interval.max(law.shortest) {
+            self.compute(law, now - self.interval_began, datagrams);
+            self.interval_began = now;
+        }
+        sent
     }
 }

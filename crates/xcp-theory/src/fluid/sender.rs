@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use crate::network::Class;
 
+use super::Source;
 use super::router::RouterState;
 
 /// What one sender sent in one step.
@@ -42,8 +43,10 @@ pub(super) struct Sender {
     departed: Vec<usize>,
 }
 
-impl Sender {
-    pub fn new(class: &Class, start: f64, stop: f64) -> Self {
+impl Source for Sender {
+    type At = RouterState;
+
+    fn new(class: &Class, start: f64, stop: f64) -> Self {
         Self {
             count: class.count as f64,
             packet: class.packet,
@@ -65,7 +68,7 @@ impl Sender {
     }
 
     /// Acknowledgements of what was sent a round trip ago: dw = bytes x granted x T.
-    pub fn hear(&mut self, now: f64, dt: f64, waits: &[f64]) {
+    fn hear(&mut self, now: f64, dt: f64, waits: &[f64]) {
         let rtt = self.base_rtt + self.route.iter().map(|&l| waits[l]).sum::<f64>();
         let departed = self.departed.last().copied().unwrap_or(usize::MAX);
         while self.first < departed
@@ -83,7 +86,7 @@ impl Sender {
     }
 
     /// Sends for a step; returns one flow's bytes.
-    pub fn send(&mut self, now: f64, dt: f64) -> f64 {
+    fn send(&mut self, now: f64, dt: f64) -> f64 {
         if now < self.start || now >= self.stop {
             return 0.0;
         }
@@ -106,7 +109,7 @@ impl Sender {
     }
 
     /// What is on the way reaches queues, and leaves them with what the routers grant.
-    pub fn cross(&mut self, now: f64, dt: f64, waits: &[f64], routers: &mut [RouterState]) {
+    fn cross(&mut self, now: f64, dt: f64, waits: &[f64], routers: &mut [RouterState]) {
         let mut waited = 0.0;
         for (hop, &l) in self.route.iter().enumerate() {
             let reached = now - self.reach[hop] - waited + 0.5 * dt;

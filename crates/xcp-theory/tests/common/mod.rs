@@ -22,6 +22,7 @@ pub fn router(capacity: f64) -> Router {
         gain: Gain::Uniform,
         sharing: Sharing::Low,
         pools: true,
+        calendar: false,
     }
 }
 
@@ -45,6 +46,7 @@ pub fn class(name: &str, count: usize, route: &[usize], rtt: f64) -> Class {
         limit: None,
         explicit: true,
         paced: true,
+        keeps_rate: false,
         initial_window: 2.0,
         start: 0.0,
     }

@@ -1,6 +1,7 @@
 //! `xcpnet theory`: what theory says of scenarios, in tables or as JSON. The theory is in
 //! `xcp-theory`.
 
+mod calendar;
 mod reach;
 mod show;
 

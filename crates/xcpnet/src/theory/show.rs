@@ -5,10 +5,10 @@ use xcp_report::grid::Grid;
 use xcp_report::human;
 use xcp_theory::said::{FluidSaid, Said};
 
-use super::reach;
+use super::{calendar, reach};
 
 /// Most rows of a table; more are told by their number. JSON has them all.
-const ROWS: usize = 40;
+pub const ROWS: usize = 40;
 
 /// All of it.
 pub fn text(said: &Said, width: usize) -> String {
@@ -24,6 +24,7 @@ pub fn text(said: &Said, width: usize) -> String {
         flows(said, width, &mut out);
         out.push('\n');
         links(said, width, &mut out);
+        calendar::table(said, width, &mut out);
     }
     if let Some(why) = &said.no_equilibrium {
         out.push_str(&format!("\nno equilibrium: {why}\n"));
@@ -147,6 +148,9 @@ fn fluid(moved: &FluidSaid, width: usize, out: &mut String) {
     grid.render(width, out);
     rest(moved.flows.len(), out);
     out.push('\n');
+    if moved.links.iter().any(|link| link.queue_mean.is_some()) {
+        return calendar::queues(moved, width, out);
+    }
     let mut grid = Grid::new(&[("link", Left), ("utilisation", Right), ("largest queue", Right)]);
     for link in moved.links.iter().take(ROWS) {
         grid.push(vec![
