@@ -292,6 +292,8 @@ impl CalendarState {
         // What one flow's X sums up to in the next part.
         let least = self.interval;
         let x = w.x * scale;
+        // Difference 9 of robust.h: as many as come, but no more than can leave.
+        let heard = (w.xcp * scale).min(over(c * self.interval * w.xcp, w.all));
         let open = if w.x_here > 0.0 { (w.x_here + w.x_unknown) * scale } else { x }.max(least);
         let asking = (w.x_asking * scale).max(least);
         let turnover = law.gamma * w.here / w.elapsed * (self.interval / self.d).min(1.0);
@@ -300,7 +302,7 @@ impl CalendarState {
         let elsewhere = ((w.x - w.x_here) / w.elapsed).max(1.0) * self.d;
         self.factors = Factors {
             cp: over(f.max(0.0), if silence { x.max(least) } else { x }),
-            cn: over((-f).max(0.0), w.xcp * scale),
+            cn: over((-f).max(0.0), heard),
             fp: f.max(0.0) / asking.min(open),
             hp: if here { shuffle / (w.x_here * scale) } else { 0.0 },
             hn: if here { shuffle / (w.here * scale) } else { 0.0 },
