@@ -37,9 +37,8 @@
  *      those that leave.
  *
  * In a kernel program, which sees each packet once and before it waits, arrival and departure are
- * one (xcp_robust_burst), and 8 cannot be. What is granted there waits behind the queue first, of
- * which the calendar knows nothing, so 4 is stricter: nothing is promised while more than half of
- * C d waits, whether or not that gets less.
+ * one (xcp_robust_burst), and 8 cannot be. What is granted there waits behind the queue first: it is
+ * booked, and Q' followed, as much later.
  *
  * Booked is what a header says when it leaves, within the capacity, under the time now + its RTT;
  * of flows limited elsewhere only what is taken, for an increase is another link's to give. The
@@ -91,6 +90,7 @@ XCP_INLINE void xcp_robust_set_capacity(struct xcp_robust *r, xcp_u64 capacity) 
 XCP_INLINE void xcp_robust_tick(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog) {
     if (backlog < r->min_queue)
         r->min_queue = backlog;
+    r->waiting = backlog;
     if (XCP_UNLIKELY(xcp_passed(now, r->start_ns, r->interval_ns)))
         xcp_robust_close_part(r, now, backlog);
     if (backlog == 0 && now > r->busy_until_ns) {
@@ -287,7 +287,8 @@ XCP_INLINE void xcp_robust_settle(struct xcp_robust *r, struct xcp_forward *h,
                       of->segments;
     }
     if (by == r->id || by == 0 || of->asked < 0)
-        xcp_robust_promise(r, of->now + xcp_robust_rtt(r, &of->path), of->asked, of->segments);
+        xcp_robust_promise(r, of->now + xcp_robust_wait(r) + xcp_robust_rtt(r, &of->path),
+                           of->asked, of->segments);
 }
 
 /* One packet's. */

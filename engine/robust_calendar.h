@@ -86,10 +86,11 @@ XCP_PART xcp_robust_turn(struct xcp_robust *r, xcp_u64 seen_ns) {
 /* What the calendar says: O, and Q' as the rate that would have it drained in d. */
 struct xcp_robust_outlook {
     xcp_u64 now;
-    xcp_u64 over_ns; /* M */
-    xcp_s64 y;       /* q20, of all; slot by slot, what it will be then */
-    xcp_s64 others;  /* of these not XCP's */
-    xcp_u64 queue;   /* bytes, or bytes per slot */
+    xcp_u64 over_ns;  /* M */
+    xcp_u64 reach_ns; /* until what is granted now takes effect: d, and what it waits first */
+    xcp_s64 y;        /* q20, of all; slot by slot, what it will be then */
+    xcp_s64 others;   /* of these not XCP's */
+    xcp_u64 queue;    /* bytes, or bytes per slot */
     xcp_s64 owed;
     xcp_u64 drain; /* q20 */
     xcp_u64 start; /* the middle of the slot looked at */
@@ -107,7 +108,7 @@ XCP_STEP xcp_robust_look_at(const struct xcp_robust *r, struct xcp_robust_outloo
     }
     l->owed = xcp_robust_sum(l->owed, due);
     l->y = xcp_robust_sum(l->y, due);
-    if (l->start >= l->now && l->start - l->now < r->d_ns) {
+    if (l->start >= l->now && l->start - l->now < l->reach_ns) {
         xcp_s64 gap = (l->y > l->others ? l->y : l->others) - capacity;
         if (gap >= 0)
             l->queue = xcp_q20_add(l->queue, (xcp_u64)gap);

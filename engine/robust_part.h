@@ -254,7 +254,7 @@ XCP_PART xcp_robust_divide(struct xcp_robust *r, xcp_u32 silence) {
 /* F: differences 2 to 4. how: XCP_ROBUST_... */
 XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xcp_u32 how) {
     const struct xcp_robust_sums *m;
-    struct xcp_robust_outlook look = {now, 0, 0, 0, 0, 0, 0, 0};
+    struct xcp_robust_outlook look = {now, 0, 0, 0, 0, 0, 0, 0, 0};
     xcp_u64 xcp, gap, f, carried;
     xcp_s64 room, result, least;
     xcp_u32 own;
@@ -263,6 +263,7 @@ XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xc
     xcp = xcp_robust_rate(m->xcp, m->elapsed);
     r->y = xcp_robust_rate(m->all, m->elapsed);
     look.over_ns = m->elapsed;
+    look.reach_ns = r->d_ns + xcp_robust_wait(r);
     look.y = (xcp_s64)r->y;
     look.others = r->y > xcp ? (xcp_s64)(r->y - xcp) : 0;
     look.queue = r->queue;
@@ -290,8 +291,7 @@ XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xc
     }
     result = room < 0 ? -(xcp_s64)f : (xcp_s64)f;
     carried = xcp_robust_carries(r->capacity, r->d_ns);
-    if (result > 0 &&
-        (r->early ? backlog > carried >> 1 : !(how & XCP_ROBUST_FALLS) && backlog > carried >> 2))
+    if (result > 0 && !(how & XCP_ROBUST_FALLS) && backlog > carried >> 2)
         result = 0;
     least = xcp_robust_sum((xcp_s64)xcp, look.owed);
     least = least > 0 ? -least : 0;

@@ -62,6 +62,7 @@ struct xcp_robust {
     /* the queue */
     xcp_u64 min_queue; /* of the running part */
     xcp_u64 last_min;  /* of the one before */
+    xcp_u64 waiting;   /* now, bytes */
     /* the capacity, bytes/s, and what it is measured by */
     xcp_u64 capacity;
     xcp_u64 busy_bytes;
@@ -126,6 +127,12 @@ XCP_ANY(xcp_u32) xcp_robust_fraction(xcp_u64 a, xcp_u64 b) {
 /* xcp_rate. */
 XCP_ANY(xcp_u64) xcp_robust_rate(xcp_u64 bytes, xcp_u64 elapsed) {
     return xcp_rate(bytes, elapsed);
+}
+
+/* How long what is granted now waits before it leaves, ns. */
+XCP_INLINE xcp_u64 xcp_robust_wait(const struct xcp_robust *r) {
+    const xcp_u64 most = ~0ULL / XCP_NS_PER_S;
+    return r->early ? (r->waiting < most ? r->waiting : most) * XCP_NS_PER_S / r->capacity : 0;
 }
 
 /* bytes of a capacity in so many ns */

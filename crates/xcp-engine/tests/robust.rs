@@ -76,30 +76,38 @@ fn anti_windup_below_and_above() {
     }
 }
 
-/// Where packets are seen once, before they wait, a long queue is promised nothing although it gets
-/// shorter.
+/// Where packets are seen once, before they wait, what is granted is due as much later as they wait,
+/// and owed until then.
 #[test]
-fn nothing_is_promised_behind_a_long_queue() {
-    let promised = |early: bool| {
+fn what_is_granted_before_the_queue_is_due_behind_it() {
+    let owed = |early: bool| {
         let mut r = router();
-        let (mut now, mut most) = (0, 0.0f64);
-        // From three times C d at 100 ms down to half of it, and no longer while it is more.
-        let mut backlog = 3 * C / 10;
-        while backlog > C / 20 {
-            let mut h = header(100 * MS, 10.0, f64::INFINITY);
+        // A tenth of a second's bytes wait, the round trip takes as long, and half the link is
+        // used: it is offered the other half from 1 s to 1.04 s.
+        let (rtt, backlog, gap) = (100 * MS, C / 10, u64::from(SIZE) * 2 * S / C);
+        let window = C as f64 / 20.0 / f64::from(SIZE);
+        let mut given = 0.0;
+        for now in (0..1240 * MS).step_by(usize::try_from(gap).expect("small")) {
+            let asks = (S..S + 40 * MS).contains(&now);
+            let mut h = header(rtt, window, if asks { f64::INFINITY } else { 0.0 });
+            // It gets shorter, or nothing would be promised.
+            let waits = if asks { backlog - (now - S) * C / S / 2 } else { backlog };
             if early {
-                r.burst(now, SIZE.into(), 1, &mut h, backlog);
+                r.burst(now, SIZE.into(), 1, &mut h, waits);
             } else {
-                r.arrival(now, SIZE, &h, backlog);
-                r.departure(now, SIZE, &mut h, backlog);
+                r.arrival(now, SIZE, &h, waits);
+                r.departure(now, SIZE, &mut h, waits);
             }
-            now += 10 * MS;
-            backlog -= backlog / 100;
-            most = most.max(r.state().phi_bps);
+            given += if asks { h.feedback_value().max(0.0) } else { 0.0 };
         }
-        most
+        (given * 8.0, r.promised_bps())
     };
-    assert!(promised(true) <= 0.0 && promised(false) > 0.0, "{}", promised(false));
+    let (given, still) = owed(true);
+    let (given_late, over) = owed(false);
+    assert!(given > 1e5 && given_late > 1e5, "{given}, {given_late}");
+    // At 1.24 s, of what was due at 1.1 to 1.14 s or a tenth of a second later.
+    assert!(still > 0.8 * given, "{still} of {given}");
+    assert!(over < 0.2 * given_late, "{over} of {given_late}");
 }
 
 /// TCP that takes more than its share is dropped more and more often; where there is none, nothing.
