@@ -236,6 +236,20 @@ static __always_inline void robust_heard(struct xcp_robust_connection *r, const 
     xcp_robust_take(r, &news);
 }
 
+/* What had been sent again has no sample, and repairing a burst of losses may take minutes. RACK
+ * knows when it was sent, and leaves out what may answer the first transmission (RFC 8985 §6.2,
+ * step 2; here no such answer is to make base less); its RTT is this acknowledgement's if it is as
+ * long ago. The kernel's smoothed RTT stays that of the queue before the losses. */
+static __always_inline void robust_again(const struct xcp_robust_connection *r,
+                                         const struct tcp_sock *tp, struct xcp_robust_news *news) {
+    __u64 rtt_ns = (__u64)tp->rack.rtt_us * 1000;
+    if (!news->segments || rtt_ns < r->sender.base_ns || rtt_ns != news->now - news->sent_ns)
+        return;
+    news->rtt_ns = rtt_ns;
+    if (r->sender.srtt_ns)
+        news->srtt_ns = r->sender.srtt_ns - r->sender.srtt_ns / 8 + rtt_ns / 8;
+}
+
 /* An acknowledgement came. opening: it is the SYN's. */
 static __always_inline void robust_advance(struct xcp_robust_connection *r, struct tcp_sock *tp,
                                            const struct xcp_connection *c,
@@ -248,8 +262,11 @@ static __always_inline void robust_advance(struct xcp_robust_connection *r, stru
     news.now = stamp_ns(tp);
     news.sent_ns = tp->rack.mstamp * 1000;
     news.srtt_ns = srtt_ns(c, tp);
-    news.rtt_ns = has_sample ? (__u64)rs->rtt_us * 1000 : 0;
     news.segments = rs->acked_sacked;
+    if (has_sample)
+        news.rtt_ns = (__u64)rs->rtt_us * 1000;
+    else
+        robust_again(r, tp, &news);
     news.limited = robust_limited(tp);
     if ((__s32)(tp->snd_una - r->repaired) >= 0) {
         news.lost = lost - r->lost;

@@ -302,6 +302,7 @@ struct tcp_ao_info;
 
 struct tcp_rack {
     __u64 mstamp;
+    __u32 rtt_us;
 };
 
 struct tcp_sock {
