@@ -361,6 +361,8 @@ XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlo
     r->queue = r->past_parts > 1 && r->last_min < r->min_queue ? r->last_min : r->min_queue;
     r->last_min = r->min_queue;
     r->min_queue = backlog;
+    least = (XCP_NS_PER_S << 16) / r->capacity;
+    r->byte_time = least < 1ULL << 35 ? least : (1ULL << 35) - 1;
     xcp_robust_turn(r, now - m->elapsed);
     xcp_robust_spare(r, now, backlog,
                      (silence ? XCP_ROBUST_SILENCE : 0) | (falls ? XCP_ROBUST_FALLS : 0));

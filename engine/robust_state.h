@@ -63,6 +63,8 @@ struct xcp_robust {
     xcp_u64 min_queue; /* of the running part */
     xcp_u64 last_min;  /* of the one before */
     xcp_u64 waiting;   /* now, bytes */
+    xcp_u64
+        byte_time; /* of one at the capacity, 2^-16 ns, below 2^35: no division for each packet */
     /* the capacity, bytes/s, and what it is measured by */
     xcp_u64 capacity;
     xcp_u64 busy_bytes;
@@ -131,8 +133,8 @@ XCP_ANY(xcp_u64) xcp_robust_rate(xcp_u64 bytes, xcp_u64 elapsed) {
 
 /* How long what is granted now waits before it leaves, ns. */
 XCP_INLINE xcp_u64 xcp_robust_wait(const struct xcp_robust *r) {
-    const xcp_u64 most = ~0ULL / XCP_NS_PER_S;
-    return r->early ? (r->waiting < most ? r->waiting : most) * XCP_NS_PER_S / r->capacity : 0;
+    const xcp_u64 most = 1ULL << 28; /* bytes */
+    return r->early ? (r->waiting < most ? r->waiting : most) * r->byte_time >> 16 : 0;
 }
 
 /* bytes of a capacity in so many ns */
