@@ -29,16 +29,16 @@
  *      senders share as in XCP.
  *   7. TCP without XCP in the same queue: its packets are dropped at random with a probability that
  *      steers their rate to the part of the link that the number of their flows has a right to
- *      (linear counting, 512 bits a second). Each side has the same part in draining the queue: TCP's
- *      is counted as its rate, and XCP does not give way for it.
+ *      (linear counting, 512 bits a second). Each side has the same part in draining the queue:
+ *      TCP's is counted as its rate, and XCP does not give way for it.
  *   8. XCP_CAPACITY_MEASURED: C is what departs while packets wait, never more than the law's.
  *   9. Another capacity, told or measured, ends the part. And a decrease is divided among the bytes
  *      that will leave in the next part, which C bounds, not among all that come: it is said to
  *      those that leave.
  *
  * In a kernel program, which sees each packet once and before it waits, arrival and departure are
- * one (xcp_robust_burst), and 8 cannot be. What is granted there waits behind the queue first: it is
- * booked, and Q' followed, as much later.
+ * one (xcp_robust_burst), and 8 cannot be. What is granted there waits behind the queue first: it
+ * is booked, and Q' followed, as much later.
  *
  * Booked is what a header says when it leaves, within the capacity, under the time now + its RTT;
  * of flows limited elsewhere only what is taken, for an increase is another link's to give. The
@@ -81,9 +81,10 @@ XCP_INLINE int xcp_robust_init(struct xcp_robust *r, const struct xcp_law *law, 
 
 /* Ends the part: what was promised of a capacity that is gone is taken back at once. */
 XCP_INLINE void xcp_robust_set_capacity(struct xcp_robust *r, xcp_u64 capacity) {
-    r->law.capacity = capacity == 0 ? 1 : capacity > XCP_CAPACITY_MAX ? XCP_CAPACITY_MAX : capacity;
-    r->capacity = r->law.capacity;
-    r->interval_ns = 1;
+    capacity = capacity == 0 ? 1 : capacity > XCP_CAPACITY_MAX ? XCP_CAPACITY_MAX : capacity;
+    if (capacity != r->law.capacity)
+        r->interval_ns = 1;
+    r->law.capacity = r->capacity = capacity;
 }
 
 /* backlog: as for xcp_router_tick. */

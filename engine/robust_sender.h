@@ -42,9 +42,9 @@
  *      need not wait for more than a second, with which RFC 6298 §2.1 has everyone begin (by §5.5
  *      and §2.5 it backs off to a minute at least). The first expiry decides; after the second one
  *      any answer is a fresh one.
- *  10. W may fall below one packet, to a 32nd; the header says an RTT of base / W and a window of one
- *      then. A round takes as long, and until its answer comes W falls to a half at most, or to one
- *      packet from above: what decides is what routers say for several rounds, not for one part.
+ *  10. W may fall below one packet, to a 32nd; the header says an RTT of base / W and a window of
+ *      one then. A round takes as long, and until its answer comes W falls to a half at most, or to
+ *      one packet from above: what decides is what routers say for several rounds, not for a part.
  *  11. An acknowledgement of one packet, where packets are further apart than a receiver waits for a
  *      second one, or where there is no second one, has waited, and that is no queue's: 40 ms at
  *      least, Linux's TCP_DELACK_MIN (RFC 1122 §4.2.3.2 allows half a second); where there is never
@@ -53,7 +53,6 @@
  *  12. Where the pacer is late, that is, does not move a packet that waits when the rate changes, a
  *      change is felt half a gap later. The header says so: an RTT longer by base / 2W, and half a
  *      packet more, at the same rate.
- *
  *  13. In DELAY, a queue of more than 2 tau that is gone a round later was none, for a cut takes no
  *      more than half of what is in flight: the path jumps. From then on twelve rounds make
  *      evidence, not three, until the RTT has been base for 128 rounds without such a jump.
@@ -143,8 +142,7 @@ struct xcp_robust_sender {
     xcp_u8 over;
     xcp_u8 empty;
     xcp_u8 empties; /* rounds with an empty queue that end COMPETE */
-    xcp_u8
-        jumped; /* rounds with an empty queue until the path is no longer taken for one that jumps */
+    xcp_u8 jumped;  /* quiet rounds until the path is no longer held to jump */
     xcp_u8 slow_start;
     xcp_u8 flat;   /* rounds running in which the queue has not moved since the first cut */
     xcp_u8 calm;   /* the last round's feedback was less than a tenth of the window */

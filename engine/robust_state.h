@@ -63,8 +63,7 @@ struct xcp_robust {
     xcp_u64 min_queue; /* of the running part */
     xcp_u64 last_min;  /* of the one before */
     xcp_u64 waiting;   /* now, bytes */
-    xcp_u64
-        byte_time; /* of one at the capacity, 2^-16 ns, below 2^35: no division for each packet */
+    xcp_u64 byte_time; /* a byte's at the capacity, 2^-16 ns, below 2^35 */
     /* the capacity, bytes/s, and what it is measured by */
     xcp_u64 capacity;
     xcp_u64 busy_bytes;

@@ -169,8 +169,8 @@ impl RobustRouter {
         Self(Box::new(*words))
     }
 
-    /// The link's capacity changed, bytes/s (bounded to 1..=2^40); counts from the end of the
-    /// running part of the interval.
+    /// The link's capacity changed, bytes/s (bounded to 1..=2^40); ends the running part of
+    /// the interval.
     pub fn set_capacity(&mut self, bytes_per_sec: u64) {
         // SAFETY: as in `arrival`.
         unsafe { ffi::xcp_shim_robust_set_capacity(&mut *self.0, bytes_per_sec) }
