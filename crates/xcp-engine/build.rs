@@ -32,10 +32,13 @@ fn main() {
     } else {
         build.file("src/shim.c").include(engine);
     }
+    // WebAssembly has no symbols that another library could replace, and clang warns there.
+    if env::var("CARGO_CFG_TARGET_FAMILY").as_deref() != Ok("wasm") {
+        build.flag_if_supported("-fno-semantic-interposition");
+    }
     build
         .std("c11")
         .opt_level(2) // the law runs per packet: unoptimised test builds would crawl
-        .flag_if_supported("-fno-semantic-interposition")
         // Two neighbouring words loaded as one vector wait for the two stores that have just
         // written them.
         .flag_if_supported("-fno-tree-vectorize")
