@@ -1,7 +1,7 @@
 //! What somebody who wrote a scenario may not have meant, though it is allowed: said with the
 //! results.
 
-use crate::model::{Congestion, Scenario, Traffic};
+use crate::model::{Congestion, Scenario, Tcp, Traffic, XcpSender};
 
 /// Notes on a scenario, each a sentence without its full stop.
 #[must_use]
@@ -11,12 +11,14 @@ pub fn advice(scenario: &Scenario) -> Vec<String> {
     let routed = |direction: &usize| queue(direction).router().is_some();
     for flows in scenario.groups() {
         let group = &flows[0].group;
-        let explicit =
-            matches!(&group.traffic, Traffic::Tcp(tcp) if tcp.congestion == Congestion::Xcp);
-        if explicit && !group.route.iter().any(routed) {
+        if let Traffic::Tcp(tcp) = &group.traffic
+            && tcp.congestion == Congestion::Xcp
+            && !group.route.iter().any(routed)
+        {
             notes.push(format!(
-                "flow \"{}\" speaks XCP but crosses no XCP queue: it behaves like an ordinary TCP",
-                group.name
+                "flow \"{}\" speaks XCP but crosses no XCP queue: {}",
+                group.name,
+                alone(tcp)
             ));
         }
     }
@@ -33,4 +35,12 @@ pub fn advice(scenario: &Scenario) -> Vec<String> {
         }
     }
     notes
+}
+
+/// What an XCP sender does that no router answers.
+fn alone(tcp: &Tcp) -> &'static str {
+    match tcp.xcp_sender {
+        XcpSender::Window => "it behaves like an ordinary TCP",
+        XcpSender::Robust => "it limits itself by delay",
+    }
 }

@@ -22,7 +22,9 @@ fn what_was_hardly_meant_is_told() {
             && told(tail, "", "cubic").is_empty()
             && told(xcp, "", "cubic").is_empty()
     );
-    assert!(told(tail, "", "xcp")[0].starts_with("flow \"f\" speaks XCP but crosses no XCP queue"));
+    let unrouted = "flow \"f\" speaks XCP but crosses no XCP queue";
+    assert_eq!(told(tail, "", "xcp"), [format!("{unrouted}: it behaves like an ordinary TCP")]);
+    assert_eq!(told(tail, "", "xcp-robust"), [format!("{unrouted}: it limits itself by delay")]);
     let medium = "medium = \"air\"";
     assert!(
         told(xcp, medium, "xcp")[0]
