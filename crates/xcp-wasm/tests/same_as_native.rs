@@ -191,7 +191,7 @@ fn experiments_in_webassembly() {
 /// before what differs is told. A page refuses what does not fit into its memory: of some runs the
 /// samples. These are left out then, of both.
 #[test]
-#[ignore = "takes most of an hour: make wasm-all"]
+#[ignore = "takes some minutes: make wasm-all"]
 fn all_variants_of_all_experiments_in_webassembly() {
     let Some(engine) = engine() else { panic!("there is nothing to try it with") };
     let (files, next) = (everything(), AtomicUsize::new(0));
