@@ -17,8 +17,7 @@
  *      the window is wider by half. (TCP's pacing counts payloads, the rate is on the wire.) It
  *      does not move a packet that waits: the sender's difference 12. What a router on this host
  *      lends is sent faster, but within W.
- *   5. TCP does not pace its first ten segments. Until one of them has been answered no more than
- *      the first window is sent.
+ *   5. TCP does not pace its first ten segments, whatever the rate is.
  *   6. The engine's clock is the one that segments are stamped with, so that what is sent after a
  *      round has begun is never older than the round.
  *   7. In an outage the retransmission timer is bounded by the kernel's own option (Linux 6.15;
@@ -179,8 +178,7 @@ static __always_inline void robust_settle(struct tcp_sock *tp, const struct xcp_
                                           const struct xcp_robust_connection *r, __u32 more) {
     struct sock *sk = (struct sock *)tp;
     __u64 base = r->sender.base_ns, rate = ~0ULL;
-    __u32 cwnd =
-        r->sender.round_ns ? xcp_robust_sender_limit(&r->sender) : xcp_sender_cwnd(&r->sender.xcp);
+    __u32 cwnd = xcp_robust_sender_limit(&r->sender);
     /* what is lent is sent at any rate, but no more of it: difference 4 */
     if (more || takes_lent(c, tp, bpf_ktime_get_ns())) {
         __u32 window = xcp_sender_cwnd(&r->sender.xcp);

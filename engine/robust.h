@@ -12,8 +12,9 @@
  *
  *   1. A control interval is cut in ten; sums run over the last d ("window"), traffic is measured
  *      over the last two parts ("M"), and what they decide holds for one part. A part is no
- *      shorter than forty packets of 1500 bytes take, nor than half the mean X: fewer packets
- *      measure nothing.
+ *      shorter than forty packets of 1500 bytes take, for fewer measure nothing, as far as d / 2;
+ *      nor than the mean X, for in less not every flow hears of it (the lesser one of this part's
+ *      end and the last one's, for windows of one may be a fallen capacity's and pass).
  *   2. F = alpha (C - y - O - (Q' - Q_T) / d), alpha = 0.7. O is the sum of all grants that y does
  *      not show yet; Q' is the queue at the time when what is granted now takes effect, followed
  *      through the calendar; Q_T two packets, and the law's target.

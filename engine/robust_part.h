@@ -56,7 +56,8 @@ XCP_PART xcp_robust_took(struct xcp_robust *r, xcp_u64 ns) {
 }
 
 /* C from what departed while packets waited, at once where the last ones agree; where nothing waits
- * and the link is full all the same, it may be more. st: the part over d, a fraction of 2^32. */
+ * in a whole part though C is used, C is more: twice as much after d, until something waits. st: the
+ * part over d, a fraction of 2^32. */
 XCP_PART xcp_robust_measure(struct xcp_robust *r, xcp_u64 elapsed, xcp_u64 all, xcp_u32 st) {
     xcp_u64 most, c;
     XCP_PART_NEEDS(r);
@@ -71,9 +72,8 @@ XCP_PART xcp_robust_measure(struct xcp_robust *r, xcp_u64 elapsed, xcp_u64 all, 
         else
             c -= xcp_mul_fraction(c - m, k);
         r->busy_bytes = r->busy_ns = 0;
-    } else if (r->idle_ns > elapsed / 20 &&
-               xcp_robust_rate(all, elapsed) >> 20 > c - c / 10) { /* a tenth more each d */
-        c += xcp_mul_fraction(c / 10, st);
+    } else if (r->idle_ns > elapsed / 20 && xcp_robust_rate(all, elapsed) >> 20 > c - c / 10) {
+        c += xcp_mul_fraction(c, st);
     }
     r->capacity = c > most ? most : c < XCP_ROBUST_PACKET ? XCP_ROBUST_PACKET : c;
     return 0;
@@ -313,11 +313,30 @@ XCP_PART xcp_robust_sum_up(struct xcp_robust *r) {
     return 0;
 }
 
+/* The length of the next part, ns: difference 1. */
+XCP_INLINE xcp_u64 xcp_robust_part_length(struct xcp_robust *r) {
+    const struct xcp_robust_sums *w = &r->window;
+    xcp_u64 part = r->d_ns / XCP_ROBUST_PARTS, last = r->gap;
+    xcp_u64 least = XCP_ROBUST_PACKETS * XCP_ROBUST_PACKET * XCP_NS_PER_S / r->capacity;
+    if (least < XCP_ROBUST_LEAST_PART)
+        least = XCP_ROBUST_LEAST_PART;
+    if (least > r->d_ns >> 1)
+        least = r->d_ns >> 1;
+    r->gap = w->packets ? (w->x / w->packets) >> 8 : 0;
+    if (last > r->gap)
+        last = r->gap;
+    if (least < last)
+        least = last;
+    if (least > r->d_ns)
+        least = r->d_ns;
+    return part > least ? part : least ? least : 1;
+}
+
 /* The end of a part. */
 XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog) {
     const struct xcp_robust_sums *w;
     struct xcp_robust_sums *m;
-    xcp_u64 elapsed, part, least;
+    xcp_u64 elapsed, slowest;
     xcp_u32 silence, falls, st;
     XCP_PART_NEEDS(r);
     elapsed = now - r->start_ns ? now - r->start_ns : 1;
@@ -341,16 +360,7 @@ XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlo
             r->d_ns = r->law.min_interval_ns;
         r->rtt_known = 1;
     }
-    /* difference 1 */
-    part = r->d_ns / XCP_ROBUST_PARTS;
-    least = XCP_ROBUST_PACKETS * XCP_ROBUST_PACKET * XCP_NS_PER_S / r->capacity;
-    if (w->packets && (w->x / w->packets) >> 9 > least)
-        least = (w->x / w->packets) >> 9;
-    if (least < XCP_ROBUST_LEAST_PART)
-        least = XCP_ROBUST_LEAST_PART;
-    if (least > r->d_ns >> 1)
-        least = r->d_ns >> 1;
-    r->interval_ns = part > least ? part : least ? least : 1;
+    r->interval_ns = xcp_robust_part_length(r);
     st = elapsed < r->d_ns ? xcp_robust_fraction(elapsed, r->d_ns) : ~0U;
     if (now > r->busy_until_ns && backlog == 0)
         r->idle_ns += now - (r->busy_until_ns > r->start_ns ? r->busy_until_ns : r->start_ns);
@@ -361,8 +371,10 @@ XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlo
     r->queue = r->past_parts > 1 && r->last_min < r->min_queue ? r->last_min : r->min_queue;
     r->last_min = r->min_queue;
     r->min_queue = backlog;
-    least = (XCP_NS_PER_S << 16) / r->capacity;
-    r->byte_time = least < 1ULL << 35 ? least : (1ULL << 35) - 1;
+    slowest = (1ULL << 35) - 1;
+    r->byte_time = (XCP_NS_PER_S << 16) / r->capacity;
+    if (r->byte_time > slowest)
+        r->byte_time = slowest;
     xcp_robust_turn(r, now - m->elapsed);
     xcp_robust_spare(r, now, backlog,
                      (silence ? XCP_ROBUST_SILENCE : 0) | (falls ? XCP_ROBUST_FALLS : 0));

@@ -10,7 +10,8 @@
  *   1. The window W that is told, asked for and moved is the rate times `base`, the least
  *      round-trip time seen; `base` is also the RTT in the header, and packets are spread over it.
  *      A queue changes neither W nor the rate, so a router gets what it granted. What may be in
- *      flight besides is half as much again as W, and what the queue makes of it.
+ *      flight besides is half as much again as W, and what the queue makes of it; only W until the
+ *      first window has been answered whole, for it may have filled a queue by itself.
  *   2. A decrease leaves no gap: nobody waits until in flight is below W.
  *   3. Feedback without a router's mark counts for nothing, nor does that of packets sent before
  *      the last timeout. No increase goes beyond eight times what the last round delivered. What a
@@ -89,6 +90,10 @@
 #define XCP_ROBUST_EVIDENCE_JUMPS 12
 #define XCP_ROBUST_JUMPED 128
 
+/* Rounds after which the first window has been answered: the first answer ends one, what was sent
+ * after it the next one. */
+#define XCP_ROBUST_FIRST_ROUNDS 2
+
 /* The timer has expired while routers were content; has done so again; or it is congestion. */
 #define XCP_ROBUST_OUTAGE 1
 #define XCP_ROBUST_OUTAGE_LASTS 2
@@ -133,7 +138,6 @@ struct xcp_robust_sender {
     xcp_u32 stuck; /* 1 and the rounds that the queue stands since the first cut, or 0 */
     xcp_u32 grown;
     xcp_u32 high;
-    xcp_u32 outage; /* what the timer's expiries are taken for until something comes: see above */
     xcp_u8 mode;
     xcp_u8 routed; /* routers answer */
     xcp_u8 ever;   /* one did */
@@ -144,6 +148,8 @@ struct xcp_robust_sender {
     xcp_u8 empties; /* rounds with an empty queue that end COMPETE */
     xcp_u8 jumped;  /* quiet rounds until the path is no longer held to jump */
     xcp_u8 slow_start;
+    xcp_u8 outage; /* what the timer's expiries are taken for until something comes: see above */
+    xcp_u8 rounds; /* that have ended, no more than matter */
     xcp_u8 flat;   /* rounds running in which the queue has not moved since the first cut */
     xcp_u8 calm;   /* the last round's feedback was less than a tenth of the window */
     xcp_u32 binds; /* for those who look */
@@ -212,7 +218,7 @@ XCP_INLINE xcp_u32 xcp_robust_sender_limit(const struct xcp_robust_sender *s) {
     xcp_u64 most = s->bound, packets, longest = s->base_ns + (s->base_ns >> 1);
     if (most == XCP_ROBUST_UNBOUNDED) {
         most = xcp_robust_more(xcp_robust_more(s->top, s->last_top), s->xcp.cwnd);
-        if (s->base_ns) { /* before there is an RTT the first window is a burst */
+        if (s->rounds >= XCP_ROBUST_FIRST_ROUNDS) {
             most = xcp_robust_more(most, XCP_ROBUST_ONE);
             most = xcp_robust_times(most, xcp_robust_less(xcp_robust_srtt(s), longest), s->base_ns);
             most += (most >> 1) + XCP_ROBUST_ONE;
@@ -529,6 +535,8 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
         (s->fb < 0 ? -(xcp_u64)s->fb : (xcp_u64)s->fb) < xcp_mul_fraction(flight, XCP_ROBUST_TENTH);
     s->cap = (8ULL * s->acked + 4) << 32;
     s->round_ns = now;
+    if (s->rounds < XCP_ROBUST_FIRST_ROUNDS)
+        s->rounds++;
     s->least_ns = ~0ULL;
     s->most_ns = s->sum_ns = 0;
     s->samples = 0;

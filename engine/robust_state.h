@@ -41,6 +41,7 @@ struct xcp_robust {
     xcp_u64 start_ns;
     xcp_u64 interval_ns; /* of the running part */
     xcp_u64 d_ns;
+    xcp_u64 gap; /* between two packets of a flow, over the last d, ns */
     xcp_u64 random;
     xcp_u32 id;
     xcp_u32 rtt_known;

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use xcp_engine::exact::{Cubic, log2_q16, roots};
 use xcp_engine::{
-    Bound, ForwardHeader, Other, Preset, ReturnHeader, RobustRouter, RobustSender, RouterConfig,
-    Sendable, WireFormat, flags,
+    Bound, CapacityKnown, ForwardHeader, Other, Preset, ReturnHeader, RobustRouter, RobustSender,
+    RouterConfig, Sendable, WireFormat, flags,
 };
 
 const MS: u64 = 1_000_000;
@@ -110,6 +110,60 @@ fn what_is_granted_before_the_queue_is_due_behind_it() {
     assert!(over < 0.2 * given_late, "{over} of {given_late}");
 }
 
+/// Difference 1: a part is a tenth of d, unless that is too short for forty packets, or for each flow
+/// to send one; what is over after one window changes nothing.
+#[test]
+fn every_flow_hears_of_a_part() {
+    let part = |windows: &[(f64, u64)], capacity: u64| {
+        let config = RouterConfig::preset(Preset::Robust, capacity);
+        let mut r = RobustRouter::new(&config, 0, 7).expect("valid");
+        let mut now = 0;
+        for (window, for_ns) in windows {
+            // Packets of flows that have this window each, as many as fill the link.
+            let until = now + for_ns;
+            while now < until {
+                let mut h = header(100 * MS, *window, 0.0);
+                r.arrival(now, SIZE, &h, 0);
+                r.departure(now, SIZE, &mut h, 0);
+                now += u64::from(SIZE) * S / capacity;
+            }
+        }
+        r.state().control_interval_s
+    };
+    for (windows, capacity, wanted) in [
+        (&[(20.0, S)][..], 40 * C, 0.01),
+        (&[(20.0, S)], C, 0.048),
+        (&[(20.0, S)], C / 4, 0.05),
+        (&[(1.25, S)], 40 * C, 0.08),
+        (&[(1.0, S)], C / 4, 0.1),
+        (&[(20.0, S), (1.0, 140 * MS)], C, 0.048),
+        (&[(20.0, S), (1.0, 300 * MS)], C, 0.1),
+    ] {
+        let is = part(windows, capacity);
+        assert!((is / wanted - 1.0).abs() < 0.02, "{is} s, not {wanted}: {windows:?}");
+    }
+}
+
+/// Difference 8: where packets wait, C is what they say; where none waits though C is used, it is
+/// more, until some do.
+#[test]
+fn a_capacity_that_nothing_contradicts_is_more() {
+    let mut config = RouterConfig::preset(Preset::Robust, 8 * C);
+    config.capacity_known = CapacityKnown::Measured;
+    let mut r = RobustRouter::new(&config, 0, 7).expect("valid");
+    send(&mut r, 0, S, C, u64::from(SIZE), 0.0);
+    let measured = r.state().capacity_bps / 8.0;
+    assert!((measured / C as f64 - 1.0).abs() < 0.02, "{measured}");
+    // The link is faster again, and what comes at the old rate never waits.
+    send(&mut r, S, S + 150 * MS, C, 0, 0.0);
+    let doubled = r.state().capacity_bps / 8.0;
+    assert!((1.5..3.0).contains(&(doubled / C as f64)), "{doubled}");
+    // Only as far as is used.
+    send(&mut r, S + 150 * MS, 3 * S, C, 0, 0.0);
+    let idle = r.state().capacity_bps / 8.0;
+    assert!(idle < 3.0 * C as f64, "{idle}");
+}
+
 /// TCP that takes more than its share is dropped more and more often; where there is none, nothing.
 #[test]
 fn tcp_beyond_its_share_is_dropped() {
@@ -149,13 +203,15 @@ fn the_rate_is_the_state() {
     sender.sample(Some(200 * MS), 190 * MS, 100 * MS, 2);
     sender.feedback(300 * MS, &answer(0.0), true, 100 * MS, 1);
     assert_eq!((sender.gap_ns(), sender.window()), (gap, 10.0));
+    assert_eq!(sender.limit(), 10, "the first window may have filled a queue by itself");
+    sender.acked(300 * MS, 1, true, 100 * MS);
     assert!(sender.limit() >= 19, "in flight as much as the rate makes of it: {}", sender.limit());
     let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(1e6) };
     sender.feedback(310 * MS, &unmarked, true, 100 * MS, 1);
     assert_eq!(sender.window(), 10.0);
     // A shorter path: the rate stays.
-    sender.sample(Some(50 * MS), 150 * MS, 200 * MS, 2);
-    sender.feedback(320 * MS, &answer(0.0), true, 200 * MS, 1);
+    sender.sample(Some(50 * MS), 150 * MS, 300 * MS, 2);
+    sender.feedback(350 * MS, &answer(0.0), true, 300 * MS, 1);
     assert_eq!((sender.gap_ns(), sender.window()), (gap, 5.0));
 }
 

@@ -43,6 +43,9 @@ const COUNTING: &str = "1000000000ULL";
 const TAU: &str = "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10), \
     s->spread_ns + (s->spread_ns >> 1))";
 const FLIGHT: &str = "most += (most >> 1) + XCP_ROBUST_ONE;";
+const FIRST: &str = "s->rounds >= XCP_ROBUST_FIRST_ROUNDS";
+const GAP: &str = "(w->x / w->packets) >> 8";
+const SEEKS: &str = "c += xcp_mul_fraction(c, st);";
 const CAP: &str = "(8ULL * s->acked + 4) << 32";
 const EVIDENT: &str = "q->infl > q->tau && evident";
 const ROUNDS: &str = "s->jumped ? XCP_ROBUST_EVIDENCE_JUMPS : XCP_ROBUST_EVIDENCE";
@@ -289,6 +292,17 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         &[sender(JUMPED, "s->jumped = 0;")],
     ),
     one(
+        "without-hearing-all",
+        "a part may be shorter than the time between two packets of a flow",
+        &[part("least < last", "0")],
+    ),
+    one("hearing-at-once", "that of the last window alone", &[part("last > r->gap", "1")]),
+    one(
+        "without-first-window",
+        "in flight half as much again before the first window has been answered",
+        &[sender(FIRST, "s->base_ns != 0")],
+    ),
+    one(
         "alpha-half",
         "gain 0.35, not 0.7",
         &[part(ALPHA, "xcp_mul_fraction(gap, r->law.alpha) >> 1")],
@@ -305,6 +319,31 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         "packets-double",
         "at least eighty, not forty",
         &[part(PACKETS, "80ULL * XCP_ROBUST_PACKET * XCP_NS_PER_S / r->capacity")],
+    ),
+    one(
+        "hearing-half",
+        "a part of half the time between two packets of a flow",
+        &[part(GAP, "(w->x / w->packets) >> 9")],
+    ),
+    one("hearing-double", "of twice that time", &[part(GAP, "(w->x / w->packets) >> 7")]),
+    one(
+        "seeks-half",
+        "a measured C that nothing contradicts grows by a half each d, not by itself",
+        &[part(SEEKS, "c += xcp_mul_fraction(c / 2, st);")],
+    ),
+    one("seeks-double", "by twice itself", &[part(SEEKS, "c += xcp_mul_fraction(2 * c, st);")]),
+    one(
+        "first-half",
+        "in flight half as much again after the first answer",
+        &[sender(FIRST, "s->rounds >= 1")],
+    ),
+    one(
+        "first-double",
+        "after four rounds",
+        &[
+            sender(FIRST, "s->rounds >= 4"),
+            sender("s->rounds < XCP_ROBUST_FIRST_ROUNDS", "s->rounds < 4"),
+        ],
     ),
     one("least-part-half", "parts of at least 0.25 ms, not 0.5", &[state(LEAST_PART, "250000ULL")]),
     one("least-part-double", "of at least 1 ms, not 0.5", &[state(LEAST_PART, "1000000ULL")]),
