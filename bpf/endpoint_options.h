@@ -365,6 +365,7 @@ static __always_inline void put_forward(struct xcp_connection *c, const struct t
     __u32 limit = sendable(tp);
     c->forwards++;
     if (r) {
+        limit = robust_at_hand(tp, r, limit);
         if (takes_lent(c, tp, now)) { /* it asks for no more than a part of a packet */
             __u32 cwnd = xcp_sender_cwnd(&r->sender.xcp) + 1;
             limit = limit < cwnd ? limit : cwnd;

@@ -25,6 +25,9 @@
  *      connection, too, which is to stay as it was: it is told that time (TCP_USER_TIMEOUT). Who
  *      chooses another congestion control in an outage keeps both, for a congestion control that is
  *      released may set no option.
+ *   8. It asks for no more than there is data for, as the simulator's does, where the application is
+ *      not waiting for room: what is promised to a transfer that is over by then is nobody's. But it
+ *      does not ask for less than it has, for most connections send again.
  */
 
 #define TCP_RTO_MAX_MS 44
@@ -171,6 +174,19 @@ __noinline int xcp_robust_header(struct xcp_robust_connection *r, __u64 now, __u
 static __always_inline __u32 takes_lent(const struct xcp_connection *c, const struct tcp_sock *tp,
                                         __u64 now) {
     return c->start_taken && now - c->start_ns <= srtt_ns(c, tp);
+}
+
+/* Of what may be in flight, what there is data for: difference 8. It may be more than is written
+ * where the application waits for room in its buffer, which is then more than half full. */
+static __always_inline __u32 robust_at_hand(const struct tcp_sock *tp,
+                                            const struct xcp_robust_connection *r, __u32 limit) {
+    const struct sock *sk = (const struct sock *)tp;
+    __u32 least = xcp_sender_cwnd(&r->sender.xcp) + 1, packets;
+    if (tp->mss_cache == 0 || sk->sk_wmem_queued >= sk->sk_sndbuf >> 1)
+        return limit;
+    packets = (tp->write_seq - tp->snd_una + tp->mss_cache - 1) / tp->mss_cache;
+    packets = packets > least ? packets : least;
+    return packets < limit ? packets : limit;
 }
 
 /* What the window and pacing become. more: as for pace() in endpoint_window.h. */

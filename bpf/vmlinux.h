@@ -273,6 +273,8 @@ struct sock {
     struct sock_common __sk_common;
     unsigned long sk_pacing_rate;
     __u32 sk_pacing_status;
+    int sk_wmem_queued;
+    int sk_sndbuf;
 };
 
 struct inet_sock {
