@@ -25,9 +25,9 @@
  *      connection, too, which is to stay as it was: it is told that time (TCP_USER_TIMEOUT). Who
  *      chooses another congestion control in an outage keeps both, for a congestion control that is
  *      released may set no option.
- *   8. It asks for no more than there is data for, as the simulator's does, where the application is
- *      not waiting for room: what is promised to a transfer that is over by then is nobody's. But it
- *      does not ask for less than it has, for most connections send again.
+ *   8. It asks for no more than there is data for, as the simulator's does, where the application
+ *      is not waiting for room: what is promised to a transfer that is over by then is nobody's.
+ *      But it does not ask for less than it has, for most connections send again.
  */
 
 #define TCP_RTO_MAX_MS 44

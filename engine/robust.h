@@ -358,7 +358,6 @@ XCP_INLINE int xcp_robust_others(struct xcp_robust *r, xcp_u64 bytes, xcp_u32 se
     r->now.all += bytes;
     if (kind == XCP_OTHER_ACK) {
         r->now.xcp += bytes;
-        r->now.packets += segments;
     } else if (kind == XCP_OTHER_TCP && r->law.tcp == XCP_TCP_STEERED) {
         xcp_u32 bit = xcp_router_id(flow);
         r->now.tcp += bytes;

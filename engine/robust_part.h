@@ -56,8 +56,8 @@ XCP_PART xcp_robust_took(struct xcp_robust *r, xcp_u64 ns) {
 }
 
 /* C from what departed while packets waited, at once where the last ones agree; where nothing waits
- * in a whole part though C is used, C is more: twice as much after d, until something waits. st: the
- * part over d, a fraction of 2^32. */
+ * in a whole part though C is used, C is more: twice as much after d, until something waits. st:
+ * the part over d, a fraction of 2^32. */
 XCP_PART xcp_robust_measure(struct xcp_robust *r, xcp_u64 elapsed, xcp_u64 all, xcp_u32 st) {
     xcp_u64 most, c;
     XCP_PART_NEEDS(r);

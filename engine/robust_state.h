@@ -27,7 +27,7 @@ struct xcp_robust_sums {
     xcp_u64 xcp;     /* of these XCP's, acknowledgements included */
     xcp_u64 tcp;
     xcp_u64 here;    /* of flows limited here */
-    xcp_u64 packets; /* XCP's */
+    xcp_u64 packets; /* with a header */
     xcp_u64 x;
     xcp_u64 x_here;
     xcp_u64 x_unknown; /* of flows that name no link */

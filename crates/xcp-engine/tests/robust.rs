@@ -110,8 +110,8 @@ fn what_is_granted_before_the_queue_is_due_behind_it() {
     assert!(over < 0.2 * given_late, "{over} of {given_late}");
 }
 
-/// Difference 1: a part is a tenth of d, unless that is too short for forty packets, or for each flow
-/// to send one; what is over after one window changes nothing.
+/// Difference 1: a part is a tenth of d, unless that is too short for forty packets, or for each
+/// flow to send one; what is over after one window changes nothing, nor do acknowledgements.
 #[test]
 fn every_flow_hears_of_a_part() {
     let part = |windows: &[(f64, u64)], capacity: u64| {
@@ -125,6 +125,7 @@ fn every_flow_hears_of_a_part() {
                 let mut h = header(100 * MS, *window, 0.0);
                 r.arrival(now, SIZE, &h, 0);
                 r.departure(now, SIZE, &mut h, 0);
+                r.other_arrival(now, 64, Other::Ack, 0); // of data the other way
                 now += u64::from(SIZE) * S / capacity;
             }
         }
