@@ -125,7 +125,7 @@ fn every_flow_hears_of_a_part() {
                 let mut h = header(100 * MS, *window, 0.0);
                 r.arrival(now, SIZE, &h, 0);
                 r.departure(now, SIZE, &mut h, 0);
-                r.other_arrival(now, 64, Other::Ack, 0); // of data the other way
+                assert!(r.other_arrival(now, 64, Other::Ack, 0), "of data the other way");
                 now += u64::from(SIZE) * S / capacity;
             }
         }

@@ -62,8 +62,8 @@ pub const OBEYED_MOST: f64 = 10.0;
 /// the time between two of a flow.
 #[must_use]
 pub fn part(d: f64, capacity: f64, gap: f64) -> f64 {
-    let least = (PACKETS * PACKET / capacity).max(gap / 2.0).max(SHORTEST);
-    (d / PARTS).max(least.min(d / 2.0))
+    let measures = (PACKETS * PACKET / capacity).max(SHORTEST).min(d / 2.0);
+    (d / PARTS).max(measures).max(gap.min(d))
 }
 
 /// A loop with a calendar.

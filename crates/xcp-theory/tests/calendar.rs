@@ -168,7 +168,8 @@ fn the_laws_own_margins() {
     assert_eq!(part(0.08, 12.5e6, 0.0), 0.008);
     assert!((part(0.02, 12.5e6, 0.0) - 0.0048).abs() < 1e-12, "forty packets");
     assert!((part(0.02, 1.25e6, 0.0) - 0.01).abs() < 1e-12, "half of d");
-    assert!((part(0.08, 12.5e6, 0.04) - 0.02).abs() < 1e-12, "half of the time between packets");
+    assert!((part(0.08, 12.5e6, 0.04) - 0.04).abs() < 1e-12, "the time between packets");
+    assert!((part(0.08, 12.5e6, 0.1) - 0.08).abs() < 1e-12, "d");
     for d in [0.01, 0.08, 0.6] {
         let of = one(0.7, d, d / 10.0);
         let m = of.calendar_margins().unwrap();

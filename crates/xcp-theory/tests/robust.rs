@@ -17,8 +17,9 @@ fn robust(file: &str) -> Scenario {
     load(&path, &text, &Overrides::none().only(&["robust".to_owned()])).unwrap().remove(0)
 }
 
-/// Utilisation and mean queue (packets) of a link, of the fluid and of packets, are this close.
-fn beside(scenario: &Scenario, link: &str, utilisation: f64, queue: f64) {
+/// By how much utilisation and mean queue (packets) of a link are greater of the fluid than of
+/// packets.
+fn more(scenario: &Scenario, link: &str) -> (f64, f64) {
     let moved = fluid(scenario).unwrap();
     let from = scenario.measure.from as f64 / 1e9;
     let l = moved.links.iter().position(|name| name == link).unwrap();
@@ -26,12 +27,13 @@ fn beside(scenario: &Scenario, link: &str, utilisation: f64, queue: f64) {
     let packets = &run.summary.links[link];
     let told = (moved.mean_utilisation(l, from), moved.mean_queue(l, from) / 1500.0);
     println!("{}, {link}: {told:.4?}, {packets:?}", scenario.title);
-    assert!(
-        (told.0 - packets.utilisation).abs() < utilisation
-            && (told.1 - packets.queue_mean).abs() < queue,
-        "{}, {link}: {told:?}, {packets:?}",
-        scenario.title
-    );
+    (told.0 - packets.utilisation, told.1 - packets.queue_mean)
+}
+
+/// They are this close.
+fn beside(scenario: &Scenario, link: &str, utilisation: f64, queue: f64) {
+    let by = more(scenario, link);
+    assert!(by.0.abs() < utilisation && by.1.abs() < queue, "{}, {link}: {by:?}", scenario.title);
 }
 
 #[test]
@@ -63,10 +65,12 @@ fn two_bottlenecks_have_their_max_min_shares() {
 }
 
 /// Datagrams at 60 % of the link, half of the time: the calendar's queue a round trip ahead, its
-/// decrease and its increase.
+/// decrease and its increase. Where they come and go within three round trips, windows fall to one
+/// packet and parts are as long as d; what comes of it depends on where a part ends, so there it is
+/// the mean of several such times that is the same.
 #[test]
 fn datagrams_that_come_and_go() {
-    for period in [1000, 250, 50] {
+    let come_and_go = |period: u64| {
         let mut scenario = robust("failures/03-udp-beside.toml");
         for flow in &mut scenario.flows {
             if let Traffic::Udp(pattern) = &mut Arc::make_mut(&mut flow.group).traffic {
@@ -75,13 +79,15 @@ fn datagrams_that_come_and_go() {
                 *pattern = UdpPattern::Schedule { steps: steps.collect() };
             }
         }
-        // More changes than the timeline follows are seen by their mean.
-        if period > 100 {
-            beside(&scenario, "bottleneck", 0.005, 6.0);
-        } else {
-            assert!(fluid(&scenario).unwrap().mean_utilisation(0, 20.0) > 0.99);
-        }
-    }
+        scenario
+    };
+    beside(&come_and_go(1000), "bottleneck", 0.005, 6.0);
+    let periods = [220, 240, 260, 280];
+    let all = periods.map(|period| more(&come_and_go(period), "bottleneck"));
+    let mean = |by: fn(&(f64, f64)) -> f64| all.iter().map(by).sum::<f64>() / periods.len() as f64;
+    assert!(mean(|by| by.0).abs() < 0.005 && mean(|by| by.1).abs() < 6.0, "{all:?}");
+    // More changes than the timeline follows are seen by their mean.
+    assert!(fluid(&come_and_go(50)).unwrap().mean_utilisation(0, 20.0) > 0.99);
 }
 
 #[test]

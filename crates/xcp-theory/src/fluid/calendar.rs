@@ -99,6 +99,8 @@ pub(super) struct CalendarState {
     /// When the running part began, and how long it lasts.
     began: f64,
     interval: f64,
+    /// Between two packets of a flow, at the last end of a part.
+    gap: f64,
     d: f64,
     rtt_known: bool,
     now: Sums,
@@ -234,7 +236,8 @@ impl CalendarState {
             self.rtt_known = true;
         }
         let gap = over(window.x * PACKET, window.xcp);
-        self.interval = part(self.d, c, gap);
+        self.interval = part(self.d, c, gap.min(self.gap));
+        self.gap = gap;
         let falls = self.least < self.last_least * 0.98;
         let two = self.past.len() > 1;
         let queue = if two { self.least.min(self.last_least) } else { self.least };
@@ -331,6 +334,7 @@ impl Queue for CalendarState {
             step: 0,
             began: 0.0,
             interval: FIRST,
+            gap: 0.0,
             d: FIRST,
             rtt_known: false,
             now: Sums::default(),
