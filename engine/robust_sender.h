@@ -148,11 +148,11 @@ struct xcp_robust_sender {
     xcp_u8 empties; /* rounds with an empty queue that end COMPETE */
     xcp_u8 jumped;  /* quiet rounds until the path is no longer held to jump */
     xcp_u8 slow_start;
-    xcp_u8 outage; /* what the timer's expiries are taken for until something comes: see above */
-    xcp_u8 rounds; /* that have ended, no more than matter */
-    xcp_u8 flat;   /* rounds running in which the queue has not moved since the first cut */
-    xcp_u8 calm;   /* the last round's feedback was less than a tenth of the window */
-    xcp_u32 binds; /* for those who look */
+    xcp_u8 flat;    /* rounds running in which the queue has not moved since the first cut */
+    xcp_u8 calm;    /* the last round's feedback was less than a tenth of the window */
+    xcp_u16 outage; /* what the timer's expiries are taken for until something comes: see above */
+    xcp_u16 rounds; /* that have ended, no more than matter */
+    xcp_u32 binds;  /* for those who look */
     xcp_u32 competes;
 };
 
