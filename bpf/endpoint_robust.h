@@ -34,7 +34,8 @@
 #define TCP_RTO_MIN_MS 200   /* net/ipv4/tcp_timer.c begins with it, whatever the round trip */
 #define TCP_RTO_DOUBLINGS 10 /* beyond two minutes, the most that it may be bounded by */
 #define XCP_NS_PER_MS 1000000
-#define SOCK_DEAD 1 /* the first bit of skc_flags */
+#define SOCK_DEAD 1    /* the first bit of skc_flags */
+#define SOCK_NOSPACE 2 /* a bit of a socket's flags: include/linux/net.h */
 
 struct xcp_robust_connection {
     struct xcp_robust_sender sender;
@@ -176,13 +177,13 @@ static __always_inline __u32 takes_lent(const struct xcp_connection *c, const st
     return c->start_taken && now - c->start_ns <= srtt_ns(c, tp);
 }
 
-/* Of what may be in flight, what there is data for: difference 8. It may be more than is written
- * where the application waits for room in its buffer, which is then more than half full. */
+/* Of what may be in flight, what there is data for: difference 8. It is more than what is written
+ * where the application waits for room, in the buffer or by TCP_NOTSENT_LOWAT. */
 static __always_inline __u32 robust_at_hand(const struct tcp_sock *tp,
                                             const struct xcp_robust_connection *r, __u32 limit) {
-    const struct sock *sk = (const struct sock *)tp;
+    const struct socket *socket = ((const struct sock *)tp)->sk_socket;
     __u32 least = xcp_sender_cwnd(&r->sender.xcp) + 1, packets;
-    if (tp->mss_cache == 0 || sk->sk_wmem_queued >= sk->sk_sndbuf >> 1)
+    if (tp->mss_cache == 0 || (socket && socket->flags & 1UL << SOCK_NOSPACE))
         return limit;
     packets = (tp->write_seq - tp->snd_una + tp->mss_cache - 1) / tp->mss_cache;
     packets = packets > least ? packets : least;

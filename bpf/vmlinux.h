@@ -269,12 +269,15 @@ struct sock_common {
     unsigned long skc_flags;
 };
 
+struct socket {
+    unsigned long flags;
+};
+
 struct sock {
     struct sock_common __sk_common;
     unsigned long sk_pacing_rate;
     __u32 sk_pacing_status;
-    int sk_wmem_queued;
-    int sk_sndbuf;
+    struct socket *sk_socket;
 };
 
 struct inet_sock {
