@@ -112,3 +112,19 @@ fn whatever_the_kernel_has_can_be_named() {
             .is_err()
     );
 }
+
+/// A flow that stops is given little to send at a time (TCP_NOTSENT_LOWAT), so that its end is
+/// its end. A robust sender must not take that for all there is: it had a fifth of this link.
+#[test]
+fn an_application_that_waits_for_room_has_more_to_send() {
+    let Some(run) = lab(
+        "an_application_that_waits_for_room_has_more_to_send",
+        "duration = \"12s\"\nmeasure = { from = \"8s\", to = \"11s\" }\n[[link]]\nname = \
+         \"l\"\nbetween = [\"S\", \"D\"]\nrate = \"20mbit\"\ndelay = \"300ms\"\nqueue = { kind = \
+         \"xcp\", law = \"robust\", limit = \"2bdp\" }\n[[flow]]\nname = \"f\"\nfrom = \"S\"\nto = \
+         \"D\"\ncongestion = \"xcp-robust\"\nstop = \"11500ms\"\n",
+    ) else {
+        return;
+    };
+    assert!(link(&run, "l").utilisation > 0.8, "{:?}", run.summary.links);
+}
