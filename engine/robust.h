@@ -36,6 +36,10 @@
  *   9. Another capacity, told or measured, ends the part. And a decrease is divided among the bytes
  *      that will leave in the next part, which C bounds, not among all that come: it is said to
  *      those that leave.
+ *  10. Senders may lie. A decrease that was not said here is booked, for it may be another link's,
+ *      but as no more than the packet's size each d: no flow gives up more than it sends. Nobody's
+ *      packets are further apart than the longest RTT that is believed, and sums of X stop before
+ *      they would wrap.
  *
  * In a kernel program, which sees each packet once and before it waits, arrival and departure are
  * one (xcp_robust_burst), and 8 cannot be. What is granted there waits behind the queue first: it
@@ -116,6 +120,18 @@ XCP_INLINE xcp_u64 xcp_robust_rtt(const struct xcp_robust *r, const struct xcp_p
     return rtt < r->law.max_interval_ns ? rtt : r->law.max_interval_ns;
 }
 
+/* What a header says of its flow, as far as it is believed: difference 10. (path.h bounds X by the
+ * RTT that is claimed, not by the one believed.) */
+XCP_INLINE void xcp_robust_read(const struct xcp_robust *r, const struct xcp_forward *h,
+                                struct xcp_path *p) {
+    xcp_path_read(h, p);
+    if (XCP_UNLIKELY(xcp_scale(p->x, p->xe, ~0ULL) > r->law.max_interval_ns)) {
+        struct xcp_num most = xcp_num_of(r->law.max_interval_ns);
+        p->x = most.m;
+        p->xe = most.e;
+    }
+}
+
 /* Packets of one flow that come together under one header, and what becomes of them. */
 struct xcp_robust_pass {
     xcp_u64 now;
@@ -140,11 +156,12 @@ XCP_INLINE void xcp_robust_count(struct xcp_robust *r, const struct xcp_forward 
     r->now.all += of->bytes;
     r->now.xcp += of->bytes;
     r->now.packets += of->segments;
-    if (!p->known)
+    if (!p->known || r->now.x >> XCP_ROBUST_FULL)
         return;
     believed = xcp_robust_rtt(r, p);
     rtt = xcp_num_of(believed);
     x = xcp_scale(p->x, p->xe + 8, 1ULL << 44) * of->segments;
+    x = x < 1ULL << XCP_ROBUST_FULL ? x : 1ULL << XCP_ROBUST_FULL;
     r->now.x += x;
     xcp_acc_add_times(&r->now.xr, (xcp_u64)p->x * rtt.m, p->xe + rtt.e + 32, of->segments);
     by = xcp_robust_limited_by(r, h);
@@ -169,7 +186,7 @@ XCP_COLD void xcp_robust_arrival(struct xcp_robust *r, xcp_u64 now, xcp_u32 size
     pass.now = now;
     pass.bytes = xcp_robust_size(r, size);
     pass.segments = 1;
-    xcp_path_read(h, &pass.path);
+    xcp_robust_read(r, h, &pass.path);
     xcp_robust_count(r, h, &pass);
 }
 
@@ -288,6 +305,12 @@ XCP_INLINE void xcp_robust_settle(struct xcp_robust *r, struct xcp_forward *h,
                                                : most) *
                       of->segments;
     }
+    if (of->asked < 0 && of->asked < of->granted) {
+        /* Difference 10: a flow's packets add up, over d, to what it sends. */
+        xcp_s64 least = -(xcp_s64)xcp_robust_rate(of->size, r->d_ns);
+        least = of->granted < least ? of->granted : least;
+        of->asked = of->asked < least ? least : of->asked;
+    }
     if (by == r->id || by == 0 || of->asked < 0)
         xcp_robust_promise(r, of->now + xcp_robust_wait(r) + xcp_robust_rtt(r, &of->path),
                            of->asked, of->segments);
@@ -300,7 +323,7 @@ XCP_COLD void xcp_robust_settle_one(struct xcp_robust *r, xcp_u64 now, xcp_u32 s
     pass.now = now;
     pass.size = size;
     pass.segments = 1;
-    xcp_path_read(h, &pass.path);
+    xcp_robust_read(r, h, &pass.path);
     xcp_robust_settle(r, h, &pass);
 }
 
@@ -343,7 +366,7 @@ XCP_PART xcp_robust_burst(struct xcp_robust *r, xcp_u64 now, xcp_u64 bytes, xcp_
     pass.size =
         (xcp_u32)(each > XCP_SIZE_MAX + XCP_OVERHEAD_MAX ? XCP_SIZE_MAX + XCP_OVERHEAD_MAX : each);
     pass.segments = segments;
-    xcp_path_read(h, &pass.path);
+    xcp_robust_read(r, h, &pass.path);
     xcp_robust_count(r, h, &pass);
     xcp_robust_settle(r, h, &pass);
     return 0;

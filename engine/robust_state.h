@@ -10,6 +10,9 @@
 #define XCP_ROBUST_PARTS 10 /* of a control interval; a window has up to 16 */
 #define XCP_ROBUST_PAST 16
 #define XCP_ROBUST_SLOTS 256
+/* A part's sum of X that has this bit is full, and counts no more: 16 parts, each with a packet
+ * beyond, do not wrap. */
+#define XCP_ROBUST_FULL 58
 #define XCP_ROBUST_PACKET 1500
 #define XCP_ROBUST_PACKETS 40 /* least in a part */
 #define XCP_ROBUST_TARGET (2 * XCP_ROBUST_PACKET)

@@ -323,6 +323,10 @@ pub struct Lies {
     pub rtt: Option<Claim<Nanos>>,
     /// What its headers say of its window, packets.
     pub window: Option<Claim<f64>>,
+    /// What its headers ask for, bit/s; below 0 they give up as much.
+    pub asks_bps: Option<f64>,
+    /// The link that its headers name as the one that limits the flow.
+    pub link: Option<u32>,
     /// The window, packets, that it keeps whatever routers and losses tell it; all its packets ask
     /// for the most then.
     pub cwnd: Option<u32>,

@@ -6,9 +6,10 @@ use crate::spec::LIES;
 use xcp_model::{Claim, Congestion, Lies, Tcp, Traffic, WireFormat};
 
 /// What datagrams may say.
-const OF_DATAGRAMS: &[&str] = &["rtt", "window", "forged"];
+const OF_DATAGRAMS: &[&str] = &["rtt", "window", "asks", "link", "forged"];
 /// What connections may.
-const OF_CONNECTIONS: &[&str] = &["rtt", "window", "cwnd", "increases", "decreases", "returns"];
+const OF_CONNECTIONS: &[&str] =
+    &["rtt", "window", "asks", "link", "cwnd", "increases", "decreases", "returns"];
 
 /// How a flow lies, `None` where it has no `lies` or an empty one; `kernel`: it is to run on one.
 pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option<Lies> {
@@ -27,6 +28,8 @@ pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option
     let lies = Lies {
         rtt: fields.claimed_time("rtt"),
         window: fields.claimed_window("window"),
+        asks_bps: fields.number("asks"),
+        link: fields.integer("link").and_then(|n| u32::try_from(n).ok()),
         cwnd: fields.integer("cwnd").and_then(|n| u32::try_from(n).ok()),
         increases: fields.factor("increases").unwrap_or(1.0),
         decreases: fields.factor("decreases").unwrap_or(1.0),
@@ -36,6 +39,11 @@ pub(crate) fn lies(flow: &Fields<'_>, traffic: &Traffic, kernel: bool) -> Option
     match traffic {
         Traffic::Udp(_) => of_datagrams(&fields, &lies),
         Traffic::Tcp(Tcp { congestion: Congestion::Xcp, wire: WireFormat::Extended, .. }) => {
+            of_connection(&fields, &lies)
+        }
+        Traffic::Tcp(Tcp { congestion: Congestion::Named(name), wire, .. })
+            if &**name == "xcp-robust" && *wire == WireFormat::Extended =>
+        {
             of_connection(&fields, &lies)
         }
         Traffic::Tcp(Tcp { congestion: Congestion::Xcp, .. }) => {

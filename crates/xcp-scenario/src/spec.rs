@@ -832,8 +832,8 @@ pub(crate) static FLOW: Spec = Spec {
 pub(crate) static LIES: Spec = Spec {
     name: "lies",
     doc: "How a flow lies; `{}` is an honest flow. An XCP flow must have `wire = \"extended\"`. \
-        With `udp`, datagrams carry XCP's forward header: `rtt` and `window` say what it claims, \
-        `forged` is for them alone, and the other keys have no effect on them.",
+        With `udp`, datagrams carry XCP's forward header: `rtt`, `window`, `asks` and `link` are \
+        what it says, `forged` is for them alone, and the other keys have no effect on them.",
     keys: &[
         key(
             "rtt",
@@ -851,6 +851,21 @@ pub(crate) static LIES: Spec = Spec {
             "\"0.1x\"",
             "What headers say about the window: a multiple of the true one, or packets and \
              fractions of packets (`\"0.01p\"`).",
+        ),
+        key(
+            "asks",
+            Kind::Number { min: -1e13, max: 1e13 },
+            "the truth; with `udp` the most",
+            "-1e9",
+            "What headers ask for, bit/s, whatever the sender wants; below 0 they say that the \
+             flow gives up as much.",
+        ),
+        key(
+            "link",
+            Kind::Integer { min: 0, max: 4_294_967_295 },
+            "the truth; with `udp` none",
+            "12345",
+            "The link that headers name as the one that limits the flow; 0 names none.",
         ),
         key(
             "cwnd",

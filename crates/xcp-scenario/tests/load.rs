@@ -196,6 +196,8 @@ fn lies(table: &str, kind: &str) -> Lies {
 fn lies_of_every_kind() {
     let xcp = |table: &str| lies(table, "congestion = \"xcp\"");
     let honest = Lies {
+        asks_bps: None,
+        link: None,
         rtt: None,
         window: None,
         cwnd: None,

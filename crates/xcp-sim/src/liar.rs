@@ -29,10 +29,25 @@ const FORMAT: WireFormat = WireFormat::Extended;
 struct Claims {
     rtt: Option<Claim<Nanos>>,
     window: Option<Claim<f64>>,
+    asks_bps: Option<f64>,
+    link: Option<u32>,
 }
 
 impl Claims {
+    fn of(lies: &Lies) -> Self {
+        let Lies { rtt, window, asks_bps, link, .. } = *lies;
+        Self { rtt, window, asks_bps, link }
+    }
+
     fn write(&self, header: &mut ForwardHeader) {
+        if let Some(bps) = self.asks_bps {
+            header.feedback = FORMAT.encode_feedback(bps / 8.0, Rounding::Nearest);
+        }
+        if let Some(link) = self.link {
+            header.flags |= flags::IDS;
+            header.bottleneck_id = link;
+            header.next_bottleneck_id = link;
+        }
         match self.rtt {
             None => {}
             Some(Claim::Is(rtt)) => header.rtt = FORMAT.encode_rtt(rtt),
@@ -88,8 +103,8 @@ impl LyingSender {
     #[must_use]
     pub fn new(mut config: SenderConfig, lies: &Lies) -> Self {
         config.kept_window = lies.cwnd;
-        let Lies { rtt, window, increases, decreases, .. } = *lies;
-        Self { honest: Sender::new(&config), claims: Claims { rtt, window }, increases, decreases }
+        let Lies { increases, decreases, .. } = *lies;
+        Self { honest: Sender::new(&config), claims: Claims::of(lies), increases, decreases }
     }
 
     /// The sender that it makes use of.
@@ -201,6 +216,6 @@ impl LyingReceiver {
 #[must_use]
 pub fn datagram(lies: &Lies) -> Body {
     let mut header = ForwardHeader::encode(FORMAT, 0, 0.0, f64::MAX);
-    Claims { rtt: lies.rtt, window: lies.window }.write(&mut header);
+    Claims::of(lies).write(&mut header);
     Body::Claim { header, forged: lies.forged }
 }

@@ -17,6 +17,8 @@ use xcp_sim::tcp::{Receiver, ReceiverConfig, Sender, SenderConfig};
 const MS: Nanos = 1_000_000;
 const FORMAT: WireFormat = WireFormat::Extended;
 const HONEST: Lies = Lies {
+    asks_bps: None,
+    link: None,
     rtt: None,
     window: None,
     cwnd: None,
