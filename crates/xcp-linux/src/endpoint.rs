@@ -1,29 +1,31 @@
 //! The endpoint programs (`bpf/endpoint.bpf.c`): XCP in the kernel's own TCP for the sockets of a
-//! cgroup. Load, attach, ask for one socket, read. Which cgroup and devices, and where it is kept
+//! cgroup. Attach, ask for one socket, read; `load` loads them. Which cgroup and devices, and where it is kept
 //! while no process runs, is the caller's and `kept`'s.
 
-use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
-use libbpf_rs::{MapCore as _, MapFlags, MapHandle, MapMut};
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
 use xcp_engine::{Bound, ROBUST_SENDER_WORDS, RobustSender};
 
 use crate::error::{Error, Result, is_root};
 use crate::kept::file_system::Directory;
 use crate::link::{self, Link, Position, Target};
-use crate::object::{bytes_of, cast, from_bytes, handle, hush, read_only_entry, write_only_entry};
-use crate::programs::endpoint::{EndpointSkelBuilder, OpenEndpointSkel};
+use crate::object::{bytes_of, cast, from_bytes, hush, read_only_entry, write_only_entry};
 use crate::shared::{
     xcp_about, xcp_ask, xcp_ask_flags, xcp_connection, xcp_connection_state, xcp_endpoint_counts,
-    xcp_fall, xcp_give, xcp_no_room, xcp_prefix, xcp_record, xcp_robust_connection,
-    xcp_robust_sender, xcp_settings, xcp_shown,
+    xcp_fall, xcp_no_room, xcp_record, xcp_robust_connection, xcp_robust_sender, xcp_shown,
 };
 use crate::subscribers::Subscribers;
 
+mod load;
+
+/// What the iterator is kept as that shows connections: of all network namespaces, or of the
+/// caller's.
+const SHOW: &str = "show";
+const SHOW_HERE: &str = "show_here";
 /// What the programs are kept as that make room beside SACK.
 const ROOM: [&str; 2] = ["room_ethernet", "room_bare"];
 
@@ -355,6 +357,7 @@ pub struct Endpoint {
     about: MapHandle,
     programs: Programs,
     no_room: Option<NoRoom>,
+    everywhere: bool,
 }
 
 /// Programs by descriptor, to attach to more cgroups and devices.
@@ -374,6 +377,10 @@ pub enum NoRoom {
     /// There is no TCX for them to hang on, which came with Linux 6.6.
     NoTcx,
 }
+
+/// Where a kernel does not list the connections of all network namespaces, in words.
+pub const ONLY_HERE: &str = "only connections of the current network namespace are listed: this \
+    kernel refuses to iterate over the storage of sockets";
 
 impl NoRoom {
     /// What is lost without room beside SACK, in words.
@@ -402,135 +409,6 @@ pub struct About {
 }
 
 impl Endpoint {
-    /// Loads the programs and registers the congestion control; no socket uses it before
-    /// [`Endpoint::attach`].
-    ///
-    /// # Errors
-    /// A name that is taken or too long, too many ports or prefixes, a kernel that lacks what is
-    /// needed or denies it.
-    pub fn load(config: &EndpointConfig) -> Result<Self> {
-        Self::load_changed(config, |_| {})
-    }
-
-    /// The same with a change to the programs before they are loaded, for tests. Where the kernel
-    /// does not take all of them, those that are not essential stay away.
-    pub(crate) fn load_changed(
-        config: &EndpointConfig,
-        change: impl Fn(&mut OpenEndpointSkel<'_>),
-    ) -> Result<Self> {
-        // Kernels with BBR's third version have no min_tso_segs; connections then begin with their
-        // first acknowledgement.
-        let start = config.ask.start;
-        Self::load_with(config, true, start, &change)
-            .or_else(|all| Self::load_with(config, false, start, &change).map_err(|_| all))
-            .or_else(|all| match start {
-                true => Self::load_with(config, true, false, &change).map_err(|_| all),
-                false => Err(all),
-            })
-    }
-
-    fn load_with(
-        config: &EndpointConfig,
-        room: bool,
-        start: bool,
-        change: &impl Fn(&mut OpenEndpointSkel<'_>),
-    ) -> Result<Self> {
-        hush();
-        let mut object = MaybeUninit::uninit();
-        let mut open = EndpointSkelBuilder::default()
-            .open(&mut object)
-            .map_err(|e| Error::because("cannot open the endpoint's programs", e))?;
-        let name = c_name(&config.name)?;
-        if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
-            rodata.settings = xcp_settings {
-                name,
-                fallback: c_name(&config.fallback)?,
-                ask: config.ask.into(),
-                give: match config.give {
-                    Give::Nobody => xcp_give::XCP_GIVE_NONE,
-                    Give::All => xcp_give::XCP_GIVE_ALL,
-                    Give::Listed { .. } => xcp_give::XCP_GIVE_LISTED,
-                },
-                receive_window: config.receive_window,
-            };
-        }
-        open.maps
-            .subscribers
-            .set_max_entries(config.subscribers.max(1))
-            .map_err(|e| Error::because("cannot make room for subscribers", e))?;
-        open.struct_ops.xcp_mut().name = name;
-        change(&mut open);
-        if !start {
-            open.struct_ops.xcp_mut().min_tso_segs = std::ptr::null_mut();
-            open.progs.xcp_min_tso_segs.set_autoload(false);
-        }
-        open.progs.xcp_room_ethernet.set_autoload(room);
-        open.progs.xcp_room_bare.set_autoload(room);
-        let mut skel = open
-            .load()
-            .map_err(|e| Error::because("the kernel rejects the endpoint's programs", e))?;
-        if let Give::Listed { ports, prefixes } = &config.give {
-            list(&skel.maps.ports, &skel.maps.prefixes, ports, prefixes)?;
-        }
-        let congestion = skel.maps.xcp.attach_struct_ops().map_err(|e| {
-            let kind = e.kind();
-            let error = Error::because(
-                format_args!("cannot register the congestion control \"{}\"", config.name),
-                e,
-            );
-            if kind == libbpf_rs::ErrorKind::AlreadyExists {
-                error.remedy(
-                    "another one with that name exists: `xcpnet endpoint disable` removes xcpnet's",
-                )
-            } else {
-                error
-            }
-        })?;
-        let connections = handle(&skel.maps.connections)?;
-        let show = skel
-            .progs
-            .xcp_show
-            .attach_iter(connections.as_fd())
-            .map_err(|e| Error::because("cannot attach the iterator", e))?;
-        let listeners = skel
-            .progs
-            .xcp_listeners
-            .attach()
-            .map_err(|e| Error::because("cannot attach the iterator", e))?;
-        let (congestion, show, listeners) =
-            (Link::adopt(&congestion)?, Link::adopt(&show)?, Link::adopt(&listeners)?);
-        let held = |fd: BorrowedFd<'_>| {
-            fd.try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", e))
-        };
-        Ok(Self {
-            name: config.name.clone(),
-            fallback: config.fallback.clone(),
-            congestion,
-            show,
-            listeners: Some(listeners),
-            start: Some([handle(&skel.maps.start_limits)?, handle(&skel.maps.start_taken)?]),
-            whose: Some(handle(&skel.maps.whose)?),
-            cgroups: Vec::new(),
-            devices: Vec::new(),
-            connections,
-            robust: Some(handle(&skel.maps.robust)?),
-            counts: handle(&skel.maps.counts)?,
-            about: handle(&skel.maps.about)?,
-            programs: Programs {
-                endpoint: held(skel.progs.xcp_endpoint.as_fd())?,
-                room: if room {
-                    Some([
-                        held(skel.progs.xcp_room_ethernet.as_fd())?,
-                        held(skel.progs.xcp_room_bare.as_fd())?,
-                    ])
-                } else {
-                    None
-                },
-            },
-            no_room: (!room).then_some(NoRoom::Refused),
-        })
-    }
-
     /// The congestion control's name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -740,7 +618,14 @@ impl Endpoint {
         })
     }
 
-    /// All connections that have anything to do with XCP, of all network namespaces.
+    /// Whether [`Endpoint::connections`] are those of all network namespaces.
+    #[must_use]
+    pub fn sees_everywhere(&self) -> bool {
+        self.everywhere
+    }
+
+    /// All connections that have anything to do with XCP, of all network namespaces; of the
+    /// caller's where the kernel tells of no others ([`Endpoint::sees_everywhere`]).
     ///
     /// # Errors
     /// The iterator cannot be read.
@@ -787,7 +672,7 @@ impl Endpoint {
         for (name, program) in ROOM.iter().zip(self.programs.room.iter().flatten()) {
             link::pin(program.as_fd(), directory, name)?;
         }
-        self.show.pin(directory, "show")?;
+        self.show.pin(directory, if self.everywhere { SHOW } else { SHOW_HERE })?;
         for (number, link) in self.cgroups.iter().enumerate() {
             link.pin(directory, &format!("cgroup_{number}"))?;
         }
@@ -810,6 +695,7 @@ impl Endpoint {
                 .map(|name| Link::open(directory, &name))
                 .collect()
         };
+        let everywhere = !directory.has(SHOW_HERE);
         let about_map = link::open_map(directory, "about")?;
         let raw = read_only_entry::<xcp_about>(&about_map, MapFlags::ANY, "the endpoint's notes")?;
         let about: About = (&raw).into();
@@ -817,7 +703,7 @@ impl Endpoint {
             name: about.name,
             fallback: about.fallback,
             congestion: Link::open(directory, "congestion")?,
-            show: Link::open(directory, "show")?,
+            show: Link::open(directory, if everywhere { SHOW } else { SHOW_HERE })?,
             listeners: None,
             start: None,
             whose: None,
@@ -841,6 +727,7 @@ impl Endpoint {
                 xcp_no_room::XCP_ROOM_NO_TCX => Some(NoRoom::NoTcx),
                 _ => None,
             },
+            everywhere,
         })
     }
 
@@ -899,43 +786,6 @@ fn address(family: u16, words: [u32; 4]) -> IpAddr {
 }
 
 /// A congestion control's name as the kernel wants it.
-fn c_name<const N: usize>(name: &str) -> Result<[i8; N]> {
-    let valid = !name.is_empty() && name.len() < N && name.bytes().all(|b| b.is_ascii_graphic());
-    if !valid {
-        return Err(Error::new(format!("\"{name}\" cannot be the name of a congestion control"))
-            .remedy("1 to 15 letters, digits and signs"));
-    }
-    Ok(c_text(name.as_bytes()))
-}
-
-/// As much of a text as there is room for, zeros behind it.
 fn c_text<const N: usize>(text: &[u8]) -> [i8; N] {
     std::array::from_fn(|at| text.get(at).map_or(0, |byte| *byte as i8))
-}
-
-/// Fills the lists of ports and prefixes.
-fn list(
-    ports: &MapMut<'_>,
-    prefixes: &MapMut<'_>,
-    wanted: &[u16],
-    networks: &[(IpAddr, u8)],
-) -> Result<()> {
-    for port in wanted {
-        ports
-            .update(&port.to_ne_bytes(), &[1], MapFlags::ANY)
-            .map_err(|e| Error::because(format_args!("cannot list port {port}"), e))?;
-    }
-    for (network, length) in networks {
-        let (address, length) = match network {
-            IpAddr::V4(v4) => (v4.to_ipv6_mapped(), u32::from(*length) + 96),
-            IpAddr::V6(v6) => (*v6, u32::from(*length)),
-        };
-        let address = address.octets();
-        let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|i| address[4 * at + i]));
-        let key = xcp_prefix { length, address: std::array::from_fn(word) };
-        prefixes
-            .update(bytes_of(&key), &[1], MapFlags::ANY)
-            .map_err(|e| Error::because(format_args!("cannot list {network}/{length}"), e))?;
-    }
-    Ok(())
 }

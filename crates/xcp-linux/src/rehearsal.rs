@@ -374,6 +374,15 @@ pub fn endpoint_without_asking(config: &EndpointConfig) -> Result<Endpoint> {
     })
 }
 
+/// An endpoint that shows the connections of one network namespace, as on a kernel that refuses to
+/// iterate over the storage of sockets: here because it refuses the program.
+///
+/// # Errors
+/// As [`Endpoint::load`].
+pub fn endpoint_that_sees_here(config: &EndpointConfig) -> Result<Endpoint> {
+    Endpoint::load_changed(config, |open| open.progs.xcp_show.set_prog_type(ProgramType::Kprobe))
+}
+
 /// What a middlebox does to packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mischief {

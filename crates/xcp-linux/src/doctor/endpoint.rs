@@ -15,7 +15,7 @@ use super::report::Group::{Endpoint as ForEndpoint, Lab, Pep};
 use super::report::{Check, Group, Remedy, Topic};
 use super::scratch::{self, Cgroup};
 use crate::cgroup;
-use crate::endpoint::{Endpoint, EndpointConfig, Give, NoRoom};
+use crate::endpoint::{Endpoint, EndpointConfig, Give, NoRoom, ONLY_HERE};
 use crate::link::{Link, Target};
 use crate::object::overhear;
 use crate::sysctl;
@@ -33,6 +33,7 @@ pub(super) fn checks(machine: &Machine, tcx: Option<bool>) -> Vec<Check> {
     let (programs, endpoint) = programs(machine, cgroup.as_deref());
     let loaded = endpoint.is_some();
     let room = room(machine, endpoint.as_ref(), tcx);
+    let everywhere = endpoint.as_ref().map(Endpoint::sees_everywhere);
     drop(endpoint);
     // Read by nobody else, and of some size.
     let btf = if loaded { None } else { overhear(|| Btf::from_vmlinux().ok()).0 };
@@ -40,7 +41,7 @@ pub(super) fn checks(machine: &Machine, tcx: Option<bool>) -> Vec<Check> {
         cgroup_mount(cgroup.as_ref()),
         sock_ops(machine, cgroup.as_deref()),
         struct_ops(machine, loaded, btf.as_ref()),
-        iterators(machine, loaded, btf.as_ref()),
+        iterators(machine, everywhere, btf.as_ref()),
         programs,
         room,
         fallback(machine),
@@ -196,23 +197,22 @@ fn struct_ops(machine: &Machine, loaded: bool, btf: Option<&Btf<'_>>) -> Check {
     by_type(&topic, machine, btf, "bpf_struct_ops_tcp_congestion_ops", remedy)
 }
 
-fn iterators(machine: &Machine, loaded: bool, btf: Option<&Btf<'_>>) -> Check {
+fn iterators(machine: &Machine, everywhere: Option<bool>, btf: Option<&Btf<'_>>) -> Check {
     let topic = Topic {
         name: "iterators",
         title: "BPF iterators",
         groups: GROUPS,
         purpose: "lists connections with their XCP state",
     };
-    if loaded {
-        return topic.ok("an iterator over sockets was attached, and removed");
+    let remedy = newer_kernel_or(machine, &["CONFIG_BPF_SYSCALL", "CONFIG_NET"]);
+    match everywhere {
+        Some(true) => topic.ok("an iterator over sockets was attached, and removed"),
+        Some(false) => topic.degraded(
+            ONLY_HERE,
+            Remedy::new("Run `xcpnet endpoint show` in the namespace concerned (ip netns exec)."),
+        ),
+        None => by_type(&topic, machine, btf, "bpf_iter__tcp", remedy),
     }
-    by_type(
-        &topic,
-        machine,
-        btf,
-        "bpf_iter__bpf_sk_storage_map",
-        newer_kernel_or(machine, &["CONFIG_BPF_SYSCALL", "CONFIG_NET"]),
-    )
 }
 
 /// Where the programs were not loaded, the kernel's types tell at least what is missing.

@@ -17,8 +17,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use site::{Site, endpoint};
-use xcp_linux::endpoint::{Agreement, Ask, Connection, Endpoint, EndpointConfig, Give, NoRoom};
+use site::{Site, connections, endpoint};
+use xcp_linux::endpoint::{
+    Agreement, Ask, Connection, Endpoint, EndpointConfig, Give, NoRoom, Shown,
+};
+use xcp_linux::namespace::Namespace;
 use xcp_linux::qdisc::Limit;
 use xcp_linux::rehearsal::Mischief;
 use xcp_linux::router::Hook;
@@ -182,9 +185,7 @@ fn ids_tell_a_router_whom_it_limits() {
         let named = scope.spawn(|| {
             let (mut named, mut shuffled) = (false, false);
             while !over.load(Ordering::Relaxed) {
-                named |= endpoint
-                    .connections()
-                    .unwrap()
+                named |= connections(&site, &endpoint)
                     .iter()
                     .any(|c| c.connection.bottleneck_id == Some(id));
                 shuffled |= router.status().unwrap().state.shuffled_bps > 0.0;
@@ -221,27 +222,27 @@ fn the_robust_sender_goes_by_its_router_and_without_one_beside_others() {
     let law = xcp_engine::RouterConfig::preset(xcp_engine::Preset::Robust, 20_000_000 / 8);
     let router = site.router_of(20_000_000, Hook::Any, law);
     let ids = Ask { ids: Some(0), ..ask };
-    let over = AtomicBool::new(false);
-    let (listed, done) = thread::scope(|scope| {
-        let listed = scope.spawn(|| {
-            let mut listed = false;
+    let (id, over) = (xcp_engine::bottleneck_id(1), AtomicBool::new(false));
+    let (listed, named, done) = thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let (mut listed, mut named) = (false, false);
             while !over.load(Ordering::Relaxed) {
-                listed |= endpoint.connections().unwrap().iter().any(|c| {
-                    let robust = c.connection.robust.as_ref();
-                    robust.is_some_and(|robust| robust.base_rtt_ns > 0)
-                        && c.connection.cwnd_packets > 0.0
-                });
+                for Shown { connection: c, .. } in connections(&site, &endpoint) {
+                    let robust = c.robust.as_ref().is_some_and(|robust| robust.base_rtt_ns > 0);
+                    listed |= robust && c.cwnd_packets > 0.0;
+                    named |= c.bottleneck_id == Some(id); // not at the end: there is little to send
+                }
                 thread::sleep(Duration::from_millis(10));
             }
-            listed
+            (listed, named)
         });
         let done = transfer(&site, Plan { ask: Some(ids), ..plan() });
         over.store(true, Ordering::Relaxed);
-        (listed.join().unwrap(), done)
+        let (listed, named) = watching.join().unwrap();
+        (listed, named, done)
     });
     let sender = done.sender.unwrap();
-    assert!(listed && sender.marked, "{sender:?}");
-    assert_eq!(sender.bottleneck_id, Some(xcp_engine::bottleneck_id(1)), "{sender:?}");
+    assert!(listed && named && sender.marked, "{listed} {named} {sender:?}");
     let counts = router.status().unwrap().counts;
     assert!(counts.processed as usize >= 4 * MEGABYTE / 1500 && counts.lowered > 0, "{counts:?}");
     // Who is not asked has the other sender.
@@ -428,6 +429,46 @@ fn a_kernel_that_refuses_room_beside_sack() {
     assert!(router.status().unwrap().counts.processed > 0);
     drop(losing);
     site.assert_checksums();
+}
+
+/// A kernel that refuses to iterate over the storage of sockets shows what is in the caller's
+/// namespace, with all that belongs to it.
+#[test]
+fn a_kernel_that_lists_the_connections_of_one_namespace() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = site::endpoint_that_sees_here(&site);
+    assert!(!endpoint.sees_everywhere());
+    assert_eq!((endpoint.no_room(), endpoint.rooms()), (None, 2), "nothing else is missing");
+    let _router = site.router_of(
+        20_000_000,
+        Hook::Any,
+        xcp_engine::RouterConfig::preset(xcp_engine::Preset::Robust, 20_000_000 / 8),
+    );
+    let seen = |host: &Namespace| host.run(|| endpoint.connections()).unwrap().unwrap();
+    let over = AtomicBool::new(false);
+    let (sending, receiving, elsewhere) = thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let (mut sending, mut receiving, mut elsewhere) = (false, false, 0);
+            while !over.load(Ordering::Relaxed) {
+                let [at_s, at_d] = [&site.s, &site.d].map(seen);
+                assert!(at_s.iter().all(|c| u64::from(c.namespace) == site.s.inode()));
+                sending |= at_s.iter().any(|c| {
+                    let robust = c.connection.robust.as_ref();
+                    c.connection.sending && robust.is_some_and(|robust| robust.base_rtt_ns > 0)
+                });
+                receiving |= at_d.iter().any(|c| c.connection.receiving);
+                elsewhere += seen(&site.r).len();
+                thread::sleep(Duration::from_millis(10));
+            }
+            (sending, receiving, elsewhere)
+        });
+        let ask = Ask { robust: true, ..Ask::default() };
+        transfer(&site, Plan { ask: Some(ask), bytes: 4 * MEGABYTE, ..Plan::new(&endpoint) });
+        over.store(true, Ordering::Relaxed);
+        watching.join().unwrap()
+    });
+    assert!(sending && receiving, "{sending} {receiving}");
+    assert_eq!(elsewhere, 0);
 }
 
 /// A program of somebody else's decides on every packet. The router comes first where it can, and

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::net::{AddressFamily, SocketType, socket};
-use xcp_linux::endpoint::{Ask, Endpoint, EndpointConfig, Give};
+use xcp_linux::endpoint::{Ask, Endpoint, EndpointConfig, Give, Shown};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Netlink;
 use xcp_linux::offload::{self, Offload};
@@ -306,6 +306,15 @@ impl Drop for Site {
     }
 }
 
+/// The endpoint's connections at both hosts, of however many namespaces this kernel lists them.
+pub fn connections(site: &Site, endpoint: &Endpoint) -> Vec<Shown> {
+    if endpoint.sees_everywhere() {
+        return endpoint.connections().unwrap();
+    }
+    let of = |host: &Namespace| host.run(|| endpoint.connections()).unwrap().unwrap();
+    [&site.s, &site.d].into_iter().flat_map(of).collect()
+}
+
 /// An endpoint for the sockets of these tests, under a name of its own, with room beside SACK at
 /// both hosts.
 pub fn endpoint(site: &Site, give: Give) -> Endpoint {
@@ -326,6 +335,16 @@ pub fn endpoint_without_room(site: &Site) -> Endpoint {
         ..EndpointConfig::default()
     };
     attached(site, xcp_linux::rehearsal::endpoint_without_room(&config).unwrap())
+}
+
+/// The same on a kernel that refuses to iterate over the storage of sockets.
+pub fn endpoint_that_sees_here(site: &Site) -> Endpoint {
+    let config = EndpointConfig {
+        name: format!("xt{}", std::process::id()),
+        give: Give::All,
+        ..EndpointConfig::default()
+    };
+    attached(site, xcp_linux::rehearsal::endpoint_that_sees_here(&config).unwrap())
 }
 
 fn attached(site: &Site, mut endpoint: Endpoint) -> Endpoint {

@@ -9,7 +9,7 @@ use xcp_linux::endpoint::Give;
 use xcp_linux::router::Hook;
 
 use crate::forged::{self, Segment};
-use crate::site::{Site, endpoint};
+use crate::site::{Site, connections, endpoint};
 use crate::{MEGABYTE, Plan, transfer};
 
 /// Data both ways, cut up behind the routers and not put together at the hosts: every segment
@@ -31,7 +31,7 @@ fn what_is_returned_counts_once() {
             let watching = scope.spawn(|| {
                 let mut worst = (0.0f64, 0);
                 while !over.load(Ordering::Relaxed) {
-                    for c in endpoint.connections().unwrap() {
+                    for c in connections(&site, &endpoint) {
                         worst = (
                             worst.0.max(c.connection.cwnd_packets),
                             worst.1.max(c.connection.srtt_ns),

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use serde_json::json;
-use xcp_linux::endpoint::{Agreement, Ask, EndpointConfig, Give, NoRoom, Shown};
+use xcp_linux::endpoint::{Agreement, Ask, EndpointConfig, Give, NoRoom, ONLY_HERE, Shown};
 use xcp_linux::kept::{self, Enabled, EndpointPlan};
 use xcp_report::human;
 
@@ -142,7 +142,7 @@ fn shown(as_json: bool, all: bool) -> Result<String, Failure> {
     connections.sort_by_key(|c| (c.local, c.remote));
     if as_json {
         let room = json!({"missing": endpoint.no_room(), "devices": endpoint.rooms()});
-        let all = json!({"enabled": true, "about": about, "room_beside_sack": room, "counts": counts, "connections": connections});
+        let all = json!({"enabled": true, "about": about, "room_beside_sack": room, "counts": counts, "all_namespaces": endpoint.sees_everywhere(), "connections": connections});
         return Ok(format!("{all}\n"));
     }
     let room = match endpoint.no_room() {
@@ -162,6 +162,9 @@ fn shown(as_json: bool, all: bool) -> Result<String, Failure> {
         counts.fallen_late,
         counts.malformed
     );
+    if !endpoint.sees_everywhere() {
+        out.push_str(&format!("  {ONLY_HERE}\n"));
+    }
     for connection in &connections {
         out.push_str(&row(connection));
     }
