@@ -468,24 +468,52 @@ impl Options {
     /// # Errors
     /// It is not known, or does not go with something else that is asked for.
     pub fn law(&self) -> Result<Preset> {
-        let law = self.law.as_deref().map_or(Ok(wan::DEFAULT_LAW), wan::law)?;
-        if self.law.is_some() && self.wan.is_none() {
+        let Some(name) = &self.law else {
+            let serves = self.rate.is_some() && self.refused_by(wan::DEFAULT_LAW)?.is_none();
+            return Ok(if serves { wan::DEFAULT_LAW } else { wan::OTHER_LAW });
+        };
+        if self.wan.is_none() {
             return Err(Error::new(
                 "law: only a gateway has a long link, and this proxy is not one",
             )
             .remedy("give the devices: --wan DEV --lan DEV"));
         }
-        let robust = law == Preset::Robust;
+        let law = wan::law(name)?;
+        match self.refused_by(law)? {
+            Some(refused) => Err(refused.remedy("leave it out, or choose another law")),
+            None => Ok(law),
+        }
+    }
+
+    /// Whether these can take effect where a law runs that was chosen before they were known.
+    ///
+    /// # Errors
+    /// They cannot, or are none.
+    pub fn go_with(&self, running: Preset) -> Result<()> {
+        match self.refused_by(running)? {
+            Some(refused) => Err(refused.remedy(format!(
+                "leave it out, or restart the proxy with it: by itself it then chooses the law \
+                 `{}`",
+                wan::OTHER_LAW.name()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// What a law does not do of what is asked for.
+    fn refused_by(&self, law: Preset) -> Result<Option<Error>> {
         let refused = |key: &str, why: &str| {
-            Err(Error::new(format!("{key}: the law `{}` {why}", law.name()))
-                .remedy("leave it out, or choose another law"))
+            Ok(Some(Error::new(format!("{key}: the law `{}` {why}", law.name()))))
         };
-        if robust && self.urgent()?.is_some() {
+        let (urgent, share) = (self.urgent()?, self.share()?);
+        if law != Preset::Robust {
+            Ok(None)
+        } else if urgent.is_some() {
             refused("urgent", "has no queue for urgent packets")
-        } else if robust && self.share()? != Share::default() {
+        } else if share != Share::default() {
             refused("share", "is for senders that share by connection")
         } else {
-            Ok(law)
+            Ok(None)
         }
     }
 

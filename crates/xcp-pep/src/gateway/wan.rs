@@ -16,8 +16,11 @@ use xcp_linux::{Error, Result, cgroup, kept};
 
 use super::look::Finding;
 
-/// The law where none is named (Zhou, Yeung and Li's P-XCP, made for satellites).
-pub const DEFAULT_LAW: Preset = Preset::PXcp;
+/// The law of a link that this gateway shapes, where none is named.
+pub const DEFAULT_LAW: Preset = Preset::Robust;
+/// The one where that cannot serve: urgent packets, shares, a router that is not this gateway's
+/// (Zhou, Yeung and Li's P-XCP, made for satellites).
+pub const OTHER_LAW: Preset = Preset::PXcp;
 /// What the shaper's queue holds, in round trips of the link.
 const QUEUE_RTTS: u128 = 2;
 const FULL_SEGMENT: usize = 1448;

@@ -352,7 +352,9 @@ fn apply(proxy: &mut Proxy, now: &Options, new: &Options) -> Result<()> {
     let excludes = new.excludes()?;
     new.drain()?;
     new.law()?;
-    now.clone().with_live(new.clone()).law()?; // what it will be beside
+    if let Some(running) = proxy.plan.law {
+        new.go_with(running)?;
+    }
     let shaping = new.shaping()?;
     settings.connections = settings.connections.min(proxy.connections);
     settings.held = proxy.shared.settings().held;

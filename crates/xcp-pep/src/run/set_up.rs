@@ -47,7 +47,7 @@ pub struct Plan {
     pub wan: Option<Device>,
     /// The congestion control's name, where there is XCP.
     pub congestion: Option<String>,
-    /// The router's law, where there is one.
+    /// The long link's law, where there is one.
     pub law: Option<Preset>,
 }
 
@@ -213,7 +213,7 @@ struct Xcp {
     wan: Device,
     endpoint: Option<Endpoint>,
     router: Option<Router>,
-    /// The router's.
+    /// The router's, if there is one, and the senders'.
     law: Option<Preset>,
     congestion: Option<String>,
 }
@@ -255,8 +255,7 @@ fn gateway(
     let endpoint = wan::endpoint(&group, &device, fallback, options.windows()?.receive, ask)?;
     let congestion = Some(endpoint.name().to_owned());
     wan::call_neighbours(netlink, device.index);
-    let law = router.is_some().then_some(named);
-    Ok(Xcp { wan: device, endpoint: Some(endpoint), router, law, congestion })
+    Ok(Xcp { wan: device, endpoint: Some(endpoint), router, law: Some(named), congestion })
 }
 
 /// Whether connections begin with what is lent: not where somebody has fixed the first window.
@@ -409,7 +408,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             listeners: diverted.iter().map(|(kind, address, _)| (*kind, *address)).collect(),
             hold: hold.then_some(Spelling::Expression),
         });
-        let beginnings = match (options.rate_bps()?, xcp.law) {
+        let beginnings = match (options.rate_bps()?, &xcp.router) {
             (Some(rate), Some(_)) => {
                 Some(Beginnings::new(rate, options.rtt_ns()?, xcp.wan.index, lends(options)))
             }

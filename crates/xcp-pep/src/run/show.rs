@@ -43,7 +43,7 @@ pub struct Gateway {
     pub lan: Vec<String>,
     /// The congestion control's name.
     pub congestion: Option<String>,
-    /// The router's law.
+    /// The long link's law: its router's if this gateway has one, and its senders'.
     pub law: Option<&'static str>,
     /// Who has a share of it.
     pub share: String,

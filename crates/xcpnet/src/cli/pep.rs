@@ -122,9 +122,9 @@ pub struct PepRun {
     /// ones [default: what its device allows]
     #[arg(long, value_name = "BYTES")]
     pub mss: Option<u32>,
-    /// Law of the XCP router. `robust` (docs/robust.md) is for links that may carry less than --rate
-    /// says without telling; it has senders of its own, and neither --urgent nor --share
-    /// [default: p-xcp]
+    /// Law of the XCP router and its senders. `robust` (docs/robust.md) also serves links that carry
+    /// less than --rate says without telling, but has neither --urgent nor --share
+    /// [default: robust; p-xcp with --urgent or --share, and without --rate]
     #[arg(long, value_name = "NAME")]
     pub law: Option<String>,
     /// Give an equal share of the long link to each connection, to each client address, or to each

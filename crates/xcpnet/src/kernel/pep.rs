@@ -11,7 +11,6 @@ use xcp_pep::gateway::found::{Found, take_back_leftovers};
 use xcp_pep::gateway::look::{Finding, Standing, look};
 use xcp_pep::gateway::owner::owners;
 use xcp_pep::gateway::state::{Place, start_time};
-use xcp_pep::gateway::wan::DEFAULT_LAW;
 use xcp_pep::options::{self, Options};
 use xcp_pep::run::{self, Command};
 use xcp_pep::share::Share;
@@ -387,7 +386,7 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
                 gateway["persistent_queue"]
             ));
         }
-        if let Some(law) = gateway["law"].as_str().filter(|law| *law != DEFAULT_LAW.name()) {
+        if let Some(law) = gateway["law"].as_str() {
             out.push_str(&format!(", by the law {law}"));
         }
         let usual = Share::default().to_string();
