@@ -42,7 +42,6 @@ SEC("iter/tcp")
 int xcp_show_here(struct bpf_iter__tcp *ctx) {
     struct sock_common *sk = ctx->sk_common;
     struct tcp_sock *tp = sk ? bpf_skc_to_tcp_sock(sk) : 0;
-    struct xcp_connection *c =
-        tp ? bpf_sk_storage_get(&connections, (struct sock *)tp, 0, 0) : 0;
+    struct xcp_connection *c = tp ? bpf_sk_storage_get(&connections, (struct sock *)tp, 0, 0) : 0;
     return c ? show(ctx->meta->seq, (struct sock *)tp, c) : 0;
 }
