@@ -1,6 +1,6 @@
 //! The endpoint programs (`bpf/endpoint.bpf.c`): XCP in the kernel's own TCP for the sockets of a
-//! cgroup. Attach, ask for one socket, read; `load` loads them. Which cgroup and devices, and where it is kept
-//! while no process runs, is the caller's and `kept`'s.
+//! cgroup. Attach, ask for one socket, read; `load` loads them. Which cgroup and devices, and where
+//! it is kept while no process runs, is the caller's and `kept`'s.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -357,6 +357,7 @@ pub struct Endpoint {
     about: MapHandle,
     programs: Programs,
     no_room: Option<NoRoom>,
+    /// Whether `show` goes over the sockets of all network namespaces.
     everywhere: bool,
 }
 
@@ -378,10 +379,6 @@ pub enum NoRoom {
     NoTcx,
 }
 
-/// Where a kernel does not list the connections of all network namespaces, in words.
-pub const ONLY_HERE: &str = "only connections of the current network namespace are listed: this \
-    kernel refuses to iterate over the storage of sockets";
-
 impl NoRoom {
     /// What is lost without room beside SACK, in words.
     pub const COST: &'static str = "feedback that finds no room beside timestamps and three SACK \
@@ -396,6 +393,10 @@ impl NoRoom {
         }
     }
 }
+
+/// Where a kernel does not list the connections of all network namespaces, in words.
+pub const ONLY_HERE: &str = "only connections of the current network namespace are listed: this \
+    kernel refuses to iterate over the storage of sockets";
 
 /// What is known of an endpoint that was kept.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -785,7 +786,7 @@ fn address(family: u16, words: [u32; 4]) -> IpAddr {
     Ipv6Addr::from(octets).to_canonical()
 }
 
-/// A congestion control's name as the kernel wants it.
+/// As much of a text as there is room for, zeros behind it.
 fn c_text<const N: usize>(text: &[u8]) -> [i8; N] {
     std::array::from_fn(|at| text.get(at).map_or(0, |byte| *byte as i8))
 }

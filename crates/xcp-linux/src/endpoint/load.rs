@@ -189,6 +189,7 @@ impl Endpoint {
     }
 }
 
+/// A congestion control's name as the kernel wants it.
 fn c_name<const N: usize>(name: &str) -> Result<[i8; N]> {
     let valid = !name.is_empty() && name.len() < N && name.bytes().all(|b| b.is_ascii_graphic());
     if !valid {
@@ -198,7 +199,6 @@ fn c_name<const N: usize>(name: &str) -> Result<[i8; N]> {
     Ok(c_text(name.as_bytes()))
 }
 
-/// As much of a text as there is room for, zeros behind it.
 /// Fills the lists of ports and prefixes.
 fn list(
     ports: &MapMut<'_>,

@@ -11,6 +11,7 @@ use xcp_pep::gateway::found::{Found, take_back_leftovers};
 use xcp_pep::gateway::look::{Finding, Standing, look};
 use xcp_pep::gateway::owner::owners;
 use xcp_pep::gateway::state::{Place, start_time};
+use xcp_pep::gateway::wan::DEFAULT_LAW;
 use xcp_pep::options::{self, Options};
 use xcp_pep::run::{self, Command};
 use xcp_pep::share::Share;
@@ -386,7 +387,9 @@ fn shown(place: &Place, name: &str, json: bool) -> Result<String, Failure> {
                 gateway["persistent_queue"]
             ));
         }
-        if let Some(law) = gateway["law"].as_str() {
+        // Other senders go by whatever law their router has, and here there is none.
+        let matters = |law: &&str| *law == DEFAULT_LAW.name() || gateway["capacity"].is_f64();
+        if let Some(law) = gateway["law"].as_str().filter(matters) {
             out.push_str(&format!(", by the law {law}"));
         }
         let usual = Share::default().to_string();
