@@ -136,6 +136,11 @@ XCP_INLINE xcp_u64 xcp_num_q20(struct xcp_num n) {
     return xcp_scale(n.m, n.e + 20, XCP_Q20_MAX);
 }
 
+/* a * b as q20, rounded once; neither need be normalised. */
+XCP_INLINE xcp_u64 xcp_num_product_q20(struct xcp_num a, struct xcp_num b) {
+    return xcp_scale((xcp_u64)a.m * b.m, a.e + b.e + 20, XCP_Q20_MAX);
+}
+
 /* v * f / 2^32, rounded down: v times a fraction. */
 XCP_INLINE xcp_u64 xcp_mul_fraction(xcp_u64 v, xcp_u32 f) {
     return (v >> 32) * f + (((v & 0xffffffffULL) * f) >> 32);

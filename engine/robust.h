@@ -40,6 +40,9 @@
  *      but as no more than the packet's size each d: no flow gives up more than it sends. Nobody's
  *      packets are further apart than the longest RTT that is believed, and sums of X stop before
  *      they would wrap.
+ *  11. The capacity may be less than was told: a medium is shared, a shaper's rate is wrong. While
+ *      packets wait throughout M, C is no more than what left in M. One that waits for nothing has
+ *      all that it was told.
  *
  * In a kernel program, which sees each packet once and before it waits, arrival and departure are
  * one (xcp_robust_burst), and 8 cannot be. What is granted there waits behind the queue first: it
@@ -53,7 +56,6 @@
 #define XCP_ROBUST_H
 
 #include "dither.h"
-#include "path.h"
 #include "robust_part.h"
 #include "router.h"
 
@@ -87,8 +89,10 @@ XCP_INLINE int xcp_robust_init(struct xcp_robust *r, const struct xcp_law *law, 
 /* Ends the part: what was promised of a capacity that is gone is taken back at once. */
 XCP_INLINE void xcp_robust_set_capacity(struct xcp_robust *r, xcp_u64 capacity) {
     capacity = capacity == 0 ? 1 : capacity > XCP_CAPACITY_MAX ? XCP_CAPACITY_MAX : capacity;
-    if (capacity != r->law.capacity)
+    if (capacity != r->law.capacity) {
         r->interval_ns = 1;
+        r->told_for = 0;
+    }
     r->law.capacity = r->capacity = capacity;
 }
 
@@ -99,7 +103,7 @@ XCP_INLINE void xcp_robust_tick(struct xcp_robust *r, xcp_u64 now, xcp_u64 backl
     r->waiting = backlog;
     if (XCP_UNLIKELY(xcp_passed(now, r->start_ns, r->interval_ns)))
         xcp_robust_close_part(r, now, backlog);
-    if (backlog == 0 && now > r->busy_until_ns) {
+    if (r->law.capacity_known == XCP_CAPACITY_MEASURED && backlog == 0 && now > r->busy_until_ns) {
         r->idle_ns += now - (r->busy_until_ns > r->start_ns ? r->busy_until_ns : r->start_ns);
         r->busy_until_ns = now;
     }
@@ -114,67 +118,54 @@ XCP_INLINE xcp_u32 xcp_robust_limited_by(const struct xcp_robust *r, const struc
     return h->flags & XCP_IDS ? h->bottleneck_id : r->id;
 }
 
-/* RTT, as far as it is believed. */
-XCP_INLINE xcp_u64 xcp_robust_rtt(const struct xcp_robust *r, const struct xcp_path *p) {
-    xcp_u64 rtt = (xcp_u64)p->rtt << p->re;
-    return rtt < r->law.max_interval_ns ? rtt : r->law.max_interval_ns;
-}
-
 /* What a header says of its flow, as far as it is believed: difference 10. (path.h bounds X by the
  * RTT that is claimed, not by the one believed.) */
 XCP_INLINE void xcp_robust_read(const struct xcp_robust *r, const struct xcp_forward *h,
-                                struct xcp_path *p) {
+                                struct xcp_robust_pass *to) {
+    struct xcp_path *p = &to->path;
+    xcp_u64 most = r->law.max_interval_ns;
     xcp_path_read(h, p);
-    if (XCP_UNLIKELY(xcp_scale(p->x, p->xe, ~0ULL) > r->law.max_interval_ns)) {
-        struct xcp_num most = xcp_num_of(r->law.max_interval_ns);
-        p->x = most.m;
-        p->xe = most.e;
+    to->by = xcp_robust_limited_by(r, h);
+    to->rtt = (xcp_u64)p->rtt << p->re;
+    to->rtt = to->rtt < most ? to->rtt : most;
+    to->x = xcp_scale(p->x, p->xe + 8, 1ULL << 44);
+    if (XCP_UNLIKELY(to->x > most << 8)) {
+        struct xcp_num n = xcp_num_of(most);
+        p->x = n.m;
+        p->xe = n.e;
+        to->x = most << 8;
     }
 }
-
-/* Packets of one flow that come together under one header, and what becomes of them. */
-struct xcp_robust_pass {
-    xcp_u64 now;
-    xcp_u64 bytes; /* of all, on this link */
-    xcp_u32 size;  /* of each */
-    xcp_u32 segments;
-    struct xcp_path path;
-    xcp_s64 asked;   /* q20: what the header says */
-    xcp_s64 granted; /* q20: what there is for each */
-    xcp_u64 offered; /* q20: of that, what goes back where it is not taken */
-    xcp_u64 taken;   /* q20: what decrease takes of it */
-    xcp_u64 dither;
-};
 
 /* They are input. */
 XCP_INLINE void xcp_robust_count(struct xcp_robust *r, const struct xcp_forward *h,
                                  const struct xcp_robust_pass *of) {
     const struct xcp_path *p = &of->path;
-    struct xcp_num rtt;
-    xcp_u64 x, believed;
-    xcp_u32 by;
+    xcp_u64 x;
     r->now.all += of->bytes;
     r->now.xcp += of->bytes;
     r->now.packets += of->segments;
     if (!p->known || r->now.x >> XCP_ROBUST_FULL)
         return;
-    believed = xcp_robust_rtt(r, p);
-    rtt = xcp_num_of(believed);
-    x = xcp_scale(p->x, p->xe + 8, 1ULL << 44) * of->segments;
+    x = of->x * of->segments;
     x = x < 1ULL << XCP_ROBUST_FULL ? x : 1ULL << XCP_ROBUST_FULL;
     r->now.x += x;
-    xcp_acc_add_times(&r->now.xr, (xcp_u64)p->x * rtt.m, p->xe + rtt.e + 32, of->segments);
-    by = xcp_robust_limited_by(r, h);
-    if (by == r->id) {
+    if (XCP_LIKELY(of->rtt == (xcp_u64)p->rtt << p->re)) {
+        xcp_acc_add_times(&r->now.xr, (xcp_u64)p->x * p->rtt, p->xe + p->re + 32, of->segments);
+    } else {
+        struct xcp_num rtt = xcp_num_of(of->rtt);
+        xcp_acc_add_times(&r->now.xr, (xcp_u64)p->x * rtt.m, p->xe + rtt.e + 32, of->segments);
+    }
+    if (of->by == r->id) {
         r->now.x_here += x;
         r->now.here += of->bytes;
-    } else if (by == 0) {
+    } else if (of->by == 0) {
         r->now.x_unknown += x;
     }
-    if ((by == r->id || by == 0) && !(h->feedback & 0x8000) && h->feedback)
+    if ((of->by == r->id || of->by == 0) && !(h->feedback & 0x8000) && h->feedback)
         r->now.x_asking += x;
-    if (!r->rtt_known && of->now - r->start_ns + believed < r->interval_ns)
-        r->interval_ns = of->now - r->start_ns + believed;
+    if (!r->rtt_known && of->now - r->start_ns + of->rtt < r->interval_ns)
+        r->interval_ns = of->now - r->start_ns + of->rtt;
 }
 
 /* A packet with forward header arrives, whether or not the queue then takes it. Arguments as for
@@ -186,7 +177,7 @@ XCP_COLD void xcp_robust_arrival(struct xcp_robust *r, xcp_u64 now, xcp_u32 size
     pass.now = now;
     pass.bytes = xcp_robust_size(r, size);
     pass.segments = 1;
-    xcp_robust_read(r, h, &pass.path);
+    xcp_robust_read(r, h, &pass);
     xcp_robust_count(r, h, &pass);
 }
 
@@ -194,7 +185,14 @@ XCP_COLD void xcp_robust_arrival(struct xcp_robust *r, xcp_u64 now, xcp_u32 size
  * charged. */
 XCP_INLINE xcp_u64 xcp_robust_take(struct xcp_num factor, struct xcp_num of, xcp_u64 *pool,
                                    xcp_u32 segments) {
-    return factor.m ? xcp_limited_take(factor, of, pool, segments) : 0;
+    xcp_u64 q20, most;
+    if (!factor.m)
+        return 0;
+    q20 = xcp_num_product_q20(factor, of);
+    most = xcp_router_each(*pool, segments);
+    q20 = q20 < most ? q20 : most;
+    *pool -= q20 * segments;
+    return q20;
 }
 
 /* The header's request. */
@@ -210,22 +208,17 @@ XCP_INLINE void xcp_robust_ask(struct xcp_robust_pass *of, const struct xcp_forw
 }
 
 /* What there is for each of them. */
-XCP_STEP xcp_robust_offer(struct xcp_robust *r, const struct xcp_forward *h,
-                          struct xcp_robust_pass *to) {
-    struct xcp_num x, size;
-    xcp_u32 by, segments;
+XCP_INLINE void xcp_robust_offer(struct xcp_robust *r, struct xcp_robust_pass *to) {
+    /* a product needs no factor that is normalised */
+    struct xcp_num x = {to->path.x, to->path.xe}, size = {to->size, 0};
+    xcp_u32 by = to->by, segments = to->segments;
     xcp_s64 f = 0;
-    XCP_PART_NEEDS(r && h && to);
-    segments = to->segments ? to->segments : 1;
-    size = xcp_num_of(to->size);
-    x = xcp_num_or_least(xcp_num_scaled(to->path.x, to->path.xe));
-    by = xcp_robust_limited_by(r, h);
     to->offered = 0;
     to->taken = xcp_robust_take(r->cn, size, &r->pool_n, segments);
     if (by == r->id || by == 0) {
         if (r->fp.m) {
             xcp_u64 most = xcp_router_each(r->pool_fp, segments),
-                    offered = xcp_num_q20(xcp_num_mul(r->fp, x));
+                    offered = xcp_num_product_q20(r->fp, x);
             f = (xcp_s64)(to->offered = offered > most ? most : offered);
         }
         if (by == r->id) {
@@ -233,18 +226,16 @@ XCP_STEP xcp_robust_offer(struct xcp_robust *r, const struct xcp_forward *h,
             f = xcp_robust_sum(f, -(xcp_s64)xcp_robust_take(r->hn, size, &r->pool_hn, segments));
         }
     } else {
-        xcp_u64 part = r->cp.m ? xcp_num_q20(xcp_num_mul(r->cp, x)) : 0;
+        xcp_u64 part = r->cp.m ? xcp_num_product_q20(r->cp, x) : 0;
         if (r->gp.m) { /* limited.h, difference 5 */
-            xcp_u64 up = xcp_num_q20(xcp_num_mul(r->gp, x)),
-                    down = xcp_num_q20(xcp_num_mul(r->gn, size)), gain = up > down ? up - down : 0,
-                    cap = xcp_num_q20(xcp_num_mul(r->cap, x));
+            xcp_u64 up = xcp_num_product_q20(r->gp, x), down = xcp_num_product_q20(r->gn, size),
+                    gain = up > down ? up - down : 0, cap = xcp_num_product_q20(r->cap, x);
             gain = gain > cap ? cap : gain;
             part = gain > part ? gain : part;
         }
         f = (xcp_s64)part;
     }
     to->granted = xcp_robust_sum(f, -(xcp_s64)to->taken);
-    return 0;
 }
 
 /* That, encoded as the header's format has it. */
@@ -277,7 +268,6 @@ XCP_INLINE void xcp_robust_promise(struct xcp_robust *r, xcp_u64 due_ns, xcp_s64
 /* The header is lowered to what there is for each of them, and what it then says is booked. */
 XCP_INLINE void xcp_robust_settle(struct xcp_robust *r, struct xcp_forward *h,
                                   struct xcp_robust_pass *of) {
-    xcp_u32 by = xcp_robust_limited_by(r, h);
     of->dither = xcp_dither_next(&r->random);
     if (!(h->flags & XCP_CLASSIC)) {
         if (h->hops < XCP_HOPS_MAX)
@@ -290,7 +280,7 @@ XCP_INLINE void xcp_robust_settle(struct xcp_robust *r, struct xcp_forward *h,
         return;
     }
     xcp_robust_ask(of, h);
-    xcp_robust_offer(r, h, of);
+    xcp_robust_offer(r, of);
     if (of->granted < of->asked) {
         xcp_robust_write(h, of);
         if (h->flags & XCP_IDS)
@@ -311,9 +301,8 @@ XCP_INLINE void xcp_robust_settle(struct xcp_robust *r, struct xcp_forward *h,
         least = of->granted < least ? of->granted : least;
         of->asked = of->asked < least ? least : of->asked;
     }
-    if (by == r->id || by == 0 || of->asked < 0)
-        xcp_robust_promise(r, of->now + xcp_robust_wait(r) + xcp_robust_rtt(r, &of->path),
-                           of->asked, of->segments);
+    if (of->by == r->id || of->by == 0 || of->asked < 0)
+        xcp_robust_promise(r, of->now + xcp_robust_wait(r) + of->rtt, of->asked, of->segments);
 }
 
 /* One packet's. */
@@ -323,7 +312,7 @@ XCP_COLD void xcp_robust_settle_one(struct xcp_robust *r, xcp_u64 now, xcp_u32 s
     pass.now = now;
     pass.size = size;
     pass.segments = 1;
-    xcp_robust_read(r, h, &pass.path);
+    xcp_robust_read(r, h, &pass);
     xcp_robust_settle(r, h, &pass);
 }
 
@@ -355,20 +344,22 @@ XCP_INLINE void xcp_robust_departure(struct xcp_robust *r, xcp_u64 now, xcp_u32 
  */
 XCP_PART xcp_robust_burst(struct xcp_robust *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments,
                           struct xcp_forward *h) {
-    struct xcp_robust_pass pass;
+    /* In the router's own state: of what lies there BPF's verifier knows nothing, and needs not
+     * follow each of the ways that it came about. */
+    struct xcp_robust_pass *pass;
     xcp_u64 each;
     XCP_PART_NEEDS(r && h && segments);
-    __builtin_memset(&pass, 0, sizeof(pass));
+    pass = &r->pass;
     r->early = 1;
-    pass.now = now;
-    pass.bytes = bytes + (xcp_u64)r->law.overhead * segments;
-    each = segments == 1 ? pass.bytes : pass.bytes / segments;
-    pass.size =
+    pass->now = now;
+    pass->bytes = bytes + (xcp_u64)r->law.overhead * segments;
+    each = segments == 1 ? pass->bytes : pass->bytes / segments;
+    pass->size =
         (xcp_u32)(each > XCP_SIZE_MAX + XCP_OVERHEAD_MAX ? XCP_SIZE_MAX + XCP_OVERHEAD_MAX : each);
-    pass.segments = segments;
-    xcp_robust_read(r, h, &pass.path);
-    xcp_robust_count(r, h, &pass);
-    xcp_robust_settle(r, h, &pass);
+    pass->segments = segments;
+    xcp_robust_read(r, h, pass);
+    xcp_robust_count(r, h, pass);
+    xcp_robust_settle(r, h, pass);
     return 0;
 }
 

@@ -79,6 +79,27 @@ XCP_PART xcp_robust_measure(struct xcp_robust *r, xcp_u64 elapsed, xcp_u64 all, 
     return 0;
 }
 
+/* C of the next part where it was told (difference 11): while packets wait throughout M, no more
+ * than what left in M, by what came and what waits; and one packet, for the last one may have been
+ * on its way out. Not where M began before C was last told, nor after silence. */
+XCP_PART xcp_robust_serve(struct xcp_robust *r, xcp_u64 backlog, xcp_u32 silence) {
+    const struct xcp_robust_sums *m;
+    xcp_u64 most, left, rate;
+    XCP_PART_NEEDS(r);
+    m = &r->measured;
+    rate = most = r->law.capacity;
+    r->told_for = silence ? 0 : r->told_for < 3 ? r->told_for + 1 : 3;
+    if (r->told_for == 3 && r->queue) {
+        left = m->all + r->waited_before + XCP_ROBUST_PACKET;
+        rate = xcp_robust_rate(left > backlog ? left - backlog : 0, m->elapsed) >> 20;
+        rate = rate < XCP_ROBUST_PACKET ? XCP_ROBUST_PACKET : rate;
+    }
+    r->capacity = rate < most ? rate : most;
+    r->waited_before = r->waited;
+    r->waited = backlog;
+    return 0;
+}
+
 /* How many flows of TCP there were: -512 ln(empty / 512). */
 XCP_PART xcp_robust_count_tcp(struct xcp_robust *r) {
     xcp_u32 empty = 0, i, j;
@@ -362,15 +383,18 @@ XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlo
     }
     r->interval_ns = xcp_robust_part_length(r);
     st = elapsed < r->d_ns ? xcp_robust_fraction(elapsed, r->d_ns) : ~0U;
-    if (now > r->busy_until_ns && backlog == 0)
-        r->idle_ns += now - (r->busy_until_ns > r->start_ns ? r->busy_until_ns : r->start_ns);
-    if (r->law.capacity_known == XCP_CAPACITY_MEASURED)
+    if (r->law.capacity_known == XCP_CAPACITY_MEASURED) {
+        if (now > r->busy_until_ns && backlog == 0)
+            r->idle_ns += now - (r->busy_until_ns > r->start_ns ? r->busy_until_ns : r->start_ns);
         xcp_robust_measure(r, elapsed, r->now.all, st);
-    r->idle_ns = 0;
+        r->idle_ns = 0;
+    }
     falls = r->min_queue < r->last_min - r->last_min / 50;
     r->queue = r->past_parts > 1 && r->last_min < r->min_queue ? r->last_min : r->min_queue;
     r->last_min = r->min_queue;
     r->min_queue = backlog;
+    if (r->law.capacity_known != XCP_CAPACITY_MEASURED)
+        xcp_robust_serve(r, backlog, silence);
     slowest = (1ULL << 35) - 1;
     r->byte_time = (XCP_NS_PER_S << 16) / r->capacity;
     if (r->byte_time > slowest)

@@ -6,6 +6,7 @@
 
 #include "law.h"
 #include "num.h"
+#include "path.h"
 
 #define XCP_ROBUST_PARTS 10 /* of a control interval; a window has up to 16 */
 #define XCP_ROBUST_PAST 16
@@ -38,6 +39,23 @@ struct xcp_robust_sums {
     struct xcp_acc xr; /* X * RTT, 2^-32 ns^2 */
 };
 
+/* Packets of one flow that come together under one header, and what becomes of them. */
+struct xcp_robust_pass {
+    xcp_u64 now;
+    xcp_u64 bytes; /* of all, on this link */
+    xcp_u32 size;  /* of each */
+    xcp_u32 segments;
+    struct xcp_path path;
+    xcp_u32 by;      /* the link that limits their flow */
+    xcp_u64 rtt;     /* ns, as far as it is believed */
+    xcp_u64 x;       /* X, 2^-8 ns */
+    xcp_s64 asked;   /* q20: what the header says */
+    xcp_s64 granted; /* q20: what there is for each */
+    xcp_u64 offered; /* q20: of that, what goes back where it is not taken */
+    xcp_u64 taken;   /* q20: what decrease takes of it */
+    xcp_u64 dither;
+};
+
 /* One link's state. */
 struct xcp_robust {
     struct xcp_law law;
@@ -67,9 +85,12 @@ struct xcp_robust {
     xcp_u64 min_queue; /* of the running part */
     xcp_u64 last_min;  /* of the one before */
     xcp_u64 waiting;   /* now, bytes */
+    xcp_u64 waited;    /* when the running part began */
+    xcp_u64 waited_before;
     xcp_u64 byte_time; /* a byte's at the capacity, 2^-16 ns, below 2^35 */
     /* the capacity, bytes/s, and what it is measured by */
     xcp_u64 capacity;
+    xcp_u64 told_for; /* parts since it was last told, as far as 3 */
     xcp_u64 busy_bytes;
     xcp_u64 busy_ns;
     xcp_u64 idle_ns;
@@ -108,6 +129,7 @@ struct xcp_robust {
     struct xcp_robust_sums window;
     struct xcp_robust_sums measured;
     xcp_s64 due[XCP_ROBUST_SLOTS]; /* q20 */
+    struct xcp_robust_pass pass;   /* the newest, where packets are seen once */
 };
 
 /* a + b within what q20 holds; both are. */

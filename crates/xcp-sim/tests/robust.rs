@@ -89,8 +89,21 @@ fn a_wide_router_before_a_narrow_queue_drowns_nobody() {
     assert!(link.utilisation > 0.9 && link.drops * 100 < link.packets, "{link:?}");
 }
 
+/// A router that is told 30 % more than there is goes by what leaves. Otherwise this row had 150 to
+/// 225 packets, .87 to .91 of the link, and shares of .42 to .88 by Jain's index.
+#[test]
+fn a_capacity_told_too_high_is_noticed() {
+    for seed in 1..4 {
+        let set = [("link.bottleneck.queue.law.capacity", "130mbit")];
+        let run = run("03-udp-beside.toml", seed, &set);
+        let link = &run.summary.links["bottleneck"];
+        assert!(link.utilisation > 0.93 && link.queue_mean < 130.0, "{seed}: {link:?}");
+        assert!(jain(&goodputs(&run)[..10]) > 0.95, "{seed}: {:?}", goodputs(&run));
+    }
+}
+
 /// The capacity is measured where it is told wrong: a router that believes in twice the link keeps
-/// a queue, one that measures does not.
+/// a longer queue than one that measures.
 #[test]
 fn a_capacity_told_wrong_is_measured() {
     let queue = |known: &str| {
@@ -105,5 +118,5 @@ fn a_capacity_told_wrong_is_measured() {
         link.queue_mean
     };
     let (given, measured) = (queue("given"), queue("measured"));
-    assert!(2.0 * measured < given, "{measured} packets instead of {given}");
+    assert!(1.5 * measured < given, "{measured} packets instead of {given}");
 }

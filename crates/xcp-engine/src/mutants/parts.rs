@@ -155,6 +155,11 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         &[part(AGREEING, "0")],
     ),
     one(
+        "without-what-left",
+        "a capacity told too high is believed",
+        &[part("r->told_for == 3 && r->queue", "0")],
+    ),
+    one(
         "without-own-drain",
         "XCP drains what TCP queues, and TCP is not steered by it",
         &[
