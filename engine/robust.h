@@ -41,8 +41,8 @@
  *      packets are further apart than the longest RTT that is believed, and sums of X stop before
  *      they would wrap.
  *  11. The capacity may be less than was told: a medium is shared, a shaper's rate is wrong. While
- *      packets wait throughout M, C is no more than what left in M. One that waits for nothing has
- *      all that it was told.
+ *      packets wait throughout M, C is no more than what left in M; after that it grows by itself
+ *      every d, as far as what was told.
  *
  * In a kernel program, which sees each packet once and before it waits, arrival and departure are
  * one (xcp_robust_burst), and 8 cannot be. What is granted there waits behind the queue first: it
@@ -145,6 +145,8 @@ XCP_INLINE void xcp_robust_count(struct xcp_robust *r, const struct xcp_forward 
     r->now.all += of->bytes;
     r->now.xcp += of->bytes;
     r->now.packets += of->segments;
+    if (of->bytes > r->largest)
+        r->largest = of->bytes;
     if (!p->known || r->now.x >> XCP_ROBUST_FULL)
         return;
     x = of->x * of->segments;
@@ -209,7 +211,7 @@ XCP_INLINE void xcp_robust_ask(struct xcp_robust_pass *of, const struct xcp_forw
 
 /* What there is for each of them. */
 XCP_INLINE void xcp_robust_offer(struct xcp_robust *r, struct xcp_robust_pass *to) {
-    /* a product needs no factor that is normalised */
+    /* the factors of a product need not be normalised */
     struct xcp_num x = {to->path.x, to->path.xe}, size = {to->size, 0};
     xcp_u32 by = to->by, segments = to->segments;
     xcp_s64 f = 0;
@@ -344,8 +346,8 @@ XCP_INLINE void xcp_robust_departure(struct xcp_robust *r, xcp_u64 now, xcp_u32 
  */
 XCP_PART xcp_robust_burst(struct xcp_robust *r, xcp_u64 now, xcp_u64 bytes, xcp_u32 segments,
                           struct xcp_forward *h) {
-    /* In the router's own state: of what lies there BPF's verifier knows nothing, and needs not
-     * follow each of the ways that it came about. */
+    /* In the router's own state: of what lies there BPF's verifier knows nothing, and need not
+     * follow each of the ways in which it came about. */
     struct xcp_robust_pass *pass;
     xcp_u64 each;
     XCP_PART_NEEDS(r && h && segments);
@@ -370,6 +372,9 @@ XCP_PART xcp_robust_burst(struct xcp_robust *r, xcp_u64 now, xcp_u64 bytes, xcp_
 XCP_INLINE int xcp_robust_others(struct xcp_robust *r, xcp_u64 bytes, xcp_u32 segments,
                                  xcp_u32 kind, xcp_u64 flow) {
     r->now.all += bytes;
+    r->now.others += segments;
+    if (bytes > r->largest)
+        r->largest = bytes;
     if (kind == XCP_OTHER_ACK) {
         r->now.xcp += bytes;
     } else if (kind == XCP_OTHER_TCP && r->law.tcp == XCP_TCP_STEERED) {

@@ -19,6 +19,7 @@ XCP_STEP xcp_robust_plus(struct xcp_robust_sums *to, const struct xcp_robust_sum
     to->tcp += from->tcp;
     to->here += from->here;
     to->packets += from->packets;
+    to->others += from->others;
     to->x += from->x;
     to->x_here += from->x_here;
     to->x_unknown += from->x_unknown;
@@ -79,24 +80,38 @@ XCP_PART xcp_robust_measure(struct xcp_robust *r, xcp_u64 elapsed, xcp_u64 all, 
     return 0;
 }
 
-/* C of the next part where it was told (difference 11): while packets wait throughout M, no more
- * than what left in M, by what came and what waits; and one packet, for the last one may have been
- * on its way out. Not where M began before C was last told, nor after silence. */
-XCP_PART xcp_robust_serve(struct xcp_robust *r, xcp_u64 backlog, xcp_u32 silence) {
+/* C of the next part where it was told (difference 11). While packets wait throughout M it is no
+ * more than what left in M, by what came and what waits (which is without the law's overhead), and
+ * the largest packet, for the one being sent is in neither. Otherwise it grows by itself every d, as far as
+ * what was told. Not where M began before that, or was silence; then it is what was told. st: the
+ * part over d, a fraction of 2^32. In the kernel, packets that did not get at the law are missing
+ * in what left, and in y alike. */
+XCP_PART xcp_robust_serve(struct xcp_robust *r, xcp_u64 backlog, xcp_u32 silence, xcp_u32 st) {
     const struct xcp_robust_sums *m;
-    xcp_u64 most, left, rate;
+    xcp_u64 most, c, bare, left;
     XCP_PART_NEEDS(r);
     m = &r->measured;
-    rate = most = r->law.capacity;
-    r->told_for = silence ? 0 : r->told_for < 3 ? r->told_for + 1 : 3;
-    if (r->told_for == 3 && r->queue) {
-        left = m->all + r->waited_before + XCP_ROBUST_PACKET;
-        rate = xcp_robust_rate(left > backlog ? left - backlog : 0, m->elapsed) >> 20;
-        rate = rate < XCP_ROBUST_PACKET ? XCP_ROBUST_PACKET : rate;
+    most = r->law.capacity;
+    c = r->capacity + xcp_mul_fraction(r->capacity, st);
+    r->told_for = silence ? 1 : r->told_for < 3 ? r->told_for + 1 : 3;
+    if (r->told_for != 3) {
+        c = most;
+    } else if (r->queue) {
+        bare = m->all - (m->packets + m->others) * r->law.overhead;
+        left = bare + r->waited_before;
+        left += r->largest > r->last_largest ? r->largest : r->last_largest;
+        left = left > backlog ? left - backlog : 0;
+        if (r->law.overhead && bare)
+            left = xcp_num_u64(
+                xcp_num_div(xcp_num_mul(xcp_num_of(left), xcp_num_of(m->all)), xcp_num_of(bare)),
+                1ULL << 62);
+        c = xcp_robust_rate(left, m->elapsed) >> 20;
     }
-    r->capacity = rate < most ? rate : most;
+    r->capacity = c > most ? most : c < XCP_ROBUST_PACKET ? XCP_ROBUST_PACKET : c;
     r->waited_before = r->waited;
     r->waited = backlog;
+    r->last_largest = r->largest;
+    r->largest = 0;
     return 0;
 }
 
@@ -394,7 +409,7 @@ XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlo
     r->last_min = r->min_queue;
     r->min_queue = backlog;
     if (r->law.capacity_known != XCP_CAPACITY_MEASURED)
-        xcp_robust_serve(r, backlog, silence);
+        xcp_robust_serve(r, backlog, silence, st);
     slowest = (1ULL << 35) - 1;
     r->byte_time = (XCP_NS_PER_S << 16) / r->capacity;
     if (r->byte_time > slowest)

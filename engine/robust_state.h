@@ -32,6 +32,7 @@ struct xcp_robust_sums {
     xcp_u64 tcp;
     xcp_u64 here;    /* of flows limited here */
     xcp_u64 packets; /* with a header */
+    xcp_u64 others;  /* packets without */
     xcp_u64 x;
     xcp_u64 x_here;
     xcp_u64 x_unknown; /* of flows that name no link */
@@ -87,10 +88,12 @@ struct xcp_robust {
     xcp_u64 waiting;   /* now, bytes */
     xcp_u64 waited;    /* when the running part began */
     xcp_u64 waited_before;
+    xcp_u64 largest; /* bytes that came together, in the running part */
+    xcp_u64 last_largest;
     xcp_u64 byte_time; /* a byte's at the capacity, 2^-16 ns, below 2^35 */
     /* the capacity, bytes/s, and what it is measured by */
     xcp_u64 capacity;
-    xcp_u64 told_for; /* parts since it was last told, as far as 3 */
+    xcp_u64 told_for; /* parts since it was last told, or silence ended: up to 3 */
     xcp_u64 busy_bytes;
     xcp_u64 busy_ns;
     xcp_u64 idle_ns;
@@ -129,7 +132,7 @@ struct xcp_robust {
     struct xcp_robust_sums window;
     struct xcp_robust_sums measured;
     xcp_s64 due[XCP_ROBUST_SLOTS]; /* q20 */
-    struct xcp_robust_pass pass;   /* the newest, where packets are seen once */
+    struct xcp_robust_pass pass;   /* the newest, where packets are seen once; elsewhere unused */
 };
 
 /* a + b within what q20 holds; both are. */

@@ -194,7 +194,7 @@ fn a_capacity_is_no_more_than_what_leaves() {
         let is = send(&mut r, 0, 400 * MS, C, false);
         assert!((is - told).abs() < 1.0, "{is}");
         let is = send(&mut r, 400 * MS, 800 * MS, C, true);
-        // A packet more in M, which is 40 packets at least.
+        // A packet more in M, in which 58 leave.
         assert!((0.99..1.04).contains(&(is / leaves as f64)), "{is} of {leaves}");
         // Told another one, it believes that for two parts.
         r.set_capacity(2 * C - 1);
@@ -202,8 +202,10 @@ fn a_capacity_is_no_more_than_what_leaves() {
         assert!((is - told).abs() < 2.0, "{is}");
         let is = send(&mut r, 810 * MS, 1200 * MS, C, true);
         assert!((0.99..1.04).contains(&(is / leaves as f64)), "{is} of {leaves}");
-        // What waited is gone.
-        let is = send(&mut r, 1200 * MS, 1300 * MS, leaves, false);
+        // What waited is gone: it doubles in a round trip, and goes as far as was told.
+        let is = send(&mut r, 1200 * MS, 1250 * MS, leaves, false);
+        assert!((1.2..2.4).contains(&(is / leaves as f64)), "{is} of {leaves}");
+        let is = send(&mut r, 1250 * MS, 1700 * MS, leaves, false);
         assert!((is - told).abs() < 2.0, "{is}");
     }
 }

@@ -46,6 +46,7 @@ const FLIGHT: &str = "most += (most >> 1) + XCP_ROBUST_ONE;";
 const FIRST: &str = "s->rounds >= XCP_ROBUST_FIRST_ROUNDS";
 const GAP: &str = "(w->x / w->packets) >> 8";
 const SEEKS: &str = "c += xcp_mul_fraction(c, st);";
+const AGAIN: &str = "c = r->capacity + xcp_mul_fraction(r->capacity, st);";
 const CAP: &str = "(8ULL * s->acked + 4) << 32";
 const EVIDENT: &str = "q->infl > q->tau && evident";
 const ROUNDS: &str = "s->jumped ? XCP_ROBUST_EVIDENCE_JUMPS : XCP_ROBUST_EVIDENCE";
@@ -157,7 +158,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-what-left",
         "a capacity told too high is believed",
-        &[part("r->told_for == 3 && r->queue", "0")],
+        &[part("r->told_for != 3", "1")],
     ),
     one(
         "without-own-drain",
@@ -337,6 +338,16 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         &[part(SEEKS, "c += xcp_mul_fraction(c / 2, st);")],
     ),
     one("seeks-double", "by twice itself", &[part(SEEKS, "c += xcp_mul_fraction(2 * c, st);")]),
+    one(
+        "again-half",
+        "after a queue, C grows by a half each d towards what was told, not by itself",
+        &[part(AGAIN, "c = r->capacity + xcp_mul_fraction(r->capacity / 2, st);")],
+    ),
+    one(
+        "again-double",
+        "by twice itself",
+        &[part(AGAIN, "c = r->capacity + xcp_mul_fraction(2 * r->capacity, st);")],
+    ),
     one(
         "first-half",
         "in flight half as much again after the first answer",
