@@ -10,7 +10,7 @@
  *   3. Time is the exact clock's. A part may be half a millisecond, and what is booked under a time
  *      is looked for under that time.
  *   4. There is no policer, and no queue for others apart: the law has no answer to either.
- *   5. Nobody sees packets leave, so the capacity is what user space says; it cannot be measured.
+ *   5. Nobody sees packets leave one by one: the capacity is never more than user space says.
  */
 #include "headers.h"
 

@@ -144,6 +144,7 @@ pub struct RobustView {
     pub y: u64,
     pub shuffled: u64,
     pub intervals: u64,
+    pub told: u64,
     pub capacity: u64,
     pub min_interval_ns: u64,
     pub max_interval_ns: u64,

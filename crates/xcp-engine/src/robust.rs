@@ -197,9 +197,14 @@ impl RobustRouter {
             persistent_queue_bytes: v.queue as f64,
             residue_pos_bps: v.pool_fp as f64 * BITS,
             residue_neg_bps: v.pool_n as f64 * BITS,
-            capacity_bps: v.capacity as f64 * 8.0,
+            capacity_bps: v.told as f64 * 8.0,
             intervals: v.intervals,
         }
+    }
+
+    /// The capacity that the law reckons with, bit/s: what was told, or less where less leaves.
+    pub fn capacity_bps(&self) -> f64 {
+        self.view().capacity as f64 * 8.0
     }
 
     /// What has been promised and has not been seen yet (O), bit/s.

@@ -419,7 +419,7 @@ xcp_u32 xcp_shim_robust_other_burst(struct xcp_robust *r, xcp_u64 now, xcp_u64 b
 /* A robust router's state for display and tests; rates in q20. */
 struct xcp_shim_robust_view {
     xcp_u64 start_ns, interval_ns, elapsed_ns, d_ns, queue, pool_fp, pool_n, y, shuffled, intervals,
-        capacity, min_interval_ns, max_interval_ns, drop, tcp_flows, id;
+        told, capacity, min_interval_ns, max_interval_ns, drop, tcp_flows, id;
     xcp_s64 f, owed;
     struct xcp_num flows;
 };
@@ -435,6 +435,7 @@ void xcp_shim_robust_view(const struct xcp_robust *r, struct xcp_shim_robust_vie
                                         r->y,
                                         r->shuffled,
                                         r->intervals,
+                                        r->law.capacity,
                                         r->capacity,
                                         r->law.min_interval_ns,
                                         r->law.max_interval_ns,

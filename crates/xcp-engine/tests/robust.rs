@@ -155,15 +155,15 @@ fn a_capacity_that_nothing_contradicts_is_more() {
     config.capacity_known = CapacityKnown::Measured;
     let mut r = RobustRouter::new(&config, 0, 7).expect("valid");
     send(&mut r, 0, S, C, u64::from(SIZE), 0.0);
-    let measured = r.state().capacity_bps / 8.0;
+    let measured = r.capacity_bps() / 8.0;
     assert!((measured / C as f64 - 1.0).abs() < 0.02, "{measured}");
     // The link is faster again, and what comes at the old rate never waits.
     send(&mut r, S, S + 150 * MS, C, 0, 0.0);
-    let doubled = r.state().capacity_bps / 8.0;
+    let doubled = r.capacity_bps() / 8.0;
     assert!((1.5..3.0).contains(&(doubled / C as f64)), "{doubled}");
     // Only as far as is used.
     send(&mut r, S + 150 * MS, 3 * S, C, 0, 0.0);
-    let idle = r.state().capacity_bps / 8.0;
+    let idle = r.capacity_bps() / 8.0;
     assert!(idle < 3.0 * C as f64, "{idle}");
 }
 
@@ -188,7 +188,7 @@ fn a_capacity_is_no_more_than_what_leaves() {
                     r.departure(now, SIZE, &mut h, waits);
                 }
             }
-            r.state().capacity_bps / 8.0
+            r.capacity_bps() / 8.0
         };
         let told = (2 * C) as f64;
         let is = send(&mut r, 0, 400 * MS, C, false);

@@ -128,7 +128,7 @@ pub const KEYS: &[Key] = &[
         takes: Takes::Capacity,
         default: "the link's rate",
         example: "\"9.5mbit\"",
-        doc: "The capacity that the router assumes.",
+        doc: "The capacity that the router assumes. `robust` takes it for the most that there can be.",
     },
     Key {
         name: "target",

@@ -26,7 +26,7 @@ pub struct RouterState {
     pub residue_pos_bps: f64,
     /// Left to take back in the running interval, bit/s.
     pub residue_neg_bps: f64,
-    /// Capacity the law reckons with, bit/s.
+    /// Capacity that the law was told, bit/s.
     pub capacity_bps: f64,
     /// Intervals closed so far.
     pub intervals: u64,

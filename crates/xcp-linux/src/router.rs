@@ -103,6 +103,8 @@ pub struct RouterStatus {
 /// What a law with a calendar knows besides (engine/robust.h), at the end of its last part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calendar {
+    /// The capacity that the law reckons with: what was told, or less where less leaves, bit/s.
+    pub capacity_bps: f64,
     /// What has been promised and has not been seen yet, bit/s.
     pub promised_bps: f64,
     /// Flows of TCP without XCP, as counted.
@@ -299,12 +301,17 @@ impl Router {
         if self.calendar {
             let (router, counts) = port::read::<xcp_robust_port>(&self.port)?.parts();
             let (drop_probability, tcp_flows) = router.tcp();
-            let promised_bps = router.promised_bps();
+            let (capacity_bps, promised_bps) = (router.capacity_bps(), router.promised_bps());
             return Ok(RouterStatus {
                 state: router.state(),
                 counts,
                 policing: None,
-                calendar: Some(Calendar { promised_bps, tcp_flows, drop_probability }),
+                calendar: Some(Calendar {
+                    capacity_bps,
+                    promised_bps,
+                    tcp_flows,
+                    drop_probability,
+                }),
             });
         }
         let port: xcp_port = port::read(&self.port)?;

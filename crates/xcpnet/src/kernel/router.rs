@@ -374,7 +374,12 @@ fn shown(routers: &[KeptRouter], json: bool) -> Result<String, Failure> {
             ));
         }
         out.push_str(&status.policing.as_ref().map(policing).unwrap_or_default());
-        out.push_str(&status.calendar.map(|it| calendar(&it, &status.counts)).unwrap_or_default());
+        out.push_str(
+            &status
+                .calendar
+                .map(|it| calendar(&it, status.state.capacity_bps, &status.counts))
+                .unwrap_or_default(),
+        );
         if !router.behind.is_empty() {
             out.push_str(&format!("  {}\n", behind(&router.behind)));
         }
@@ -429,7 +434,7 @@ fn as_json(router: &KeptRouter) -> Result<serde_json::Value, Failure> {
             "crowded": police.state.crowded,
         })),
         "calendar": status.calendar.map(|it| json!({
-            "promised": it.promised_bps, "tcp_flows": it.tcp_flows, "tcp_drop_probability": it.drop_probability,
+            "capacity": it.capacity_bps, "promised": it.promised_bps, "tcp_flows": it.tcp_flows, "tcp_drop_probability": it.drop_probability,
         })),
     }))
 }
@@ -443,15 +448,24 @@ fn class(whose: &str, stats: &QdiscStats) -> String {
 }
 
 /// What a law with a calendar knows besides.
-fn calendar(calendar: &Calendar, counts: &RouterCounts) -> String {
-    let &Calendar { promised_bps, tcp_flows, drop_probability } = calendar;
+fn calendar(calendar: &Calendar, told_bps: f64, counts: &RouterCounts) -> String {
+    let &Calendar { capacity_bps, promised_bps, tcp_flows, drop_probability } = calendar;
+    // A packet more or less in a few dozen is no other capacity.
+    let less = if capacity_bps < 0.95 * told_bps {
+        format!(
+            "  only {} left while packets waited; the law reckons with that\n",
+            human::rate(capacity_bps)
+        )
+    } else {
+        String::new()
+    };
     let now = if drop_probability > 0.0 {
         format!(", now one in {}", human::number(drop_probability.recip()))
     } else {
         String::new()
     };
     format!(
-        "  promised but not seen yet {}; {} TCP flows without XCP, {} of their packets dropped to \
+        "{less}  promised but not seen yet {}; {} TCP flows without XCP, {} of their packets dropped to \
          steer them{now}\n",
         human::rate(promised_bps),
         human::number(tcp_flows),
@@ -551,6 +565,21 @@ mod tests {
             set(&mut law, key, read.text(key.name).unwrap(), queue).unwrap();
             assert_ne!(law, before, "{} {value}", key.name);
         }
+    }
+
+    /// That less leaves than was told is worth a line, a packet more or less is not.
+    #[test]
+    fn a_capacity_told_too_high_is_shown() {
+        let counts = RouterCounts::default();
+        let line = |capacity_bps| {
+            let it =
+                Calendar { capacity_bps, promised_bps: 0.0, tcp_flows: 0.0, drop_probability: 0.0 };
+            calendar(&it, 30e6, &counts)
+        };
+        let text = line(20e6);
+        assert!(text.starts_with("  only 20 Mbit/s left while packets waited"), "{text}");
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert_eq!(line(29.5e6).lines().count(), 1);
     }
 
     #[test]
