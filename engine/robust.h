@@ -184,7 +184,7 @@ XCP_COLD void xcp_robust_arrival(struct xcp_robust *r, xcp_u64 now, xcp_u32 size
 }
 
 /* A factor times X or a size, q20, within a pool's part for each of some packets, for which it is
- * charged. */
+ * charged. (xcp_limited_take rounds once more, and older presets are to stay what they are.) */
 XCP_INLINE xcp_u64 xcp_robust_take(struct xcp_num factor, struct xcp_num of, xcp_u64 *pool,
                                    xcp_u32 segments) {
     xcp_u64 q20, most;

@@ -167,13 +167,13 @@ fn a_capacity_that_nothing_contradicts_is_more() {
     assert!(idle < 3.0 * C as f64, "{idle}");
 }
 
-/// Difference 11: while packets wait, C is no more than what leaves; with nothing waiting, or told
-/// anew, it is what was told.
+/// Difference 11: while packets wait, C is no more than what leaves; told anew, it is what was told;
+/// with nothing waiting it grows as far as that.
 #[test]
 fn a_capacity_is_no_more_than_what_leaves() {
     for early in [false, true] {
         let mut r = RobustRouter::new(&RouterConfig::preset(Preset::Robust, 2 * C), 0, 7).unwrap();
-        // C comes for 400 ms with nothing waiting, then more, and 0.7 C leaves.
+        // C comes. For 400 ms nothing waits; then 0.7 C leaves.
         let leaves = C * 7 / 10;
         let mut waits = 0;
         let mut send = |r: &mut RobustRouter, from: u64, to: u64, rate: u64, queue: bool| {
