@@ -160,7 +160,8 @@ XCP_INLINE void xcp_extended_read_forward(const xcp_u8 *option, struct xcp_forwa
     out->window = xcp_get16(option + XCP_EXTENDED_AT_WINDOW);
     out->feedback = xcp_get16(option + XCP_EXTENDED_AT_FEEDBACK);
     out->flags =
-        (xcp_u8)(XCP_PRESENT | (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_MARK ? XCP_MARK : 0));
+        (xcp_u8)(XCP_PRESENT | (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_MARK ? XCP_MARK : 0) |
+                 (option[XCP_EXTENDED_AT_FLAGS] & XCP_WIRE_KEEPS ? XCP_KEEPS : 0));
     out->hops = option[XCP_EXTENDED_AT_HOPS] >> 4;
 }
 
@@ -232,7 +233,8 @@ XCP_INLINE xcp_u32 xcp_extended_write(xcp_u8 *option, const struct xcp_forward *
     xcp_u8 flags = XCP_WIRE_VERSION, hops = 0;
     xcp_u8 *at = option + 6;
     if (forward->flags & XCP_PRESENT) {
-        flags |= XCP_WIRE_FORWARD | (forward->flags & XCP_MARK ? XCP_WIRE_MARK : 0);
+        flags |= XCP_WIRE_FORWARD | (forward->flags & XCP_MARK ? XCP_WIRE_MARK : 0) |
+                 (forward->flags & XCP_KEEPS ? XCP_WIRE_KEEPS : 0);
         hops |= (xcp_u8)((forward->hops > XCP_HOPS_MAX ? XCP_HOPS_MAX : forward->hops) << 4);
         xcp_put16(option + XCP_EXTENDED_AT_RTT, forward->rtt);
         xcp_put16(option + XCP_EXTENDED_AT_WINDOW, forward->window);

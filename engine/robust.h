@@ -43,6 +43,11 @@
  *  11. The capacity may be less than was told: a medium is shared, a shaper's rate is wrong. While
  *      packets wait throughout M, C is no more than what left in M; after that it grows by itself
  *      every d, as far as what was told.
+ *  12. A calendar is of use only where senders keep the rate that they are given, which headers say
+ *      (XCP_KEEPS). A window that acknowledgements move does not. The loop through such senders
+ *      closes no more of the gap in a d than XCP's does, which is stable whatever the delay: where
+ *      a part of the traffic is theirs, alpha times this part is no more than XCP's alpha. After
+ *      silence they are not offered the whole gap at once either.
  *
  * In a kernel program, which sees each packet once and before it waits, arrival and departure are
  * one (xcp_robust_burst), and 8 cannot be. What is granted there waits behind the queue first: it
@@ -145,6 +150,7 @@ XCP_INLINE void xcp_robust_count(struct xcp_robust *r, const struct xcp_forward 
     r->now.all += of->bytes;
     r->now.xcp += of->bytes;
     r->now.packets += of->segments;
+    r->now.loose += h->flags & XCP_KEEPS ? 0 : of->bytes;
     if (of->bytes > r->largest)
         r->largest = of->bytes;
     if (!p->known || r->now.x >> XCP_ROBUST_FULL)

@@ -16,6 +16,7 @@ XCP_STEP xcp_robust_plus(struct xcp_robust_sums *to, const struct xcp_robust_sum
     to->elapsed += from->elapsed;
     to->all += from->all;
     to->xcp += from->xcp;
+    to->loose += from->loose;
     to->tcp += from->tcp;
     to->here += from->here;
     to->packets += from->packets;
@@ -93,8 +94,8 @@ XCP_PART xcp_robust_serve(struct xcp_robust *r, xcp_u64 backlog, xcp_u32 silence
     m = &r->measured;
     most = r->law.capacity;
     c = r->capacity + xcp_mul_fraction(r->capacity, st);
-    r->told_for = silence ? 1 : r->told_for < 3 ? r->told_for + 1 : 3;
-    if (r->told_for != 3) {
+    r->told_for = silence ? 1 : r->told_for <= XCP_ROBUST_PAST ? r->told_for + 1 : r->told_for;
+    if (r->told_for <= r->measured_parts) {
         c = most;
     } else if (r->queue) {
         bare = m->all - (m->packets + m->others) * r->law.overhead;
@@ -108,8 +109,7 @@ XCP_PART xcp_robust_serve(struct xcp_robust *r, xcp_u64 backlog, xcp_u32 silence
         c = xcp_robust_rate(left, m->elapsed) >> 20;
     }
     r->capacity = c > most ? most : c < XCP_ROBUST_PACKET ? XCP_ROBUST_PACKET : c;
-    r->waited_before = r->waited;
-    r->waited = backlog;
+    r->waited_then = backlog;
     r->last_largest = r->largest;
     r->largest = 0;
     return 0;
@@ -253,7 +253,8 @@ XCP_INLINE struct xcp_num xcp_robust_heard(const struct xcp_robust *r,
 
 /* Who gets what of F in the next part. */
 XCP_PART xcp_robust_divide(struct xcp_robust *r, xcp_u32 silence) {
-    struct xcp_num none = {0, XCP_LEAST_E}, scale, x, open, asking, least, pos, neg;
+    struct xcp_num none = {0, XCP_LEAST_E}, one = {1U << 31, -31}, scale, x, open, asking, least,
+                   pos, neg;
     const struct xcp_robust_sums *w;
     xcp_u64 f;
     XCP_PART_NEEDS(r);
@@ -263,6 +264,8 @@ XCP_PART xcp_robust_divide(struct xcp_robust *r, xcp_u32 silence) {
     neg = xcp_num_scaled(r->f < 0 ? f : 0, -20);
     least = xcp_num_of(r->interval_ns); /* what one flow's X sums up to in the next part */
     scale = xcp_num_div(least, xcp_num_of(w->elapsed));
+    if (silence && r->loose && !xcp_num_less(r->flows, one))
+        least = xcp_num_mul(least, r->flows);
     x = xcp_num_mul(xcp_num_scaled(w->x, -8), scale);
     open = xcp_num_mul(xcp_num_scaled(w->x_here + w->x_unknown, -8), scale);
     asking = xcp_num_mul(xcp_num_scaled(w->x_asking, -8), scale);
@@ -286,6 +289,20 @@ XCP_PART xcp_robust_divide(struct xcp_robust *r, xcp_u32 silence) {
 /* How a part ended. */
 #define XCP_ROBUST_SILENCE 1 /* later than twice its length, or d */
 #define XCP_ROBUST_FALLS 2   /* with a shorter queue than the one before */
+
+/* The gain of the next part: difference 12. Who sent last is who is expected after silence. */
+XCP_PART xcp_robust_trust(struct xcp_robust *r) {
+    struct xcp_num most;
+    XCP_PART_NEEDS(r);
+    r->gain = r->law.alpha;
+    if (!r->loose)
+        return 0;
+    most = xcp_num_mul(xcp_num_scaled(XCP_ALPHA, -32), xcp_num_of(r->interval_ns));
+    most = xcp_num_div(most, xcp_num_mul(xcp_num_of(r->d_ns), xcp_num_scaled(r->loose, -32)));
+    if (xcp_num_less(most, xcp_num_scaled(r->gain, -32)))
+        r->gain = (xcp_u32)xcp_scale(most.m, most.e + 32, ~0U);
+    return 0;
+}
 
 /* F: differences 2 to 4. how: XCP_ROBUST_... */
 XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xcp_u32 how) {
@@ -314,10 +331,11 @@ XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xc
     room = xcp_robust_sum(
         room, (xcp_s64)xcp_robust_rate(r->law.queue_target + XCP_ROBUST_TARGET, r->d_ns));
     gap = room < 0 ? -(xcp_u64)room : (xcp_u64)room;
-    f = gap;
-    if (!(how & XCP_ROBUST_SILENCE)) {
+    f = xcp_mul_fraction(gap, r->gain);
+    if (how & XCP_ROBUST_SILENCE) {
+        f = r->loose ? f : gap;
+    } else {
         struct xcp_num sure;
-        f = xcp_mul_fraction(gap, r->law.alpha);
         carried = xcp_robust_carries(r->capacity, m->elapsed) / XCP_ROBUST_PACKET;
         carried = carried > 1ULL << 46 ? 1ULL << 46 : carried ? carried : 1;
         sure = xcp_num_mul(xcp_num_scaled(gap, -20), xcp_num_scaled(xcp_isqrt(carried << 16), -8));
@@ -345,6 +363,29 @@ XCP_PART xcp_robust_sum_up(struct xcp_robust *r) {
     for (i = 0; i < XCP_ROBUST_PAST; i++) {
         if (i < r->past_parts && (i == 0 || w->elapsed < r->d_ns - (r->d_ns >> 10)))
             xcp_robust_plus(w, &r->past[(r->newest - i) & (XCP_ROBUST_PAST - 1)]);
+    }
+    return 0;
+}
+
+/* And over M, with the least queue in it and what waited when it began. Differences 1 and 12. */
+XCP_PART xcp_robust_look_back(struct xcp_robust *r) {
+    struct xcp_robust_sums *m;
+    xcp_u64 over;
+    xcp_u32 i;
+    XCP_PART_NEEDS(r);
+    m = &r->measured;
+    __builtin_memset(m, 0, sizeof(*m));
+    r->queue = ~0ULL;
+    over = xcp_mul_fraction(r->d_ns, r->loose);
+    over -= over >> 10;
+    for (i = 0; i < XCP_ROBUST_PAST; i++) {
+        const struct xcp_robust_sums *s = &r->past[(r->newest - i) & (XCP_ROBUST_PAST - 1)];
+        if (i < r->past_parts && (i < 2 || m->elapsed < over)) {
+            xcp_robust_plus(m, s);
+            r->queue = s->least < r->queue ? s->least : r->queue;
+            r->waited_before = s->waited;
+            r->measured_parts = i + 1;
+        }
     }
     return 0;
 }
@@ -378,6 +419,8 @@ XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlo
     elapsed = now - r->start_ns ? now - r->start_ns : 1;
     silence = elapsed >> 1 > (r->interval_ns > r->d_ns ? r->interval_ns : r->d_ns);
     r->now.elapsed = r->elapsed_ns = elapsed;
+    r->now.least = r->min_queue;
+    r->now.waited = r->waited_then;
     r->newest = (r->newest + 1) & (XCP_ROBUST_PAST - 1);
     r->past[r->newest] = r->now;
     r->past_parts = silence                           ? 1
@@ -386,9 +429,9 @@ XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlo
     xcp_robust_sum_up(r);
     w = &r->window;
     m = &r->measured;
-    *m = r->now;
-    if (r->past_parts > 1)
-        xcp_robust_plus(m, &r->past[(r->newest - 1) & (XCP_ROBUST_PAST - 1)]);
+    if (w->xcp)
+        r->loose = xcp_robust_fraction(w->loose, w->xcp);
+    xcp_robust_look_back(r);
     if (w->x) {
         r->d_ns = xcp_num_u64(xcp_num_div(xcp_acc_num(&w->xr, -32), xcp_num_scaled(w->x, -8)),
                               r->law.max_interval_ns);
@@ -405,7 +448,6 @@ XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlo
         r->idle_ns = 0;
     }
     falls = r->min_queue < r->last_min - r->last_min / 50;
-    r->queue = r->past_parts > 1 && r->last_min < r->min_queue ? r->last_min : r->min_queue;
     r->last_min = r->min_queue;
     r->min_queue = backlog;
     if (r->law.capacity_known != XCP_CAPACITY_MEASURED)
@@ -414,6 +456,7 @@ XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlo
     r->byte_time = (XCP_NS_PER_S << 16) / r->capacity;
     if (r->byte_time > slowest)
         r->byte_time = slowest;
+    xcp_robust_trust(r);
     xcp_robust_turn(r, now - m->elapsed);
     xcp_robust_spare(r, now, backlog,
                      (silence ? XCP_ROBUST_SILENCE : 0) | (falls ? XCP_ROBUST_FALLS : 0));

@@ -259,6 +259,7 @@ XCP_COLD void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now,
     s->xcp.cwnd = told;
     xcp_sender_header(&s->xcp, now, xcp_robust_times(s->base_ns, told, w),
                       limit < ask ? limit : ask, h);
+    h->flags |= XCP_KEEPS;
     s->xcp.cwnd = w;
 }
 

@@ -29,6 +29,7 @@ struct xcp_robust_sums {
     xcp_u64 elapsed; /* ns */
     xcp_u64 all;     /* bytes */
     xcp_u64 xcp;     /* of these XCP's, acknowledgements included */
+    xcp_u64 loose;   /* of these the ones with a header whose sender does not keep its rate */
     xcp_u64 tcp;
     xcp_u64 here;    /* of flows limited here */
     xcp_u64 packets; /* with a header */
@@ -38,6 +39,8 @@ struct xcp_robust_sums {
     xcp_u64 x_unknown; /* of flows that name no link */
     xcp_u64 x_asking;  /* of these two kinds, those that ask for more */
     struct xcp_acc xr; /* X * RTT, 2^-32 ns^2 */
+    xcp_u64 least;     /* of what waited, bytes */
+    xcp_u64 waited;    /* when it began, bytes */
 };
 
 /* Packets of one flow that come together under one header, and what becomes of them. */
@@ -83,17 +86,18 @@ struct xcp_robust {
     xcp_u64 pool_hp;
     xcp_u64 pool_hn;
     /* the queue */
-    xcp_u64 min_queue; /* of the running part */
-    xcp_u64 last_min;  /* of the one before */
-    xcp_u64 waiting;   /* now, bytes */
-    xcp_u64 waited;    /* when the running part began */
-    xcp_u64 waited_before;
-    xcp_u64 largest; /* bytes that came together, in the running part */
+    xcp_u64 min_queue;     /* of the running part */
+    xcp_u64 last_min;      /* of the one before */
+    xcp_u64 waiting;       /* now, bytes */
+    xcp_u64 waited_then;   /* when the running part began */
+    xcp_u64 waited_before; /* when M began */
+    xcp_u64 largest;       /* bytes that came together, in the running part */
     xcp_u64 last_largest;
     xcp_u64 byte_time; /* a byte's at the capacity, 2^-16 ns, below 2^35 */
     /* the capacity, bytes/s, and what it is measured by */
     xcp_u64 capacity;
-    xcp_u64 told_for; /* parts since it was last told, or silence ended: up to 3 */
+    xcp_u64 told_for; /* parts since it was last told, or silence ended, no more than matter */
+    xcp_u64 measured_parts; /* in M */
     xcp_u64 busy_bytes;
     xcp_u64 busy_ns;
     xcp_u64 idle_ns;
@@ -127,6 +131,8 @@ struct xcp_robust {
     xcp_u32 newest;
     xcp_u32 past_parts;
     xcp_u32 early; /* grants are made when packets enter the queue */
+    xcp_u32 loose; /* the part of XCP's traffic whose senders do not keep their rates, of 2^32 */
+    xcp_u32 gain;  /* the part of the gap that F closes, of 2^32 */
     struct xcp_robust_sums past[XCP_ROBUST_PAST];
     /* over the last d and over M, of the part's end only: here, since BPF's stack is short */
     struct xcp_robust_sums window;

@@ -16,6 +16,7 @@ local fields = {
     ids = ProtoField.bool("xcp.ids", "Bottleneck ids", 8, nil, IDS),
     marked = ProtoField.bool("xcp.marked", "Marked by a router", 8, nil, 0x04),
     echoed = ProtoField.bool("xcp.echoed", "Mark echoed", 8, nil, 0x02),
+    keeps = ProtoField.bool("xcp.keeps", "Sender keeps its rate", 8, nil, 0x01),
     hops = ProtoField.uint8("xcp.hops", "Routers passed", base.DEC, nil, 0xF0),
     return_hops = ProtoField.uint8("xcp.return_hops", "Routers passed, echoed", base.DEC, nil, 0x0F),
     rtt = ProtoField.double("xcp.rtt", "Round-trip time (s)"),
@@ -82,7 +83,7 @@ local function extended(option, tree)
         return false
     end
     local item = tree:add(xcp, option, "eXplicit Control Protocol, extended format")
-    for _, name in ipairs({ "version", "forward", "returned_header", "ids", "marked", "echoed" }) do
+    for _, name in ipairs({ "version", "forward", "returned_header", "ids", "marked", "echoed", "keeps" }) do
         item:add(fields[name], option(4, 1))
     end
     item:add(fields.hops, option(5, 1))

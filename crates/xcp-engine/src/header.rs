@@ -16,6 +16,9 @@ pub mod flags {
     /// A return header that came with data: it may be one of several segments' part of a sum. On no
     /// wire.
     pub const SHARED: u8 = 0x10;
+    /// A forward header whose sender keeps the rate that it is given, so that a router can rely on
+    /// when a change takes effect. The classic format has no room for it.
+    pub const KEEPS: u8 = 0x20;
 }
 
 /// Hop counts saturate here.

@@ -20,8 +20,11 @@ fn router() -> RobustRouter {
     RobustRouter::new(&RouterConfig::preset(Preset::Robust, C), 0, 7).expect("valid")
 }
 
+/// Of a sender that keeps its rate.
 fn header(rtt_ns: u64, window: f64, feedback: f64) -> ForwardHeader {
-    ForwardHeader::encode(WireFormat::Extended, rtt_ns, window, feedback)
+    let mut h = ForwardHeader::encode(WireFormat::Extended, rtt_ns, window, feedback);
+    h.flags |= flags::KEEPS;
+    h
 }
 
 /// Packets through the router, evenly, at this rate (bytes/s), with so many bytes waiting; returns
@@ -76,6 +79,44 @@ fn anti_windup_below_and_above() {
         }
         now += 10 * MS;
     }
+}
+
+/// Difference 12: through senders that do not keep their rate no more of the gap is closed in a d
+/// than XCP closes, be they many or few; and after silence they are not offered all of it.
+#[test]
+fn who_does_not_keep_a_rate_is_given_it_slowly() {
+    let phi = |loose: u64, silence: u64| {
+        let mut r = router();
+        let mut now = 0;
+        for i in 0..400 {
+            let mut h = header(100 * MS, 40.0, 0.0);
+            if i % 4 < loose {
+                h.flags &= !flags::KEEPS;
+            }
+            r.arrival(now, SIZE, &h, 0);
+            r.departure(now, SIZE, &mut h, 0);
+            now += u64::from(SIZE) * S * 2 / C;
+        }
+        if silence > 0 {
+            r.arrival(now + silence, SIZE, &header(100 * MS, 40.0, 0.0), 0);
+        }
+        r.state()
+    };
+    let kept = phi(0, 0);
+    let part = kept.control_interval_s / kept.mean_rtt_s;
+    assert!((0.1..0.5).contains(&part), "{kept:?}");
+    // Half of the link is a gap that nobody doubts.
+    let gap = kept.phi_bps / 0.7;
+    assert!((gap / (C as f64 * 4.0) - 1.0).abs() < 0.3, "{kept:?}");
+    for loose in 1..=4 {
+        let gain = (0.4 * part / (loose as f64 / 4.0)).min(0.7);
+        let is = phi(loose, 0).phi_bps / gap;
+        assert!((is / gain - 1.0).abs() < 0.01, "{loose} in 4: {is}, not {gain}");
+    }
+    let all = 8.0 * C as f64;
+    assert!(phi(0, S).phi_bps > 0.99 * all);
+    let after = phi(4, S).phi_bps / all;
+    assert!((after / (0.4 * part) - 1.0).abs() < 0.1, "{after}");
 }
 
 /// Where packets are seen once, before they wait, what is granted is due as much later as they wait,
@@ -622,7 +663,7 @@ proptest! {
         let mut now = 0;
         for (rtt, window, feedback, bits, gap, backlog, size, segments) in packets {
             now += gap;
-            let header = ForwardHeader { rtt, window, feedback, flags: flags::PRESENT | (bits & (flags::CLASSIC | flags::IDS)), ..Default::default() };
+            let header = ForwardHeader { rtt, window, feedback, flags: flags::PRESENT | (bits & (flags::CLASSIC | flags::IDS | flags::KEEPS)), ..Default::default() };
             let (mut a, mut b, mut c) = (header, header, header);
             let mut several = one.clone();
             one.burst(now, size.into(), 1, &mut a, backlog);
@@ -653,7 +694,7 @@ proptest! {
         let mut now = 0;
         for (rtt, window, feedback, bits, gap, backlog, size) in packets {
             now += gap;
-            let mut h = ForwardHeader { rtt, window, feedback, flags: flags::PRESENT | (bits & (flags::CLASSIC | flags::IDS)), ..Default::default() };
+            let mut h = ForwardHeader { rtt, window, feedback, flags: flags::PRESENT | (bits & (flags::CLASSIC | flags::IDS | flags::KEEPS)), ..Default::default() };
             let asked = h.feedback_value();
             r.arrival(now, size, &h, backlog);
             r.departure(now, size, &mut h, backlog);

@@ -117,13 +117,14 @@ fn ends_of_ranges_saturate() {
 }
 
 fn header(ids: bool) -> impl Strategy<Value = ForwardHeader> {
-    (any::<(u16, u16, u16, u32, u32, bool)>(), 0..=HOPS_MAX).prop_map(
-        move |((rtt, window, feedback, a, b, mark), hops)| ForwardHeader {
+    (any::<(u16, u16, u16, u32, u32, bool, bool)>(), 0..=HOPS_MAX).prop_map(
+        move |((rtt, window, feedback, a, b, mark, keeps), hops)| ForwardHeader {
             rtt,
             window,
             feedback,
             flags: flags::PRESENT
                 | if mark { flags::MARK } else { 0 }
+                | if keeps { flags::KEEPS } else { 0 }
                 | if ids { flags::IDS } else { 0 },
             hops,
             bottleneck_id: if ids { a } else { 0 },
@@ -337,10 +338,12 @@ fn examples() -> Vec<(&'static str, ExtendedOption)> {
         flags: returned.flags | flags::IDS,
         ..returned
     };
+    let kept = ForwardHeader { flags: forward.flags | flags::KEEPS, ..forward };
     let none = ExtendedOption::default();
     vec![
         ("offer (SYN)", none),
         ("data, as sent", ExtendedOption { forward, ..none }),
+        ("data of a sender that keeps its rate", ExtendedOption { forward: kept, ..none }),
         ("data, after a router", ExtendedOption { forward: passed, ..none }),
         ("pure ACK", ExtendedOption { returned, ..none }),
         ("data and ACK", ExtendedOption { forward: passed, returned, ..none }),

@@ -28,7 +28,7 @@ const fn one(name: &'static str, what: &'static str, edits: &'static [Edit]) -> 
     Mutant { name, what, edits }
 }
 
-const ALPHA: &str = "xcp_mul_fraction(gap, r->law.alpha)";
+const ALPHA: &str = "r->gain = r->law.alpha;";
 const PARTS: &str = "r->d_ns / XCP_ROBUST_PARTS";
 const PACKETS: &str = "XCP_ROBUST_PACKETS * XCP_ROBUST_PACKET * XCP_NS_PER_S / r->capacity";
 const LEAST_PART: &str = "500000ULL";
@@ -110,7 +110,18 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-silence",
         "a gap after silence weighed as any other",
-        &[part("!(how & XCP_ROBUST_SILENCE)", "1")],
+        &[part("how & XCP_ROBUST_SILENCE", "0 * how")],
+    ),
+    one("without-trust", "every sender is held to keep its rate", &[part("!r->loose", "1")]),
+    one(
+        "without-distrust-after-silence",
+        "after silence a sender that does not keep its rate is offered the whole gap",
+        &[part("r->loose ? f : gap", "gap")],
+    ),
+    one(
+        "without-long-measure",
+        "traffic of senders that do not keep their rates is measured over two parts",
+        &[part("xcp_mul_fraction(r->d_ns, r->loose)", "0 * r->d_ns")],
     ),
     one(
         "without-lower-bound",
@@ -158,7 +169,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-what-left",
         "a capacity told too high is believed",
-        &[part("r->told_for != 3", "1")],
+        &[part("r->told_for <= r->measured_parts", "1")],
     ),
     one(
         "without-own-drain",
@@ -308,12 +319,14 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         "in flight half as much again before the first window has been answered",
         &[sender(FIRST, "s->base_ns != 0")],
     ),
+    one("alpha-half", "gain 0.35, not 0.7", &[part(ALPHA, "r->gain = r->law.alpha >> 1;")]),
+    one("alpha-more", "gain 1, not 0.7", &[part(ALPHA, "r->gain = ~0U;")]),
     one(
-        "alpha-half",
-        "gain 0.35, not 0.7",
-        &[part(ALPHA, "xcp_mul_fraction(gap, r->law.alpha) >> 1")],
+        "unkept-half",
+        "senders that do not keep their rates are given half of XCP's alpha",
+        &[part("XCP_ALPHA, -32", "XCP_ALPHA, -33")],
     ),
-    one("alpha-more", "gain 1, not 0.7", &[part(ALPHA, "gap")]),
+    one("unkept-double", "twice XCP's alpha", &[part("XCP_ALPHA, -32", "XCP_ALPHA, -31")]),
     one("parts-half", "five parts of d, not ten", &[part(PARTS, "r->d_ns / 5")]),
     one("parts-more", "sixteen parts of d, not ten", &[part(PARTS, "r->d_ns / 16")]),
     one(

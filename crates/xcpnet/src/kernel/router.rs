@@ -28,10 +28,10 @@ const DEFAULT_RTT_NS: u64 = 100_000_000;
 /// itself allows, keeps the router from looking for as long. `rtt` is the longest path's with empty
 /// queues; with a queue of 2bdp it is three times that.
 const MAX_INTERVAL_NS: u64 = 1_000_000_000;
-/// What whoever takes a law with a calendar has to know.
-const ITS_SENDERS: &str = "note: the law `robust` relies on senders that keep the rate they were \
-    given: `xcpnet endpoint enable --robust` where the data come from. With other senders its \
-    queue fills, whereas `law own-rtt` keeps it short (docs/robust.md)";
+/// What whoever takes a law with a calendar should know.
+const ITS_SENDERS: &str = "note: the law `robust` is at its best with senders that keep the rate \
+    they were given: `xcpnet endpoint enable --robust` where the data come from. It serves others \
+    as carefully as XCP does (docs/robust.md)";
 /// What `police` takes.
 const POLICE: &[(&str, bool)] = &[("on", true), ("off", false)];
 /// Full frames, for targets given in packets.
