@@ -28,7 +28,7 @@ const fn one(name: &'static str, what: &'static str, edits: &'static [Edit]) -> 
     Mutant { name, what, edits }
 }
 
-const ALPHA: &str = "r->gain = r->law.alpha;";
+const ALPHA: &str = "r->law.alpha";
 const PARTS: &str = "r->d_ns / XCP_ROBUST_PARTS";
 const PACKETS: &str = "XCP_ROBUST_PACKETS * XCP_ROBUST_PACKET * XCP_NS_PER_S / r->capacity";
 const LEAST_PART: &str = "500000ULL";
@@ -319,14 +319,14 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         "in flight half as much again before the first window has been answered",
         &[sender(FIRST, "s->base_ns != 0")],
     ),
-    one("alpha-half", "gain 0.35, not 0.7", &[part(ALPHA, "r->gain = r->law.alpha >> 1;")]),
-    one("alpha-more", "gain 1, not 0.7", &[part(ALPHA, "r->gain = ~0U;")]),
+    one("alpha-half", "gain 0.35, not 0.7", &[part(ALPHA, "r->law.alpha >> 1")]),
+    one("alpha-more", "gain 1, not 0.7", &[part(ALPHA, "~0U")]),
     one(
         "unkept-half",
         "senders that do not keep their rates are given half of XCP's alpha",
-        &[part("XCP_ALPHA, -32", "XCP_ALPHA, -33")],
+        &[part("XCP_ALPHA", "XCP_ALPHA >> 1")],
     ),
-    one("unkept-double", "twice XCP's alpha", &[part("XCP_ALPHA, -32", "XCP_ALPHA, -31")]),
+    one("unkept-double", "twice XCP's alpha", &[part("XCP_ALPHA", "XCP_ALPHA << 1")]),
     one("parts-half", "five parts of d, not ten", &[part(PARTS, "r->d_ns / 5")]),
     one("parts-more", "sixteen parts of d, not ten", &[part(PARTS, "r->d_ns / 16")]),
     one(
