@@ -46,8 +46,10 @@
  *  12. A calendar is of use only where senders keep the rate that they are given, which headers say
  *      (XCP_KEEPS). A window that acknowledgements move does not. The loop through such senders
  *      closes no more of the gap in a d than XCP's does, which is stable whatever the delay: where
- *      a part of the traffic is theirs, alpha times this part is no more than XCP's alpha. After
- *      silence they are not offered the whole gap at once either.
+ *      a part of the traffic is theirs, alpha times this part is no more than XCP's alpha, and M is
+ *      no shorter than this part of d, for they send in bursts. Where that lowers alpha, the gap
+ *      after silence is not offered whole, nor to whoever comes first alone, but to as many flows
+ *      as there were before. The last d with traffic says whose they are.
  *
  * In a kernel program, which sees each packet once and before it waits, arrival and departure are
  * one (xcp_robust_burst), and 8 cannot be. What is granted there waits behind the queue first: it

@@ -264,7 +264,8 @@ XCP_PART xcp_robust_divide(struct xcp_robust *r, xcp_u32 silence) {
     neg = xcp_num_scaled(r->f < 0 ? f : 0, -20);
     least = xcp_num_of(r->interval_ns); /* what one flow's X sums up to in the next part */
     scale = xcp_num_div(least, xcp_num_of(w->elapsed));
-    if (silence && r->loose && !xcp_num_less(r->flows, one))
+    /* as many as sent before the silence, not only whoever comes first: difference 12 */
+    if (silence && r->wary && !xcp_num_less(r->flows, one))
         least = xcp_num_mul(least, r->flows);
     x = xcp_num_mul(xcp_num_scaled(w->x, -8), scale);
     open = xcp_num_mul(xcp_num_scaled(w->x_here + w->x_unknown, -8), scale);
@@ -290,16 +291,18 @@ XCP_PART xcp_robust_divide(struct xcp_robust *r, xcp_u32 silence) {
 #define XCP_ROBUST_SILENCE 1 /* later than twice its length, or d */
 #define XCP_ROBUST_FALLS 2   /* with a shorter queue than the one before */
 
-/* The gain of the next part: difference 12. Who sent last is who is expected after silence. */
+/* The gain of the next part: difference 12. */
 XCP_PART xcp_robust_trust(struct xcp_robust *r) {
     struct xcp_num most;
     XCP_PART_NEEDS(r);
     r->gain = r->law.alpha;
+    r->wary = 0;
     if (!r->loose)
         return 0;
     most = xcp_num_mul(xcp_num_scaled(XCP_ALPHA, -32), xcp_num_of(r->interval_ns));
     most = xcp_num_div(most, xcp_num_mul(xcp_num_of(r->d_ns), xcp_num_scaled(r->loose, -32)));
-    if (xcp_num_less(most, xcp_num_scaled(r->gain, -32)))
+    r->wary = xcp_num_less(most, xcp_num_scaled(r->gain, -32));
+    if (r->wary)
         r->gain = (xcp_u32)xcp_scale(most.m, most.e + 32, ~0U);
     return 0;
 }
@@ -333,7 +336,7 @@ XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xc
     gap = room < 0 ? -(xcp_u64)room : (xcp_u64)room;
     f = xcp_mul_fraction(gap, r->gain);
     if (how & XCP_ROBUST_SILENCE) {
-        f = r->loose ? f : gap;
+        f = r->wary ? f : gap;
     } else {
         struct xcp_num sure;
         carried = xcp_robust_carries(r->capacity, m->elapsed) / XCP_ROBUST_PACKET;

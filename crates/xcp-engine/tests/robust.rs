@@ -119,6 +119,61 @@ fn who_does_not_keep_a_rate_is_given_it_slowly() {
     assert!((after / (0.4 * part) - 1.0).abs() < 0.1, "{after}");
 }
 
+/// A link of 100 Mbit/s that ten flows use half of.
+fn half_a_wide_link(flags: u8, bursts: bool) -> (RobustRouter, u64, Vec<f64>) {
+    let config = RouterConfig::preset(Preset::Robust, 10 * C);
+    let mut r = RobustRouter::new(&config, 0, 7).expect("valid");
+    let (mut seen, mut intervals, mut now) = (vec![], 0, 0);
+    let gap = u64::from(SIZE) * S / (10 * C);
+    for i in 0..12_000u64 {
+        let mut h = header(100 * MS, 41.7, 0.0);
+        h.flags = h.flags & !flags::KEEPS | flags;
+        r.arrival(now, SIZE, &h, 0);
+        r.departure(now, SIZE, &mut h, 0);
+        // All of a round trip's packets in its first half, or evenly.
+        now += if !bursts {
+            2 * gap
+        } else if i % 417 == 416 {
+            418 * gap
+        } else {
+            gap
+        };
+        let state = r.state();
+        if state.intervals > intervals && now > S {
+            intervals = state.intervals;
+            seen.push(state.input_traffic_bps / (80.0 * C as f64));
+        }
+    }
+    (r, now, seen)
+}
+
+/// Difference 12: a window that acknowledgements move is sent in a burst each round trip. Measured
+/// over less, it would be held for a rate that swings.
+#[test]
+fn bursts_are_measured_over_a_round_trip() {
+    for (flags, bursts, most) in [(0, true, 0.1), (flags::KEEPS, true, 2.0), (0, false, 0.1)] {
+        let (_, _, seen) = half_a_wide_link(flags, bursts);
+        let (low, high) = seen.iter().fold((f64::MAX, 0f64), |(l, h), v| (l.min(*v), h.max(*v)));
+        assert!(seen.len() > 50 && high - low < most, "{low} to {high} of {}", seen.len());
+        assert!(!bursts || flags == 0 || high - low > 0.5, "{low} to {high}: no bursts");
+    }
+}
+
+/// And after silence the first packet, of a flow that sends one in each part, is offered a tenth of
+/// what XCP would grant, for there were ten flows, or all that there is, where they kept their rates.
+#[test]
+fn whoever_comes_first_after_silence_is_not_offered_everything() {
+    for (flags, least, most) in [(flags::KEEPS, 0.9, 1.1), (0, 0.0035, 0.0045)] {
+        let (mut r, now, _) = half_a_wide_link(flags, false);
+        let mut h = header(100 * MS, 10.0, f64::INFINITY);
+        h.flags = h.flags & !flags::KEEPS | flags;
+        r.arrival(now + S, SIZE, &h, 0);
+        r.departure(now + S, SIZE, &mut h, 0);
+        let part = h.feedback_value() / (10 * C) as f64;
+        assert!((least..=most).contains(&part), "{part}");
+    }
+}
+
 /// Where packets are seen once, before they wait, what is granted is due as much later as they wait,
 /// and owed until then.
 #[test]

@@ -116,7 +116,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-distrust-after-silence",
         "after silence a sender that does not keep its rate is offered the whole gap",
-        &[part("r->loose ? f : gap", "gap")],
+        &[part("r->wary ? f : gap", "gap")],
     ),
     one(
         "without-long-measure",

@@ -77,7 +77,7 @@ pub fn robust_law() -> impl Strategy<Value = RouterConfig> {
 fn option() -> impl Strategy<Value = Vec<u8>> {
     let extended = (any::<u8>(), any::<u8>(), prop::collection::vec(any::<u8>(), 20), 0..8u8)
         .prop_map(|(flags, hops, words, lie)| {
-            let flags = if lie == 0 { flags } else { flags & 0x3e | 0x40 };
+            let flags = if lie == 0 { flags } else { flags & 0x3f | 0x40 };
             let (f, r, i) = (
                 usize::from(flags >> 5 & 1),
                 usize::from(flags >> 4 & 1),
@@ -92,12 +92,12 @@ fn option() -> impl Strategy<Value = Vec<u8>> {
             option
         });
     // Values as real senders have them, so that the law has something to do.
-    let usual = (1_000_000..300_000_000u64, 1.0..1000.0f64, any::<bool>(), 0..5u8).prop_map(
-        |(rtt, window, asks, limited_by)| {
+    let usual = (1_000_000..300_000_000u64, 1.0..1000.0f64, any::<bool>(), 0..5u8, 0..3u8)
+        .prop_map(|(rtt, window, asks, limited_by, keeps)| {
             let code = |v: u16| v.to_be_bytes();
             // With ids: of no link, of this one, of another.
             let ids = [0, id(), 77].get(usize::from(limited_by)).copied();
-            let mut option = vec![254, 12, 0x58, 0x43, 0x60, 0];
+            let mut option = vec![254, 12, 0x58, 0x43, 0x60 | u8::from(keeps > 0), 0];
             option.extend(code(WireFormat::Extended.encode_rtt(rtt)));
             option.extend(code(WireFormat::Extended.encode_window(window)));
             option.extend(code(if asks { 0x7fff } else { 0x1234 }));
@@ -108,8 +108,7 @@ fn option() -> impl Strategy<Value = Vec<u8>> {
                 option.extend([0, 0, 0, 0]);
             }
             option
-        },
-    );
+        });
     let classic = (any::<u16>(), any::<u16>(), any::<u16>(), 0..3u8).prop_map(
         |(feedback, rtt, window, which)| {
             let mut option = vec![14, 8];
