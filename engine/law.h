@@ -205,7 +205,8 @@ XCP_INLINE int xcp_law_check(const struct xcp_law *law) {
     if (law->control == XCP_CONTROL_CALENDAR) {
         if (law->interval != XCP_INTERVAL_MEAN || law->input != XCP_INPUT_ALL ||
             law->capacity_for_xcp != XCP_CAPACITY_CONFIGURED || law->gain != XCP_GAIN_UNIFORM ||
-            law->shuffle != XCP_SHUFFLE_MATCHING || law->spare != XCP_SPARE_LIMITED || !law->pools)
+            law->shuffle != XCP_SHUFFLE_MATCHING || law->spare != XCP_SPARE_LIMITED ||
+            !law->pools || law->beta || law->spare_most != XCP_SPARE_MOST)
             return XCP_LAW_CONTROL;
     } else if (law->tcp != XCP_TCP_LEFT || law->capacity_known != XCP_CAPACITY_GIVEN) {
         return XCP_LAW_CONTROL;

@@ -81,9 +81,10 @@ mod tests {
             capacity in near(1 << 40), intervals in (near(1 << 42), near(1 << 42)),
             target in near(1 << 40), overhead in near(65535), alpha in prop_oneof![Just(0.0), 0.0..1.0f64],
             input in one_of(Input::ALL), of_capacity in one_of(CapacityForXcp::ALL),
-            shuffle in one_of(Shuffle::ALL), spare in one_of(Spare::ALL), spare_most in 0..3u8,
+            shuffle in one_of(Shuffle::ALL), spare in one_of(Spare::ALL), spare_most in one_of(&[0, 2, 8]),
             interval in one_of(Interval::ALL), gain in one_of(Gain::ALL), sound in any::<bool>(),
             preset in one_of(Preset::ALL), tcp in one_of(Tcp::ALL), known in one_of(CapacityKnown::ALL), own in any::<bool>(),
+            beta in prop_oneof![Just(None), (0.0..1.0f64).prop_map(Some)],
         ) {
             let mut config = RouterConfig {
                 alpha, input, capacity_for_xcp: of_capacity, shuffle, spare, spare_most, interval, gain,
@@ -92,6 +93,7 @@ mod tests {
             if own {
                 config = RouterConfig { alpha, spare_most, capacity_known: known, ..RouterConfig::preset(preset, 1000) };
             }
+            config.beta = beta.unwrap_or(config.beta);
             if !sound {
                 config.capacity_bytes_per_sec = capacity;
                 (config.min_interval_ns, config.max_interval_ns) = intervals;

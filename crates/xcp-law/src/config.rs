@@ -164,7 +164,9 @@ impl RouterConfig {
         let choices = |law: &Self| {
             (law.interval, law.input, law.capacity_for_xcp, law.gain, law.shuffle, law.spare)
         };
-        self.pools && choices(self) == choices(&robust)
+        // What it has no use for may not be set to anything either.
+        let unused = |law: &Self| (fraction(law.beta), law.spare_most);
+        self.pools && choices(self) == choices(&robust) && unused(self) == unused(&robust)
     }
 
     /// Whether its router wants to know which link limits a flow.
@@ -243,6 +245,8 @@ impl ConfigError {
                 "shuffle",
                 "spare",
                 "pools",
+                "beta",
+                "spare-most",
                 "control",
                 "preset",
             ],

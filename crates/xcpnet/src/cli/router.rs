@@ -127,7 +127,12 @@ const ADD: &[Setting] = &[
     ),
     LIMIT,
     RTT,
-    word("law", Preset::WORDS, "The law that the keys below change [default: xcp]"),
+    word(
+        "law",
+        Preset::WORDS,
+        "The law that the keys below change [default: robust; xcp with `police`, `others`, or a \
+         key that `robust` does not have]",
+    ),
     word(
         "others",
         &["shared", "first", "last", "fair", "split"],

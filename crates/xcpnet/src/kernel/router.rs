@@ -28,6 +28,8 @@ const DEFAULT_RTT_NS: u64 = 100_000_000;
 /// itself allows, keeps the router from looking for as long. `rtt` is the longest path's with empty
 /// queues; with a queue of 2bdp it is three times that.
 const MAX_INTERVAL_NS: u64 = 1_000_000_000;
+/// The law where none is named and nothing is asked for that it does not have.
+const DEFAULT_LAW: Preset = Preset::Robust;
 /// What whoever takes a law with a calendar should know.
 const ITS_SENDERS: &str = "note: the law `robust` is at its best with senders that keep the rate \
     they were given: `xcpnet endpoint enable --robust` where the data come from. It serves others \
@@ -97,31 +99,8 @@ fn limit(settings: &Settings, capacity_bps: u64) -> Result<Option<Limit>, Failur
 fn add(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Result<(), Failure> {
     let device = device(settings).to_owned();
     let capacity_bps = settings.read("capacity", capacity)?.unwrap_or_default();
-    let preset = settings.text("law").and_then(Preset::named).unwrap_or_default();
-    let given_rtt = settings.read("rtt", typed::time)?;
     let others = others(settings)?;
-    let mut law = RouterConfig {
-        max_interval_ns: longest_interval(given_rtt),
-        ..RouterConfig::preset(preset, capacity_bps / 8)
-    };
-    if others.is_some() {
-        // What waits in another queue is none of the law's.
-        law.input = Input::Xcp;
-    }
-    for key in law_keys() {
-        let queue = |text: &str| {
-            typed::standing(text, capacity_bps, given_rtt.unwrap_or(DEFAULT_RTT_NS), FRAME_BYTES)
-        };
-        settings.read(key.name, |text| set(&mut law, key, text, queue))?;
-    }
-    xcp_linux::router::check(
-        &law,
-        settings.choice("police", POLICE) == Some(true),
-        others.is_some(),
-    )?;
-    law.check().map_err(|wrong| {
-        Failure::new(format!("{}: {wrong}; {}", wrong.keys()[0], wrong.remedy()))
-    })?;
+    let (preset, law) = law(settings, capacity_bps)?;
     let given = limit(settings, capacity_bps)?;
     let shaper = settings.choice(
         "shaper",
@@ -159,15 +138,57 @@ fn add(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Resul
     let made =
         kept::add(&RouterPlan { device, law, shaping, hook, seed, police }, &namespace(netns)?)?;
     printer.line(&format!(
-        "{}: router with {} added ({})",
+        "{}: router with {} added (law {}, {})",
         made.device.name,
         human::rate(capacity_bps as f64),
+        preset.name(),
         queue(&made)
     ))?;
     if calendar {
         printer.line(ITS_SENDERS)?;
     }
     if made.behind.is_empty() { Ok(()) } else { printer.line(&behind(&made.behind)) }
+}
+
+/// The law that was asked for; where none is named, the first of two that goes with what else was.
+fn law(settings: &Settings, capacity_bps: u64) -> Result<(Preset, RouterConfig), Failure> {
+    let of = |preset| law_of(settings, preset, capacity_bps).map(|law| (preset, law));
+    match settings.text("law").and_then(Preset::named) {
+        Some(preset) => of(preset),
+        None => of(DEFAULT_LAW).or_else(|_| of(Preset::Xcp)),
+    }
+}
+
+/// A preset with what was set of it.
+fn law_of(
+    settings: &Settings,
+    preset: Preset,
+    capacity_bps: u64,
+) -> Result<RouterConfig, Failure> {
+    let given_rtt = settings.read("rtt", typed::time)?;
+    let classes = others(settings)?.is_some();
+    let mut law = RouterConfig {
+        max_interval_ns: longest_interval(given_rtt),
+        ..RouterConfig::preset(preset, capacity_bps / 8)
+    };
+    if classes {
+        // What waits in another queue is none of the law's.
+        law.input = Input::Xcp;
+    }
+    for key in law_keys() {
+        let queue = |text: &str| {
+            typed::standing(text, capacity_bps, given_rtt.unwrap_or(DEFAULT_RTT_NS), FRAME_BYTES)
+        };
+        settings.read(key.name, |text| set(&mut law, key, text, queue))?;
+    }
+    let policed = settings.choice("police", POLICE) == Some(true);
+    xcp_linux::router::check(&law, policed, classes)?;
+    law.check().map_err(|wrong| {
+        let keys = wrong.keys();
+        let key = keys.iter().find(|key| settings.text(key).is_some()).unwrap_or(&keys[0]);
+        Failure::new(format!("{key}: {wrong}; {}", wrong.remedy()))
+    })?;
+    Ok(law)
 }
 
 /// Sets what a key of the law is given; `queue` reads the length of one.
@@ -508,12 +529,13 @@ fn as_text(router: &KeptRouter, status: &RouterStatus) -> String {
     let (s, c, q) = (&status.state, &status.counts, &router.qdisc_stats);
     let name = &router.device.name;
     format!(
-        "{name}: xcp, capacity {}, {}\n\
+        "{name}: {}, capacity {}, {}\n\
          \x20 input {} ({}), {} flows, d {}, {} control intervals of {} to {}\n\
          \x20 phi {}, shuffled {}, left to give {}, to take {}\n\
          \x20 queue {} packets, {} bytes; persistent {} bytes; {} dropped\n\
          \x20 processed {} ({} lowered), acknowledgements {}, other {} ({} bytes)\n\
          \x20 not read: fragments {}, malformed {}, unreadable {}, contended {}\n",
+        if status.calendar.is_some() { Preset::Robust.name() } else { "xcp" },
         human::rate(s.capacity_bps),
         queue(router),
         human::rate(s.input_traffic_bps),
@@ -564,6 +586,45 @@ mod tests {
             let queue = |text: &str| typed::standing(text, 10_000_000, 100_000_000, FRAME_BYTES);
             set(&mut law, key, read.text(key.name).unwrap(), queue).unwrap();
             assert_ne!(law, before, "{} {value}", key.name);
+        }
+    }
+
+    /// Where no law is named, `robust`, but for what it does not have.
+    #[test]
+    fn the_law_is_the_first_that_goes_with_what_else_is_asked() {
+        let of = |text: &str| law(&settings(text), 10_000_000);
+        for (words, preset) in [
+            ("", Preset::Robust),
+            ("rtt 600ms limit 2bdp overhead 4 gamma 0.2 max-interval 2s", Preset::Robust),
+            ("target 5ms alpha 0.5", Preset::Robust),
+            ("others shared police off tcp left", Preset::Robust),
+            ("police on", Preset::Xcp),
+            ("others fair", Preset::Xcp),
+            ("gain own-rtt", Preset::Xcp),
+            ("input xcp", Preset::Xcp),
+            ("beta 0.1", Preset::Xcp),
+            ("spare-most 2", Preset::Xcp),
+            ("pools off", Preset::Xcp),
+            ("law xcp", Preset::Xcp),
+            ("law p-xcp police on", Preset::PXcp),
+        ] {
+            let (named, law) = of(words).unwrap_or_else(|e| panic!("{words}: {e}"));
+            assert_eq!(named, preset, "{words}");
+            let calendar = law.control == Control::Calendar;
+            assert_eq!(calendar, preset == Preset::Robust, "{words}");
+        }
+        for (wrong, why) in [
+            ("law robust police on", "police: the law `robust` has no policer"),
+            ("law robust others fair", "others: the law `robust` steers TCP in its own queue"),
+            ("law robust gain own-rtt", "gain: a router with a calendar allows only"),
+            ("law robust spare-most 2", "spare-most: a router with a calendar allows only"),
+            ("law robust beta 0.1", "beta: a router with a calendar allows only"),
+            ("police on tcp steered", "tcp: this requires a router with a calendar"),
+            ("alpha 2", "alpha: 2 is out of range"),
+            ("max-interval soon", "max-interval: "),
+        ] {
+            let error = of(wrong).expect_err(wrong).to_string();
+            assert!(error.starts_with(why), "{wrong}: {error}");
         }
     }
 
