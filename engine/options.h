@@ -177,10 +177,13 @@ XCP_INLINE void xcp_extended_read_ids(const xcp_u8 *ids, struct xcp_forward *out
     out->next_bottleneck_id = xcp_get32(ids + 4);
 }
 
-/* What a router changes of such an option, written in place, the next id apart: the mark, the hops,
- * the feedback. */
+/* What a router changes of such an option, written in place, the next id apart: the mark, whether
+ * the sender's keeping its rate is of use, the hops, the feedback. */
 XCP_INLINE void xcp_extended_rewrite(xcp_u8 *option, const struct xcp_forward *forward) {
-    option[XCP_EXTENDED_AT_FLAGS] |= (xcp_u8)(forward->flags & XCP_MARK ? XCP_WIRE_MARK : 0);
+    xcp_u8 flags = option[XCP_EXTENDED_AT_FLAGS] & (xcp_u8)~XCP_WIRE_KEEPS;
+    flags |= (xcp_u8)(forward->flags & XCP_MARK ? XCP_WIRE_MARK : 0);
+    flags |= (xcp_u8)(forward->flags & XCP_KEEPS ? XCP_WIRE_KEEPS : 0);
+    option[XCP_EXTENDED_AT_FLAGS] = flags;
     option[XCP_EXTENDED_AT_HOPS] =
         (xcp_u8)(forward->hops << 4 | (option[XCP_EXTENDED_AT_HOPS] & 15));
     xcp_put16(option + XCP_EXTENDED_AT_FEEDBACK, forward->feedback);
@@ -206,6 +209,9 @@ XCP_INLINE void xcp_extended_read(const xcp_u8 *option, struct xcp_extended *out
         out->returned.feedback = xcp_get16(option + at);
         out->returned.flags =
             (xcp_u8)(XCP_PRESENT | ids | (flags & XCP_WIRE_MARK_RETURNED ? XCP_MARK : 0));
+        /* beside a forward header it is that one's */
+        if (!(flags & XCP_WIRE_FORWARD))
+            out->returned.flags |= (xcp_u8)(flags & XCP_WIRE_KEEPS ? XCP_KEEPS : 0);
         out->returned.hops = hops & 15;
     }
     if (ids) {
@@ -243,6 +249,8 @@ XCP_INLINE xcp_u32 xcp_extended_write(xcp_u8 *option, const struct xcp_forward *
     }
     if (returned->flags & XCP_PRESENT) {
         flags |= XCP_WIRE_RETURN | (returned->flags & XCP_MARK ? XCP_WIRE_MARK_RETURNED : 0);
+        if (!(flags & XCP_WIRE_FORWARD))
+            flags |= returned->flags & XCP_KEEPS ? XCP_WIRE_KEEPS : 0;
         hops |= returned->hops > XCP_HOPS_MAX ? XCP_HOPS_MAX : returned->hops;
         xcp_put16(at, returned->feedback);
         at += 2;

@@ -11,7 +11,9 @@
  *      round-trip time seen; `base` is also the RTT in the header, and packets are spread over it.
  *      A queue changes neither W nor the rate, so a router gets what it granted. What may be in
  *      flight besides is half as much again as W, and what the queue makes of it; only W until the
- *      first window has been answered whole, for it may have filled a queue by itself.
+ *      first window has been answered whole, for it may have filled a queue by itself. And only W,
+ *      as with any sender of XCP, where a router on the path does not rely on its rate being kept
+ *      (XCP_KEEPS comes back cleared), for there nothing else damps what it was given too much.
  *   2. A decrease leaves no gap: nobody waits until in flight is below W.
  *   3. Feedback without a router's mark counts for nothing, nor does that of packets sent before
  *      the last timeout. No increase goes beyond eight times what the last round delivered. What a
@@ -151,7 +153,8 @@ struct xcp_robust_sender {
     xcp_u8 flat;    /* rounds running in which the queue has not moved since the first cut */
     xcp_u8 calm;    /* the last round's feedback was less than a tenth of the window */
     xcp_u16 outage; /* what the timer's expiries are taken for until something comes: see above */
-    xcp_u16 rounds; /* that have ended, no more than matter */
+    xcp_u8 rounds;  /* that have ended, no more than matter */
+    xcp_u8 relied;  /* all routers on the path rely on the rate being kept */
     xcp_u32 binds;  /* for those who look */
     xcp_u32 competes;
 };
@@ -165,7 +168,7 @@ XCP_INLINE void xcp_robust_sender_init(struct xcp_robust_sender *s, xcp_u32 pack
     s->bound = s->cap = XCP_ROBUST_UNBOUNDED;
     s->floor = XCP_ROBUST_ONE;
     s->least_ns = ~0ULL;
-    s->routed = s->limited = s->empties = s->calm = 1;
+    s->routed = s->limited = s->empties = s->calm = s->relied = 1;
 }
 
 XCP_INLINE xcp_u64 xcp_robust_less(xcp_u64 a, xcp_u64 b) {
@@ -218,7 +221,7 @@ XCP_INLINE xcp_u32 xcp_robust_sender_limit(const struct xcp_robust_sender *s) {
     xcp_u64 most = s->bound, packets, longest = s->base_ns + (s->base_ns >> 1);
     if (most == XCP_ROBUST_UNBOUNDED) {
         most = xcp_robust_more(xcp_robust_more(s->top, s->last_top), s->xcp.cwnd);
-        if (s->rounds >= XCP_ROBUST_FIRST_ROUNDS) {
+        if (s->relied && s->rounds >= XCP_ROBUST_FIRST_ROUNDS) {
             most = xcp_robust_more(most, XCP_ROBUST_ONE);
             most = xcp_robust_times(most, xcp_robust_less(xcp_robust_srtt(s), longest), s->base_ns);
             most += (most >> 1) + XCP_ROBUST_ONE;
@@ -315,6 +318,8 @@ XCP_COLD void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 no
     }
     s->marks++;
     s->ever = 1;
+    if (!(h->flags & XCP_SHARED)) /* else it does not say so */
+        s->relied = (h->flags & XCP_KEEPS) != 0;
     before = s->xcp.cwnd;
     xcp_sender_feedback(&s->xcp, now, h, s->base_ns, limited, segments);
     after = s->xcp.cwnd;

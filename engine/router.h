@@ -44,6 +44,8 @@
  *      positive pool holds what is scaled.
  *  13. iXCP and its cured kind: limited.h.
  *  14. A window below one packet is taken for one (path.h).
+ *  15. Where a header says that its sender keeps its rate whatever its queue does (XCP_KEEPS), that
+ *      is taken back: this law counts on windows that acknowledgements clock.
  *
  * Feedback is rounded stochastically when written (dither.h), but for whole packets (XCP_WHOLE),
  * whose rounding the pools know nothing of, as in the study. A header value is only ever lowered.
@@ -545,7 +547,8 @@ XCP_INLINE void xcp_router_settle(struct xcp_router *r, xcp_u32 s, xcp_u32 segme
             upstream = xcp_extended_feedback_decode(h->feedback);
         if (h->hops < XCP_HOPS_MAX)
             h->hops++;
-        h->flags |= XCP_MARK;
+        /* difference 15 */
+        h->flags = (xcp_u8)((h->flags | XCP_MARK) & ~XCP_KEEPS);
     } else {
         /* copies, whose addresses may be known without harm to the code above */
         struct xcp_grant grant = g;

@@ -88,7 +88,9 @@ typedef __INT64_TYPE__ xcp_s64;
 /* in a return header: it came with data, so that it may be one of several segments' part of a sum;
  * on no wire */
 #define XCP_SHARED 0x10
-#define XCP_KEEPS 0x20 /* the sender keeps the rate that it is given (robust_sender.h) */
+/* the sender keeps the rate that it is given (robust_sender.h), and no router so far has no use for
+ * that; in a return header: none had, but where it came with data it says nothing of that */
+#define XCP_KEEPS 0x20
 /* classic: feedback is whole packets; for comparison, on no wire (wire_classic.h) */
 #define XCP_WHOLE 0x80
 

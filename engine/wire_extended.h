@@ -140,7 +140,9 @@ XCP_INLINE xcp_s32 xcp_extended_feedback_order(xcp_u32 code) {
 #define XCP_WIRE_MARK 0x04    /* a router processed this packet */
 /* a router processed the newest packet this acknowledges */
 #define XCP_WIRE_MARK_RETURNED 0x02
-#define XCP_WIRE_KEEPS 0x01 /* with a forward header: its sender keeps the rate that it is given */
+/* with a forward header: its sender keeps the rate that it is given, and no router so far has no
+ * use for that; without one: so it was in the newest packet that this acknowledges */
+#define XCP_WIRE_KEEPS 0x01
 
 /* Length that the flags imply. */
 XCP_INLINE xcp_u32 xcp_extended_length(xcp_u8 flags) {

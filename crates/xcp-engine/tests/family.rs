@@ -5,8 +5,8 @@
 use proptest::prelude::*;
 use xcp_engine::exact::{Num, View, grant, view};
 use xcp_engine::{
-    ForwardHeader, Input, Preset, Router, RouterConfig, Sendable, Sender, SenderConfig, WireFormat,
-    bottleneck_id, flags,
+    ForwardHeader, Input, Preset, Receiver, RobustRouter, Router, RouterConfig, Sendable, Sender,
+    SenderConfig, WireFormat, bottleneck_id, flags,
 };
 
 const MS: u64 = 1_000_000;
@@ -383,4 +383,34 @@ fn senders_name_the_link_that_limits_them() {
     );
     let h = sender.header(2 * MS, 100 * MS, &Sendable::UNLIMITED);
     assert_eq!((h.flags & flags::IDS, h.bottleneck_id), (0, 0));
+}
+
+/// What a sender says of keeping its rate only a router that relies on it leaves, and
+/// acknowledgements say how it came with the newest packet.
+#[test]
+fn only_who_relies_on_a_kept_rate_leaves_it_said() {
+    for preset in Preset::ALL.iter().copied() {
+        let config = RouterConfig::preset(preset, C);
+        for kept in [0, flags::KEEPS] {
+            let mut h = ForwardHeader::encode(WireFormat::Extended, 100 * MS, 10.0, 1e5);
+            h.flags |= kept;
+            if preset == Preset::Robust {
+                let mut router = RobustRouter::new(&config, 0, 0).expect("valid");
+                router.arrival(0, 1500, &h, 0);
+                router.departure(0, 1500, &mut h, 0);
+                assert_eq!(h.flags, flags::PRESENT | flags::MARK | kept);
+            } else {
+                let mut router = Router::new(&config, 0, 0).expect("valid");
+                router.arrival(0, 1500, &h, 0);
+                router.departure(0, 1500, &mut h, 0);
+                assert_eq!(h.flags, flags::PRESENT | flags::MARK, "{}", preset.name());
+            }
+            let mut receiver = Receiver::new(WireFormat::Extended);
+            let other = ForwardHeader { flags: h.flags ^ flags::KEEPS, ..h };
+            receiver.data(&other);
+            receiver.data(&h);
+            assert_eq!(receiver.returned().flags, h.flags);
+            assert_eq!(receiver.answer(&other).flags, other.flags);
+        }
+    }
 }

@@ -134,16 +134,17 @@ fn header(ids: bool) -> impl Strategy<Value = ForwardHeader> {
 }
 
 fn returned(ids: bool) -> impl Strategy<Value = ReturnHeader> {
-    (any::<(u16, u32, bool)>(), 0..=HOPS_MAX).prop_map(move |((feedback, id, mark), hops)| {
-        ReturnHeader {
+    (any::<(u16, u32, bool, bool)>(), 0..=HOPS_MAX).prop_map(
+        move |((feedback, id, mark, keeps), hops)| ReturnHeader {
             feedback,
             flags: flags::PRESENT
                 | if mark { flags::MARK } else { 0 }
+                | if keeps { flags::KEEPS } else { 0 }
                 | if ids { flags::IDS } else { 0 },
             hops,
             next_bottleneck_id: if ids { id } else { 0 },
-        }
-    })
+        },
+    )
 }
 
 fn option() -> impl Strategy<Value = ExtendedOption> {
@@ -151,10 +152,11 @@ fn option() -> impl Strategy<Value = ExtendedOption> {
         let forward = if f { header(ids).boxed() } else { Just(ForwardHeader::default()).boxed() };
         let returned =
             if r { returned(ids).boxed() } else { Just(ReturnHeader::default()).boxed() };
-        (forward, returned).prop_map(move |(forward, returned)| ExtendedOption {
-            forward,
-            returned,
-            ids,
+        (forward, returned).prop_map(move |(forward, mut returned)| {
+            if f {
+                returned.flags &= !flags::KEEPS; // K is the forward header's
+            }
+            ExtendedOption { forward, returned, ids }
         })
     })
 }
@@ -339,6 +341,7 @@ fn examples() -> Vec<(&'static str, ExtendedOption)> {
         ..returned
     };
     let kept = ForwardHeader { flags: forward.flags | flags::KEEPS, ..forward };
+    let kept_returned = ReturnHeader { flags: returned.flags | flags::KEEPS, ..returned };
     let none = ExtendedOption::default();
     vec![
         ("offer (SYN)", none),
@@ -346,6 +349,7 @@ fn examples() -> Vec<(&'static str, ExtendedOption)> {
         ("data of a sender that keeps its rate", ExtendedOption { forward: kept, ..none }),
         ("data, after a router", ExtendedOption { forward: passed, ..none }),
         ("pure ACK", ExtendedOption { returned, ..none }),
+        ("pure ACK to data that kept K", ExtendedOption { returned: kept_returned, ..none }),
         ("data and ACK", ExtendedOption { forward: passed, returned, ..none }),
         ("both with ids", ExtendedOption { forward: with_ids, returned: returned_ids, ids: true }),
     ]

@@ -469,7 +469,7 @@ impl Options {
     /// It is not known, or does not go with something else that is asked for.
     pub fn law(&self) -> Result<Preset> {
         let Some(name) = &self.law else {
-            let serves = self.rate.is_some() && self.refused_by(wan::DEFAULT_LAW)?.is_none();
+            let serves = self.refused_by(wan::DEFAULT_LAW)?.is_none();
             return Ok(if serves { wan::DEFAULT_LAW } else { wan::OTHER_LAW });
         };
         if self.wan.is_none() {

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 #[cfg(target_os = "linux")]
 pub use pep::{PepArguments, PepCommand, PepRun, PepWhich};
+use xcp_law::Preset;
 
 /// Explicit congestion control (XCP): simulate it, see it, reproduce the papers.
 #[derive(Debug, Parser)]
@@ -476,7 +477,7 @@ pub struct EndpointArguments {
 #[derive(Debug, Subcommand)]
 pub enum EndpointCommand {
     /// Let connections of this machine speak XCP
-    Enable(EndpointEnable),
+    Enable(Box<EndpointEnable>),
     /// Undo it; connections that use it continue with the fallback
     Disable,
     /// Show connections and counters
@@ -492,6 +493,9 @@ pub enum EndpointCommand {
         all: bool,
     },
 }
+
+/// What `--sender` of `endpoint enable` takes, by the names of the laws that they are made for.
+const SENDERS: [&str; 2] = [Preset::Robust.name(), Preset::Xcp.name()];
 
 /// Arguments of `endpoint enable`.
 #[derive(Debug, Args)]
@@ -534,10 +538,11 @@ pub struct EndpointEnable {
     /// Send packets as ACKs come in instead of spreading them over the round trip
     #[arg(long)]
     pub no_pacing: bool,
-    /// Keep the rate that routers gave, whatever the queue, and limit it by delay where no router
-    /// governs; for routers with the law `robust` (docs/robust.md)
-    #[arg(long, conflicts_with_all = ["classic", "no_pacing"])]
-    pub robust: bool,
+    /// `robust`: keep the rate that routers gave, whatever the queue, if they rely on it, and limit
+    /// it by delay where no router governs (docs/robust.md); `xcp`: go by the window, and as an
+    /// ordinary TCP where there is no router [default: robust; xcp with --classic or --no-pacing]
+    #[arg(long, value_name = "WORD", value_parser = SENDERS)]
+    pub sender: Option<String>,
     /// Read options from a TOML file: `port = [80, 443]`, `only-asked = true`
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

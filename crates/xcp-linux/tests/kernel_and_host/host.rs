@@ -312,7 +312,8 @@ impl Host {
             counts.backlog_max = counts.backlog_max.max(backlog);
         }
         if format == WireFormat::Extended {
-            frame[at + 4] |= 0x04;
+            let keeps = u8::from(header.flags & flags::KEEPS != 0);
+            frame[at + 4] = (frame[at + 4] | 0x04) & 0xfe | keeps;
             frame[at + 5] = header.hops << 4 | frame[at + 5] & 15;
             frame[at + 8..at + 10].copy_from_slice(&header.window.to_be_bytes());
             frame[at + 10..at + 12].copy_from_slice(&header.feedback.to_be_bytes());

@@ -130,7 +130,10 @@ fn alike(
                 let sent_ns = now_ns - rtt_ns.min(now_ns);
                 let srtt_ns =
                     if step.srtt_ns == 0 { rtt_ns } else { (7 * step.srtt_ns + rtt_ns) / 8 };
-                let flags = flags::PRESENT | if mark { flags::MARK } else { 0 };
+                let flags = flags::PRESENT
+                    | if mark { flags::MARK } else { 0 }
+                    | if feedback & 3 != 0 { flags::KEEPS } else { 0 }
+                    | if feedback & 4 != 0 { flags::SHARED } else { 0 };
                 step = SenderStep {
                     now_ns,
                     what: SenderEvent::Acked,

@@ -16,10 +16,11 @@ use xcp_linux::{Error, Result, cgroup, kept};
 
 use super::look::Finding;
 
-/// The law of a link that this gateway shapes, where none is named.
+/// The law of the long link's router, if this gateway has it, and of its senders, where none is
+/// named.
 pub const DEFAULT_LAW: Preset = Preset::Robust;
-/// The one where that cannot serve: urgent packets, shares, a router that is not this gateway's
-/// (Zhou, Yeung and Li's P-XCP, made for satellites).
+/// The one where that cannot serve: urgent packets, shares (Zhou, Yeung and Li's P-XCP, made for
+/// satellites).
 pub const OTHER_LAW: Preset = Preset::PXcp;
 /// What the shaper's queue holds, in round trips of the link.
 const QUEUE_RTTS: u128 = 2;

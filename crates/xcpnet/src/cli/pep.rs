@@ -124,7 +124,7 @@ pub struct PepRun {
     pub mss: Option<u32>,
     /// Law of the XCP router and its senders. `robust` (docs/robust.md) also serves links that carry
     /// less than --rate says without telling, but has neither --urgent nor --share
-    /// [default: robust; p-xcp with --urgent or --share, and without --rate]
+    /// [default: robust; p-xcp with --urgent or --share]
     #[arg(long, value_name = "NAME")]
     pub law: Option<String>,
     /// Give an equal share of the long link to each connection, to each client address, or to each

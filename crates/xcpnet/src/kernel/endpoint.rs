@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use serde_json::json;
+use xcp_law::Preset;
 use xcp_linux::endpoint::{Agreement, Ask, EndpointConfig, Give, NoRoom, ONLY_HERE, Shown};
 use xcp_linux::kept::{self, Enabled, EndpointPlan};
 use xcp_report::human;
@@ -46,6 +47,20 @@ fn prefix(text: &str) -> Result<(IpAddr, u8), Failure> {
     if length > most { Err(wrong()) } else { Ok((address, length)) }
 }
 
+/// Whether connections have the robust sender: they do where nothing is asked for that it lacks.
+fn is_robust(enable: &EndpointEnable) -> Result<bool, Failure> {
+    let lacks = [(enable.classic, "--classic"), (enable.no_pacing, "--no-pacing")];
+    let lacks = lacks.iter().find(|(asked, _)| *asked);
+    match (enable.sender.as_deref(), lacks) {
+        (None, lacks) => Ok(lacks.is_none()),
+        (Some(named), None) => Ok(named == Preset::Robust.name()),
+        (Some(named), Some((_, flag))) if named == Preset::Robust.name() => Err(Failure::new(
+            format!("--sender: the robust sender does not go with {flag}; leave one of them out"),
+        )),
+        (Some(_), Some(_)) => Ok(false),
+    }
+}
+
 fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failure> {
     let prefixes = enable.to.iter().map(|text| prefix(text)).collect::<Result<Vec<_>, _>>()?;
     let give = match (enable.only_asked, enable.ports.is_empty() && prefixes.is_empty()) {
@@ -54,6 +69,7 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
         (false, false) => Give::Listed { ports: enable.ports.clone(), prefixes },
     };
     let defaults = EndpointConfig::default();
+    let robust = is_robust(enable)?;
     let config = EndpointConfig {
         fallback: enable.fallback.clone(),
         give: give.clone(),
@@ -62,7 +78,7 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
             paced: !enable.no_pacing,
             initial_window: enable.initial_window,
             ids: enable.ids.then_some(0),
-            robust: enable.robust,
+            robust,
             ..Ask::default()
         },
         receive_window: enable.receive_window.unwrap_or(defaults.receive_window),
@@ -93,8 +109,9 @@ fn switch_on(enable: &EndpointEnable, printer: &mut Printer) -> Result<(), Failu
         None => format!("on {}", names.join(", ")),
     };
     printer.line(&format!(
-        "endpoint enabled for {}: {who}; room beside SACK: {room}",
-        cgroup.display()
+        "endpoint enabled for {} (sender {}): {who}; room beside SACK: {room}",
+        cgroup.display(),
+        if robust { Preset::Robust } else { Preset::Xcp }.name(),
     ))?;
     if deaf > 0 {
         let sockets = human::plural(deaf as u64, "socket");
@@ -216,6 +233,38 @@ fn row(shown: &Shown) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser as _;
+
+    /// The sender is the robust one but where something is asked for that it lacks.
+    #[test]
+    fn the_sender_goes_with_what_else_is_asked() {
+        let of = |words: &str| {
+            let line = format!("xcpnet endpoint enable {words}");
+            let cli =
+                Cli::try_parse_from(line.split_whitespace()).unwrap_or_else(|e| panic!("{e}"));
+            let Command::Endpoint(EndpointArguments { command: EndpointCommand::Enable(enable) }) =
+                cli.command
+            else {
+                panic!("{words}")
+            };
+            is_robust(&enable)
+        };
+        for (words, robust) in [
+            ("", true),
+            ("--ids --initial-window 4", true),
+            ("--sender robust", true),
+            ("--sender xcp", false),
+            ("--classic", false),
+            ("--no-pacing --sender xcp", false),
+        ] {
+            assert_eq!(of(words).unwrap(), robust, "{words}");
+        }
+        for flag in ["--classic", "--no-pacing"] {
+            let error = of(&format!("--sender robust {flag}")).unwrap_err().to_string();
+            assert!(error.contains(&format!("does not go with {flag}")), "{error}");
+        }
+    }
 
     #[test]
     fn what_is_missing_is_told_with_its_reason_and_its_cost() {

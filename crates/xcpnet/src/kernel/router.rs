@@ -5,7 +5,7 @@ use std::io::Read as _;
 use serde_json::json;
 use xcp_engine::PolicerConfig;
 use xcp_law::typed;
-use xcp_law::{Control, Input, Key, Preset, RouterConfig, Takes};
+use xcp_law::{Input, Key, Preset, RouterConfig, Takes};
 use xcp_linux::kept::{self, KeptRouter, RouterPlan, Shaping};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::police::{Police, PoliceBy, Policing};
@@ -30,10 +30,6 @@ const DEFAULT_RTT_NS: u64 = 100_000_000;
 const MAX_INTERVAL_NS: u64 = 1_000_000_000;
 /// The law where none is named and nothing is asked for that it does not have.
 const DEFAULT_LAW: Preset = Preset::Robust;
-/// What whoever takes a law with a calendar should know.
-const ITS_SENDERS: &str = "note: the law `robust` is at its best with senders that keep the rate \
-    they were given: `xcpnet endpoint enable --robust` where the data come from. It serves others \
-    as carefully as XCP does (docs/robust.md)";
 /// What `police` takes.
 const POLICE: &[(&str, bool)] = &[("on", true), ("off", false)];
 /// Full frames, for targets given in packets.
@@ -133,7 +129,6 @@ fn add(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Resul
         None => random()?,
     };
     let police = police(settings, law.max_interval_ns)?;
-    let calendar = law.control == Control::Calendar;
     need_root()?;
     let made =
         kept::add(&RouterPlan { device, law, shaping, hook, seed, police }, &namespace(netns)?)?;
@@ -144,9 +139,6 @@ fn add(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Resul
         preset.name(),
         queue(&made)
     ))?;
-    if calendar {
-        printer.line(ITS_SENDERS)?;
-    }
     if made.behind.is_empty() { Ok(()) } else { printer.line(&behind(&made.behind)) }
 }
 
@@ -160,11 +152,7 @@ fn law(settings: &Settings, capacity_bps: u64) -> Result<(Preset, RouterConfig),
 }
 
 /// A preset with what was set of it.
-fn law_of(
-    settings: &Settings,
-    preset: Preset,
-    capacity_bps: u64,
-) -> Result<RouterConfig, Failure> {
+fn law_of(settings: &Settings, preset: Preset, capacity_bps: u64) -> Result<RouterConfig, Failure> {
     let given_rtt = settings.read("rtt", typed::time)?;
     let classes = others(settings)?.is_some();
     let mut law = RouterConfig {
@@ -569,6 +557,7 @@ fn as_text(router: &KeptRouter, status: &RouterStatus) -> String {
 mod tests {
     use super::*;
     use crate::cli::router::tests::add as settings;
+    use xcp_law::Control;
 
     /// A router of the kernel takes every key that a scenario's takes.
     #[test]

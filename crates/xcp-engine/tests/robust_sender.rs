@@ -1,0 +1,371 @@
+//! The sender whose state is its rate: what it makes of round trips, feedback, losses and timeouts.
+
+use xcp_engine::{Bound, ForwardHeader, ReturnHeader, RobustSender, Sendable, WireFormat, flags};
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1000 * MS;
+const SIZE: u32 = 1500;
+
+/// An acknowledgement across routers that all rely on the rate being kept.
+fn answer(feedback: f64) -> ReturnHeader {
+    let h = ReturnHeader::encode(WireFormat::Extended, feedback, true);
+    ReturnHeader { flags: h.flags | flags::KEEPS, ..h }
+}
+
+/// Steps 1 and 2: a queue changes neither rate nor window, and feedback without a mark nothing.
+#[test]
+fn the_rate_is_the_state() {
+    let mut sender = RobustSender::new(SIZE, 10, None);
+    sender.sample(Some(100 * MS), 100 * MS, 0, 2);
+    sender.feedback(100 * MS, &answer(0.0), true, 0, 1);
+    sender.acked(100 * MS, 1, true, 0);
+    let gap = sender.gap_ns();
+    assert_eq!(gap, Some(10 * MS));
+    sender.sample(Some(200 * MS), 190 * MS, 100 * MS, 2);
+    sender.feedback(300 * MS, &answer(0.0), true, 100 * MS, 1);
+    assert_eq!((sender.gap_ns(), sender.window()), (gap, 10.0));
+    assert_eq!(sender.limit(), 10, "the first window may have filled a queue by itself");
+    sender.acked(300 * MS, 1, true, 100 * MS);
+    assert!(sender.limit() >= 19, "in flight as much as the rate makes of it: {}", sender.limit());
+    let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(1e6) };
+    sender.feedback(310 * MS, &unmarked, true, 100 * MS, 1);
+    assert_eq!(sender.window(), 10.0);
+    // A shorter path: the rate stays.
+    sender.sample(Some(50 * MS), 150 * MS, 300 * MS, 2);
+    sender.feedback(350 * MS, &answer(0.0), true, 300 * MS, 1);
+    assert_eq!((sender.gap_ns(), sender.window()), (gap, 5.0));
+}
+
+/// Where a router does not rely on its rate being kept, acknowledgements clock it as any sender of
+/// XCP; an acknowledgement that came with data does not say.
+#[test]
+fn who_is_not_relied_on_has_no_more_than_the_window_in_flight() {
+    let mut sender = RobustSender::new(SIZE, 10, None);
+    let mut now = S;
+    for _ in 0..4 {
+        round(&mut sender, &mut now, 100 * MS, 10, 0.0);
+    }
+    assert!(sender.limit() > 15, "{}", sender.limit());
+    let not =
+        |flags| ReturnHeader { flags: answer(0.0).flags & !flags::KEEPS | flags, ..answer(0.0) };
+    let hear = |sender: &mut RobustSender, h| {
+        sender.feedback(now, &h, true, now - MS, 1);
+        sender.limit()
+    };
+    assert!(hear(&mut sender, not(flags::SHARED)) > 15);
+    assert_eq!(hear(&mut sender, not(0)), 10);
+    assert_eq!(hear(&mut sender, not(flags::SHARED)), 10);
+    assert_eq!(sender.gap_ns(), Some(10 * MS), "the rate is the same");
+    assert!(hear(&mut sender, answer(0.0)) > 15);
+}
+
+/// What a router on the host lends is a part of the rate at once; without a router there is none
+/// that could.
+#[test]
+fn what_is_lent_is_a_part_of_the_rate() {
+    let mut sender = RobustSender::new(SIZE, 10, None);
+    sender.sample(Some(100 * MS), 100 * MS, 0, 2);
+    sender.lent(100 * MS, 90);
+    assert_eq!((sender.window(), sender.gap_ns()), (100.0, Some(MS)));
+    let mut greedy = sender.clone();
+    for _ in 0..4 {
+        greedy.lent(100 * MS, u32::MAX);
+    }
+    assert!(greedy.window() > 1e9 && greedy.gap_ns().is_some(), "{:?}", greedy.state());
+    for now in [200, 300, 400, 500, 600].map(|ms| ms * MS) {
+        sender.sample(Some(100 * MS), 100 * MS, now - 100 * MS, 2);
+        let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(0.0) };
+        sender.feedback(now, &unmarked, true, now - 100 * MS, 1);
+        sender.acked(now, 1, true, now - 100 * MS);
+    }
+    let alone = sender.state();
+    assert!(!alone.routed && alone.explicit_window.is_infinite(), "{alone:?}");
+    sender.lent(600 * MS, 90);
+    assert_eq!(sender.state(), alone);
+}
+
+/// A round trip of a sender with `segments` packets in flight, answered at this RTT.
+fn round(sender: &mut RobustSender, now: &mut u64, rtt: u64, segments: u32, feedback: f64) {
+    let sent = *now;
+    *now += rtt;
+    for _ in 0..segments {
+        sender.sample(Some(rtt), rtt, sent, 2);
+        sender.feedback(*now, &answer(feedback), true, sent, 1);
+        sender.acked(*now, 1, true, sent);
+        *now += 1;
+    }
+}
+
+/// Step 7: a standing queue binds where routers are content, and does not where they take.
+#[test]
+fn a_queue_that_no_router_governs_binds() {
+    let bound = |feedback: f64| {
+        let mut sender = RobustSender::new(SIZE, 40, None);
+        let mut now = S;
+        for n in 0..6 {
+            round(&mut sender, &mut now, if n == 0 { 100 } else { 180 } * MS, 20, feedback);
+        }
+        sender.state()
+    };
+    let content = bound(0.0);
+    assert_eq!(content.bound, Bound::Delay, "{content:?}");
+    assert!(content.bound_packets < 40.0, "{content:?}");
+    let governed = bound(-2000.0);
+    assert_eq!(governed.bound, Bound::Free, "{governed:?}");
+}
+
+/// Difference 11: what a receiver waits for a second packet is no queue, where packets are further
+/// apart than that or only one is on its way; one that acknowledges each packet does not wait.
+#[test]
+fn a_receivers_wait_is_no_queue() {
+    let after = |base: u64, packets: u32, at_a_time: u32, longer: u64| {
+        let mut sender = RobustSender::new(SIZE, packets, None);
+        let mut now = S;
+        for n in 0..6 {
+            let rtt = if n == 0 { base } else { base + longer };
+            let sent = now;
+            now += rtt;
+            for _ in 0..4 {
+                sender.sample(Some(rtt), rtt, sent, at_a_time);
+                sender.feedback(now, &answer(0.0), true, sent, 1);
+                sender.acked(now, 1, true, sent);
+                now += 1;
+            }
+        }
+        sender.state().bound
+    };
+    let bound = |packets, at_a_time, longer| after(200 * MS, packets, at_a_time, longer);
+    assert_eq!(bound(4, 1, 40 * MS), Bound::Free, "50 ms apart");
+    assert_eq!(bound(1, 1, 40 * MS), Bound::Free, "there is no second one");
+    assert_eq!(bound(4, 2, 40 * MS), Bound::Delay, "two of them do not wait");
+    assert_eq!(bound(20, 1, 40 * MS), Bound::Delay, "10 ms apart");
+    assert_eq!(bound(4, 1, 80 * MS), Bound::Delay, "the rest is a queue");
+    // Where there is no second one, Linux waits for a round trip or 200 ms.
+    assert_eq!(bound(1, 1, 200 * MS), Bound::Free, "a round trip");
+    assert_eq!(bound(1, 1, 240 * MS), Bound::Delay, "more than a round trip");
+    assert_eq!(after(500 * MS, 1, 1, 200 * MS), Bound::Free, "200 ms at most");
+    assert_eq!(
+        after(500 * MS, 1, 1, 300 * MS),
+        Bound::Delay,
+        "which are less than that round trip"
+    );
+}
+
+/// Where much has been lost, and a timeout besides, B is what was delivered in a round trip, however
+/// many the round took and whatever the timeout has left of W.
+#[test]
+fn heavy_loss_leaves_what_was_delivered() {
+    let mut sender = RobustSender::new(SIZE, 100, None);
+    let mut now = S;
+    for _ in 0..3 {
+        round(&mut sender, &mut now, 100 * MS, 20, -2000.0);
+    }
+    let before = now - MS;
+    for _ in 0..10 {
+        now += 100 * MS;
+        sender.acked(now, 20, true, before);
+    }
+    sender.lost(100);
+    sender.on_timeout(now);
+    assert_eq!(sender.state().bound, Bound::Free);
+    round(&mut sender, &mut now, 100 * MS, 1, 0.0);
+    let state = sender.state();
+    assert_eq!(state.bound, Bound::Delay, "{state:?}");
+    assert!((10.0..15.0).contains(&state.bound_packets), "0.7 of 20: {state:?}");
+}
+
+/// Difference 7: W below B says that routers are the tighter bound if they have stopped adding.
+#[test]
+fn what_routers_are_still_adding_is_waited_for() {
+    let after = |feedback: f64| {
+        let mut sender = RobustSender::new(SIZE, 40, None);
+        let mut now = S;
+        for n in 0..6 {
+            round(&mut sender, &mut now, if n == 0 { 100 } else { 180 } * MS, 20, 0.0);
+        }
+        round(&mut sender, &mut now, 100 * MS, 20, -1000.0);
+        let state = sender.state();
+        assert!(state.bound == Bound::Delay && state.window < state.bound_packets, "{state:?}");
+        for _ in 0..4 {
+            round(&mut sender, &mut now, 100 * MS, 20, feedback);
+        }
+        sender.state()
+    };
+    let added = after(5.0);
+    assert!(added.bound == Bound::Delay && added.window < added.bound_packets, "{added:?}");
+    let nothing = after(0.0);
+    assert_eq!(nothing.bound, Bound::Free, "{nothing:?}");
+}
+
+/// Steps 6 and 7: a queue that no cut moves is others', or none. If routers turn out tighter than
+/// what fills queues, it is none: the path has become longer.
+#[test]
+fn a_queue_that_nothing_moves_is_a_longer_path() {
+    let mut sender = RobustSender::new(SIZE, 40, None);
+    let mut now = S;
+    for n in 0..10 {
+        round(&mut sender, &mut now, if n == 0 { 100 } else { 180 } * MS, 20, 0.0);
+    }
+    let state = sender.state();
+    assert_eq!((state.bound, state.base_ns), (Bound::Compete, 100 * MS), "{state:?}");
+    for _ in 0..3 {
+        round(&mut sender, &mut now, 180 * MS, 20, -2000.0);
+    }
+    let state = sender.state();
+    assert_eq!((state.bound, state.base_ns), (Bound::Free, 180 * MS), "{state:?}");
+}
+
+/// Step 6: a timeout while routers are content is forgotten with the first fresh answer.
+#[test]
+fn a_timeout_gives_the_window_back() {
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    let mut now = S;
+    for _ in 0..3 {
+        round(&mut sender, &mut now, 100 * MS, 20, 0.0);
+    }
+    sender.on_timeout(now);
+    assert_eq!(sender.window(), 1.0);
+    let before = now - 50 * MS;
+    sender.sample(Some(100 * MS), 100 * MS, before, 2);
+    sender.feedback(now + MS, &answer(0.0), true, before, 1);
+    sender.acked(now + MS, 1, true, before);
+    assert_eq!(sender.window(), 1.0, "the answer to what was sent before says nothing");
+    round(&mut sender, &mut now, 100 * MS, 1, 0.0);
+    assert_eq!(sender.window(), 20.0);
+}
+
+/// Difference 9: in an outage the timer has a bound, whatever comes back ends it, and nobody takes
+/// what the first answer offers besides.
+#[test]
+fn in_an_outage_the_timer_waits_a_second_at_most() {
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    let mut now = S;
+    for _ in 0..3 {
+        round(&mut sender, &mut now, 100 * MS, 20, 0.0);
+    }
+    assert_eq!(sender.patience_ns(), None);
+    let before = now - 50 * MS;
+    sender.on_timeout(now);
+    assert_eq!(sender.patience_ns(), Some(S));
+    // After one expiry an answer to what was sent before says that there is none,
+    let mut once = sender.clone();
+    once.acked(now + MS, 1, true, before);
+    assert_eq!((once.window(), once.patience_ns()), (1.0, None));
+    // and after two that it is over.
+    let first = now;
+    now += S;
+    sender.on_timeout(now);
+    for sent in [before, first + MS, now + MS] {
+        let mut sender = sender.clone();
+        sender.sample(Some(100 * MS), 100 * MS, sent, 2);
+        sender.feedback(now + 100 * MS, &answer(1e6), true, sent, 1);
+        sender.acked(now + 100 * MS, 1, true, sent);
+        assert_eq!((sender.window(), sender.patience_ns()), (20.0, None), "sent at {sent}");
+        // Another timeout soon after is congestion, and stays so.
+        for after in [S, 10 * S] {
+            sender.on_timeout(now + after);
+            assert_eq!((sender.window(), sender.patience_ns()), (1.0, None));
+        }
+    }
+    // Nor is it an outage where routers have just taken something away,
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    for _ in 0..3 {
+        round(&mut sender, &mut now, 100 * MS, 20, -3000.0);
+    }
+    sender.on_timeout(now);
+    assert_eq!(sender.patience_ns(), None);
+    // or where no router has been heard of, be it because nothing has come back at all.
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    sender.on_timeout(now);
+    assert_eq!(sender.patience_ns(), None);
+    let mut sender = RobustSender::new(SIZE, 20, None);
+    let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(0.0) };
+    for _ in 0..3 {
+        let sent = now;
+        now += 100 * MS;
+        sender.sample(Some(100 * MS), 100 * MS, sent, 2);
+        sender.feedback(now, &unmarked, true, sent, 1);
+        sender.acked(now, 20, true, sent);
+    }
+    assert!(!sender.state().routed);
+    sender.on_timeout(now);
+    assert_eq!(sender.patience_ns(), None);
+}
+
+/// Without a mark there is no router, and it goes on as CUBIC; the first mark is heard.
+#[test]
+fn without_marks_it_competes() {
+    let mut sender = RobustSender::new(SIZE, 10, None);
+    let mut now = S;
+    let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(1e6) };
+    for _ in 0..6 {
+        let sent = now;
+        now += 100 * MS;
+        for _ in 0..10 {
+            sender.sample(Some(100 * MS), 100 * MS, sent, 2);
+            sender.feedback(now, &unmarked, true, sent, 1);
+            sender.acked(now, 1, true, sent);
+        }
+    }
+    let alone = sender.state();
+    assert!(!alone.routed && alone.bound == Bound::Compete, "{alone:?}");
+    assert!(alone.window > 20.0 && alone.explicit_window.is_infinite(), "{alone:?}");
+    sender.feedback(now, &answer(0.0), true, now - 1, 1);
+    let heard = sender.state();
+    assert!(heard.routed && heard.explicit_window.is_finite(), "{heard:?}");
+}
+
+/// Difference 8: the first slow start ends by delay, whether a queue or a loss ends it.
+#[test]
+fn a_first_slow_start_leads_to_delay() {
+    let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(0.0) };
+    for lost in [0, 1, 5] {
+        let mut sender = RobustSender::new(SIZE, 10, None);
+        let mut now = S;
+        for n in 0..6 {
+            let (sent, rtt) = (now, if n < 4 { 100 } else { 190 } * MS);
+            now += rtt;
+            sender.lost(if n == 4 { lost } else { 0 });
+            for _ in 0..10 {
+                sender.sample(Some(rtt), rtt, sent, 2);
+                sender.feedback(now, &unmarked, true, sent, 1);
+                sender.acked(now, 1, true, sent);
+            }
+            assert!(n >= 4 || sender.state().bound != Bound::Delay);
+        }
+        assert_eq!(sender.state().bound, Bound::Delay, "{lost} lost: {:?}", sender.state());
+    }
+}
+
+/// Below one packet the header says a longer RTT and a window of one.
+#[test]
+fn below_one_packet_the_header_says_how_long_one_takes() {
+    let mut sender = RobustSender::new(SIZE, 2, None);
+    let mut now = S;
+    for _ in 0..40 {
+        round(&mut sender, &mut now, 100 * MS, 1, -20_000.0);
+        sender.lost(1);
+    }
+    let window = sender.window();
+    assert!((1.0 / 64.0..1.0).contains(&window), "{window}");
+    let mut h = ForwardHeader::default();
+    sender.write_header(now, &Sendable::UNLIMITED, false, &mut h);
+    let told = h.rtt_ns().expect("known") as f64;
+    assert_eq!(h.window_packets(), Some(1.0));
+    assert!((told * window / (100.0 * MS as f64) - 1.0).abs() < 0.01, "{told} for {window}");
+}
+
+/// Where the pacer does not move what waits, the same rate is told as that of a longer path.
+#[test]
+fn a_late_pacer_is_told_as_half_a_gap_more() {
+    let mut sender = RobustSender::new(SIZE, 4, None);
+    sender.sample(Some(100 * MS), 100 * MS, 0, 2);
+    sender.feedback(100 * MS, &answer(0.0), true, 0, 1);
+    for (late, rtt_ms, window) in [(false, 100.0, 4.0), (true, 112.5, 4.5)] {
+        let mut h = ForwardHeader::default();
+        sender.write_header(100 * MS, &Sendable::UNLIMITED, late, &mut h);
+        assert_eq!(h.window_packets(), Some(window));
+        let told_ms = h.rtt_ns().expect("known") as f64 / MS as f64;
+        assert!((told_ms / rtt_ms - 1.0).abs() < 0.001, "{told_ms}");
+    }
+}
