@@ -129,12 +129,12 @@ fn the_law_is_one_that_does_what_is_asked_for() {
     let _one = one();
     let Some(site) = Site::new(Duration::from_millis(1), 0.0) else { return };
     let file = OptionsFile::new("wan = \"wan\"\nlan = \"lan\"\n");
-    for more in ["", "rate = \"5mbit\"\nshare = \"address\"\n"] {
+    for (more, named) in [("", "robust"), ("rate = \"5mbit\"\nshare = \"address\"\n", "p-xcp")] {
         file.write(more);
         let Some(near) = Proxy::up_as(&site.near, "main", &["--config", &file.path()]) else {
             return;
         };
-        assert_eq!(law(&near), "p-xcp", "{more}");
+        assert_eq!(law(&near), named, "{more}");
         near.down(true);
     }
     file.write("rate = \"5mbit\"\nurgent = \"ef:10%\"\n");
