@@ -91,6 +91,9 @@ impl Drop for MadeDirectories {
     }
 }
 
+/// How often parents are made that others take away at the same time.
+const PARENTS_TRIES: u32 = 1000;
+
 impl Staged {
     /// Prepares to fill `target`. Makes its parents. Fails at once if nothing could be written
     /// there, so that this can be asked before a long run.
@@ -105,12 +108,23 @@ impl Staged {
         // Within an existing directory, since its parent may belong to another file system or to
         // somebody else; else beside the new one.
         let place = if target.is_dir() { target.to_owned() } else { parent(target) };
-        let parents = MadeDirectories::make(&place).map_err(fail)?;
         let mut builder = Builder::new();
         builder.prefix(".xcpnet-");
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-        let temporary = builder.tempdir_in(&place).map_err(fail)?;
+        // Another program that gives up takes the parents that it made away, as long as they are
+        // empty; they may be ours, too.
+        let mut tries = 0;
+        let (temporary, parents) = loop {
+            let made = MadeDirectories::make(&place)
+                .and_then(|parents| Ok((builder.tempdir_in(&place)?, parents)));
+            match made {
+                Err(e) if e.kind() == io::ErrorKind::NotFound && tries < PARENTS_TRIES => {
+                    tries += 1;
+                }
+                made => break made.map_err(fail)?,
+            }
+        };
         Ok(Self { target: target.to_owned(), temporary, parents, names: Vec::new() })
     }
 
@@ -213,6 +227,28 @@ mod tests {
         assert_eq!(listing(&out), ["one.txt", "sub"]);
         assert_eq!(fs::read(out.join("sub/two.txt")).unwrap(), b"2");
         assert_eq!(listing(&home.path().join("a")), ["out"], "no temporary is left");
+    }
+
+    /// Who gives up takes empty parents away, which others may just be about to use.
+    #[test]
+    fn several_at_once_do_not_take_each_others_parents_away() {
+        use std::sync::atomic::Ordering::Relaxed;
+        let home = tempfile::tempdir().unwrap();
+        let all_there = std::sync::Barrier::new(4);
+        let failed = std::sync::atomic::AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for n in 0..4 {
+                let (home, all_there, failed) = (home.path(), &all_there, &failed);
+                scope.spawn(move || {
+                    for round in 0..500 {
+                        all_there.wait();
+                        let new = Staged::new(&home.join(format!("{round}/a/{n}")));
+                        failed.fetch_add(u32::from(new.is_err()), Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!(failed.into_inner(), 0);
     }
 
     #[test]
