@@ -307,11 +307,22 @@ XCP_PART xcp_robust_trust(struct xcp_robust *r) {
     return 0;
 }
 
-/* F: differences 2 to 4. how: XCP_ROBUST_... */
+/* What XCP keeps though TCP sends more than its right, which makes a queue and takes room that is
+ * not TCP's: the rest of the link, less its own part in draining that queue. Difference 7. */
+XCP_INLINE xcp_u64 xcp_robust_kept(const struct xcp_robust *r, xcp_u64 others, xcp_u64 drain) {
+    const struct xcp_robust_sums *m = &r->measured;
+    xcp_u64 tcp = xcp_robust_rate(m->tcp, m->elapsed), taken;
+    if (r->tcp_right == 0 || r->tcp_rate <= r->tcp_right)
+        return 0;
+    taken = r->tcp_right + drain + (others > tcp ? others - tcp : 0);
+    return r->capacity << 20 > taken ? (r->capacity << 20) - taken : 0;
+}
+
+/* F: differences 2 to 4 and 7. how: XCP_ROBUST_... */
 XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xcp_u32 how) {
     const struct xcp_robust_sums *m;
     struct xcp_robust_outlook look = {now, 0, 0, 0, 0, 0, 0, 0, 0};
-    xcp_u64 xcp, gap, f, carried;
+    xcp_u64 xcp, gap, f, carried, drain;
     xcp_s64 room, result, least;
     xcp_u32 own;
     XCP_PART_NEEDS(r);
@@ -330,7 +341,8 @@ XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xc
     /* TCP drains its own part: difference 7 */
     r->drain = look.drain;
     own = ~xcp_robust_fraction(r->tcp_right, r->capacity << 20);
-    room = xcp_robust_sum(room, -(xcp_s64)xcp_mul_fraction(look.drain, own));
+    drain = xcp_mul_fraction(look.drain, own);
+    room = xcp_robust_sum(room, -(xcp_s64)drain);
     room = xcp_robust_sum(
         room, (xcp_s64)xcp_robust_rate(r->law.queue_target + XCP_ROBUST_TARGET, r->d_ns));
     gap = room < 0 ? -(xcp_u64)room : (xcp_u64)room;
@@ -351,6 +363,7 @@ XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xc
     if (result > 0 && !(how & XCP_ROBUST_FALLS) && backlog > carried >> 2)
         result = 0;
     least = xcp_robust_sum((xcp_s64)xcp, look.owed);
+    least = xcp_robust_sum(least, -(xcp_s64)xcp_robust_kept(r, (xcp_u64)look.others, drain));
     least = least > 0 ? -least : 0;
     r->f = result > least ? result : least;
     return 0;

@@ -327,6 +327,35 @@ fn tcp_beyond_its_share_is_dropped() {
     assert!(probability > 1e-4 && dropped > 0 && dropped < sent / 2, "{probability}, {dropped}");
 }
 
+/// Difference 7: TCP that takes more than its right is no reason to take from XCP what is its own,
+/// less its part in draining the queue.
+#[test]
+fn tcp_beyond_its_share_takes_nothing_from_xcp() {
+    // What is to be taken from XCP in a d, in the mean; its packets go on as before.
+    let taken = |xcp: u64, tcp: u64, backlog: u64| {
+        let mut r = router();
+        let (mut now, mut next, mut sum, mut packets) = (0, 0, 0.0, 0.0);
+        while now < 5 * S {
+            while next <= now {
+                r.other_arrival(next, SIZE, Other::Tcp(1), backlog);
+                next += u64::from(SIZE) * S / tcp;
+            }
+            send(&mut r, now, now + 1, xcp, backlog, 0.0);
+            now += u64::from(SIZE) * S / xcp;
+            if now > 3 * S {
+                sum += r.promised_bps();
+                packets += 1.0;
+            }
+        }
+        sum / packets / (8 * C) as f64
+    };
+    let of = |is: f64, least: f64, most: f64| assert!((least..=most).contains(&is), "{is}");
+    of(taken(C / 4, C, 0), -0.02, 0.0); // no more than its right, which is half
+    of(taken(C / 10 * 7, C / 10 * 6, 0), -0.25, -0.15); // down to that
+    of(taken(C / 10 * 7, C / 10 * 4, 0), -0.1, -0.03); // TCP has less than its right
+    of(taken(C / 2, C / 10 * 8, C / 50), -0.2, -0.05); // half of a queue of a fifth of C d
+}
+
 proptest! {
     #[test]
     fn roots_are_the_largest_that_fit(v in any::<u64>()) {

@@ -172,6 +172,11 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         &[part("r->told_for <= r->measured_parts", "1")],
     ),
     one(
+        "gives-way",
+        "XCP gives way to TCP that takes more than its right",
+        &[part("r->tcp_right == 0 || r->tcp_rate <= r->tcp_right", "1")],
+    ),
+    one(
         "without-own-drain",
         "XCP drains what TCP queues, and TCP is not steered by it",
         &[
