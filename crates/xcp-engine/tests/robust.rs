@@ -337,7 +337,7 @@ fn tcp_beyond_its_share_takes_nothing_from_xcp() {
         let (mut now, mut next, mut sum, mut packets) = (0, 0, 0.0, 0.0);
         while now < 5 * S {
             while next <= now {
-                r.other_arrival(next, SIZE, Other::Tcp(1), backlog);
+                let _dropped = !r.other_arrival(next, SIZE, Other::Tcp(1), backlog);
                 next += u64::from(SIZE) * S / tcp;
             }
             send(&mut r, now, now + 1, xcp, backlog, 0.0);
