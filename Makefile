@@ -47,8 +47,8 @@ book: pages ## build docs/ as a site with offline search and the playground page
 	@scripts/setup book
 	scripts/build-book
 
-demo: build ## run four flows on 10 Mbit/s, 500 ms: XCP, TCP with FIFO, TCP with RED; as root also on the real kernel: XCP, cubic, bbr
-	@$(XCPNET) run experiments/zhang-henderson-2005/fig05.toml --out out/demo
+demo: build ## run flows that guests and then TCP join, under the robust law, XCP and CUBIC; as root also on the real kernel
+	@$(XCPNET) run docs/demo.toml --out out/demo
 	@echo
 	@scripts/demo-linux $(XCPNET) out/demo-linux
 	@echo "The report, one file that needs no network: $(CURDIR)/out/demo/report.html"
