@@ -39,12 +39,11 @@
  *      too, in which RTTs stay as they are: a queue's do not.) What is in flight stays.
  *   8. Without marks there is no router: COMPETE, from what was delivered, or from slow start where
  *      there never was one, which ends in DELAY; the first mark is heard again at once.
- *   9. A timeout that came while routers were content gives W back with the first fresh answer (ten
- *      packets at most where none has been heard of, for more was lent). It is the path that has
- *      gone, not a queue that has overflowed, so until anything comes back the retransmission timer
- *      need not wait for more than a second, with which RFC 6298 §2.1 has everyone begin (by §5.5
- *      and §2.5 it backs off to a minute at least). The first expiry decides; after the second one
- *      any answer is a fresh one.
+ *   9. A timeout that came while routers were content gives W back with the first fresh answer;
+ *      where none has been heard of, none was. It is the path that has gone, not a queue that has
+ *      overflowed, so until anything comes back the retransmission timer need not wait for more
+ *      than a second, with which RFC 6298 §2.1 has everyone begin (by §5.5 and §2.5 it backs off to
+ *      a minute at least). The first expiry decides; after the second one any answer is a fresh one.
  *  10. W may fall below one packet, to a 32nd; the header says an RTT of base / W and a window of
  *      one then. A round takes as long, and until its answer comes W falls to a half at most, or to
  *      one packet from above: what decides is what routers say for several rounds, not for a part.
@@ -74,9 +73,8 @@
 #define XCP_ROBUST_ONE (1ULL << 32)
 #define XCP_ROBUST_LEAST_WINDOW (XCP_ROBUST_ONE >> 5)
 #define XCP_ROBUST_STEP (XCP_ROBUST_ONE >> 1)
-#define XCP_ROBUST_FIRST (10 * XCP_ROBUST_ONE) /* RFC 6928 §2 */
-#define XCP_ROBUST_TAU 10000000ULL             /* ns */
-#define XCP_ROBUST_TENTH 429496730U            /* fractions of 2^32 */
+#define XCP_ROBUST_TAU 10000000ULL  /* ns */
+#define XCP_ROBUST_TENTH 429496730U /* fractions of 2^32 */
 #define XCP_ROBUST_SEVEN_TENTHS 3006477107U
 #define XCP_ROBUST_RESTORE_NS 2000000000ULL
 #define XCP_ROBUST_PATIENCE_NS 1000000000ULL
@@ -168,7 +166,7 @@ XCP_INLINE void xcp_robust_sender_init(struct xcp_robust_sender *s, xcp_u32 pack
     s->bound = s->cap = XCP_ROBUST_UNBOUNDED;
     s->floor = XCP_ROBUST_ONE;
     s->least_ns = ~0ULL;
-    s->routed = s->limited = s->empties = s->calm = s->relied = 1;
+    s->routed = s->limited = s->empties = s->relied = 1;
 }
 
 XCP_INLINE xcp_u64 xcp_robust_less(xcp_u64 a, xcp_u64 b) {
@@ -601,17 +599,16 @@ XCP_INLINE xcp_u64 xcp_robust_sender_patience(const struct xcp_robust_sender *s)
 /* The retransmission timer expired. */
 XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now) {
     xcp_u64 w = xcp_robust_window(s);
-    xcp_u32 good = s->calm && s->last_infl_ns < xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10) &&
+    xcp_u32 good = s->ever && s->calm &&
+                   s->last_infl_ns < xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10) &&
                    (s->restored_ns == 0 || now - s->restored_ns > XCP_ROBUST_RESTORE_NS);
-    s->saved = xcp_robust_more(s->saved, xcp_robust_less(w, !good || w == XCP_ROBUST_UNBOUNDED
-                                                                ? XCP_ROBUST_ONE
-                                                            : s->ever ? XCP_ROBUST_UNBOUNDED
-                                                                      : XCP_ROBUST_FIRST));
+    s->saved = xcp_robust_more(
+        s->saved, good && w != XCP_ROBUST_UNBOUNDED ? w : xcp_robust_less(w, XCP_ROBUST_ONE));
     s->over = 0;
     if (!xcp_robust_sender_patience(s)) /* in an outage what was sent since it began is fresh */
         s->timeout_ns = now;
     if (s->outage == 0)
-        s->outage = good && s->routed && s->ever ? XCP_ROBUST_OUTAGE : XCP_ROBUST_CONGESTION;
+        s->outage = good && s->routed ? XCP_ROBUST_OUTAGE : XCP_ROBUST_CONGESTION;
     else if (s->outage == XCP_ROBUST_OUTAGE)
         s->outage = XCP_ROBUST_OUTAGE_LASTS;
     s->top = s->last_top = 0;

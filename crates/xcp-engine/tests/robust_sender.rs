@@ -274,10 +274,13 @@ fn in_an_outage_the_timer_waits_a_second_at_most() {
     }
     sender.on_timeout(now);
     assert_eq!(sender.patience_ns(), None);
-    // or where no router has been heard of, be it because nothing has come back at all.
+    // or where no router has been heard of, be it because nothing has come back at all: of so many
+    // who begin that all lose their first windows, none is to have it back.
     let mut sender = RobustSender::new(SIZE, 20, None);
     sender.on_timeout(now);
     assert_eq!(sender.patience_ns(), None);
+    round(&mut sender, &mut now, 100 * MS, 1, 0.0);
+    assert_eq!(sender.window(), 1.0);
     let mut sender = RobustSender::new(SIZE, 20, None);
     let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(0.0) };
     for _ in 0..3 {
