@@ -47,6 +47,9 @@ struct xcp_robust_connection {
     __u32 kept_ms;              /* likewise: the TCP_USER_TIMEOUT that is ours */
 };
 
+/* The kernel puts 72 bytes before it and rounds up to 512; more would take 1024. */
+_Static_assert(sizeof(struct xcp_robust_connection) <= 512 - 72, "no larger than one object");
+
 struct {
     __uint(type, BPF_MAP_TYPE_SK_STORAGE);
     __uint(map_flags, BPF_F_NO_PREALLOC);

@@ -1,5 +1,5 @@
 //! The router that remembers its promises among peers that lie: garbage in headers, and claims.
-//! What some of them gain is in docs/robust.md; here is what must hold whatever they say.
+//! What some of them gain is in docs/robust-others.md; here is what must hold whatever they say.
 
 use xcp_engine::{ForwardHeader, Preset, RobustRouter, RouterConfig, WireFormat, flags};
 

@@ -1,5 +1,5 @@
 //! `make robust-parts`: the robust law and sender with one part left out, or one constant half or
-//! twice as large, in every row of the tables of failures; the table of `docs/robust.md`.
+//! twice as large, in every row of the tables of failures; the table of `docs/robust-parts.md`.
 //!
 //! What came of it is kept in a file: a line `row NAME DIGEST`, then one for each variation that
 //! was run in it: its name, its digest, and the median's numbers and the worst seed's, as
@@ -28,7 +28,7 @@ const TABLES: [(&str, &str); 2] = [("failures", ""), ("beyond", "b")];
 const COLUMN: &str = "robust";
 
 const HEADING: &str = "# What each variation of the robust law came to in each row of the tables of \
-    failures: written and read by xcp-mutants --parts (docs/robust.md).\n";
+    failures: written and read by xcp-mutants --parts (docs/robust-parts.md).\n";
 
 /// The marks in the page.
 const MARKS: [&str; 2] = ["<!-- parts: made by make robust-parts -->", "<!-- end of parts -->"];
