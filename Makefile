@@ -87,7 +87,7 @@ mutants: ## run wrong laws and senders against the claims of reproduce-quick: th
 	$(CARGO) build --release --locked --package xcp-mutants --features mutants
 	$(TARGET)/release/xcp-mutants --record crates/xcp-mutants/noticed.txt $(if $(AGAIN),--again) --write docs/reproduce.md $(FIGURES)
 
-robust-parts: ## the robust law with one part left out or one constant half or double, in every row of the tables of failures: the table of docs/robust-parts.md (some forty minutes of one processor)
+robust-parts: ## the robust law with one part left out or one constant half or double, in every row of the tables of failures: the table of docs/robust-parts.md (half an hour on two processors)
 	$(CARGO) build --release --locked --package xcp-mutants --features mutants
 	$(TARGET)/release/xcp-mutants --parts --record crates/xcp-mutants/parts.txt $(if $(AGAIN),--again) --write docs/robust-parts.md $(PARTS)
 

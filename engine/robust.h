@@ -30,7 +30,7 @@
  *      senders share as in XCP.
  *   7. TCP without XCP in the same queue: its packets are dropped at random with a probability that
  *      steers their rate to the part of the link that the number of their flows has a right to
- *      (linear counting, 512 bits a second). Each side has the same part in draining the queue:
+ *      (linear counting, 512 bits, anew each second). Each side has the same part in draining the queue:
  *      TCP's is counted as its rate, and XCP does not give way for it. Nor does XCP give way, below
  *      what is left of the link beside TCP's right, to TCP that takes more than that.
  *   8. XCP_CAPACITY_MEASURED: C is what departs while packets wait, never more than the law's.
@@ -42,8 +42,8 @@
  *      packets are further apart than the longest RTT that is believed, and sums of X stop before
  *      they would wrap.
  *  11. The capacity may be less than was told: a medium is shared, a shaper's rate is wrong. While
- *      packets wait throughout M, C is no more than what left in M; after that it grows by itself
- *      every d, as far as what was told.
+ *      packets wait throughout M, C is no more than what left in M; after that it doubles every d,
+ *      as far as what was told.
  *  12. A calendar is of use only where senders keep the rate that they are given, which headers say
  *      (XCP_KEEPS). A window that acknowledgements move does not. The loop through such senders
  *      closes no more of the gap in a d than XCP's does, which is stable whatever the delay: where

@@ -83,7 +83,7 @@ XCP_PART xcp_robust_measure(struct xcp_robust *r, xcp_u64 elapsed, xcp_u64 all, 
 
 /* C of the next part where it was told (difference 11). While packets wait throughout M it is no
  * more than what left in M, by what came and what waits (which is without the law's overhead), and
- * the largest packet, for the one being sent is in neither. Otherwise it grows by itself every d,
+ * the largest packet, for the one being sent is in neither. Otherwise it doubles every d,
  * as far as what was told. Where M began before that, or in silence, it is what was told. st: the
  * part over d, a fraction of 2^32. In the kernel, packets that did not get at the law are missing
  * in what left, and in y alike. */

@@ -405,14 +405,15 @@ pub(super) fn readings(namespace: &Namespace) -> Result<serde_json::Value, Failu
     all_as_json(&kept::list(namespace)?)
 }
 
-/// Input over capacity in the interval closed last, at the most 1: what is sent cannot be more.
-fn utilisation(status: &RouterStatus) -> f64 {
+/// Input over capacity in the interval closed last: more than 1 while the queue grows.
+fn input_share(status: &RouterStatus) -> f64 {
     let state = &status.state;
-    if state.capacity_bps > 0.0 {
-        (state.input_traffic_bps / state.capacity_bps).min(1.0)
-    } else {
-        0.0
-    }
+    if state.capacity_bps > 0.0 { state.input_traffic_bps / state.capacity_bps } else { 0.0 }
+}
+
+/// As much of it as can be sent.
+fn utilisation(status: &RouterStatus) -> f64 {
+    input_share(status).min(1.0)
 }
 
 fn as_json(router: &KeptRouter) -> Result<serde_json::Value, Failure> {
@@ -527,7 +528,7 @@ fn as_text(router: &KeptRouter, status: &RouterStatus) -> String {
         human::rate(s.capacity_bps),
         queue(router),
         human::rate(s.input_traffic_bps),
-        human::percent(utilisation(status)),
+        human::percent(input_share(status)),
         human::number(s.flows_estimated),
         human::seconds(s.mean_rtt_s),
         s.intervals,
