@@ -47,6 +47,12 @@ fn read(
     load_with_origins(path, text, &overrides).map_err(errors::scenario)
 }
 
+/// The text of a file with the traces that it names, which lie beside it, written out as lists.
+#[pyfunction]
+pub fn with_traces(name: &str, text: String) -> PyResult<String> {
+    xcp_scenario::with_traces(Path::new(name), text).map_err(errors::scenario)
+}
+
 /// The names of a text's variants; one empty name if it has none.
 #[pyfunction]
 pub fn variants(text: &str) -> Vec<String> {

@@ -38,6 +38,17 @@ def test_it_prints_what_the_command_line_prints(cli: str, path: Path) -> None:
     assert xcpnet.run(path, series=False).json().encode() == expected
 
 
+def test_a_file_may_name_a_trace(cli: str, tmp_path: Path) -> None:
+    (tmp_path / "down.trace").write_text("1\n3\n4\n")
+    path = tmp_path / "air.toml"
+    air = SMALL.replace('"10mbit"', '"10mbit"\nrate-changes = "down.trace"')
+    with pytest.raises(xcpnet.ScenarioError, match="only be named in a scenario file"):
+        xcpnet.Scenario.from_text(air)
+    path.write_text(air)
+    expected = subprocess.run([cli, "run", path, "--json"], check=True, capture_output=True).stdout
+    assert xcpnet.run(path, series=False).json().encode() == expected
+
+
 def test_settings_seed_and_variants_are_those_of_the_command_line(cli: str, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(SMALL)
     arguments = [

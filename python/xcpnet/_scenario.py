@@ -36,10 +36,12 @@ class Scenario:
     name: str
     """The file's name, for messages."""
     text: str
-    """The file's text, without the settings."""
+    """The file's text, with its traces written out for its `duration`, and without the settings."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._fill(os.fspath(path), Path(path).read_text(encoding="utf-8"), (), ())
+        name = os.fspath(path)
+        text = _native.with_traces(name, Path(path).read_text(encoding="utf-8"))
+        self._fill(name, text, (), ())
 
     def _fill(self, name: str, text: str, settings: Settings, only: tuple[str, ...]) -> None:
         self.name, self.text, self._settings, self._only = name, text, settings, only

@@ -38,6 +38,8 @@ fn complain<T>(what: impl Into<String>, help: impl Into<String>) -> Result<T, Co
 
 /// The greatest rate: 1 TB/s, up to which the engine's arithmetic is proven.
 pub const MAX_RATE_BPS: u64 = 8_000_000_000_000;
+/// The least rate of a link but none at all: a router's arithmetic is in whole bytes/s.
+pub const MIN_RATE_BPS: u64 = 8;
 /// The greatest time, about three years: sums of several stay far below 2^64 ns.
 pub const MAX_TIME: Nanos = 100_000_000 * crate::units::NANOS_PER_SEC;
 /// The greatest number of bytes, an exabyte.

@@ -83,7 +83,7 @@ pub fn read(dir: &Path) -> Result<Vec<Figure>, String> {
 }
 
 fn one(paper: String, name: String, path: &Path) -> Result<Option<Figure>, String> {
-    let text = read_text(path).map_err(|e| e.to_string())?;
+    let text = read_text(path, &[]).map_err(|e| e.to_string())?;
     let plan = plan(path, &text).map_err(|e| e.to_string())?;
     let seeds = match &plan.quick {
         Some(quick) if quick.skip => return Ok(None),

@@ -130,7 +130,7 @@ fn read(dir: &Path, table: &str) -> Result<Vec<Row>, String> {
 }
 
 fn row(path: &Path, table: &str) -> Result<Row, xcp_scenario::ScenarioError> {
-    let text = read_text(path)?;
+    let text = read_text(path, &[])?;
     let seeds = plan(path, &text)?.seeds;
     let only = Overrides::none().only(&[COLUMN.to_owned()]);
     let read = |seed: &u64| load(path, &text, &only.clone().with("seed", seed.to_string()));

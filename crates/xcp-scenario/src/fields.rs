@@ -314,6 +314,14 @@ impl<'a> Fields<'a> {
             format!("write \"{n}bit\" if {n} is in bit/s, \"{n}mbit\" if it is in Mbit/s")
         };
         let rate = self.quantity(item, name, "a rate", bare, quantity::rate)?;
+        if (1..quantity::MIN_RATE_BPS).contains(&rate) {
+            self.faults.add(
+                item.span,
+                format!("{rate} bit/s is less than a byte a second"),
+                "write \"8bit\" or more",
+            );
+            return None;
+        }
         self.unless_zero(
             item,
             name,

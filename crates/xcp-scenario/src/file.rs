@@ -14,7 +14,7 @@ use crate::graph::Graph;
 use crate::links::{self, Media, Nodes};
 use crate::plan;
 use crate::set::{self, Setting};
-use crate::spec::{FILE, FLOW, VARIANT};
+use crate::spec::{DURATION, FILE, FLOW, VARIANT};
 use crate::traces;
 use crate::tree::{self, Item, Table, Value};
 use xcp_law::quantity::show_time;
@@ -111,7 +111,7 @@ pub fn load(
 /// # Errors
 /// As [`load`], or that the file cannot be read.
 pub fn load_file(path: &Path, overrides: &Overrides) -> Result<Vec<Loaded>, ScenarioError> {
-    load_with_origins(path, &read_text(path)?, overrides)
+    load_with_origins(path, &read_text(path, &overrides.settings)?, overrides)
 }
 
 /// The names of a text's variants, in its order; one empty name if it has none. None at all if the
@@ -127,12 +127,20 @@ pub fn variant_names(text: &str) -> Vec<String> {
 }
 
 /// The content of a scenario file, with the traces that it names written into it as the lists of
-/// steps that they come to.
+/// steps that they come to, for a run as long as the file, or one of `settings`, says.
 ///
 /// # Errors
 /// That the file or a trace cannot be read, is a directory, or is not UTF-8.
-pub fn read_text(path: &Path) -> Result<String, ScenarioError> {
-    traces::written_out(path, plain_text(path)?)
+pub fn read_text(path: &Path, settings: &[(String, String)]) -> Result<String, ScenarioError> {
+    traces::written_out(path, plain_text(path)?, settings)
+}
+
+/// [`read_text`] for a text that has been read already, and a path of which traces are beside it.
+///
+/// # Errors
+/// That a trace cannot be read.
+pub fn with_traces(path: &Path, text: String) -> Result<String, ScenarioError> {
+    traces::written_out(path, text, &[])
 }
 
 /// The content of a file.
@@ -306,20 +314,20 @@ fn read(
     let top = Span { source: 0, start: 0, end: 0 };
     let file = Fields::new(faults, &FILE, tree, top);
     for (key, what) in [
-        ("duration", "the file does not say how long the run lasts"),
+        (DURATION, "the file does not say how long the run lasts"),
         ("link", "the file has no [[link]]"),
         ("flow", "the file has no [[flow]]"),
     ] {
         if file.item(key).is_none() {
             let help = match key {
-                "duration" => "add duration = \"60s\" at the top".into(),
+                DURATION => "add duration = \"60s\" at the top".into(),
                 _ => format!("add a section that begins with [[{key}]]"),
             };
             faults.add_whole(what, help);
         }
     }
     // With a faulty duration nothing is measured against it.
-    let duration = file.time("duration").unwrap_or(xcp_law::quantity::MAX_TIME);
+    let duration = file.time(DURATION).unwrap_or(xcp_law::quantity::MAX_TIME);
     let mut nodes = Nodes::default();
     let mut media = Media::default();
     let links = links::read(&file, &mut nodes, &mut media, duration);
@@ -390,7 +398,7 @@ fn read(
         link_spans,
         flows.last,
         file.span_of("sample"),
-        file.span_of("duration"),
+        file.span_of(DURATION),
     );
     Some(Loaded { scenario, origins })
 }

@@ -115,6 +115,7 @@ impl Spec {
 /// Marks keys without a default.
 pub(crate) const REQUIRED: &str = "required";
 /// Steps of a link, or the name of a trace that has them.
+pub(crate) const DURATION: &str = "duration";
 pub(crate) const RATE_CHANGES: &str = "rate-changes";
 pub(crate) const DELAY_CHANGES: &str = "delay-changes";
 
@@ -172,7 +173,7 @@ pub(crate) static FILE: Spec = Spec {
             "One line for tables and charts.",
         ),
         key("description", Kind::Text, "none", "\"Why this is run.\"", "Free text."),
-        key("duration", Kind::Length, REQUIRED, "\"60s\"", "How long the run lasts."),
+        key(DURATION, Kind::Length, REQUIRED, "\"60s\"", "How long the run lasts."),
         key(
             "seed",
             Kind::Integer { min: 0, max: i64::MAX as u64 },

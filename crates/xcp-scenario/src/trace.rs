@@ -11,6 +11,7 @@
 
 use std::fmt::Write as _;
 
+use xcp_law::quantity::{MAX_RATE_BPS, MAX_TIME, MIN_RATE_BPS};
 use xcp_model::units::{NANOS_PER_SEC, Nanos};
 
 const NANOS_PER_MILLI: Nanos = 1_000_000;
@@ -83,7 +84,10 @@ fn mahimahi<'t>(
                 return Ok(rates);
             }
             let rate = packets * PACKET_BITS * 1000 / u128::from(to - from);
-            let rate = u64::try_from(rate).unwrap_or(u64::MAX).max(1);
+            let rate = u64::try_from(rate).unwrap_or(u64::MAX).max(MIN_RATE_BPS);
+            if rate > MAX_RATE_BPS {
+                return Err(format!("{packets} lines for {to} ms are more than 8 Tbit/s"));
+            }
             if rates.last().is_none_or(|(_, before)| *before != rate) {
                 rates.push((at, rate));
             }
@@ -171,9 +175,16 @@ fn csv<'t>(
                         `blackout`"
                 ));
             }
+            if !(MIN_RATE_BPS..=MAX_RATE_BPS).contains(&rate) {
+                return Err(format!("line {number}: {rate} bit/s is not from 8 bit/s to 8 Tbit/s"));
+            }
             trace.rates.push((at, rate));
         }
-        trace.delays.extend(value(Column::Delay)?.map(|delay| (at, delay)));
+        let delay = value(Column::Delay)?;
+        if at.max(delay.unwrap_or(0)) > MAX_TIME {
+            return Err(format!("line {number}: more than three years"));
+        }
+        trace.delays.extend(delay.map(|delay| (at, delay)));
         if trace.rates.len().max(trace.delays.len()) > MOST_STEPS {
             return Err(format!("line {number}: more than {MOST_STEPS} steps"));
         }
@@ -261,7 +272,7 @@ mod tests {
             ("when,how much\n1,2\n", "line 1: neither"),
             ("time_s,time_ms,rate_bps\n", "line 1: neither"),
             ("time_s,rate_bps\n", "it has a heading and nothing below it"),
-            ("time_s,rate_bps\n1,2\n1,3\n", "line 3: this time is not after"),
+            ("time_s,rate_bps\n1,20\n1,30\n", "line 3: this time is not after"),
             ("time_s,rate_bps\n1\n", "line 2: 1 values for 2 columns"),
             ("time_s,rate_bps\n1,0\n", "line 2: a rate of zero"),
             ("time_s,delay_ms\n-1,0\n", "line 2: `-1` is not a number"),

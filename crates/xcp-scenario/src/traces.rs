@@ -5,7 +5,7 @@
 use std::path::{Component, Path};
 
 use crate::error::{Issue, ScenarioError, Source, Span};
-use crate::spec::{DELAY_CHANGES, RATE_CHANGES};
+use crate::spec::{DELAY_CHANGES, DURATION, RATE_CHANGES};
 use crate::trace::{self, Trace};
 use crate::tree::{self, Entry, Table, Value};
 use xcp_law::quantity;
@@ -21,12 +21,17 @@ struct Named {
     file: String,
 }
 
-/// The text with every list in the place of the name of its trace, on the same line. A text that
+/// The text with every list in the place of the name of its trace, on the same line: for the longest
+/// `duration` in the text or in `settings`, which may have several, with commas between. A text that
 /// is not TOML is left alone: whoever reads it will tell.
 ///
 /// # Errors
 /// Everything that is wrong with the traces.
-pub(crate) fn written_out(path: &Path, text: String) -> Result<String, ScenarioError> {
+pub(crate) fn written_out(
+    path: &Path,
+    text: String,
+    settings: &[(String, String)],
+) -> Result<String, ScenarioError> {
     let (root, syntax) = tree::parse(&text);
     if !syntax.is_empty() {
         return Ok(text);
@@ -36,8 +41,11 @@ pub(crate) fn written_out(path: &Path, text: String) -> Result<String, ScenarioE
     if named.is_empty() {
         return Ok(text);
     }
-    // Without one there is nothing to run, which is told when the text is read.
-    let duration = root.text("duration").and_then(|text| quantity::time(text).ok()).unwrap_or(0);
+    // Without one there is nothing to run, which is told when the text is read: a first step is
+    // enough for that.
+    let set = settings.iter().filter(|(key, _)| key == DURATION);
+    let set = set.flat_map(|(_, values)| values.split(',')).map(time_of).max().unwrap_or(0);
+    let duration = longest(&root).max(set).max(1);
     let (mut out, mut written_to, mut issues) = (String::new(), 0, Vec::new());
     named.sort_by_key(|name| name.span);
     for name in named {
@@ -58,6 +66,28 @@ pub(crate) fn written_out(path: &Path, text: String) -> Result<String, ScenarioE
     }
     out.push_str(&text[written_to..]);
     Ok(out)
+}
+
+fn time_of(text: &str) -> Nanos {
+    quantity::time(text.trim().trim_matches('"')).unwrap_or(0)
+}
+
+/// The longest duration of the file, of its variants and of `quick`: the key has this name nowhere
+/// else.
+fn longest(table: &Table) -> Nanos {
+    let of = |entry: &Entry| match &entry.item.value {
+        Value::Table(below) => longest(below),
+        Value::Array(items) => {
+            let tables = items.iter().map(|item| match &item.value {
+                Value::Table(below) => longest(below),
+                _ => 0,
+            });
+            tables.max().unwrap_or(0)
+        }
+        Value::Text(text) if entry.key == DURATION => time_of(text),
+        _ => 0,
+    };
+    table.entries.iter().map(of).max().unwrap_or(0)
 }
 
 /// In links, and in what variants set (`link.NAME.rate-changes`): the keys have these names nowhere

@@ -41,7 +41,7 @@ fn directory(scenario: &str) -> (TempDir, PathBuf) {
 #[test]
 fn a_trace_is_written_out_where_it_is_named() {
     let (_dir, file) = directory(SCENARIO);
-    let text = read_text(&file).unwrap();
+    let text = read_text(&file, &[]).unwrap();
     assert_eq!(text.lines().count(), SCENARIO.lines().count(), "{text}");
     // By itself: nothing is read any more.
     let scenarios = load(Path::new("elsewhere.toml"), &text, &Overrides::none()).unwrap();
@@ -68,12 +68,20 @@ fn what_is_wrong_is_told_at_its_place() {
         ("bytes", "bytes cannot be read: stream did not contain valid UTF-8"),
         ("zero.csv", "zero.csv cannot be read: line 2: a rate of zero"),
         ("delays.csv", "delays.csv cannot be read: it contains no rates"),
+        ("slow.csv", "slow.csv cannot be read: line 3: 7 bit/s is not from 8 bit/s"),
+        ("fast.csv", "fast.csv cannot be read: line 2: 9000000000000 bit/s is not from 8 bit/s"),
+        ("late.csv", "late.csv cannot be read: line 2: more than three years"),
+        ("crowded", "crowded cannot be read: 700000 lines for 1 ms are more than 8 Tbit/s"),
     ] {
         let (dir, file) = directory(&SCENARIO.replace("down.mahimahi", name));
         fs::write(dir.path().join("bytes"), b"1\n\xff\n").unwrap();
         fs::write(dir.path().join("zero.csv"), "time_s,rate_bps\n0,0\n").unwrap();
+        fs::write(dir.path().join("slow.csv"), "time_s,rate_bps\n0,8\n1,7\n").unwrap();
+        fs::write(dir.path().join("fast.csv"), "time_s,rate_mbps\n0,9e6\n").unwrap();
+        fs::write(dir.path().join("late.csv"), "time_s,rate_mbps\n2e8,9\n").unwrap();
+        fs::write(dir.path().join("crowded"), "1\n".repeat(700_000)).unwrap();
         fs::write(dir.path().join("delays.csv"), "time_s,delay_ms\n0,1\n").unwrap();
-        let told = read_text(&file).unwrap_err();
+        let told = read_text(&file, &[]).unwrap_err();
         let problem = &told.problems()[0];
         assert!(problem.what.contains(what), "{name}: {told}");
         assert_eq!((told.problems().len(), problem.line, problem.column), (1, 7, 16), "{told}");
@@ -86,8 +94,31 @@ fn a_text_alone_has_no_traces() {
     let told = load(Path::new("air.toml"), SCENARIO, &Overrides::none()).unwrap_err().to_string();
     assert!(told.contains("a trace can only be named in a scenario file"), "{told}");
     let (_dir, file) = directory(SCENARIO);
-    let text = read_text(&file).unwrap();
+    let text = read_text(&file, &[]).unwrap();
     let set = Overrides::none().with("link.air.rate-changes", "down.mahimahi");
     let told = load(&file, &text, &set).unwrap_err().to_string();
     assert!(told.contains("name the trace in a scenario file"), "{told}");
+}
+
+#[test]
+fn a_trace_lasts_as_long_as_the_longest_run() {
+    let last = |scenario: &str, settings: &[(&str, &str)]| {
+        let (_dir, file) = directory(scenario);
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let text = read_text(&file, &settings.iter().map(owned).collect::<Vec<_>>()).unwrap();
+        let list = text.lines().find(|line| line.starts_with("rate-changes")).unwrap();
+        let times = list.split("[\"").skip(1).map(|step| step.split('"').next().unwrap());
+        xcp_law::quantity::time(times.last().unwrap()).unwrap() / 1_000_000
+    };
+    let of_length = |length: &str| SCENARIO.replace("\"1s\"", &format!("\"{length}\""));
+    // The trace takes 4 ms, of which the third and fourth go together.
+    assert_eq!(last(&of_length("8ms"), &[]), 6);
+    assert_eq!(last(&of_length("8ms"), &[("duration", "16ms")]), 14);
+    assert_eq!(last(&of_length("8ms"), &[("duration", "3ms,12ms"), ("seed", "20s")]), 10);
+    let variant = of_length("8ms").replace("set = {", "set = { duration = \"20ms\",");
+    assert_eq!(last(&variant, &[]), 18);
+    // What is wrong is said of the duration, not of the trace.
+    let (_dir, file) = directory(&SCENARIO.replace("duration = \"1s\"", ""));
+    let told = load(&file, &read_text(&file, &[]).unwrap(), &Overrides::none()).unwrap_err();
+    assert!(told.to_string().contains("does not say how long the run lasts"), "{told}");
 }

@@ -103,7 +103,7 @@ pub fn of_file(path: &Path) -> Result<Experiment, Failure> {
         paper: name(whole.parent().and_then(Path::file_name)).unwrap_or_else(|| "file".into()),
         figure: name(path.file_stem()).unwrap_or_else(|| "scenario".into()),
         path: path.display().to_string(),
-        text: xcp_scenario::read_text(path)?,
+        text: xcp_scenario::read_text(path, &[])?,
     })
 }
 
@@ -129,7 +129,7 @@ pub fn of_directory(dir: &Path) -> Result<Vec<Experiment>, Failure> {
                 paper: name(&paper),
                 figure: name(&file),
                 path: file.display().to_string(),
-                text: xcp_scenario::read_text(&file)?,
+                text: xcp_scenario::read_text(&file, &[])?,
             });
         }
     }

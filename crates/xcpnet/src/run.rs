@@ -59,7 +59,7 @@ pub fn carry_out(arguments: &WhatIsRun, series: bool) -> Result<Carried, Failure
     let mut loaded: Vec<Loaded> = Vec::new();
     let mut origins = Vec::new();
     for (i, file) in arguments.files.iter().enumerate() {
-        let text = read_text(file)?;
+        let text = read_text(file, &arguments.settings)?;
         let mut more = load(file, &text, arguments)?;
         xcp_scenario::keep_series(&mut more, series);
         origins.extend(std::iter::repeat_n(i, more.len()));

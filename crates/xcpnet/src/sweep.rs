@@ -16,7 +16,7 @@ use crate::output::Printer;
 /// Runs what was asked for, or what is missing of it.
 pub fn sweep(arguments: &SweepArguments, printer: &mut Printer) -> Result<(), Failure> {
     let Some(file) = &arguments.file else { return shard::merge_shards(arguments, printer) };
-    let text = read_text(file)?;
+    let text = read_text(file, &arguments.settings)?;
     let seeds = arguments.seeds.as_deref();
     let sweep = Sweep::typed(file, &text, &arguments.settings, seeds, &arguments.variants)?;
     match arguments.shard {

@@ -30,7 +30,7 @@ pub fn address(way: &str, number: usize) -> String {
 /// Writes the page.
 pub fn write(arguments: &PlaygroundArguments) -> Result<(), Failure> {
     let source = match &arguments.file {
-        Some(file) => Source { name: file.display().to_string(), text: read_text(file)? },
+        Some(file) => Source { name: file.display().to_string(), text: read_text(file, &[])? },
         None => Source { name: "four-flows.toml".into(), text: EXAMPLE.into() },
     };
     let (dir, name) = place(&arguments.out)?;

@@ -15,7 +15,7 @@ use crate::output::{Printer, width};
 
 /// Says it.
 pub fn theory(arguments: &TheoryArguments, printer: &mut Printer) -> Result<(), Failure> {
-    let text = read_text(&arguments.file)?;
+    let text = read_text(&arguments.file, &arguments.settings)?;
     chosen_variants(&arguments.file, &text, &arguments.variants)?;
     let mut overrides = Overrides::none();
     for (path, value) in &arguments.settings {
