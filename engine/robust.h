@@ -375,24 +375,24 @@ XCP_PART xcp_robust_burst(struct xcp_robust *r, xcp_u64 now, xcp_u64 bytes, xcp_
 }
 
 /* Packets without forward header, `bytes` in all on this link, are input: kind is XCP_OTHER_...;
- * flow: a hash of whose they are, for TCP. Returns 0 where they are to be dropped: of several that
- * are one to whoever drops, as many times as probable as of one, since TCP answers to how often it
- * loses something and not to how much. */
+ * flow: a hash of whose they are, for TCP. Returns 0 where they are to be dropped, and so are no
+ * input, though their flow counts: of several that are one to whoever drops, as many times as
+ * probable as of one, since TCP answers to how often it loses something and not to how much. */
 XCP_INLINE int xcp_robust_others(struct xcp_robust *r, xcp_u64 bytes, xcp_u32 segments,
                                  xcp_u32 kind, xcp_u64 flow) {
+    if (kind == XCP_OTHER_TCP && r->law.tcp == XCP_TCP_STEERED) {
+        xcp_u32 bit = xcp_router_id(flow);
+        r->seen[bit >> 6 & 7] |= 1ULL << (bit & 63);
+        if (r->drop && xcp_dither_next(&r->random) >> 16 < r->drop * segments)
+            return 0;
+        r->now.tcp += bytes;
+    }
+    if (kind == XCP_OTHER_ACK)
+        r->now.xcp += bytes;
     r->now.all += bytes;
     r->now.others += segments;
     if (bytes > r->largest)
         r->largest = bytes;
-    if (kind == XCP_OTHER_ACK) {
-        r->now.xcp += bytes;
-    } else if (kind == XCP_OTHER_TCP && r->law.tcp == XCP_TCP_STEERED) {
-        xcp_u32 bit = xcp_router_id(flow);
-        r->now.tcp += bytes;
-        r->seen[bit >> 6 & 7] |= 1ULL << (bit & 63);
-        if (r->drop && xcp_dither_next(&r->random) >> 16 < r->drop * segments)
-            return 0;
-    }
     return 1;
 }
 

@@ -327,6 +327,32 @@ fn tcp_beyond_its_share_is_dropped() {
     assert!(probability > 1e-4 && dropped > 0 && dropped < sent / 2, "{probability}, {dropped}");
 }
 
+/// What is dropped does not enter the queue: with TCP that nothing slows down and that is dropped as
+/// often as can be, traffic is what passed, and less than what came.
+#[test]
+fn what_is_dropped_is_no_input() {
+    let mut r = router();
+    let (mut now, mut came, mut passed, mut measured, mut parts) = (0, 0.0, 0.0, 0.0, 0.0);
+    while now < 60 * S {
+        let part = r.state().intervals;
+        send(&mut r, now, now + 1, C / 4, 0, 0.0);
+        let passes = r.other_arrival(now, SIZE, Other::Tcp(1), 0);
+        if now > 40 * S {
+            came += 1.0;
+            passed += f64::from(u8::from(passes));
+            if r.state().intervals != part {
+                measured += r.state().input_traffic_bps;
+                parts += 1.0;
+            }
+        }
+        now += u64::from(SIZE) * S / C;
+    }
+    assert!((0.77..0.83).contains(&(passed / came)), "{}", passed / came);
+    // Beside it, XCP sends one packet in each of these times.
+    let (is, expected) = (measured / parts, (1.0 + passed / came) * (8 * C) as f64);
+    assert!((is / expected - 1.0).abs() < 0.02, "{is} {expected}");
+}
+
 /// Difference 7: TCP that takes more than its right is no reason to take from XCP what is its own,
 /// less its part in draining the queue.
 #[test]
