@@ -31,8 +31,10 @@
  *   7. TCP without XCP in the same queue: its packets are dropped at random with a probability that
  *      steers their rate to the part of the link that the number of their flows has a right to
  *      (linear counting, 512 bits, anew each second). Each side has the same part in draining the
- *      queue: TCP's is counted as its rate, and XCP does not give way for it. Nor does XCP give
- *      way, below what is left of the link beside TCP's right, to TCP that takes more than that.
+ *      queue: TCP's is counted as its rate, and XCP does not give way for it, but where TCP's rate
+ *      with it is still within its right: otherwise few flows of XCP would keep what many of TCP
+ *      have left, and the queue would stand. Nor does XCP give way, below what is left of the link
+ *      beside TCP's right, to TCP that takes more than that.
  *   8. XCP_CAPACITY_MEASURED: C is what departs while packets wait, never more than the law's.
  *   9. Another capacity, told or measured, ends the part. And a decrease is divided among the bytes
  *      that will leave in the next part, which C bounds, not among all that come: it is said to

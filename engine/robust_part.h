@@ -322,7 +322,7 @@ XCP_INLINE xcp_u64 xcp_robust_kept(const struct xcp_robust *r, xcp_u64 others, x
 XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xcp_u32 how) {
     const struct xcp_robust_sums *m;
     struct xcp_robust_outlook look = {now, 0, 0, 0, 0, 0, 0, 0, 0};
-    xcp_u64 xcp, gap, f, carried, drain;
+    xcp_u64 xcp, gap, f, carried, drain, tcp, beyond;
     xcp_s64 room, result, least;
     xcp_u32 own;
     XCP_PART_NEEDS(r);
@@ -338,10 +338,13 @@ XCP_PART xcp_robust_spare(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog, xc
     r->owed = look.owed;
     room = xcp_robust_sum((xcp_s64)(r->capacity << 20), -(xcp_s64)r->y);
     room = xcp_robust_sum(room, -look.owed);
-    /* TCP drains its own part: difference 7 */
+    /* XCP's own part of the queue, and of TCP's what TCP has a right to: difference 7 */
     r->drain = look.drain;
     own = ~xcp_robust_fraction(r->tcp_right, r->capacity << 20);
     drain = xcp_mul_fraction(look.drain, own);
+    tcp = look.drain - drain;
+    beyond = r->tcp_rate + tcp > r->tcp_right ? r->tcp_rate + tcp - r->tcp_right : 0;
+    drain += tcp > beyond ? tcp - beyond : 0;
     room = xcp_robust_sum(room, -(xcp_s64)drain);
     room = xcp_robust_sum(
         room, (xcp_s64)xcp_robust_rate(r->law.queue_target + XCP_ROBUST_TARGET, r->d_ns));
