@@ -432,7 +432,7 @@ XCP_INLINE xcp_u64 xcp_robust_part_length(struct xcp_robust *r) {
 XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlog) {
     const struct xcp_robust_sums *w;
     struct xcp_robust_sums *m;
-    xcp_u64 elapsed, slowest;
+    xcp_u64 elapsed, slowest, half;
     xcp_u32 silence, falls, st;
     XCP_PART_NEEDS(r);
     elapsed = now - r->start_ns ? now - r->start_ns : 1;
@@ -476,7 +476,10 @@ XCP_PART xcp_robust_close_part(struct xcp_robust *r, xcp_u64 now, xcp_u64 backlo
     if (r->byte_time > slowest)
         r->byte_time = slowest;
     xcp_robust_trust(r);
-    xcp_robust_turn(r, now - m->elapsed);
+    /* M may be a long silence: a calendar that began before it would end before what is granted now
+     * is due, so half of it has to lie ahead */
+    half = (xcp_u64)(XCP_ROBUST_SLOTS / 2) << (r->shift & 63);
+    xcp_robust_turn(r, now - (m->elapsed < half ? m->elapsed : half));
     xcp_robust_spare(r, now, backlog,
                      (silence ? XCP_ROBUST_SILENCE : 0) | (falls ? XCP_ROBUST_FALLS : 0));
     xcp_robust_divide(r, silence);

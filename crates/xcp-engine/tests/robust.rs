@@ -353,6 +353,35 @@ fn what_is_dropped_is_no_input() {
     assert!((is / expected - 1.0).abs() < 0.02, "{is} {expected}");
 }
 
+/// After a silence of whatever length, what is granted is owed until it shows: a sender that resumes
+/// with a twentieth of the link, asks for all and keeps what it is given reaches the link's rate and
+/// not a multiple of it.
+#[test]
+fn a_long_silence_is_not_followed_by_twice_the_link() {
+    for silence in [3, 20, 1000] {
+        let mut r = router();
+        send(&mut r, 0, 2 * S, C / 2, 0, 0.0);
+        let rtt = 100 * MS;
+        let begin = 2 * S + silence * rtt;
+        let (mut now, mut rate, mut most) = (begin, (C / 20) as f64, 0.0f64);
+        let mut due = std::collections::VecDeque::new();
+        while now < begin + 10 * rtt {
+            while due.front().is_some_and(|(at, _)| *at <= now) {
+                rate += due.pop_front().map_or(0.0, |(_, change)| change);
+            }
+            rate = rate.max((C / 1000) as f64);
+            most = most.max(rate);
+            let window = rate * rtt as f64 / S as f64 / f64::from(SIZE);
+            let mut h = header(rtt, window, 1e6);
+            r.arrival(now, SIZE, &h, 0);
+            r.departure(now, SIZE, &mut h, 0);
+            due.push_back((now + rtt, h.feedback_value()));
+            now += (f64::from(SIZE) * S as f64 / rate) as u64;
+        }
+        assert!(most < 1.2 * C as f64, "{silence} round trips: {} of the link", most / C as f64);
+    }
+}
+
 /// Difference 7: TCP that takes more than its right is no reason to take from XCP what is its own,
 /// less its part in draining the queue.
 #[test]
