@@ -128,8 +128,13 @@ void BPF_PROG(xcp_init, struct sock *sk) {
     pace(tp, c, 0);
 }
 
+/* Another congestion control takes over, or the socket is closed: what that one sends is not ours to
+ * announce. xcp_init takes it up again. */
 SEC("struct_ops")
 void BPF_PROG(xcp_release, struct sock *sk) {
+    struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
+    if (c)
+        c->sending = 0;
     if (sk->sk_pacing_status == SK_PACING_NEEDED)
         sk->sk_pacing_status = SK_PACING_NONE;
     sk->sk_pacing_rate = ~0UL;

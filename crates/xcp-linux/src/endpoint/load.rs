@@ -13,6 +13,7 @@ use crate::link::Link;
 use crate::object::{bytes_of, handle, hush};
 use crate::programs::endpoint::{EndpointSkelBuilder, OpenEndpointSkel};
 use crate::shared::{xcp_give, xcp_prefix, xcp_settings};
+use crate::sysctl;
 
 /// What an endpoint can do without, where the kernel does not take it.
 #[derive(Debug, Clone, Copy)]
@@ -72,6 +73,7 @@ impl Endpoint {
         config: &EndpointConfig,
         change: impl Fn(&mut OpenEndpointSkel<'_>),
     ) -> Result<Self> {
+        known(&config.fallback, &config.name)?;
         let all = Extras { room: true, start: config.ask.start, everywhere: true };
         let mut first = None;
         for extras in all.and_fewer() {
@@ -187,6 +189,22 @@ impl Endpoint {
             everywhere: extras.everywhere,
         })
     }
+}
+
+/// A fallback that the kernel does not have would leave connections without any.
+fn known(fallback: &str, name: &str) -> Result<()> {
+    let _valid: [i8; 16] = c_name(fallback)?;
+    let Ok(available) = sysctl::read("net.ipv4.tcp_available_congestion_control") else {
+        return Ok(());
+    };
+    if fallback != name && available.split_whitespace().any(|known| known == fallback) {
+        return Ok(());
+    }
+    let others = available.split_whitespace().filter(|known| *known != name);
+    Err(Error::new(format!("\"{fallback}\" cannot be the fallback")).remedy(format!(
+        "choose one that the kernel has now ({}), or load it first: modprobe tcp_{fallback}",
+        others.collect::<Vec<_>>().join(", ")
+    )))
 }
 
 /// A congestion control's name as the kernel wants it.

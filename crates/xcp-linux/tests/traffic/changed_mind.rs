@@ -1,0 +1,81 @@
+//! A program that chooses another congestion control in mid-connection, and XCP again.
+
+use std::io::{Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use xcp_linux::endpoint::{Ask, Endpoint, EndpointConfig, Give};
+use xcp_linux::router::Hook;
+
+use crate::site::{self, Site, endpoint};
+use crate::{MEGABYTE, listen};
+
+const PATIENCE: Duration = Duration::from_secs(15);
+
+#[test]
+fn headers_stop_with_another_congestion_control_and_begin_again() {
+    let Some(site) = Site::new() else { return };
+    let endpoint = endpoint(&site, Give::Nobody);
+    let law = xcp_engine::RouterConfig::preset(xcp_engine::Preset::Robust, 20_000_000 / 8);
+    let router = site.router_of(20_000_000, Hook::Any, law);
+    let listener = listen(&site, false);
+    let ask = Ask { robust: true, ..Ask::default() };
+    endpoint.ask(listener.as_fd(), &ask).unwrap();
+    rustix::net::sockopt::set_tcp_congestion(&listener, endpoint.name()).unwrap();
+    let to = listener.local_addr().unwrap();
+    let socket = site.s.run(|| site::connect_asking(to, &endpoint, &ask)).unwrap();
+    let (mut other, _) = listener.accept().unwrap();
+    other.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_write_timeout(Some(PATIENCE)).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut data = vec![0; MEGABYTE];
+            while let Ok(1..) = other.read(&mut data) {}
+        });
+        let mut writing = socket.try_clone().unwrap();
+        let over = scope.spawn(move || while writing.write_all(&[7; 4096]).is_ok() {});
+        let count = || {
+            let status = router.status().unwrap();
+            (status.counts.processed, status.counts.other)
+        };
+        // Which of the two grows by a hundred packets first.
+        let grows = || {
+            let (begin, before) = (Instant::now(), count());
+            loop {
+                let now = count();
+                if now.0 > before.0 + 100 || now.1 > before.1 + 100 {
+                    return now.0 > before.0 + 100;
+                }
+                assert!(begin.elapsed() < PATIENCE, "neither grows");
+                thread::sleep(Duration::from_millis(5));
+            }
+        };
+        let choose = |name: &str| {
+            rustix::net::sockopt::set_tcp_congestion(&socket, name).unwrap();
+            // What is in the queue has left by then.
+            thread::sleep(Duration::from_millis(500));
+        };
+        assert!(grows(), "headers at first");
+        choose("reno");
+        assert!(!grows(), "none with reno");
+        choose(endpoint.name());
+        assert!(grows(), "headers again");
+        socket.shutdown(std::net::Shutdown::Both).unwrap();
+        over.join().unwrap();
+    });
+}
+
+#[test]
+fn a_fallback_that_the_kernel_does_not_have_is_refused() {
+    let Some(_site) = Site::new() else { return };
+    for fallback in ["nosuch", "xcp_refused"] {
+        let config = EndpointConfig {
+            name: "xcp_refused".into(),
+            fallback: fallback.into(),
+            ..EndpointConfig::default()
+        };
+        let told = Endpoint::load(&config).err().expect("refused").to_string();
+        assert!(told.contains(&format!("\"{fallback}\" cannot be the fallback")), "{told}");
+    }
+}
