@@ -75,7 +75,8 @@ fn a_fallback_that_the_kernel_does_not_have_is_refused() {
             fallback: fallback.into(),
             ..EndpointConfig::default()
         };
-        let told = Endpoint::load(&config).err().expect("refused").to_string();
+        let Err(told) = Endpoint::load(&config) else { panic!("{fallback} is taken") };
+        let told = told.to_string();
         assert!(told.contains(&format!("\"{fallback}\" cannot be the fallback")), "{told}");
     }
 }
