@@ -193,6 +193,13 @@ static __always_inline __u32 robust_at_hand(const struct tcp_sock *tp,
     return packets < limit ? packets : limit;
 }
 
+/* What was on its way at a timeout is not repaired yet. What has never been sent is none of this
+ * connection's: the kernel has no sequence number before it connects. */
+static __always_inline __u32 robust_repairs(const struct xcp_robust_connection *r,
+                                            const struct tcp_sock *tp) {
+    return (__s32)(r->repaired - tp->snd_una) > 0 && (__s32)(tp->snd_nxt - r->repaired) >= 0;
+}
+
 /* What the window and pacing become. more: as for pace() in endpoint_window.h. */
 static __always_inline void robust_settle(struct tcp_sock *tp, const struct xcp_connection *c,
                                           const struct xcp_robust_connection *r, __u32 more) {
@@ -205,7 +212,7 @@ static __always_inline void robust_settle(struct tcp_sock *tp, const struct xcp_
         cwnd = cwnd < window ? cwnd : window;
     }
     /* a timeout taken for a spurious one: difference 3 */
-    if ((__s32)(r->repaired - tp->snd_una) > 0 && tp->mss_cache &&
+    if (robust_repairs(r, tp) && tp->mss_cache &&
         BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) < TCP_CA_Recovery)
         cwnd += (r->repaired - tp->snd_una) / tp->mss_cache;
     tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
@@ -286,7 +293,7 @@ static __always_inline void robust_advance(struct xcp_robust_connection *r, stru
     else
         robust_again(r, tp, &news);
     news.limited = robust_limited(tp);
-    if ((__s32)(tp->snd_una - r->repaired) >= 0) {
+    if (!robust_repairs(r, tp)) {
         news.lost = lost - r->lost;
         r->repaired = tp->snd_una;
     }

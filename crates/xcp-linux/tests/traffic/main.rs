@@ -1,6 +1,7 @@
 //! Real connections of the kernel's TCP through the endpoint and a router: host S, router R, host
 //! D, each in a network namespace.
 
+mod beginnings;
 mod changed_mind;
 mod classes;
 mod forged;

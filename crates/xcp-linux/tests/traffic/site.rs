@@ -318,10 +318,16 @@ pub fn connections(site: &Site, endpoint: &Endpoint) -> Vec<Shown> {
 /// An endpoint for the sockets of these tests, under a name of its own, with room beside SACK at
 /// both hosts.
 pub fn endpoint(site: &Site, give: Give) -> Endpoint {
+    endpoint_asking(site, give, Ask::default())
+}
+
+/// The same with a wish for sockets that have none.
+pub fn endpoint_asking(site: &Site, give: Give, ask: Ask) -> Endpoint {
     let config = EndpointConfig {
         name: format!("xt{}", std::process::id()),
         fallback: "reno".into(),
         give,
+        ask,
         ..EndpointConfig::default()
     };
     attached(site, Endpoint::load(&config).unwrap())
