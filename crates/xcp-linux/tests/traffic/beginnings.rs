@@ -1,12 +1,13 @@
 //! The robust sender's first window, where nobody asked for it before connecting.
 
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::AsRawFd as _;
 
 use xcp_linux::endpoint::{Ask, Give};
 
-use crate::listen;
 use crate::site::{Site, endpoint_asking};
+use crate::{listen, payload};
 
 /// `tcpi_snd_cwnd` (include/uapi/linux/tcp.h).
 const SND_CWND: usize = 80;
@@ -36,8 +37,11 @@ fn first_windows_are_first_windows() {
     let listener = listen(&site, false);
     let to = listener.local_addr().unwrap();
     for _ in 0..20 {
-        let socket = site.s.run(|| TcpStream::connect(to).unwrap()).unwrap();
-        let _other = listener.accept().unwrap();
-        assert!(cwnd(&socket) <= 100, "{} packets", cwnd(&socket));
+        let mut socket = site.s.run(|| TcpStream::connect(to).unwrap()).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        let mut data = payload(30_000);
+        socket.write_all(&data).unwrap();
+        other.read_exact(&mut data).unwrap();
+        assert!(cwnd(&socket) <= 1000, "{} packets", cwnd(&socket));
     }
 }
