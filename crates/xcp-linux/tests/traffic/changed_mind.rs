@@ -1,15 +1,14 @@
 //! A program that chooses another congestion control in mid-connection, and XCP again.
 
 use std::io::{Read as _, Write as _};
-use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use xcp_linux::endpoint::{Ask, Endpoint, EndpointConfig, Give};
+use xcp_linux::endpoint::Give;
 use xcp_linux::router::Hook;
 
-use crate::site::{self, Site, endpoint};
-use crate::{MEGABYTE, listen};
+use crate::site::{Site, endpoint};
+use crate::{MEGABYTE, robust_connection};
 
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -19,15 +18,7 @@ fn headers_stop_with_another_congestion_control_and_begin_again() {
     let endpoint = endpoint(&site, Give::Nobody);
     let law = xcp_engine::RouterConfig::preset(xcp_engine::Preset::Robust, 20_000_000 / 8);
     let router = site.router_of(20_000_000, Hook::Any, law);
-    let listener = listen(&site, false);
-    let ask = Ask { robust: true, ..Ask::default() };
-    endpoint.ask(listener.as_fd(), &ask).unwrap();
-    rustix::net::sockopt::set_tcp_congestion(&listener, endpoint.name()).unwrap();
-    let to = listener.local_addr().unwrap();
-    let socket = site.s.run(|| site::connect_asking(to, &endpoint, &ask)).unwrap();
-    let (mut other, _) = listener.accept().unwrap();
-    other.set_read_timeout(Some(PATIENCE)).unwrap();
-    socket.set_write_timeout(Some(PATIENCE)).unwrap();
+    let (socket, mut other) = robust_connection(&site, &endpoint, PATIENCE);
     thread::scope(|scope| {
         scope.spawn(move || {
             let mut data = vec![0; MEGABYTE];
@@ -64,19 +55,4 @@ fn headers_stop_with_another_congestion_control_and_begin_again() {
         socket.shutdown(std::net::Shutdown::Both).unwrap();
         over.join().unwrap();
     });
-}
-
-#[test]
-fn a_fallback_that_the_kernel_does_not_have_is_refused() {
-    let Some(_site) = Site::new() else { return };
-    for fallback in ["nosuch", "xcp_refused"] {
-        let config = EndpointConfig {
-            name: "xcp_refused".into(),
-            fallback: fallback.into(),
-            ..EndpointConfig::default()
-        };
-        let Err(told) = Endpoint::load(&config) else { panic!("{fallback} is taken") };
-        let told = told.to_string();
-        assert!(told.contains(&format!("\"{fallback}\" cannot be the fallback")), "{told}");
-    }
 }

@@ -71,6 +71,26 @@ fn listen(site: &Site, six: bool) -> TcpListener {
     site.d.run(|| TcpListener::bind(SocketAddr::new(site.address(six), 0)).unwrap()).unwrap()
 }
 
+/// A connection from S whose ends have asked for the robust sender, and the accepting end; neither
+/// waits for the other longer than this.
+fn robust_connection(
+    site: &Site,
+    endpoint: &Endpoint,
+    patience: Duration,
+) -> (TcpStream, TcpStream) {
+    let listener = listen(site, false);
+    let ask = Ask { robust: true, ..Ask::default() };
+    endpoint.ask(listener.as_fd(), &ask).unwrap();
+    rustix::net::sockopt::set_tcp_congestion(&listener, endpoint.name()).unwrap();
+    let to = listener.local_addr().unwrap();
+    let socket = site.s.run(|| site::connect_asking(to, endpoint, &ask)).unwrap();
+    let (other, _) = listener.accept().unwrap();
+    // So that what fails ends, too.
+    other.set_read_timeout(Some(patience)).unwrap();
+    socket.set_write_timeout(Some(patience)).unwrap();
+    (socket, other)
+}
+
 /// Sends from S to D, and back, and checks every byte.
 fn transfer(site: &Site, plan: Plan<'_>) -> Transfer {
     let listener = plan.listener.unwrap_or_else(|| listen(site, plan.six));
@@ -311,6 +331,21 @@ fn a_peer_that_does_not_speak_it() {
     assert_eq!(done.sender.unwrap().agreement, Agreement::FallenPeer);
     assert_eq!(done.congestion, "reno", "the fallback that was chosen");
     assert_eq!(endpoint.counts().unwrap().fallen_peer, 1);
+}
+
+#[test]
+fn a_fallback_that_the_kernel_does_not_have_is_refused() {
+    let Some(_site) = Site::new() else { return };
+    for fallback in ["nosuch", "xcp_refused"] {
+        let config = EndpointConfig {
+            name: "xcp_refused".into(),
+            fallback: fallback.into(),
+            ..EndpointConfig::default()
+        };
+        let Err(told) = Endpoint::load(&config) else { panic!("{fallback} is taken") };
+        let told = told.to_string();
+        assert!(told.contains(&format!("\"{fallback}\" cannot be the fallback")), "{told}");
+    }
 }
 
 #[test]

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use xcp_linux::endpoint::{Ask, Give};
+use xcp_linux::endpoint::Give;
 use xcp_linux::router::Hook;
 use xcp_linux::sysctl;
 
-use crate::site::{self, Site, endpoint};
-use crate::{MEGABYTE, listen};
+use crate::site::{Site, endpoint};
+use crate::{MEGABYTE, robust_connection};
 
 /// Linux 6.15.
 const TCP_RTO_MAX_MS: i32 = 44;
@@ -78,22 +78,13 @@ fn it_tries_once_a_second_and_is_given_up_no_sooner() {
     let _router = site.router_of(20_000_000, Hook::Any, law);
     // Eight expiries, whatever the bound: 0.2 + 0.4 + ... + 25.6 + 51.2 s, as the kernel counts.
     site.s.run(|| sysctl::write("net.ipv4.tcp_retries2", "8").unwrap()).unwrap();
-    let listener = listen(&site, false);
-    let ask = Ask { robust: true, ..Ask::default() };
-    endpoint.ask(listener.as_fd(), &ask).unwrap();
-    rustix::net::sockopt::set_tcp_congestion(&listener, endpoint.name()).unwrap();
-    let to = listener.local_addr().unwrap();
-    let socket = site.s.run(|| site::connect_asking(to, &endpoint, &ask)).unwrap();
+    let (socket, mut other) = robust_connection(&site, &endpoint, PATIENCE);
     if option(&socket, TCP_RTO_MAX_MS).is_none() {
         xcp_skip::skipped!("kernel", "the timer of the robust sender in an outage: Linux 6.15");
         return;
     }
-    let (mut other, _) = listener.accept().unwrap();
     let before = timers(&socket);
     assert_eq!(before.1, Some(0));
-    // So that what fails ends, too.
-    other.set_read_timeout(Some(PATIENCE)).unwrap();
-    socket.set_write_timeout(Some(PATIENCE)).unwrap();
     let read = AtomicUsize::new(0);
     thread::scope(|scope| {
         scope.spawn(|| {
