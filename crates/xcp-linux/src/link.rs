@@ -9,7 +9,8 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use libbpf_rs::MapHandle;
+use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
+use libbpf_rs::{MapCore as _, MapHandle};
 
 use crate::error::{Error, Result};
 use crate::kept::file_system::Directory;
@@ -175,6 +176,13 @@ pub(crate) fn open(directory: &Directory, name: &str) -> Result<OwnedFd> {
 pub(crate) fn open_map(directory: &Directory, name: &str) -> Result<MapHandle> {
     MapHandle::from_pinned_path(directory.reach(name))
         .map_err(|e| Error::because(format_args!("cannot open {}", directory.shown(name)), e))
+}
+
+/// Whether there is a program in the kernel that uses a map, as far as can be known.
+pub(crate) fn has_program(map: &MapHandle) -> bool {
+    let Ok(map) = map.info() else { return true };
+    let asked = ProgInfoQueryOptions::default().include_map_ids(true);
+    ProgInfoIter::with_query_opts(asked).any(|program| program.map_ids.contains(&map.info.id))
 }
 
 /// A program on a device's way out.

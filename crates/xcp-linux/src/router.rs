@@ -128,6 +128,33 @@ pub struct Router {
     bound: Option<Bound>,
 }
 
+/// Where a router that is kept hangs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hangs {
+    /// On no device: it has gone, or the command that was to attach it did not get there.
+    Nowhere,
+    /// By TCX, which goes with its device to other namespaces: the number of its program.
+    By(u32),
+    /// By a filter, which goes with its device nowhere.
+    Somewhere,
+}
+
+/// What a router's directory holds: its maps, and the link where there is one.
+const PORT: &str = "port";
+const CONTROL: &str = "control";
+const LINK: &str = "link";
+
+/// Whether what is kept in a directory is less than a router: the command that was to make it did
+/// not come to its end.
+pub(crate) fn is_half_made(directory: &Directory) -> bool {
+    !directory.has(PORT) || !directory.has(CONTROL)
+}
+
+/// The programs that hang on a device's way out by TCX, in the calling thread's network namespace.
+pub(crate) fn programs(ifindex: u32) -> Vec<u32> {
+    link::on_the_way_out(ifindex).into_iter().map(|hung| hung.program).collect()
+}
+
 /// What holds the program on the device.
 #[derive(Debug)]
 enum Attached {
@@ -219,6 +246,23 @@ impl Router {
     /// # Errors
     /// A law out of range; a kernel that lacks what is needed, or denies it.
     pub fn attach(ifindex: u32, config: &RouterConfig) -> Result<Self> {
+        Self::set_up(ifindex, config, None)
+    }
+
+    /// As [`Router::attach`], with program and maps kept in a directory of a BPF file system, so
+    /// that they outlive this process.
+    ///
+    /// # Errors
+    /// As there; the directory is not on a BPF file system or holds a router already.
+    pub(crate) fn attach_kept(
+        ifindex: u32,
+        config: &RouterConfig,
+        directory: &Directory,
+    ) -> Result<Self> {
+        Self::set_up(ifindex, config, Some(directory))
+    }
+
+    fn set_up(ifindex: u32, config: &RouterConfig, kept: Option<&Directory>) -> Result<Self> {
         hush();
         check(&config.law, config.police.is_some(), config.classes.is_some())?;
         let police = config.police.as_ref();
@@ -259,10 +303,21 @@ impl Router {
         };
         let port::Loaded { program, port, control, bound, .. } = program;
         write_only_entry(&control, MapFlags::ANY, &settings, "the router's settings")?;
-        let attached = hang(program.as_fd(), ifindex, config.hook)?;
+        // What has no place of its own to be kept in, a filter, hangs only once all else is kept.
+        if let Some(directory) = kept {
+            link::pin(port.as_fd(), directory, PORT)?;
+            link::pin(control.as_fd(), directory, CONTROL)?;
+        }
+        let mut attached = hang(program.as_fd(), ifindex, config.hook)?;
         if let Attached::Clsact(Filter { made: true, .. }) = attached {
             let settings = xcp_control { made_clsact: 1, ..settings };
             write_only_entry(&control, MapFlags::ANY, &settings, "the router's settings")?;
+        }
+        if let Some(directory) = kept {
+            match &mut attached {
+                Attached::Tcx(link) => link.pin(directory, LINK)?,
+                Attached::Clsact(filter) => filter.kept = true,
+            }
         }
         Ok(Self { port, control, calendar, attached, program: Some(program), bound })
     }
@@ -367,21 +422,6 @@ impl Router {
         Ok(u16::try_from(control.law_share).unwrap_or(1000))
     }
 
-    /// Keeps the program and its maps in a directory of a BPF file system, so that they outlive
-    /// this process.
-    ///
-    /// # Errors
-    /// The directory is not on a BPF file system or holds a router already.
-    pub(crate) fn pin(&mut self, directory: &Directory) -> Result<()> {
-        link::pin(self.port.as_fd(), directory, "port")?;
-        link::pin(self.control.as_fd(), directory, "control")?;
-        match &mut self.attached {
-            Attached::Tcx(link) => link.pin(directory, "link")?,
-            Attached::Clsact(filter) => filter.kept = true,
-        }
-        Ok(())
-    }
-
     /// A router that was kept in a directory. Dropping the value leaves the program where it is.
     ///
     /// # Errors
@@ -389,11 +429,11 @@ impl Router {
     pub(crate) fn open(directory: &Directory, ifindex: u32) -> Result<Self> {
         hush();
         let (port, control) =
-            (link::open_map(directory, "port")?, link::open_map(directory, "control")?);
+            (link::open_map(directory, PORT)?, link::open_map(directory, CONTROL)?);
         let settings: xcp_control =
             read_only_entry(&control, MapFlags::ANY, "the router's settings")?;
-        let attached = if directory.has("link") {
-            Attached::Tcx(Link::open(directory, "link")?)
+        let attached = if directory.has(LINK) {
+            Attached::Tcx(Link::open(directory, LINK)?)
         } else {
             let fd = port
                 .as_fd()
@@ -411,12 +451,14 @@ impl Router {
         })
     }
 
-    /// Whether the device it was attached to is gone.
-    #[must_use]
-    pub fn is_orphan(&self) -> bool {
+    /// Whether, and by which program, it hangs on a device in any namespace.
+    pub(crate) fn hangs(&self) -> Hangs {
         match &self.attached {
-            Attached::Tcx(link) => link.is_orphan(),
-            Attached::Clsact(_) => false,
+            Attached::Tcx(link) if link.is_orphan() => Hangs::Nowhere,
+            Attached::Tcx(link) => link.program().map_or(Hangs::Nowhere, Hangs::By),
+            // The filter is all that holds the program.
+            Attached::Clsact(_) if link::has_program(&self.port) => Hangs::Somewhere,
+            Attached::Clsact(_) => Hangs::Nowhere,
         }
     }
 

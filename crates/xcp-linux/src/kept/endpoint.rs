@@ -3,7 +3,7 @@
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
-use super::file_system::{Directory, clear, existing, ours};
+use super::file_system::Alone;
 use crate::cgroup;
 use crate::endpoint::{Endpoint, EndpointConfig, NoRoom};
 use crate::error::{Error, Result};
@@ -25,16 +25,13 @@ pub struct EndpointPlan {
 /// The directory that keeps it.
 const DIRECTORY: &str = "endpoint";
 
-fn directory() -> Result<Option<Directory>> {
-    existing()?.map_or(Ok(None), |ours| ours.open(DIRECTORY))
-}
-
 /// The endpoint that is enabled, if one is.
 ///
 /// # Errors
 /// It was left half-removed.
 pub fn endpoint() -> Result<Option<Endpoint>> {
-    let Some(directory) = directory()? else { return Ok(None) };
+    let Some(alone) = Alone::existing()? else { return Ok(None) };
+    let Some(directory) = alone.open(DIRECTORY)? else { return Ok(None) };
     Endpoint::open(&directory).map(Some).map_err(|e| {
         Error::around("the endpoint is only partly set up", e)
             .remedy("`xcpnet endpoint disable` removes it")
@@ -74,7 +71,8 @@ pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<Enabled> {
         if plan.devices.is_empty() { d.up && !d.loopback } else { plan.devices.contains(&d.name) }
     };
     let devices: Vec<Device> = there.into_iter().filter(chosen).collect();
-    if let Some(there) = directory()? {
+    let alone = Alone::make()?;
+    if let Some(there) = alone.open(DIRECTORY)? {
         return Err(match Endpoint::open(&there).and_then(|e| e.about()) {
             Ok(about) => {
                 Error::new(format!("the endpoint is already enabled, for {}", about.cgroup))
@@ -97,11 +95,9 @@ pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<Enabled> {
     let deaf = namespace
         .run(|| endpoint.wake_listeners())
         .map_err(|e| Error::because("cannot enter the network namespace", e))??;
-    let kept = ours()
-        .and_then(|ours| ours.make(DIRECTORY))
-        .and_then(|directory| endpoint.pin(&directory, &cgroup));
+    let kept = alone.make_in(DIRECTORY).and_then(|directory| endpoint.pin(&directory, &cgroup));
     if let Err(e) = kept {
-        let _ = clear(DIRECTORY, None);
+        let _ = alone.clear(DIRECTORY, None);
         return Err(e);
     }
     let no_room = endpoint.no_room();
@@ -118,12 +114,13 @@ pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<Enabled> {
 /// # Errors
 /// Files cannot be removed.
 pub fn disable() -> Result<bool> {
-    let Some(directory) = directory()? else { return Ok(false) };
+    let Some(alone) = Alone::existing()? else { return Ok(false) };
+    let Some(directory) = alone.open(DIRECTORY)? else { return Ok(false) };
     if let Ok(endpoint) = Endpoint::open(&directory) {
         endpoint.detach();
     }
     // Whatever else is kept there lets go when its file is gone.
-    clear(DIRECTORY, None)?;
+    alone.clear(DIRECTORY, None)?;
     Ok(true)
 }
 
@@ -178,7 +175,10 @@ mod tests {
             let mut loaded = endpoint_without_room(&config).unwrap();
             loaded.make_room(1, true).unwrap();
             loaded
-                .pin(&ours().unwrap().make(DIRECTORY).unwrap(), &PathBuf::from("/sys/fs/cgroup"))
+                .pin(
+                    &Alone::make().unwrap().make_in(DIRECTORY).unwrap(),
+                    &PathBuf::from("/sys/fs/cgroup"),
+                )
                 .unwrap();
             drop(loaded);
             let kept = endpoint().unwrap().unwrap();

@@ -79,41 +79,81 @@ pub(crate) struct Directory {
     path: PathBuf,
 }
 
-/// Our directory; `None` where nothing was ever kept.
-pub(super) fn existing() -> Result<Option<Directory>> {
-    check_mount_namespace()?;
-    if is_mounted() { Directory::root()?.open(OURS) } else { Ok(None) }
+/// Our directory with nobody else at work in it, for as long as the value lives. When it goes, so
+/// does the directory if there is nothing in it.
+#[derive(Debug)]
+pub(super) struct Alone {
+    root: Directory,
+    ours: Directory,
 }
 
-/// Our directory, made if need be.
-pub(super) fn ours() -> Result<Directory> {
-    check_mount_namespace()?;
-    if !is_mounted() {
-        mount_private().map_err(|e| {
-            Error::because(format_args!("cannot mount a BPF file system at {MOUNT}"), e)
-        })?;
+impl Alone {
+    /// Waits for those who are at work there; makes the directory if need be.
+    pub fn make() -> Result<Self> {
+        check_mount_namespace()?;
+        if !is_mounted() {
+            mount_private().map_err(|e| {
+                Error::because(format_args!("cannot mount a BPF file system at {MOUNT}"), e)
+            })?;
+        }
+        loop {
+            let root = Directory::root()?;
+            let ours = root.make(OURS)?;
+            if let Some(alone) = Self::hold(root, ours)? {
+                return Ok(alone);
+            }
+        }
     }
-    Directory::root()?.make(OURS)
-}
 
-/// Removes what is kept below our directory, in that directory of it, and the directories that this
-/// leaves empty, ours included.
-pub(super) fn clear(kind: &str, name: Option<&str>) -> Result<()> {
-    if !is_mounted() {
-        return Ok(());
+    /// Waits for those who are at work there; `None` where nothing is kept.
+    pub fn existing() -> Result<Option<Self>> {
+        check_mount_namespace()?;
+        if !is_mounted() {
+            return Ok(None);
+        }
+        loop {
+            let root = Directory::root()?;
+            let Some(ours) = root.open(OURS)? else { return Ok(None) };
+            if let Some(alone) = Self::hold(root, ours)? {
+                return Ok(Some(alone));
+            }
+        }
     }
-    let root = Directory::root()?;
-    let Some(ours) = root.open(OURS)? else { return Ok(()) };
-    if let Some(name) = name {
-        if let Some(above) = ours.open(kind)? {
+
+    /// Whoever was waited for may have removed the directory, and others may be at work in the next
+    /// one of this name already: `None` then.
+    fn hold(root: Directory, ours: Directory) -> Result<Option<Self>> {
+        ours.lock()?;
+        let is_the_one = root.open(OURS)?.is_some_and(|now| now.is(&ours));
+        // Not a value that would remove what is there now.
+        Ok(is_the_one.then(|| Self { root, ours }))
+    }
+
+    /// What is kept of a kind; `None` if nothing is.
+    pub fn open(&self, kind: &str) -> Result<Option<Directory>> {
+        self.ours.open(kind)
+    }
+
+    /// Where what is of a kind is kept, made if need be.
+    pub fn make_in(&self, kind: &str) -> Result<Directory> {
+        self.ours.make(kind)
+    }
+
+    /// Removes what is kept of a kind: all of it, or what has that name.
+    pub fn clear(&self, kind: &str, name: Option<&str>) -> Result<()> {
+        let Some(name) = name else { return self.ours.remove(kind) };
+        if let Some(above) = self.ours.open(kind)? {
             above.remove(name)?;
         }
-        ours.remove_empty(kind);
-    } else {
-        ours.remove(kind)?;
+        self.ours.remove_empty(kind);
+        Ok(())
     }
-    root.remove_empty(OURS);
-    Ok(())
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        self.root.remove_empty(OURS);
+    }
 }
 
 impl Directory {
@@ -166,28 +206,38 @@ impl Directory {
 
     /// A directory in this one, made unless it is there.
     pub fn make(&self, name: &str) -> Result<Self> {
-        let told = |e: Errno| {
-            Error::because(format_args!("cannot make {}", self.shown(name)), io::Error::from(e))
-        };
-        match rustix::fs::mkdirat(&self.descriptor, name, PRIVATE) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(e) => return Err(told(e)),
+        loop {
+            match rustix::fs::mkdirat(&self.descriptor, name, PRIVATE) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(e) => {
+                    return Err(Error::because(
+                        format_args!("cannot make {}", self.shown(name)),
+                        io::Error::from(e),
+                    ));
+                }
+            }
+            // Somebody may have removed it in between.
+            if let Some(made) = self.open(name)? {
+                return Ok(made);
+            }
         }
-        self.open(name)?.ok_or_else(|| told(Errno::NOENT))
     }
 
     /// Keeps everybody else who asks for it waiting, for as long as the value lives.
     ///
     /// # Errors
     /// The system has no locks for it.
-    pub fn lock(self) -> Result<Self> {
-        let told =
-            |e: Errno| Error::because(format_args!("cannot lock {self}"), io::Error::from(e));
+    fn lock(&self) -> Result<()> {
         rustix::io::retry_on_intr(|| {
             rustix::fs::flock(&self.descriptor, FlockOperation::LockExclusive)
         })
-        .map_err(told)?;
-        Ok(self)
+        .map_err(|e| Error::because(format_args!("cannot lock {self}"), io::Error::from(e)))
+    }
+
+    /// Whether both are one and the same.
+    fn is(&self, other: &Self) -> bool {
+        let which = |one: &Self| rustix::fs::fstat(&one.descriptor).map(|s| (s.st_dev, s.st_ino));
+        matches!((which(self), which(other)), (Ok(this), Ok(that)) if this == that)
     }
 
     /// Whether there is something of that name.

@@ -1,20 +1,16 @@
 //! `xcpnet router add`, `change`, `del` and `show`: the program, the shaper in front of it, and the
 //! directory that keeps both.
 
-use super::file_system::{Directory, clear, existing, ours};
+use super::file_system::Alone;
 use crate::error::{Error, Result};
 use crate::namespace::Namespace;
 use crate::netlink::{Device, Netlink};
 use crate::police::Police;
 use crate::qdisc::{self, Limit, Others, QdiscInfo, QdiscStats, Shaper};
-use crate::router::{Hook, Router, RouterConfig};
+use crate::router::{self, Hangs, Hook, Router, RouterConfig};
 
 /// The directory that keeps them, each in one of its own.
 const DIRECTORY: &str = "router";
-
-fn directory() -> Result<Option<Directory>> {
-    existing()?.map_or(Ok(None), |ours| ours.open(DIRECTORY))
-}
 
 /// What sets the device's rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,12 +77,12 @@ fn directory_name(namespace: &Namespace, index: u32) -> String {
 /// a device whose queue cannot be seen; a kernel that lacks something.
 pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     let mut netlink = Netlink::open_in(namespace)?;
-    clear_orphans();
     let device = find(&mut netlink, &plan.device)?;
     let name = directory_name(namespace, device.index);
     // Two at once would each take the other's work for its own and clear it away.
-    let _alone = ours()?.lock()?;
-    if directory()?.is_some_and(|all| all.has(&name)) {
+    let alone = Alone::make()?;
+    clear_away(&alone, namespace, &mut netlink)?;
+    if alone.open(DIRECTORY)?.is_some_and(|all| all.has(&name)) {
         return Err(Error::new(format!("{} already has a router", device.name)).remedy(format!(
             "change it with `xcpnet router change dev {0} ...` or remove it with `xcpnet router \
                 del dev {0}`",
@@ -100,8 +96,9 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
         Shaping::Ours(..) | Shaping::Classes { .. } => check_replaceable(&device, &before)?,
     }
     let made = (|| {
-        // What cannot be kept is not set up.
-        let all = ours()?.make(DIRECTORY)?;
+        // What cannot be kept is not set up. Its directory is there before it, so that whatever
+        // ends this command leaves something that the next one knows.
+        let directory = alone.make_in(DIRECTORY)?.make(&name)?;
         match plan.shaping {
             Shaping::Ours(shaper, limit) => {
                 qdisc::install(&mut netlink, device.index, shaper, capacity_bps, limit)?
@@ -126,16 +123,14 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
             urgent: false,
         };
         let attached = namespace
-            .run(|| Router::attach(device.index, &config))
+            .run(|| Router::attach_kept(device.index, &config, &directory))
             .map_err(|e| Error::because("cannot enter the namespace", e))?;
-        let mut router = attached.map_err(|e| Error::around(&device.name, e))?;
-        router.pin(&all.make(&name)?)?;
-        Ok(router)
+        attached.map_err(|e| Error::around(&device.name, e))
     })();
     match made {
         Ok(router) => kept(&mut netlink, namespace, device, router),
         Err(e) => {
-            let _ = clear(DIRECTORY, Some(&name));
+            let _ = alone.clear(DIRECTORY, Some(&name));
             if plan.shaping != Shaping::None {
                 let _ = qdisc::remove(&mut netlink, device.index);
             }
@@ -228,9 +223,15 @@ fn find(netlink: &mut Netlink, name: &str) -> Result<Device> {
 /// # Errors
 /// The devices cannot be listed.
 pub fn list(namespace: &Namespace) -> Result<Vec<KeptRouter>> {
-    clear_orphans();
-    let mut netlink = Netlink::open_in(namespace)?;
-    let Some(all) = directory()? else { return Ok(Vec::new()) };
+    match Alone::existing()? {
+        Some(alone) => list_in(&alone, namespace, &mut Netlink::open_in(namespace)?),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn list_in(alone: &Alone, namespace: &Namespace, netlink: &mut Netlink) -> Result<Vec<KeptRouter>> {
+    clear_away(alone, namespace, netlink)?;
+    let Some(all) = alone.open(DIRECTORY)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for device in netlink.links()? {
         if let Some(directory) = all.open(&directory_name(namespace, device.index))? {
@@ -241,7 +242,7 @@ pub fn list(namespace: &Namespace) -> Result<Vec<KeptRouter>> {
                 )
                 .remedy(format!("`xcpnet router del dev {}` removes it", device.name))
             })?;
-            found.push(kept(&mut netlink, namespace, device, router)?);
+            found.push(kept(netlink, namespace, device, router)?);
         }
     }
     Ok(found)
@@ -253,7 +254,11 @@ pub fn list(namespace: &Namespace) -> Result<Vec<KeptRouter>> {
 /// No such device, or it has none.
 pub fn need(device: &str, namespace: &Namespace) -> Result<KeptRouter> {
     find(&mut Netlink::open_in(namespace)?, device)?;
-    list(namespace)?.into_iter().find(|r| r.device.name == device).ok_or_else(|| {
+    of(list(namespace)?, device)
+}
+
+fn of(routers: Vec<KeptRouter>, device: &str) -> Result<KeptRouter> {
+    routers.into_iter().find(|r| r.device.name == device).ok_or_else(|| {
         Error::new(format!("{device} has no router"))
             .remedy(format!("add one: xcpnet router add dev {device} capacity 10mbit"))
     })
@@ -270,9 +275,10 @@ pub fn change(
     limit: Option<Limit>,
     namespace: &Namespace,
 ) -> Result<KeptRouter> {
-    let _alone = existing()?.map(Directory::lock).transpose()?;
-    let kept = need(device, namespace)?;
     let mut netlink = Netlink::open_in(namespace)?;
+    find(&mut netlink, device)?;
+    let Some(alone) = Alone::existing()? else { return of(Vec::new(), device) };
+    let kept = of(list_in(&alone, namespace, &mut netlink)?, device)?;
     let index = kept.device.index;
     if let Some(limit) = limit {
         if !kept.qdisc.ours {
@@ -290,7 +296,7 @@ pub fn change(
         }
         kept.router.set_capacity(capacity / 8)?;
     }
-    need(device, namespace)
+    of(list_in(&alone, namespace, &mut netlink)?, device)
 }
 
 /// Removes a router, a half-made one too, and the shaper that came with it.
@@ -298,32 +304,73 @@ pub fn change(
 /// # Errors
 /// No such device, or it has none.
 pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
-    clear_orphans();
     let mut netlink = Netlink::open_in(namespace)?;
     let device = find(&mut netlink, device)?;
     let name = directory_name(namespace, device.index);
-    let _alone = existing()?.map(Directory::lock).transpose()?;
-    let Some(directory) = directory()?.map_or(Ok(None), |all| all.open(&name))? else {
-        return Err(Error::new(format!("{} has no router", device.name))
-            .remedy("`xcpnet router show` lists the routers"));
+    let none = || {
+        Err(Error::new(format!("{} has no router", device.name))
+            .remedy("`xcpnet router show` lists the routers"))
+    };
+    let Some(alone) = Alone::existing()? else { return none() };
+    if clear_away(&alone, namespace, &mut netlink)?.contains(&name) {
+        return Ok(());
+    }
+    let Some(directory) = alone.open(DIRECTORY)?.map_or(Ok(None), |all| all.open(&name))? else {
+        return none();
     };
     if let Ok(router) = Router::open(&directory, device.index) {
         namespace
             .run(|| router.detach())
             .map_err(|e| Error::because("cannot enter the namespace", e))?;
     }
-    clear(DIRECTORY, Some(&name))?;
+    alone.clear(DIRECTORY, Some(&name))?;
     qdisc::remove(&mut netlink, device.index)?;
     Ok(())
 }
 
-/// Clears away routers whose devices, or whole namespaces, are gone.
-fn clear_orphans() {
-    let Ok(Some(all)) = directory() else { return };
-    for name in all.names().unwrap_or_default() {
+/// Clears away what is no router any more, as far as it can be seen from this namespace; returns
+/// the names of what it was.
+///
+/// * Its device, or the whole namespace, is gone.
+/// * Its device has gone to another namespace, where the kernel leaves it the program but not the
+///   shaper: the program is taken off, by the next command in either namespace.
+/// * The command that was to make it did not come to its end; nobody else is at work now.
+fn clear_away(alone: &Alone, namespace: &Namespace, netlink: &mut Netlink) -> Result<Vec<String>> {
+    let mut gone = Vec::new();
+    let Some(all) = alone.open(DIRECTORY)? else { return Ok(gone) };
+    let devices = netlink.links()?;
+    let hanging = namespace
+        .run(|| devices.iter().map(|d| (d.index, router::programs(d.index))).collect::<Vec<_>>())
+        .map_err(|e| Error::because("cannot enter the namespace", e))?;
+    for name in all.names()? {
         let Ok(Some(directory)) = all.open(&name) else { continue };
-        if Router::open(&directory, 0).is_ok_and(|router| router.is_orphan()) {
-            let _ = clear(DIRECTORY, Some(&name));
+        // Of a device that is here, if it is where it was.
+        let here = devices.iter().find(|d| directory_name(namespace, d.index) == name);
+        let was_here = name.starts_with(&format!("{}-", namespace.inode()));
+        let half_made = match Router::open(&directory, here.map_or(0, |d| d.index)) {
+            // Of another version of xcpnet: for its user to remove.
+            Err(_) if !was_here || !router::is_half_made(&directory) => continue,
+            Err(_) => true,
+            Ok(found) => match found.hangs() {
+                Hangs::Somewhere => continue,
+                Hangs::Nowhere => found.hook() == "clsact",
+                Hangs::By(program) => {
+                    let at = hanging.iter().find(|(_, programs)| programs.contains(&program));
+                    let at = at.map(|(index, _)| *index);
+                    let is_elsewhere = at.is_none() && !was_here;
+                    if is_elsewhere || at.is_some() && at == here.map(|d| d.index) {
+                        continue;
+                    }
+                    found.detach();
+                    false
+                }
+            },
+        };
+        alone.clear(DIRECTORY, Some(&name))?;
+        if let Some(device) = here.filter(|_| half_made) {
+            qdisc::remove(netlink, device.index)?;
         }
+        gone.push(name);
     }
+    Ok(gone)
 }

@@ -2,6 +2,8 @@
 //! touched, nothing of ours can be moved away, nothing is left half-done. Each test has a mount
 //! namespace and a BPF file system of its own.
 
+mod gone;
+
 use std::fs;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -425,32 +427,5 @@ fn a_cgroup_that_is_held_by_another_program() {
             "{refusal}"
         );
         beside.unwrap();
-    });
-}
-
-/// Of two at the same moment one adds its router and the other is told of it. (Each would otherwise
-/// clear the other's away.)
-#[test]
-fn two_that_add_at_once_do_not_harm_each_other() {
-    apart(|| {
-        mount_bpf(c"mode=0700");
-        let (namespace, index) = device();
-        for _ in 0..5 {
-            let added = thread::scope(|scope| {
-                let add = || {
-                    scope.spawn(|| {
-                        kept::add(&plan(htb(), Hook::Any), &namespace)
-                            .map(drop)
-                            .map_err(|e| e.to_string())
-                    })
-                };
-                [add(), add()].map(|one| one.join().unwrap())
-            });
-            let refused: Vec<&String> = added.iter().filter_map(|one| one.as_ref().err()).collect();
-            assert!(refused.len() == 1 && refused[0].contains("already has a router"), "{added:?}");
-            kept::need("left", &namespace).unwrap();
-            kept::delete("left", &namespace).unwrap();
-            assert_nothing_left(&namespace, index);
-        }
     });
 }

@@ -1,0 +1,93 @@
+//! `xcpnet router add` killed at any moment: the next command finds a whole router or none.
+#![cfg(target_os = "linux")]
+
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use xcp_linux::namespace::Namespace;
+use xcp_linux::netlink::Netlink;
+use xcp_linux::qdisc;
+
+/// Moments per hook at which it is killed, evenly over what a whole command takes.
+const MOMENTS: u32 = 24;
+
+struct Site {
+    namespace: Namespace,
+    index: u32,
+}
+
+impl Site {
+    fn new() -> Self {
+        let namespace = Namespace::new().unwrap();
+        let mut netlink = Netlink::open_in(&namespace).unwrap();
+        netlink.add_veth("left", "right", &namespace).unwrap();
+        let index = netlink.index_of("left").unwrap().unwrap();
+        netlink.set_up(index).unwrap();
+        Self { namespace, index }
+    }
+
+    fn router(&self, words: &[&str]) -> Command {
+        let netns =
+            format!("/proc/{}/fd/{}", std::process::id(), self.namespace.as_fd().as_raw_fd());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xcpnet"));
+        command.arg("router").args(words).args(["--netns", &netns]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.router(words).output().unwrap()
+    }
+
+    /// The programs on the device's way out, its qdiscs and filters, as a person sees them.
+    fn there(&self) -> (bool, String) {
+        let ours = qdisc::root(&mut Netlink::open_in(&self.namespace).unwrap(), self.index);
+        let filters = self
+            .namespace
+            .run(|| Command::new("tc").args(["filter", "show", "dev", "left", "egress"]).output())
+            .unwrap();
+        let mut there = String::from_utf8(filters.unwrap().stdout).unwrap();
+        for program in self.namespace.run(|| xcp_linux::rehearsal::order(self.index)).unwrap() {
+            there.push_str(&program);
+        }
+        (ours.unwrap().ours, there)
+    }
+}
+
+#[test]
+fn whenever_it_is_killed_the_next_command_finds_a_whole_router_or_none() {
+    if !rustix::process::geteuid().is_root() {
+        return xcp_skip::skipped!("root", "`router add` killed at any moment: needs root");
+    }
+    let site = Site::new();
+    for hook in ["tcx", "clsact"] {
+        let add = ["add", "dev", "left", "capacity", "10mbit", "hook", hook];
+        let start = Instant::now();
+        let whole = site.run(&add);
+        let takes = start.elapsed();
+        assert!(whole.status.success(), "{hook}: {whole:?}");
+        assert!(site.run(&["del", "dev", "left"]).status.success());
+        assert_eq!(site.there(), (false, String::new()));
+        for moment in 1..=MOMENTS {
+            let mut adding = site.router(&add).spawn().unwrap();
+            thread::sleep(takes * moment / MOMENTS);
+            adding.kill().unwrap();
+            adding.wait().unwrap();
+            // A filter whose program is going, which takes the kernel a moment.
+            thread::sleep(Duration::from_millis(20));
+            let shown = site.run(&["show"]);
+            let text = String::from_utf8(shown.stdout).unwrap();
+            assert!(shown.status.success(), "{hook} {moment}: {text}");
+            let (shaped, programs) = site.there();
+            let router = text.contains("left");
+            assert_eq!(
+                (shaped, !programs.is_empty()),
+                (router, router),
+                "{hook} {moment}: {programs} {text}"
+            );
+            assert_eq!(site.run(&["del", "dev", "left"]).status.success(), router);
+        }
+    }
+}
