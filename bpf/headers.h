@@ -39,6 +39,7 @@ struct xcp_segment {
     __u32 dscp;    /* of whatever goes by IP; 0 elsewhere */
     __u32 tcp;     /* offset of the TCP header from the frame's start */
     __u32 options; /* bytes of options, 0..40 */
+    __u32 end;     /* of the packet by IP's own length, from the frame's start; 0: it tells none */
 };
 
 struct xcp_vlan {
@@ -119,11 +120,15 @@ static __always_inline enum xcp_found xcp_find_tcp(void *data, void *end, __u32 
         if (header < 20)
             return XCP_FOUND_BROKEN;
         tcp = at + header;
+        length = bpf_ntohs(*(__be16 *)(p + 2));
+        out->end = length ? at + length : 0;
     } else if (p[0] >> 4 == 6) {
         enum xcp_found found = xcp_find_ipv6(data, end, at, &tcp);
         out->dscp = (p[0] & 15U) << 2 | p[1] >> 6;
         if (found != XCP_FOUND_TCP)
             return found;
+        length = bpf_ntohs(*(__be16 *)(p + 4));
+        out->end = length ? at + 40 + length : 0;
     } else {
         return XCP_FOUND_OTHER;
     }

@@ -51,12 +51,12 @@ struct {
 /* What a packet is to the law, beside XCP_OTHER_... of engine/robust.h. */
 #define XCP_DATA 3
 
-static __always_inline __u32 kind_of(struct __sk_buff *skb, const struct xcp_seen *seen) {
+static __always_inline __u32 kind_of(const struct xcp_seen *seen) {
     if (seen->is_forward == XCP_BELIEVED)
         return XCP_DATA;
     if (seen->found != XCP_FOUND_TCP || seen->is_forward)
         return XCP_OTHER_UNKNOWN;
-    if (skb->len > seen->headers) /* a header for the way back makes no XCP of it */
+    if (seen->payload) /* a header for the way back makes no XCP of it */
         return XCP_OTHER_TCP;
     return seen->is_return ? XCP_OTHER_ACK : XCP_OTHER_UNKNOWN;
 }
@@ -155,7 +155,7 @@ int xcp_robust(struct __sk_buff *skb) {
     xcp_look(skb, &seen);
     measure(skb, &seen);
     seen.now = rehearsal ? skb->tstamp : bpf_ktime_get_ns();
-    kind = kind_of(skb, &seen);
+    kind = kind_of(&seen);
     settled = xcp_settle(&seen, kind, kind == XCP_OTHER_TCP ? xcp_flow(skb, &seen) : 0);
     if (settled == XCP_REFUSED)
         return XCP_DROP;

@@ -233,13 +233,12 @@ __noinline __u64 xcp_class_backlog(struct __sk_buff *skb) {
  * stands behind, is no ticket.
  */
 static __always_inline void classify(struct __sk_buff *skb, const struct xcp_seen *seen) {
-    __u32 empty = skb->len <= seen->headers;
     if (urgent_class && xcp_is_urgent(skb, seen))
         skb->priority = urgent_class;
     if (!xcp_class)
         return;
     skb->priority =
-        seen->is_forward == XCP_BELIEVED || (!seen->is_forward && seen->is_return && empty)
+        seen->is_forward == XCP_BELIEVED || (!seen->is_forward && seen->is_return && !seen->payload)
             ? xcp_class
             : others_class;
 }

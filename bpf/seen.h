@@ -44,9 +44,9 @@ struct xcp_seen {
     __u64 backlog; /* bytes that wait before it */
     __u32 bytes;
     __u32 segments;
+    __u32 payload; /* bytes behind all headers, as far as they are known */
     __u16 option;  /* offset of the XCP option from the frame's start */
     __u16 tcp;     /* of the TCP header */
-    __u16 headers; /* bytes before the payload, as far as they are known */
     __u16 ip;      /* offset of the IP header, where somebody asks for it */
     __u8 is_forward;
     __u8 is_return;
@@ -54,7 +54,6 @@ struct xcp_seen {
     __u8 malformed;
     __u8 found; /* enum xcp_found */
     __u8 dscp;
-    __u8 reserved[2];
 };
 
 /*
@@ -154,6 +153,7 @@ __noinline int xcp_look_into(struct __sk_buff *skb, __u32 from, __u32 length,
 __noinline int xcp_look(struct __sk_buff *skb, struct xcp_seen *seen) {
     struct xcp_segment segment = {};
     enum xcp_found found;
+    __u32 headers = 0, end = skb->len;
     if (!seen)
         return -1;
     found =
@@ -166,22 +166,26 @@ __noinline int xcp_look(struct __sk_buff *skb, struct xcp_seen *seen) {
     seen->dscp = segment.dscp;
     if (found == XCP_FOUND_TCP) {
         seen->tcp = segment.tcp;
-        seen->headers = segment.tcp + TCP_HEADER + segment.options;
+        headers = segment.tcp + TCP_HEADER + segment.options;
+        /* what Ethernet fills a short frame up with is no data; a packet of more than 64 kB
+         * (BIG TCP) has no length of its own */
+        if (segment.end && segment.end < end)
+            end = segment.end;
         if (XCP_ASKS_WHOSE)
             seen->ip = segment.ip;
         xcp_look_into(skb, segment.tcp + TCP_HEADER, segment.options, seen);
     }
+    seen->payload = end > headers ? end - headers : 0;
     return 0;
 }
 
 /* What a packet is by its length, when its headers have been looked at. */
 static __always_inline void measure(struct __sk_buff *skb, struct xcp_seen *seen) {
     seen->bytes = skb->wire_len;
-    seen->segments = xcp_segments(skb->gso_segs, skb->gso_size,
-                                  skb->len > seen->headers ? skb->len - seen->headers : 0);
+    seen->segments = xcp_segments(skb->gso_segs, skb->gso_size, seen->payload);
     /* no sender of ours writes a forward header without data: it is a claim without the traffic
      * that it is about */
-    if (seen->is_forward && skb->len <= seen->headers)
+    if (seen->is_forward && !seen->payload)
         seen->is_forward = XCP_EMPTY;
 }
 

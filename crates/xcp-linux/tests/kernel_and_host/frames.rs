@@ -160,8 +160,9 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
     );
     let hostile = prop_oneof![6 => Just(vec![]), 1 => prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)];
     let cut = prop_oneof![9 => Just(None), 1 => any::<prop::sample::Index>().prop_map(Some)];
-    (header, any::<bool>(), 0..8u8, hostile, cut).prop_map(
-        |((options, payload, tags, extra, protocol), six, offset, hostile, cut)| {
+    let padding = prop_oneof![2 => Just(0usize), 1 => 1..20usize];
+    (header, any::<bool>(), 0..8u8, hostile, cut, padding).prop_map(
+        |((options, payload, tags, extra, protocol), six, offset, hostile, cut, padding)| {
             let mut frame = vec![2; 12];
             for _ in 0..tags {
                 frame.extend([0x81, 0, 0, 7]);
@@ -225,6 +226,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
                 frame.extend(vec![1; words * 4 - 20]);
             }
             frame.extend(tcp);
+            frame.resize(frame.len() + padding, 0);
             for (index, byte) in hostile {
                 let at = 12 + index.index(frame.len() - 12);
                 frame[at] = byte;

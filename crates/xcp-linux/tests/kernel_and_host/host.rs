@@ -118,6 +118,16 @@ pub fn find_tcp(frame: &[u8]) -> Found {
     if frame.len() < tcp + length { Found::Beyond } else { Found::Tcp(tcp, length) }
 }
 
+/// Where a frame's IP packet with TCP in it ends: by its own length, where it tells one that is not
+/// beyond the frame. What comes after that is padding.
+fn ip_end(frame: &[u8]) -> usize {
+    let Some((_, at)) = find_ip(frame) else { return frame.len() };
+    let word = |at: usize| usize::from(u16::from_be_bytes([frame[at], frame[at + 1]]));
+    let (length, before) =
+        if frame[at] >> 4 == 4 { (word(at + 2), at) } else { (word(at + 4), at + 40) };
+    if length == 0 { frame.len() } else { frame.len().min(before + length) }
+}
+
 /// What tells a packet's sender from others, as words of memory.
 fn whose(frame: &[u8], tcp: usize, by: PoliceBy) -> Vec<u64> {
     let at = find_ip(frame).unwrap().1;
@@ -237,7 +247,7 @@ impl Host {
         let counts = &mut self.counts;
         counts.malformed += if malformed { segments } else { 0 };
         // A forward header on a packet without data is not believed.
-        let empty = matches!(found, Found::Tcp(tcp, length) if frame.len() == tcp + length);
+        let empty = matches!(found, Found::Tcp(tcp, length) if ip_end(&frame) <= tcp + length);
         if forward.is_none() || empty {
             let unheard = &mut self.unheard;
             unheard.packets += segments;

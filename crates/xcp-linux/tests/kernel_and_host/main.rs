@@ -268,8 +268,8 @@ fn the_same_packets_are_refused() {
 }
 
 /// A forward header on a packet that carries no data says nothing to the law, whatever it claims:
-/// the packet is other traffic, and it may not ask for more than it has. With a byte of data it
-/// counts.
+/// the packet is other traffic, and it may not ask for more than it has. What Ethernet fills a frame
+/// up with is no data. With a byte of data it counts.
 #[test]
 fn a_claim_without_data_is_not_believed() {
     let Some(kernel) = here(Rehearsal::load(false)) else { return };
@@ -281,8 +281,9 @@ fn a_claim_without_data_is_not_believed() {
     classic.extend(asked.to_be_bytes());
     classic.extend([0, 1, 0, 1]);
     for (option, feedback) in [(extended, 10), (classic, 2)] {
-        for data in [0, 1] {
-            let frame = tcp(false, &option, data);
+        for (data, padding) in [(0, 0), (0, 6), (1, 0), (1, 6)] {
+            let mut frame = tcp(false, &option, data);
+            frame.resize(frame.len() + padding, 0);
             let router = Router::new(&RouterConfig::xcp(1_250_000), 0, SEED).unwrap();
             kernel.begin(1_250_000, &router).unwrap();
             for i in 1..=10 {
@@ -306,9 +307,32 @@ fn a_claim_without_data_is_not_believed() {
             assert_eq!(
                 (counts.processed, counts.other, counts.contended),
                 (believed, others, 0),
-                "{data} bytes of data"
+                "{data} bytes of data and {padding} of padding"
             );
             assert_eq!(state.state().intervals > 0, data > 0, "{:?}", state.state());
         }
+    }
+}
+
+/// Acknowledgements of TCP are no flows to be steered, on Ethernet, which fills them up to 60 bytes,
+/// as little as elsewhere.
+#[test]
+fn acknowledgements_with_padding_are_not_dropped() {
+    let capacity = 1_250_000;
+    let Some(kernel) = here(Rehearsal::load_robust(false)) else { return };
+    for data in [0, 6] {
+        let law = RouterConfig::preset(Preset::Robust, capacity);
+        let router = RobustRouter::new(&law, 0, SEED).unwrap();
+        kernel.begin_robust(capacity, &router).unwrap();
+        let mut host = Host::new(Law::Robust(router), None);
+        for i in 0..2_000u64 {
+            let mut frame = tcp(i % 2 == 0, &[], data);
+            frame.resize(60, 0);
+            passes(&kernel, &mut host, frame, 1_000 + i * MS);
+            passes(&kernel, &mut host, claim(true, 8.0), 2_000 + i * MS);
+        }
+        let (state, _) = kernel.read_robust().unwrap();
+        let (_, flows) = state.tcp();
+        assert_eq!(flows > 1.5, data > 0, "{flows} flows with {data} bytes of data");
     }
 }
