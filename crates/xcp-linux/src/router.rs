@@ -353,12 +353,19 @@ impl Router {
     /// # Errors
     /// The maps cannot be read.
     pub fn status(&self) -> Result<RouterStatus> {
+        let control: xcp_control =
+            read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
+        // The law hears of another capacity with the next packet.
+        let told_bps = control.capacity as f64 * 8.0;
+        let told = |state: RouterState| RouterState { capacity_bps: told_bps, ..state };
         if self.calendar {
             let (router, counts) = port::read::<xcp_robust_port>(&self.port)?.parts();
             let (drop_probability, tcp_flows) = router.tcp();
-            let (capacity_bps, promised_bps) = (router.capacity_bps(), router.promised_bps());
+            let has_heard = router.state().capacity_bps == told_bps;
+            let capacity_bps = if has_heard { router.capacity_bps() } else { told_bps };
+            let promised_bps = router.promised_bps();
             return Ok(RouterStatus {
-                state: router.state(),
+                state: told(router.state()),
                 counts,
                 policing: None,
                 calendar: Some(Calendar {
@@ -371,10 +378,8 @@ impl Router {
         }
         let port: xcp_port = port::read(&self.port)?;
         let (router, counts) = port.parts();
-        let control: xcp_control =
-            read_only_entry(&self.control, MapFlags::ANY, "the router's settings")?;
         Ok(RouterStatus {
-            state: router.state(),
+            state: told(router.state()),
             counts,
             policing: control.policing(&port.policer()),
             calendar: None,
