@@ -57,6 +57,12 @@ XCP_PART xcp_robust_took(struct xcp_robust *r, xcp_u64 ns) {
     return 0;
 }
 
+/* C is a packet a second at the least, and what was told at the most. */
+XCP_INLINE xcp_u64 xcp_robust_between(xcp_u64 c, xcp_u64 most) {
+    c = c < XCP_ROBUST_PACKET ? XCP_ROBUST_PACKET : c;
+    return c > most ? most : c;
+}
+
 /* C from what departed while packets waited, at once where the last ones agree; where nothing waits
  * in a whole part though C is used, C is more: twice as much after d, until something waits. st:
  * the part over d, a fraction of 2^32. */
@@ -77,7 +83,7 @@ XCP_PART xcp_robust_measure(struct xcp_robust *r, xcp_u64 elapsed, xcp_u64 all, 
     } else if (r->idle_ns > elapsed / 20 && xcp_robust_rate(all, elapsed) >> 20 > c - c / 10) {
         c += xcp_mul_fraction(c, st);
     }
-    r->capacity = c > most ? most : c < XCP_ROBUST_PACKET ? XCP_ROBUST_PACKET : c;
+    r->capacity = xcp_robust_between(c, most);
     return 0;
 }
 
@@ -108,7 +114,7 @@ XCP_PART xcp_robust_serve(struct xcp_robust *r, xcp_u64 backlog, xcp_u32 silence
                 1ULL << 62);
         c = xcp_robust_rate(left, m->elapsed) >> 20;
     }
-    r->capacity = c > most ? most : c < XCP_ROBUST_PACKET ? XCP_ROBUST_PACKET : c;
+    r->capacity = xcp_robust_between(c, most);
     r->waited_then = backlog;
     r->last_largest = r->largest;
     r->largest = 0;

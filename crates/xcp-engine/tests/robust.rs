@@ -506,3 +506,18 @@ proptest! {
         prop_assert!(r.promised_bps().is_finite());
     }
 }
+
+/// C is not raised above what was told where that is less than a packet a second.
+#[test]
+fn the_slowest_link_is_as_slow_as_was_told() {
+    for told in [1, 100, u64::from(SIZE) - 1, u64::from(SIZE) + 1] {
+        let law = RouterConfig::preset(Preset::Robust, told);
+        let mut r = RobustRouter::new(&law, 0, 7).unwrap();
+        for waits in [0, 10 * u64::from(SIZE)] {
+            let after = if waits > 0 { 10_000 * S } else { 0 };
+            send(&mut r, after, after + 5_000 * S, 100, waits, f64::INFINITY);
+            let is = r.capacity_bps() / 8.0;
+            assert!(is <= told as f64 && is >= told.min(SIZE.into()) as f64, "{is} of {told}");
+        }
+    }
+}
