@@ -66,6 +66,16 @@ pub struct KeptRouter {
     pub behind: Vec<String>,
 }
 
+impl KeptRouter {
+    /// The longest frame that the shaper lets through, bytes, where the device has longer ones: its
+    /// MTU has grown since the shaper was made, or somebody else made it so.
+    #[must_use]
+    pub fn drops_beyond(&self) -> Option<u32> {
+        let header = if self.device.mac.is_some() { 14 } else { 0 };
+        self.qdisc.longest_frame.filter(|longest| *longest < self.device.mtu.saturating_add(header))
+    }
+}
+
 fn directory_name(namespace: &Namespace, index: u32) -> String {
     format!("{}-{index}", namespace.inode())
 }

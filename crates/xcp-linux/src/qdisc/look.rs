@@ -24,6 +24,8 @@ pub struct QdiscInfo {
     /// To what it limits the device: the rate of a tbf, the ceiling of an htb that has one class at
     /// the top.
     pub rate_bps: Option<u64>,
+    /// The longest frame that a tbf lets through, bytes: its burst. It drops longer ones.
+    pub longest_frame: Option<u32>,
     /// What the queue below the shaper holds at the most, if it is a pfifo or bfifo.
     pub limit: Option<Limit>,
     /// Whether XCP's packets and all others wait in queues of their own, and whose turn it is.
@@ -58,15 +60,12 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
     let found = nl.get_qdisc(index, ROOT, |qdisc| {
         let kind = qdisc.kind()?;
         let shaper = Shaper::of(&kind);
-        let rate_bps = if shaper == Some(Shaper::Tbf) {
-            qdisc.options().and_then(options::tbf_rate_bps)
-        } else {
-            None
-        };
+        let tbf = qdisc.options().filter(|_| shaper == Some(Shaper::Tbf));
         Some(QdiscInfo {
             handle: qdisc.handle,
             shaper,
-            rate_bps,
+            rate_bps: tbf.and_then(options::tbf_rate_bps),
+            longest_frame: tbf.and_then(options::tbf_burst),
             limit: None,
             others: None,
             ours: shaper.is_some() && qdisc.handle == HANDLE,
@@ -83,6 +82,7 @@ pub fn root(nl: &mut Netlink, index: u32) -> Result<QdiscInfo> {
             handle: 0,
             shaper: None,
             rate_bps: None,
+            longest_frame: None,
             limit: None,
             others: None,
             ours: false,

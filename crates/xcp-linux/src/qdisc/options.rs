@@ -148,6 +148,15 @@ pub fn tbf_rate_bps(options: &[u8]) -> Option<u64> {
     rate_bps(attribute(options, tbf_attribute::PARMS)?, attribute(options, tbf_attribute::RATE64))
 }
 
+/// The burst of a tbf, in bytes; `None` where it is more than the kernel tells.
+pub fn tbf_burst(options: &[u8]) -> Option<u32> {
+    // rate, peak rate, limit, buffer
+    let ticks = number(attribute(options, tbf_attribute::PARMS)?, 28)?;
+    let bytes_per_s = u128::from(tbf_rate_bps(options)? / 8);
+    let bytes = u128::from(ticks) * u128::from(TICK_NS) * bytes_per_s / 1_000_000_000;
+    u32::try_from(bytes).ok().filter(|_| ticks < u32::MAX)
+}
+
 fn rate_bps(specification: &[u8], large: Option<&[u8]>) -> Option<u64> {
     let small = u64::from(number(specification, 8)?);
     let large = large.and_then(|bytes| Some(u64::from_ne_bytes(bytes.get(..8)?.try_into().ok()?)));
@@ -192,7 +201,13 @@ mod tests {
             prop_assert_eq!(htb_class_rate_bps(&written(|r| htb_class(r, &rate.share(300), &rate, 1))), Some(bytes_per_s * 8));
             let share = (u128::from(bytes_per_s) * 3 / 10).max(1) as u64;
             prop_assert_eq!(htb_class_share(&written(|r| htb_class(r, &rate.share(300), &rate, 1))), Some((share * 8, 1)));
-            prop_assert_eq!(tbf_rate_bps(&written(|r| tbf(r, &rate, 5))), Some(bytes_per_s * 8));
+            let tbf = written(|r| tbf(r, &rate, 5));
+            prop_assert_eq!(tbf_rate_bps(&tbf), Some(bytes_per_s * 8));
+            let tick = (bytes_per_s * TICK_NS).div_ceil(1_000_000_000) as u32;
+            match tbf_burst(&tbf) {
+                Some(burst) => prop_assert!(burst >= rate.burst && burst <= rate.burst + tick),
+                None => prop_assert_eq!(rate.ticks(), u32::MAX),
+            }
         }
     }
 

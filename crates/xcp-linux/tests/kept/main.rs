@@ -448,3 +448,25 @@ fn another_capacity_is_shown_at_once() {
         }
     });
 }
+
+/// A tbf drops what is longer than its burst: who shows the router is told, and how to mend it.
+#[test]
+fn a_device_whose_frames_have_grown() {
+    apart(|| {
+        mount_bpf(c"mode=0700");
+        let (namespace, index) = device();
+        for (shaper, drops) in [(Shaper::Tbf, true), (Shaper::Htb, false)] {
+            let mut netlink = Netlink::open_in(&namespace).unwrap();
+            netlink.set_mtu(index, 1500).unwrap();
+            let shaping = Shaping::Ours(shaper, Limit::Packets(100));
+            let added = kept::add(&plan(shaping, Hook::Any), &namespace).unwrap();
+            assert_eq!(added.drops_beyond(), None);
+            netlink.set_mtu(index, 9000).unwrap();
+            let grown = kept::need("left", &namespace).unwrap().drops_beyond();
+            assert_eq!(grown, drops.then_some(1518 + 1250), "{shaper:?}");
+            let adapted = kept::change("left", Some(10_000_000), None, &namespace).unwrap();
+            assert_eq!(adapted.drops_beyond(), None);
+            kept::delete("left", &namespace).unwrap();
+        }
+    });
+}

@@ -8,6 +8,7 @@ use xcp_law::typed;
 use xcp_law::{Input, Key, Preset, RouterConfig, Takes};
 use xcp_linux::kept::{self, KeptRouter, RouterPlan, Shaping};
 use xcp_linux::namespace::Namespace;
+use xcp_linux::netlink::Device;
 use xcp_linux::police::{Police, PoliceBy, Policing};
 use xcp_linux::qdisc::{Limit, Others, QdiscStats, Shaper};
 use xcp_linux::router::{Calendar, Hook, RouterCounts, RouterStatus};
@@ -389,6 +390,9 @@ fn shown(routers: &[KeptRouter], json: bool) -> Result<String, Failure> {
                 .map(|it| calendar(&it, status.state.capacity_bps, &status.counts))
                 .unwrap_or_default(),
         );
+        if let Some(longest) = router.drops_beyond() {
+            out.push_str(&format!("  {}\n", drops_beyond(router, longest)));
+        }
         if !router.behind.is_empty() {
             out.push_str(&format!("  {}\n", behind(&router.behind)));
         }
@@ -432,6 +436,7 @@ fn as_json(router: &KeptRouter) -> Result<serde_json::Value, Failure> {
             Some(Limit::Bytes(n)) => json!({"bytes": n}),
             None => serde_json::Value::Null,
         },
+        "drops_beyond": router.drops_beyond(),
         "capacity": state.capacity_bps, "input_traffic": state.input_traffic_bps, "utilisation": utilisation(&status),
         "control_interval": state.control_interval_s, "mean_rtt": state.mean_rtt_s,
         "min_interval": state.min_interval_s, "max_interval": state.max_interval_s, "flows_estimated": state.flows_estimated,
@@ -512,6 +517,18 @@ fn policing(police: &Policing) -> String {
         ));
     }
     text
+}
+
+fn drops_beyond(router: &KeptRouter, longest_bytes: u32) -> String {
+    let Device { name, mtu, .. } = &router.device;
+    let remedy = if router.qdisc.ours {
+        format!("`xcpnet router change dev {name} capacity RATE` adapts it")
+    } else {
+        "give it a larger burst (tc)".into()
+    };
+    format!(
+        "the tbf drops frames of more than {longest_bytes} bytes, and the MTU is {mtu}: {remedy}"
+    )
 }
 
 fn as_text(router: &KeptRouter, status: &RouterStatus) -> String {
