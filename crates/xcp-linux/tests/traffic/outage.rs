@@ -19,6 +19,8 @@ use crate::{MEGABYTE, robust_connection};
 const TCP_RTO_MAX_MS: i32 = 44;
 
 const PATIENCE: Duration = Duration::from_secs(15);
+/// More than all of a test takes.
+const WHOLE: Duration = Duration::from_secs(180);
 
 /// An option of TCP's that is a number; `None` where the kernel does not have it.
 fn option(socket: &TcpStream, option: i32) -> Option<u32> {
@@ -94,7 +96,10 @@ fn it_tries_once_a_second_and_is_given_up_no_sooner() {
             }
         });
         let mut writing = socket.try_clone().unwrap();
-        let over = scope.spawn(move || while writing.write_all(&[7; 4096]).is_ok() {});
+        // So that what fails ends, too.
+        let end = Instant::now() + WHOLE;
+        let over = scope
+            .spawn(move || while Instant::now() < end && writing.write_all(&[7; 4096]).is_ok() {});
         let forward = |on| site.r.run(|| sysctl::write("net.ipv4.ip_forward", on).unwrap());
         until("a router governs it", || {
             endpoint.connection(socket.as_fd()).unwrap().is_some_and(|c| c.marked)
