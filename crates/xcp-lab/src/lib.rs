@@ -92,7 +92,9 @@ pub fn run_with(
 /// # Errors
 /// Where the scenario cannot be run on Linux.
 pub fn describe(scenario: &Scenario, options: Options) -> Result<String, LabError> {
-    Ok(plan::Plan::new(scenario, &machine::here(options)?)?.to_string())
+    let plan = plan::Plan::new(scenario, &machine::here(options)?)?;
+    run::check(scenario, &plan)?;
+    Ok(plan.to_string())
 }
 
 /// Removes what labs have left behind that were killed: their control groups. Returns what it

@@ -162,6 +162,11 @@ fn record(
     }
 }
 
+/// Refuses the laws that routers in the kernel cannot have.
+pub fn check(scenario: &Scenario, plan: &Plan) -> Result<(), LabError> {
+    laws(scenario, plan).map(drop)
+}
+
 /// The XCP routers to be: number of the queue, law, the link's rate. What the engine does not take
 /// is refused.
 fn laws<'s>(scenario: &'s Scenario, plan: &Plan) -> Result<Vec<(usize, &'s Law, u64)>, LabError> {

@@ -341,8 +341,8 @@ Examples:
 
 For the flows that last, it gives at one instant max-min fair shares, the rates at which XCP's law
 comes to rest, and the stability margins of each XCP router; and it shows how a fluid with delay
-moves over the whole run. docs/theory.md has the equations, what they assume and where they fail. The report of `xcpnet run
---out` draws shares and equilibrium beside the packets.")]
+moves over the whole run. docs/theory.md has the equations, what they assume and where they fail.
+The report of `xcpnet run --out` draws shares and equilibrium beside the packets.")]
 pub struct TheoryArguments {
     /// Scenario file
     #[arg(value_name = "FILE")]

@@ -75,3 +75,24 @@ fn what_could_be_reached() {
     });
     insta::assert_snapshot!(said.join("\n"));
 }
+
+#[test]
+fn no_instant_after_the_end() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("s.toml"), CHANGES).unwrap();
+    let at = |time: &str, more: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_xcpnet"))
+            .args(["theory", "s.toml", "--no-fluid", "--at", time])
+            .args(more)
+            .current_dir(home.path())
+            .output()
+            .unwrap()
+    };
+    let refused = at("21s", &[]);
+    let text = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{text}");
+    assert!(text.contains("ends at 20 s") && text.contains("--set duration=21s"), "{text}");
+    assert!(
+        at("20s", &[]).status.success() && at("21s", &["--set", "duration=21s"]).status.success()
+    );
+}

@@ -352,18 +352,18 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one("hearing-double", "of twice that time", &[part(GAP, "(w->x / w->packets) >> 7")]),
     one(
         "seeks-half",
-        "a measured C that nothing contradicts grows by a half each d, not by itself",
+        "a measured C that nothing contradicts grows by half of itself in a d, and does not double",
         &[part(SEEKS, "c += xcp_mul_fraction(c / 2, st);")],
     ),
-    one("seeks-double", "by twice itself", &[part(SEEKS, "c += xcp_mul_fraction(2 * c, st);")]),
+    one("seeks-double", "it triples", &[part(SEEKS, "c += xcp_mul_fraction(2 * c, st);")]),
     one(
         "again-half",
-        "after a queue, C grows by a half each d towards what was told, not by itself",
+        "after a queue, C grows by half of itself in a d towards what was told, and does not double",
         &[part(AGAIN, "c = r->capacity + xcp_mul_fraction(r->capacity / 2, st);")],
     ),
     one(
         "again-double",
-        "by twice itself",
+        "it triples",
         &[part(AGAIN, "c = r->capacity + xcp_mul_fraction(2 * r->capacity, st);")],
     ),
     one(

@@ -5,6 +5,7 @@ mod calendar;
 mod reach;
 mod show;
 
+use xcp_report::human;
 use xcp_scenario::{Overrides, load, read_text};
 use xcp_sweep::chosen_variants;
 use xcp_theory::said::say;
@@ -23,6 +24,14 @@ pub fn theory(arguments: &TheoryArguments, printer: &mut Printer) -> Result<(), 
     }
     let scenarios = load(&arguments.file, &text, &overrides.only(&arguments.variants))?;
     for (i, scenario) in scenarios.iter().enumerate() {
+        if let Some(at) = arguments.at.filter(|at| *at > scenario.duration) {
+            return Err(Failure::new(format!(
+                "--at: the run ends at {}; give an earlier instant, or `--set duration={}s` as \
+                 well",
+                human::seconds(scenario.duration as f64 / 1e9),
+                at as f64 / 1e9
+            )));
+        }
         let said = say(scenario, arguments.at, !arguments.no_fluid);
         if arguments.json {
             printer
