@@ -188,6 +188,25 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         ],
     ),
     one(
+        "without-left-drain",
+        "XCP drains nothing of what TCP leaves of its right",
+        &[part("drain += tcp > beyond ? tcp - beyond : 0;", "(void)beyond;")],
+    ),
+    one(
+        "dropped-counts",
+        "what is dropped of TCP counts as input",
+        &[router(
+            "            return 0;\n        r->now.tcp += bytes;",
+            "            return r->now.tcp += bytes, r->now.all += bytes, 0;\n        \
+             r->now.tcp += bytes;",
+        )],
+    ),
+    one(
+        "without-reach",
+        "after a long silence the calendar begins before it",
+        &[part("now - (m->elapsed < half ? m->elapsed : half)", "now - m->elapsed")],
+    ),
+    one(
         "without-steering",
         "TCP in the queue left alone",
         &[router("r->law.tcp == XCP_TCP_STEERED", "0")],
