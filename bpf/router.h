@@ -63,7 +63,8 @@ enum xcp_police {
 struct xcp_control {
     __u64 capacity; /* bytes/s */
     /* noted down for those who come later; the program does not read it */
-    __u64 made_clsact;      /* whether the hook was not there before */
+    __u64 clsact;           /* whether the program hangs by a clsact filter */
+    __u64 made_clsact;      /* and the hook was not there before */
     __u64 police;           /* enum xcp_police */
     __u64 police_sets;      /* of the policer's table */
     __u64 police_prefix_v4; /* bits of a source address that count */

@@ -167,9 +167,9 @@ __noinline int xcp_look(struct __sk_buff *skb, struct xcp_seen *seen) {
     if (found == XCP_FOUND_TCP) {
         seen->tcp = segment.tcp;
         headers = segment.tcp + TCP_HEADER + segment.options;
-        /* what Ethernet fills a short frame up with is no data; a packet of more than 64 kB
-         * (BIG TCP) has no length of its own */
-        if (segment.end && segment.end < end)
+        /* what Ethernet fills a short frame up with is no data; only what is yet to be cut up may
+         * have no length of its own (BIG TCP) */
+        if (segment.end ? segment.end < end : !skb->gso_size)
             end = segment.end;
         if (XCP_ASKS_WHOSE)
             seen->ip = segment.ip;

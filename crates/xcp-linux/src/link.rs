@@ -9,7 +9,6 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapCore as _, MapHandle};
 
 use crate::error::{Error, Result};
@@ -120,6 +119,14 @@ impl Link {
         })
     }
 
+    /// The number of its program, and of the device of an egress link: 0 once that is gone.
+    pub fn place(&self) -> io::Result<(u32, u32)> {
+        let info = self.info().ok_or_else(io::Error::last_os_error)?;
+        // SAFETY: the kernel has filled in the part that belongs to this type of link.
+        let device = unsafe { info.__bindgen_anon_1.tcx.ifindex };
+        Ok((info.prog_id, if info.type_ == libbpf_sys::BPF_LINK_TYPE_TCX { device } else { 0 }))
+    }
+
     /// The number of its program.
     pub fn program(&self) -> Option<u32> {
         self.info().map(|info| info.prog_id)
@@ -178,11 +185,57 @@ pub(crate) fn open_map(directory: &Directory, name: &str) -> Result<MapHandle> {
         .map_err(|e| Error::because(format_args!("cannot open {}", directory.shown(name)), e))
 }
 
-/// Whether there is a program in the kernel that uses a map, as far as can be known.
-pub(crate) fn has_program(map: &MapHandle) -> bool {
-    let Ok(map) = map.info() else { return true };
-    let asked = ProgInfoQueryOptions::default().include_map_ids(true);
-    ProgInfoIter::with_query_opts(asked).any(|program| program.map_ids.contains(&map.info.id))
+/// Whether there is a program in the kernel that uses a map.
+///
+/// # Errors
+/// It cannot be known: no program is missed for one that cannot be looked at.
+pub(crate) fn has_program(map: &MapHandle) -> io::Result<bool> {
+    let mut program = 0;
+    loop {
+        // SAFETY: the number lives as long as the call.
+        let done = unsafe { libbpf_sys::bpf_prog_get_next_id(program, &raw mut program) };
+        match -done {
+            0 => {}
+            libc::ENOENT => return Ok(false),
+            errno => return Err(io::Error::from_raw_os_error(errno)),
+        }
+        if uses(program, map)? {
+            return Ok(true);
+        }
+    }
+}
+
+/// Whether a program uses a map; not if it has gone.
+///
+/// # Errors
+/// It cannot be known.
+pub(crate) fn uses(program: u32, map: &MapHandle) -> io::Result<bool> {
+    let map = map.info().map_err(io::Error::other)?.info.id;
+    // SAFETY: no pointers.
+    let fd = unsafe { libbpf_sys::bpf_prog_get_fd_by_id(program) };
+    match -fd {
+        libc::ENOENT => return Ok(false),
+        errno @ 1.. => return Err(io::Error::from_raw_os_error(errno)),
+        _ => {}
+    }
+    // SAFETY: the kernel has just given us this descriptor.
+    let program = unsafe { OwnedFd::from_raw_fd(fd) };
+    // The verifier's MAX_USED_MAPS.
+    let mut maps = [0u32; 64];
+    let mut info = libbpf_sys::bpf_prog_info {
+        nr_map_ids: maps.len() as u32,
+        map_ids: maps.as_mut_ptr() as u64,
+        ..Default::default()
+    };
+    let mut length = mem::size_of::<libbpf_sys::bpf_prog_info>() as u32;
+    // SAFETY: the buffer is as long as it says, the array, too; both outlive the call.
+    let done = unsafe {
+        libbpf_sys::bpf_prog_get_info_by_fd(program.as_raw_fd(), &raw mut info, &raw mut length)
+    };
+    if done < 0 {
+        return Err(io::Error::from_raw_os_error(-done));
+    }
+    Ok(maps.iter().take(info.nr_map_ids as usize).any(|used| *used == map))
 }
 
 /// A program on a device's way out.
@@ -197,6 +250,15 @@ pub(crate) struct Hung {
 /// What hangs on a device's way out (TCX) in the calling thread's network namespace, in the order
 /// in which packets pass it; nothing where the kernel has no TCX.
 pub(crate) fn on_the_way_out(ifindex: u32) -> Vec<Hung> {
+    let programs = programs_on_the_way_out(ifindex).unwrap_or_default();
+    programs.into_iter().map(|program| Hung { program, name: program_name(program) }).collect()
+}
+
+/// Only the numbers of these programs.
+///
+/// # Errors
+/// It cannot be known: no such device, a kernel without TCX.
+pub(crate) fn programs_on_the_way_out(ifindex: u32) -> io::Result<Vec<u32>> {
     // BPF_MPROG_MAX
     let mut programs = [0u32; 64];
     let mut options = libbpf_sys::bpf_prog_query_opts {
@@ -210,13 +272,12 @@ pub(crate) fn on_the_way_out(ifindex: u32) -> Vec<Hung> {
     let done = unsafe {
         libbpf_sys::bpf_prog_query_opts(index, libbpf_sys::BPF_TCX_EGRESS, &raw mut options)
     };
+    if done < 0 {
+        return Err(io::Error::from_raw_os_error(-done));
+    }
     // SAFETY: both parts of the union are the one number.
-    let count = if done == 0 { unsafe { options.__bindgen_anon_1.count } } else { 0 };
-    programs
-        .into_iter()
-        .take(count as usize)
-        .map(|program| Hung { program, name: program_name(program) })
-        .collect()
+    let count = unsafe { options.__bindgen_anon_1.count };
+    Ok(programs.into_iter().take(count as usize).collect())
 }
 
 /// Empty where it cannot be known.

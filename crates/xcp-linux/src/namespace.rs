@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,8 @@ use crate::netlink::Netlink;
 
 /// The namespace of the thread that opens this.
 const OWN: &str = "/proc/thread-self/ns/net";
+/// asm-generic/socket.h
+const SO_NETNS_COOKIE: i32 = 71;
 /// Where iproute2 keeps the names it gives.
 const NAMED: &str = "/run/netns";
 
@@ -126,9 +129,32 @@ impl Namespace {
         })
     }
 
-    /// Which one it is: the number in `/proc/PID/ns/net`.
+    /// Which one it is: the number in `/proc/PID/ns/net`, which the next one may have when this one
+    /// is gone.
     pub fn inode(&self) -> u64 {
         self.inode
+    }
+
+    /// Which one it is of all since the machine was started (SO_NETNS_COOKIE).
+    ///
+    /// # Errors
+    /// Linux before 5.14.
+    pub fn cookie(&self) -> io::Result<u64> {
+        self.run(|| {
+            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+            let (mut cookie, mut length) = (0u64, size_of::<u64>() as u32);
+            // SAFETY: an open descriptor; the kernel writes at most `length` bytes into `cookie`.
+            let got = unsafe {
+                libc::getsockopt(
+                    std::os::fd::AsRawFd::as_raw_fd(&socket),
+                    libc::SOL_SOCKET,
+                    SO_NETNS_COOKIE,
+                    (&raw mut cookie).cast(),
+                    &raw mut length,
+                )
+            };
+            if got == 0 { Ok(cookie) } else { Err(io::Error::last_os_error()) }
+        })?
     }
 }
 

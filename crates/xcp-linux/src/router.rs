@@ -2,9 +2,10 @@
 //! device: attach, change, read. What is loaded and lies in its maps is `port.rs`'s; what shapes
 //! the device, `qdisc.rs`'s; where it is kept while no process runs, `kept`'s.
 
+use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use libbpf_rs::{MapFlags, MapHandle, TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
+use libbpf_rs::{ErrorKind, MapFlags, MapHandle, TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
 use xcp_engine::{CapacityKnown, Control as Knows, Policer, RobustRouter, RouterState};
 
 use crate::error::{Error, Result};
@@ -131,8 +132,10 @@ pub struct Router {
 /// Where a router that is kept hangs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hangs {
-    /// On no device: it has gone, or the command that was to attach it did not get there.
+    /// On no device: it has gone, or the router was taken off.
     Nowhere,
+    /// The command that was to attach it did not come to its end.
+    Unfinished,
     /// By TCX, which goes with its device to other namespaces: the number of its program.
     By(u32),
     /// By a filter, which goes with its device nowhere.
@@ -150,11 +153,6 @@ pub(crate) fn is_half_made(directory: &Directory) -> bool {
     !directory.has(PORT) || !directory.has(CONTROL)
 }
 
-/// The programs that hang on a device's way out by TCX, in the calling thread's network namespace.
-pub(crate) fn programs(ifindex: u32) -> Vec<u32> {
-    link::on_the_way_out(ifindex).into_iter().map(|hung| hung.program).collect()
-}
-
 /// What holds the program on the device.
 #[derive(Debug)]
 enum Attached {
@@ -170,6 +168,8 @@ struct Filter {
     ifindex: u32,
     /// Whether the hook was not there before us: then it goes, too.
     made: bool,
+    /// Whether it came as far as to hang.
+    hung: bool,
     kept: bool,
 }
 
@@ -182,6 +182,16 @@ impl Filter {
             .priority(1)
             .replace(false)
             .hook(TC_EGRESS)
+    }
+
+    /// The number of the program that is there, whoever's it is.
+    fn program(&self) -> io::Result<Option<u32>> {
+        match self.hook().query() {
+            Ok(program) => Ok(Some(program)),
+            // No such filter; no such hook.
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => Ok(None),
+            Err(e) => Err(io::Error::other(e)),
+        }
     }
 
     /// The hook goes if it came with the router, and with nobody else's filters in it: they would
@@ -309,8 +319,8 @@ impl Router {
             link::pin(control.as_fd(), directory, CONTROL)?;
         }
         let mut attached = hang(program.as_fd(), ifindex, config.hook)?;
-        if let Attached::Clsact(Filter { made: true, .. }) = attached {
-            let settings = xcp_control { made_clsact: 1, ..settings };
+        if let Attached::Clsact(Filter { made, .. }) = attached {
+            let settings = xcp_control { clsact: 1, made_clsact: made.into(), ..settings };
             write_only_entry(&control, MapFlags::ANY, &settings, "the router's settings")?;
         }
         if let Some(directory) = kept {
@@ -444,7 +454,8 @@ impl Router {
                 .as_fd()
                 .try_clone_to_owned()
                 .map_err(|e| Error::because("cannot hold a map", e))?;
-            Attached::Clsact(Filter { fd, ifindex, made: settings.made_clsact != 0, kept: true })
+            let (made, hung) = (settings.made_clsact != 0, settings.clsact != 0);
+            Attached::Clsact(Filter { fd, ifindex, made, hung, kept: true })
         };
         Ok(Self {
             port,
@@ -456,15 +467,31 @@ impl Router {
         })
     }
 
-    /// Whether, and by which program, it hangs on a device in any namespace.
-    pub(crate) fn hangs(&self) -> Hangs {
-        match &self.attached {
-            Attached::Tcx(link) if link.is_orphan() => Hangs::Nowhere,
-            Attached::Tcx(link) => link.program().map_or(Hangs::Nowhere, Hangs::By),
-            // The filter is all that holds the program.
-            Attached::Clsact(_) if link::has_program(&self.port) => Hangs::Somewhere,
-            Attached::Clsact(_) => Hangs::Nowhere,
-        }
+    /// Whether, and by which program, it hangs on a device in any namespace. is_here: its device is
+    /// in the calling thread's.
+    ///
+    /// # Errors
+    /// It cannot be known.
+    pub(crate) fn hangs(&self, is_here: bool) -> Result<Hangs> {
+        let look = || -> io::Result<Hangs> {
+            let hangs = match &self.attached {
+                Attached::Tcx(link) => match link.place()? {
+                    (_, 0) => return Ok(Hangs::Nowhere),
+                    (program, _) => return Ok(Hangs::By(program)),
+                },
+                Attached::Clsact(filter) if is_here && filter.hung => self.has(filter)?,
+                Attached::Clsact(filter) if !filter.hung => return Ok(Hangs::Unfinished),
+                // The filter is all that holds the program, which goes a moment later.
+                Attached::Clsact(_) => link::has_program(&self.port)?,
+            };
+            Ok(if hangs { Hangs::Somewhere } else { Hangs::Nowhere })
+        };
+        look().map_err(|e| Error::because("cannot see whether the router is attached", e))
+    }
+
+    /// Whether a filter of the calling thread's network namespace is this router's.
+    fn has(&self, filter: &Filter) -> io::Result<bool> {
+        filter.program()?.map_or(Ok(false), |program| link::uses(program, &self.port))
     }
 
     /// How it hangs on the device: `tcx` or `clsact`.
@@ -492,11 +519,16 @@ impl Router {
     }
 
     /// Takes the program off the device for good, pinned or not; the directory's files are the
-    /// caller's to remove.
+    /// caller's to remove. A filter that somebody has put in its place stays.
     pub fn detach(mut self) {
+        let is_there = match &self.attached {
+            Attached::Tcx(_) => true,
+            Attached::Clsact(filter) => self.has(filter).unwrap_or(false),
+        };
         match &mut self.attached {
             Attached::Tcx(link) => link.detach(),
-            Attached::Clsact(filter) => filter.kept = false,
+            Attached::Clsact(filter) if is_there => filter.kept = false,
+            Attached::Clsact(filter) => filter.take_back_hook(),
         }
     }
 }
@@ -529,7 +561,7 @@ fn hang(program: BorrowedFd<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
         program.try_clone_to_owned().map_err(|e| Error::because("cannot hold a program", e))?;
     // To make one that is there is no error to libbpf: whose it is has to be seen before.
     let made = !Netlink::open()?.has_clsact(ifindex)?;
-    let mut filter = Filter { fd, ifindex, made, kept: true };
+    let mut filter = Filter { fd, ifindex, made, hung: true, kept: true };
     let told = |e: libbpf_rs::Error| {
         Error::because("cannot attach the router program to the device (clsact egress)", e)
     };
@@ -543,18 +575,14 @@ fn hang(program: BorrowedFd<'_>, ifindex: u32, hook: Hook) -> Result<Attached> {
             filter.take_back_hook();
             // A filter of this very number, or of another kind at this priority.
             Err(match e.kind() {
-                libbpf_rs::ErrorKind::AlreadyExists | libbpf_rs::ErrorKind::InvalidInput
-                    if !filter.made =>
-                {
-                    Error::new(
-                        "the device's egress has somebody else's filter at priority 1 (clsact \
+                ErrorKind::AlreadyExists | ErrorKind::InvalidInput if !filter.made => Error::new(
+                    "the device's egress has somebody else's filter at priority 1 (clsact \
                      egress), where the router's would go",
-                    )
-                    .remedy(
-                        "`tc filter show dev DEV egress` shows it; move it to another priority, or \
+                )
+                .remedy(
+                    "`tc filter show dev DEV egress` shows it; move it to another priority, or \
                      leave out `hook clsact` if the kernel has TCX",
-                    )
-                }
+                ),
                 _ => told(e),
             })
         }

@@ -1,4 +1,5 @@
-//! `xcpnet router add` killed at any moment: the next command finds a whole router or none.
+//! `xcpnet router add` killed at any moment: the next command finds a whole router or none. And
+//! commands that lack file descriptors at any moment: what works goes on working.
 #![cfg(target_os = "linux")]
 
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -89,5 +90,36 @@ fn whenever_it_is_killed_the_next_command_finds_a_whole_router_or_none() {
             );
             assert_eq!(site.run(&["del", "dev", "left"]).status.success(), router);
         }
+    }
+}
+
+/// What cannot be known is no reason to clear anything away.
+#[test]
+fn whatever_a_command_lacks_it_removes_no_router_that_works() {
+    if !rustix::process::geteuid().is_root() {
+        return xcp_skip::skipped!("root", "`router show` without descriptors: needs root");
+    }
+    let (site, other) = (Site::new(), Site::new());
+    for hook in ["tcx", "clsact"] {
+        let added = site.run(&["add", "dev", "left", "capacity", "10mbit", "hook", hook]);
+        assert!(added.status.success(), "{hook}: {added:?}");
+        let before = site.there();
+        for shown in [&site, &other] {
+            for descriptors in 3..24 {
+                let limited = format!("ulimit -n {descriptors} && exec \"$@\"");
+                let command = shown.router(&["show"]);
+                Command::new("sh")
+                    .args(["-c", &limited, "sh"])
+                    .arg(command.get_program())
+                    .args(command.get_args())
+                    .output()
+                    .unwrap();
+                let text = String::from_utf8(site.run(&["show"]).stdout).unwrap();
+                assert!(text.contains("left"), "{hook}, {descriptors} descriptors: {text}");
+                assert_eq!(site.there(), before, "{hook}, {descriptors} descriptors");
+            }
+        }
+        assert!(site.run(&["del", "dev", "left"]).status.success());
+        assert_eq!(site.there(), (false, String::new()));
     }
 }

@@ -78,7 +78,7 @@ pub fn enable(plan: &EndpointPlan, namespace: &Namespace) -> Result<Enabled> {
                 Error::new(format!("the endpoint is already enabled, for {}", about.cgroup))
                     .remedy("run `xcpnet endpoint disable` first")
             }
-            Err(_) => Error::new("there is an endpoint that was only partly removed")
+            Err(_) => Error::new("there is an endpoint that was only partly set up, or removed")
                 .remedy("`xcpnet endpoint disable` removes it"),
         });
     }

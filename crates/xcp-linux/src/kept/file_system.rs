@@ -11,6 +11,8 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -23,6 +25,10 @@ const OURS: &str = "xcpnet";
 
 /// BPF_FS_MAGIC.
 const MAGIC: i64 = 0xcafe_4a11;
+
+/// How long a command waits for others, which take a second at the most, and how often it looks.
+const PATIENCE: Duration = Duration::from_secs(30);
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// Rights of a directory: all of root's, none of anybody else's.
 const PRIVATE: Mode = Mode::RWXU;
@@ -226,12 +232,46 @@ impl Directory {
     /// Keeps everybody else who asks for it waiting, for as long as the value lives.
     ///
     /// # Errors
-    /// The system has no locks for it.
+    /// Somebody keeps it for longer than [`PATIENCE`]; the system has no locks for it.
     fn lock(&self) -> Result<()> {
-        rustix::io::retry_on_intr(|| {
-            rustix::fs::flock(&self.descriptor, FlockOperation::LockExclusive)
+        let begin = Instant::now();
+        loop {
+            match rustix::fs::flock(&self.descriptor, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) if begin.elapsed() < PATIENCE => thread::sleep(AGAIN),
+                Err(Errno::WOULDBLOCK) => {
+                    let who = self.holder().map_or_else(
+                        || "another process has".to_owned(),
+                        |process| format!("process {process} has"),
+                    );
+                    return Err(Error::new(format!(
+                        "{who} been at work in {self} for {} seconds",
+                        PATIENCE.as_secs()
+                    ))
+                    .remedy("wait for it, or end it if it hangs"));
+                }
+                Err(e) => {
+                    let doing = format_args!("cannot lock {self}");
+                    return Err(Error::because(doing, io::Error::from(e)));
+                }
+            }
+        }
+    }
+
+    /// Who holds the lock, by proc_locks(5).
+    fn holder(&self) -> Option<u32> {
+        let inode = format!(":{}", rustix::fs::fstat(&self.descriptor).ok()?.st_ino);
+        let locks = fs::read_to_string("/proc/locks").ok()?;
+        locks.lines().find_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words[..] {
+                [_, "FLOCK", _, _, process, file, ..] if file.ends_with(&inode) => {
+                    process.parse().ok()
+                }
+                _ => None,
+            }
         })
-        .map_err(|e| Error::because(format_args!("cannot lock {self}"), io::Error::from(e)))
     }
 
     /// Whether both are one and the same.

@@ -1,8 +1,11 @@
 //! `xcpnet router add`, `change`, `del` and `show`: the program, the shaper in front of it, and the
 //! directory that keeps both.
 
+use std::io;
+
 use super::file_system::Alone;
 use crate::error::{Error, Result};
+use crate::link;
 use crate::namespace::Namespace;
 use crate::netlink::{Device, Netlink};
 use crate::police::Police;
@@ -76,8 +79,17 @@ impl KeptRouter {
     }
 }
 
-fn directory_name(namespace: &Namespace, index: u32) -> String {
-    format!("{}-{index}", namespace.inode())
+/// How the names of what is kept of a namespace's devices begin. A namespace that is gone has its
+/// number in /proc given to another one; this one it takes along.
+fn prefix(namespace: &Namespace) -> Result<String> {
+    let cookie = namespace
+        .cookie()
+        .map_err(|e| Error::because("cannot tell the network namespace from others", e))?;
+    Ok(format!("{cookie}-"))
+}
+
+fn directory_name(namespace: &Namespace, index: u32) -> Result<String> {
+    Ok(format!("{}{index}", prefix(namespace)?))
 }
 
 /// Adds a router; nothing is left of it if that fails.
@@ -88,7 +100,7 @@ fn directory_name(namespace: &Namespace, index: u32) -> String {
 pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     let mut netlink = Netlink::open_in(namespace)?;
     let device = find(&mut netlink, &plan.device)?;
-    let name = directory_name(namespace, device.index);
+    let name = directory_name(namespace, device.index)?;
     // Two at once would each take the other's work for its own and clear it away.
     let alone = Alone::make()?;
     clear_away(&alone, namespace, &mut netlink)?;
@@ -140,10 +152,10 @@ pub fn add(plan: &RouterPlan, namespace: &Namespace) -> Result<KeptRouter> {
     match made {
         Ok(router) => kept(&mut netlink, namespace, device, router),
         Err(e) => {
-            let _ = alone.clear(DIRECTORY, Some(&name));
             if plan.shaping != Shaping::None {
                 let _ = qdisc::remove(&mut netlink, device.index);
             }
+            let _ = alone.clear(DIRECTORY, Some(&name));
             Err(e)
         }
     }
@@ -242,16 +254,11 @@ pub fn list(namespace: &Namespace) -> Result<Vec<KeptRouter>> {
 fn list_in(alone: &Alone, namespace: &Namespace, netlink: &mut Netlink) -> Result<Vec<KeptRouter>> {
     clear_away(alone, namespace, netlink)?;
     let Some(all) = alone.open(DIRECTORY)? else { return Ok(Vec::new()) };
-    let mut found = Vec::new();
+    let (prefix, mut found) = (prefix(namespace)?, Vec::new());
     for device in netlink.links()? {
-        if let Some(directory) = all.open(&directory_name(namespace, device.index))? {
-            let router = Router::open(&directory, device.index).map_err(|e| {
-                Error::around(
-                    format_args!("the router of {} is only partly set up", device.name),
-                    e,
-                )
-                .remedy(format!("`xcpnet router del dev {}` removes it", device.name))
-            })?;
+        if let Some(directory) = all.open(&format!("{prefix}{}", device.index))? {
+            let router = Router::open(&directory, device.index)
+                .map_err(|e| Error::around(format_args!("the router of {}", device.name), e))?;
             found.push(kept(netlink, namespace, device, router)?);
         }
     }
@@ -316,7 +323,7 @@ pub fn change(
 pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
     let mut netlink = Netlink::open_in(namespace)?;
     let device = find(&mut netlink, device)?;
-    let name = directory_name(namespace, device.index);
+    let name = directory_name(namespace, device.index)?;
     let none = || {
         Err(Error::new(format!("{} has no router", device.name))
             .remedy("`xcpnet router show` lists the routers"))
@@ -333,9 +340,9 @@ pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
             .run(|| router.detach())
             .map_err(|e| Error::because("cannot enter the namespace", e))?;
     }
-    alone.clear(DIRECTORY, Some(&name))?;
+    // Its directory last: as long as anything is left of it, the next command knows.
     qdisc::remove(&mut netlink, device.index)?;
-    Ok(())
+    alone.clear(DIRECTORY, Some(&name))
 }
 
 /// Clears away what is no router any more, as far as it can be seen from this namespace; returns
@@ -348,39 +355,68 @@ pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
 fn clear_away(alone: &Alone, namespace: &Namespace, netlink: &mut Netlink) -> Result<Vec<String>> {
     let mut gone = Vec::new();
     let Some(all) = alone.open(DIRECTORY)? else { return Ok(gone) };
-    let devices = netlink.links()?;
-    let hanging = namespace
-        .run(|| devices.iter().map(|d| (d.index, router::programs(d.index))).collect::<Vec<_>>())
-        .map_err(|e| Error::because("cannot enter the namespace", e))?;
+    let told = |e| Error::because("cannot enter the namespace", e);
+    let (devices, prefix) = (netlink.links()?, prefix(namespace)?);
     for name in all.names()? {
         let Ok(Some(directory)) = all.open(&name) else { continue };
         // Of a device that is here, if it is where it was.
-        let here = devices.iter().find(|d| directory_name(namespace, d.index) == name);
-        let was_here = name.starts_with(&format!("{}-", namespace.inode()));
-        let half_made = match Router::open(&directory, here.map_or(0, |d| d.index)) {
+        let was_here = name.starts_with(&prefix);
+        let here = devices.iter().find(|d| format!("{prefix}{}", d.index) == name);
+        match Router::open(&directory, here.map_or(0, |d| d.index)) {
             // Of another version of xcpnet: for its user to remove.
             Err(_) if !was_here || !router::is_half_made(&directory) => continue,
-            Err(_) => true,
-            Ok(found) => match found.hangs() {
-                Hangs::Somewhere => continue,
-                Hangs::Nowhere => found.hook() == "clsact",
-                Hangs::By(program) => {
-                    let at = hanging.iter().find(|(_, programs)| programs.contains(&program));
-                    let at = at.map(|(index, _)| *index);
-                    let is_elsewhere = at.is_none() && !was_here;
-                    if is_elsewhere || at.is_some() && at == here.map(|d| d.index) {
-                        continue;
+            Err(_) => {}
+            Ok(found) => {
+                match namespace.run(|| found.hangs(here.is_some())).map_err(told)?? {
+                    Hangs::Somewhere => continue,
+                    // Where there may be a shaper, it is for a command that can see it.
+                    Hangs::Unfinished if !was_here => continue,
+                    Hangs::Nowhere | Hangs::Unfinished => {}
+                    Hangs::By(program) => {
+                        let first = here.into_iter().chain(&devices);
+                        let at = hangs_at(program, first, namespace)?;
+                        let is_elsewhere = at.is_none() && !was_here;
+                        if is_elsewhere || at.is_some() && at == here.map(|d| d.index) {
+                            continue;
+                        }
                     }
-                    found.detach();
-                    false
                 }
-            },
-        };
-        alone.clear(DIRECTORY, Some(&name))?;
-        if let Some(device) = here.filter(|_| half_made) {
+                // A filter can be reached only where its device is.
+                if here.is_some() || found.hook() == "tcx" {
+                    namespace.run(|| found.detach()).map_err(told)?;
+                }
+            }
+        }
+        if let Some(device) = here {
             qdisc::remove(netlink, device.index)?;
         }
-        gone.push(name);
+        // One that cannot be removed is no reason to refuse all others.
+        if alone.clear(DIRECTORY, Some(&name)).is_ok() {
+            gone.push(name);
+        }
     }
     Ok(gone)
+}
+
+/// On which of these devices of a namespace a program hangs.
+fn hangs_at<'d>(
+    program: u32,
+    devices: impl Iterator<Item = &'d Device> + Send,
+    namespace: &Namespace,
+) -> Result<Option<u32>> {
+    let look = || -> io::Result<Option<u32>> {
+        for device in devices {
+            match link::programs_on_the_way_out(device.index) {
+                Ok(programs) if programs.contains(&program) => return Ok(Some(device.index)),
+                Ok(_) => {}
+                // Gone meanwhile.
+                Err(e) if e.raw_os_error() == Some(libc::ENODEV) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(None)
+    };
+    let entered = namespace.run(look);
+    let found = entered.map_err(|e| Error::because("cannot enter the namespace", e))?;
+    found.map_err(|e| Error::because("cannot see what is attached to the devices", e))
 }

@@ -1,6 +1,8 @@
 //! Routers whose device went away or elsewhere, whose command was interrupted, or at which several
 //! commands worked at once: whatever is left of them the next command clears away.
 
+use std::ffi::CString;
+use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -10,7 +12,7 @@ use super::{apart, assert_nothing_left, device, htb, mount_bpf, plan};
 use xcp_linux::kept::{self, RouterPlan};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Netlink;
-use xcp_linux::qdisc;
+use xcp_linux::qdisc::{self, Limit, Shaper};
 use xcp_linux::router::Hook;
 
 const OURS: &str = "/sys/fs/bpf/xcpnet";
@@ -21,7 +23,6 @@ fn nothing_is_kept() -> bool {
 
 /// The device's new number in the other namespace.
 fn move_left(from: &Namespace, to: &Namespace) -> u32 {
-    use std::os::fd::{AsFd as _, AsRawFd as _};
     let path = format!("/proc/{}/fd/{}", std::process::id(), to.as_fd().as_raw_fd());
     let moved = from
         .run(|| Command::new("ip").args(["link", "set", "left", "netns", &path]).status())
@@ -88,7 +89,7 @@ fn what_an_interrupted_command_left_is_cleared_away() {
         let (namespace, index) = device();
         let half = |missing: &[&str]| {
             drop(kept::add(&plan(htb(), Hook::Any), &namespace).unwrap());
-            let directory = format!("{OURS}/router/{}-{index}", namespace.inode());
+            let directory = directory(&namespace, index);
             for file in missing {
                 std::fs::remove_file(Path::new(&directory).join(file)).unwrap();
             }
@@ -106,6 +107,73 @@ fn what_an_interrupted_command_left_is_cleared_away() {
             kept::delete("left", &namespace).unwrap();
             assert!(kept::delete("left", &namespace).is_err(), "{missing:?}");
         }
+    });
+}
+
+fn directory(namespace: &Namespace, index: u32) -> String {
+    format!("{OURS}/router/{}-{index}", namespace.cookie().unwrap())
+}
+
+/// Ended after the first step of `router del`, or by `bpftool link detach`.
+#[test]
+fn a_router_that_was_taken_off_leaves_no_shaper() {
+    apart(|| {
+        mount_bpf(c"mode=0700");
+        let (namespace, index) = device();
+        let take_off = || {
+            kept::add(&plan(htb(), Hook::Any), &namespace).unwrap();
+            let link = CString::new(format!("{}/link", directory(&namespace, index))).unwrap();
+            // SAFETY: a terminated string; the descriptor is the kernel's own and closed at once.
+            unsafe {
+                let link = OwnedFd::from_raw_fd(libbpf_sys::bpf_obj_get(link.as_ptr()));
+                assert_eq!(libbpf_sys::bpf_link_detach(link.as_raw_fd()), 0);
+            }
+        };
+        take_off();
+        assert!(kept::list(&namespace).unwrap().is_empty() && nothing_is_kept());
+        assert_nothing_left(&namespace, index);
+        take_off();
+        kept::delete("left", &namespace).unwrap();
+        assert_nothing_left(&namespace, index);
+    });
+}
+
+/// The program of a filter that was removed goes a moment later.
+#[test]
+fn a_filter_that_was_removed_is_gone_at_once() {
+    apart(|| {
+        mount_bpf(c"mode=0700");
+        let (namespace, index) = device();
+        for _ in 0..5 {
+            kept::add(&plan(htb(), Hook::Clsact), &namespace).unwrap();
+            let remove =
+                || Command::new("tc").args(["qdisc", "del", "dev", "left", "clsact"]).status();
+            assert!(namespace.run(remove).unwrap().unwrap().success());
+            kept::add(&plan(htb(), Hook::Clsact), &namespace).unwrap();
+            kept::delete("left", &namespace).unwrap();
+            assert_nothing_left(&namespace, index);
+        }
+    });
+}
+
+/// A namespace's number in /proc is the next one's as soon as it is gone.
+#[test]
+fn the_next_namespace_keeps_its_own_shaper() {
+    apart(|| {
+        mount_bpf(c"mode=0700");
+        let (gone, gone_index) = device();
+        let number = gone.inode();
+        kept::add(&plan(htb(), Hook::Clsact), &gone).unwrap();
+        drop(gone);
+        let next = (0..100).map(|_| device()).find(|(next, _)| next.inode() == number);
+        let Some((next, index)) = next else {
+            return xcp_skip::skipped!("kernel", "a namespace with the number of one that is gone");
+        };
+        assert_eq!(index, gone_index);
+        let mut netlink = Netlink::open_in(&next).unwrap();
+        qdisc::install(&mut netlink, index, Shaper::Htb, 10_000_000, Limit::Packets(9)).unwrap();
+        until_cleared(&next);
+        assert!(qdisc::root(&mut netlink, index).unwrap().ours);
     });
 }
 

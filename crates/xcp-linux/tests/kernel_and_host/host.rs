@@ -118,14 +118,14 @@ pub fn find_tcp(frame: &[u8]) -> Found {
     if frame.len() < tcp + length { Found::Beyond } else { Found::Tcp(tcp, length) }
 }
 
-/// Where a frame's IP packet with TCP in it ends: by its own length, where it tells one that is not
-/// beyond the frame. What comes after that is padding.
+/// Where a frame's IP packet with TCP in it ends: by its own length, if that is not beyond the
+/// frame. What comes after that is padding; a packet of no length is nothing but padding.
 fn ip_end(frame: &[u8]) -> usize {
     let Some((_, at)) = find_ip(frame) else { return frame.len() };
     let word = |at: usize| usize::from(u16::from_be_bytes([frame[at], frame[at + 1]]));
     let (length, before) =
         if frame[at] >> 4 == 4 { (word(at + 2), at) } else { (word(at + 4), at + 40) };
-    if length == 0 { frame.len() } else { frame.len().min(before + length) }
+    if length == 0 { 0 } else { frame.len().min(before + length) }
 }
 
 /// What tells a packet's sender from others, as words of memory.

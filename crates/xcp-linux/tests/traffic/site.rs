@@ -301,6 +301,13 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
+        // What was closed with data unsent has nowhere to send them to any more. It would try for a
+        // minute and a half, and keep the endpoint's programs for as long.
+        for host in [&self.s, &self.d] {
+            for name in ["net.ipv4.tcp_orphan_retries", "net.ipv4.tcp_fin_timeout"] {
+                let _ = host.run(|| sysctl::write(name, "1"));
+            }
+        }
         let _ = cgroup::enter(&self.before);
         let _ = cgroup::remove(&self.group);
     }
