@@ -520,16 +520,41 @@ impl Router {
 
     /// Takes the program off the device for good, pinned or not; the directory's files are the
     /// caller's to remove. A filter that somebody has put in its place stays.
-    pub fn detach(mut self) {
-        let is_there = match &self.attached {
-            Attached::Tcx(_) => true,
-            Attached::Clsact(filter) => self.has(filter).unwrap_or(false),
+    ///
+    /// # Errors
+    /// The filter cannot be seen, or not be removed.
+    pub(crate) fn detach(self) -> Result<()> {
+        let filter = match &self.attached {
+            Attached::Tcx(link) => {
+                link.detach();
+                return Ok(());
+            }
+            Attached::Clsact(filter) => filter,
         };
-        match &mut self.attached {
-            Attached::Tcx(link) => link.detach(),
-            Attached::Clsact(filter) if is_there => filter.kept = false,
-            Attached::Clsact(filter) => filter.take_back_hook(),
+        let told = |e: &dyn std::fmt::Display| {
+            Error::new(format!("cannot take the router off the device (clsact egress): {e}"))
+        };
+        if self.has(filter).map_err(|e| told(&e))? {
+            filter.hook().detach().map_err(|e| told(&e))?;
         }
+        filter.take_back_hook();
+        Ok(())
+    }
+}
+
+/// Takes a router that was kept off its device, for good; its files are the caller's to remove.
+///
+/// # Errors
+/// A filter that cannot be seen or removed, or is another version's: it would work on.
+pub(crate) fn take_off(directory: &Directory, ifindex: u32) -> Result<()> {
+    match Router::open(directory, ifindex) {
+        Ok(router) => router.detach(),
+        // Of another version: its link is all that it takes.
+        Err(_) if directory.has(LINK) => {
+            Link::open(directory, LINK)?.detach();
+            Ok(())
+        }
+        Err(e) => Err(e),
     }
 }
 

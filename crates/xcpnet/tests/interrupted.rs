@@ -1,5 +1,5 @@
-//! `xcpnet router add` killed at any moment: the next command finds a whole router or none. And
-//! commands that lack file descriptors at any moment: what works goes on working.
+//! `xcpnet router add` and `del` killed at any moment: the next command finds a whole router or none,
+//! or removes the rest of it. And commands that lack file descriptors at any moment: what works goes on working.
 #![cfg(target_os = "linux")]
 
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -11,7 +11,7 @@ use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::Netlink;
 use xcp_linux::qdisc;
 
-/// Moments per hook at which it is killed, evenly over what a whole command takes.
+/// Moments per hook at which each is killed, evenly over what a whole command takes.
 const MOMENTS: u32 = 24;
 
 struct Site {
@@ -42,6 +42,17 @@ impl Site {
         self.router(words).output().unwrap()
     }
 
+    /// The same with no more file descriptors than that.
+    fn limited(&self, descriptors: u32, words: &[&str]) -> Output {
+        let command = self.router(words);
+        Command::new("sh")
+            .args(["-c", &format!("ulimit -n {descriptors} && exec \"$@\""), "sh"])
+            .arg(command.get_program())
+            .args(command.get_args())
+            .output()
+            .unwrap()
+    }
+
     /// The programs on the device's way out, its qdiscs and filters, as a person sees them.
     fn there(&self) -> (bool, String) {
         let ours = qdisc::root(&mut Netlink::open_in(&self.namespace).unwrap(), self.index);
@@ -62,15 +73,30 @@ fn whenever_it_is_killed_the_next_command_finds_a_whole_router_or_none() {
     if !rustix::process::geteuid().is_root() {
         return xcp_skip::skipped!("root", "`router add` killed at any moment: needs root");
     }
-    let site = Site::new();
+    let (site, elsewhere) = (Site::new(), Site::new());
     for hook in ["tcx", "clsact"] {
         let add = ["add", "dev", "left", "capacity", "10mbit", "hook", hook];
         let start = Instant::now();
         let whole = site.run(&add);
         let takes = start.elapsed();
         assert!(whole.status.success(), "{hook}: {whole:?}");
+        let start = Instant::now();
         assert!(site.run(&["del", "dev", "left"]).status.success());
+        let removing_takes = start.elapsed();
         assert_eq!(site.there(), (false, String::new()));
+        for moment in 1..=MOMENTS {
+            assert!(site.run(&add).status.success());
+            let mut removing = site.router(&["del", "dev", "left"]).spawn().unwrap();
+            thread::sleep(removing_takes * moment / MOMENTS);
+            removing.kill().unwrap();
+            removing.wait().unwrap();
+            // Whoever looks first, where the device is or elsewhere.
+            if moment % 2 == 0 {
+                assert!(elsewhere.run(&["show"]).status.success());
+            }
+            site.run(&["del", "dev", "left"]);
+            assert_eq!(site.there(), (false, String::new()), "{hook} {moment}");
+        }
         for moment in 1..=MOMENTS {
             let mut adding = site.router(&add).spawn().unwrap();
             thread::sleep(takes * moment / MOMENTS);
@@ -101,24 +127,31 @@ fn whatever_a_command_lacks_it_removes_no_router_that_works() {
     }
     let (site, other) = (Site::new(), Site::new());
     for hook in ["tcx", "clsact"] {
-        let added = site.run(&["add", "dev", "left", "capacity", "10mbit", "hook", hook]);
+        let add = ["add", "dev", "left", "capacity", "10mbit", "hook", hook];
+        let added = site.run(&add);
         assert!(added.status.success(), "{hook}: {added:?}");
         let before = site.there();
         for shown in [&site, &other] {
             for descriptors in 3..24 {
-                let limited = format!("ulimit -n {descriptors} && exec \"$@\"");
-                let command = shown.router(&["show"]);
-                Command::new("sh")
-                    .args(["-c", &limited, "sh"])
-                    .arg(command.get_program())
-                    .args(command.get_args())
-                    .output()
-                    .unwrap();
+                shown.limited(descriptors, &["show"]);
                 let text = String::from_utf8(site.run(&["show"]).stdout).unwrap();
                 assert!(text.contains("left"), "{hook}, {descriptors} descriptors: {text}");
                 assert_eq!(site.there(), before, "{hook}, {descriptors} descriptors");
             }
         }
+        // One that is to remove it says whether it has; if not, the next one does, unless the other
+        // test's, in its own namespace, has come before it.
+        let mut refused = 0;
+        for descriptors in 3..24 {
+            let done = site.limited(descriptors, &["del", "dev", "left"]);
+            if !done.status.success() {
+                refused += 1;
+                site.run(&["del", "dev", "left"]);
+            }
+            assert_eq!(site.there(), (false, String::new()), "{hook}, {descriptors}: {done:?}");
+            assert!(site.run(&add).status.success());
+        }
+        assert!(refused > 0, "they were always enough");
         assert!(site.run(&["del", "dev", "left"]).status.success());
         assert_eq!(site.there(), (false, String::new()));
     }

@@ -1,6 +1,7 @@
 //! What outlives the command that made it: routers and the endpoint, kept in a BPF file system. One
-//! directory for each, named so that nobody has to write down elsewhere what there is; a directory
-//! whose device is gone, or that was left half-made, is cleared away by the next command.
+//! directory for each, named so that nobody has to write down elsewhere what there is. A router's
+//! whose device is gone, or that was left half-made, is cleared away by the next command; an endpoint
+//! that was left half-made, by `disable`.
 
 mod endpoint;
 pub(crate) mod file_system;

@@ -319,7 +319,7 @@ pub fn change(
 /// Removes a router, a half-made one too, and the shaper that came with it.
 ///
 /// # Errors
-/// No such device, or it has none.
+/// No such device, or it has none; one that cannot be taken off, which then stays as it is.
 pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
     let mut netlink = Netlink::open_in(namespace)?;
     let device = find(&mut netlink, device)?;
@@ -335,13 +335,14 @@ pub fn delete(device: &str, namespace: &Namespace) -> Result<()> {
     let Some(directory) = alone.open(DIRECTORY)?.map_or(Ok(None), |all| all.open(&name))? else {
         return none();
     };
-    if let Ok(router) = Router::open(&directory, device.index) {
-        namespace
-            .run(|| router.detach())
-            .map_err(|e| Error::because("cannot enter the namespace", e))?;
-    }
-    // Its directory last: as long as anything is left of it, the next command knows.
+    // As long as anything is left of it the next command has to know: its directory goes last. And
+    // once it is off its device a command in any namespace clears it away, which may not see the
+    // shaper.
     qdisc::remove(&mut netlink, device.index)?;
+    namespace
+        .run(|| router::take_off(&directory, device.index))
+        .map_err(|e| Error::because("cannot enter the namespace", e))?
+        .map_err(|e| Error::around(format_args!("the router of {}", device.name), e))?;
     alone.clear(DIRECTORY, Some(&name))
 }
 
@@ -362,10 +363,13 @@ fn clear_away(alone: &Alone, namespace: &Namespace, netlink: &mut Netlink) -> Re
         // Of a device that is here, if it is where it was.
         let was_here = name.starts_with(&prefix);
         let here = devices.iter().find(|d| format!("{prefix}{}", d.index) == name);
+        let unshape = |netlink: &mut Netlink| {
+            here.map_or(Ok(()), |device| qdisc::remove(netlink, device.index))
+        };
         match Router::open(&directory, here.map_or(0, |d| d.index)) {
             // Of another version of xcpnet: for its user to remove.
             Err(_) if !was_here || !router::is_half_made(&directory) => continue,
-            Err(_) => {}
+            Err(_) => unshape(netlink)?,
             Ok(found) => {
                 match namespace.run(|| found.hangs(here.is_some())).map_err(told)?? {
                     Hangs::Somewhere => continue,
@@ -381,14 +385,12 @@ fn clear_away(alone: &Alone, namespace: &Namespace, netlink: &mut Netlink) -> Re
                         }
                     }
                 }
+                unshape(netlink)?;
                 // A filter can be reached only where its device is.
                 if here.is_some() || found.hook() == "tcx" {
-                    namespace.run(|| found.detach()).map_err(told)?;
+                    namespace.run(|| found.detach()).map_err(told)??;
                 }
             }
-        }
-        if let Some(device) = here {
-            qdisc::remove(netlink, device.index)?;
         }
         // One that cannot be removed is no reason to refuse all others.
         if alone.clear(DIRECTORY, Some(&name)).is_ok() {
