@@ -386,10 +386,14 @@ fn not_believed(site: &Site, robust: bool) {
         raised
     });
     assert!(data == payload(MEGABYTE / 8), "the connection does not go on");
-    // Twice net.ipv4.tcp_rmem's last value, which is not more than 64 MB; or eight times the least
-    // that can have been acknowledged in a round trip, and four.
-    let (least, most) =
-        if robust { (4.0, 100.0) } else { (100.0, f64::from(2 * (64 << 20) / 1400)) };
+    // Twice net.ipv4.tcp_rmem's last value, which is not more than 64 MB; or eight times what was
+    // acknowledged in a round trip, which is what may be in flight at the most, and four.
+    let acknowledged = 2.0 * before.cwnd_packets + 2.0;
+    let (least, most) = if robust {
+        (4.0, 8.0 * acknowledged + 4.0)
+    } else {
+        (100.0, f64::from(2 * (64 << 20) / 1400))
+    };
     assert!((least..=most).contains(&raised), "{before:?} {raised}");
     drop(router);
 }
