@@ -79,6 +79,13 @@ fn spoiled(file: &str, text: &str) -> String {
         for edit in mutant.edits.iter().filter(|e| e.file == file) {
             let at = find(text, edit.right)
                 .unwrap_or_else(|| panic!("{}: {file} has no {:?}", mutant.name, edit.right));
+            // Two statements would not both stay where the first one is all that an `if` has.
+            assert!(
+                !edit.right.trim_end_matches(';').contains(';'),
+                "{}: more than an expression or a statement: {:?}",
+                mutant.name,
+                edit.right
+            );
             let known = places.iter().position(|place| place.0 == at);
             let place = known.unwrap_or_else(|| {
                 places.push((at.clone(), edit.right.to_owned()));

@@ -196,9 +196,9 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         "dropped-counts",
         "what is dropped of TCP counts as input",
         &[router(
-            "            return 0;\n        r->now.tcp += bytes;",
-            "            return r->now.tcp += bytes, r->now.all += bytes, 0;\n        \
-             r->now.tcp += bytes;",
+            "r->drop && xcp_dither_next(&r->random) >> 16 < r->drop * segments",
+            "r->drop && xcp_dither_next(&r->random) >> 16 < r->drop * segments && \
+             (r->now.tcp += bytes, r->now.all += bytes, r->now.others += segments, 1)",
         )],
     ),
     one(
