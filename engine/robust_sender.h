@@ -55,9 +55,11 @@
  *  12. Where the pacer is late, that is, does not move a packet that waits when the rate changes, a
  *      change is felt half a gap later. The header says so: an RTT longer by base / 2W, and half a
  *      packet more, at the same rate.
- *  13. In DELAY, a queue of more than 2 tau that is gone a round later was none, for a cut takes no
- *      more than half of what is in flight: the path jumps. From then on twelve rounds make
- *      evidence, not three, until the RTT has been base for 128 rounds without such a jump.
+ *  13. Where the path's length jumps all the time (jumps.h), RTTs say nothing of a queue: no round is
+ *      evidence of one, DELAY goes on as COMPETE, and no empty queue ends that. What routers grant
+ *      comes sooner or later than they expect, so W follows slowly: it grows by a sixteenth or a
+ *      packet a round at most, and falls by a seventeenth. And what is in flight may be half as much
+ *      again as W at any RTT.
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
@@ -66,6 +68,7 @@
 #define XCP_ROBUST_SENDER_H
 
 #include "cubic.h"
+#include "jumps.h"
 #include "sender.h"
 
 #define XCP_ROBUST_UNBOUNDED (~0ULL)
@@ -85,10 +88,8 @@
  * acknowledged alone, when the receiver's timer for delayed acknowledgements has run out. */
 #define XCP_ROBUST_TELLING 4
 
-/* Rounds of a queue that are evidence, and where the path jumps, for so many rounds without one. */
+/* Rounds of a queue that are evidence. */
 #define XCP_ROBUST_EVIDENCE 3
-#define XCP_ROBUST_EVIDENCE_JUMPS 12
-#define XCP_ROBUST_JUMPED 128
 
 /* Rounds after which the first window has been answered: the first answer ends one, what was sent
  * after it the next one. */
@@ -130,6 +131,7 @@ struct xcp_robust_sender {
     xcp_u64 restored_ns;
     xcp_u64 first_ns; /* when the first of those came that acked counts */
     struct xcp_cubic cubic;
+    struct xcp_jumps jumps;
     xcp_u32 samples;
     xcp_u32 lost;
     xcp_u32 acked;
@@ -146,7 +148,6 @@ struct xcp_robust_sender {
     xcp_u8 over;
     xcp_u8 empty;
     xcp_u8 empties; /* rounds with an empty queue that end COMPETE */
-    xcp_u8 jumped;  /* quiet rounds until the path is no longer held to jump */
     xcp_u8 slow_start;
     xcp_u8 flat;    /* rounds running in which the queue has not moved since the first cut */
     xcp_u8 calm;    /* the last round's feedback was less than a tenth of the window */
@@ -191,6 +192,11 @@ XCP_INLINE xcp_u64 xcp_robust_srtt(const struct xcp_robust_sender *s) {
     return xcp_robust_more(s->srtt_ns, s->base_ns);
 }
 
+/* The least queue that matters, ns. */
+XCP_INLINE xcp_u64 xcp_robust_matters(const struct xcp_robust_sender *s) {
+    return xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10);
+}
+
 /* min(W srtt / base, B): what is meant to be in flight. */
 XCP_INLINE xcp_u64 xcp_robust_flight(const struct xcp_robust_sender *s) {
     return xcp_robust_less(xcp_robust_times(s->explicit_window, xcp_robust_srtt(s), s->base_ns),
@@ -216,12 +222,14 @@ XCP_INLINE void xcp_robust_settle_window(struct xcp_robust_sender *s, xcp_u64 no
 
 /* Whole packets that may be in flight, at least one. */
 XCP_INLINE xcp_u32 xcp_robust_sender_limit(const struct xcp_robust_sender *s) {
-    xcp_u64 most = s->bound, packets, longest = s->base_ns + (s->base_ns >> 1);
+    xcp_u64 most = s->bound, packets, rtt = xcp_robust_srtt(s);
     if (most == XCP_ROBUST_UNBOUNDED) {
         most = xcp_robust_more(xcp_robust_more(s->top, s->last_top), s->xcp.cwnd);
         if (s->relied && s->rounds >= XCP_ROBUST_FIRST_ROUNDS) {
+            if (!xcp_jumps_often(&s->jumps))
+                rtt = xcp_robust_less(rtt, s->base_ns + (s->base_ns >> 1));
             most = xcp_robust_more(most, XCP_ROBUST_ONE);
-            most = xcp_robust_times(most, xcp_robust_less(xcp_robust_srtt(s), longest), s->base_ns);
+            most = xcp_robust_times(most, rtt, s->base_ns);
             most += (most >> 1) + XCP_ROBUST_ONE;
         }
     }
@@ -293,6 +301,8 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
         }
         s->base_ns = rtt_ns;
     }
+    if (segments > 1)
+        xcp_jumps_sample(&s->jumps, sent_ns, rtt_ns, xcp_robust_matters(s));
     s->least_ns = xcp_robust_less(s->least_ns, rtt_ns);
     s->most_ns = xcp_robust_more(s->most_ns, rtt_ns);
     s->sum_ns += rtt_ns;
@@ -387,13 +397,13 @@ struct xcp_robust_round {
     xcp_u32 heavy;
     xcp_u32 push;
     xcp_u32 still;
+    xcp_u32 jumps; /* the path does */
 };
 
 XCP_PART xcp_robust_round_free(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
     xcp_u32 evident;
     XCP_PART_NEEDS(s && q);
-    evident = s->acked >= XCP_ROBUST_TELLING &&
-              s->high >= (s->jumped ? XCP_ROBUST_EVIDENCE_JUMPS : XCP_ROBUST_EVIDENCE) &&
+    evident = s->acked >= XCP_ROBUST_TELLING && s->high >= XCP_ROBUST_EVIDENCE &&
               s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH);
     if (s->limited && q->infl > q->tau && evident) {
         xcp_robust_bind(
@@ -456,7 +466,7 @@ XCP_PART xcp_robust_round_compete(struct xcp_robust_sender *s, const struct xcp_
         xcp_cubic_lost(&s->cubic, q->flight);
         s->bound = s->cubic.cwnd;
     }
-    if (!s->slow_start) {
+    if (!s->slow_start && !q->jumps) {
         s->empty = q->infl < q->tau >> 1 ? s->empty + 1 : 0;
         if (s->empty >= s->empties) {
             s->mode = XCP_ROBUST_DELAY;
@@ -500,13 +510,14 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     struct xcp_robust_round q;
     xcp_u64 flight, sum, moved;
     XCP_PART_NEEDS(s);
-    q.infl = s->least_ns - s->base_ns;
+    xcp_jumps_round_ends(&s->jumps);
+    q.jumps = xcp_jumps_often(&s->jumps);
+    q.infl = q.jumps ? 0 : s->least_ns - s->base_ns;
     moved = q.infl > s->last_infl_ns ? q.infl - s->last_infl_ns : s->last_infl_ns - q.infl;
     q.still = moved < q.infl >> 4;
     q.mean = s->sum_ns / (s->samples ? s->samples : 1);
     s->spread_ns += (s->most_ns - s->least_ns) / 4 - s->spread_ns / 4;
-    q.tau = xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10),
-                            s->spread_ns + (s->spread_ns >> 1));
+    q.tau = xcp_robust_more(xcp_robust_matters(s), s->spread_ns + (s->spread_ns >> 1));
     q.flight = flight = xcp_robust_flight(s);
     q.delivered = xcp_robust_times((xcp_u64)s->acked << 32, s->base_ns,
                                    xcp_robust_more(now - s->first_ns, s->base_ns));
@@ -516,14 +527,10 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
                          (20ULL * s->lost > sum && xcp_robust_srtt(s) - s->base_ns > q.tau >> 2));
     xcp_robust_listen(s);
     q.push = !s->routed || s->fb > (xcp_s64)(flight / 50);
-    if (q.infl < q.tau >> 1) {
-        if (s->mode == XCP_ROBUST_DELAY && s->stuck && s->last_infl_ns > 2 * q.tau)
-            s->jumped = XCP_ROBUST_JUMPED;
-        else if (s->jumped)
-            s->jumped--;
-    }
     s->high = q.infl > q.tau ? s->high + 1 : 0;
     s->high_fb = q.infl < q.tau >> 1 ? 0 : s->high_fb - (s->high_fb >> 3) + s->fb;
+    if (q.jumps && s->mode == XCP_ROBUST_DELAY)
+        xcp_robust_compete(s, flight);
     if (s->mode == XCP_ROBUST_FREE)
         xcp_robust_round_free(s, &q);
     else if (s->mode == XCP_ROBUST_DELAY)
@@ -538,6 +545,11 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     s->calm =
         (s->fb < 0 ? -(xcp_u64)s->fb : (xcp_u64)s->fb) < xcp_mul_fraction(flight, XCP_ROBUST_TENTH);
     s->cap = (8ULL * s->acked + 4) << 32;
+    if (q.jumps && s->routed) { /* one undoes the other */
+        xcp_u64 w = s->explicit_window;
+        s->cap = xcp_robust_less(s->cap, w + xcp_robust_more(w / 16, XCP_ROBUST_ONE));
+        s->floor = xcp_robust_more(s->floor, w - w / 17);
+    }
     s->round_ns = now;
     if (s->rounds < XCP_ROBUST_FIRST_ROUNDS)
         s->rounds++;
@@ -599,8 +611,7 @@ XCP_INLINE xcp_u64 xcp_robust_sender_patience(const struct xcp_robust_sender *s)
 /* The retransmission timer expired. */
 XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now) {
     xcp_u64 w = xcp_robust_window(s);
-    xcp_u32 good = s->ever && s->calm &&
-                   s->last_infl_ns < xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10) &&
+    xcp_u32 good = s->ever && s->calm && s->last_infl_ns < xcp_robust_matters(s) &&
                    (s->restored_ns == 0 || now - s->restored_ns > XCP_ROBUST_RESTORE_NS);
     s->saved = xcp_robust_more(
         s->saved, good && w != XCP_ROBUST_UNBOUNDED ? w : xcp_robust_less(w, XCP_ROBUST_ONE));
@@ -614,7 +625,7 @@ XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now
     s->top = s->last_top = 0;
     if (s->routed) {
         s->explicit_window =
-            xcp_robust_more(xcp_robust_less(s->explicit_window, XCP_ROBUST_ONE), s->floor);
+            xcp_robust_less(xcp_robust_more(s->explicit_window, s->floor), XCP_ROBUST_ONE);
         if (s->mode == XCP_ROBUST_COMPETE) {
             xcp_cubic_lost(&s->cubic, s->saved);
             s->bound = s->cubic.cwnd;

@@ -14,7 +14,7 @@ pub const SENDER_WORDS: usize = 10;
 /// 64-bit words of a robust router's state.
 pub const ROBUST_WORDS: usize = 645;
 /// 64-bit words of a robust sender's state, which begins with a sender's.
-pub const ROBUST_SENDER_WORDS: usize = 48;
+pub const ROBUST_SENDER_WORDS: usize = 50;
 /// The word with the window, in 2^-32 packets.
 pub const SENDER_CWND: usize = 0;
 /// 64-bit words of a receiver's state.
@@ -168,6 +168,7 @@ pub struct RobustSenderView {
     pub routed: u32,
     pub binds: u32,
     pub competes: u32,
+    pub jumps: u32,
 }
 
 /// `struct xcp_cubic`.

@@ -35,6 +35,8 @@ pub struct RobustSenderState {
     pub binds: u32,
     /// How often it has begun to compete.
     pub competes: u32,
+    /// Whether the path's length jumps all the time, so that delay says nothing of a queue.
+    pub jumps: bool,
 }
 
 /// One connection's rate and bound.
@@ -219,6 +221,7 @@ impl RobustSender {
             routed: v.routed != 0,
             binds: v.binds,
             competes: v.competes,
+            jumps: v.jumps != 0,
         }
     }
 

@@ -12,7 +12,7 @@ _Static_assert(sizeof(struct xcp_sender) == 10 * 8, "ffi.rs: SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_sender, cwnd) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_receiver) == 2 * 8, "ffi.rs: RECEIVER_WORDS");
 _Static_assert(sizeof(struct xcp_robust) == 645 * 8, "ffi.rs: ROBUST_WORDS");
-_Static_assert(sizeof(struct xcp_robust_sender) == 48 * 8, "ffi.rs: ROBUST_SENDER_WORDS");
+_Static_assert(sizeof(struct xcp_robust_sender) == 50 * 8, "ffi.rs: ROBUST_SENDER_WORDS");
 _Static_assert(__builtin_offsetof(struct xcp_robust_sender, xcp) == 0, "ffi.rs: SENDER_CWND");
 _Static_assert(sizeof(struct xcp_forward) == 16, "header.rs: ForwardHeader");
 _Static_assert(sizeof(struct xcp_return) == 8, "header.rs: ReturnHeader");
@@ -499,14 +499,14 @@ xcp_u32 xcp_shim_robust_sender_limit(const struct xcp_robust_sender *s) {
 /* For display and tests. */
 struct xcp_shim_robust_sender_view {
     xcp_u64 window, bound, base_ns, explicit_window;
-    xcp_u32 mode, routed, binds, competes;
+    xcp_u32 mode, routed, binds, competes, jumps;
 };
 
 void xcp_shim_robust_sender_view(const struct xcp_robust_sender *s,
                                  struct xcp_shim_robust_sender_view *v) {
-    struct xcp_shim_robust_sender_view view = {s->xcp.cwnd,        s->bound,   s->base_ns,
-                                               s->explicit_window, s->mode,    s->routed,
-                                               s->binds,           s->competes};
+    struct xcp_shim_robust_sender_view view = {
+        s->xcp.cwnd, s->bound, s->base_ns,  s->explicit_window,        s->mode,
+        s->routed,   s->binds, s->competes, xcp_jumps_often(&s->jumps)};
     *v = view;
 }
 

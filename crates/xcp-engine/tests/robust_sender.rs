@@ -215,6 +215,91 @@ fn a_queue_that_nothing_moves_is_a_longer_path() {
     assert_eq!((state.bound, state.base_ns), (Bound::Free, 180 * MS), "{state:?}");
 }
 
+/// Packets sent every 10 ms for so long, on a path that has this RTT for what is sent then and keeps
+/// its order; `each` sees the sender after each answer.
+fn along(
+    sender: &mut RobustSender,
+    from: u64,
+    lasts: u64,
+    feedback: f64,
+    rtt: impl Fn(u64) -> u64,
+    mut each: impl FnMut(&RobustSender, u64),
+) {
+    let mut now = 0;
+    for n in 0..lasts / (10 * MS) {
+        let sent = from + n * 10 * MS;
+        now = (sent + rtt(n * 10 * MS)).max(now + 1);
+        sender.sample(Some(now - sent), now - sent, sent, 2);
+        sender.feedback(now, &answer(feedback), true, sent, 1);
+        sender.acked(now, 1, true, sent);
+        each(sender, now);
+    }
+}
+
+/// A path of 100 or 180 ms, by turns for .3 s each.
+fn jumping(at: u64) -> u64 {
+    if (at / (300 * MS)).is_multiple_of(2) { 100 * MS } else { 180 * MS }
+}
+
+/// Difference 13: RTTs that jump up and stay there are no queue. The same RTTs reached no faster
+/// than a queue could become so long are one; and to jump up for less than a round is no jump.
+#[test]
+fn a_path_that_jumps_is_no_queue() {
+    let after = |rtt: fn(u64) -> u64| {
+        let mut sender = RobustSender::new(SIZE, 10, None);
+        along(&mut sender, S, 10 * S, 0.0, rtt, |_, _| ());
+        let so_far = sender.state();
+        // Then a queue stands.
+        along(&mut sender, 12 * S, S, 0.0, |_| 180 * MS, |_, _| ());
+        (so_far, sender.state())
+    };
+    let (jumps, queue) = after(jumping);
+    assert!(jumps.jumps && jumps.bound != Bound::Delay, "{jumps:?}");
+    assert_eq!(queue.binds, jumps.binds, "{queue:?}");
+    // Up within .3 s and down again at once: never without a queue for long, never three rounds
+    // with one.
+    let (grows, queue) = after(|at| 100 * MS + at % (300 * MS) * 80 / 300);
+    assert_eq!((grows.jumps, grows.binds), (false, 0), "{grows:?}");
+    assert_eq!((queue.bound, queue.binds), (Bound::Delay, 1), "{queue:?}");
+    // Acknowledgements come in bunches, every 80 ms.
+    let (bunches, queue) = after(|at| (at + 100 * MS).div_ceil(80 * MS) * 80 * MS - at);
+    assert_eq!((bunches.jumps, bunches.binds), (false, 0), "{bunches:?}");
+    assert_eq!((queue.bound, queue.binds), (Bound::Delay, 1), "{queue:?}");
+}
+
+/// Difference 13: there W grows by a packet a round at most, however much is granted, and falls by a
+/// seventeenth, until the path has stayed as it is for as long as its jumps count.
+#[test]
+fn where_the_path_jumps_the_rate_follows_slowly() {
+    let mut sender = RobustSender::new(SIZE, 10, None);
+    along(&mut sender, S, 10 * S, 0.0, jumping, |_, _| ());
+    for (feedback, steady) in [(2e4, false), (-2e4, false), (2e4, true)] {
+        let mut sender = sender.clone();
+        let begin = if steady { 60 * S } else { 12 * S };
+        if steady {
+            along(&mut sender, 12 * S, 40 * S, 0.0, |_| 100 * MS, |_, _| ());
+        }
+        let (before, mut furthest) = (sender.window(), 0.0_f64);
+        // Less than two rounds.
+        along(
+            &mut sender,
+            begin,
+            100 * MS,
+            feedback,
+            |_| 100 * MS,
+            |sender, _| {
+                furthest = furthest.max((sender.window() - before).abs());
+            },
+        );
+        let rounds = 2.0;
+        match (feedback > 0.0, steady) {
+            (true, false) => assert!(furthest <= rounds * before.max(16.0) / 16.0, "{furthest}"),
+            (false, _) => assert!(furthest <= rounds * before / 17.0, "{furthest} of {before}"),
+            (true, true) => assert!(furthest > before, "{furthest} of {before}"),
+        }
+    }
+}
+
 /// Step 6: a timeout while routers are content is forgotten with the first fresh answer.
 #[test]
 fn a_timeout_gives_the_window_back() {

@@ -24,6 +24,10 @@ const fn sender(right: &'static str, wrong: &'static str) -> Edit {
     Edit { file: "robust_sender.h", right, wrong }
 }
 
+const fn jumps(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "jumps.h", right, wrong }
+}
+
 const fn one(name: &'static str, what: &'static str, edits: &'static [Edit]) -> Mutant {
     Mutant { name, what, edits }
 }
@@ -40,8 +44,7 @@ const DROP_LEAST: &str = "281474976ULL";
 const DROP_MOST: &str = "56294995342131ULL";
 const STEERED: &str = "xcp_scale(n.m, n.e + 32, 1U << 31)";
 const COUNTING: &str = "1000000000ULL";
-const TAU: &str = "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10), \
-    s->spread_ns + (s->spread_ns >> 1))";
+const TAU: &str = "xcp_robust_more(xcp_robust_matters(s), s->spread_ns + (s->spread_ns >> 1))";
 const FLIGHT: &str = "most += (most >> 1) + XCP_ROBUST_ONE;";
 const FIRST: &str = "s->rounds >= XCP_ROBUST_FIRST_ROUNDS";
 const GAP: &str = "(w->x / w->packets) >> 8";
@@ -49,8 +52,15 @@ const SEEKS: &str = "c += xcp_mul_fraction(c, st);";
 const AGAIN: &str = "c = r->capacity + xcp_mul_fraction(r->capacity, st);";
 const CAP: &str = "(8ULL * s->acked + 4) << 32";
 const EVIDENT: &str = "q->infl > q->tau && evident";
-const ROUNDS: &str = "s->jumped ? XCP_ROBUST_EVIDENCE_JUMPS : XCP_ROBUST_EVIDENCE";
-const JUMPED: &str = "s->jumped = XCP_ROBUST_JUMPED;";
+const ROUNDS: &str = "s->high >= XCP_ROBUST_EVIDENCE";
+const SUDDEN: &str = "sent - j->sent < rise";
+const MIDDLE: &str = "rtt - rise / 2";
+const STAYS: &str = "++j->stays >= XCP_JUMPS_STAYS";
+const JUMP_ROUNDS: &str = "j->count < XCP_JUMPS_MOST - XCP_JUMPS_ROUNDS \
+    ? j->count + XCP_JUMPS_ROUNDS : XCP_JUMPS_MOST";
+const OFTEN: &str = "j->count > XCP_JUMPS_OFTEN";
+const SIXTEENTH: &str = "xcp_robust_more(w / 16, XCP_ROBUST_ONE)";
+const SEVENTEENTH: &str = "w - w / 17";
 const AGREEING: &str = "r->agreeing >= XCP_ROBUST_AGREEING";
 const TELLING: &str = "s->acked >= XCP_ROBUST_TELLING";
 const CONTENT: &str = "xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH)";
@@ -72,7 +82,6 @@ const OVER: &str = "s->over >= 3";
 const LEAST_WINDOW: &str = "XCP_ROBUST_ONE >> 5";
 const AGREE: &str = "off <= r->left_rate >> 3";
 const ANOTHER: &str = "off > r->capacity >> 2";
-const GONE: &str = "s->last_infl_ns > 2 * q.tau";
 const FLOOR: &str = "xcp_robust_more(s->explicit_window >> 1, XCP_ROBUST_LEAST_WINDOW)";
 const RESTORED: &str = "s->saved && \
     (sent_ns >= s->timeout_ns || s->outage == XCP_ROBUST_OUTAGE_LASTS)";
@@ -330,7 +339,22 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-jumps",
         "a path that jumps is taken for a queue as soon as any other",
-        &[sender(JUMPED, "s->jumped = 0;")],
+        &[jumps(OFTEN, "0")],
+    ),
+    one(
+        "without-following-slowly",
+        "W follows what routers say at once where the path jumps",
+        &[sender("q.jumps && s->routed", "0")],
+    ),
+    one(
+        "without-flight-at-jumps",
+        "no more in flight than at an RTT of 1.5 base where the path jumps",
+        &[sender("!xcp_jumps_often(&s->jumps)", "1")],
+    ),
+    one(
+        "without-competing-at-jumps",
+        "where the path jumps, DELAY stays what it is",
+        &[sender("q.jumps && s->mode == XCP_ROBUST_DELAY", "0")],
     ),
     one(
         "without-hearing-all",
@@ -533,16 +557,8 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         &[sender(CAP, "(4ULL * s->acked + 4) << 32")],
     ),
     one("cap-double", "up to 16 times, not 8", &[sender(CAP, "(16ULL * s->acked + 4) << 32")]),
-    one(
-        "rounds-half",
-        "two rounds tell of a queue, not three",
-        &[sender(ROUNDS, "s->jumped ? XCP_ROBUST_EVIDENCE_JUMPS : 2")],
-    ),
-    one(
-        "rounds-double",
-        "six rounds, not three",
-        &[sender(ROUNDS, "s->jumped ? XCP_ROBUST_EVIDENCE_JUMPS : 6")],
-    ),
+    one("rounds-half", "two rounds tell of a queue, not three", &[sender(ROUNDS, "s->high >= 2")]),
+    one("rounds-double", "six rounds, not three", &[sender(ROUNDS, "s->high >= 6")]),
     one(
         "telling-half",
         "a round of two segments tells, not of four",
@@ -737,30 +753,54 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         &[part(ANOTHER, "off > r->capacity >> 1")],
     ),
     one(
-        "jumps-half",
-        "six rounds are evidence where the path jumps, not twelve",
-        &[sender(ROUNDS, "s->jumped ? 6 : XCP_ROBUST_EVIDENCE")],
+        "sudden-half",
+        "a rise in less than half its time is a jump, not in less than all of it",
+        &[jumps(SUDDEN, "sent - j->sent < rise / 2")],
     ),
     one(
-        "jumps-double",
-        "24 rounds, not twelve",
-        &[sender(ROUNDS, "s->jumped ? 24 : XCP_ROBUST_EVIDENCE")],
+        "sudden-double",
+        "in less than twice its time",
+        &[jumps(SUDDEN, "sent - j->sent < 2 * rise")],
     ),
     one(
-        "jumped-half",
-        "a path no longer jumps after 64 quiet rounds, not 128",
-        &[sender(JUMPED, "s->jumped = 64;")],
+        "middle-half",
+        "RTTs stay within an upper quarter of the rise, not half of it",
+        &[jumps(MIDDLE, "rtt - rise / 4")],
     ),
-    one("jumped-double", "after 255 quiet rounds, not 128", &[sender(JUMPED, "s->jumped = 255;")]),
+    one("middle-double", "anywhere above where it began", &[jumps(MIDDLE, "rtt - rise")]),
+    one("stays-half", "until one round has ended, not two", &[jumps(STAYS, "++j->stays >= 1")]),
+    one("stays-double", "until four have ended, not two", &[jumps(STAYS, "++j->stays >= 4")]),
     one(
-        "gone-half",
-        "a queue of tau that is gone a round later was none, not one of 2 tau",
-        &[sender(GONE, "s->last_infl_ns > q.tau")],
+        "jump-rounds-half",
+        "a jump counts for 24 rounds, not for 48",
+        &[jumps(JUMP_ROUNDS, "j->count < 255 - 24 ? j->count + 24 : 255")],
     ),
     one(
-        "gone-double",
-        "a queue of 4 tau, not of 2 tau",
-        &[sender(GONE, "s->last_infl_ns > 4 * q.tau")],
+        "jump-rounds-double",
+        "for 96 rounds, not for 48",
+        &[jumps(JUMP_ROUNDS, "j->count < 255 - 96 ? j->count + 96 : 255")],
+    ),
+    one(
+        "often-half",
+        "a path jumps while more than 32 rounds are on the count, not 64",
+        &[jumps(OFTEN, "j->count > 32")],
+    ),
+    one("often-double", "while more than 128 are, not 64", &[jumps(OFTEN, "j->count > 128")]),
+    one(
+        "sixteenth-half",
+        "where the path jumps, W changes by a 32nd or half a packet, not twice that",
+        &[
+            sender(SIXTEENTH, "xcp_robust_more(w / 32, XCP_ROBUST_ONE / 2)"),
+            sender(SEVENTEENTH, "w - w / 33"),
+        ],
+    ),
+    one(
+        "sixteenth-double",
+        "by an eighth or two packets, not half that",
+        &[
+            sender(SIXTEENTH, "xcp_robust_more(w / 8, 2 * XCP_ROBUST_ONE)"),
+            sender(SEVENTEENTH, "w - w / 9"),
+        ],
     ),
     one(
         "restore-half",

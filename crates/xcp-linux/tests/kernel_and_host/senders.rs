@@ -32,10 +32,12 @@ enum Event {
     },
 }
 
-/// Queues come and stay for rounds, as bounds and competition need them to.
+/// Queues come and stay for rounds, as bounds and competition need them to, or come and go at once
+/// after every so many events, as a path's length does.
 fn events() -> impl Strategy<Value = Vec<Event>> {
-    let stretch = (0u64..80 * MS, any::<bool>(), 0u32..4, 0u16..0x5000, 0u16..4);
-    let stretch = stretch.prop_flat_map(|(queue, mark, lost, feedback, sign)| {
+    let jumps = prop::option::weighted(0.3, 5usize..40);
+    let stretch = (0u64..80 * MS, any::<bool>(), 0u32..4, 0u16..0x5000, 0u16..4, jumps);
+    let stretch = stretch.prop_flat_map(|(queue, mark, lost, feedback, sign, jumps)| {
         let ack = (1u64..12 * MS, 0u64..MS, 0u32..40, prop::bool::weighted(0.9)).prop_map(
             move |(after, jitter, segments, limited)| Event::Ack {
                 after,
@@ -49,7 +51,23 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         );
         let timeout = (1u64..400 * MS).prop_map(|after| Event::Timeout { after });
         let lent = (0u32..2000).prop_map(|packets| Event::Lent { packets });
-        prop::collection::vec(prop_oneof![60 => ack, 2 => timeout, 1 => lent], 1..150)
+        prop::collection::vec(prop_oneof![60 => ack, 2 => timeout, 1 => lent], 1..150).prop_map(
+            move |mut events| {
+                let mut short = false;
+                for (n, event) in events.iter_mut().enumerate() {
+                    let (Event::Ack { after, queue: at, .. }, Some(every)) = (event, jumps) else {
+                        continue;
+                    };
+                    if n / every % 2 == 0 {
+                        *at -= queue;
+                        short = true;
+                    } else if std::mem::take(&mut short) {
+                        *after += queue; // nothing was sent before what has come already
+                    }
+                }
+                events
+            },
+        )
     });
     prop::collection::vec(stretch, 1..5).prop_map(|stretches| stretches.concat())
 }
@@ -67,7 +85,7 @@ fn the_same_bits_of_the_robust_sender() {
         }
     };
     let kernel = RefCell::new(kernel);
-    let seen = Cell::new([0u32; 3]);
+    let seen = Cell::new([0u32; 4]);
     let (mut runner, cases) = runner(300);
     let outcome = runner.run(&(200u32..9000, 1u32..64, 2 * MS..200 * MS, events()), |case| {
         let (packet_bytes, window, path, events) = case;
@@ -76,7 +94,11 @@ fn the_same_bits_of_the_robust_sender() {
     if let Err(e) = outcome {
         panic!("{e}");
     }
-    assert!(seen.get().iter().all(|n| *n > cases), "free, bound, competing: {:?}", seen.get());
+    assert!(
+        seen.get().iter().all(|n| *n > cases),
+        "free, bound, competing, on a path that jumps: {:?}",
+        seen.get()
+    );
 }
 
 fn alike(
@@ -85,7 +107,7 @@ fn alike(
     window: u32,
     path: u64,
     events: &[Event],
-    seen: &Cell<[u32; 3]>,
+    seen: &Cell<[u32; 4]>,
 ) -> Result<(), TestCaseError> {
     let mut host = RobustSender::new(packet_bytes, window, None);
     let mut step = SenderStep {
@@ -160,6 +182,7 @@ fn alike(
             Bound::Delay => 1,
             Bound::Compete => 2,
         }] += 1;
+        counted[3] += u32::from(host.state().jumps);
         seen.set(counted);
     }
     Ok(())
