@@ -58,8 +58,8 @@
  *  13. Where the path's length jumps all the time (jumps.h), RTTs say nothing of a queue: no round is
  *      evidence of one, DELAY goes on as COMPETE, and no empty queue ends that. What routers grant
  *      comes sooner or later than they expect, so W follows slowly: it grows by a sixteenth or a
- *      packet a round at most, and falls by a seventeenth. And what is in flight may be half as much
- *      again as W at any RTT.
+ *      packet a round at most, asks for no more, and falls by a seventeenth. And what is in flight
+ *      may be half as much again as W at any RTT.
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
@@ -248,13 +248,25 @@ XCP_INLINE xcp_u64 xcp_robust_growth(xcp_u64 w, xcp_u32 grown) {
     return xcp_robust_less(root * (grown > 8 ? grown - 7 : 1) + XCP_ROBUST_STEP, w >> 2);
 }
 
-/* What the bound will let it use in the next round trip, for the request. */
+/* What W grows by in a round at most where the path jumps. */
+XCP_INLINE xcp_u64 xcp_robust_slowly(xcp_u64 w) {
+    return xcp_robust_more(w / 16, XCP_ROBUST_ONE);
+}
+
+/* What it will take in the next round trip, for the request: what the bound will let it use, or how
+ * far it will follow where the path jumps. */
 XCP_INLINE xcp_u32 xcp_robust_sender_ask(const struct xcp_robust_sender *s) {
     xcp_u64 w;
-    if (!s->routed || s->mode != XCP_ROBUST_DELAY || s->bound == XCP_ROBUST_UNBOUNDED)
+    if (!s->routed)
         return XCP_NO_LIMIT;
-    w = xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s));
-    w += 2 * xcp_robust_growth(w, s->grown + 1);
+    if (xcp_jumps_often(&s->jumps)) {
+        w = s->xcp.cwnd + xcp_robust_slowly(s->xcp.cwnd);
+    } else if (s->mode == XCP_ROBUST_DELAY && s->bound != XCP_ROBUST_UNBOUNDED) {
+        w = xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s));
+        w += 2 * xcp_robust_growth(w, s->grown + 1);
+    } else {
+        return XCP_NO_LIMIT;
+    }
     return (xcp_u32)xcp_robust_less((w >> 32) + 2, XCP_NO_LIMIT - 1);
 }
 
@@ -547,7 +559,7 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     s->cap = (8ULL * s->acked + 4) << 32;
     if (q.jumps && s->routed) { /* one undoes the other */
         xcp_u64 w = s->explicit_window;
-        s->cap = xcp_robust_less(s->cap, w + xcp_robust_more(w / 16, XCP_ROBUST_ONE));
+        s->cap = xcp_robust_less(s->cap, w + xcp_robust_slowly(w));
         s->floor = xcp_robust_more(s->floor, w - w / 17);
     }
     s->round_ns = now;

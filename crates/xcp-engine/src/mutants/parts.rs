@@ -53,7 +53,7 @@ const AGAIN: &str = "c = r->capacity + xcp_mul_fraction(r->capacity, st);";
 const CAP: &str = "(8ULL * s->acked + 4) << 32";
 const EVIDENT: &str = "q->infl > q->tau && evident";
 const ROUNDS: &str = "s->high >= XCP_ROBUST_EVIDENCE";
-const SUDDEN: &str = "sent - j->sent < rise";
+const SUDDEN: &str = "sent - j->sent < 2 * rise";
 const MIDDLE: &str = "rtt - rise / 2";
 const STAYS: &str = "++j->stays >= XCP_JUMPS_STAYS";
 const JUMP_ROUNDS: &str = "j->count < XCP_JUMPS_MOST - XCP_JUMPS_ROUNDS \
@@ -345,6 +345,11 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         "without-following-slowly",
         "W follows what routers say at once where the path jumps",
         &[sender("q.jumps && s->routed", "0")],
+    ),
+    one(
+        "without-asking-slowly",
+        "and does not say how far it will follow",
+        &[sender("xcp_jumps_often(&s->jumps)) {", "0) {")],
     ),
     one(
         "without-flight-at-jumps",
@@ -754,13 +759,13 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     ),
     one(
         "sudden-half",
-        "a rise in less than half its time is a jump, not in less than all of it",
-        &[jumps(SUDDEN, "sent - j->sent < rise / 2")],
+        "a rise is a jump in less than its time, not in less than twice that",
+        &[jumps(SUDDEN, "sent - j->sent < rise")],
     ),
     one(
         "sudden-double",
-        "in less than twice its time",
-        &[jumps(SUDDEN, "sent - j->sent < 2 * rise")],
+        "in less than four times its time",
+        &[jumps(SUDDEN, "sent - j->sent < 4 * rise")],
     ),
     one(
         "middle-half",
@@ -772,20 +777,20 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one("stays-double", "until four have ended, not two", &[jumps(STAYS, "++j->stays >= 4")]),
     one(
         "jump-rounds-half",
-        "a jump counts for 24 rounds, not for 48",
-        &[jumps(JUMP_ROUNDS, "j->count < 255 - 24 ? j->count + 24 : 255")],
+        "a jump counts for 32 rounds, not for 64",
+        &[jumps(JUMP_ROUNDS, "j->count < 255 - 32 ? j->count + 32 : 255")],
     ),
     one(
         "jump-rounds-double",
-        "for 96 rounds, not for 48",
-        &[jumps(JUMP_ROUNDS, "j->count < 255 - 96 ? j->count + 96 : 255")],
+        "for 128 rounds, not for 64",
+        &[jumps(JUMP_ROUNDS, "j->count < 255 - 128 ? j->count + 128 : 255")],
     ),
     one(
         "often-half",
-        "a path jumps while more than 32 rounds are on the count, not 64",
-        &[jumps(OFTEN, "j->count > 32")],
+        "a path jumps while more than 64 rounds are on the count, not 128",
+        &[jumps(OFTEN, "j->count > 64")],
     ),
-    one("often-double", "while more than 128 are, not 64", &[jumps(OFTEN, "j->count > 128")]),
+    one("often-double", "while more than 250 are, not 128", &[jumps(OFTEN, "j->count > 250")]),
     one(
         "sixteenth-half",
         "where the path jumps, W changes by a 32nd or half a packet, not twice that",
