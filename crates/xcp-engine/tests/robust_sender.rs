@@ -267,8 +267,9 @@ fn a_path_that_jumps_is_no_queue() {
     assert_eq!((queue.bound, queue.binds), (Bound::Delay, 1), "{queue:?}");
 }
 
-/// Difference 13: there W grows by a packet a round at most, however much is granted, and falls by a
-/// seventeenth, until the path has stayed as it is for as long as its jumps count.
+/// Difference 13: there W grows by a packet a round at most, however much is granted, asks for one
+/// or what rounding makes of it, and falls by a seventeenth, until the path has stayed as it is for
+/// as long as its jumps count.
 #[test]
 fn where_the_path_jumps_the_rate_follows_slowly() {
     let mut sender = RobustSender::new(SIZE, 10, None);
@@ -279,6 +280,11 @@ fn where_the_path_jumps_the_rate_follows_slowly() {
         if steady {
             along(&mut sender, 12 * S, 40 * S, 0.0, |_| 100 * MS, |_, _| ());
         }
+        let mut h = ForwardHeader::default();
+        sender.write_header(begin, &Sendable::UNLIMITED, false, &mut h);
+        let a_round = 0.1 / f64::from(SIZE) * sender.window();
+        let asked = WireFormat::Extended.decode_feedback(h.feedback) * a_round;
+        assert_eq!(asked < 3.1, !steady, "{asked} packets more in a round");
         let (before, mut furthest) = (sender.window(), 0.0_f64);
         // Less than two rounds.
         along(
