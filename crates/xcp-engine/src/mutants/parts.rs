@@ -349,7 +349,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-asking-slowly",
         "and does not say how far it will follow",
-        &[sender("xcp_jumps_often(&s->jumps)) {", "0) {")],
+        &[sender("s->xcp.cwnd + xcp_robust_slowly(s->xcp.cwnd)", "(xcp_u64)XCP_NO_LIMIT << 32")],
     ),
     one(
         "without-flight-at-jumps",
