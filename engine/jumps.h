@@ -4,17 +4,16 @@
  * sender that goes by delay (robust_sender.h), which knows what to do about it.
  *
  * A queue becomes longer by as much as comes in beyond what goes out. That two packets' RTTs differ
- * by more than half the time between them therefore takes more than one and a half times the rate
- * that the queue can forward. Bursts do that, but such a queue drains again, unless the burst goes
- * on. So RTTs that grow by more than a queue which matters, faster than that, and stay in the upper
- * half of it until two rounds have ended, are a path that has become longer. (Where acknowledgements
- * come in bunches, as over a medium that is shared, RTTs grow as suddenly, but fall again within
- * each bunch.)
+ * by more than the time between them therefore takes more than twice the rate that the queue can
+ * forward. Bursts do that, but such a queue drains again, unless the burst goes on. So RTTs that
+ * grow by more than a queue which matters, faster than that, and stay in the upper half of it until
+ * two rounds have ended, are a path that has become longer. (Where acknowledgements come in bunches,
+ * as over a medium that is shared, RTTs grow as suddenly, but fall again within each bunch.)
  *
- * One such jump is no habit: a queue of the usual kind may be on the new path, and TCP in slow start
- * may look like one. Each counts for 64 rounds, and the path is held to jump while more than 128 are
- * on the count, so after three of them within 64 rounds, and for as long as they come more often
- * than every 64.
+ * One such jump is no habit: a queue of the usual kind may be on the new path, and where packets
+ * take long, a few of them may look like one. Each counts for 64 rounds, and the path is held to
+ * jump while more than 128 are on the count, so after three of them within 64 rounds, and for as
+ * long as they come more often than every 64.
  */
 #ifndef XCP_JUMPS_H
 #define XCP_JUMPS_H
@@ -42,7 +41,7 @@ XCP_INLINE void xcp_jumps_sample(struct xcp_jumps *j, xcp_u64 sent_ns, xcp_u64 r
     xcp_u32 rise = rtt > j->rtt ? rtt - j->rtt : 0;
     if (rtt < j->middle)
         j->middle = 0;
-    if (j->middle == 0 && j->rtt && rise > matters_ns >> 10 && sent - j->sent < 2 * rise) {
+    if (j->middle == 0 && j->rtt && rise > matters_ns >> 10 && sent - j->sent < rise) {
         j->middle = rtt - rise / 2;
         j->stays = 0;
     }

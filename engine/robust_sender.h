@@ -60,6 +60,10 @@
  *      comes sooner or later than they expect, so W follows slowly: it grows by a sixteenth or a
  *      packet a round at most, asks for no more, and falls by a seventeenth. And what is in flight
  *      may be half as much again as W at any RTT.
+ *  14. A window of a few packets is too rarely answered to see a path jump. It sees that in DELAY a
+ *      queue of more than 2 tau is gone a round later, which a cut that takes no more than half of
+ *      what is in flight hardly does. From then on twelve rounds make evidence, not three, until the
+ *      RTT has been base for 128 rounds without that.
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
@@ -88,8 +92,10 @@
  * acknowledged alone, when the receiver's timer for delayed acknowledgements has run out. */
 #define XCP_ROBUST_TELLING 4
 
-/* Rounds of a queue that are evidence. */
+/* Rounds of a queue that are evidence, and where one has vanished, for so many rounds without that. */
 #define XCP_ROBUST_EVIDENCE 3
+#define XCP_ROBUST_EVIDENCE_VANISHED 12
+#define XCP_ROBUST_VANISHED 128
 
 /* Rounds after which the first window has been answered: the first answer ends one, what was sent
  * after it the next one. */
@@ -147,7 +153,8 @@ struct xcp_robust_sender {
     xcp_u8 skip;
     xcp_u8 over;
     xcp_u8 empty;
-    xcp_u8 empties; /* rounds with an empty queue that end COMPETE */
+    xcp_u8 empties;  /* rounds with an empty queue that end COMPETE */
+    xcp_u8 vanished; /* quiet rounds until queues are believed again: difference 14 */
     xcp_u8 slow_start;
     xcp_u8 flat;    /* rounds running in which the queue has not moved since the first cut */
     xcp_u8 calm;    /* the last round's feedback was less than a tenth of the window */
@@ -415,7 +422,8 @@ struct xcp_robust_round {
 XCP_PART xcp_robust_round_free(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
     xcp_u32 evident;
     XCP_PART_NEEDS(s && q);
-    evident = s->acked >= XCP_ROBUST_TELLING && s->high >= XCP_ROBUST_EVIDENCE &&
+    evident = s->acked >= XCP_ROBUST_TELLING &&
+              s->high >= (s->vanished ? XCP_ROBUST_EVIDENCE_VANISHED : XCP_ROBUST_EVIDENCE) &&
               s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH);
     if (s->limited && q->infl > q->tau && evident) {
         xcp_robust_bind(
@@ -539,6 +547,12 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
                          (20ULL * s->lost > sum && xcp_robust_srtt(s) - s->base_ns > q.tau >> 2));
     xcp_robust_listen(s);
     q.push = !s->routed || s->fb > (xcp_s64)(flight / 50);
+    if (q.infl < q.tau >> 1) {
+        if (s->mode == XCP_ROBUST_DELAY && s->stuck && s->last_infl_ns > 2 * q.tau)
+            s->vanished = XCP_ROBUST_VANISHED;
+        else if (s->vanished)
+            s->vanished--;
+    }
     s->high = q.infl > q.tau ? s->high + 1 : 0;
     s->high_fb = q.infl < q.tau >> 1 ? 0 : s->high_fb - (s->high_fb >> 3) + s->fb;
     if (q.jumps && s->mode == XCP_ROBUST_DELAY)

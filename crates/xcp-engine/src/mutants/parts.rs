@@ -52,8 +52,10 @@ const SEEKS: &str = "c += xcp_mul_fraction(c, st);";
 const AGAIN: &str = "c = r->capacity + xcp_mul_fraction(r->capacity, st);";
 const CAP: &str = "(8ULL * s->acked + 4) << 32";
 const EVIDENT: &str = "q->infl > q->tau && evident";
-const ROUNDS: &str = "s->high >= XCP_ROBUST_EVIDENCE";
-const SUDDEN: &str = "sent - j->sent < 2 * rise";
+const ROUNDS: &str = "s->vanished ? XCP_ROBUST_EVIDENCE_VANISHED : XCP_ROBUST_EVIDENCE";
+const VANISHED: &str = "s->vanished = XCP_ROBUST_VANISHED;";
+const GONE: &str = "s->last_infl_ns > 2 * q.tau";
+const SUDDEN: &str = "sent - j->sent < rise";
 const MIDDLE: &str = "rtt - rise / 2";
 const STAYS: &str = "++j->stays >= XCP_JUMPS_STAYS";
 const JUMP_ROUNDS: &str = "j->count < XCP_JUMPS_MOST - XCP_JUMPS_ROUNDS \
@@ -342,6 +344,11 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         &[jumps(OFTEN, "0")],
     ),
     one(
+        "without-vanished",
+        "a queue that has vanished is believed like any other",
+        &[sender(VANISHED, "s->vanished = 0;")],
+    ),
+    one(
         "without-following-slowly",
         "W follows what routers say at once where the path jumps",
         &[sender("q.jumps && s->routed", "0")],
@@ -562,8 +569,16 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         &[sender(CAP, "(4ULL * s->acked + 4) << 32")],
     ),
     one("cap-double", "up to 16 times, not 8", &[sender(CAP, "(16ULL * s->acked + 4) << 32")]),
-    one("rounds-half", "two rounds tell of a queue, not three", &[sender(ROUNDS, "s->high >= 2")]),
-    one("rounds-double", "six rounds, not three", &[sender(ROUNDS, "s->high >= 6")]),
+    one(
+        "rounds-half",
+        "two rounds tell of a queue, not three",
+        &[sender(ROUNDS, "s->vanished ? XCP_ROBUST_EVIDENCE_VANISHED : 2")],
+    ),
+    one(
+        "rounds-double",
+        "six rounds, not three",
+        &[sender(ROUNDS, "s->vanished ? XCP_ROBUST_EVIDENCE_VANISHED : 6")],
+    ),
     one(
         "telling-half",
         "a round of two segments tells, not of four",
@@ -758,14 +773,40 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         &[part(ANOTHER, "off > r->capacity >> 1")],
     ),
     one(
+        "vanished-evidence-half",
+        "six rounds are evidence where a queue has vanished, not twelve",
+        &[sender(ROUNDS, "s->vanished ? 6 : XCP_ROBUST_EVIDENCE")],
+    ),
+    one(
+        "vanished-evidence-double",
+        "24 rounds, not twelve",
+        &[sender(ROUNDS, "s->vanished ? 24 : XCP_ROBUST_EVIDENCE")],
+    ),
+    one(
+        "vanished-half",
+        "queues are believed after 64 quiet rounds, not 128",
+        &[sender(VANISHED, "s->vanished = 64;")],
+    ),
+    one("vanished-double", "after 255, not 128", &[sender(VANISHED, "s->vanished = 255;")]),
+    one(
+        "gone-half",
+        "a queue of tau that is gone a round later has vanished, not one of 2 tau",
+        &[sender(GONE, "s->last_infl_ns > q.tau")],
+    ),
+    one(
+        "gone-double",
+        "a queue of 4 tau, not of 2 tau",
+        &[sender(GONE, "s->last_infl_ns > 4 * q.tau")],
+    ),
+    one(
         "sudden-half",
-        "a rise is a jump in less than its time, not in less than twice that",
-        &[jumps(SUDDEN, "sent - j->sent < rise")],
+        "a rise in less than half its time is a jump, not in less than all of it",
+        &[jumps(SUDDEN, "sent - j->sent < rise / 2")],
     ),
     one(
         "sudden-double",
-        "in less than four times its time",
-        &[jumps(SUDDEN, "sent - j->sent < 4 * rise")],
+        "in less than twice its time",
+        &[jumps(SUDDEN, "sent - j->sent < 2 * rise")],
     ),
     one(
         "middle-half",
