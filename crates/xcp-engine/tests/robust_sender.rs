@@ -215,9 +215,22 @@ fn a_queue_that_nothing_moves_is_a_longer_path() {
     assert_eq!((state.bound, state.base_ns), (Bound::Free, 180 * MS), "{state:?}");
 }
 
-/// Packets sent every 10 ms for so long, on a path that has this RTT for what is sent then and keeps
-/// its order; `each` sees the sender after each answer.
+/// Packets sent every 10 ms for so long, as in [`along_every`].
 fn along(
+    sender: &mut RobustSender,
+    from: u64,
+    lasts: u64,
+    feedback: f64,
+    rtt: impl Fn(u64) -> u64,
+    each: impl FnMut(&RobustSender, u64),
+) {
+    along_every(10 * MS, sender, from, lasts, feedback, rtt, each);
+}
+
+/// Packets sent at this distance for so long, on a path that has this RTT for what is sent then and
+/// keeps its order; `each` sees the sender after each answer.
+fn along_every(
+    every: u64,
     sender: &mut RobustSender,
     from: u64,
     lasts: u64,
@@ -226,9 +239,9 @@ fn along(
     mut each: impl FnMut(&RobustSender, u64),
 ) {
     let mut now = 0;
-    for n in 0..lasts / (10 * MS) {
-        let sent = from + n * 10 * MS;
-        now = (sent + rtt(n * 10 * MS)).max(now + 1);
+    for n in 0..lasts / every {
+        let sent = from + n * every;
+        now = (sent + rtt(n * every)).max(now + 1);
         sender.sample(Some(now - sent), now - sent, sent, 2);
         sender.feedback(now, &answer(feedback), true, sent, 1);
         sender.acked(now, 1, true, sent);
@@ -261,6 +274,11 @@ fn a_path_that_jumps_is_no_queue() {
     let (grows, queue) = after(|at| 100 * MS + at % (300 * MS) * 80 / 300);
     assert_eq!((grows.jumps, grows.binds), (false, 0), "{grows:?}");
     assert_eq!((queue.bound, queue.binds), (Bound::Delay, 1), "{queue:?}");
+    // A queue that grows by 20 ms between two packets, but these are 40 ms apart.
+    let mut sender = RobustSender::new(SIZE, 10, None);
+    let grows = |at: u64| 100 * MS + (at % (640 * MS)).min(160 * MS) / 2;
+    along_every(40 * MS, &mut sender, S, 10 * S, 0.0, grows, |_, _| ());
+    assert!(!sender.state().jumps, "{:?}", sender.state());
     // Acknowledgements come in bunches, every 80 ms.
     let (bunches, queue) = after(|at| (at + 100 * MS).div_ceil(80 * MS) * 80 * MS - at);
     assert_eq!((bunches.jumps, bunches.binds), (false, 0), "{bunches:?}");
