@@ -29,8 +29,8 @@ struct xcp_jumps {
     xcp_u32 rtt; /* of the last sample; this and the next two in 1024 ns; 0: none */
     xcp_u32 sent;
     xcp_u32 middle; /* of the rise that is watched; 0: none */
-    xcp_u8 stays;   /* rounds that have ended since */
-    xcp_u8 count;   /* rounds */
+    xcp_u16 stays;  /* rounds that have ended since */
+    xcp_u16 count;  /* rounds */
 };
 
 /* An RTT of a packet sent at sent_ns that an acknowledgement of several brought: one of a single
