@@ -35,7 +35,7 @@ enum Event {
 /// Queues come and stay for rounds, as bounds and competition need them to, or come and go at once
 /// after every so many events, as a path's length does.
 fn events() -> impl Strategy<Value = Vec<Event>> {
-    let jumps = prop::option::weighted(0.3, 5usize..40);
+    let jumps = prop::option::weighted(0.5, 5usize..25);
     let stretch = (0u64..80 * MS, any::<bool>(), 0u32..4, 0u16..0x5000, 0u16..4, jumps);
     let stretch = stretch.prop_flat_map(|(queue, mark, lost, feedback, sign, jumps)| {
         let ack = (1u64..12 * MS, 0u64..MS, 0u32..40, prop::bool::weighted(0.9)).prop_map(
