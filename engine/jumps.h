@@ -7,8 +7,8 @@
  * by more than the time between them therefore takes more than twice the rate that the queue can
  * forward. Bursts do that, but such a queue drains again, unless the burst goes on. So RTTs that
  * grow by more than a queue which matters, faster than that, and stay in the upper half of it until
- * two rounds have ended, are a path that has become longer. (Where acknowledgements come in bunches,
- * as over a medium that is shared, RTTs grow as suddenly, but fall again within each bunch.)
+ * two rounds have ended, are a path that has become longer. (Where acknowledgements come in
+ * bunches, as over a medium that is shared, RTTs grow as suddenly, but fall again within each.)
  *
  * One such jump is no habit: a queue of the usual kind may be on the new path, and where packets
  * take long, a few of them may look like one. Each counts for 64 rounds, and the path is held to

@@ -92,7 +92,7 @@
  * acknowledged alone, when the receiver's timer for delayed acknowledgements has run out. */
 #define XCP_ROBUST_TELLING 4
 
-/* Rounds of a queue that are evidence, and where one has vanished, for so many rounds without that. */
+/* Rounds of a queue that are evidence, and where one has vanished, for so many rounds without it. */
 #define XCP_ROBUST_EVIDENCE 3
 #define XCP_ROBUST_EVIDENCE_VANISHED 12
 #define XCP_ROBUST_VANISHED 128
@@ -317,6 +317,8 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
         if (s->base_ns) { /* the rate stays */
             s->explicit_window = xcp_robust_times(s->explicit_window, rtt_ns, s->base_ns);
             s->saved = xcp_robust_times(s->saved, rtt_ns, s->base_ns);
+            s->floor =
+                xcp_robust_less(s->floor, xcp_robust_more(s->explicit_window, XCP_ROBUST_ONE));
         }
         s->base_ns = rtt_ns;
     }
@@ -650,8 +652,9 @@ XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now
         s->outage = XCP_ROBUST_OUTAGE_LASTS;
     s->top = s->last_top = 0;
     if (s->routed) {
+        s->floor = xcp_robust_less(s->floor, XCP_ROBUST_ONE);
         s->explicit_window =
-            xcp_robust_less(xcp_robust_more(s->explicit_window, s->floor), XCP_ROBUST_ONE);
+            xcp_robust_more(xcp_robust_less(s->explicit_window, XCP_ROBUST_ONE), s->floor);
         if (s->mode == XCP_ROBUST_COMPETE) {
             xcp_cubic_lost(&s->cubic, s->saved);
             s->bound = s->cubic.cwnd;

@@ -324,6 +324,28 @@ fn where_the_path_jumps_the_rate_follows_slowly() {
     }
 }
 
+/// Difference 13: what W may fall by in a round is no reason to raise it, after a timeout or where
+/// the path has become shorter than it ever was.
+#[test]
+fn where_the_path_jumps_nothing_raises_the_rate_but_routers() {
+    let mut sender = RobustSender::new(SIZE, 10, None);
+    along(&mut sender, S, 10 * S, 0.0, jumping, |_, _| ());
+    assert!(sender.state().jumps);
+    let now = 12 * S;
+    let mut shorter = sender.clone();
+    let rate = sender.window() / 100.0;
+    shorter.sample(Some(40 * MS), 40 * MS, now, 2);
+    shorter.feedback(now + 40 * MS, &answer(0.0), true, now, 1);
+    assert!((shorter.window() / 40.0 / rate - 1.0).abs() < 1e-6, "{:?}", shorter.state());
+    // Routers take, so a timeout is congestion.
+    along(&mut sender, now, 300 * MS, -2e4, |_| 100 * MS, |_, _| ());
+    let now = 13 * S;
+    sender.on_timeout(now);
+    assert_eq!(sender.window(), 1.0);
+    sender.feedback(now + 100 * MS, &answer(0.0), true, now, 1);
+    assert_eq!(sender.window(), 1.0, "{:?}", sender.state());
+}
+
 /// Step 6: a timeout while routers are content is forgotten with the first fresh answer.
 #[test]
 fn a_timeout_gives_the_window_back() {
