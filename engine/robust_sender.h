@@ -58,8 +58,8 @@
  *  13. Where the path's length jumps all the time (jumps.h), RTTs say nothing of a queue: no round is
  *      evidence of one, DELAY goes on as COMPETE, and no empty queue ends that. What routers grant
  *      comes sooner or later than they expect, so W follows slowly: it grows by a sixteenth or a
- *      packet a round at most, asks for no more, and falls by a seventeenth. And what is in flight
- *      may be half as much again as W at any RTT.
+ *      packet a round at most, asks for no more, and falls to a half at most, however often it is
+ *      told to within the round. What is in flight may be half as much again as W at any RTT.
  *  14. A window of a few packets is too rarely answered to see a path jump. It sees that in DELAY a
  *      queue of more than 2 tau is gone a round later, which a cut that takes no more than half of
  *      what is in flight hardly does. From then on twelve rounds make evidence, not three, until the
@@ -573,10 +573,10 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     s->calm =
         (s->fb < 0 ? -(xcp_u64)s->fb : (xcp_u64)s->fb) < xcp_mul_fraction(flight, XCP_ROBUST_TENTH);
     s->cap = (8ULL * s->acked + 4) << 32;
-    if (q.jumps && s->routed) { /* one undoes the other */
+    if (q.jumps && s->routed) {
         xcp_u64 w = s->explicit_window;
         s->cap = xcp_robust_less(s->cap, w + xcp_robust_slowly(w));
-        s->floor = xcp_robust_more(s->floor, w - w / 17);
+        s->floor = xcp_robust_more(s->floor, w / 2);
     }
     s->round_ns = now;
     if (s->rounds < XCP_ROBUST_FIRST_ROUNDS)

@@ -62,7 +62,7 @@ const JUMP_ROUNDS: &str = "j->count < XCP_JUMPS_MOST - XCP_JUMPS_ROUNDS \
     ? j->count + XCP_JUMPS_ROUNDS : XCP_JUMPS_MOST";
 const OFTEN: &str = "j->count > XCP_JUMPS_OFTEN";
 const SIXTEENTH: &str = "xcp_robust_more(w / 16, XCP_ROBUST_ONE)";
-const SEVENTEENTH: &str = "w - w / 17";
+const HALF: &str = "xcp_robust_more(s->floor, w / 2)";
 const AGREEING: &str = "r->agreeing >= XCP_ROBUST_AGREEING";
 const TELLING: &str = "s->acked >= XCP_ROBUST_TELLING";
 const CONTENT: &str = "xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH)";
@@ -834,20 +834,20 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one("often-double", "while more than 250 are, not 128", &[jumps(OFTEN, "j->count > 250")]),
     one(
         "sixteenth-half",
-        "where the path jumps, W changes by a 32nd or half a packet, not twice that",
-        &[
-            sender(SIXTEENTH, "xcp_robust_more(w / 32, XCP_ROBUST_ONE / 2)"),
-            sender(SEVENTEENTH, "w - w / 33"),
-        ],
+        "where the path jumps, W grows by a 32nd or half a packet, not twice that",
+        &[sender(SIXTEENTH, "xcp_robust_more(w / 32, XCP_ROBUST_ONE / 2)")],
     ),
     one(
         "sixteenth-double",
         "by an eighth or two packets, not half that",
-        &[
-            sender(SIXTEENTH, "xcp_robust_more(w / 8, 2 * XCP_ROBUST_ONE)"),
-            sender(SEVENTEENTH, "w - w / 9"),
-        ],
+        &[sender(SIXTEENTH, "xcp_robust_more(w / 8, 2 * XCP_ROBUST_ONE)")],
     ),
+    one(
+        "jumps-fall-half",
+        "there W falls to three quarters at most, not to a half",
+        &[sender(HALF, "xcp_robust_more(s->floor, w - w / 4)")],
+    ),
+    one("jumps-fall-double", "as far as routers say", &[sender(HALF, "s->floor")]),
     one(
         "restore-half",
         "a window comes back once a second, not each two seconds",
