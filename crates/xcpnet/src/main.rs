@@ -21,14 +21,14 @@ mod theory;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::cli::{Cli, Command};
 use crate::output::Printer;
 
 fn main() -> ExitCode {
     let cli = match command_line() {
-        Ok(line) => Cli::parse_from(line),
+        Ok(line) => read(line),
         Err(failure) => {
             failure.tell();
             return ExitCode::from(failure.status);
@@ -69,10 +69,26 @@ fn main() -> ExitCode {
     }
 }
 
+/// The command that a line is, or the end of the program with clap's message.
+fn read(line: Vec<std::ffi::OsString>) -> Cli {
+    let matches = taking_negative_numbers(Cli::command()).get_matches_from(line);
+    Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit())
+}
+
+/// So that -1 is a value which the option refuses, and not an unknown option -1, for which clap's
+/// advice is to write `-- -1`.
+fn taking_negative_numbers(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|a| {
+            let takes = a.get_action().takes_values();
+            if takes { a.allow_negative_numbers(true) } else { a }
+        })
+        .mut_subcommands(taking_negative_numbers)
+}
+
 /// What was typed, with settings written as tc's, and those of files, as flags.
 #[cfg(target_os = "linux")]
 fn command_line() -> Result<Vec<std::ffi::OsString>, failure::Failure> {
-    use clap::CommandFactory as _;
     let line = cli::router::with_flags(std::env::args_os());
     cli::config_file::written_out(&Cli::command(), line)
 }

@@ -285,6 +285,7 @@ fn bad_input_is_refused_before_anything_runs() {
         (&["run", "s.toml", "--set", "nonsense"], &["PATH=VALUE"]),
         (&["run"], &["FILE"]),
         (&["run", "s.toml", "--seed=-1"], &["--seed"]),
+        (&["run", "s.toml", "--seed", "-1"], &["invalid value '-1' for '--seed"]),
         (&["reproduce", "fig99"], &["fig99"]),
         (&["reproduce", "--experiments", "nowhere"], &["nowhere"]),
     ] {
