@@ -58,8 +58,9 @@
  *  13. Where the path's length jumps all the time (jumps.h), RTTs say nothing of a queue: no round is
  *      evidence of one, DELAY goes on as COMPETE, and no empty queue ends that. What routers grant
  *      comes sooner or later than they expect, so W follows slowly: it grows by a sixteenth or a
- *      packet a round at most, asks for no more, and falls to a half at most, however often it is
- *      told to within the round. What is in flight may be half as much again as W at any RTT.
+ *      packet a round at most, asks for no more, and falls by an eighth at most. But a router that
+ *      has taken more than what is left has not been heard, and goes on: what it takes beyond that
+ *      counts. What is in flight may be half as much again as W at any RTT.
  *  14. A window of a few packets is too rarely answered to see a path jump. It sees that in DELAY a
  *      queue of more than 2 tau is gone a round later, which a cut that takes no more than half of
  *      what is in flight hardly does. From then on twelve rounds make evidence, not three, until the
@@ -317,8 +318,6 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
         if (s->base_ns) { /* the rate stays */
             s->explicit_window = xcp_robust_times(s->explicit_window, rtt_ns, s->base_ns);
             s->saved = xcp_robust_times(s->saved, rtt_ns, s->base_ns);
-            s->floor =
-                xcp_robust_less(s->floor, xcp_robust_more(s->explicit_window, XCP_ROBUST_ONE));
         }
         s->base_ns = rtt_ns;
     }
@@ -328,6 +327,16 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
     s->most_ns = xcp_robust_more(s->most_ns, rtt_ns);
     s->sum_ns += rtt_ns;
     s->samples++;
+}
+
+/* What routers can make of W by now: in the round its floor; where the path jumps (difference 13)
+ * less by what they take beyond that. Does not raise W but to the packet of difference 10. */
+XCP_INLINE xcp_u64 xcp_robust_lowest(const struct xcp_robust_sender *s) {
+    xcp_u64 taken = s->fb < 0 ? -(xcp_u64)s->fb : 0;
+    xcp_u64 beyond = taken - xcp_robust_less(taken, s->floor);
+    xcp_u64 lowest =
+        xcp_robust_less(s->floor - xcp_robust_less(s->floor, beyond), s->explicit_window);
+    return xcp_robust_more(lowest, xcp_robust_less(s->floor, XCP_ROBUST_ONE));
 }
 
 /* A return header came back, for a packet sent at sent_ns. */
@@ -360,8 +369,9 @@ XCP_COLD void xcp_robust_sender_feedback(struct xcp_robust_sender *s, xcp_u64 no
         } else {
             w = w > before - after ? w - (before - after) : 0;
         }
-        s->explicit_window = xcp_robust_more(xcp_robust_less(w, XCP_ROBUST_WINDOW_MOST), s->floor);
         s->fb += (xcp_s64)(after - before);
+        s->explicit_window =
+            xcp_robust_more(xcp_robust_less(w, XCP_ROBUST_WINDOW_MOST), xcp_robust_lowest(s));
     }
     xcp_robust_settle_window(s, now);
 }
@@ -576,7 +586,7 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     if (q.jumps && s->routed) {
         xcp_u64 w = s->explicit_window;
         s->cap = xcp_robust_less(s->cap, w + xcp_robust_slowly(w));
-        s->floor = xcp_robust_more(s->floor, w / 2);
+        s->floor = xcp_robust_more(s->floor, w - w / 8);
     }
     s->round_ns = now;
     if (s->rounds < XCP_ROBUST_FIRST_ROUNDS)
@@ -652,9 +662,8 @@ XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now
         s->outage = XCP_ROBUST_OUTAGE_LASTS;
     s->top = s->last_top = 0;
     if (s->routed) {
-        s->floor = xcp_robust_less(s->floor, XCP_ROBUST_ONE);
-        s->explicit_window =
-            xcp_robust_more(xcp_robust_less(s->explicit_window, XCP_ROBUST_ONE), s->floor);
+        s->explicit_window = xcp_robust_more(xcp_robust_less(s->explicit_window, XCP_ROBUST_ONE),
+                                             xcp_robust_less(s->floor, XCP_ROBUST_ONE));
         if (s->mode == XCP_ROBUST_COMPETE) {
             xcp_cubic_lost(&s->cubic, s->saved);
             s->bound = s->cubic.cwnd;

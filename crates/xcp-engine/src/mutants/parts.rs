@@ -62,7 +62,8 @@ const JUMP_ROUNDS: &str = "j->count < XCP_JUMPS_MOST - XCP_JUMPS_ROUNDS \
     ? j->count + XCP_JUMPS_ROUNDS : XCP_JUMPS_MOST";
 const OFTEN: &str = "j->count > XCP_JUMPS_OFTEN";
 const SIXTEENTH: &str = "xcp_robust_more(w / 16, XCP_ROBUST_ONE)";
-const HALF: &str = "xcp_robust_more(s->floor, w / 2)";
+const EIGHTH: &str = "w - w / 8";
+const BEYOND: &str = "taken - xcp_robust_less(taken, s->floor)";
 const AGREEING: &str = "r->agreeing >= XCP_ROBUST_AGREEING";
 const TELLING: &str = "s->acked >= XCP_ROBUST_TELLING";
 const CONTENT: &str = "xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH)";
@@ -357,6 +358,11 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         "without-asking-slowly",
         "and does not say how far it will follow",
         &[sender("s->xcp.cwnd + xcp_robust_slowly(s->xcp.cwnd)", "(xcp_u64)XCP_NO_LIMIT << 32")],
+    ),
+    one(
+        "without-hearing-all-taken",
+        "where the path jumps, what routers take beyond all of W does not count",
+        &[sender(BEYOND, "0")],
     ),
     one(
         "without-flight-at-jumps",
@@ -844,10 +850,10 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     ),
     one(
         "jumps-fall-half",
-        "there W falls to three quarters at most, not to a half",
-        &[sender(HALF, "xcp_robust_more(s->floor, w - w / 4)")],
+        "there W falls by a sixteenth at most, not an eighth",
+        &[sender(EIGHTH, "w - w / 16")],
     ),
-    one("jumps-fall-double", "as far as routers say", &[sender(HALF, "s->floor")]),
+    one("jumps-fall-double", "by a quarter, not an eighth", &[sender(EIGHTH, "w - w / 4")]),
     one(
         "restore-half",
         "a window comes back once a second, not each two seconds",

@@ -35,7 +35,7 @@ enum Event {
 /// Queues come and stay for rounds, as bounds and competition need them to, or come and go at once
 /// after every so many events, as a path's length does.
 fn events() -> impl Strategy<Value = Vec<Event>> {
-    let jumps = prop::option::weighted(0.5, 5usize..25);
+    let jumps = prop::option::weighted(0.5, 10usize..30);
     let stretch = (0u64..80 * MS, any::<bool>(), 0u32..4, 0u16..0x5000, 0u16..4, jumps);
     let stretch = stretch.prop_flat_map(|(queue, mark, lost, feedback, sign, jumps)| {
         let ack = (1u64..12 * MS, 0u64..MS, 0u32..40, prop::bool::weighted(0.9)).prop_map(
@@ -51,7 +51,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         );
         let timeout = (1u64..400 * MS).prop_map(|after| Event::Timeout { after });
         let lent = (0u32..2000).prop_map(|packets| Event::Lent { packets });
-        prop::collection::vec(prop_oneof![60 => ack, 2 => timeout, 1 => lent], 1..150).prop_map(
+        let length = if jumps.is_some() { 100..300 } else { 1..150 };
+        prop::collection::vec(prop_oneof![60 => ack, 2 => timeout, 1 => lent], length).prop_map(
             move |mut events| {
                 let mut short = false;
                 for (n, event) in events.iter_mut().enumerate() {
