@@ -59,12 +59,12 @@
  *      evidence of one, DELAY goes on as COMPETE, and no empty queue ends that. What routers grant
  *      comes sooner or later than they expect, so W follows slowly: it grows by a sixteenth or a
  *      packet a round at most, asks for no more, and falls by an eighth at most. But a router that
- *      has taken more than what is left has not been heard, and goes on: what it takes beyond that
- *      counts. What is in flight may be half as much again as W at any RTT.
- *  14. A window of a few packets is too rarely answered to see a path jump. It sees that in DELAY a
- *      queue of more than 2 tau is gone a round later, which a cut that takes no more than half of
- *      what is in flight hardly does. From then on twelve rounds make evidence, not three, until the
- *      RTT has been base for 128 rounds without that.
+ *      takes more than all that is left has not been heard: what it takes beyond that counts at
+ *      once. What is in flight may be half as much again as W at any RTT.
+ *  14. A window of a few packets is too rarely answered to see a path jump. What it does see, in
+ *      DELAY, is a queue of more than 2 tau that is gone a round later, which a cut that takes no
+ *      more than half of what is in flight hardly does. From then on twelve rounds make evidence,
+ *      not three, until the RTT has been base for 128 rounds without that.
  *
  * Windows in 2^-32 packets, times in ns. RTT samples are of the newest segment that an
  * acknowledgement covers, as the kernel's rate_sample has them.
@@ -271,11 +271,11 @@ XCP_INLINE xcp_u32 xcp_robust_sender_ask(const struct xcp_robust_sender *s) {
         w = s->xcp.cwnd + xcp_robust_slowly(s->xcp.cwnd);
     } else if (s->mode == XCP_ROBUST_DELAY && s->bound != XCP_ROBUST_UNBOUNDED) {
         w = xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s));
-        w += 2 * xcp_robust_growth(w, s->grown + 1);
+        w += 2 * xcp_robust_growth(w, s->grown + 1) + XCP_ROBUST_ONE;
     } else {
         return XCP_NO_LIMIT;
     }
-    return (xcp_u32)xcp_robust_less((w >> 32) + 2, XCP_NO_LIMIT - 1);
+    return (xcp_u32)xcp_robust_less((w >> 32) + 1, XCP_NO_LIMIT - 1);
 }
 
 /* The header of a packet sent now; limit as for xcp_sender_header. late: difference 12. */
@@ -308,6 +308,7 @@ XCP_INLINE xcp_u64 xcp_robust_waited(const struct xcp_robust_sender *s) {
  * answers was sent. */
 XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rtt_ns,
                                          xcp_u64 srtt_ns, xcp_u64 sent_ns, xcp_u32 segments) {
+    xcp_u64 whole_ns = rtt_ns;
     s->srtt_ns = srtt_ns;
     if (segments == 1 && s->base_ns && rtt_ns > s->base_ns)
         rtt_ns =
@@ -318,11 +319,17 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
         if (s->base_ns) { /* the rate stays */
             s->explicit_window = xcp_robust_times(s->explicit_window, rtt_ns, s->base_ns);
             s->saved = xcp_robust_times(s->saved, rtt_ns, s->base_ns);
+            if (xcp_jumps_often(&s->jumps)) { /* and so do its limits in this round */
+                s->floor = xcp_robust_times(s->floor, rtt_ns, s->base_ns);
+                s->cap = xcp_robust_times(s->cap, rtt_ns, s->base_ns);
+            }
         }
         s->base_ns = rtt_ns;
     }
     if (segments > 1)
         xcp_jumps_sample(&s->jumps, sent_ns, rtt_ns, xcp_robust_matters(s));
+    else
+        xcp_jumps_shorter(&s->jumps, whole_ns);
     s->least_ns = xcp_robust_less(s->least_ns, rtt_ns);
     s->most_ns = xcp_robust_more(s->most_ns, rtt_ns);
     s->sum_ns += rtt_ns;
@@ -336,7 +343,10 @@ XCP_INLINE xcp_u64 xcp_robust_lowest(const struct xcp_robust_sender *s) {
     xcp_u64 beyond = taken - xcp_robust_less(taken, s->floor);
     xcp_u64 lowest =
         xcp_robust_less(s->floor - xcp_robust_less(s->floor, beyond), s->explicit_window);
-    return xcp_robust_more(lowest, xcp_robust_less(s->floor, XCP_ROBUST_ONE));
+    xcp_u64 least = xcp_robust_less(s->floor, XCP_ROBUST_ONE);
+    if (xcp_jumps_often(&s->jumps))
+        least = xcp_robust_more(least / 2, XCP_ROBUST_LEAST_WINDOW);
+    return xcp_robust_more(lowest, least);
 }
 
 /* A return header came back, for a packet sent at sent_ns. */

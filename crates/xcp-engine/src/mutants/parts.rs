@@ -56,6 +56,7 @@ const ROUNDS: &str = "s->vanished ? XCP_ROBUST_EVIDENCE_VANISHED : XCP_ROBUST_EV
 const VANISHED: &str = "s->vanished = XCP_ROBUST_VANISHED;";
 const GONE: &str = "s->last_infl_ns > 2 * q.tau";
 const SUDDEN: &str = "sent - j->sent < rise";
+const ONCE: &str = "rose && j->rose == XCP_JUMPS_WATCHED";
 const MIDDLE: &str = "rtt - rise / 2";
 const STAYS: &str = "++j->stays >= XCP_JUMPS_STAYS";
 const JUMP_ROUNDS: &str = "j->count < XCP_JUMPS_MOST - XCP_JUMPS_ROUNDS \
@@ -250,7 +251,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-request",
         "the bound is not told to routers",
-        &[sender("(xcp_u32)xcp_robust_less((w >> 32) + 2, XCP_NO_LIMIT - 1)", "XCP_NO_LIMIT")],
+        &[sender("(xcp_u32)xcp_robust_less((w >> 32) + 1, XCP_NO_LIMIT - 1)", "XCP_NO_LIMIT")],
     ),
     one(
         "without-what-it-becomes",
@@ -343,6 +344,11 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         "without-jumps",
         "a path that jumps is taken for a queue as soon as any other",
         &[jumps(OFTEN, "0")],
+    ),
+    one(
+        "without-once",
+        "RTTs that rise suddenly one after the other are jumps, too",
+        &[jumps(ONCE, "0"), jumps("rose && !j->rose", "rose")],
     ),
     one(
         "without-vanished",
@@ -834,10 +840,10 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     ),
     one(
         "often-half",
-        "a path jumps while more than 64 rounds are on the count, not 128",
-        &[jumps(OFTEN, "j->count > 64")],
+        "a path jumps while more than 32 rounds are on the count, not 64",
+        &[jumps(OFTEN, "j->count > 32")],
     ),
-    one("often-double", "while more than 250 are, not 128", &[jumps(OFTEN, "j->count > 250")]),
+    one("often-double", "while more than 128 are, not 64", &[jumps(OFTEN, "j->count > 128")]),
     one(
         "sixteenth-half",
         "where the path jumps, W grows by a 32nd or half a packet, not twice that",
