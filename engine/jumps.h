@@ -5,17 +5,17 @@
  *
  * A queue becomes longer by as much as comes in beyond what goes out. That two packets' RTTs differ
  * by more than the time between them therefore takes more than twice the rate that the queue can
- * forward. Bursts do that, but such a queue drains again, unless the burst goes on. So does a link
- * whose rate falls to less than half, but then one RTT after the other rises so. A path becomes
- * longer between two packets. So RTTs that grow by more than a queue which matters, faster than
- * that, once and neither before nor after it, and stay in the upper half of it until two rounds
- * have ended, are a path that has become longer. (Where acknowledgements come in bunches, as over a
- * medium that is shared, RTTs grow as suddenly, but fall again within each.)
+ * forward. Bursts do that, but such a queue drains again, unless the burst goes on. A link whose
+ * rate falls to less than half does it, too, but then one RTT after the other rises so, while a
+ * path becomes longer between two packets. So RTTs that grow by more than a queue which matters,
+ * faster than that, once and neither before nor after it, and stay in the upper half of it until
+ * two rounds have ended, are a path that has become longer. (Where acknowledgements come in bunches,
+ * as over a medium that is shared, RTTs grow as suddenly, but fall again within each.)
  *
  * One such jump is no habit: a queue of the usual kind may be on the new path, and where packets
- * take long, a few of them may look like one. Each counts for 64 rounds, 255 at most, and the path is
- * held to jump while more than 64 are on the count: after two of them within 64 rounds, and for 190
- * rounds at most after the last.
+ * take long, a few of them may look like one. Each counts for 64 rounds, 255 at most, and the path
+ * is held to jump while more than 64 are on the count: after two of them within 64 rounds, and for
+ * 190 rounds at most after the last.
  */
 #ifndef XCP_JUMPS_H
 #define XCP_JUMPS_H

@@ -336,8 +336,9 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
     s->samples++;
 }
 
-/* What routers can make of W by now: in the round its floor; where the path jumps (difference 13)
- * less by what they take beyond that. Does not raise W but to the packet of difference 10. */
+/* The least that routers can make of W by now: the round's floor, and where the path jumps
+ * (difference 13) less by what they take beyond that, below one packet, too, where a round lasts
+ * base / W. It never raises W, except to the packet of difference 10. */
 XCP_INLINE xcp_u64 xcp_robust_lowest(const struct xcp_robust_sender *s) {
     xcp_u64 taken = s->fb < 0 ? -(xcp_u64)s->fb : 0;
     xcp_u64 beyond = taken - xcp_robust_less(taken, s->floor);
