@@ -24,6 +24,14 @@ const fn sender(right: &'static str, wrong: &'static str) -> Edit {
     Edit { file: "robust_sender.h", right, wrong }
 }
 
+const fn bound(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "robust_bound.h", right, wrong }
+}
+
+const fn kept(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "robust_sender_state.h", right, wrong }
+}
+
 const fn jumps(right: &'static str, wrong: &'static str) -> Edit {
     Edit { file: "jumps.h", right, wrong }
 }
@@ -244,10 +252,10 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-cap",
         "increase without regard to what the last round delivered",
-        &[sender(CAP, "XCP_ROBUST_UNBOUNDED")],
+        &[bound(CAP, "XCP_ROBUST_UNBOUNDED")],
     ),
-    one("without-delay", "longer round trips are no evidence of a queue", &[sender(EVIDENT, "0")]),
-    one("without-loss", "heavy loss is no evidence of a queue", &[sender(HEAVY, "0")]),
+    one("without-delay", "longer round trips are no evidence of a queue", &[bound(EVIDENT, "0")]),
+    one("without-loss", "heavy loss is no evidence of a queue", &[bound(HEAVY, "0")]),
     one(
         "without-request",
         "the bound is not told to routers",
@@ -261,7 +269,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-waiting",
         "the bound grows although W has not come up to it",
-        &[sender("s->limited && xcp_robust_has_come(s)", "s->limited")],
+        &[bound("s->limited && xcp_robust_has_come(s)", "s->limited")],
     ),
     one(
         "without-the-wait",
@@ -271,12 +279,12 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-how-long",
         "a round's deliveries count in full, however long it lasted",
-        &[sender("xcp_robust_more(now - s->first_ns, s->base_ns)", "s->base_ns")],
+        &[bound("xcp_robust_more(now - s->first_ns, s->base_ns)", "s->base_ns")],
     ),
     one(
         "without-the-queue-before",
         "where much is lost, only the least RTT of the same round tells of a queue",
-        &[sender(
+        &[bound(
             HEAVY,
             "s->lost >= 3 && \
          (4ULL * s->lost > sum || (20ULL * s->lost > sum && q.infl > q.tau >> 2))",
@@ -285,12 +293,12 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-what-is-coming",
         "W below B makes FREE, whether or not routers are still adding",
-        &[sender("s->routed && !coming", "s->routed")],
+        &[bound("s->routed && !coming", "s->routed")],
     ),
     one(
         "without-leaving-by-loss",
         "a first slow start that ends with a loss goes on as CUBIC",
-        &[sender(
+        &[bound(
             "s->slow_start && (s->lost || q->infl > q->tau)",
             "(s->lost ? (s->slow_start = 0) : s->slow_start && q->infl > q->tau)",
         )],
@@ -300,21 +308,21 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         "the longest wait counts in COMPETE, too",
         &[sender("s->mode != XCP_ROBUST_COMPETE", "1")],
     ),
-    one("without-competing", "nobody else is ever held to fill the queue", &[sender(OTHERS, "0")]),
+    one("without-competing", "nobody else is ever held to fill the queue", &[bound(OTHERS, "0")]),
     one(
         "without-flat",
         "only eight rounds tell that others fill the queue",
-        &[sender(OTHERS, "s->stuck > 8")],
+        &[bound(OTHERS, "s->stuck > 8")],
     ),
     one(
         "without-tie",
         "W runs away from B",
-        &[sender("s->bound != XCP_ROBUST_UNBOUNDED && s->routed", "0")],
+        &[bound("s->bound != XCP_ROBUST_UNBOUNDED && s->routed", "0")],
     ),
     one(
         "without-longer-path",
         "a path that became longer is taken for a queue",
-        &[sender("s->base_ns = s->least_ns;", "")],
+        &[bound("s->base_ns = s->least_ns;", "")],
     ),
     one(
         "without-restoring",
@@ -324,7 +332,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-patience",
         "the retransmission timer backs off in an outage",
-        &[sender(PATIENCE, "0xffffffffffffULL")],
+        &[kept(PATIENCE, "0xffffffffffffULL")],
     ),
     one(
         "without-any-answer",
@@ -334,11 +342,11 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
             sender(RESTORED, "s->saved && sent_ns >= s->timeout_ns"),
         ],
     ),
-    one("without-small-windows", "no window below one packet", &[sender(FLOOR, "XCP_ROBUST_ONE")]),
+    one("without-small-windows", "no window below one packet", &[bound(FLOOR, "XCP_ROBUST_ONE")]),
     one(
         "without-floor",
         "W falls as low as routers say within a round",
-        &[sender("s->floor = xcp_robust_floor(s);", "s->floor = XCP_ROBUST_LEAST_WINDOW;")],
+        &[bound("s->floor = xcp_robust_floor(s);", "s->floor = XCP_ROBUST_LEAST_WINDOW;")],
     ),
     one(
         "without-jumps",
@@ -353,12 +361,12 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-vanished",
         "a queue that has vanished is believed like any other",
-        &[sender(VANISHED, "s->vanished = 0;")],
+        &[bound(VANISHED, "s->vanished = 0;")],
     ),
     one(
         "without-following-slowly",
         "W follows what routers say at once where the path jumps",
-        &[sender("q.jumps && s->routed", "0")],
+        &[bound("q.jumps && s->routed", "0")],
     ),
     one(
         "without-asking-slowly",
@@ -378,7 +386,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "without-competing-at-jumps",
         "where the path jumps, DELAY stays what it is",
-        &[sender("q.jumps && s->mode == XCP_ROBUST_DELAY", "0")],
+        &[bound("q.jumps && s->mode == XCP_ROBUST_DELAY", "0")],
     ),
     one(
         "without-hearing-all",
@@ -443,7 +451,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         "after four rounds",
         &[
             sender(FIRST, "s->rounds >= 4"),
-            sender("s->rounds < XCP_ROBUST_FIRST_ROUNDS", "s->rounds < 4"),
+            bound("s->rounds < XCP_ROBUST_FIRST_ROUNDS", "s->rounds < 4"),
         ],
     ),
     one("least-part-half", "parts of at least 0.25 ms, not 0.5", &[state(LEAST_PART, "250000ULL")]),
@@ -515,7 +523,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "tau-half",
         "a queue is 5 ms, not 10",
-        &[sender(
+        &[bound(
             TAU,
             "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU / 2, s->base_ns / 10), \
          s->spread_ns + (s->spread_ns >> 1))",
@@ -524,7 +532,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "tau-double",
         "20 ms, not 10",
-        &[sender(
+        &[bound(
             TAU,
             "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU * 2, s->base_ns / 10), \
          s->spread_ns + (s->spread_ns >> 1))",
@@ -533,7 +541,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "tau-share-half",
         "a queue is base / 20, not base / 10",
-        &[sender(
+        &[bound(
             TAU,
             "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 20), \
          s->spread_ns + (s->spread_ns >> 1))",
@@ -542,7 +550,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "tau-share-double",
         "base / 5, not base / 10",
-        &[sender(
+        &[bound(
             TAU,
             "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 5), \
          s->spread_ns + (s->spread_ns >> 1))",
@@ -551,7 +559,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "spread-half",
         "a queue is 0.75 times the spread of round trips, not 1.5 times",
-        &[sender(
+        &[bound(
             TAU,
             "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10), \
          (s->spread_ns >> 1) + (s->spread_ns >> 2))",
@@ -560,7 +568,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "spread-double",
         "3 times, not 1.5 times",
-        &[sender(
+        &[bound(
             TAU,
             "xcp_robust_more(xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10), 3 * s->spread_ns)",
         )],
@@ -578,39 +586,39 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "cap-half",
         "increase up to 4 times what was delivered, not 8",
-        &[sender(CAP, "(4ULL * s->acked + 4) << 32")],
+        &[bound(CAP, "(4ULL * s->acked + 4) << 32")],
     ),
-    one("cap-double", "up to 16 times, not 8", &[sender(CAP, "(16ULL * s->acked + 4) << 32")]),
+    one("cap-double", "up to 16 times, not 8", &[bound(CAP, "(16ULL * s->acked + 4) << 32")]),
     one(
         "rounds-half",
         "two rounds tell of a queue, not three",
-        &[sender(ROUNDS, "s->vanished ? XCP_ROBUST_EVIDENCE_VANISHED : 2")],
+        &[bound(ROUNDS, "s->vanished ? XCP_ROBUST_EVIDENCE_VANISHED : 2")],
     ),
     one(
         "rounds-double",
         "six rounds, not three",
-        &[sender(ROUNDS, "s->vanished ? XCP_ROBUST_EVIDENCE_VANISHED : 6")],
+        &[bound(ROUNDS, "s->vanished ? XCP_ROBUST_EVIDENCE_VANISHED : 6")],
     ),
     one(
         "telling-half",
         "a round of two segments tells, not of four",
-        &[sender(TELLING, "s->acked >= 2")],
+        &[bound(TELLING, "s->acked >= 2")],
     ),
-    one("telling-double", "of eight segments, not of four", &[sender(TELLING, "s->acked >= 8")]),
+    one("telling-double", "of eight segments, not of four", &[bound(TELLING, "s->acked >= 8")]),
     one(
         "content-half",
         "a router that takes a twentieth is not content, not a tenth",
-        &[sender(CONTENT, "xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH / 2)")],
+        &[bound(CONTENT, "xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH / 2)")],
     ),
     one(
         "content-double",
         "one that takes a fifth, not a tenth",
-        &[sender(CONTENT, "xcp_mul_fraction(q->flight, 2 * XCP_ROBUST_TENTH)")],
+        &[bound(CONTENT, "xcp_mul_fraction(q->flight, 2 * XCP_ROBUST_TENTH)")],
     ),
     one(
         "heavy-half",
         "loss is heavy from an eighth, not a quarter",
-        &[sender(
+        &[bound(
             HEAVY,
             "s->lost >= 3 && \
          (8ULL * s->lost > sum || (20ULL * s->lost > sum && \
@@ -620,7 +628,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "heavy-double",
         "from a half, not a quarter",
-        &[sender(
+        &[bound(
             HEAVY,
             "s->lost >= 3 && \
          (2ULL * s->lost > sum || (20ULL * s->lost > sum && \
@@ -630,7 +638,7 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "heavy-queue-half",
         "where there is a queue, from a fortieth, not a twentieth",
-        &[sender(
+        &[bound(
             HEAVY,
             "s->lost >= 3 && \
          (4ULL * s->lost > sum || (40ULL * s->lost > sum && \
@@ -640,110 +648,110 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "heavy-queue-double",
         "where there is a queue, from a tenth, not a twentieth",
-        &[sender(
+        &[bound(
             HEAVY,
             "s->lost >= 3 && \
          (4ULL * s->lost > sum || (10ULL * s->lost > sum && \
          xcp_robust_srtt(s) - s->base_ns > q.tau >> 2))",
         )],
     ),
-    one("cut-more", "loss leaves 0.4 of B, not 0.7", &[sender(SEVEN_TENTHS, "1717986918U")]),
-    one("cut-half", "loss leaves 0.85 of B, not 0.7", &[sender(SEVEN_TENTHS, "3650722201U")]),
+    one("cut-more", "loss leaves 0.4 of B, not 0.7", &[kept(SEVEN_TENTHS, "1717986918U")]),
+    one("cut-half", "loss leaves 0.85 of B, not 0.7", &[kept(SEVEN_TENTHS, "3650722201U")]),
     one(
         "growth-half",
         "B grows by a sixteenth of its root, not an eighth",
-        &[sender(ROOT, "(xcp_isqrt(w) << 16) >> 4")],
+        &[bound(ROOT, "(xcp_isqrt(w) << 16) >> 4")],
     ),
     one(
         "growth-double",
         "by a quarter of its root, not an eighth",
-        &[sender(ROOT, "(xcp_isqrt(w) << 16) >> 2")],
+        &[bound(ROOT, "(xcp_isqrt(w) << 16) >> 2")],
     ),
     one(
         "step-half",
         "and by a quarter of a packet, not half",
-        &[sender(STEP, "(XCP_ROBUST_ONE >> 2)")],
+        &[kept(STEP, "(XCP_ROBUST_ONE >> 2)")],
     ),
-    one("step-double", "and by a packet, not half", &[sender(STEP, "XCP_ROBUST_ONE")]),
+    one("step-double", "and by a packet, not half", &[kept(STEP, "XCP_ROBUST_ONE")]),
     one(
         "quarter-half",
         "by no more than an eighth of B, not a quarter",
-        &[sender(QUARTER, "w >> 3")],
+        &[bound(QUARTER, "w >> 3")],
     ),
-    one("quarter-double", "by no more than half of B, not a quarter", &[sender(QUARTER, "w >> 1")]),
+    one("quarter-double", "by no more than half of B, not a quarter", &[bound(QUARTER, "w >> 1")]),
     one(
         "grown-half",
         "faster after four rounds, not eight",
-        &[sender(GROWN, "grown > 4 ? grown - 3 : 1")],
+        &[bound(GROWN, "grown > 4 ? grown - 3 : 1")],
     ),
     one(
         "grown-double",
         "faster after sixteen rounds, not eight",
-        &[sender(GROWN, "grown > 16 ? grown - 15 : 1")],
+        &[bound(GROWN, "grown > 16 ? grown - 15 : 1")],
     ),
-    one("wait-half", "a receiver waits for 20 ms, not 40", &[sender(WAIT, " 20000000ULL")]),
-    one("wait-double", "for 80 ms, not 40", &[sender(WAIT, " 80000000ULL")]),
+    one("wait-half", "a receiver waits for 20 ms, not 40", &[kept(WAIT, " 20000000ULL")]),
+    one("wait-double", "for 80 ms, not 40", &[kept(WAIT, " 80000000ULL")]),
     one(
         "longest-wait-half",
         "a receiver waits for 100 ms at most, not 200",
-        &[sender(LONGEST_WAIT, "100000000ULL")],
+        &[kept(LONGEST_WAIT, "100000000ULL")],
     ),
     one(
         "longest-wait-double",
         "for 400 ms at most, not 200",
-        &[sender(LONGEST_WAIT, "400000000ULL")],
+        &[kept(LONGEST_WAIT, "400000000ULL")],
     ),
     one(
         "coming-half",
         "routers are adding from a hundredth of what is in flight on, not a fiftieth",
-        &[sender(COMING, "s->fb > (xcp_s64)(flight / 100)")],
+        &[bound(COMING, "s->fb > (xcp_s64)(flight / 100)")],
     ),
     one(
         "coming-double",
         "from a 25th on, not a fiftieth",
-        &[sender(COMING, "s->fb > (xcp_s64)(flight / 25)")],
+        &[bound(COMING, "s->fb > (xcp_s64)(flight / 25)")],
     ),
     one(
         "others-half",
         "four rounds of queue tell of others, not eight",
-        &[sender(OTHERS, "s->stuck > 4 || s->flat > 3")],
+        &[bound(OTHERS, "s->stuck > 4 || s->flat > 3")],
     ),
     one(
         "others-double",
         "sixteen rounds, not eight",
-        &[sender(OTHERS, "s->stuck > 16 || s->flat > 3")],
+        &[bound(OTHERS, "s->stuck > 16 || s->flat > 3")],
     ),
     one(
         "flat-half",
         "two rounds of a queue that does not move tell of others, not four",
-        &[sender(OTHERS, "s->stuck > 8 || s->flat > 1")],
+        &[bound(OTHERS, "s->stuck > 8 || s->flat > 1")],
     ),
     one(
         "flat-double",
         "eight such rounds, not four",
-        &[sender(OTHERS, "s->stuck > 8 || s->flat > 7")],
+        &[bound(OTHERS, "s->stuck > 8 || s->flat > 7")],
     ),
     one(
         "moves-half",
         "a queue does not move within a 32nd, not a 16th",
-        &[sender(FLAT, "moved < q.infl >> 5")],
+        &[bound(FLAT, "moved < q.infl >> 5")],
     ),
-    one("moves-double", "within an eighth, not a 16th", &[sender(FLAT, "moved < q.infl >> 3")]),
+    one("moves-double", "within an eighth, not a 16th", &[bound(FLAT, "moved < q.infl >> 3")]),
     one(
         "over-half",
         "two rounds of W below B make FREE, not three",
-        &[sender(OVER, "s->over >= 2")],
+        &[bound(OVER, "s->over >= 2")],
     ),
-    one("over-double", "six rounds, not three", &[sender(OVER, "s->over >= 6")]),
+    one("over-double", "six rounds, not three", &[bound(OVER, "s->over >= 6")]),
     one(
         "floor-half",
         "W falls to a quarter in a round, not to half",
-        &[sender(FLOOR, "xcp_robust_more(s->explicit_window >> 2, XCP_ROBUST_LEAST_WINDOW)")],
+        &[bound(FLOOR, "xcp_robust_more(s->explicit_window >> 2, XCP_ROBUST_LEAST_WINDOW)")],
     ),
     one(
         "floor-more",
         "to three quarters, not to half",
-        &[sender(
+        &[bound(
             FLOOR,
             "xcp_robust_more(s->explicit_window - (s->explicit_window >> 2), XCP_ROBUST_LEAST_WINDOW)",
         )],
@@ -751,12 +759,12 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "least-half",
         "W is a 64th at least, not a 32nd",
-        &[sender(LEAST_WINDOW, "XCP_ROBUST_ONE >> 6")],
+        &[kept(LEAST_WINDOW, "XCP_ROBUST_ONE >> 6")],
     ),
     one(
         "least-double",
         "W is a 16th at least, not a 32nd",
-        &[sender(LEAST_WINDOW, "XCP_ROBUST_ONE >> 4")],
+        &[kept(LEAST_WINDOW, "XCP_ROBUST_ONE >> 4")],
     ),
     one(
         "agreeing-half",
@@ -787,28 +795,28 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "vanished-evidence-half",
         "six rounds are evidence where a queue has vanished, not twelve",
-        &[sender(ROUNDS, "s->vanished ? 6 : XCP_ROBUST_EVIDENCE")],
+        &[bound(ROUNDS, "s->vanished ? 6 : XCP_ROBUST_EVIDENCE")],
     ),
     one(
         "vanished-evidence-double",
         "24 rounds, not twelve",
-        &[sender(ROUNDS, "s->vanished ? 24 : XCP_ROBUST_EVIDENCE")],
+        &[bound(ROUNDS, "s->vanished ? 24 : XCP_ROBUST_EVIDENCE")],
     ),
     one(
         "vanished-half",
         "queues are believed after 64 quiet rounds, not 128",
-        &[sender(VANISHED, "s->vanished = 64;")],
+        &[bound(VANISHED, "s->vanished = 64;")],
     ),
-    one("vanished-double", "after 255, not 128", &[sender(VANISHED, "s->vanished = 255;")]),
+    one("vanished-double", "after 255, not 128", &[bound(VANISHED, "s->vanished = 255;")]),
     one(
         "gone-half",
         "a queue of tau that is gone a round later has vanished, not one of 2 tau",
-        &[sender(GONE, "s->last_infl_ns > q.tau")],
+        &[bound(GONE, "s->last_infl_ns > q.tau")],
     ),
     one(
         "gone-double",
         "a queue of 4 tau, not of 2 tau",
-        &[sender(GONE, "s->last_infl_ns > 4 * q.tau")],
+        &[bound(GONE, "s->last_infl_ns > 4 * q.tau")],
     ),
     one(
         "sudden-half",
@@ -847,29 +855,29 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "sixteenth-half",
         "where the path jumps, W grows by a 32nd or half a packet, not twice that",
-        &[sender(SIXTEENTH, "xcp_robust_more(w / 32, XCP_ROBUST_ONE / 2)")],
+        &[bound(SIXTEENTH, "xcp_robust_more(w / 32, XCP_ROBUST_ONE / 2)")],
     ),
     one(
         "sixteenth-double",
         "by an eighth or two packets, not half that",
-        &[sender(SIXTEENTH, "xcp_robust_more(w / 8, 2 * XCP_ROBUST_ONE)")],
+        &[bound(SIXTEENTH, "xcp_robust_more(w / 8, 2 * XCP_ROBUST_ONE)")],
     ),
     one(
         "jumps-fall-half",
         "there W falls by a sixteenth at most, not an eighth",
-        &[sender(EIGHTH, "w - w / 16")],
+        &[bound(EIGHTH, "w - w / 16")],
     ),
-    one("jumps-fall-double", "by a quarter, not an eighth", &[sender(EIGHTH, "w - w / 4")]),
+    one("jumps-fall-double", "by a quarter, not an eighth", &[bound(EIGHTH, "w - w / 4")]),
     one(
         "restore-half",
         "a window comes back once a second, not each two seconds",
-        &[sender(RESTORE, "1000000000ULL")],
+        &[kept(RESTORE, "1000000000ULL")],
     ),
-    one("restore-double", "each four seconds, not each two", &[sender(RESTORE, "4000000000ULL")]),
+    one("restore-double", "each four seconds, not each two", &[kept(RESTORE, "4000000000ULL")]),
     one(
         "patience-half",
         "in an outage the timer waits half a second at most, not one",
-        &[sender(PATIENCE, "500000000ULL")],
+        &[kept(PATIENCE, "500000000ULL")],
     ),
-    one("patience-double", "two seconds at most, not one", &[sender(PATIENCE, "2000000000ULL")]),
+    one("patience-double", "two seconds at most, not one", &[kept(PATIENCE, "2000000000ULL")]),
 ];

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The robust sender's bound B on what is in flight: what a round of acknowledgements tells of a
+ * queue that no router governs, and what becomes of B, and of who is heard, at its end. Differences
+ * 4 to 8, 13 and 14 of robust_sender.h, which also has what happens within a round.
+ */
+#ifndef XCP_ROBUST_BOUND_H
+#define XCP_ROBUST_BOUND_H
+
+#include "robust_sender_state.h"
+
+/* Whether W has come up to B, so that B is what limits. */
+XCP_INLINE xcp_u32 xcp_robust_has_come(const struct xcp_robust_sender *s) {
+    return xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)) <= s->explicit_window;
+}
+
+/* What a bound of w grows by in a round, after so many rounds in which it has grown. */
+XCP_INLINE xcp_u64 xcp_robust_growth(xcp_u64 w, xcp_u32 grown) {
+    xcp_u64 root = (xcp_isqrt(w) << 16) >> 3; /* sqrt(2^32 w) = 2^16 sqrt(w) */
+    return xcp_robust_less(root * (grown > 8 ? grown - 7 : 1) + XCP_ROBUST_STEP, w >> 2);
+}
+
+/* What W grows by in a round at most where the path jumps. */
+XCP_INLINE xcp_u64 xcp_robust_slowly(xcp_u64 w) {
+    return xcp_robust_more(w / 16, XCP_ROBUST_ONE);
+}
+
+XCP_INLINE void xcp_robust_compete(struct xcp_robust_sender *s, xcp_u64 window) {
+    s->mode = XCP_ROBUST_COMPETE;
+    s->competes++;
+    xcp_cubic_at(&s->cubic, window);
+    s->bound = window;
+    s->empty = 0;
+    s->stuck = 0;
+}
+
+XCP_INLINE void xcp_robust_bind(struct xcp_robust_sender *s, xcp_u64 before, xcp_u64 bound) {
+    s->binds++;
+    s->mode = XCP_ROBUST_DELAY;
+    s->before = before;
+    s->bound = xcp_robust_more(bound, XCP_ROBUST_ONE / 8);
+    s->stuck = 1;
+    s->skip = 1;
+    s->grown = 0;
+    s->over = 0;
+}
+
+/* W below B three times: FREE, and after COMPETE a longer path is known as one: difference 7.
+ * bound: B, without what it has just grown by, which is only asked for now. coming: what was asked
+ * for is. */
+XCP_INLINE void xcp_robust_release(struct xcp_robust_sender *s, xcp_u64 bound, xcp_u32 coming) {
+    s->over = s->routed && !coming && s->explicit_window < bound ? s->over + 1 : 0;
+    if (s->over >= 3) {
+        if (s->mode == XCP_ROBUST_COMPETE) {
+            s->explicit_window = xcp_robust_more(s->explicit_window, xcp_robust_flight(s));
+            s->base_ns = s->least_ns;
+        }
+        s->mode = XCP_ROBUST_FREE;
+        s->bound = XCP_ROBUST_UNBOUNDED;
+        s->over = 0;
+    }
+}
+
+/* What a round was like. */
+struct xcp_robust_round {
+    xcp_u64 infl;
+    xcp_u64 mean;
+    xcp_u64 tau;
+    xcp_u64 flight;
+    xcp_u64 delivered; /* in a base RTT, 2^-32 packets */
+    xcp_u32 heavy;
+    xcp_u32 push;
+    xcp_u32 still;
+    xcp_u32 jumps; /* the path does */
+};
+
+XCP_PART xcp_robust_round_free(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
+    xcp_u32 evident;
+    XCP_PART_NEEDS(s && q);
+    evident = s->acked >= XCP_ROBUST_TELLING &&
+              s->high >= (s->vanished ? XCP_ROBUST_EVIDENCE_VANISHED : XCP_ROBUST_EVIDENCE) &&
+              s->high_fb > -(xcp_s64)xcp_mul_fraction(q->flight, XCP_ROBUST_TENTH);
+    if (s->limited && q->infl > q->tau && evident) {
+        xcp_robust_bind(
+            s, q->flight,
+            xcp_robust_more(q->delivered, xcp_robust_less(s->explicit_window, q->flight) >> 2));
+    } else if (q->heavy) {
+        xcp_u64 had = xcp_robust_more(q->delivered, XCP_ROBUST_ONE);
+        xcp_robust_bind(s, had, xcp_mul_fraction(had, XCP_ROBUST_SEVEN_TENTHS));
+    }
+    return 0;
+}
+
+XCP_PART xcp_robust_round_delay(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
+    xcp_u64 by = 0;
+    XCP_PART_NEEDS(s && q);
+    if (q->infl < q->tau >> 1)
+        s->stuck = 0;
+    else if (s->stuck)
+        s->stuck++;
+    s->flat = s->stuck && q->still ? s->flat + 1 : 0;
+    if (s->skip) {
+        s->skip--;
+    } else if (q->heavy || (q->infl > q->tau && (q->push || q->infl > 2 * q->tau))) {
+        xcp_u64 cut =
+            q->heavy && q->infl < q->tau
+                ? xcp_mul_fraction(q->flight, XCP_ROBUST_SEVEN_TENTHS)
+                : xcp_robust_more(xcp_robust_times(q->flight, s->base_ns, q->mean), q->flight >> 1);
+        if (!s->stuck) {
+            s->before = q->flight;
+            s->stuck = 1;
+        }
+        s->bound = xcp_robust_more(cut + xcp_robust_growth(q->flight, 0), XCP_ROBUST_ONE / 8);
+        s->skip = 1;
+        s->grown = 0;
+    } else if (s->limited && xcp_robust_has_come(s)) {
+        s->grown++;
+        by = xcp_robust_growth(s->bound, s->grown);
+        s->bound = xcp_robust_less(s->bound + by, XCP_ROBUST_WINDOW_MOST);
+    }
+    if (s->stuck > 8 || s->flat > 3) {
+        s->empties = s->empties < 8 ? 2 * s->empties : 16;
+        xcp_robust_compete(s, s->before);
+    } else {
+        xcp_robust_release(s, s->bound - by, s->fb > 0);
+    }
+    return 0;
+}
+
+XCP_PART xcp_robust_round_compete(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
+    XCP_PART_NEEDS(s && q);
+    if (s->slow_start && (s->lost || q->infl > q->tau)) {
+        s->slow_start = 0;
+        xcp_robust_bind(
+            s, q->flight,
+            xcp_robust_more(xcp_robust_times(q->flight, s->base_ns, q->mean), q->flight >> 1));
+        return 0;
+    }
+    /* a loss at an empty queue is not congestion's */
+    if (s->lost && (s->most_ns - s->base_ns > q->tau >> 1 || q->heavy)) {
+        xcp_cubic_lost(&s->cubic, q->flight);
+        s->bound = s->cubic.cwnd;
+    }
+    if (!s->slow_start && !q->jumps) {
+        s->empty = q->infl < q->tau >> 1 ? s->empty + 1 : 0;
+        if (s->empty >= s->empties) {
+            s->mode = XCP_ROBUST_DELAY;
+            s->stuck = 0;
+            s->grown = 0;
+            s->skip = 0;
+            s->empty = 0;
+            s->empties = s->empties > 1 ? s->empties >> 1 : 1;
+        }
+    }
+    xcp_robust_release(s, s->bound, s->fb > 0 && !q->still);
+    return 0;
+}
+
+/* Whether routers are there: difference 8. */
+XCP_INLINE void xcp_robust_listen(struct xcp_robust_sender *s) {
+    if (!s->routed || s->marks || s->unmarked == 0 || (s->unmarked < 3 && s->ever))
+        return;
+    s->routed = 0;
+    if (s->bound == XCP_ROBUST_UNBOUNDED) {
+        xcp_u64 w = xcp_robust_times(s->explicit_window, xcp_robust_srtt(s), s->base_ns);
+        if (s->ever) {
+            xcp_robust_compete(s, xcp_robust_less(w, (xcp_u64)(s->acked ? s->acked : 1) << 32));
+        } else {
+            xcp_robust_compete(s, w);
+            xcp_cubic_start(&s->cubic, w);
+            s->slow_start = 1;
+        }
+    }
+    s->explicit_window = XCP_ROBUST_UNBOUNDED;
+}
+
+/* The floor of W: difference 10. */
+XCP_INLINE xcp_u64 xcp_robust_floor(const struct xcp_robust_sender *s) {
+    return s->explicit_window > XCP_ROBUST_ONE
+               ? XCP_ROBUST_ONE
+               : xcp_robust_more(s->explicit_window >> 1, XCP_ROBUST_LEAST_WINDOW);
+}
+
+XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
+    struct xcp_robust_round q;
+    xcp_u64 flight, sum, moved;
+    XCP_PART_NEEDS(s);
+    xcp_jumps_round_ends(&s->jumps);
+    q.jumps = xcp_jumps_often(&s->jumps);
+    q.infl = q.jumps ? 0 : s->least_ns - s->base_ns;
+    moved = q.infl > s->last_infl_ns ? q.infl - s->last_infl_ns : s->last_infl_ns - q.infl;
+    q.still = moved < q.infl >> 4;
+    q.mean = s->sum_ns / (s->samples ? s->samples : 1);
+    s->spread_ns += (s->most_ns - s->least_ns) / 4 - s->spread_ns / 4;
+    q.tau = xcp_robust_more(xcp_robust_matters(s), s->spread_ns + (s->spread_ns >> 1));
+    q.flight = flight = xcp_robust_flight(s);
+    q.delivered = xcp_robust_times((xcp_u64)s->acked << 32, s->base_ns,
+                                   xcp_robust_more(now - s->first_ns, s->base_ns));
+    sum = (xcp_u64)s->lost + s->acked;
+    q.heavy =
+        s->lost >= 3 && (4ULL * s->lost > sum ||
+                         (20ULL * s->lost > sum && xcp_robust_srtt(s) - s->base_ns > q.tau >> 2));
+    xcp_robust_listen(s);
+    q.push = !s->routed || s->fb > (xcp_s64)(flight / 50);
+    if (q.infl < q.tau >> 1) {
+        if (s->mode == XCP_ROBUST_DELAY && s->stuck && s->last_infl_ns > 2 * q.tau)
+            s->vanished = XCP_ROBUST_VANISHED;
+        else if (s->vanished)
+            s->vanished--;
+    }
+    s->high = q.infl > q.tau ? s->high + 1 : 0;
+    s->high_fb = q.infl < q.tau >> 1 ? 0 : s->high_fb - (s->high_fb >> 3) + s->fb;
+    if (q.jumps && s->mode == XCP_ROBUST_DELAY)
+        xcp_robust_compete(s, flight);
+    if (s->mode == XCP_ROBUST_FREE)
+        xcp_robust_round_free(s, &q);
+    else if (s->mode == XCP_ROBUST_DELAY)
+        xcp_robust_round_delay(s, &q);
+    else
+        xcp_robust_round_compete(s, &q);
+    if (s->bound != XCP_ROBUST_UNBOUNDED && s->routed) /* difference 7 */
+        s->explicit_window = xcp_robust_less(
+            s->explicit_window, xcp_robust_more(xcp_robust_flight(s), flight) + s->added);
+    s->floor = xcp_robust_floor(s);
+    s->last_infl_ns = q.infl;
+    s->calm =
+        (s->fb < 0 ? -(xcp_u64)s->fb : (xcp_u64)s->fb) < xcp_mul_fraction(flight, XCP_ROBUST_TENTH);
+    s->cap = (8ULL * s->acked + 4) << 32;
+    if (q.jumps && s->routed) {
+        xcp_u64 w = s->explicit_window;
+        s->cap = xcp_robust_less(s->cap, w + xcp_robust_slowly(w));
+        s->floor = xcp_robust_more(s->floor, w - w / 8);
+    }
+    s->round_ns = now;
+    if (s->rounds < XCP_ROBUST_FIRST_ROUNDS)
+        s->rounds++;
+    s->least_ns = ~0ULL;
+    s->most_ns = s->sum_ns = 0;
+    s->samples = 0;
+    s->fb = 0;
+    s->added = 0;
+    s->lost = s->acked = s->marks = s->unmarked = 0;
+    s->limited = 0;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the robust sender keeps of a connection, and what follows from it at any time: W, B, the
+ * window that is told. What changes B is in robust_bound.h, what packets and acknowledgements do in
+ * robust_sender.h, which says what all of it is for.
+ */
+#ifndef XCP_ROBUST_SENDER_STATE_H
+#define XCP_ROBUST_SENDER_STATE_H
+
+#include "cubic.h"
+#include "jumps.h"
+#include "sender.h"
+
+#define XCP_ROBUST_UNBOUNDED (~0ULL)
+#define XCP_ROBUST_WINDOW_MOST (1ULL << 62)
+#define XCP_ROBUST_ONE (1ULL << 32)
+#define XCP_ROBUST_LEAST_WINDOW (XCP_ROBUST_ONE >> 5)
+#define XCP_ROBUST_STEP (XCP_ROBUST_ONE >> 1)
+#define XCP_ROBUST_TAU 10000000ULL  /* ns */
+#define XCP_ROBUST_TENTH 429496730U /* fractions of 2^32 */
+#define XCP_ROBUST_SEVEN_TENTHS 3006477107U
+#define XCP_ROBUST_RESTORE_NS 2000000000ULL
+#define XCP_ROBUST_PATIENCE_NS 1000000000ULL
+#define XCP_ROBUST_WAIT 40000000ULL       /* ns */
+#define XCP_ROBUST_WAIT_MOST 200000000ULL /* ns */
+
+/* Segments that a round must deliver to say anything of a queue: where it is fewer, each may be
+ * acknowledged alone, when the receiver's timer for delayed acknowledgements has run out. */
+#define XCP_ROBUST_TELLING 4
+
+/* Rounds of a queue that are evidence, and where one has vanished, for so many rounds without it. */
+#define XCP_ROBUST_EVIDENCE 3
+#define XCP_ROBUST_EVIDENCE_VANISHED 12
+#define XCP_ROBUST_VANISHED 128
+
+/* Rounds after which the first window has been answered: the first answer ends one, what was sent
+ * after it the next one. */
+#define XCP_ROBUST_FIRST_ROUNDS 2
+
+/* The timer has expired while routers were content; has done so again; or it is congestion. */
+#define XCP_ROBUST_OUTAGE 1
+#define XCP_ROBUST_OUTAGE_LASTS 2
+#define XCP_ROBUST_CONGESTION 3
+
+#define XCP_ROBUST_FREE 0
+#define XCP_ROBUST_DELAY 1
+#define XCP_ROBUST_COMPETE 2
+
+/* One connection's state. */
+struct xcp_robust_sender {
+    struct xcp_sender xcp;   /* its cwnd is min(W, B base / srtt) */
+    xcp_u64 explicit_window; /* W; XCP_ROBUST_UNBOUNDED where no router is */
+    xcp_u64 bound;
+    xcp_u64 cap;     /* no increase beyond it */
+    xcp_u64 floor;   /* least W in this round */
+    xcp_u64 before;  /* the bound before the first cut */
+    xcp_u64 saved;   /* W before a timeout */
+    xcp_s64 fb;      /* what feedback came to in this round */
+    xcp_s64 high_fb; /* and in the rounds since the queue stands */
+    xcp_u64 added;
+    xcp_u64 top; /* the largest window of this base RTT and of the last one */
+    xcp_u64 last_top;
+    xcp_u64 top_ns;
+    xcp_u64 base_ns; /* 0 before the first sample */
+    xcp_u64 srtt_ns;
+    xcp_u64 round_ns;
+    xcp_u64 least_ns; /* RTTs of this round */
+    xcp_u64 most_ns;
+    xcp_u64 sum_ns;
+    xcp_u64 spread_ns;
+    xcp_u64 last_infl_ns;
+    xcp_u64 timeout_ns; /* 0 before the first one */
+    xcp_u64 restored_ns;
+    xcp_u64 first_ns; /* when the first of those came that acked counts */
+    struct xcp_cubic cubic;
+    struct xcp_jumps jumps;
+    xcp_u32 samples;
+    xcp_u32 lost;
+    xcp_u32 acked;
+    xcp_u32 marks;
+    xcp_u32 unmarked;
+    xcp_u32 stuck; /* 1 and the rounds that the queue stands since the first cut, or 0 */
+    xcp_u32 grown;
+    xcp_u32 high;
+    xcp_u8 mode;
+    xcp_u8 routed; /* routers answer */
+    xcp_u8 ever;   /* one did */
+    xcp_u8 limited;
+    xcp_u8 skip;
+    xcp_u8 over;
+    xcp_u8 empty;
+    xcp_u8 empties;  /* rounds with an empty queue that end COMPETE */
+    xcp_u8 vanished; /* quiet rounds until queues are believed again: difference 14 */
+    xcp_u8 slow_start;
+    xcp_u8 flat;    /* rounds running in which the queue has not moved since the first cut */
+    xcp_u8 calm;    /* the last round's feedback was less than a tenth of the window */
+    xcp_u16 outage; /* what the timer's expiries are taken for until something comes: see above */
+    xcp_u8 rounds;  /* that have ended, no more than matter */
+    xcp_u8 relied;  /* all routers on the path rely on the rate being kept */
+    xcp_u32 binds;  /* for those who look */
+    xcp_u32 competes;
+};
+
+XCP_INLINE void xcp_robust_sender_init(struct xcp_robust_sender *s, xcp_u32 packet_bytes,
+                                       xcp_u64 initial) {
+    __builtin_memset(s, 0, sizeof(*s));
+    xcp_sender_init(&s->xcp, 0, packet_bytes, initial, XCP_ROBUST_LEAST_WINDOW,
+                    (xcp_u64)XCP_NO_LIMIT << 32, 1);
+    s->explicit_window = initial;
+    s->bound = s->cap = XCP_ROBUST_UNBOUNDED;
+    s->floor = XCP_ROBUST_ONE;
+    s->least_ns = ~0ULL;
+    s->routed = s->limited = s->empties = s->relied = 1;
+}
+
+XCP_INLINE xcp_u64 xcp_robust_less(xcp_u64 a, xcp_u64 b) {
+    return a < b ? a : b;
+}
+
+XCP_INLINE xcp_u64 xcp_robust_more(xcp_u64 a, xcp_u64 b) {
+    return a > b ? a : b;
+}
+
+/* v * a / b; unbounded stays so. */
+XCP_ANY(xcp_u64) xcp_robust_times(xcp_u64 v, xcp_u64 a, xcp_u64 b) {
+    struct xcp_num n;
+    if (a == b || b == 0 || v == XCP_ROBUST_UNBOUNDED)
+        return v;
+    n = xcp_num_div(xcp_num_mul(xcp_num_of(v), xcp_num_of(a)), xcp_num_of(b));
+    return xcp_num_u64(n, XCP_ROBUST_WINDOW_MOST);
+}
+
+/* The smoothed RTT, no shorter than base. */
+XCP_INLINE xcp_u64 xcp_robust_srtt(const struct xcp_robust_sender *s) {
+    return xcp_robust_more(s->srtt_ns, s->base_ns);
+}
+
+/* The least queue that matters, ns. */
+XCP_INLINE xcp_u64 xcp_robust_matters(const struct xcp_robust_sender *s) {
+    return xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10);
+}
+
+/* min(W srtt / base, B): what is meant to be in flight. */
+XCP_INLINE xcp_u64 xcp_robust_flight(const struct xcp_robust_sender *s) {
+    return xcp_robust_less(xcp_robust_times(s->explicit_window, xcp_robust_srtt(s), s->base_ns),
+                           s->bound);
+}
+
+/* The rate times base. */
+XCP_INLINE xcp_u64 xcp_robust_window(const struct xcp_robust_sender *s) {
+    return xcp_robust_less(s->explicit_window,
+                           xcp_robust_times(s->bound, s->base_ns, xcp_robust_srtt(s)));
+}
+
+/* Makes the window that sender.h tells what it has become. */
+XCP_INLINE void xcp_robust_settle_window(struct xcp_robust_sender *s, xcp_u64 now) {
+    s->xcp.cwnd = xcp_sender_bounded(&s->xcp, xcp_robust_window(s));
+    if (xcp_passed(now, s->top_ns, s->base_ns)) {
+        s->last_top = s->top;
+        s->top = 0;
+        s->top_ns = now;
+    }
+    s->top = xcp_robust_more(s->top, s->xcp.cwnd);
+}
+
+#endif
