@@ -12,10 +12,13 @@
  * two rounds have ended, are a path that has become longer. (Where acknowledgements come in bunches,
  * as over a medium that is shared, RTTs grow as suddenly, but fall again within each.)
  *
- * One such jump is no habit: a queue of the usual kind may be on the new path, and where packets
- * take long, a few of them may look like one. Each counts for 64 rounds, 255 at most, and the path
- * is held to jump while more than 64 are on the count: after two of them within 64 rounds, and for
- * 190 rounds at most after the last.
+ * Where packets take long, a few of them are such a rise: one of each flow that shares the link is
+ * what the link carries between two of one's own. So it has to be more than that time, too. And a
+ * queue that has overflowed has grown, whatever it looked like.
+ *
+ * One such jump is no habit: a queue of the usual kind may be on the new path. Each counts for 64
+ * rounds, 255 at most, and the path is held to jump while more than 64 are on the count: after two
+ * of them within 64 rounds, and for 190 rounds at most after the last.
  */
 #ifndef XCP_JUMPS_H
 #define XCP_JUMPS_H
@@ -40,15 +43,16 @@ struct xcp_jumps {
 };
 
 /* An RTT of a packet sent at sent_ns that an acknowledgement of several brought: one of a single
- * packet may have waited with the receiver. matters_ns: a queue below that is of no interest. */
+ * packet may have waited with the receiver. matters_ns: a queue below that is of no interest.
+ * gap_ns: between two packets of this flow, in the mean. */
 XCP_INLINE void xcp_jumps_sample(struct xcp_jumps *j, xcp_u64 sent_ns, xcp_u64 rtt_ns,
-                                 xcp_u64 matters_ns) {
+                                 xcp_u64 matters_ns, xcp_u64 gap_ns) {
     xcp_u32 rtt = (xcp_u32)(rtt_ns >> 10), sent = (xcp_u32)(sent_ns >> 10);
     xcp_u32 rise = j->rtt && rtt > j->rtt ? rtt - j->rtt : 0;
     xcp_u8 rose = rise > matters_ns >> 12 && sent - j->sent < rise ? XCP_JUMPS_ROSE : 0;
     if (rtt < j->middle || (rose && j->rose == XCP_JUMPS_WATCHED))
         j->middle = 0;
-    else if (rose && !j->rose && j->middle == 0 && rise > matters_ns >> 10) {
+    else if (rose && !j->rose && j->middle == 0 && rise > matters_ns >> 10 && rise > gap_ns >> 10) {
         j->middle = rtt - rise / 2;
         j->stays = 0;
         rose = XCP_JUMPS_WATCHED;
@@ -64,9 +68,12 @@ XCP_INLINE void xcp_jumps_shorter(struct xcp_jumps *j, xcp_u64 rtt_ns) {
         j->middle = 0;
 }
 
-XCP_INLINE void xcp_jumps_round_ends(struct xcp_jumps *j) {
+/* full: so much was lost in this round that the queue is full, and what has grown is the queue. */
+XCP_INLINE void xcp_jumps_round_ends(struct xcp_jumps *j, xcp_u32 full) {
     if (j->count)
         j->count--;
+    if (full)
+        j->middle = 0;
     if (j->middle && ++j->stays >= XCP_JUMPS_STAYS) {
         j->middle = 0;
         j->count = j->count < XCP_JUMPS_MOST - XCP_JUMPS_ROUNDS ? j->count + XCP_JUMPS_ROUNDS

@@ -74,6 +74,12 @@ struct xcp_robust_round {
     xcp_u32 jumps; /* the path does */
 };
 
+/* What of the flight a queue leaves room for, half at least. */
+XCP_INLINE xcp_u64 xcp_robust_share(const struct xcp_robust_sender *s,
+                                    const struct xcp_robust_round *q) {
+    return xcp_robust_more(xcp_robust_times(q->flight, s->base_ns, q->mean), q->flight >> 1);
+}
+
 XCP_PART xcp_robust_round_free(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
     xcp_u32 evident;
     XCP_PART_NEEDS(s && q);
@@ -94,18 +100,24 @@ XCP_PART xcp_robust_round_free(struct xcp_robust_sender *s, const struct xcp_rob
 XCP_PART xcp_robust_round_delay(struct xcp_robust_sender *s, const struct xcp_robust_round *q) {
     xcp_u64 by = 0;
     XCP_PART_NEEDS(s && q);
-    if (q->infl < q->tau >> 1)
+    if (q->infl < q->tau >> 1) {
+        if (s->stuck > XCP_ROBUST_STANDS)
+            s->bound = xcp_robust_less(2 * s->bound, s->before);
         s->stuck = 0;
-    else if (s->stuck)
+    } else if (s->stuck) {
         s->stuck++;
+    }
     s->flat = s->stuck && q->still ? s->flat + 1 : 0;
-    if (s->skip) {
+    if (s->stuck == XCP_ROBUST_STANDS) {
+        s->bound = xcp_robust_more(xcp_robust_share(s, q) >> 1, XCP_ROBUST_ONE / 8);
+        s->stuck++;
+        s->skip = 2;
+    } else if (s->skip) {
         s->skip--;
     } else if (q->heavy || (q->infl > q->tau && (q->push || q->infl > 2 * q->tau))) {
-        xcp_u64 cut =
-            q->heavy && q->infl < q->tau
-                ? xcp_mul_fraction(q->flight, XCP_ROBUST_SEVEN_TENTHS)
-                : xcp_robust_more(xcp_robust_times(q->flight, s->base_ns, q->mean), q->flight >> 1);
+        xcp_u64 cut = q->heavy && q->infl < q->tau
+                          ? xcp_mul_fraction(q->flight, XCP_ROBUST_SEVEN_TENTHS)
+                          : xcp_robust_share(s, q);
         if (!s->stuck) {
             s->before = q->flight;
             s->stuck = 1;
@@ -118,7 +130,7 @@ XCP_PART xcp_robust_round_delay(struct xcp_robust_sender *s, const struct xcp_ro
         by = xcp_robust_growth(s->bound, s->grown);
         s->bound = xcp_robust_less(s->bound + by, XCP_ROBUST_WINDOW_MOST);
     }
-    if (s->stuck > 8 || s->flat > 3) {
+    if (s->stuck > XCP_ROBUST_OTHERS || s->flat > 3) {
         s->empties = s->empties < 8 ? 2 * s->empties : 16;
         xcp_robust_compete(s, s->before);
     } else {
@@ -131,9 +143,7 @@ XCP_PART xcp_robust_round_compete(struct xcp_robust_sender *s, const struct xcp_
     XCP_PART_NEEDS(s && q);
     if (s->slow_start && (s->lost || q->infl > q->tau)) {
         s->slow_start = 0;
-        xcp_robust_bind(
-            s, q->flight,
-            xcp_robust_more(xcp_robust_times(q->flight, s->base_ns, q->mean), q->flight >> 1));
+        xcp_robust_bind(s, q->flight, xcp_robust_share(s, q));
         return 0;
     }
     /* a loss at an empty queue is not congestion's */
@@ -185,11 +195,6 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     struct xcp_robust_round q;
     xcp_u64 flight, sum, moved;
     XCP_PART_NEEDS(s);
-    xcp_jumps_round_ends(&s->jumps);
-    q.jumps = xcp_jumps_often(&s->jumps);
-    q.infl = q.jumps ? 0 : s->least_ns - s->base_ns;
-    moved = q.infl > s->last_infl_ns ? q.infl - s->last_infl_ns : s->last_infl_ns - q.infl;
-    q.still = moved < q.infl >> 4;
     q.mean = s->sum_ns / (s->samples ? s->samples : 1);
     s->spread_ns += (s->most_ns - s->least_ns) / 4 - s->spread_ns / 4;
     q.tau = xcp_robust_more(xcp_robust_matters(s), s->spread_ns + (s->spread_ns >> 1));
@@ -200,6 +205,11 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     q.heavy =
         s->lost >= 3 && (4ULL * s->lost > sum ||
                          (20ULL * s->lost > sum && xcp_robust_srtt(s) - s->base_ns > q.tau >> 2));
+    xcp_jumps_round_ends(&s->jumps, q.heavy);
+    q.jumps = xcp_jumps_often(&s->jumps);
+    q.infl = q.jumps ? 0 : s->least_ns - s->base_ns;
+    moved = q.infl > s->last_infl_ns ? q.infl - s->last_infl_ns : s->last_infl_ns - q.infl;
+    q.still = moved < q.infl >> 4;
     xcp_robust_listen(s);
     q.push = !s->routed || s->fb > (xcp_s64)(flight / 50);
     if (q.infl < q.tau >> 1) {

@@ -9,6 +9,8 @@
  *
  *   1. The window W that is told, asked for and moved is the rate times `base`, the least
  *      round-trip time seen; `base` is also the RTT in the header, and packets are spread over it.
+ *      (The handshake's packets are small, and a slow link takes longer for full ones: what the first
+ *      answer to data took replaces the handshake's time, if it is longer by less than a quarter.)
  *      A queue changes neither W nor the rate, so a router gets what it granted. What may be in
  *      flight besides is half as much again as W, and what the queue makes of it; only W until the
  *      first window has been answered whole, for it may have filled a queue by itself. And only W,
@@ -28,9 +30,11 @@
  *      is, which is what makes the shares of those who are cut together equal. After eight rounds
  *      it grows by twice as much, three times, and so on. It asks for no more than B will let it
  *      take, as a sender with a small buffer does.
- *   6. Eight rounds in which the queue does not empty, or four in which it does not move by a
- *      sixteenth, whatever was cut: others fill it, who do not go by delay, or it is none. COMPETE:
- *      B is CUBIC's window (cubic.h). An emptied queue leads back to DELAY.
+ *   6. A queue that has not emptied in six rounds is tried: for two rounds B is half of what a cut
+ *      leaves. If it is the queue of others who go by delay, they do so at about the same time; it
+ *      empties, and B is what the cut left. If it does not, or has not moved by a sixteenth in four
+ *      rounds, whatever was cut, it is others' who do not go by delay, or none. COMPETE: B is CUBIC's
+ *      window (cubic.h). An emptied queue leads back to DELAY.
  *   7. W below B in three rounds running in which routers add nothing, that is, what was asked for
  *      has not come and is not coming: the routers are the tighter bound, FREE. In between W is
  *      tied to B and what was added in the round. Where that was CUBIC's B, which grows
@@ -122,15 +126,28 @@ XCP_COLD void xcp_robust_sender_header(struct xcp_robust_sender *s, xcp_u64 now,
     s->xcp.cwnd = w;
 }
 
+/* Between two packets, ns. */
+XCP_INLINE xcp_u64 xcp_robust_gap(const struct xcp_robust_sender *s) {
+    return (s->base_ns << 16) / xcp_robust_more(xcp_robust_window(s) >> 16, 1);
+}
+
 /* How long an acknowledgement of one packet has waited for a second one, ns: difference 11. */
 XCP_INLINE xcp_u64 xcp_robust_waited(const struct xcp_robust_sender *s) {
-    xcp_u64 most = XCP_ROBUST_WAIT, w = xcp_robust_more(xcp_robust_window(s) >> 16, 1);
-    xcp_u64 gap = (s->base_ns << 16) / w;
+    xcp_u64 most = XCP_ROBUST_WAIT, gap = xcp_robust_gap(s);
     if (s->mode != XCP_ROBUST_COMPETE)
         most = xcp_robust_less(xcp_robust_more(s->base_ns, most), XCP_ROBUST_WAIT_MOST);
     if (s->bound < 2 * XCP_ROBUST_ONE || gap >= most)
         return most;
     return gap > XCP_ROBUST_WAIT ? XCP_ROBUST_WAIT : 0;
+}
+
+/* Whether the first data took longer than the handshake's small packets because a link is slow:
+ * difference 1. */
+XCP_INLINE xcp_u32 xcp_robust_is_longer(const struct xcp_robust_sender *s, xcp_u64 rtt_ns,
+                                        xcp_u32 segments) {
+    xcp_u64 by = rtt_ns - s->base_ns;
+    return segments && s->acked == 0 && s->rounds == 0 && by > xcp_robust_matters(s) / 4 &&
+           by < s->base_ns / 4;
 }
 
 /* An acknowledgement of so many segments of new data came, or (of none) a SYN's: rtt_ns is the
@@ -145,7 +162,7 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
             xcp_robust_more(rtt_ns - xcp_robust_less(rtt_ns, xcp_robust_waited(s)), s->base_ns);
     if (rtt_ns == 0 || sent_ns < s->timeout_ns || (s->outage && sent_ns < s->round_ns))
         return;
-    if (s->base_ns == 0 || rtt_ns < s->base_ns) {
+    if (s->base_ns == 0 || rtt_ns < s->base_ns || xcp_robust_is_longer(s, rtt_ns, segments)) {
         if (s->base_ns) { /* the rate stays */
             s->explicit_window = xcp_robust_times(s->explicit_window, rtt_ns, s->base_ns);
             s->saved = xcp_robust_times(s->saved, rtt_ns, s->base_ns);
@@ -157,7 +174,7 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
         s->base_ns = rtt_ns;
     }
     if (segments > 1)
-        xcp_jumps_sample(&s->jumps, sent_ns, rtt_ns, xcp_robust_matters(s));
+        xcp_jumps_sample(&s->jumps, sent_ns, rtt_ns, xcp_robust_matters(s), xcp_robust_gap(s));
     else
         xcp_jumps_shorter(&s->jumps, whole_ns);
     s->least_ns = xcp_robust_less(s->least_ns, rtt_ns);

@@ -33,6 +33,10 @@
 #define XCP_ROBUST_EVIDENCE_VANISHED 12
 #define XCP_ROBUST_VANISHED 128
 
+/* Rounds that a queue stands until it is tried, and until it is others' (difference 6). */
+#define XCP_ROBUST_STANDS 6
+#define XCP_ROBUST_OTHERS 8
+
 /* Rounds after which the first window has been answered: the first answer ends one, what was sent
  * after it the next one. */
 #define XCP_ROBUST_FIRST_ROUNDS 2

@@ -215,6 +215,61 @@ fn a_queue_that_nothing_moves_is_a_longer_path() {
     assert_eq!((state.bound, state.base_ns), (Bound::Free, 180 * MS), "{state:?}");
 }
 
+/// Difference 6: a queue that stands is tried by sending less. One that empties is left to those who
+/// go by delay, and B is what it was; one that does not is others'.
+#[test]
+fn a_queue_that_stands_is_tried() {
+    let after = |own: bool| {
+        let mut sender = RobustSender::new(SIZE, 40, None);
+        let mut now = S;
+        round(&mut sender, &mut now, 100 * MS, 20, 100.0);
+        let mut bounds = Vec::new();
+        for n in 0..30 {
+            let tries = matches!(bounds[..], [.., before, last] if last < 0.45 * before);
+            // It never stays what it was, or it would be a longer path.
+            let rtt = [[170, 190][n / 2 % 2], 100][usize::from(tries && own)];
+            round(&mut sender, &mut now, rtt * MS, 20, 100.0);
+            let state = sender.state();
+            match state.bound {
+                Bound::Free => {}
+                Bound::Delay => bounds.push(state.bound_packets),
+                Bound::Compete => break,
+            }
+        }
+        (bounds, sender.state())
+    };
+    let (bounds, state) = after(true);
+    assert_eq!(state.bound, Bound::Delay, "{bounds:?}");
+    let tries: Vec<_> = bounds.windows(3).filter(|of| of[1] < 0.45 * of[0]).collect();
+    assert!(tries.len() >= 2, "{bounds:?}");
+    for of in tries {
+        assert!((1.9..=2.1).contains(&(of[2] / of[1])), "{of:?} of {bounds:?}");
+    }
+    let (bounds, state) = after(false);
+    assert!(state.bound == Bound::Compete && bounds.len() < 10, "{bounds:?}");
+    assert!(state.bound_packets > bounds[0], "from what it had before: {state:?}, {bounds:?}");
+}
+
+/// Difference 1: the handshake's packets are small. A link on which full ones take longer is no
+/// queue, nor is the queue in which the first data wait a link.
+#[test]
+fn a_slow_link_is_no_queue() {
+    let base = |first: u64, then: u64| {
+        let mut sender = RobustSender::new(SIZE, 10, None);
+        sender.sample(Some(80 * MS), 80 * MS, 0, 0);
+        let mut now = S;
+        for n in 0..4 {
+            round(&mut sender, &mut now, if n == 0 { first } else { then } * MS, 6, 0.0);
+        }
+        sender.state().base_ns / MS
+    };
+    assert_eq!(base(92, 92), 92, "1 Mbit/s");
+    assert_eq!(base(92, 86), 86);
+    assert_eq!(base(92, 95), 92, "only the first data say so");
+    assert_eq!(base(82, 92), 80, "what does not matter");
+    assert_eq!(base(110, 110), 80, "a queue");
+}
+
 /// Packets sent every 10 ms for so long, as in [`along_every`].
 fn along(
     sender: &mut RobustSender,
@@ -285,6 +340,30 @@ fn a_path_that_jumps_is_no_queue() {
     let (falls, queue) = after(&|at| 100 * MS + falls(at).min(60 * MS));
     assert!(!falls.jumps, "{falls:?}");
     assert_eq!(queue.bound, Bound::Delay, "{queue:?}");
+    // The first again, with a queue that overflows in every round.
+    let mut sender = RobustSender::new(SIZE, 10, None);
+    for n in 0..1000 {
+        let (sent, rtt) = (S + n * 10 * MS, jumping(n * 10 * MS));
+        sender.sample(Some(rtt), rtt, sent, 2);
+        sender.feedback(sent + rtt, &answer(0.0), true, sent, 1);
+        sender.lost(1);
+        sender.acked(sent + rtt, 1, true, sent);
+    }
+    assert!(!sender.state().jumps, "{:?}", sender.state());
+    // A path as in the first, whose packets are sent in bursts of two, 200 ms apart: what all others
+    // send meanwhile may be as much.
+    let mut sender = RobustSender::new(SIZE, 1, None);
+    sender.sample(Some(100 * MS), 100 * MS, 0, 2);
+    for n in 0..200 {
+        let first = S + n * 200 * MS;
+        for (sent, rtt) in [(first, 100 + n % 4 / 2 * 80), (first + MS, 100 + (n + 1) % 4 / 2 * 80)]
+        {
+            sender.sample(Some(rtt * MS), rtt * MS, sent, 2);
+            sender.feedback(sent + rtt * MS, &answer(0.0), true, sent, 1);
+            sender.acked(sent + rtt * MS, 1, true, sent);
+        }
+    }
+    assert!(!sender.state().jumps, "{:?}", sender.state());
     // Acknowledgements come in bunches, every 80 ms.
     let (bunches, queue) = after(&|at| (at + 100 * MS).div_ceil(80 * MS) * 80 * MS - at);
     assert_eq!((bunches.jumps, bunches.binds), (false, 0), "{bunches:?}");

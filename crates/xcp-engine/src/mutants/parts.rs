@@ -88,7 +88,12 @@ const WAITED: &str = "segments == 1 && s->base_ns && rtt_ns > s->base_ns";
 const WAIT: &str = " 40000000ULL";
 const LONGEST_WAIT: &str = "200000000ULL";
 const COMING: &str = "s->fb > (xcp_s64)(flight / 50)";
-const OTHERS: &str = "s->stuck > 8 || s->flat > 3";
+const OTHERS: &str = "s->stuck > XCP_ROBUST_OTHERS || s->flat > 3";
+const LONGER: &str = "by > xcp_robust_matters(s) / 4";
+const STANDS_SO_LONG: &str = "s->stuck == XCP_ROBUST_STANDS";
+const TRIED: &str = "s->stuck > XCP_ROBUST_STANDS";
+const TRIED_WITH: &str = "xcp_robust_share(s, q) >> 1";
+const FOUND_EMPTY: &str = "xcp_robust_less(2 * s->bound, s->before)";
 const FLAT: &str = "moved < q.infl >> 4";
 const OVER: &str = "s->over >= 3";
 const LEAST_WINDOW: &str = "XCP_ROBUST_ONE >> 5";
@@ -311,8 +316,13 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one("without-competing", "nobody else is ever held to fill the queue", &[bound(OTHERS, "0")]),
     one(
         "without-flat",
-        "only eight rounds tell that others fill the queue",
-        &[bound(OTHERS, "s->stuck > 8")],
+        "only a queue that was tried tells that others fill it",
+        &[bound(OTHERS, "s->stuck > XCP_ROBUST_OTHERS")],
+    ),
+    one(
+        "without-trying",
+        "a queue that stands is not tried",
+        &[bound(STANDS_SO_LONG, "0"), bound(TRIED, "0")],
     ),
     one(
         "without-tie",
@@ -357,6 +367,24 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
         "without-once",
         "RTTs that rise suddenly one after the other are jumps, too",
         &[jumps(ONCE, "0"), jumps("rose && !j->rose", "rose")],
+    ),
+    one(
+        "without-gap",
+        "what packets of all others may add between two of one's own is a jump, too",
+        &[jumps("rise > gap_ns >> 10", "1")],
+    ),
+    one(
+        "without-full",
+        "what has grown when a queue overflows is a jump, too",
+        &[bound(
+            "xcp_jumps_round_ends(&s->jumps, q.heavy);",
+            "xcp_jumps_round_ends(&s->jumps, 0);",
+        )],
+    ),
+    one(
+        "without-slow-links",
+        "the handshake's round trip counts, however small its packets are",
+        &[sender("xcp_robust_is_longer(s, rtt_ns, segments)", "0")],
     ),
     one(
         "without-vanished",
@@ -714,22 +742,72 @@ pub const PARTS_AND_CONSTANTS: &[Mutant] = &[
     one(
         "others-half",
         "four rounds of queue tell of others, not eight",
-        &[bound(OTHERS, "s->stuck > 4 || s->flat > 3")],
+        &[
+            bound(STANDS_SO_LONG, "s->stuck == 2"),
+            bound(TRIED, "s->stuck > 2"),
+            bound(OTHERS, "s->stuck > 4 || s->flat > 3"),
+        ],
     ),
     one(
         "others-double",
         "sixteen rounds, not eight",
-        &[bound(OTHERS, "s->stuck > 16 || s->flat > 3")],
+        &[
+            bound(STANDS_SO_LONG, "s->stuck == 14"),
+            bound(TRIED, "s->stuck > 14"),
+            bound(OTHERS, "s->stuck > 16 || s->flat > 3"),
+        ],
+    ),
+    one(
+        "trying-half",
+        "a queue is tried with all that a cut leaves, not with half of it",
+        &[bound(TRIED_WITH, "xcp_robust_share(s, q)"), bound(FOUND_EMPTY, "s->bound")],
+    ),
+    one(
+        "trying-double",
+        "with a quarter",
+        &[
+            bound(TRIED_WITH, "xcp_robust_share(s, q) >> 2"),
+            bound(FOUND_EMPTY, "xcp_robust_less(4 * s->bound, s->before)"),
+        ],
+    ),
+    one(
+        "tried-half",
+        "for one round, not two",
+        &[bound(OTHERS, "s->stuck > XCP_ROBUST_STANDS + 1 || s->flat > 3")],
+    ),
+    one(
+        "tried-double",
+        "for four",
+        &[
+            bound(OTHERS, "s->stuck > XCP_ROBUST_STANDS + 4 || s->flat > 3"),
+            bound("s->skip = 2;", "s->skip = 4;"),
+        ],
     ),
     one(
         "flat-half",
         "two rounds of a queue that does not move tell of others, not four",
-        &[bound(OTHERS, "s->stuck > 8 || s->flat > 1")],
+        &[bound(OTHERS, "s->stuck > XCP_ROBUST_OTHERS || s->flat > 1")],
     ),
     one(
         "flat-double",
         "eight such rounds, not four",
-        &[bound(OTHERS, "s->stuck > 8 || s->flat > 7")],
+        &[bound(OTHERS, "s->stuck > XCP_ROBUST_OTHERS || s->flat > 7")],
+    ),
+    one(
+        "longer-half",
+        "the first data may make the round trip longer by an eighth, not by a quarter",
+        &[sender("by < s->base_ns / 4", "by < s->base_ns / 8")],
+    ),
+    one("longer-double", "by half", &[sender("by < s->base_ns / 4", "by < s->base_ns / 2")]),
+    one(
+        "longer-least-half",
+        "from an eighth of a queue that matters on, not a quarter",
+        &[sender(LONGER, "by > xcp_robust_matters(s) / 8")],
+    ),
+    one(
+        "longer-least-double",
+        "from half of it on",
+        &[sender(LONGER, "by > xcp_robust_matters(s) / 2")],
     ),
     one(
         "moves-half",
