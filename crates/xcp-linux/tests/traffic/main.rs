@@ -596,8 +596,9 @@ fn a_router_that_leaves() {
     let sent = 12 * MEGABYTE / 1448;
     assert!(site.dropped() < sent / 20, "{} of {sent} packets were dropped", site.dropped());
     let _router = site.router(20_000_000, Hook::Any);
-    let (_, again) = send(&mut socket, 2);
-    assert!(again.marked && again.agreement == Agreement::Agreed, "{again:?}");
+    // Megabytes that were written before it came back may still wait in the socket's buffer.
+    let again = (0..16).map(|_| send(&mut socket, 1).1).find(|now| now.marked);
+    assert!(again.is_some_and(|now| now.agreement == Agreement::Agreed), "{again:?}");
     drop(socket);
     reader.join().unwrap();
 }
