@@ -598,7 +598,8 @@ fn a_router_that_leaves() {
     let _router = site.router(20_000_000, Hook::Any);
     // Megabytes that were written before it came back may still wait in the socket's buffer.
     let again = (0..16).map(|_| send(&mut socket, 1).1).find(|now| now.marked);
-    assert!(again.is_some_and(|now| now.agreement == Agreement::Agreed), "{again:?}");
+    let again = again.expect("the router that is back is heard");
+    assert_eq!(again.agreement, Agreement::Agreed, "{again:?}");
     drop(socket);
     reader.join().unwrap();
 }
