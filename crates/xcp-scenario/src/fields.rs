@@ -1,4 +1,4 @@
-//! Reads the keys of one table of the file, each as `spec.rs` says, and reports every fault instead
+//! Reads the keys of one table of the file, each as `spec` says, and reports every fault instead
 //! of stopping at the first. What the values mean together is for the callers.
 
 use std::cell::RefCell;

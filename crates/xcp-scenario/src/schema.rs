@@ -1,4 +1,4 @@
-//! The file's JSON schema and the tables of its documentation, both made from `spec.rs`, the table
+//! The file's JSON schema and the tables of its documentation, both made from `spec`, the table
 //! the reader itself works by.
 
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
 //! TOML as a tree in which every key and value knows where it stands, so that later stages can
-//! point at it. Reading text into the tree only; what keys mean is `spec.rs`'s business.
+//! point at it. Reading text into the tree only; what keys mean is `spec`'s business.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
