@@ -244,9 +244,7 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     s->round_ns = now;
     if (s->rounds < XCP_ROBUST_FIRST_ROUNDS)
         s->rounds++;
-    s->least_ns = ~0ULL;
-    s->most_ns = s->sum_ns = 0;
-    s->samples = 0;
+    xcp_robust_forget_samples(s);
     s->fb = 0;
     s->added = 0;
     s->lost = s->acked = s->marks = s->unmarked = 0;

@@ -163,6 +163,8 @@ XCP_INLINE void xcp_robust_sender_sample(struct xcp_robust_sender *s, xcp_u64 rt
     if (rtt_ns == 0 || sent_ns < s->timeout_ns || (s->outage && sent_ns < s->round_ns))
         return;
     if (s->base_ns == 0 || rtt_ns < s->base_ns || xcp_robust_is_longer(s, rtt_ns, segments)) {
+        if (rtt_ns > s->base_ns) /* the round begins with data: the handshake's is below base now */
+            xcp_robust_forget_samples(s);
         if (s->base_ns) { /* the rate stays */
             s->explicit_window = xcp_robust_times(s->explicit_window, rtt_ns, s->base_ns);
             s->saved = xcp_robust_times(s->saved, rtt_ns, s->base_ns);
@@ -318,9 +320,7 @@ XCP_COLD void xcp_robust_sender_timeout(struct xcp_robust_sender *s, xcp_u64 now
         s->saved = 0;
     }
     s->round_ns = now;
-    s->samples = 0;
-    s->least_ns = ~0ULL;
-    s->most_ns = s->sum_ns = 0;
+    xcp_robust_forget_samples(s);
     xcp_robust_settle_window(s, now);
 }
 

@@ -139,6 +139,13 @@ XCP_INLINE xcp_u64 xcp_robust_srtt(const struct xcp_robust_sender *s) {
     return xcp_robust_more(s->srtt_ns, s->base_ns);
 }
 
+/* The RTTs of a round. */
+XCP_INLINE void xcp_robust_forget_samples(struct xcp_robust_sender *s) {
+    s->least_ns = ~0ULL;
+    s->most_ns = s->sum_ns = 0;
+    s->samples = 0;
+}
+
 /* The least queue that matters, ns. */
 XCP_INLINE xcp_u64 xcp_robust_matters(const struct xcp_robust_sender *s) {
     return xcp_robust_more(XCP_ROBUST_TAU, s->base_ns / 10);

@@ -263,6 +263,19 @@ fn a_slow_link_is_no_queue() {
         }
         sender.state().base_ns / MS
     };
+    // The handshake's time, which is below base then, is no round trip of data: a first slow start
+    // without a router goes on.
+    let mut sender = RobustSender::new(SIZE, 10, None);
+    sender.sample(Some(80 * MS), 80 * MS, 0, 0);
+    for n in 0..4 {
+        let now = S + n * 92 * MS;
+        sender.sample(Some(92 * MS), 92 * MS, now - 92 * MS, 2);
+        let unmarked = ReturnHeader { flags: flags::PRESENT, ..answer(0.0) };
+        sender.feedback(now, &unmarked, true, now - 92 * MS, 1);
+        sender.acked(now, 2, true, now - 92 * MS);
+    }
+    let state = sender.state();
+    assert_eq!((state.bound, state.binds), (Bound::Compete, 0), "{state:?}");
     assert_eq!(base(92, 92), 92, "1 Mbit/s");
     assert_eq!(base(92, 86), 86);
     assert_eq!(base(92, 95), 92, "only the first data say so");
