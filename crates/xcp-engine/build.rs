@@ -1,21 +1,26 @@
 //! Compiles engine/ through one C file; with the feature `mutants` a copy of it that can be wrong
-//! in the ways of `src/mutants/list.rs` and `src/mutants/parts.rs`.
+//! in the ways of `src/mutants/`.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+#[path = "src/mutants/constants.rs"]
+mod constants;
+#[path = "src/mutants/edits.rs"]
+mod edits;
 #[path = "src/mutants/list.rs"]
 mod list;
 #[path = "src/mutants/parts.rs"]
 mod parts;
 
+use constants::CONSTANTS;
 use list::{MUTANTS, Mutant};
-use parts::PARTS_AND_CONSTANTS;
+use parts::PARTS;
 
 /// All of them, as they are numbered from 1.
 fn mutants() -> impl Iterator<Item = (usize, &'static Mutant)> {
-    (1..).zip(MUTANTS.iter().chain(PARTS_AND_CONSTANTS))
+    (1..).zip(MUTANTS.iter().chain(PARTS).chain(CONSTANTS))
 }
 
 fn main() {

@@ -4,16 +4,21 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+#[path = "../src/mutants/constants.rs"]
+mod constants;
+#[path = "../src/mutants/edits.rs"]
+mod edits;
 #[path = "../src/mutants/list.rs"]
 mod list;
 #[path = "../src/mutants/parts.rs"]
 mod parts;
 
+use constants::CONSTANTS;
 use list::{MUTANTS, Mutant};
-use parts::PARTS_AND_CONSTANTS;
+use parts::PARTS;
 
 fn all() -> impl Iterator<Item = &'static Mutant> {
-    MUTANTS.iter().chain(PARTS_AND_CONSTANTS)
+    MUTANTS.iter().chain(PARTS).chain(CONSTANTS)
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, io, thread};
 
-use xcp_engine::mutants::{self, Mutant, PARTS_AND_CONSTANTS};
+use xcp_engine::mutants::{self, Mutant, parts_and_constants};
 use xcp_model::Scenario;
 use xcp_report::papers::failures::Cell;
 use xcp_scenario::{Overrides, load, plan, read_text};
@@ -79,7 +79,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
         rows.extend(read(&wanted.experiments.join(table), table)?);
     }
     let is_row = |word: &str| rows.iter().any(|row| row.name == word);
-    let is_part = |word: &str| PARTS_AND_CONSTANTS.iter().any(|part| part.name == word);
+    let is_part = |word: &str| parts_and_constants().any(|part| part.name == word);
     if let Some(word) = wanted.words.iter().find(|w| *w != "none" && !is_row(w) && !is_part(w)) {
         return Err(format!("{word}: neither a variation nor a row of a table"));
     }
@@ -97,7 +97,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
         if missing(WHOLE) {
             jobs.push((row, None));
         }
-        let parts = PARTS_AND_CONSTANTS.iter().filter(|p| of(&is_part, p.name) && missing(p.name));
+        let parts = parts_and_constants().filter(|p| of(&is_part, p.name) && missing(p.name));
         jobs.extend(parts.map(|part| (row, Some(part))));
     }
     if wanted.words.iter().any(|w| w == "none") {
@@ -222,7 +222,7 @@ fn recorded(file: &Path, rows: &[Row]) -> Result<Known, String> {
         let numbers = numbers.filter(|n| n.len() == 14).ok_or_else(wrong)?;
         let median = cell(&numbers[..7]).ok_or_else(wrong)?;
         let worst = cell(&numbers[7..]).ok_or_else(wrong)?;
-        let part = PARTS_AND_CONSTANTS.iter().any(|p| p.name == name && of_mutant(p) == sum);
+        let part = parts_and_constants().any(|p| p.name == name && of_mutant(p) == sum);
         if let Some(row) = row.filter(|_| part || name == WHOLE) {
             known.entry(row.name.clone()).or_default().insert(name.to_owned(), (median, worst));
         }
@@ -236,7 +236,7 @@ fn text(known: &Known, rows: &[Row]) -> String {
         let Some(cells) = known.get(&row.name) else { continue };
         let _ = writeln!(out, "row {} {}", row.name, row.digest);
         for (name, (median, worst)) in cells {
-            let part = PARTS_AND_CONSTANTS.iter().find(|p| p.name == name);
+            let part = parts_and_constants().find(|p| p.name == name);
             let _ = write!(out, "{name} {}", part.map_or(WHOLE.to_owned(), of_mutant));
             for number in numbers(median).iter().chain(&numbers(worst)) {
                 let _ = write!(out, " {number}");
@@ -290,7 +290,7 @@ fn difference(row: &str, whole: &Cells, varied: &Cells) -> Option<(bool, String)
 /// A line for each variation: the rows that become worse, and what else moves.
 fn table(known: &Known, rows: &[Row]) -> String {
     let mut out = "| | rows with another grade | what else moves |\n|---|---|---|\n".to_owned();
-    for part in PARTS_AND_CONSTANTS {
+    for part in parts_and_constants() {
         let (mut graded, mut moved) = (Vec::new(), Vec::new());
         let mut ran = 0;
         for row in rows {

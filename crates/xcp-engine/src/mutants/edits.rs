@@ -1,0 +1,56 @@
+//! Where the robust law and its sender are edited for [`parts`](super::parts) and
+//! [`constants`](super::constants): the files, and the texts that both lists change.
+
+use super::list::{Edit, Mutant};
+
+pub const fn state(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "robust_state.h", right, wrong }
+}
+
+pub const fn calendar(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "robust_calendar.h", right, wrong }
+}
+
+pub const fn part(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "robust_part.h", right, wrong }
+}
+
+pub const fn router(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "robust.h", right, wrong }
+}
+
+pub const fn sender(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "robust_sender.h", right, wrong }
+}
+
+pub const fn bound(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "robust_bound.h", right, wrong }
+}
+
+pub const fn kept(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "robust_sender_state.h", right, wrong }
+}
+
+pub const fn jumps(right: &'static str, wrong: &'static str) -> Edit {
+    Edit { file: "jumps.h", right, wrong }
+}
+
+pub const fn one(name: &'static str, what: &'static str, edits: &'static [Edit]) -> Mutant {
+    Mutant { name, what, edits }
+}
+
+pub const STANDS: &str = "!(how & XCP_ROBUST_FALLS) && backlog > carried >> 2";
+pub const FIRST: &str = "s->rounds >= XCP_ROBUST_FIRST_ROUNDS";
+pub const CAP: &str = "(8ULL * s->acked + 4) << 32";
+pub const VANISHED: &str = "s->vanished = XCP_ROBUST_VANISHED;";
+pub const OFTEN: &str = "j->count > XCP_JUMPS_OFTEN";
+pub const AGREEING: &str = "r->agreeing >= XCP_ROBUST_AGREEING";
+pub const HEAVY: &str = "s->lost >= 3 && \
+    (4ULL * s->lost > sum || (20ULL * s->lost > sum && \
+    xcp_robust_srtt(s) - s->base_ns > q.tau >> 2))";
+pub const OTHERS: &str = "s->stuck > XCP_ROBUST_OTHERS || s->flat > 3";
+pub const STANDS_SO_LONG: &str = "s->stuck == XCP_ROBUST_STANDS";
+pub const TRIED: &str = "s->stuck > XCP_ROBUST_STANDS";
+pub const ANOTHER: &str = "off > r->capacity >> 2";
+pub const FLOOR: &str = "xcp_robust_more(s->explicit_window >> 1, XCP_ROBUST_LEAST_WINDOW)";
+pub const PATIENCE: &str = "1000000000ULL";
