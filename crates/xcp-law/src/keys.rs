@@ -91,21 +91,23 @@ pub const KEYS: &[Key] = &[
         takes: Takes::Fraction(|law, v| law.alpha = v),
         default: "the preset's; 0.4",
         example: "0.2",
-        doc: "Gain on spare bandwidth. Stable below 0.555 (π/4√2); for `robust`, see `control`.",
+        doc: "Gain on spare bandwidth, above 0 and below 1. Stable below 0.555 (π/4√2); for `robust`, see \
+              `control`.",
     },
     Key {
         name: "beta",
         takes: Takes::Fraction(|law, v| law.beta = v),
         default: "the preset's; 0.226",
         example: "0.05",
-        doc: "Gain on the persistent queue; α²√2 at the default.",
+        doc: "Gain on the persistent queue, below 1; α²√2 at the default.",
     },
     Key {
         name: "gamma",
         takes: Takes::Fraction(|law, v| law.gamma = v),
         default: "0.1",
         example: "0.2",
-        doc: "Share of the traffic that is shuffled between the flows in every control interval.",
+        doc: "Share of the traffic, below 1, that is shuffled between the flows in every control \
+              interval.",
     },
     Key {
         name: "overhead",

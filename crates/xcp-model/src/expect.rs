@@ -187,26 +187,23 @@ impl Look<'_> {
         match metric {
             Metric::Jain if self.period.is_none() => Some(self.run.summary.jain),
             Metric::Jain => {
-                let active = self
-                    .scenario
-                    .flows
-                    .iter()
-                    .enumerate()
-                    .filter(|(i, f)| f.is_tcp() && self.active(*i, f).is_some());
-                let goodputs: Option<Vec<f64>> = active
-                    .map(|(i, f)| self.flow(i, f, Number::Sampled(Quantity::Goodput, Stat::Mean)))
-                    .collect();
-                goodputs.map(|g| jain(&g))
+                let flows = self.scenario.flows.iter().enumerate().filter(|(_, f)| f.is_tcp());
+                let goodput = Number::Sampled(Quantity::Goodput, Stat::Mean);
+                let goodputs: Vec<f64> =
+                    flows.filter_map(|(i, f)| self.flow(i, f, goodput)).collect();
+                (!goodputs.is_empty()).then(|| jain(&goodputs))
             }
             Metric::Link { direction, number } => self.link(direction, *number),
             Metric::Flow { flows, number, over } => {
                 let values = metric::select(flows, &self.scenario.flows)
                     .map(|(i, f)| self.flow(i, f, *number));
-                // Of flows that keep arriving some are still under way when the run ends.
-                let values: Option<Vec<f64>> = if *number == Number::CompletionTime {
-                    Some(values.flatten().collect())
-                } else {
+                // When all are done nobody knows before the last is. Other numbers are those of the
+                // flows that have them: some have not begun, or ended before, or are under way when
+                // the run ends, or are there for less than a sample.
+                let values: Option<Vec<f64>> = if *number == Number::CompletedAt {
                     values.collect()
+                } else {
+                    Some(values.flatten().collect())
                 };
                 put_together(&values?, *over)
             }
@@ -240,7 +237,7 @@ impl Look<'_> {
             && let Some(value) =
                 self.run.summary.flows.get(index).and_then(|s| from_flow_summary(s, number))
         {
-            return Some(value);
+            return value;
         }
         let Number::Sampled(quantity, stat) = number else { return None };
         statistic(
@@ -255,15 +252,16 @@ impl Look<'_> {
     /// The part of the period in which a flow was active: started, not stopped, not complete.
     fn active(&self, index: usize, flow: &Flow) -> Option<Period> {
         let period = self.period.unwrap_or(self.scenario.measure);
-        let complete = self.run.summary.flows.get(index).and_then(|f| f.completed_at);
+        let summary = self.run.summary.flows.get(index)?;
         #[expect(
             clippy::cast_sign_loss,
             clippy::cast_possible_truncation,
             reason = "a time of the run"
         )]
-        let complete = complete.map_or(Nanos::MAX, |s| (s * NANOS_PER_SEC as f64) as Nanos);
+        let time = |seconds: f64| (seconds * NANOS_PER_SEC as f64).round() as Nanos;
+        let complete = summary.completed_at.map_or(Nanos::MAX, time);
         let active = Period {
-            from: period.from.max(flow.start),
+            from: period.from.max(time(summary.start)),
             to: period.to.min(flow.group.stop.unwrap_or(Nanos::MAX)).min(complete),
         };
         (active.from < active.to).then_some(active)
@@ -292,17 +290,18 @@ fn from_link_summary(link: &LinkSummary, number: Number) -> Option<f64> {
     }
 }
 
-fn from_flow_summary(flow: &FlowSummary, number: Number) -> Option<f64> {
-    match number {
-        Number::Sampled(Quantity::Goodput, Stat::Mean) => Some(flow.goodput),
-        Number::Sampled(Quantity::Srtt, Stat::Mean) => Some(flow.rtt_mean),
-        Number::Sampled(Quantity::Cwnd, Stat::Mean) => Some(flow.cwnd_mean),
+/// What a summary says of a number: nothing, or its value, if the flow has one.
+fn from_flow_summary(flow: &FlowSummary, number: Number) -> Option<Option<f64>> {
+    Some(match number {
+        Number::Sampled(Quantity::Goodput, Stat::Mean) => flow.goodput(),
+        Number::Sampled(Quantity::Srtt, Stat::Mean) => flow.rtt_mean(),
+        Number::Sampled(Quantity::Cwnd, Stat::Mean) => flow.cwnd_mean(),
         Number::Sampled(Quantity::Retransmits, Stat::Sum) => Some(flow.retransmits as f64),
-        Number::Timeouts => Some(flow.timeouts as f64),
+        Number::Timeouts => Some(f64::from(flow.timeouts)),
         Number::CompletedAt => flow.completed_at,
         Number::CompletionTime => flow.completion_time,
-        _ => None,
-    }
+        _ => return None,
+    })
 }
 
 /// The samples whose interval ends within the period (its end included), those without a value left

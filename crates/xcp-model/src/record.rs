@@ -40,9 +40,10 @@ pub trait Gauges {
 
     /// The measured period begins: from now on waiting times and round trips are counted, if the
     /// backend can.
-    fn measure(&mut self) {}
+    fn measure(&mut self, _now: Nanos) {}
 
-    /// What the packets that have come to a link direction since then waited, or will.
+    /// What the packets waited that have come to a link direction since then, and have gone into
+    /// service.
     fn waits(&mut self, _number: DirectionId) -> Option<Spread> {
         None
     }
@@ -315,7 +316,7 @@ impl<'s> Recorder<'s> {
         if now > 0 {
             self.from = (0..self.flows.len()).map(|number| gauges.flow(number).totals()).collect();
         }
-        gauges.measure();
+        gauges.measure(now);
         self.measured.from = now;
         self.phase = Phase::Within;
     }
@@ -348,7 +349,7 @@ impl<'s> Recorder<'s> {
             }
             let active = active(spec, flow, self.measured);
             let summary = record.summary(spec, active, &from, &flow.totals());
-            if spec.is_tcp() && active.length() > 0 {
+            if spec.is_tcp() && summary.active {
                 goodputs.push(summary.goodput);
             }
             self.summaries.push(summary);
@@ -467,7 +468,8 @@ impl LinkRecord {
         let row = [
             (
                 Quantity::Utilisation,
-                (counts.served_bytes - last.served_bytes) / self.rates.capacity_bytes(before, now),
+                (counts.served_bytes - last.served_bytes).max(0.0)
+                    / self.rates.capacity_bytes(before, now),
             ),
             (
                 Quantity::QueueMean,
@@ -520,13 +522,14 @@ impl FlowRecord {
         let rtt_sum = (to.rtt_sum - from.rtt_sum) as f64 / NANOS_PER_SEC as f64;
         FlowSummary {
             name: spec.name(),
+            active: active.length() > 0,
             goodput: rate_bps(
                 to.delivered_while_active - from.delivered_while_active,
                 active.length(),
             ),
             rtt_mean: if samples == 0 { 0.0 } else { rtt_sum / samples as f64 },
             retransmits: to.retransmits - from.retransmits,
-            timeouts: to.timeouts - from.timeouts,
+            timeouts: u32::try_from(to.timeouts - from.timeouts).unwrap_or(u32::MAX),
             cwnd_mean: if self.cwnd_samples == 0 {
                 0.0
             } else {

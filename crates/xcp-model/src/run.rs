@@ -97,6 +97,10 @@ fn is_zero(n: &u64) -> bool {
 pub struct FlowSummary {
     /// Name of the flow.
     pub name: FlowName,
+    /// Whether it was active in some part of the measured period: started, not stopped, not
+    /// complete. If not, it has no goodput, and counts in no mean of several flows.
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    pub active: bool,
     /// Payload delivered in order to the receiving application, bit/s, over the part of the
     /// measured period in which the flow was active.
     pub goodput: f64,
@@ -105,8 +109,9 @@ pub struct FlowSummary {
     /// Segments sent again in the measured period.
     pub retransmits: u64,
     /// Retransmission timeouts in the measured period.
-    pub timeouts: u64,
-    /// Mean congestion window, packets, sampled at the end of every sampling interval.
+    pub timeouts: u32,
+    /// Mean congestion window, packets, sampled at the end of every sampling interval; 0 if there
+    /// was none.
     pub cwnd_mean: f64,
     /// When a finite transfer was completely acknowledged, seconds from the start of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,6 +125,35 @@ pub struct FlowSummary {
     /// Bytes to transfer; `None`: without end, or datagrams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<NonZeroU64>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_true(yes: &bool) -> bool {
+    *yes
+}
+
+impl FlowSummary {
+    /// `goodput` of a flow that was active.
+    #[must_use]
+    pub fn goodput(&self) -> Option<f64> {
+        self.active.then_some(self.goodput)
+    }
+
+    /// `rtt_mean` where there was a sample: no sample is no mean, not a mean of zero.
+    #[must_use]
+    pub fn rtt_mean(&self) -> Option<f64> {
+        (self.rtt_mean > 0.0).then_some(self.rtt_mean)
+    }
+
+    /// `cwnd_mean` where there was a window.
+    #[must_use]
+    pub fn cwnd_mean(&self) -> Option<f64> {
+        (self.cwnd_mean > 0.0).then_some(self.cwnd_mean)
+    }
 }
 
 /// The flows of one `[[flow]]`.

@@ -120,10 +120,17 @@ impl Percentiles {
     #[must_use]
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_unstable_by(f64::total_cmp);
-        let rank = |part: f64| ((values.len() as f64 * part).ceil() as usize).max(1) - 1;
-        let value = |part| values.get(rank(part)).copied();
+        let value = |part| nearest_rank(&values, part);
         Some(Self { p50: value(0.5)?, p95: value(0.95)?, p99: value(0.99)? })
     }
+}
+
+/// The value that so great a part of them, 0 to 1, do not exceed: of ascending values, by nearest
+/// rank; `None` of none.
+#[must_use]
+pub fn nearest_rank(ascending: &[f64], part: f64) -> Option<f64> {
+    let rank = ((ascending.len() as f64 * part).ceil() as usize).max(1) - 1;
+    ascending.get(rank).copied()
 }
 
 #[cfg(test)]

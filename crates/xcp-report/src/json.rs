@@ -91,11 +91,12 @@ struct Flow<'a> {
     #[serde(flatten)]
     first: &'a FlowSummary,
     flow: String,
-    goodput_bps: f64,
-    /// No sample is no mean, not a mean of zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    goodput_bps: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rtt_mean_s: Option<f64>,
-    cwnd_mean_packets: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwnd_mean_packets: Option<f64>,
     start_s: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     size_bytes: Option<u64>,
@@ -110,9 +111,9 @@ impl<'a> From<&'a FlowSummary> for Flow<'a> {
         Self {
             first: flow,
             flow: flow.name.to_string(),
-            goodput_bps: flow.goodput,
-            rtt_mean_s: (flow.rtt_mean > 0.0).then_some(flow.rtt_mean),
-            cwnd_mean_packets: flow.cwnd_mean,
+            goodput_bps: flow.goodput(),
+            rtt_mean_s: flow.rtt_mean(),
+            cwnd_mean_packets: flow.cwnd_mean(),
             start_s: flow.start,
             size_bytes: flow.bytes.map(Into::into),
             completed_at_s: flow.completed_at,

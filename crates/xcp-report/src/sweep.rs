@@ -208,23 +208,23 @@ impl<W: io::Write + Send> Tables<W> {
         }
         let groups =
             summary.groups.iter().flat_map(|group| std::iter::repeat_n(group, group.flows));
+        let maybe = |value: Option<f64>| value.map_or(Cell::Missing, Cell::Number);
         for (flow, group) in summary.flows.iter().zip(groups) {
             let name = flow.name.to_string();
             self.flows.row(shared().chain([
                 Cell::Text(&name),
-                Cell::Number(flow.goodput),
-                // No sample is no mean, not a mean of zero.
-                if flow.rtt_mean > 0.0 { Cell::Number(flow.rtt_mean) } else { Cell::Missing },
+                maybe(flow.goodput()),
+                maybe(flow.rtt_mean()),
                 flow.retransmits.into(),
-                flow.timeouts.into(),
-                Cell::Number(flow.cwnd_mean),
-                flow.completed_at.map_or(Cell::Missing, Cell::Number),
+                u64::from(flow.timeouts).into(),
+                maybe(flow.cwnd_mean()),
+                maybe(flow.completed_at),
                 Cell::Text(&group.name),
                 Cell::Text(&group.from),
                 Cell::Text(&group.to),
                 Cell::Number(flow.start),
-                flow.bytes.map_or(Cell::Missing, |bytes| Cell::Number(bytes.get() as f64)),
-                flow.completion_time.map_or(Cell::Missing, Cell::Number),
+                maybe(flow.bytes.map(|bytes| bytes.get() as f64)),
+                maybe(flow.completion_time),
             ]))?;
         }
         Ok(())

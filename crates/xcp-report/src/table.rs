@@ -10,6 +10,7 @@ use xcp_model::OverSeeds;
 use xcp_model::Verdict;
 use xcp_model::name::FlowName;
 use xcp_model::run::{FlowSummary, Run};
+use xcp_model::spread::nearest_rank;
 
 use crate::grid::{Align, Grid};
 use crate::{human, links};
@@ -256,7 +257,7 @@ fn flow_rows(runs: &[Run], width: usize, out: &mut String) {
             human::run_name(run).to_owned(),
             what.to_owned(),
             human::rate_cell(values[0]),
-            if values[1] > 0.0 { human::seconds_cell(values[1]) } else { "–".to_owned() },
+            human::seconds_cell(values[1]),
             human::number(values[2]),
             human::number(values[3]),
             human::number(values[4]),
@@ -269,23 +270,25 @@ fn flow_rows(runs: &[Run], width: usize, out: &mut String) {
     for run in runs {
         let flows = &run.summary.flows;
         for (name, members) in groups(flows, FLOWS_SHOWN) {
-            let column = |of: fn(&FlowSummary) -> f64| {
-                let mut values: Vec<f64> = members.iter().map(|&i| of(&flows[i])).collect();
-                values.sort_by(f64::total_cmp);
-                values
-            };
+            let column = |of: fn(&FlowSummary) -> Option<f64>| sorted(flows, &members, of);
             let columns = [
-                column(|f| f.goodput),
-                column(|f| f.rtt_mean),
-                column(|f| f.cwnd_mean),
-                column(|f| f.retransmits as f64),
-                column(|f| f.timeouts as f64),
+                column(FlowSummary::goodput),
+                column(FlowSummary::rtt_mean),
+                column(FlowSummary::cwnd_mean),
+                column(|f| Some(f.retransmits as f64)),
+                column(|f| Some(f64::from(f.timeouts))),
             ];
             let pick = |q: f64| [0, 1, 2, 3, 4].map(|c| quantile(&columns[c], q));
             let set = if members.len() == 1 {
                 vec![row(&name, run, "", pick(0.0), flows[members[0]].completed_at)]
             } else {
-                [("min", 0.0), ("median", 0.5), ("max", 1.0)]
+                // The numbers are those of the flows that were active in the measured part.
+                let active = members.iter().filter(|&&i| flows[i].active).count();
+                let median = match active == members.len() {
+                    true => "median".to_owned(),
+                    false => format!("median of {active}"),
+                };
+                [("min", 0.0), (&median, 0.5), ("max", 1.0)]
                     .map(|(what, q)| row(&name, run, what, pick(q), None))
                     .to_vec()
             };
@@ -329,14 +332,13 @@ fn completion_rows(runs: &[Run], width: usize, out: &mut String) {
         for (name, members) in
             groups(flows, FLOWS_SHOWN).into_iter().filter(|(_, members)| members.len() > 1)
         {
-            let mut times: Vec<f64> =
-                members.iter().filter_map(|&i| flows[i].completion_time).collect();
+            let times = sorted(flows, &members, |f| f.completion_time);
             if times.is_empty() {
                 continue;
             }
-            times.sort_by(f64::total_cmp);
             let mean = times.iter().sum::<f64>() / times.len() as f64;
-            let quantiles = [0.5, 0.9, 0.99, 1.0].map(|q| quantile(&times, q));
+            let quantiles =
+                [0.5, 0.9, 0.99, 1.0].map(|q| nearest_rank(&times, q).unwrap_or(f64::NAN));
             let mut row =
                 vec![name.clone(), human::run_name(run).to_owned(), times.len().to_string()];
             row.extend(std::iter::once(mean).chain(quantiles).map(human::seconds_cell));
@@ -361,6 +363,17 @@ fn push_to(
         Some((_, list)) => list.extend(set),
         None => rows.push((name, set.into_iter().collect())),
     }
+}
+
+/// A number of those flows of a group that have it, in ascending order.
+pub(crate) fn sorted(
+    flows: &[FlowSummary],
+    members: &[usize],
+    of: impl Fn(&FlowSummary) -> Option<f64>,
+) -> Vec<f64> {
+    let mut values: Vec<f64> = members.iter().filter_map(|&i| of(&flows[i])).collect();
+    values.sort_by(f64::total_cmp);
+    values
 }
 
 /// The value at a share of a sorted list, interpolated between neighbours; NaN for an empty list.

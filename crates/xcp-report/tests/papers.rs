@@ -83,6 +83,7 @@ fn figure(name: &str, variants: usize, flows: usize, text: &str) -> Section {
     let references = vec![vec![reference]; variants];
     section(&Figure {
         name,
+        again: name,
         scenarios: &scenarios,
         runs: &runs,
         verdicts: &verdicts,

@@ -48,6 +48,28 @@ fn completed_transfers_are_told_by_how_long_they_took() {
     insta::assert_snapshot!(table(&runs, 100));
 }
 
+/// Of flows that were not active in the measured part there is nothing to tell.
+#[test]
+fn numbers_are_those_of_the_flows_that_were_active() {
+    let mut runs = three(300);
+    for flow in &mut runs[0].summary.flows[20..] {
+        flow.active = false;
+        (flow.goodput, flow.rtt_mean, flow.cwnd_mean) = (0.0, 0.0, 0.0);
+    }
+    let all = table(&three(300), 100);
+    let some = table(&runs, 100);
+    let row = |text: &str, word: &str| {
+        text.lines().find(|line| line.contains(word)).expect(word).to_owned()
+    };
+    assert!(all.lines().all(|line| !line.contains("median of")), "{all}");
+    let middle = row(&some, "median of 20 ");
+    assert!(middle.contains("bit/s") && !middle.contains(" 0 "), "{some}");
+    for flow in &mut runs[0].summary.flows[..20] {
+        flow.active = false;
+    }
+    assert!(row(&table(&runs, 100), "median of 0").contains('–'));
+}
+
 #[test]
 fn a_narrow_terminal_loses_columns_and_is_told_so() {
     let text = table(&three(4), 60);

@@ -76,13 +76,14 @@ fn flow_summary() -> impl Strategy<Value = FlowSummary> {
         0.0..1e13,
         0.0..1e3,
         any::<u64>(),
-        any::<u64>(),
+        any::<u32>(),
         0.0..1e9,
         prop::option::of((0.0..1e8, 0.0..1e8)),
     )
         .prop_map(|(name, goodput, rtt_mean, retransmits, timeouts, cwnd_mean, completed)| {
             FlowSummary {
                 name: name.into(),
+                active: retransmits % 2 == 0,
                 goodput,
                 rtt_mean,
                 retransmits,
@@ -91,7 +92,7 @@ fn flow_summary() -> impl Strategy<Value = FlowSummary> {
                 completed_at: completed.map(|(at, _)| at),
                 completion_time: completed.map(|(_, time)| time),
                 start: rtt_mean,
-                bytes: NonZeroU64::new(timeouts / 2),
+                bytes: NonZeroU64::new(retransmits / 2),
             }
         })
 }
@@ -141,6 +142,7 @@ fn run() -> Run {
     let flow = |name: &str| Subject::Flow(name.into());
     let flows = ["a", "b-1", "u"].map(|name| FlowSummary {
         name: name.into(),
+        active: true,
         goodput: 4e6,
         rtt_mean: 0.02,
         retransmits: 3,
@@ -271,6 +273,48 @@ fn numbers_of_other_periods_come_from_the_series() {
         );
     }
     assert_eq!(measured("links.l.phi_mean", ""), None, "not recorded");
+}
+
+/// Who was not active has no goodput, and who saw no answer no round trip: no zero of theirs makes
+/// a claim true, or counts in a mean.
+#[test]
+fn what_was_not_measured_is_no_zero() {
+    let measured = |metric: &str, more: &str| {
+        let scenario = scenario(&format!("[[expect]]\nmetric = \"{metric}\"\nmax = 1e12\n{more}"));
+        let mut run = run();
+        let [a, b, u] = &mut run.summary.flows[..] else { unreachable!() };
+        (a.active, a.goodput, a.rtt_mean, a.cwnd_mean) = (false, 0.0, 0.0, 0.0);
+        (b.rtt_mean, u.cwnd_mean) = (0.0, 0.0);
+        evaluate(&scenario, &run).remove(0).measured
+    };
+    for metric in ["flows.a.goodput", "flows.a.rtt_mean", "flows.b.rtt_mean", "flows.u.cwnd_mean"] {
+        assert_eq!(measured(metric, ""), None, "{metric}");
+    }
+    assert_eq!(measured("flows.*.goodput", ""), Some(4e6));
+    assert_eq!(measured("flows.*.goodput.min", ""), Some(4e6));
+    assert_eq!(measured("flows.*.rtt_mean", ""), None, "neither of TCP's saw an answer");
+    assert_eq!(measured("flows.*.cwnd_mean", ""), Some(20.0));
+    assert_eq!(measured("flows.*.retransmits.sum", ""), Some(6.0), "none is a number of those");
+}
+
+/// A flow is looked at from when it started, jitter included; one that is there for less than a
+/// sample has no number over a period, and the others do.
+#[test]
+fn periods_begin_with_the_flow() {
+    let measured = |metric: &str, start: f64, complete: Option<f64>| {
+        let more = "from = \"0s\"\nto = \"10s\"";
+        let scenario = scenario(&format!("[[expect]]\nmetric = \"{metric}\"\nmin = 0\n{more}"));
+        let mut run = run();
+        let b = &mut run.summary.flows[1];
+        (b.start, b.completed_at) = (start, complete);
+        evaluate(&scenario, &run).remove(0).measured
+    };
+    assert_eq!(measured("flows.b.goodput", 5.0, None), Some(1e6));
+    assert_eq!(measured("flows.b.goodput", 0.0, None), Some(0.5e6));
+    assert_eq!(measured("flows.b.goodput", 7.1, Some(7.9)), None);
+    assert_eq!(measured("flows.*.goodput.max", 7.1, Some(7.9)), Some(3e6));
+    assert_eq!(measured("jain", 7.1, Some(7.9)), Some(1.0));
+    assert_eq!(measured("jain", 5.0, None), Some(0.8));
 }
 
 #[test]

@@ -14,6 +14,8 @@
 //! another, it is two of these: the one at the near end has the queue and the transmitter and no
 //! cable, the one at the far end only the cable and what strikes there.
 
+use std::collections::VecDeque;
+
 use xcp_elements::{Backlog, Serializer, Varying, losses};
 use xcp_model::record::capacity_bytes;
 use xcp_model::rng::Stream;
@@ -66,15 +68,43 @@ pub struct Link {
     waits: Option<Box<Waits>>,
 }
 
-/// Waiting times of the measured period. Those of no length are not counted one by one: they are
-/// the packets that are left.
+/// Waiting times of the packets that came in the measured period and have gone into service: what
+/// still waits may do so for ever. Those of no length are not counted one by one: they are the
+/// packets that are left.
 #[derive(Debug)]
 struct Waits {
     spread: Spread,
-    /// Packets sent before, and packets that were waiting then: what is sent and has not waited in
-    /// this period.
+    since: Nanos,
+    /// Packets sent before.
     sent_before: u64,
+    /// Packets sent since that had come before.
+    came_before: u64,
+    /// How long the packets wait that have not gone into service, first come, first served; not
+    /// where they wait for a turn, which nobody knows.
+    waiting: VecDeque<Nanos>,
+    /// How many wait before those that have come since.
     waiting_before: u64,
+}
+
+impl Waits {
+    /// The packet that has waited longest goes into service.
+    fn serve(&mut self) {
+        if self.waiting_before > 0 {
+            self.waiting_before -= 1;
+            self.came_before += 1;
+        } else if let Some(wait) = self.waiting.pop_front() {
+            self.spread.add(wait);
+        }
+    }
+
+    /// A packet goes into service that came at this time.
+    fn start(&mut self, came: Nanos, now: Nanos) {
+        if came < self.since {
+            self.came_before += 1;
+        } else if came < now {
+            self.spread.add(now - came);
+        }
+    }
 }
 
 /// What a link has counted since the beginning of the run.
@@ -315,7 +345,7 @@ impl Link {
             self.next_service = self.free_at;
         }
         if let Some(waits) = &mut self.waits {
-            waits.spread.add(self.free_at - now);
+            waits.waiting.push_back(self.free_at - now);
         }
         // Centuries of backlog on a very slow line: what would leave after the end of time never
         // leaves.
@@ -375,15 +405,18 @@ impl Link {
     /// It is its turn: the next packet goes into service. Returns when the line falls free.
     pub fn start(&mut self, now: Nanos, packets: &mut Packets) -> Nanos {
         let Some(mut transit) = self.next_in_turn(now) else { return now };
-        if let Some(waits) = &mut self.waits
-            && transit.arrives < now
-        {
-            waits.spread.add(now - transit.arrives);
+        if let Some(waits) = &mut self.waits {
+            waits.start(transit.arrives, now);
         }
         let size = transit.packet.size;
+        // Fractions of a nanosecond are carried while it goes on sending, as where packets need no
+        // turn. On a line so fast that a packet takes less than one, it may take none.
+        let goes_on = self.counters.sent_packets > 0
+            && self.station.as_ref().is_some_and(|s| s.sending_until == now);
         let free_at = match &mut self.varying {
-            None => now.saturating_add(self.serializer.transmit_first(size).max(1)),
-            Some(varying) => varying.transmit(now, size).max(now + 1),
+            Some(varying) => varying.transmit(now, size),
+            None if goes_on => now.saturating_add(self.serializer.transmit(size)),
+            None => now.saturating_add(self.serializer.transmit_first(size)),
         };
         transit.arrives = self.send(free_at, true);
         self.counters.sent_bytes += u64::from(transit.packet.size);
@@ -469,6 +502,9 @@ impl Link {
         self.backlog_bytes -= size;
         self.counters.sent_bytes += size;
         self.counters.sent_packets += 1;
+        if let Some(waits) = &mut self.waits {
+            waits.serve();
+        }
         self.queue.departure(starts, &mut transit.packet, self.backlog_bytes);
     }
 
@@ -540,12 +576,14 @@ impl Link {
     }
 
     /// From now on waiting times are counted; the link has been advanced to now.
-    pub fn measure(&mut self) {
-        // Where packets wait for a turn they are counted as they leave.
+    pub fn measure(&mut self, now: Nanos) {
         let waiting = if self.station.is_some() { 0 } else { self.backlog().packets };
         self.waits = Some(Box::new(Waits {
             spread: Spread::default(),
+            since: now,
             sent_before: self.counters.sent_packets,
+            came_before: 0,
+            waiting: VecDeque::new(),
             waiting_before: waiting,
         }));
     }
@@ -553,9 +591,7 @@ impl Link {
     /// The waiting times since then, and no more are counted; the link has been advanced to now.
     pub fn take_waits(&mut self) -> Option<Spread> {
         let waits = *self.waits.take()?;
-        let waiting = if self.station.is_some() { 0 } else { self.backlog().packets };
-        let packets =
-            self.counters.sent_packets - waits.sent_before + waiting - waits.waiting_before;
+        let packets = self.counters.sent_packets - waits.sent_before - waits.came_before;
         let mut spread = waits.spread;
         spread.add_zeros(packets - spread.total());
         Some(spread)

@@ -216,12 +216,12 @@ impl Region<'_> {
     }
 
     /// From now on waiting times and round trips are counted.
-    pub fn measure(&mut self) {
+    pub fn measure(&mut self, now: Nanos) {
         let groups =
             self.senders.iter().map(|sending| sending.group as usize + 1).max().unwrap_or(0);
         self.round_trips = vec![Spread::default(); groups];
         for link in &mut self.network.links {
-            link.measure();
+            link.measure(now);
         }
     }
 

@@ -105,9 +105,9 @@ impl<'r> Gauges for View<'_, 'r> {
         }
     }
 
-    fn measure(&mut self) {
+    fn measure(&mut self, now: Nanos) {
         for region in &mut self.regions {
-            region.measure();
+            region.measure(now);
         }
     }
 

@@ -85,6 +85,27 @@ fn packets_wait_as_crommelin_says() {
     }
 }
 
+/// A wait that has not ended is not counted: what comes shortly before the line all but stops would
+/// wait for a century. Neither is one that began before the measured period.
+#[test]
+fn a_wait_counts_when_it_has_ended() {
+    for queue in [
+        r#"{ kind = "drop-tail", limit = 1000 }"#,
+        r#"{ kind = "xcp", limit = 1000, others = "last" }"#,
+    ] {
+        let udp = r#"{ rate = "16mbit" }"#;
+        let stops = r#"rate-changes = [["9990ms", "8bit"]]"#;
+        let text = one_link("10s", queue, stops, udp);
+        let run = run(&text.replace("[[link]]", "measure = { from = \"4s\" }\n[[link]]"));
+        let waits = run.summary.links["line"].queue_delay.expect("waiting times");
+        // A packet a millisecond leaves, and two come: a queue of a thousand is full after a
+        // second, and everybody waits for one.
+        for wait in [waits.p50, waits.p95, waits.p99] {
+            assert!((0.99..=1.01).contains(&wait), "{queue}: {wait} s");
+        }
+    }
+}
+
 /// Who does not want the series gets the same numbers.
 #[test]
 fn numbers_do_not_depend_on_series() {

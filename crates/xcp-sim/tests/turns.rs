@@ -13,6 +13,33 @@ fn run(text: &str) -> Run {
     xcp_sim::simulate(&scenarios.remove(0), &mut ()).unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// A full line sends exactly its rate, however fast it is and however its packets take turns: what
+/// is left of a nanosecond is carried to the next packet.
+#[test]
+fn a_full_line_sends_its_rate() {
+    for (rate, packet) in
+        [("155mbit", 1000), ("10gbit", 64), ("400gbit", 64), ("40gbit", 1514), ("8tbit", 64)]
+    {
+        for how in [
+            "queue = { limit = 50 }\nmedium = \"m\"",
+            "queue = { kind = \"xcp\", limit = 50, others = \"last\" }",
+            "queue = { limit = 50 }",
+        ] {
+            let text = format!(
+                "duration = \"100us\"\nmeasure = {{ from = \"10us\" }}\nsample = \"off\"\n\
+                 [[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nrate = \"{rate}\"\ndelay = \
+                    \"1us\"\n{how}\n[[flow]]\nname = \"f\"\ncount = 2\nfrom = \"a\"\nto = \"b\"\n\
+                    packet = {packet}\nudp = {{ rate = \"{rate}\" }}\n"
+            );
+            let utilisation = run(&text).summary.links["l"].utilisation;
+            assert!(
+                (utilisation - 1.0).abs() < 1e-4,
+                "{rate}, {packet} bytes, {how}: {utilisation}"
+            );
+        }
+    }
+}
+
 /// Hosts h1, h2, ... on a hub of 10 Mbit/s, each sending datagrams of a size at a rate to the node
 /// in the middle.
 fn hub(duration: &str, seed: u64, hosts: &[(u32, u32)], framing: u32) -> String {

@@ -54,6 +54,7 @@ pub mod tables;
 pub mod work;
 
 pub use error::Error;
+pub use lists::MAX_SEED;
 pub use scenarios::{Ready, Scenarios};
 pub use sweep::{Description, Sweep, chosen_variants};
 

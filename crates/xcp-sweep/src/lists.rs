@@ -156,7 +156,7 @@ fn decimal(text: &str) -> Option<(i128, u32)> {
 pub struct Seeds(Vec<RangeInclusive<u64>>);
 
 /// The greatest seed a scenario takes.
-const MAX_SEED: u64 = i64::MAX as u64;
+pub const MAX_SEED: u64 = i64::MAX as u64;
 
 impl Seeds {
     /// Reads `7`, `1..20` (both ends included), `1,5,9` or several of these.
@@ -172,7 +172,7 @@ impl Seeds {
                 let what = if text.trim().is_empty() {
                     "there are no seeds".to_owned()
                 } else {
-                    format!("\"{part}\" is not a seed")
+                    format!("\"{part}\" is not a seed (0 to {MAX_SEED})")
                 };
                 return Err(format!("{what}; write 7, 1..20 (both ends included) or 1,5,9"));
             };

@@ -170,7 +170,7 @@ pub struct WhatIsRun {
     #[arg(long, value_enum, value_name = "BACKEND", default_value = "sim")]
     pub on: Backend,
     /// Seed of everything random, instead of the file's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = seed)]
     pub seed: Option<u64>,
     /// Change a setting of the file, e.g. link.bottleneck.rate=20mbit; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
@@ -594,6 +594,11 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 /// How many; clap's own message for 0 is of "zero for a non-zero type".
 fn at_least_one(text: &str) -> Result<std::num::NonZeroUsize, String> {
     text.parse().map_err(|_| "write a whole number, at least 1".to_owned())
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|&n| n <= xcp_sweep::MAX_SEED);
+    number.ok_or_else(|| format!("a seed is a whole number from 0 to {}", xcp_sweep::MAX_SEED))
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

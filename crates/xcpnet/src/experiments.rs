@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::failure::Failure;
+use crate::output::quoted;
 
 /// One figure.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct Experiment {
     pub figure: String,
     /// The file, for messages.
     pub path: String,
+    /// What `xcpnet reproduce` is given for this one alone: its name, or where its file is.
+    pub again: String,
     /// The scenario.
     pub text: String,
 }
@@ -56,6 +59,7 @@ pub fn built_in() -> Vec<Experiment> {
         paper: paper.into(),
         figure: figure.into(),
         path: format!("experiments/{paper}/{figure}.toml"),
+        again: format!("{paper}/{figure}"),
         text: text.into(),
     };
     sorted(BUILT_IN.iter().map(one).collect())
@@ -103,6 +107,7 @@ pub fn of_file(path: &Path) -> Result<Experiment, Failure> {
         paper: name(whole.parent().and_then(Path::file_name)).unwrap_or_else(|| "file".into()),
         figure: name(path.file_stem()).unwrap_or_else(|| "scenario".into()),
         path: path.display().to_string(),
+        again: quoted(&path.display().to_string()),
         text: xcp_scenario::read_text(path, &[])?,
     })
 }
@@ -129,6 +134,7 @@ pub fn of_directory(dir: &Path) -> Result<Vec<Experiment>, Failure> {
                 paper: name(&paper),
                 figure: name(&file),
                 path: file.display().to_string(),
+                again: quoted(&file.display().to_string()),
                 text: xcp_scenario::read_text(&file, &[])?,
             });
         }
@@ -177,9 +183,10 @@ fn choose_by_name(all: Vec<Experiment>, wanted: &[String]) -> Result<Vec<Experim
                 there = all.iter().map(|e| e.paper.clone()).collect();
                 there.dedup();
             }
+            let nor = if word.ends_with(".toml") { ", nor such a file" } else { "" };
             return Err(Failure::new(format!(
-                "there is no paper or figure \"{word}\"; there are {} (`xcpnet reproduce --list` \
-                    shows all figures)",
+                "there is no paper or figure \"{word}\"{nor}; there are {} (`xcpnet reproduce \
+                    --list` shows all figures)",
                 there.join(", ")
             )));
         }
@@ -197,6 +204,7 @@ mod tests {
             paper: paper.into(),
             figure: figure.into(),
             path: String::new(),
+            again: String::new(),
             text: String::new(),
         };
         let all = || vec![one("a", "fig1"), one("a", "fig2"), one("b", "fig1")];
@@ -217,6 +225,7 @@ mod tests {
             paper: "p".into(),
             figure: figure.into(),
             path: String::new(),
+            again: String::new(),
             text: String::new(),
         };
         let names =

@@ -10,11 +10,11 @@
 //! The page says where it does so.
 
 use serde_json::{Map, Value, json};
-use xcp_model::run::{Quantity, Run, Series, Subject};
+use xcp_model::run::{FlowSummary, Quantity, Run, Series, Subject};
 
 use super::Report;
 use crate::reference::Reference;
-use crate::table::{groups, quantile};
+use crate::table::{groups, quantile, sorted};
 use crate::{human, links};
 
 /// Most samples per curve. A 4K screen has 3840 columns.
@@ -124,13 +124,11 @@ fn flows(run: &Run, bucket: usize) -> Value {
         let mut out = Map::new();
         out.insert("name".to_owned(), json!(name));
         out.insert("flows".to_owned(), json!(members.len()));
-        let mean = |of: fn(&xcp_model::run::FlowSummary) -> f64| {
-            let mut values: Vec<f64> = members.iter().map(|&i| of(&run.summary.flows[i])).collect();
-            values.sort_by(f64::total_cmp);
-            quantile(&values, 0.5)
+        let middle = |of: fn(&FlowSummary) -> Option<f64>| {
+            quantile(&sorted(&run.summary.flows, &members, of), 0.5)
         };
         // What the legend shows at rest: the summary's figure, the median one of a group.
-        out.insert("summary".to_owned(), json!({ "goodput_bps": mean(|f| f.goodput), "cwnd_packets": mean(|f| f.cwnd_mean), "srtt_s": mean(|f| f.rtt_mean), "retransmits": mean(|f| f.retransmits as f64) }));
+        out.insert("summary".to_owned(), json!({ "goodput_bps": middle(FlowSummary::goodput), "cwnd_packets": middle(FlowSummary::cwnd_mean), "srtt_s": middle(FlowSummary::rtt_mean), "retransmits": middle(|f| Some(f.retransmits as f64)) }));
         for quantity in [Quantity::Goodput, Quantity::Cwnd, Quantity::Srtt, Quantity::Retransmits] {
             let curves: Vec<Vec<f64>> = members.iter().filter_map(|&i| curve(i, quantity)).collect();
             let value = match &curves[..] {

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 
 use xcp_model::run::{FlowSummary, Run};
 use xcp_model::spread::Percentiles;
+use xcp_model::spread::nearest_rank;
 use xcp_model::{Direction, Limit, Preset};
 
 use super::{Report, data, escape, inline};
-use crate::table::{band, groups, measured, quantile};
+use crate::table::{band, groups, measured, quantile, sorted};
 use crate::{human, links};
 
 /// A row of plots: its key in report.js, heading, explanation.
@@ -234,7 +235,7 @@ fn headline(report: &Report<'_>, page: &mut String) {
                 );
                 put!(page, "{}", figure("Drops", &link.drops.to_string(), "big"));
                 let rtts: Vec<f64> =
-                    run.summary.flows.iter().map(|f| f.rtt_mean).filter(|&r| r > 0.0).collect();
+                    run.summary.flows.iter().filter_map(FlowSummary::rtt_mean).collect();
                 let rtt = if rtts.is_empty() {
                     "–".to_owned()
                 } else {
@@ -359,8 +360,8 @@ fn plots(report: &Report<'_>, page: &mut String) {
     );
     if report.runs.iter().all(|run| run.series.is_empty()) {
         page.push_str(
-            "<p class=\"note\">There are no curves: the scenario says <code>sample \
-            = \"off\"</code>.</p>\n</section>\n",
+            "<p class=\"note\">There are no curves: <code>sample</code> is \
+            <code>\"off\"</code>, or longer than the run.</p>\n</section>\n",
         );
         return;
     }
@@ -566,35 +567,25 @@ fn flow_table(report: &Report<'_>, page: &mut String) {
         for (run, list) in report.runs.iter().zip(&grouped) {
             let Some((_, members)) = list.iter().find(|(n, _)| n == name) else { continue };
             let flows = &run.summary.flows;
-            let at = |q: f64, of: fn(&FlowSummary) -> f64| {
-                let mut values: Vec<f64> = members.iter().map(|&i| of(&flows[i])).collect();
-                values.sort_by(f64::total_cmp);
-                quantile(&values, q)
-            };
-            let range = |of: fn(&FlowSummary) -> f64, show: fn(f64) -> String| {
-                if members.len() == 1 {
-                    show(at(0.5, of))
+            let range = |of: fn(&FlowSummary) -> Option<f64>, show: fn(f64) -> String| {
+                let values = sorted(flows, members, of);
+                let [least, middle, most] = [0.0, 0.5, 1.0].map(|q| show(quantile(&values, q)));
+                if members.len() == 1 || values.is_empty() {
+                    middle
                 } else {
-                    format!(
-                        "{}<br><small>{} – {}</small>",
-                        show(at(0.5, of)),
-                        show(at(0.0, of)),
-                        show(at(1.0, of))
-                    )
+                    format!("{middle}<br><small>{least} – {most}</small>")
                 }
             };
-            let rtt = |x: f64| if x > 0.0 { human::seconds_cell(x) } else { "–".to_owned() };
             let done = match (&members[..], flows[members[0]].completed_at) {
                 ([_], Some(t)) => human::seconds(t),
                 ([_], None) => "–".to_owned(),
                 _ => {
-                    let mut times: Vec<f64> =
-                        members.iter().filter_map(|&i| flows[i].completion_time).collect();
-                    times.sort_by(f64::total_cmp);
+                    let times = sorted(flows, members, |f| f.completion_time);
                     let took = match times.last() {
                         Some(&longest) => {
                             let [median, longest] =
-                                [quantile(&times, 0.5), longest].map(human::seconds_cell);
+                                [nearest_rank(&times, 0.5).unwrap_or(longest), longest]
+                                    .map(human::seconds_cell);
                             format!("<br><small>took {median}, at most {longest}</small>")
                         }
                         None => String::new(),
@@ -615,11 +606,11 @@ fn flow_table(report: &Report<'_>, page: &mut String) {
                 escape(human::run_name(run))
             );
             for cell in [
-                range(|f| f.goodput, human::rate_cell),
-                range(|f| f.rtt_mean, rtt),
-                range(|f| f.cwnd_mean, human::number),
-                range(|f| f.retransmits as f64, human::number),
-                range(|f| f.timeouts as f64, human::number),
+                range(FlowSummary::goodput, human::rate_cell),
+                range(FlowSummary::rtt_mean, human::seconds_cell),
+                range(FlowSummary::cwnd_mean, human::number),
+                range(|f| Some(f.retransmits as f64), human::number),
+                range(|f| Some(f64::from(f.timeouts)), human::number),
                 done,
             ] {
                 put!(page, "<td class=\"n\">{cell}</td>");
@@ -629,7 +620,8 @@ fn flow_table(report: &Report<'_>, page: &mut String) {
     }
     page.push_str(
         "</tbody></table></div>\n<p class=\"note\">Windows are in packets. For groups: the median \
-         flow, and below it the least and the greatest value.</p>\n</section>\n",
+         of the flows that were active in the measured part, and below it the least and the \
+         greatest value.</p>\n</section>\n",
     );
 }
 

@@ -33,8 +33,10 @@ pub type Theories = Vec<(&'static str, f64)>;
 /// A figure, run and judged. Lists have an entry for each variant.
 #[derive(Debug, Clone, Copy)]
 pub struct Figure<'a> {
-    /// `PAPER/FIGURE`, as the command takes it.
+    /// `PAPER/FIGURE`.
     pub name: &'a str,
+    /// What the command is given for this one alone: the name, or where its file is.
+    pub again: &'a str,
     /// The scenarios that were run.
     pub scenarios: &'a [Scenario],
     /// What came of it with the first seed.
@@ -54,6 +56,8 @@ pub struct Figure<'a> {
 pub struct Section {
     /// Name of the figure, `PAPER/FIGURE`.
     pub name: String,
+    /// What the command is given for this one alone.
+    pub again: String,
     /// What it is about.
     pub title: String,
     /// Claims inside their bands.
@@ -108,7 +112,7 @@ pub fn section(figure: &Figure<'_>) -> Section {
         "<p class=\"facts\">{} · {runs} · <code>xcpnet reproduce {}</code> · <a \
             href=\"{1}/report.html\">all curves</a></p>",
         verdict(inside, outside),
-        escape(figure.name)
+        escape(figure.again)
     );
     let description = figure.scenarios.first().map_or("", |s| s.description.trim());
     let (lead, rest) = description.split_once("\n\n").unwrap_or((description, ""));
@@ -134,7 +138,8 @@ pub fn section(figure: &Figure<'_>) -> Section {
     content.write(&mut page);
     claims(figure, &mut page);
     page.push_str("</section>\n");
-    Section { name: figure.name.into(), title: title.into(), inside, outside, html: page }
+    let (name, again, title) = (figure.name.into(), figure.again.into(), title.into());
+    Section { name, again, title, inside, outside, html: page }
 }
 
 fn claims(figure: &Figure<'_>, page: &mut String) {

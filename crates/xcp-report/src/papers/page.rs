@@ -25,6 +25,14 @@ pub struct Paper<'a> {
 }
 
 impl Paper<'_> {
+    /// What the command is given for its figures: its name, if that is known, or their files.
+    fn again(&self) -> String {
+        if self.sections.iter().all(|s| s.again == s.name) {
+            return self.name.to_owned();
+        }
+        self.sections.iter().map(|s| s.again.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
     fn counts(&self) -> (usize, usize) {
         (
             self.sections.iter().map(|s| s.inside).sum(),
@@ -104,7 +112,7 @@ pub fn paper_page(paper: &Paper<'_>, command: &str, version: &str) -> String {
         page,
         "<p class=\"facts\">{} · <code>xcpnet reproduce {}</code></p>\n</header>",
         verdict(inside, outside),
-        escape(paper.name)
+        escape(&paper.again())
     );
     list(paper, "", &mut page);
     for section in paper.sections {
@@ -126,7 +134,7 @@ fn list(paper: &Paper<'_>, file: &str, page: &mut String) {
             escape(&called(&s.name)),
             escape(&s.title),
             verdict(s.inside, s.outside),
-            escape(&s.name)
+            escape(&s.again)
         );
     }
     page.push_str("</tbody></table></div>\n");
@@ -162,7 +170,7 @@ pub fn front_page(front: &Front<'_>) -> String {
                 reproduce {}</code></p>\n",
             escape(paper.title),
             verdict(inside, outside),
-            escape(paper.name)
+            escape(&paper.again())
         );
         list(paper, &file, &mut page);
         page.push_str("</section>\n");

@@ -148,10 +148,8 @@ type OfFlow = fn(&FlowSummary) -> Option<f64>;
 /// Numbers whose distribution over flows can be drawn; the first is the usual one.
 const NUMBERS: [(&str, Measure, OfFlow); 3] = [
     ("completion_time_s", measure("Completion time", Unit::Seconds), |flow| flow.completion_time),
-    ("goodput_bps", measure("Goodput", Unit::Rate), |flow| Some(flow.goodput)),
-    ("rtt_mean_s", measure("Mean round-trip time", Unit::Seconds), |flow| {
-        Some(flow.rtt_mean).filter(|&rtt| rtt > 0.0)
-    }),
+    ("goodput_bps", measure("Goodput", Unit::Rate), |flow| flow.goodput()),
+    ("rtt_mean_s", measure("Mean round-trip time", Unit::Seconds), |flow| flow.rtt_mean()),
 ];
 
 /// Makes a figure from runs and, in the same order, the scenarios they came from.
@@ -188,8 +186,7 @@ pub fn figure(
             )
         }
         Kind::Delay => {
-            let point =
-                |flow: &FlowSummary| (flow.rtt_mean > 0.0).then_some((flow.rtt_mean, flow.goodput));
+            let point = |flow: &FlowSummary| Some((flow.rtt_mean()?, flow.goodput()?));
             let curves = clouds(runs, point);
             let rtt =
                 Measure { range: Range::Around, ..measure("Mean round-trip time", Unit::Seconds) };

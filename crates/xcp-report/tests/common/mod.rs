@@ -157,6 +157,7 @@ pub fn run(manner: Manner, flows: usize) -> Run {
     let flow_summaries: Vec<FlowSummary> = (0..flows)
         .map(|i| FlowSummary {
             name: name(i).into(),
+            active: true,
             goodput: of(Subject::Flow(name(i)), Quantity::Goodput),
             rtt_mean: of(Subject::Flow(name(i)), Quantity::Srtt),
             retransmits: (drops / flows as f64) as u64,

@@ -412,8 +412,9 @@ pub(crate) static UDP: Spec = Spec {
             Kind::Length,
             "required for on-off",
             "\"500ms\"",
-            "on-off: the length of a \
-            burst.",
+            "on-off: the length of a burst. Every datagram that begins in it is sent whole, so that \
+             bursts of few datagrams send more than their part of the rate, by half a datagram \
+             each on average.",
         ),
         key(
             "off",

@@ -68,6 +68,7 @@ impl Pages {
             .collect();
         self.sections[index] = Some(section(&papers::Figure {
             name: &e.name(),
+            again: &e.again,
             scenarios: &judged.scenarios,
             runs: &judged.runs,
             verdicts: &judged.verdicts,

@@ -178,10 +178,12 @@ pub fn summary(figures: &[Figure], judged: &[Option<(usize, usize)>]) -> String 
     }
     for (figure, counts) in figures.iter().zip(judged) {
         if let Some((_, outside @ 1..)) = counts {
-            let name = figure.experiment.name();
+            let experiment = &figure.experiment;
             out.push_str(&format!(
-                "outside: {} in {name}; to run only that: xcpnet reproduce {name}\n",
-                human::plural(*outside as u64, "claim")
+                "outside: {} in {}; to run only that: xcpnet reproduce {}\n",
+                human::plural(*outside as u64, "claim"),
+                experiment.name(),
+                experiment.again
             ));
         }
     }
