@@ -243,6 +243,9 @@ fn series(
         .iter()
         .flat_map(|run| &run.series)
         .any(|s| s.quantity == quantity && matches!(s.subject, Subject::Link(_)));
+    if link.is_some() && !of_link {
+        return Err(NoFigure::Nothing("--link names a link, and this is a quantity of flows"));
+    }
     let mut curves = Vec::new();
     for run in runs {
         let name = human::run_name(run);
@@ -250,7 +253,10 @@ fn series(
             let bottleneck = links::bottlenecks(runs, scenarios).into_iter().next();
             let Some(link) = link.or(bottleneck) else { continue };
             let points = points(run, &Subject::Link(link.to_owned()), quantity);
-            curves.push(Curve { name: name.to_owned(), manner: Manner::Line, points });
+            // Where there is more than one link with its two directions, which it is.
+            let several = links::all(runs).len() > 2;
+            let name = if several { together(runs, name, link, false) } else { name.to_owned() };
+            curves.push(Curve { name, manner: Manner::Line, points });
             continue;
         }
         let entities = groups(&run.summary.flows, LINES);

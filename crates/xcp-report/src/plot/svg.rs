@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::drawing::{Anchor, Item, Mark, Sheet};
+use super::drawing::{Anchor, Item, Mark, Sheet, text_width};
 use crate::html::escape;
 
 /// The file.
@@ -57,11 +57,20 @@ pub(super) fn write(sheet: &Sheet, title: &str) -> String {
                 } else {
                     String::new()
                 };
+                // What begins somewhere is a key's name, with the next key behind it: it has the
+                // length that was reserved, in whatever font the reader has.
+                let length = match anchor {
+                    "start" => format!(
+                        " textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"",
+                        short(text_width(text, *size))
+                    ),
+                    _ => String::new(),
+                };
                 let text = words(text);
                 writeln!(
                     out,
                     "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\" \
-                        fill=\"#222\"{turned}>\
+                        fill=\"#222\"{length}{turned}>\
                      {text}</text>"
                 )
             }
