@@ -285,7 +285,8 @@ fn bad_input_is_refused_before_anything_runs() {
         (&["run", "s.toml", "--set", "nonsense"], &["PATH=VALUE"]),
         (&["run"], &["FILE"]),
         (&["run", "s.toml", "--seed=-1"], &["--seed"]),
-        (&["run", "s.toml", "--seed", "-1"], &["invalid value '-1' for '--seed"]),
+        (&["run", "s.toml", "--seed", "-1"], &["--seed", "a whole number from 0 to"]),
+        (&["run", "s.toml", "--seed", "9223372036854775808"], &["from 0 to 9223372036854775807"]),
         (&["reproduce", "fig99"], &["fig99"]),
         (&["reproduce", "--experiments", "nowhere"], &["nowhere"]),
     ] {
