@@ -125,7 +125,13 @@ def test_others_run_meanwhile() -> None:
 
 @pytest.mark.parametrize(
     "what",
-    ["xcpnet.run(s)", "xcpnet.sweep(xcpnet.Sweep(s))", "xcpnet.sweep(xcpnet.Sweep(s), 'threads')"],
+    [
+        "xcpnet.run(s)",
+        "xcpnet.sweep(xcpnet.Sweep(s))",
+        "xcpnet.sweep(xcpnet.Sweep(s), 'threads')",
+        # Only the parent is interrupted: nothing but the parent ends its workers.
+        "xcpnet.sweep(xcpnet.Sweep(s), 'processes')",
+    ],
 )
 def test_ctrl_c_ends_it(what: str) -> None:
     code = f"""

@@ -4,12 +4,14 @@ leaves nothing that is read.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -72,21 +74,41 @@ def test_the_same_bytes(
         xcpnet.open(f"{s3}/nothing")
 
 
+def test_by_processes(s3: str, of_cli: dict[str, bytes]) -> None:
+    """The parent has reached the store before it starts its workers."""
+    pytest.importorskip("obstore")
+    place = f"{s3}/processes"
+    xcpnet.sweep(small_sweep(), "processes", out=place, shard=5).compact()
+    assert of_store(place) == of_cli
+
+
+def test_a_forked_worker_is_told_what_it_lacks(s3: str) -> None:
+    pytest.importorskip("obstore")
+    fork = multiprocessing.get_context("fork")
+    with (
+        ProcessPoolExecutor(1, mp_context=fork) as pool,
+        pytest.raises(xcpnet.SweepError, match="a forked process cannot reach s3://"),
+    ):
+        xcpnet.sweep(small_sweep(), pool, out=f"{s3}/forked", shard=2)
+
+
 def test_a_killed_writer_leaves_nothing_that_is_read(s3: str, tmp_path: Path) -> None:
     pytest.importorskip("obstore")
     from test_sweep import SHARDS, SLOW, slow_sweep
 
     place = f"{s3}/killed"
+    where = _store.store(place)
     kills = 0
-    for wait in (0.4, 0.9, 1.3, 1.7, 2.2):
+    for wanted in (0, 1, 3, 5, 7):
         child = subprocess.Popen(
             [sys.executable, "-c", SLOW, place, "processes"], start_new_session=True
         )
-        time.sleep(wait)
+        while child.poll() is None and len(where.names("done")) < wanted:
+            time.sleep(0.05)
         kills += child.poll() is None
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
-        where = _store.store(place)
+        assert len(where.names("done")) >= wanted, "a writer ended before it had written"
         plan = _store.plan_of(where)
         if plan is None:
             continue

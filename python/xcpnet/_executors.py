@@ -3,6 +3,7 @@ work, balance it and start the workers."""
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -39,10 +40,21 @@ class Ray(Executor):
         return future
 
 
-class Pool:
-    """An executor, and how to make it again when it is broken."""
+def _processes(with_threads: bool) -> ProcessPoolExecutor:
+    """Worker processes. A fork takes over the locks of the threads that its parent has, but not the
+    threads that would open them again, so workers are started afresh where there are such threads.
+    Elsewhere Python's own choice stays: a worker that is started afresh imports the user's script,
+    which not every script is written for."""
+    return ProcessPoolExecutor(
+        mp_context=multiprocessing.get_context("spawn" if with_threads else None)
+    )
 
-    def __init__(self, given: AnyExecutor) -> None:
+
+class Pool:
+    """An executor, and how to make it again when it is broken. ``with_threads``: this process has
+    threads that no fork survives, which are those of an object store."""
+
+    def __init__(self, given: AnyExecutor, with_threads: bool = False) -> None:
         self._make: Callable[[], Any] | None = None
         self._own = False
         self.inline = given is None
@@ -51,7 +63,7 @@ class Pool:
         elif isinstance(given, str) or given is sys.modules.get("ray"):
             kinds: dict[str, Callable[[], Any]] = {
                 "threads": ThreadPoolExecutor,
-                "processes": ProcessPoolExecutor,
+                "processes": lambda: _processes(with_threads),
                 "ray": Ray,
             }
             name = given if isinstance(given, str) else "ray"
@@ -83,3 +95,14 @@ class Pool:
     def close(self) -> None:
         if self._own:
             self.executor.shutdown(wait=True, cancel_futures=True)
+
+    def abandon(self) -> None:
+        """Closes it without waiting for what worker processes do: that may take as long as a shard,
+        and whoever is killed leaves nothing that is read."""
+        if self._own and isinstance(self.executor, ProcessPoolExecutor):
+            workers = list((self.executor._processes or {}).values())
+            self.executor.shutdown(wait=False, cancel_futures=True)
+            for worker in workers:
+                worker.kill()
+        else:
+            self.close()

@@ -186,12 +186,24 @@ class _Obstore:
         self.module.delete(self.store, name)
 
 
+# The process that obstore has its threads in, once it has.
+_threads_in: int | None = None
+
+
 def _obstore(place: str) -> Any:
+    global _threads_in
     try:
         import obstore
         import obstore.store
     except ImportError:
         return None
+    if _threads_in not in (None, os.getpid()):
+        raise SweepError(
+            f"a forked process cannot reach {place}, because its parent already did: start workers "
+            "afresh, ProcessPoolExecutor(mp_context=multiprocessing.get_context('spawn')), or use "
+            "'processes', which does so"
+        )
+    _threads_in = os.getpid()
     return _Obstore(obstore, obstore.store.from_url(place))
 
 

@@ -17,7 +17,7 @@ from ._executors import AnyExecutor, Pool
 from ._native import Plan
 from ._progress import Bar
 from ._scenario import AnyScenario, scenario
-from ._store import plan_of, store
+from ._store import Objects, plan_of, store
 from ._work import Done, Task, do
 
 POLL = 0.05  # seconds between looks at futures
@@ -145,7 +145,7 @@ def sweep(
         plan = of.plan(number, seconds)
     where.begin(plan)
     data = Dataset(place, plan, where, temporary)
-    pool = Pool(executor)
+    pool = Pool(executor, with_threads=isinstance(where, Objects))
     if jobs is None:
         jobs = (os.cpu_count() or 1) if pool.inline else 1
     token = secrets.randbits(63)
@@ -156,9 +156,9 @@ def sweep(
     except BaseException:
         # Threads of this process end where they are; what others do is kept if they finish it.
         _native.cancel(token)
+        pool.abandon()
         raise
-    finally:
-        pool.close()
+    pool.close()
     return data
 
 

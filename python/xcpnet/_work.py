@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 from functools import lru_cache
@@ -34,7 +35,8 @@ class Done:
 
 
 @lru_cache(maxsize=8)
-def _at(place: str, digest: str) -> tuple[Store, Plan]:
+def _at(place: str, digest: str, process: int) -> tuple[Store, Plan]:
+    """A process has its own: a store that came with a fork lacks its threads."""
     where = store(place)
     plan = plan_of(where)
     if plan is None:
@@ -50,7 +52,7 @@ def _at(place: str, digest: str) -> tuple[Store, Plan]:
 def do(task: Task) -> Done:
     """Does a shard, unless somebody has done it meanwhile."""
     begun = time.monotonic()
-    where, plan = _at(task.place, task.digest)
+    where, plan = _at(task.place, task.digest, os.getpid())
     if where.has(Plan.marker(task.shard)):
         return Done(task.shard, 0, [], 0.0)
     runs, failed = where.do(plan, task.shard, task.jobs, task.keep, task.token)
