@@ -297,6 +297,24 @@ def test_other_sweeps_and_builds_are_refused(tmp_path: Path) -> None:
         xcpnet.open(tmp_path / "empty").compact()
 
 
+def test_an_address_that_became_a_path_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for place in (Path("s3://bucket/run8"), "gs:/bucket/run8"):
+        with pytest.raises(ValueError, match="pass the address as a text"):
+            xcpnet.sweep(small_sweep(), out=place)
+        with pytest.raises(ValueError, match="pass the address as a text"):
+            xcpnet.open(place)
+    with pytest.raises(ValueError, match="an empty text is no place"):
+        xcpnet.sweep(small_sweep(), out="")
+    with pytest.raises(ValueError, match="an empty text is no place"):
+        xcpnet.open("")
+    assert not list(tmp_path.iterdir())
+    xcpnet.sweep(small_sweep(), out=f"file://{tmp_path}/here", shard=2)
+    assert xcpnet.open("here").missing() == []
+
+
 def test_runs_that_cannot_be_done_are_told_or_kept(tmp_path: Path) -> None:
     """Of a grid too large to be read beforehand, what is wrong with a combination is found on the
     way.

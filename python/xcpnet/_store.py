@@ -7,6 +7,7 @@ half written. The marker of a shard comes last, and that it is there is the only
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any, Protocol
@@ -244,11 +245,23 @@ def _fsspec(place: str) -> Any:
     return _Fsspec(system, root)
 
 
+def address(place: str | os.PathLike[str]) -> str:
+    """A place as a text that means the same whatever the working directory is."""
+    where = os.fspath(place)
+    if not where:
+        raise ValueError("an empty text is no place: write '.' for the current directory")
+    if re.match("[a-z0-9]+:/[^/]", where):
+        raise ValueError(
+            f"{where!r} has lost a slash, as addresses do that become paths: pass the address as a "
+            "text"
+        )
+    where = where.removeprefix("file://")
+    return where if "://" in where else os.path.abspath(where)
+
+
 def store(place: str | os.PathLike[str]) -> Store:
     """The store of a path or of an address like ``s3://bucket/run7``."""
-    where = os.fspath(place)
-    if where.startswith("file://"):
-        where = where.removeprefix("file://")
+    where = address(place)
     return Objects(where) if "://" in where else Directory(where)
 
 

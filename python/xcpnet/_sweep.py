@@ -17,7 +17,7 @@ from ._executors import AnyExecutor, Pool
 from ._native import Plan
 from ._progress import Bar
 from ._scenario import AnyScenario, scenario
-from ._store import Objects, plan_of, store
+from ._store import Objects, address, plan_of, store
 from ._work import Done, Task, do
 
 POLL = 0.05  # seconds between looks at futures
@@ -136,9 +136,7 @@ def sweep(
         raise ValueError(f"on_error={on_error!r}: write 'raise' or 'keep'")
     number, seconds = _shards(shard)
     temporary = tempfile.TemporaryDirectory(prefix="xcpnet-") if out is None else None
-    place = temporary.name if temporary else os.fspath(out)  # type: ignore[arg-type]
-    if "://" not in place:
-        place = os.path.abspath(place)
+    place = temporary.name if temporary else address(out)  # type: ignore[arg-type]
     where = store(place)
     plan = plan_of(where)
     if plan is None or not plan.same_sweep(of._whole):
