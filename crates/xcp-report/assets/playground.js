@@ -117,7 +117,9 @@
   const linkPath = (key) => `link.${quotedPart(state.link)}.${key}`;
   const tcpGroups = (variant) => variant.groups.filter((group) => group.congestion);
   const groupPath = (key) => (first().groups.length > 1 ? `flow.${quotedPart(state.group)}.${key}` : `flow.${key}`);
-  const paths = () => ['flow.congestion', ...(state.link ? [linkPath('queue.limit')] : [])];
+  const paths = () => ['flow.congestion', ...(state.link ? [linkPath('queue.limit'), linkPath('loss')] : [])];
+  // A loss that is written may have a direction, a place and a time: those stay.
+  const lossPath = () => linkPath(variants().some((v) => v.written[linkPath('loss')]) ? 'loss.probability' : 'loss');
 
   const say = (text, bad = false) => { $('status').textContent = text; $('status').classList.toggle('bad', bad); };
 
@@ -324,7 +326,7 @@
     { key: 'rate', label: 'Rate', of: 'link', values: decades(4, 9), now: (link) => link.rate, path: () => linkPath('rate'), write: (v) => toml(plainRate(v)), show: (v) => withUnit('bps', v) },
     { key: 'delay', label: 'Delay, one way', of: 'link', values: decades(-4, 0), now: (link) => link.delay, path: () => linkPath('delay'), write: (v) => toml(plainTime(v)), show: (v) => (v ? withUnit('seconds', v) : '0') },
     { key: 'flows', label: 'Flows', of: 'group', values: [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 100], now: (group) => group.count, path: () => groupPath('count'), write: String, show: String },
-    { key: 'loss', label: 'Loss on the link', of: 'link', values: [0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1], now: (link) => link.loss, path: () => linkPath('loss'), write: (v) => String(v), show: (v) => `${number(100 * v)} %` },
+    { key: 'loss', label: 'Loss on the link', of: 'link', values: [0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1], now: (link) => link.loss, path: lossPath, write: (v) => String(v), show: (v) => `${number(100 * v)} %` },
     { key: 'buffer', label: 'Buffer', of: 'link', values: [0.05, 0.1, 0.2, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 10], now: (link, variant) => inBdp(link, variant), path: () => linkPath('queue.limit'), write: (v) => toml(`${v}bdp`), show: (v) => (v === null ? 'as written' : `${number(v)} × rate × RTT`) },
     { key: 'duration', label: 'Duration', of: 'file', values: [2, 5, 10, 15, 20, 30, 45, 60, 100, 200], now: (_, variant) => variant.duration, path: () => 'duration', write: (v) => toml(plainTime(v)), show: (v) => withUnit('seconds', v) },
   ];

@@ -122,6 +122,7 @@ fn in_a_browser() {
         && !e.getAttribute('aria-label')).map((e) => e.id)";
     assert_eq!(browser.eval(named), serde_json::json!([]), "everything to be used has a name");
     hostile(&mut browser, &engine);
+    a_loss_keeps_its_direction(&mut browser, &engine);
 }
 
 fn sliders_and_choices(browser: &mut Browser, dir: &Path) {
@@ -276,6 +277,20 @@ fn the_address_keeps_the_state(browser: &mut Browser, path: &Path) {
     assert_eq!(browser.eval("typeof window.stolen + document.images.length"), "undefined0");
     let kept = browser.eval("document.getElementById('text').value");
     assert!(kept.as_str().unwrap().contains("onerror"), "somebody's work stays: {kept}");
+}
+
+/// A slider changes what it says and nothing beside it.
+fn a_loss_keeps_its_direction(browser: &mut Browser, engine: &Path) {
+    let lesson = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/teach/4-losses.toml");
+    let text = std::fs::read_to_string(&lesson).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = page(dir.path(), Some(&lesson), engine);
+    browser.open(&path, 1400, 900);
+    wait(browser, 0);
+    and_wait(browser, &slide("loss", 4));
+    let expected = text.replace("probability = 0.01,", "probability = 0.001,");
+    assert_ne!(expected, text);
+    assert_eq!(same_as_the_command_line(browser, dir.path()), expected);
 }
 
 /// A scenario all of whose names are markup.
