@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -353,6 +354,38 @@ def test_what_is_half_done_can_be_read(tmp_path: Path) -> None:
     assert d.missing() == [3] and d.runs.column("run") == rest
     xcpnet.sweep(sw, out=tmp_path / "out")
     assert d.runs.column("run") == list(range(240))
+
+
+def test_numbers_of_numpy_and_of_enums_are_numbers() -> None:
+    np = pytest.importorskip("numpy")
+    from xcpnet._sweep import _seeds, _shards
+
+    class Few(IntEnum):
+        THREE = 3
+
+    assert [_shards(of) for of in (np.int64(2), Few.THREE, "2.5s", np.float64(4))] == [
+        (2, 0.0),
+        (3, 0.0),
+        (None, 2.5),
+        (None, 4.0),
+    ]
+    for wrong in ("2", "s", -1, 0, -1.0, float("nan"), None):
+        with pytest.raises(ValueError, match=f"shard={wrong!r}: write how long"):
+            _shards(wrong)
+    assert [_seeds(of) for of in (np.int64(3), np.arange(1, 3))] == ["3", "1,2"]
+    s = xcpnet.Scenario.from_text(SMALL)
+    grid = {"flow.count": np.arange(1, 3), "queue.alpha": [np.float64(0.25), np.float32(0.5)]}
+    assert xcpnet.Sweep(s, grid, seeds=np.int64(3)).settings == [
+        ("flow.count", ["1", "2"]),
+        ("queue.alpha", ["0.25", "0.5"]),
+    ]
+    assert s.set({"flow.count": Few.THREE}).settings == {"flow.count": "3"}
+    n = xcpnet.Network(duration="1s")
+    n.link("S", "D", rate="10mbit", delay="5ms", queue=xcpnet.xcp(limit=np.arange(2)))
+    with pytest.raises(TypeError, match="^queue: limit: array.* cannot be written as TOML"):
+        xcpnet.Sweep(n.flow("S", "D", cc="xcp"))
+    with pytest.raises(TypeError, match="^flow.count: array.* cannot be written as TOML"):
+        s.set({"flow.count": np.arange(1)})
 
 
 def test_seeds_and_values_are_written_as_one_types_them() -> None:

@@ -65,7 +65,7 @@ class Scenario:
 
     def set(self, settings: Mapping[str, Any]) -> Scenario:
         """The same scenario with settings changed, as by ``--set PATH=VALUE``."""
-        more = tuple((path, _toml.setting(value)) for path, value in settings.items())
+        more = tuple((path, _toml.setting(path, value)) for path, value in settings.items())
         return self._make(self.name, self.text, self._settings + more, self._only)
 
     def with_seed(self, seed: int) -> Scenario:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import secrets
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import BrokenExecutor
-from typing import Any, Literal, Union
+from typing import Any, Literal, SupportsIndex, Union
 
 from . import _native, _toml
 from ._dataset import Dataset
@@ -22,16 +23,16 @@ from ._work import Done, Task, do
 
 POLL = 0.05  # seconds between looks at futures
 
-Seeds = Union[int, str, Iterable[int], None]
+Seeds = Union[SupportsIndex, str, Iterable[SupportsIndex], None]
 
 
 def _seeds(of: Seeds) -> str | None:
     """As the command line takes them: ``1..20`` or ``1,5,9``."""
     if of is None or isinstance(of, str):
         return of
-    numbers = [of] if isinstance(of, int) else list(of)
     if isinstance(of, range) and of.step == 1 and len(of) > 1:
         return f"{of.start}..{of.stop - 1}"
+    numbers = of if isinstance(of, Iterable) else [of]
     return ",".join(str(n) for n in numbers)
 
 
@@ -58,7 +59,7 @@ class Sweep:
     ) -> None:
         self.scenario = scenario(of)
         fixed = {path: value for path, value in self.scenario._settings if path != "seed"}
-        swept = {path: self._values(value) for path, value in (grid or {}).items()}
+        swept = {path: self._values(path, value) for path, value in (grid or {}).items()}
         self.settings = [(path, [value]) for path, value in fixed.items() if path not in swept]
         self.settings += list(swept.items())
         own = self.scenario.settings.get("seed")
@@ -68,10 +69,10 @@ class Sweep:
         self.runs = self._whole.runs
 
     @staticmethod
-    def _values(of: Any) -> list[str]:
+    def _values(path: str, of: Any) -> list[str]:
         if isinstance(of, (str, bytes, Mapping)) or not isinstance(of, Iterable):
             of = [of]
-        return [_toml.setting(one) for one in of]
+        return [_toml.setting(path, one) for one in of]
 
     def plan(self, shards: int | None, seconds: float = 30.0) -> Plan:
         """Cut into this number of shards, or into shards of about this many seconds of one
@@ -88,19 +89,25 @@ class Sweep:
         return f"<xcpnet.Sweep of {self.scenario!r}: {self.runs} runs>"
 
 
-def _shards(wanted: int | float | str) -> tuple[int | None, float]:
-    if isinstance(wanted, int):
-        return wanted, 0.0
+def _shards(wanted: SupportsIndex | float | str) -> tuple[int | None, float]:
+    """How many, or how long each should take."""
+    number, seconds = 0, 0.0
     try:
-        seconds = float(wanted.removesuffix("s")) if isinstance(wanted, str) else wanted
-    except ValueError:
-        seconds = -1.0
-    if not seconds > 0:
-        raise ValueError(
-            f"shard={wanted!r}: write how long one should take, '30s', or how many there"
-            " should be, 100"
-        )
-    return None, seconds
+        if isinstance(wanted, str):
+            seconds = float(wanted[:-1]) if wanted.endswith("s") else 0.0
+        elif isinstance(wanted, float):
+            seconds = wanted
+        else:
+            number = operator.index(wanted)  # numpy's integers, too
+    except (TypeError, ValueError):
+        pass  # told below
+    if number > 0:
+        return number, 0.0
+    if 0 < seconds < float("inf"):
+        return None, seconds
+    raise ValueError(
+        f"shard={wanted!r}: write how long one should take, '30s', or how many there should be, 100"
+    )
 
 
 def sweep(
@@ -108,7 +115,7 @@ def sweep(
     executor: AnyExecutor = None,
     *,
     out: str | os.PathLike[str] | None = None,
-    shard: int | float | str = "30s",
+    shard: SupportsIndex | float | str = "30s",
     retries: int = 3,
     on_error: Literal["raise", "keep"] = "raise",
     jobs: int | None = None,

@@ -20,25 +20,39 @@ def _text(text: str) -> str:
 
 def value(of: Any) -> str:
     """A value on one line."""
-    if hasattr(of, "item") and not isinstance(of, (str, bytes)):  # numpy's numbers
+    if getattr(of, "ndim", None) == 0 and hasattr(of, "item"):  # numpy's numbers
         of = of.item()
     if isinstance(of, bool):
         return "true" if of else "false"
-    if isinstance(of, (int, float)):
-        return repr(of)
+    # Not repr(of): an IntEnum has one of its own.
+    if isinstance(of, int):
+        return int.__repr__(of)
+    if isinstance(of, float):
+        return float.__repr__(of)
     if isinstance(of, str):
         return _text(of)
     if isinstance(of, Mapping):
-        inner = ", ".join(f"{key(k)} = {value(v)}" for k, v in of.items())
+        inner = ", ".join(_assignment(k, v) for k, v in of.items())
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(of, (list, tuple)):
         return "[" + ", ".join(value(v) for v in of) + "]"
     raise TypeError(f"{of!r} cannot be written as TOML: use a text, a number, a list or a dict")
 
 
-def setting(of: Any) -> str:
-    """A value as ``--set`` takes it: a text is written without quotes."""
-    return of if isinstance(of, str) else value(of)
+def _assignment(name: str, of: Any) -> str:
+    return f"{key(name)} = {_named(name, of)}"
+
+
+def _named(name: str, of: Any) -> str:
+    try:
+        return value(of)
+    except TypeError as e:
+        raise TypeError(f"{name}: {e}") from None
+
+
+def setting(path: str, of: Any) -> str:
+    """The value of a path as ``--set`` takes it: a text is written without quotes."""
+    return str.__str__(of) if isinstance(of, str) else _named(path, of)
 
 
 def document(of: Mapping[str, Any]) -> str:
@@ -47,13 +61,13 @@ def document(of: Mapping[str, Any]) -> str:
     def tables(v: Any) -> bool:
         return isinstance(v, (list, tuple)) and bool(v) and all(isinstance(x, Mapping) for x in v)
 
-    lines = [f"{key(k)} = {value(v)}" for k, v in of.items() if not tables(v)]
+    lines = [_assignment(k, v) for k, v in of.items() if not tables(v)]
     for name, items in of.items():
         if tables(items):
             for item in items:
                 lines += [
                     "",
                     f"[[{key(name)}]]",
-                    *(f"{key(k)} = {value(v)}" for k, v in item.items()),
+                    *(_assignment(k, v) for k, v in item.items()),
                 ]
     return "\n".join(lines) + "\n"
