@@ -235,6 +235,11 @@ def test_figures(result: xcpnet.Result, tmp_path: Path) -> None:
     figure.savefig(tmp_path / "queue.png")
     with pytest.raises(ValueError, match="no quantity"):
         result.plot("speed")
+    for draw in (result.plot, result.svg):
+        with pytest.raises(ValueError) as told:
+            draw(link="nope")
+        expected = 'no link "nope" in these runs; the links are bottleneck, bottleneck.reverse'
+        assert str(told.value) == f"there is {expected}"
 
 
 def test_what_one_should_know_is_a_warning_and_stands_in_a_notebook() -> None:

@@ -83,6 +83,11 @@ def plot(result: Result, quantities: tuple[str, ...], link: str | None) -> Figur
             self.savefig(out, format="png", dpi=120)
             return out.getvalue()
 
+    links = dict.fromkeys(name for one in result.summaries for name in one["links"])
+    if link is not None and link not in links:
+        raise ValueError(
+            f'there is no link "{link}" in these runs; the links are {", ".join(links)}'
+        )
     figure = Shown(figsize=(7, 2.4 * len(quantities)), layout="constrained")
     panels: Any = figure.subplots(len(quantities), 1, sharex=True, squeeze=False)[:, 0]
     known: set[str] = set()
