@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
 use xcp_report::columns::{self, Columns, Values};
@@ -130,6 +130,13 @@ impl Table {
                 PyList::new(py, texts.collect::<Vec<_>>())
             }
         }
+    }
+
+    /// Tables stay in their process.
+    fn __reduce__(&self) -> PyResult<()> {
+        let what = "a Table cannot be pickled or copied: return its columns, or \
+                    pyarrow.table(table)";
+        Err(PyTypeError::new_err(what))
     }
 
     #[pyo3(signature = (requested_schema=None))]

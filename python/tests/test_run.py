@@ -242,6 +242,17 @@ def test_figures(result: xcpnet.Result, tmp_path: Path) -> None:
         assert str(told.value) == f"there is {expected}"
 
 
+def test_what_cannot_be_pickled_says_what_to_return(result: xcpnet.Result) -> None:
+    data = xcpnet.sweep(xcpnet.Sweep(xcpnet.Scenario.from_text(SMALL)), shard=1)
+    for one, instead in (
+        (result, "return its summaries"),
+        (result.links, "return its columns"),
+        (data, "return its place"),
+    ):
+        with pytest.raises(TypeError, match=f"cannot be pickled or copied: {instead}"):
+            pickle.dumps(one)
+
+
 def test_what_one_should_know_is_a_warning_and_stands_in_a_notebook() -> None:
     text = SMALL.replace('kind = "xcp"', 'kind = "drop-tail"')
     with pytest.warns(UserWarning, match="crosses no XCP queue"):

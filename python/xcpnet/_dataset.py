@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, NoReturn
 
 from ._errors import SweepError
 from ._native import Plan, Table
@@ -80,6 +80,11 @@ class Dataset:
     @property
     def groups(self) -> Table:
         return self.table("groups")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Dataset cannot be pickled or copied: return its place, and xcpnet.open it there"
+        )
 
     def __repr__(self) -> str:
         done = self.shards - len(self.missing())

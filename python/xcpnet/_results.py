@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 from . import _lab, _native
 from ._native import Table
@@ -146,6 +146,12 @@ class Result:
             unfinished.write_text(text, encoding="utf-8")
             unfinished.replace(place / name)
         return place / "report.html"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Result cannot be pickled or copied: return its summaries, its json() or columns of "
+            "its tables"
+        )
 
     def __repr__(self) -> str:
         runs = ", ".join(repr(name) for name in self.variants if name) or "1 run"
