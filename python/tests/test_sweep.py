@@ -356,6 +356,33 @@ def test_what_is_half_done_can_be_read(tmp_path: Path) -> None:
     assert d.runs.column("run") == list(range(240))
 
 
+def test_a_place_that_is_gone_is_not_empty(tmp_path: Path) -> None:
+    d = xcpnet.sweep(small_sweep(), out=tmp_path / "out", shard=2)
+    assert repr(d).endswith("240 runs, 2 of 2 shards done>")
+    shutil.rmtree(tmp_path / "out")
+    for ask in (d.missing, lambda: d.runs, lambda: d.failed, d.retry_failed, d.compact):
+        with pytest.raises(xcpnet.SweepError, match="no longer in .*/out"):
+            ask()
+    assert repr(d).endswith("240 runs, no longer there>")
+
+
+def test_a_forked_child_leaves_the_temporary_directory() -> None:
+    code = f"""
+import os, sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
+import xcpnet
+from conftest import small_sweep
+d = xcpnet.sweep(small_sweep(), shard=1)
+child = os.fork()
+if not child:
+    sys.exit()
+os.waitpid(child, 0)
+print(len(d.runs), d.place)
+"""
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    rows, place = told.stdout.split()
+    assert rows == "240" and not Path(place).exists()
+
+
 def test_numbers_of_numpy_and_of_enums_are_numbers() -> None:
     np = pytest.importorskip("numpy")
     from xcpnet._sweep import _seeds, _shards

@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NoReturn
+import shutil
+import tempfile
+import weakref
+from typing import NoReturn
 
 from ._errors import SweepError
 from ._native import Plan, Table
-from ._store import TABLES, Failures, Store, plan_of, store
+from ._store import MANIFEST, TABLES, Failures, Store, plan_of, store
+
+
+class Temporary:
+    """A directory that goes with this object, in the process that made it: a child that was forked
+    from it has the object, too."""
+
+    def __init__(self) -> None:
+        self.name = tempfile.mkdtemp(prefix="xcpnet-")
+        weakref.finalize(self, self._remove, self.name, os.getpid())
+
+    @staticmethod
+    def _remove(name: str, process: int) -> None:
+        if os.getpid() == process:
+            shutil.rmtree(name, ignore_errors=True)
 
 
 class Dataset:
     """A sweep's results, complete or partial. The tables are read again each time: before
     ``compact`` from the parts that are done, afterwards from the files that it wrote."""
 
-    def __init__(self, place: str, plan: Plan, where: Store, temporary: Any = None) -> None:
+    def __init__(
+        self, place: str, plan: Plan, where: Store, temporary: Temporary | None = None
+    ) -> None:
         self.place = place
         self._plan, self._store = plan, where
         self._temporary = temporary  # deleted with this
@@ -24,6 +43,8 @@ class Dataset:
         return self._plan.shards
 
     def _done(self) -> list[int]:
+        if self._store.get(MANIFEST) is None:
+            raise SweepError(f"the sweep is no longer in {self.place}")
         there = self._store.names("done")
         return [n for n in range(self.shards) if Plan.marker(n).rpartition("/")[2] in there]
 
@@ -53,6 +74,7 @@ class Dataset:
         """Puts the parts together into ``runs.parquet``, ``links.parquet``, ``flows.parquet`` and
         ``groups.parquet``: byte for byte what ``xcpnet sweep --out`` writes on one machine. This is
         refused while a shard is missing, or if a run failed, unless ``without_failed`` is given."""
+        self._done()  # a place that is gone is not one where everything is missing
         self._store.compact(self._plan, without_failed)
         return self
 
@@ -87,11 +109,11 @@ class Dataset:
         )
 
     def __repr__(self) -> str:
-        done = self.shards - len(self.missing())
-        return (
-            f"<xcpnet.Dataset {self.place}: {self._plan.runs} runs, {done} of {self.shards} shards"
-            " done>"
-        )
+        try:
+            state = f"{len(self._done())} of {self.shards} shards done"
+        except SweepError:
+            state = "no longer there"
+        return f"<xcpnet.Dataset {self.place}: {self._plan.runs} runs, {state}>"
 
 
 def open(place: str | os.PathLike[str]) -> Dataset:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import operator
 import os
 import secrets
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import BrokenExecutor
 from typing import Any, Literal, SupportsIndex, Union
 
 from . import _native, _toml
-from ._dataset import Dataset
+from ._dataset import Dataset, Temporary
 from ._errors import ScenarioError, SweepError
 from ._executors import AnyExecutor, Pool
 from ._native import Plan
@@ -142,7 +141,7 @@ def sweep(
     if on_error not in ("raise", "keep"):
         raise ValueError(f"on_error={on_error!r}: write 'raise' or 'keep'")
     number, seconds = _shards(shard)
-    temporary = tempfile.TemporaryDirectory(prefix="xcpnet-") if out is None else None
+    temporary = Temporary() if out is None else None
     place = temporary.name if temporary else address(out)  # type: ignore[arg-type]
     where = store(place)
     plan = plan_of(where)
