@@ -71,6 +71,9 @@ def test_settings_seed_and_variants_are_those_of_the_command_line(cli: str, tmp_
     assert (s.variants, s.only("TCP").variants, r.variants) == (["XCP", "TCP"], ["TCP"], ["TCP"])
     assert pickle.loads(pickle.dumps(s)) == s
     assert "--set flow.count=3" in s.toml()
+    titled = s.set({"title": "two\nlines"})
+    assert '# --set title="two\\nlines"\n' in titled.toml()
+    assert xcpnet.Scenario.from_text(titled.toml()).title == "Two flows"
 
 
 def test_theory_is_that_of_the_command_line(cli: str) -> None:

@@ -90,7 +90,12 @@ class Scenario:
 
     def toml(self) -> str:
         """The file's text, preceded by comments with the settings on top of it."""
-        return "".join(f"# --set {path}={value}\n" for path, value in self._settings) + self.text
+        comments = (
+            # A comment is one line: whatever is not printable is written with its escape.
+            f"# --set {path}={value if value.isprintable() else _toml.quoted(value)}\n"
+            for path, value in self._settings
+        )
+        return "".join(comments) + self.text
 
     @staticmethod
     def schema() -> dict[str, Any]:

@@ -10,10 +10,11 @@ _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 
 def key(name: str) -> str:
-    return name if name and set(name) <= _BARE else _text(name)
+    return name if name and set(name) <= _BARE else quoted(name)
 
 
-def _text(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text between quotes, on one line."""
     # JSON's escapes are TOML's; DEL, which JSON leaves alone, TOML wants escaped.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -30,7 +31,7 @@ def value(of: Any) -> str:
     if isinstance(of, float):
         return float.__repr__(of)
     if isinstance(of, str):
-        return _text(of)
+        return quoted(of)
     if isinstance(of, Mapping):
         inner = ", ".join(_assignment(k, v) for k, v in of.items())
         return f"{{ {inner} }}" if inner else "{}"
