@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import xcpnet
@@ -269,6 +270,62 @@ def test_the_colours_are_the_report_s() -> None:
     css = (ROOT / "crates/xcp-report/assets/report.css").read_text()
     first = dict(re.findall(r"--(c\d): (#[0-9a-f]{6})", css)[:8])
     assert [first[f"c{i}"] for i in range(8)] == COLOURS
+
+
+def small_network() -> xcpnet.Network:
+    n = xcpnet.Network(duration="200ms")
+    n.link("S", "D", rate="10mbit", delay="5ms", queue="xcp")
+    return n.flow("S", "D", cc="xcp")
+
+
+def parallel(**second: str) -> xcpnet.Network:
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.MultiGraph([("S", "D"), ("S", "D", second)])
+    link = {"rate": "10mbit", "delay": "5ms", "queue": "xcp"}
+    return xcpnet.Network.from_networkx(graph, link, duration="200ms").flow("S", "D", cc="xcp")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "told"),
+    [
+        (lambda: xcpnet.run(small_network(), jobs=-1), ValueError, "^jobs=-1: give a whole number"),
+        (lambda: xcpnet.run(small_network(), threads=-1), ValueError, "^threads=-1: give a whole"),
+        (lambda: xcpnet.sweep(small_network(), jobs=0), ValueError, "^jobs=0: .* from 1 on"),
+        (lambda: xcpnet.sweep(small_network(), retries=None), ValueError, "^retries=None: .* 0 on"),
+        (lambda: xcpnet.run(small_network(), progress="x"), TypeError, "^progress='x': give a"),
+        (lambda: xcpnet.sweep(small_network(), progress="x"), TypeError, "^progress='x': give a"),
+        (lambda: xcpnet.run({"duration": "1s"}), TypeError, r"Scenario\.from_dict\("),
+        (lambda: xcpnet.run('duration = "1s"'), ValueError, r"Scenario\.from_text\("),
+        (lambda: xcpnet.run(SMALL * 99), ValueError, r"Scenario\.from_text\("),
+        (
+            lambda: xcpnet.Scenario.from_text(SMALL).only("x"),
+            ValueError,
+            r"^no variant 'x'; there are \['XCP', 'TCP'\]",
+        ),
+        (
+            lambda: xcpnet.Sweep(small_network(), seeds=range(1, 10**12)),
+            xcpnet.SweepError,
+            "999999999999 runs, more than",
+        ),
+        (
+            lambda: xcpnet.run(small_network(), series=False).plot("cwnd_packets"),
+            ValueError,
+            "there are no curves: `series=False`",
+        ),
+        (lambda: xcpnet.run(small_network())[:], TypeError, "by its variant's name or its number"),
+        (parallel, ValueError, "two edges are named S-D: give each a `name`"),
+    ],
+)
+def test_what_is_given_wrongly_is_told(wrong: Any, kind: Any, told: str) -> None:
+    if "plot" in wrong.__code__.co_names:
+        pytest.importorskip("matplotlib")
+    with pytest.raises(kind, match=told):
+        wrong()
+
+
+def test_what_is_given_otherwise_is_taken() -> None:
+    assert sorted(xcpnet.run(parallel(name="other")).summary["links"])[::2] == ["S-D", "other"]
+    assert len(xcpnet.sweep(small_network(), shard=1).runs) == 1
 
 
 def test_claims_are_judged() -> None:

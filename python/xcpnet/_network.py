@@ -108,7 +108,7 @@ class Network:
         cls, graph: Any, defaults: Mapping[str, Any] | None = None, **keys: Any
     ) -> Network:
         """A network with a link for each edge of an undirected networkx graph; the edge's data are
-        the link's keys and override ``defaults``.
+        the link's keys and override ``defaults``. Parallel edges need a ``name`` each.
 
         >>> import networkx, xcpnet
         >>> graph = networkx.path_graph(3)
@@ -124,10 +124,15 @@ class Network:
                 "differs on the way back as `reverse`"
             )
         made = cls(**keys)
+        names: set[str] = set()
         for a, b, data in graph.edges(data=True):
             made.link(
                 str(a), str(b), **{**(defaults or {}), **{str(k): v for k, v in data.items()}}
             )
+            name = made._links[-1]["name"]
+            if name in names:
+                raise ValueError(f"two edges are named {name}: give each a `name` of its own")
+            names.add(name)
         return made
 
     def to_dict(self) -> Table:

@@ -111,6 +111,8 @@ def plot(result: Result, quantities: tuple[str, ...], link: str | None) -> Figur
                     linewidth=1.1,
                     label=(label if i == 0 else None) if len(result) > 1 else name,
                 )
+    if not known:
+        raise ValueError('there are no curves: `series=False` or sample = "off" left them out')
     for panel, quantity in zip(panels, quantities):
         if quantity not in known:
             raise ValueError(f"no quantity {quantity}; there are {', '.join(sorted(known))}")

@@ -22,6 +22,11 @@ class Bar:
     """
 
     def __init__(self, wanted: Callable[[float], None] | bool | None) -> None:
+        if not (callable(wanted) or wanted is None or isinstance(wanted, bool)):
+            raise TypeError(
+                f"progress={wanted!r}: give a function of the part that is done, True, False or"
+                " None"
+            )
         self.tell = wanted if callable(wanted) else None
         notebook = _in_notebook()
         shown = wanted if isinstance(wanted, bool) else notebook or sys.stderr.isatty()

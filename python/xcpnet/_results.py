@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import warnings
 from collections.abc import Callable, Iterator
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Union
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, Union
 
 from . import _lab, _native
+from ._given import count
 from ._native import Table
 from ._progress import Bar
 from ._scenario import AnyScenario, scenario
@@ -65,12 +67,17 @@ class Result:
     def __len__(self) -> int:
         return len(self._runs.variants)
 
-    def __getitem__(self, variant: str | int) -> Result:
+    def __getitem__(self, variant: str | SupportsIndex) -> Result:
         """The run of one variant, by its name or its number."""
         if isinstance(variant, str):
             if variant not in self.variants:
                 raise KeyError(f"no variant {variant!r}; there are {self.variants}")
             variant = self.variants.index(variant)
+        if not isinstance(variant, SupportsIndex):
+            raise TypeError(
+                f"a run is chosen by its variant's name or its number, not by {variant!r}"
+            )
+        variant = operator.index(variant)
         if not -len(self) <= variant < len(self):
             raise IndexError(f"there are {len(self)} runs")
         return Result(self._runs.only(variant % len(self)))
@@ -230,6 +237,8 @@ def run(
             f"there is no backend {backend!r}; there are 'sim',"
             f" {', '.join(map(repr, _lab.BACKENDS))}"
         )
+    threads = count("threads", threads)
+    jobs = (os.cpu_count() or 1) if jobs is None else count("jobs", jobs)
     what = scenario(of)
     with Bar(progress) as bar:
         if backend == "sim":
@@ -240,7 +249,7 @@ def run(
                 list(what._only),
                 series,
                 threads,
-                jobs or os.cpu_count() or 1,
+                jobs,
                 bar.part,
             )
         else:

@@ -39,9 +39,19 @@ class Scenario:
     """The file's text, with its traces written out for its `duration`, and without the settings."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        if isinstance(path, Mapping):
+            raise TypeError("a dict is no path: Scenario.from_dict(...) takes it")
         name = os.fspath(path)
-        text = _native.with_traces(name, Path(path).read_text(encoding="utf-8"))
-        self._fill(name, text, (), ())
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError:
+            if "=" in name:
+                raise ValueError(
+                    "there is no such file; if this is a scenario's text, Scenario.from_text(...) "
+                    "takes it"
+                ) from None
+            raise
+        self._fill(name, _native.with_traces(name, text), (), ())
 
     def _fill(self, name: str, text: str, settings: Settings, only: tuple[str, ...]) -> None:
         self.name, self.text, self._settings, self._only = name, text, settings, only
@@ -75,6 +85,10 @@ class Scenario:
 
     def only(self, *variants: str) -> Scenario:
         """The same scenario with only these of its variants."""
+        there = [name for name in _native.variants(self.text) if name]
+        for name in variants:
+            if name not in there:
+                raise ValueError(f"no variant {name!r}; there are {there}")
         return self._make(self.name, self.text, self._settings, variants)
 
     @property

@@ -14,6 +14,7 @@ from . import _native, _toml
 from ._dataset import Dataset, Temporary
 from ._errors import ScenarioError, SweepError
 from ._executors import AnyExecutor, Pool
+from ._given import count
 from ._native import Plan
 from ._progress import Bar
 from ._scenario import AnyScenario, scenario
@@ -110,7 +111,7 @@ def _shards(wanted: SupportsIndex | float | str) -> tuple[int | None, float]:
 
 
 def sweep(
-    of: Sweep,
+    of: Sweep | AnyScenario,
     executor: AnyExecutor = None,
     *,
     out: str | os.PathLike[str] | None = None,
@@ -120,7 +121,8 @@ def sweep(
     jobs: int | None = None,
     progress: Callable[[float], None] | bool | None = None,
 ) -> Dataset:
-    """Does what is missing of a sweep, and returns its results.
+    """Does what is missing of a sweep, and returns its results. A network or a scenario by itself
+    is a sweep of its variants.
 
     ``executor``: ``None`` for every processor of this machine; ``"threads"``, ``"processes"`` or
     ``"ray"``; any ``concurrent.futures.Executor`` (mpi4py's too), a Dask client, or a function that
@@ -141,12 +143,16 @@ def sweep(
     if on_error not in ("raise", "keep"):
         raise ValueError(f"on_error={on_error!r}: write 'raise' or 'keep'")
     number, seconds = _shards(shard)
+    retries = count("retries", retries, 0)
+    jobs = None if jobs is None else count("jobs", jobs)
+    bar = Bar(progress)
+    sw = of if isinstance(of, Sweep) else Sweep(of)
     temporary = Temporary() if out is None else None
     place = temporary.name if temporary else address(out)  # type: ignore[arg-type]
     where = store(place)
     plan = plan_of(where)
-    if plan is None or not plan.same_sweep(of._whole):
-        plan = of.plan(number, seconds)
+    if plan is None or not plan.same_sweep(sw._whole):
+        plan = sw.plan(number, seconds)
     where.begin(plan)
     data = Dataset(place, plan, where, temporary)
     pool = Pool(executor, with_threads=isinstance(where, Objects))
@@ -155,7 +161,7 @@ def sweep(
     token = secrets.randbits(63)
     tasks = [Task(place, plan.digest, n, jobs, on_error == "keep", token) for n in data.missing()]
     try:
-        with Bar(progress) as bar:
+        with bar:
             _do(tasks, plan, pool, retries, bar)
     except BaseException:
         # Threads of this process end where they are; what others do is kept if they finish it.
