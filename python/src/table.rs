@@ -111,6 +111,12 @@ impl Table {
         self.columns.rows
     }
 
+    fn __repr__(&self) -> String {
+        let rows = self.columns.rows;
+        let many = if rows == 1 { "" } else { "s" };
+        format!("<xcpnet.Table: {rows} row{many}; columns {}>", self.column_names().join(", "))
+    }
+
     /// The columns' names.
     #[getter]
     fn column_names(&self) -> Vec<&str> {

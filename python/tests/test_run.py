@@ -204,6 +204,10 @@ def test_tables_go_everywhere(result: xcpnet.Result) -> None:
             pass
         if not tried:
             pytest.skip("arrow: no pyarrow, polars or duckdb")
+    assert repr(result.links).startswith("<xcpnet.Table: 4 rows; columns run, variant, ")
+    for one in (xcpnet.Result, xcpnet.Dataset, xcpnet.Table):
+        public = {n: of for n, of in vars(one).items() if not n.startswith("_")}
+        assert not [n for n, of in public.items() if not of.__doc__], one
     with pytest.raises(KeyError, match="utilisation"):
         result.links.column("utilization")
 

@@ -40,6 +40,7 @@ class Dataset:
 
     @property
     def shards(self) -> int:
+        """How many shards the sweep is cut into."""
         return self._plan.shards
 
     def _done(self) -> list[int]:
@@ -89,18 +90,22 @@ class Dataset:
 
     @property
     def runs(self) -> Table:
+        """A row for each run."""
         return self.table("runs")
 
     @property
     def links(self) -> Table:
+        """A row for each run and link direction."""
         return self.table("links")
 
     @property
     def flows(self) -> Table:
+        """A row for each run and flow."""
         return self.table("flows")
 
     @property
     def groups(self) -> Table:
+        """A row for each run and ``[[flow]]``: its flows taken together."""
         return self.table("groups")
 
     def __reduce__(self) -> NoReturn:

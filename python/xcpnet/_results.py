@@ -37,6 +37,7 @@ class Result:
 
     @property
     def title(self) -> str:
+        """The scenario's title."""
         return self._runs.title
 
     @property
@@ -87,18 +88,22 @@ class Result:
 
     @property
     def runs(self) -> Table:
+        """A row for each run."""
         return self._runs.table("runs")
 
     @property
     def links(self) -> Table:
+        """A row for each run and link direction."""
         return self._runs.table("links")
 
     @property
     def flows(self) -> Table:
+        """A row for each run and flow."""
         return self._runs.table("flows")
 
     @property
     def groups(self) -> Table:
+        """A row for each run and ``[[flow]]``: its flows taken together."""
         return self._runs.table("groups")
 
     def _one(self, what: str) -> None:
