@@ -392,6 +392,14 @@ def test_dicts_come_through_toml() -> None:
     assert xcpnet.Scenario.from_dict(content).title.startswith('a "quoted" \\ line')
 
 
+def test_a_network_s_dict_is_a_copy() -> None:
+    n = small_network()
+    content = n.to_dict()
+    content["link"][0]["rate"] = "1mbit"
+    content["flow"].clear()
+    assert n.to_dict()["link"][0]["rate"] == "10mbit" and len(n.to_dict()["flow"]) == 1
+
+
 def test_it_imports_without_any_extra(tmp_path: Path) -> None:
     """Only the standard library is needed."""
     code = (

@@ -3,6 +3,7 @@ what is wrong with them the scenario's reader says."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -136,5 +137,5 @@ class Network:
         return made
 
     def to_dict(self) -> Table:
-        """The scenario, as ``Scenario.from_dict`` takes it."""
-        return {**self._file, "link": self._links, "flow": self._flows}
+        """The scenario, as ``Scenario.from_dict`` takes it: a copy, which may be changed."""
+        return copy.deepcopy({**self._file, "link": self._links, "flow": self._flows})
