@@ -80,8 +80,10 @@ impl Partition {
         lengths.dedup();
         let step = lengths.len().div_ceil(TRIALS).max(1);
         let tried = lengths.iter().rev().step_by(step);
+        // No region without a node, however many processors are offered.
+        let most = processors.min(scenario.nodes.len());
         let divisions = tried
-            .flat_map(|&length| (2..=processors).map(move |regions| (length, regions)))
+            .flat_map(|&length| (2..=most).map(move |regions| (length, regions)))
             .filter_map(|(length, regions)| {
                 let nodes = divide(scenario, &load, length, regions)?;
                 Some((load.time(scenario, &nodes, regions), nodes))

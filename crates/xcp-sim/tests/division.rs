@@ -152,4 +152,9 @@ fn long_links_divide_and_short_ones_do_not() {
         "regions would wait for each other all the time"
     );
     assert_eq!(Partition::for_processors(&long, 1).regions, 1);
+    assert_eq!(
+        Partition::for_processors(&long, usize::MAX).regions,
+        Partition::for_processors(&long, long.nodes.len()).regions,
+        "more processors than nodes are no more work to divide for"
+    );
 }
