@@ -973,7 +973,9 @@
   });
   $('file').replaceChildren(...page.sources.map(({ name }, i) => make('option', { value: i, textContent: name, selected: i === chosen })));
   $('pick-file').hidden = page.sources.length < 2;
-  $('file').addEventListener('change', () => { location.hash = `f=${$('file').value}`; location.reload(); });
+  $('file').addEventListener('change', () => { location.hash = `f=${$('file').value}`; });
+  // Another address in the same tab loads nothing by itself. What the page writes there itself is not heard here.
+  addEventListener('hashchange', () => location.reload());
   $('footer').textContent = `xcpnet ${page.version}. The page runs xcpnet’s own simulator (WebAssembly, GPL-2.0-or-later as a whole) and uses no network. ${fileName}: `;
   $('footer').append(make('code', { textContent: `xcpnet run ${fileName}` }), ' gives the same numbers.');
 

@@ -245,13 +245,25 @@ fn it_exports(browser: &mut Browser) {
 fn the_address_keeps_the_state(browser: &mut Browser, path: &Path) {
     and_wait(browser, &slide("flows", 5));
     let text = browser.eval("playground.state.text");
-    let address = browser.eval(
-        "new Promise((done) => { const look = () => (playground.state.kept === \
-        playground.state.text ? done(location.hash) : setTimeout(look, 20)); look(); })",
-    );
+    let kept = "new Promise((done) => { const look = () => (playground.state.kept === \
+        playground.state.text ? done(location.hash) : setTimeout(look, 20)); look(); })";
+    let address = browser.eval(kept);
     let address = address.as_str().unwrap();
     assert!(address.starts_with("#s="), "{address}");
-    // Another page first: a new fragment alone loads nothing.
+    // Pasted into a tab that shows the page already.
+    and_wait(browser, &slide("flows", 2));
+    assert_ne!(browser.eval(kept), address);
+    browser.eval("playground.old = true");
+    browser.eval(&format!("setTimeout(() => {{ location.hash = '{address}'; }}); 0"));
+    for _ in 0..1000 {
+        if browser.eval("window.playground && playground.old !== true") == true {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    wait(browser, 0);
+    assert_eq!(browser.eval("playground.state.text"), text);
+    // Another page first: a new fragment alone loads nothing anew.
     let blank = path.with_file_name("blank.html");
     std::fs::write(&blank, "<!doctype html>").unwrap();
     let open = |browser: &mut Browser, fragment: &str| {
