@@ -138,13 +138,13 @@
     problems(answer.ok ? [] : answer.problems || [], answer.ok ? '' : answer.text);
     if (!answer.ok) {
       if (told) say('The scenario is not correct yet: see the errors below its text. The pictures show the last correct one.', true);
-      if (typed) state.draft = text;
       return false;
     }
     if (remember && text !== state.text) state.past.push(state.text);
+    // What is being typed and is not correct yet is not lost either: Undo puts it back.
+    if (remember && !typed && $('text').value !== state.text) state.past.push($('text').value);
     if (state.past.length > 200) state.past.shift();
     state.text = text;
-    state.draft = null;
     state.read = answer;
     state.anyway = false;
     if (!typed) $('text').value = text;
@@ -952,12 +952,16 @@
     });
   }).observe(document.body);
 
-  $('link').addEventListener('change', () => { state.link = $('link').value; take(state.text, { remember: false }); });
+  $('link').addEventListener('change', () => { state.link = $('link').value; take(state.text); });
   $('group').addEventListener('change', () => { state.group = $('group').value; build(); keep(); });
   let typing = 0;
   $('text').addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(() => { state.changed = performance.now(); take($('text').value, { typed: true }); }, 350); });
   $('text').addEventListener('keydown', (event) => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) { clearTimeout(typing); take($('text').value, { typed: true }); } });
-  $('undo').addEventListener('click', () => { if (state.past.length) take(state.past.pop(), { remember: false }); });
+  $('undo').addEventListener('click', () => {
+    if (!state.past.length) return;
+    $('text').value = state.past.pop();
+    take($('text').value, { typed: true, remember: false });
+  });
   const back = () => { banner(''); state.shown = null; state.link = null; state.group = null; return take(source.text); };
   $('reset').addEventListener('click', back);
   $('banner-back').addEventListener('click', back);

@@ -193,6 +193,18 @@ fn errors_at_their_line(browser: &mut Browser) {
     let selected = "(t => t.value.slice(t.selectionStart, t.selectionEnd))\
         (document.getElementById('text'))";
     assert_eq!(browser.eval(selected), "rote", "the caret goes where the fault is");
+    // A slider changes the last correct text; what was typed comes back by Undo, with its error.
+    let shown = "document.getElementById('text').value";
+    let typed = browser.eval(shown);
+    and_wait(browser, &slide("flows", 4));
+    assert_ne!(browser.eval(shown), typed);
+    assert_eq!(browser.eval("document.getElementById('problems').children.length"), 0);
+    let undone = "document.getElementById('undo').click(); new Promise((done) => { const look = () => \
+        (document.getElementById('problems').children.length ? done(0) : setTimeout(look, 10)); \
+        setTimeout(() => done(1), 20000); look(); })";
+    assert_eq!(browser.eval(undone), 0);
+    assert_eq!(browser.eval(shown), typed);
+    and_wait(browser, "document.getElementById('undo').click()");
     and_wait(browser, "playground.take(playground.state.text)");
     assert_eq!(browser.eval("document.getElementById('problems').children.length"), 0);
 }
