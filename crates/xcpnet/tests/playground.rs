@@ -430,6 +430,21 @@ fn the_lesson_says_what_runs_give() {
     assert_eq!(pages, 6, "a page that no test looks at");
 }
 
+/// The hint of the exercise of ten minutes, with some room.
+#[test]
+fn the_exercise_has_a_setting_for_cubic() {
+    let page = include_str!("../src/playground/four-flows.toml");
+    let dir = tempfile::tempdir().unwrap();
+    for (buffer, xcp, cubic) in
+        [("1bdp", 0.955..0.97, 0.995..1.0), ("0.25bdp", 0.95..0.97, 0.86..0.89)]
+    {
+        let text = page.replace("\"250ms\"", "\"5ms\"").replace("\"1bdp\"", &format!("{buffer:?}"));
+        let runs = summaries(dir.path(), &text);
+        let used = [0, 1].map(|i| runs[i]["links"]["bottleneck"]["utilisation"].as_f64().unwrap());
+        assert!(xcp.contains(&used[0]) && cubic.contains(&used[1]), "{buffer}: {used:?}");
+    }
+}
+
 /// One page for all files of a report, which leads to each of them with the settings that were
 /// made.
 #[test]
