@@ -194,6 +194,7 @@ XCP_INLINE xcp_u64 xcp_robust_floor(const struct xcp_robust_sender *s) {
 XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     struct xcp_robust_round q;
     xcp_u64 flight, sum, moved;
+    xcp_u32 queued;
     XCP_PART_NEEDS(s);
     q.mean = s->sum_ns / (s->samples ? s->samples : 1);
     s->spread_ns += (s->most_ns - s->least_ns) / 4 - s->spread_ns / 4;
@@ -202,9 +203,9 @@ XCP_PART xcp_robust_round_ends(struct xcp_robust_sender *s, xcp_u64 now) {
     q.delivered = xcp_robust_times((xcp_u64)s->acked << 32, s->base_ns,
                                    xcp_robust_more(now - s->first_ns, s->base_ns));
     sum = (xcp_u64)s->lost + s->acked;
-    q.heavy =
-        s->lost >= 3 && (4ULL * s->lost > sum ||
-                         (20ULL * s->lost > sum && xcp_robust_srtt(s) - s->base_ns > q.tau >> 2));
+    /* What is lost to a queue is missed a round later, so the round before tells of it, too. */
+    queued = q.mean - s->base_ns > q.tau >> 1 || s->last_infl_ns > q.tau >> 1;
+    q.heavy = s->lost >= 3 && (4ULL * s->lost > sum || (20ULL * s->lost > sum && queued));
     xcp_jumps_round_ends(&s->jumps, q.heavy);
     q.jumps = xcp_jumps_often(&s->jumps);
     q.infl = q.jumps ? 0 : s->least_ns - s->base_ns;

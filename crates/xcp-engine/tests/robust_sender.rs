@@ -174,6 +174,32 @@ fn heavy_loss_leaves_what_was_delivered() {
     assert!((10.0..15.0).contains(&state.bound_packets), "0.7 of 20: {state:?}");
 }
 
+/// Difference 4: a twentieth of a round is heavy loss where there is a queue, or there was one when
+/// that was sent. It is a link's own where there is none, however long acknowledgements have waited.
+#[test]
+fn what_a_link_loses_is_no_queue() {
+    let after = |before: u64, then: u64, lost: u32| {
+        let mut sender = RobustSender::new(SIZE, 40, None);
+        let mut now = S;
+        let rounds = [(80 * MS, 0), (80 * MS, 0), (80 * MS, 0), (before, 0), (then, lost)];
+        for (rtt, lost) in rounds {
+            let sent = now;
+            now += rtt;
+            sender.sample(Some(rtt), rtt, sent, 2);
+            sender.feedback(now, &answer(0.0), true, sent, 36);
+            sender.lost(lost);
+            sender.acked(now, 36, true, sent);
+        }
+        sender.state().bound
+    };
+    assert_eq!(after(80 * MS, 84 * MS, 4), Bound::Free, "less than half of tau");
+    assert_eq!(after(84 * MS, 80 * MS, 4), Bound::Free, "less than half of tau, before");
+    assert_eq!(after(80 * MS, 86 * MS, 4), Bound::Delay, "a queue");
+    assert_eq!(after(86 * MS, 80 * MS, 4), Bound::Delay, "a queue before");
+    assert_eq!(after(86 * MS, 86 * MS, 1), Bound::Free, "too little");
+    assert_eq!(after(80 * MS, 80 * MS, 13), Bound::Delay, "more than a quarter");
+}
+
 /// Difference 7: W below B says that routers are the tighter bound if they have stopped adding.
 #[test]
 fn what_routers_are_still_adding_is_waited_for() {

@@ -2,8 +2,8 @@
 //! makes sense. Edits as in [`list`](super::list).
 
 use super::edits::{
-    AGREEING, ANOTHER, CAP, FIRST, FLOOR, HEAVY, OFTEN, OTHERS, PATIENCE, STANDS, STANDS_SO_LONG,
-    TRIED, VANISHED, bound, jumps, kept, one, part, sender, state,
+    AGREEING, ANOTHER, CAP, FIRST, FLOOR, HEAVY, OFTEN, OTHERS, PATIENCE, QUEUED, STANDS,
+    STANDS_SO_LONG, TRIED, VANISHED, bound, jumps, kept, one, part, sender, state,
 };
 use super::list::Mutant;
 
@@ -274,9 +274,7 @@ pub const CONSTANTS: &[Mutant] = &[
         "loss is heavy from an eighth, not a quarter",
         &[bound(
             HEAVY,
-            "s->lost >= 3 && \
-         (8ULL * s->lost > sum || (20ULL * s->lost > sum && \
-    xcp_robust_srtt(s) - s->base_ns > q.tau >> 2))",
+            "s->lost >= 3 && (8ULL * s->lost > sum || (20ULL * s->lost > sum && queued))",
         )],
     ),
     one(
@@ -284,9 +282,7 @@ pub const CONSTANTS: &[Mutant] = &[
         "from a half, not a quarter",
         &[bound(
             HEAVY,
-            "s->lost >= 3 && \
-         (2ULL * s->lost > sum || (20ULL * s->lost > sum && \
-    xcp_robust_srtt(s) - s->base_ns > q.tau >> 2))",
+            "s->lost >= 3 && (2ULL * s->lost > sum || (20ULL * s->lost > sum && queued))",
         )],
     ),
     one(
@@ -294,9 +290,7 @@ pub const CONSTANTS: &[Mutant] = &[
         "where there is a queue, from a fortieth, not a twentieth",
         &[bound(
             HEAVY,
-            "s->lost >= 3 && \
-         (4ULL * s->lost > sum || (40ULL * s->lost > sum && \
-         xcp_robust_srtt(s) - s->base_ns > q.tau >> 2))",
+            "s->lost >= 3 && (4ULL * s->lost > sum || (40ULL * s->lost > sum && queued))",
         )],
     ),
     one(
@@ -304,10 +298,18 @@ pub const CONSTANTS: &[Mutant] = &[
         "where there is a queue, from a tenth, not a twentieth",
         &[bound(
             HEAVY,
-            "s->lost >= 3 && \
-         (4ULL * s->lost > sum || (10ULL * s->lost > sum && \
-         xcp_robust_srtt(s) - s->base_ns > q.tau >> 2))",
+            "s->lost >= 3 && (4ULL * s->lost > sum || (10ULL * s->lost > sum && queued))",
         )],
+    ),
+    one(
+        "queued-half",
+        "there is a queue from a quarter of tau, not half of it",
+        &[bound(QUEUED, "q.mean - s->base_ns > q.tau >> 2 || s->last_infl_ns > q.tau >> 2")],
+    ),
+    one(
+        "queued-double",
+        "from tau",
+        &[bound(QUEUED, "q.mean - s->base_ns > q.tau || s->last_infl_ns > q.tau")],
     ),
     one("cut-more", "loss leaves 0.4 of B, not 0.7", &[kept(SEVEN_TENTHS, "1717986918U")]),
     one("cut-half", "loss leaves 0.85 of B, not 0.7", &[kept(SEVEN_TENTHS, "3650722201U")]),

@@ -46,8 +46,8 @@ pub const VANISHED: &str = "s->vanished = XCP_ROBUST_VANISHED;";
 pub const OFTEN: &str = "j->count > XCP_JUMPS_OFTEN";
 pub const AGREEING: &str = "r->agreeing >= XCP_ROBUST_AGREEING";
 pub const HEAVY: &str = "s->lost >= 3 && \
-    (4ULL * s->lost > sum || (20ULL * s->lost > sum && \
-    xcp_robust_srtt(s) - s->base_ns > q.tau >> 2))";
+    (4ULL * s->lost > sum || (20ULL * s->lost > sum && queued))";
+pub const QUEUED: &str = "q.mean - s->base_ns > q.tau >> 1 || s->last_infl_ns > q.tau >> 1";
 pub const OTHERS: &str = "s->stuck > XCP_ROBUST_OTHERS || s->flat > 3";
 pub const STANDS_SO_LONG: &str = "s->stuck == XCP_ROBUST_STANDS";
 pub const TRIED: &str = "s->stuck > XCP_ROBUST_STANDS";

@@ -2,8 +2,8 @@
 //! `experiments/failures/` that become worse. Edits as in [`list`](super::list).
 
 use super::edits::{
-    AGREEING, ANOTHER, CAP, FIRST, FLOOR, HEAVY, OFTEN, OTHERS, PATIENCE, STANDS, STANDS_SO_LONG,
-    TRIED, VANISHED, bound, calendar, jumps, kept, one, part, router, sender,
+    AGREEING, ANOTHER, CAP, FIRST, FLOOR, HEAVY, OFTEN, OTHERS, PATIENCE, QUEUED, STANDS,
+    STANDS_SO_LONG, TRIED, VANISHED, bound, calendar, jumps, kept, one, part, router, sender,
 };
 use super::list::Mutant;
 
@@ -197,12 +197,8 @@ pub const PARTS: &[Mutant] = &[
     ),
     one(
         "without-the-queue-before",
-        "where much is lost, only the least RTT of the same round tells of a queue",
-        &[bound(
-            HEAVY,
-            "s->lost >= 3 && \
-         (4ULL * s->lost > sum || (20ULL * s->lost > sum && q.infl > q.tau >> 2))",
-        )],
+        "where much is lost, only the mean RTT of the same round tells of a queue",
+        &[bound(QUEUED, "q.mean - s->base_ns > q.tau >> 1")],
     ),
     one(
         "without-what-is-coming",
