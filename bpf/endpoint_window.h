@@ -23,7 +23,10 @@
  * plan a gap anew when the window has grown. */
 #define XCP_RESTART_PACKETS 16
 
-/* Segments of a super-packet at the least: the kernel's default (net.ipv4.tcp_min_tso_segs). */
+/* Segments of a super-packet at the least, with the robust sender and with others: the kernel's
+ * default (net.ipv4.tcp_min_tso_segs) is pairs, which a window of a few packets must not be sent
+ * in. */
+#define XCP_ROBUST_LEAST_SEGMENTS 1
 #define XCP_LEAST_SEGMENTS 2
 
 #define FLAG_RETRANS_DATA_ACKED 0x08 /* net/ipv4/tcp_input.c */
@@ -243,15 +246,13 @@ SEC("struct_ops")
 __u32 BPF_PROG(xcp_min_tso_segs, struct sock *sk) {
     struct tcp_sock *tp = (struct tcp_sock *)sk;
     struct xcp_connection *c = bpf_sk_storage_get(&connections, sk, 0, 0);
-    struct xcp_robust_connection *r;
+    struct xcp_robust_connection *r = c ? robust_of(c, sk) : 0;
     __u64 now = bpf_ktime_get_ns();
-    if (!c || !(c->ask.flags & XCP_ASK_START) || has_started(c, tp) || c->state == XCP_FALLEN ||
-        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) != TCP_CA_Open)
-        return XCP_LEAST_SEGMENTS;
-    r = robust_of(c, sk);
-    if (start(c, r, tp, now))
+    if (c && c->ask.flags & XCP_ASK_START && !has_started(c, tp) && c->state != XCP_FALLEN &&
+        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Open &&
+        start(c, r, tp, now))
         hand_over(tp, c, r, now);
-    return XCP_LEAST_SEGMENTS;
+    return r ? XCP_ROBUST_LEAST_SEGMENTS : XCP_LEAST_SEGMENTS;
 }
 
 /* The send buffer in windows: a window may more than double from one round trip to the next. */
