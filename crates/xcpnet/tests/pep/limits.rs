@@ -84,6 +84,36 @@ fn a_link_that_loses_large_packets_without_a_word_is_crossed() {
     }
 }
 
+/// The client sends nothing more before it is answered, so nobody hears of what is left.
+#[test]
+fn a_request_that_does_not_fit_into_a_syn_arrives_whole() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    for gateway in [&site.near, &site.far] {
+        let (mut netlink, index) = number(gateway, "wan");
+        netlink.set_mtu(index, 1280).unwrap();
+    }
+    let Some([near, _far]) = gateways(&site, &[]) else { return };
+    let requests = [1160, 1181, 1200, 1219, 1220, 1221, 2000, 3000];
+    for (family, port) in [(0, 5056), (1, 5057)] {
+        let listener = listen(&site.server, SERVER[family], port);
+        let server = std::thread::spawn(move || {
+            for request in requests {
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.read_exact(&mut vec![0; request]).unwrap();
+                stream.write_all(b"well").unwrap();
+            }
+        });
+        for request in requests {
+            let mut stream = connect(&site.client, SERVER[family], port).unwrap();
+            stream.write_all(&vec![7; request]).unwrap();
+            let answer = stream.read_exact(&mut [0; 4]);
+            assert!(answer.is_ok(), "{request} bytes: {answer:?}; {}", near.show());
+        }
+        server.join().unwrap();
+    }
+}
+
 #[test]
 fn the_gateway_itself_is_not_reached_and_strangers_are_not_answered() {
     let _one = one();

@@ -374,8 +374,9 @@ impl Connection {
                 self.ways[0].count(sent);
                 bench.shared.metrics.early.one();
                 bench.shared.metrics.to_server.add(sent as u64);
-                // Whatever comes after these will be heard of.
-                self.heard[0].readable = sent == EARLY || self.heard[0].ending;
+                // Whatever comes after these will be heard of; what is there already is not. A SYN
+                // has room for fewer than were offered where packets are small.
+                self.heard[0].readable = sent < seen || sent == EARLY || self.heard[0].ending;
                 self.use_up(sent, bench).map_err(|_| Errno::CONNRESET)
             }
             // The kernel does not do it: net.ipv4.tcp_fastopen.
