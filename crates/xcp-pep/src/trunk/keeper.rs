@@ -127,10 +127,11 @@ impl Keeper {
             is_up: None,
             said: false,
         };
+        let without = running.without();
         let thread = std::thread::Builder::new().name("pep trunk".to_owned()).spawn(move || {
             let result = running.run();
             if let Err(why) = &result {
-                tracing::error!(%why, "the trunk has failed: connections proceed as without it");
+                tracing::error!(%why, "the trunk has failed: {without}");
             }
             result
         })?;
@@ -231,7 +232,7 @@ impl Running {
         let missing = most.min(self.plan.warm.saturating_sub(self.pool.len()));
         for _ in calls..missing {
             if let Err(why) = self.call_once(now) {
-                self.failed(now, &why.to_string());
+                self.failed(now, now, &why.to_string());
                 return;
             }
         }
@@ -319,7 +320,7 @@ impl Running {
             Next::Over(why) => {
                 if let Some(link) = self.links.remove(&number) {
                     if link.stage.is_ours() {
-                        self.failed(now, why);
+                        self.failed(link.since, now, why);
                     } else if !link.stage.is_waiting() {
                         self.shared.metrics.trunk_failed.one();
                         tracing::warn!(
@@ -340,11 +341,26 @@ impl Running {
         self.is_up = Some(true);
     }
 
-    fn failed(&mut self, now: Instant, why: &str) {
+    /// What becomes of clients for whom there is no trunk.
+    fn without(&self) -> &'static str {
+        if self.plan.encrypt {
+            "connections wait for it, because without it nothing would be encrypted"
+        } else {
+            "connections proceed as without one"
+        }
+    }
+
+    /// `called`: when the call was made that has failed.
+    fn failed(&mut self, called: Instant, now: Instant, why: &str) {
         self.shared.metrics.trunk_failed.one();
+        // As many calls as are missing are made at once, and fail together: that is one failure.
+        if called < self.call_at {
+            return;
+        }
         if self.is_up != Some(false) {
-            tracing::warn!(peer = %self.plan.peer, "no trunk: {why}; connections proceed as \
-                without one, and it will be tried again");
+            let without = self.without();
+            tracing::warn!(peer = %self.plan.peer, "no trunk: {why}; {without}, and it will be \
+                tried again");
         }
         self.is_up = Some(false);
         self.call_at = now + self.pause;
@@ -355,10 +371,11 @@ impl Running {
     fn expire(&mut self, now: Instant) {
         let late =
             |link: &Link| !link.stage.is_waiting() && now.duration_since(link.since) > PATIENCE;
-        let calls = self.links.values().filter(|link| late(link) && link.stage.is_ours()).count();
+        let ours = self.links.values().filter(|link| late(link) && link.stage.is_ours());
+        let called = ours.map(|link| link.since).max();
         self.links.retain(|_, link| !late(link));
-        if calls > 0 {
-            self.failed(now, "nobody answers");
+        if let Some(called) = called {
+            self.failed(called, now, "nobody answers");
         }
     }
 

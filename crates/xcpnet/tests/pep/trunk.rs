@@ -4,7 +4,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use xcp_linux::namespace::Namespace;
 use xcp_pep::trunk::words::{self, Going, Secret};
@@ -239,6 +239,22 @@ fn without_the_other_end_everything_is_as_without_a_trunk() {
     }
     until("it is known that nobody is there", || trunk(&near, "warm") == 0);
     downloads(&site, 5116);
+}
+
+/// All calls are refused at once while nobody is there.
+#[test]
+fn a_gateway_that_is_restarted_has_its_trunk_again_soon() {
+    let _one = one();
+    let (secrets, Some(site)) = (Secrets::new(), Site::new(DELAY, 0.0)) else { return };
+    let Some([near, far]) = both_up(&site, &secrets) else { return };
+    let begin = Instant::now();
+    far.down(true);
+    until("the calls have failed", || trunk(&near, "failed") > 0 && trunk(&near, "warm") == 0);
+    let Some(_far) = secrets.up(&site.far, NEAR, SECRET) else { return };
+    let away = begin.elapsed();
+    until_after(2 * away, "the trunk is up again", || trunk(&near, "warm") == 8);
+    // Each pause is twice the one before it, so it is no longer than the gateway was away.
+    assert!(begin.elapsed() < 3 * away + Duration::from_secs(10), "{:?}", begin.elapsed());
 }
 
 /// As the near gateway, up to where a client would go.
