@@ -240,7 +240,8 @@ impl Link {
     /// Says that this gateway is going, where it waits for a client.
     pub(super) fn say_leaving(&mut self) {
         if let Stage::Waiting(seal) = &mut self.stage {
-            let _ = say_word(&self.socket, seal.as_deref_mut(), &[words::LEAVING]);
+            let leaving = &[words::LEAVING];
+            let _ = say_word(&self.socket, seal.as_deref_mut(), leaving, SendFlags::empty());
         }
     }
 }
@@ -273,19 +274,26 @@ fn say_sealed(
 }
 
 /// One of the messages of `words.rs` that follow the handshake.
-fn say_word(socket: &impl AsFd, seal: Option<&mut Seal>, word: &[u8]) -> io::Result<()> {
+fn say_word(
+    socket: &impl AsFd,
+    seal: Option<&mut Seal>,
+    word: &[u8],
+    more: SendFlags,
+) -> io::Result<()> {
     match seal {
-        Some(seal) => say_sealed(socket, seal, Kind::Word, word, SendFlags::empty()),
-        None => say(socket, word),
+        Some(seal) => say_sealed(socket, seal, Kind::Word, word, more),
+        None => say_with(socket, word, more),
     }
 }
 
 impl Warm {
-    /// Says it with what follows, if that comes soon.
+    /// Says it by itself.
+    pub(crate) fn say(&mut self, word: &[u8]) -> io::Result<()> {
+        say_word(&self.socket, self.seal.as_deref_mut(), word, SendFlags::empty())
+    }
+
+    /// Says it with what follows. The kernel keeps it back for that, up to a fifth of a second.
     pub(crate) fn say_later(&mut self, word: &[u8]) -> io::Result<()> {
-        match &mut self.seal {
-            Some(seal) => say_sealed(&self.socket, seal, Kind::Word, word, SendFlags::MORE),
-            None => say_with(&self.socket, word, SendFlags::MORE),
-        }
+        say_word(&self.socket, self.seal.as_deref_mut(), word, SendFlags::MORE)
     }
 }

@@ -127,6 +127,32 @@ fn by_the_trunk_everything_arrives_as_without() {
     until("those taken are replaced", || trunk(&near, "warm") == 8);
 }
 
+/// The word of where a connection goes waits for the client's first bytes only if there are some.
+#[test]
+fn a_server_that_speaks_first_is_not_kept_waiting() {
+    let _one = one();
+    let (secrets, Some(site)) = (Secrets::new(), Site::new(DELAY, 0.0)) else {
+        return;
+    };
+    let Some([near, _far]) = both_up(&site, &secrets) else { return };
+    let listener = listen(&site.server, SERVER[0], 5104);
+    let server = std::thread::spawn(move || {
+        for _ in 0..5 {
+            listener.accept().unwrap().0.write_all(b"welcome").unwrap();
+        }
+    });
+    let waits = (0..5).map(|_| {
+        let begin = Instant::now();
+        hears(&connect(&site.client, SERVER[0], 5104).unwrap(), b"welcome");
+        begin.elapsed()
+    });
+    // One round trip; the kernel would keep the word back for more than another one.
+    let shortest = waits.min().unwrap();
+    assert!(shortest < 4 * DELAY, "{shortest:?}");
+    server.join().unwrap();
+    assert_eq!(trunk(&near, "used"), 5);
+}
+
 /// A connection by the near gateway's explicit listener.
 pub fn ask(site: &Site, target: SocketAddr) -> TcpStream {
     let mut stream = connect(&site.client, "10.71.1.1", 1080).unwrap();

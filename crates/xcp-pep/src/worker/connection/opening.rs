@@ -312,8 +312,13 @@ impl Connection {
             Some(own) => socket::local(own.as_fd())?,
             None => self.client_address,
         };
-        let going = words::Going { ends: (speaker, to), mark: self.mark };
-        link.say_later(&words::go(going))?;
+        let going = words::go(words::Going { ends: (speaker, to), mark: self.mark });
+        // A server that speaks first is not to wait for a client that waits for it.
+        if socket::has_input(self.client.as_fd()) {
+            link.say_later(&going)?;
+        } else {
+            link.say(&going)?;
+        }
         self.by_trunk = true;
         match link.seal {
             Some(seal) => self.sealed = Some(Box::new(Sealed::new(seal, true))),
