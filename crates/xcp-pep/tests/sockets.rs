@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,7 +13,7 @@ use xcp_pep::listen::access::{Access, Network};
 use xcp_pep::settings::{Kind, Settings};
 use xcp_pep::shared::Shared;
 use xcp_pep::socket;
-use xcp_pep::worker::names::Asker;
+use xcp_pep::worker::names::{Asker, THREADS};
 use xcp_pep::worker::{Crew, Worker, listener};
 
 struct Proxy {
@@ -30,13 +30,16 @@ impl Proxy {
     }
 
     fn strict(settings: Settings, memory: usize) -> Self {
+        Self::with(settings, memory, Asker::start().unwrap())
+    }
+
+    fn with(settings: Settings, memory: usize, names: Asker) -> Self {
         let taken =
             listener("127.0.0.1:0".parse().unwrap(), Kind::Explicit, &settings, false, false)
                 .unwrap();
         let address = socket::local(taken.socket.as_fd()).unwrap();
         let shared = Arc::new(Shared::new(settings));
-        let worker =
-            Worker::new(shared.clone(), vec![taken], Asker::start().unwrap(), memory).unwrap();
+        let worker = Worker::new(shared.clone(), vec![taken], names, memory).unwrap();
         Self { shared, crew: Crew::start(vec![worker], None, None).unwrap(), address }
     }
 
@@ -245,6 +248,71 @@ fn what_cannot_be_reached_is_told_and_silence_is_not_waited_for() {
     }
     assert_eq!(proxy.shared.metrics.loops.get(), 1);
     proxy.until("nothing is left", |shared| shared.active.load(Ordering::Relaxed) == 0);
+}
+
+/// A resolver that knows no name and does not say so before it is allowed to.
+struct Silent {
+    asked: Arc<AtomicUsize>,
+    may_answer: Arc<AtomicBool>,
+}
+
+impl Silent {
+    fn start() -> (Self, Asker) {
+        let (asked, may_answer) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
+        let asker = Asker::start_with({
+            let (asked, may_answer) = (asked.clone(), may_answer.clone());
+            move |_, _| {
+                asked.fetch_add(1, Ordering::Relaxed);
+                while !may_answer.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                None
+            }
+        });
+        (Self { asked, may_answer }, asker.unwrap())
+    }
+}
+
+impl Drop for Silent {
+    fn drop(&mut self) {
+        self.may_answer.store(true, Ordering::Relaxed);
+    }
+}
+
+fn ask_for_a_name(proxy: &Proxy) -> TcpStream {
+    let mut client = TcpStream::connect(proxy.address).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    client.write_all(b"CONNECT name.invalid:80 HTTP/1.1\r\n\r\n").unwrap();
+    client
+}
+
+#[test]
+fn a_name_that_is_not_resolved_is_given_up_in_time() {
+    let (_silent, asker) = Silent::start();
+    let settings = Settings { connect_timeout: Duration::from_millis(200), ..Settings::default() };
+    let proxy = Proxy::with(settings, 1 << 20, asker);
+    let mut said = String::new();
+    ask_for_a_name(&proxy).read_to_string(&mut said).unwrap();
+    assert!(said.starts_with("HTTP/1.1 504"), "{said:?}");
+}
+
+#[test]
+fn names_whose_askers_have_gone_keep_nobody_waiting() {
+    let (silent, asker) = Silent::start();
+    let proxy = Proxy::with(Settings::default(), 1 << 20, asker);
+    let gone: Vec<_> = (0..10 * THREADS).map(|_| ask_for_a_name(&proxy)).collect();
+    proxy.until("all have asked", |shared| {
+        shared.active.load(Ordering::Relaxed) == gone.len()
+            && silent.asked.load(Ordering::Relaxed) == THREADS
+    });
+    drop(gone);
+    proxy.until("they are known to have gone", |shared| shared.active.load(Ordering::Relaxed) == 0);
+    let mut client = ask_for_a_name(&proxy);
+    silent.may_answer.store(true, Ordering::Relaxed);
+    let mut said = String::new();
+    client.read_to_string(&mut said).unwrap();
+    assert!(said.starts_with("HTTP/1.1 502"), "{said:?}");
+    assert_eq!(silent.asked.load(Ordering::Relaxed), THREADS + 1);
 }
 
 #[test]

@@ -129,6 +129,8 @@ pub(super) struct Connection {
     /// Keys of that connection, where the trunk is encrypted.
     sealed: Option<Box<Sealed>>,
     negotiation: Negotiation,
+    /// There as long as the address of a name is waited for.
+    asks: Option<Arc<()>>,
     phase: Phase,
     found: Option<Result<SocketAddr, Reached>>,
     /// Of the client and the server.
@@ -185,6 +187,7 @@ impl Connection {
             mark: urgent::mark(urgent, mark),
             sealed: seal.map(|seal| Box::new(Sealed::new(seal, false))),
             negotiation: Negotiation::Unknown,
+            asks: None,
             phase: Phase::Negotiating,
             found: None,
             heard: [Heard { readable: true, ..Heard::default() }, Heard::default()],
@@ -322,17 +325,27 @@ impl Connection {
                     }
                 }
                 Phase::LookingUp => match self.found.take() {
+                    None if late => {
+                        self.asks = None;
+                        self.unreached(
+                            Reached::TimedOut,
+                            bench,
+                            &"its name was not resolved in time",
+                        )
+                    }
+                    // A client that has nothing to send any more has gone.
+                    None if self.heard[0].ending && !socket::has_input(self.client.as_fd()) => {
+                        self.close(bench, false);
+                        Next::Closed
+                    }
                     None => Next::Wait,
                     Some(Ok(to)) => match self.open(to, bench, 0) {
                         Ok(()) => continue,
                         Err(why) => self.unreached(Reached::of(&why), bench, &why),
                     },
-                    Some(Err(reached)) => self.unreached(
-                        reached,
-                        bench,
-                        &"its name cannot be \
-                        resolved",
-                    ),
+                    Some(Err(reached)) => {
+                        self.unreached(reached, bench, &"its name cannot be resolved")
+                    }
                 },
                 Phase::Queueing => {
                     if !late {

@@ -4,6 +4,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -68,7 +69,8 @@ impl Connection {
                     match target {
                         Target::Address(to) => self.found = Some(Ok(to)),
                         Target::Name(name, port) => {
-                            bench.names.ask(name, port, self.token, &bench.handle)
+                            let asker = self.asks.insert(Arc::default());
+                            bench.names.ask(name, port, self.token, &bench.handle, asker);
                         }
                     }
                     self.until(Some(bench.now + self.settings.connect_timeout));
