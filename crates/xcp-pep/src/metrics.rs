@@ -199,7 +199,7 @@ impl Metrics {
         );
         counter(
             "xcpnet_pep_loops_total",
-            "Connections refused because they came from the proxy itself.",
+            "Connections refused because they came from the proxy itself, or were for it.",
             &self.loops,
         );
         counter(

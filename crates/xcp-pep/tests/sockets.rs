@@ -37,7 +37,7 @@ impl Proxy {
         let taken =
             listener("127.0.0.1:0".parse().unwrap(), Kind::Explicit, &settings, false, false)
                 .unwrap();
-        let address = socket::local(taken.socket.as_fd()).unwrap();
+        let address = taken.address;
         let shared = Arc::new(Shared::new(settings));
         let worker = Worker::new(shared.clone(), vec![taken], names, memory).unwrap();
         Self { shared, crew: Crew::start(vec![worker], None, None).unwrap(), address }

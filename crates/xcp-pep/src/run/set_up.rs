@@ -2,7 +2,6 @@
 //! written down before it is done.
 
 use std::net::SocketAddr;
-use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -271,17 +270,13 @@ fn own_xcp() -> Option<String> {
     rustix::net::sockopt::set_tcp_congestion(&probe, "xcp").is_ok().then(|| "xcp".to_owned())
 }
 
-fn diverted_listeners(settings: &Settings) -> Result<Vec<(Kind, SocketAddr, Listener)>> {
+fn diverted_listeners(settings: &Settings) -> Result<Vec<Listener>> {
     let mut found = Vec::new();
     for version in [Version::V4, Version::V6] {
         for kind in [Kind::FromLan, Kind::FromWan] {
             let address = SocketAddr::new(rules::listener_address(version), 0);
             match listener(address, kind, settings, true, kind == Kind::FromWan) {
-                Ok(listener) => {
-                    let at = socket::local(listener.socket.as_fd())
-                        .map_err(|e| Error::because("cannot read a listener's address", e))?;
-                    found.push((kind, at, listener));
-                }
+                Ok(listener) => found.push(listener),
                 // IPv6 is switched off.
                 Err(e)
                     if version == Version::V6
@@ -405,7 +400,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             wan: xcp.wan.name.clone(),
             lan: options.lan.clone(),
             exclude: excludes,
-            listeners: diverted.iter().map(|(kind, address, _)| (*kind, *address)).collect(),
+            listeners: diverted.iter().map(|listener| (listener.kind, listener.address)).collect(),
             hold: hold.then_some(Spelling::Expression),
         });
         let beginnings = match (options.rate_bps()?, &xcp.router) {
@@ -414,8 +409,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             }
             _ => None,
         };
-        let listeners: Vec<Listener> =
-            diverted.into_iter().map(|(_, _, listener)| listener).chain(explicit).collect();
+        let listeners: Vec<Listener> = diverted.into_iter().chain(explicit).collect();
         let names_needed = !options.listen.is_empty();
         let shared = Arc::new(Shared::new(settings));
         shared.wan.store(xcp.wan.index, Ordering::Relaxed);

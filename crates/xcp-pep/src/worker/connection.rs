@@ -59,8 +59,8 @@ pub(super) enum Next {
 /// Where a connection comes from.
 #[derive(Debug)]
 pub(super) enum Origin {
-    /// It was accepted.
-    Listener(Kind),
+    /// It was accepted, by the listener at this address.
+    Listener(Kind, SocketAddr),
     /// The other gateway has said where its client wants to go, and its mark, on a connection of
     /// the trunk.
     Trunk(Option<Box<Seal>>, SocketAddr, u8),
@@ -69,7 +69,7 @@ pub(super) enum Origin {
 impl Origin {
     pub(super) fn kind(&self) -> Kind {
         match self {
-            Self::Listener(kind) => *kind,
+            Self::Listener(kind, _) => *kind,
             Self::Trunk(..) => Kind::FromTrunk,
         }
     }
@@ -168,8 +168,17 @@ impl Connection {
         let marked = || if urgent.is_some() { socket::mark_of(client.as_fd()) } else { 0 };
         let (diverted, seal, mark) = match origin {
             Origin::Trunk(seal, server, mark) => (Some(server), seal, mark),
-            Origin::Listener(Kind::Explicit) => (None, None, marked()),
-            Origin::Listener(_) => (Some(socket::local(client.as_fd())?), None, marked()),
+            Origin::Listener(Kind::Explicit, _) => (None, None, marked()),
+            Origin::Listener(_, listener) => {
+                let to = socket::local(client.as_fd())?;
+                // Nobody diverted it: somebody on this machine has found the listener, and each leg
+                // to where it goes would be the next connection here.
+                if to == listener {
+                    bench.shared.metrics.loops.one();
+                    return Err(io::Error::other("it is for the proxy itself"));
+                }
+                (Some(to), None, marked())
+            }
         };
         let mut connection = Self {
             number: bench.shared.number(),

@@ -79,6 +79,8 @@ pub struct Listener {
     pub socket: Arc<OwnedFd>,
     /// What it takes.
     pub kind: Kind,
+    /// Its own address.
+    pub address: SocketAddr,
 }
 
 /// A worker before it runs.
@@ -442,13 +444,13 @@ impl Running {
 
     fn accept(&mut self, number: usize) -> io::Result<()> {
         let Some(listener) = self.listeners.get(number) else { return Ok(()) };
-        let (socket, kind) = (listener.socket.clone(), listener.kind);
+        let Listener { socket, kind, address } = listener.clone();
         let settings = self.bench.shared.settings();
         for _ in 0..ACCEPTS {
             match acceptfrom_with(&socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok((client, Some(from))) if self.admits(&from, kind, &settings) => {
                     let from = socket::canonical(from);
-                    self.begin(client, from, Origin::Listener(kind), &settings)
+                    self.begin(client, from, Origin::Listener(kind, address), &settings)
                 }
                 // Closing it resets it.
                 Ok((_, Some(_))) => {}
@@ -679,5 +681,6 @@ pub fn listener(
     }
     // As long as the system allows (net.core.somaxconn).
     rustix::net::listen(fd, 65_535)?;
-    Ok(Listener { socket: Arc::new(socket), kind })
+    let address = socket::local(fd)?;
+    Ok(Listener { socket: Arc::new(socket), kind, address })
 }

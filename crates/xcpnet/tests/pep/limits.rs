@@ -4,6 +4,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 
+use xcp_linux::namespace::Namespace;
+
 use super::site::{CLIENT, Proxy, SERVER, Site, number, pep};
 use super::traffic::{Wish, attend, connect, listen, receive, send};
 use super::{DELAY, gateways, one, until};
@@ -194,4 +196,40 @@ fn who_says_nothing_keeps_no_scrape_waiting() {
         assert!(stream.read(&mut [0; 1]).map_or(true, |read| read == 0));
     }
     assert!(pep(&site.near, "down", &["--now"]).status.success());
+}
+
+/// Where somebody listens at IPv4's loopback address.
+fn listening(namespace: &Namespace) -> Vec<u16> {
+    let sockets = namespace.run(|| std::fs::read_to_string("/proc/thread-self/net/tcp").unwrap());
+    let port = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let port = words.get(1)?.strip_prefix("0100007F:")?;
+        (*words.get(3)? == "0A").then(|| u16::from_str_radix(port, 16).unwrap())
+    };
+    sockets.unwrap().lines().filter_map(port).collect()
+}
+
+/// Whoever may open sockets on the gateway finds the listeners for diverted connections.
+#[test]
+fn a_connection_to_a_listener_itself_leads_nowhere() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let metrics = ["--connections", "50", "--metrics", "10.71.1.1:9999"];
+    let Some(near) = Proxy::up(&site.near, &metrics) else { return };
+    let ports = listening(&site.near);
+    assert_eq!(ports.len(), 2, "{ports:?}");
+    for port in ports {
+        // The reset may be there before connect(2) is seen to have succeeded.
+        let stream = connect(&site.near, "127.0.0.1", port);
+        let error = stream.and_then(|mut stream| stream.read(&mut [0; 1])).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    }
+    let mut scrape = connect(&site.near, "10.71.1.1", 9999).unwrap();
+    scrape.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut said = String::new();
+    scrape.read_to_string(&mut said).unwrap();
+    for count in ["accepted", "loops"] {
+        assert!(said.contains(&format!("xcpnet_pep_{count}_total 2\n")), "{said}");
+    }
+    assert_eq!(near.show()["connections"], serde_json::json!([]));
 }
