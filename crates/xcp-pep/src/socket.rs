@@ -17,6 +17,9 @@ const TCP_FASTOPEN_NO_COOKIE: i32 = 34;
 const CA_LOSS: u8 = 4;
 const TCP_NOTSENT_LOWAT: i32 = 25;
 
+/// Connections with data in their SYN whose handshake is not over, at the most.
+const EARLY_QUEUE: u32 = 1024;
+
 /// Which leg a socket is of.
 #[derive(Debug, Clone, Default)]
 pub struct Leg {
@@ -176,9 +179,9 @@ pub fn allow_early(fd: BorrowedFd<'_>) -> io::Result<()> {
     set(fd, libc::SOL_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
 }
 
-/// It takes data with the SYN, of so many connections at a time.
-pub fn take_early(fd: BorrowedFd<'_>, queue: u32) -> io::Result<()> {
-    set(fd, libc::SOL_TCP, TCP_FASTOPEN, queue)?;
+/// It takes data with the SYN from anybody, or from nobody.
+pub fn take_early(fd: BorrowedFd<'_>, on: bool) -> io::Result<()> {
+    set(fd, libc::SOL_TCP, TCP_FASTOPEN, if on { EARLY_QUEUE } else { 0 })?;
     set(fd, libc::SOL_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
 }
 

@@ -376,9 +376,13 @@ fn apply(proxy: &mut Proxy, now: &Options, new: &Options) -> Result<()> {
         _ => {}
     }
     let windows = new.windows()? != now.windows()?;
+    let early = settings.early != proxy.shared.settings().early;
     proxy.shared.set(settings);
     if windows {
         proxy.crew.tell(|| Order::Resize);
+    }
+    if early {
+        proxy.crew.tell(|| Order::Early);
     }
     Ok(())
 }

@@ -275,7 +275,8 @@ fn diverted_listeners(settings: &Settings) -> Result<Vec<Listener>> {
     for version in [Version::V4, Version::V6] {
         for kind in [Kind::FromLan, Kind::FromWan] {
             let address = SocketAddr::new(rules::listener_address(version), 0);
-            match listener(address, kind, settings, true, kind == Kind::FromWan) {
+            let early = settings.early && kind == Kind::FromWan;
+            match listener(address, kind, settings, true, early) {
                 Ok(listener) => found.push(listener),
                 // IPv6 is switched off.
                 Err(e)

@@ -52,6 +52,8 @@ pub enum Order {
     Drain,
     /// The long link has other rates: its legs may have more, or less, on the way.
     Resize,
+    /// Data may come with a SYN across the long link, or may not any more.
+    Early,
     /// Reset what there is, and end.
     Stop,
 }
@@ -382,6 +384,11 @@ impl Running {
         Ok(())
     }
 
+    /// Those for what comes across the long link.
+    fn across(&self) -> impl Iterator<Item = &Listener> {
+        self.listeners.iter().filter(|listener| listener.kind == Kind::FromWan)
+    }
+
     /// Returns whether to end.
     fn obey(&mut self) -> io::Result<bool> {
         while let Ok(order) = self.orders.try_recv() {
@@ -409,9 +416,7 @@ impl Running {
                 }
                 Order::Resize => {
                     let settings = self.bench.shared.settings();
-                    for listener in
-                        self.listeners.iter().filter(|listener| listener.kind == Kind::FromWan)
-                    {
+                    for listener in self.across() {
                         let _ = socket::resize(listener.socket.as_fd(), &settings.wan);
                     }
                     self.places
@@ -419,6 +424,12 @@ impl Running {
                         .iter()
                         .flatten()
                         .for_each(|connection| connection.resize(&settings));
+                }
+                Order::Early => {
+                    let early = self.bench.shared.settings().early;
+                    for listener in self.across() {
+                        let _ = socket::take_early(listener.socket.as_fd(), early);
+                    }
                 }
                 Order::Drain => {
                     // What the kernel has accepted already is taken.
@@ -630,7 +641,7 @@ impl Crew {
                 Order::Drain => trunk.leave(),
                 Order::Stop => trunk.end(),
                 Order::Resize => trunk.renew(),
-                Order::Found(..) | Order::Carry(..) | Order::Show(_) => {}
+                Order::Found(..) | Order::Carry(..) | Order::Show(_) | Order::Early => {}
             }
         }
         self.handles.iter().for_each(|handle| handle.tell(order()));
@@ -676,7 +687,7 @@ pub fn listener(
     socket::reset_on_close(fd, true)?;
     socket::tell_leg(fd, settings.client_leg(kind))?;
     rustix::net::bind(fd, &address)?;
-    if early && let Err(why) = socket::take_early(fd, 1024) {
+    if early && let Err(why) = socket::take_early(fd, true) {
         tracing::info!(%why, "the kernel does not accept data with a SYN");
     }
     // As long as the system allows (net.core.somaxconn).

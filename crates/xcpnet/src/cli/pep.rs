@@ -154,7 +154,8 @@ pub struct PepRun {
     /// Serve metrics for Prometheus at this address
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = super::address)]
     pub metrics: Option<SocketAddr>,
-    /// Do not send a client's first bytes together with the SYN
+    /// Neither send a client's first bytes together with the SYN nor accept such bytes from the
+    /// long link
     #[arg(long)]
     pub no_early: bool,
     /// Answer clients only when the server has answered, and with its answer (connected, refused,

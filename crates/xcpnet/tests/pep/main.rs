@@ -2,6 +2,7 @@
 //! server arrives at the other, and what is left behind. Needs root; says so where it is not there.
 
 mod confirm;
+mod early;
 mod exact;
 mod garbage;
 mod limits;
