@@ -6,11 +6,14 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::{Netlink, sockets};
-use xcp_linux::{Error, Result, cgroup, qdisc, sysctl};
+use xcp_linux::qdisc::{self, Shaper};
+use xcp_linux::{Error, Result, cgroup, sysctl};
 
 use super::owner::{Owner, owners};
 use super::slot::Slot;
@@ -18,6 +21,12 @@ use super::slot::Slot;
 /// Where root's are; others' are in `$XDG_RUNTIME_DIR`, or in a directory of the user's own among
 /// the temporary files.
 const ROOT: &str = "/run/xcpnet";
+
+/// How long what waits in a shaper may take to leave, and how often it is looked whether it has.
+const LET_GO: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(5);
+/// What does not leave in time is sent at this rate.
+const AT_ONCE_BPS: u64 = 10_000_000_000;
 
 /// A setting with what it was and what it became.
 pub type Changed = (String, String, String);
@@ -189,6 +198,27 @@ impl Place {
     }
 }
 
+/// Has what waits in a shaper sent, the resets of what was carried among it: at the link's rate as
+/// far as that goes in a second, then at once. Nobody sends a reset again.
+fn let_go(netlink: &mut Netlink, index: u32) {
+    let Ok(now) = qdisc::stats(netlink, index) else { return };
+    let all = now.bytes + u64::from(now.backlog_bytes);
+    let is_sent_in = |netlink: &mut Netlink, patience: Duration| {
+        let until = Instant::now() + patience;
+        loop {
+            match qdisc::stats(netlink, index) {
+                Ok(now) if now.bytes < all && Instant::now() < until => sleep(LOOK),
+                result => return result.is_ok_and(|now| now.bytes >= all),
+            }
+        }
+    };
+    if !is_sent_in(netlink, LET_GO)
+        && qdisc::change_rate(netlink, index, Shaper::Htb, AT_ONCE_BPS).is_ok()
+    {
+        is_sent_in(netlink, LET_GO);
+    }
+}
+
 impl State {
     /// The other proxies of this network namespace: what they have by now is theirs.
     fn others(&self) -> Vec<Owner> {
@@ -215,6 +245,7 @@ impl State {
                             .is_ok_and(|device| others.iter().all(|other| other.wan != device.name))
                         && qdisc::root(&mut netlink, index).is_ok_and(|root| root.ours)
                     {
+                        let_go(&mut netlink, index);
                         done(qdisc::remove(&mut netlink, index).map_err(|e| e.to_string()));
                     }
                 }

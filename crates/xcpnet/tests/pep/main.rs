@@ -20,7 +20,7 @@ mod unit;
 mod urgent;
 
 use std::io::{Read as _, Write as _};
-use std::net::Shutdown;
+use std::net::{Shutdown, UdpSocket};
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -368,6 +368,36 @@ fn a_port_can_be_used_again_when_the_proxy_has_gone() {
         }
         assert!(server.join().unwrap().iter().all(|(_, _, well)| *well));
         std::mem::forget((near, far));
+    }
+}
+
+/// Its resets wait in the shaper's queue behind everything else.
+#[test]
+fn killed_on_a_full_link_it_resets_what_it_carried() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let Some([_near, far]) = gateways(&site, &["--rate", "2mbit", "--rtt", "40ms"]) else { return };
+    let listener = listen(&site.server, SERVER[0], 5012);
+    // Nothing is on its way to the server, so that only a reset tells that it has gone.
+    let held: Vec<_> = (0..20)
+        .map(|_| {
+            let mut stream = connect(&site.client, SERVER[0], 5012).unwrap();
+            stream.write_all(b"x").unwrap();
+            let (mut there, _) = listener.accept().unwrap();
+            there.read_exact(&mut [0; 1]).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            (stream, there)
+        })
+        .collect();
+    // Nearly as many datagrams as the queue holds (128 KiB, half a second).
+    let flood = site.server.run(|| UdpSocket::bind((SERVER[0], 0))).unwrap().unwrap();
+    for _ in 0..80 {
+        flood.send_to(&[0; 1400], (CLIENT[0], 5012)).unwrap();
+    }
+    far.signal(libc::SIGKILL);
+    for (mut stream, _there) in held {
+        let error = stream.read(&mut [0; 1]).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{error}");
     }
 }
 
