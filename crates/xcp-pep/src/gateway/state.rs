@@ -52,6 +52,9 @@ pub struct State {
     pub cgroup: Option<PathBuf>,
     /// Where it logs, if in a file of ours.
     pub log: Option<PathBuf>,
+    /// It has ended in order: its log tells nobody anything any more.
+    #[serde(default)]
+    pub ended: bool,
 }
 
 /// When a process was started; `None` if it is no more.
@@ -98,7 +101,10 @@ impl Place {
     /// Where a proxy in the background logs.
     #[must_use]
     pub fn log(&self) -> PathBuf {
-        self.0.with_extension("log")
+        // A name may have dots, so this is not another extension.
+        let mut path = self.0.clone().into_os_string();
+        path.push(".log");
+        path.into()
     }
 
     fn file(&self) -> PathBuf {
@@ -270,7 +276,7 @@ impl State {
             }
             done(cgroup::remove(group).map_err(|e| e.to_string()));
         }
-        if let Some(log) = &self.log {
+        if let Some(log) = self.log.as_ref().filter(|_| self.ended) {
             let _ = fs::remove_file(log);
         }
     }

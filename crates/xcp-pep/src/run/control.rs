@@ -168,6 +168,9 @@ pub(super) fn control(mut proxy: Proxy, command: &Command, keeper: &mut Keeper) 
     let left = proxy.shared.active.load(Ordering::Relaxed);
     tracing::info!(reset = left, "the proxy is stopping");
     proxy.crew.stop();
+    proxy.state.ended = true;
+    // A keeper that is gone removes no log.
+    let _ = keeper.note(&proxy.state);
     Ok(())
 }
 

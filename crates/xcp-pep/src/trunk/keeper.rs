@@ -125,6 +125,7 @@ impl Keeper {
             call_at: Instant::now(),
             pause: PAUSES[0],
             is_up: None,
+            refuses: false,
             said: false,
         };
         let without = running.without();
@@ -154,6 +155,8 @@ struct Running {
     pause: Duration,
     /// Whether the last call was answered.
     is_up: Option<bool>,
+    /// Whether the other gateway's last call came to nothing.
+    refuses: bool,
     /// Whether those that wait here were told that we leave.
     said: bool,
 }
@@ -304,7 +307,7 @@ impl Running {
         };
         let next = link.advance(flags, &self.plan, &self.pool, number);
         match next {
-            Next::Wait => {}
+            Next::Wait => self.refuses &= !link.stage.is_waiting(),
             Next::Warm(seal) => {
                 if let Some(link) = self.links.remove(&number) {
                     self.answered_us();
@@ -322,10 +325,7 @@ impl Running {
                     if link.stage.is_ours() {
                         self.failed(link.since, now, why);
                     } else if !link.stage.is_waiting() {
-                        self.shared.metrics.trunk_failed.one();
-                        tracing::warn!(
-                            "a connection attempt of the trunk's other gateway failed: {why}"
-                        );
+                        self.refused(why);
                     }
                 }
             }
@@ -339,6 +339,15 @@ impl Running {
             tracing::info!(peer = %self.plan.peer, "the trunk is up");
         }
         self.is_up = Some(true);
+    }
+
+    /// A call of the other gateway's has come to nothing. Told once, until one gets through: it
+    /// calls again and again.
+    fn refused(&mut self, why: &str) {
+        self.shared.metrics.trunk_failed.one();
+        if !std::mem::replace(&mut self.refuses, true) {
+            tracing::warn!("a connection attempt of the trunk's other gateway failed: {why}");
+        }
     }
 
     /// What becomes of clients for whom there is no trunk.
@@ -400,7 +409,7 @@ impl Running {
         // From an address of this machine's it would speak in its name.
         if !self.is_elsewhere(server.ip()) || !self.is_elsewhere(client.ip()) {
             self.shared.metrics.forbidden.one();
-            tracing::info!(%client, %server, "the other gateway asked for an address of this \
+            tracing::debug!(%client, %server, "the other gateway asked for an address of this \
                 machine (--allow-target)");
             return;
         }

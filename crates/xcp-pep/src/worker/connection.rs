@@ -319,7 +319,7 @@ impl Connection {
             let next = match self.phase {
                 Phase::Negotiating if late => {
                     bench.shared.metrics.garbage.one();
-                    tracing::info!(client = %self.client_address, "a client did not send its \
+                    tracing::debug!(client = %self.client_address, "a client did not send its \
                         request in time");
                     self.close(bench, false);
                     Next::Closed
@@ -417,7 +417,7 @@ impl Connection {
                         return self.relay(bench);
                     }
                     if late {
-                        tracing::info!(number = self.number, "it was idle for too long");
+                        tracing::debug!(number = self.number, "it was idle for too long");
                         self.count_end(bench);
                         self.close(bench, true);
                         return Next::Closed;

@@ -1,7 +1,7 @@
 //! `xcpnet pep`.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command as Program, Stdio};
 use std::time::{Duration, Instant};
 
@@ -225,11 +225,13 @@ fn background(run: &PepRun, printer: &mut Printer) -> Result<(), Failure> {
         )));
     }
     let log = place.log();
-    let logs = File::create(&log)
-        .map_err(|e| Failure::new(format!("cannot write {}: {e}", log.display())))?;
-    // The proxy's keeper removes the file when it fails.
-    let mut said_there = File::open(&log)
-        .map_err(|e| Failure::new(format!("cannot read {}: {e}", log.display())))?;
+    // Another one may be starting, and an earlier one may have left its log: the file gets its name
+    // when the proxy is up.
+    let mut own = log.clone().into_os_string();
+    own.push(format!(".{}", std::process::id()));
+    let own = std::path::PathBuf::from(own);
+    let logs = File::create(&own)
+        .map_err(|e| Failure::new(format!("cannot write {}: {e}", own.display())))?;
     let mut words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
     if let Some(word) = words.iter_mut().find(|word| *word == "up") {
         *word = "run".into();
@@ -250,6 +252,8 @@ fn background(run: &PepRun, printer: &mut Printer) -> Result<(), Failure> {
         let _ = BufReader::new(stdout).read_line(&mut line);
     }
     if line.trim() == "ready" {
+        std::fs::rename(&own, &log)
+            .map_err(|e| Failure::new(format!("cannot write {}: {e}", log.display())))?;
         let what = match (&command.options.wan, command.options.listen.as_slice()) {
             (Some(wan), []) => format!("connections across {wan} are carried by XCP"),
             (Some(wan), addresses) => format!(
@@ -268,9 +272,8 @@ fn background(run: &PepRun, printer: &mut Printer) -> Result<(), Failure> {
         ));
     }
     let _ = child.wait();
-    let mut said = String::new();
-    let _ = said_there.read_to_string(&mut said);
-    let _ = std::fs::remove_file(&log);
+    let said = std::fs::read_to_string(&own).unwrap_or_default();
+    let _ = std::fs::remove_file(&own);
     Err(Failure::new(said.trim_end().trim_start_matches("error: ")))
 }
 
@@ -332,9 +335,6 @@ fn down(which: &PepWhich, now: bool, printer: &mut Printer) -> Result<(), Failur
     // The kernel may have taken an owner's table away only now: who was killed with keeper and
     // directory has left rules that nobody else knows of.
     let unknown = found.living.is_none() && found.state.is_none() && is_root();
-    if let Some(log) = found.state.and_then(|state| state.log) {
-        let _: Result<(), _> = std::fs::remove_file(log);
-    }
     let left = if unknown { take_back_leftovers()? } else { 0 };
     printer.line(&if left == 0 { "the proxy is down".to_owned() } else { taken_back(left) })
 }

@@ -72,7 +72,8 @@ fn garbage_at_every_door_ends_nothing() {
         .and_then(|rest| rest.split(')').next()?.parse().ok())
         .expect("a process number");
     let proxy = Proxy { namespace: &namespace, name: "main", pid };
-    let asked = Place::of(&namespace, "main").socket();
+    let place = Place::of(&namespace, "main");
+    let asked = place.socket();
     for seed in 0..300u64 {
         throw(connect(&namespace, "127.0.0.1", DOOR).unwrap(), seed);
         if seed.is_multiple_of(10) {
@@ -101,4 +102,6 @@ fn garbage_at_every_door_ends_nothing() {
     let mut told = String::new();
     scrape.read_to_string(&mut told).unwrap();
     assert!(told.starts_with("HTTP/1.1 200") && told.contains("# TYPE xcpnet_pep_"), "{told}");
+    let log = std::fs::read_to_string(place.log()).unwrap();
+    assert!(log.lines().count() < 10, "clients fill the log: {log}");
 }

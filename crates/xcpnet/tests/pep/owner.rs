@@ -83,6 +83,68 @@ fn a_second_one_is_refused_and_the_first_goes_on() {
     settles(&site.near, &before);
 }
 
+/// Files beside the directories of proxies that are this namespace's.
+fn logs(namespace: &Namespace) -> Vec<std::path::PathBuf> {
+    let place = Place::of(namespace, "main");
+    let beside = place.path().parent().unwrap().read_dir().into_iter().flatten().flatten();
+    let name = place.path().file_name().unwrap().to_string_lossy().into_owned();
+    let mut found: Vec<_> = beside
+        .filter(|e| e.file_name().to_string_lossy().starts_with(&format!("{name}.")))
+        .map(|e| e.path())
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn the_log_stays_after_a_crash_and_goes_after_an_end() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let log = Place::of(&site.near, "main").log();
+    // A namespace may have the number of an earlier one.
+    let _ = std::fs::remove_file(&log);
+    let before = leftovers(&site.near);
+    let Some(near) = Proxy::up(&site.near, &[]) else { return };
+    let says_so = || std::fs::read_to_string(&log).unwrap().contains("the proxy is up");
+    until("it logs that it is up", says_so);
+    near.signal(libc::SIGKILL);
+    std::mem::forget(near);
+    settles(&site.near, &before);
+    assert!(says_so());
+    // One that does not come up leaves it alone, and nothing of its own.
+    let refused = pep(&site.near, "up", &["--wan", "wan", "--lan", "wan"]);
+    assert!(!refused.status.success() && said(&refused).contains("both"), "{}", said(&refused));
+    assert_eq!(logs(&site.near), std::slice::from_ref(&log));
+    assert!(says_so());
+    let Some(near) = Proxy::up(&site.near, &[]) else { return };
+    near.down(true);
+    settles(&site.near, &before);
+    assert!(logs(&site.near).is_empty());
+}
+
+#[test]
+fn of_two_that_start_at_once_the_one_that_comes_up_has_its_log() {
+    let _one = one();
+    let Some(site) = Site::new(DELAY, 0.0) else { return };
+    let log = Place::of(&site.near, "main").log();
+    for _ in 0..3 {
+        let devices = ["--wan", "wan", "--lan", "lan"];
+        let both = std::thread::scope(|scope| {
+            let up = || scope.spawn(|| pep(&site.near, "up", &devices));
+            [up(), up()].map(|one| one.join().unwrap().status.success())
+        });
+        // Each may give way to the other.
+        assert_ne!(both, [true; 2]);
+        if both == [false; 2] {
+            continue;
+        }
+        until("it logs that it is up", || {
+            std::fs::read_to_string(&log).is_ok_and(|text| text.contains("the proxy is up"))
+        });
+        assert!(pep(&site.near, "down", &["--now"]).status.success());
+    }
+}
+
 #[test]
 fn without_its_directory_it_is_known_and_can_be_ended() {
     let _one = one();

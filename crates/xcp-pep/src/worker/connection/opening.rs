@@ -78,7 +78,7 @@ impl Connection {
                 }
                 Step::Refuse(answer, why) => {
                     bench.shared.metrics.garbage.one();
-                    tracing::info!(client = %self.client_address, why, "a client was refused");
+                    tracing::debug!(client = %self.client_address, why, "a client was refused");
                     return Some(self.refuse(&answer, bench));
                 }
             }
@@ -122,12 +122,13 @@ impl Connection {
         bench: &mut Bench,
         why: &dyn std::fmt::Display,
     ) -> Next {
+        // Clients decide how often this is said: at a level at which nobody is told unasked.
         if reached == Reached::Forbidden {
             bench.shared.metrics.forbidden.one();
-            tracing::info!(client = %self.client_address, server = ?self.server_address, "a client asked for an address of this machine (--allow-target)");
+            tracing::debug!(client = %self.client_address, server = ?self.server_address, "a client asked for an address of this machine (--allow-target)");
         } else if reached == Reached::NotAllowed {
             bench.shared.metrics.loops.one();
-            tracing::warn!(client = %self.client_address, server = ?self.server_address, "a loop: \
+            tracing::debug!(client = %self.client_address, server = ?self.server_address, "a loop: \
                 the proxy was asked to connect to itself");
         } else {
             bench.shared.metrics.unreached.one();
