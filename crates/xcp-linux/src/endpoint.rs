@@ -22,6 +22,8 @@ use crate::subscribers::Subscribers;
 
 mod load;
 
+pub use load::check_fallback;
+
 /// What the iterator is kept as that shows connections: of all network namespaces, or of the
 /// caller's.
 const SHOW: &str = "show";

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, IntoDeserializer as _, SeqAccess, Visitor};
+use tracing::level_filters::LevelFilter;
 use xcp_law::{Preset, typed};
 use xcp_linux::urgent::Urgent;
 use xcp_linux::{Error, Result};
@@ -330,6 +331,23 @@ impl Options {
     /// It is none.
     pub fn drain(&self) -> Result<Duration> {
         Self::time("drain", self.drain.as_deref(), Duration::from_secs(30))
+    }
+
+    /// The congestion control towards peers that do not speak XCP.
+    #[must_use]
+    pub fn fallback(&self) -> &str {
+        self.fallback.as_deref().unwrap_or("cubic")
+    }
+
+    /// What is logged.
+    ///
+    /// # Errors
+    /// It is no level.
+    pub fn log_level(&self) -> Result<LevelFilter> {
+        let Some(text) = &self.log else { return Ok(LevelFilter::INFO) };
+        text.parse().map_err(|_| {
+            wrong("log", format_args!("\"{text}\" is not one of error, warn, info, debug"))
+        })
     }
 
     /// Number of worker threads.

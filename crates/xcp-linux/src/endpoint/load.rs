@@ -73,7 +73,7 @@ impl Endpoint {
         config: &EndpointConfig,
         change: impl Fn(&mut OpenEndpointSkel<'_>),
     ) -> Result<Self> {
-        known(&config.fallback, &config.name)?;
+        check_fallback(&config.fallback, &config.name)?;
         let all = Extras { room: true, start: config.ask.start, everywhere: true };
         let mut first = None;
         for extras in all.and_fewer() {
@@ -191,8 +191,12 @@ impl Endpoint {
     }
 }
 
-/// A fallback that the kernel does not have would leave connections without any.
-fn known(fallback: &str, name: &str) -> Result<()> {
+/// Whether a congestion control can be the fallback of an endpoint of this name: one that the
+/// kernel does not have would leave connections without any.
+///
+/// # Errors
+/// It cannot.
+pub fn check_fallback(fallback: &str, name: &str) -> Result<()> {
     let _valid: [i8; 16] = c_name(fallback)?;
     let Ok(available) = sysctl::read("net.ipv4.tcp_available_congestion_control") else {
         return Ok(());

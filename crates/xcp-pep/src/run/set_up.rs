@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use xcp_law::Preset;
-use xcp_linux::endpoint::{Ask, Endpoint};
+use xcp_linux::endpoint::{Ask, Endpoint, check_fallback};
 use xcp_linux::namespace::Namespace;
 use xcp_linux::netlink::nfqueue::Queue;
 use xcp_linux::netlink::nftables::{OwnedTable, Spelling, Version};
@@ -18,7 +18,7 @@ use super::beginnings::Beginnings;
 use super::{Command, limits};
 use crate::confirm::{self, Holder};
 use crate::gateway::keeper::Keeper;
-use crate::gateway::look::{self, Standing};
+use crate::gateway::look::{self, Finding, Standing};
 use crate::gateway::owner::{self, Lock};
 use crate::gateway::rules::{self, Diverted};
 use crate::gateway::slot::Slot;
@@ -83,7 +83,7 @@ pub(super) struct Proxy {
 ///
 /// # Errors
 /// It is nothing, half of something, or none.
-pub fn check_options(options: &Options) -> Result<()> {
+fn check_options(options: &Options) -> Result<()> {
     if options.wan.is_none() && options.listen.is_empty() {
         return Err(Error::new("this proxy has nothing to do").remedy(
             "give its devices (--wan DEV --lan DEV), an address for clients (--listen \
@@ -111,8 +111,49 @@ pub fn check_options(options: &Options) -> Result<()> {
     options.trunk()?;
     options.rate_bps()?;
     options.law()?;
+    options.log_level()?;
+    if options.wan.is_some() {
+        // The endpoint's own name is made for each proxy, and is nobody's wish.
+        check_fallback(options.fallback(), "")?;
+    }
     user(options)?;
     Ok(())
+}
+
+/// All that can be known of a proxy that would have this name, and nothing done.
+///
+/// # Errors
+/// What `pep up` would refuse for another reason than what is in the way.
+pub fn check(options: &Options, name: &str) -> Result<Vec<Finding>> {
+    check_options(options)?;
+    let settings = options.settings(None, 0)?;
+    let trunk = options.trunk_plan()?;
+    room(options, &settings, trunk.as_ref())?;
+    let found = look::look(options, name)?;
+    // One that is up already has these addresses itself.
+    if found.iter().all(|finding| finding.standing != Standing::InTheWay) {
+        let namespace = Namespace::current()
+            .map_err(|e| Error::because("cannot open this network namespace", e))?;
+        check_place(&Place::of(&namespace, name))?;
+        let _listeners = explicit_listeners(options, &settings)?;
+        let _metrics = options.metrics.map(super::show::listen_http).transpose()?;
+    }
+    Ok(found)
+}
+
+/// Descriptors for as many connections as are wanted, or for as many as there can be.
+fn room(options: &Options, settings: &Settings, trunk: Option<&trunk::Plan>) -> Result<usize> {
+    let pipes = (options.memory()? / settings.held).max(options.workers());
+    let held = if holds(options) { confirm::MOST } else { 0 };
+    let links = trunk.map_or(0, |plan| plan.warm + trunk::MOST_ANSWERED) as u32;
+    let asked = options.connections.is_some();
+    let each = if trunk.is_some() && !options.listen.is_empty() { 3 } else { 2 };
+    limits::raise(settings.connections, each, asked, pipes, held + links)
+}
+
+/// Whether connection attempts wait for their servers' answers.
+fn holds(options: &Options) -> bool {
+    options.wan.is_some() && options.confirm == Some(true)
 }
 
 /// Nobody of this name is up.
@@ -243,7 +284,6 @@ fn gateway(
     let rtt = options.rtt_ns()?;
     let router =
         law.map(|law| wan::router(netlink, &device, &law, rtt, options.urgent()?)).transpose()?;
-    let fallback = options.fallback.as_deref().unwrap_or("cubic");
     let ask = Ask {
         initial_window: options.initial_window.unwrap_or(0),
         start: lends(options) && router.is_some(),
@@ -251,7 +291,8 @@ fn gateway(
         rto_max_ms: options.rto_max_ms()?,
         ..Ask::default()
     };
-    let endpoint = wan::endpoint(&group, &device, fallback, options.windows()?.receive, ask)?;
+    let window = options.windows()?.receive;
+    let endpoint = wan::endpoint(&group, &device, options.fallback(), window, ask)?;
     let congestion = Some(endpoint.name().to_owned());
     wan::call_neighbours(netlink, device.index);
     Ok(Xcp { wan: device, endpoint: Some(endpoint), router, law: Some(named), congestion })
@@ -380,13 +421,8 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             options.settings(xcp.congestion.as_deref(), if is_gateway { slot.own() } else { 0 })?;
         let workers = options.workers();
         let memory = options.memory()?;
-        let pipes = (memory / settings.held).max(workers);
-        let held = if is_gateway && options.confirm == Some(true) { confirm::MOST } else { 0 };
         let trunk = options.trunk_plan()?;
-        let links = trunk.as_ref().map_or(0, |plan| plan.warm + trunk::MOST_ANSWERED) as u32;
-        let asked = options.connections.is_some();
-        let each = if trunk.is_some() && !options.listen.is_empty() { 3 } else { 2 };
-        let connections = limits::raise(settings.connections, each, asked, pipes, held + links)?;
+        let connections = room(options, &settings, trunk.as_ref())?;
         settings.connections = connections;
         let diverted = if is_gateway { diverted_listeners(&settings)? } else { Vec::new() };
         let explicit = explicit_listeners(options, &settings)?;
@@ -394,7 +430,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
         let made_by = rustix::process::geteuid();
         let links = is_gateway.then(Links::open).transpose()?;
         let metrics = options.metrics.map(super::show::listen_http).transpose()?;
-        let hold = held > 0;
+        let hold = holds(options);
         let queue = hold.then(|| Queue::bind(slot.queue(), 2 * confirm::MOST)).transpose()?;
         let mut rules = is_gateway.then(|| Diverted {
             slot,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use xcp_linux::error::is_root;
 use xcp_linux::namespace::Namespace;
 use xcp_pep::gateway::found::{Found, take_back_leftovers};
-use xcp_pep::gateway::look::{Finding, Standing, look};
+use xcp_pep::gateway::look::{Finding, Standing};
 use xcp_pep::gateway::owner::owners;
 use xcp_pep::gateway::state::{Place, start_time};
 use xcp_pep::gateway::wan::DEFAULT_LAW;
@@ -152,8 +152,7 @@ fn command(run: &PepRun) -> Result<Command, Failure> {
 fn check(run: &PepRun, json: bool, printer: &mut Printer) -> Result<(), Failure> {
     let command = command(run)?;
     enter(&run.which)?;
-    run::check_options(&command.options)?;
-    let found = look(&command.options, &run.which.name)?;
+    let found = run::check(&command.options, &run.which.name)?;
     let warnings = command.options.warnings();
     if json {
         printer
@@ -185,15 +184,9 @@ fn check(run: &PepRun, json: bool, printer: &mut Printer) -> Result<(), Failure>
 
 /// Logs go to stderr.
 fn log(options: &Options) -> Result<(), Failure> {
-    let level: tracing_subscriber::filter::LevelFilter = match options.log.as_deref() {
-        None => tracing_subscriber::filter::LevelFilter::INFO,
-        Some(text) => text.parse().map_err(|_| {
-            Failure::new(format!("--log: \"{text}\" is not one of error, warn, info, debug"))
-        })?,
-    };
     let to = tracing_subscriber::fmt()
         .with_writer(|| Plain::new(std::io::stderr()))
-        .with_max_level(level)
+        .with_max_level(options.log_level()?)
         .with_target(false);
     let _ = if options.log_json == Some(true) {
         to.json().try_init()

@@ -471,13 +471,19 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
     let _one = one();
     let Some(site) = Site::new(Duration::from_millis(1), 0.0) else { return };
     let before = leftovers(&site.near);
-    let refused = |arguments: &[&str], words: &[&str]| {
-        let output = pep(&site.near, "up", arguments);
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let refused_by = |command: &str, arguments: &[&str], words: &[&str]| {
+        let output = pep(&site.near, command, arguments);
+        let text = [&output.stdout[..], &output.stderr[..]].concat();
+        let text = String::from_utf8_lossy(&text).into_owned();
         assert!(
             !output.status.success() && words.iter().all(|word| text.contains(word)),
-            "{arguments:?}: {text}"
+            "{command} {arguments:?}: {text}"
         );
+    };
+    // Whoever asks before is told the same.
+    let refused = |arguments: &[&str], words: &[&str]| {
+        refused_by("check", arguments, words);
+        refused_by("up", arguments, words);
     };
     refused(&[], &["--wan", "--listen"]);
     refused(&["--wan", "sat0", "--lan", "lan"], &["no device \"sat0\"", "lan, wan"]);
@@ -500,6 +506,15 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
         &["--listen", "127.0.0.1:1080", "--connections", "100000000"],
         &["descriptors", "--connections"],
     );
+    refused(&["--listen", "127.0.0.1:1080", "--log", "foo"], &["log", "foo", "debug"]);
+    refused(
+        &["--wan", "wan", "--lan", "lan", "--fallback", "nosuch"],
+        &["nosuch", "fallback", "cubic"],
+    );
+    refused(
+        &["--listen", "127.0.0.1:1080", "--metrics", "10.71.99.99:1"],
+        &["--metrics", "10.71.99.99"],
+    );
     site.near.run(|| sysctl::write("net.ipv4.ip_forward", "0").unwrap()).unwrap();
     refused(&["--wan", "wan", "--lan", "lan"], &["does not forward", "ip_forward=1"]);
     site.near.run(|| sysctl::write("net.ipv4.ip_forward", "1").unwrap()).unwrap();
@@ -507,7 +522,7 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
     refused(&["--listen", "127.0.0.1:5009"], &["another program has the port"]);
     drop(busy);
     let theirs = site.near.run(|| OwnedTable::new(TABLE, &[]).unwrap()).unwrap();
-    refused(&["--wan", "wan", "--lan", "lan"], &[TABLE, "already"]);
+    refused_by("up", &["--wan", "wan", "--lan", "lan"], &[TABLE, "already"]);
     drop(theirs);
     let foreign = site
         .near
