@@ -151,7 +151,8 @@ pub(super) fn control(mut proxy: Proxy, command: &Command, keeper: &mut Keeper) 
                     ["rate", out, ref rest @ ..] if rest.len() < 2 => {
                         rates(&mut proxy, &now, out, rest.first().copied())
                     }
-                    _ => return show::answer(&proxy),
+                    ["show"] => return show::answer(&proxy),
+                    _ => Err(Error::new(format!("\"{}\" is not a valid order", words.join(" ")))),
                 };
                 match told {
                     Ok(changed) => {
@@ -276,8 +277,13 @@ fn reload(proxy: &mut Proxy, command: &Command, now: &Options) -> Result<Changed
         return Err(Error::new("there is no options file to read again")
             .remedy("start the proxy with --config FILE"));
     };
-    let new = command.typed.clone().over(Options::load(file)?);
-    let differences = now.differences(&new);
+    let mut new = command.typed.clone().over(Options::load(file)?);
+    let mut differences = now.differences(&new);
+    // A link that is shaped gets another rate; a shaper is added or removed only at the start.
+    if proxy.plan.wan.is_some() && new.rate.is_some() != now.rate.is_some() {
+        differences.iter_mut().filter(|(name, _)| name == "rate").for_each(|d| d.1 = Change::Start);
+        new.rate.clone_from(&now.rate);
+    }
     let those = |wanted: Change| {
         let names: Vec<&str> = differences
             .iter()
@@ -296,6 +302,13 @@ fn reload(proxy: &mut Proxy, command: &Command, now: &Options) -> Result<Changed
     if !fixed.is_empty() {
         words.push_str(&format!(
             "; different in the file, but only changed when the proxy is restarted: {fixed}"
+        ));
+    }
+    if changed.contains("connections") && new.connections > Some(proxy.connections) {
+        words.push_str(&format!(
+            "; there can be at most {} connections until the proxy is restarted, because it has \
+             descriptors for no more",
+            proxy.connections
         ));
     }
     tracing::info!(file = %file.display(), "settings read again; {words}");
@@ -371,12 +384,8 @@ fn apply(proxy: &mut Proxy, now: &Options, new: &Options) -> Result<()> {
         }
         *diverted = changed;
     }
-    match shaping {
-        Some(shaping) if proxy.router.is_some() => reshape(proxy, now, new, shaping)?,
-        _ if shaping.is_some() != proxy.router.is_some() && proxy.plan.wan.is_some() => {
-            tracing::warn!("a router is added or removed only when the proxy is restarted");
-        }
-        _ => {}
+    if let Some(shaping) = shaping {
+        reshape(proxy, now, new, shaping)?;
     }
     let windows = new.windows()? != now.windows()?;
     let early = settings.early != proxy.shared.settings().early;

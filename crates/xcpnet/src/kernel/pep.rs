@@ -48,6 +48,13 @@ pub fn pep(arguments: &PepArguments, printer: &mut Printer) -> Result<(), Failur
                 }
                 all => (None, all),
             };
+            if let [_, _, more, ..] = rates {
+                return Err(Failure::new(format!(
+                    "\"{}\" is a rate and not a device, so \"{more}\" is one rate too many: give \
+                     OUT [IN], or DEV OUT [IN]",
+                    rates[0]
+                )));
+            }
             let order = format!("rate {}", rates.join(" "));
             match device {
                 None => told(&place, &which.name, &order, printer),

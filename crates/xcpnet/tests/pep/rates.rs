@@ -3,6 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
+use xcp_pep::gateway::state::Place;
+
 use super::site::{OptionsFile, Proxy, SERVER, Site, pep};
 use super::traffic::{Wish, attend, connect, listen};
 use super::{gateways, one, until};
@@ -74,7 +76,8 @@ fn a_modem_may_say_other_rates_and_connections_follow() {
     // The other gateway is told by its device, and in both directions.
     let told = pep(&site.near, "rate", &["wan", "3mbit", "40mbit"]);
     assert!(told.status.success(), "{told:?}");
-    for wrong in [&["0mbit"][..], &["fast"], &["sat0", "1mbit"], &["1mbit", "slow"]] {
+    for wrong in [&["0mbit"][..], &["fast"], &["sat0", "1mbit"], &["1mbit", "slow"], &["1mbit"; 3]]
+    {
         let refused = pep(&site.near, "rate", wrong);
         assert!(!refused.status.success() && !refused.stderr.is_empty(), "{wrong:?}: {refused:?}");
     }
@@ -108,6 +111,26 @@ fn reload_says_what_it_did_and_what_it_could_not() {
             && said.contains("restarted: held, rto-max, log"),
         "{said}"
     );
+    // A list without the rate: the shaper stays, and so does its rate.
+    let bare = OptionsFile::new("wan = \"wan\"\nlan = \"lan\"\n");
+    std::fs::copy(bare.path(), file.path()).unwrap();
+    let capacity = near.show()["gateway"]["capacity"].clone();
+    for _ in 0..2 {
+        let (well, said) = reload();
+        assert!(well && said.contains("restarted: rate"), "{said}");
+        assert!(!said.contains("changed: rate"), "{said}");
+        assert_eq!(near.show()["gateway"]["capacity"], capacity);
+    }
+    file.write("connections = 1000000000\n");
+    let (well, said) = reload();
+    assert!(
+        well && said.contains("changed: connections") && said.contains("descriptors"),
+        "{said}"
+    );
+    // An order that is none, as of another version.
+    let place = Place::of(&site.near, "main");
+    let error = xcp_pep::run::ask(&place, "main", "dance").unwrap_err().to_string();
+    assert!(error.contains("dance"), "{error}");
     file.write("idle = \"soon\"\n");
     let (well, said) = reload();
     assert!(!well && said.contains("idle"), "{said}");
