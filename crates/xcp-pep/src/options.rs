@@ -3,6 +3,7 @@
 
 use std::marker::PhantomData;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,8 +22,19 @@ use crate::share::Share;
 use crate::socket::Leg;
 use crate::{trunk, urgent};
 
-/// Round-trip time that buffers are made for where none is given: a geostationary satellite's.
-const DEFAULT_RTT_NS: u64 = 600_000_000;
+/// Least and most of an option, as people write them. Beyond them it would have no effect, or none
+/// that anybody wants.
+type Bounds = [&'static str; 2];
+const RATES: Bounds = ["8kbit", "400gbit"];
+const RTTS: Bounds = ["100us", "60s"];
+const IDLE: Bounds = ["1s", "8760h"];
+const KEEPALIVE: Bounds = ["1s", "32767s"];
+const RTO_MAX: Bounds = ["1s", "120s"];
+const HELD: Bounds = ["32kib", "1mib"];
+const MEMORY: Bounds = ["1mib", "1024gib"];
+const WORKERS: RangeInclusive<usize> = 1..=256;
+const CONNECTIONS: RangeInclusive<usize> = 1..=1_000_000_000;
+
 /// Connections where no number is given.
 const MOST_CONNECTIONS: usize = 20_000;
 /// Windows are for so many round trips of the link: while a lost packet is sent again, the others
@@ -242,6 +254,38 @@ fn wrong(key: &str, why: impl std::fmt::Display) -> Error {
     Error::new(format!("{key}: {why}"))
 }
 
+/// A value within its bounds.
+fn within<T: PartialOrd>(
+    key: &str,
+    text: &str,
+    [least, most]: Bounds,
+    read: impl Fn(&str, &str) -> Result<T>,
+) -> Result<T> {
+    let value = read(key, text)?;
+    if (read(key, least)?..=read(key, most)?).contains(&value) {
+        Ok(value)
+    } else {
+        Err(wrong(key, format_args!("\"{text}\" is not between {least} and {most}")))
+    }
+}
+
+/// The same of a time that may also be none at all.
+fn within_or_zero(key: &str, text: &str, bounds: Bounds) -> Result<Duration> {
+    match Options::time(key, text)? {
+        Duration::ZERO => Ok(Duration::ZERO),
+        _ => within(key, text, bounds, Options::time),
+    }
+}
+
+/// The same of a number.
+fn number(key: &str, value: usize, range: RangeInclusive<usize>) -> Result<usize> {
+    if range.contains(&value) {
+        return Ok(value);
+    }
+    let (least, most) = range.into_inner();
+    Err(wrong(key, format_args!("{value} is not between {least} and {most}")))
+}
+
 impl Options {
     /// Reads a file.
     ///
@@ -254,14 +298,11 @@ impl Options {
             .map_err(|e| Error::new(format!("{}: {}", path.display(), e.to_string().trim_end())))
     }
 
-    fn time(key: &str, text: Option<&str>, default: Duration) -> Result<Duration> {
-        text.map_or(Ok(default), |text| {
-            typed::time(text).map(Duration::from_nanos).map_err(|e| wrong(key, e))
-        })
+    fn time(key: &str, text: &str) -> Result<Duration> {
+        typed::time(text).map(Duration::from_nanos).map_err(|e| wrong(key, e))
     }
 
-    fn bytes(key: &str, text: Option<&str>, default: u64) -> Result<u64> {
-        let Some(text) = text else { return Ok(default) };
+    fn bytes(key: &str, text: &str) -> Result<u64> {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let factor = match text[digits.len()..].to_ascii_lowercase().as_str() {
             "" | "b" => Some(1),
@@ -281,14 +322,8 @@ impl Options {
     }
 
     fn bps(key: &str, text: Option<&String>) -> Result<Option<u64>> {
-        let read = |text: &String| match typed::rate(text) {
-            Ok(0..8) => {
-                Err(wrong(key, format_args!("\"{text}\" is not a rate; write one like 20mbit")))
-            }
-            Ok(bps) => Ok(bps),
-            Err(e) => Err(wrong(key, e)),
-        };
-        text.map(read).transpose()
+        let read = |key: &str, text: &str| typed::rate(text).map_err(|e| wrong(key, e));
+        text.map(|text| within(key, text, RATES, read)).transpose()
     }
 
     /// The long link's rate for what this gateway sends, bit/s.
@@ -312,7 +347,7 @@ impl Options {
     /// # Errors
     /// It is none.
     pub fn rtt_ns(&self) -> Result<u64> {
-        let rtt = Self::time("rtt", self.rtt.as_deref(), Duration::from_nanos(DEFAULT_RTT_NS))?;
+        let rtt = within("rtt", self.rtt.as_deref().unwrap_or("600ms"), RTTS, Self::time)?;
         Ok(u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX))
     }
 
@@ -321,8 +356,8 @@ impl Options {
     /// # Errors
     /// It is none.
     pub fn memory(&self) -> Result<usize> {
-        Ok(usize::try_from(Self::bytes("memory", self.memory.as_deref(), 64 << 20)?)
-            .unwrap_or(usize::MAX))
+        let text = self.memory.as_deref().unwrap_or("64mib");
+        Ok(usize::try_from(within("memory", text, MEMORY, Self::bytes)?).unwrap_or(usize::MAX))
     }
 
     /// How long to wait for connections to end.
@@ -330,7 +365,7 @@ impl Options {
     /// # Errors
     /// It is none.
     pub fn drain(&self) -> Result<Duration> {
-        Self::time("drain", self.drain.as_deref(), Duration::from_secs(30))
+        Self::time("drain", self.drain.as_deref().unwrap_or("30s"))
     }
 
     /// The congestion control towards peers that do not speak XCP.
@@ -351,11 +386,15 @@ impl Options {
     }
 
     /// Number of worker threads.
-    #[must_use]
-    pub fn workers(&self) -> usize {
-        self.workers
-            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, Into::into))
-            .clamp(1, 256)
+    ///
+    /// # Errors
+    /// None, or too many.
+    pub fn workers(&self) -> Result<usize> {
+        let Some(workers) = self.workers else {
+            let processors = std::thread::available_parallelism().map_or(1, Into::into);
+            return Ok(processors.min(*WORKERS.end()));
+        };
+        number("workers", workers, WORKERS)
     }
 
     /// What to leave alone.
@@ -402,13 +441,14 @@ impl Options {
         Ok(Windows { send: within(out), receive: within(receive) })
     }
 
-    /// Longest time between retransmissions on the long link, within what the kernel takes.
+    /// Longest time between retransmissions on the long link.
     ///
     /// # Errors
     /// It is none.
     pub fn rto_max_ms(&self) -> Result<u32> {
-        let time = Self::time("rto-max", self.rto_max.as_deref(), Duration::from_secs(1))?;
-        Ok(u32::try_from(time.as_millis()).unwrap_or(u32::MAX).clamp(1_000, 120_000))
+        let text = self.rto_max.as_deref().unwrap_or("1s");
+        let time = within("rto-max", text, RTO_MAX, Self::time)?;
+        Ok(u32::try_from(time.as_millis()).unwrap_or(u32::MAX))
     }
 
     /// What the data path is told; `congestion`: that of the long link, if there is XCP.
@@ -418,10 +458,10 @@ impl Options {
     pub fn settings(&self, congestion: Option<&str>, mark: u32) -> Result<Settings> {
         let default = Settings::default();
         let keepalive =
-            Self::time("keepalive", self.keepalive.as_deref(), Duration::from_secs(60))?;
+            within_or_zero("keepalive", self.keepalive.as_deref().unwrap_or("60s"), KEEPALIVE)?;
         let mut common = default.common;
         common.mark = mark;
-        common.keepalive = u32::try_from(keepalive.as_secs()).unwrap_or(u32::MAX).min(32_767);
+        common.keepalive = u32::try_from(keepalive.as_secs()).unwrap_or(u32::MAX);
         let windows = self.windows()?;
         let held = self.held()?;
         Ok(Settings {
@@ -437,8 +477,12 @@ impl Options {
                 mss: self.mss()?,
             },
             early: !self.no_early.unwrap_or(false) && !self.confirm.unwrap_or(false),
-            idle_timeout: Self::time("idle", self.idle.as_deref(), Duration::ZERO)?,
-            connections: self.connections.unwrap_or(MOST_CONNECTIONS).max(1),
+            idle_timeout: within_or_zero("idle", self.idle.as_deref().unwrap_or("0s"), IDLE)?,
+            connections: number(
+                "connections",
+                self.connections.unwrap_or(MOST_CONNECTIONS),
+                CONNECTIONS,
+            )?,
             access: self.access()?,
             share: self.share()?,
             urgent: self.urgent()?,
@@ -565,6 +609,11 @@ impl Options {
         })
     }
 
+    /// How many connections the trunk keeps open.
+    fn trunk_warm(&self) -> Result<usize> {
+        number("trunk-warm", self.trunk_warm.unwrap_or(trunk::WARM), 1..=trunk::MOST_WARM)
+    }
+
     /// The other gateway, and the address of ours that it is to call, if that was said.
     ///
     /// # Errors
@@ -578,6 +627,7 @@ impl Options {
                 )
             })
         };
+        self.trunk_warm()?;
         let Some(peer) = &self.trunk else {
             let encrypt = self.trunk_encrypt == Some(true);
             let alone = self.trunk_listen.is_some() || self.secret_file.is_some() || encrypt;
@@ -638,7 +688,7 @@ impl Options {
                 SocketAddr::new(address, peer.port())
             }
         };
-        let warm = self.trunk_warm.unwrap_or(trunk::WARM).clamp(1, trunk::MOST_WARM);
+        let warm = self.trunk_warm()?;
         let encrypt = self.trunk_encrypt == Some(true);
         Ok(Some(trunk::Plan { peer, listen, warm, secret, encrypt }))
     }
@@ -666,8 +716,8 @@ impl Options {
     /// # Errors
     /// They are none.
     pub fn held(&self) -> Result<usize> {
-        let held = Self::bytes("held", self.held.as_deref(), 256 << 10)?;
-        Ok(usize::try_from(held).unwrap_or(usize::MAX).clamp(32 << 10, 1 << 20))
+        let held = within("held", self.held.as_deref().unwrap_or("256kib"), HELD, Self::bytes)?;
+        Ok(usize::try_from(held).unwrap_or(usize::MAX))
     }
 }
 

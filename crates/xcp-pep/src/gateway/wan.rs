@@ -74,6 +74,12 @@ pub fn devices(netlink: &mut Netlink, wan: &str, lan: &[String]) -> Result<(Devi
     };
     let wan = find("wan", wan)?;
     let lan = lan.iter().map(|name| find("lan", name)).collect::<Result<Vec<_>>>()?;
+    for (at, device) in lan.iter().enumerate() {
+        if lan[..at].iter().any(|other| other.index == device.index) {
+            return Err(Error::new(format!("--lan: {} is given twice", device.name))
+                .remedy("give each device once"));
+        }
+    }
     if lan.iter().any(|d| d.index == wan.index) {
         return Err(Error::new(format!("{} is given as both --wan and --lan", wan.name))
             .remedy("give the device of each side"));

@@ -15,7 +15,7 @@ const OTHERS: u64 = 128;
 /// That is less than the connections wanted need, and they were asked for by number.
 pub fn raise(connections: usize, each: u64, asked: bool, pipes: usize, held: u32) -> Result<usize> {
     let fixed = 2 * pipes as u64 + 2 * u64::from(held) + OTHERS;
-    let needed = each.saturating_mul(connections as u64).saturating_add(fixed);
+    let needed = each * connections as u64 + fixed;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|now| now < needed) {
         let wanted = Rlimit {

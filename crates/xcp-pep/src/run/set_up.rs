@@ -106,6 +106,7 @@ fn check_options(options: &Options) -> Result<()> {
     options.settings(None, 0)?;
     options.excludes()?;
     options.memory()?;
+    options.workers()?;
     options.drain()?;
     options.rto_max_ms()?;
     options.trunk()?;
@@ -143,7 +144,7 @@ pub fn check(options: &Options, name: &str) -> Result<Vec<Finding>> {
 
 /// Descriptors for as many connections as are wanted, or for as many as there can be.
 fn room(options: &Options, settings: &Settings, trunk: Option<&trunk::Plan>) -> Result<usize> {
-    let pipes = (options.memory()? / settings.held).max(options.workers());
+    let pipes = (options.memory()? / settings.held).max(options.workers()?);
     let held = if holds(options) { confirm::MOST } else { 0 };
     let links = trunk.map_or(0, |plan| plan.warm + trunk::MOST_ANSWERED) as u32;
     let asked = options.connections.is_some();
@@ -419,7 +420,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
         let is_gateway = options.wan.is_some();
         let mut settings =
             options.settings(xcp.congestion.as_deref(), if is_gateway { slot.own() } else { 0 })?;
-        let workers = options.workers();
+        let workers = options.workers()?;
         let memory = options.memory()?;
         let trunk = options.trunk_plan()?;
         let connections = room(options, &settings, trunk.as_ref())?;

@@ -489,7 +489,24 @@ fn what_cannot_be_is_refused_in_words_and_leaves_nothing() {
     refused(&["--wan", "sat0", "--lan", "lan"], &["no device \"sat0\"", "lan, wan"]);
     refused(&["--wan", "wan"], &["--lan"]);
     refused(&["--wan", "wan", "--lan", "wan"], &["both"]);
-    refused(&["--wan", "wan", "--lan", "lan", "--rate", "0mbit"], &["rate", "20mbit"]);
+    refused(&["--wan", "wan", "--lan", "lan", "--lan", "lan"], &["--lan", "lan", "twice"]);
+    for (option, value, bound) in [
+        ("rate", "0mbit", "8kbit"),
+        ("rate-in", "8bit", "8kbit"),
+        ("rtt", "0s", "100us"),
+        ("rtt", "1000h", "60s"),
+        ("workers", "0", "256"),
+        ("connections", "0", "1"),
+        ("idle", "1ns", "1s"),
+        ("keepalive", "1ns", "1s"),
+        ("rto-max", "1ms", "120s"),
+        ("trunk-warm", "0", "512"),
+        ("memory", "0", "1mib"),
+        ("held", "1gib", "1mib"),
+    ] {
+        let given = ["--wan", "wan", "--lan", "lan", &format!("--{option}"), value];
+        refused(&given, &[option, value, "is not between", bound]);
+    }
     refused(&["--wan", "wan", "--lan", "lan", "--exclude", "x"], &["exclude", "10.0.0.0/8"]);
     refused(&["--wan", "wan", "--lan", "lan", "--user", "nobody-at-all"], &["no user"]);
     refused(
