@@ -249,8 +249,7 @@ __u32 BPF_PROG(xcp_min_tso_segs, struct sock *sk) {
     struct xcp_robust_connection *r = c ? robust_of(c, sk) : 0;
     __u64 now = bpf_ktime_get_ns();
     if (c && c->ask.flags & XCP_ASK_START && !has_started(c, tp) && c->state != XCP_FALLEN &&
-        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Open &&
-        start(c, r, tp, now))
+        BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == TCP_CA_Open && start(c, r, tp, now))
         hand_over(tp, c, r, now);
     return r ? XCP_ROBUST_LEAST_SEGMENTS : XCP_LEAST_SEGMENTS;
 }
