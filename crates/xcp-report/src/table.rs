@@ -284,9 +284,10 @@ fn flow_rows(runs: &[Run], width: usize, out: &mut String) {
             } else {
                 // The numbers are those of the flows that were active in the measured part.
                 let active = members.iter().filter(|&&i| flows[i].active).count();
-                let median = match active == members.len() {
-                    true => "median".to_owned(),
-                    false => format!("median of {active}"),
+                let median = if active == members.len() {
+                    "median".to_owned()
+                } else {
+                    format!("median of {active}")
                 };
                 [("min", 0.0), (&median, 0.5), ("max", 1.0)]
                     .map(|(what, q)| row(&name, run, what, pick(q), None))
