@@ -4,9 +4,16 @@
 //! scripts, and as compact arrays (`data`) that `assets/report.js` draws with uPlot. The page's
 //! own content-security policy forbids every network access.
 
+/// Appends formatted text; writing into a string cannot fail.
+macro_rules! put {
+    ($page:expr, $($arg:tt)*) => {{ let _ = write!($page, $($arg)*); }};
+}
+
 mod data;
+mod plots;
 mod prose;
 mod sections;
+mod tables;
 
 use xcp_model::Scenario;
 use xcp_model::Verdict;
