@@ -2,26 +2,28 @@
 //! cgroup. Attach, ask for one socket, read; `load` loads them. Which cgroup and devices, and where
 //! it is kept while no process runs, is the caller's and `kept`'s.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle};
-use xcp_engine::{Bound, ROBUST_SENDER_WORDS, RobustSender};
 
 use crate::error::{Error, Result, is_root};
 use crate::kept::file_system::Directory;
 use crate::link::{self, Link, Position, Target};
-use crate::object::{bytes_of, cast, from_bytes, hush, read_only_entry, write_only_entry};
+use crate::object::{bytes_of, from_bytes, hush, read_only_entry, write_only_entry};
 use crate::shared::{
-    xcp_about, xcp_ask, xcp_ask_flags, xcp_connection, xcp_connection_state, xcp_endpoint_counts,
-    xcp_fall, xcp_no_room, xcp_record, xcp_robust_connection, xcp_robust_sender, xcp_shown,
+    xcp_about, xcp_ask_flags, xcp_connection, xcp_connection_state, xcp_endpoint_counts,
+    xcp_no_room, xcp_record, xcp_robust_connection, xcp_shown,
 };
 use crate::subscribers::Subscribers;
 
+mod ask;
+mod connection;
 mod load;
 
+pub use ask::{Ask, EndpointConfig, Give};
+pub use connection::{Agreement, Connection, Robust, Shown};
 pub use load::check_fallback;
 
 /// What the iterator is kept as that shows connections: of all network namespaces, or of the
@@ -30,126 +32,6 @@ const SHOW: &str = "show";
 const SHOW_HERE: &str = "show_here";
 /// What the programs are kept as that make room beside SACK.
 const ROOM: [&str; 2] = ["room_ethernet", "room_bare"];
-
-/// Settings of an endpoint.
-#[derive(Debug, Clone)]
-pub struct EndpointConfig {
-    /// The congestion control's name, 1 to 15 characters. Names belong to the machine, not to a
-    /// network namespace.
-    pub name: String,
-    /// What a connection goes on with where XCP is not understood.
-    pub fallback: String,
-    /// Who gets XCP without asking.
-    pub give: Give,
-    /// For sockets without a wish of their own.
-    pub ask: Ask,
-    /// First advertised window of every connection in the cgroup, segments; 0 leaves it to the
-    /// kernel, which opens it over half a second.
-    pub receive_window: u32,
-    /// How many subscribers are told apart ([`Endpoint::subscribers`]), those heard of last.
-    pub subscribers: u32,
-}
-
-impl Default for EndpointConfig {
-    fn default() -> Self {
-        Self {
-            name: "xcp".into(),
-            fallback: "cubic".into(),
-            give: Give::All,
-            ask: Ask::default(),
-            receive_window: 2000,
-            subscribers: 1,
-        }
-    }
-}
-
-/// Who gets XCP without asking. An application that chose a congestion control keeps it;
-/// connections to the host itself never get XCP.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Give {
-    /// Nobody: only sockets that ask by `setsockopt(TCP_CONGESTION)`.
-    Nobody,
-    /// Every connection of the cgroup.
-    All,
-    /// Connections with one of these ports at either end, or to one of these prefixes.
-    Listed {
-        /// TCP ports.
-        ports: Vec<u16>,
-        /// Addresses with the length of their network part.
-        prefixes: Vec<(IpAddr, u8)>,
-    },
-}
-
-/// How a connection is to behave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ask {
-    /// The 2005 format instead of the extended one. It is not negotiated: both ends must be set to
-    /// it.
-    pub classic: bool,
-    /// Whether packets are spread over the round trip.
-    pub paced: bool,
-    /// Whether the sender tells routers what it will really send; `false` is the 2005 study's.
-    pub honest: bool,
-    /// Whether three duplicate ACKs halve the window.
-    pub halve_on_loss: bool,
-    /// First window, packets; 0: the kernel's.
-    pub initial_window: u32,
-    /// Bottleneck ids, for routers that shuffle only the flows they limit, if the peer understands
-    /// them; and then the id of the sender's own access link, or 0 for none. The 2005 format has no
-    /// room for them.
-    pub ids: Option<u32>,
-    /// Begin with what this host's router lends ([`Endpoint::lend`]) instead of `initial_window`:
-    /// for hosts that are the bottleneck themselves.
-    pub start: bool,
-    /// Longest time between retransmissions, ms, as long as round trips are shorter than half of
-    /// it; 0: the kernel's. Linux 6.15.
-    pub rto_max_ms: u32,
-    /// The sender whose state is its rate (engine/robust_sender.h), for routers of the law
-    /// `robust`: it is always paced, and does not go with the 2005 format, `honest` and
-    /// `halve_on_loss`.
-    pub robust: bool,
-}
-
-impl Default for Ask {
-    fn default() -> Self {
-        Self {
-            classic: false,
-            paced: true,
-            honest: true,
-            halve_on_loss: false,
-            initial_window: 0,
-            ids: None,
-            start: false,
-            rto_max_ms: 0,
-            robust: false,
-        }
-    }
-}
-
-impl From<Ask> for xcp_ask {
-    fn from(ask: Ask) -> Self {
-        let flag = |on: bool, flag: xcp_ask_flags| if on { flag.0 } else { 0 };
-        let flags = flag(ask.classic, xcp_ask_flags::XCP_ASK_CLASSIC)
-            | flag(!ask.paced, xcp_ask_flags::XCP_ASK_UNPACED)
-            | flag(!ask.honest, xcp_ask_flags::XCP_ASK_UNBOUNDED)
-            | flag(ask.halve_on_loss, xcp_ask_flags::XCP_ASK_HALVE)
-            | flag(ask.ids.is_some(), xcp_ask_flags::XCP_ASK_IDS)
-            | flag(ask.start, xcp_ask_flags::XCP_ASK_START)
-            | flag(ask.robust, xcp_ask_flags::XCP_ASK_ROBUST);
-        Self {
-            flags: xcp_ask_flags(flags),
-            initial_window: ask.initial_window,
-            own_id: ask.ids.unwrap_or(0),
-            rto_max_ms: ask.rto_max_ms,
-        }
-    }
-}
-
-impl xcp_ask {
-    fn has(&self, flag: xcp_ask_flags) -> bool {
-        self.flags.0 & flag.0 != 0
-    }
-}
 
 /// Packets in the two accounts from which connections begin (bpf/endpoint_start.h).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -175,164 +57,6 @@ pub struct EndpointCounts {
     pub fallen_late: u64,
     /// Options of ours that contradict themselves; ignored.
     pub malformed: u64,
-}
-
-/// How far a connection's ends have agreed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Agreement {
-    /// Nothing was said.
-    Untouched,
-    /// The SYN offered XCP.
-    Offered,
-    /// Both speak it.
-    Agreed,
-    /// It goes on as the fallback: the peer does not speak it.
-    FallenPeer,
-    /// It goes on as the fallback: feedback stopped coming.
-    FallenSilent,
-    /// It goes on as the fallback: XCP was chosen too late.
-    FallenLate,
-}
-
-/// State of XCP on one connection.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Connection {
-    /// What the ends agreed on.
-    pub agreement: Agreement,
-    /// Whether our window is XCP's.
-    pub sending: bool,
-    /// Whether the peer's data came with forward headers.
-    pub receiving: bool,
-    /// Whether a router on the path has been heard of.
-    pub marked: bool,
-    /// Whether it uses the 2005 header format.
-    pub classic: bool,
-    /// The id of the link that limits it, where ids are used and one is known.
-    pub bottleneck_id: Option<u32>,
-    /// Congestion window, packets.
-    pub cwnd_packets: f64,
-    /// Smoothed RTT, ns; 0 before the first sample.
-    pub srtt_ns: u64,
-    /// Sum of the RTT's samples, µs.
-    pub rtt_sum_us: u64,
-    /// Number of RTT samples in that sum.
-    pub rtt_samples: u64,
-    /// Bytes of a full packet on the wire.
-    pub packet_bytes: u32,
-    /// Forward headers sent (one for a super-packet).
-    pub forwards: u64,
-    /// Return headers that came.
-    pub returns: u64,
-    /// Segments that came with forward headers.
-    pub received: u64,
-    /// Recoveries entered (three duplicate ACKs).
-    pub losses: u64,
-    /// Number of retransmission timeouts.
-    pub timeouts: u64,
-    /// Packets in which SACK blocks made room for the option.
-    pub trimmed: u64,
-    /// The newest feedback: bit/s, in the classic format packets.
-    pub last_feedback: f64,
-    /// All feedback summed, in the same unit.
-    pub feedback_sum: f64,
-    /// What the robust sender does, where the connection has it.
-    pub robust: Option<Robust>,
-}
-
-/// A robust sender (engine/robust_sender.h).
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Robust {
-    /// What bounds it besides the routers: nothing, delay, or CUBIC's window beside others.
-    pub bound: &'static str,
-    /// Packets that the bound lets be in flight.
-    pub bound_packets: Option<f64>,
-    /// The least RTT it has seen, ns.
-    pub base_rtt_ns: u64,
-    /// How often delay or loss has bound it.
-    pub binds: u32,
-    /// How often it has begun to compete.
-    pub competes: u32,
-}
-
-/// A connection with its ends, as `show` lists it.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Shown {
-    /// Inode of its network namespace.
-    pub namespace: u32,
-    /// Address and port at this host.
-    pub local: SocketAddr,
-    /// Address and port of the peer.
-    pub remote: SocketAddr,
-    /// State of XCP on it.
-    #[serde(flatten)]
-    pub connection: Connection,
-}
-
-impl Connection {
-    fn new(raw: &xcp_connection, robust: Option<&xcp_robust_sender>) -> Self {
-        // All zero where there is none.
-        let robust = robust.filter(|robust| {
-            cast::<_, [u64; ROBUST_SENDER_WORDS]>(*robust).iter().any(|word| *word != 0)
-        });
-        let sender = robust.map_or(raw.sender, |robust| robust.xcp);
-        let sender = xcp_engine::Sender::from_words(cast(&sender));
-        let classic = raw.ask.has(xcp_ask_flags::XCP_ASK_CLASSIC);
-        // Q20 bytes/s, or Q12 packets.
-        let unit = if classic { 1.0 / 4096.0 } else { 8.0 / (1u64 << 20) as f64 };
-        let format = if classic {
-            xcp_engine::WireFormat::Classic
-        } else {
-            xcp_engine::WireFormat::Extended
-        };
-        Self {
-            agreement: match (raw.state, raw.fall) {
-                (xcp_connection_state::XCP_UNTOUCHED, _) => Agreement::Untouched,
-                (xcp_connection_state::XCP_OFFERED, _) => Agreement::Offered,
-                (xcp_connection_state::XCP_AGREED, _) => Agreement::Agreed,
-                (_, xcp_fall::XCP_FALL_PEER) => Agreement::FallenPeer,
-                (_, xcp_fall::XCP_FALL_SILENT) => Agreement::FallenSilent,
-                _ => Agreement::FallenLate,
-            },
-            sending: raw.sending != 0,
-            receiving: raw.receiving != 0,
-            marked: sender.marked(),
-            classic,
-            bottleneck_id: sender.bottleneck_id(),
-            cwnd_packets: sender.window(),
-            srtt_ns: raw.srtt_ns,
-            rtt_sum_us: raw.rtt_sum_us,
-            rtt_samples: raw.rtt_samples,
-            packet_bytes: raw.packet_bytes,
-            forwards: raw.forwards,
-            returns: raw.returns,
-            received: raw.received,
-            losses: raw.losses,
-            timeouts: raw.timeouts,
-            trimmed: raw.trimmed,
-            last_feedback: format.decode_feedback(raw.last_feedback as u16)
-                * if classic { 1.0 } else { 8.0 },
-            feedback_sum: raw.feedback_sum as f64 * unit,
-            robust: robust.map(Robust::from),
-        }
-    }
-}
-
-impl From<&xcp_robust_sender> for Robust {
-    fn from(raw: &xcp_robust_sender) -> Self {
-        let state = RobustSender::from_words(&cast(raw)).state();
-        Self {
-            bound: match state.bound {
-                Bound::Free => "nothing",
-                Bound::Delay => "delay",
-                Bound::Compete => "competition",
-            },
-            bound_packets: Some(state.bound_packets).filter(|packets| packets.is_finite()),
-            base_rtt_ns: state.base_ns,
-            binds: state.binds,
-            competes: state.competes,
-        }
-    }
 }
 
 /// The programs, loaded. They work as long as this value lives, or for good once it is pinned.
@@ -762,30 +486,6 @@ impl From<&xcp_about> for About {
         };
         Self { name: text(&raw.name), fallback: text(&raw.fallback), cgroup: text(&raw.cgroup) }
     }
-}
-
-impl From<&xcp_record> for Shown {
-    fn from(xcp_record { shown: raw, robust }: &xcp_record) -> Self {
-        let end = |words: [u32; 4], port| SocketAddr::new(address(raw.family, words), port);
-        Self {
-            namespace: raw.namespace,
-            local: end(raw.local, raw.local_port),
-            remote: end(raw.remote, raw.remote_port),
-            connection: Connection::new(&raw.connection, Some(robust)),
-        }
-    }
-}
-
-/// An address from words as the kernel keeps them, in network order.
-fn address(family: u16, words: [u32; 4]) -> IpAddr {
-    if i32::from(family) == libc::AF_INET {
-        return Ipv4Addr::from(words[3].to_ne_bytes()).into();
-    }
-    let mut octets = [0; 16];
-    for (chunk, word) in octets.chunks_exact_mut(4).zip(words) {
-        chunk.copy_from_slice(&word.to_ne_bytes());
-    }
-    Ipv6Addr::from(octets).to_canonical()
 }
 
 /// As much of a text as there is room for, zeros behind it.
