@@ -1,20 +1,22 @@
-//! `xcpnet router`.
+//! `xcpnet router`: what is asked for becomes a plan of `xcp_linux::kept`; `show` prints what is
+//! there.
+
+mod show;
 
 use std::io::Read as _;
 
-use serde_json::json;
 use xcp_engine::PolicerConfig;
 use xcp_law::typed;
 use xcp_law::{Input, Key, Preset, RouterConfig, Takes};
-use xcp_linux::kept::{self, KeptRouter, RouterPlan, Shaping};
-use xcp_linux::namespace::Namespace;
-use xcp_linux::netlink::Device;
-use xcp_linux::police::{Police, PoliceBy, Policing};
-use xcp_linux::qdisc::{Limit, Others, QdiscStats, Shaper};
-use xcp_linux::router::{Calendar, Hook, RouterCounts, RouterStatus};
+use xcp_linux::kept::{self, RouterPlan, Shaping};
+use xcp_linux::police::{Police, PoliceBy};
+use xcp_linux::qdisc::{Limit, Others, Shaper};
+use xcp_linux::router::Hook;
 use xcp_model as model;
 use xcp_report::human;
 
+pub(super) use self::show::readings;
+use self::show::{behind, queue, shown};
 use super::{namespace, need_root, watched};
 use crate::cli::router::{RouterArguments, RouterCommand, Settings, law_keys};
 use crate::failure::Failure;
@@ -207,19 +209,6 @@ fn set(
     Ok(())
 }
 
-/// What it means that programs of others come first.
-fn behind(names: &[String]) -> String {
-    let names: Vec<&str> = names
-        .iter()
-        .map(|name| if name.is_empty() { "one without a name" } else { name })
-        .collect();
-    format!(
-        "other programs see packets first (TCX), and packets that they decide on do not get here: \
-         {}",
-        names.join(", ")
-    )
-}
-
 /// The longest control interval where none is given, by the RTT that is.
 fn longest_interval(rtt_ns: Option<u64>) -> u64 {
     rtt_ns
@@ -337,240 +326,6 @@ fn change(settings: &Settings, netns: Option<&str>, printer: &mut Printer) -> Re
     ))
 }
 
-/// The queue in a few settings.
-fn queue(router: &KeptRouter) -> String {
-    let mut words = vec![router.qdisc.kind.clone()];
-    match router.qdisc.limit {
-        Some(Limit::Packets(n)) => words.push(format!("limit {n}p")),
-        Some(Limit::Bytes(n)) => words.push(format!("limit {n}b")),
-        None => {}
-    }
-    match router.qdisc.others {
-        Some(Others::First) => words.push("others first".into()),
-        Some(Others::Last) => words.push("others last".into()),
-        Some(Others::Fair(xcp)) => {
-            let split = router.router.law_share().is_ok_and(|law| law < 1000);
-            words.push(format!(
-                "others {}, XCP's share {}",
-                if split { "split" } else { "fair" },
-                f64::from(xcp) / 1000.0
-            ));
-        }
-        None => {}
-    }
-    if !router.qdisc.ours {
-        words.push("not xcpnet's".into());
-    }
-    words.push(router.router.hook().into());
-    words.join(", ")
-}
-
-fn shown(routers: &[KeptRouter], json: bool) -> Result<String, Failure> {
-    let mut out = String::new();
-    if json {
-        return Ok(format!("{}\n", all_as_json(routers)?));
-    }
-    if routers.is_empty() {
-        return Ok("no routers in this network namespace\n".into());
-    }
-    for router in routers {
-        let status = router.router.status()?;
-        out.push_str(&as_text(router, &status));
-        if let Some([xcp, others]) = &router.class_stats {
-            out.push_str(&format!(
-                "  {}\n  {}\n",
-                class("XCP's", xcp),
-                class("the others'", others)
-            ));
-        }
-        out.push_str(&status.policing.as_ref().map(policing).unwrap_or_default());
-        out.push_str(
-            &status
-                .calendar
-                .map(|it| calendar(&it, status.state.capacity_bps, &status.counts))
-                .unwrap_or_default(),
-        );
-        if let Some(longest) = router.drops_beyond() {
-            out.push_str(&format!("  {}\n", drops_beyond(router, longest)));
-        }
-        if !router.behind.is_empty() {
-            out.push_str(&format!("  {}\n", behind(&router.behind)));
-        }
-    }
-    Ok(out)
-}
-
-fn all_as_json(routers: &[KeptRouter]) -> Result<serde_json::Value, Failure> {
-    Ok(serde_json::Value::Array(routers.iter().map(as_json).collect::<Result<_, _>>()?))
-}
-
-/// What `router show --json` prints.
-pub(super) fn readings(namespace: &Namespace) -> Result<serde_json::Value, Failure> {
-    all_as_json(&kept::list(namespace)?)
-}
-
-/// Input over capacity in the interval closed last: more than 1 while the queue grows.
-fn input_share(status: &RouterStatus) -> f64 {
-    let state = &status.state;
-    if state.capacity_bps > 0.0 { state.input_traffic_bps / state.capacity_bps } else { 0.0 }
-}
-
-/// As much of it as can be sent.
-fn utilisation(status: &RouterStatus) -> f64 {
-    input_share(status).min(1.0)
-}
-
-fn as_json(router: &KeptRouter) -> Result<serde_json::Value, Failure> {
-    let status = router.router.status()?;
-    let (state, counts) = (&status.state, &status.counts);
-    let class = |stats: &QdiscStats| json!({"queue": stats.qlen, "backlog": stats.backlog_bytes, "drops": stats.drops, "packets": stats.packets, "bytes": stats.bytes});
-    let classes = router
-        .class_stats
-        .as_ref()
-        .map(|[xcp, others]| json!({"xcp": class(xcp), "others": class(others)}));
-    Ok(json!({
-        "dev": router.device.name, "qdisc": router.qdisc.kind, "hook": router.router.hook(),
-        "behind": router.behind,
-        "limit": match router.qdisc.limit {
-            Some(Limit::Packets(n)) => json!({"packets": n}),
-            Some(Limit::Bytes(n)) => json!({"bytes": n}),
-            None => serde_json::Value::Null,
-        },
-        "drops_beyond": router.drops_beyond(),
-        "capacity": state.capacity_bps, "input_traffic": state.input_traffic_bps, "utilisation": utilisation(&status),
-        "control_interval": state.control_interval_s, "mean_rtt": state.mean_rtt_s,
-        "min_interval": state.min_interval_s, "max_interval": state.max_interval_s, "flows_estimated": state.flows_estimated,
-        "phi": state.phi_bps, "shuffled": state.shuffled_bps, "residue_pos": state.residue_pos_bps, "residue_neg": state.residue_neg_bps,
-        "persistent_queue": state.persistent_queue_bytes, "backlog": router.qdisc_stats.backlog_bytes, "queue": router.qdisc_stats.qlen,
-        "drops": router.qdisc_stats.drops, "classes": classes, "intervals": state.intervals, "packets": counts,
-        "police": status.policing.map(|police| json!({
-            "by": police.by.to_string(), "flows": police.flows, "share": police.state.share_bps, "flows_seen": police.state.flows,
-            "refused": police.state.refused, "refused_bytes": police.state.refused_bytes, "corrected": police.state.corrected,
-            "crowded": police.state.crowded,
-        })),
-        "calendar": status.calendar.map(|it| json!({
-            "capacity": it.capacity_bps, "promised": it.promised_bps, "tcp_flows": it.tcp_flows, "tcp_drop_probability": it.drop_probability,
-        })),
-    }))
-}
-
-/// One of two queues.
-fn class(whose: &str, stats: &QdiscStats) -> String {
-    format!(
-        "{whose} queue {} packets, {} bytes; {} sent, {} dropped",
-        stats.qlen, stats.backlog_bytes, stats.packets, stats.drops
-    )
-}
-
-/// What a law with a calendar knows besides.
-fn calendar(calendar: &Calendar, told_bps: f64, counts: &RouterCounts) -> String {
-    let &Calendar { capacity_bps, promised_bps, tcp_flows, drop_probability } = calendar;
-    // A packet more or less in a few dozen is no other capacity.
-    let less = if capacity_bps < 0.95 * told_bps {
-        format!(
-            "  only {} left while packets waited; the law reckons with that\n",
-            human::rate(capacity_bps)
-        )
-    } else {
-        String::new()
-    };
-    let now = if drop_probability > 0.0 {
-        format!(", now one in {}", human::number(drop_probability.recip()))
-    } else {
-        String::new()
-    };
-    format!(
-        "{less}  promised but not seen yet {}; {} TCP flows without XCP, {} of their packets dropped to \
-         steer them{now}\n",
-        human::rate(promised_bps),
-        human::number(tcp_flows),
-        counts.steered,
-    )
-}
-
-/// What the policer does, and whether its table is too small.
-fn policing(police: &Policing) -> String {
-    let state = &police.state;
-    let mut text = format!(
-        "  policer by {}, table for {} flows: {} flows, a share is {}; refused {} ({} bytes), \
-            corrected {}\n",
-        police.by,
-        police.flows,
-        human::number(state.flows),
-        human::rate(state.share_bps),
-        state.refused,
-        state.refused_bytes,
-        state.corrected,
-    );
-    if state.crowded > 0 {
-        let more = if police.flows < PolicerConfig::FLOWS_MAX {
-            format!(
-                "; add the router again with `police-flows {}`, or with `police-by address`",
-                police.flows.saturating_mul(2)
-            )
-        } else {
-            String::new()
-        };
-        text.push_str(&format!(
-            "  {} packets found no place in the policer's table and were not believed{more}\n",
-            state.crowded
-        ));
-    }
-    text
-}
-
-fn drops_beyond(router: &KeptRouter, longest_bytes: u32) -> String {
-    let Device { name, mtu, .. } = &router.device;
-    let remedy = if router.qdisc.ours {
-        format!("`xcpnet router change dev {name} capacity RATE` adapts it")
-    } else {
-        "give it a larger burst (tc)".into()
-    };
-    format!(
-        "the tbf drops frames of more than {longest_bytes} bytes, and the MTU is {mtu}: {remedy}"
-    )
-}
-
-fn as_text(router: &KeptRouter, status: &RouterStatus) -> String {
-    let (s, c, q) = (&status.state, &status.counts, &router.qdisc_stats);
-    let name = &router.device.name;
-    format!(
-        "{name}: {}, capacity {}, {}\n\
-         \x20 input {} ({}), {} flows, d {}, {} control intervals of {} to {}\n\
-         \x20 phi {}, shuffled {}, left to give {}, to take {}\n\
-         \x20 queue {} packets, {} bytes; persistent {} bytes; {} dropped\n\
-         \x20 processed {} ({} lowered), acknowledgements {}, other {} ({} bytes)\n\
-         \x20 not read: fragments {}, malformed {}, unreadable {}, contended {}\n",
-        if status.calendar.is_some() { Preset::Robust.name() } else { "xcp" },
-        human::rate(s.capacity_bps),
-        queue(router),
-        human::rate(s.input_traffic_bps),
-        human::percent(input_share(status)),
-        human::number(s.flows_estimated),
-        human::seconds(s.mean_rtt_s),
-        s.intervals,
-        human::seconds(s.min_interval_s),
-        human::seconds(s.max_interval_s),
-        human::rate(s.phi_bps),
-        human::rate(s.shuffled_bps),
-        human::rate(s.residue_pos_bps),
-        human::rate(s.residue_neg_bps),
-        q.qlen,
-        q.backlog_bytes,
-        s.persistent_queue_bytes,
-        q.drops,
-        c.processed,
-        c.lowered,
-        c.returned,
-        c.other,
-        c.other_bytes,
-        c.fragments,
-        c.malformed,
-        c.unreadable,
-        c.contended,
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -633,21 +388,6 @@ mod tests {
             let error = of(wrong).expect_err(wrong).to_string();
             assert!(error.starts_with(why), "{wrong}: {error}");
         }
-    }
-
-    /// That less leaves than was told is worth a line, a packet more or less is not.
-    #[test]
-    fn a_capacity_told_too_high_is_shown() {
-        let counts = RouterCounts::default();
-        let line = |capacity_bps| {
-            let it =
-                Calendar { capacity_bps, promised_bps: 0.0, tcp_flows: 0.0, drop_probability: 0.0 };
-            calendar(&it, 30e6, &counts)
-        };
-        let text = line(20e6);
-        assert!(text.starts_with("  only 20 Mbit/s left while packets waited"), "{text}");
-        assert_eq!(text.lines().count(), 2, "{text}");
-        assert_eq!(line(29.5e6).lines().count(), 1);
     }
 
     #[test]
@@ -724,20 +464,5 @@ mod tests {
             let error = police_of(wrong).unwrap_err().to_string();
             assert!(error.contains(why), "{wrong}: {error}");
         }
-    }
-
-    #[test]
-    fn a_table_that_is_too_small_is_told_with_its_remedy() {
-        let state = xcp_engine::PolicerState { crowded: 12, ..Default::default() };
-        let told = |flows| policing(&Policing { by: PoliceBy::Flow, flows, state });
-        assert!(
-            told(64).contains("12 packets found no place")
-                && told(64).contains("`police-flows 128`"),
-            "{}",
-            told(64)
-        );
-        assert!(!told(PolicerConfig::FLOWS_MAX).contains("police-flows"));
-        let state = xcp_engine::PolicerState::default();
-        assert!(!policing(&Policing { by: PoliceBy::Flow, flows: 64, state }).contains("no place"));
     }
 }
