@@ -21,7 +21,14 @@
  *      trip. No bound by what an acknowledgement acknowledges would be honest: alone on a fast
  *      link, a flow of two packets is given two fifths of the link's bandwidth-delay product in one
  *      round trip.
+ *   6. Some devices drop what carries an option that they do not know, instead of taking it out. So
+ *      later SYNs do not carry the offer (as MPTCP's do not in Linux:
+ *      net.mptcp.syn_retrans_before_tcp_fallback), and a connection whose first data do not get
+ *      through goes on without headers.
  */
+
+/* SYNs, and SYN-ACKs, that carry the offer: a first one may have been lost. */
+#define XCP_OFFERS 2
 
 /* An extended option as it lies in the header. */
 struct xcp_raw {
@@ -319,21 +326,33 @@ __noinline int xcp_accepted(struct bpf_sock_ops *ops) {
     return 0;
 }
 
+/* How often a SYN-ACK has been sent again. */
+static __always_inline __u32 answered_again(struct bpf_sock_ops *ops) {
+    struct bpf_sock_ops_kern *kernel = bpf_cast_to_kern_ctx(ops);
+    struct request_sock *request =
+        bpf_rdonly_cast(kernel->sk, bpf_core_type_id_kernel(struct request_sock));
+    return request->num_retrans;
+}
+
+/* Whether the SYN or SYN-ACK that is being sent carries the offer: difference 6. */
+static __always_inline int offers(struct bpf_sock_ops *ops) {
+    struct xcp_connection *c;
+    struct xcp_raw raw;
+    if (ops->skb_tcp_flags & TCP_FLAG_ACK) /* a cookie forgets what was offered */
+        return ops->args[0] != BPF_WRITE_HDR_TCP_SYNACK_COOKIE &&
+               answered_again(ops) < XCP_OFFERS && is_offered(ops, &raw);
+    c = connection(ops, 0);
+    return c && c->state == XCP_OFFERED && !(c->ask.flags & XCP_ASK_CLASSIC) &&
+           ops->total_retrans < XCP_OFFERS;
+}
+
 /* How much room the option of the next packet needs. */
 __noinline int xcp_reserve(struct bpf_sock_ops *ops) {
     struct xcp_connection *c;
-    struct xcp_raw raw;
     __u32 which;
     if (ops->skb_tcp_flags & TCP_FLAG_SYN) {
-        if (ops->skb_tcp_flags & TCP_FLAG_ACK) {
-            /* a cookie forgets what was offered */
-            if (ops->args[0] != BPF_WRITE_HDR_TCP_SYNACK_COOKIE && is_offered(ops, &raw))
-                bpf_reserve_hdr_opt(ops, XCP_EXTENDED_OFFER_LENGTH, 0);
-        } else {
-            c = connection(ops, 0);
-            if (c && c->state == XCP_OFFERED && !(c->ask.flags & XCP_ASK_CLASSIC))
-                bpf_reserve_hdr_opt(ops, XCP_EXTENDED_OFFER_LENGTH, 0);
-        }
+        if (offers(ops))
+            bpf_reserve_hdr_opt(ops, XCP_EXTENDED_OFFER_LENGTH, 0);
         return 0;
     }
     c = connection(ops, 0);
@@ -420,6 +439,8 @@ __noinline int xcp_write(struct bpf_sock_ops *ops) {
     if (ops->skb_tcp_flags & TCP_FLAG_SYN) {
         struct xcp_forward none = {0, 0, 0, 0, 0, 0, 0};
         struct xcp_return nothing = {0, 0, 0, 0};
+        if (!offers(ops)) /* the room is another program's */
+            return 0;
         xcp_extended_write(raw.bytes, &none, &nothing, 1);
         bpf_store_hdr_opt(ops, raw.bytes, XCP_EXTENDED_OFFER_LENGTH, 0);
         return 0;

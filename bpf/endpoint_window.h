@@ -33,14 +33,19 @@
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 #define TCP_CONG_NON_RESTRICTED 1
 #define SK_PACING_NONE 0
-/* ACKs of new data, and round trips, without any feedback after which the peer is taken to have
- * stopped. */
 #define SK_PACING_NEEDED 1
+
+/* ACKs of new data, time and round trips without any feedback after which the peer is taken to have
+ * stopped. */
 #define XCP_SILENT_ACKS 32
+#define XCP_SILENT_NS 1000000000ULL
 #define XCP_SILENT_ROUND_TRIPS 4
+
+/* Retransmissions of the first data that carry headers: endpoint_options.h, difference 6. */
+#define XCP_UNANSWERED 2
+
 /* Bytes of a full packet on the wire, Ethernet's header included: what a router counts. (An IPv6
  * socket may speak IPv4.) */
-#define XCP_SILENT_NS 1000000000ULL
 static __always_inline __u32 wire_bytes(const struct tcp_sock *tp) {
     return tp->mss_cache + tp->tcp_header_len + tp->inet_conn.icsk_af_ops->net_header_len +
            ETHERNET_HEADER;
@@ -209,6 +214,10 @@ void BPF_PROG(xcp_set_state, struct sock *sk, __u8 new_state) {
         r->repaired = tp->snd_nxt;
         robust_bound_rto(sk, c, r, patience_ms(sk, r));
     }
+    /* the kernel counts when it has told us */
+    if (c && new_state == TCP_CA_Loss && c->state == XCP_AGREED && c->returns == 0 &&
+        tp->inet_conn.icsk_retransmits >= XCP_UNANSWERED)
+        fall(c, XCP_FALL_SILENT);
     if (!c || BPF_CORE_READ_BITFIELD(tp, inet_conn.icsk_ca_state) == new_state)
         return;
     if (new_state == TCP_CA_Recovery || new_state == TCP_CA_Loss) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Programs for tests and measurements only: what a packet costs before any of ours has looked at
- * it, a middlebox that takes our option out, one that loses packets, a neighbour that keeps them to
- * itself, one on the same cgroup, a sender that lies, and the robust sender without a connection.
+ * it, middleboxes that take our option out or drop what has it, one that loses packets, a neighbour
+ * that keeps them to itself, one on the same cgroup, a sender that lies, and the robust sender
+ * without a connection.
  */
 #include "headers.h"
 
@@ -43,6 +44,35 @@ int xcp_strip(struct __sk_buff *skb) {
         skb, segment.tcp + 16, 0,
         bpf_csum_diff((__be32 *)was, XCP_OPTIONS_MAX, (__be32 *)is, XCP_OPTIONS_MAX, 0), 0);
     return XCP_NEXT;
+}
+
+/* Drops what carries the extended option: where the handshake's packets may have it, all others. */
+static __always_inline int drop_ours(struct __sk_buff *skb, __u32 handshakes_too) {
+    struct xcp_segment segment = {};
+    __u8 flags, kind;
+    __u32 before;
+    if (xcp_find_tcp((void *)(long)skb->data, (void *)(long)skb->data_end, 14, &segment) !=
+            XCP_FOUND_TCP ||
+        bpf_skb_load_bytes(skb, segment.tcp + 13, &flags, 1))
+        return XCP_NEXT;
+    if (flags & TCP_FLAG_SYN && !handshakes_too)
+        return XCP_NEXT;
+    /* Linux's own: MSS, SACK permitted, timestamps, window scale; or NOP NOP timestamps */
+    before = flags & TCP_FLAG_SYN ? 20 : 12;
+    if (segment.options <= before ||
+        bpf_skb_load_bytes(skb, segment.tcp + TCP_HEADER + before, &kind, 1))
+        return XCP_NEXT;
+    return kind == XCP_EXTENDED_KIND ? XCP_DROP : XCP_NEXT;
+}
+
+SEC("tcx/egress")
+int xcp_refuse(struct __sk_buff *skb) {
+    return drop_ours(skb, 1);
+}
+
+SEC("tcx/egress")
+int xcp_refuse_headers(struct __sk_buff *skb) {
+    return drop_ours(skb, 0);
 }
 
 /* Decides on every packet, as Cilium's programs do: those that come after it see none. */

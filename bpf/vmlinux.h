@@ -229,7 +229,12 @@ struct tcp_skb_cb {
 };
 
 struct bpf_sock_ops_kern {
+    struct sock *sk;
     struct sk_buff *skb;
+};
+
+struct request_sock {
+    __u8 num_retrans;
 };
 
 struct in6_addr {
@@ -295,6 +300,7 @@ struct inet_connection_sock {
     const struct inet_connection_sock_af_ops *icsk_af_ops;
     const struct tcp_congestion_ops *icsk_ca_ops;
     __u8 icsk_ca_state : 5, icsk_ca_initialized : 1, icsk_ca_setsockopt : 1;
+    __u8 icsk_retransmits;
     __u32 icsk_user_timeout;
 };
 

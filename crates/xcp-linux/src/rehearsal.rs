@@ -388,6 +388,10 @@ pub fn endpoint_that_sees_here(config: &EndpointConfig) -> Result<Endpoint> {
 pub enum Mischief {
     /// Takes our option out of segments.
     Strip,
+    /// Drops segments that carry it.
+    Refuse,
+    /// Drops them where they are not of a handshake.
+    RefuseHeaders,
     /// Loses one of TCP's packets in sixteen.
     Lose,
     /// Decides that they leave, so that programs after it never see them.
@@ -428,6 +432,8 @@ impl Middlebox {
             .map_err(|e| Error::because("the kernel does not take the tests' programs", e))?;
         let program = match mischief {
             Mischief::Strip => &skel.progs.xcp_strip,
+            Mischief::Refuse => &skel.progs.xcp_refuse,
+            Mischief::RefuseHeaders => &skel.progs.xcp_refuse_headers,
             Mischief::Lose => &skel.progs.xcp_lose,
             Mischief::Pass => &skel.progs.xcp_pass,
             Mischief::Lie => &skel.progs.xcp_lie,

@@ -333,6 +333,38 @@ fn a_peer_that_does_not_speak_it() {
     assert_eq!(endpoint.counts().unwrap().fallen_peer, 1);
 }
 
+/// Devices that drop what carries an option that they do not know: on the way there, back, or in
+/// data only. Whatever they drop, both ends are soon an ordinary TCP.
+#[test]
+fn what_drops_the_option_is_got_around() {
+    for (mischief, there, back) in [
+        (Mischief::Refuse, true, false),
+        (Mischief::Refuse, false, true),
+        (Mischief::RefuseHeaders, true, true),
+    ] {
+        let Some(site) = Site::new() else { return };
+        let endpoint = endpoint(&site, Give::All);
+        let ways = [false, true].into_iter().filter(|way| if *way { back } else { there });
+        let _boxes: Vec<_> = ways.map(|way| site.middlebox(way, mischief)).collect();
+        let begin = Instant::now();
+        let done =
+            transfer(&site, Plan { bytes: MEGABYTE, back: MEGABYTE, ..Plan::new(&endpoint) });
+        let sender = done.sender.unwrap().agreement;
+        let wanted = if mischief == Mischief::Refuse {
+            Agreement::FallenPeer
+        } else {
+            Agreement::FallenSilent
+        };
+        assert_eq!(sender, wanted, "{mischief:?}");
+        assert_eq!(done.congestion, "reno", "{mischief:?}");
+        let took = begin.elapsed();
+        assert!(
+            took < Duration::from_secs(20),
+            "{mischief:?} there {there}, back {back}: {took:?}"
+        );
+    }
+}
+
 #[test]
 fn a_fallback_that_the_kernel_does_not_have_is_refused() {
     let Some(_site) = Site::new() else { return };
