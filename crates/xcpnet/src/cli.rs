@@ -34,11 +34,11 @@ Examples:
   xcpnet playground x.toml --out page.html      a page in which it can be changed and run
   xcpnet theory x.toml                          what theory expects of it, without running it
   xcpnet reproduce                              every figure of the papers against its band
-  xcpnet reproduce fig05 --out out              one of them, with its report
+  xcpnet reproduce ixcp/fig05 --out out         one of them, with its report
   sudo xcpnet doctor                            can this machine run XCP in its kernel?
 
-Exit status: 0 done; 1 a claim is outside its band (reproduce), something is missing (doctor);
-2 the input is wrong or the result could not be written; 130 interrupted."
+Exit status: 0 done; 1 a claim is outside its band (reproduce), something is missing (doctor)
+or in the way (pep check); 2 the input is wrong or the result could not be written; 130 interrupted."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -370,7 +370,7 @@ pub struct TheoryArguments {
 Examples:
   xcpnet reproduce                             all papers
   xcpnet reproduce zhang-henderson-2005        all figures of one
-  xcpnet reproduce fig05 fig08 --out out       two figures, with a report
+  xcpnet reproduce ixcp/fig02 ixcp/fig05 --out out   two figures, with a report
   xcpnet reproduce my-experiment.toml          a file of your own
   xcpnet reproduce --quick                     less of everything, in at most three minutes on two processors
   xcpnet reproduce failures                    where each protocol fails: a table
