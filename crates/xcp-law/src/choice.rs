@@ -144,7 +144,7 @@ choices! {
         /// The gain follows each flow's own RTT.
         OwnRtt = 6 => "own-rtt",
         /// A calendar of promises, with iXCP's shares ([robust.md](robust.md)), for flows with
-        /// `congestion = "xcp-robust"`; `alpha` 0.7.
+        /// `congestion = "xcp-robust"`; `alpha` 0.7, `tcp` `"steered"`.
         Robust = 7 => "robust",
     }
 }

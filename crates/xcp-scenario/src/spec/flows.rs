@@ -232,9 +232,9 @@ pub(crate) static FLOW: Spec = Spec {
             Kind::Bool,
             "`false`",
             "true",
-            "xcp, if a router on the path asks for bottleneck ids: whether packets name the \
-             flow's first link, as in the iXCP paper, instead of none, until a router has claimed \
-             the flow, or always if none does.",
+            "xcp, if a router on the path asks for bottleneck ids: what packets name until a \
+             router has claimed the flow: its first link, as in the iXCP paper (`true`), or none \
+             (`false`).",
         ),
         key(
             "udp",
@@ -293,8 +293,8 @@ pub(crate) static LIES: Spec = Spec {
             Kind::Number { min: -1e13, max: 1e13 },
             "the truth; with `udp` the most",
             "-1e9",
-            "What headers ask for, bit/s, whatever the sender wants; below 0 they say that the \
-             flow gives up as much.",
+            "What headers ask for, bit/s, instead of what the sender wants; below 0: that the flow \
+             gives up that much.",
         ),
         key(
             "link",
@@ -403,7 +403,7 @@ pub(crate) static UDP: Spec = Spec {
         key(
             "rate",
             Kind::Rate,
-            "required but for schedule",
+            "required, except for schedule",
             "\"2mbit\"",
             "constant and on-off: the rate (while on); poisson: the mean rate.",
         ),
