@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -293,6 +293,45 @@ fn a_name_that_is_not_resolved_is_given_up_in_time() {
     let proxy = Proxy::with(settings, 1 << 20, asker);
     let mut said = String::new();
     ask_for_a_name(&proxy).read_to_string(&mut said).unwrap();
+    assert!(said.starts_with("HTTP/1.1 504"), "{said:?}");
+}
+
+/// A server that does not answer: its queue is full, so that the kernel drops what comes.
+struct Mute {
+    address: SocketAddr,
+    _listener: OwnedFd,
+    _waiting: Vec<OwnedFd>,
+}
+
+impl Mute {
+    fn new() -> Self {
+        let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let listener = socket::tcp(&any).unwrap();
+        rustix::net::bind(&listener, &any).unwrap();
+        // Room for one; the second is one too many.
+        rustix::net::listen(&listener, 0).unwrap();
+        let address = socket::local(listener.as_fd()).unwrap();
+        let waiting = (0..2)
+            .map(|_| {
+                let socket = socket::tcp(&any).unwrap();
+                let _ = rustix::net::connect(&socket, &address);
+                socket
+            })
+            .collect();
+        Self { address, _listener: listener, _waiting: waiting }
+    }
+}
+
+#[test]
+fn an_address_that_does_not_answer_is_given_up_in_time() {
+    let mute = Mute::new();
+    let settings = Settings { connect_timeout: Duration::from_millis(200), ..Settings::default() };
+    let proxy = Proxy::new(settings, 1 << 20);
+    let mut client = TcpStream::connect(proxy.address).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    write!(client, "CONNECT {} HTTP/1.1\r\n\r\n", mute.address).unwrap();
+    let mut said = String::new();
+    client.read_to_string(&mut said).unwrap();
     assert!(said.starts_with("HTTP/1.1 504"), "{said:?}");
 }
 

@@ -269,7 +269,8 @@ impl Connection {
     }
 
     fn until(&mut self, deadline: Option<Instant>) {
-        self.unset = deadline.is_some() && deadline != self.deadline;
+        // Said twice before the timers hear of it, it is still news to them.
+        self.unset = deadline.is_some() && (self.unset || deadline != self.deadline);
         self.deadline = deadline;
     }
 
