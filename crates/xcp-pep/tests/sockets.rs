@@ -14,7 +14,7 @@ use xcp_pep::settings::{Kind, Settings};
 use xcp_pep::shared::Shared;
 use xcp_pep::socket;
 use xcp_pep::worker::names::{Asker, THREADS};
-use xcp_pep::worker::{Crew, Worker, listener};
+use xcp_pep::worker::{Crew, Order, Worker, listener};
 
 struct Proxy {
     shared: Arc<Shared>,
@@ -248,6 +248,25 @@ fn what_cannot_be_reached_is_told_and_silence_is_not_waited_for() {
     }
     assert_eq!(proxy.shared.metrics.loops.get(), 1);
     proxy.until("nothing is left", |shared| shared.active.load(Ordering::Relaxed) == 0);
+}
+
+/// Whoever the kernel has accepted before the listener is closed is carried, however many they are.
+#[test]
+fn a_drain_takes_all_that_wait() {
+    let mut settings = Settings::default();
+    settings.access.targets.push(Network::new([127, 0, 0, 0].into(), 8));
+    let taken = listener("127.0.0.1:0".parse().unwrap(), Kind::Explicit, &settings, false, false);
+    let taken = taken.unwrap();
+    let address = taken.address;
+    let shared = Arc::new(Shared::new(settings));
+    let names = Asker::start().unwrap();
+    let worker = Worker::new(shared.clone(), vec![taken], names, 1).unwrap();
+    // More than are accepted in a row, twice.
+    let waiting: Vec<_> = (0..150).map(|_| TcpStream::connect(address).unwrap()).collect();
+    // It is the first that the worker hears.
+    worker.handle().tell(Order::Drain);
+    let proxy = Proxy { shared, crew: Crew::start(vec![worker], None, None).unwrap(), address };
+    assert_eq!(proxy.crew.show().len(), waiting.len());
 }
 
 /// A resolver that knows no name and does not say so before it is allowed to.

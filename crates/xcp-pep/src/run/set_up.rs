@@ -30,10 +30,8 @@ use crate::shared::Shared;
 use crate::socket;
 use crate::trunk;
 use crate::worker::names::Asker;
-use crate::worker::{Crew, Listener, Worker, listener};
+use crate::worker::{BACKLOG, Crew, Listener, Worker, listener};
 
-/// Connections that a listener holds until they are accepted.
-const LISTEN_QUEUE: u32 = 65_535;
 /// Retransmissions and probes in vain: the most the kernel takes.
 const TRIES: u32 = 255;
 
@@ -237,8 +235,8 @@ fn sysctls() -> Result<Vec<Changed>> {
     // where it is full, the kernel answers with cookies, and what answers those has no socket by
     // which it could be known.
     let queue = read("net.core.somaxconn")?;
-    if queue.parse::<u32>().unwrap_or(0) < LISTEN_QUEUE {
-        wanted.push(("net.core.somaxconn".to_owned(), queue, LISTEN_QUEUE.to_string()));
+    if queue.parse::<u32>().unwrap_or(0) < BACKLOG.into() {
+        wanted.push(("net.core.somaxconn".to_owned(), queue, BACKLOG.to_string()));
     }
     // With retransmissions every second, fifteen in vain (tcp_retries2) would be a quarter of a
     // minute; our sockets are given up by time instead.

@@ -182,8 +182,14 @@ impl Bench {
     }
 }
 
+/// Connections that a listener holds until they are accepted, as far as the system allows
+/// (net.core.somaxconn).
+pub(crate) const BACKLOG: u16 = 65_535;
 /// Accepted in a row before others get their turn.
 const ACCEPTS: usize = 64;
+/// The same of a listener that is to be closed: all that it can hold, which is one more than it was
+/// told, and no more, since clients may come faster than they are taken.
+const LAST_ACCEPTS: usize = BACKLOG as usize + 1;
 /// How long to wait before accepting again when there are no descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -293,7 +299,7 @@ impl Running {
                         return Ok(());
                     }
                 } else if token >= LISTENER {
-                    self.accept((token - LISTENER) as usize)?;
+                    self.accept((token - LISTENER) as usize, ACCEPTS)?;
                 } else if let Some(place) = self.places.find(token) {
                     if let Some(connection) = &mut self.places.connections[place] {
                         connection.hear(token & 1 == 1, flags);
@@ -432,9 +438,9 @@ impl Running {
                     }
                 }
                 Order::Drain => {
-                    // What the kernel has accepted already is taken.
+                    // What the kernel has accepted already is taken: it would be reset.
                     for number in 0..self.listeners.len() {
-                        self.accept(number)?;
+                        self.accept(number, LAST_ACCEPTS)?;
                     }
                     self.listen(false)?;
                     self.listeners.clear();
@@ -453,19 +459,19 @@ impl Running {
         Ok(false)
     }
 
-    fn accept(&mut self, number: usize) -> io::Result<()> {
+    /// Takes connections that wait at a listener, so many at the most.
+    fn accept(&mut self, number: usize, most: usize) -> io::Result<()> {
         let Some(listener) = self.listeners.get(number) else { return Ok(()) };
         let Listener { socket, kind, address } = listener.clone();
         let settings = self.bench.shared.settings();
-        for _ in 0..ACCEPTS {
+        for _ in 0..most {
             match acceptfrom_with(&socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok((client, Some(from))) if self.admits(&from, kind, &settings) => {
                     let from = socket::canonical(from);
                     self.begin(client, from, Origin::Listener(kind, address), &settings)
                 }
                 // Closing it resets it.
-                Ok((_, Some(_))) => {}
-                Ok((_, None)) => {}
+                Ok(_) => {}
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
                     self.bench.shared.metrics.exhausted.one();
@@ -690,8 +696,7 @@ pub fn listener(
     if early && let Err(why) = socket::take_early(fd, true) {
         tracing::info!(%why, "the kernel does not accept data with a SYN");
     }
-    // As long as the system allows (net.core.somaxconn).
-    rustix::net::listen(fd, 65_535)?;
+    rustix::net::listen(fd, BACKLOG.into())?;
     let address = socket::local(fd)?;
     Ok(Listener { socket: Arc::new(socket), kind, address })
 }
