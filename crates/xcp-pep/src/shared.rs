@@ -36,6 +36,8 @@ pub struct Shared {
     pub swallowing: AtomicBool,
     /// Wakes the thread that controls the proxy.
     pub bell: Option<OwnedFd>,
+    /// Why the proxy cannot go on.
+    failure: OnceLock<String>,
     /// Legs to servers that were opened before their clients were answered.
     pub confirmed: Legs,
     /// Connections to the other gateway that wait for clients.
@@ -59,6 +61,7 @@ impl Shared {
             wan: AtomicU32::new(0),
             full: AtomicBool::new(false),
             swallowing: AtomicBool::new(false),
+            failure: OnceLock::new(),
             bell: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).ok(),
             confirmed: Legs::default(),
             trunk: OnceLock::new(),
@@ -97,6 +100,19 @@ impl Shared {
         if !self.swallowing.swap(true, Ordering::Relaxed) {
             self.ring();
         }
+    }
+
+    /// The proxy cannot go on. The first reason is kept: others follow from it.
+    pub fn fail(&self, why: String) {
+        if self.failure.set(why).is_ok() {
+            self.ring();
+        }
+    }
+
+    /// Why the proxy cannot go on, if that is so.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
     }
 
     fn ring(&self) {

@@ -14,7 +14,7 @@ use xcp_pep::settings::{Kind, Settings};
 use xcp_pep::shared::Shared;
 use xcp_pep::socket;
 use xcp_pep::worker::names::{Asker, THREADS};
-use xcp_pep::worker::{Crew, Order, Worker, listener};
+use xcp_pep::worker::{Crew, Listener, Order, Worker, listener};
 
 struct Proxy {
     shared: Arc<Shared>,
@@ -267,6 +267,29 @@ fn a_drain_takes_all_that_wait() {
     worker.handle().tell(Order::Drain);
     let proxy = Proxy { shared, crew: Crew::start(vec![worker], None, None).unwrap(), address };
     assert_eq!(proxy.crew.show().len(), waiting.len());
+}
+
+/// Whoever controls the proxy is told of a worker that has ended without being told to, and why.
+#[test]
+fn a_worker_that_is_no_more_is_known() {
+    // No connection is so patient: its deadline cannot be told.
+    let proxy =
+        Proxy::new(Settings { greeting_timeout: Duration::MAX, ..Settings::default() }, 1 << 20);
+    let bell = proxy.shared.bell.as_ref().unwrap();
+    assert_eq!(proxy.shared.failure(), None);
+    let _client = TcpStream::connect(proxy.address).unwrap();
+    let mut fds = [PollFd::new(bell, PollFlags::IN)];
+    assert_eq!(poll(&mut fds, Some(&Timespec { tv_sec: 30, tv_nsec: 0 })).unwrap(), 1, "no bell");
+    let why = proxy.shared.failure().expect("a reason");
+    assert!(why.starts_with("worker 0 panicked: ") && why.contains("instant"), "{why}");
+    // A listener at which nothing can be waited for.
+    let socket = Arc::new(OwnedFd::from(std::fs::File::open("/dev/null").unwrap()));
+    let listener = Listener { socket, kind: Kind::Explicit, address: proxy.address };
+    let shared = Arc::new(Shared::new(Settings::default()));
+    let worker = Worker::new(shared.clone(), vec![listener], Asker::start().unwrap(), 1).unwrap();
+    Crew::start(vec![worker], None, None).unwrap().stop();
+    let why = shared.failure().expect("a reason");
+    assert!(why.starts_with("worker 0 has failed: "), "{why}");
 }
 
 /// A resolver that knows no name and does not say so before it is allowed to.

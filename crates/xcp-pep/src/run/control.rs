@@ -95,9 +95,11 @@ pub(super) fn control(mut proxy: Proxy, command: &Command, keeper: &mut Keeper) 
     let mut end: Option<Instant> = None;
     let mut visitors = Visitors::default();
     loop {
-        if end.is_some_and(|at| {
-            at <= Instant::now() || proxy.shared.active.load(Ordering::Relaxed) == 0
-        }) {
+        if proxy.shared.failure().is_some()
+            || end.is_some_and(|at| {
+                at <= Instant::now() || proxy.shared.active.load(Ordering::Relaxed) == 0
+            })
+        {
             break;
         }
         let active = proxy.shared.active.load(Ordering::Relaxed);
@@ -169,6 +171,9 @@ pub(super) fn control(mut proxy: Proxy, command: &Command, keeper: &mut Keeper) 
     let left = proxy.shared.active.load(Ordering::Relaxed);
     tracing::info!(reset = left, "the proxy is stopping");
     proxy.crew.stop();
+    if let Some(why) = proxy.shared.failure() {
+        return Err(Error::new(why));
+    }
     proxy.state.ended = true;
     // A keeper that is gone removes no log.
     let _ = keeper.note(&proxy.state);

@@ -3,6 +3,7 @@
 //! their own ([`names`]), which it hears from like from everybody else: by [`Order`]s.
 
 mod connection;
+mod crew;
 pub mod names;
 mod outage;
 mod timers;
@@ -11,9 +12,9 @@ pub mod view;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -23,7 +24,6 @@ use rustix::net::{SocketAddrAny, SocketFlags, acceptfrom_with};
 
 use xcp_linux::netlink::Netlink;
 
-use crate::confirm::{Holder, HolderThread};
 use crate::listen::Reached;
 use crate::listen::access::Access;
 use crate::relay::pipe::Pool;
@@ -32,8 +32,9 @@ use crate::settings::{Kind, Settings};
 use crate::shared::Shared;
 use crate::socket;
 use crate::trunk::Warm;
-use crate::trunk::keeper::{Keeper, KeeperThread};
 use crate::trunk::words::Going;
+pub use crew::Crew;
+
 use connection::{Connection, Next, Origin};
 use outage::Outage;
 use timers::Timers;
@@ -588,85 +589,6 @@ const INPUT: EventFlags =
 fn watch(epoll: BorrowedFd<'_>, socket: &OwnedFd, token: u64) -> io::Result<()> {
     let data = EventData::new_u64(token);
     Ok(epoll::add(epoll, socket.as_fd(), data, INPUT | EventFlags::OUT)?)
-}
-
-/// Workers of a proxy, on threads of their own.
-#[derive(Debug)]
-pub struct Crew {
-    handles: Vec<Handle>,
-    holder: Option<HolderThread>,
-    trunk: Option<KeeperThread>,
-    threads: Mutex<Vec<std::thread::JoinHandle<io::Result<()>>>>,
-}
-
-impl Crew {
-    /// Starts them, what opens legs for them where clients are to be confirmed, and what keeps the
-    /// trunk.
-    ///
-    /// # Errors
-    /// No threads.
-    pub fn start(
-        workers: Vec<Worker>,
-        holder: Option<Holder>,
-        trunk: Option<Keeper>,
-    ) -> io::Result<Self> {
-        let handles: Vec<Handle> = workers.iter().map(Worker::handle).collect();
-        let threads = workers
-            .into_iter()
-            .enumerate()
-            .map(|(number, worker)| {
-                std::thread::Builder::new()
-                    .name(format!("pep {number}"))
-                    .spawn(move || worker.run())
-            })
-            .collect::<io::Result<Vec<_>>>()?;
-        let holder = holder.map(Holder::start).transpose()?;
-        let trunk = trunk.map(|trunk| trunk.start(handles.clone())).transpose()?;
-        Ok(Self { handles, holder, trunk, threads: Mutex::new(threads) })
-    }
-
-    /// Every connection there is.
-    #[must_use]
-    pub fn show(&self) -> Vec<View> {
-        let (sender, answers) = channel();
-        self.tell(|| Order::Show(sender.clone()));
-        drop(sender);
-        answers.into_iter().flatten().collect()
-    }
-
-    /// Tells all of them.
-    pub fn tell(&self, order: impl Fn() -> Order) {
-        // Before the listeners go: what it holds passes untouched.
-        if let Some(holder) = &self.holder
-            && matches!(order(), Order::Drain | Order::Stop)
-        {
-            holder.end();
-        }
-        if let Some(trunk) = &self.trunk {
-            match order() {
-                Order::Drain => trunk.leave(),
-                Order::Stop => trunk.end(),
-                Order::Resize => trunk.renew(),
-                Order::Found(..) | Order::Carry(..) | Order::Show(_) | Order::Early => {}
-            }
-        }
-        self.handles.iter().for_each(|handle| handle.tell(order()));
-    }
-
-    /// Stops them and waits for their end.
-    pub fn stop(&self) {
-        self.tell(|| Order::Stop);
-        let threads = std::mem::take(
-            &mut *self.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
-        );
-        for thread in threads {
-            match thread.join() {
-                Ok(Ok(())) => {}
-                Ok(Err(why)) => tracing::error!(%why, "a worker failed"),
-                Err(_) => tracing::error!("a worker panicked"),
-            }
-        }
-    }
 }
 
 /// A listening socket at an address.
