@@ -27,6 +27,7 @@ mod metrics;
 pub mod options;
 pub mod relay;
 pub mod run;
+mod seldom;
 pub mod settings;
 pub mod share;
 pub mod shared;

@@ -11,6 +11,7 @@ use xcp_linux::subscribers::Subscribers;
 
 use crate::confirm::Legs;
 use crate::metrics::Metrics;
+use crate::seldom::Seldom;
 use crate::settings::Settings;
 use crate::trunk::Pool;
 
@@ -38,6 +39,8 @@ pub struct Shared {
     pub bell: Option<OwnedFd>,
     /// Why the proxy cannot go on.
     failure: OnceLock<String>,
+    /// Of a line about descriptors that are lacking, which is tried ten times a second.
+    pub(crate) exhausted: Seldom,
     /// Legs to servers that were opened before their clients were answered.
     pub confirmed: Legs,
     /// Connections to the other gateway that wait for clients.
@@ -63,6 +66,7 @@ impl Shared {
             swallowing: AtomicBool::new(false),
             failure: OnceLock::new(),
             bell: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).ok(),
+            exhausted: Seldom::default(),
             confirmed: Legs::default(),
             trunk: OnceLock::new(),
             subscribers: OnceLock::new(),

@@ -38,6 +38,7 @@ use rustix::net::sockopt;
 use xcp_linux::netlink::nfqueue::{Packet, Queue, Verdict};
 
 use crate::gateway::slot::Slot;
+use crate::seldom::Seldom;
 use crate::settings::Kind;
 use crate::shared::{Ends, Shared};
 use crate::urgent;
@@ -138,6 +139,8 @@ pub struct Holder {
     /// The proxy's numbers.
     slot: Slot,
     held: Held<OwnedFd>,
+    /// Of a line about legs that cannot be opened: each client would have it.
+    exhausted: Seldom,
 }
 
 /// A holder that runs.
@@ -174,7 +177,8 @@ impl Holder {
         let wake = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN)?;
         epoll::add(&epoll, queue.as_fd(), EventData::new_u64(QUEUE), EventFlags::IN)?;
-        Ok(Self { shared, queue, epoll, wake, slot, held: Held::new(MOST as usize) })
+        let (held, exhausted) = (Held::new(MOST as usize), Seldom::default());
+        Ok(Self { shared, queue, epoll, wake, slot, held, exhausted })
     }
 
     /// Starts it on a thread of its own.
@@ -291,7 +295,9 @@ impl Holder {
                     Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM)
                 ) {
                     metrics.exhausted.one();
-                    tracing::error!(%why, "no leg could be opened; the client has to try again");
+                    if self.exhausted.may(now) {
+                        tracing::error!(%why, "no leg could be opened; the client has to try again");
+                    }
                 }
                 return self.answer(ends, packet.id, &why);
             }

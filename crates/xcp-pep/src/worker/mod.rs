@@ -475,12 +475,15 @@ impl Running {
                 Ok(_) => {}
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                    self.bench.shared.metrics.exhausted.one();
-                    tracing::error!(
-                        connections = self.places.used,
-                        "no descriptors left: new connections wait; raise the limit (ulimit -n, \
-                            LimitNOFILE=)"
-                    );
+                    let shared = &self.bench.shared;
+                    shared.metrics.exhausted.one();
+                    if shared.exhausted.may(self.bench.now) {
+                        tracing::error!(
+                            connections = self.places.used,
+                            "no descriptors left: new connections wait; raise the limit (ulimit \
+                                -n, LimitNOFILE=)"
+                        );
+                    }
                     self.listen(false)?;
                     self.resume = Some(self.bench.now + PAUSE);
                     return Ok(());
