@@ -25,6 +25,7 @@ use crate::gateway::slot::Slot;
 use crate::gateway::state::{Changed, Place, State, start_time};
 use crate::gateway::{privileges, wan};
 use crate::options::Options;
+use crate::seldom::Seldom;
 use crate::settings::{Kind, Settings};
 use crate::shared::Shared;
 use crate::socket;
@@ -71,6 +72,8 @@ pub(super) struct Proxy {
     pub user: rustix::process::Uid,
     /// New connections pass untouched, because there are too many.
     pub passing: bool,
+    /// Of a line about packets that are swallowed and sizes that cannot be tried.
+    pub swallowed: Seldom,
     /// Connections, after the limit of descriptors.
     pub connections: usize,
     /// How connections begin on the long link, where we are its router.
@@ -499,6 +502,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
             metrics,
             signals,
             passing: false,
+            swallowed: Seldom::default(),
             links,
             wan_is_there: true,
             state: state.clone(),
