@@ -16,8 +16,9 @@ use super::door::{Door, Visitors};
 use super::set_up::Proxy;
 use super::{Command, again, show, swallowed};
 use crate::gateway::keeper::Keeper;
+use crate::gateway::rules::Diverted;
 use crate::gateway::wan::{self, Shaping};
-use crate::options::{Change, Options};
+use crate::options::{Change, Exclude, Options};
 use crate::worker::Order;
 
 /// One connection in so many has to end before more are taken where there were too many.
@@ -366,7 +367,33 @@ fn reshape(proxy: &mut Proxy, now: &Options, new: &Options, link: Shaping) -> Re
     Ok(())
 }
 
-/// Other options take effect, as far as they may.
+/// Makes the long link what it was, where [`reshape`] has failed half-way or something after it.
+fn shape_back(proxy: &mut Proxy, before: &Options, new: &Options) {
+    if let Ok(Some(link)) = before.shaping()
+        && let Err(why) = reshape(proxy, new, before, link)
+    {
+        tracing::error!(%why, "the long link keeps a part of the new settings");
+    }
+}
+
+/// Other connections are to be left alone.
+fn exclude(proxy: &mut Proxy, exclude: Vec<Exclude>) -> Result<()> {
+    let (Some(table), Some(diverted)) = (&mut proxy.table, &mut proxy.plan.diverted) else {
+        return Ok(());
+    };
+    if diverted.exclude == exclude {
+        return Ok(());
+    }
+    let changed = Diverted { exclude, ..diverted.clone() };
+    // While new connections pass untouched there are no rules for them.
+    if !proxy.passing && !proxy.shared.draining.load(Ordering::Relaxed) {
+        changed.change(table)?;
+    }
+    *diverted = changed;
+    Ok(())
+}
+
+/// Other options take effect, as far as they may: all of them, or none where one of them fails.
 fn apply(proxy: &mut Proxy, now: &Options, new: &Options) -> Result<()> {
     let mark = if proxy.plan.diverted.is_some() { proxy.slot.own() } else { 0 };
     let mut settings = new.settings(proxy.plan.congestion.as_deref(), mark)?;
@@ -380,19 +407,12 @@ fn apply(proxy: &mut Proxy, now: &Options, new: &Options) -> Result<()> {
     settings.connections = settings.connections.min(proxy.connections);
     settings.held = proxy.shared.settings().held;
     settings.early &= !now.confirm.unwrap_or(false);
-    if let (Some(table), Some(diverted)) = (&mut proxy.table, &mut proxy.plan.diverted)
-        && diverted.exclude != excludes
-    {
-        let changed = crate::gateway::rules::Diverted { exclude: excludes, ..diverted.clone() };
-        if !proxy.passing {
-            changed.change(table)?;
-        }
-        *diverted = changed;
-    }
-    if let Some(shaping) = shaping {
-        reshape(proxy, now, new, shaping)?;
-    }
     let windows = new.windows()? != now.windows()?;
+    let shaped = shaping.map_or(Ok(()), |link| reshape(proxy, now, new, link));
+    if let Err(why) = shaped.and_then(|()| exclude(proxy, excludes)) {
+        shape_back(proxy, now, new);
+        return Err(why);
+    }
     let early = settings.early != proxy.shared.settings().early;
     proxy.shared.set(settings);
     if windows {

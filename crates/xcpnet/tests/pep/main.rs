@@ -10,6 +10,7 @@ mod link;
 mod look;
 mod owner;
 mod rates;
+mod reload;
 mod robust;
 mod sealed;
 mod share;

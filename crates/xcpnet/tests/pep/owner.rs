@@ -17,7 +17,7 @@ fn said(output: &std::process::Output) -> String {
 }
 
 /// Whether a new connection is carried by this proxy. The server's listener takes it.
-fn carries(site: &Site, proxy: &Proxy, to: &str, port: u16) -> bool {
+pub(super) fn carries(site: &Site, proxy: &Proxy, to: &str, port: u16) -> bool {
     let listener = listen(&site.server, to, port);
     listener.set_nonblocking(true).unwrap();
     let stream = connect(&site.client, to, port).unwrap();
