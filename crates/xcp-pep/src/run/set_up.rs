@@ -146,11 +146,11 @@ pub fn check(options: &Options, name: &str) -> Result<Vec<Finding>> {
 /// Descriptors for as many connections as are wanted, or for as many as there can be.
 fn room(options: &Options, settings: &Settings, trunk: Option<&trunk::Plan>) -> Result<usize> {
     let pipes = (options.memory()? / settings.held).max(options.workers()?);
-    let held = if holds(options) { confirm::MOST } else { 0 };
-    let links = trunk.map_or(0, |plan| plan.warm + trunk::MOST_ANSWERED) as u32;
+    let held = if holds(options) { confirm::MOST as usize } else { 0 };
+    let links = trunk.map_or(0, |plan| plan.warm + trunk::MOST_ANSWERED);
     let asked = options.connections.is_some();
     let each = if trunk.is_some() && !options.listen.is_empty() { 3 } else { 2 };
-    limits::raise(settings.connections, each, asked, pipes, held + links)
+    limits::raise(settings.connections, asked, limits::Needs { each, pipes, held, links })
 }
 
 /// Whether connection attempts wait for their servers' answers.
