@@ -11,6 +11,8 @@ use super::state::{Place, State, start_time};
 /// A proxy of a name, as it was found.
 #[derive(Debug)]
 pub struct Found {
+    /// Its name.
+    pub name: String,
     /// Its process and when that was started, if it lives.
     pub living: Option<(u32, u64)>,
     /// Its lock, if it is a gateway: its keeper's where it does not live.
@@ -32,7 +34,7 @@ impl Found {
         let of_state = state.as_ref().map(|state| (state.pid, state.start));
         let lives = |(pid, start): &(u32, u64)| start_time(*pid) == Some(*start);
         let living = [of_owner, of_state].into_iter().flatten().find(lives);
-        Self { living, owner, state, others }
+        Self { name: name.to_owned(), living, owner, state, others }
     }
 
     /// Whether nothing at all is there.
@@ -54,7 +56,8 @@ impl Found {
         match (&self.living, &self.owner, &self.state) {
             (Some((pid, _)), _, None) => format!(
                 "a proxy is running (process {pid}), but its directory was removed, so that it \
-                 cannot be queried; it continues to work, and `xcpnet pep down` ends it"
+                 cannot be queried; it continues to work, and `{}` ends it",
+                owner::down(&self.name)
             ),
             (Some((pid, _)), ..) => {
                 format!(
@@ -69,9 +72,10 @@ impl Found {
                 )
             }
             (None, None, Some(state)) => format!(
-                "the proxy (process {}) was killed together with its keeper; `xcpnet pep down` \
-                 removes what it left behind",
-                state.pid
+                "the proxy (process {}) was killed together with its keeper; `{}` removes what it \
+                 left behind",
+                state.pid,
+                owner::down(&self.name)
             ),
             (None, None, None) => {
                 let others =
@@ -112,4 +116,26 @@ pub fn take_back_leftovers() -> Result<usize> {
         }
     }
     Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_ends_it_says_its_name() {
+        let said = |name: &str, living, state| {
+            let found =
+                Found { name: name.to_owned(), living, owner: None, state, others: Vec::new() };
+            found.why_silent()
+        };
+        for (name, command) in
+            [("main", "`xcpnet pep down`"), ("two", "`xcpnet pep down --name two`")]
+        {
+            let lost = said(name, Some((7, 99)), None);
+            assert!(lost.contains(command), "{lost}");
+            let left = said(name, None, Some(State::default()));
+            assert!(left.contains(command), "{left}");
+        }
+    }
 }

@@ -14,6 +14,8 @@ use super::state::start_time;
 
 /// How long a keeper may take to take back what a proxy has left.
 const CLEANING: Duration = Duration::from_secs(20);
+/// The name of a proxy that was given none.
+pub const UNNAMED: &str = "main";
 /// What every comment of ours begins with.
 const WORDS: &str = "xcpnet pep";
 
@@ -81,19 +83,26 @@ pub struct Lock {
     pub slot: Slot,
 }
 
+/// The command that ends a proxy of this name.
+#[must_use]
+pub fn down(name: &str) -> String {
+    let which = if name == UNNAMED { String::new() } else { format!(" --name {name}") };
+    format!("xcpnet pep down{which}")
+}
+
 /// What keeps a proxy of this name from this long link, and what to do about it.
 pub(super) fn obstacle(owners: &[Owner], name: &str, wan: &str) -> Option<(String, String)> {
     let owner = owners.iter().find(|owner| owner.wan == wan || owner.name == name)?;
-    let down = if owner.name == "main" { String::new() } else { format!(" --name {}", owner.name) };
+    let down = down(&owner.name);
     let told = if owner.wan == wan {
         format!("a proxy is already running here for {wan}: {}", owner.words())
     } else {
         format!("a proxy with this name is already running here: {}", owner.words())
     };
     let remedy = if owner.wan == wan {
-        format!("run `xcpnet pep down{down}` first")
+        format!("run `{down}` first")
     } else {
-        format!("give this one another --name, or run `xcpnet pep down{down}` first")
+        format!("give this one another --name, or run `{down}` first")
     };
     Some((told, remedy))
 }

@@ -136,7 +136,7 @@ pub fn check(options: &Options, name: &str) -> Result<Vec<Finding>> {
     if found.iter().all(|finding| finding.standing != Standing::InTheWay) {
         let namespace = Namespace::current()
             .map_err(|e| Error::because("cannot open this network namespace", e))?;
-        check_place(&Place::of(&namespace, name))?;
+        check_place(&Place::of(&namespace, name), name)?;
         let _listeners = explicit_listeners(options, &settings)?;
         let _metrics = options.metrics.map(super::show::listen_http).transpose()?;
     }
@@ -159,11 +159,11 @@ fn holds(options: &Options) -> bool {
 }
 
 /// Nobody of this name is up.
-fn check_place(place: &Place) -> Result<()> {
+fn check_place(place: &Place, name: &str) -> Result<()> {
     match place.living() {
         Some(state) => {
             Err(Error::new(format!("a proxy is already running here (process {})", state.pid))
-                .remedy("run `xcpnet pep down` first"))
+                .remedy(format!("run `{}` first", owner::down(name))))
         }
         None => Ok(()),
     }
@@ -387,7 +387,7 @@ pub(super) fn set_up(command: &Command) -> Result<(Proxy, Option<Lock>, Keeper)>
         .map_err(|e| Error::because("cannot open this network namespace", e))?;
     let place = Place::of(&namespace, &command.name);
     check_options(options)?;
-    check_place(&place)?;
+    check_place(&place, &command.name)?;
     for warning in options.warnings() {
         tracing::warn!("{warning}");
     }

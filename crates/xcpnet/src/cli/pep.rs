@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use xcp_pep::gateway::owner::UNNAMED;
 
 /// Arguments of `pep`.
 #[derive(Debug, Args)]
@@ -87,7 +88,7 @@ pub struct PepWhich {
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
     /// Name of the proxy, if a network namespace has several
-    #[arg(long, value_name = "NAME", default_value = "main")]
+    #[arg(long, value_name = "NAME", default_value = UNNAMED)]
     pub name: String,
 }
 

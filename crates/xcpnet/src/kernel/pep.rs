@@ -9,7 +9,7 @@ use xcp_linux::error::is_root;
 use xcp_linux::namespace::Namespace;
 use xcp_pep::gateway::found::{Found, take_back_leftovers};
 use xcp_pep::gateway::look::{Finding, Standing};
-use xcp_pep::gateway::owner::owners;
+use xcp_pep::gateway::owner::{self, owners};
 use xcp_pep::gateway::state::{Place, start_time};
 use xcp_pep::gateway::wan::DEFAULT_LAW;
 use xcp_pep::options::{self, Options};
@@ -221,7 +221,8 @@ fn background(run: &PepRun, printer: &mut Printer) -> Result<(), Failure> {
     }
     if let Some((pid, _)) = Found::look(&place, &run.which.name).living {
         return Err(Failure::new(format!(
-            "a proxy is already running here (process {pid}); run `xcpnet pep down` first"
+            "a proxy is already running here (process {pid}); run `{}` first",
+            owner::down(&run.which.name)
         )));
     }
     let log = place.log();

@@ -81,6 +81,20 @@ fn a_second_one_is_refused_and_the_first_goes_on() {
     );
     near.down(true);
     settles(&site.near, &before);
+    // One with a name is ended by its name, whether it is a gateway or not.
+    for arguments in [&["--listen", "127.0.0.1:1080"][..], &["--wan", "wan", "--lan", "lan"]] {
+        let Some(near) = Proxy::up_as(&site.near, "two", arguments) else { return };
+        for command in ["up", "check"] {
+            let second = pep(&site.near, command, &[&["--name", "two"], arguments].concat());
+            let text = said(&second);
+            assert!(
+                !second.status.success() && text.contains("`xcpnet pep down --name two`"),
+                "{command}: {text}"
+            );
+        }
+        near.down(true);
+    }
+    settles(&site.near, &before);
 }
 
 /// Files beside the directories of proxies that are this namespace's.
