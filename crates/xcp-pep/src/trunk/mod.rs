@@ -26,7 +26,8 @@ mod link;
 pub mod seal;
 pub mod words;
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -112,17 +113,21 @@ pub fn read_secret(path: &Path) -> Result<Secret> {
             path.display()
         )
     };
-    let text = std::fs::read(path).map_err(|e| {
+    let cannot = |e: io::Error| {
         Error::because(format_args!("secret-file: cannot read {}", path.display()), e)
             .remedy(make())
-    })?;
-    let mode = std::fs::metadata(path).map_or(0, |about| about.permissions().mode());
+    };
+    // Once: by its name another file could be judged than is read.
+    let mut file = File::open(path).map_err(cannot)?;
+    let mode = file.metadata().map_err(cannot)?.permissions().mode();
     if mode & 0o007 != 0 {
         return Err(wrong(
             format!("secret-file: everybody on this machine can read {}", path.display()),
             format!("chmod 600 {}", path.display()),
         ));
     }
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).map_err(cannot)?;
     Secret::new(text.trim_ascii()).ok_or_else(|| {
         wrong(
             format!(
@@ -324,5 +329,34 @@ mod tests {
         assert!(said(read("0123456789abcdef0123\n", 0o644)).contains("chmod 600"));
         assert!(said(read("  short enough \n", 0o600)).contains("16"));
         assert!(read("0123456789abcdef\n", 0o640).is_ok());
+    }
+
+    /// Somebody puts a file that is nobody else's into its place while it is read.
+    #[test]
+    fn the_file_that_is_read_is_the_one_that_is_judged() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        use std::io::Write as _;
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::tempdir().unwrap();
+        let [path, other] = ["secret", "other"].map(|name| directory.path().join(name));
+        let mode = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        mode(&path, 0o644);
+        std::fs::write(&other, "").unwrap();
+        mode(&other, 0o600);
+        let writer = std::thread::spawn({
+            let (path, other) = (path.clone(), other.clone());
+            move || {
+                let mut pipe = File::options().write(true).open(&path).unwrap();
+                std::fs::rename(other, path).unwrap();
+                // Whoever refuses it does not read.
+                let _ = pipe.write_all(b"0123456789abcdef");
+            }
+        });
+        let refused = read_secret(&path).unwrap_err().to_string();
+        assert!(refused.contains("everybody"), "{refused}");
+        writer.join().unwrap();
     }
 }
