@@ -15,11 +15,12 @@ impl Options {
         number("trunk-warm", self.trunk_warm.unwrap_or(trunk::WARM), 1..=trunk::MOST_WARM)
     }
 
-    /// The other gateway, and the address of ours that it is to call, if that was said.
+    /// The other gateway and the file with the secret, and the address of ours that it is to call,
+    /// if that was said.
     ///
     /// # Errors
     /// They are none, do not go together, or lack the secret.
-    pub fn trunk(&self) -> Result<Option<(SocketAddr, Option<SocketAddr>)>> {
+    pub fn trunk(&self) -> Result<Option<(SocketAddr, &Path, Option<SocketAddr>)>> {
         let read = |key: &str, text: &String| {
             trunk::address(text).ok_or_else(|| {
                 wrong(
@@ -30,11 +31,13 @@ impl Options {
         };
         self.trunk_warm()?;
         let Some(peer) = &self.trunk else {
-            let encrypt = self.trunk_encrypt == Some(true);
-            let alone = self.trunk_listen.is_some() || self.secret_file.is_some() || encrypt;
+            let alone = self.trunk_listen.is_some()
+                || self.trunk_warm.is_some()
+                || self.trunk_encrypt == Some(true)
+                || self.secret_file.is_some();
             return if alone {
                 Err(Error::new(
-                    "trunk-listen, trunk-encrypt and secret-file need a trunk, but \
+                    "trunk-listen, trunk-warm, trunk-encrypt and secret-file need a trunk, but \
                     none is requested",
                 )
                 .remedy("give the other gateway: --trunk ADDRESS"))
@@ -55,19 +58,19 @@ impl Options {
             )
             .remedy("leave out one of them"));
         }
-        if self.secret_file.is_none() {
+        let Some(secret) = &self.secret_file else {
             return Err(Error::new(
                 "trunk: the gateways recognise each other by a secret, but none is given",
             )
             .remedy("give a file with the same secret on both gateways: --secret-file FILE"));
-        }
+        };
         if own.is_some_and(|own| own.is_ipv4() != peer.is_ipv4()) {
             return Err(wrong(
                 "trunk-listen",
                 "one address is IPv4, and the other gateway's is IPv6",
             ));
         }
-        Ok(Some((peer, own)))
+        Ok(Some((peer, secret, own)))
     }
 
     /// The trunk, with what of it is found on this machine.
@@ -75,8 +78,8 @@ impl Options {
     /// # Errors
     /// As above; no secret; no way to the other gateway.
     pub fn trunk_plan(&self) -> Result<Option<trunk::Plan>> {
-        let Some((peer, own)) = self.trunk()? else { return Ok(None) };
-        let secret = trunk::read_secret(self.secret_file.as_deref().unwrap_or(Path::new("")))?;
+        let Some((peer, secret, own)) = self.trunk()? else { return Ok(None) };
+        let secret = trunk::read_secret(secret)?;
         let listen = match own {
             Some(own) => own,
             None => {
@@ -92,5 +95,25 @@ impl Options {
         let warm = self.trunk_warm()?;
         let encrypt = self.trunk_encrypt == Some(true);
         Ok(Some(trunk::Plan { peer, listen, warm, secret, encrypt }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_about_a_trunk_needs_one() {
+        assert_eq!(Options::default().trunk().unwrap(), None);
+        let (own, file) = (Some("192.0.2.1".to_owned()), Some("/secret".into()));
+        for (key, options) in [
+            ("trunk-listen", Options { trunk_listen: own, ..Options::default() }),
+            ("trunk-warm", Options { trunk_warm: Some(8), ..Options::default() }),
+            ("trunk-encrypt", Options { trunk_encrypt: Some(true), ..Options::default() }),
+            ("secret-file", Options { secret_file: file, ..Options::default() }),
+        ] {
+            let refused = options.trunk().unwrap_err().to_string();
+            assert!(refused.contains(key) && refused.contains("--trunk ADDRESS"), "{refused}");
+        }
     }
 }
