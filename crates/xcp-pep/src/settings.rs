@@ -62,6 +62,8 @@ pub struct Settings {
     pub held: usize,
 }
 
+/// What holds where nothing was asked for (`options/meaning.rs`); what depends on the link is
+/// nothing here.
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -73,7 +75,7 @@ impl Default for Settings {
             connect_timeout: Duration::from_secs(130),
             greeting_timeout: Duration::from_secs(10),
             idle_timeout: Duration::ZERO,
-            connections: 10_000,
+            connections: 20_000,
             access: Access::default(),
             share: Share::default(),
             urgent: None,

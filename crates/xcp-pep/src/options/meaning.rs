@@ -29,8 +29,6 @@ const MEMORY: Bounds = ["1mib", "1024gib"];
 const WORKERS: RangeInclusive<usize> = 1..=256;
 const CONNECTIONS: RangeInclusive<usize> = 1..=1_000_000_000;
 
-/// Connections where no number is given.
-const MOST_CONNECTIONS: usize = 20_000;
 /// Windows are for so many round trips of the link: while a lost packet is sent again, the others
 /// go on.
 const WINDOW_ROUND_TRIPS: usize = 2;
@@ -198,11 +196,13 @@ impl Options {
     /// A value that is none.
     pub fn settings(&self, congestion: Option<&str>, mark: u32) -> Result<Settings> {
         let default = Settings::default();
-        let keepalive =
-            within_or_zero("keepalive", self.keepalive.as_deref().unwrap_or("60s"), KEEPALIVE)?;
         let mut common = default.common;
         common.mark = mark;
-        common.keepalive = u32::try_from(keepalive.as_secs()).unwrap_or(u32::MAX);
+        if let Some(text) = &self.keepalive {
+            let keepalive = within_or_zero("keepalive", text, KEEPALIVE)?;
+            common.keepalive = u32::try_from(keepalive.as_secs()).unwrap_or(u32::MAX);
+        }
+        let idle = self.idle.as_ref().map(|text| within_or_zero("idle", text, IDLE)).transpose()?;
         let windows = self.windows()?;
         let held = self.held()?;
         Ok(Settings {
@@ -218,10 +218,10 @@ impl Options {
                 mss: self.mss()?,
             },
             early: !self.no_early.unwrap_or(false) && !self.confirm.unwrap_or(false),
-            idle_timeout: within_or_zero("idle", self.idle.as_deref().unwrap_or("0s"), IDLE)?,
+            idle_timeout: idle.unwrap_or(default.idle_timeout),
             connections: number(
                 "connections",
-                self.connections.unwrap_or(MOST_CONNECTIONS),
+                self.connections.unwrap_or(default.connections),
                 CONNECTIONS,
             )?,
             access: self.access()?,
@@ -373,8 +373,8 @@ impl Options {
     /// # Errors
     /// They are none.
     pub fn held(&self) -> Result<usize> {
-        let held = within("held", self.held.as_deref().unwrap_or("256kib"), HELD, bytes)?;
-        Ok(usize::try_from(held).unwrap_or(usize::MAX))
+        let Some(text) = &self.held else { return Ok(Settings::default().held) };
+        Ok(usize::try_from(within("held", text, HELD, bytes)?).unwrap_or(usize::MAX))
     }
 }
 
@@ -391,4 +391,20 @@ fn exclude(text: &str) -> Result<Exclude> {
         return port.trim().parse().map(Exclude::Port).map_err(|_| bad());
     }
     network(text).map(|(address, length)| Exclude::Network(address, length)).ok_or_else(bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_for_nothing_has_the_settings_that_everybody_has() {
+        let (asked, usual) = (Options::default().settings(None, 0).unwrap(), Settings::default());
+        assert_eq!(asked.common.keepalive, usual.common.keepalive);
+        assert_eq!(
+            (asked.connections, asked.held, asked.idle_timeout),
+            (usual.connections, usual.held, usual.idle_timeout)
+        );
+        assert_eq!(asked.connections, 20_000, "published in the help");
+    }
 }
