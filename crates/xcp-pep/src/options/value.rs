@@ -51,6 +51,8 @@ pub(super) fn time(key: &str, text: &str) -> Result<Duration> {
     typed::time(text).map(Duration::from_nanos).map_err(|e| wrong(key, e))
 }
 
+/// A number of bytes. Unlike in scenario files, whose units are those of `tc`, `kb` is 1000: files of
+/// options have it so, and keep what they mean.
 pub(super) fn bytes(key: &str, text: &str) -> Result<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match text[digits.len()..].to_ascii_lowercase().as_str() {
@@ -65,7 +67,13 @@ pub(super) fn bytes(key: &str, text: &str) -> Result<u64> {
     };
     let value = digits.trim().parse::<u64>().ok().zip(factor).and_then(|(n, f)| n.checked_mul(f));
     value.ok_or_else(|| {
-        wrong(key, format_args!("\"{text}\" is not a number of bytes; write one like 64mb"))
+        wrong(
+            key,
+            format_args!(
+                "\"{text}\" is not a number of bytes; write one like 64mib (kib, mib and gib are \
+                 multiples of 1024, and kb, mb and gb of 1000)"
+            ),
+        )
     })
 }
 
@@ -76,4 +84,27 @@ pub(super) fn network(text: &str) -> Option<(IpAddr, u8)> {
     let most = if address.is_ipv4() { 32 } else { 128 };
     let length = length.map_or(Ok(most), str::parse).ok()?;
     (length <= most).then_some((address, length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_mean_what_the_help_says() {
+        for (text, expected) in [
+            ("64kib", 65_536),
+            ("64kb", 64_000),
+            ("1MiB", 1 << 20),
+            ("2 gb", 2_000_000_000),
+            ("7", 7),
+        ] {
+            assert_eq!(bytes("held", text).unwrap(), expected, "{text}");
+        }
+        let refused = bytes("held", "64 kilos").unwrap_err().to_string();
+        assert!(
+            refused.contains("64mib") && refused.contains("kb, mb and gb of 1000"),
+            "{refused}"
+        );
+    }
 }

@@ -188,11 +188,12 @@ pub struct PepRun {
     /// [default: 20000]
     #[arg(long, value_name = "N")]
     pub connections: Option<usize>,
-    /// Let at most this many bytes wait in the proxy, for all connections together [default: 64mib]
+    /// Let at most this many bytes wait in the proxy, for all connections together; kib, mib and gib
+    /// are multiples of 1024, and kb, mb and gb of 1000 [default: 64mib]
     #[arg(long, value_name = "BYTES")]
     pub memory: Option<String>,
-    /// Let at most this many bytes of a connection wait in the proxy, in each direction [default:
-    /// 256kib]
+    /// Let at most this many bytes of a connection wait in the proxy, in each direction; units are
+    /// those of --memory [default: 256kib]
     #[arg(long, value_name = "BYTES")]
     pub held: Option<String>,
     /// Reset connections on which nothing has moved for this long; 0s means never [default: 0s]
