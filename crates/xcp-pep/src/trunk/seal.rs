@@ -22,7 +22,7 @@ const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
 /// What the secret is turned into a key for.
 const PURPOSE: &[u8] = b"xcptrunk Noise pre-shared key";
 /// Bytes of a key in the clear, and of a tag (Noise §7.3, §4.2).
-const KEY: usize = 32;
+pub(super) const KEY: usize = 32;
 const TAG: usize = 16;
 /// Bytes of a frame's length.
 const LENGTH: usize = 2;

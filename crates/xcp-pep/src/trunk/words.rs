@@ -39,16 +39,18 @@ const VERSION: u8 = 1;
 const SEALED_VERSION: u8 = 2;
 /// What a hello of an encrypted trunk begins with.
 pub const SEALED: [u8; MAGIC.len() + 1] = beginning(SEALED_VERSION);
-/// Bytes of a nonce, and of a tag.
+/// Bytes of a nonce.
 pub const NONCE: usize = 32;
+/// Of a tag.
+const TAG: usize = 32;
 /// Lengths of the messages.
 pub const HELLO: usize = MAGIC.len() + 1 + NONCE;
 /// Where the trunk is encrypted.
 pub const SEALED_HELLO: usize = SEALED.len() + seal::MESSAGE;
 /// Of the answer to it.
-pub const CHALLENGE: usize = 2 * NONCE;
+pub const CHALLENGE: usize = NONCE + TAG;
 /// Of the answer to that.
-pub const PROOF: usize = NONCE;
+pub const PROOF: usize = TAG;
 /// Of the last.
 pub const GO: usize = 2 * END + 1;
 /// An address and a port in it.
@@ -103,7 +105,7 @@ impl Secret {
     }
 
     /// A key made of it.
-    pub(super) fn key(&self, purpose: &[u8]) -> Nonce {
+    pub(super) fn key(&self, purpose: &[u8]) -> [u8; seal::KEY] {
         seal::key(&self.0, purpose)
     }
 
@@ -119,10 +121,9 @@ impl Secret {
         Some(mac)
     }
 
-    fn tag(&self, side: Side, caller: &Nonce, answerer: &Nonce) -> Nonce {
+    fn tag(&self, side: Side, caller: &Nonce, answerer: &Nonce) -> [u8; TAG] {
         // Keys of any length are taken.
-        self.mac(side, caller, answerer)
-            .map_or([0; NONCE], |mac| mac.finalize().into_bytes().into())
+        self.mac(side, caller, answerer).map_or([0; TAG], |mac| mac.finalize().into_bytes().into())
     }
 
     /// In constant time.
