@@ -70,11 +70,11 @@ fn word<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 }
 
 /// Of a TCP segment, of which the ports are there.
-fn ends(bytes: &[u8]) -> Option<(Ends, usize)> {
+fn ends(bytes: &[u8]) -> Option<Ends> {
     let packet = internet(bytes)?;
     let port = |at: usize| word(bytes, packet.header + at).map(u16::from_be_bytes);
     let ends = (SocketAddr::new(packet.from, port(0)?), SocketAddr::new(packet.to, port(2)?));
-    (packet.protocol == TCP).then_some((ends, packet.header))
+    (packet.protocol == TCP).then_some(ends)
 }
 
 /// Its DSCP; 0 where there is none.
@@ -94,13 +94,13 @@ pub fn read(bytes: &[u8]) -> Option<Said> {
     let after = bytes.get(packet.header..)?;
     match (packet.protocol, packet.from.is_ipv4()) {
         (TCP, _) => {
-            let (ends, _) = ends(bytes)?;
+            let ends = ends(bytes)?;
             (after.get(13)? & FLAGS == SYN).then_some(Said::Open(ends))
         }
         (ICMP, true) | (ICMP6, false) => {
             let unreachable = if packet.protocol == ICMP { 3 } else { 1 };
             let code = *after.get(1)?;
-            let (ends, _) = ends(after.get(8..)?)?;
+            let ends = ends(after.get(8..)?)?;
             (after[0] == unreachable && ends.0.is_ipv4() == packet.from.is_ipv4())
                 .then_some(Said::Unreachable(ends, code))
         }

@@ -64,22 +64,10 @@ impl Pool {
         Ok(Pipe { read, write })
     }
 
-    /// Bytes a pipe is meant to hold.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        self.size
-    }
-
     /// Pipes there are, and how many are in use.
     #[must_use]
     pub fn use_of(&self) -> (usize, usize) {
         (self.most, self.lent)
-    }
-
-    /// Whether there is one.
-    #[must_use]
-    pub fn has(&self) -> bool {
-        !self.free.is_empty()
     }
 
     /// Lends a pipe; `None` if none is free.

@@ -3,7 +3,6 @@
 //! pipe left, bytes are looked at where they lie in the source's queue, written, and only then
 //! taken out of it. TCP's urgent byte, which splice(2) would stop at for ever, is sent on as one.
 
-use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use rustix::io::Errno;
@@ -278,19 +277,4 @@ impl Medium for Sockets<'_> {
             self.pool.give_back(pipe);
         }
     }
-}
-
-/// How a failure looks from the other side of a connection.
-#[must_use]
-pub fn is_quiet(why: &io::Error) -> bool {
-    matches!(
-        why.raw_os_error(),
-        Some(
-            libc::ECONNRESET
-                | libc::EPIPE
-                | libc::ETIMEDOUT
-                | libc::EHOSTUNREACH
-                | libc::ENETUNREACH
-        )
-    )
 }

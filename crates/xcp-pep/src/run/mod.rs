@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use xcp_linux::Result;
 
-pub use set_up::{Plan, check};
+pub use set_up::check;
 pub use show::{Answer, Gateway, ask};
 
 use crate::options::Options;

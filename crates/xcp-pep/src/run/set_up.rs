@@ -38,7 +38,7 @@ const TRIES: u32 = 255;
 
 /// What was decided and can be told.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub(super) struct Plan {
     /// Rules, where connections are diverted.
     pub diverted: Option<Diverted>,
     /// The long link's device.

@@ -19,7 +19,7 @@ use crate::socket;
 const TURN: usize = 1 << 20;
 
 impl Connection {
-    pub(super) fn watch_idleness(&mut self, _bench: &Bench) {
+    pub(super) fn watch_idleness(&mut self) {
         if !self.settings.idle_timeout.is_zero() {
             self.until(Some(self.moved + self.settings.idle_timeout));
         }
@@ -30,7 +30,7 @@ impl Connection {
         if self.settings.idle_timeout.is_zero()
             || bench.now < self.moved + self.settings.idle_timeout
         {
-            self.watch_idleness(bench);
+            self.watch_idleness();
             return false;
         }
         true

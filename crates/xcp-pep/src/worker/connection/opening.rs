@@ -407,7 +407,7 @@ impl Connection {
         self.phase = Phase::Open;
         self.moved = bench.now;
         self.until(None);
-        self.watch_idleness(bench);
+        self.watch_idleness();
         // What the client sent after its request was looked at with it.
         self.heard[0].readable |= self.kind == Kind::Explicit;
         Ok(())
