@@ -19,6 +19,7 @@ mod traffic;
 mod trunk;
 mod unit;
 mod urgent;
+mod worker;
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, UdpSocket};
