@@ -2,7 +2,7 @@
 //! exact decimal arithmetic: 0.1 Gbit/s is 100 000 000 bit/s, never one less. What a quantity is
 //! used for, and whether it may be zero, is for others to say.
 
-use crate::units::Nanos;
+use crate::units::{NANOS_PER_SEC, Nanos};
 
 /// How much a queue holds, the packet in service not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub const MAX_RATE_BPS: u64 = 8_000_000_000_000;
 /// The least rate of a link but none at all: a router's arithmetic is in whole bytes/s.
 pub const MIN_RATE_BPS: u64 = 8;
 /// The greatest time, about three years: sums of several stay far below 2^64 ns.
-pub const MAX_TIME: Nanos = 100_000_000 * crate::units::NANOS_PER_SEC;
+pub const MAX_TIME: Nanos = 100_000_000 * NANOS_PER_SEC;
 /// The greatest number of bytes, an exabyte.
 pub const MAX_BYTES: u64 = 1_000_000_000_000_000_000;
 /// The greatest queue, packets.
@@ -283,7 +283,7 @@ fn bytes_of(number: Decimal, factor: u128, text: &str) -> Result<u64, Complaint>
 pub fn in_base_units(text: &str) -> Option<(f64, &'static str)> {
     let rate = rate(text).ok().map(|bps| (bps as f64, "_bps"));
     let time =
-        time(text).ok().map(|nanos| (nanos as f64 / crate::units::NANOS_PER_SEC as f64, "_s"));
+        time(text).ok().map(|nanos| (nanos as f64 / NANOS_PER_SEC as f64, "_s"));
     let size = size(text).ok().map(|bytes| (bytes as f64, "_bytes"));
     let mut readings = [rate, time, size].into_iter().flatten();
     readings.next().filter(|_| readings.next().is_none())
@@ -346,6 +346,31 @@ pub enum Standing {
     Amount(Amount),
     /// What the link sends in this time.
     Time(Nanos),
+}
+
+impl Standing {
+    /// In bytes; where that is more than a number holds, the greatest. `bdp` says what multiples of
+    /// the bandwidth-delay product are.
+    #[must_use]
+    pub fn bytes(
+        self,
+        rate_bps: u64,
+        packet_bytes: u32,
+        bdp: impl FnOnce(Decimal) -> u64,
+    ) -> u64 {
+        match self {
+            Self::Amount(Amount::Packets(n)) => n.saturating_mul(packet_bytes.into()),
+            Self::Amount(Amount::Bytes(n)) => n,
+            Self::Amount(Amount::Bdp(times)) => bdp(times),
+            // What stands is no percentage: `standing` reads none.
+            Self::Amount(Amount::Percent(_)) => 0,
+            // At most 2^43 bit/s for 2^57 ns: far below 2^128, but not below 2^64.
+            Self::Time(time) => {
+                let bits = u128::from(rate_bps) * u128::from(time) / u128::from(NANOS_PER_SEC);
+                u64::try_from(bits / 8).unwrap_or(u64::MAX)
+            }
+        }
+    }
 }
 
 /// A standing queue, zero included. `m` is a size, as for every amount, and not minutes.

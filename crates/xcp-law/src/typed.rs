@@ -1,7 +1,7 @@
 //! Quantities typed on a command line, read by the scenario file's rules. Errors say what is wrong
 //! and what would be right.
 
-use crate::quantity::{self, Amount, Complaint, Limit, Standing};
+use crate::quantity::{self, Amount, Complaint, Limit};
 use crate::units::{NANOS_PER_SEC, Nanos};
 
 fn told(complaint: Complaint) -> String {
@@ -54,13 +54,8 @@ pub fn standing(text: &str, rate_bps: u64, rtt: Nanos, packet_bytes: u32) -> Res
     if let Ok(packets) = text.parse::<u64>() {
         return Ok(packets.saturating_mul(packet_bytes.into()));
     }
-    Ok(match quantity::standing(text).map_err(told)? {
-        Standing::Time(time) => {
-            (u128::from(rate_bps) * u128::from(time) / (8 * u128::from(NANOS_PER_SEC))) as u64
-        }
-        Standing::Amount(Amount::Packets(packets)) => packets.saturating_mul(packet_bytes.into()),
-        Standing::Amount(other) => bytes(other, rate_bps, rtt),
-    })
+    let bdp = |times| bytes(Amount::Bdp(times), rate_bps, rtt);
+    Ok(quantity::standing(text).map_err(told)?.bytes(rate_bps, packet_bytes, bdp))
 }
 
 fn bytes(amount: Amount, rate_bps: u64, rtt: Nanos) -> u64 {
@@ -86,5 +81,7 @@ mod tests {
         assert_eq!(standing("2", 1, 1, 1500), Ok(3000));
         assert!(rate("10").unwrap_err().contains("unit"));
         assert!(limit("0p", 1, 1).is_err());
+        // 10^20 bytes.
+        assert_eq!(standing("100000000s", quantity::MAX_RATE_BPS, 1, 1500), Ok(u64::MAX));
     }
 }

@@ -521,7 +521,10 @@ impl DirectionDraft {
             KindDraft::Xcp { law, changes, others, police } => {
                 let law_of = |LawDraft { mut law, target }: LawDraft| {
                     law.config.queue_target_bytes = target.map_or(0, |(target, at)| {
-                        let bytes = target_bytes(target, self.rate_bps, rtt, packet, at, faults);
+                        // A packet counts as the largest of the flows whose data cross.
+                        let bytes = target.bytes(self.rate_bps, packet, |times| {
+                            bdp(times, self.rate_bps, rtt, at, faults)
+                        });
                         let whole = limit_bytes(limit, packet);
                         if bytes > whole {
                             let what = format!(
@@ -638,29 +641,6 @@ fn bdp(
         },
         |bytes| bytes as u64,
     )
-}
-
-/// Bytes of a standing queue; a packet counts as the largest of the flows whose data cross.
-fn target_bytes(
-    target: Standing,
-    rate_bps: u64,
-    rtt: Nanos,
-    packet: u32,
-    at: Span,
-    faults: &Faults,
-) -> u64 {
-    match target {
-        Standing::Amount(Amount::Packets(n)) => n.saturating_mul(packet.into()),
-        Standing::Amount(Amount::Bytes(n)) => n,
-        Standing::Amount(Amount::Bdp(b)) => bdp(b, rate_bps, rtt, at, faults),
-        // The reader does not let a target be a percentage.
-        Standing::Amount(Amount::Percent(_)) => 0,
-        // At most 2^43 bit/s for 2^57 ns: far below 2^128.
-        Standing::Time(time) => {
-            u64::try_from(u128::from(rate_bps) * u128::from(time) / (8 * u128::from(NANOS_PER_SEC)))
-                .unwrap_or(u64::MAX)
-        }
-    }
 }
 
 fn limit_bytes(limit: Limit, packet: u32) -> u64 {
