@@ -259,7 +259,8 @@ impl ConfigError {
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::Capacity => "write a rate from 8 bit/s to 8.8 Tbit/s",
+            // 2^40 bytes/s are more, but no rate above this can be written.
+            Self::Capacity => "write a rate from \"8bit\" to \"8tbit\"",
             Self::Intervals { max_ns, .. } if *max_ns > INTERVAL_MAX_NS => {
                 "write the longest RTT of any path, like \"1s\""
             }
@@ -326,3 +327,25 @@ impl fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity;
+
+    /// What is advised against a capacity out of range is read, and is in range.
+    #[test]
+    fn the_rates_advised_can_be_written() {
+        let rates: Vec<u64> = ConfigError::Capacity
+            .remedy()
+            .split('"')
+            .skip(1)
+            .step_by(2)
+            .map(|text| quantity::rate(text).unwrap())
+            .collect();
+        assert_eq!(rates, [quantity::MIN_RATE_BPS, quantity::MAX_RATE_BPS]);
+        for rate in rates {
+            assert_eq!(RouterConfig::xcp(rate / 8).check(), Ok(()));
+        }
+    }
+}

@@ -282,8 +282,7 @@ fn bytes_of(number: Decimal, factor: u128, text: &str) -> Result<u64, Complaint>
 #[must_use]
 pub fn in_base_units(text: &str) -> Option<(f64, &'static str)> {
     let rate = rate(text).ok().map(|bps| (bps as f64, "_bps"));
-    let time =
-        time(text).ok().map(|nanos| (nanos as f64 / NANOS_PER_SEC as f64, "_s"));
+    let time = time(text).ok().map(|nanos| (nanos as f64 / NANOS_PER_SEC as f64, "_s"));
     let size = size(text).ok().map(|bytes| (bytes as f64, "_bytes"));
     let mut readings = [rate, time, size].into_iter().flatten();
     readings.next().filter(|_| readings.next().is_none())
@@ -352,12 +351,7 @@ impl Standing {
     /// In bytes; where that is more than a number holds, the greatest. `bdp` says what multiples of
     /// the bandwidth-delay product are.
     #[must_use]
-    pub fn bytes(
-        self,
-        rate_bps: u64,
-        packet_bytes: u32,
-        bdp: impl FnOnce(Decimal) -> u64,
-    ) -> u64 {
+    pub fn bytes(self, rate_bps: u64, packet_bytes: u32, bdp: impl FnOnce(Decimal) -> u64) -> u64 {
         match self {
             Self::Amount(Amount::Packets(n)) => n.saturating_mul(packet_bytes.into()),
             Self::Amount(Amount::Bytes(n)) => n,
