@@ -25,6 +25,13 @@ pub fn losses(all: &[Loss], place: LossPlace, seed: u64, index: usize) -> (Vec<L
     let (here, elsewhere): (Vec<Loss>, Vec<Loss>) =
         all.iter().cloned().partition(|loss| loss.place == place);
     let second = place == LossPlace::AfterQueue && !elsewhere.is_empty();
+    (here, loss_numbers(second, seed, index))
+}
+
+/// The random numbers of direction number `index` for the losses at its only place, or for those at
+/// the second one of two, which are those on the way: for whoever has only these before him.
+#[must_use]
+pub fn loss_numbers(second: bool, seed: u64, index: usize) -> Stream {
     let purpose = if second { Purpose::LossOnTheWay } else { Purpose::Loss };
-    (here, Stream::new(seed, purpose, index))
+    Stream::new(seed, purpose, index)
 }

@@ -5,7 +5,7 @@
 //!   the rate changes, both exactly; [`Way`] when it arrives where the delay changes.
 //! * **Queues.** [`Backlog`] knows when one is full, [`Red`] decides who may enter.
 //! * **Traffic.** [`Datagrams`] says when a source of UDP sends.
-//! * **Chance.** [`start`], [`router_seed`] and [`losses`] are what a scenario's seed decides: the
+//! * **Chance.** [`start`], [`router_seed`], [`losses`] and [`loss_numbers`] are what a scenario's seed decides: the
 //!   same start times, feedback and lost packets wherever the scenario runs.
 //! * **Routers.** [`router_quantities`] is what is recorded of one.
 //!
@@ -39,7 +39,7 @@ mod varying;
 mod way;
 
 pub use backlog::Backlog;
-pub use chance::{losses, router_seed, start};
+pub use chance::{loss_numbers, losses, router_seed, start};
 pub use datagrams::Datagrams;
 pub use red::Red;
 pub use router::router_quantities;

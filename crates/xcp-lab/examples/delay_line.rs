@@ -71,6 +71,7 @@ fn main() {
     let config = LineConfig {
         delays: ((delay_ms * 1e6) as u64).into(),
         losses: Vec::new(),
+        losses_elsewhere: false,
         blackouts: Vec::new(),
         reorder: None,
         queue: None,

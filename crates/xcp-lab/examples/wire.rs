@@ -54,6 +54,7 @@ fn main() {
         } else {
             Vec::new()
         },
+        losses_elsewhere: false,
         blackouts: blackouts
             .iter()
             .map(|(from, to)| Period { from: nanos(from), to: nanos(to) })

@@ -2,7 +2,6 @@
 
 use std::os::fd::AsFd as _;
 
-use xcp_model::rng::{Purpose, Stream};
 use xcp_model::{Discipline, LossPlace, Scenario};
 
 use crate::LabError;
@@ -44,26 +43,20 @@ fn config(line: &plan::Line, plan: &Plan, scenario: &Scenario, clock: Clock) -> 
         overhead_bytes: 0,
     });
     let shaped = !line.before_queue && !line.queue;
-    // Where losses strike at two places by two lines, each has its own numbers, as in the
-    // simulator; a line that does both sees to that itself.
-    let second = !line.queue
+    let losses_elsewhere = !line.queue
         && !line.before_queue
         && direction.losses.iter().any(|loss| loss.place == LossPlace::BeforeQueue);
-    let seed = if second {
-        Stream::new(scenario.seed, Purpose::LossOnTheWay, line.direction).bits()
-    } else {
-        scenario.seed
-    };
     let red = matches!(direction.queue.discipline, Discipline::Red(_));
     debug_assert!(line.queue == red || line.before_queue);
     LineConfig {
         delays: line.delays.clone(),
         losses: line.losses.clone(),
+        losses_elsewhere,
         blackouts: line.blackouts.clone(),
         // Scenarios have none: the simulator's links keep their order.
         reorder: None,
         queue,
-        seed,
+        seed: scenario.seed,
         index: line.direction,
         zero: clock.zero(),
         mtu: plan.mtu,
@@ -72,5 +65,52 @@ fn config(line: &plan::Line, plan: &Plan, scenario: &Scenario, clock: Clock) -> 
         } else {
             direction.fastest_bps().saturating_mul(4).max(UNSHAPED_BPS)
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use xcp_scenario::{Overrides, load};
+
+    use super::*;
+    use crate::line::wire::Wire;
+    use crate::plan::{Family, Machine};
+
+    /// Two lines, one before the queue and one behind it, lose what one with both places would: that
+    /// one is the simulator's link (`line/wire_tests.rs`).
+    #[test]
+    fn two_lines_lose_what_one_with_both_places_loses() {
+        let text = "duration = \"10s\"\nseed = 7\n\
+             [[link]]\nbetween = [\"S\", \"D\"]\nrate = \"10mbit\"\ndelay = \"10ms\"\n\
+             loss = [{ probability = 0.2, place = \"before-queue\" }, { probability = 0.3 }]\n\
+             [[flow]]\nfrom = \"S\"\nto = \"D\"\ncongestion = \"cubic\"\n";
+        let scenario = load(Path::new("x.toml"), text, &Overrides::none()).unwrap().remove(0);
+        let machine = Machine {
+            congestions: vec!["cubic".into()],
+            rto_min: true,
+            family: Family::V4,
+            offload: false,
+        };
+        let plan = Plan::new(&scenario, &machine).unwrap();
+        let clock = Clock::starting_in(0);
+        for number in [0, 1] {
+            let mut lines: Vec<_> = plan.lines.iter().filter(|l| l.direction == number).collect();
+            lines.sort_by_key(|line| !line.before_queue);
+            let [first, second] = lines[..] else { panic!("{} lines", lines.len()) };
+            let [before, behind] =
+                [first, second].map(|line| config(line, &plan, &scenario, clock));
+            let all = scenario.links[0].directions[number].losses.clone();
+            let mut whole =
+                Wire::new(&LineConfig { losses: all, losses_elsewhere: false, ..behind.clone() });
+            let mut apart = [before, behind].map(|config| Wire::new(&config));
+            for frame in 0..1000 {
+                let at = clock.zero() + frame;
+                let lost = apart.iter_mut().any(|wire| wire.arrival(at, 1000).is_none());
+                assert_eq!(lost, whole.arrival(at, 1000).is_none(), "frame {frame}");
+            }
+            assert!(whole.counters().lost_at_random > 300, "{:?}", whole.counters());
+        }
     }
 }

@@ -23,6 +23,7 @@ fn config() -> LineConfig {
     LineConfig {
         delays: (20 * MS).into(),
         losses: Vec::new(),
+        losses_elsewhere: false,
         blackouts: Vec::new(),
         reorder: None,
         queue: None,

@@ -28,6 +28,7 @@ fn nothing_is_left() {
     let config = LineConfig {
         delays: 10_000_000.into(),
         losses: Vec::new(),
+        losses_elsewhere: false,
         blackouts: Vec::new(),
         reorder: None,
         queue: None,

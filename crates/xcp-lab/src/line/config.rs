@@ -27,6 +27,9 @@ pub struct LineConfig {
     pub delays: Steps,
     /// Random losses, in times of the scenario.
     pub losses: Vec<Loss>,
+    /// Whether another line has losses of this direction, those before its queue: then those on the
+    /// way draw the numbers of a second place, as where one line has both.
+    pub losses_elsewhere: bool,
     /// When everything sent is lost, in times of the scenario.
     pub blackouts: Vec<Period>,
     /// Frames that others overtake; without, all keep their order.
@@ -166,6 +169,7 @@ mod tests {
         LineConfig {
             delays: 25_000_000.into(),
             losses: Vec::new(),
+            losses_elsewhere: false,
             blackouts: Vec::new(),
             reorder: None,
             queue: None,

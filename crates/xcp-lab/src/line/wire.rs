@@ -9,7 +9,7 @@
 //! came; a wire has jitter where a simulation has none. Likewise for reordering, which the
 //! simulator has not.
 
-use xcp_elements::{Way, losses};
+use xcp_elements::{Way, loss_numbers, losses};
 use xcp_model::rng::{Purpose, Stream};
 use xcp_model::units::{Nanos, Period};
 use xcp_model::{Loss, LossPlace};
@@ -138,7 +138,10 @@ struct Losses {
 impl Losses {
     fn new(config: &LineConfig, place: LossPlace) -> Self {
         // As in a simulation, so that a wire loses the packets that it loses.
-        let (mut losses, random) = losses(&config.losses, place, config.seed, config.index);
+        let (mut losses, mut random) = losses(&config.losses, place, config.seed, config.index);
+        if config.losses_elsewhere && place == LossPlace::AfterQueue {
+            random = loss_numbers(true, config.seed, config.index);
+        }
         for loss in &mut losses {
             loss.period = shift(&loss.period, config.zero);
         }

@@ -18,6 +18,7 @@ fn config() -> LineConfig {
     LineConfig {
         delays: (5 * MS).into(),
         losses: Vec::new(),
+        losses_elsewhere: false,
         blackouts: Vec::new(),
         reorder: None,
         queue: None,

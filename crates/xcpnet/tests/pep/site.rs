@@ -168,6 +168,7 @@ impl Site {
         let config = |index| LineConfig {
             delays: (delay.as_nanos() as u64).into(),
             losses: if loss > 0.0 { losses.clone() } else { Vec::new() },
+            losses_elsewhere: false,
             blackouts: outage
                 .iter()
                 .map(|o| Period { from: o.start.as_nanos() as u64, to: o.end.as_nanos() as u64 })
