@@ -30,6 +30,12 @@ impl Request {
         Self { bytes }
     }
 
+    /// Has the kernel say so when it has done it.
+    pub fn ask_for_answer(&mut self) {
+        let flags = short(&self.bytes, 6).unwrap_or_default() | libc::NLM_F_ACK as u16;
+        self.bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
+    }
+
     /// Adds an attribute.
     pub fn attribute(&mut self, kind: u16, value: &[u8]) -> &mut Self {
         self.nested(kind, |inner| inner.bytes.extend(value))

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_NETFILTER};
 
 use super::message::{self, Request, attributes, messages};
+use super::socket::enlarge;
 use super::{Error, Result};
 
 /// linux/netfilter/nfnetlink_queue.h.
@@ -26,7 +27,7 @@ const FIXED: usize = 4;
 /// Of each packet: the headers, and the headers that an ICMP message quotes.
 const COPIED: u32 = 192;
 /// For packets that wait to be read, beside what the kernel keeps of them.
-static BUFFER: i32 = 4 << 20;
+const BUFFER: usize = 4 << 20;
 
 /// A packet that waits for a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,18 +78,7 @@ impl Queue {
             socket.connect(&SocketAddr::new(0, 0))?;
             // What finds no room is dropped, as in any queue: its sender sends it again.
             socket.set_no_enobufs(true)?;
-            // SAFETY: an open socket and an int that outlives the call. Where it fails there is
-            // less room.
-            unsafe {
-                let length = size_of::<i32>() as libc::socklen_t;
-                libc::setsockopt(
-                    socket.as_raw_fd(),
-                    libc::SOL_SOCKET,
-                    libc::SO_RCVBUFFORCE,
-                    (&raw const BUFFER).cast(),
-                    length,
-                );
-            }
+            enlarge(&socket, libc::SO_RCVBUFFORCE, BUFFER);
             Ok(socket)
         };
         let doing = || format!("hold packets in queue {number} of the packet filter");

@@ -15,6 +15,7 @@ use netlink_sys::{Socket, SocketAddr as Address, protocols::NETLINK_NETFILTER};
 
 use super::addresses::octets;
 use super::message::{self, Request, messages};
+use super::socket::enlarge;
 use super::{Error, Result};
 
 /// linux/netfilter/nfnetlink.h and nf_tables.h.
@@ -78,10 +79,8 @@ pub enum Term {
     To(IpAddr, u8),
     /// Its source is in a network.
     From(IpAddr, u8),
-    /// Its source or destination port.
+    /// Its destination port.
     ToPort(u16),
-    /// Its source port.
-    FromPort(u16),
     /// It has this mark.
     Marked(u32),
     /// It has another mark than this, or none.
@@ -192,6 +191,8 @@ impl OwnedTable {
             let mut socket = Socket::new(NETLINK_NETFILTER)?;
             socket.bind_auto()?;
             socket.connect(&Address::new(0, 0))?;
+            // Without a copy of what is refused: a rule may be longer than the buffer.
+            socket.set_cap_ack(true)?;
             Ok(socket)
         };
         let socket =
@@ -233,7 +234,8 @@ impl OwnedTable {
     /// Puts other rules into a chain, all at once.
     ///
     /// # Errors
-    /// What the kernel refuses; then the old ones stay.
+    /// What the kernel refuses; then the old ones stay. That it says nothing; then it is not known
+    /// which ones are there.
     pub fn replace(&mut self, chain: &Chain) -> Result<()> {
         let mut batch = Batch::default();
         // Without a handle: all of the chain's rules.
@@ -245,34 +247,42 @@ impl OwnedTable {
             .map_err(|e| Error::new(format!("change the packet-filter table \"{}\"", self.name), e))
     }
 
-    /// Sends a batch; the kernel answers every message of it.
+    /// Sends a batch. The kernel tells of whatever it refuses, and says that it has done the last
+    /// message. It could say so of each, but a few hundred answers are more than a socket holds.
     fn send(&mut self, batch: Batch) -> io::Result<()> {
+        let first = self.sequence.wrapping_add(1);
         let mut bytes = Vec::new();
-        let mut waiting = 0u32;
+        let last = batch.messages.len();
         let begin = request(BATCH_BEGIN, 0, FAMILY_ANY, SUBSYSTEM);
         let end = request(BATCH_END, 0, FAMILY_ANY, SUBSYSTEM);
-        for (kind_of_batch, each) in std::iter::once((true, begin))
-            .chain(batch.messages.into_iter().map(|m| (false, m)))
-            .chain(std::iter::once((true, end)))
-        {
-            self.sequence = self.sequence.wrapping_add(1);
-            waiting += u32::from(!kind_of_batch);
+        let all = std::iter::once(begin).chain(batch.messages).chain(std::iter::once(end));
+        for (at, mut each) in all.enumerate() {
+            if at == last {
+                each.ask_for_answer();
+            }
+            self.sequence = first.wrapping_add(at as u32);
             bytes.extend(each.finish(self.sequence));
         }
+        let last = first.wrapping_add(last as u32);
+        // A batch is one datagram, which the usual room ends at some 400 rules.
+        enlarge(&self.socket, libc::SO_SNDBUFFORCE, bytes.len());
         self.socket.send(&bytes, 0)?;
         let mut buffer = vec![0u8; 32 * 1024];
+        let mut answered = false;
         let mut refusal = None;
         // The kernel has done it all when send returns: what it has to say is there.
-        while waiting > 0 {
+        loop {
             let length = match self.socket.recv(&mut &mut buffer[..], libc::MSG_DONTWAIT) {
                 Ok(length) => length,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                // More was refused than there is room to tell. The first ones are there.
+                Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => continue,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) => return Err(e),
             };
             for answer in messages(buffer.get(..length).unwrap_or_default()) {
                 if i32::from(answer.kind) == libc::NLMSG_ERROR {
-                    waiting = waiting.saturating_sub(1);
+                    answered |= answer.sequence == last;
                     let code = message::number(answer.payload, 0).unwrap_or_default() as i32;
                     if code != 0 && refusal.is_none() {
                         refusal = Some(io::Error::from_raw_os_error(code.saturating_neg()));
@@ -280,10 +290,15 @@ impl OwnedTable {
                 }
             }
         }
-        refusal.map_or(Ok(()), Err)
+        match refusal {
+            Some(refusal) => Err(refusal),
+            None if answered => Ok(()),
+            None => Err(io::Error::other("the kernel does not say whether it has done it")),
+        }
     }
 }
 
+/// What is done all at once or not at all.
 #[derive(Default)]
 struct Batch {
     messages: Vec<Request>,
@@ -295,10 +310,9 @@ impl Batch {
     }
 }
 
-/// A message with its `struct nfgenmsg`. All but a batch's ends ask for an answer.
+/// A message with its `struct nfgenmsg`.
 fn request(kind: u16, flags: i32, family: u8, resource: u16) -> Request {
     let [high, low] = resource.to_be_bytes();
-    let flags = if kind >= SUBSYSTEM << 8 { flags | libc::NLM_F_ACK } else { flags };
     Request::new(kind, flags as u16, &[family, 0, high, low])
 }
 
@@ -462,10 +476,6 @@ fn write(list: &mut Request, term: &Term) {
         Term::From(address, length) => network(list, *address, *length, [12, 8]),
         Term::ToPort(port) => {
             payload(list, 2, 2, 2);
-            compare(list, true, &port.to_be_bytes());
-        }
-        Term::FromPort(port) => {
-            payload(list, 2, 0, 2);
             compare(list, true, &port.to_be_bytes());
         }
         Term::Marked(mark) | Term::NotMarked(mark) => {

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::AsRawFd as _;
 
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
@@ -223,6 +224,18 @@ fn again_if_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Resul
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             result => return result,
         }
+    }
+}
+
+/// Gives a socket more room than the system's limits allow: `SO_RCVBUFFORCE`, `SO_SNDBUFFORCE`.
+/// Where that fails it keeps what it has.
+pub(super) fn enlarge(socket: &Socket, option: libc::c_int, bytes: usize) {
+    let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    // SAFETY: an open socket and an int that outlives the call.
+    unsafe {
+        let length = size_of::<libc::c_int>() as libc::socklen_t;
+        let value = (&raw const bytes).cast();
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, value, length);
     }
 }
 

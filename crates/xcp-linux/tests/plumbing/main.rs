@@ -5,6 +5,7 @@ mod cgroups;
 mod measure;
 mod namespaces;
 mod netlink;
+mod nftables;
 mod offloads;
 mod qdisc;
 
